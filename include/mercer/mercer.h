@@ -1,0 +1,380 @@
+/* mercer.h - kernel PCA and its reduced, greedy and sampled relatives on large data. The whole user API, C11.
+ *
+ * Every method ends in one immutable object, the model:   f(x) = A^T k_C(T x) / g(x) - b
+ *
+ *     mercer_context *ctx;  mercer_data *data;  mercer_recipe *recipe;  mercer_model *model;
+ *     mercer_context_create(&ctx);
+ *     mercer_data_from_view(&data, ctx, &view);            // rows are observations
+ *     mercer_recipe_create(&recipe, ctx, "kpca");
+ *     mercer_recipe_set(recipe, "kernel.sigma", "5");
+ *     mercer_model_fit(&model, recipe, data, NULL);
+ *     mercer_model_transform(model, NULL, data, &scores, 1, NULL);
+ *
+ * Conventions, which hold for every function unless its comment says otherwise:
+ * - Status. What can fail returns an int32_t: 0 (MERCER_OK) or one of the MERCER_E_ codes. After a failure no object was
+ *   made, no argument changed, *out is NULL, and mercer_last_error() tells this thread why in one line.
+ * - Ownership. The out-pointer of a constructor comes first and is the caller's to destroy; _destroy(NULL) is legal.
+ *   Text and arrays handed out are borrowed: each comment names the handle they live as long as. Arguments are copied
+ *   before the call returns, but for the arrays of mercer_data_from_view, _from_sparse and mercer_data_attach and for the
+ *   user pointers of callbacks: these must live until the handle is destroyed.
+ * - Threads. A context, its data and its recipes belong to one thread at a time. A model belongs to all: any number of
+ *   threads may use it at once, and any thread may destroy its own reference. Handles may be destroyed in any order.
+ * - Callbacks run on the thread that called the function, unless they are declared MERCER_THREAD_SAFE. They return 0, or
+ *   any other value to stop the call with MERCER_E_CALLBACK (the text is the callback's mercer_set_error, if it gave one).
+ *   They must not unwind (no longjmp, no exception) and must not destroy a handle that the running call uses.
+ * - Structs open with struct_size = sizeof of the struct as the caller was compiled; they only ever grow at the end, and
+ *   fields beyond struct_size read as 0. Padding is explicit and must be 0. Text is UTF-8; sizes are int64_t.
+ */
+#ifndef MERCER_MERCER_H
+#define MERCER_MERCER_H
+
+#include <stdint.h>
+
+#if defined(__GNUC__) && !defined(MERCER_STATIC)
+#define MERCER_API __attribute__((visibility("default")))
+#else
+#define MERCER_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MERCER_VERSION "0.1.0"
+#define MERCER_ABI 0 /* 0: may still change; from 1 on it only grows */
+
+/* ---- status ------------------------------------------------------------------------------------------------------ */
+
+/* One code per kind of fault; the text of mercer_last_error tells the cases apart. Numbers are never reused. */
+enum {
+    MERCER_OK = 0,
+    MERCER_E_ARGUMENT = 1,     /* a null pointer or handle, a struct_size that cannot be, a flag that does not exist */
+    MERCER_E_SHAPE = 2,        /* sizes or strides that do not fit, or whose product overflows */
+    MERCER_E_VALUE = 3,        /* a parameter outside its range, or parameters that exclude each other */
+    MERCER_E_NAME = 4,         /* an unknown method, part, parameter, tensor ...: the text says the nearest known */
+    MERCER_E_DATA = 5,         /* NaN or Inf in the data, values outside the kernel's domain, a damaged data file */
+    MERCER_E_MODEL = 6,        /* a damaged or inconsistent model file or set of tensors */
+    MERCER_E_PLUGIN = 7,       /* a plugin was refused, or broke its contract */
+    MERCER_E_UNSUPPORTED = 8,  /* the combination, or this model, has no such operation */
+    MERCER_E_NUMERICAL = 9,    /* not converged under solver.strict, or a non-finite result */
+    MERCER_E_MEMORY = 10,      /* an allocation failed */
+    MERCER_E_BUDGET = 11,      /* would need more than the memory budget: the text says how much */
+    MERCER_E_CANCELLED = 12,   /* the progress callback or the cancel flag asked to stop */
+    MERCER_E_CALLBACK = 13,    /* a callback of the caller returned an error */
+    MERCER_E_IO = 14,          /* the operating system refused to open, read, write or rename */
+    MERCER_E_INTERNAL = 15     /* a defect of this library: please report it */
+};
+
+/* Text: "0.1.0 (abi 0)". Static. */
+MERCER_API const char *mercer_version(void);
+
+/* This thread's last failure, one line; "" before the first. Borrowed until the thread's next failing call; calls that
+ * succeed and destructors leave it alone. */
+MERCER_API const char *mercer_last_error(void);
+
+/* For callbacks: the text with which the running call will fail if this callback returns non-zero. Copied. */
+MERCER_API void mercer_set_error(const char *text);
+
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+enum { MERCER_F32 = 1, MERCER_F64 = 2, MERCER_I64 = 3, MERCER_I32 = 4 }; /* i32: sparse indices only */
+
+/* A matrix in the caller's memory; strides count elements. One of the two strides is 1 (a row-major matrix has
+ * col_stride 1, a column-major one row_stride 1); a vector is one column. Never written, unless it is an output. */
+typedef struct mercer_view {
+    int64_t struct_size;
+    int32_t dtype;
+    int32_t reserved;
+    int64_t rows, cols;
+    int64_t row_stride, col_stride;
+    void *data;
+} mercer_view;
+
+/* Flags of callbacks. */
+enum { MERCER_THREAD_SAFE = 1, MERCER_PSD = 2 /* a kernel's Gram matrices have no negative eigenvalue */ };
+
+/* What a long call reports: monotone, at most ten times a second, on the calling thread. */
+typedef struct mercer_progress {
+    int64_t struct_size;
+    const char *stage; /* read, reduce, gram, solve, lift, write ... */
+    double fraction;   /* of the whole call, 0 to 1 */
+    double elapsed;    /* seconds */
+} mercer_progress;
+
+/* How a long call runs: never part of a recipe, never changes a bit of the result. NULL, and every 0 inside, mean the
+ * context's setting. cancel is read atomically and answered within 0.2 s, but for one dense factorisation. */
+typedef struct mercer_run {
+    int64_t struct_size;
+    int64_t threads; /* 0: all cores this process may use */
+    int64_t memory;  /* budget in bytes for all that the library allocates; 0: 60 % of what is available */
+    int32_t (*progress)(void *user, const mercer_progress *progress); /* non-zero stops: MERCER_E_CANCELLED */
+    void *user;
+    const int32_t *cancel; /* set to non-zero by any thread or signal handler to stop */
+} mercer_run;
+
+/* ---- context ----------------------------------------------------------------------------------------------------- */
+
+typedef struct mercer_context mercer_context;
+typedef struct mercer_data mercer_data;
+typedef struct mercer_recipe mercer_recipe;
+typedef struct mercer_model mercer_model;
+
+/* Opens no plugin and starts no thread. */
+MERCER_API int32_t mercer_context_create(mercer_context **out);
+MERCER_API void mercer_context_destroy(mercer_context *context);
+
+/* Adds an absolute folder in which plugins are looked for, before MERCER_PLUGIN_PATH and the installed ones. */
+MERCER_API int32_t mercer_context_add_plugins(mercer_context *context, const char *folder);
+
+/* Receives log lines (level 0 = debug, 1 = note, 2 = warning), on the thread whose call is running. NULL: none. */
+MERCER_API int32_t mercer_context_set_log(mercer_context *context, void (*log)(void *user, int32_t level, const char *text),
+                                          void *user);
+
+/* What a NULL run, or a 0 in one, means. Copied. */
+MERCER_API int32_t mercer_context_set_run(mercer_context *context, const mercer_run *run);
+
+/* Registries as data. what = "methods" | "operations" | "kernels" | "reducers" | "lifts" | "solvers" | "statuses".
+ * entry(index) fills *out for 0 <= index < count; its texts live until the context is destroyed. Counting and listing
+ * read file names only: summary and reference of a plugin are "" until it has been loaded by name (mercer_context_find,
+ * which resolves aliases too). */
+typedef struct mercer_entry {
+    int64_t struct_size;
+    const char *name;
+    const char *aliases;   /* separated by blanks */
+    const char *summary;   /* one line */
+    const char *reference; /* paper, equation */
+    const char *path;      /* the plugin's file, "" when built in */
+    int64_t value;         /* a status' number */
+} mercer_entry;
+
+MERCER_API int32_t mercer_context_count(mercer_context *context, const char *what, int64_t *count);
+MERCER_API int32_t mercer_context_entry(mercer_context *context, const char *what, int64_t index, mercer_entry *out);
+MERCER_API int32_t mercer_context_find(mercer_context *context, const char *what, const char *name, mercer_entry *out);
+
+/* Loads a plugin and runs the conformance suite of its kind on it, in this process. name = "kernel-gaussian" or an
+ * absolute path. Every check is logged; the first that fails is the error: MERCER_E_PLUGIN. */
+MERCER_API int32_t mercer_plugin_check(mercer_context *context, const char *name);
+
+/* ---- data -------------------------------------------------------------------------------------------------------- */
+
+/* n observations, to fit on or to transform. Values are checked when they are read: NaN or Inf is MERCER_E_DATA with the
+ * first row and column. All constructors take a context for its log and settings only. */
+
+/* f32 or f64, row- or column-major, borrowed until mercer_data_destroy. */
+MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *context, const mercer_view *view);
+
+/* A .npy file (v1 to v3, both orders; u1 i1 u2 i2 become f32, i4 u4 i8 u8 f64; f4, f8, b1). Read by windows that count
+ * in the budget; never mapped. The file must stay unchanged until mercer_data_destroy. */
+MERCER_API int32_t mercer_data_from_npy(mercer_data **out, mercer_context *context, const char *path);
+
+/* Rows by callback. next writes up to capacity rows, row-major, beginning with row first_row, and says how many in *rows;
+ * 0 rows is the end. first_row = 0 again asks to rewind: only where MERCER_REWINDABLE is set. */
+enum { MERCER_REWINDABLE = 4 };
+typedef struct mercer_chunks {
+    int64_t struct_size;
+    int32_t dtype; /* MERCER_F32 or MERCER_F64 */
+    int32_t flags; /* MERCER_REWINDABLE */
+    int64_t rows;  /* -1: not known before the end */
+    int64_t cols;
+    int32_t (*next)(void *user, int64_t first_row, int64_t capacity, void *buffer, int64_t *rows);
+    void *user;
+    void (*release)(void *user); /* or NULL; called once, by mercer_data_destroy or a failing constructor */
+} mercer_chunks;
+MERCER_API int32_t mercer_data_from_chunks(mercer_data **out, mercer_context *context, const mercer_chunks *chunks);
+
+/* Compressed sparse rows or columns, borrowed. Duplicated entries are an error, order inside a row is free. */
+enum { MERCER_CSR = 1, MERCER_CSC = 2 };
+typedef struct mercer_sparse {
+    int64_t struct_size;
+    int32_t layout;
+    int32_t dtype;       /* of values: MERCER_F32 or MERCER_F64 */
+    int32_t index_dtype; /* of offsets and indices: MERCER_I32 or MERCER_I64 */
+    int32_t base;        /* 0 or 1 */
+    int64_t rows, cols, count;
+    const void *offsets; /* rows + 1 (csr) or cols + 1 (csc) */
+    const void *indices; /* count */
+    const void *values;  /* count */
+} mercer_sparse;
+MERCER_API int32_t mercer_data_from_sparse(mercer_data **out, mercer_context *context, const mercer_sparse *sparse);
+
+/* Objects known only by pairs: fills values[k] for the pairs (i[k], j[k]), k < count. For data to fit on, i and j are
+ * both rows of it; for queries, i is a query and j a row of the data the model was fitted on. A distance serves every
+ * kernel of form sqdist; kernel values need the kernel "user". */
+enum { MERCER_DISTANCE = 1, MERCER_KERNEL = 2 };
+typedef struct mercer_objects {
+    int64_t struct_size;
+    int64_t rows;
+    int32_t values; /* MERCER_DISTANCE or MERCER_KERNEL */
+    int32_t flags;  /* MERCER_THREAD_SAFE, MERCER_PSD */
+    int32_t (*pairs)(void *user, const int64_t *i, const int64_t *j, int64_t count, double *values);
+    int32_t (*self)(void *user, const int64_t *i, int64_t count, double *values); /* k(i, i); NULL: pairs(i, i) where i is a
+                                                  row of the fitted data, and not available for queries; distances: 0 */
+    void *user;
+    void (*release)(void *user);
+} mercer_objects;
+MERCER_API int32_t mercer_data_from_objects(mercer_data **out, mercer_context *context, const mercer_objects *objects);
+
+/* Adds a column to the data, borrowed: what = "weights" (rows x 1, f32 or f64, >= 0, some > 0: a weight of 2 is a row
+ * given twice) or "landmarks" (i64 row numbers from 0, or rows of points; for the reducer "given"). */
+MERCER_API int32_t mercer_data_attach(mercer_data *data, const char *what, const mercer_view *view);
+
+/* rows is -1 where it is not known yet; cols is 0 for objects. */
+MERCER_API int32_t mercer_data_shape(const mercer_data *data, int64_t *rows, int64_t *cols, int32_t *dtype);
+MERCER_API void mercer_data_destroy(mercer_data *data);
+
+/* ---- recipe ------------------------------------------------------------------------------------------------------ */
+
+/* A method (see mercer_context_entry "methods") or an operation with its parameters; each is checked as it is set. */
+MERCER_API int32_t mercer_recipe_create(mercer_recipe **out, mercer_context *context, const char *name);
+MERCER_API void mercer_recipe_destroy(mercer_recipe *recipe);
+
+/* Sets one parameter, named part.name ("kernel.sigma", "reducer.m", "seed") or by a short name where that is unique in
+ * the recipe ("sigma"). A part ("kernel", "reducer", "lift", "solver") is a parameter as well: changing it resets its
+ * rows. Numbers as text round-trip; "" means unset. */
+MERCER_API int32_t mercer_recipe_set(mercer_recipe *recipe, const char *name, const char *value);
+MERCER_API int32_t mercer_recipe_set_real(mercer_recipe *recipe, const char *name, double value);
+
+/* Sets many, names of parts first whatever their order, all or none. */
+MERCER_API int32_t mercer_recipe_set_many(mercer_recipe *recipe, const char *const *names, const char *const *values,
+                                          int64_t count);
+
+/* The value as text, "" when unset; borrowed until the recipe changes or is destroyed. */
+MERCER_API int32_t mercer_recipe_get(mercer_recipe *recipe, const char *name, const char **value);
+
+/* The parameters of a recipe as it now is: help, flags, keywords and documentation are made of these rows. Texts live
+ * until a part of the recipe changes or it is destroyed. */
+enum { MERCER_REAL = 1, MERCER_INT = 2, MERCER_BOOL = 3, MERCER_CHOICE = 4, MERCER_TEXT = 5 };
+enum {
+    MERCER_LO_OPEN = 1, /* lo itself is not allowed */
+    MERCER_HI_OPEN = 2,
+    MERCER_SHORT = 4, /* may be named without its part even where that is not unique */
+    MERCER_PART = 8,  /* a choice of part; changing it changes the rows that follow */
+    MERCER_AUTO = 16  /* the value 0 (or unset) means: chosen by the library */
+};
+typedef struct mercer_row {
+    int64_t struct_size;
+    const char *name;     /* with its part: "kernel.sigma" */
+    const char *doc;      /* one line */
+    const char *initial;  /* default as text, "" = unset */
+    const char *choices;  /* separated by '|', or "" */
+    const char *group;    /* at most one row of a group may be set; "" = none */
+    int32_t type;
+    int32_t flags;
+    double lo, hi; /* -inf, inf where there is no end */
+} mercer_row;
+MERCER_API int32_t mercer_recipe_rows(mercer_recipe *recipe, int64_t *count);
+MERCER_API int32_t mercer_recipe_row(mercer_recipe *recipe, int64_t index, mercer_row *out);
+
+/* The function behind a leaf "user" of the kernel expression: k(x_i, y_j) for all rows of x and y, both row-major and of
+ * the dtype of k. Views live for the call. Copied into the recipe; release is called when the last recipe or model that
+ * uses it is gone, on that thread. A model that is written keeps the name only: see mercer_model_bind. */
+typedef struct mercer_user_kernel {
+    int64_t struct_size;
+    int32_t flags; /* MERCER_THREAD_SAFE, MERCER_PSD */
+    int32_t reserved;
+    int32_t (*tile)(void *user, const mercer_view *x, const mercer_view *y, const mercer_view *k);
+    void *user;
+    void (*release)(void *user);
+} mercer_user_kernel;
+MERCER_API int32_t mercer_recipe_set_kernel(mercer_recipe *recipe, const mercer_user_kernel *kernel);
+
+/* What a fit will need, before it is done. */
+typedef struct mercer_forecast {
+    int64_t struct_size;
+    int64_t bytes;              /* most at one time, the model included, BLAS's own buffers not */
+    int64_t kernel_evaluations; /* where the number of passes is known, else per pass */
+    int64_t passes;             /* over the kernel matrix; a bound where solver iterates */
+    double flops;               /* of those passes */
+    double dense_seconds;       /* the part that cannot be cancelled */
+    int32_t streams;            /* 1: kernel values are recomputed in each pass, 0: stored */
+    int32_t exact;              /* 1: the shape decides every figure; 0: passes and what follows from them are bounds */
+} mercer_forecast;
+MERCER_API int32_t mercer_recipe_forecast(mercer_recipe *recipe, mercer_data *data, const mercer_run *run, mercer_forecast *out);
+
+/* The kernel matrix of the recipe's kernel: k(x_i, y_j) into out (rows of x) x (rows of y), or, with y NULL, k(x_i, x_j).
+ * The tile type is out's dtype. Input map and bandwidth are those of a fit on x. */
+MERCER_API int32_t mercer_recipe_kernel(mercer_recipe *recipe, mercer_data *x, mercer_data *y, const mercer_view *out,
+                                        const mercer_run *run);
+
+/* ---- model ------------------------------------------------------------------------------------------------------- */
+
+/* Things that a usable model may have met. */
+enum {
+    MERCER_RANK_REACHED = 1,  /* fewer components than asked for: there are no more */
+    MERCER_INDEFINITE = 2,    /* the kernel matrix has negative eigenvalues; they were left out */
+    MERCER_CLAMPED = 4,       /* a parameter was cut to what the data allow */
+    MERCER_NOT_CONVERGED = 8  /* residuals above solver.tol: they are in the report */
+};
+
+/* What a model can do; an operation that needs more is MERCER_E_UNSUPPORTED. */
+enum {
+    MERCER_ORTHONORMAL = 1, /* A^T k(C, C) A = I: the components are an orthonormal basis */
+    MERCER_MEAN = 2,        /* nu: the feature mean */
+    MERCER_MERGEABLE = 4,
+    MERCER_DENSITY = 8,  /* w^T k_C(x) / n */
+    MERCER_RESIDUAL = 16 /* distance to the components in feature space */
+};
+
+/* Fits; data may be destroyed afterwards. The recipe is copied. */
+MERCER_API int32_t mercer_model_fit(mercer_model **out, mercer_recipe *recipe, mercer_data *data, const mercer_run *run);
+
+/* One more reference to the same model, for another owner. */
+MERCER_API int32_t mercer_model_retain(mercer_model *model);
+MERCER_API void mercer_model_destroy(mercer_model *model);
+
+/* An output operation (what = a recipe of an entry of "operations", NULL = scores) on data, into count arrays of the
+ * caller; mercer_model_outputs says how many there are, and fills the shape and dtype of each (data NULL). Outputs are
+ * f32 or f64 as said there; any strides; columns beyond the model's are never written. */
+MERCER_API int32_t mercer_model_outputs(mercer_model *model, mercer_recipe *what, mercer_data *data, mercer_view *outs,
+                                        int64_t capacity, int64_t *count);
+MERCER_API int32_t mercer_model_transform(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_view *outs,
+                                          int64_t count, const mercer_run *run);
+
+typedef struct mercer_summary {
+    int64_t struct_size;
+    int64_t n, d, m, r; /* rows fitted on, their columns (0: objects), centres, components */
+    int32_t dtype;      /* of tiles, centres and outputs */
+    uint32_t outcome;   /* MERCER_RANK_REACHED ... */
+    uint32_t capabilities;
+    int32_t reserved;
+    double total_variance;
+} mercer_summary;
+MERCER_API int32_t mercer_model_summary(mercer_model *model, mercer_summary *out);
+
+/* Everything else that is known of a model, as JSON (include/README.md names the fields). Borrowed. */
+MERCER_API int32_t mercer_model_info(mercer_model *model, const char **json);
+
+/* One array of the model, C order, borrowed: C (or indices, frequencies; sparse: C.values, C.columns, C.offsets), A, b,
+ * nu, lambda, w, v, kii, T.columns, T.shift, T.scale, shift.1 ... MERCER_E_NAME where the model has none of that name. */
+MERCER_API int32_t mercer_model_tensor(mercer_model *model, const char *name, mercer_view *out);
+
+/* A model from arrays: json as mercer_model_info writes it, of which only "kernel" is needed ("parameters", "n",
+ * "method", "capabilities", "total_variance" have defaults); tensors at least a centre set and A. Checked like a file. */
+MERCER_API int32_t mercer_model_from_tensors(mercer_model **out, mercer_context *context, const char *json,
+                                             const char *const *names, const mercer_view *tensors, int64_t count);
+
+/* Files are safetensors: see include/README.md. save replaces path atomically: the old file or the new one, never less. */
+MERCER_API int32_t mercer_model_save(mercer_model *model, const char *path);
+MERCER_API int32_t mercer_model_load(mercer_model **out, mercer_context *context, const char *path);
+
+/* The same bytes through callbacks. read fills up to capacity bytes and says how many; 0 is the end. */
+typedef struct mercer_sink {
+    int64_t struct_size;
+    int32_t (*write)(void *user, const void *bytes, int64_t count);
+    void *user;
+} mercer_sink;
+typedef struct mercer_source {
+    int64_t struct_size;
+    int32_t (*read)(void *user, void *bytes, int64_t capacity, int64_t *count);
+    void *user;
+} mercer_source;
+MERCER_API int32_t mercer_model_write(mercer_model *model, const mercer_sink *sink);
+MERCER_API int32_t mercer_model_read(mercer_model **out, mercer_context *context, const mercer_source *source);
+
+/* A new model like the old one with its user kernel given back, after mercer_model_load. */
+MERCER_API int32_t mercer_model_bind(mercer_model **out, mercer_model *model, const mercer_user_kernel *kernel);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

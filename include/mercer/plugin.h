@@ -1,0 +1,395 @@
+/* plugin.h - how a kernel, a reducer or a solver is added to libmercer. All that a plugin may include; C11 or C++.
+ *
+ * A plugin is one shared module named KIND-NAME.so ("kernel-gaussian.so") that exports one const symbol, mercer_plugin,
+ * made by MERCER_PLUGIN(...) at the end of its one file. It links neither libmercer nor a BLAS: the host hands a table of
+ * services to every operation. CONTRIBUTING.md shows a whole kernel.
+ *
+ * Rules. Operations are reentrant: parameters are const once finished, there is no mutable static. Nothing unwinds (no
+ * exception, no longjmp), prints, exits or touches signals and the floating-point mode. Operations that return int32_t
+ * give a status of mercer.h; `return host->fail(task, MERCER_E_VALUE, "sigma = %g, must be > 0", sigma)` is the way to
+ * refuse. Matrices named f64 are column-major; points are row-major, of the tile's dtype. Structs open with struct_size and
+ * only grow at the end; a plugin built against an older header gets what it knew.
+ *
+ * Services marked [serial] are called from the operation itself, never from inside parallel() or a consumer's tile.
+ */
+#ifndef MERCER_PLUGIN_H
+#define MERCER_PLUGIN_H
+
+#include "mercer.h"
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MERCER_PLUGIN_ABI MERCER_ABI
+
+typedef struct mercer_host mercer_host;
+typedef struct mercer_task mercer_task; /* one running operation: its memory, random numbers, messages and data */
+
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
+
+/* A public row and where its value lies in the plugin's parameter struct: double, int64_t, int32_t (bool, choice: the
+ * index of the choice) or const char *. Unset: NaN, INT64_MIN, -1, NULL. Names here are without the part. */
+typedef struct mercer_param {
+    int64_t struct_size;
+    int64_t offset;
+    mercer_row row;
+} mercer_param;
+
+/* The field gives name, offset and, at compile time, the type. initial is text; choices "a|b|c". */
+#define MERCER_FIELD(type, params, field) \
+    ((int64_t)(offsetof(params, field) + 0 * sizeof(*(1 ? (type *)0 : &((params *)0)->field))))
+#define MERCER_PARAM(ctype, rtype, params, field, initial, choices, group, flags, lo, hi, doc)                        \
+    {                                                                                                                 \
+        sizeof(mercer_param), MERCER_FIELD(ctype, params, field), {                                                   \
+            sizeof(mercer_row), #field, doc, initial, choices, group, rtype, flags, lo, hi                            \
+        }                                                                                                             \
+    }
+#define MERCER_PARAM_REAL(params, field, initial, group, flags, lo, hi, doc) \
+    MERCER_PARAM(double, MERCER_REAL, params, field, initial, "", group, flags, lo, hi, doc)
+#define MERCER_PARAM_INT(params, field, initial, group, flags, lo, hi, doc) \
+    MERCER_PARAM(int64_t, MERCER_INT, params, field, initial, "", group, flags, lo, hi, doc)
+#define MERCER_PARAM_BOOL(params, field, initial, doc) \
+    MERCER_PARAM(int32_t, MERCER_BOOL, params, field, initial, "", "", 0, 0, 1, doc)
+#define MERCER_PARAM_CHOICE(params, field, initial, choices, group, doc) \
+    MERCER_PARAM(int32_t, MERCER_CHOICE, params, field, initial, choices, group, 0, 0, 0, doc)
+#define MERCER_PARAM_TEXT(params, field, initial, doc) \
+    MERCER_PARAM(const char *, MERCER_TEXT, params, field, initial, "", "", 0, 0, 0, doc)
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+/* What the core computes from a pair of rows before the kernel maps it. */
+enum {
+    MERCER_DOT = 1,     /* sum x y */
+    MERCER_SQDIST = 2,  /* sum (x - y)^2, never negative, exactly 0 for equal rows */
+    MERCER_L1 = 3,      /* sum |x - y| */
+    MERCER_CHI2 = 4,    /* sum (x - y)^2 / (x + y), 0/0 = 0; x, y >= 0 */
+    MERCER_MIN = 5,     /* sum min(x, y) */
+    MERCER_HAMMING = 6, /* number of unequal entries */
+    MERCER_BLOCK = 7    /* nothing: the kernel computes whole tiles of rows itself */
+};
+
+enum { MERCER_RADIAL = 4, MERCER_NONNEGATIVE = 8 /* of the data: the kernel's domain is x >= 0 */ }; /* beside MERCER_PSD */
+
+typedef struct mercer_kernel_input {
+    int64_t struct_size;
+    int64_t d;        /* columns the kernel sees; 0 for objects */
+    double bandwidth; /* the number that the rule in a choice row "bandwidth" gave on the data (median or mean of pairwise
+                         distances in the kernel's form, or sqrt(d var)), where no other row of its group is set; else 0 */
+} mercer_kernel_input;
+
+typedef struct mercer_kernel_facts {
+    int64_t struct_size;
+    double h;         /* scale of a radial kernel: k is a function of |x - y| / h; NaN where there is none */
+    double kappa;     /* k(x, x) where it is the same for all x, else NaN */
+    double lo, hi;    /* all values lie in [lo, hi]; may be infinite */
+    double lipschitz; /* largest |dk/dr| of a radial kernel, else NaN */
+    int32_t flags;    /* MERCER_PSD, MERCER_RADIAL, MERCER_NONNEGATIVE */
+    int32_t reserved;
+} mercer_kernel_facts;
+
+typedef struct mercer_kernel_ops {
+    int64_t struct_size;
+    int32_t form;
+    int32_t reserved;
+
+    /* Optional: the form, where it depends on parameters. */
+    int32_t (*choose_form)(const void *params);
+
+    /* Optional: checks across fields, turns input->bandwidth into the parameter it stands for, fills derived fields (they
+     * have no row). Idempotent. Unset parameters that it sets are stored in the model. */
+    int32_t (*finish)(const mercer_host *host, mercer_task *task, void *params, const mercer_kernel_input *input);
+
+    /* Form values to kernel values, in place; elementwise and blind to shape. dtype is MERCER_F32 or MERCER_F64. NULL:
+     * the form itself is the kernel. */
+    void (*map)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
+
+    /* Form MERCER_BLOCK only: k(x_i, y_j) for all rows, row-major and of one dtype. */
+    void (*block)(const mercer_host *host, const void *params, const mercer_view *x, const mercer_view *y,
+                  const mercer_view *k);
+
+    void (*facts)(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out);
+
+    /* Optional, kernels > 0: form values to log k, in place. Models with a denominator g need it far from all centres. */
+    void (*log_map)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
+} mercer_kernel_ops;
+
+/* ---- reducers ---------------------------------------------------------------------------------------------------- */
+
+/* The problem as reducers and forecasts see it. */
+typedef struct mercer_shape {
+    int64_t struct_size;
+    int64_t n, d;   /* rows, columns after the input map; d = 0: objects */
+    int64_t r;      /* components asked for */
+    int32_t dtype;  /* of tiles */
+    int32_t form;   /* of the kernel; 0 where it is an expression of several leaves */
+    int32_t flags;  /* of the kernel: MERCER_PSD, MERCER_RADIAL */
+    int32_t reserved;
+    int64_t landmarks; /* given by the caller: their number, 0 = none */
+} mercer_shape;
+
+/* What an operation will need. bytes beyond inputs and results; figures that the shape does not decide are bounds. */
+typedef struct mercer_cost {
+    int64_t struct_size;
+    int64_t bytes;
+    int64_t kernel_evaluations;
+    int64_t passes; /* solver: applications of the operator */
+    int64_t m;      /* reducer: centres */
+    double flops;   /* beside kernel values and applications */
+} mercer_cost;
+
+/* What the lift wants beside the centres; NULL = not wanted. */
+typedef struct mercer_want {
+    int64_t struct_size;
+    int64_t *assignment; /* n: which centre stands for each row */
+} mercer_want;
+
+enum {
+    MERCER_NEEDS_VECTORS = 1, /* rows as numbers: refused for objects */
+    MERCER_GIVES_POINTS = 2,  /* new points; else numbers of rows */
+    MERCER_GIVES_ASSIGNMENT = 4
+};
+
+typedef struct mercer_reducer_ops {
+    int64_t struct_size;
+    int32_t flags;
+    int32_t reserved;
+    int32_t (*forecast)(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
+                        mercer_cost *out);
+
+    /* Calls host->give for its centres, once or in pieces. */
+    int32_t (*reduce)(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
+                      const mercer_want *want);
+} mercer_reducer_ops;
+
+/* ---- tiles ------------------------------------------------------------------------------------------------------- */
+
+/* A tile of values between rows row0 ... of x and rows col0 ... of y; values[i * stride + j]. x and y are the rows
+ * themselves (after the input map), or NULL for sparse data and objects. */
+typedef struct mercer_tile {
+    int64_t struct_size;
+    int32_t dtype;
+    int32_t reserved;
+    int64_t row0, rows, col0, cols, stride;
+    void *values; /* may be overwritten */
+    const void *x, *y;
+    int64_t d;
+} mercer_tile;
+
+/* A reduction over tiles. Rows of x are cut into slabs that depend on the shape alone; each slab has one zeroed state of
+ * state_size bytes, sees its tiles in ascending order on one thread, and is combined on the calling thread in ascending
+ * order of slabs: no locks, and the same bits for any number of threads (or processes: a state is plain bytes). */
+enum { MERCER_VISIT_STOP = -1 }; /* returned by tile or combine: enough, no error */
+typedef struct mercer_consumer {
+    int64_t struct_size;
+    int64_t state_size;
+    void *user;
+    int32_t (*tile)(void *user, void *state, const mercer_tile *tile);
+    int32_t (*combine)(void *user, void *state, int64_t row0, int64_t rows); /* may be NULL */
+} mercer_consumer;
+
+/* Which tiles: x = rows row0 ... of the data; y = points (row-major, of the tile's dtype), or the rows in index, or (both
+ * NULL) all rows. measure = 0 for kernel values, else a form. Raw values: no weights, no centring. */
+typedef struct mercer_visit {
+    int64_t struct_size;
+    int64_t row0, rows;
+    const void *points;
+    const int64_t *index;
+    int64_t count; /* of points or index */
+    int32_t measure;
+    int32_t reserved;
+} mercer_visit;
+
+/* ---- pivoted Cholesky -------------------------------------------------------------------------------------------- */
+
+/* K ~ L L^T column by column. The rule scores candidates; the driver knows who is left, breaks ties towards the lowest
+ * row among scores >= (1 - 1e-10) max, draws random numbers, and never updates K. */
+enum {
+    MERCER_PIVOT_BOUND = 1, /* the largest score is next; no candidate's score rises when others are chosen */
+    MERCER_PIVOT_SAMPLE = 2 /* the next pivot is drawn in proportion to score */
+};
+typedef struct mercer_pivot_state {
+    int64_t struct_size;
+    int64_t n, step;
+    const double *residual; /* n: diagonal of K - L L^T */
+} mercer_pivot_state;
+typedef struct mercer_pivot_rule {
+    int64_t struct_size;
+    int32_t needs;
+    int32_t reserved;
+    void *user;
+    int32_t (*init)(void *user, const mercer_pivot_state *state); /* may be NULL */
+    void (*score)(void *user, const mercer_pivot_state *state, int64_t first, int64_t count,
+                  double *scores);                                /* NULL: the residual */
+    int32_t (*update)(void *user, const mercer_pivot_state *state, int64_t pivot, const double *column); /* may be NULL */
+} mercer_pivot_rule;
+typedef struct mercer_pivot_stop {
+    int64_t struct_size;
+    int64_t m;      /* at most so many pivots */
+    double mse;     /* mean residual */
+    double maxerr;  /* largest residual */
+} mercer_pivot_stop;
+typedef struct mercer_pivots {
+    int64_t struct_size;
+    int64_t count;
+    const int64_t *index;   /* count, in order of selection; all arrays live until the operation returns */
+    const double *factor;   /* n x count, f64: L */
+    const double *residual; /* n */
+    double mse;
+    int32_t rank_reached;
+    int32_t reserved;
+} mercer_pivots;
+
+/* ---- solvers ----------------------------------------------------------------------------------------------------- */
+
+/* A symmetric n x n operator. Blocks are f64, column-major; y never overlaps q. [serial] */
+typedef struct mercer_operator {
+    int64_t struct_size;
+    int64_t n;
+    const void *self;
+    int32_t (*apply)(const struct mercer_operator *op, mercer_task *task, const double *q, int64_t ldq, int64_t p, double *y,
+                     int64_t ldy);
+    int32_t (*dense)(const struct mercer_operator *op, mercer_task *task, double *a, int64_t lda); /* both triangles */
+    int32_t (*diagonal)(const struct mercer_operator *op, mercer_task *task, double *d);
+} mercer_operator;
+
+typedef struct mercer_eigen_request {
+    int64_t struct_size;
+    int64_t r;           /* 1 <= r <= n - locked_count */
+    double tol;          /* residuals |A v - lambda v| <= tol |lambda_1| */
+    int64_t max_passes;  /* calls of apply; 0: the solver's own limit */
+    const double *start; /* n x start_count: a guess, any columns; or NULL */
+    int64_t start_count;
+    const double *locked; /* n x locked_count, orthonormal: stay orthogonal to it; or NULL */
+    int64_t locked_count;
+    int32_t (*enough)(void *user, const double *values, int64_t count); /* asked after each cycle; non-zero: stop. May be NULL */
+    void *user;
+} mercer_eigen_request;
+
+/* The algebraic top r, descending; arrays are the host's, of the sizes said. */
+typedef struct mercer_eigen_result {
+    int64_t struct_size;
+    double *values;       /* r */
+    double *vectors;      /* n x r, orthonormal */
+    double *residuals;    /* r: norms |A v - lambda v| */
+    double most_negative; /* smallest Ritz value seen */
+    int64_t applies;      /* columns of the operator's input, all calls together */
+    int64_t passes;       /* calls of apply; dense counts as one */
+    int32_t converged;
+    int32_t reserved;
+} mercer_eigen_result;
+
+typedef struct mercer_solver_ops {
+    int64_t struct_size;
+    int32_t flags;
+    int32_t reserved;
+    int32_t (*forecast)(const mercer_host *host, mercer_task *task, const void *params, int64_t n, int64_t r, mercer_cost *out);
+    int32_t (*solve)(const mercer_host *host, mercer_task *task, const void *params, const mercer_operator *op,
+                     const mercer_eigen_request *request, mercer_eigen_result *out);
+} mercer_solver_ops;
+
+/* ---- the host ---------------------------------------------------------------------------------------------------- */
+
+struct mercer_host {
+    int64_t struct_size;
+    int32_t abi;
+    int32_t reserved;
+
+    /* Messages. fail records a text (printf-like) and returns code; report puts a named number into the model's report. */
+    int32_t (*fail)(mercer_task *task, int32_t code, const char *format, ...);
+    void (*log)(mercer_task *task, int32_t level, const char *text);
+    int32_t (*report)(mercer_task *task, const char *name, double value); /* [serial] */
+
+    /* The cancel point: call it between steps. Non-zero is the status to return at once. [serial] */
+    int32_t (*progress)(mercer_task *task, double fraction);
+
+    /* Zeroed memory, 64-byte aligned, counted in the budget, freed when the operation returns. NULL: fail was called,
+     * return MERCER_E_MEMORY. [serial] */
+    void *(*alloc)(mercer_task *task, int64_t bytes);
+
+    /* Uniform in [0, 1): a pure function of the recipe's seed, the stage of this operation, a and b. Any thread. */
+    double (*uniform)(mercer_task *task, int64_t a, int64_t b);
+
+    /* body(user, index) for 0 <= index < count, on the team; returns the first failing status by index. Nested calls run
+     * inline. */
+    int32_t (*parallel)(mercer_task *task, int64_t count, int32_t (*body)(void *user, int64_t index), void *user);
+
+    /* Vector mathematics, in place, about 1 ulp, NaN stays NaN; results below the smallest normal number are 0. Any thread. */
+    void (*exp_f32)(float *values, int64_t count);
+    void (*exp_f64)(double *values, int64_t count);
+
+    /* Linear algebra on f64, column-major; trans is 'N' or 'T', one thread, checked sizes. Any thread. */
+    int32_t (*gemm)(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, double alpha,
+                    const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc);
+    /* X <- X op(L)^-1, L lower triangular n x n, X m x n. */
+    int32_t (*trsm)(mercer_task *task, char trans, int64_t m, int64_t n, const double *l, int64_t ldl, double *x, int64_t ldx);
+    /* A = L L^T, lower triangle in place; *info = 0, or the order of the first minor that is not positive. */
+    int32_t (*potrf)(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t *info);
+    /* Top r eigenpairs of symmetric a (lower triangle; overwritten), descending, vectors n x r; r = n: all of them. */
+    int32_t (*eigh)(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors,
+                    int64_t ldv);
+    /* Makes the columns of x (n x p) orthonormal and orthogonal to against (n x q, orthonormal, may be NULL), twice;
+     * *rank of them are left, in front. Parallel, fixed bits. [serial] */
+    int32_t (*orthonormalise)(mercer_task *task, int64_t n, int64_t p, double *x, int64_t ldx, int64_t q,
+                              const double *against, int64_t lda, int64_t *rank);
+    /* C = A^T B for tall A (n x p) and B (n x q), and Y = beta Y + A S for a small S (p x q). Parallel, fixed bits. [serial] */
+    int32_t (*tall_dot)(mercer_task *task, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q, const double *b,
+                        int64_t ldb, double *c, int64_t ldc);
+    int32_t (*tall_times)(mercer_task *task, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q, const double *s,
+                          int64_t lds, double beta, double *y, int64_t ldy);
+
+    /* The problem of a reducer. [serial] */
+    int32_t (*visit)(mercer_task *task, const mercer_visit *visit, const mercer_consumer *consumer);
+    int32_t (*columns)(mercer_task *task, const int64_t *index, int64_t count, double *out, int64_t ldo); /* n x count */
+    int32_t (*pairs)(mercer_task *task, const int64_t *i, const int64_t *j, int64_t count, double *out);
+    int32_t (*rows)(mercer_task *task, const int64_t *index, int64_t count, double *out); /* count x d, row-major, mapped */
+    int32_t (*weights)(mercer_task *task, double *out);                      /* n: sample weights, sum n */
+    int32_t (*landmarks)(mercer_task *task, const int64_t **index, const void **points); /* one of the two, after the map */
+    int32_t (*pivot_cholesky)(mercer_task *task, const mercer_pivot_rule *rule, const mercer_pivot_stop *stop,
+                              mercer_pivots *out);
+
+    /* Appends centres: rows by number, or points (of the tile's dtype, d columns); weights, or NULL for all the reducer's
+     * centres: then the sample weights of the rows (points: equal ones), scaled to sum n. [serial] */
+    int32_t (*give)(mercer_task *task, int64_t count, const int64_t *index, const void *points, const double *weights);
+};
+
+/* ---- the module -------------------------------------------------------------------------------------------------- */
+
+enum { MERCER_KIND_KERNEL = 1, MERCER_KIND_REDUCER = 2, MERCER_KIND_SOLVER = 3 };
+
+typedef struct mercer_module {
+    int64_t struct_size;
+    int32_t abi;
+    int32_t kind;
+    const char *name; /* lower-case letters, digits and '-'; equal to the file's */
+    const char *version;
+    const char *summary;
+    const char *reference;
+    const mercer_param *params;
+    int64_t param_count;
+    int64_t params_size; /* of the parameter struct; 0 = none */
+    const void *ops;
+} mercer_module;
+
+#if defined(MERCER_BUILTIN) /* the same file, compiled into the library: -DMERCER_BUILTIN=kernel_gaussian */
+#define MERCER_JOIN2(a, b) a##b
+#define MERCER_JOIN(a, b) MERCER_JOIN2(a, b)
+#define mercer_plugin MERCER_JOIN(mercer_plugin_, MERCER_BUILTIN)
+#endif
+
+extern MERCER_API const mercer_module mercer_plugin;
+
+#define MERCER_PLUGIN(kind, name, summary, reference, param_array, params, ops)                                         \
+    const mercer_module mercer_plugin = {sizeof(mercer_module), MERCER_PLUGIN_ABI, kind,                                \
+                                         name,                  MERCER_VERSION,    summary,                             \
+                                         reference,             param_array,                                            \
+                                         (int64_t)(sizeof(param_array) / sizeof(mercer_param)), sizeof(params), &(ops)};
+#define MERCER_PLUGIN_BARE(kind, name, summary, reference, ops) /* without parameters */                                \
+    const mercer_module mercer_plugin = {                                                                               \
+        sizeof(mercer_module), MERCER_PLUGIN_ABI, kind, name, MERCER_VERSION, summary, reference, NULL, 0, 0, &(ops)};
+
+#ifdef __cplusplus
+}
+#endif
+#endif
