@@ -1,0 +1,41 @@
+/* given.c - the centres that the caller gave: numbers of rows, or points
+ *
+ * For landmarks chosen elsewhere, and for comparing lifts on the same centres. Weights: those of the rows, or equal
+ * ones for points. Order is kept. No kernel value. Cost: O(m). Error: none of its own; the result is what these centres
+ * can give.
+ */
+#include <mercer/plugin.h>
+
+static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
+                        mercer_cost *out) {
+    (void)params;
+    if (shape->landmarks == 0)
+        return host->fail(task, MERCER_E_VALUE,
+                          "reducer = given, but no landmarks are given: attach row numbers or points to the data as "
+                          "\"landmarks\"");
+    out->bytes = 0;
+    out->kernel_evaluations = 0;
+    out->flops = 0;
+    out->m = shape->landmarks;
+    return MERCER_OK;
+}
+
+static int32_t reduce(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
+                      const mercer_want *want) {
+    (void)want;
+    mercer_cost cost = {.struct_size = sizeof cost};
+    const int64_t *index = NULL;
+    const void *points = NULL;
+    int32_t status = forecast(host, task, params, shape, &cost);
+    if (!status)
+        status = host->landmarks(task, &index, &points);
+    return status ? status : host->give(task, cost.m, index, points, NULL);
+}
+
+static const mercer_reducer_ops ops = {
+    .struct_size = sizeof(mercer_reducer_ops),
+    .forecast = forecast,
+    .reduce = reduce,
+};
+
+MERCER_PLUGIN_BARE(MERCER_KIND_REDUCER, "given", "the landmarks attached to the data", "", ops)

@@ -1,0 +1,287 @@
+/* block-krylov.c - the top r eigenpairs from products with blocks: thick-restart block Lanczos, Rayleigh-Ritz on all it
+ * keeps
+ *
+ * Musco & Musco, NIPS 2015 (block Krylov); Wu & Simon, SIAM J. Matrix Anal. Appl. 22 (2000) (thick restart).
+ * Write B = P A P, P = I - Q Q^T for the locked Q. An orthonormal basis V (n x k) orthogonal to Q and its image W = B V
+ * are kept, so that B is applied to new directions only and residuals of Ritz pairs are had exactly and for nothing:
+ *
+ *   H = V^T W = S Theta S^T;  R = W S - V S Theta;  done when |R_j| <= tol |theta_1| for j = 1..r
+ *   else p residuals, unconverged ones of the leading r + p pairs, orthonormal to [Q V], are the new directions;
+ *   before the basis outgrows max(3r, r + 4p) columns, [V W] <- [V W] S_(r + p), which needs no product.
+ *
+ * Residuals of Ritz vectors span the next Krylov block, before a restart and after it, so this is block Krylov; as they
+ * are formed from W anew each time, errors do not build up as in a three-term recurrence (orthonormalise works twice).
+ * A space without unconverged pairs is invariant. One that s random columns generate holds min(s, multiplicity) copies
+ * of each eigenvector (with probability 1): if s < r, the start being the caller's, a random block looks for what it
+ * missed. A basis of n columns is exact.
+ *
+ * Cost a cycle: one product with p columns, about n k (14 p + 4 r) flops and O(k^3). Memory: n (2 k + r + p + locked)
+ * doubles. Error: each theta_j lies within |R_j| of an eigenvalue of B. That these are the top r is sure of an exact or
+ * randomly generated invariant space; else, as in all Krylov methods, with a probability that a random start makes
+ * overwhelming: a caller's start that is orthogonal to an eigenvector and converges at once is believed. Residuals
+ * below 64 u max |theta| are rounding: a smaller tol counts as that.
+ */
+#include <float.h>
+#include <math.h>
+#include <mercer/plugin.h>
+#include <string.h>
+
+typedef struct krylov_params {
+    double tol;
+    int64_t block, max_passes;
+} krylov_params;
+
+static const mercer_param rows[] = {
+    MERCER_PARAM_REAL(krylov_params, tol, "", "", MERCER_LO_OPEN, 0, 1,
+                      "residuals |A v - lambda v| <= tol lambda_1, unset: by the type of the tiles"),
+    MERCER_PARAM_INT(krylov_params, block, "0", "", MERCER_AUTO, 0, 1e6, "columns of a product, 0: min(r + 8, 64)"),
+    MERCER_PARAM_INT(krylov_params, max_passes, "200", "", 0, 1, 9e15, "passes over the kernel matrix at most"),
+};
+
+/* The sizes: block, first block, restarted basis = residuals looked at, largest basis. n without the locked. */
+typedef struct sizes {
+    int64_t p, first, keep, cap;
+} sizes;
+
+static int64_t min(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+static int64_t max(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static sizes plan(const krylov_params *params, int64_t n, int64_t r) {
+    sizes s;
+    s.p = min(params->block > 0 ? params->block : min(r + 8, 64), n);
+    s.first = max(r, s.p);
+    s.keep = min(r + s.p, n);
+    s.cap = min(max(3 * r, r + 4 * s.p), n);
+    return s;
+}
+
+static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n, int64_t r,
+                        mercer_cost *out) {
+    (void)host, (void)task;
+    const krylov_params *p = params;
+    sizes s = plan(p, n, r);
+    double k = (double)s.cap;
+    out->bytes = 8 * (n * (2 * s.cap + s.keep + 1) + 3 * s.cap * s.cap + (4 + s.keep) * s.cap);
+    out->passes = p->max_passes;
+    out->flops = (double)p->max_passes * ((double)n * k * (double)(14 * s.p + 4 * r) + 9 * k * k * k);
+    return MERCER_OK;
+}
+
+typedef struct krylov {
+    const mercer_host *host;
+    mercer_task *task;
+    const mercer_operator *op;
+    const mercer_eigen_request *request;
+    mercer_eigen_result *out;
+    sizes size;
+    double tol;
+    int64_t n, l, k;   /* rows, locked, columns of the basis */
+    int64_t random;    /* random columns so far */
+    double *q, *v, *w; /* [q v]: locked and basis, side by side; w: image of v */
+    double *h, *s, *small, *theta, *norm, *scratch;
+    int64_t probed;         /* convergence counts from this pass on: a probe has to grow first */
+    double scale, progress; /* scale: largest |theta| so far */
+} krylov;
+
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        int32_t status_ = (call);                                                                                      \
+        if (status_)                                                                                                   \
+            return status_;                                                                                            \
+    } while (0)
+
+static int32_t prepare(krylov *x) {
+    int64_t n = x->n, l = x->l, cap = x->size.cap;
+    int64_t count[] = {n * (l + cap), n * cap, cap * cap, cap * cap, cap * max(cap, l), cap, cap, n * x->size.keep};
+    double **array[] = {&x->q, &x->w, &x->h, &x->s, &x->small, &x->theta, &x->norm, &x->scratch};
+    for (int i = 0; i < 8; i++)
+        if (!(*array[i] = x->host->alloc(x->task, 8 * count[i])))
+            return MERCER_E_MEMORY;
+    if (l > 0)
+        memcpy(x->q, x->request->locked, 8 * (size_t)(n * l));
+    x->v = x->q + n * l;
+    return MERCER_OK;
+}
+
+/* Takes the count columns that were written behind the basis into it: orthonormal, with image and H. */
+static int32_t extend(krylov *x, int64_t count, int64_t *rank) {
+    const mercer_host *host = x->host;
+    int64_t n = x->n, l = x->l, k = x->k, cap = x->size.cap;
+    double *v = x->v + n * k, *w = x->w + n * k, *h = x->h + cap * k;
+    TRY(host->orthonormalise(x->task, n, count, v, n, l + k, l + k ? x->q : NULL, n, rank));
+    if (*rank == 0)
+        return MERCER_OK;
+    TRY(x->op->apply(x->op, x->task, v, n, *rank, w, n));
+    x->out->passes += 1;
+    x->out->applies += *rank;
+    if (l > 0) {
+        TRY(host->tall_dot(x->task, n, l, x->q, n, *rank, w, n, x->small, l));
+        for (int64_t i = 0; i < l * *rank; i++)
+            x->small[i] = -x->small[i];
+        TRY(host->tall_times(x->task, n, l, x->q, n, *rank, x->small, l, 1, w, n));
+    }
+    x->k += *rank;
+    TRY(host->tall_dot(x->task, n, x->k, x->v, n, *rank, w, n, h, cap));
+    for (int64_t j = k; j < x->k; j++) /* symmetric, from the new columns */
+        for (int64_t i = 0; i <= j; i++) {
+            if (!isfinite(x->h[i + cap * j]))
+                return host->fail(x->task, MERCER_E_NUMERICAL, "block-krylov: the operator gave NaN or Inf");
+            if (i >= k)
+                x->h[i + cap * j] = (x->h[i + cap * j] + x->h[j + cap * i]) / 2;
+            x->h[j + cap * i] = x->h[i + cap * j];
+        }
+    return MERCER_OK;
+}
+
+static void fill_random(krylov *x, double *v, int64_t count) {
+    for (int64_t j = 0; j < count; j++)
+        for (int64_t i = 0; i < x->n; i++)
+            v[i + x->n * j] = x->host->uniform(x->task, i, x->random + j) - 0.5;
+    x->random += count;
+}
+
+/* The first block: the caller's guess, filled up with random columns. */
+static int32_t start(krylov *x) {
+    int64_t n = x->n, given = x->request->start ? min(x->request->start_count, x->size.cap) : 0, rank;
+    if (given > 0)
+        memcpy(x->v, x->request->start, 8 * (size_t)(n * given));
+    int64_t count = max(given, x->size.first);
+    fill_random(x, x->v + n * given, count - given);
+    TRY(extend(x, count, &rank));
+    for (int attempt = 0; x->k < x->request->r && attempt < 3; attempt++) { /* the guess was dependent */
+        count = x->size.first - x->k;
+        fill_random(x, x->v + n * x->k, count);
+        TRY(extend(x, count, &rank));
+    }
+    if (x->k < x->request->r)
+        return x->host->fail(x->task, MERCER_E_INTERNAL, "block-krylov: no basis of r = %lld columns",
+                             (long long)x->request->r);
+    return MERCER_OK;
+}
+
+/* Ritz values, and vectors as columns of S; restarts with the leading ones where the next block would not fit. */
+static int32_t rayleigh_ritz(krylov *x) {
+    const mercer_host *host = x->host;
+    int64_t n = x->n, cap = x->size.cap, k = x->k, keep = x->size.keep;
+    for (int64_t j = 0; j < k; j++)
+        memcpy(x->small + k * j, x->h + cap * j, 8 * (size_t)k);
+    TRY(host->eigh(x->task, k, x->small, k, k, x->theta, x->s, cap));
+    x->scale = fmax(x->scale, fmax(fabs(x->theta[0]), fabs(x->theta[k - 1])));
+    x->out->most_negative = fmin(x->out->most_negative, x->theta[k - 1]);
+    if (cap == n - x->l || k + x->size.p <= cap)
+        return MERCER_OK;
+    double *basis[] = {x->v, x->w};
+    for (int i = 0; i < 2; i++) {
+        TRY(host->tall_times(x->task, n, k, basis[i], n, keep, x->s, cap, 0, x->scratch, n));
+        memcpy(basis[i], x->scratch, 8 * (size_t)(n * keep));
+    }
+    memset(x->h, 0, 8 * (size_t)(cap * cap));
+    memset(x->s, 0, 8 * (size_t)(cap * cap));
+    for (int64_t j = 0; j < keep; j++) {
+        x->h[j + cap * j] = x->theta[j];
+        x->s[j + cap * j] = 1;
+    }
+    x->k = keep;
+    return MERCER_OK;
+}
+
+/* R = W S - V S Theta of the leading pairs, in scratch, and its norms. */
+static int32_t residuals(krylov *x, int64_t count) {
+    int64_t n = x->n, k = x->k, cap = x->size.cap;
+    TRY(x->host->tall_times(x->task, n, k, x->w, n, count, x->s, cap, 0, x->scratch, n));
+    for (int64_t j = 0; j < count; j++)
+        for (int64_t i = 0; i < k; i++)
+            x->small[i + k * j] = -x->theta[j] * x->s[i + cap * j];
+    TRY(x->host->tall_times(x->task, n, k, x->v, n, count, x->small, k, 1, x->scratch, n));
+    for (int64_t j = 0; j < count; j++) {
+        double sum = 0;
+        for (int64_t i = 0; i < n; i++)
+            sum += x->scratch[i + n * j] * x->scratch[i + n * j];
+        x->norm[j] = sqrt(sum);
+    }
+    return MERCER_OK;
+}
+
+/* New directions behind the basis: unit residuals of leading pairs, or random ones in an invariant space. */
+static int64_t directions(krylov *x, int64_t count, double limit) {
+    int64_t n = x->n, room = min(x->size.p, x->size.cap - x->k), taken = 0;
+    for (int64_t j = 0; j < count && taken < room; j++)
+        if (x->norm[j] > limit) {
+            double *to = x->v + n * (x->k + taken++), *from = x->scratch + n * j;
+            for (int64_t i = 0; i < n; i++)
+                to[i] = from[i] / x->norm[j];
+        }
+    return taken;
+}
+
+/* The fraction done, from the logarithm of the largest residual. */
+static int32_t tell(krylov *x, double worst, double limit, double first) {
+    double done = worst > limit && limit > 0 && first > limit ? 1 - log(worst / limit) / log(first / limit) : 0;
+    x->progress = fmax(x->progress, fmin(done, 1));
+    return x->host->progress(x->task, x->progress);
+}
+
+static int32_t iterate(krylov *x, int64_t max_passes) {
+    const mercer_eigen_request *request = x->request;
+    int64_t r = request->r, whole = x->n - x->l;
+    for (double first = 0;;) {
+        TRY(rayleigh_ritz(x));
+        int64_t count = min(x->k, x->size.keep), rank = 0;
+        TRY(residuals(x, count));
+        double worst = 0, limit = fmax(x->tol * fabs(x->theta[0]), 64 * (DBL_EPSILON / 2) * x->scale);
+        for (int64_t j = 0; j < r; j++)
+            worst = fmax(worst, x->norm[j]);
+        first = fmax(first, worst);
+        x->out->converged = worst <= limit;
+        TRY(tell(x, worst, limit, first));
+        int64_t added = directions(x, count, limit);
+        int stop = request->enough && request->enough(request->user, x->theta, r);
+        int done = x->out->converged && added > 0 && x->out->passes >= x->probed;
+        if (stop || done || x->k == whole || x->out->passes >= max_passes)
+            return MERCER_OK;
+        if (added > 0)
+            TRY(extend(x, added, &rank));
+        if (rank > 0)
+            continue;
+        if (x->random >= r) /* invariant, and nothing can be missing */
+            return MERCER_OK;
+        added = min(x->size.p, x->size.cap - x->k);
+        fill_random(x, x->v + x->n * x->k, added);
+        TRY(extend(x, added, &rank));
+        x->probed = x->out->passes + 2;
+        if (rank == 0)
+            return MERCER_OK;
+    }
+}
+
+static int32_t solve(const mercer_host *host, mercer_task *task, const void *params, const mercer_operator *op,
+                     const mercer_eigen_request *request, mercer_eigen_result *out) {
+    const krylov_params *p = params;
+    krylov x = {.host = host, .task = task, .op = op, .request = request, .out = out};
+    int64_t n = op->n, r = request->r;
+    x.n = n;
+    x.l = request->locked_count;
+    x.size = plan(p, n - x.l, r);
+    x.tol = isnan(p->tol) ? request->tol : p->tol;
+    out->most_negative = INFINITY;
+    out->applies = out->passes = 0;
+    TRY(prepare(&x));
+    TRY(start(&x));
+    TRY(iterate(&x, p->max_passes));
+    memcpy(out->values, x.theta, 8 * (size_t)r);
+    memcpy(out->residuals, x.norm, 8 * (size_t)r);
+    return host->tall_times(task, n, x.k, x.v, n, r, x.s, x.size.cap, 0, out->vectors, n);
+}
+
+static const mercer_solver_ops ops = {
+    .struct_size = sizeof(mercer_solver_ops),
+    .forecast = forecast,
+    .solve = solve,
+};
+
+MERCER_PLUGIN(MERCER_KIND_SOLVER, "block-krylov", "block Krylov with thick restart, for r much smaller than n",
+              "Musco & Musco, NIPS (2015); Wu & Simon, SIAM J. Matrix Anal. Appl. 22 (2000)", rows, krylov_params, ops)
