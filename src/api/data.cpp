@@ -1,0 +1,122 @@
+#include "../io/npy.h"
+#include "handles.h"
+
+using namespace mercer;
+
+namespace {
+
+constexpr unsigned floats = 1u << MERCER_F32 | 1u << MERCER_F64;
+
+mercer_data *new_data(std::shared_ptr<const Source> source) {
+    auto *data = new mercer_data;
+    data->data.source = std::move(source);
+    return data;
+}
+
+// Until a source owns it, the caller's user pointer is released by whoever drops it.
+struct Release {
+    void (*release)(void *);
+    void *user;
+    ~Release() {
+        if (release) release(user);
+    }
+    void keep() { release = nullptr; }
+};
+
+mercer_data *from_chunks(const mercer_chunks *given) {
+    mercer_chunks chunks = read_struct(given, "chunks", sizeof(mercer_chunks));
+    Release release{chunks.release, chunks.user};
+    if (!chunks.next) fail(MERCER_E_ARGUMENT, "chunks: next is NULL");
+    if (chunks.dtype != MERCER_F32 && chunks.dtype != MERCER_F64)
+        fail(MERCER_E_ARGUMENT, "chunks: dtype = %d, must be MERCER_F32 or MERCER_F64", chunks.dtype);
+    if (chunks.flags & ~MERCER_REWINDABLE) fail(MERCER_E_ARGUMENT, "chunks: flags = %d, must be 0 or MERCER_REWINDABLE", chunks.flags);
+    if (chunks.rows < -1 || chunks.cols < 1)
+        fail(MERCER_E_SHAPE, "chunks: %" PRId64 " x %" PRId64 ", rows must be >= -1 and cols >= 1", chunks.rows, chunks.cols);
+    checked_bytes("chunks", std::max<int64_t>(chunks.rows, 1), chunks.cols, 8);
+    std::shared_ptr<Source> source = make_chunk_source(chunks);
+    release.keep();
+    return new_data(std::move(source));
+}
+
+mercer_data *from_sparse(const mercer_sparse *given) {
+    mercer_sparse sparse = read_struct(given, "sparse", sizeof(mercer_sparse));
+    if (sparse.layout != MERCER_CSR && sparse.layout != MERCER_CSC)
+        fail(MERCER_E_ARGUMENT, "sparse: layout = %d, must be MERCER_CSR or MERCER_CSC", sparse.layout);
+    if (sparse.dtype != MERCER_F32 && sparse.dtype != MERCER_F64)
+        fail(MERCER_E_ARGUMENT, "sparse: dtype = %d, must be MERCER_F32 or MERCER_F64", sparse.dtype);
+    if (sparse.index_dtype != MERCER_I32 && sparse.index_dtype != MERCER_I64)
+        fail(MERCER_E_ARGUMENT, "sparse: index_dtype = %d, must be MERCER_I32 or MERCER_I64", sparse.index_dtype);
+    if (sparse.base != 0 && sparse.base != 1) fail(MERCER_E_VALUE, "sparse: base = %d, must be 0 or 1", sparse.base);
+    if (sparse.rows < 0 || sparse.cols < 1 || sparse.cols > INT32_MAX || sparse.count < 0)
+        fail(MERCER_E_SHAPE, "sparse: %" PRId64 " x %" PRId64 " with %" PRId64 " entries, must be >= 0 x 1 to 2147483647 with >= 0", sparse.rows,
+             sparse.cols, sparse.count);
+    if (!sparse.offsets || (sparse.count > 0 && (!sparse.indices || !sparse.values)))
+        fail(MERCER_E_ARGUMENT, "sparse: offsets, indices or values is NULL");
+    checked_bytes("sparse", sparse.rows + 1, 1, 8);
+    checked_bytes("sparse", sparse.count, 1, 8);
+    return new_data(std::make_shared<SparseSource>(sparse));
+}
+
+mercer_data *from_objects(const mercer_objects *given) {
+    mercer_objects objects = read_struct(given, "objects", sizeof(mercer_objects));
+    Release release{objects.release, objects.user};
+    if (!objects.pairs) fail(MERCER_E_ARGUMENT, "objects: pairs is NULL");
+    if (objects.rows < 0) fail(MERCER_E_SHAPE, "objects: rows = %" PRId64 ", must be >= 0", objects.rows);
+    if (objects.values != MERCER_DISTANCE && objects.values != MERCER_KERNEL)
+        fail(MERCER_E_ARGUMENT, "objects: values = %d, must be MERCER_DISTANCE or MERCER_KERNEL", objects.values);
+    if (objects.flags & ~(MERCER_THREAD_SAFE | MERCER_PSD)) fail(MERCER_E_ARGUMENT, "objects: flags = %d are unknown", objects.flags);
+    auto source = std::make_shared<ObjectSource>(objects);
+    release.keep();
+    return new_data(std::move(source));
+}
+
+void attach(mercer_data &data, const std::string &what, const mercer_view *given) {
+    if (what == "weights") {
+        mercer_view view = read_view("weights", given, floats);
+        const int64_t rows = data.data.source->rows();
+        if (view.cols != 1 || (rows >= 0 && view.rows != rows))
+            fail(MERCER_E_SHAPE, "weights are %" PRId64 " x %" PRId64 ", must be %" PRId64 " x 1", view.rows, view.cols, rows);
+        data.data.weights = view;
+    } else if (what == "landmarks") {
+        mercer_view view = read_view("landmarks", given, floats | 1u << MERCER_I64);
+        if (view.rows < 1) fail(MERCER_E_SHAPE, "landmarks: there are none");
+        data.data.landmarks = view;
+    } else {
+        fail_unknown("attachment", what, {"weights", "landmarks"});
+    }
+}
+
+} // namespace
+
+int32_t mercer_data_from_view(mercer_data **out, mercer_context *context, const mercer_view *view) {
+    return construct(out, [&] { return need(context, "context"), new_data(make_view_source(read_view("view", view, floats))); });
+}
+
+int32_t mercer_data_from_npy(mercer_data **out, mercer_context *context, const char *path) {
+    return construct(out, [&] { return need(context, "context"), new_data(open_npy(text_of(path, "path"))); });
+}
+
+int32_t mercer_data_from_chunks(mercer_data **out, mercer_context *context, const mercer_chunks *chunks) {
+    return construct(out, [&] { return need(context, "context"), from_chunks(chunks); });
+}
+
+int32_t mercer_data_from_sparse(mercer_data **out, mercer_context *context, const mercer_sparse *sparse) {
+    return construct(out, [&] { return need(context, "context"), from_sparse(sparse); });
+}
+
+int32_t mercer_data_from_objects(mercer_data **out, mercer_context *context, const mercer_objects *objects) {
+    return construct(out, [&] { return need(context, "context"), from_objects(objects); });
+}
+
+int32_t mercer_data_attach(mercer_data *data, const char *what, const mercer_view *view) {
+    return guard([&] { attach(need(data, "data"), text_of(what, "what"), view); });
+}
+
+int32_t mercer_data_shape(const mercer_data *data, int64_t *rows, int64_t *cols, int32_t *dtype) {
+    return guard([&] {
+        const Source &source = *need(data, "data").data.source;
+        need(rows, "rows") = source.rows(), need(cols, "cols") = source.cols(), need(dtype, "dtype") = source.dtype();
+    });
+}
+
+void mercer_data_destroy(mercer_data *data) { delete data; }

@@ -1,0 +1,158 @@
+#include "../io/files.h"
+#include "handles.h"
+
+using namespace mercer;
+
+namespace {
+
+const Model &model_of(mercer_model *handle) { return *need(handle, "model").model; }
+
+std::string operation_name(mercer_recipe *what) {
+    if (!what) return "scores";
+    if (!what->recipe.is_operation()) fail(MERCER_E_ARGUMENT, "what: '%s' is no operation", what->recipe.values().method);
+    return what->recipe.operation().name;
+}
+
+void fill_outputs(mercer_model *handle, mercer_recipe *what, mercer_data *data, mercer_view *outs, int64_t capacity, int64_t *count) {
+    const Model &model = model_of(handle);
+    Output output = output_of(model, operation_name(what));
+    const int64_t rows = need(data, "data").data.source->rows();
+    if (rows < 0) fail(MERCER_E_UNSUPPORTED, "data: the number of rows is not known before they are read");
+    need(count, "count") = 1;
+    if (capacity < 1) return;
+    write_struct(outs, mercer_view{sizeof(mercer_view), model.dtype(), 0, rows, output.cols, output.cols, 1, nullptr}, "view");
+}
+
+void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data, const mercer_view *outs, int64_t count,
+                   const mercer_run *run) {
+    const Model &model = model_of(handle);
+    std::string operation = operation_name(what);
+    output_of(model, operation);
+    if (count != 1) fail(MERCER_E_ARGUMENT, "count = %" PRId64 ", '%s' has 1 output", count, operation.c_str());
+    mercer_view out = read_view("outs[0]", outs, 1u << MERCER_F32 | 1u << MERCER_F64);
+    Run running(model.settings(), run);
+    running.stage("read", 0.02);
+    std::shared_ptr<const Source> given = need(data, "data").data.source, loaded = given->load(running);
+    running.stage("transform", 1);
+    transform(running, model, operation, loaded ? loaded : given, out);
+    running.progress(1);
+}
+
+std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *json, const char *const *names, const mercer_view *views,
+                                          int64_t count) {
+    if (count > 0) need(names, "names"), need(views, "tensors");
+    Tensors tensors;
+    for (int64_t k = 0; k < count; ++k) {
+        const char *name = text_of(names[k], "a name");
+        mercer_view view = read_view(name, views + k, 1u << MERCER_F32 | 1u << MERCER_F64 | 1u << MERCER_I64);
+        Tensor tensor = view.dtype == MERCER_F32   ? make_tensor<float>(view.rows, view.cols)
+                        : view.dtype == MERCER_F64 ? make_tensor<double>(view.rows, view.cols)
+                                                   : make_tensor<int64_t>(view.rows, view.cols);
+        const int64_t size = dtype_size(view.dtype);
+        for (int64_t i = 0; i < view.rows; ++i)
+            for (int64_t j = 0; j < view.cols; ++j)
+                std::memcpy(tensor.bytes.data() + (i * view.cols + j) * size,
+                            static_cast<const unsigned char *>(view.data) + (i * view.row_stride + j * view.col_stride) * size,
+                            static_cast<size_t>(size));
+        if (!tensors.emplace(name, std::move(tensor)).second) fail(MERCER_E_MODEL, "tensor '%s' is given twice", name);
+    }
+    return Model::assemble(parse_model_text(json, "json"), std::move(tensors), *context.registry, context.settings);
+}
+
+std::shared_ptr<const Model> load(mercer_context &context, const char *path) {
+    InputFile file(path);
+    int64_t at = 0;
+    auto read = [&](void *bytes, int64_t capacity) {
+        int64_t take = std::min(capacity, file.size() - at);
+        file.read(at, bytes, take);
+        at += take;
+        return take;
+    };
+    return read_model(read, file.size(), path, *context.registry, context.settings);
+}
+
+void write(mercer_model *handle, const mercer_sink *given) {
+    mercer_sink sink = read_struct(given, "sink", sizeof(mercer_sink));
+    if (!sink.write) fail(MERCER_E_ARGUMENT, "sink: write is NULL");
+    write_model(model_of(handle), [&](const void *bytes, int64_t count) {
+        if (sink.write(sink.user, bytes, count) != 0) fail(MERCER_E_CALLBACK, "%s", take_callback_error("the sink returned an error").c_str());
+    });
+}
+
+std::shared_ptr<const Model> read(mercer_context &context, const mercer_source *given) {
+    mercer_source source = read_struct(given, "source", sizeof(mercer_source));
+    if (!source.read) fail(MERCER_E_ARGUMENT, "source: read is NULL");
+    auto pull = [&](void *bytes, int64_t capacity) {
+        int64_t got = 0;
+        if (source.read(source.user, bytes, capacity, &got) != 0)
+            fail(MERCER_E_CALLBACK, "%s", take_callback_error("the source returned an error").c_str());
+        if (got < 0 || got > capacity) fail(MERCER_E_CALLBACK, "the source says %" PRId64 " bytes, capacity was %" PRId64, got, capacity);
+        return got;
+    };
+    return read_model(pull, -1, "the model", *context.registry, context.settings);
+}
+
+std::shared_ptr<const Model> bind(mercer_model *handle, const mercer_user_kernel *given) {
+    mercer_user_kernel kernel = read_struct(given, "user_kernel", sizeof(mercer_user_kernel));
+    if (!kernel.tile) fail(MERCER_E_ARGUMENT, "user_kernel: tile is NULL");
+    return model_of(handle).bind(std::make_shared<UserKernel>(kernel));
+}
+
+} // namespace
+
+int32_t mercer_model_retain(mercer_model *model) {
+    return guard([&] { need(model, "model").owners.fetch_add(1, std::memory_order_relaxed); });
+}
+
+void mercer_model_destroy(mercer_model *model) {
+    if (model && model->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete model;
+}
+
+int32_t mercer_model_outputs(mercer_model *model, mercer_recipe *what, mercer_data *data, mercer_view *outs, int64_t capacity, int64_t *count) {
+    return guard([&] { fill_outputs(model, what, data, outs, capacity, count); });
+}
+
+int32_t mercer_model_transform(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_view *outs, int64_t count,
+                               const mercer_run *run) {
+    return guard([&] { run_transform(model, what, data, outs, count, run); });
+}
+
+int32_t mercer_model_summary(mercer_model *model, mercer_summary *out) {
+    return guard([&] { write_struct(out, model_of(model).summary(), "summary"); });
+}
+
+int32_t mercer_model_info(mercer_model *model, const char **json) {
+    return guard([&] { need(json, "json") = model_of(model).info(); });
+}
+
+int32_t mercer_model_tensor(mercer_model *model, const char *name, mercer_view *out) {
+    return guard([&] { write_struct(out, model_of(model).tensor_view(text_of(name, "name")), "view"); });
+}
+
+int32_t mercer_model_from_tensors(mercer_model **out, mercer_context *context, const char *json, const char *const *names,
+                                  const mercer_view *tensors, int64_t count) {
+    return construct(out, [&] { return new_model(from_tensors(need(context, "context"), text_of(json, "json"), names, tensors, count)); });
+}
+
+int32_t mercer_model_save(mercer_model *model, const char *path) {
+    return guard([&] {
+        const Model &saved = model_of(model);
+        replace_file(text_of(path, "path"), [&](const Writer &write) { write_model(saved, write); });
+    });
+}
+
+int32_t mercer_model_load(mercer_model **out, mercer_context *context, const char *path) {
+    return construct(out, [&] { return new_model(load(need(context, "context"), text_of(path, "path"))); });
+}
+
+int32_t mercer_model_write(mercer_model *model, const mercer_sink *sink) {
+    return guard([&] { write(model, sink); });
+}
+
+int32_t mercer_model_read(mercer_model **out, mercer_context *context, const mercer_source *source) {
+    return construct(out, [&] { return new_model(read(need(context, "context"), source)); });
+}
+
+int32_t mercer_model_bind(mercer_model **out, mercer_model *model, const mercer_user_kernel *kernel) {
+    return construct(out, [&] { return new_model(bind(model, kernel)); });
+}

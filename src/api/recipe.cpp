@@ -1,0 +1,92 @@
+#include "handles.h"
+
+using namespace mercer;
+
+namespace {
+
+const Recipe &method_recipe(mercer_recipe *handle) {
+    const Recipe &recipe = need(handle, "recipe").recipe;
+    if (recipe.is_operation())
+        fail(MERCER_E_ARGUMENT, "recipe: '%s' is an operation on a model, a method is needed", recipe.operation().name);
+    return recipe;
+}
+
+void set_kernel(mercer_recipe &handle, const mercer_user_kernel *given) {
+    mercer_user_kernel kernel = read_struct(given, "user_kernel", sizeof(mercer_user_kernel));
+    if (!kernel.tile) fail(MERCER_E_ARGUMENT, "user_kernel: tile is NULL");
+    if (kernel.flags & ~(MERCER_THREAD_SAFE | MERCER_PSD)) fail(MERCER_E_ARGUMENT, "user_kernel: flags = %d are unknown", kernel.flags);
+    method_recipe(&handle);
+    handle.recipe.set_user(std::make_shared<UserKernel>(kernel));
+}
+
+void set_many(mercer_recipe &handle, const char *const *names, const char *const *values, int64_t count) {
+    std::vector<std::pair<std::string, std::string>> pairs;
+    for (int64_t i = 0; i < count; ++i)
+        pairs.emplace_back(text_of(names[i], "a name"), text_of(values[i], "a value"));
+    handle.recipe.set_many(pairs);
+}
+
+} // namespace
+
+int32_t mercer_recipe_create(mercer_recipe **out, mercer_context *context, const char *name) {
+    return construct(out, [&] {
+        return new mercer_recipe{Recipe(need(context, "context").registry, text_of(name, "name")), context->settings};
+    });
+}
+
+void mercer_recipe_destroy(mercer_recipe *recipe) { delete recipe; }
+
+int32_t mercer_recipe_set(mercer_recipe *recipe, const char *name, const char *value) {
+    return guard([&] { need(recipe, "recipe").recipe.set(text_of(name, "name"), text_of(value, "value")); });
+}
+
+int32_t mercer_recipe_set_real(mercer_recipe *recipe, const char *name, double value) {
+    return guard([&] { need(recipe, "recipe").recipe.set(text_of(name, "name"), number_text(value)); });
+}
+
+int32_t mercer_recipe_set_many(mercer_recipe *recipe, const char *const *names, const char *const *values, int64_t count) {
+    return guard([&] {
+        if (count > 0) need(names, "names"), need(values, "values");
+        set_many(need(recipe, "recipe"), names, values, count);
+    });
+}
+
+int32_t mercer_recipe_get(mercer_recipe *recipe, const char *name, const char **value) {
+    return guard([&] { need(value, "value") = need(recipe, "recipe").recipe.get(text_of(name, "name")); });
+}
+
+int32_t mercer_recipe_rows(mercer_recipe *recipe, int64_t *count) {
+    return guard([&] { need(count, "count") = static_cast<int64_t>(need(recipe, "recipe").recipe.rows().size()); });
+}
+
+int32_t mercer_recipe_row(mercer_recipe *recipe, int64_t index, mercer_row *out) {
+    return guard([&] { write_struct(out, need(recipe, "recipe").recipe.public_row(index), "row"); });
+}
+
+int32_t mercer_recipe_set_kernel(mercer_recipe *recipe, const mercer_user_kernel *kernel) {
+    return guard([&] { set_kernel(need(recipe, "recipe"), kernel); });
+}
+
+int32_t mercer_recipe_forecast(mercer_recipe *recipe, mercer_data *data, const mercer_run *run, mercer_forecast *out) {
+    return guard([&] {
+        const Recipe &method = method_recipe(recipe);
+        Run running(recipe->settings, run);
+        write_struct(out, forecast(running, method, need(data, "data").data), "forecast");
+    });
+}
+
+int32_t mercer_recipe_kernel(mercer_recipe *recipe, mercer_data *x, mercer_data *y, const mercer_view *out, const mercer_run *run) {
+    return guard([&] {
+        const Recipe &method = method_recipe(recipe);
+        Run running(recipe->settings, run);
+        kernel_matrix(running, method, need(x, "x").data, y ? &y->data : nullptr, read_view("out", out, 1u << MERCER_F32 | 1u << MERCER_F64));
+    });
+}
+
+int32_t mercer_model_fit(mercer_model **out, mercer_recipe *recipe, mercer_data *data, const mercer_run *run) {
+    return construct(out, [&] {
+        const Recipe &method = method_recipe(recipe);
+        Run running(recipe->settings, run);
+        return new_model(fit(running, method, need(data, "data").data, recipe->settings));
+    });
+}

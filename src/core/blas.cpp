@@ -1,0 +1,149 @@
+#include "blas.h"
+
+#include "memory.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cblas.h>
+#include <cinttypes>
+#include <cmath>
+#include <lapacke.h>
+#include <mutex>
+#include <new>
+#include <omp.h>
+#include <pthread.h>
+#include <semaphore>
+
+namespace mercer {
+namespace {
+
+constexpr int openblas_on_openmp = 2; // of openblas_get_parallel
+
+// OpenBLAS has a fixed table of buffers: 160 concurrent calls were seen to work, 200 to crash (FACTS M5).
+constexpr int gate_permits = 64;
+using Gate = std::counting_semaphore<gate_permits>;
+alignas(Gate) unsigned char gate_memory[sizeof(Gate)];
+Gate &gate() { return *std::launder(reinterpret_cast<Gate *>(gate_memory)); }
+
+std::mutex scope_lock;
+int scope_count = 0, scope_saved = 1;
+
+void reset_in_child() {
+    new (gate_memory) Gate(gate_permits);
+    new (&scope_lock) std::mutex;
+    scope_count = 0;
+    if (openblas_get_parallel() == openblas_on_openmp)
+        omp_set_num_threads(1);
+    else
+        openblas_set_num_threads(1);
+}
+
+// Threads that were inside the gate at a fork do not exist in the child, and its regions would hang: start afresh, alone.
+const int prepared = [] {
+    new (gate_memory) Gate(gate_permits);
+    return pthread_atfork(nullptr, nullptr, reset_in_child);
+}();
+
+struct Entry {
+    Entry() { gate().acquire(); }
+    ~Entry() { gate().release(); }
+};
+
+CBLAS_TRANSPOSE op(char trans) { return trans == 'N' ? CblasNoTrans : CblasTrans; }
+
+lapack_int small(int64_t size) {
+    if (size < 0 || size > INT32_MAX) fail(MERCER_E_SHAPE, "a matrix side of %" PRId64 " is beyond BLAS", size);
+    return static_cast<lapack_int>(size);
+}
+
+void check_finite(const char *what, int64_t rows, int64_t cols, const double *a, int64_t lda) {
+    for (int64_t j = 0; j < cols; ++j) {
+        double sum = 0; // NaN or Inf in any entry ends up here
+        for (int64_t i = 0; i < rows; ++i) sum += 0 * a[i + j * lda];
+        if (!(sum == 0)) fail(MERCER_E_NUMERICAL, "%s: column %" PRId64 " is not finite", what, j);
+    }
+}
+
+} // namespace
+
+BlasScope::BlasScope() : saved_(0) {
+    if (openblas_get_parallel() == openblas_on_openmp) {
+        saved_ = omp_get_max_threads();
+        omp_set_num_threads(1);
+        return;
+    }
+    std::lock_guard hold(scope_lock);
+    if (scope_count++ == 0) {
+        scope_saved = openblas_get_num_threads();
+        openblas_set_num_threads(1);
+    }
+}
+
+BlasScope::~BlasScope() {
+    if (openblas_get_parallel() == openblas_on_openmp) {
+        omp_set_num_threads(saved_);
+        return;
+    }
+    std::lock_guard hold(scope_lock);
+    if (--scope_count == 0) openblas_set_num_threads(scope_saved);
+}
+
+const char *blas_description() { return openblas_get_config(); }
+
+void gemm(char transa, char transb, int64_t m, int64_t n, int64_t k, double alpha, const double *a, int64_t lda,
+          const double *b, int64_t ldb, double beta, double *c, int64_t ldc) {
+    if (m == 0 || n == 0) return;
+    Entry entry;
+    cblas_dgemm(CblasColMajor, op(transa), op(transb), small(m), small(n), small(k), alpha, a, small(std::max<int64_t>(lda, 1)),
+                b, small(std::max<int64_t>(ldb, 1)), beta, c, small(std::max<int64_t>(ldc, 1)));
+}
+
+void gemm(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
+          const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+    if (m == 0 || n == 0) return;
+    Entry entry;
+    cblas_sgemm(CblasColMajor, op(transa), op(transb), small(m), small(n), small(k), alpha, a, small(std::max<int64_t>(lda, 1)),
+                b, small(std::max<int64_t>(ldb, 1)), beta, c, small(std::max<int64_t>(ldc, 1)));
+}
+
+void trsm(char trans, int64_t m, int64_t n, const double *l, int64_t ldl, double *x, int64_t ldx) {
+    if (m == 0 || n == 0) return;
+    Entry entry;
+    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, op(trans), CblasNonUnit, small(m), small(n), 1.0, l, small(ldl), x,
+                small(ldx));
+}
+
+int64_t potrf(int64_t n, double *a, int64_t lda) {
+    if (n == 0) return 0;
+    check_finite("potrf", n, n, a, lda);
+    Entry entry;
+    return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', small(n), a, small(lda));
+}
+
+void eigh_top(int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors, int64_t ldv) {
+    if (n == 0 || r == 0) return;
+    check_finite("eigh", n, n, a, lda);
+    // dsyevr: workspace linear in n (dsyevd's query wraps at n = 32 767 with info = 0). 26 n and 10 n are its minima; the
+    // blocked reduction wants (nb + 6) n with nb = 64.
+    Buffer<double> found(nullptr, n), work(nullptr, 70 * n);
+    Buffer<lapack_int> iwork(nullptr, 10 * n), support(nullptr, 2 * n);
+    Buffer<double> ascending(nullptr, n, r);
+    lapack_int count = 0, info;
+    {
+        Entry entry;
+        info = LAPACKE_dsyevr_work(LAPACK_COL_MAJOR, 'V', r == n ? 'A' : 'I', 'L', small(n), a, small(lda), 0, 0,
+                                   small(n - r + 1), small(n), 0, &count, found.data(), ascending.data(), small(n),
+                                   support.data(), work.data(), small(70 * n), iwork.data(), small(10 * n));
+    }
+    if (info != 0 || count != r)
+        fail(MERCER_E_NUMERICAL, "dsyevr: info = %d, %d of %" PRId64 " eigenvalues", static_cast<int>(info),
+             static_cast<int>(count), r);
+    for (int64_t j = 0; j < r; ++j) {
+        values[j] = found[r - 1 - j];
+        std::copy_n(ascending.data() + (r - 1 - j) * n, n, vectors + j * ldv);
+    }
+    check_finite("eigh: values", r, 1, values, r);
+    check_finite("eigh: vectors", n, r, vectors, ldv);
+}
+
+} // namespace mercer

@@ -1,0 +1,95 @@
+// Memory: one budget a call, one kind of array. Everything that grows with n, m or d is a Buffer and is counted.
+#pragma once
+#include "error.h"
+
+#include <atomic>
+#include <memory>
+
+namespace mercer {
+
+// Counts the bytes that a call holds and the most it held; refuses before an allocation would pass the limit.
+class Budget {
+  public:
+    explicit Budget(int64_t limit) : limit_(limit) {}
+    void take(int64_t bytes); // or E_BUDGET
+    void give(int64_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+    int64_t limit() const { return limit_; }
+    int64_t used() const { return used_.load(std::memory_order_relaxed); }
+    int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
+    int64_t left() const { return limit_ - used(); }
+
+  private:
+    int64_t limit_;
+    std::atomic<int64_t> used_{0}, peak_{0};
+};
+
+// 60 % of what this process may still use: the smaller of the system's and the control group's available memory.
+int64_t default_budget();
+
+// a * b * c * size as a count of bytes, or E_SHAPE where it passes 2^63.
+int64_t checked_bytes(const char *what, int64_t a, int64_t b, int64_t size);
+
+// Raw blocks, 64-byte aligned; from 4 MiB on aligned to and advised for huge pages (first touch of 800 MB costs 0.5 s
+// with small ones, 0.1 s with huge ones). Throws bad_alloc.
+void *allocate_block(int64_t bytes);
+void free_block(void *block) noexcept;
+
+// An uninitialised array of trivial T, owned, counted on a budget where one is given.
+template <class T> class Buffer {
+  public:
+    Buffer() = default;
+    Buffer(std::shared_ptr<Budget> budget, int64_t rows, int64_t cols = 1) : budget_(std::move(budget)) {
+        bytes_ = checked_bytes("an array", rows, cols, static_cast<int64_t>(sizeof(T)));
+        if (budget_) budget_->take(bytes_);
+        try {
+            data_ = static_cast<T *>(allocate_block(bytes_));
+        } catch (...) {
+            if (budget_) budget_->give(bytes_);
+            throw;
+        }
+        size_ = rows * cols;
+    }
+    Buffer(Buffer &&other) noexcept { swap(other); }
+    Buffer &operator=(Buffer &&other) noexcept {
+        swap(other);
+        return *this;
+    }
+    ~Buffer() {
+        free_block(data_);
+        if (budget_ && data_) budget_->give(bytes_);
+    }
+
+    T *data() { return data_; }
+    const T *data() const { return data_; }
+    int64_t size() const { return size_; }
+    int64_t bytes() const { return bytes_; }
+    bool empty() const { return size_ == 0; }
+    T &operator[](int64_t i) { return data_[i]; }
+    const T &operator[](int64_t i) const { return data_[i]; }
+    T *begin() { return data_; }
+    T *end() { return data_ + size_; }
+    const T *begin() const { return data_; }
+    const T *end() const { return data_ + size_; }
+    Buffer &zero() {
+        std::fill_n(data_, size_, T{});
+        return *this;
+    }
+    // The array outlives the call it was made in (a model's): count it there no more.
+    void uncount() {
+        if (budget_ && data_) budget_->give(bytes_);
+        budget_.reset();
+    }
+
+  private:
+    void swap(Buffer &other) noexcept {
+        std::swap(budget_, other.budget_);
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        std::swap(bytes_, other.bytes_);
+    }
+    std::shared_ptr<Budget> budget_;
+    T *data_ = nullptr;
+    int64_t size_ = 0, bytes_ = 0;
+};
+
+} // namespace mercer

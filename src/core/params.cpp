@@ -1,0 +1,215 @@
+#include "params.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace mercer {
+namespace {
+
+constexpr int64_t unset_int = INT64_MIN;
+
+size_t value_size(int32_t type) {
+    switch (type) {
+    case MERCER_REAL: return sizeof(double);
+    case MERCER_INT: return sizeof(int64_t);
+    case MERCER_TEXT: return sizeof(const char *);
+    default: return sizeof(int32_t);
+    }
+}
+
+template <class T> T load(const unsigned char *from) {
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+template <class T> void store(unsigned char *to, T value) { std::memcpy(to, &value, sizeof value); }
+
+// "must be > 0", "must be 0 to 1", "must be one of a, b"
+std::string allowed(const mercer_row &row) {
+    if (row.type == MERCER_BOOL) return "must be true or false";
+    if (row.type == MERCER_CHOICE) {
+        std::string list;
+        for (const std::string &choice : split(row.choices, '|')) list += (list.empty() ? "" : ", ") + choice;
+        return "must be one of " + list;
+    }
+    std::string lo = number_text(row.lo), hi = number_text(row.hi);
+    const char *ge = row.flags & MERCER_LO_OPEN ? "> " : ">= ", *le = row.flags & MERCER_HI_OPEN ? "< " : "<= ";
+    if (std::isinf(row.lo) && std::isinf(row.hi)) return row.type == MERCER_INT ? "must be a whole number" : "must be a finite number";
+    if (std::isinf(row.hi)) return "must be " + (ge + lo);
+    if (std::isinf(row.lo)) return "must be " + (le + hi);
+    return "must be " + (ge + lo) + " and " + (le + hi);
+}
+
+bool in_range(const mercer_row &row, double value) {
+    return (row.flags & MERCER_LO_OPEN ? value > row.lo : value >= row.lo) &&
+           (row.flags & MERCER_HI_OPEN ? value < row.hi : value <= row.hi);
+}
+
+[[noreturn]] void refuse(const mercer_row &row, std::string_view text, const char *shown) {
+    fail(MERCER_E_VALUE, "%s = %.*s, %s", shown, static_cast<int>(std::min<size_t>(text.size(), 80)), text.data(),
+         allowed(row).c_str());
+}
+
+mercer_param widen(const char *owner, const mercer_param *from, int64_t index) {
+    mercer_param param{};
+    if (from->struct_size < static_cast<int64_t>(offsetof(mercer_param, row)) + 8)
+        fail(MERCER_E_PLUGIN, "%s: parameter row %" PRId64 " has struct_size %" PRId64, owner, index, from->struct_size);
+    int64_t row_size = std::min<int64_t>(from->row.struct_size, from->struct_size - static_cast<int64_t>(offsetof(mercer_param, row)));
+    param.struct_size = from->struct_size;
+    param.offset = from->offset;
+    std::memcpy(&param.row, &from->row, static_cast<size_t>(std::clamp<int64_t>(row_size, 0, sizeof param.row)));
+    for (const char **text : {&param.row.name, &param.row.doc, &param.row.initial, &param.row.choices, &param.row.group})
+        if (!*text) *text = "";
+    return param;
+}
+
+} // namespace
+
+ParamTable::ParamTable(const char *owner, const mercer_param *params, int64_t count, int64_t struct_size)
+    : struct_size_(struct_size) {
+    const unsigned char *at = reinterpret_cast<const unsigned char *>(params);
+    for (int64_t i = 0; i < count; ++i) {
+        mercer_param param = widen(owner, reinterpret_cast<const mercer_param *>(at), i);
+        at += param.struct_size;
+        const mercer_row &row = param.row;
+        std::string name = row.name;
+        std::replace(name.begin(), name.end(), '_', '-');
+        std::replace(name.begin(), name.end(), '.', '-'); // the core's rows carry their part
+        if (!is_name(name)) fail(MERCER_E_PLUGIN, "%s: row %" PRId64 " is named '%.80s'", owner, i, row.name);
+        if (row.type < MERCER_REAL || row.type > MERCER_TEXT)
+            fail(MERCER_E_PLUGIN, "%s: row '%s' has the unknown type %d", owner, row.name, row.type);
+        if (param.offset < 0 || param.offset + static_cast<int64_t>(value_size(row.type)) > struct_size)
+            fail(MERCER_E_PLUGIN, "%s: row '%s' lies outside its struct", owner, row.name);
+        if (find(row.name) >= 0) fail(MERCER_E_PLUGIN, "%s: two rows are named '%s'", owner, row.name);
+        if (row.type == MERCER_CHOICE && !*row.choices) fail(MERCER_E_PLUGIN, "%s: row '%s' has no choices", owner, row.name);
+        if (row.type <= MERCER_INT && !(row.lo <= row.hi)) fail(MERCER_E_PLUGIN, "%s: row '%s' has an empty range", owner, row.name);
+        rows_.push_back(param);
+    }
+    auto self = std::make_shared<ParamTable>(*this);
+    try {
+        Params defaults(self);
+    } catch (const Error &e) {
+        fail(MERCER_E_PLUGIN, "%s: a default breaks its own row: %s", owner, e.what());
+    }
+}
+
+int64_t ParamTable::find(std::string_view name) const {
+    for (size_t i = 0; i < rows_.size(); ++i)
+        if (name == rows_[i].row.name) return static_cast<int64_t>(i);
+    return -1;
+}
+
+Params::Params(std::shared_ptr<const ParamTable> table)
+    : table_(std::move(table)), values_(static_cast<size_t>(table_->struct_size())), touched_(table_->rows().size()) {
+    for (size_t i = 0; i < table_->rows().size(); ++i) {
+        const mercer_row &row = table_->rows()[i].row;
+        write(static_cast<int64_t>(i), row.initial, row.name);
+    }
+}
+
+Params::Params(const Params &) = default;
+Params &Params::operator=(const Params &) = default;
+
+void Params::write(int64_t index, std::string_view text, const char *shown) {
+    const mercer_param &param = table_->rows()[static_cast<size_t>(index)];
+    const mercer_row &row = param.row;
+    unsigned char *at = values_.data() + param.offset;
+    switch (row.type) {
+    case MERCER_REAL: {
+        double value = std::numeric_limits<double>::quiet_NaN();
+        if (!text.empty() && (!parse_number(text, &value) || !std::isfinite(value) || !in_range(row, value)))
+            refuse(row, text, shown);
+        return store(at, value);
+    }
+    case MERCER_INT: {
+        int64_t value = unset_int;
+        if (!text.empty() && !parse_number(text, &value)) { // 1e6 and 10.0 are whole numbers too
+            double real = 0;
+            if (!parse_number(text, &real) || real != std::floor(real) || std::fabs(real) > 0x1p53) refuse(row, text, shown);
+            value = static_cast<int64_t>(real);
+        }
+        if (!text.empty() && !in_range(row, static_cast<double>(value))) refuse(row, text, shown);
+        return store(at, value);
+    }
+    case MERCER_BOOL: {
+        int32_t value = text.empty() ? -1 : text == "true" || text == "1" ? 1 : text == "false" || text == "0" ? 0 : 2;
+        if (value == 2) refuse(row, text, shown);
+        return store(at, value);
+    }
+    case MERCER_CHOICE: {
+        std::vector<std::string> choices = split(row.choices, '|');
+        auto found = std::find(choices.begin(), choices.end(), text);
+        if (!text.empty() && found == choices.end()) refuse(row, text, shown);
+        return store(at, text.empty() ? int32_t{-1} : static_cast<int32_t>(found - choices.begin()));
+    }
+    default: {
+        auto kept = std::make_shared<const std::string>(text);
+        store(at, text.empty() ? static_cast<const char *>(nullptr) : kept->c_str());
+        texts_[index] = std::move(kept);
+    }
+    }
+}
+
+void Params::set(int64_t index, std::string_view text, const char *shown) {
+    const mercer_row &row = table_->rows()[static_cast<size_t>(index)].row;
+    if (*row.group && !text.empty())
+        for (size_t i = 0; i < touched_.size(); ++i) {
+            const mercer_row &other = table_->rows()[i].row;
+            if (static_cast<int64_t>(i) != index && touched_[i] && std::strcmp(other.group, row.group) == 0)
+                fail(MERCER_E_VALUE, "%s: '%s' is set already, and only one of the two may be", shown, other.name);
+        }
+    std::string trimmed = trim(text);
+    write(index, trimmed.empty() ? row.initial : trimmed, shown);
+    touched_[static_cast<size_t>(index)] = !trimmed.empty();
+}
+
+bool Params::is_unset_value(int64_t index) const {
+    const mercer_param &param = table_->rows()[static_cast<size_t>(index)];
+    const unsigned char *at = values_.data() + param.offset;
+    switch (param.row.type) {
+    case MERCER_REAL: return std::isnan(load<double>(at));
+    case MERCER_INT: return load<int64_t>(at) == unset_int;
+    case MERCER_TEXT: return load<const char *>(at) == nullptr;
+    default: return load<int32_t>(at) < 0;
+    }
+}
+
+std::string Params::get(int64_t index) const {
+    if (is_unset_value(index)) return "";
+    const mercer_param &param = table_->rows()[static_cast<size_t>(index)];
+    const unsigned char *at = values_.data() + param.offset;
+    switch (param.row.type) {
+    case MERCER_REAL: return number_text(load<double>(at));
+    case MERCER_INT: return number_text(load<int64_t>(at));
+    case MERCER_BOOL: return load<int32_t>(at) ? "true" : "false";
+    case MERCER_CHOICE: return split(param.row.choices, '|').at(static_cast<size_t>(load<int32_t>(at)));
+    default: return load<const char *>(at);
+    }
+}
+
+bool Params::is_set(int64_t index) const { return touched_[static_cast<size_t>(index)] || !is_unset_value(index); }
+
+bool Params::group_is_set(int64_t index) const {
+    const char *group = table_->rows()[static_cast<size_t>(index)].row.group;
+    for (size_t i = 0; *group && i < touched_.size(); ++i)
+        if (static_cast<int64_t>(i) != index && std::strcmp(table_->rows()[i].row.group, group) == 0 &&
+            !is_unset_value(static_cast<int64_t>(i)))
+            return true;
+    return false;
+}
+
+std::map<std::string, std::string> Params::stored() const {
+    std::map<std::string, std::string> out;
+    for (size_t i = 0; i < touched_.size(); ++i) {
+        const mercer_row &row = table_->rows()[i].row;
+        int64_t index = static_cast<int64_t>(i);
+        bool gives_way = *row.group && row.type == MERCER_CHOICE && group_is_set(index);
+        if (!is_unset_value(index) && !gives_way) out[row.name] = get(index);
+    }
+    return out;
+}
+
+} // namespace mercer

@@ -1,0 +1,80 @@
+#include "run.h"
+
+#include "threads.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstring>
+
+namespace mercer {
+
+mercer_run read_run(const mercer_run *run) {
+    mercer_run full{};
+    if (!run) return full;
+    if (run->struct_size < 8 || run->struct_size > 4096)
+        fail(MERCER_E_ARGUMENT, "run: struct_size = %" PRId64 ", must be sizeof(mercer_run)", run->struct_size);
+    std::memcpy(&full, run, static_cast<size_t>(std::min<int64_t>(run->struct_size, sizeof full)));
+    if (full.threads < 0 || full.threads > 1024)
+        fail(MERCER_E_VALUE, "run: threads = %" PRId64 ", must be 0 to 1024", full.threads);
+    if (full.memory < 0) fail(MERCER_E_VALUE, "run: memory = %" PRId64 ", must be >= 0", full.memory);
+    return full;
+}
+
+namespace {
+
+mercer_run merged(const mercer_run &settings, const mercer_run *given) {
+    mercer_run run = read_run(given), out = settings;
+    if (run.threads) out.threads = run.threads;
+    if (run.memory) out.memory = run.memory;
+    if (run.progress) out.progress = run.progress, out.user = run.user;
+    if (run.cancel) out.cancel = run.cancel;
+    return out;
+}
+
+} // namespace
+
+Run::Run(const RunSettings &settings, const mercer_run *run)
+    : run_(merged(settings.run, run)), log_(settings.log), log_user_(settings.log_user),
+      threads_(run_.threads ? run_.threads : available_threads()),
+      budget_(std::make_shared<Budget>(run_.memory ? run_.memory : default_budget())) {}
+
+void Run::stage(const char *name, double until) {
+    from_ = until_;
+    until_ = until;
+    span_from_ = 0, span_to_ = 1;
+    stage_ = name;
+    progress(0);
+}
+
+void Run::report(double fraction) noexcept {
+    if (run_.cancel && __atomic_load_n(run_.cancel, __ATOMIC_RELAXED)) stop_ = true;
+    if (!run_.progress || stop_) return;
+    Clock::time_point now = Clock::now();
+    if (now - reported_ < std::chrono::milliseconds(100)) return;
+    reported_ = now;
+    double inside = span_from_ + (span_to_ - span_from_) * std::clamp(fraction, 0.0, 1.0);
+    shown_ = std::max(shown_, from_ + (until_ - from_) * inside);
+    mercer_progress told{sizeof told, stage_, shown_, seconds()};
+    if (run_.progress(run_.user, &told) != 0) stop_ = true;
+}
+
+void Run::progress(double fraction) {
+    report(fraction);
+    if (stop_) fail(MERCER_E_CANCELLED, "cancelled in stage '%s'", stage_);
+}
+
+bool Run::stopped(double fraction) noexcept {
+    if (pthread_equal(owner_, pthread_self()))
+        report(fraction);
+    else if (run_.cancel && __atomic_load_n(run_.cancel, __ATOMIC_RELAXED))
+        stop_ = true;
+    return stop_.load(std::memory_order_relaxed);
+}
+
+void Run::log(int32_t level, const char *text) const {
+    if (log_ && pthread_equal(owner_, pthread_self())) log_(log_user_, level, text);
+}
+
+double Run::seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+} // namespace mercer

@@ -1,0 +1,75 @@
+// One running call: its threads, budget, progress and cancel point. Made at the C boundary from a mercer_run and passed
+// down by reference.
+#pragma once
+#include "blas.h"
+#include "memory.h"
+
+#include <chrono>
+#include <pthread.h>
+
+namespace mercer {
+
+// What a context says where a run is silent, and where log lines go.
+struct RunSettings {
+    mercer_run run{};
+    void (*log)(void *user, int32_t level, const char *text) = nullptr;
+    void *log_user = nullptr;
+};
+
+// run as the caller compiled it, widened to ours; checks struct_size and ranges.
+mercer_run read_run(const mercer_run *run);
+
+class Run {
+  public:
+    Run(const RunSettings &settings, const mercer_run *run);
+    Run(const Run &) = delete;
+
+    int64_t threads() const { return threads_; }
+    const std::shared_ptr<Budget> &budget() const { return budget_; }
+    template <class T> Buffer<T> buffer(int64_t rows, int64_t cols = 1) { return Buffer<T>(budget_, rows, cols); }
+
+    // Opens a stage that takes the call's progress from where it stands to `until`; loops inside fill it.
+    void stage(const char *name, double until);
+
+    // While one lives, loops fill only [from, to] of what they would.
+    class Span {
+      public:
+        Span(Run &run, double from, double to) : run_(run), from_(run.span_from_), to_(run.span_to_) {
+            run.span_from_ = from_ + (to_ - from_) * from;
+            run.span_to_ = from_ + (to_ - from_) * to;
+        }
+        ~Span() { run_.span_from_ = from_, run_.span_to_ = to_; }
+        Span(const Span &) = delete;
+
+      private:
+        Run &run_;
+        double from_, to_;
+    };
+
+    // On the calling thread, between steps: says how much of the span is done; throws E_CANCELLED where asked to stop.
+    void progress(double fraction);
+    // On any thread, inside a loop: has someone asked to stop? On the calling thread it reports progress as well.
+    bool stopped(double fraction) noexcept;
+
+    // Log lines appear on the calling thread; those of other threads are dropped.
+    void log(int32_t level, const char *text) const;
+    double seconds() const;
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    void report(double fraction) noexcept;
+
+    mercer_run run_;
+    void (*log_)(void *, int32_t, const char *);
+    void *log_user_;
+    int64_t threads_;
+    std::shared_ptr<Budget> budget_;
+    BlasScope blas_;
+    pthread_t owner_ = pthread_self();
+    Clock::time_point begin_ = Clock::now(), reported_{};
+    const char *stage_ = "start";
+    double from_ = 0, until_ = 0, span_from_ = 0, span_to_ = 1, shown_ = 0;
+    std::atomic<bool> stop_{false};
+};
+
+} // namespace mercer

@@ -1,0 +1,80 @@
+#include "text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace mercer {
+
+std::string number_text(double value) {
+    char text[40];
+    auto end = std::to_chars(text, text + sizeof text, value).ptr;
+    return std::string(text, end);
+}
+
+std::string number_text(int64_t value) {
+    char text[24];
+    return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
+}
+
+namespace {
+
+template <class T> bool parse_whole(std::string_view text, T *out) {
+    if (!text.empty() && text.front() == '+') text.remove_prefix(1);
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
+    return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+// Damerau-Levenshtein distance, for names of a few letters.
+size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
+    for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
+    for (size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
+    for (size_t i = 1; i <= a.size(); ++i)
+        for (size_t j = 1; j <= b.size(); ++j) {
+            d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+        }
+    return d[a.size()][b.size()];
+}
+
+} // namespace
+
+bool parse_number(std::string_view text, double *out) { return parse_whole(text, out); }
+bool parse_number(std::string_view text, int64_t *out) { return parse_whole(text, out); }
+
+std::string trim(std::string_view text) {
+    size_t from = text.find_first_not_of(" \t"), to = text.find_last_not_of(" \t");
+    return from == text.npos ? std::string() : std::string(text.substr(from, to - from + 1));
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+    std::vector<std::string> pieces;
+    while (true) {
+        size_t at = text.find(separator);
+        pieces.push_back(trim(text.substr(0, at)));
+        if (at == text.npos) return pieces;
+        text.remove_prefix(at + 1);
+    }
+}
+
+bool is_name(std::string_view text) {
+    return !text.empty() && text.size() <= 64 && text[0] >= 'a' && text[0] <= 'z' &&
+           std::all_of(text.begin(), text.end(),
+                       [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+}
+
+void fail_unknown(const char *kind, std::string_view name, const std::vector<std::string> &known) {
+    std::string shown(name.substr(0, 80)), list;
+    const std::string *nearest = nullptr;
+    size_t best = std::max<size_t>(2, shown.size() / 3) + 1;
+    for (const std::string &candidate : known) {
+        size_t distance = edit_distance(shown, candidate);
+        if (distance < best) best = distance, nearest = &candidate;
+        list += (list.empty() ? "" : ", ") + candidate;
+    }
+    if (nearest) fail(MERCER_E_NAME, "unknown %s '%s': did you mean '%s'?", kind, shown.c_str(), nearest->c_str());
+    fail(MERCER_E_NAME, "unknown %s '%s': known are %.700s", kind, shown.c_str(), list.empty() ? "none" : list.c_str());
+}
+
+} // namespace mercer

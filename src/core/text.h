@@ -1,0 +1,23 @@
+// Text: numbers that round-trip in every locale, and the nearest known name for a misspelt one.
+#pragma once
+#include "error.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mercer {
+
+std::string number_text(double value);  // shortest that reads back as the same bits; inf, -inf, nan
+std::string number_text(int64_t value);
+bool parse_number(std::string_view text, double *out);
+bool parse_number(std::string_view text, int64_t *out);
+
+std::vector<std::string> split(std::string_view text, char separator); // pieces trimmed of blanks
+std::string trim(std::string_view text);
+bool is_name(std::string_view text); // lower-case letters, digits and '-', beginning with a letter
+
+// "unknown kernel 'gausian': the nearest known is 'gaussian'", or the list where nothing is near.
+[[noreturn]] void fail_unknown(const char *kind, std::string_view name, const std::vector<std::string> &known);
+
+} // namespace mercer

@@ -1,0 +1,66 @@
+// exp(x) = 2^n e^r, n = round(x log2 e), |r| <= ln2 / 2 (Cody and Waite: ln2 in two parts, the first with trailing zeros so
+// that n * ln2_hi is exact), e^r by its Taylor polynomial: degree 13 leaves 4e-18, degree 7 leaves 5e-9 relative, below a
+// tenth of an ulp each; rounding of the sum makes about 1 ulp. 2^n is applied in two factors so that n = 1024 overflows to
+// Inf by itself. Branch-free, so that compilers vectorise it; no -ffast-math, which would lose NaN.
+// One object per instruction set: no templates or inline functions of the standard library here (one of them compiled for
+// AVX-512 could be the copy that the linker keeps for everyone).
+#include "vmath.h"
+
+#include <stdint.h>
+
+namespace mercer {
+namespace {
+
+template <class To, class From> inline To bits(From from) {
+    To to;
+    static_assert(sizeof to == sizeof from);
+    __builtin_memcpy(&to, &from, sizeof to);
+    return to;
+}
+
+inline double exp_one(double x) {
+    constexpr double log2e = 1.4426950408889634, ln2_hi = 6.93147180369123816490e-01, ln2_lo = 1.90821492927058770002e-10;
+    constexpr double round = 0x1.8p52, lowest = -708.3964185322641, highest = 709.782712893384;
+    constexpr double c[] = {1.0,         1.0,          1.0 / 2,        1.0 / 6,         1.0 / 24,        1.0 / 120,       1.0 / 720,
+                            1.0 / 5040,  1.0 / 40320,  1.0 / 362880,   1.0 / 3628800,   1.0 / 39916800,  1.0 / 479001600,
+                            1.0 / 6227020800};
+    double clamped = x < lowest ? lowest : x > highest ? highest : x;
+    double n = (clamped * log2e + round) - round;
+    double r = (clamped - n * ln2_hi) - n * ln2_lo;
+    double p = c[13];
+    for (int k = 12; k >= 0; --k) p = p * r + c[k];
+    double half = (n * 0.5 + round) - round;
+    double first = bits<double>(bits<uint64_t>(half + (round + 1023)) << 52);
+    double second = bits<double>(bits<uint64_t>((n - half) + (round + 1023)) << 52);
+    double y = p * first * second;
+    y = x < lowest ? 0.0 : y;
+    return x > highest ? __builtin_inf() : y;
+}
+
+inline float exp_one(float x) {
+    constexpr float log2e = 1.44269504f, ln2_hi = 6.93359375e-1f, ln2_lo = -2.12194440e-4f;
+    constexpr float round = 0x1.8p23f, lowest = -87.33654f, highest = 88.722839f;
+    constexpr float c[] = {1.0f, 1.0f, 1.0f / 2, 1.0f / 6, 1.0f / 24, 1.0f / 120, 1.0f / 720, 1.0f / 5040};
+    float clamped = x < lowest ? lowest : x > highest ? highest : x;
+    float n = (clamped * log2e + round) - round;
+    float r = (clamped - n * ln2_hi) - n * ln2_lo;
+    float p = c[7];
+    for (int k = 6; k >= 0; --k) p = p * r + c[k];
+    float half = (n * 0.5f + round) - round;
+    float first = bits<float>(bits<uint32_t>(half + (round + 127)) << 23);
+    float second = bits<float>(bits<uint32_t>((n - half) + (round + 127)) << 23);
+    float y = p * first * second;
+    y = x < lowest ? 0.0f : y;
+    return x > highest ? __builtin_inff() : y;
+}
+
+template <class T> void exp_all(T *values, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) values[i] = exp_one(values[i]);
+}
+
+} // namespace
+
+extern const VectorMath MERCER_ISA_NAME(vmath);
+const VectorMath MERCER_ISA_NAME(vmath) = {exp_all<float>, exp_all<double>};
+
+} // namespace mercer

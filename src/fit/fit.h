@@ -1,0 +1,79 @@
+// From a recipe and data to a model:  read -> reduce -> lift (gram, solve) -> model.
+#pragma once
+#include "../gram/operator.h"
+#include "../model/model.h"
+#include "recipe.h"
+
+namespace mercer {
+
+// What the caller's data handle holds.
+struct Data {
+    std::shared_ptr<const Source> source;
+    mercer_view weights{}, landmarks{}; // data NULL: none
+    bool has_weights() const { return weights.data != nullptr; }
+    bool has_landmarks() const { return landmarks.data != nullptr; }
+};
+
+std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &data, const RunSettings &settings);
+mercer_forecast forecast(Run &run, const Recipe &recipe, const Data &data);
+// k(X, Y) into out; y may be nullptr: X.
+void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y, const mercer_view &out);
+
+// ---- stages, for fit.cpp and tests
+
+// A first pass over the rows, and what is decided from it: T, bandwidths, shifts.
+struct Prepared {
+    std::shared_ptr<const Source> source; // can be read at will
+    InputMap map;
+    Expression kernel; // finished
+    bool f32 = false;  // tile type
+};
+Prepared prepare(Run &run, const Recipe &recipe, const Data &data);
+
+// Sample weights, scaled to sum n; all 1 without.
+std::vector<double> sample_weights(const Data &data, int64_t n);
+
+// What a reducer gave: rows by number, or points; weights sum to n.
+struct Reduction {
+    std::vector<int64_t> index;
+    Buffer<unsigned char> points; // of the tile type; empty: index
+    int64_t m = 0;
+    std::vector<double> weights;
+    std::map<std::string, double> report;
+};
+Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared);
+
+// C, ready for lifts: rows after T in the tile's type (or sparse, or numbers of objects), each with a positive weight.
+struct Centres {
+    std::shared_ptr<const Source> source;
+    std::vector<int64_t> index; // objects
+    std::vector<double> weights;
+    Tensors tensors; // C ... as the model keeps it
+    const int64_t *numbers() const { return index.empty() ? nullptr : index.data(); }
+    int64_t m() const { return static_cast<int64_t>(weights.size()); }
+};
+
+// What a lift adds to a model.
+struct Lifted {
+    Tensors tensors; // A, b, nu, lambda, w ...
+    Json text = Json::object();
+    uint32_t outcome = 0, capabilities = 0;
+    int64_t kernel_evaluations = 0, passes = 0;
+};
+
+// How the kernel matrix of m centres is to be held, and by whom it is to be solved: decided from the shape and the budget
+// alone, before any work.
+struct Plan {
+    bool f32 = false, stored = false;
+    std::shared_ptr<const Plugin> solver;
+    Params solver_params;
+    mercer_cost solver_cost{};
+    int64_t bytes = 0; // of the lift: matrix, solver, panels
+    double tol = 0;
+};
+Plan plan_lift(Run &run, const Recipe &recipe, bool f32, int64_t m, int64_t d, int64_t budget_left);
+
+// lift_weighted.cpp
+Lifted lift_weighted(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan, int64_t n);
+
+} // namespace mercer

@@ -1,0 +1,270 @@
+// One pass over the rows before all else: finds NaN, and the column statistics behind T, bandwidth and shift. Means and
+// variances by slabs of rows, merged in their order (Chan, Golub and LeVeque 1983): sums of squares about the slab's own
+// mean, so that nothing is lost to a large offset. Cost n d.
+#include "fit.h"
+
+#include "../core/threads.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+#include <limits>
+
+namespace mercer {
+namespace {
+
+struct ColumnStats {
+    double count = 0;
+    std::vector<double> mean, square, lo, hi; // square: sum of squares about the mean
+
+    void merge(const ColumnStats &other) {
+        if (other.count == 0) return;
+        if (count == 0) {
+            *this = other;
+            return;
+        }
+        const double total = count + other.count;
+        for (size_t k = 0; k < mean.size(); ++k) {
+            double delta = other.mean[k] - mean[k];
+            mean[k] += delta * other.count / total;
+            square[k] += other.square[k] + delta * delta * count * other.count / total;
+            lo[k] = std::min(lo[k], other.lo[k]);
+            hi[k] = std::max(hi[k], other.hi[k]);
+        }
+        count = total;
+    }
+};
+
+ColumnStats slab_stats(Run &run, const Source &source, int64_t row0, int64_t rows) {
+    const int64_t d = source.cols();
+    const size_t cols = static_cast<size_t>(d);
+    Buffer<double> window = run.buffer<double>(rows, d);
+    source.read(row0, rows, window.data());
+    ColumnStats stats{static_cast<double>(rows), std::vector<double>(cols), std::vector<double>(cols), std::vector<double>(cols, INFINITY),
+                      std::vector<double>(cols, -INFINITY)};
+    for (int64_t i = 0; i < rows; ++i)
+        for (size_t k = 0; k < cols; ++k) {
+            double value = window[i * d + static_cast<int64_t>(k)];
+            stats.mean[k] += value;
+            stats.lo[k] = std::min(stats.lo[k], value);
+            stats.hi[k] = std::max(stats.hi[k], value);
+        }
+    for (double &mean : stats.mean) mean /= stats.count;
+    for (int64_t i = 0; i < rows; ++i)
+        for (size_t k = 0; k < cols; ++k) {
+            double diff = window[i * d + static_cast<int64_t>(k)] - stats.mean[k];
+            stats.square[k] += diff * diff;
+        }
+    return stats;
+}
+
+ColumnStats scan(Run &run, const Source &source) {
+    const int64_t n = source.rows(), rows = std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(source.cols(), 1), 1, 1024);
+    const int64_t slabs = (n + rows - 1) / rows;
+    std::vector<ColumnStats> parts(static_cast<size_t>(slabs));
+    parallel_for(run, slabs, [&](int64_t s) {
+        parts[static_cast<size_t>(s)] = slab_stats(run, source, s * rows, std::min(rows, n - s * rows));
+    });
+    ColumnStats all;
+    for (const ColumnStats &part : parts) all.merge(part);
+    return all;
+}
+
+// The same from the entries alone (lo and hi are not asked of sparse data).
+ColumnStats sparse_stats(const SparseSource &source) {
+    const size_t cols = static_cast<size_t>(source.cols());
+    const double n = static_cast<double>(source.rows());
+    ColumnStats stats{n, std::vector<double>(cols), std::vector<double>(cols), {}, {}};
+    std::vector<double> zeros(cols, n);
+    auto column = [&](int64_t entry) { return static_cast<size_t>(source.columns()[entry]); };
+    for (int64_t k = 0; k < source.count(); ++k) {
+        stats.mean[column(k)] += source.value(k) / n;
+        zeros[column(k)] -= 1;
+    }
+    for (size_t c = 0; c < cols; ++c) stats.square[c] = zeros[c] * stats.mean[c] * stats.mean[c];
+    for (int64_t k = 0; k < source.count(); ++k) {
+        double diff = source.value(k) - stats.mean[column(k)];
+        stats.square[column(k)] += diff * diff;
+    }
+    return stats;
+}
+
+InputMap make_map(DataScale scale, const ColumnStats &stats) {
+    InputMap map;
+    if (scale == DataScale::none) return map;
+    for (size_t k = 0; k < stats.mean.size(); ++k) {
+        bool standard = scale == DataScale::standard;
+        double spread = standard ? std::sqrt(stats.square[k] / stats.count) : stats.hi[k] - stats.lo[k];
+        map.shift.push_back(standard ? stats.mean[k] : stats.lo[k]);
+        map.scale.push_back(spread > 0 ? 1 / spread : 1); // a constant column becomes 0
+    }
+    return map;
+}
+
+// The number behind a bandwidth rule, on at most 1000 rows (100 objects, whose distances may be dear) drawn by the seed.
+class Bandwidth {
+  public:
+    Bandwidth(Run &run, const Prepared &prepared, const ColumnStats &stats, uint64_t seed)
+        : run_(run), prepared_(prepared), stats_(stats), random_(seed, Stage::bandwidth) {}
+
+    double operator()(const Leaf &leaf, const std::string &rule) const {
+        if (rule == "scale") return scale(leaf);
+        std::vector<double> distances = sample(leaf);
+        if (distances.empty()) return 0;
+        if (rule == "mean") {
+            double sum = 0;
+            for (double value : distances) sum += value;
+            return sum / static_cast<double>(distances.size());
+        }
+        auto middle = distances.begin() + static_cast<int64_t>(distances.size() / 2);
+        std::nth_element(distances.begin(), middle, distances.end());
+        return *middle;
+    }
+
+  private:
+    // sqrt(d var), var over all entries of the leaf's columns (scikit-learn's "scale").
+    double scale(const Leaf &leaf) const {
+        if (stats_.mean.empty()) fail(MERCER_E_UNSUPPORTED, "kernel.bandwidth = scale needs columns: objects have none");
+        std::vector<int64_t> columns = leaf.columns;
+        for (int64_t k = 0; leaf.columns.empty() && k < static_cast<int64_t>(stats_.mean.size()); ++k) columns.push_back(k);
+        double mean = 0, square = 0;
+        const double d = static_cast<double>(columns.size());
+        auto mapped = [&](int64_t k, double *variance) {
+            size_t at = static_cast<size_t>(k);
+            bool identity = prepared_.map.identity();
+            double factor = identity ? 1 : prepared_.map.scale[at], shift = identity ? 0 : prepared_.map.shift[at];
+            *variance = stats_.square[at] / stats_.count * factor * factor;
+            return (stats_.mean[at] - shift) * factor;
+        };
+        for (int64_t k : columns) {
+            double variance;
+            mean += mapped(k, &variance) / d;
+        }
+        for (int64_t k : columns) {
+            double variance, own = mapped(k, &variance);
+            square += (variance + (own - mean) * (own - mean)) / d;
+        }
+        return std::sqrt(d * square);
+    }
+
+    std::vector<double> sample(const Leaf &leaf) const {
+        const Source &source = *prepared_.source;
+        const bool objects = source.kind() == Source::Kind::objects;
+        const int64_t fits = (int64_t{1} << 24) / std::max<int64_t>(source.cols(), 1); // 128 MiB of them
+        const int64_t n = source.rows(), wanted = std::min(n, objects ? 100 : std::clamp<int64_t>(fits, 20, 1000));
+        std::vector<int64_t> rows(static_cast<size_t>(n));
+        for (int64_t i = 0; i < n; ++i) rows[static_cast<size_t>(i)] = i;
+        for (int64_t i = 0; i < wanted; ++i) // the first steps of a Fisher-Yates shuffle
+            std::swap(rows[static_cast<size_t>(i)],
+                      rows[static_cast<size_t>(i + static_cast<int64_t>(random_.uniform(i, 0) * static_cast<double>(n - i)))]);
+        rows.resize(static_cast<size_t>(wanted));
+        std::sort(rows.begin(), rows.end());
+        return objects ? object_distances(rows) : row_distances(leaf, rows);
+    }
+
+    std::vector<double> object_distances(const std::vector<int64_t> &rows) const {
+        std::vector<int64_t> i, j;
+        for (size_t a = 0; a < rows.size(); ++a)
+            for (size_t b = 0; b < a; ++b) i.push_back(rows[a]), j.push_back(rows[b]);
+        std::vector<double> out(i.size());
+        static_cast<const ObjectSource &>(*prepared_.source).pairs(i.data(), j.data(), static_cast<int64_t>(i.size()), out.data());
+        for (double &value : out) value = std::sqrt(value);
+        return out;
+    }
+
+    std::vector<double> row_distances(const Leaf &leaf, const std::vector<int64_t> &rows) const {
+        const int64_t d = prepared_.source->cols(), m = static_cast<int64_t>(rows.size());
+        Buffer<double> values = run_.buffer<double>(m, d);
+        for (int64_t i = 0; i < m; ++i) prepared_.source->read(rows[static_cast<size_t>(i)], 1, values.data() + i * d);
+        auto sample = make_array_source(std::move(values), m, d);
+        std::vector<LeafSpec> spec = {{leaf.form == MERCER_L1 ? MERCER_L1 : MERCER_SQDIST, false, leaf.columns, {}}};
+        Points<double> points(sample, prepared_.map, spec);
+        Tiles<double> tiles(spec[0].form, points, points);
+        std::vector<std::vector<double>> parts(static_cast<size_t>(blocks_of(m)));
+        sweep<double>(run_, tiles, 0, m, [&](const Tile<double> &tile) {
+            for (int64_t i = 0; i < tile.x.rows; ++i)
+                for (int64_t j = 0; j < tile.y.rows && tile.y.row0 + j < tile.x.row0 + i; ++j) {
+                    double value = tile.values[i * tile.y.rows + j];
+                    parts[static_cast<size_t>(tile.slab)].push_back(leaf.form == MERCER_L1 ? value : std::sqrt(value));
+                }
+            return true;
+        });
+        std::vector<double> out;
+        for (const auto &part : parts) out.insert(out.end(), part.begin(), part.end());
+        return out;
+    }
+
+    Run &run_;
+    const Prepared &prepared_;
+    const ColumnStats &stats_;
+    Random random_;
+};
+
+void check_objects(const Expression &kernel, const ObjectSource &objects) {
+    for (const Leaf &leaf : kernel.leaves) {
+        if (objects.is_distance() && leaf.form != MERCER_SQDIST)
+            fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects that give distances need kernels of a distance (gaussian ...)", kernel.text().c_str());
+        if (!objects.is_distance() && leaf.plugin)
+            fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects that give kernel values need the kernel 'user'", kernel.text().c_str());
+        if (!leaf.columns.empty()) fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects have no columns", kernel.text().c_str());
+    }
+}
+
+} // namespace
+
+Prepared prepare(Run &run, const Recipe &recipe, const Data &data) {
+    Prepared out;
+    out.source = data.source->load(run);
+    if (!out.source) out.source = data.source;
+    const Source &source = *out.source;
+    if (source.rows() < 1) fail(MERCER_E_DATA, "the data have no rows");
+    const bool objects = source.kind() == Source::Kind::objects, sparse = source.kind() == Source::Kind::sparse;
+    if (!objects && source.cols() < 1) fail(MERCER_E_DATA, "the data have no columns");
+    const CoreValues &values = recipe.values();
+    const DataType dtype = static_cast<DataType>(values.data_dtype);
+    out.f32 = dtype == DataType::f32 || (dtype == DataType::as_given && source.dtype() == MERCER_F32);
+    const DataScale scale = static_cast<DataScale>(values.data_scale);
+    if (scale != DataScale::none && (sparse || objects))
+        fail(MERCER_E_UNSUPPORTED, "data.scale: %s", sparse ? "shifting sparse data would fill them" : "objects have no columns");
+    out.kernel = recipe.kernel();
+    if (out.kernel.has_user() && !out.kernel.user && !objects)
+        fail(MERCER_E_ARGUMENT, "kernel = %s: no function was given with mercer_recipe_set_kernel", out.kernel.text().c_str());
+    ColumnStats stats;
+    if (sparse)
+        stats = sparse_stats(static_cast<const SparseSource &>(source));
+    else if (!objects)
+        stats = scan(run, source);
+    out.map = make_map(scale, stats);
+    out.kernel.choose_forms();
+    if (objects) check_objects(out.kernel, static_cast<const ObjectSource &>(source));
+    out.kernel.finish(run, source.cols(), Bandwidth(run, out, stats, static_cast<uint64_t>(values.seed)));
+    for (Leaf &leaf : out.kernel.leaves) {
+        if (leaf.form != MERCER_SQDIST || objects || sparse) continue;
+        for (int64_t k = 0; k < out.kernel.leaf_columns(leaf, source.cols()); ++k) {
+            size_t at = static_cast<size_t>(leaf.columns.empty() ? k : leaf.columns[static_cast<size_t>(k)]);
+            double mean = stats.mean[at];
+            leaf.shift.push_back(out.map.identity() ? mean : (mean - out.map.shift[at]) * out.map.scale[at]);
+        }
+    }
+    return out;
+}
+
+std::vector<double> sample_weights(const Data &data, int64_t n) {
+    std::vector<double> weights(static_cast<size_t>(n), 1.0);
+    if (!data.has_weights()) return weights;
+    const mercer_view &view = data.weights;
+    if (view.rows != n) fail(MERCER_E_SHAPE, "weights: %" PRId64 " of them for %" PRId64 " rows", view.rows, n);
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        double value = view.dtype == MERCER_F32 ? static_cast<double>(static_cast<const float *>(view.data)[i * view.row_stride])
+                                                : static_cast<const double *>(view.data)[i * view.row_stride];
+        if (!std::isfinite(value) || value < 0) fail(MERCER_E_DATA, "weights: row %" PRId64 " has %g, must be finite and >= 0", i, value);
+        weights[static_cast<size_t>(i)] = value;
+        sum += value;
+    }
+    if (!(sum > 0) || !std::isfinite(sum)) fail(MERCER_E_DATA, "weights: their sum is %g, must be > 0", sum);
+    for (double &value : weights) value *= static_cast<double>(n) / sum;
+    return weights;
+}
+
+} // namespace mercer

@@ -1,0 +1,236 @@
+#include "problem.h"
+
+#include "../core/threads.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+#include <cstring>
+
+namespace mercer {
+
+template <class T>
+DataProblem<T>::DataProblem(Run &run, const Prepared &prepared, const Data &data, const std::vector<double> &weights, int64_t components,
+                            Reduction &out)
+    : run_(run), prepared_(prepared), data_(data), sample_(weights), components_(components), out_(out),
+      points_(prepared.source, prepared.map, leaf_specs(prepared.kernel)) {}
+
+template <class T> mercer_shape DataProblem<T>::shape() const {
+    const Expression &kernel = prepared_.kernel;
+    mercer_shape shape{sizeof(mercer_shape), n(), points_.cols(), components_, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, 0, 0,
+                       data_.landmarks.rows};
+    if (kernel.leaves.size() == 1) {
+        shape.form = kernel.leaves[0].form;
+        shape.flags = kernel.leaves[0].facts.flags & MERCER_RADIAL;
+    }
+    if (kernel.is_psd()) shape.flags |= MERCER_PSD;
+    return shape;
+}
+
+template <class T> void DataProblem<T>::check_index(const int64_t *index, int64_t count) const {
+    for (int64_t k = 0; k < count; ++k)
+        if (index[k] < 0 || index[k] >= n())
+            fail(MERCER_E_PLUGIN, "row %" PRId64 " (entry %" PRId64 "), must be 0 to %" PRId64, index[k], k, n() - 1);
+}
+
+// Slabs in windows, so that their states are few; each window is combined in order before the next.
+template <class T> void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &consumer) {
+    constexpr int64_t window = 64;
+    const bool form_only = visit.measure != 0;
+    if (visit.measure < 0 || visit.measure > MERCER_HAMMING) fail(MERCER_E_PLUGIN, "visit: measure = %d is no form", visit.measure);
+    const int64_t row0 = visit.row0, rows = visit.rows > 0 ? visit.rows : n() - row0;
+    if (row0 < 0 || rows < 0 || row0 + rows > n()) fail(MERCER_E_PLUGIN, "visit: rows %" PRId64 " to %" PRId64 " of %" PRId64, row0, row0 + rows, n());
+    if (visit.index) check_index(visit.index, visit.count);
+
+    std::vector<LeafSpec> specs = leaf_specs(prepared_.kernel);
+    if (form_only) specs = {{visit.measure, false, {}, {}}};
+    Points<T> xs(prepared_.source, prepared_.map, specs), ys = xs;
+    if (visit.points) {
+        const int64_t d = points_.cols();
+        mercer_view view{sizeof view, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, visit.count, d, d, 1, const_cast<void *>(visit.points)};
+        ys = Points<T>(make_view_source(view), {}, specs);
+    } else if (visit.index) {
+        ys = Points<T>(prepared_.source, prepared_.map, specs, visit.index, visit.count);
+    }
+    Tiles<T> tiles = form_only ? Tiles<T>(visit.measure, xs, ys) : Tiles<T>(prepared_.kernel, xs, ys);
+    Buffer<unsigned char> states = run_.buffer<unsigned char>(std::min(window, blocks_of(rows)), std::max<int64_t>(consumer.state_size, 1));
+    for (int64_t first = 0; first < rows; first += window * tile_rows) {
+        const int64_t part = std::min(window * tile_rows, rows - first);
+        states.zero();
+        Run::Span span(run_, static_cast<double>(first) / static_cast<double>(rows), static_cast<double>(first + part) / static_cast<double>(rows));
+        auto state = [&](int64_t slab) { return states.data() + slab * consumer.state_size; };
+        sweep<T>(run_, tiles, row0 + first, part, [&](const Tile<T> &tile) {
+            mercer_tile shown{sizeof shown, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, tile.x.row0, tile.x.rows, tile.y.row0, tile.y.rows,
+                              tile.y.rows, tile.values, tile.x.mapped.data(), tile.y.mapped.data(), points_.cols()};
+            int32_t status = consumer.tile(consumer.user, state(tile.slab), &shown);
+            if (status == MERCER_VISIT_STOP) return false;
+            if (status != MERCER_OK) fail(status, "the consumer of a visit failed with status %d", status);
+            return true;
+        });
+        evaluations_ += form_only ? 0 : part * tiles.y().rows();
+        for (int64_t s = 0; consumer.combine && s < blocks_of(part); ++s) {
+            int64_t at = row0 + first + s * tile_rows;
+            int32_t status = consumer.combine(consumer.user, state(s), at, std::min(tile_rows, row0 + rows - at));
+            if (status == MERCER_VISIT_STOP) return;
+            if (status != MERCER_OK) fail(status, "the consumer of a visit failed with status %d", status);
+        }
+    }
+}
+
+template <class T>
+void DataProblem<T>::sweep_columns(const int64_t *index, int64_t count, const std::function<bool(const Tile<T> &)> &body) {
+    check_index(index, count);
+    Points<T> ys(prepared_.source, prepared_.map, points_.leaves(), index, count);
+    Tiles<T> tiles(prepared_.kernel, points_, ys);
+    sweep<T>(run_, tiles, 0, n(), body);
+    evaluations_ += n() * count;
+}
+
+template <class T> void DataProblem<T>::columns(const int64_t *index, int64_t count, double *out, int64_t ldo) {
+    if (ldo < n()) fail(MERCER_E_PLUGIN, "columns: leading dimension %" PRId64 ", must be >= %" PRId64, ldo, n());
+    sweep_columns(index, count, [&](const Tile<T> &tile) {
+        for (int64_t i = 0; i < tile.x.rows; ++i)
+            for (int64_t j = 0; j < tile.y.rows; ++j)
+                out[tile.x.row0 + i + (tile.y.row0 + j) * ldo] = static_cast<double>(tile.values[i * tile.y.rows + j]);
+        return true;
+    });
+}
+
+template <class T> void DataProblem<T>::pairs(const int64_t *i, const int64_t *j, int64_t count, double *out) {
+    check_index(i, count);
+    check_index(j, count);
+    Points<T> xs(prepared_.source, prepared_.map, points_.leaves(), i, count), ys(prepared_.source, prepared_.map, points_.leaves(), j, count);
+    Tiles<T> tiles(prepared_.kernel, xs, ys);
+    auto one = [&](int64_t k) {
+        TileScratch<T> scratch = tiles.scratch(run_);
+        for (int64_t at = k * tile_rows; at < std::min(count, (k + 1) * tile_rows); ++at) {
+            tiles.compute(xs.load(run_, at, 1), ys.load(run_, at, 1), scratch);
+            out[at] = static_cast<double>(scratch.tile[0]);
+        }
+    };
+    if (tiles.serial())
+        for (int64_t k = 0; k < blocks_of(count); ++k) one(k);
+    else
+        parallel_for(run_, blocks_of(count), one);
+    evaluations_ += count;
+}
+
+template <class T> void DataProblem<T>::diagonal(double *out) {
+    Tiles<T> tiles(prepared_.kernel, points_, points_);
+    for (int64_t b = 0; b < blocks_of(n()); ++b) {
+        Panel<T> panel = points_.load(run_, b);
+        std::vector<T> values(static_cast<size_t>(panel.rows));
+        tiles.self(panel, false, values.data());
+        std::copy(values.begin(), values.end(), out + b * tile_rows);
+    }
+}
+
+template <class T> void DataProblem<T>::rows(const int64_t *index, int64_t count, double *out) {
+    check_index(index, count);
+    Points<double> points(prepared_.source, prepared_.map, {{MERCER_BLOCK, false, {}, {}}}, index, count);
+    for (int64_t b = 0; b < blocks_of(count); ++b) {
+        Panel<double> panel = points.load(run_, b);
+        std::copy(panel.mapped.begin(), panel.mapped.end(), out + b * tile_rows * points.cols());
+    }
+}
+
+template <class T> void DataProblem<T>::weights(double *out) { std::copy(sample_.begin(), sample_.end(), out); }
+
+template <class T> void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
+    *index = nullptr;
+    *points = nullptr;
+    const mercer_view &view = data_.landmarks;
+    if (!data_.has_landmarks())
+        fail(MERCER_E_ARGUMENT, "the reducer 'given' needs landmarks: attach row numbers (i64) or rows to the data");
+    if (view.dtype == MERCER_I64) {
+        if (view.cols != 1) fail(MERCER_E_SHAPE, "landmarks: row numbers are one column, not %" PRId64, view.cols);
+        landmark_index_ = run_.buffer<int64_t>(view.rows);
+        for (int64_t i = 0; i < view.rows; ++i) {
+            landmark_index_[i] = static_cast<const int64_t *>(view.data)[i * view.row_stride];
+            if (landmark_index_[i] < 0 || landmark_index_[i] >= n())
+                fail(MERCER_E_VALUE, "landmarks: entry %" PRId64 " is row %" PRId64 ", must be 0 to %" PRId64, i, landmark_index_[i], n() - 1);
+        }
+        *index = landmark_index_.data();
+        return;
+    }
+    if (view.cols != points_.cols())
+        fail(MERCER_E_SHAPE, "landmarks have %" PRId64 " columns, the data have %" PRId64, view.cols, points_.cols());
+    Points<T> given(make_view_source(view), prepared_.map, {{MERCER_BLOCK, false, {}, {}}});
+    mapped_landmarks_ = run_.buffer<T>(view.rows, view.cols);
+    for (int64_t b = 0; b < blocks_of(view.rows); ++b) {
+        Panel<T> panel = given.load(run_, b);
+        std::copy(panel.mapped.begin(), panel.mapped.end(), mapped_landmarks_.data() + b * tile_rows * view.cols);
+    }
+    *points = mapped_landmarks_.data();
+}
+
+template <class T> void DataProblem<T>::give(int64_t count, const int64_t *index, const void *points, const double *weights) {
+    if (count < 0 || (!index == !points)) fail(MERCER_E_PLUGIN, "give: centres are rows or points, one of the two");
+    if (points && points_.cols() == 0) fail(MERCER_E_PLUGIN, "give: objects have no points");
+    if (out_.m > 0 && (out_.index.empty() != (index == nullptr) || (weights != nullptr) != !out_.weights.empty()))
+        fail(MERCER_E_PLUGIN, "give: all of a reducer's centres are of one kind");
+    if (index) {
+        check_index(index, count);
+        out_.index.insert(out_.index.end(), index, index + count);
+    } else {
+        const int64_t row = points_.cols() * static_cast<int64_t>(sizeof(T));
+        Buffer<unsigned char> grown = run_.buffer<unsigned char>(out_.m + count, row);
+        if (out_.m > 0) std::memcpy(grown.data(), out_.points.data(), static_cast<size_t>(out_.m * row));
+        std::memcpy(grown.data() + out_.m * row, points, static_cast<size_t>(count * row));
+        check_finite_rows(0, out_.m + count, points_.cols(), reinterpret_cast<const T *>(grown.data()));
+        out_.points = std::move(grown);
+    }
+    for (int64_t k = 0; weights && k < count; ++k) {
+        if (!std::isfinite(weights[k]) || weights[k] < 0) fail(MERCER_E_PLUGIN, "give: weight %" PRId64 " is %g", k, weights[k]);
+        out_.weights.push_back(weights[k]);
+    }
+    out_.m += count;
+}
+
+template <class T>
+mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule, const mercer_pivot_stop &stop) {
+    if (!prepared_.kernel.is_psd())
+        fail(MERCER_E_UNSUPPORTED, "kernel = %s: pivoted Cholesky needs a positive semi-definite kernel", prepared_.kernel.text().c_str());
+    return mercer::pivot_cholesky(*this, task, sizeof(T) == 4 ? 0x1p-24 : 0x1p-53, rule, stop);
+}
+
+template class DataProblem<float>;
+template class DataProblem<double>;
+
+Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared) {
+    const int64_t n = prepared.source->rows();
+    std::vector<double> sample = sample_weights(data, n);
+    Reduction out;
+    if (!recipe.reducer()) { // all
+        for (int64_t i = 0; i < n; ++i)
+            if (sample[static_cast<size_t>(i)] > 0) out.index.push_back(i), out.weights.push_back(sample[static_cast<size_t>(i)]);
+        out.m = static_cast<int64_t>(out.index.size());
+        return out;
+    }
+    const Plugin &plugin = *recipe.reducer();
+    if (plugin.reducer.flags & MERCER_NEEDS_VECTORS && prepared.source->kind() == Source::Kind::objects)
+        fail(MERCER_E_UNSUPPORTED, "reducer %s needs vectors: these data are objects", plugin.name.c_str());
+    auto run_reducer = [&](auto &&problem) {
+        mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::reducer), &problem, &out.report);
+        mercer_shape shape = problem.shape();
+        mercer_want want{sizeof want, nullptr};
+        task.check(plugin.reducer.reduce(&host_table(), &task, recipe.reducer_params().values(), &shape, &want), plugin);
+        out.report["kernel_evaluations"] += static_cast<double>(problem.kernel_evaluations());
+    };
+    if (prepared.f32)
+        run_reducer(DataProblem<float>(run, prepared, data, sample, recipe.values().components, out));
+    else
+        run_reducer(DataProblem<double>(run, prepared, data, sample, recipe.values().components, out));
+    if (out.m < 1) fail(MERCER_E_PLUGIN, "reducer %s gave no centre", plugin.name.c_str());
+
+    if (out.weights.empty()) // the sample weights of the rows, or equal ones
+        for (int64_t k = 0; k < out.m; ++k)
+            out.weights.push_back(out.index.empty() ? 1.0 : sample[static_cast<size_t>(out.index[static_cast<size_t>(k)])]);
+    double sum = 0;
+    for (double weight : out.weights) sum += weight;
+    if (!(sum > 0)) fail(MERCER_E_DATA, "all %" PRId64 " centres have weight 0", out.m);
+    for (double &weight : out.weights) weight *= static_cast<double>(n) / sum;
+    return out;
+}
+
+} // namespace mercer

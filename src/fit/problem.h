@@ -1,0 +1,47 @@
+// The data as a reducer sees them: raw kernel values between mapped rows, in the tile's type.
+#pragma once
+#include "fit.h"
+
+namespace mercer {
+
+template <class T> class DataProblem : public Problem {
+  public:
+    DataProblem(Run &run, const Prepared &prepared, const Data &data, const std::vector<double> &weights, int64_t components,
+                Reduction &out);
+
+    mercer_shape shape() const override;
+    void visit(const mercer_visit &visit, const mercer_consumer &consumer) override;
+    void columns(const int64_t *index, int64_t count, double *out, int64_t ldo) override;
+    void pairs(const int64_t *i, const int64_t *j, int64_t count, double *out) override;
+    void diagonal(double *out) override;
+    void rows(const int64_t *index, int64_t count, double *out) override;
+    void weights(double *out) override;
+    void landmarks(const int64_t **index, const void **points) override;
+    void give(int64_t count, const int64_t *index, const void *points, const double *weights) override;
+    mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule, const mercer_pivot_stop &stop) override;
+
+    int64_t kernel_evaluations() const { return evaluations_; }
+
+  private:
+    int64_t n() const { return points_.rows(); }
+    void check_index(const int64_t *index, int64_t count) const;
+    // Tiles between all rows and the rows in index, to body.
+    void sweep_columns(const int64_t *index, int64_t count, const std::function<bool(const Tile<T> &)> &body);
+
+    Run &run_;
+    const Prepared &prepared_;
+    const Data &data_;
+    const std::vector<double> &sample_;
+    int64_t components_;
+    Reduction &out_;
+    Points<T> points_;
+    Buffer<T> mapped_landmarks_;
+    Buffer<int64_t> landmark_index_;
+    int64_t evaluations_ = 0;
+};
+
+// pivots.cpp
+mercer_pivots pivot_cholesky(Problem &problem, mercer_task &task, double u_tile, const mercer_pivot_rule &rule,
+                             const mercer_pivot_stop &stop);
+
+} // namespace mercer

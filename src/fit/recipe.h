@@ -1,0 +1,79 @@
+// A recipe: a method (or an output operation) and its parameters. The core's rows and those of the parts it names are one
+// list for the caller; each value lives in one place, the Params of its owner.
+#pragma once
+#include "../gram/expression.h"
+
+namespace mercer {
+
+struct Method {
+    const char *name, *reducer, *lift, *summary, *reference;
+};
+const std::vector<Method> &methods();
+struct Operation {
+    const char *name, *summary;
+};
+const std::vector<Operation> &operations();
+struct Lift {
+    const char *name, *summary, *reference;
+};
+const std::vector<Lift> &lifts();
+
+// The core's own parameters; order and types are those of core_rows in recipe.cpp.
+struct CoreValues {
+    const char *method, *kernel, *reducer, *lift, *solver;
+    int32_t data_dtype, data_scale, gram_storage, lift_centred, solver_strict;
+    int64_t components, seed, max_passes;
+    double tol;
+};
+enum class DataType { as_given, f32, f64 };
+enum class DataScale { none, standard, minmax };
+enum class GramStorage { automatic, stream, f64, f32 };
+
+class Recipe {
+  public:
+    Recipe(std::shared_ptr<Registry> registry, const std::string &name);
+
+    bool is_operation() const { return operation_ != nullptr; }
+    const Operation &operation() const { return *operation_; }
+    const CoreValues &values() const { return *static_cast<const CoreValues *>(core_.values()); }
+    const Expression &kernel() const { return *kernel_; }
+    const std::shared_ptr<const Plugin> &reducer() const { return reducer_; } // nullptr: all rows
+    const Params &reducer_params() const { return reducer_params_; }
+    const std::shared_ptr<const Plugin> &solver() const { return solver_; } // nullptr: chosen by the fit
+    const Params &solver_params() const { return solver_params_; }
+    Registry &registry() const { return *registry_; }
+
+    void set(const std::string &name, const std::string &value);
+    void set_many(const std::vector<std::pair<std::string, std::string>> &pairs); // all or none
+    const char *get(const std::string &name);                                     // borrowed until the next call
+    void set_user(std::shared_ptr<const UserKernel> user) { kernel_->user = std::move(user); }
+
+    struct Row {
+        Params *params;
+        int64_t index;
+        std::string prefix; // "kernel." ...; "" for the core's rows, which carry their part
+        std::string name() const { return prefix + params->table().rows()[static_cast<size_t>(index)].row.name; }
+        const mercer_row &row() const { return params->table().rows()[static_cast<size_t>(index)].row; }
+    };
+    std::vector<Row> rows();
+    mercer_row public_row(int64_t index); // texts live until a part changes
+
+    // All values that are set or have a default, by name: what a model stores.
+    std::map<std::string, std::string> stored() const;
+
+  private:
+    Row find(const std::string &name);
+    void set_part(const std::string &part, const std::string &value);
+
+    std::shared_ptr<Registry> registry_;
+    const Operation *operation_ = nullptr;
+    const Method *method_ = nullptr;
+    Params core_;
+    std::shared_ptr<Expression> kernel_;
+    std::shared_ptr<const Plugin> reducer_, solver_;
+    Params reducer_params_, solver_params_;
+    std::string got_;
+    std::map<std::string, std::string> shown_; // names and choices handed out by public_row
+};
+
+} // namespace mercer

@@ -1,0 +1,84 @@
+// Squared distances from dot products lose (d + 8) u (|x|^2 + |y|^2) to rounding, nothing of which shows when the rows are
+// far apart and everything when they are close; close pairs (below `doubt` times the norms) are redone by differences,
+// which are exact to (d + 2) u relative. See tile.cpp for the choice of doubt.
+// One object per instruction set: no standard library templates here (see vmath.cpp).
+#include "forms.h"
+
+namespace mercer {
+namespace {
+
+// Sixteen partial sums in fixed order: the same bits whatever the vector width, and vectorised without reassociation.
+template <class T> T square_difference(int64_t d, const T *x, const T *y) {
+    T part[16] = {};
+    int64_t k = 0;
+    for (; k + 16 <= d; k += 16)
+        for (int l = 0; l < 16; ++l) {
+            T diff = x[k + l] - y[k + l];
+            part[l] += diff * diff;
+        }
+    for (int l = 0; k < d; ++k, ++l) {
+        T diff = x[k] - y[k];
+        part[l] += diff * diff;
+    }
+    T sum = 0;
+    for (int l = 0; l < 16; ++l) sum += part[l];
+    return sum;
+}
+
+template <class T>
+void sqdist(int64_t m, int64_t n, int64_t d, const T *x, const T *y, const T *x_norms, const T *y_norms, T doubt, T *values,
+            int64_t stride) {
+    for (int64_t i = 0; i < m; ++i) {
+        T *row = values + i * stride;
+        const T own = x_norms[i];
+        int close = 0;
+        for (int64_t j = 0; j < n; ++j) {
+            T norms = own + y_norms[j], value = norms - 2 * row[j];
+            row[j] = value > 0 ? value : T(0);
+            close |= !(value > doubt * norms);
+        }
+        if (!close) continue;
+        for (int64_t j = 0; j < n; ++j)
+            if (!(row[j] > doubt * (own + y_norms[j]))) row[j] = square_difference(d, x + i * d, y + j * d);
+    }
+}
+
+struct L1 {
+    template <class T> static T of(T x, T y) { return x > y ? x - y : y - x; }
+};
+struct Chi2 {
+    template <class T> static T of(T x, T y) {
+        T sum = x + y, diff = x - y;
+        return sum > 0 ? diff * diff / sum : T(0);
+    }
+};
+struct Min {
+    template <class T> static T of(T x, T y) { return x < y ? x : y; }
+};
+struct Hamming {
+    template <class T> static T of(T x, T y) { return x == y ? T(0) : T(1); }
+};
+
+template <class Form, class T>
+void pairwise(int64_t m, int64_t n, int64_t d, const T *x, const T *y, T *values, int64_t stride) {
+    for (int64_t i = 0; i < m; ++i) {
+        T *__restrict row = values + i * stride;
+        for (int64_t j = 0; j < n; ++j) row[j] = 0;
+        for (int64_t k = 0; k < d; ++k) {
+            const T a = x[i * d + k];
+            const T *__restrict b = y + k * n;
+            for (int64_t j = 0; j < n; ++j) row[j] += Form::of(a, b[j]);
+        }
+    }
+}
+
+} // namespace
+
+extern const FormTable<float> MERCER_ISA_NAME(forms_f32);
+extern const FormTable<double> MERCER_ISA_NAME(forms_f64);
+const FormTable<float> MERCER_ISA_NAME(forms_f32) = {sqdist<float>, pairwise<L1, float>, pairwise<Chi2, float>,
+                                                     pairwise<Min, float>, pairwise<Hamming, float>};
+const FormTable<double> MERCER_ISA_NAME(forms_f64) = {sqdist<double>, pairwise<L1, double>, pairwise<Chi2, double>,
+                                                      pairwise<Min, double>, pairwise<Hamming, double>};
+
+} // namespace mercer

@@ -1,0 +1,159 @@
+#include "points.h"
+
+#include <algorithm>
+#include <cinttypes>
+
+namespace mercer {
+
+std::vector<LeafSpec> leaf_specs(const Expression &kernel) {
+    std::vector<LeafSpec> specs;
+    for (const Leaf &leaf : kernel.leaves)
+        specs.push_back({leaf.form, (leaf.facts.flags & MERCER_NONNEGATIVE) != 0, leaf.columns, leaf.shift});
+    return specs;
+}
+
+template <class T>
+Points<T>::Points(std::shared_ptr<const Source> source, const InputMap &map, std::vector<LeafSpec> leaves)
+    : source_(std::move(source)), map_(map), leaves_(std::move(leaves)) {
+    // Sparse rows stay sparse where every leaf is a function of dot products of whole rows.
+    for (const LeafSpec &leaf : leaves_) dense_ |= leaf.form > MERCER_SQDIST || !leaf.columns.empty() || !leaf.shift.empty();
+}
+
+template <class T>
+Points<T>::Points(std::shared_ptr<const Source> source, const InputMap &map, std::vector<LeafSpec> leaves, const int64_t *index,
+                  int64_t count)
+    : Points(std::move(source), map, std::move(leaves)) {
+    index_ = index;
+    count_ = count;
+    if (source_->kind() == Source::Kind::objects) return; // numbers of fitted objects, whatever this source counts
+    for (int64_t k = 0; k < count; ++k)
+        if (index[k] < 0 || index[k] >= source_->rows())
+            fail(MERCER_E_VALUE, "row number %" PRId64 " (entry %" PRId64 "), must be 0 to %" PRId64, index[k], k, source_->rows() - 1);
+}
+
+template <class T> Panel<T> Points<T>::load(Run &run, int64_t row0, int64_t rows) const {
+    Panel<T> panel;
+    panel.row0 = row0;
+    panel.rows = rows;
+    panel.leaves.resize(leaves_.size());
+    if (source_->kind() == Source::Kind::objects) {
+        panel.ids.resize(static_cast<size_t>(rows));
+        for (int64_t i = 0; i < rows; ++i) panel.ids[static_cast<size_t>(i)] = index_ ? index_[row0 + i] : row0 + i;
+    } else if (sparse()) {
+        load_sparse(run, panel);
+    } else {
+        load_dense(run, panel);
+    }
+    return panel;
+}
+
+template <class T> void Points<T>::map_rows(T *rows, int64_t count) const {
+    if (map_.identity()) return;
+    const int64_t d = cols();
+    for (int64_t i = 0; i < count; ++i)
+        for (int64_t k = 0; k < d; ++k) {
+            size_t at = static_cast<size_t>(k);
+            rows[i * d + k] = static_cast<T>((static_cast<double>(rows[i * d + k]) - map_.shift[at]) * map_.scale[at]);
+        }
+}
+
+template <class T> void Points<T>::load_dense(Run &run, Panel<T> &panel) const {
+    const int64_t d = cols();
+    panel.mapped = run.buffer<T>(panel.rows, d);
+    if (!index_)
+        source_->read(panel.row0, panel.rows, panel.mapped.data());
+    else
+        for (int64_t i = 0; i < panel.rows; ++i) source_->read(index_[panel.row0 + i], 1, panel.mapped.data() + i * d);
+    map_rows(panel.mapped.data(), panel.rows);
+    for (size_t l = 0; l < leaves_.size(); ++l) prepare_leaf(run, panel, leaves_[l], panel.leaves[l]);
+}
+
+template <class T>
+void Points<T>::prepare_leaf(Run &run, const Panel<T> &panel, const LeafSpec &spec, LeafRows<T> &leaf) const {
+    const int64_t d = cols(), n = panel.rows;
+    leaf.d = spec.columns.empty() ? d : static_cast<int64_t>(spec.columns.size());
+    leaf.x = panel.mapped.data();
+    if (!spec.columns.empty() || !spec.shift.empty()) {
+        leaf.own = run.buffer<T>(n, leaf.d);
+        for (int64_t i = 0; i < n; ++i)
+            for (int64_t k = 0; k < leaf.d; ++k) {
+                int64_t from = spec.columns.empty() ? k : spec.columns[static_cast<size_t>(k)];
+                T value = panel.mapped[i * d + from];
+                leaf.own[i * leaf.d + k] = spec.shift.empty() ? value : static_cast<T>(static_cast<double>(value) - spec.shift[static_cast<size_t>(k)]);
+            }
+        leaf.x = leaf.own.data();
+    }
+    if (spec.nonnegative)
+        for (int64_t k = 0; k < n * leaf.d; ++k)
+            if (leaf.x[k] < 0)
+                fail(MERCER_E_DATA, "row %" PRId64 ", column %" PRId64 " of the kernel is %g, must be >= 0", panel.row0 + k / leaf.d,
+                     k % leaf.d, static_cast<double>(leaf.x[k]));
+    if (spec.form == MERCER_DOT || spec.form == MERCER_SQDIST || spec.form == MERCER_MIN) {
+        leaf.norms = run.buffer<T>(n);
+        for (int64_t i = 0; i < n; ++i) { // in the order of a sparse row's sum, so that equal rows are at distance 0
+            T sum = 0;
+            for (int64_t k = 0; k < leaf.d; ++k) {
+                T value = leaf.x[i * leaf.d + k];
+                sum += spec.form == MERCER_MIN ? value : value * value;
+            }
+            leaf.norms[i] = sum;
+        }
+    }
+    if (spec.form >= MERCER_L1 && spec.form <= MERCER_HAMMING) {
+        leaf.transposed = run.buffer<T>(leaf.d, n);
+        for (int64_t i = 0; i < n; ++i)
+            for (int64_t k = 0; k < leaf.d; ++k) leaf.transposed[k * n + i] = leaf.x[i * leaf.d + k];
+    }
+}
+
+template <class T> void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
+    const auto &source = static_cast<const SparseSource &>(*source_);
+    if (index_) { // landmarks of sparse data: few rows, gathered by whoever made them
+        fail(MERCER_E_INTERNAL, "sparse rows are read by range");
+    }
+    for (size_t l = 0; l < leaves_.size(); ++l) {
+        LeafRows<T> &leaf = panel.leaves[l];
+        leaf.d = cols();
+        leaf.offsets = source.offsets() + panel.row0;
+        const int64_t first = leaf.offsets[0], count = leaf.offsets[panel.rows] - first;
+        leaf.columns = source.columns() + first;
+        leaf.values = run.buffer<T>(std::max<int64_t>(count, 1));
+        leaf.norms = run.buffer<T>(panel.rows);
+        for (int64_t k = 0; k < count; ++k) {
+            double value = source.value(first + k);
+            if (!map_.identity()) value *= map_.scale[static_cast<size_t>(leaf.columns[k])]; // never shifted
+            leaf.values[k] = static_cast<T>(value);
+        }
+        for (int64_t i = 0; i < panel.rows; ++i) {
+            T sum = 0;
+            for (int64_t k = leaf.offsets[i] - first; k < leaf.offsets[i + 1] - first; ++k) sum += leaf.values[k] * leaf.values[k];
+            leaf.norms[i] = sum;
+        }
+    }
+}
+
+template <class T> int64_t Points<T>::panel_bytes() const {
+    const int64_t size = sizeof(T), rows = std::min(tile_rows, std::max<int64_t>(this->rows(), 1));
+    if (source_->kind() == Source::Kind::objects) return rows * 8;
+    int64_t bytes = source_->window_bytes(rows);
+    if (sparse()) {
+        const auto &source = static_cast<const SparseSource &>(*source_);
+        int64_t most = 0; // entries of the fullest panel
+        for (int64_t b = 0; b < blocks_of(source.rows()); ++b)
+            most = std::max(most, source.offsets()[std::min(source.rows(), (b + 1) * tile_rows)] - source.offsets()[b * tile_rows]);
+        return bytes + (most + rows) * size * static_cast<int64_t>(leaves_.size());
+    }
+    bytes += rows * cols() * size;
+    for (const LeafSpec &leaf : leaves_) {
+        int64_t d = leaf.columns.empty() ? cols() : static_cast<int64_t>(leaf.columns.size());
+        if (!leaf.columns.empty() || !leaf.shift.empty()) bytes += rows * d * size;
+        if (leaf.form == MERCER_DOT || leaf.form == MERCER_SQDIST || leaf.form == MERCER_MIN) bytes += rows * size;
+        if (leaf.form >= MERCER_L1 && leaf.form <= MERCER_HAMMING) bytes += rows * d * size;
+    }
+    return bytes;
+}
+
+template class Points<float>;
+template class Points<double>;
+
+} // namespace mercer

@@ -1,0 +1,284 @@
+#include "source.h"
+
+#include "../core/run.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+namespace mercer {
+
+template <class T> void check_finite_rows(int64_t row0, int64_t rows, int64_t cols, const T *values) {
+    T sum = 0; // 0 * NaN and 0 * Inf are NaN: one pass without branches, a second only to name the place
+    for (int64_t k = 0; k < rows * cols; ++k) sum += 0 * values[k];
+    if (sum == 0) return;
+    for (int64_t k = 0; k < rows * cols; ++k)
+        if (!std::isfinite(values[k]))
+            fail(MERCER_E_DATA, "row %" PRId64 ", column %" PRId64 " is %s, must be finite", row0 + k / cols, k % cols,
+                 std::isnan(values[k]) ? "NaN" : "inf");
+}
+template void check_finite_rows(int64_t, int64_t, int64_t, const float *);
+template void check_finite_rows(int64_t, int64_t, int64_t, const double *);
+
+mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes) {
+    if (!view) fail(MERCER_E_ARGUMENT, "%s is NULL", what);
+    if (view->struct_size < static_cast<int64_t>(sizeof(mercer_view)) || view->struct_size > 4096)
+        fail(MERCER_E_ARGUMENT, "%s: struct_size = %" PRId64 ", must be sizeof(mercer_view) = %zu", what, view->struct_size,
+             sizeof(mercer_view));
+    if (view->dtype < 1 || view->dtype > 31 || !(dtypes >> view->dtype & 1u))
+        fail(MERCER_E_ARGUMENT, "%s: dtype = %d, must be%s%s%s", what, view->dtype, dtypes >> MERCER_F32 & 1 ? " MERCER_F32" : "",
+             dtypes >> MERCER_F64 & 1 ? " MERCER_F64" : "", dtypes >> MERCER_I64 & 1 ? " MERCER_I64" : "");
+    if (view->rows < 0 || view->cols < 0)
+        fail(MERCER_E_SHAPE, "%s: %" PRId64 " x %" PRId64 ", sizes must be >= 0", what, view->rows, view->cols);
+    mercer_view out = *view;
+    bool by_row = out.col_stride == 1 && (out.row_stride >= out.cols || out.rows <= 1);
+    bool by_col = out.row_stride == 1 && (out.col_stride >= out.rows || out.cols <= 1);
+    if (!by_row && !by_col)
+        fail(MERCER_E_SHAPE,
+             "%s: strides %" PRId64 " and %" PRId64 " of %" PRId64 " x %" PRId64
+             ", one must be 1 and the other at least that side",
+             what, out.row_stride, out.col_stride, out.rows, out.cols);
+    checked_bytes(what, std::max<int64_t>(out.rows, 1), std::max<int64_t>(out.cols, 1), 8);
+    checked_bytes(what, by_row ? out.rows : out.cols, by_row ? std::max<int64_t>(out.row_stride, 1) : std::max<int64_t>(out.col_stride, 1), 8);
+    if (!out.data && out.rows * out.cols > 0) fail(MERCER_E_ARGUMENT, "%s: data is NULL", what);
+    return out;
+}
+
+namespace {
+
+class ViewSource : public Source {
+  public:
+    explicit ViewSource(const mercer_view &view) : Source(Kind::dense, view.rows, view.cols, view.dtype), view_(view) {}
+    void read(int64_t row0, int64_t count, float *out) const override { copy(row0, count, out); }
+    void read(int64_t row0, int64_t count, double *out) const override { copy(row0, count, out); }
+
+  private:
+    template <class To> void copy(int64_t row0, int64_t count, To *out) const {
+        if (dtype() == MERCER_F32)
+            gather(static_cast<const float *>(view_.data), row0, count, out);
+        else
+            gather(static_cast<const double *>(view_.data), row0, count, out);
+    }
+    template <class From, class To> void gather(const From *from, int64_t row0, int64_t count, To *out) const {
+        const int64_t d = cols();
+        if (view_.col_stride == 1)
+            for (int64_t i = 0; i < count; ++i)
+                std::copy_n(from + (row0 + i) * view_.row_stride, d, out + i * d);
+        else
+            for (int64_t k = 0; k < d; ++k) {
+                const From *column = from + k * view_.col_stride + row0 * view_.row_stride;
+                for (int64_t i = 0; i < count; ++i) out[i * d + k] = static_cast<To>(column[i]);
+            }
+        check_finite_rows(row0, count, d, out);
+    }
+    mercer_view view_;
+};
+
+template <class T> class ArraySource : public Source {
+  public:
+    ArraySource(Buffer<T> values, int64_t rows, int64_t cols)
+        : Source(Kind::dense, rows, cols, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64), values_(std::move(values)) {}
+    void read(int64_t row0, int64_t count, float *out) const override { copy(row0, count, out); }
+    void read(int64_t row0, int64_t count, double *out) const override { copy(row0, count, out); }
+
+  private:
+    template <class To> void copy(int64_t row0, int64_t count, To *out) const {
+        std::copy_n(values_.data() + row0 * cols(), count * cols(), out);
+        check_finite_rows(row0, count, cols(), out);
+    }
+    Buffer<T> values_;
+};
+
+// Rows that arrive in order and only once: kept in memory before they are used.
+class ChunkSource : public Source {
+  public:
+    explicit ChunkSource(const mercer_chunks &chunks)
+        : Source(Kind::dense, chunks.rows, chunks.cols, chunks.dtype), chunks_(chunks) {}
+    ~ChunkSource() override {
+        if (chunks_.release) chunks_.release(chunks_.user);
+    }
+    void read(int64_t, int64_t, float *) const override { fail(MERCER_E_INTERNAL, "chunks are read by load()"); }
+    void read(int64_t, int64_t, double *) const override { fail(MERCER_E_INTERNAL, "chunks are read by load()"); }
+
+    std::shared_ptr<const Source> load(Run &run) const override {
+        if (used_ && !(chunks_.flags & MERCER_REWINDABLE))
+            fail(MERCER_E_DATA, "the chunk callback was read to its end already and is not MERCER_REWINDABLE");
+        used_ = true;
+        return dtype() == MERCER_F32 ? load_as<float>(run) : load_as<double>(run);
+    }
+
+  private:
+    template <class T> std::shared_ptr<const Source> load_as(Run &run) const {
+        const int64_t d = cols(), piece = std::max<int64_t>(1, (int64_t{1} << 20) / std::max<int64_t>(1, d * int64_t{sizeof(T)}));
+        std::vector<Buffer<T>> pieces; // no row is moved until their number is known
+        int64_t total = 0;
+        for (;;) {
+            run.progress(rows() > 0 ? static_cast<double>(total) / static_cast<double>(rows()) : 0);
+            int64_t capacity = rows() < 0 ? piece : std::min(piece, rows() - total), got = 0;
+            if (capacity == 0) break;
+            Buffer<T> buffer = run.buffer<T>(capacity, d);
+            int64_t filled = 0;
+            do {
+                got = 0;
+                if (chunks_.next(chunks_.user, total + filled, capacity - filled, buffer.data() + filled * d, &got) != 0)
+                    fail(MERCER_E_CALLBACK, "%s", take_callback_error("the chunk callback returned an error").c_str());
+                if (got < 0 || got > capacity - filled)
+                    fail(MERCER_E_CALLBACK, "the chunk callback says %" PRId64 " rows, capacity was %" PRId64, got, capacity - filled);
+                filled += got;
+            } while (got > 0 && filled < capacity);
+            total += filled;
+            pieces.push_back(std::move(buffer));
+            if (got == 0) break;
+        }
+        if (rows() >= 0 && total != rows())
+            fail(MERCER_E_DATA, "the chunk callback ended after %" PRId64 " rows of %" PRId64, total, rows());
+        Buffer<T> all = run.buffer<T>(total, d);
+        int64_t at = 0;
+        for (Buffer<T> &buffer : pieces) {
+            int64_t take = std::min(buffer.size(), (total * d) - at);
+            std::copy_n(buffer.data(), take, all.data() + at);
+            at += take;
+            buffer = Buffer<T>();
+        }
+        return make_array_source(std::move(all), total, d);
+    }
+    mercer_chunks chunks_;
+    mutable bool used_ = false; // data belong to one thread at a time
+};
+
+} // namespace
+
+std::shared_ptr<Source> make_view_source(const mercer_view &view) { return std::make_shared<ViewSource>(view); }
+std::shared_ptr<Source> make_chunk_source(const mercer_chunks &chunks) { return std::make_shared<ChunkSource>(chunks); }
+template <class T> std::shared_ptr<Source> make_array_source(Buffer<T> values, int64_t rows, int64_t cols) {
+    return std::make_shared<ArraySource<T>>(std::move(values), rows, cols);
+}
+template std::shared_ptr<Source> make_array_source(Buffer<float>, int64_t, int64_t);
+template std::shared_ptr<Source> make_array_source(Buffer<double>, int64_t, int64_t);
+
+// ---- sparse
+
+namespace {
+
+struct Entry {
+    int32_t column;
+    double value;
+};
+
+// Reads the caller's index and value arrays, whatever their types.
+class SparseReader {
+  public:
+    explicit SparseReader(const mercer_sparse &sparse) : s_(sparse) {}
+    int64_t offset(int64_t i) const { return index(s_.offsets, i) - s_.base; }
+    int64_t minor(int64_t k) const { return index(s_.indices, k) - s_.base; }
+    double value(int64_t k) const {
+        return s_.dtype == MERCER_F32 ? static_cast<double>(static_cast<const float *>(s_.values)[k])
+                                      : static_cast<const double *>(s_.values)[k];
+    }
+
+  private:
+    int64_t index(const void *from, int64_t k) const {
+        return s_.index_dtype == MERCER_I32 ? int64_t{static_cast<const int32_t *>(from)[k]} : static_cast<const int64_t *>(from)[k];
+    }
+    const mercer_sparse &s_;
+};
+
+} // namespace
+
+SparseSource::SparseSource(const mercer_sparse &s) : Source(Kind::sparse, s.rows, s.cols, s.dtype) {
+    const bool csr = s.layout == MERCER_CSR;
+    const int64_t majors = csr ? s.rows : s.cols, minors = csr ? s.cols : s.rows;
+    const char *major = csr ? "row" : "column", *minor = csr ? "column" : "row";
+    SparseReader reader(s);
+    if (reader.offset(0) != 0) fail(MERCER_E_DATA, "sparse: the first offset is %" PRId64 ", must be base", reader.offset(0) + s.base);
+    if (reader.offset(majors) != s.count)
+        fail(MERCER_E_DATA, "sparse: the last offset minus base is %" PRId64 ", count is %" PRId64, reader.offset(majors), s.count);
+    Buffer<int64_t> offsets(nullptr, s.rows + 1);
+    offsets.zero();
+    for (int64_t i = 0; i < majors; ++i) {
+        int64_t from = reader.offset(i), to = reader.offset(i + 1);
+        if (to < from || to > s.count) fail(MERCER_E_DATA, "sparse: the offsets of %s %" PRId64 " do not ascend", major, i);
+        for (int64_t k = from; k < to; ++k) {
+            int64_t j = reader.minor(k);
+            if (j < 0 || j >= minors)
+                fail(MERCER_E_DATA, "sparse: %s %" PRId64 " names %s %" PRId64 ", must be 0 to %" PRId64, major, i, minor, j, minors - 1);
+            if (!std::isfinite(reader.value(k)))
+                fail(MERCER_E_DATA, "row %" PRId64 ", column %" PRId64 " is not finite", csr ? i : j, csr ? j : i);
+            ++offsets[(csr ? i : j) + 1];
+        }
+    }
+    for (int64_t i = 0; i < s.rows; ++i) offsets[i + 1] += offsets[i];
+    Buffer<Entry> entries(nullptr, s.count);
+    Buffer<int64_t> next(nullptr, s.rows);
+    std::copy_n(offsets.data(), s.rows, next.data());
+    for (int64_t i = 0; i < majors; ++i)
+        for (int64_t k = reader.offset(i); k < reader.offset(i + 1); ++k) {
+            int64_t j = reader.minor(k), row = csr ? i : j, column = csr ? j : i;
+            entries[next[row]++] = {static_cast<int32_t>(column), reader.value(k)};
+        }
+    columns_ = Buffer<int32_t>(nullptr, s.count);
+    values_ = Buffer<double>(nullptr, s.count);
+    for (int64_t i = 0; i < s.rows; ++i) {
+        Entry *from = entries.data() + offsets[i], *to = entries.data() + offsets[i + 1];
+        std::sort(from, to, [](const Entry &a, const Entry &b) { return a.column < b.column; });
+        for (Entry *e = from; e != to; ++e) {
+            if (e != from && e[-1].column == e->column)
+                fail(MERCER_E_DATA, "sparse: row %" PRId64 " has column %d twice", i, e->column);
+            columns_[e - entries.data()] = e->column;
+            values_[e - entries.data()] = e->value;
+        }
+    }
+    offsets_ = std::move(offsets);
+}
+
+SparseSource::SparseSource(int64_t cols, Buffer<int64_t> offsets, Buffer<int32_t> columns, Buffer<double> values, int32_t dtype)
+    : Source(Kind::sparse, offsets.size() - 1, cols, dtype), offsets_(std::move(offsets)), columns_(std::move(columns)),
+      values_(std::move(values)) {}
+
+template <class T> void SparseSource::fill(int64_t row0, int64_t count, T *out) const {
+    std::fill_n(out, count * cols(), T(0));
+    for (int64_t i = 0; i < count; ++i)
+        for (int64_t k = offsets_[row0 + i]; k < offsets_[row0 + i + 1]; ++k)
+            out[i * cols() + columns_[k]] = static_cast<T>(values_[k]);
+}
+
+template void SparseSource::fill(int64_t, int64_t, float *) const;
+template void SparseSource::fill(int64_t, int64_t, double *) const;
+
+// ---- objects
+
+ObjectSource::ObjectSource(const mercer_objects &objects) : Source(Kind::objects, objects.rows, 0, MERCER_F64), objects_(objects) {}
+ObjectSource::~ObjectSource() {
+    if (objects_.release) objects_.release(objects_.user);
+}
+
+void ObjectSource::pairs(const int64_t *i, const int64_t *j, int64_t count, double *values) const {
+    if (objects_.pairs(objects_.user, i, j, count, values) != 0)
+        fail(MERCER_E_CALLBACK, "%s", take_callback_error("the pairs callback returned an error").c_str());
+    for (int64_t k = 0; k < count; ++k) {
+        if (!std::isfinite(values[k]) || (is_distance() && values[k] < 0))
+            fail(MERCER_E_DATA, "the pairs callback gave %g for the pair (%" PRId64 ", %" PRId64 "), must be finite%s", values[k], i[k],
+                 j[k], is_distance() ? " and >= 0" : "");
+        if (is_distance()) values[k] *= values[k];
+    }
+}
+
+void ObjectSource::self(const int64_t *i, int64_t count, bool queries, double *values) const {
+    if (is_distance()) {
+        std::fill_n(values, count, 0.0);
+    } else if (objects_.self) {
+        if (objects_.self(objects_.user, i, count, values) != 0)
+            fail(MERCER_E_CALLBACK, "%s", take_callback_error("the self callback returned an error").c_str());
+    } else if (queries) {
+        fail(MERCER_E_UNSUPPORTED, "this needs k(q, q) of the queries: their objects have no self callback");
+    } else {
+        pairs(i, i, count, values);
+    }
+}
+
+void ObjectSource::read(int64_t, int64_t, float *) const { fail(MERCER_E_UNSUPPORTED, "objects have no columns"); }
+void ObjectSource::read(int64_t, int64_t, double *) const { fail(MERCER_E_UNSUPPORTED, "objects have no columns"); }
+
+} // namespace mercer

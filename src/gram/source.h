@@ -1,0 +1,94 @@
+// Where rows come from. A Source is immutable and read by many threads at once: n x d numbers in windows, or sparse rows,
+// or objects known by pairs only.
+#pragma once
+#include "../core/memory.h"
+
+#include <memory>
+
+namespace mercer {
+
+class Run;
+
+class Source {
+  public:
+    enum class Kind { dense, sparse, objects };
+    virtual ~Source() = default;
+    Source(const Source &) = delete;
+
+    Kind kind() const { return kind_; }
+    int64_t rows() const { return rows_; } // -1: not known before load()
+    int64_t cols() const { return cols_; } // 0: objects
+    int32_t dtype() const { return dtype_; }
+
+    // nullptr: this source can be read at will. Else (a chunk callback) its rows in memory. On the calling thread.
+    virtual std::shared_ptr<const Source> load(Run &) const { return nullptr; }
+
+    // Rows row0 ... row0 + count, row-major, into out; sparse ones with their zeros. NaN and Inf are E_DATA with the first
+    // row and column.
+    virtual void read(int64_t row0, int64_t count, float *out) const = 0;
+    virtual void read(int64_t row0, int64_t count, double *out) const = 0;
+
+    // Bytes that one reader needs beside its output for a window of count rows.
+    virtual int64_t window_bytes(int64_t) const { return 0; }
+
+  protected:
+    Source(Kind kind, int64_t rows, int64_t cols, int32_t dtype) : kind_(kind), rows_(rows), cols_(cols), dtype_(dtype) {}
+
+  private:
+    Kind kind_;
+    int64_t rows_, cols_;
+    int32_t dtype_;
+};
+
+// E_DATA for the first NaN or Inf of a window that begins with row row0.
+template <class T> void check_finite_rows(int64_t row0, int64_t rows, int64_t cols, const T *values);
+
+// Compressed sparse rows, base 0, columns ascending in each row; values in the type they were given in.
+class SparseSource : public Source {
+  public:
+    // Checks everything and copies; csc is turned into csr.
+    explicit SparseSource(const mercer_sparse &sparse);
+    SparseSource(int64_t cols, Buffer<int64_t> offsets, Buffer<int32_t> columns, Buffer<double> values, int32_t dtype);
+
+    const int64_t *offsets() const { return offsets_.data(); }
+    const int32_t *columns() const { return columns_.data(); }
+    int64_t count() const { return columns_.size(); }
+    double value(int64_t entry) const { return values_[entry]; }
+    void read(int64_t row0, int64_t count, float *out) const override { fill(row0, count, out); }
+    void read(int64_t row0, int64_t count, double *out) const override { fill(row0, count, out); }
+
+  private:
+    template <class T> void fill(int64_t row0, int64_t count, T *out) const;
+    Buffer<int64_t> offsets_;
+    Buffer<int32_t> columns_;
+    Buffer<double> values_; // exact for f32 too
+};
+
+// Objects: values between pairs, by the caller's callback.
+class ObjectSource : public Source {
+  public:
+    explicit ObjectSource(const mercer_objects &objects);
+    ~ObjectSource() override;
+    bool is_distance() const { return objects_.values == MERCER_DISTANCE; }
+    bool thread_safe() const { return objects_.flags & MERCER_THREAD_SAFE; }
+    bool psd() const { return objects_.flags & MERCER_PSD; }
+    // Distances are squared here. queries: i counts queries, whose own value is then only known to self.
+    void pairs(const int64_t *i, const int64_t *j, int64_t count, double *values) const;
+    void self(const int64_t *i, int64_t count, bool queries, double *values) const;
+    void read(int64_t, int64_t, float *) const override;
+    void read(int64_t, int64_t, double *) const override;
+
+  private:
+    mercer_objects objects_;
+};
+
+std::shared_ptr<Source> make_view_source(const mercer_view &view);
+std::shared_ptr<Source> make_chunk_source(const mercer_chunks &chunks);
+
+// rows x cols numbers in memory, owned.
+template <class T> std::shared_ptr<Source> make_array_source(Buffer<T> values, int64_t rows, int64_t cols);
+
+// view as its caller compiled it, widened and checked: dtypes is a bit set of 1 << MERCER_F32 ...; what names it.
+mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes);
+
+} // namespace mercer

@@ -1,0 +1,61 @@
+// The tile engine: kernel values between two panels, and the sweep that feeds tiles to a consumer. Nothing else in the
+// library loops over pairs of points.
+#pragma once
+#include "forms.h"
+#include "points.h"
+
+namespace mercer {
+
+// Memory of one thread; sized by the largest tile.
+template <class T> struct TileScratch {
+    TileScratch(Run &run, int64_t leaves, int64_t d_sparse)
+        : tile(run.buffer<T>(tile_rows, tile_rows)), factor(run.buffer<T>(leaves > 1 ? tile_rows : 0, tile_rows)),
+          product(run.buffer<T>(leaves > 1 ? tile_rows : 0, tile_rows)), row(run.buffer<T>(d_sparse)) {
+        row.zero();
+    }
+    Buffer<T> tile, factor, product, row;
+    std::vector<int64_t> i, j;
+    std::vector<double> values;
+};
+
+template <class T> class Tiles {
+  public:
+    // x and y must outlive it. A side that is sparse while the other is not is read dense.
+    Tiles(const Expression &kernel, Points<T> &x, Points<T> &y);
+    // Values of a form alone (over all columns); specs of x and y hold that one leaf.
+    Tiles(int32_t form, Points<T> &x, Points<T> &y);
+
+    const Points<T> &x() const { return *x_; }
+    const Points<T> &y() const { return *y_; }
+    // k(x_i, y_j) into scratch.tile, row-major with stride y.rows.
+    void compute(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) const;
+    // log k instead of k, for a lone leaf that has it.
+    bool has_log() const;
+    void compute_log(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) const;
+    // k(x_i, x_i) into out (panel.rows). queries: for objects, x are not rows of the fitted data.
+    void self(const Panel<T> &x, bool queries, T *out) const;
+    TileScratch<T> scratch(Run &run) const;
+    int64_t scratch_bytes() const;
+    bool serial() const; // values come from callbacks that must run on the calling thread
+
+  private:
+    void form(size_t leaf, const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const;
+    void leaf_values(size_t leaf, const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const;
+    void object_values(const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const;
+    void sparse_dot(const LeafRows<T> &x, int64_t m, const LeafRows<T> &y, int64_t n, T *out, TileScratch<T> &scratch) const;
+    void map(const Leaf &leaf, T *values, int64_t count) const;
+    const Expression *kernel_; // nullptr: a form
+    Points<T> *x_, *y_;
+};
+
+// Rows row0 ... row0 + rows of x in slabs of tile_rows, each on one thread, its tiles in ascending order. body returns
+// false when a slab has seen enough.
+template <class T> struct Tile {
+    int64_t slab;
+    const Panel<T> &x, &y;
+    T *values; // x.rows x y.rows
+};
+template <class T>
+void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, const std::function<bool(const Tile<T> &)> &body);
+
+} // namespace mercer

@@ -1,0 +1,204 @@
+// The table of services. Each is a C function: it turns exceptions into the task's error and a status.
+#include "../core/tall.h"
+#include "../core/threads.h"
+#include "../core/vmath.h"
+#include "task.h"
+
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+void *mercer_task::allocate(int64_t bytes) {
+    arena.push_back(run.buffer<unsigned char>(bytes));
+    std::memset(arena.back().data(), 0, static_cast<size_t>(bytes));
+    return arena.back().data();
+}
+
+void mercer_task::record(int32_t code, const char *text) {
+    std::lock_guard hold(lock);
+    error = text;
+    error_code = code;
+}
+
+void mercer_task::check(int32_t status, const mercer::Plugin &plugin) {
+    if (status == MERCER_OK) return;
+    const char *kind = mercer::kind_name(plugin.kind);
+    if (error_code == 0) mercer::fail(status, "%s %s failed with status %d", kind, plugin.name.c_str(), status);
+    mercer::fail(status, "%s %s: %s", kind, plugin.name.c_str(), error.c_str());
+}
+
+void mercer_task::check_callback(int32_t status) {
+    if (status != MERCER_OK) mercer::fail(status, "%s", error_code ? error.c_str() : "a plugin's callback failed");
+}
+
+namespace mercer {
+namespace {
+
+Problem &problem_of(mercer_task *task) {
+    if (!task->problem) fail(MERCER_E_PLUGIN, "this operation has no access to the data");
+    return *task->problem;
+}
+
+int32_t fail_service(mercer_task *task, int32_t code, const char *format, ...) {
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    std::vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (code == MERCER_OK) code = MERCER_E_PLUGIN;
+    task->record(code, text);
+    return code;
+}
+
+void log_service(mercer_task *task, int32_t level, const char *text) { task->run.log(level, text); }
+
+int32_t report_service(mercer_task *task, const char *name, double value) {
+    return task->guard([&] {
+        if (task->report) (*task->report)[name] = value;
+    });
+}
+
+int32_t progress_service(mercer_task *task, double fraction) {
+    return task->guard([&] { task->run.progress(fraction); });
+}
+
+void *alloc_service(mercer_task *task, int64_t bytes) {
+    void *block = nullptr;
+    task->guard([&] { block = task->allocate(bytes); });
+    return block;
+}
+
+double uniform_service(mercer_task *task, int64_t a, int64_t b) { return task->random.uniform(a, b); }
+
+int32_t parallel_service(mercer_task *task, int64_t count, int32_t (*body)(void *, int64_t), void *user) {
+    return task->guard([&] {
+        parallel_for(task->run, count, [&](int64_t i) {
+            int32_t status = body(user, i);
+            if (status == MERCER_OK) return;
+            std::string text;
+            {
+                std::lock_guard hold(task->lock);
+                text = task->error;
+            }
+            throw Error(status, std::move(text));
+        });
+    });
+}
+
+void exp_f32_service(float *values, int64_t count) { vector_math().exp_f32(values, count); }
+void exp_f64_service(double *values, int64_t count) { vector_math().exp_f64(values, count); }
+
+void check_trans(char trans) {
+    if (trans != 'N' && trans != 'T') fail(MERCER_E_PLUGIN, "trans = '%c', must be 'N' or 'T'", trans);
+}
+
+void check_matrix(const char *what, int64_t rows, int64_t cols, int64_t ld) {
+    if (rows < 0 || cols < 0 || ld < rows)
+        fail(MERCER_E_PLUGIN, "%s: %" PRId64 " x %" PRId64 " with leading dimension %" PRId64, what, rows, cols, ld);
+}
+
+int32_t gemm_service(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, double alpha, const double *a,
+                     int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc) {
+    return task->guard([&] {
+        check_trans(transa);
+        check_trans(transb);
+        check_matrix("gemm: a", transa == 'N' ? m : k, transa == 'N' ? k : m, lda);
+        check_matrix("gemm: b", transb == 'N' ? k : n, transb == 'N' ? n : k, ldb);
+        check_matrix("gemm: c", m, n, ldc);
+        gemm(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    });
+}
+
+int32_t trsm_service(mercer_task *task, char trans, int64_t m, int64_t n, const double *l, int64_t ldl, double *x, int64_t ldx) {
+    return task->guard([&] {
+        check_trans(trans);
+        check_matrix("trsm: l", n, n, ldl);
+        check_matrix("trsm: x", m, n, ldx);
+        trsm(trans, m, n, l, ldl, x, ldx);
+    });
+}
+
+int32_t potrf_service(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t *info) {
+    return task->guard([&] {
+        check_matrix("potrf: a", n, n, lda);
+        *info = potrf(n, a, lda);
+    });
+}
+
+int32_t eigh_service(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors, int64_t ldv) {
+    return task->guard([&] {
+        check_matrix("eigh: a", n, n, lda);
+        check_matrix("eigh: vectors", n, r, ldv);
+        if (r > n) fail(MERCER_E_PLUGIN, "eigh: r = %" PRId64 ", must be <= n = %" PRId64, r, n);
+        eigh_top(n, a, lda, r, values, vectors, ldv);
+    });
+}
+
+int32_t orthonormalise_service(mercer_task *task, int64_t n, int64_t p, double *x, int64_t ldx, int64_t q, const double *against,
+                               int64_t lda, int64_t *rank) {
+    return task->guard([&] {
+        check_matrix("orthonormalise: x", n, p, ldx);
+        if (q > 0) check_matrix("orthonormalise: against", n, q, lda);
+        *rank = orthonormalise(task->run, n, p, x, ldx, q, against, lda);
+    });
+}
+
+int32_t tall_dot_service(mercer_task *task, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q, const double *b, int64_t ldb,
+                         double *c, int64_t ldc) {
+    return task->guard([&] {
+        check_matrix("tall_dot: a", n, p, lda);
+        check_matrix("tall_dot: b", n, q, ldb);
+        check_matrix("tall_dot: c", p, q, ldc);
+        tall_dot(task->run, n, p, a, lda, q, b, ldb, c, ldc);
+    });
+}
+
+int32_t tall_times_service(mercer_task *task, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q, const double *s, int64_t lds,
+                           double beta, double *y, int64_t ldy) {
+    return task->guard([&] {
+        check_matrix("tall_times: a", n, p, lda);
+        check_matrix("tall_times: s", p, q, lds);
+        check_matrix("tall_times: y", n, q, ldy);
+        tall_times(task->run, n, p, a, lda, q, s, lds, beta, y, ldy);
+    });
+}
+
+int32_t visit_service(mercer_task *task, const mercer_visit *visit, const mercer_consumer *consumer) {
+    return task->guard([&] { problem_of(task).visit(*visit, *consumer); });
+}
+int32_t columns_service(mercer_task *task, const int64_t *index, int64_t count, double *out, int64_t ldo) {
+    return task->guard([&] { problem_of(task).columns(index, count, out, ldo); });
+}
+int32_t pairs_service(mercer_task *task, const int64_t *i, const int64_t *j, int64_t count, double *out) {
+    return task->guard([&] { problem_of(task).pairs(i, j, count, out); });
+}
+int32_t rows_service(mercer_task *task, const int64_t *index, int64_t count, double *out) {
+    return task->guard([&] { problem_of(task).rows(index, count, out); });
+}
+int32_t weights_service(mercer_task *task, double *out) {
+    return task->guard([&] { problem_of(task).weights(out); });
+}
+int32_t landmarks_service(mercer_task *task, const int64_t **index, const void **points) {
+    return task->guard([&] { problem_of(task).landmarks(index, points); });
+}
+int32_t pivot_service(mercer_task *task, const mercer_pivot_rule *rule, const mercer_pivot_stop *stop, mercer_pivots *out) {
+    return task->guard([&] { *out = problem_of(task).pivot_cholesky(*task, *rule, *stop); });
+}
+int32_t give_service(mercer_task *task, int64_t count, const int64_t *index, const void *points, const double *weights) {
+    return task->guard([&] { problem_of(task).give(count, index, points, weights); });
+}
+
+constexpr mercer_host table = {
+    sizeof(mercer_host), MERCER_PLUGIN_ABI, 0,
+    fail_service,        log_service,       report_service,  progress_service, alloc_service,          uniform_service,  parallel_service,
+    exp_f32_service,     exp_f64_service,   gemm_service,    trsm_service,     potrf_service,          eigh_service,     orthonormalise_service,
+    tall_dot_service,    tall_times_service, visit_service,  columns_service,  pairs_service,          rows_service,     weights_service,
+    landmarks_service,   pivot_service,     give_service,
+};
+
+} // namespace
+
+const mercer_host &host_table() { return table; }
+
+} // namespace mercer

@@ -1,0 +1,74 @@
+// What a running plugin operation may touch, and the table of services through which it does.
+#pragma once
+#include "../core/rng.h"
+#include "../core/run.h"
+#include "registry.h"
+
+#include <list>
+#include <map>
+
+namespace mercer {
+
+// The problem of a reducer: kernel values of the data. Implemented by fit/problem.cpp; all of it on the calling thread.
+class Problem {
+  public:
+    virtual ~Problem() = default;
+    virtual mercer_shape shape() const = 0;
+    virtual void visit(const mercer_visit &visit, const mercer_consumer &consumer) = 0;
+    virtual void columns(const int64_t *index, int64_t count, double *out, int64_t ldo) = 0;
+    virtual void pairs(const int64_t *i, const int64_t *j, int64_t count, double *out) = 0;
+    virtual void diagonal(double *out) = 0;
+    virtual void rows(const int64_t *index, int64_t count, double *out) = 0;
+    virtual void weights(double *out) = 0;
+    virtual void landmarks(const int64_t **index, const void **points) = 0;
+    virtual void give(int64_t count, const int64_t *index, const void *points, const double *weights) = 0;
+    // Memory of results lives in the task.
+    virtual mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule, const mercer_pivot_stop &stop) = 0;
+};
+
+} // namespace mercer
+
+// Named by plugin.h; lives for one operation.
+struct mercer_task {
+    mercer_task(mercer::Run &run, mercer::Random random, mercer::Problem *problem = nullptr,
+                std::map<std::string, double> *report = nullptr)
+        : run(run), random(random), problem(problem), report(report) {}
+
+    mercer::Run &run;
+    mercer::Random random;
+    mercer::Problem *problem; // nullptr where the operation has none
+    std::map<std::string, double> *report;
+    std::list<mercer::Buffer<unsigned char>> arena;
+    std::mutex lock; // fail may be called by any thread
+    std::string error;
+    int32_t error_code = 0;
+
+    void *allocate(int64_t bytes);
+    void record(int32_t code, const char *text);
+    // Runs body for a C caller; what it throws becomes this task's error.
+    template <class F> int32_t guard(F &&body) noexcept {
+        try {
+            body();
+            return MERCER_OK;
+        } catch (const mercer::Error &e) {
+            record(e.code(), e.what());
+            return e.code();
+        } catch (const std::bad_alloc &) {
+            record(MERCER_E_MEMORY, "out of memory");
+            return MERCER_E_MEMORY;
+        } catch (...) {
+            record(MERCER_E_INTERNAL, "unknown exception");
+            return MERCER_E_INTERNAL;
+        }
+    }
+    // The operation returned status: throws what it failed with.
+    void check(int32_t status, const mercer::Plugin &plugin);
+    // A function that a plugin handed to a service returned status.
+    void check_callback(int32_t status);
+};
+
+namespace mercer {
+
+const mercer_host &host_table();
+
+} // namespace mercer

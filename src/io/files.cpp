@@ -1,0 +1,269 @@
+#include "files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <memory>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace mercer {
+namespace {
+
+constexpr int not_regular = -1; // in place of an errno
+
+std::string system_text(int error) {
+    if (error == not_regular)
+        return "not a regular file";
+    char text[256];
+    return strerror_r(error, text, sizeof text);
+}
+
+[[noreturn]] void fail_io(const char *verb, const std::string &path, int error) {
+    fail(MERCER_E_IO, "cannot %s '%s': %s", verb, shown_path(path).c_str(), system_text(error).c_str());
+}
+
+template <class Call>
+auto retried(Call call) {
+    auto result = call();
+    while (result == -1 && errno == EINTR)
+        result = call();
+    return result;
+}
+
+int open_file(const std::string &path, int flags, unsigned mode = 0) {
+    return retried([&] { return system_calls().open(path.c_str(), flags | O_CLOEXEC, mode); });
+}
+
+int64_t regular_size(int fd) {
+    struct stat about;
+    if (fstat(fd, &about) != 0)
+        return -1;
+    if (S_ISREG(about.st_mode))
+        return about.st_size;
+    errno = S_ISDIR(about.st_mode) ? EISDIR : 0;
+    return -1;
+}
+
+class Descriptor {
+  public:
+    explicit Descriptor(int fd) : fd_(fd) {}
+    Descriptor(const Descriptor &) = delete;
+    ~Descriptor() { close(); }
+    int get() const { return fd_; }
+    // 0 or an errno. Linux has freed the number even where it says EINTR, so that is no failure and never repeated.
+    int close() noexcept {
+        int fd = std::exchange(fd_, -1);
+        return fd >= 0 && system_calls().close(fd) != 0 && errno != EINTR ? errno : 0;
+    }
+
+  private:
+    int fd_;
+};
+
+// The new file beside the old one. Unless commit() comes to its end, the destructor removes every trace of it.
+class Replacement {
+  public:
+    explicit Replacement(const std::string &path);
+    ~Replacement() { remove(temporary_); }
+    void write(const void *bytes, int64_t count);
+    void commit();
+
+  private:
+    void find_target();
+    int create(mode_t mode);
+    int sync(const Descriptor &descriptor);
+    void remove(std::string &path) noexcept;
+    void keep_old();
+    [[noreturn]] void undo(int error);
+
+    std::string path_;             // as the caller wrote it, for messages
+    std::string target_, folder_;  // what is replaced (links followed), and where it is
+    std::string temporary_, kept_; // the new file, and the old one's second name until the new one is safe
+    bool exists_ = false;
+    mode_t mode_ = 0666;
+    int error_ = 0; // of the first write that failed: a body that goes on regardless must not lead to a commit
+    std::unique_ptr<Descriptor> in_folder_, file_;
+};
+
+Replacement::Replacement(const std::string &path) : path_(path), target_(path) {
+    if (path.empty())
+        fail(MERCER_E_IO, "cannot write '': the path is empty");
+    find_target();
+    size_t slash = target_.rfind('/');
+    folder_ = slash == std::string::npos ? "." : target_.substr(0, std::max<size_t>(slash, 1));
+    int folder = open_file(folder_, O_RDONLY | O_DIRECTORY); // first: what cannot be synced later is not begun
+    if (folder < 0)
+        fail_io("write", path_, errno);
+    in_folder_ = std::make_unique<Descriptor>(folder);
+    file_ = std::make_unique<Descriptor>(create(mode_));
+}
+
+// Follows links, so that they go on pointing to the file; refuses what is no regular file, and what is write-protected,
+// as the rename would not ask.
+void Replacement::find_target() {
+    struct stat about;
+    if (lstat(path_.c_str(), &about) != 0) {
+        if (errno == ENOENT)
+            return;
+        fail_io("write", path_, errno);
+    }
+    if (S_ISLNK(about.st_mode)) {
+        std::unique_ptr<char, void (*)(void *)> real(realpath(path_.c_str(), nullptr), std::free);
+        if (!real && errno == ENOENT)
+            fail(MERCER_E_IO, "cannot write '%s': a link to nothing", shown_path(path_).c_str());
+        if (!real || stat(real.get(), &about) != 0)
+            fail_io("write", path_, errno);
+        target_ = real.get();
+    }
+    if (!S_ISREG(about.st_mode))
+        fail_io("write", path_, S_ISDIR(about.st_mode) ? EISDIR : not_regular);
+    if (access(target_.c_str(), W_OK) != 0)
+        fail_io("write", path_, errno);
+    exists_ = true;
+    mode_ = about.st_mode & 0777;
+}
+
+// Sets temporary_. Its name is the target's, cut so that the addition fits, the process and a number: O_EXCL makes it
+// ours.
+int Replacement::create(mode_t mode) {
+    size_t name = target_.rfind('/') + 1; // npos + 1 is 0
+    std::string stem = target_.substr(0, std::min(target_.size(), name + NAME_MAX - 40));
+    for (int number = 0;; ++number) {
+        std::string candidate = stem + format(".tmp.%ld.%d", static_cast<long>(getpid()), number);
+        int fd = open_file(candidate, O_WRONLY | O_CREAT | O_EXCL, mode);
+        if (fd < 0 && errno == EEXIST && number < 10000)
+            continue;
+        if (fd < 0)
+            fail_io("write", path_, errno);
+        temporary_ = std::move(candidate);
+        if (exists_)
+            (void)!fchmod(fd, mode); // what the umask took; some file systems have no modes
+        return fd;
+    }
+}
+
+void Replacement::write(const void *bytes, int64_t count) {
+    auto from = static_cast<const char *>(bytes);
+    while (count > 0 && !error_) {
+        ssize_t done = retried([&] { return system_calls().write(file_->get(), from, static_cast<size_t>(count)); });
+        if (done <= 0)
+            error_ = done < 0 ? errno : EIO;
+        from += std::max<ssize_t>(done, 0);
+        count -= std::max<ssize_t>(done, 0);
+    }
+    if (error_)
+        fail_io("write", path_, error_);
+}
+
+int Replacement::sync(const Descriptor &descriptor) {
+    bool failed = retried([&] { return system_calls().fsync(descriptor.get()); }) != 0;
+    return failed && errno != EINVAL && errno != ENOTSUP ? errno : 0; // some file systems cannot sync a folder
+}
+
+void Replacement::remove(std::string &path) noexcept {
+    if (!path.empty())
+        retried([&] { return system_calls().unlink(path.c_str()); });
+    path.clear();
+}
+
+// A second name for the old file, so that even a failure after the rename can be undone. Without hard links it has
+// none.
+void Replacement::keep_old() {
+    std::string name = temporary_ + ".old";
+    if (exists_ && ::link(target_.c_str(), name.c_str()) == 0)
+        kept_ = name;
+}
+
+void Replacement::undo(int error) {
+    if (!kept_.empty() && system_calls().rename(kept_.c_str(), target_.c_str()) == 0)
+        kept_.clear();
+    remove(kept_);
+    if (!exists_)
+        remove(target_);
+    fail_io("write", path_, error);
+}
+
+void Replacement::commit() {
+    if (!error_)
+        error_ = sync(*file_);
+    if (int error = file_->close(); !error_)
+        error_ = error;
+    if (error_)
+        fail_io("write", path_, error_);
+    keep_old();
+    if (retried([&] { return system_calls().rename(temporary_.c_str(), target_.c_str()); }) != 0) {
+        error_ = errno;
+        remove(kept_);
+        fail_io("write", path_, error_);
+    }
+    temporary_.clear();
+    if (int error = sync(*in_folder_))
+        undo(error);
+    remove(kept_);
+}
+
+} // namespace
+
+std::string shown_path(const std::string &path) {
+    constexpr size_t most = 600;
+    return path.size() <= most ? path : "..." + path.substr(path.size() - most);
+}
+
+SystemCalls &system_calls() {
+    static SystemCalls calls = {[](const char *path, int flags, unsigned mode) { return ::open(path, flags, mode); },
+                                ::pread,
+                                ::write,
+                                ::fsync,
+                                ::close,
+                                ::rename,
+                                ::unlink,
+                                regular_size};
+    return calls;
+}
+
+// O_NONBLOCK: a pipe that nobody writes to must not hang us; size() then refuses it.
+InputFile::InputFile(const std::string &path) : path_(path), fd_(open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY)) {
+    if (path.empty())
+        fail(MERCER_E_IO, "cannot read '': the path is empty");
+    if (fd_ < 0)
+        fail_io("read", path, errno);
+    errno = 0;
+    size_ = system_calls().size(fd_);
+    if (size_ >= 0)
+        return;
+    int error = errno ? errno : not_regular;
+    system_calls().close(fd_);
+    fail_io("read", path, error);
+}
+
+InputFile::~InputFile() {
+    system_calls().close(fd_);
+}
+
+void InputFile::read(int64_t offset, void *bytes, int64_t count) const {
+    auto to = static_cast<char *>(bytes);
+    while (count > 0) {
+        ssize_t got = retried([&] { return system_calls().pread(fd_, to, static_cast<size_t>(count), offset); });
+        if (got < 0)
+            fail_io("read", path_, errno);
+        if (got == 0)
+            fail(MERCER_E_IO, "cannot read '%s': it has become shorter", shown_path(path_).c_str());
+        to += got;
+        offset += got;
+        count -= got;
+    }
+}
+
+void replace_file(const std::string &path, const std::function<void(const Writer &write)> &body) {
+    Replacement file(path);
+    body([&](const void *bytes, int64_t count) { file.write(bytes, count); });
+    file.commit();
+}
+
+} // namespace mercer

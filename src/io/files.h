@@ -1,0 +1,52 @@
+// Files: the one table of system calls, so that tests can fail each of them, and what is built on it. EINTR and short
+// reads and writes are dealt with here.
+#pragma once
+#include "../core/error.h"
+
+#include <functional>
+#include <string>
+#include <sys/types.h>
+
+namespace mercer {
+
+struct SystemCalls {
+    int (*open)(const char *path, int flags, unsigned mode);
+    ssize_t (*pread)(int fd, void *bytes, size_t count, off_t offset);
+    ssize_t (*write)(int fd, const void *bytes, size_t count);
+    int (*fsync)(int fd);
+    int (*close)(int fd);
+    int (*rename)(const char *from, const char *to);
+    int (*unlink)(const char *path);
+    int64_t (*size)(int fd); // -1: an error, or no regular file (errno 0, or EISDIR)
+};
+SystemCalls &system_calls(); // tests replace entries
+
+// A path for messages: the end of a long one, so that the reason behind it is not cut off.
+std::string shown_path(const std::string &path);
+
+// A file open for reading; E_IO names the path and what the system said.
+class InputFile {
+  public:
+    explicit InputFile(const std::string &path);
+    ~InputFile();
+    InputFile(const InputFile &) = delete;
+    int64_t size() const { return size_; }
+    const std::string &path() const { return path_; }
+    // Exactly count bytes; E_IO where the file has become shorter. Any thread.
+    void read(int64_t offset, void *bytes, int64_t count) const;
+
+  private:
+    std::string path_;
+    int fd_;
+    int64_t size_;
+};
+
+// Replaces path by what body writes: into a new file beside it, fsynced, renamed over it, the folder fsynced. On any
+// failure, an exception of body included, the old file stands and the new one is gone (after a failed fsync of the
+// folder by means of a hard link to the old file; a file system without them keeps the new file, whole). A new file
+// gets mode 0666 less the umask, a replaced one keeps its mode; a symbolic link stays and what it points to is
+// replaced. A folder, a device, a pipe and a write-protected file are refused.
+using Writer = std::function<void(const void *bytes, int64_t count)>;
+void replace_file(const std::string &path, const std::function<void(const Writer &write)> &body);
+
+} // namespace mercer

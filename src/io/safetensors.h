@@ -1,0 +1,42 @@
+// Safetensors: 8 bytes length, JSON header, raw tensors. Written with the model's JSON text in __metadata__, and a
+// CRC-32 (zlib) of each tensor and of the header with that field zeroed. The reader trusts nothing: no holes, no
+// overlap, total equal to the file's size, checked products, every CRC.
+#pragma once
+#include "../core/memory.h"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace mercer {
+
+// A tensor of one or two dimensions in C order. Owns its bytes.
+struct Tensor {
+    int32_t dtype = 0; // MERCER_F32, MERCER_F64, MERCER_I64
+    int64_t rows = 0, cols = 1;
+    bool vector = false; // written with one dimension
+    Buffer<unsigned char> bytes;
+};
+int64_t dtype_size(int32_t dtype);
+
+using ByteSink = std::function<void(const void *bytes, int64_t count)>;
+// Up to capacity bytes; 0 is the end.
+using ByteSource = std::function<int64_t(void *bytes, int64_t capacity)>;
+
+// Tensors are written by name, those with entries of 8 bytes first, so that all are aligned; the same model gives the
+// same bytes. Names are printable ASCII without blanks, quotes and '\'.
+void write_safetensors(const ByteSink &sink, const std::string &metadata_json,
+                       const std::map<std::string, const Tensor *> &tensors);
+
+struct SafetensorsFile {
+    std::string metadata_json;
+    std::map<std::string, Tensor> tensors;
+};
+// what: the file's name for messages ("model.safetensors"). E_MODEL names the header or the tensor that is damaged.
+// Sizes are believed only as far as bytes arrive: a header that promises more than `known_size` (or -1) is refused, and
+// a stream is read tensor by tensor, in pieces, so that a false length cannot allocate more than 64 MiB ahead of the
+// data. Sides of a tensor without entries are at most 2^31 - 1, but otherwise nothing vouches for them.
+SafetensorsFile read_safetensors(const ByteSource &source, int64_t known_size, const std::string &what);
+
+} // namespace mercer

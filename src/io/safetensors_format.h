@@ -1,0 +1,30 @@
+// What the writer and the reader of safetensors share.
+#pragma once
+#include "safetensors.h"
+
+#include <string_view>
+
+namespace mercer::safetensors {
+
+constexpr int64_t longest_header = 100'000'000, alignment = 64;
+
+// Every file begins like this behind its 8 bytes of length, so that the header's CRC-32 stands at a fixed place.
+constexpr std::string_view opening = R"({"__metadata__":{"crc32":")", no_digits = "00000000";
+
+struct DtypeName {
+    int32_t dtype;
+    int64_t size;
+    const char *name;
+};
+constexpr DtypeName dtypes[] = {{MERCER_F32, 4, "F32"}, {MERCER_F64, 8, "F64"}, {MERCER_I64, 8, "I64"}};
+
+uint32_t crc_of(const void *bytes, int64_t count, uint32_t before = 0);
+std::string crc_text(uint32_t crc); // 8 lower-case hexadecimal digits
+
+// CRC-32 of length and header with the 8 digits of this very number as zeros.
+std::string crc_of_header(std::string header);
+
+// Names need no escapes in JSON, and messages show them as they are.
+bool is_tensor_name(std::string_view name);
+
+} // namespace mercer::safetensors

@@ -1,0 +1,32 @@
+#include "model.h"
+
+namespace mercer {
+
+void write_model(const Model &model, const ByteSink &sink) {
+    std::map<std::string, const Tensor *> tensors;
+    for (const auto &[name, tensor] : model.tensors()) tensors[name] = &tensor;
+    write_safetensors(sink, model.stored_text(), tensors);
+}
+
+Json parse_model_text(const std::string &text, const std::string &what) {
+    constexpr int deepest = 32; // what is written has 4 levels; a deep text would exhaust the stack of whoever walks it
+    bool deep = false;
+    auto depth = [&deep](int level, Json::parse_event_t, Json &) { return !(deep |= level > deepest); };
+    Json json = Json::parse(text, depth, false);
+    if (deep) fail(MERCER_E_MODEL, "%s: header: the model's text is nested too deeply", what.c_str());
+    if (json.is_discarded()) fail(MERCER_E_MODEL, "%s: header: the model's text is no JSON", what.c_str());
+    return json;
+}
+
+std::shared_ptr<const Model> read_model(const ByteSource &source, int64_t known_size, const std::string &what, Registry &registry,
+                                        const RunSettings &settings) {
+    SafetensorsFile file = read_safetensors(source, known_size, what);
+    Json text = parse_model_text(file.metadata_json, what);
+    try {
+        return Model::assemble(std::move(text), std::move(file.tensors), registry, settings);
+    } catch (const Error &e) {
+        fail(e.code(), "%s: %s", what.c_str(), e.what());
+    }
+}
+
+} // namespace mercer

@@ -1,0 +1,290 @@
+#include "model.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+
+namespace mercer {
+namespace {
+
+struct BitName {
+    uint32_t bit;
+    const char *name;
+};
+constexpr BitName outcome_bits[] = {{MERCER_RANK_REACHED, "rank_reached"},
+                                    {MERCER_INDEFINITE, "indefinite"},
+                                    {MERCER_CLAMPED, "clamped"},
+                                    {MERCER_NOT_CONVERGED, "not_converged"}};
+constexpr BitName capability_bits[] = {{MERCER_ORTHONORMAL, "orthonormal"},
+                                       {MERCER_MEAN, "mean"},
+                                       {MERCER_MERGEABLE, "mergeable"},
+                                       {MERCER_DENSITY, "density"},
+                                       {MERCER_RESIDUAL, "residual"}};
+
+template <size_t N> Json names(const BitName (&bits)[N], uint32_t set) {
+    Json out = Json::array();
+    for (const BitName &bit : bits)
+        if (set & bit.bit) out.push_back(bit.name);
+    return out;
+}
+
+template <size_t N> uint32_t bits_of(const BitName (&bits)[N], const Json &list, const char *what) {
+    uint32_t set = 0;
+    for (const Json &item : list) {
+        bool known = false;
+        for (const BitName &bit : bits)
+            if (item.is_string() && item.get<std::string>() == bit.name) set |= bit.bit, known = true;
+        if (!known) fail(MERCER_E_MODEL, "header: %s '%s' is unknown to this version", what, item.dump().c_str());
+    }
+    return set;
+}
+
+template <class T> constexpr int32_t dtype_of = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64;
+template <> constexpr int32_t dtype_of<int64_t> = MERCER_I64;
+
+const char *dtype_name(int32_t dtype) { return dtype == MERCER_F32 ? "f32" : dtype == MERCER_F64 ? "f64" : "i64"; }
+
+[[noreturn]] void bad_text(const char *key) { fail(MERCER_E_MODEL, "header: '%s' is missing or has the wrong type", key); }
+
+std::string text_at(const Json &json, const char *key, const char *otherwise) {
+    if (!json.contains(key)) return otherwise ? otherwise : (bad_text(key), "");
+    if (!json[key].is_string()) bad_text(key);
+    return json[key].get<std::string>();
+}
+
+constexpr double largest_count = 0x1p53;
+
+double number_at(const Json &json, const char *key, double otherwise) {
+    if (!json.contains(key)) return otherwise;
+    if (!json[key].is_number()) bad_text(key);
+    return json[key].get<double>();
+}
+
+int64_t count_at(const Json &json, const char *key, int64_t otherwise) {
+    double value = number_at(json, key, static_cast<double>(otherwise));
+    if (!(value >= 0 && value <= largest_count)) bad_text(key);
+    return static_cast<int64_t>(value);
+}
+
+} // namespace
+
+Json outcome_names(uint32_t outcome) { return names(outcome_bits, outcome); }
+Json capability_names(uint32_t capabilities) { return names(capability_bits, capabilities); }
+
+template <class T> Tensor make_tensor(int64_t rows, int64_t cols, bool vector) {
+    Tensor tensor;
+    tensor.dtype = dtype_of<T>;
+    tensor.rows = rows;
+    tensor.cols = cols;
+    tensor.vector = vector;
+    tensor.bytes = Buffer<unsigned char>(nullptr, checked_bytes("a tensor", rows, cols, sizeof(T)));
+    return tensor;
+}
+template Tensor make_tensor<float>(int64_t, int64_t, bool);
+template Tensor make_tensor<double>(int64_t, int64_t, bool);
+template Tensor make_tensor<int64_t>(int64_t, int64_t, bool);
+
+Tensor vector_tensor(const std::vector<double> &values) {
+    Tensor tensor = make_tensor<double>(static_cast<int64_t>(values.size()), 1, true);
+    std::copy(values.begin(), values.end(), tensor_data<double>(tensor));
+    return tensor;
+}
+
+const Tensor *Model::tensor(const std::string &name) const {
+    auto found = tensors_->find(name);
+    return found == tensors_->end() ? nullptr : &found->second;
+}
+
+mercer_view Model::tensor_view(const std::string &name) const {
+    const Tensor *found = tensor(name);
+    if (!found) {
+        std::vector<std::string> known;
+        for (const auto &[key, value] : *tensors_) known.push_back(key);
+        fail_unknown("tensor", name, known);
+    }
+    return {sizeof(mercer_view), found->dtype, 0, found->rows, found->cols, found->cols, 1, const_cast<unsigned char *>(found->bytes.data())};
+}
+
+const int64_t *Model::indices() const {
+    const Tensor *found = tensor("indices");
+    return found ? tensor_data<int64_t>(*found) : nullptr;
+}
+
+std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registry &registry, const RunSettings &settings) {
+    std::shared_ptr<Model> model(new Model);
+    model->settings_.run.threads = settings.run.threads; // callbacks may not live as long as the model
+    model->settings_.run.memory = settings.run.memory;
+    model->text_ = std::move(text);
+    model->tensors_ = std::make_shared<const Tensors>(std::move(tensors));
+    try {
+        model->read_centres();
+        model->read_text();
+        model->check_shapes();
+        model->finish_kernel(&registry);
+        model->write_info();
+    } catch (const nlohmann::json::exception &e) {
+        fail(MERCER_E_MODEL, "header: %s", e.what());
+    }
+    return model;
+}
+
+std::shared_ptr<const Model> Model::bind(std::shared_ptr<const UserKernel> user) const {
+    if (!kernel_.has_user()) fail(MERCER_E_UNSUPPORTED, "the model's kernel is '%s': it has no leaf 'user'", kernel_.text().c_str());
+    std::shared_ptr<Model> model(new Model(*this));
+    model->kernel_.user = std::move(user);
+    model->finish_kernel(nullptr);
+    return model;
+}
+
+void Model::read_centres() {
+    const Tensor *a = tensor("A");
+    if (!a) fail(MERCER_E_MODEL, "tensor 'A' is missing");
+    if (a->dtype == MERCER_I64) fail(MERCER_E_MODEL, "tensor 'A' holds i64, must hold f32 or f64");
+    summary_.dtype = a->dtype;
+    summary_.r = a->cols;
+    int sets = 0;
+    if (const Tensor *c = tensor("C")) {
+        ++sets;
+        if (c->dtype != a->dtype) fail(MERCER_E_MODEL, "tensor 'C' is not of the type of 'A'");
+        summary_.m = c->rows;
+        summary_.d = c->cols;
+        centres_ = make_view_source(tensor_view("C"));
+    }
+    if (const Tensor *w = tensor("frequencies")) {
+        ++sets;
+        if (w->dtype != a->dtype) fail(MERCER_E_MODEL, "tensor 'frequencies' is not of the type of 'A'");
+        frequencies_ = true;
+        summary_.m = w->rows;
+        summary_.d = w->cols;
+        centres_ = make_view_source(tensor_view("frequencies"));
+    }
+    if (const Tensor *i = tensor("indices")) {
+        ++sets;
+        if (i->dtype != MERCER_I64) fail(MERCER_E_MODEL, "tensor 'indices' must hold i64");
+        summary_.m = i->rows;
+        for (int64_t k = 0; k < i->rows; ++k)
+            if (tensor_data<int64_t>(*i)[k] < 0) fail(MERCER_E_MODEL, "tensor 'indices': entry %" PRId64 " is negative", k);
+    }
+    if (const Tensor *values = tensor("C.values")) {
+        ++sets;
+        const Tensor *columns = tensor("C.columns"), *offsets = tensor("C.offsets");
+        if (!columns || !offsets || columns->dtype != MERCER_I64 || offsets->dtype != MERCER_I64 || values->dtype != a->dtype ||
+            offsets->rows < 1 || columns->rows != values->rows)
+            fail(MERCER_E_MODEL, "tensors 'C.values', 'C.columns' and 'C.offsets' do not fit each other");
+        summary_.m = offsets->rows - 1;
+        summary_.d = count_at(text_, "d", 0);
+        mercer_sparse sparse{sizeof sparse, MERCER_CSR, values->dtype, MERCER_I64, 0, summary_.m, summary_.d, values->rows,
+                             offsets->bytes.data(), columns->bytes.data(), values->bytes.data()};
+        try {
+            centres_ = std::make_shared<SparseSource>(sparse);
+        } catch (const Error &e) {
+            fail(MERCER_E_MODEL, "tensor 'C.values': %s", e.what());
+        }
+    }
+    if (sets != 1) fail(MERCER_E_MODEL, "a model has one of the tensors 'C', 'C.values', 'indices', 'frequencies', not %d", sets);
+}
+
+void Model::read_text() {
+    if (!text_.is_object()) fail(MERCER_E_MODEL, "header: the model's text is no JSON object");
+    if (number_at(text_, "format", 1) != 1) fail(MERCER_E_MODEL, "header: format %s, this version reads 1", text_["format"].dump().c_str());
+    if (text_.contains("requires"))
+        for (const Json &need : text_["requires"]) fail(MERCER_E_MODEL, "header: the model requires %s, unknown to this version", need.dump().c_str());
+    summary_.struct_size = sizeof summary_;
+    summary_.n = count_at(text_, "n", summary_.m);
+    summary_.outcome = bits_of(outcome_bits, text_.value("outcome", Json::array()), "outcome");
+    summary_.capabilities = bits_of(capability_bits, text_.value("capabilities", Json::array()), "capability");
+    const Json total = text_.value("total_variance", Json::object());
+    summary_.total_variance = total.is_object() ? number_at(total, "value", 0) : number_at(text_, "total_variance", 0);
+    mean_square_ = number_at(text_, "mean_square", 0);
+    if (summary_.n < 1) fail(MERCER_E_MODEL, "header: n = %" PRId64 ", must be >= 1", summary_.n);
+    if (summary_.m == 0 && summary_.r > 0) fail(MERCER_E_MODEL, "header: %" PRId64 " components on no centres", summary_.r);
+}
+
+void Model::check_shapes() const {
+    const int64_t features = has_frequencies() ? 2 * m() : m();
+    auto expect = [&](const std::string &name, int64_t rows, int64_t cols, int32_t dtype) {
+        const Tensor *found = tensor(name);
+        if (!found) return;
+        if (found->rows != rows || found->cols != cols || found->dtype != dtype)
+            fail(MERCER_E_MODEL, "tensor '%s' is %s %" PRId64 " x %" PRId64 ", must be %s %" PRId64 " x %" PRId64, name.c_str(),
+                 dtype_name(found->dtype), found->rows, found->cols, dtype_name(dtype), rows, cols);
+    };
+    expect("A", features, r(), dtype());
+    for (const char *name : {"b", "lambda"}) expect(name, r(), 1, MERCER_F64);
+    for (const char *name : {"nu", "w", "v"}) expect(name, m(), 1, MERCER_F64);
+    for (const char *name : {"T.shift", "T.scale"}) expect(name, d(), 1, MERCER_F64);
+    if ((tensor("T.shift") == nullptr) != (tensor("T.scale") == nullptr)) fail(MERCER_E_MODEL, "tensors 'T.shift' and 'T.scale' come together");
+    for (const auto &[name, value] : *tensors_) {
+        if (value.dtype == MERCER_I64) continue;
+        const int64_t count = value.rows * value.cols;
+        for (int64_t k = 0; k < count; ++k)
+            if (!std::isfinite(value.dtype == MERCER_F32 ? static_cast<double>(tensor_data<float>(value)[k]) : tensor_data<double>(value)[k]))
+                fail(MERCER_E_MODEL, "tensor '%s': entry %" PRId64 " is not finite", name.c_str(), k);
+    }
+    if (can(MERCER_MEAN) && !tensor("nu")) fail(MERCER_E_MODEL, "capability 'mean' without the tensor 'nu'");
+    if (can(MERCER_DENSITY) && !tensor("w")) fail(MERCER_E_MODEL, "capability 'density' without the tensor 'w'");
+    if (can(MERCER_RESIDUAL) && !can(MERCER_ORTHONORMAL)) fail(MERCER_E_MODEL, "capability 'residual' without 'orthonormal'");
+}
+
+// registry: nullptr where the kernel is there already (bind).
+void Model::finish_kernel(Registry *registry) {
+    if (registry) {
+        kernel_ = Expression(parse_expression(text_at(text_, "kernel", nullptr)), *registry);
+        const Json parameters = text_.value("parameters", Json::object());
+        for (size_t l = 0; l < kernel_.leaves.size(); ++l) {
+            Leaf &leaf = kernel_.leaves[l];
+            for (size_t row = 0; row < leaf.params.table().rows().size(); ++row) {
+                std::string name = kernel_.prefix(l) + leaf.params.table().rows()[row].row.name;
+                if (!parameters.contains(name)) continue;
+                const Json &value = parameters[name];
+                leaf.params.set(static_cast<int64_t>(row), value.is_string() ? value.get<std::string>() : value.dump(), name.c_str());
+            }
+        }
+    }
+    RunSettings quiet;
+    quiet.run.threads = 1;
+    quiet.run.memory = int64_t{1} << 40;
+    Run run(quiet, nullptr);
+    kernel_.finish(run, d(), [](const Leaf &leaf, const std::string &) -> double {
+        fail(MERCER_E_MODEL, "header: the %s kernel has no bandwidth", leaf.plugin->name.c_str());
+    });
+    for (size_t l = 0; l < kernel_.leaves.size(); ++l) {
+        Leaf &leaf = kernel_.leaves[l];
+        const Tensor *shift = tensor("shift." + std::to_string(l + 1));
+        if (!shift) continue;
+        if (shift->dtype != MERCER_F64 || shift->rows * shift->cols != kernel_.leaf_columns(leaf, d()) || leaf.form != MERCER_SQDIST)
+            fail(MERCER_E_MODEL, "tensor 'shift.%zu' does not fit its leaf", l + 1);
+        leaf.shift.assign(tensor_data<double>(*shift), tensor_data<double>(*shift) + shift->rows);
+    }
+    if (const Tensor *scale = tensor("T.scale")) {
+        const Tensor *shift = tensor("T.shift");
+        map_.scale.assign(tensor_data<double>(*scale), tensor_data<double>(*scale) + scale->rows);
+        map_.shift.assign(tensor_data<double>(*shift), tensor_data<double>(*shift) + shift->rows);
+    }
+}
+
+void Model::write_info() {
+    Json info = text_;
+    info["dtype"] = dtype_name(dtype());
+    info["n"] = n();
+    info["d"] = d();
+    info["m"] = m();
+    info["r"] = r();
+    Json values = Json::array(), share = Json::array();
+    if (const Tensor *lambda = tensor("lambda"))
+        for (int64_t k = 0; k < lambda->rows; ++k) {
+            double value = tensor_data<double>(*lambda)[k];
+            values.push_back(value);
+            share.push_back(summary_.total_variance > 0 ? value / summary_.total_variance : 0);
+        }
+    info["eigenvalues"] = values;
+    info["explained_ratio"] = share;
+    Json shapes = Json::object();
+    for (const auto &[name, value] : *tensors_)
+        shapes[name] = {{"dtype", dtype_name(value.dtype)},
+                        {"shape", value.vector ? Json::array({value.rows}) : Json::array({value.rows, value.cols})}};
+    info["tensors"] = shapes;
+    info_ = info.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+} // namespace mercer

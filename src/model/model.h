@@ -1,0 +1,89 @@
+// The expansion  f(x) = A^T k_C(T x) / g(x) - b: immutable, shared by any number of threads. Its tensors and one JSON text
+// are all there is to it; a fit, a file and mercer_model_from_tensors make it through the same door, Model::assemble.
+#pragma once
+#include "../gram/tile.h"
+#include "../io/safetensors.h"
+
+#include <nlohmann/json.hpp>
+
+namespace mercer {
+
+using Json = nlohmann::ordered_json;
+using Tensors = std::map<std::string, Tensor>;
+
+class Model {
+  public:
+    // Checks that the tensors and the text fit each other, and finds the kernel's plugins; E_MODEL says what does not.
+    static std::shared_ptr<const Model> assemble(Json text, Tensors tensors, Registry &registry, const RunSettings &settings);
+    // The same model with its user kernel.
+    std::shared_ptr<const Model> bind(std::shared_ptr<const UserKernel> user) const;
+
+    mercer_summary summary() const { return summary_; }
+    int32_t dtype() const { return summary_.dtype; }
+    int64_t n() const { return summary_.n; }
+    int64_t d() const { return summary_.d; }
+    int64_t m() const { return summary_.m; }
+    int64_t r() const { return summary_.r; }
+    bool can(uint32_t capability) const { return (summary_.capabilities & capability) != 0; }
+    const char *info() const { return info_.c_str(); }
+    std::string stored_text() const { return text_.dump(); }
+    const Json &text() const { return text_; }
+
+    const Tensor *tensor(const std::string &name) const; // nullptr: none of that name
+    const Tensors &tensors() const { return *tensors_; }
+    mercer_view tensor_view(const std::string &name) const; // E_NAME
+
+    const Expression &kernel() const { return kernel_; }
+    const InputMap &map() const { return map_; }
+    // What stands on the other side of k: rows, sparse rows, or (objects) nullptr with row numbers.
+    const std::shared_ptr<const Source> &centres() const { return centres_; }
+    const int64_t *indices() const; // objects: m row numbers
+    bool has_frequencies() const { return frequencies_; }
+    double mean_square() const { return mean_square_; } // nu^T K nu
+    const RunSettings &settings() const { return settings_; } // threads and budget of the context it was made in
+
+  private:
+    Model() = default;
+    void read_text();
+    void read_centres();
+    void check_shapes() const;
+    void finish_kernel(Registry *registry);
+    void write_info();
+
+    RunSettings settings_;
+    Json text_;
+    std::shared_ptr<const Tensors> tensors_; // shared with the models that bind() makes
+    Expression kernel_;
+    InputMap map_;
+    std::shared_ptr<const Source> centres_;
+    bool frequencies_ = false;
+    double mean_square_ = 0;
+    mercer_summary summary_{};
+    std::string info_;
+};
+
+// A tensor of one column (vector) or a matrix, uncounted, C order.
+template <class T> Tensor make_tensor(int64_t rows, int64_t cols, bool vector = false);
+template <class T> T *tensor_data(Tensor &tensor) { return reinterpret_cast<T *>(tensor.bytes.data()); }
+template <class T> const T *tensor_data(const Tensor &tensor) { return reinterpret_cast<const T *>(tensor.bytes.data()); }
+Tensor vector_tensor(const std::vector<double> &values);
+
+// Names of the set bits, as the report and files write them.
+Json outcome_names(uint32_t outcome);
+Json capability_names(uint32_t capabilities);
+
+// model/transform.cpp: an output operation on data, into the caller's arrays.
+struct Output {
+    const char *name;
+    int64_t cols;
+};
+Output output_of(const Model &model, const std::string &operation); // E_UNSUPPORTED where the model cannot
+void transform(Run &run, const Model &model, const std::string &operation, const std::shared_ptr<const Source> &data, const mercer_view &out);
+
+// model/file.cpp
+Json parse_model_text(const std::string &text, const std::string &what); // E_MODEL: no JSON, or nested too deeply
+void write_model(const Model &model, const ByteSink &sink);
+std::shared_ptr<const Model> read_model(const ByteSource &source, int64_t known_size, const std::string &what, Registry &registry,
+                                        const RunSettings &settings);
+
+} // namespace mercer
