@@ -14,16 +14,23 @@
  * - Status. What can fail returns an int32_t: 0 (MERCER_OK) or one of the MERCER_E_ codes. After a failure no object was
  *   made, no argument changed, *out is NULL, and mercer_last_error() tells this thread why in one line.
  * - Ownership. The out-pointer of a constructor comes first and is the caller's to destroy; _destroy(NULL) is legal.
- *   Text and arrays handed out are borrowed: each comment names the handle they live as long as. Arguments are copied
- *   before the call returns, but for the arrays of mercer_data_from_view, _from_sparse and mercer_data_attach and for the
- *   user pointers of callbacks: these must live until the handle is destroyed.
- * - Threads. A context, its data and its recipes belong to one thread at a time. A model belongs to all: any number of
- *   threads may use it at once, and any thread may destroy its own reference. Handles may be destroyed in any order.
+ *   Text and arrays handed out are borrowed, never written, and live as long as the comment says (of a model: until the
+ *   caller's own reference is destroyed). Arguments are copied before the call returns, but for the arrays of
+ *   mercer_data_from_view and mercer_data_attach and for the user pointers of callbacks, which must live until the handle
+ *   is destroyed. release, where a struct has it, is called once, when the last handle that uses the struct is gone, on
+ *   that thread; never if the call that took the struct failed.
+ * - Threads. Each context, data and recipe handle belongs to one thread at a time, by itself: handles of one context may
+ *   be used, and destroyed, by different threads at once, in any order. A model belongs to all: any number of threads may
+ *   use it at once, and any thread may destroy its own reference; but a model whose user kernel is not MERCER_THREAD_SAFE
+ *   belongs to one thread at a time. After fork() the child may use all handles, on one thread.
  * - Callbacks run on the thread that called the function, unless they are declared MERCER_THREAD_SAFE. They return 0, or
- *   any other value to stop the call with MERCER_E_CALLBACK (the text is the callback's mercer_set_error, if it gave one).
- *   They must not unwind (no longjmp, no exception) and must not destroy a handle that the running call uses.
- * - Structs open with struct_size = sizeof of the struct as the caller was compiled; they only ever grow at the end, and
- *   fields beyond struct_size read as 0. Padding is explicit and must be 0. Text is UTF-8; sizes are int64_t.
+ *   any other value to stop the call with MERCER_E_CALLBACK; the text is what this very callback gave to mercer_set_error,
+ *   if it did. What they receive lives for that call. They must not unwind (no longjmp, no exception). Inside a callback
+ *   any function may be called on handles that the running call does not use, and on any model.
+ * - Structs open with struct_size = sizeof of the struct as the caller was compiled, outputs too; nothing beyond it is read
+ *   or written, and missing fields count as 0. In an array of structs, elements lie struct_size of the first apart, all
+ *   alike. Structs only ever grow at the end. Padding is explicit and must be 0. Text is UTF-8; sizes are int64_t; rows
+ *   and columns count from 0, in error texts too.
  */
 #ifndef MERCER_MERCER_H
 #define MERCER_MERCER_H
@@ -72,7 +79,7 @@ MERCER_API const char *mercer_version(void);
  * succeed and destructors leave it alone. */
 MERCER_API const char *mercer_last_error(void);
 
-/* For callbacks: the text with which the running call will fail if this callback returns non-zero. Copied. */
+/* For callbacks, on the thread they run on: the text of the failure if this callback returns non-zero. Copied, 1023 bytes. */
 MERCER_API void mercer_set_error(const char *text);
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
@@ -90,10 +97,17 @@ typedef struct mercer_view {
     void *data;
 } mercer_view;
 
-/* Flags of callbacks. */
-enum { MERCER_THREAD_SAFE = 1, MERCER_PSD = 2 /* a kernel's Gram matrices have no negative eigenvalue */ };
+/* Flags, of callbacks and of kernels. */
+enum {
+    MERCER_THREAD_SAFE = 1, /* may be called by any thread, by several at once */
+    MERCER_PSD = 2,         /* the kernel's Gram matrices have no negative eigenvalue */
+    MERCER_REWINDABLE = 4,  /* chunks: may be read again from row 0 */
+    MERCER_RADIAL = 8,      /* the kernel is a function of |x - y| */
+    MERCER_NONNEGATIVE = 16 /* the kernel's domain is x >= 0 */
+};
 
-/* What a long call reports: monotone, at most ten times a second, on the calling thread. */
+/* What a long call reports: monotone, on the calling thread, at most ten times a second and (but for one dense
+ * factorisation) at least every 0.2 s, so that it can poll for interrupts. */
 typedef struct mercer_progress {
     int64_t struct_size;
     const char *stage; /* read, reduce, gram, solve, lift, write ... */
@@ -102,7 +116,8 @@ typedef struct mercer_progress {
 } mercer_progress;
 
 /* How a long call runs: never part of a recipe, never changes a bit of the result. NULL, and every 0 inside, mean the
- * context's setting. cancel is read atomically and answered within 0.2 s, but for one dense factorisation. */
+ * context's setting. cancel is read atomically and answered within 0.2 s, but for one dense factorisation; while a
+ * callback of the caller runs, when it returns. Pointers live for the call. */
 typedef struct mercer_run {
     int64_t struct_size;
     int64_t threads; /* 0: all cores this process may use */
@@ -130,7 +145,8 @@ MERCER_API int32_t mercer_context_add_plugins(mercer_context *context, const cha
 MERCER_API int32_t mercer_context_set_log(mercer_context *context, void (*log)(void *user, int32_t level, const char *text),
                                           void *user);
 
-/* What a NULL run, or a 0 in one, means. Copied. */
+/* What a NULL run, or a 0 in one, means from now on. Copied; a recipe copies it, and the log, when it is made, so what they
+ * point to must live as long as both; a model copies threads and memory only. */
 MERCER_API int32_t mercer_context_set_run(mercer_context *context, const mercer_run *run);
 
 /* Registries as data. what = "methods" | "operations" | "kernels" | "reducers" | "lifts" | "solvers" | "statuses".
@@ -167,9 +183,8 @@ MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *cont
  * in the budget; never mapped. The file must stay unchanged until mercer_data_destroy. */
 MERCER_API int32_t mercer_data_from_npy(mercer_data **out, mercer_context *context, const char *path);
 
-/* Rows by callback. next writes up to capacity rows, row-major, beginning with row first_row, and says how many in *rows;
+/* Rows by callback; without MERCER_REWINDABLE they serve one call. next writes up to capacity rows, row-major, beginning with row first_row, and says how many in *rows;
  * 0 rows is the end. first_row = 0 again asks to rewind: only where MERCER_REWINDABLE is set. */
-enum { MERCER_REWINDABLE = 4 };
 typedef struct mercer_chunks {
     int64_t struct_size;
     int32_t dtype; /* MERCER_F32 or MERCER_F64 */
@@ -178,11 +193,11 @@ typedef struct mercer_chunks {
     int64_t cols;
     int32_t (*next)(void *user, int64_t first_row, int64_t capacity, void *buffer, int64_t *rows);
     void *user;
-    void (*release)(void *user); /* or NULL; called once, by mercer_data_destroy or a failing constructor */
+    void (*release)(void *user); /* or NULL */
 } mercer_chunks;
 MERCER_API int32_t mercer_data_from_chunks(mercer_data **out, mercer_context *context, const mercer_chunks *chunks);
 
-/* Compressed sparse rows or columns, borrowed. Duplicated entries are an error, order inside a row is free. */
+/* Compressed sparse rows or columns, copied. Duplicated entries are an error, order inside a row is free. */
 enum { MERCER_CSR = 1, MERCER_CSC = 2 };
 typedef struct mercer_sparse {
     int64_t struct_size;
@@ -199,7 +214,8 @@ MERCER_API int32_t mercer_data_from_sparse(mercer_data **out, mercer_context *co
 
 /* Objects known only by pairs: fills values[k] for the pairs (i[k], j[k]), k < count. For data to fit on, i and j are
  * both rows of it; for queries, i is a query and j a row of the data the model was fitted on. A distance serves every
- * kernel of form sqdist; kernel values need the kernel "user". */
+ * kernel of form sqdist; kernel values go with the kernel "user", for which no function is then needed. Within one call an
+ * unordered pair is asked at most twice. */
 enum { MERCER_DISTANCE = 1, MERCER_KERNEL = 2 };
 typedef struct mercer_objects {
     int64_t struct_size;
@@ -218,8 +234,16 @@ MERCER_API int32_t mercer_data_from_objects(mercer_data **out, mercer_context *c
  * given twice) or "landmarks" (i64 row numbers from 0, or rows of points; for the reducer "given"). */
 MERCER_API int32_t mercer_data_attach(mercer_data *data, const char *what, const mercer_view *view);
 
-/* rows is -1 where it is not known yet; cols is 0 for objects. */
-MERCER_API int32_t mercer_data_shape(const mercer_data *data, int64_t *rows, int64_t *cols, int32_t *dtype);
+/* What is known of the data. */
+enum { MERCER_DENSE = 1, MERCER_SPARSE = 2, MERCER_OBJECTS = 3 };
+typedef struct mercer_data_facts {
+    int64_t struct_size;
+    int64_t rows; /* -1: not known before they are read */
+    int64_t cols; /* 0: objects */
+    int32_t dtype;
+    int32_t kind;
+} mercer_data_facts;
+MERCER_API int32_t mercer_data_inspect(const mercer_data *data, mercer_data_facts *out);
 MERCER_API void mercer_data_destroy(mercer_data *data);
 
 /* ---- recipe ------------------------------------------------------------------------------------------------------ */
@@ -265,13 +289,14 @@ typedef struct mercer_row {
 MERCER_API int32_t mercer_recipe_rows(mercer_recipe *recipe, int64_t *count);
 MERCER_API int32_t mercer_recipe_row(mercer_recipe *recipe, int64_t index, mercer_row *out);
 
-/* The function behind a leaf "user" of the kernel expression: k(x_i, y_j) for all rows of x and y, both row-major and of
+/* The function behind the leaf "user" of the kernel expression (which becomes "user" if it has none): k(x_i, y_j) for all rows of x and y, both row-major and of
  * the dtype of k. Views live for the call. Copied into the recipe; release is called when the last recipe or model that
  * uses it is gone, on that thread. A model that is written keeps the name only: see mercer_model_bind. */
 typedef struct mercer_user_kernel {
     int64_t struct_size;
     int32_t flags; /* MERCER_THREAD_SAFE, MERCER_PSD */
     int32_t reserved;
+    /* x and y: the leaf's columns after the input map, sparse rows with their zeros; every k is to be written. */
     int32_t (*tile)(void *user, const mercer_view *x, const mercer_view *y, const mercer_view *k);
     void *user;
     void (*release)(void *user);
@@ -308,11 +333,11 @@ enum {
 
 /* What a model can do; an operation that needs more is MERCER_E_UNSUPPORTED. */
 enum {
-    MERCER_ORTHONORMAL = 1, /* A^T k(C, C) A = I: the components are an orthonormal basis */
-    MERCER_MEAN = 2,        /* nu: the feature mean */
-    MERCER_MERGEABLE = 4,
-    MERCER_DENSITY = 8,  /* w^T k_C(x) / n */
-    MERCER_RESIDUAL = 16 /* distance to the components in feature space */
+    MERCER_CAN_ORTHONORMAL = 1, /* A^T k(C, C) A = I: the components are an orthonormal basis */
+    MERCER_CAN_MEAN = 2,        /* nu: the feature mean */
+    MERCER_CAN_MERGE = 4,
+    MERCER_CAN_DENSITY = 8,  /* w^T k_C(x) / n */
+    MERCER_CAN_RESIDUAL = 16 /* distance to the components in feature space */
 };
 
 /* Fits; data may be destroyed afterwards. The recipe is copied. */
@@ -323,10 +348,18 @@ MERCER_API int32_t mercer_model_retain(mercer_model *model);
 MERCER_API void mercer_model_destroy(mercer_model *model);
 
 /* An output operation (what = a recipe of an entry of "operations", NULL = scores) on data, into count arrays of the
- * caller; mercer_model_outputs says how many there are, and fills the shape and dtype of each (data NULL). Outputs are
- * f32 or f64 as said there; any strides; columns beyond the model's are never written. */
-MERCER_API int32_t mercer_model_outputs(mercer_model *model, mercer_recipe *what, mercer_data *data, mercer_view *outs,
-                                        int64_t capacity, int64_t *count);
+ * caller, each with the shape and dtype that mercer_model_output says (one stride is 1; more columns are legal and stay as
+ * they are; data NULL: not wanted). mercer_model_output fills *out for 0 <= index < *count; its texts are static. */
+typedef struct mercer_output {
+    int64_t struct_size;
+    const char *name;
+    const char *doc;
+    int64_t rows, cols;
+    int32_t dtype;
+    int32_t reserved;
+} mercer_output;
+MERCER_API int32_t mercer_model_output(mercer_model *model, mercer_recipe *what, mercer_data *data, int64_t index,
+                                       mercer_output *out, int64_t *count);
 MERCER_API int32_t mercer_model_transform(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_view *outs,
                                           int64_t count, const mercer_run *run);
 
@@ -341,14 +374,16 @@ typedef struct mercer_summary {
 } mercer_summary;
 MERCER_API int32_t mercer_model_summary(mercer_model *model, mercer_summary *out);
 
-/* Everything else that is known of a model, as JSON (include/README.md names the fields). Borrowed. */
-MERCER_API int32_t mercer_model_info(mercer_model *model, const char **json);
+/* Everything else that is known of a model (include/README.md names the fields): path "" = all of it as JSON, else one
+ * value by JSON pointer, "/timings/total" or "/eigenvalues/0", as plain text; an object or array as JSON. MERCER_E_NAME
+ * where there is none. Borrowed from the model. */
+MERCER_API int32_t mercer_model_info(mercer_model *model, const char *path, const char **text);
 
-/* One array of the model, C order, borrowed: C (or indices, frequencies; sparse: C.values, C.columns, C.offsets), A, b,
+/* One array of the model, C order, borrowed from it: C (or indices, frequencies; sparse: C.values, C.columns, C.offsets), A, b,
  * nu, lambda, w, v, kii, T.columns, T.shift, T.scale, shift.1 ... MERCER_E_NAME where the model has none of that name. */
 MERCER_API int32_t mercer_model_tensor(mercer_model *model, const char *name, mercer_view *out);
 
-/* A model from arrays: json as mercer_model_info writes it, of which only "kernel" is needed ("parameters", "n",
+/* A model from arrays, copied: json as mercer_model_info writes it, of which only "kernel" is needed ("parameters", "n",
  * "method", "capabilities", "total_variance" have defaults); tensors at least a centre set and A. Checked like a file. */
 MERCER_API int32_t mercer_model_from_tensors(mercer_model **out, mercer_context *context, const char *json,
                                              const char *const *names, const mercer_view *tensors, int64_t count);
@@ -357,7 +392,8 @@ MERCER_API int32_t mercer_model_from_tensors(mercer_model **out, mercer_context 
 MERCER_API int32_t mercer_model_save(mercer_model *model, const char *path);
 MERCER_API int32_t mercer_model_load(mercer_model **out, mercer_context *context, const char *path);
 
-/* The same bytes through callbacks. read fills up to capacity bytes and says how many; 0 is the end. */
+/* The same bytes through callbacks, in order, the same ones each time. read fills up to capacity bytes and says how many; 0
+ * is the end; no byte beyond the model's last is asked for. */
 typedef struct mercer_sink {
     int64_t struct_size;
     int32_t (*write)(void *user, const void *bytes, int64_t count);

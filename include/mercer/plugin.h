@@ -7,10 +7,13 @@
  * Rules. Operations are reentrant: parameters are const once finished, there is no mutable static. Nothing unwinds (no
  * exception, no longjmp), prints, exits or touches signals and the floating-point mode. Operations that return int32_t
  * give a status of mercer.h; `return host->fail(task, MERCER_E_VALUE, "sigma = %g, must be > 0", sigma)` is the way to
- * refuse. Matrices named f64 are column-major; points are row-major, of the tile's dtype. Structs open with struct_size and
- * only grow at the end; a plugin built against an older header gets what it knew.
+ * refuse; a non-zero status of a service is returned unchanged. Matrices named f64 are column-major; points are row-major,
+ * of the tile's dtype. Structs open with struct_size and only grow at the end; set the fields of a struct that you are
+ * handed one by one, never the whole. While MERCER_ABI is 0 a plugin must be built from the library's own version.
  *
- * Services marked [serial] are called from the operation itself, never from inside parallel() or a consumer's tile.
+ * Services marked [serial] are called from the operation itself, never from inside parallel() or a consumer's tile. They,
+ * and operators, are also where the processes of a parallel engine meet: an operation calls them in an order and with
+ * sizes that depend only on its arguments and on what services returned. Row numbers, columns and vectors are whole.
  */
 #ifndef MERCER_PLUGIN_H
 #define MERCER_PLUGIN_H
@@ -37,9 +40,14 @@ typedef struct mercer_param {
     mercer_row row;
 } mercer_param;
 
-/* The field gives name, offset and, at compile time, the type. initial is text; choices "a|b|c". */
+/* The field gives name, offset and, at compile time, the type. initial is text ("true" for bools), choices "a|b|c". */
+#ifdef __cplusplus
 #define MERCER_FIELD(type, params, field) \
     ((int64_t)(offsetof(params, field) + 0 * sizeof(*(1 ? (type *)0 : &((params *)0)->field))))
+#else
+#define MERCER_FIELD(type, params, field) \
+    ((int64_t)(offsetof(params, field) + 0 * _Generic(&((params *)0)->field, type * : 1)))
+#endif
 #define MERCER_PARAM(ctype, rtype, params, field, initial, choices, group, flags, lo, hi, doc)                        \
     {                                                                                                                 \
         sizeof(mercer_param), MERCER_FIELD(ctype, params, field), {                                                   \
@@ -50,12 +58,12 @@ typedef struct mercer_param {
     MERCER_PARAM(double, MERCER_REAL, params, field, initial, "", group, flags, lo, hi, doc)
 #define MERCER_PARAM_INT(params, field, initial, group, flags, lo, hi, doc) \
     MERCER_PARAM(int64_t, MERCER_INT, params, field, initial, "", group, flags, lo, hi, doc)
-#define MERCER_PARAM_BOOL(params, field, initial, doc) \
-    MERCER_PARAM(int32_t, MERCER_BOOL, params, field, initial, "", "", 0, 0, 1, doc)
-#define MERCER_PARAM_CHOICE(params, field, initial, choices, group, doc) \
-    MERCER_PARAM(int32_t, MERCER_CHOICE, params, field, initial, choices, group, 0, 0, 0, doc)
-#define MERCER_PARAM_TEXT(params, field, initial, doc) \
-    MERCER_PARAM(const char *, MERCER_TEXT, params, field, initial, "", "", 0, 0, 0, doc)
+#define MERCER_PARAM_BOOL(params, field, initial, group, flags, doc) \
+    MERCER_PARAM(int32_t, MERCER_BOOL, params, field, initial, "", group, flags, 0, 1, doc)
+#define MERCER_PARAM_CHOICE(params, field, initial, choices, group, flags, doc) \
+    MERCER_PARAM(int32_t, MERCER_CHOICE, params, field, initial, choices, group, flags, 0, 0, doc)
+#define MERCER_PARAM_TEXT(params, field, initial, group, flags, doc) \
+    MERCER_PARAM(const char *, MERCER_TEXT, params, field, initial, "", group, flags, 0, 0, doc)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
@@ -70,8 +78,6 @@ enum {
     MERCER_BLOCK = 7    /* nothing: the kernel computes whole tiles of rows itself */
 };
 
-enum { MERCER_RADIAL = 4, MERCER_NONNEGATIVE = 8 /* of the data: the kernel's domain is x >= 0 */ }; /* beside MERCER_PSD */
-
 typedef struct mercer_kernel_input {
     int64_t struct_size;
     int64_t d;        /* columns the kernel sees; 0 for objects */
@@ -79,6 +85,7 @@ typedef struct mercer_kernel_input {
                          distances in the kernel's form, or sqrt(d var)), where no other row of its group is set; else 0 */
 } mercer_kernel_input;
 
+/* Arrives with h, kappa, lipschitz NaN, lo, hi infinite, flags 0. */
 typedef struct mercer_kernel_facts {
     int64_t struct_size;
     double h;         /* scale of a radial kernel: k is a function of |x - y| / h; NaN where there is none */
@@ -98,16 +105,18 @@ typedef struct mercer_kernel_ops {
     int32_t (*choose_form)(const void *params);
 
     /* Optional: checks across fields, turns input->bandwidth into the parameter it stands for, fills derived fields (they
-     * have no row). Idempotent. Unset parameters that it sets are stored in the model. */
+     * have no row). Unset parameters that it sets are stored in the model. Called once a fit or kernel matrix, and once when
+     * a model is made of stored parameters (bandwidth 0). params are bytes that the host copies: no pointer but TEXT. */
     int32_t (*finish)(const mercer_host *host, mercer_task *task, void *params, const mercer_kernel_input *input);
 
-    /* Form values to kernel values, in place; elementwise and blind to shape. dtype is MERCER_F32 or MERCER_F64. NULL:
-     * the form itself is the kernel. */
+    /* Form values to kernel values, in place. A value's result depends on that value alone, to the bit, wherever it stands;
+     * NaN stays NaN; any count, any thread. dtype is MERCER_F32 or MERCER_F64. NULL: the form itself is the kernel. */
     void (*map)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 
-    /* Form MERCER_BLOCK only: k(x_i, y_j) for all rows, row-major and of one dtype. */
-    void (*block)(const mercer_host *host, const void *params, const mercer_view *x, const mercer_view *y,
-                  const mercer_view *k);
+    /* Form MERCER_BLOCK only: k(x_i, y_j) for all rows, row-major and of one dtype. Any thread; of the services only fail
+     * and alloc (freed when it returns). */
+    int32_t (*block)(const mercer_host *host, mercer_task *task, const void *params, const mercer_view *x, const mercer_view *y,
+                     const mercer_view *k);
 
     void (*facts)(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out);
 
@@ -127,27 +136,29 @@ typedef struct mercer_shape {
     int32_t flags;  /* of the kernel: MERCER_PSD, MERCER_RADIAL */
     int32_t reserved;
     int64_t landmarks; /* given by the caller: their number, 0 = none */
+    double h, kappa;   /* of the kernel, as in mercer_kernel_facts; in a forecast, where they are not known, NaN */
 } mercer_shape;
 
-/* What an operation will need. bytes beyond inputs and results; figures that the shape does not decide are bounds. */
+/* What an operation will need, zeroed before the call. bytes beyond inputs and results; figures that the shape does not
+ * decide are bounds. */
 typedef struct mercer_cost {
     int64_t struct_size;
     int64_t bytes;
     int64_t kernel_evaluations;
     int64_t passes; /* solver: applications of the operator */
-    int64_t m;      /* reducer: centres */
+    int64_t m;      /* reducer: centres, at most; n where it is not known before. The host plans again after reduce */
     double flops;   /* beside kernel values and applications */
 } mercer_cost;
 
 /* What the lift wants beside the centres; NULL = not wanted. */
 typedef struct mercer_want {
     int64_t struct_size;
-    int64_t *assignment; /* n: which centre stands for each row */
+    int64_t *assignment; /* n: which centre stands for each row, counted in the order given */
 } mercer_want;
 
 enum {
     MERCER_NEEDS_VECTORS = 1, /* rows as numbers: refused for objects */
-    MERCER_GIVES_POINTS = 2,  /* new points; else numbers of rows */
+    MERCER_GIVES_POINTS = 2,  /* may give new points; else only numbers of rows */
     MERCER_GIVES_ASSIGNMENT = 4
 };
 
@@ -158,15 +169,16 @@ typedef struct mercer_reducer_ops {
     int32_t (*forecast)(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
                         mercer_cost *out);
 
-    /* Calls host->give for its centres, once or in pieces. */
+    /* Calls host->give for its centres, once or in pieces. want is never NULL. */
     int32_t (*reduce)(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
                       const mercer_want *want);
 } mercer_reducer_ops;
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
-/* A tile of values between rows row0 ... of x and rows col0 ... of y; values[i * stride + j]. x and y are the rows
- * themselves (after the input map), or NULL for sparse data and objects. */
+/* A tile of values between rows row0 ... of the data and rows col0 ... of y; values[i * stride + j]. x and y are those rows
+ * themselves after the input map, row-major with stride d, of the tile's dtype; NULL where they are not at hand as dense
+ * numbers (sparse data, objects): take host->rows. */
 typedef struct mercer_tile {
     int64_t struct_size;
     int32_t dtype;
@@ -179,18 +191,23 @@ typedef struct mercer_tile {
 
 /* A reduction over tiles. Rows of x are cut into slabs that depend on the shape alone; each slab has one zeroed state of
  * state_size bytes, sees its tiles in ascending order on one thread, and is combined on the calling thread in ascending
- * order of slabs: no locks, and the same bits for any number of threads (or processes: a state is plain bytes). */
-enum { MERCER_VISIT_STOP = -1 }; /* returned by tile or combine: enough, no error */
+ * order of slabs: no locks, and the same bits for any number of threads or processes (a state is plain bytes). So tile only
+ * reads user: what it finds goes into its state, and combine alone writes user. At most 64 states exist at once.
+ * MERCER_VISIT_STOP, no error, from tile: this slab has seen enough, its combine still follows; from combine: the visit
+ * ends. */
+enum { MERCER_VISIT_STOP = -1 };
 typedef struct mercer_consumer {
     int64_t struct_size;
     int64_t state_size;
+    int64_t row_size; /* further bytes for each row of the slab, behind the state_size bytes */
     void *user;
     int32_t (*tile)(void *user, void *state, const mercer_tile *tile);
     int32_t (*combine)(void *user, void *state, int64_t row0, int64_t rows); /* may be NULL */
 } mercer_consumer;
 
 /* Which tiles: x = rows row0 ... of the data; y = points (row-major, of the tile's dtype), or the rows in index, or (both
- * NULL) all rows. measure = 0 for kernel values, else a form. Raw values: no weights, no centring. */
+ * NULL) all rows. rows = 0: to the end. measure = 0 for kernel values, else a form over all d columns (of objects given by
+ * distances: MERCER_SQDIST). Raw values: no weights, no centring. */
 typedef struct mercer_visit {
     int64_t struct_size;
     int64_t row0, rows;
@@ -214,6 +231,8 @@ typedef struct mercer_pivot_state {
     int64_t n, step;
     const double *residual; /* n: diagonal of K - L L^T */
 } mercer_pivot_state;
+/* step: pivots so far. score is called for disjoint ranges, by any thread; init and update on the calling thread. A score
+ * below 0 is no candidate now. column: the new column of L. */
 typedef struct mercer_pivot_rule {
     int64_t struct_size;
     int32_t needs;
@@ -226,15 +245,18 @@ typedef struct mercer_pivot_rule {
 } mercer_pivot_rule;
 typedef struct mercer_pivot_stop {
     int64_t struct_size;
-    int64_t m;      /* at most so many pivots */
-    double mse;     /* mean residual */
-    double maxerr;  /* largest residual */
+    int64_t m;      /* at most so many pivots; cut to n */
+    double mse;     /* mean residual; 0: no such stop */
+    double maxerr;  /* largest residual; 0: no such stop */
+    int32_t factor; /* 1: mercer_pivots.factor is wanted */
+    int32_t reserved;
 } mercer_pivot_stop;
 typedef struct mercer_pivots {
     int64_t struct_size;
     int64_t count;
     const int64_t *index;   /* count, in order of selection; all arrays live until the operation returns */
-    const double *factor;   /* n x count, f64: L */
+    const double *factor;   /* n x count, f64: L; NULL unless wanted */
+    int64_t factor_row_stride, factor_col_stride;
     const double *residual; /* n */
     double mse;
     int32_t rank_reached;
@@ -243,7 +265,7 @@ typedef struct mercer_pivots {
 
 /* ---- solvers ----------------------------------------------------------------------------------------------------- */
 
-/* A symmetric n x n operator. Blocks are f64, column-major; y never overlaps q. [serial] */
+/* A symmetric n x n operator, all functions given; apply sets y. Blocks are f64, column-major; y never overlaps q. [serial] */
 typedef struct mercer_operator {
     int64_t struct_size;
     int64_t n;
@@ -261,13 +283,14 @@ typedef struct mercer_eigen_request {
     int64_t max_passes;  /* calls of apply; 0: the solver's own limit */
     const double *start; /* n x start_count: a guess, any columns; or NULL */
     int64_t start_count;
-    const double *locked; /* n x locked_count, orthonormal: stay orthogonal to it; or NULL */
+    const double *locked; /* n x locked_count, orthonormal: solve in its complement (P A P); it need not be invariant. Or NULL */
     int64_t locked_count;
     int32_t (*enough)(void *user, const double *values, int64_t count); /* asked after each cycle; non-zero: stop. May be NULL */
     void *user;
 } mercer_eigen_request;
 
-/* The algebraic top r, descending; arrays are the host's, of the sizes said. */
+/* The algebraic top r, descending; arrays are the host's, of the sizes said; all arrives zeroed. Stopped by enough counts as
+ * converged. */
 typedef struct mercer_eigen_result {
     int64_t struct_size;
     double *values;       /* r */
@@ -284,7 +307,8 @@ typedef struct mercer_solver_ops {
     int64_t struct_size;
     int32_t flags;
     int32_t reserved;
-    int32_t (*forecast)(const mercer_host *host, mercer_task *task, const void *params, int64_t n, int64_t r, mercer_cost *out);
+    int32_t (*forecast)(const mercer_host *host, mercer_task *task, const void *params, int64_t n,
+                        const mercer_eigen_request *request, mercer_cost *out); /* start and locked are NULL, their counts set */
     int32_t (*solve)(const mercer_host *host, mercer_task *task, const void *params, const mercer_operator *op,
                      const mercer_eigen_request *request, mercer_eigen_result *out);
 } mercer_solver_ops;
@@ -296,7 +320,8 @@ struct mercer_host {
     int32_t abi;
     int32_t reserved;
 
-    /* Messages. fail records a text (printf-like) and returns code; report puts a named number into the model's report. */
+    /* Messages. fail records a text (printf-like) and returns code, on any thread; log lines of other threads than the
+     * calling one are dropped; report puts a named, finite number into the model's report, a name again replaces it. */
     int32_t (*fail)(mercer_task *task, int32_t code, const char *format, ...);
     void (*log)(mercer_task *task, int32_t level, const char *text);
     int32_t (*report)(mercer_task *task, const char *name, double value); /* [serial] */
@@ -304,15 +329,15 @@ struct mercer_host {
     /* The cancel point: call it between steps. Non-zero is the status to return at once. [serial] */
     int32_t (*progress)(mercer_task *task, double fraction);
 
-    /* Zeroed memory, 64-byte aligned, counted in the budget, freed when the operation returns. NULL: fail was called,
-     * return MERCER_E_MEMORY. [serial] */
+    /* Zeroed memory, 64-byte aligned, counted in the budget, freed when the operation returns. NULL: return MERCER_E_MEMORY;
+     * the host knows whether it was the budget. [serial] */
     void *(*alloc)(mercer_task *task, int64_t bytes);
 
     /* Uniform in [0, 1): a pure function of the recipe's seed, the stage of this operation, a and b. Any thread. */
     double (*uniform)(mercer_task *task, int64_t a, int64_t b);
 
-    /* body(user, index) for 0 <= index < count, on the team; returns the first failing status by index. Nested calls run
-     * inline. */
+    /* body(user, index) for 0 <= index < count, on the team, in any order; returns the first failing status by index, or
+     * MERCER_E_CANCELLED. Nested calls run inline. */
     int32_t (*parallel)(mercer_task *task, int64_t count, int32_t (*body)(void *user, int64_t index), void *user);
 
     /* Vector mathematics, in place, about 1 ulp, NaN stays NaN; results below the smallest normal number are 0. Any thread. */
@@ -349,8 +374,9 @@ struct mercer_host {
     int32_t (*pivot_cholesky)(mercer_task *task, const mercer_pivot_rule *rule, const mercer_pivot_stop *stop,
                               mercer_pivots *out);
 
-    /* Appends centres: rows by number, or points (of the tile's dtype, d columns); weights, or NULL for all the reducer's
-     * centres: then the sample weights of the rows (points: equal ones), scaled to sum n. [serial] */
+    /* Appends centres, copied: rows by number, each at most once, or points (of the tile's dtype, d columns); weights, or
+     * NULL: then the sample weights of the rows (points: equal ones). The same choice in all calls; the host scales all
+     * weights to sum n. [serial] */
     int32_t (*give)(mercer_task *task, int64_t count, const int64_t *index, const void *points, const double *weights);
 };
 
@@ -362,7 +388,8 @@ typedef struct mercer_module {
     int64_t struct_size;
     int32_t abi;
     int32_t kind;
-    const char *name; /* lower-case letters, digits and '-'; equal to the file's */
+    const char *header; /* MERCER_VERSION of the header it was built with */
+    const char *name;   /* lower-case letters, digits and '-'; equal to the file's */
     const char *version;
     const char *summary;
     const char *reference;
@@ -380,14 +407,14 @@ typedef struct mercer_module {
 
 extern MERCER_API const mercer_module mercer_plugin;
 
-#define MERCER_PLUGIN(kind, name, summary, reference, param_array, params, ops)                                         \
-    const mercer_module mercer_plugin = {sizeof(mercer_module), MERCER_PLUGIN_ABI, kind,                                \
-                                         name,                  MERCER_VERSION,    summary,                             \
-                                         reference,             param_array,                                            \
-                                         (int64_t)(sizeof(param_array) / sizeof(mercer_param)), sizeof(params), &(ops)};
-#define MERCER_PLUGIN_BARE(kind, name, summary, reference, ops) /* without parameters */                                \
+#define MERCER_PLUGIN(kind, name, version, summary, reference, param_array, params, ops)                                \
     const mercer_module mercer_plugin = {                                                                               \
-        sizeof(mercer_module), MERCER_PLUGIN_ABI, kind, name, MERCER_VERSION, summary, reference, NULL, 0, 0, &(ops)};
+        sizeof(mercer_module), MERCER_PLUGIN_ABI, kind,        MERCER_VERSION, name,                                    \
+        version,               summary,           reference,   param_array,    (int64_t)(sizeof(param_array) / sizeof(mercer_param)), \
+        sizeof(params),        &(ops)};
+#define MERCER_PLUGIN_BARE(kind, name, version, summary, reference, ops) /* without parameters */ \
+    const mercer_module mercer_plugin = {                                                         \
+        sizeof(mercer_module), MERCER_PLUGIN_ABI, kind, MERCER_VERSION, name, version, summary, reference, NULL, 0, 0, &(ops)};
 
 #ifdef __cplusplus
 }

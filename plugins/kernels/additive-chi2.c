@@ -28,13 +28,14 @@
 BLOCK(block_f32, float)
 BLOCK(block_f64, double)
 
-static void block(const mercer_host *host, const void *params, const mercer_view *x, const mercer_view *y,
+static int32_t block(const mercer_host *host, mercer_task *task, const void *params, const mercer_view *x, const mercer_view *y,
                   const mercer_view *k) {
-    (void)host, (void)params;
+    (void)host, (void)task, (void)params;
     if (k->dtype == MERCER_F32)
         block_f32(x, y, k);
     else
         block_f64(x, y, k);
+    return MERCER_OK;
 }
 
 static void facts(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out) {
@@ -54,5 +55,5 @@ static const mercer_kernel_ops ops = {
     .facts = facts,
 };
 
-MERCER_PLUGIN_BARE(MERCER_KIND_KERNEL, "additive-chi2", "sum 2xy / (x + y), x, y >= 0",
+MERCER_PLUGIN_BARE(MERCER_KIND_KERNEL, "additive-chi2", MERCER_VERSION, "sum 2xy / (x + y), x, y >= 0",
                    "Vedaldi & Zisserman, IEEE PAMI 34 (2012)", ops)

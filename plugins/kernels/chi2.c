@@ -57,5 +57,5 @@ static const mercer_kernel_ops ops = {
     .log_map = log_map,
 };
 
-MERCER_PLUGIN(MERCER_KIND_KERNEL, "chi2", "exp(-gamma sum (x - y)^2 / (x + y)), x, y >= 0",
+MERCER_PLUGIN(MERCER_KIND_KERNEL, "chi2", MERCER_VERSION, "exp(-gamma sum (x - y)^2 / (x + y)), x, y >= 0",
               "Zhang, Marszalek, Lazebnik & Schmid, IJCV 73 (2007)", rows, chi2, ops)

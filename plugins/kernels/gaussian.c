@@ -23,7 +23,7 @@ static const mercer_param rows[] = {
                       "width: k = exp(-r^2 / (2 sigma^2))"),
     MERCER_PARAM_REAL(gaussian, gamma, "", "scale", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
                       "the same as a rate: k = exp(-gamma r^2)"),
-    MERCER_PARAM_CHOICE(gaussian, bandwidth, "median", "median|mean|scale", "scale",
+    MERCER_PARAM_CHOICE(gaussian, bandwidth, "median", "median|mean|scale", "scale", 0,
                         "sigma = median or mean distance of the data, or scale: gamma = 1/(d var)"),
 };
 
@@ -83,5 +83,5 @@ static const mercer_kernel_ops ops = {
     .log_map = log_map,
 };
 
-MERCER_PLUGIN(MERCER_KIND_KERNEL, "gaussian", "exp(-r^2 / (2 sigma^2))",
+MERCER_PLUGIN(MERCER_KIND_KERNEL, "gaussian", MERCER_VERSION, "exp(-r^2 / (2 sigma^2))",
               "Schoelkopf, Smola & Mueller, Neural Computation 10 (1998)", rows, gaussian, ops)

@@ -69,5 +69,5 @@ static const mercer_kernel_ops ops = {
     .log_map = log_map,
 };
 
-MERCER_PLUGIN(MERCER_KIND_KERNEL, "hamming", "exp(-gamma share of unequal entries)", "Kondor & Lafferty, ICML (2002)",
+MERCER_PLUGIN(MERCER_KIND_KERNEL, "hamming", MERCER_VERSION, "exp(-gamma share of unequal entries)", "Kondor & Lafferty, ICML (2002)",
               rows, hamming, ops)

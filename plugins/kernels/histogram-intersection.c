@@ -24,5 +24,5 @@ static const mercer_kernel_ops ops = {
     .facts = facts,
 };
 
-MERCER_PLUGIN_BARE(MERCER_KIND_KERNEL, "histogram-intersection", "sum min(x, y), x, y >= 0",
+MERCER_PLUGIN_BARE(MERCER_KIND_KERNEL, "histogram-intersection", MERCER_VERSION, "sum min(x, y), x, y >= 0",
                    "Barla, Odone & Verri, ICIP (2003)", ops)

@@ -20,12 +20,12 @@ typedef struct laplacian {
 enum { L2, L1 }; /* of norm */
 
 static const mercer_param rows[] = {
-    MERCER_PARAM_CHOICE(laplacian, norm, "l2", "l2|l1", "", "distance: Euclidean (l2) or sum of differences (l1)"),
+    MERCER_PARAM_CHOICE(laplacian, norm, "l2", "l2|l1", "", 0, "distance: Euclidean (l2) or sum of differences (l1)"),
     MERCER_PARAM_REAL(laplacian, sigma, "", "scale", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
                       "width: k = exp(-r / sigma)"),
     MERCER_PARAM_REAL(laplacian, gamma, "", "scale", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
                       "the same as a rate: k = exp(-gamma r)"),
-    MERCER_PARAM_CHOICE(laplacian, bandwidth, "median", "median|mean|scale", "scale",
+    MERCER_PARAM_CHOICE(laplacian, bandwidth, "median", "median|mean|scale", "scale", 0,
                         "sigma = median or mean distance of the data, or scale: sqrt(d var)"),
 };
 
@@ -91,6 +91,6 @@ static const mercer_kernel_ops ops = {
     .log_map = log_map,
 };
 
-MERCER_PLUGIN(MERCER_KIND_KERNEL, "laplacian", "exp(-r / sigma), Euclidean or l1 distance",
+MERCER_PLUGIN(MERCER_KIND_KERNEL, "laplacian", MERCER_VERSION, "exp(-r / sigma), Euclidean or l1 distance",
               "Rasmussen & Williams, Gaussian Processes for Machine Learning (2006), section 4.2.1", rows, laplacian,
               ops)

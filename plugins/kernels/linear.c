@@ -23,5 +23,5 @@ static const mercer_kernel_ops ops = {
     .facts = facts,
 };
 
-MERCER_PLUGIN_BARE(MERCER_KIND_KERNEL, "linear", "x.y: kernel PCA becomes linear PCA",
+MERCER_PLUGIN_BARE(MERCER_KIND_KERNEL, "linear", MERCER_VERSION, "x.y: kernel PCA becomes linear PCA",
                    "Schoelkopf, Smola & Mueller, Neural Computation 10 (1998)", ops)

@@ -34,8 +34,9 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
 
 static const mercer_reducer_ops ops = {
     .struct_size = sizeof(mercer_reducer_ops),
+    .flags = MERCER_GIVES_POINTS,
     .forecast = forecast,
     .reduce = reduce,
 };
 
-MERCER_PLUGIN_BARE(MERCER_KIND_REDUCER, "given", "the landmarks attached to the data", "", ops)
+MERCER_PLUGIN_BARE(MERCER_KIND_REDUCER, "given", MERCER_VERSION, "the landmarks attached to the data", "", ops)

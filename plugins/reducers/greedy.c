@@ -30,7 +30,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     int64_t n = shape->n, m = p->m > 0 ? p->m : n < 1000 ? n : 1000;
     if (m > n)
         return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)m, (long long)n);
-    out->bytes = 8 * n * (m + 1) + 8 * m;
+    out->bytes = 8 * n * (m + 2) + 8 * m;
     out->kernel_evaluations = n * (m + 1);
     out->flops = (double)n * (double)m * (double)m;
     out->m = m;
@@ -60,5 +60,5 @@ static const mercer_reducer_ops ops = {
     .reduce = reduce,
 };
 
-MERCER_PLUGIN(MERCER_KIND_REDUCER, "greedy", "rows of largest residual (pivoted Cholesky)",
+MERCER_PLUGIN(MERCER_KIND_REDUCER, "greedy", MERCER_VERSION, "rows of largest residual (pivoted Cholesky)",
               "Franc & Hlavac, CAIP (2003)", rows, greedy, ops)

@@ -67,5 +67,5 @@ static const mercer_reducer_ops ops = {
     .reduce = reduce,
 };
 
-MERCER_PLUGIN(MERCER_KIND_REDUCER, "uniform", "m rows at random, without replacement",
+MERCER_PLUGIN(MERCER_KIND_REDUCER, "uniform", MERCER_VERSION, "m rows at random, without replacement",
               "Freedman & Kisilev, KDE paring, KDD (2010)", rows, uniform, ops)

@@ -20,6 +20,8 @@
  * randomly generated invariant space; else, as in all Krylov methods, with a probability that a random start makes
  * overwhelming: a caller's start that is orthogonal to an eigenvector and converges at once is believed. Residuals
  * below 64 u max |theta| are rounding: a smaller tol counts as that.
+ * Limit: where a restart cuts a cluster that is degenerate to rounding, Ritz vectors mix freely in it and residuals
+ * fall slowly below sqrt(u) max |theta|, or not at all; converged = 0 says so.
  */
 #include <float.h>
 #include <math.h>
@@ -27,15 +29,13 @@
 #include <string.h>
 
 typedef struct krylov_params {
-    double tol;
-    int64_t block, max_passes;
+    int64_t block;
 } krylov_params;
 
+enum { default_passes = 200 }; /* where the request sets no limit */
+
 static const mercer_param rows[] = {
-    MERCER_PARAM_REAL(krylov_params, tol, "", "", MERCER_LO_OPEN, 0, 1,
-                      "residuals |A v - lambda v| <= tol lambda_1, unset: by the type of the tiles"),
     MERCER_PARAM_INT(krylov_params, block, "0", "", MERCER_AUTO, 0, 1e6, "columns of a product, 0: min(r + 8, 64)"),
-    MERCER_PARAM_INT(krylov_params, max_passes, "200", "", 0, 1, 9e15, "passes over the kernel matrix at most"),
 };
 
 /* The sizes: block, first block, restarted basis = residuals looked at, largest basis. n without the locked. */
@@ -59,15 +59,15 @@ static sizes plan(const krylov_params *params, int64_t n, int64_t r) {
     return s;
 }
 
-static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n, int64_t r,
+static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n, const mercer_eigen_request *request,
                         mercer_cost *out) {
     (void)host, (void)task;
-    const krylov_params *p = params;
-    sizes s = plan(p, n, r);
+    const int64_t r = request->r, l = request->locked_count;
+    sizes s = plan(params, n - l, r);
     double k = (double)s.cap;
-    out->bytes = 8 * (n * (2 * s.cap + s.keep + 1) + 3 * s.cap * s.cap + (4 + s.keep) * s.cap);
-    out->passes = p->max_passes;
-    out->flops = (double)p->max_passes * ((double)n * k * (double)(14 * s.p + 4 * r) + 9 * k * k * k);
+    out->bytes = 8 * (n * (2 * s.cap + s.keep + 1 + l) + (2 * s.cap + max(s.cap, l)) * s.cap + (4 + s.keep) * s.cap);
+    out->passes = request->max_passes > 0 ? request->max_passes : default_passes;
+    out->flops = (double)out->passes * ((double)n * k * (double)(14 * s.p + 4 * r) + 9 * k * k * k);
     return MERCER_OK;
 }
 
@@ -266,12 +266,12 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     x.n = n;
     x.l = request->locked_count;
     x.size = plan(p, n - x.l, r);
-    x.tol = isnan(p->tol) ? request->tol : p->tol;
+    x.tol = request->tol;
     out->most_negative = INFINITY;
     out->applies = out->passes = 0;
     TRY(prepare(&x));
     TRY(start(&x));
-    TRY(iterate(&x, p->max_passes));
+    TRY(iterate(&x, request->max_passes > 0 ? request->max_passes : default_passes));
     memcpy(out->values, x.theta, 8 * (size_t)r);
     memcpy(out->residuals, x.norm, 8 * (size_t)r);
     return host->tall_times(task, n, x.k, x.v, n, r, x.s, x.size.cap, 0, out->vectors, n);
@@ -283,5 +283,5 @@ static const mercer_solver_ops ops = {
     .solve = solve,
 };
 
-MERCER_PLUGIN(MERCER_KIND_SOLVER, "block-krylov", "block Krylov with thick restart, for r much smaller than n",
+MERCER_PLUGIN(MERCER_KIND_SOLVER, "block-krylov", MERCER_VERSION, "block Krylov with thick restart, for r much smaller than n",
               "Musco & Musco, NIPS (2015); Wu & Simon, SIAM J. Matrix Anal. Appl. 22 (2000)", rows, krylov_params, ops)

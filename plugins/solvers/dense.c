@@ -14,11 +14,12 @@
 
 enum { ALL_BELOW = 512 };
 
-static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n, int64_t r,
+static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n, const mercer_eigen_request *request,
                         mercer_cost *out) {
     (void)host, (void)task, (void)params;
+    const int64_t r = request->r, l = request->locked_count;
     double columns = n <= ALL_BELOW ? (double)n : (double)r, size = (double)n;
-    out->bytes = 8 * n * n + (n <= ALL_BELOW ? 8 * n * (n + 1) : 0) + 8 * n * r;
+    out->bytes = 8 * n * n + (n <= ALL_BELOW ? 8 * n * (n + 1) : 0) + 8 * n * r + 8 * l * (n + l + r);
     out->passes = 2;
     out->flops = 4. / 3 * size * size * size + 4 * size * size * columns;
     return MERCER_OK;
@@ -123,5 +124,5 @@ static const mercer_solver_ops ops = {
     .solve = solve,
 };
 
-MERCER_PLUGIN_BARE(MERCER_KIND_SOLVER, "dense", "LAPACK on the whole matrix",
+MERCER_PLUGIN_BARE(MERCER_KIND_SOLVER, "dense", MERCER_VERSION, "LAPACK on the whole matrix",
                    "Dhillon, Parlett & Voemel, ACM TOMS 32 (2006)", ops)

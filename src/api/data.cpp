@@ -7,25 +7,15 @@ namespace {
 
 constexpr unsigned floats = 1u << MERCER_F32 | 1u << MERCER_F64;
 
-mercer_data *new_data(std::shared_ptr<const Source> source) {
+mercer_data *new_data(std::shared_ptr<Source> source) {
     auto *data = new mercer_data;
+    source->own(); // from here on the caller's release is ours to call
     data->data.source = std::move(source);
     return data;
 }
 
-// Until a source owns it, the caller's user pointer is released by whoever drops it.
-struct Release {
-    void (*release)(void *);
-    void *user;
-    ~Release() {
-        if (release) release(user);
-    }
-    void keep() { release = nullptr; }
-};
-
 mercer_data *from_chunks(const mercer_chunks *given) {
     mercer_chunks chunks = read_struct(given, "chunks", sizeof(mercer_chunks));
-    Release release{chunks.release, chunks.user};
     if (!chunks.next) fail(MERCER_E_ARGUMENT, "chunks: next is NULL");
     if (chunks.dtype != MERCER_F32 && chunks.dtype != MERCER_F64)
         fail(MERCER_E_ARGUMENT, "chunks: dtype = %d, must be MERCER_F32 or MERCER_F64", chunks.dtype);
@@ -33,9 +23,7 @@ mercer_data *from_chunks(const mercer_chunks *given) {
     if (chunks.rows < -1 || chunks.cols < 1)
         fail(MERCER_E_SHAPE, "chunks: %" PRId64 " x %" PRId64 ", rows must be >= -1 and cols >= 1", chunks.rows, chunks.cols);
     checked_bytes("chunks", std::max<int64_t>(chunks.rows, 1), chunks.cols, 8);
-    std::shared_ptr<Source> source = make_chunk_source(chunks);
-    release.keep();
-    return new_data(std::move(source));
+    return new_data(make_chunk_source(chunks));
 }
 
 mercer_data *from_sparse(const mercer_sparse *given) {
@@ -59,15 +47,18 @@ mercer_data *from_sparse(const mercer_sparse *given) {
 
 mercer_data *from_objects(const mercer_objects *given) {
     mercer_objects objects = read_struct(given, "objects", sizeof(mercer_objects));
-    Release release{objects.release, objects.user};
     if (!objects.pairs) fail(MERCER_E_ARGUMENT, "objects: pairs is NULL");
     if (objects.rows < 0) fail(MERCER_E_SHAPE, "objects: rows = %" PRId64 ", must be >= 0", objects.rows);
     if (objects.values != MERCER_DISTANCE && objects.values != MERCER_KERNEL)
         fail(MERCER_E_ARGUMENT, "objects: values = %d, must be MERCER_DISTANCE or MERCER_KERNEL", objects.values);
     if (objects.flags & ~(MERCER_THREAD_SAFE | MERCER_PSD)) fail(MERCER_E_ARGUMENT, "objects: flags = %d are unknown", objects.flags);
-    auto source = std::make_shared<ObjectSource>(objects);
-    release.keep();
-    return new_data(std::move(source));
+    return new_data(std::make_shared<ObjectSource>(objects));
+}
+
+mercer_data_facts facts_of(const mercer_data &data) {
+    const Source &source = *data.data.source;
+    const int32_t kind = source.kind() == Source::Kind::dense ? MERCER_DENSE : source.kind() == Source::Kind::sparse ? MERCER_SPARSE : MERCER_OBJECTS;
+    return {sizeof(mercer_data_facts), source.rows(), source.cols(), source.dtype(), kind};
 }
 
 void attach(mercer_data &data, const std::string &what, const mercer_view *given) {
@@ -112,11 +103,8 @@ int32_t mercer_data_attach(mercer_data *data, const char *what, const mercer_vie
     return guard([&] { attach(need(data, "data"), text_of(what, "what"), view); });
 }
 
-int32_t mercer_data_shape(const mercer_data *data, int64_t *rows, int64_t *cols, int32_t *dtype) {
-    return guard([&] {
-        const Source &source = *need(data, "data").data.source;
-        need(rows, "rows") = source.rows(), need(cols, "cols") = source.cols(), need(dtype, "dtype") = source.dtype();
-    });
+int32_t mercer_data_inspect(const mercer_data *data, mercer_data_facts *out) {
+    return guard([&] { write_struct(out, facts_of(need(data, "data")), "data_facts"); });
 }
 
 void mercer_data_destroy(mercer_data *data) { delete data; }

@@ -1,9 +1,8 @@
 // What stands behind the opaque handles, and how arguments are read. The functions themselves are one guard call each.
 #pragma once
+#include "../core/structs.h"
 #include "../fit/fit.h"
 
-#include <cinttypes>
-#include <cstring>
 #include <set>
 
 struct mercer_context {
@@ -28,33 +27,6 @@ struct mercer_model {
 };
 
 namespace mercer {
-
-template <class T> T &need(T *handle, const char *name) {
-    if (!handle) fail(MERCER_E_ARGUMENT, "%s is NULL", name);
-    return *handle;
-}
-
-inline const char *text_of(const char *text, const char *name) { return &need(text, name); }
-
-// A caller's struct, as large as it was when the caller was compiled, in ours; required is what it must at least hold.
-template <class T> T read_struct(const T *from, const char *name, size_t required) {
-    need(from, name);
-    if (from->struct_size < static_cast<int64_t>(required) || from->struct_size > 4096)
-        fail(MERCER_E_ARGUMENT, "%s: struct_size = %" PRId64 ", must be sizeof(mercer_%s) = %zu", name, from->struct_size, name, sizeof(T));
-    T out{};
-    std::memcpy(&out, from, std::min(static_cast<size_t>(from->struct_size), sizeof(T)));
-    return out;
-}
-
-// Fills the caller's struct as far as it reaches; its struct_size stays what it says.
-template <class T> void write_struct(T *to, const T &from, const char *name) {
-    need(to, name);
-    if (to->struct_size < static_cast<int64_t>(sizeof(int64_t)) || to->struct_size > 4096)
-        fail(MERCER_E_ARGUMENT, "%s: struct_size = %" PRId64 ", must be sizeof the struct = %zu", name, to->struct_size, sizeof(T));
-    const int64_t size = to->struct_size;
-    std::memcpy(to, &from, std::min(static_cast<size_t>(size), sizeof(T)));
-    to->struct_size = size;
-}
 
 // The body of a constructor: *out is NULL unless make() returns.
 template <class Handle, class F> int32_t construct(Handle **out, F &&make) noexcept {

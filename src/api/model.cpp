@@ -13,14 +13,14 @@ std::string operation_name(mercer_recipe *what) {
     return what->recipe.operation().name;
 }
 
-void fill_outputs(mercer_model *handle, mercer_recipe *what, mercer_data *data, mercer_view *outs, int64_t capacity, int64_t *count) {
+void describe_output(mercer_model *handle, mercer_recipe *what, mercer_data *data, int64_t index, mercer_output *out, int64_t *count) {
     const Model &model = model_of(handle);
     Output output = output_of(model, operation_name(what));
     const int64_t rows = need(data, "data").data.source->rows();
     if (rows < 0) fail(MERCER_E_UNSUPPORTED, "data: the number of rows is not known before they are read");
+    if (index != 0) fail(MERCER_E_VALUE, "index = %" PRId64 ", '%s' has 1 output", index, output.name);
+    write_struct(out, mercer_output{sizeof(mercer_output), output.name, output.doc, rows, output.cols, model.dtype(), 0}, "output");
     need(count, "count") = 1;
-    if (capacity < 1) return;
-    write_struct(outs, mercer_view{sizeof(mercer_view), model.dtype(), 0, rows, output.cols, output.cols, 1, nullptr}, "view");
 }
 
 void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data, const mercer_view *outs, int64_t count,
@@ -29,6 +29,7 @@ void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data,
     std::string operation = operation_name(what);
     output_of(model, operation);
     if (count != 1) fail(MERCER_E_ARGUMENT, "count = %" PRId64 ", '%s' has 1 output", count, operation.c_str());
+    if (!need(outs, "outs").data) return; // not wanted
     mercer_view out = read_view("outs[0]", outs, 1u << MERCER_F32 | 1u << MERCER_F64);
     Run running(model.settings(), run);
     running.stage("read", 0.02);
@@ -42,9 +43,10 @@ std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *j
                                           int64_t count) {
     if (count > 0) need(names, "names"), need(views, "tensors");
     Tensors tensors;
-    for (int64_t k = 0; k < count; ++k) {
+    const char *at = reinterpret_cast<const char *>(views); // elements lie struct_size of the first apart
+    for (int64_t k = 0; k < count; ++k, at += views->struct_size) {
         const char *name = text_of(names[k], "a name");
-        mercer_view view = read_view(name, views + k, 1u << MERCER_F32 | 1u << MERCER_F64 | 1u << MERCER_I64);
+        mercer_view view = read_view(name, reinterpret_cast<const mercer_view *>(at), 1u << MERCER_F32 | 1u << MERCER_F64 | 1u << MERCER_I64);
         Tensor tensor = view.dtype == MERCER_F32   ? make_tensor<float>(view.rows, view.cols)
                         : view.dtype == MERCER_F64 ? make_tensor<double>(view.rows, view.cols)
                                                    : make_tensor<int64_t>(view.rows, view.cols);
@@ -95,7 +97,10 @@ std::shared_ptr<const Model> read(mercer_context &context, const mercer_source *
 std::shared_ptr<const Model> bind(mercer_model *handle, const mercer_user_kernel *given) {
     mercer_user_kernel kernel = read_struct(given, "user_kernel", sizeof(mercer_user_kernel));
     if (!kernel.tile) fail(MERCER_E_ARGUMENT, "user_kernel: tile is NULL");
-    return model_of(handle).bind(std::make_shared<UserKernel>(kernel));
+    auto user = std::make_shared<UserKernel>(kernel);
+    std::shared_ptr<const Model> bound = model_of(handle).bind(user);
+    user->own();
+    return bound;
 }
 
 } // namespace
@@ -108,8 +113,8 @@ void mercer_model_destroy(mercer_model *model) {
     if (model && model->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete model;
 }
 
-int32_t mercer_model_outputs(mercer_model *model, mercer_recipe *what, mercer_data *data, mercer_view *outs, int64_t capacity, int64_t *count) {
-    return guard([&] { fill_outputs(model, what, data, outs, capacity, count); });
+int32_t mercer_model_output(mercer_model *model, mercer_recipe *what, mercer_data *data, int64_t index, mercer_output *out, int64_t *count) {
+    return guard([&] { describe_output(model, what, data, index, out, count); });
 }
 
 int32_t mercer_model_transform(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_view *outs, int64_t count,
@@ -121,8 +126,8 @@ int32_t mercer_model_summary(mercer_model *model, mercer_summary *out) {
     return guard([&] { write_struct(out, model_of(model).summary(), "summary"); });
 }
 
-int32_t mercer_model_info(mercer_model *model, const char **json) {
-    return guard([&] { need(json, "json") = model_of(model).info(); });
+int32_t mercer_model_info(mercer_model *model, const char *path, const char **text) {
+    return guard([&] { need(text, "text") = model_of(model).info(text_of(path, "path")); });
 }
 
 int32_t mercer_model_tensor(mercer_model *model, const char *name, mercer_view *out) {

@@ -16,7 +16,9 @@ void set_kernel(mercer_recipe &handle, const mercer_user_kernel *given) {
     if (!kernel.tile) fail(MERCER_E_ARGUMENT, "user_kernel: tile is NULL");
     if (kernel.flags & ~(MERCER_THREAD_SAFE | MERCER_PSD)) fail(MERCER_E_ARGUMENT, "user_kernel: flags = %d are unknown", kernel.flags);
     method_recipe(&handle);
-    handle.recipe.set_user(std::make_shared<UserKernel>(kernel));
+    auto user = std::make_shared<UserKernel>(kernel);
+    handle.recipe.set_user(user);
+    user->own();
 }
 
 void set_many(mercer_recipe &handle, const char *const *names, const char *const *values, int64_t count) {

@@ -43,7 +43,15 @@ void Run::stage(const char *name, double until) {
     until_ = until;
     span_from_ = 0, span_to_ = 1;
     stage_ = name;
+    opened_.emplace_back(name, seconds());
     progress(0);
+}
+
+std::vector<std::pair<std::string, double>> Run::stage_seconds() const {
+    std::vector<std::pair<std::string, double>> out;
+    for (size_t s = 0; s < opened_.size(); ++s)
+        out.emplace_back(opened_[s].first, (s + 1 < opened_.size() ? opened_[s + 1].second : seconds()) - opened_[s].second);
+    return out;
 }
 
 void Run::report(double fraction) noexcept {

@@ -6,6 +6,9 @@
 
 #include <chrono>
 #include <pthread.h>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace mercer {
 
@@ -30,6 +33,8 @@ class Run {
 
     // Opens a stage that takes the call's progress from where it stands to `until`; loops inside fill it.
     void stage(const char *name, double until);
+    // Seconds of the stages so far, in order, the open one included.
+    std::vector<std::pair<std::string, double>> stage_seconds() const;
 
     // While one lives, loops fill only [from, to] of what they would.
     class Span {
@@ -68,6 +73,7 @@ class Run {
     pthread_t owner_ = pthread_self();
     Clock::time_point begin_ = Clock::now(), reported_{};
     const char *stage_ = "start";
+    std::vector<std::pair<const char *, double>> opened_; // stages and when, in seconds
     double from_ = 0, until_ = 0, span_from_ = 0, span_to_ = 1, shown_ = 0;
     std::atomic<bool> stop_{false};
 };

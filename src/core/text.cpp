@@ -20,7 +20,7 @@ std::string number_text(int64_t value) {
 namespace {
 
 template <class T> bool parse_whole(std::string_view text, T *out) {
-    if (!text.empty() && text.front() == '+') text.remove_prefix(1);
+    if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
     return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }

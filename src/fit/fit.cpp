@@ -13,22 +13,16 @@ namespace {
 // Up to this order one dense factorisation is as good as iterating (about 0.1 s, FACTS A7), and it cannot be cancelled.
 constexpr int64_t dense_up_to = 1000;
 
-// The rows in index (all of a sparse or dense source) after T, in the tile's type.
-template <class T> Buffer<T> gather_rows(Run &run, const Prepared &prepared, const std::vector<int64_t> &index) {
+// The rows in index after T, in the tile's type.
+template <class T> Tensor gather_rows(Run &run, const Prepared &prepared, const std::vector<int64_t> &index) {
     const int64_t m = static_cast<int64_t>(index.size()), d = prepared.source->cols();
     Points<T> points(prepared.source, prepared.map, {{MERCER_BLOCK, false, {}, {}}}, index.data(), m);
-    Buffer<T> rows = run.buffer<T>(m, d);
+    Tensor rows = make_tensor<T>(m, d);
     for (int64_t b = 0; b < blocks_of(m); ++b) {
         Panel<T> panel = points.load(run, b);
-        std::copy(panel.mapped.begin(), panel.mapped.end(), rows.data() + b * tile_rows * d);
+        std::copy(panel.mapped.begin(), panel.mapped.end(), tensor_data<T>(rows) + b * tile_rows * d);
     }
     return rows;
-}
-
-template <class T> Tensor dense_tensor(Buffer<T> rows, int64_t m, int64_t d) {
-    Tensor tensor = make_tensor<T>(m, d);
-    std::memcpy(tensor.bytes.data(), rows.data(), static_cast<size_t>(rows.bytes()));
-    return tensor;
 }
 
 template <class T> void sparse_centres(const SparseSource &source, const std::vector<int64_t> &index, Centres &out) {
@@ -86,9 +80,9 @@ Centres make_centres(Run &run, const Prepared &prepared, Reduction &reduction) {
             std::memcpy(c.bytes.data() + i * row, reduction.points.data() + kept[static_cast<size_t>(i)] * row, static_cast<size_t>(row));
         out.tensors["C"] = std::move(c);
     } else if (prepared.f32) {
-        out.tensors["C"] = dense_tensor(gather_rows<float>(run, prepared, kept), m, d);
+        out.tensors["C"] = gather_rows<float>(run, prepared, kept);
     } else {
-        out.tensors["C"] = dense_tensor(gather_rows<double>(run, prepared, kept), m, d);
+        out.tensors["C"] = gather_rows<double>(run, prepared, kept);
     }
     const Tensor &c = out.tensors["C"];
     out.source = make_view_source({sizeof(mercer_view), c.dtype, 0, m, d, d, 1, const_cast<unsigned char *>(c.bytes.data())});
@@ -112,28 +106,15 @@ Json parameter_json(const std::map<std::string, std::string> &stored) {
     return out;
 }
 
-// Stages as they were left, in seconds.
-class Clock {
-  public:
-    explicit Clock(const Run &run) : run_(run) {}
-    void lap(const char *stage) {
-        double now = run_.seconds();
-        out_[stage] = now - last_;
-        last_ = now;
-    }
-    Json json() {
-        out_["total"] = run_.seconds();
-        return out_;
-    }
-
-  private:
-    const Run &run_;
-    double last_ = 0;
-    Json out_ = Json::object();
-};
+Json timings_json(const Run &run) {
+    Json out = Json::object();
+    for (const auto &[stage, seconds] : run.stage_seconds()) out[stage] = seconds;
+    out["total"] = run.seconds();
+    return out;
+}
 
 Json forecast_json(const Plan &plan, int64_t m) {
-    return {{"bytes", plan.bytes}, {"streams", !plan.stored}, {"kernel_evaluations_per_pass", m * (m + 1) / 2}};
+    return {{"bytes", plan.bytes}, {"streams", !plan.stored}, {"kernel_evaluations_per_pass", pass_evaluations(m)}};
 }
 
 } // namespace
@@ -153,7 +134,8 @@ Plan plan_lift(Run &run, const Recipe &recipe, bool f32, int64_t m, int64_t d, i
     const int64_t r = std::min(values.components, m);
     mercer_task task(run, Random(0, Stage::solver));
     plan.solver_cost.struct_size = sizeof plan.solver_cost;
-    task.check(plan.solver->solver.forecast(&host_table(), &task, plan.solver_params.values(), m, r, &plan.solver_cost), *plan.solver);
+    const mercer_eigen_request request{sizeof request, r, plan.tol, values.max_passes, nullptr, 0, nullptr, 0, nullptr, nullptr};
+    task.check(plan.solver->solver.forecast(&host_table(), &task, plan.solver_params.values(), m, &request, &plan.solver_cost), *plan.solver);
 
     const int64_t size = plan.f32 ? 4 : 8, teams = run.threads();
     const int64_t matrix = plan.f32 ? GramOperator<float>::stored_bytes(m) : GramOperator<double>::stored_bytes(m);
@@ -171,11 +153,9 @@ Plan plan_lift(Run &run, const Recipe &recipe, bool f32, int64_t m, int64_t d, i
 }
 
 std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &data, const RunSettings &settings) {
-    Clock clock(run);
     run.stage("read", 0.02);
     Prepared prepared = prepare(run, recipe, data);
     const int64_t n = prepared.source->rows(), d = prepared.source->cols();
-    clock.lap("read");
 
     run.stage("reduce", 0.05);
     Reduction reduction = reduce(run, recipe, data, prepared);
@@ -184,11 +164,9 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
     int64_t centre_bytes = 0;
     for (const auto &[name, tensor] : centres.tensors) centre_bytes += tensor.bytes.bytes();
     run.budget()->take(centre_bytes); // the model's share, while the fit lasts
-    clock.lap("reduce");
 
     Plan plan = plan_lift(run, recipe, prepared.f32, centres.m(), d, run.budget()->left());
     Lifted lifted = lift_weighted(run, recipe, prepared, centres, plan, n);
-    clock.lap("solve");
 
     run.stage("certify", 1);
     Json text = Json::object();
@@ -215,7 +193,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
     text["kernel_passes"] = lifted.passes;
     text["forecast"] = forecast_json(plan, centres.m());
     text["peak_bytes"] = run.budget()->peak();
-    text["timings"] = clock.json();
+    text["timings"] = timings_json(run);
 
     Tensors tensors = std::move(centres.tensors);
     for (auto &[name, tensor] : lifted.tensors) tensors[name] = std::move(tensor);
@@ -241,14 +219,14 @@ mercer_forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     mercer_cost reducer{sizeof reducer, 0, 0, 0, n, 0};
     if (recipe.reducer()) {
         mercer_task task(run, Random(0, Stage::reducer));
-        mercer_shape shape{sizeof shape, n, d, recipe.values().components, f32 ? MERCER_F32 : MERCER_F64, 0, 0, 0, data.landmarks.rows};
+        mercer_shape shape{sizeof shape, n, d, recipe.values().components, f32 ? MERCER_F32 : MERCER_F64, 0, 0, 0, data.landmarks.rows, NAN, NAN};
         reducer.m = 0;
         task.check(recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape, &reducer), *recipe.reducer());
     }
     const int64_t m = std::clamp<int64_t>(reducer.m, 1, std::max(n, data.landmarks.rows));
     const int64_t centres = data.source->kind() == Source::Kind::objects ? m * 8 : checked_bytes("the centres", m, d, f32 ? 4 : 8);
     Plan plan = plan_lift(run, recipe, f32, m, d, run.budget()->limit() - 2 * centres);
-    const double pairs = static_cast<double>(m) * static_cast<double>(m + 1) / 2;
+    const double pairs = static_cast<double>(pass_evaluations(m));
     const bool dense = plan.solver->name == "dense";
     const int64_t passes = plan.stored ? 1 : plan.solver_cost.passes + (recipe.values().lift_centred ? 1 : 0);
     mercer_forecast out{};
@@ -270,7 +248,7 @@ template <class T> void kernel_matrix_as(Run &run, const Prepared &x, const std:
     if (y) ys = Points<T>(y, x.map, leaf_specs(x.kernel));
     Tiles<T> tiles(x.kernel, xs, ys);
     T *to = static_cast<T *>(out.data);
-    sweep<T>(run, tiles, 0, xs.rows(), [&](const Tile<T> &tile) {
+    auto store = [&](const Tile<T> &tile) {
         for (int64_t i = 0; i < tile.x.rows; ++i)
             for (int64_t j = 0; j < tile.y.rows; ++j) {
                 const int64_t row = tile.x.row0 + i, col = tile.y.row0 + j;
@@ -280,7 +258,8 @@ template <class T> void kernel_matrix_as(Run &run, const Prepared &x, const std:
                 if (!y) to[col * out.row_stride + row * out.col_stride] = value;
             }
         return true;
-    });
+    };
+    sweep<T>(run, tiles, 0, xs.rows(), store, y ? Range::all : Range::upper);
 }
 
 } // namespace

@@ -152,9 +152,9 @@ Lifted lift_as(Run &run, const Recipe &recipe, const Prepared &prepared, const C
     out.tensors["lambda"] = vector_tensor(lambda);
     out.tensors["w"] = vector_tensor(centres.weights);
     if (centred) out.tensors["nu"] = vector_tensor(p);
-    out.capabilities = MERCER_DENSITY;
-    if (!(out.outcome & MERCER_INDEFINITE)) out.capabilities |= MERCER_ORTHONORMAL | MERCER_MERGEABLE | MERCER_RESIDUAL;
-    if (centred) out.capabilities |= MERCER_MEAN;
+    out.capabilities = MERCER_CAN_DENSITY;
+    if (!(out.outcome & MERCER_INDEFINITE)) out.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
+    if (centred) out.capabilities |= MERCER_CAN_MEAN;
     out.text["total_variance"] = {{"value", std::max(mean_self - mean_square, 0.0)}, {"kind", m == n && plain ? "exact" : "reduced-operator"}};
     if (centred) out.text["mean_square"] = mean_square;
     out.text["residuals"] = std::vector<double>(pairs.residuals.begin(), pairs.residuals.begin() + kept);

@@ -45,7 +45,7 @@ class Driver {
             if (rule_.update) task_.check_callback(rule_.update(rule_.user, &state, pivot, factor_ + (state.step - 1) * n_));
             if (mean_residual() <= stop_.mse || *std::max_element(residual_, residual_ + n_) <= stop_.maxerr) break;
         }
-        return {sizeof(mercer_pivots), state.step, index_, factor_, residual_, mean_residual(), rank_reached, 0};
+        return {sizeof(mercer_pivots), state.step, index_, stop_.factor ? factor_ : nullptr, 1, n_, residual_, mean_residual(), rank_reached, 0};
     }
 
   private:

@@ -239,6 +239,7 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data) {
     if (objects) check_objects(out.kernel, static_cast<const ObjectSource &>(source));
     out.kernel.finish(run, source.cols(), Bandwidth(run, out, stats, static_cast<uint64_t>(values.seed)));
     for (Leaf &leaf : out.kernel.leaves) {
+        if (objects && !leaf.plugin && static_cast<const ObjectSource &>(source).psd()) leaf.facts.flags |= MERCER_PSD;
         if (leaf.form != MERCER_SQDIST || objects || sparse) continue;
         for (int64_t k = 0; k < out.kernel.leaf_columns(leaf, source.cols()); ++k) {
             size_t at = static_cast<size_t>(leaf.columns.empty() ? k : leaf.columns[static_cast<size_t>(k)]);

@@ -18,10 +18,11 @@ DataProblem<T>::DataProblem(Run &run, const Prepared &prepared, const Data &data
 template <class T> mercer_shape DataProblem<T>::shape() const {
     const Expression &kernel = prepared_.kernel;
     mercer_shape shape{sizeof(mercer_shape), n(), points_.cols(), components_, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, 0, 0,
-                       data_.landmarks.rows};
+                       data_.landmarks.rows, NAN, kernel.kappa()};
     if (kernel.leaves.size() == 1) {
         shape.form = kernel.leaves[0].form;
         shape.flags = kernel.leaves[0].facts.flags & MERCER_RADIAL;
+        shape.h = kernel.leaves[0].facts.h;
     }
     if (kernel.is_psd()) shape.flags |= MERCER_PSD;
     return shape;
@@ -53,18 +54,19 @@ template <class T> void DataProblem<T>::visit(const mercer_visit &visit, const m
         ys = Points<T>(prepared_.source, prepared_.map, specs, visit.index, visit.count);
     }
     Tiles<T> tiles = form_only ? Tiles<T>(visit.measure, xs, ys) : Tiles<T>(prepared_.kernel, xs, ys);
-    Buffer<unsigned char> states = run_.buffer<unsigned char>(std::min(window, blocks_of(rows)), std::max<int64_t>(consumer.state_size, 1));
+    const int64_t state_size = consumer.state_size + consumer.row_size * tile_rows;
+    Buffer<unsigned char> states = run_.buffer<unsigned char>(std::min(window, blocks_of(rows)), std::max<int64_t>(state_size, 1));
     for (int64_t first = 0; first < rows; first += window * tile_rows) {
         const int64_t part = std::min(window * tile_rows, rows - first);
         states.zero();
         Run::Span span(run_, static_cast<double>(first) / static_cast<double>(rows), static_cast<double>(first + part) / static_cast<double>(rows));
-        auto state = [&](int64_t slab) { return states.data() + slab * consumer.state_size; };
+        auto state = [&](int64_t slab) { return states.data() + slab * state_size; };
         sweep<T>(run_, tiles, row0 + first, part, [&](const Tile<T> &tile) {
             mercer_tile shown{sizeof shown, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, tile.x.row0, tile.x.rows, tile.y.row0, tile.y.rows,
                               tile.y.rows, tile.values, tile.x.mapped.data(), tile.y.mapped.data(), points_.cols()};
             int32_t status = consumer.tile(consumer.user, state(tile.slab), &shown);
             if (status == MERCER_VISIT_STOP) return false;
-            if (status != MERCER_OK) fail(status, "the consumer of a visit failed with status %d", status);
+            task_->check_callback(status);
             return true;
         });
         evaluations_ += form_only ? 0 : part * tiles.y().rows();
@@ -72,7 +74,7 @@ template <class T> void DataProblem<T>::visit(const mercer_visit &visit, const m
             int64_t at = row0 + first + s * tile_rows;
             int32_t status = consumer.combine(consumer.user, state(s), at, std::min(tile_rows, row0 + rows - at));
             if (status == MERCER_VISIT_STOP) return;
-            if (status != MERCER_OK) fail(status, "the consumer of a visit failed with status %d", status);
+            task_->check_callback(status);
         }
     }
 }
@@ -120,7 +122,7 @@ template <class T> void DataProblem<T>::diagonal(double *out) {
     for (int64_t b = 0; b < blocks_of(n()); ++b) {
         Panel<T> panel = points_.load(run_, b);
         std::vector<T> values(static_cast<size_t>(panel.rows));
-        tiles.self(panel, false, values.data());
+        tiles.self(run_, panel, false, values.data());
         std::copy(values.begin(), values.end(), out + b * tile_rows);
     }
 }
@@ -212,6 +214,7 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         fail(MERCER_E_UNSUPPORTED, "reducer %s needs vectors: these data are objects", plugin.name.c_str());
     auto run_reducer = [&](auto &&problem) {
         mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::reducer), &problem, &out.report);
+        problem.serve(task);
         mercer_shape shape = problem.shape();
         mercer_want want{sizeof want, nullptr};
         task.check(plugin.reducer.reduce(&host_table(), &task, recipe.reducer_params().values(), &shape, &want), plugin);

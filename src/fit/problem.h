@@ -20,6 +20,7 @@ template <class T> class DataProblem : public Problem {
     void give(int64_t count, const int64_t *index, const void *points, const double *weights) override;
     mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule, const mercer_pivot_stop &stop) override;
 
+    void serve(mercer_task &task) { task_ = &task; } // whose callbacks' failures are told
     int64_t kernel_evaluations() const { return evaluations_; }
 
   private:
@@ -28,6 +29,7 @@ template <class T> class DataProblem : public Problem {
     // Tiles between all rows and the rows in index, to body.
     void sweep_columns(const int64_t *index, int64_t count, const std::function<bool(const Tile<T> &)> &body);
 
+    mercer_task *task_ = nullptr; // of the running operation
     Run &run_;
     const Prepared &prepared_;
     const Data &data_;

@@ -136,6 +136,11 @@ void Recipe::set_part(const std::string &part, const std::string &value) {
     shown_.clear();
 }
 
+void Recipe::set_user(std::shared_ptr<const UserKernel> user) {
+    if (!kernel_->has_user()) set_part("kernel", "user");
+    kernel_->user = std::move(user);
+}
+
 std::vector<Recipe::Row> Recipe::rows() {
     std::vector<Row> out;
     if (operation_) return out;

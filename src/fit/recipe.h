@@ -46,7 +46,7 @@ class Recipe {
     void set(const std::string &name, const std::string &value);
     void set_many(const std::vector<std::pair<std::string, std::string>> &pairs); // all or none
     const char *get(const std::string &name);                                     // borrowed until the next call
-    void set_user(std::shared_ptr<const UserKernel> user) { kernel_->user = std::move(user); }
+    void set_user(std::shared_ptr<const UserKernel> user); // the kernel becomes "user" unless it has such a leaf
 
     struct Row {
         Params *params;

@@ -28,15 +28,17 @@ class UserKernel {
   public:
     explicit UserKernel(const mercer_user_kernel &kernel) : kernel_(kernel) {}
     ~UserKernel() {
-        if (kernel_.release) kernel_.release(kernel_.user);
+        if (owned_ && kernel_.release) kernel_.release(kernel_.user);
     }
     UserKernel(const UserKernel &) = delete;
+    void own() { owned_ = true; } // the call that took it succeeded
     bool thread_safe() const { return kernel_.flags & MERCER_THREAD_SAFE; }
     bool psd() const { return kernel_.flags & MERCER_PSD; }
     void tile(const mercer_view &x, const mercer_view &y, const mercer_view &k) const;
 
   private:
     mercer_user_kernel kernel_;
+    bool owned_ = false;
 };
 
 struct Leaf {

@@ -37,7 +37,7 @@ void sqdist(int64_t m, int64_t n, int64_t d, const T *x, const T *y, const T *x_
             row[j] = value > 0 ? value : T(0);
             close |= !(value > doubt * norms);
         }
-        if (!close) continue;
+        if (!close || !x) continue; // sparse rows are not at hand; equal ones are at 0 by the order of their sums
         for (int64_t j = 0; j < n; ++j)
             if (!(row[j] > doubt * (own + y_norms[j]))) row[j] = square_difference(d, x + i * d, y + j * d);
     }

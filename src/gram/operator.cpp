@@ -38,6 +38,11 @@ void accumulate(char trans, int64_t rows, int64_t inner, int64_t p, const float 
 
 } // namespace
 
+int64_t pass_evaluations(int64_t n) {
+    const int64_t full = n / tile_rows, last = n % tile_rows;
+    return tile_rows * tile_rows * (full * (full + 1) / 2) + last * (full * tile_rows + last);
+}
+
 mercer_operator Operator::c_operator() const { return {sizeof(mercer_operator), n_, this, apply_c, dense_c, diagonal_c}; }
 
 template <class T> int64_t GramOperator<T>::stored_bytes(int64_t n) {
@@ -82,9 +87,8 @@ template <class T> void GramOperator<T>::tournament(Run &run, bool compute, cons
     auto meet = [&](int64_t a, int64_t b) {
         if (a > b) std::swap(a, b);
         std::vector<Panel<T>> xs, ys;
-        std::unique_ptr<TileScratch<T>> scratch;
+        std::unique_ptr<TileScratch<T>> scratch(compute ? new TileScratch<T>(tiles_.scratch(run)) : nullptr);
         if (compute) {
-            scratch = std::make_unique<TileScratch<T>>(tiles_.scratch(run));
             for (int64_t k = first(a); k < first(a + 1); ++k) xs.push_back(points_.load(run, k));
             if (a != b)
                 for (int64_t k = first(b); k < first(b + 1); ++k) ys.push_back(points_.load(run, k));
@@ -167,7 +171,7 @@ template <class T> void GramOperator<T>::diagonal(Run &run, double *d) const {
     auto block = [&](int64_t b) {
         Panel<T> panel = points_.load(run, b);
         std::vector<T> values(static_cast<size_t>(panel.rows));
-        tiles_.self(panel, false, values.data());
+        tiles_.self(run, panel, false, values.data());
         std::copy(values.begin(), values.end(), d + b * tile_rows);
     };
     if (tiles_.serial())
@@ -222,7 +226,7 @@ void WeightedOperator::dense(Run &run, double *a, int64_t lda) const {
     double c = 0;
     for (int64_t i = 0; i < n(); ++i) c += unit_[i] * v[i];
     for (int64_t j = 0; j < n(); ++j)
-        for (int64_t i = 0; i < n(); ++i) a[i + j * lda] += c * unit_[i] * unit_[j] - (unit_[i] * v[j] + v[i] * unit_[j]);
+        for (int64_t i = 0; i < n(); ++i) a[i + j * lda] += c * (unit_[i] * unit_[j]) - (unit_[i] * v[j] + v[i] * unit_[j]);
 }
 
 void WeightedOperator::diagonal(Run &run, double *d) const {

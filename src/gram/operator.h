@@ -5,6 +5,9 @@
 
 namespace mercer {
 
+// Kernel values of one pass over the tiles I <= J (those on the diagonal are computed whole).
+int64_t pass_evaluations(int64_t n);
+
 class Operator {
   public:
     explicit Operator(int64_t n) : n_(n) {}

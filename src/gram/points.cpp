@@ -108,27 +108,24 @@ void Points<T>::prepare_leaf(Run &run, const Panel<T> &panel, const LeafSpec &sp
 
 template <class T> void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
     const auto &source = static_cast<const SparseSource &>(*source_);
-    if (index_) { // landmarks of sparse data: few rows, gathered by whoever made them
-        fail(MERCER_E_INTERNAL, "sparse rows are read by range");
-    }
-    for (size_t l = 0; l < leaves_.size(); ++l) {
-        LeafRows<T> &leaf = panel.leaves[l];
-        leaf.d = cols();
-        leaf.offsets = source.offsets() + panel.row0;
-        const int64_t first = leaf.offsets[0], count = leaf.offsets[panel.rows] - first;
-        leaf.columns = source.columns() + first;
-        leaf.values = run.buffer<T>(std::max<int64_t>(count, 1));
-        leaf.norms = run.buffer<T>(panel.rows);
-        for (int64_t k = 0; k < count; ++k) {
-            double value = source.value(first + k);
-            if (!map_.identity()) value *= map_.scale[static_cast<size_t>(leaf.columns[k])]; // never shifted
-            leaf.values[k] = static_cast<T>(value);
+    auto row_of = [&](int64_t i) { return index_ ? index_[panel.row0 + i] : panel.row0 + i; };
+    panel.offsets = run.buffer<int64_t>(panel.rows + 1);
+    panel.offsets[0] = 0;
+    for (int64_t i = 0; i < panel.rows; ++i)
+        panel.offsets[i + 1] = panel.offsets[i] + source.offsets()[row_of(i) + 1] - source.offsets()[row_of(i)];
+    const int64_t count = std::max<int64_t>(panel.offsets[panel.rows], 1);
+    panel.columns = run.buffer<int32_t>(count);
+    panel.values = run.buffer<T>(count);
+    panel.norms = run.buffer<T>(panel.rows);
+    for (int64_t i = 0; i < panel.rows; ++i) {
+        T sum = 0;
+        for (int64_t k = panel.offsets[i], from = source.offsets()[row_of(i)]; k < panel.offsets[i + 1]; ++k, ++from) {
+            double value = source.value(from);
+            panel.columns[k] = source.columns()[from];
+            panel.values[k] = static_cast<T>(map_.identity() ? value : value * map_.scale[static_cast<size_t>(panel.columns[k])]);
+            sum += panel.values[k] * panel.values[k];
         }
-        for (int64_t i = 0; i < panel.rows; ++i) {
-            T sum = 0;
-            for (int64_t k = leaf.offsets[i] - first; k < leaf.offsets[i + 1] - first; ++k) sum += leaf.values[k] * leaf.values[k];
-            leaf.norms[i] = sum;
-        }
+        panel.norms[i] = sum;
     }
 }
 
@@ -141,7 +138,7 @@ template <class T> int64_t Points<T>::panel_bytes() const {
         int64_t most = 0; // entries of the fullest panel
         for (int64_t b = 0; b < blocks_of(source.rows()); ++b)
             most = std::max(most, source.offsets()[std::min(source.rows(), (b + 1) * tile_rows)] - source.offsets()[b * tile_rows]);
-        return bytes + (most + rows) * size * static_cast<int64_t>(leaves_.size());
+        return bytes + most * (size + 4) + rows * (size + 8);
     }
     bytes += rows * cols() * size;
     for (const LeafSpec &leaf : leaves_) {

@@ -27,11 +27,8 @@ std::vector<LeafSpec> leaf_specs(const Expression &kernel);
 
 template <class T> struct LeafRows {
     int64_t d = 0;
-    const T *x = nullptr;                // rows x d; nullptr: sparse or objects
-    Buffer<T> own, transposed, norms;    // behind x; d x rows; |x|^2 or, MERCER_MIN, sum x
-    const int64_t *offsets = nullptr;    // sparse: entries of row i are offsets[i] - offsets[0] ... of values
-    const int32_t *columns = nullptr;
-    Buffer<T> values;
+    const T *x = nullptr;             // rows x d; nullptr: sparse or objects
+    Buffer<T> own, transposed, norms; // behind x; d x rows; |x|^2 or, MERCER_MIN, sum x
 };
 
 template <class T> struct Panel {
@@ -39,6 +36,10 @@ template <class T> struct Panel {
     std::vector<int64_t> ids; // objects: their row numbers
     Buffer<T> mapped;         // rows x d after T; empty: sparse or objects
     std::vector<LeafRows<T>> leaves;
+    Buffer<int64_t> offsets;  // sparse, the same for all leaves: entries of row i are offsets[i] ... offsets[i + 1]
+    Buffer<int32_t> columns;
+    Buffer<T> values, norms;
+    bool sparse() const { return !offsets.empty(); }
 };
 
 template <class T> class Points {

@@ -97,7 +97,7 @@ class ChunkSource : public Source {
     explicit ChunkSource(const mercer_chunks &chunks)
         : Source(Kind::dense, chunks.rows, chunks.cols, chunks.dtype), chunks_(chunks) {}
     ~ChunkSource() override {
-        if (chunks_.release) chunks_.release(chunks_.user);
+        if (owned() && chunks_.release) chunks_.release(chunks_.user);
     }
     void read(int64_t, int64_t, float *) const override { fail(MERCER_E_INTERNAL, "chunks are read by load()"); }
     void read(int64_t, int64_t, double *) const override { fail(MERCER_E_INTERNAL, "chunks are read by load()"); }
@@ -251,7 +251,7 @@ template void SparseSource::fill(int64_t, int64_t, double *) const;
 
 ObjectSource::ObjectSource(const mercer_objects &objects) : Source(Kind::objects, objects.rows, 0, MERCER_F64), objects_(objects) {}
 ObjectSource::~ObjectSource() {
-    if (objects_.release) objects_.release(objects_.user);
+    if (owned() && objects_.release) objects_.release(objects_.user);
 }
 
 void ObjectSource::pairs(const int64_t *i, const int64_t *j, int64_t count, double *values) const {

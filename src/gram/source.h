@@ -14,6 +14,8 @@ class Source {
     enum class Kind { dense, sparse, objects };
     virtual ~Source() = default;
     Source(const Source &) = delete;
+    // The caller's user pointer, where there is one, is released with this source; not before this was called.
+    void own() { owned_ = true; }
 
     Kind kind() const { return kind_; }
     int64_t rows() const { return rows_; } // -1: not known before load()
@@ -34,10 +36,13 @@ class Source {
   protected:
     Source(Kind kind, int64_t rows, int64_t cols, int32_t dtype) : kind_(kind), rows_(rows), cols_(cols), dtype_(dtype) {}
 
+    bool owned() const { return owned_; }
+
   private:
     Kind kind_;
     int64_t rows_, cols_;
     int32_t dtype_;
+    bool owned_ = false;
 };
 
 // E_DATA for the first NaN or Inf of a window that begins with row row0.

@@ -51,18 +51,16 @@ template <class T> int64_t Tiles<T>::scratch_bytes() const {
            (x_->objects() ? tile_rows * tile_rows * 24 : 0);
 }
 
-template <class T>
-void Tiles<T>::sparse_dot(const LeafRows<T> &x, int64_t m, const LeafRows<T> &y, int64_t n, T *out, TileScratch<T> &scratch) const {
+template <class T> void Tiles<T>::sparse_dot(const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const {
     T *dense = scratch.row.data(); // x_i with its zeros; all zero between rows
-    const int64_t x_first = x.offsets[0], y_first = y.offsets[0];
-    for (int64_t i = 0; i < m; ++i) {
-        for (int64_t k = x.offsets[i] - x_first; k < x.offsets[i + 1] - x_first; ++k) dense[x.columns[k]] = x.values[k];
-        for (int64_t j = 0; j < n; ++j) {
+    for (int64_t i = 0; i < x.rows; ++i) {
+        for (int64_t k = x.offsets[i]; k < x.offsets[i + 1]; ++k) dense[x.columns[k]] = x.values[k];
+        for (int64_t j = 0; j < y.rows; ++j) {
             T sum = 0;
-            for (int64_t k = y.offsets[j] - y_first; k < y.offsets[j + 1] - y_first; ++k) sum += y.values[k] * dense[y.columns[k]];
-            out[i * n + j] = sum;
+            for (int64_t k = y.offsets[j]; k < y.offsets[j + 1]; ++k) sum += y.values[k] * dense[y.columns[k]];
+            out[i * y.rows + j] = sum;
         }
-        for (int64_t k = x.offsets[i] - x_first; k < x.offsets[i + 1] - x_first; ++k) dense[x.columns[k]] = 0;
+        for (int64_t k = x.offsets[i]; k < x.offsets[i + 1]; ++k) dense[x.columns[k]] = 0;
     }
 }
 
@@ -89,12 +87,14 @@ void Tiles<T>::form(size_t index, const Panel<T> &x, const Panel<T> &y, T *out, 
     switch (x_->leaves()[index].form) {
     case MERCER_DOT:
     case MERCER_SQDIST: {
-        if (a.offsets)
-            sparse_dot(a, m, b, n, out, scratch);
-        else
-            gemm('T', 'N', n, m, d, T(1), b.x, d, a.x, d, T(0), out, n); // row-major out = (y x^T)^T in BLAS' order
-        if (x_->leaves()[index].form == MERCER_SQDIST)
-            forms.sqdist(m, n, d, a.x, b.x, a.norms.data(), b.norms.data(), a.offsets ? T(-1) : doubt<T>(d), out, n);
+        const bool distance = x_->leaves()[index].form == MERCER_SQDIST;
+        if (x.sparse()) { // equal rows are at 0 because norms are summed in the same order
+            sparse_dot(x, y, out, scratch);
+            if (distance) forms.sqdist(m, n, d, nullptr, nullptr, x.norms.data(), y.norms.data(), T(-1), out, n);
+            return;
+        }
+        gemm('T', 'N', n, m, d, T(1), b.x, d, a.x, d, T(0), out, n); // row-major out = (y x^T)^T in BLAS' order
+        if (distance) forms.sqdist(m, n, d, a.x, b.x, a.norms.data(), b.norms.data(), doubt<T>(d), out, n);
         return;
     }
     case MERCER_L1: return forms.l1(m, n, d, a.x, b.transposed.data(), out, n);
@@ -122,12 +122,20 @@ void Tiles<T>::leaf_values(size_t index, const Panel<T> &x, const Panel<T> &y, T
     }
     mercer_view xs = row_view(x.leaves[index].x, m, x.leaves[index].d), ys = row_view(y.leaves[index].x, n, y.leaves[index].d);
     mercer_view ks = row_view(out, m, n);
-    if (leaf.plugin) return leaf.plugin->kernel.block(&host_table(), leaf.values(), &xs, &ys, &ks);
-    kernel_->user->tile(xs, ys, ks);
+    evaluate_block(leaf, scratch.task, xs, ys, ks);
+    if (leaf.plugin) return;
     for (int64_t k = 0; k < m * n; ++k)
         if (!std::isfinite(out[k]))
             fail(MERCER_E_CALLBACK, "the user kernel gave %g for the rows %" PRId64 " and %" PRId64 ", must be finite",
                  static_cast<double>(out[k]), x.row0 + k / n, y.row0 + k % n);
+}
+
+template <class T>
+void Tiles<T>::evaluate_block(const Leaf &leaf, mercer_task &task, const mercer_view &x, const mercer_view &y, const mercer_view &k) const {
+    if (!leaf.plugin) return kernel_->user->tile(x, y, k);
+    int32_t status = leaf.plugin->kernel.block(&host_table(), &task, leaf.values(), &x, &y, &k);
+    task.arena.clear();
+    task.check(status, *leaf.plugin);
 }
 
 template <class T> void Tiles<T>::compute(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) const {
@@ -164,8 +172,9 @@ template <class T> void Tiles<T>::compute_log(const Panel<T> &x, const Panel<T> 
     leaf.plugin->kernel.log_map(&host_table(), leaf.values(), dtype_of<T>, out, x.rows * y.rows);
 }
 
-template <class T> void Tiles<T>::self(const Panel<T> &x, bool queries, T *out) const {
+template <class T> void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries, T *out) const {
     const int64_t n = x.rows;
+    mercer_task task(run, Random(0, Stage::gram));
     std::vector<T> values(static_cast<size_t>(n));
     std::fill_n(out, n, T(0));
     for (const Expression::Term &term : kernel_->terms()) {
@@ -179,14 +188,14 @@ template <class T> void Tiles<T>::self(const Panel<T> &x, bool queries, T *out) 
                 objects->self(x.ids.data(), n, queries, own.data());
                 std::copy(own.begin(), own.end(), values.begin());
             } else if (leaf.form == MERCER_DOT || leaf.form == MERCER_MIN) {
-                std::copy_n(rows.norms.data(), n, values.data());
+                std::copy_n(x.sparse() ? x.norms.data() : rows.norms.data(), n, values.data());
             } else if (leaf.form == MERCER_BLOCK) {
                 constexpr int64_t edge = 16; // small blocks: n / 16 calls, not n
                 T block[edge * edge];
                 for (int64_t i = 0; i < n; i += edge) {
                     int64_t m = std::min(edge, n - i);
                     mercer_view xs = row_view(rows.x + i * rows.d, m, rows.d), ks = row_view(block, m, m);
-                    leaf.plugin ? leaf.plugin->kernel.block(&host_table(), leaf.values(), &xs, &xs, &ks) : kernel_->user->tile(xs, xs, ks);
+                    evaluate_block(leaf, task, xs, xs, ks);
                     for (int64_t k = 0; k < m; ++k) values[static_cast<size_t>(i + k)] = block[k * m + k];
                 }
             }
@@ -198,7 +207,7 @@ template <class T> void Tiles<T>::self(const Panel<T> &x, bool queries, T *out) 
 }
 
 template <class T>
-void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, const std::function<bool(const Tile<T> &)> &body) {
+void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, const std::function<bool(const Tile<T> &)> &body, Range range) {
     // Panels of y are made once where they are small, else again for each slab (1/256 of its arithmetic).
     constexpr int64_t keep_bytes = int64_t{64} << 20;
     const int64_t y_blocks = blocks_of(tiles.y().rows());
@@ -210,7 +219,7 @@ void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, const st
     auto slab = [&](int64_t s) {
         TileScratch<T> scratch = tiles.scratch(run);
         Panel<T> x = tiles.x().load(run, row0 + s * tile_rows, std::min(tile_rows, rows - s * tile_rows));
-        for (int64_t b = 0; b < y_blocks; ++b) {
+        for (int64_t b = range == Range::upper ? s : 0; b < y_blocks; ++b) {
             if (run.stopped(static_cast<double>(s) / static_cast<double>(blocks_of(rows)))) return;
             Panel<T> loaded;
             if (kept.empty()) loaded = tiles.y().load(run, b);
@@ -228,7 +237,7 @@ void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, const st
 
 template class Tiles<float>;
 template class Tiles<double>;
-template void sweep(Run &, const Tiles<float> &, int64_t, int64_t, const std::function<bool(const Tile<float> &)> &);
-template void sweep(Run &, const Tiles<double> &, int64_t, int64_t, const std::function<bool(const Tile<double> &)> &);
+template void sweep(Run &, const Tiles<float> &, int64_t, int64_t, const std::function<bool(const Tile<float> &)> &, Range);
+template void sweep(Run &, const Tiles<double> &, int64_t, int64_t, const std::function<bool(const Tile<double> &)> &, Range);
 
 } // namespace mercer

@@ -9,10 +9,11 @@ namespace mercer {
 // Memory of one thread; sized by the largest tile.
 template <class T> struct TileScratch {
     TileScratch(Run &run, int64_t leaves, int64_t d_sparse)
-        : tile(run.buffer<T>(tile_rows, tile_rows)), factor(run.buffer<T>(leaves > 1 ? tile_rows : 0, tile_rows)),
+        : task(run, Random(0, Stage::gram)), tile(run.buffer<T>(tile_rows, tile_rows)), factor(run.buffer<T>(leaves > 1 ? tile_rows : 0, tile_rows)),
           product(run.buffer<T>(leaves > 1 ? tile_rows : 0, tile_rows)), row(run.buffer<T>(d_sparse)) {
         row.zero();
     }
+    mercer_task task; // of block kernels
     Buffer<T> tile, factor, product, row;
     std::vector<int64_t> i, j;
     std::vector<double> values;
@@ -33,7 +34,7 @@ template <class T> class Tiles {
     bool has_log() const;
     void compute_log(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) const;
     // k(x_i, x_i) into out (panel.rows). queries: for objects, x are not rows of the fitted data.
-    void self(const Panel<T> &x, bool queries, T *out) const;
+    void self(Run &run, const Panel<T> &x, bool queries, T *out) const;
     TileScratch<T> scratch(Run &run) const;
     int64_t scratch_bytes() const;
     bool serial() const; // values come from callbacks that must run on the calling thread
@@ -42,8 +43,9 @@ template <class T> class Tiles {
     void form(size_t leaf, const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const;
     void leaf_values(size_t leaf, const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const;
     void object_values(const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const;
-    void sparse_dot(const LeafRows<T> &x, int64_t m, const LeafRows<T> &y, int64_t n, T *out, TileScratch<T> &scratch) const;
+    void sparse_dot(const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const;
     void map(const Leaf &leaf, T *values, int64_t count) const;
+    void evaluate_block(const Leaf &leaf, mercer_task &task, const mercer_view &x, const mercer_view &y, const mercer_view &k) const;
     const Expression *kernel_; // nullptr: a form
     Points<T> *x_, *y_;
 };
@@ -55,7 +57,9 @@ template <class T> struct Tile {
     const Panel<T> &x, &y;
     T *values; // x.rows x y.rows
 };
+enum class Range { all, upper }; // upper: x and y are the same points, and only tiles on and right of the diagonal are wanted
 template <class T>
-void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, const std::function<bool(const Tile<T> &)> &body);
+void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, const std::function<bool(const Tile<T> &)> &body,
+           Range range = Range::all);
 
 } // namespace mercer

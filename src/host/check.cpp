@@ -1,7 +1,143 @@
 #include "check.h"
 
-namespace mercer {
+#include <algorithm>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
 
-void check_plugin(Registry &registry, const RunSettings &, const std::string &name) { registry.load_file(name); }
+namespace mercer {
+namespace {
+
+// A value inside the row's range, by the counter `at`: of an end that is far away (ranges up to "as large as you like")
+// a few units are taken.
+std::string interior(const mercer_row &row, int64_t at) {
+    const double u = check_number(at, 0), far = 1000;
+    if (row.type == MERCER_INT) {
+        double lo = std::max(row.lo, row.hi - far), hi = row.hi;
+        if (row.lo > -far)
+            lo = row.lo, hi = std::min(row.hi, row.lo + 5);
+        return number_text(
+            static_cast<int64_t>(std::ceil(lo) + std::floor(u * (std::floor(hi) - std::ceil(lo) + 0.999))));
+    }
+    if (row.hi - row.lo < far)
+        return number_text(row.lo + (0.2 + 0.6 * u) * (row.hi - row.lo));
+    if (row.lo > -far)
+        return number_text(row.lo + 0.4 + 1.6 * u);
+    if (row.hi < far)
+        return number_text(row.hi - 0.4 - 1.6 * u);
+    return number_text(4 * u - 2);
+}
+
+// All values that this row is tried at.
+std::vector<std::string> values_of(const mercer_row &row, int64_t at) {
+    switch (row.type) {
+    case MERCER_REAL:
+    case MERCER_INT:
+        return {interior(row, at)};
+    case MERCER_BOOL:
+        return {"false", "true"};
+    case MERCER_CHOICE:
+        return split(row.choices, '|');
+    default:
+        return {};
+    }
+}
+
+// All rows at once; which of a group is decided by the counter.
+Setting full_setting(const Plugin &plugin, int64_t at) {
+    Setting setting{Params(plugin.params), ""};
+    const auto &rows = plugin.params->rows();
+    std::map<std::string, std::vector<size_t>> groups;
+    for (size_t i = 0; i < rows.size(); ++i)
+        groups[*rows[i].row.group ? rows[i].row.group : "row " + std::to_string(i)].push_back(i);
+    for (auto &[name, members] : groups) {
+        const int64_t first = at + static_cast<int64_t>(members[0]);
+        const size_t of = members[static_cast<size_t>(check_number(first, 1) * static_cast<double>(members.size()))];
+        std::vector<std::string> values = values_of(rows[of].row, first);
+        if (values.empty())
+            continue;
+        const std::string &value =
+            values[static_cast<size_t>(check_number(first, 2) * static_cast<double>(values.size()))];
+        setting.params.set(static_cast<int64_t>(of), value, rows[of].row.name);
+        setting.text += (setting.text.empty() ? "" : ", ") + std::string(rows[of].row.name) + " = " + value;
+    }
+    return setting;
+}
+
+} // namespace
+
+std::vector<Setting> check_settings(const Plugin &plugin) {
+    std::vector<Setting> settings = {{Params(plugin.params), "defaults"}};
+    const auto &rows = plugin.params->rows();
+    for (size_t i = 0; i < rows.size(); ++i)
+        for (const std::string &value : values_of(rows[i].row, 10 * static_cast<int64_t>(i))) {
+            Setting setting{Params(plugin.params), std::string(rows[i].row.name) + " = " + value};
+            setting.params.set(static_cast<int64_t>(i), value, rows[i].row.name);
+            settings.push_back(std::move(setting));
+        }
+    for (int64_t k = 0; rows.size() > 1 && k < 3; ++k)
+        settings.push_back(full_setting(plugin, 1000 * (k + 1)));
+    return settings;
+}
+
+void broken(const char *format, ...) {
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    std::vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    throw Broken(MERCER_E_PLUGIN, text);
+}
+
+void Suite::need(int32_t status, const mercer_task &task, const char *operation) const {
+    if (status == MERCER_OK)
+        return;
+    broken("%s returned %d: %s", operation, status, task.error.empty() ? "no text" : task.error.c_str());
+}
+
+void Suite::check(const char *title, const std::function<void()> &body) {
+    case_.clear();
+    run.progress(0);
+    const std::string owner = std::string(kind_name(plugin->kind)) + " " + plugin->name + ": ";
+    try {
+        body();
+    } catch (const Error &e) {
+        if (e.code() == MERCER_E_MEMORY || e.code() == MERCER_E_BUDGET)
+            throw;
+        if (e.code() == MERCER_E_CANCELLED)
+            run.progress(0); // throws, if it was the caller who cancelled
+        std::string text = e.what();
+        if (text.rfind(owner, 0) == 0)
+            text.erase(0, owner.size());
+        fail(MERCER_E_PLUGIN, "%s%s: %s%s%s%s", owner.c_str(), title, text.c_str(), case_.empty() ? "" : " [",
+             case_.c_str(), case_.empty() ? "" : "]");
+    }
+    note(std::string("pass: ") + title);
+}
+
+void check_plugin(Registry &registry, const RunSettings &settings, const std::string &name) {
+    std::shared_ptr<const Plugin> plugin;
+    if (!name.empty() && name[0] == '/')
+        plugin = registry.load_file(name);
+    for (Kind kind : {Kind::kernel, Kind::reducer, Kind::solver}) {
+        const std::string prefix = std::string(kind_name(kind)) + "-";
+        if (!plugin && name.rfind(prefix, 0) == 0)
+            plugin = registry.find(kind, name.substr(prefix.size()));
+    }
+    if (!plugin)
+        fail(MERCER_E_NAME, "plugin '%s': must be kernel-NAME, reducer-NAME, solver-NAME or an absolute path",
+             name.c_str());
+    Run run(settings, nullptr);
+    run.stage("check", 1);
+    Suite suite(run, plugin);
+    switch (plugin->kind) {
+    case Kind::kernel:
+        return check_kernel(suite);
+    case Kind::reducer:
+        return check_reducer(suite);
+    case Kind::solver:
+        return check_solver(suite);
+    }
+}
 
 } // namespace mercer

@@ -64,6 +64,9 @@ std::shared_ptr<const Plugin> check_module(const mercer_module &module, const st
         fail(MERCER_E_PLUGIN, "%s: plugin ABI %d, this library has %d", shown, module.abi, MERCER_PLUGIN_ABI);
     if (module.struct_size < static_cast<int64_t>(sizeof(mercer_module)))
         fail(MERCER_E_PLUGIN, "%s: module.struct_size = %" PRId64 ", must be at least %zu", shown, module.struct_size, sizeof(mercer_module));
+    if (!module.header || std::strcmp(module.header, MERCER_VERSION) != 0) // while the ABI is 0
+        fail(MERCER_E_PLUGIN, "%s: built with the header of version %.40s, this library is %s", shown, module.header ? module.header : "?",
+             MERCER_VERSION);
     if (module.kind < MERCER_KIND_KERNEL || module.kind > MERCER_KIND_SOLVER)
         fail(MERCER_E_PLUGIN, "%s: kind = %d is unknown", shown, module.kind);
     if (!module.name || !is_name(module.name)) fail(MERCER_E_PLUGIN, "%s: its name must be lower-case letters, digits and '-'", shown);

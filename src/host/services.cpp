@@ -1,4 +1,5 @@
 // The table of services. Each is a C function: it turns exceptions into the task's error and a status.
+#include "../core/structs.h"
 #include "../core/tall.h"
 #include "../core/threads.h"
 #include "../core/vmath.h"
@@ -24,6 +25,7 @@ void mercer_task::record(int32_t code, const char *text) {
 void mercer_task::check(int32_t status, const mercer::Plugin &plugin) {
     if (status == MERCER_OK) return;
     const char *kind = mercer::kind_name(plugin.kind);
+    if (status == MERCER_E_MEMORY && error_code != 0) status = error_code; // alloc gave NULL: perhaps for the budget
     if (error_code == 0) mercer::fail(status, "%s %s failed with status %d", kind, plugin.name.c_str(), status);
     mercer::fail(status, "%s %s: %s", kind, plugin.name.c_str(), error.c_str());
 }
@@ -183,7 +185,7 @@ int32_t landmarks_service(mercer_task *task, const int64_t **index, const void *
     return task->guard([&] { problem_of(task).landmarks(index, points); });
 }
 int32_t pivot_service(mercer_task *task, const mercer_pivot_rule *rule, const mercer_pivot_stop *stop, mercer_pivots *out) {
-    return task->guard([&] { *out = problem_of(task).pivot_cholesky(*task, *rule, *stop); });
+    return task->guard([&] { write_struct(out, problem_of(task).pivot_cholesky(*task, *rule, *stop), "pivots"); });
 }
 int32_t give_service(mercer_task *task, int64_t count, const int64_t *index, const void *points, const double *weights) {
     return task->guard([&] { problem_of(task).give(count, index, points, weights); });

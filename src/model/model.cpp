@@ -15,11 +15,11 @@ constexpr BitName outcome_bits[] = {{MERCER_RANK_REACHED, "rank_reached"},
                                     {MERCER_INDEFINITE, "indefinite"},
                                     {MERCER_CLAMPED, "clamped"},
                                     {MERCER_NOT_CONVERGED, "not_converged"}};
-constexpr BitName capability_bits[] = {{MERCER_ORTHONORMAL, "orthonormal"},
-                                       {MERCER_MEAN, "mean"},
-                                       {MERCER_MERGEABLE, "mergeable"},
-                                       {MERCER_DENSITY, "density"},
-                                       {MERCER_RESIDUAL, "residual"}};
+constexpr BitName capability_bits[] = {{MERCER_CAN_ORTHONORMAL, "orthonormal"},
+                                       {MERCER_CAN_MEAN, "mean"},
+                                       {MERCER_CAN_MERGE, "mergeable"},
+                                       {MERCER_CAN_DENSITY, "density"},
+                                       {MERCER_CAN_RESIDUAL, "residual"}};
 
 template <size_t N> Json names(const BitName (&bits)[N], uint32_t set) {
     Json out = Json::array();
@@ -221,15 +221,23 @@ void Model::check_shapes() const {
             if (!std::isfinite(value.dtype == MERCER_F32 ? static_cast<double>(tensor_data<float>(value)[k]) : tensor_data<double>(value)[k]))
                 fail(MERCER_E_MODEL, "tensor '%s': entry %" PRId64 " is not finite", name.c_str(), k);
     }
-    if (can(MERCER_MEAN) && !tensor("nu")) fail(MERCER_E_MODEL, "capability 'mean' without the tensor 'nu'");
-    if (can(MERCER_DENSITY) && !tensor("w")) fail(MERCER_E_MODEL, "capability 'density' without the tensor 'w'");
-    if (can(MERCER_RESIDUAL) && !can(MERCER_ORTHONORMAL)) fail(MERCER_E_MODEL, "capability 'residual' without 'orthonormal'");
+    if (has_frequencies() && (summary_.capabilities || tensor("v")))
+        fail(MERCER_E_MODEL, "a model of frequencies has scores only: no capability, no tensor 'v'");
+    if (can(MERCER_CAN_MEAN) && !tensor("nu")) fail(MERCER_E_MODEL, "capability 'mean' without the tensor 'nu'");
+    if (can(MERCER_CAN_DENSITY) && !tensor("w")) fail(MERCER_E_MODEL, "capability 'density' without the tensor 'w'");
+    if (can(MERCER_CAN_RESIDUAL) && !can(MERCER_CAN_ORTHONORMAL)) fail(MERCER_E_MODEL, "capability 'residual' without 'orthonormal'");
 }
 
 // registry: nullptr where the kernel is there already (bind).
 void Model::finish_kernel(Registry *registry) {
     if (registry) {
-        kernel_ = Expression(parse_expression(text_at(text_, "kernel", nullptr)), *registry);
+        ExpressionText kernel;
+        try {
+            kernel = parse_expression(text_at(text_, "kernel", nullptr));
+        } catch (const Error &e) {
+            fail(MERCER_E_MODEL, "header: %s", e.what());
+        }
+        kernel_ = Expression(kernel, *registry);
         const Json parameters = text_.value("parameters", Json::object());
         for (size_t l = 0; l < kernel_.leaves.size(); ++l) {
             Leaf &leaf = kernel_.leaves[l];
@@ -284,7 +292,26 @@ void Model::write_info() {
         shapes[name] = {{"dtype", dtype_name(value.dtype)},
                         {"shape", value.vector ? Json::array({value.rows}) : Json::array({value.rows, value.cols})}};
     info["tensors"] = shapes;
-    info_ = info.dump(2, ' ', false, Json::error_handler_t::replace);
+    index_info("", info);
+}
+
+void Model::index_info(const std::string &path, const Json &node) {
+    info_[path] = node.is_string()      ? node.get<std::string>()
+                  : node.is_structured() ? node.dump(2, ' ', false, Json::error_handler_t::replace)
+                                         : node.dump();
+    if (node.is_object())
+        for (const auto &[key, value] : node.items()) index_info(path + "/" + key, value);
+    else if (node.is_array())
+        for (size_t i = 0; i < node.size(); ++i) index_info(path + "/" + std::to_string(i), node[i]);
+}
+
+const char *Model::info(const std::string &path) const {
+    auto found = info_.find(path);
+    if (found != info_.end()) return found->second.c_str();
+    std::vector<std::string> known;
+    for (const auto &[key, value] : info_)
+        if (!key.empty()) known.push_back(key);
+    fail_unknown("path", path, known);
 }
 
 } // namespace mercer

@@ -25,7 +25,7 @@ class Model {
     int64_t m() const { return summary_.m; }
     int64_t r() const { return summary_.r; }
     bool can(uint32_t capability) const { return (summary_.capabilities & capability) != 0; }
-    const char *info() const { return info_.c_str(); }
+    const char *info(const std::string &path) const; // "": all, else one value by JSON pointer
     std::string stored_text() const { return text_.dump(); }
     const Json &text() const { return text_; }
 
@@ -49,6 +49,7 @@ class Model {
     void check_shapes() const;
     void finish_kernel(Registry *registry);
     void write_info();
+    void index_info(const std::string &path, const Json &node);
 
     RunSettings settings_;
     Json text_;
@@ -59,7 +60,7 @@ class Model {
     bool frequencies_ = false;
     double mean_square_ = 0;
     mercer_summary summary_{};
-    std::string info_;
+    std::map<std::string, std::string> info_; // by JSON pointer
 };
 
 // A tensor of one column (vector) or a matrix, uncounted, C order.
@@ -74,7 +75,7 @@ Json capability_names(uint32_t capabilities);
 
 // model/transform.cpp: an output operation on data, into the caller's arrays.
 struct Output {
-    const char *name;
+    const char *name, *doc;
     int64_t cols;
 };
 Output output_of(const Model &model, const std::string &operation); // E_UNSUPPORTED where the model cannot

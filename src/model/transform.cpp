@@ -158,7 +158,7 @@ template <class T> void residual(Run &run, const Model &model, Evaluator<T> &eva
     if (nu) w.column(r, *nu, 1);
     evaluator.evaluate(w, [&](const Panel<T> &panel, double *sums) {
         std::vector<T> own(static_cast<size_t>(panel.rows));
-        evaluator.tiles().self(panel, true, own.data());
+        evaluator.tiles().self(run, panel, true, own.data());
         for (int64_t i = 0; i < panel.rows; ++i) {
             const double *row = sums + i * w.cols;
             double value = static_cast<double>(own[static_cast<size_t>(i)]) + (nu ? model.mean_square() - 2 * row[r] : 0);
@@ -186,9 +186,13 @@ Output output_of(const Model &model, const std::string &operation) {
     auto need = [&](uint32_t capability, const char *why) {
         if (!model.can(capability)) fail(MERCER_E_UNSUPPORTED, "this model has no '%s': %s", operation.c_str(), why);
     };
-    if (operation == "scores") return {"scores", model.r()};
-    if (operation == "density") return need(MERCER_DENSITY, "its centres carry no weights"), Output{"density", 1};
-    return need(MERCER_RESIDUAL, "its components are not orthonormal directions"), Output{"residual", 1};
+    if (operation == "scores") return {"scores", "coordinates on the components", model.r()};
+    if (operation == "density") {
+        need(MERCER_CAN_DENSITY, "its centres carry no weights");
+        return {"density", "w^T k_C(x) / n", 1};
+    }
+    need(MERCER_CAN_RESIDUAL, "its components are not orthonormal directions");
+    return {"residual", "squared distance to the components", 1};
 }
 
 void transform(Run &run, const Model &model, const std::string &operation, const std::shared_ptr<const Source> &data,

@@ -1,0 +1,439 @@
+// mercer.hpp - mercer.h for C++17: handles that destroy themselves, failures as exceptions, callbacks as std::function.
+//
+//     mercer::Context context;
+//     mercer::Recipe recipe(context, "kpca");
+//     recipe.set("kernel.sigma", 5).set("components", 3);
+//     auto data = mercer::Data::from_view(context, mercer::row_major(x.data(), n, d)); // x must outlive data
+//     auto model = mercer::Model::fit(recipe, data);
+//     mercer::Matrix<double> scores = model.transform<double>(data);
+//
+// Ownership, lifetimes and thread rules are those of mercer.h. A callback may throw: its exception stops the call and
+// comes out of it. (One that a MERCER_THREAD_SAFE callback throws on another thread arrives as an Error with its text.)
+// A log function must not throw, nor the destructor of what a callback holds.
+#ifndef MERCER_MERCER_HPP
+#define MERCER_MERCER_HPP
+
+#include "mercer.h"
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace mercer {
+inline namespace v0 { // follows MERCER_ABI, and keeps these names apart from those inside the library
+
+class Error : public std::runtime_error {
+  public:
+    Error(int32_t code, const char *text) : std::runtime_error(text), code_(code) {}
+    int32_t code() const noexcept { return code_; } // MERCER_E_ARGUMENT ...
+
+  private:
+    int32_t code_;
+};
+
+namespace detail {
+
+template <class T>
+constexpr int32_t dtype() {
+    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int64_t>);
+    return std::is_same_v<T, float> ? MERCER_F32 : std::is_same_v<T, double> ? MERCER_F64 : MERCER_I64;
+}
+
+// How the functions of mercer.h are called, and how they call back.
+class Calls {
+  protected:
+    // What the callback threw that stopped this thread's running call.
+    static std::exception_ptr &thrown() {
+        static thread_local std::exception_ptr exception;
+        return exception;
+    }
+    template <class Body>
+    static int32_t guarded(Body &&body) noexcept {
+        try {
+            return static_cast<int32_t>(body());
+        } catch (const std::exception &e) {
+            thrown() = std::current_exception();
+            mercer_set_error(e.what());
+        } catch (...) {
+            thrown() = std::current_exception();
+            mercer_set_error("a callback threw something that is no std::exception");
+        }
+        return 1;
+    }
+    template <class Functions>
+    static void release(void *user) {
+        delete static_cast<Functions *>(user);
+    }
+
+    static void check(int32_t status) {
+        std::exception_ptr exception = std::exchange(thrown(), nullptr);
+        if (exception && (status == MERCER_E_CALLBACK || status == MERCER_E_CANCELLED))
+            std::rethrow_exception(exception);
+        if (status != MERCER_OK)
+            throw Error(status, mercer_last_error());
+    }
+    // A struct of mercer.h with its size filled in, all else 0.
+    template <class Struct>
+    static Struct sized() {
+        Struct out{};
+        out.struct_size = sizeof(Struct);
+        return out;
+    }
+    // What a getter puts behind its last argument.
+    template <class Out, class Get, class... Arguments>
+    static Out got(Out out, Get get, Arguments... arguments) {
+        return check(get(arguments..., &out)), out;
+    }
+};
+
+// The sole owner of a handle.
+template <class T, void (*destroy)(T *)>
+class Handle : protected Calls {
+  public:
+    T *get() const noexcept { return handle_.get(); } // for calls of mercer.h; stays owned here
+
+  protected:
+    explicit Handle(T *handle) : handle_(handle) {}
+    // By a constructor of mercer.h: Handle(mercer_data_from_npy, context, path).
+    template <class Make, class... Arguments>
+    explicit Handle(Make make, Arguments... arguments) : handle_(made(make, arguments...)) {}
+
+  private:
+    template <class Make, class... Arguments>
+    static T *made(Make make, Arguments... arguments) {
+        T *handle = nullptr;
+        check(make(&handle, arguments...));
+        return handle;
+    }
+    struct Destroy {
+        void operator()(T *handle) const noexcept { destroy(handle); }
+    };
+    std::unique_ptr<T, Destroy> handle_;
+};
+
+} // namespace detail
+
+// ---- views
+
+// Of float, double or int64_t; never written to, unless it is an output.
+template <class T>
+mercer_view strided(const T *data, int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) {
+    void *address = const_cast<T *>(data);
+    return {sizeof(mercer_view), detail::dtype<T>(), 0, rows, cols, row_stride, col_stride, address};
+}
+template <class T>
+mercer_view row_major(const T *data, int64_t rows, int64_t cols) {
+    return strided(data, rows, cols, cols, 1);
+}
+template <class T>
+mercer_view column_major(const T *data, int64_t rows, int64_t cols) {
+    return strided(data, rows, cols, 1, rows);
+}
+template <class T>
+mercer_view column(const std::vector<T> &values) {
+    return row_major(values.data(), static_cast<int64_t>(values.size()), 1);
+}
+
+// Row-major numbers that own themselves.
+template <class T>
+struct Matrix {
+    int64_t rows, cols;
+    std::vector<T> values;
+
+    Matrix(int64_t n, int64_t d) : rows(n), cols(d), values(static_cast<size_t>(n * d)) {}
+    T &operator()(int64_t i, int64_t j) { return values[static_cast<size_t>(i * cols + j)]; }
+    const T &operator()(int64_t i, int64_t j) const { return values[static_cast<size_t>(i * cols + j)]; }
+    mercer_view view() const { return row_major(values.data(), rows, cols); }
+};
+
+// How a long call runs; 0: as the context says.
+class Run : detail::Calls {
+  public:
+    int64_t threads = 0, memory = 0;
+    const int32_t *cancel = nullptr;
+    std::function<bool(const mercer_progress &)> progress; // true: stop, with MERCER_E_CANCELLED
+
+    struct Given : mercer_run {
+        operator const mercer_run *() const { return this; }
+    };
+    Given c() const { // for mercer.h; points to this Run
+        auto call = [](void *user, const mercer_progress *now) {
+            return guarded([&] { return static_cast<Run *>(user)->progress(*now); });
+        };
+        return {{sizeof(mercer_run), threads, memory, progress ? +call : nullptr, const_cast<Run *>(this), cancel}};
+    }
+};
+
+// ---- context
+
+class Context : public detail::Handle<mercer_context, mercer_context_destroy> {
+  public:
+    using Log = std::function<void(int32_t level, const char *text)>;
+
+    Context() : Handle(mercer_context_create) {}
+    Context &add_plugins(const std::string &folder) { return done(mercer_context_add_plugins(get(), folder.c_str())); }
+    // Log and run are heard by what is made of this context afterwards.
+    Context &set_log(Log log) {
+        auto call = [](void *user, int32_t level, const char *text) { (*static_cast<Log *>(user))(level, text); };
+        auto kept = std::make_shared<Log>(std::move(log));
+        kept_->push_back(kept);
+        return done(mercer_context_set_log(get(), *kept ? +call : nullptr, kept.get()));
+    }
+    Context &set_run(Run run) {
+        auto kept = std::make_shared<Run>(std::move(run));
+        kept_->push_back(kept);
+        return done(mercer_context_set_run(get(), kept->c()));
+    }
+
+    int64_t count(const char *what) const { return got(int64_t{0}, mercer_context_count, get(), what); }
+    mercer_entry entry(const char *what, int64_t index) const {
+        return got(sized<mercer_entry>(), mercer_context_entry, get(), what, index);
+    }
+    mercer_entry find(const char *what, const std::string &name) const {
+        return got(sized<mercer_entry>(), mercer_context_find, get(), what, name.c_str());
+    }
+    void check_plugin(const std::string &name) const { check(mercer_plugin_check(get(), name.c_str())); }
+
+  private:
+    friend class Recipe;
+    Context &done(int32_t status) { return check(status), *this; }
+    // Recipes keep these alive as well: they may outlive the context.
+    std::shared_ptr<std::vector<std::shared_ptr<void>>> kept_ = std::make_shared<std::vector<std::shared_ptr<void>>>();
+};
+
+// ---- data
+
+class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
+  public:
+    // Writes up to capacity rows from row first on; returns how many, 0 = the end.
+    template <class T>
+    using Chunks = std::function<int64_t(int64_t first, int64_t capacity, T *buffer)>;
+    // Fills values[k] for the pairs (i[k], j[k]).
+    using Pairs = std::function<void(const int64_t *i, const int64_t *j, int64_t count, double *values)>;
+    using Self = std::function<void(const int64_t *i, int64_t count, double *values)>;
+
+    static Data from_view(const Context &context, const mercer_view &view) {
+        return Data(mercer_data_from_view, context.get(), &view);
+    }
+    static Data from_npy(const Context &context, const std::string &path) {
+        return Data(mercer_data_from_npy, context.get(), path.c_str());
+    }
+    static Data from_sparse(const Context &context, const mercer_sparse &sparse) {
+        return Data(mercer_data_from_sparse, context.get(), &sparse);
+    }
+    // rows = -1: not known before the end.
+    template <class T>
+    static Data from_chunks(const Context &context, int64_t rows, int64_t cols, Chunks<T> next, int32_t flags = 0) {
+        auto chunks = sized<mercer_chunks>();
+        chunks.dtype = detail::dtype<T>(), chunks.flags = flags;
+        chunks.rows = rows, chunks.cols = cols;
+        chunks.next = [](void *user, int64_t first, int64_t capacity, void *buffer, int64_t *got) {
+            return guarded([&] {
+                *got = (*static_cast<Chunks<T> *>(user))(first, capacity, static_cast<T *>(buffer));
+                return 0;
+            });
+        };
+        chunks.release = release<Chunks<T>>;
+        return owning(std::make_unique<Chunks<T>>(std::move(next)), mercer_data_from_chunks, context, chunks);
+    }
+    // kind = MERCER_DISTANCE or MERCER_KERNEL.
+    static Data from_objects(const Context &context, int64_t rows, int32_t kind, Pairs pairs, Self self = nullptr,
+                             int32_t flags = 0) {
+        struct Functions {
+            Pairs pairs;
+            Self self;
+        };
+        auto objects = sized<mercer_objects>();
+        objects.rows = rows, objects.values = kind, objects.flags = flags;
+        objects.pairs = [](void *user, const int64_t *i, const int64_t *j, int64_t count, double *values) {
+            return guarded([&] { return static_cast<Functions *>(user)->pairs(i, j, count, values), 0; });
+        };
+        if (self)
+            objects.self = [](void *user, const int64_t *i, int64_t count, double *values) {
+                return guarded([&] { return static_cast<Functions *>(user)->self(i, count, values), 0; });
+            };
+        objects.release = release<Functions>;
+        return owning(std::make_unique<Functions>(Functions{std::move(pairs), std::move(self)}),
+                      mercer_data_from_objects, context, objects);
+    }
+
+    Data &attach(const char *what, const mercer_view &view) {
+        return check(mercer_data_attach(get(), what, &view)), *this;
+    }
+    mercer_data_facts facts() const { return got(sized<mercer_data_facts>(), mercer_data_inspect, get()); }
+
+  private:
+    using Handle::Handle;
+    // The library releases functions only where the call that took them succeeded.
+    template <class Functions, class Make, class Struct>
+    static Data owning(std::unique_ptr<Functions> functions, Make make, const Context &context, Struct &filled) {
+        filled.user = functions.get();
+        Data out(make, context.get(), &filled);
+        functions.release();
+        return out;
+    }
+};
+
+// ---- recipe
+
+// k(x_i, y_j) for all rows of x and y into k.
+using Tile = std::function<void(const mercer_view &x, const mercer_view &y, const mercer_view &k)>;
+
+namespace detail {
+struct UserKernel : mercer_user_kernel, Calls {
+    UserKernel(Tile function, int32_t kernel_flags) : mercer_user_kernel(sized<mercer_user_kernel>()) {
+        flags = kernel_flags;
+        kept = std::make_unique<Tile>(std::move(function));
+        user = kept.get();
+        mercer_user_kernel::release = Calls::release<Tile>;
+        tile = [](void *own, const mercer_view *x, const mercer_view *y, const mercer_view *k) {
+            return guarded([&] { return (*static_cast<Tile *>(own))(*x, *y, *k), 0; });
+        };
+    }
+    void taken() { kept.release(); } // the call that took it succeeded: the library releases it
+
+  private:
+    std::unique_ptr<Tile> kept;
+};
+} // namespace detail
+
+class Recipe : public detail::Handle<mercer_recipe, mercer_recipe_destroy> {
+  public:
+    Recipe(const Context &context, const std::string &name)
+        : Handle(mercer_recipe_create, context.get(), name.c_str()), kept_(context.kept_) {}
+    Recipe &set(const std::string &name, const std::string &value) {
+        return done(mercer_recipe_set(get(), name.c_str(), value.c_str()));
+    }
+    Recipe &set(const std::string &name, double value) {
+        return done(mercer_recipe_set_real(get(), name.c_str(), value));
+    }
+    Recipe &set(const std::vector<std::pair<std::string, std::string>> &pairs) { // all or none, in any order
+        std::vector<const char *> names, values;
+        for (const auto &[name, value] : pairs)
+            names.push_back(name.c_str()), values.push_back(value.c_str());
+        return done(mercer_recipe_set_many(get(), names.data(), values.data(), static_cast<int64_t>(pairs.size())));
+    }
+    Recipe &set_kernel(Tile tile, int32_t flags = 0) {
+        detail::UserKernel kernel(std::move(tile), flags);
+        check(mercer_recipe_set_kernel(get(), &kernel));
+        kernel.taken();
+        return *this;
+    }
+    std::string value(const std::string &name) const { // "" = unset
+        return got(static_cast<const char *>(""), mercer_recipe_get, get(), name.c_str());
+    }
+    std::vector<mercer_row> rows() const {
+        std::vector<mercer_row> out;
+        for (int64_t i = 0, n = got(int64_t{0}, mercer_recipe_rows, get()); i < n; ++i)
+            out.push_back(got(sized<mercer_row>(), mercer_recipe_row, get(), i));
+        return out;
+    }
+    mercer_forecast forecast(const Data &data, const Run &run = {}) const {
+        return got(sized<mercer_forecast>(), mercer_recipe_forecast, get(), data.get(), run.c());
+    }
+    // k(x_i, y_j); y = nullptr: k(x_i, x_j).
+    void kernel(const Data &x, const Data *y, const mercer_view &out, const Run &run = {}) const {
+        check(mercer_recipe_kernel(get(), x.get(), y ? y->get() : nullptr, &out, run.c()));
+    }
+
+  private:
+    Recipe &done(int32_t status) { return check(status), *this; }
+    std::shared_ptr<void> kept_;
+};
+
+// ---- model
+
+class Model : public detail::Handle<mercer_model, mercer_model_destroy> {
+  public:
+    using Sink = std::function<void(const void *bytes, int64_t count)>;
+    using Source = std::function<int64_t(void *bytes, int64_t capacity)>; // how many; 0 = the end
+
+    // A copy is one more reference to the same model.
+    Model(const Model &other) : Handle((check(mercer_model_retain(other.get())), other.get())) {}
+    Model(Model &&) noexcept = default;
+    Model &operator=(Model other) noexcept { return Handle::operator=(std::move(other)), *this; }
+
+    static Model fit(const Recipe &recipe, const Data &data, const Run &run = {}) {
+        return Model(mercer_model_fit, recipe.get(), data.get(), run.c());
+    }
+    static Model load(const Context &context, const std::string &path) {
+        return Model(mercer_model_load, context.get(), path.c_str());
+    }
+    static Model read(const Context &context, Source source) {
+        auto reader = sized<mercer_source>();
+        reader.user = &source;
+        reader.read = [](void *user, void *bytes, int64_t capacity, int64_t *count) {
+            return guarded([&] { return *count = (*static_cast<Source *>(user))(bytes, capacity), 0; });
+        };
+        return Model(mercer_model_read, context.get(), &reader);
+    }
+    static Model from_tensors(const Context &context, const std::string &json,
+                              const std::vector<std::pair<std::string, mercer_view>> &tensors) {
+        std::vector<const char *> names;
+        std::vector<mercer_view> views;
+        for (const auto &[name, view] : tensors)
+            names.push_back(name.c_str()), views.push_back(view);
+        return Model(mercer_model_from_tensors, context.get(), json.c_str(), names.data(), views.data(),
+                     static_cast<int64_t>(views.size()));
+    }
+
+    void save(const std::string &path) const { check(mercer_model_save(get(), path.c_str())); }
+    void write(Sink sink) const {
+        auto writer = sized<mercer_sink>();
+        writer.user = &sink;
+        writer.write = [](void *user, const void *bytes, int64_t count) {
+            return guarded([&] { return (*static_cast<Sink *>(user))(bytes, count), 0; });
+        };
+        check(mercer_model_write(get(), &writer));
+    }
+    Model bind(Tile tile, int32_t flags = 0) const {
+        detail::UserKernel kernel(std::move(tile), flags);
+        Model out(mercer_model_bind, get(), &kernel);
+        kernel.taken();
+        return out;
+    }
+
+    mercer_summary summary() const { return got(sized<mercer_summary>(), mercer_model_summary, get()); }
+    // path: a JSON pointer, "/timings/total"; "": all, as JSON.
+    std::string info(const std::string &path = "") const {
+        return got(static_cast<const char *>(""), mercer_model_info, get(), path.c_str());
+    }
+    mercer_view tensor(const std::string &name) const {
+        return got(sized<mercer_view>(), mercer_model_tensor, get(), name.c_str());
+    }
+    // What an output operation gives; what = nullptr: scores.
+    std::vector<mercer_output> outputs(const Data &data, const Recipe *what = nullptr) const {
+        std::vector<mercer_output> out;
+        for (int64_t count = 1; static_cast<int64_t>(out.size()) < count;) {
+            out.push_back(sized<mercer_output>());
+            check(mercer_model_output(get(), what ? what->get() : nullptr, data.get(),
+                                      static_cast<int64_t>(out.size()) - 1, &out.back(), &count));
+        }
+        return out;
+    }
+    void transform(const Data &data, const std::vector<mercer_view> &outs, const Recipe *what = nullptr,
+                   const Run &run = {}) const {
+        check(mercer_model_transform(get(), what ? what->get() : nullptr, data.get(), outs.data(),
+                                     static_cast<int64_t>(outs.size()), run.c()));
+    }
+    // The first output; T is what the model computes in: float or double, as summary().dtype says.
+    template <class T>
+    Matrix<T> transform(const Data &data, const Recipe *what = nullptr, const Run &run = {}) const {
+        mercer_output shape = outputs(data, what).at(0);
+        Matrix<T> out(shape.rows, shape.cols);
+        transform(data, {out.view()}, what, run);
+        return out;
+    }
+
+  private:
+    using Handle::Handle;
+};
+
+} // namespace v0
+} // namespace mercer
+#endif

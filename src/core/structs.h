@@ -1,0 +1,38 @@
+// Structs of the two ABIs: read as large as the other side was compiled, written as far as it reaches.
+#pragma once
+#include "error.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstring>
+
+namespace mercer {
+
+template <class T> T &need(T *handle, const char *name) {
+    if (!handle) fail(MERCER_E_ARGUMENT, "%s is NULL", name);
+    return *handle;
+}
+
+inline const char *text_of(const char *text, const char *name) { return &need(text, name); }
+
+// A caller's struct, as large as it was when the caller was compiled, in ours; required is what it must at least hold.
+template <class T> T read_struct(const T *from, const char *name, size_t required) {
+    need(from, name);
+    if (from->struct_size < static_cast<int64_t>(required) || from->struct_size > 4096)
+        fail(MERCER_E_ARGUMENT, "%s: struct_size = %" PRId64 ", must be sizeof(mercer_%s) = %zu", name, from->struct_size, name, sizeof(T));
+    T out{};
+    std::memcpy(&out, from, std::min(static_cast<size_t>(from->struct_size), sizeof(T)));
+    return out;
+}
+
+// Fills the caller's struct as far as it reaches; its struct_size stays what it says.
+template <class T> void write_struct(T *to, const T &from, const char *name) {
+    need(to, name);
+    if (to->struct_size < static_cast<int64_t>(sizeof(int64_t)) || to->struct_size > 4096)
+        fail(MERCER_E_ARGUMENT, "%s: struct_size = %" PRId64 ", must be sizeof the struct = %zu", name, to->struct_size, sizeof(T));
+    const int64_t size = to->struct_size;
+    std::memcpy(to, &from, std::min(static_cast<size_t>(size), sizeof(T)));
+    to->struct_size = size;
+}
+
+} // namespace mercer

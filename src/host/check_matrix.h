@@ -1,0 +1,44 @@
+// What solvers are tested on: dense symmetric matrices A = Q diag(spectrum) Q^T, Q a product of ten random reflections,
+// behind the operator that a solver sees.
+#pragma once
+#include "check.h"
+
+namespace mercer {
+
+using Values = std::vector<double>;
+
+// A symmetric matrix that counts what is asked of it and misbehaves where it is told to.
+struct Matrix {
+    std::string text;
+    int64_t n;
+    Values a, q; // q: eigenvectors, in the order of the spectrum
+    double norm = 0;
+
+    mutable int64_t applies = 0, products = 0, denses = 0; // columns, calls of apply, calls of dense
+    bool spoilt = false;                                   // products have a NaN
+    int64_t fails_at = 0;                                  // this call, counted from 1, fails
+    int32_t *cancel = nullptr;                             // set in the first call
+    int64_t calls() const { return products + denses; }
+
+    Matrix(std::string text, const Values &spectrum);
+    mercer_operator op() const;
+    double rounding() const { return 128 * static_cast<double>(n) * 0x1p-53 * norm; }
+    void begin_call() const;
+};
+
+// What one call of a solver gave.
+struct Solution {
+    int32_t status = 0;
+    std::string error;
+    Values values, vectors, residuals;
+    mercer_eigen_result out{};
+    mercer_cost cost{};    // what it forecast
+    int64_t allocated = 0; // by the solver
+};
+Solution solve(Run &run, const Plugin &plugin, const Params &params, const mercer_operator &op,
+               const mercer_eigen_request &request, uint64_t seed);
+
+// Eigenvalues of P A P on the complement of the locked vectors (of A without), descending.
+Values exact(const Matrix &m, const mercer_eigen_request &request);
+
+} // namespace mercer

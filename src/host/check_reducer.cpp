@@ -1,0 +1,339 @@
+// The suite of reducers, on the problem that a fit shows them: clustered rows under a Gaussian kernel of the suite's
+// own, so narrow that 300 distinct rows are independent (nearest neighbours are about 0.6 apart, k = 0.2): who asks for
+// m centres gets m. Landmarks are always attached, for those who need them.
+#include "../fit/problem.h"
+#include "check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+namespace mercer {
+namespace {
+
+constexpr double rate = 4; // k = exp(-rate |x - y|^2)
+
+void gaussian_map(const mercer_host *host, const void *, int32_t dtype, void *values, int64_t count) {
+    auto scaled = [&](auto *v) {
+        for (int64_t i = 0; i < count; ++i)
+            v[i] *= -rate;
+        return v;
+    };
+    if (dtype == MERCER_F32)
+        host->exp_f32(scaled(static_cast<float *>(values)), count);
+    else
+        host->exp_f64(scaled(static_cast<double *>(values)), count);
+}
+
+void gaussian_facts(const mercer_host *, const void *, int64_t, mercer_kernel_facts *out) {
+    out->h = 1 / std::sqrt(rate);
+    out->kappa = 1;
+    out->lo = 0;
+    out->hi = 1;
+    out->lipschitz = std::sqrt(2 * rate / std::exp(1.0));
+    out->flags = int{MERCER_PSD} | MERCER_RADIAL;
+}
+
+Expression gaussian(Run &run, int64_t d) {
+    auto plugin = std::make_shared<Plugin>();
+    plugin->kind = Kind::kernel;
+    plugin->name = "gaussian of the suite";
+    plugin->params = std::make_shared<ParamTable>();
+    plugin->kernel.form = MERCER_SQDIST;
+    plugin->kernel.map = gaussian_map;
+    plugin->kernel.facts = gaussian_facts;
+    Registry nothing;
+    Expression kernel(parse_expression("user"), nothing); // a lone leaf, replaced
+    kernel.leaves[0].plugin = plugin;
+    kernel.leaves[0].params = Params(plugin->params);
+    kernel.leaves[0].form = MERCER_SQDIST;
+    kernel.finish(run, d, [](const Leaf &, const std::string &) { return 0.0; });
+    return kernel;
+}
+
+// ---- data
+
+constexpr int64_t columns = 4;
+
+// n rows of which every `copies` are equal, in six clusters.
+std::vector<double> make_rows(int64_t n, int64_t copies) {
+    std::vector<double> x(static_cast<size_t>(n * columns));
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t k = 0; k < columns; ++k) {
+            const int64_t own = i / copies;
+            x[static_cast<size_t>(i * columns + k)] =
+                std::floor(8 * check_number(1000 + own % 6, k)) + 3 * check_number(own, k) - 1.5;
+        }
+    return x;
+}
+
+mercer_view view_of(void *data, int32_t dtype, int64_t rows, int64_t cols) {
+    return {sizeof(mercer_view), dtype, 0, rows, cols, cols, 1, data};
+}
+
+int32_t distances(void *user, const int64_t *i, const int64_t *j, int64_t count, double *values) {
+    const double *x = static_cast<const double *>(user);
+    for (int64_t k = 0; k < count; ++k) {
+        double sum = 0;
+        for (int64_t c = 0; c < columns; ++c) {
+            double diff = x[i[k] * columns + c] - x[j[k] * columns + c];
+            sum += diff * diff;
+        }
+        values[k] = std::sqrt(sum);
+    }
+    return 0;
+}
+
+enum class Landmarks { rows, points };
+enum class Kept { vectors, objects };
+
+// Data and what a fit would have made of them. Stays where it is: data points into it.
+struct Scene {
+    std::string text;
+    std::vector<double> rows, weights, landmark_points;
+    std::vector<int64_t> landmark_rows;
+    Data data;
+    Prepared prepared;
+    std::vector<double> sample;
+
+    Scene(Run &run, std::string text, bool f32, int64_t n, int64_t copies = 1, Landmarks landmarks = Landmarks::rows,
+          Kept kept = Kept::vectors)
+        : text(std::move(text)), rows(make_rows(n, copies)) {
+        for (int64_t i = 0; i < n; i += 37)
+            landmark_rows.push_back((i * 7 + 1) % n);
+        landmark_points.assign(rows.begin(), rows.begin() + std::min<int64_t>(n, 8) * columns);
+        if (kept == Kept::vectors)
+            data.source = make_view_source(view_of(rows.data(), MERCER_F64, n, columns));
+        else
+            data.source = std::make_shared<ObjectSource>(mercer_objects{sizeof(mercer_objects), n, MERCER_DISTANCE,
+                                                                        MERCER_THREAD_SAFE, distances, nullptr,
+                                                                        rows.data(), nullptr});
+        data.landmarks = landmarks == Landmarks::rows
+                             ? view_of(landmark_rows.data(), MERCER_I64, static_cast<int64_t>(landmark_rows.size()), 1)
+                             : view_of(landmark_points.data(), MERCER_F64, std::min<int64_t>(n, 8), columns);
+        prepared.source = data.source;
+        prepared.kernel = gaussian(run, data.source->cols());
+        prepared.f32 = f32;
+        sample = sample_weights(data, n);
+    }
+    Scene(const Scene &) = delete;
+    int64_t n() const { return prepared.source->rows(); }
+
+    // Every third row counts nothing, the others 0.5 to 2.5.
+    void weigh() {
+        for (int64_t i = 0; i < n(); ++i)
+            weights.push_back(i % 3 == 2 ? 0 : 0.5 + 2 * check_number(500, i));
+        data.weights = view_of(weights.data(), MERCER_F64, n(), 1);
+        sample = sample_weights(data, n());
+    }
+};
+
+// ---- one reduction
+
+struct Outcome {
+    int32_t status = 0;
+    std::string error;
+    Reduction got;
+    mercer_shape shape{};
+    mercer_cost cost{};
+    int64_t allocated = 0; // by the reducer
+    std::vector<int64_t> assignment;
+};
+
+template <class T>
+void reduce_as(Run &run, const Plugin &plugin, const Scene &scene, const Params &params, uint64_t seed, Outcome &out) {
+    DataProblem<T> problem(run, scene.prepared, scene.data, scene.sample, 5, out.got);
+    mercer_task task(run, Random(seed, Stage::reducer), &problem, &out.got.report);
+    out.shape = problem.shape();
+    out.cost.struct_size = sizeof out.cost;
+    out.status = plugin.reducer.forecast(&host_table(), &task, params.values(), &out.shape, &out.cost);
+    if (out.status == MERCER_OK) {
+        mercer_want want{sizeof want, nullptr};
+        if (plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT) {
+            out.assignment.assign(static_cast<size_t>(scene.n()), -1);
+            want.assignment = out.assignment.data();
+        }
+        out.status = plugin.reducer.reduce(&host_table(), &task, params.values(), &out.shape, &want);
+    }
+    out.error = task.error;
+    for (const auto &block : task.arena)
+        out.allocated += block.size();
+}
+
+Outcome reduce_once(Run &run, const Plugin &plugin, const Scene &scene, const Params &params, uint64_t seed = 1) {
+    Outcome out;
+    if (scene.prepared.f32)
+        reduce_as<float>(run, plugin, scene, params, seed, out);
+    else
+        reduce_as<double>(run, plugin, scene, params, seed, out);
+    return out;
+}
+
+// ---- what must hold
+
+void check_centres(const Plugin &plugin, const Scene &scene, const Outcome &out) {
+    const Reduction &got = out.got;
+    const int64_t n = scene.n();
+    if (got.m < 1 || got.m > n)
+        broken("%d centres, must be 1 to n = %d", int(got.m), int(n));
+    std::vector<bool> seen(static_cast<size_t>(n));
+    for (int64_t row : got.index) { // in range: give sees to that
+        if (seen[static_cast<size_t>(row)])
+            broken("row %d is given twice", int(row));
+        seen[static_cast<size_t>(row)] = true;
+    }
+    if (got.index.empty() && !(plugin.reducer.flags & MERCER_GIVES_POINTS))
+        broken("it gives points, but does not say MERCER_GIVES_POINTS");
+    for (size_t i = 0; i < out.assignment.size(); ++i)
+        if (out.assignment[i] < 0 || out.assignment[i] >= got.m)
+            broken("row %d is assigned to centre %d of %d", int(i), int(out.assignment[i]), int(got.m));
+}
+
+// As they are given, or those of the rows; fit() scales them to sum n.
+void check_weights(const Scene &scene, const Outcome &out) {
+    std::vector<double> weights = out.got.weights;
+    if (!weights.empty() && static_cast<int64_t>(weights.size()) != out.got.m)
+        broken("%d weights for %d centres", int(weights.size()), int(out.got.m));
+    if (weights.empty())
+        for (int64_t k = 0; k < out.got.m; ++k)
+            weights.push_back(
+                out.got.index.empty() ? 1 : scene.sample[static_cast<size_t>(out.got.index[static_cast<size_t>(k)])]);
+    const double n = static_cast<double>(scene.n()), sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    double scaled = 0;
+    for (double weight : weights) {
+        if (!(weight >= 0) || !std::isfinite(weight))
+            broken("a weight of %g", weight);
+        scaled += weight * (n / sum);
+    }
+    if (!(std::fabs(scaled - n) <= 1e-12 * n))
+        broken("its weights sum to %g: they cannot be scaled to n = %g", sum, n);
+}
+
+// Figures are bounds; m is exact where it was asked for.
+void check_cost(const Params &params, const Outcome &out) {
+    const mercer_cost &cost = out.cost;
+    if (cost.bytes < 0 || cost.kernel_evaluations < 0 || !(cost.flops >= 0))
+        broken("forecast: bytes = %lld, kernel_evaluations = %lld, flops = %g", static_cast<long long>(cost.bytes),
+               static_cast<long long>(cost.kernel_evaluations), cost.flops);
+    if (cost.m < out.got.m)
+        broken("forecast: m = %d, but it gave %d centres", int(cost.m), int(out.got.m));
+    if (cost.bytes < out.allocated)
+        broken("forecast: bytes = %lld, but it allocated %lld", static_cast<long long>(cost.bytes),
+               static_cast<long long>(out.allocated));
+    const int64_t row = params.table().find("m");
+    int64_t asked = 0;
+    if (row >= 0 && parse_number(params.get(row), &asked) && asked > 0 && cost.m != asked)
+        broken("forecast: m = %d, but m = %d was asked for", int(cost.m), int(asked));
+}
+
+// A reduction that may not fail, but for settings that the reducer refuses as values.
+Outcome legal(Suite &suite, const Scene &scene, const Setting &setting, uint64_t seed = 1) {
+    suite.on(std::string(scene.prepared.f32 ? "f32, " : "f64, ") + scene.text + ", " + setting.text);
+    Outcome out = reduce_once(suite.run, *suite.plugin, scene, setting.params, seed);
+    if (out.status == MERCER_E_VALUE && setting.text != "defaults") {
+        suite.note("left out: " + setting.text + ": " + out.error);
+        return out;
+    }
+    if (out.status != MERCER_OK)
+        broken("it returned %d: %s", out.status, out.error.c_str());
+    check_centres(*suite.plugin, scene, out);
+    check_weights(scene, out);
+    check_cost(setting.params, out);
+    return out;
+}
+
+bool same(const Outcome &a, const Outcome &b) {
+    const Reduction &x = a.got, &y = b.got;
+    return a.status == b.status && x.m == y.m && x.index == y.index && x.weights == y.weights &&
+           a.assignment == b.assignment && x.points.size() == y.points.size() &&
+           std::equal(x.points.begin(), x.points.end(), y.points.begin());
+}
+
+// ---- checks
+
+Setting with_m(const Plugin &plugin, int64_t m) {
+    Setting setting{Params(plugin.params), "m = " + std::to_string(m)};
+    setting.params.set(plugin.params->find("m"), std::to_string(m), "m");
+    return setting;
+}
+
+void sizes(Suite &suite, bool f32) {
+    const Plugin &plugin = *suite.plugin;
+    if (plugin.params->find("m") < 0)
+        return;
+    Scene scene(suite.run, "n = 300", f32, 300);
+    for (int64_t m : {1, 7, 300}) {
+        Setting setting = with_m(plugin, m);
+        Outcome out = legal(suite, scene, setting);
+        if (out.status != MERCER_OK)
+            broken("it returned %d: %s", out.status, out.error.c_str());
+        if (out.got.m != m)
+            broken("%d centres, %d were asked for and the rows are independent", int(out.got.m), int(m));
+    }
+    Outcome out = reduce_once(suite.run, plugin, scene, with_m(plugin, 301).params);
+    if (out.status == MERCER_OK && out.got.m > 300)
+        broken("m = 301 of 300 rows: %d centres", int(out.got.m));
+    if (out.status != MERCER_OK && out.status != MERCER_E_VALUE)
+        broken("m = 301 of 300 rows: status %d, must be MERCER_E_VALUE", out.status);
+}
+
+void repeats(Suite &suite, bool f32, const std::vector<Setting> &settings) {
+    Scene scene(suite.run, "n = 300", f32, 300);
+    for (const Setting &setting : settings) {
+        Outcome first = legal(suite, scene, setting, 3), second = legal(suite, scene, setting, 3);
+        if (!same(first, second))
+            broken("the same seed gives another result");
+        legal(suite, scene, setting, 4);
+        RunSettings threads;
+        threads.run.threads = suite.run.threads() > 1 ? 1 : 2;
+        Run other(threads, nullptr);
+        if (!same(first, reduce_once(other, *suite.plugin, scene, setting.params, 3)))
+            broken("another number of threads gives another result");
+    }
+}
+
+// Refused, or done: a reducer whose work is short need not ask.
+void cancel(Suite &suite, bool f32) {
+    Scene scene(suite.run, "n = 300", f32, 300);
+    const int32_t flag = 1;
+    RunSettings settings;
+    settings.run.cancel = &flag;
+    Run run(settings, nullptr);
+    Outcome out = reduce_once(run, *suite.plugin, scene, Params(suite.plugin->params));
+    if (out.status != MERCER_OK && out.status != MERCER_E_CANCELLED)
+        broken("a cancelled run returned %d: %s", out.status, out.error.c_str());
+}
+
+} // namespace
+
+void check_reducer(Suite &suite) {
+    const std::vector<Setting> settings = check_settings(*suite.plugin);
+    auto both = [&](const char *title, const std::function<void(bool f32)> &body) {
+        suite.check(title, [&] { body(false), body(true); });
+    };
+    auto on_scene = [&](Scene &&scene) {
+        for (const Setting &setting : settings)
+            legal(suite, scene, setting);
+    };
+    Run &run = suite.run;
+    both("centres, weights, forecast", [&](bool f32) { on_scene(Scene(run, "n = 300", f32, 300)); });
+    both("landmarks as points", [&](bool f32) { on_scene(Scene(run, "points", f32, 300, 1, Landmarks::points)); });
+    both("m as asked", [&](bool f32) { sizes(suite, f32); });
+    both("seed and threads", [&](bool f32) { repeats(suite, f32, settings); });
+    both("sample weights", [&](bool f32) {
+        Scene scene(run, "weights", f32, 300);
+        scene.weigh();
+        legal(suite, scene, settings[0]);
+    });
+    both("duplicates", [&](bool f32) { on_scene(Scene(run, "rows in threes", f32, 300, 3)); });
+    both("all rows equal", [&](bool f32) { legal(suite, Scene(run, "n = 5", f32, 5, 5), settings[0]); });
+    both("n = 1", [&](bool f32) { legal(suite, Scene(run, "n = 1", f32, 1), settings[0]); });
+    if (!(suite.plugin->reducer.flags & MERCER_NEEDS_VECTORS))
+        both("objects", [&](bool f32) {
+            legal(suite, Scene(run, "objects", f32, 60, 1, Landmarks::rows, Kept::objects), settings[0]);
+        });
+    both("cancel", [&](bool f32) { cancel(suite, f32); });
+}
+
+} // namespace mercer

@@ -1,0 +1,385 @@
+// The suite of solvers.
+//
+// Tolerances, u = 2^-53, |A| the largest modulus of an eigenvalue: `rounding` = 128 n u |A| covers a factorisation of
+// A, its formation from Q and a product with it, each a small multiple of n u |A| (their constants are about 1; 128
+// leaves room); 128 n u likewise for the dot products of unit vectors. A pair counts as converged where its residual is
+// at most tol |lambda_1| or rounding; then lambda_j is an eigenvalue to the same accuracy, and the j-th where no one
+// was missed.
+#include "../core/blas.h"
+#include "check_matrix.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mercer {
+namespace {
+
+constexpr double u64 = 0x1p-53;
+constexpr double tol = 1e-8; // of all requests
+
+mercer_eigen_request request_for(int64_t r) {
+    return {sizeof(mercer_eigen_request), r, tol, 0, nullptr, 0, nullptr, 0, nullptr, nullptr};
+}
+
+// ---- what must hold of every solution, converged or not
+
+void check_vectors(const Matrix &m, const mercer_eigen_request &request, const Solution &s) {
+    const int64_t n = m.n, r = request.r, l = request.locked_count;
+    const double slack = 128 * static_cast<double>(n) * u64;
+    Values all(request.locked, request.locked + l * n), gram(static_cast<size_t>((l + r) * r));
+    all.insert(all.end(), s.vectors.begin(), s.vectors.end());
+    if (!std::all_of(all.begin(), all.end(), [](double v) { return std::isfinite(v); }))
+        broken("a vector has NaN or Inf");
+    gemm('T', 'N', l + r, r, n, 1.0, all.data(), n, s.vectors.data(), n, 0.0, gram.data(), l + r);
+    for (int64_t j = 0; j < r; ++j)
+        for (int64_t i = 0; i < l + r; ++i) {
+            const double dot = gram[static_cast<size_t>(i + j * (l + r))], want = i == l + j;
+            if (std::fabs(dot - want) <= slack)
+                continue;
+            if (i < l)
+                broken("vector %d is not orthogonal to the locked vector %d: %.3g", int(j), int(i), dot);
+            broken("its vectors are not orthonormal: the product of %d and %d is %.12g", int(i - l), int(j), dot);
+        }
+}
+
+// |P A v - lambda v|, and that the solver said so.
+double check_residuals(const Matrix &m, const mercer_eigen_request &request, const Solution &s) {
+    const int64_t n = m.n, r = request.r, l = request.locked_count;
+    Values y(s.vectors.size()), c(static_cast<size_t>(std::max<int64_t>(l * r, 1)));
+    gemm('N', 'N', n, r, n, 1.0, m.a.data(), n, s.vectors.data(), n, 0.0, y.data(), n);
+    if (l > 0) {
+        gemm('T', 'N', l, r, n, 1.0, request.locked, n, y.data(), n, 0.0, c.data(), l);
+        gemm('N', 'N', n, r, l, -1.0, request.locked, n, c.data(), l, 1.0, y.data(), n);
+    }
+    double worst = 0;
+    for (int64_t j = 0; j < r; ++j) {
+        const double lambda = s.values[static_cast<size_t>(j)], said = s.residuals[static_cast<size_t>(j)];
+        const double scale = m.norm > 0 ? m.norm : 1; // so that squares neither overflow nor vanish
+        double sum = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            const size_t at = static_cast<size_t>(i + j * n);
+            const double e = (y[at] - lambda * s.vectors[at]) / scale;
+            sum += e * e;
+        }
+        const double residual = scale * std::sqrt(sum);
+        if (!(std::fabs(residual - said) <= 1e-6 * residual + m.rounding()))
+            broken("pair %d has the residual %.6g, it says %.6g", int(j), residual, said);
+        worst = std::max(worst, residual);
+    }
+    return worst;
+}
+
+void check_counts(const Matrix &m, const Solution &s) {
+    if (s.out.passes != m.calls() || s.out.applies != m.applies)
+        broken("it says %d passes and %d applies, the operator saw %d and %d", int(s.out.passes), int(s.out.applies),
+               int(m.calls()), int(m.applies));
+    if (s.cost.bytes < 0 || s.cost.passes < 0 || !(s.cost.flops >= 0))
+        broken("forecast: bytes = %lld, passes = %lld, flops = %g", static_cast<long long>(s.cost.bytes),
+               static_cast<long long>(s.cost.passes), s.cost.flops);
+    if (s.out.passes > s.cost.passes)
+        broken("forecast: passes = %d, it took %d", int(s.cost.passes), int(s.out.passes));
+    if (s.allocated > s.cost.bytes)
+        broken("forecast: bytes = %lld, it allocated %lld", static_cast<long long>(s.cost.bytes),
+               static_cast<long long>(s.allocated));
+}
+
+// tol_used: the request's, or the larger one of a solver's own row.
+void check_truth(const Matrix &m, const mercer_eigen_request &request, const Solution &s, const Values &spectrum,
+                 double tol_used = tol) {
+    if (s.status != MERCER_OK)
+        broken("it returned %d: %s", s.status, s.error.c_str());
+    for (size_t j = 0; j < s.values.size(); ++j)
+        if (!std::isfinite(s.values[j]) || (j > 0 && !(s.values[j] <= s.values[j - 1])))
+            broken("values must be finite and descend: value %d is %.12g after %.12g", int(j), s.values[j],
+                   j > 0 ? s.values[j - 1] : INFINITY);
+    check_vectors(m, request, s);
+    const double worst = check_residuals(m, request, s);
+    const double allowed = std::max(tol_used * std::fabs(s.values[0]), m.rounding());
+    if (s.out.converged != 0 && s.out.converged != 1)
+        broken("converged = %d", s.out.converged);
+    if (s.out.converged && !request.enough && !(worst <= allowed * (1 + 1e-6)))
+        broken("it says converged, but a residual is %.6g, allowed %.6g", worst, allowed);
+    if (!(s.out.most_negative >= spectrum.back() - m.rounding() &&
+          s.out.most_negative <= s.values.back() + m.rounding()))
+        broken("most_negative = %.6g: no Ritz value of a spectrum from %.6g, below the smallest it gave, %.6g",
+               s.out.most_negative, spectrum.back(), s.values.back());
+    check_counts(m, s);
+}
+
+void check_agreement(const Matrix &m, const Solution &s, const Values &spectrum) {
+    if (!s.out.converged)
+        broken("it did not converge in %d passes", int(s.out.passes));
+    const double allowed = std::max(tol * std::fabs(s.values[0]), m.rounding());
+    for (size_t j = 0; j < s.values.size(); ++j)
+        if (!(std::fabs(s.values[j] - spectrum[j]) <= allowed))
+            broken("value %d is %.12g, must be %.12g to %.2g", int(j), s.values[j], spectrum[j], allowed);
+}
+
+// ---- spectra
+
+Values decaying(int64_t n, double first = 1) {
+    Values out;
+    for (int64_t i = 0; i < n; ++i)
+        out.push_back(first * std::pow(1 + static_cast<double>(i), -1.5));
+    return out;
+}
+
+// From `first` down to `last` in equal steps: slow for iterations.
+Values even(int64_t n, double first, double last) {
+    Values out;
+    for (int64_t i = 0; i < n; ++i)
+        out.push_back(first + (last - first) * static_cast<double>(i) / static_cast<double>(n - 1));
+    return out;
+}
+
+Values repeated(int64_t n) {
+    Values out = decaying(n);
+    std::fill_n(out.begin(), 4, 5.0);
+    std::fill_n(out.begin() + 4, 3, 3.0);
+    return out;
+}
+
+Values low_rank(int64_t n, int64_t rank) {
+    Values out(static_cast<size_t>(n));
+    for (int64_t i = 0; i < rank; ++i)
+        out[static_cast<size_t>(i)] = static_cast<double>(rank - i);
+    return out;
+}
+
+// ---- checks
+
+class SolverSuite {
+  public:
+    explicit SolverSuite(Suite &suite) : suite_(suite), settings_(check_settings(*suite.plugin)) {}
+
+    Solution run(const Matrix &m, const mercer_eigen_request &request, uint64_t seed = 1) {
+        on(m, request, settings_[0]);
+        return solve(suite_.run, *suite_.plugin, settings_[0].params, m.op(), request, seed);
+    }
+    // Converged, true, and the top of the spectrum.
+    Solution solved(const Matrix &m, const mercer_eigen_request &request, uint64_t seed = 1) {
+        m.applies = m.products = m.denses = 0;
+        Solution s = run(m, request, seed);
+        Values spectrum = exact(m, request);
+        check_truth(m, request, s, spectrum);
+        check_agreement(m, s, spectrum);
+        return s;
+    }
+
+    void spectra();
+    void small();
+    void indefinite();
+    void locked();
+    void start();
+    void enough();
+    void max_passes();
+    void operators();
+    void cancel();
+    void repeats();
+    void settings();
+
+  private:
+    void on(const Matrix &m, const mercer_eigen_request &request, const Setting &setting) {
+        suite_.on(m.text + ", n = " + std::to_string(m.n) + ", r = " + std::to_string(request.r) +
+                  (request.locked_count ? ", locked = " + std::to_string(request.locked_count) : "") + ", " +
+                  setting.text);
+    }
+    Suite &suite_;
+    std::vector<Setting> settings_;
+};
+
+void SolverSuite::spectra() {
+    Matrix decay("decaying", decaying(120)), flat("repeated", repeated(90)), rank("rank 4", low_rank(80, 4));
+    for (int64_t r : {1, 6, 120})
+        solved(decay, request_for(r));
+    for (int64_t r : {2, 6, 8})
+        solved(flat, request_for(r));
+    for (int64_t r : {3, 8})
+        solved(rank, request_for(r));
+    solved(Matrix("large", decaying(600)), request_for(3)); // beyond what solvers may treat as small
+    solved(Matrix("tiny", decaying(60, 1e-60)), request_for(4));
+    solved(Matrix("huge", decaying(60, 1e60)), request_for(4));
+}
+
+void SolverSuite::small() {
+    for (double value : {3.0, -2.0, 0.0})
+        solved(Matrix("one number", {value}), request_for(1));
+    for (int64_t r : {1, 2})
+        solved(Matrix("two numbers", {2, -1}), request_for(r));
+    for (double value : {0.0, 1.0, -1.0})
+        for (int64_t r : {1, 4, 30})
+            solved(Matrix(value == 0 ? "zero" : "a multiple of 1", Values(30, value)), request_for(r));
+}
+
+// The algebraic top is wanted, though the other end is larger, and that there are negative values must be seen.
+void SolverSuite::indefinite() {
+    for (int64_t r : {1, 5, 100}) {
+        Solution s = solved(Matrix("indefinite", even(100, 3, -4)), request_for(r));
+        if (!(s.out.most_negative < 0))
+            broken("most_negative = %g, but half of the spectrum is below 0", s.out.most_negative);
+    }
+    solved(Matrix("negative", even(60, -1, -60)), request_for(3));
+}
+
+// Eigenvectors, and vectors that are none: sums and differences of neighbours.
+void SolverSuite::locked() {
+    Matrix m("decaying", decaying(90)), even_one("indefinite", even(90, 2, -1)); // both with the same q
+    Values mixed = m.q;
+    for (size_t left = 0; left < mixed.size(); left += (left + 1) % 90 == 0 ? 91 : 1) {
+        const size_t right = left + 90;
+        mixed[left] = (m.q[left] + m.q[right]) * std::sqrt(0.5);
+        mixed[right] = (m.q[left] - m.q[right]) * std::sqrt(0.5);
+    }
+    for (const Matrix *matrix : {&m, &even_one})
+        for (const Values *vectors : {&m.q, &mixed})
+            for (int64_t count : {1, 3, 86}) {
+                mercer_eigen_request request = request_for(4);
+                request.locked = vectors->data(), request.locked_count = count;
+                solved(*matrix, request);
+            }
+}
+
+// A guess is any columns: good, dependent, zero, too few or too many.
+void SolverSuite::start() {
+    Matrix m("decaying", decaying(100));
+    Values guess(m.q.begin(), m.q.begin() + 100 * 9);
+    for (int64_t count : {1, 4, 9}) {
+        mercer_eigen_request request = request_for(4);
+        request.start = guess.data(), request.start_count = count;
+        solved(m, request);
+    }
+    for (int64_t i = 0; i < 100; ++i) {
+        guess[static_cast<size_t>(i)] = check_number(3000, i); // some column, its double, a zero
+        guess[static_cast<size_t>(100 + i)] = 2 * guess[static_cast<size_t>(i)];
+        guess[static_cast<size_t>(200 + i)] = 0;
+    }
+    for (int64_t count : {2, 3, 9}) {
+        mercer_eigen_request request = request_for(4);
+        request.start = guess.data(), request.start_count = count;
+        solved(m, request);
+    }
+}
+
+// Asked with r values; when it says so the solver stops, converged: one more product, for residuals, is all it may
+// want.
+void SolverSuite::enough() {
+    struct Asked {
+        const Matrix *matrix;
+        int64_t count = 0, calls = 0;
+        bool wrong = false;
+    };
+    Matrix m("slow", even(200, 1, 0));
+    Asked asked{&m};
+    mercer_eigen_request request = request_for(5);
+    request.user = &asked;
+    request.enough = [](void *user, const double *values, int64_t count) -> int32_t {
+        Asked &a = *static_cast<Asked *>(user);
+        a.wrong |= count != 5 || !values || !std::isfinite(values[0]);
+        a.calls = a.count == 0 ? a.matrix->calls() : a.calls, a.count += 1;
+        return 1;
+    };
+    Solution s = run(m, request);
+    check_truth(m, request, s, exact(m, request));
+    if (asked.wrong)
+        broken("enough was not asked with r values");
+    if (asked.count == 0 && m.calls() > 3)
+        broken("enough was not asked in %d calls of the operator", int(m.calls()));
+    if (asked.count > 1 || (asked.count == 1 && m.calls() > asked.calls + 1))
+        broken("enough said stop, but was asked %d times, and the operator called %d times more", int(asked.count),
+               int(m.calls() - asked.calls));
+}
+
+void SolverSuite::max_passes() {
+    for (int64_t most : {1, 3}) {
+        Matrix m("slow", even(200, 1, 0));
+        mercer_eigen_request request = request_for(5);
+        request.max_passes = most;
+        Solution s = run(m, request);
+        if (m.products > most)
+            broken("max_passes = %d, apply was called %d times", int(most), int(m.products));
+        check_truth(m, request, s, exact(m, request)); // says converged = 0 where it is not
+    }
+}
+
+// An operator that fails, and one that gives NaN.
+void SolverSuite::operators() {
+    for (int64_t at : {1, 2}) {
+        Matrix failing("failing operator", even(200, 1, 0));
+        failing.fails_at = at;
+        Solution s = run(failing, request_for(5));
+        if (failing.calls() >= at && s.status != MERCER_E_CALLBACK)
+            broken("call %d of the operator failed, it returned %d", int(at), s.status);
+    }
+    Matrix spoilt("NaN", decaying(80));
+    spoilt.spoilt = true;
+    Solution s = run(spoilt, request_for(4));
+    if (s.status == MERCER_OK)
+        broken("the operator gave NaN, it returned success");
+}
+
+// Whether the flag is set before or during the first call; the operator itself does not look at it.
+void SolverSuite::cancel() {
+    for (int32_t before : {1, 0}) {
+        int32_t flag = before;
+        RunSettings settings;
+        settings.run.cancel = &flag;
+        settings.run.threads = suite_.run.threads();
+        Run own(settings, nullptr);
+        Matrix m("slow", even(200, 1, 0));
+        m.cancel = &flag;
+        mercer_eigen_request request = request_for(5);
+        on(m, request, settings_[0]);
+        Solution s = solve(own, *suite_.plugin, settings_[0].params, m.op(), request, 1);
+        if (s.status != MERCER_E_CANCELLED)
+            broken("cancelled %s the first call of the operator, it returned %d", before ? "before" : "in", s.status);
+        if (m.calls() > 2)
+            broken("cancelled, it went on to call the operator %d times", int(m.calls() - 1));
+    }
+}
+
+void SolverSuite::repeats() {
+    Matrix m("repeated", repeated(90));
+    Solution first = solved(m, request_for(6), 5), second = solved(m, request_for(6), 5);
+    if (first.values != second.values || first.vectors != second.vectors)
+        broken("the same seed gives other bits");
+    solved(m, request_for(6), 6);
+}
+
+// Other parameters may be less accurate, never untrue.
+void SolverSuite::settings() {
+    for (const Setting &setting : settings_)
+        for (const Values &spectrum : {decaying(80), even(80, 1, -1)}) {
+            Matrix m("some spectrum", spectrum);
+            mercer_eigen_request request = request_for(5);
+            on(m, request, setting);
+            Solution s = solve(suite_.run, *suite_.plugin, setting.params, m.op(), request, 1);
+            if (s.status == MERCER_E_VALUE && setting.text != "defaults") {
+                suite_.note("left out: " + setting.text + ": " + s.error);
+                continue;
+            }
+            double own = 0;
+            const int64_t row = setting.params.table().find("tol");
+            if (row >= 0)
+                parse_number(setting.params.get(row), &own);
+            check_truth(m, request, s, exact(m, request), std::max(tol, own));
+        }
+}
+
+} // namespace
+
+void check_solver(Suite &suite) {
+    SolverSuite solver(suite);
+    suite.check("spectra", [&] { solver.spectra(); });
+    suite.check("small and trivial matrices", [&] { solver.small(); });
+    suite.check("indefinite", [&] { solver.indefinite(); });
+    suite.check("locked", [&] { solver.locked(); });
+    suite.check("start", [&] { solver.start(); });
+    suite.check("enough", [&] { solver.enough(); });
+    suite.check("max_passes", [&] { solver.max_passes(); });
+    suite.check("operators that fail", [&] { solver.operators(); });
+    suite.check("cancel", [&] { solver.cancel(); });
+    suite.check("seed", [&] { solver.repeats(); });
+    suite.check("settings", [&] { solver.settings(); });
+}
+
+} // namespace mercer
