@@ -79,14 +79,15 @@ MERCER_API const char *mercer_version(void);
  * succeed and destructors leave it alone. */
 MERCER_API const char *mercer_last_error(void);
 
-/* For callbacks, on the thread they run on: the text of the failure if this callback returns non-zero. Copied, 1023 bytes. */
+/* For callbacks, on the thread they run on: the text of the failure if this callback returns non-zero. Copied, up to 1023
+ * bytes. A MERCER_THREAD_SAFE callback has no other way to say what went wrong. */
 MERCER_API void mercer_set_error(const char *text);
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
 enum { MERCER_F32 = 1, MERCER_F64 = 2, MERCER_I64 = 3, MERCER_I32 = 4 }; /* i32: sparse indices only */
 
-/* A matrix in the caller's memory; strides count elements. One of the two strides is 1 (a row-major matrix has
+/* A matrix in the caller's memory; strides count elements, and do not matter where there are none. One of the two strides is 1 (a row-major matrix has
  * col_stride 1, a column-major one row_stride 1); a vector is one column. Never written, unless it is an output. */
 typedef struct mercer_view {
     int64_t struct_size;
@@ -214,8 +215,9 @@ MERCER_API int32_t mercer_data_from_sparse(mercer_data **out, mercer_context *co
 
 /* Objects known only by pairs: fills values[k] for the pairs (i[k], j[k]), k < count. For data to fit on, i and j are
  * both rows of it; for queries, i is a query and j a row of the data the model was fitted on. A distance serves every
- * kernel of form sqdist; kernel values go with the kernel "user", for which no function is then needed. Within one call an
- * unordered pair is asked at most twice. */
+ * kernel of form sqdist; kernel values go with the kernel "user", for which no function is then needed. A fit asks for each
+ * unordered pair once (pairs within blocks of 256 rows in both orders) if it stores the kernel matrix (see
+ * mercer_recipe_forecast), else once a pass, and for a sample of at most 100 rows before that if a bandwidth is asked for. */
 enum { MERCER_DISTANCE = 1, MERCER_KERNEL = 2 };
 typedef struct mercer_objects {
     int64_t struct_size;
@@ -253,7 +255,7 @@ MERCER_API int32_t mercer_recipe_create(mercer_recipe **out, mercer_context *con
 MERCER_API void mercer_recipe_destroy(mercer_recipe *recipe);
 
 /* Sets one parameter, named part.name ("kernel.sigma", "reducer.m", "seed") or by a short name where that is unique in
- * the recipe ("sigma"). A part ("kernel", "reducer", "lift", "solver") is a parameter as well: changing it resets its
+ * the recipe ("sigma"); '-' and '_' are the same. A part ("kernel", "reducer", "lift", "solver") is a parameter as well: changing it resets its
  * rows. Numbers as text round-trip; "" means unset. */
 MERCER_API int32_t mercer_recipe_set(mercer_recipe *recipe, const char *name, const char *value);
 MERCER_API int32_t mercer_recipe_set_real(mercer_recipe *recipe, const char *name, double value);
@@ -327,7 +329,6 @@ MERCER_API int32_t mercer_recipe_kernel(mercer_recipe *recipe, mercer_data *x, m
 enum {
     MERCER_RANK_REACHED = 1,  /* fewer components than asked for: there are no more */
     MERCER_INDEFINITE = 2,    /* the kernel matrix has negative eigenvalues; they were left out */
-    MERCER_CLAMPED = 4,       /* a parameter was cut to what the data allow */
     MERCER_NOT_CONVERGED = 8  /* residuals above solver.tol: they are in the report */
 };
 
@@ -337,7 +338,8 @@ enum {
     MERCER_CAN_MEAN = 2,        /* nu: the feature mean */
     MERCER_CAN_MERGE = 4,
     MERCER_CAN_DENSITY = 8,  /* w^T k_C(x) / n */
-    MERCER_CAN_RESIDUAL = 16 /* distance to the components in feature space */
+    MERCER_CAN_RESIDUAL = 16, /* distance to the components in feature space */
+    MERCER_CAN_SHARE = 32     /* may be used by several threads at once: no user kernel that is not MERCER_THREAD_SAFE */
 };
 
 /* Fits; data may be destroyed afterwards. The recipe is copied. */
@@ -348,8 +350,8 @@ MERCER_API int32_t mercer_model_retain(mercer_model *model);
 MERCER_API void mercer_model_destroy(mercer_model *model);
 
 /* An output operation (what = a recipe of an entry of "operations", NULL = scores) on data, into count arrays of the
- * caller, each with the shape and dtype that mercer_model_output says (one stride is 1; more columns are legal and stay as
- * they are; data NULL: not wanted). mercer_model_output fills *out for 0 <= index < *count; its texts are static. */
+ * caller, each with the shape and dtype that mercer_model_output says (f64 is accepted where that is f32; one stride is 1;
+ * more columns are legal and stay as they are; data NULL: not wanted). mercer_model_output fills *out for 0 <= index < *count; its texts are static. */
 typedef struct mercer_output {
     int64_t struct_size;
     const char *name;

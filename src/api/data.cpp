@@ -40,7 +40,7 @@ mercer_data *from_sparse(const mercer_sparse *given) {
              sparse.cols, sparse.count);
     if (!sparse.offsets || (sparse.count > 0 && (!sparse.indices || !sparse.values)))
         fail(MERCER_E_ARGUMENT, "sparse: offsets, indices or values is NULL");
-    checked_bytes("sparse", sparse.rows + 1, 1, 8);
+    checked_bytes("sparse", sparse.rows, 1, 16);
     checked_bytes("sparse", sparse.count, 1, 8);
     return new_data(std::make_shared<SparseSource>(sparse));
 }
@@ -66,7 +66,8 @@ void attach(mercer_data &data, const std::string &what, const mercer_view *given
         mercer_view view = read_view("weights", given, floats);
         const int64_t rows = data.data.source->rows();
         if (view.cols != 1 || (rows >= 0 && view.rows != rows))
-            fail(MERCER_E_SHAPE, "weights are %" PRId64 " x %" PRId64 ", must be %" PRId64 " x 1", view.rows, view.cols, rows);
+            fail(MERCER_E_SHAPE, "weights are %" PRId64 " x %" PRId64 ", must be %s x 1", view.rows, view.cols,
+                 rows < 0 ? "rows" : number_text(rows).c_str());
         data.data.weights = view;
     } else if (what == "landmarks") {
         mercer_view view = read_view("landmarks", given, floats | 1u << MERCER_I64);

@@ -37,6 +37,13 @@ template <class Handle, class F> int32_t construct(Handle **out, F &&make) noexc
     });
 }
 
+inline mercer_user_kernel read_user_kernel(const mercer_user_kernel *given) {
+    mercer_user_kernel kernel = read_struct(given, "user_kernel", sizeof(mercer_user_kernel));
+    if (!kernel.tile) fail(MERCER_E_ARGUMENT, "user_kernel: tile is NULL");
+    if (kernel.flags & ~(MERCER_THREAD_SAFE | MERCER_PSD)) fail(MERCER_E_ARGUMENT, "user_kernel: flags = %d are unknown", kernel.flags);
+    return kernel;
+}
+
 inline mercer_model *new_model(std::shared_ptr<const Model> model) {
     auto *handle = new mercer_model;
     handle->model = std::move(model);

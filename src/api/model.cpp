@@ -29,7 +29,7 @@ void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data,
     std::string operation = operation_name(what);
     output_of(model, operation);
     if (count != 1) fail(MERCER_E_ARGUMENT, "count = %" PRId64 ", '%s' has 1 output", count, operation.c_str());
-    if (!need(outs, "outs").data) return; // not wanted
+    if (!need(outs, "outs").data && outs->struct_size == sizeof(mercer_view)) return; // not wanted
     mercer_view out = read_view("outs[0]", outs, 1u << MERCER_F32 | 1u << MERCER_F64);
     Run running(model.settings(), run);
     running.stage("read", 0.02);
@@ -41,7 +41,8 @@ void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data,
 
 std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *json, const char *const *names, const mercer_view *views,
                                           int64_t count) {
-    if (count > 0) need(names, "names"), need(views, "tensors");
+    if (count < 1) fail(MERCER_E_VALUE, "count = %" PRId64 ", must be >= 1", count);
+    need(names, "names"), need(views, "tensors");
     Tensors tensors;
     const char *at = reinterpret_cast<const char *>(views); // elements lie struct_size of the first apart
     for (int64_t k = 0; k < count; ++k, at += views->struct_size) {
@@ -56,6 +57,7 @@ std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *j
                 std::memcpy(tensor.bytes.data() + (i * view.cols + j) * size,
                             static_cast<const unsigned char *>(view.data) + (i * view.row_stride + j * view.col_stride) * size,
                             static_cast<size_t>(size));
+        if (!is_tensor_name(name)) fail(MERCER_E_NAME, "tensor '%.80s': names are printable ASCII without blanks, quotes and backslashes", name);
         if (!tensors.emplace(name, std::move(tensor)).second) fail(MERCER_E_MODEL, "tensor '%s' is given twice", name);
     }
     return Model::assemble(parse_model_text(json, "json"), std::move(tensors), *context.registry, context.settings);
@@ -77,7 +79,7 @@ void write(mercer_model *handle, const mercer_sink *given) {
     mercer_sink sink = read_struct(given, "sink", sizeof(mercer_sink));
     if (!sink.write) fail(MERCER_E_ARGUMENT, "sink: write is NULL");
     write_model(model_of(handle), [&](const void *bytes, int64_t count) {
-        if (sink.write(sink.user, bytes, count) != 0) fail(MERCER_E_CALLBACK, "%s", take_callback_error("the sink returned an error").c_str());
+        call_back("the sink returned an error", [&] { return sink.write(sink.user, bytes, count); });
     });
 }
 
@@ -86,8 +88,7 @@ std::shared_ptr<const Model> read(mercer_context &context, const mercer_source *
     if (!source.read) fail(MERCER_E_ARGUMENT, "source: read is NULL");
     auto pull = [&](void *bytes, int64_t capacity) {
         int64_t got = 0;
-        if (source.read(source.user, bytes, capacity, &got) != 0)
-            fail(MERCER_E_CALLBACK, "%s", take_callback_error("the source returned an error").c_str());
+        call_back("the source returned an error", [&] { return source.read(source.user, bytes, capacity, &got); });
         if (got < 0 || got > capacity) fail(MERCER_E_CALLBACK, "the source says %" PRId64 " bytes, capacity was %" PRId64, got, capacity);
         return got;
     };
@@ -95,9 +96,7 @@ std::shared_ptr<const Model> read(mercer_context &context, const mercer_source *
 }
 
 std::shared_ptr<const Model> bind(mercer_model *handle, const mercer_user_kernel *given) {
-    mercer_user_kernel kernel = read_struct(given, "user_kernel", sizeof(mercer_user_kernel));
-    if (!kernel.tile) fail(MERCER_E_ARGUMENT, "user_kernel: tile is NULL");
-    auto user = std::make_shared<UserKernel>(kernel);
+    auto user = std::make_shared<UserKernel>(read_user_kernel(given));
     std::shared_ptr<const Model> bound = model_of(handle).bind(user);
     user->own();
     return bound;

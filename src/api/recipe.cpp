@@ -12,9 +12,7 @@ const Recipe &method_recipe(mercer_recipe *handle) {
 }
 
 void set_kernel(mercer_recipe &handle, const mercer_user_kernel *given) {
-    mercer_user_kernel kernel = read_struct(given, "user_kernel", sizeof(mercer_user_kernel));
-    if (!kernel.tile) fail(MERCER_E_ARGUMENT, "user_kernel: tile is NULL");
-    if (kernel.flags & ~(MERCER_THREAD_SAFE | MERCER_PSD)) fail(MERCER_E_ARGUMENT, "user_kernel: flags = %d are unknown", kernel.flags);
+    mercer_user_kernel kernel = read_user_kernel(given);
     method_recipe(&handle);
     auto user = std::make_shared<UserKernel>(kernel);
     handle.recipe.set_user(user);
@@ -22,6 +20,7 @@ void set_kernel(mercer_recipe &handle, const mercer_user_kernel *given) {
 }
 
 void set_many(mercer_recipe &handle, const char *const *names, const char *const *values, int64_t count) {
+    if (count < 0) fail(MERCER_E_VALUE, "count = %" PRId64 ", must be >= 0", count);
     std::vector<std::pair<std::string, std::string>> pairs;
     for (int64_t i = 0; i < count; ++i)
         pairs.emplace_back(text_of(names[i], "a name"), text_of(values[i], "a value"));

@@ -32,13 +32,9 @@ void reset_in_child() {
     new (gate_memory) Gate(gate_permits);
     new (&scope_lock) std::mutex;
     scope_count = 0;
-    if (openblas_get_parallel() == openblas_on_openmp)
-        omp_set_num_threads(1);
-    else
-        openblas_set_num_threads(1);
 }
 
-// Threads that were inside the gate at a fork do not exist in the child, and its regions would hang: start afresh, alone.
+// Threads that were inside the gate or a scope at a fork do not exist in the child: start afresh.
 const int prepared = [] {
     new (gate_memory) Gate(gate_permits);
     return pthread_atfork(nullptr, nullptr, reset_in_child);
@@ -56,10 +52,11 @@ lapack_int small(int64_t size) {
     return static_cast<lapack_int>(size);
 }
 
-void check_finite(const char *what, int64_t rows, int64_t cols, const double *a, int64_t lda) {
+// lower: only the entries on and below the diagonal count.
+void check_finite(const char *what, int64_t rows, int64_t cols, const double *a, int64_t lda, bool lower = false) {
     for (int64_t j = 0; j < cols; ++j) {
         double sum = 0; // NaN or Inf in any entry ends up here
-        for (int64_t i = 0; i < rows; ++i) sum += 0 * a[i + j * lda];
+        for (int64_t i = lower ? j : 0; i < rows; ++i) sum += 0 * a[i + j * lda];
         if (!(sum == 0)) fail(MERCER_E_NUMERICAL, "%s: column %" PRId64 " is not finite", what, j);
     }
 }
@@ -88,8 +85,6 @@ BlasScope::~BlasScope() {
     if (--scope_count == 0) openblas_set_num_threads(scope_saved);
 }
 
-const char *blas_description() { return openblas_get_config(); }
-
 void gemm(char transa, char transb, int64_t m, int64_t n, int64_t k, double alpha, const double *a, int64_t lda,
           const double *b, int64_t ldb, double beta, double *c, int64_t ldc) {
     if (m == 0 || n == 0) return;
@@ -115,7 +110,7 @@ void trsm(char trans, int64_t m, int64_t n, const double *l, int64_t ldl, double
 
 int64_t potrf(int64_t n, double *a, int64_t lda) {
     if (n == 0) return 0;
-    check_finite("potrf", n, n, a, lda);
+    check_finite("potrf", n, n, a, lda, true);
     Entry entry;
     return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', small(n), a, small(lda));
 }
@@ -150,7 +145,7 @@ void eigh_range(int64_t n, double *a, int64_t lda, int64_t r, double *ascending,
 
 void eigh_top(int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors, int64_t ldv) {
     if (n == 0 || r == 0) return;
-    check_finite("eigh", n, n, a, lda);
+    check_finite("eigh", n, n, a, lda, true);
     Buffer<double> ascending(nullptr, r), top(nullptr, r < n ? n : 0, r);
     r < n ? eigh_range(n, a, lda, r, ascending.data(), top.data()) : eigh_all(n, a, lda, ascending.data());
     const double *from = r < n ? top.data() : a;

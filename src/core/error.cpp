@@ -10,13 +10,17 @@ namespace {
 struct TextBuffer {
     char text[1024];
     void set(const char *from) noexcept {
-        std::strncpy(text, from ? from : "", sizeof text - 1);
+        size_t size = from ? strnlen(from, sizeof text - 1) : 0;
+        if (from && from[size]) // cut: at the beginning of a character
+            while (size > 0 && (static_cast<unsigned char>(from[size]) & 0xC0) == 0x80) --size;
+        if (size > 0) std::memcpy(text, from, size);
+        text[size] = 0;
         for (char *c = text; *c; ++c)
             if (*c == '\n' || *c == '\r') *c = ' ';
     }
 };
 thread_local TextBuffer last;     // trivially destructible: safe until the thread's very end
-thread_local TextBuffer callback; // from mercer_set_error, until a failing callback is seen
+thread_local TextBuffer callback; // from mercer_set_error
 
 std::string vformat(const char *format, va_list args) {
     char text[1024];
@@ -65,11 +69,7 @@ void set_last_error(const char *text) noexcept { last.set(text); }
 const char *last_error() noexcept { return last.text; }
 void set_callback_error(const char *text) noexcept { callback.set(text); }
 
-std::string take_callback_error(const char *otherwise) {
-    std::string text = callback.text[0] ? callback.text : otherwise;
-    callback.set("");
-    return text;
-}
+const char *callback_error() noexcept { return callback.text; }
 
 const StatusText *status_text(int64_t index) noexcept {
     return index >= 0 && index < static_cast<int64_t>(std::size(statuses)) ? &statuses[index] : nullptr;

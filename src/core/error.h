@@ -26,9 +26,16 @@ std::string format(const char *format, ...) __attribute__((format(printf, 1, 2))
 void set_last_error(const char *text) noexcept;
 const char *last_error() noexcept;
 
-// The text that a callback gave with mercer_set_error since the last call of this function, else `otherwise`.
-std::string take_callback_error(const char *otherwise);
+// Runs a callback of the caller; where it returns non-zero, E_CALLBACK with the text that this very callback gave to
+// mercer_set_error, else `otherwise`.
 void set_callback_error(const char *text) noexcept;
+const char *callback_error() noexcept; // "" = none
+template <class F> void call_back(const char *otherwise, F &&callback) {
+    set_callback_error("");
+    if (callback() == 0) return;
+    const char *text = callback_error();
+    fail(MERCER_E_CALLBACK, "%s", *text ? text : otherwise);
+}
 
 // Name of a status code ("MERCER_E_VALUE") and what it stands for; nullptr beyond the last.
 struct StatusText {

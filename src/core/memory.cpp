@@ -1,8 +1,11 @@
 #include "memory.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <string>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -41,13 +44,30 @@ int64_t available_memory() {
     return static_cast<int64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
 }
 
+// What this process' control group and those above it leave: v2, the folder named by /proc/self/cgroup up to the root.
+int64_t group_memory() {
+    int64_t left = INT64_MAX;
+    FILE *file = std::fopen("/proc/self/cgroup", "re");
+    if (!file) return left;
+    char line[512];
+    while (std::fgets(line, sizeof line, file)) {
+        if (std::strncmp(line, "0::", 3) != 0) continue;
+        std::string path(line + 3, std::strcspn(line + 3, "\n"));
+        for (;; path.erase(path.rfind('/'))) {
+            std::string folder = "/sys/fs/cgroup" + path;
+            int64_t limit = read_number((folder + "/memory.max").c_str(), INT64_MAX);
+            if (limit != INT64_MAX) left = std::min(left, limit - read_number((folder + "/memory.current").c_str(), 0));
+            if (path.find('/') == path.npos) break;
+        }
+    }
+    std::fclose(file);
+    return left;
+}
+
 } // namespace
 
 int64_t default_budget() {
-    int64_t available = available_memory();
-    int64_t group_limit = read_number("/sys/fs/cgroup/memory.max", INT64_MAX);
-    int64_t group_used = read_number("/sys/fs/cgroup/memory.current", 0);
-    if (group_limit != INT64_MAX && group_limit - group_used < available) available = group_limit - group_used;
+    int64_t available = std::min(available_memory(), group_memory());
     return available > 0 ? available / 10 * 6 : 0;
 }
 

@@ -26,7 +26,7 @@ class Budget {
 // 60 % of what this process may still use: the smaller of the system's and the control group's available memory.
 int64_t default_budget();
 
-// a * b * c * size as a count of bytes, or E_SHAPE where it passes 2^63.
+// a * b * size as a count of bytes, or E_SHAPE where it passes 2^61.
 int64_t checked_bytes(const char *what, int64_t a, int64_t b, int64_t size);
 
 // Raw blocks, 64-byte aligned; from 4 MiB on aligned to and advised for huge pages (first touch of 800 MB costs 0.5 s

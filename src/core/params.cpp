@@ -131,7 +131,8 @@ void Params::write(int64_t index, std::string_view text, const char *shown) {
             if (!parse_number(text, &real) || real != std::floor(real) || std::fabs(real) > 0x1p53) refuse(row, text, shown);
             value = static_cast<int64_t>(real);
         }
-        if (!text.empty() && !in_range(row, static_cast<double>(value))) refuse(row, text, shown);
+        bool beyond = row.hi < 0x1p63 && static_cast<double>(value) >= row.hi && value > static_cast<int64_t>(row.hi); // hi in its own digits
+        if (!text.empty() && (beyond || !in_range(row, static_cast<double>(value)))) refuse(row, text, shown);
         return store(at, value);
     }
     case MERCER_BOOL: {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cstdio>
 #include <cstring>
 
 namespace mercer {
@@ -63,12 +64,15 @@ void Run::report(double fraction) noexcept {
     double inside = span_from_ + (span_to_ - span_from_) * std::clamp(fraction, 0.0, 1.0);
     shown_ = std::max(shown_, from_ + (until_ - from_) * inside);
     mercer_progress told{sizeof told, stage_, shown_, seconds()};
-    if (run_.progress(run_.user, &told) != 0) stop_ = true;
+    set_callback_error("");
+    if (run_.progress(run_.user, &told) == 0) return;
+    std::snprintf(why_, sizeof why_, "%s%s", *callback_error() ? ": " : "", callback_error());
+    stop_ = true;
 }
 
 void Run::progress(double fraction) {
     report(fraction);
-    if (stop_) fail(MERCER_E_CANCELLED, "cancelled in stage '%s'", stage_);
+    if (stop_) fail(MERCER_E_CANCELLED, "cancelled in stage '%s'%s", stage_, why_);
 }
 
 bool Run::stopped(double fraction) noexcept {

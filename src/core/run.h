@@ -76,6 +76,7 @@ class Run {
     std::vector<std::pair<const char *, double>> opened_; // stages and when, in seconds
     double from_ = 0, until_ = 0, span_from_ = 0, span_to_ = 1, shown_ = 0;
     std::atomic<bool> stop_{false};
+    char why_[256] = ""; // what the progress callback said
 };
 
 } // namespace mercer

@@ -7,6 +7,7 @@
 #include <omp.h>
 #include <sched.h>
 #include <thread>
+#include <pthread.h>
 #include <unistd.h>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace {
 
 std::mutex team;                  // held by the one call whose region is open
 thread_local bool inside = false; // this thread is in a region of ours
-std::atomic<pid_t> home{0};       // the process that may open regions: libgomp hangs in a forked child
+std::atomic<bool> forked{false};  // libgomp hangs in a forked child, whoever opened regions before the fork
+const int at_fork = pthread_atfork(nullptr, nullptr, [] { forked = true; });
 std::atomic<int64_t> proved{1};   // how many threads the system has been seen to give us
 
 // libgomp ends the process when it cannot create a thread, so plain ones are tried first, once per larger team.
@@ -38,13 +40,6 @@ int64_t prove(int64_t wanted) {
     return got;
 }
 
-// After a fork the lock may be held by a thread that is not here, and the team is gone: the child works alone.
-bool may_open_region() {
-    pid_t self = getpid(), expected = 0;
-    if (home.compare_exchange_strong(expected, self)) return true;
-    return expected == self;
-}
-
 class Loop {
   public:
     Loop(Run &run, int64_t count, const std::function<void(int64_t)> &body) : run(run), count(count), body(body) {}
@@ -53,7 +48,7 @@ class Loop {
     void work() {
         for (;;) {
             int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-            if (i >= count || broken.load(std::memory_order_relaxed)) return;
+            if (i >= count || i > failed_at.load(std::memory_order_relaxed)) return; // lower ones still run: the first failure is told
             if (run.stopped(static_cast<double>(done.load(std::memory_order_relaxed)) / static_cast<double>(count))) {
                 cancelled = true;
                 return;
@@ -63,7 +58,6 @@ class Loop {
             } catch (...) {
                 std::lock_guard hold(lock);
                 if (i < failed_at) failed_at = i, failure = std::current_exception();
-                broken = true;
             }
             done.fetch_add(1, std::memory_order_relaxed);
         }
@@ -80,9 +74,9 @@ class Loop {
     const std::function<void(int64_t)> &body;
     std::atomic<int64_t> next{0}, done{0};
     std::mutex lock;
-    int64_t failed_at = INT64_MAX;
+    std::atomic<int64_t> failed_at{INT64_MAX};
     std::exception_ptr failure;
-    std::atomic<bool> broken{false}, cancelled{false};
+    std::atomic<bool> cancelled{false};
 };
 
 } // namespace
@@ -98,7 +92,7 @@ void parallel_for(Run &run, int64_t count, const std::function<void(int64_t)> &b
     Loop loop(run, count, body);
     int64_t threads = std::min(run.threads(), count);
     std::unique_lock<std::mutex> hold;
-    if (threads > 1 && !inside && may_open_region()) hold = std::unique_lock(team, std::try_to_lock);
+    if (threads > 1 && !inside && !forked) hold = std::unique_lock(team, std::try_to_lock);
     if (hold.owns_lock()) {
 #pragma omp parallel num_threads(static_cast<int>(prove(threads)))
         {

@@ -10,9 +10,6 @@
 namespace mercer {
 namespace {
 
-// Up to this order one dense factorisation is as good as iterating (about 0.1 s, FACTS A7), and it cannot be cancelled.
-constexpr int64_t dense_up_to = 1000;
-
 // The rows in index after T, in the tile's type.
 template <class T> Tensor gather_rows(Run &run, const Prepared &prepared, const std::vector<int64_t> &index) {
     const int64_t m = static_cast<int64_t>(index.size()), d = prepared.source->cols();
@@ -113,62 +110,12 @@ Json timings_json(const Run &run) {
     return out;
 }
 
-Json forecast_json(const Plan &plan, int64_t m) {
-    return {{"bytes", plan.bytes}, {"streams", !plan.stored}, {"kernel_evaluations_per_pass", pass_evaluations(m)}};
-}
-
 } // namespace
 
-Plan plan_lift(Run &run, const Recipe &recipe, bool f32, int64_t m, int64_t d, int64_t budget_left) {
-    const CoreValues &values = recipe.values();
-    const GramStorage storage = static_cast<GramStorage>(values.gram_storage);
-    Plan plan;
-    plan.f32 = storage == GramStorage::f32 || (f32 && storage != GramStorage::f64);
-    plan.tol = std::isnan(values.tol) ? (plan.f32 ? 1e-5 : 1e-9) : values.tol;
-    plan.solver = recipe.solver();
-    plan.solver_params = recipe.solver_params();
-    if (!plan.solver) {
-        plan.solver = recipe.registry().find(Kind::solver, m <= dense_up_to ? "dense" : "block-krylov");
-        plan.solver_params = Params(plan.solver->params);
-    }
-    const int64_t r = std::min(values.components, m);
-    mercer_task task(run, Random(0, Stage::solver));
-    plan.solver_cost.struct_size = sizeof plan.solver_cost;
-    const mercer_eigen_request request{sizeof request, r, plan.tol, values.max_passes, nullptr, 0, nullptr, 0, nullptr, nullptr};
-    task.check(plan.solver->solver.forecast(&host_table(), &task, plan.solver_params.values(), m, &request, &plan.solver_cost), *plan.solver);
+namespace {
 
-    const int64_t size = plan.f32 ? 4 : 8, teams = run.threads();
-    const int64_t matrix = plan.f32 ? GramOperator<float>::stored_bytes(m) : GramOperator<double>::stored_bytes(m);
-    const int64_t blocks = blocks_of(m), held = 2 * ((blocks + 63) / 64) * tile_rows * (2 * d + 2) * size;
-    const int64_t block = std::min<int64_t>(m, std::max<int64_t>(2 * r, 64));
-    int64_t fixed = plan.solver_cost.bytes + m * r * 8 + 3 * m * block * 8 + teams * (held + 3 * tile_rows * tile_rows * size);
-    const bool may_store = storage != GramStorage::stream;
-    plan.stored = may_store && (storage != GramStorage::automatic || fixed + matrix <= budget_left);
-    plan.bytes = fixed + (plan.stored ? matrix : 0);
-    if (plan.bytes > budget_left)
-        fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.1f MiB (%s), %.1f MiB of the memory budget are left", m,
-             static_cast<double>(plan.bytes) / 0x1p20, plan.stored ? "kernel matrix stored" : "kernel matrix streamed",
-             static_cast<double>(budget_left) / 0x1p20);
-    return plan;
-}
-
-std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &data, const RunSettings &settings) {
-    run.stage("read", 0.02);
-    Prepared prepared = prepare(run, recipe, data);
-    const int64_t n = prepared.source->rows(), d = prepared.source->cols();
-
-    run.stage("reduce", 0.05);
-    Reduction reduction = reduce(run, recipe, data, prepared);
-    Centres centres = make_centres(run, prepared, reduction);
-    reduction.points = Buffer<unsigned char>();
-    int64_t centre_bytes = 0;
-    for (const auto &[name, tensor] : centres.tensors) centre_bytes += tensor.bytes.bytes();
-    run.budget()->take(centre_bytes); // the model's share, while the fit lasts
-
-    Plan plan = plan_lift(run, recipe, prepared.f32, centres.m(), d, run.budget()->left());
-    Lifted lifted = lift_weighted(run, recipe, prepared, centres, plan, n);
-
-    run.stage("certify", 1);
+Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared, Reduction &reduction, const Centres &centres,
+                 const Plan &plan, const Lifted &lifted) {
     Json text = Json::object();
     text["format"] = 1;
     text["version"] = MERCER_VERSION;
@@ -178,23 +125,26 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
     text["reducer"] = recipe.values().reducer;
     text["lift"] = recipe.values().lift;
     text["solver"] = plan.solver->name;
-    std::map<std::string, std::string> parameters = recipe.stored();
-    for (auto it = parameters.begin(); it != parameters.end();) it = it->first.rfind("kernel.", 0) == 0 ? parameters.erase(it) : std::next(it);
-    for (auto &[name, value] : prepared.kernel.stored()) parameters[name] = value; // bandwidths are numbers now
+    std::map<std::string, std::string> parameters = prepared.kernel.stored(); // bandwidths are numbers now
+    for (auto &[name, value] : recipe.stored())
+        if (name.rfind("kernel.", 0) != 0) parameters[name] = value;
     text["parameters"] = parameter_json(parameters);
-    text["n"] = n;
-    if (centres.tensors.count("C.values")) text["d"] = d;
+    text["n"] = prepared.source->rows();
+    if (centres.tensors.count("C.values")) text["d"] = prepared.source->cols();
     text["outcome"] = outcome_names(lifted.outcome);
     text["capabilities"] = capability_names(lifted.capabilities);
     text.update(lifted.text);
-    for (auto &[name, value] : reduction.report) text["reported"][name] = value;
+    for (auto &[name, value] : reduction.report) text["reported"]["reducer." + name] = value;
     text["certificates"] = Json::array();
-    text["kernel_evaluations"] = lifted.kernel_evaluations + static_cast<int64_t>(reduction.report["kernel_evaluations"]);
+    text["kernel_evaluations"] = lifted.kernel_evaluations + static_cast<int64_t>(reduction.kernel_evaluations);
     text["kernel_passes"] = lifted.passes;
-    text["forecast"] = forecast_json(plan, centres.m());
+    text["forecast"] = {{"bytes", plan.bytes}, {"streams", !plan.stored}, {"kernel_evaluations_per_pass", pass_evaluations(centres.m())}};
     text["peak_bytes"] = run.budget()->peak();
     text["timings"] = timings_json(run);
+    return text;
+}
 
+Tensors all_tensors(const Prepared &prepared, Centres &centres, Lifted &lifted) {
     Tensors tensors = std::move(centres.tensors);
     for (auto &[name, tensor] : lifted.tensors) tensors[name] = std::move(tensor);
     if (!prepared.map.identity()) {
@@ -203,42 +153,35 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
     }
     for (size_t l = 0; l < prepared.kernel.leaves.size(); ++l)
         if (!prepared.kernel.leaves[l].shift.empty()) tensors["shift." + std::to_string(l + 1)] = vector_tensor(prepared.kernel.leaves[l].shift);
-    auto model = Model::assemble(std::move(text), std::move(tensors), recipe.registry(), settings);
-    if (prepared.kernel.has_user() && prepared.kernel.user) model = model->bind(prepared.kernel.user);
-    run.progress(1);
-    return model;
+    return tensors;
 }
 
-mercer_forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
-    int64_t n = data.source->rows();
-    if (n < 0) fail(MERCER_E_UNSUPPORTED, "the number of rows is not known before they are read");
-    if (n < 1) fail(MERCER_E_DATA, "the data have no rows");
-    const DataType dtype = static_cast<DataType>(recipe.values().data_dtype);
-    const bool f32 = dtype == DataType::f32 || (dtype == DataType::as_given && data.source->dtype() == MERCER_F32);
-    const int64_t d = data.source->cols();
-    mercer_cost reducer{sizeof reducer, 0, 0, 0, n, 0};
-    if (recipe.reducer()) {
-        mercer_task task(run, Random(0, Stage::reducer));
-        mercer_shape shape{sizeof shape, n, d, recipe.values().components, f32 ? MERCER_F32 : MERCER_F64, 0, 0, 0, data.landmarks.rows, NAN, NAN};
-        reducer.m = 0;
-        task.check(recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape, &reducer), *recipe.reducer());
-    }
-    const int64_t m = std::clamp<int64_t>(reducer.m, 1, std::max(n, data.landmarks.rows));
-    const int64_t centres = data.source->kind() == Source::Kind::objects ? m * 8 : checked_bytes("the centres", m, d, f32 ? 4 : 8);
-    Plan plan = plan_lift(run, recipe, f32, m, d, run.budget()->limit() - 2 * centres);
-    const double pairs = static_cast<double>(pass_evaluations(m));
-    const bool dense = plan.solver->name == "dense";
-    const int64_t passes = plan.stored ? 1 : plan.solver_cost.passes + (recipe.values().lift_centred ? 1 : 0);
-    mercer_forecast out{};
-    out.struct_size = sizeof out;
-    out.bytes = std::max(reducer.bytes, plan.bytes) + 2 * centres;
-    out.passes = passes;
-    out.kernel_evaluations = static_cast<int64_t>(pairs * static_cast<double>(plan.stored || dense ? passes : 1)) + reducer.kernel_evaluations;
-    out.flops = pairs * static_cast<double>(2 * std::max<int64_t>(d, 1) * passes) + plan.solver_cost.flops + reducer.flops;
-    out.dense_seconds = dense ? 10.0 / 3 * static_cast<double>(m) * static_cast<double>(m) * static_cast<double>(m) / 10e9 : 0;
-    out.streams = !plan.stored;
-    out.exact = plan.stored || dense;
-    return out;
+} // namespace
+
+std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &data, const RunSettings &settings) {
+    run.stage("read", 0.02);
+    Prepared prepared = prepare(run, recipe, data);
+    const Source &source = *prepared.source;
+    const int64_t foreseen = forecast_centres(run, recipe, data, source).m; // refuse before the work where that is possible
+    plan_lift(run, recipe, prepared.kernel, source, prepared.f32, foreseen, run.budget()->left() - centre_bytes(source, foreseen, prepared.f32));
+
+    run.stage("reduce", 0.05);
+    Reduction reduction = reduce(run, recipe, data, prepared);
+    Centres centres = make_centres(run, prepared, reduction);
+    reduction.points = Buffer<unsigned char>();
+    int64_t held = 0;
+    for (const auto &[name, tensor] : centres.tensors) held += tensor.bytes.bytes();
+    run.budget()->take(held); // the model's share, while the fit lasts
+
+    Plan plan = plan_lift(run, recipe, prepared.kernel, source, prepared.f32, centres.m(), run.budget()->left());
+    Lifted lifted = lift_weighted(run, recipe, prepared, centres, plan, source.rows());
+
+    run.stage("certify", 1);
+    Json text = report_text(run, recipe, prepared, reduction, centres, plan, lifted);
+    auto model = Model::assemble(std::move(text), all_tensors(prepared, centres, lifted), recipe.registry(), settings);
+    if (prepared.kernel.user) model = model->bind(prepared.kernel.user);
+    run.progress(1);
+    return model;
 }
 
 namespace {
@@ -265,8 +208,9 @@ template <class T> void kernel_matrix_as(Run &run, const Prepared &x, const std:
 } // namespace
 
 void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y, const mercer_view &out) {
-    run.stage("gram", 1);
+    run.stage("read", 0.1);
     Prepared prepared = prepare(run, recipe, x);
+    run.stage("gram", 1);
     prepared.f32 = out.dtype == MERCER_F32;
     std::shared_ptr<const Source> other;
     if (y) {

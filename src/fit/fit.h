@@ -27,7 +27,9 @@ struct Prepared {
     InputMap map;
     Expression kernel; // finished
     bool f32 = false;  // tile type
+    std::vector<double> weights; // of the rows, sum n
 };
+bool tile_is_f32(const Recipe &recipe, const Source &source);
 Prepared prepare(Run &run, const Recipe &recipe, const Data &data);
 
 // Sample weights, scaled to sum n; all 1 without.
@@ -40,6 +42,7 @@ struct Reduction {
     int64_t m = 0;
     std::vector<double> weights;
     std::map<std::string, double> report;
+    int64_t kernel_evaluations = 0;
 };
 Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared);
 
@@ -71,7 +74,9 @@ struct Plan {
     int64_t bytes = 0; // of the lift: matrix, solver, panels
     double tol = 0;
 };
-Plan plan_lift(Run &run, const Recipe &recipe, bool f32, int64_t m, int64_t d, int64_t budget_left);
+Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const Source &source, bool f32, int64_t m, int64_t budget_left);
+mercer_cost forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source);
+int64_t centre_bytes(const Source &source, int64_t m, bool f32); // as the model keeps them
 
 // lift_weighted.cpp
 Lifted lift_weighted(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan, int64_t n);

@@ -59,6 +59,8 @@ Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operato
     task.check(plan.solver->solver.solve(&host_table(), &task, plan.solver_params.values(), &c_op, &request, &result), *plan.solver);
     for (double value : out.values)
         if (!std::isfinite(value)) fail(MERCER_E_NUMERICAL, "solver %s gave an eigenvalue that is not finite", plan.solver->name.c_str());
+    for (double value : out.vectors)
+        if (!std::isfinite(value)) fail(MERCER_E_NUMERICAL, "solver %s gave a vector that is not finite", plan.solver->name.c_str());
     out.most_negative = result.most_negative;
     out.converged = result.converged != 0;
     return out;
@@ -78,10 +80,68 @@ void fix_signs(int64_t m, int64_t r, double *vectors, const double *scale) {
     }
 }
 
+// Weights in the forms that are needed, and what one product with them says: K p, and the means behind total variance.
+struct Moments {
+    std::vector<double> root, p, kp;
+    bool plain = true;      // all weights 1
+    double mean_self = 0;   // sum p_i k(c_i, c_i)
+    double mean_square = 0; // p^T K p; 0 uncentred
+
+    Moments(Run &run, const Operator &gram, const std::vector<double> &weights, double total, bool centred)
+        : root(weights.size()), p(weights.size()), kp(weights.size()) {
+        const int64_t m = gram.n();
+        Buffer<double> diagonal = run.buffer<double>(m);
+        gram.diagonal(run, diagonal.data());
+        for (size_t i = 0; i < p.size(); ++i) {
+            root[i] = std::sqrt(weights[i]);
+            p[i] = weights[i] / total;
+            plain &= weights[i] == 1;
+            mean_self += p[i] * diagonal[static_cast<int64_t>(i)];
+        }
+        if (!centred) return;
+        gram.apply(run, p.data(), m, 1, kp.data(), m);
+        for (size_t i = 0; i < p.size(); ++i) mean_square += p[i] * kp[i];
+    }
+    const double *scale() const { return plain ? nullptr : root.data(); }
+};
+
+// How many of the pairs are more than rounding, and what is to be said of them.
+int64_t cut_rank(const Recipe &recipe, const Plan &plan, const Eigenpairs &pairs, double trace, uint32_t *outcome) {
+    const double u_tile = plan.f32 ? 0x1p-24 : 0x1p-53, m = static_cast<double>(pairs.vectors.size() / static_cast<int64_t>(pairs.values.size()));
+    // Of an indefinite kernel the trace says nothing (it may be 0): then its largest eigenvalue is the scale.
+    const double floor = (16 * u_tile + m * 0x1p-53) * std::max({trace, pairs.values[0], -pairs.most_negative});
+    int64_t kept = 0;
+    while (kept < static_cast<int64_t>(pairs.values.size()) && pairs.values[static_cast<size_t>(kept)] > floor) ++kept;
+    if (kept < recipe.values().components) *outcome |= MERCER_RANK_REACHED;
+    if (pairs.most_negative < -floor) *outcome |= MERCER_INDEFINITE;
+    if (pairs.converged) return kept;
+    *outcome |= MERCER_NOT_CONVERGED;
+    if (recipe.values().solver_strict)
+        fail(MERCER_E_NUMERICAL, "solver %s did not converge: largest residual %.3g, allowed %.3g", plan.solver->name.c_str(),
+             *std::max_element(pairs.residuals.begin(), pairs.residuals.end()), plan.tol * pairs.values[0]);
+    return kept;
+}
+
+// A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p of the rounded A.
+template <class T> Tensor coefficients(const Eigenpairs &pairs, const Moments &moments, int64_t kept, std::vector<double> &b) {
+    const int64_t m = static_cast<int64_t>(moments.p.size());
+    Tensor a = make_tensor<T>(m, kept);
+    b.assign(static_cast<size_t>(kept), 0.0);
+    for (int64_t j = 0; j < kept; ++j) {
+        const double factor = 1 / std::sqrt(pairs.values[static_cast<size_t>(j)]);
+        for (int64_t i = 0; i < m; ++i) {
+            const T entry = static_cast<T>(moments.root[static_cast<size_t>(i)] * pairs.vectors[i + j * m] * factor);
+            tensor_data<T>(a)[i * kept + j] = entry;
+            b[static_cast<size_t>(j)] += static_cast<double>(entry) * moments.kp[static_cast<size_t>(i)];
+        }
+    }
+    return a;
+}
+
 template <class T>
 Lifted lift_as(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan, int64_t n) {
     const int64_t m = centres.m();
-    const double total_weight = static_cast<double>(n);
+    const double total = static_cast<double>(n);
     const bool centred = recipe.values().lift_centred != 0;
     Lifted out;
 
@@ -89,77 +149,35 @@ Lifted lift_as(Run &run, const Recipe &recipe, const Prepared &prepared, const C
     Points<T> points = centres.numbers() ? Points<T>(centres.source, {}, leaf_specs(prepared.kernel), centres.numbers(), m)
                                          : Points<T>(centres.source, {}, leaf_specs(prepared.kernel));
     GramOperator<T> gram(run, prepared.kernel, points, plan.stored);
-    std::vector<double> root(static_cast<size_t>(m)), p(static_cast<size_t>(m)), diagonal(static_cast<size_t>(m)), kp(static_cast<size_t>(m));
-    bool plain = true;
-    for (size_t i = 0; i < root.size(); ++i) {
-        root[i] = std::sqrt(centres.weights[i]);
-        p[i] = centres.weights[i] / total_weight;
-        plain &= centres.weights[i] == 1;
-    }
-    const double *scale = plain ? nullptr : root.data();
-    gram.diagonal(run, diagonal.data());
-    int64_t passes = plan.stored ? 1 : 0; // computing the matrix is a pass over it
-    double mean_self = 0, mean_square = 0;
-    for (size_t i = 0; i < p.size(); ++i) mean_self += p[i] * diagonal[i];
-    if (centred) {
-        gram.apply(run, p.data(), m, 1, kp.data(), m);
-        passes += plan.stored ? 0 : 1;
-        for (size_t i = 0; i < p.size(); ++i) mean_square += p[i] * kp[i];
-    }
+    Moments moments(run, gram, centres.weights, total, centred);
 
     run.stage("solve", 0.95);
-    WeightedOperator weighted(run, gram, scale, centred);
+    WeightedOperator weighted(run, gram, moments.scale(), centred);
     Counted op(weighted);
-    const int64_t wanted = recipe.values().components, r = std::min(wanted, m);
     std::map<std::string, double> report;
-    Eigenpairs pairs = solve(run, recipe, plan, op, r, report);
-    out.passes = passes + (plan.stored ? 0 : op.passes());
+    Eigenpairs pairs = solve(run, recipe, plan, op, std::min(recipe.values().components, m), report);
+    out.passes = plan.stored ? 1 : op.passes() + (centred ? 1 : 0);
     out.kernel_evaluations = gram.kernel_evaluations();
 
-    const double u_tile = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
-    const double floor = (16 * u_tile + static_cast<double>(m) * 0x1p-53) * mean_self * total_weight;
-    int64_t kept = 0;
-    while (kept < r && pairs.values[static_cast<size_t>(kept)] > floor) ++kept;
-    if (kept < wanted) out.outcome |= MERCER_RANK_REACHED;
-    if (pairs.most_negative < -floor) out.outcome |= MERCER_INDEFINITE;
-    if (!pairs.converged) {
-        out.outcome |= MERCER_NOT_CONVERGED;
-        if (recipe.values().solver_strict) {
-            double worst = *std::max_element(pairs.residuals.begin(), pairs.residuals.end());
-            fail(MERCER_E_NUMERICAL, "solver %s did not converge: largest residual %.3g, allowed %.3g", plan.solver->name.c_str(), worst,
-                 plan.tol * pairs.values[0]);
-        }
-    }
-
-    fix_signs(m, kept, pairs.vectors.data(), scale);
-    const bool f32 = prepared.f32;
-    Tensor a = f32 ? make_tensor<float>(m, kept) : make_tensor<double>(m, kept);
-    std::vector<double> b(static_cast<size_t>(kept)), lambda(static_cast<size_t>(kept));
-    for (int64_t j = 0; j < kept; ++j) {
-        const double value = pairs.values[static_cast<size_t>(j)], factor = 1 / std::sqrt(value);
-        lambda[static_cast<size_t>(j)] = value / total_weight;
-        for (int64_t i = 0; i < m; ++i) {
-            double entry = root[static_cast<size_t>(i)] * pairs.vectors[i + j * m] * factor;
-            if (f32)
-                tensor_data<float>(a)[i * kept + j] = static_cast<float>(entry), entry = static_cast<double>(static_cast<float>(entry));
-            else
-                tensor_data<double>(a)[i * kept + j] = entry;
-            b[static_cast<size_t>(j)] += entry * kp[static_cast<size_t>(i)];
-        }
-    }
-    out.tensors["A"] = std::move(a);
+    const int64_t kept = cut_rank(recipe, plan, pairs, moments.mean_self * total, &out.outcome);
+    fix_signs(m, kept, pairs.vectors.data(), moments.scale());
+    std::vector<double> b, lambda;
+    for (int64_t j = 0; j < kept; ++j) lambda.push_back(pairs.values[static_cast<size_t>(j)] / total);
+    out.tensors["A"] = prepared.f32 ? coefficients<float>(pairs, moments, kept, b) : coefficients<double>(pairs, moments, kept, b);
     out.tensors["b"] = vector_tensor(b);
     out.tensors["lambda"] = vector_tensor(lambda);
     out.tensors["w"] = vector_tensor(centres.weights);
-    if (centred) out.tensors["nu"] = vector_tensor(p);
+    if (centred) out.tensors["nu"] = vector_tensor(moments.p);
     out.capabilities = MERCER_CAN_DENSITY;
-    if (!(out.outcome & MERCER_INDEFINITE)) out.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
     if (centred) out.capabilities |= MERCER_CAN_MEAN;
-    out.text["total_variance"] = {{"value", std::max(mean_self - mean_square, 0.0)}, {"kind", m == n && plain ? "exact" : "reduced-operator"}};
-    if (centred) out.text["mean_square"] = mean_square;
+    if (prepared.kernel.is_psd() && !(out.outcome & MERCER_INDEFINITE))
+        out.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
+    out.text["total_variance"] = {{"value", std::max(moments.mean_self - moments.mean_square, 0.0)},
+                                  {"kind", m == n && moments.plain ? "exact" : "reduced-operator"}};
+    if (centred) out.text["mean_square"] = moments.mean_square;
     out.text["residuals"] = std::vector<double>(pairs.residuals.begin(), pairs.residuals.begin() + kept);
-    out.text["most_negative"] = pairs.most_negative / total_weight;
-    for (auto &[name, value] : report) out.text["reported"][name] = value;
+    out.text["most_negative"] = pairs.most_negative / total;
+    for (auto &[name, value] : report) out.text["reported"]["solver." + name] = value;
     return out;
 }
 

@@ -88,7 +88,10 @@ class Driver {
 
     void append(int64_t step, int64_t pivot) {
         double *column = factor_ + step * n_;
-        problem_.columns(&pivot, 1, column, n_);
+        {
+            Run::Span span(task_.run, static_cast<double>(step) / static_cast<double>(most_), static_cast<double>(step + 1) / static_cast<double>(most_));
+            problem_.columns(&pivot, 1, column, n_);
+        }
         std::vector<double> row(static_cast<size_t>(step));
         for (int64_t k = 0; k < step; ++k) row[static_cast<size_t>(k)] = factor_[pivot + k * n_];
         gemm('N', 'N', n_, 1, step, -1.0, factor_, n_, row.data(), std::max<int64_t>(step, 1), 1.0, column, n_);

@@ -35,57 +35,73 @@ struct ColumnStats {
     }
 };
 
-ColumnStats slab_stats(Run &run, const Source &source, int64_t row0, int64_t rows) {
+// weights: of the rows, sum n.
+ColumnStats slab_stats(Run &run, const Source &source, const std::vector<double> &weights, int64_t row0, int64_t rows) {
     const int64_t d = source.cols();
     const size_t cols = static_cast<size_t>(d);
     Buffer<double> window = run.buffer<double>(rows, d);
     source.read(row0, rows, window.data());
-    ColumnStats stats{static_cast<double>(rows), std::vector<double>(cols), std::vector<double>(cols), std::vector<double>(cols, INFINITY),
+    ColumnStats stats{0, std::vector<double>(cols), std::vector<double>(cols), std::vector<double>(cols, INFINITY),
                       std::vector<double>(cols, -INFINITY)};
-    for (int64_t i = 0; i < rows; ++i)
+    auto weight = [&](int64_t i) { return weights[static_cast<size_t>(row0 + i)]; };
+    for (int64_t i = 0; i < rows; ++i) {
+        if (weight(i) == 0) continue; // checked by read, else as if it were not there
+        stats.count += weight(i);
         for (size_t k = 0; k < cols; ++k) {
             double value = window[i * d + static_cast<int64_t>(k)];
-            stats.mean[k] += value;
+            stats.mean[k] += weight(i) * value;
             stats.lo[k] = std::min(stats.lo[k], value);
             stats.hi[k] = std::max(stats.hi[k], value);
         }
+    }
+    if (stats.count == 0) return stats;
     for (double &mean : stats.mean) mean /= stats.count;
     for (int64_t i = 0; i < rows; ++i)
         for (size_t k = 0; k < cols; ++k) {
             double diff = window[i * d + static_cast<int64_t>(k)] - stats.mean[k];
-            stats.square[k] += diff * diff;
+            stats.square[k] += weight(i) * diff * diff;
         }
     return stats;
 }
 
-ColumnStats scan(Run &run, const Source &source) {
+// Slabs in windows of a few for each thread: a wide slab's statistics are as large as its rows.
+ColumnStats scan(Run &run, const Source &source, const std::vector<double> &weights) {
     const int64_t n = source.rows(), rows = std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(source.cols(), 1), 1, 1024);
-    const int64_t slabs = (n + rows - 1) / rows;
-    std::vector<ColumnStats> parts(static_cast<size_t>(slabs));
-    parallel_for(run, slabs, [&](int64_t s) {
-        parts[static_cast<size_t>(s)] = slab_stats(run, source, s * rows, std::min(rows, n - s * rows));
-    });
+    const int64_t slabs = (n + rows - 1) / rows, window = 4 * run.threads();
     ColumnStats all;
-    for (const ColumnStats &part : parts) all.merge(part);
+    for (int64_t first = 0; first < slabs; first += window) {
+        const int64_t count = std::min(window, slabs - first);
+        std::vector<ColumnStats> parts(static_cast<size_t>(count));
+        Run::Span span(run, static_cast<double>(first) / static_cast<double>(slabs), static_cast<double>(first + count) / static_cast<double>(slabs));
+        parallel_for(run, count, [&](int64_t s) {
+            const int64_t row0 = (first + s) * rows;
+            parts[static_cast<size_t>(s)] = slab_stats(run, source, weights, row0, std::min(rows, n - row0));
+        });
+        for (const ColumnStats &part : parts) all.merge(part);
+    }
     return all;
 }
 
 // The same from the entries alone (lo and hi are not asked of sparse data).
-ColumnStats sparse_stats(const SparseSource &source) {
+ColumnStats sparse_stats(const SparseSource &source, const std::vector<double> &weights) {
     const size_t cols = static_cast<size_t>(source.cols());
-    const double n = static_cast<double>(source.rows());
+    const double n = static_cast<double>(source.rows()); // the weights' sum
     ColumnStats stats{n, std::vector<double>(cols), std::vector<double>(cols), {}, {}};
-    std::vector<double> zeros(cols, n);
-    auto column = [&](int64_t entry) { return static_cast<size_t>(source.columns()[entry]); };
-    for (int64_t k = 0; k < source.count(); ++k) {
-        stats.mean[column(k)] += source.value(k) / n;
-        zeros[column(k)] -= 1;
-    }
+    std::vector<double> zeros(cols, n); // weight of the rows without an entry
+    auto each = [&](auto &&body) {
+        for (int64_t i = 0; i < source.rows(); ++i)
+            for (int64_t k = source.offsets()[i]; k < source.offsets()[i + 1]; ++k)
+                body(static_cast<size_t>(source.columns()[k]), source.value(k), weights[static_cast<size_t>(i)]);
+    };
+    each([&](size_t column, double value, double weight) {
+        stats.mean[column] += weight * value / n;
+        zeros[column] -= weight;
+    });
     for (size_t c = 0; c < cols; ++c) stats.square[c] = zeros[c] * stats.mean[c] * stats.mean[c];
-    for (int64_t k = 0; k < source.count(); ++k) {
-        double diff = source.value(k) - stats.mean[column(k)];
-        stats.square[column(k)] += diff * diff;
-    }
+    each([&](size_t column, double value, double weight) {
+        double diff = value - stats.mean[column];
+        stats.square[column] += weight * diff * diff;
+    });
     return stats;
 }
 
@@ -101,24 +117,26 @@ InputMap make_map(DataScale scale, const ColumnStats &stats) {
     return map;
 }
 
-// The number behind a bandwidth rule, on at most 1000 rows (100 objects, whose distances may be dear) drawn by the seed.
+// The number behind a bandwidth rule: the weighted median or mean of the positive distances among at most 1000 rows of
+// positive weight (100 objects, whose distances may be dear), drawn by the seed. A pair counts w_i w_j times, and
+// equal rows do not count, so weights are repetitions here too; 0 where all rows are equal.
 class Bandwidth {
   public:
-    Bandwidth(Run &run, const Prepared &prepared, const ColumnStats &stats, uint64_t seed)
-        : run_(run), prepared_(prepared), stats_(stats), random_(seed, Stage::bandwidth) {}
+    Bandwidth(Run &run, const Prepared &prepared, const ColumnStats &stats, const std::vector<double> &weights, uint64_t seed)
+        : run_(run), prepared_(prepared), stats_(stats), weights_(weights), random_(seed, Stage::bandwidth) {}
 
     double operator()(const Leaf &leaf, const std::string &rule) const {
         if (rule == "scale") return scale(leaf);
-        std::vector<double> distances = sample(leaf);
+        std::vector<Distance> distances = sample(leaf);
+        double total = 0, sum = 0;
+        for (const Distance &pair : distances) total += pair.weight, sum += pair.weight * pair.value;
         if (distances.empty()) return 0;
-        if (rule == "mean") {
-            double sum = 0;
-            for (double value : distances) sum += value;
-            return sum / static_cast<double>(distances.size());
-        }
-        auto middle = distances.begin() + static_cast<int64_t>(distances.size() / 2);
-        std::nth_element(distances.begin(), middle, distances.end());
-        return *middle;
+        if (rule == "mean") return sum / total;
+        std::sort(distances.begin(), distances.end(), [](const Distance &a, const Distance &b) { return a.value < b.value; });
+        double below = 0;
+        for (const Distance &pair : distances)
+            if ((below += pair.weight) > total / 2) return pair.value;
+        return distances.back().value;
     }
 
   private:
@@ -147,13 +165,18 @@ class Bandwidth {
         return std::sqrt(d * square);
     }
 
-    std::vector<double> sample(const Leaf &leaf) const {
+    struct Distance {
+        double value, weight;
+    };
+
+    std::vector<Distance> sample(const Leaf &leaf) const {
         const Source &source = *prepared_.source;
         const bool objects = source.kind() == Source::Kind::objects;
         const int64_t fits = (int64_t{1} << 24) / std::max<int64_t>(source.cols(), 1); // 128 MiB of them
-        const int64_t n = source.rows(), wanted = std::min(n, objects ? 100 : std::clamp<int64_t>(fits, 20, 1000));
-        std::vector<int64_t> rows(static_cast<size_t>(n));
-        for (int64_t i = 0; i < n; ++i) rows[static_cast<size_t>(i)] = i;
+        std::vector<int64_t> rows;
+        for (int64_t i = 0; i < source.rows(); ++i)
+            if (weights_[static_cast<size_t>(i)] > 0) rows.push_back(i);
+        const int64_t n = static_cast<int64_t>(rows.size()), wanted = std::min(n, objects ? 100 : std::clamp<int64_t>(fits, 20, 1000));
         for (int64_t i = 0; i < wanted; ++i) // the first steps of a Fisher-Yates shuffle
             std::swap(rows[static_cast<size_t>(i)],
                       rows[static_cast<size_t>(i + static_cast<int64_t>(random_.uniform(i, 0) * static_cast<double>(n - i)))]);
@@ -162,17 +185,22 @@ class Bandwidth {
         return objects ? object_distances(rows) : row_distances(leaf, rows);
     }
 
-    std::vector<double> object_distances(const std::vector<int64_t> &rows) const {
+    void add(std::vector<Distance> &out, double distance, int64_t i, int64_t j) const {
+        if (distance > 0) out.push_back({distance, weights_[static_cast<size_t>(i)] * weights_[static_cast<size_t>(j)]});
+    }
+
+    std::vector<Distance> object_distances(const std::vector<int64_t> &rows) const {
         std::vector<int64_t> i, j;
         for (size_t a = 0; a < rows.size(); ++a)
             for (size_t b = 0; b < a; ++b) i.push_back(rows[a]), j.push_back(rows[b]);
-        std::vector<double> out(i.size());
-        static_cast<const ObjectSource &>(*prepared_.source).pairs(i.data(), j.data(), static_cast<int64_t>(i.size()), out.data());
-        for (double &value : out) value = std::sqrt(value);
+        std::vector<double> squares(i.size());
+        static_cast<const ObjectSource &>(*prepared_.source).pairs(i.data(), j.data(), static_cast<int64_t>(i.size()), squares.data());
+        std::vector<Distance> out;
+        for (size_t k = 0; k < i.size(); ++k) add(out, std::sqrt(squares[k]), i[k], j[k]);
         return out;
     }
 
-    std::vector<double> row_distances(const Leaf &leaf, const std::vector<int64_t> &rows) const {
+    std::vector<Distance> row_distances(const Leaf &leaf, const std::vector<int64_t> &rows) const {
         const int64_t d = prepared_.source->cols(), m = static_cast<int64_t>(rows.size());
         Buffer<double> values = run_.buffer<double>(m, d);
         for (int64_t i = 0; i < m; ++i) prepared_.source->read(rows[static_cast<size_t>(i)], 1, values.data() + i * d);
@@ -180,16 +208,17 @@ class Bandwidth {
         std::vector<LeafSpec> spec = {{leaf.form == MERCER_L1 ? MERCER_L1 : MERCER_SQDIST, false, leaf.columns, {}}};
         Points<double> points(sample, prepared_.map, spec);
         Tiles<double> tiles(spec[0].form, points, points);
-        std::vector<std::vector<double>> parts(static_cast<size_t>(blocks_of(m)));
+        std::vector<std::vector<Distance>> parts(static_cast<size_t>(blocks_of(m)));
         sweep<double>(run_, tiles, 0, m, [&](const Tile<double> &tile) {
             for (int64_t i = 0; i < tile.x.rows; ++i)
                 for (int64_t j = 0; j < tile.y.rows && tile.y.row0 + j < tile.x.row0 + i; ++j) {
                     double value = tile.values[i * tile.y.rows + j];
-                    parts[static_cast<size_t>(tile.slab)].push_back(leaf.form == MERCER_L1 ? value : std::sqrt(value));
+                    add(parts[static_cast<size_t>(tile.slab)], leaf.form == MERCER_L1 ? value : std::sqrt(value),
+                        rows[static_cast<size_t>(tile.x.row0 + i)], rows[static_cast<size_t>(tile.y.row0 + j)]);
                 }
             return true;
         });
-        std::vector<double> out;
+        std::vector<Distance> out;
         for (const auto &part : parts) out.insert(out.end(), part.begin(), part.end());
         return out;
     }
@@ -197,20 +226,16 @@ class Bandwidth {
     Run &run_;
     const Prepared &prepared_;
     const ColumnStats &stats_;
+    const std::vector<double> &weights_;
     Random random_;
 };
 
-void check_objects(const Expression &kernel, const ObjectSource &objects) {
-    for (const Leaf &leaf : kernel.leaves) {
-        if (objects.is_distance() && leaf.form != MERCER_SQDIST)
-            fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects that give distances need kernels of a distance (gaussian ...)", kernel.text().c_str());
-        if (!objects.is_distance() && leaf.plugin)
-            fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects that give kernel values need the kernel 'user'", kernel.text().c_str());
-        if (!leaf.columns.empty()) fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects have no columns", kernel.text().c_str());
-    }
-}
-
 } // namespace
+
+bool tile_is_f32(const Recipe &recipe, const Source &source) {
+    const DataType dtype = static_cast<DataType>(recipe.values().data_dtype);
+    return dtype == DataType::f32 || (dtype == DataType::as_given && source.dtype() == MERCER_F32);
+}
 
 Prepared prepare(Run &run, const Recipe &recipe, const Data &data) {
     Prepared out;
@@ -218,11 +243,11 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data) {
     if (!out.source) out.source = data.source;
     const Source &source = *out.source;
     if (source.rows() < 1) fail(MERCER_E_DATA, "the data have no rows");
+    out.weights = sample_weights(data, source.rows());
     const bool objects = source.kind() == Source::Kind::objects, sparse = source.kind() == Source::Kind::sparse;
     if (!objects && source.cols() < 1) fail(MERCER_E_DATA, "the data have no columns");
     const CoreValues &values = recipe.values();
-    const DataType dtype = static_cast<DataType>(values.data_dtype);
-    out.f32 = dtype == DataType::f32 || (dtype == DataType::as_given && source.dtype() == MERCER_F32);
+    out.f32 = tile_is_f32(recipe, source);
     const DataScale scale = static_cast<DataScale>(values.data_scale);
     if (scale != DataScale::none && (sparse || objects))
         fail(MERCER_E_UNSUPPORTED, "data.scale: %s", sparse ? "shifting sparse data would fill them" : "objects have no columns");
@@ -231,13 +256,13 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data) {
         fail(MERCER_E_ARGUMENT, "kernel = %s: no function was given with mercer_recipe_set_kernel", out.kernel.text().c_str());
     ColumnStats stats;
     if (sparse)
-        stats = sparse_stats(static_cast<const SparseSource &>(source));
+        stats = sparse_stats(static_cast<const SparseSource &>(source), out.weights);
     else if (!objects)
-        stats = scan(run, source);
+        stats = scan(run, source, out.weights);
     out.map = make_map(scale, stats);
     out.kernel.choose_forms();
     if (objects) check_objects(out.kernel, static_cast<const ObjectSource &>(source));
-    out.kernel.finish(run, source.cols(), Bandwidth(run, out, stats, static_cast<uint64_t>(values.seed)));
+    out.kernel.finish(run, source.cols(), Bandwidth(run, out, stats, out.weights, static_cast<uint64_t>(values.seed)));
     for (Leaf &leaf : out.kernel.leaves) {
         if (objects && !leaf.plugin && static_cast<const ObjectSource &>(source).psd()) leaf.facts.flags |= MERCER_PSD;
         if (leaf.form != MERCER_SQDIST || objects || sparse) continue;
@@ -264,7 +289,8 @@ std::vector<double> sample_weights(const Data &data, int64_t n) {
         sum += value;
     }
     if (!(sum > 0) || !std::isfinite(sum)) fail(MERCER_E_DATA, "weights: their sum is %g, must be > 0", sum);
-    for (double &value : weights) value *= static_cast<double>(n) / sum;
+    const bool equal = std::all_of(weights.begin(), weights.end(), [&](double value) { return value == weights[0]; });
+    for (double &value : weights) value = equal ? 1.0 : value * static_cast<double>(n) / sum; // equal ones are none, to the bit
     return weights;
 }
 

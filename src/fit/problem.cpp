@@ -10,9 +10,8 @@
 namespace mercer {
 
 template <class T>
-DataProblem<T>::DataProblem(Run &run, const Prepared &prepared, const Data &data, const std::vector<double> &weights, int64_t components,
-                            Reduction &out)
-    : run_(run), prepared_(prepared), data_(data), sample_(weights), components_(components), out_(out),
+DataProblem<T>::DataProblem(Run &run, const Prepared &prepared, const Data &data, int64_t components, Reduction &out)
+    : run_(run), prepared_(prepared), data_(data), components_(components), out_(out),
       points_(prepared.source, prepared.map, leaf_specs(prepared.kernel)) {}
 
 template <class T> mercer_shape DataProblem<T>::shape() const {
@@ -28,6 +27,12 @@ template <class T> mercer_shape DataProblem<T>::shape() const {
     return shape;
 }
 
+// A consumer of the running operation returned status.
+template <class T> void DataProblem<T>::require(int32_t status) const {
+    if (task_) return task_->check_callback(status);
+    if (status != MERCER_OK) fail(status, "the consumer of a visit failed with status %d", status);
+}
+
 template <class T> void DataProblem<T>::check_index(const int64_t *index, int64_t count) const {
     for (int64_t k = 0; k < count; ++k)
         if (index[k] < 0 || index[k] >= n())
@@ -38,6 +43,8 @@ template <class T> void DataProblem<T>::check_index(const int64_t *index, int64_
 template <class T> void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &consumer) {
     constexpr int64_t window = 64;
     const bool form_only = visit.measure != 0;
+    if (const ObjectSource *objects = points_.objects(); objects && form_only && (visit.measure != MERCER_SQDIST || !objects->is_distance()))
+        fail(MERCER_E_UNSUPPORTED, "visit: of objects there are kernel values, and MERCER_SQDIST where they give distances");
     if (visit.measure < 0 || visit.measure > MERCER_HAMMING) fail(MERCER_E_PLUGIN, "visit: measure = %d is no form", visit.measure);
     const int64_t row0 = visit.row0, rows = visit.rows > 0 ? visit.rows : n() - row0;
     if (row0 < 0 || rows < 0 || row0 + rows > n()) fail(MERCER_E_PLUGIN, "visit: rows %" PRId64 " to %" PRId64 " of %" PRId64, row0, row0 + rows, n());
@@ -66,7 +73,7 @@ template <class T> void DataProblem<T>::visit(const mercer_visit &visit, const m
                               tile.y.rows, tile.values, tile.x.mapped.data(), tile.y.mapped.data(), points_.cols()};
             int32_t status = consumer.tile(consumer.user, state(tile.slab), &shown);
             if (status == MERCER_VISIT_STOP) return false;
-            task_->check_callback(status);
+            require(status);
             return true;
         });
         evaluations_ += form_only ? 0 : part * tiles.y().rows();
@@ -74,7 +81,7 @@ template <class T> void DataProblem<T>::visit(const mercer_visit &visit, const m
             int64_t at = row0 + first + s * tile_rows;
             int32_t status = consumer.combine(consumer.user, state(s), at, std::min(tile_rows, row0 + rows - at));
             if (status == MERCER_VISIT_STOP) return;
-            task_->check_callback(status);
+            require(status);
         }
     }
 }
@@ -101,6 +108,13 @@ template <class T> void DataProblem<T>::columns(const int64_t *index, int64_t co
 template <class T> void DataProblem<T>::pairs(const int64_t *i, const int64_t *j, int64_t count, double *out) {
     check_index(i, count);
     check_index(j, count);
+    evaluations_ += count;
+    if (const ObjectSource *objects = points_.objects(); objects && prepared_.kernel.leaves.size() == 1) {
+        objects->pairs(i, j, count, out); // one call: each may be dear
+        const Leaf &leaf = prepared_.kernel.leaves[0];
+        if (leaf.plugin && leaf.plugin->kernel.map) leaf.plugin->kernel.map(&host_table(), leaf.values(), MERCER_F64, out, count);
+        return;
+    }
     Points<T> xs(prepared_.source, prepared_.map, points_.leaves(), i, count), ys(prepared_.source, prepared_.map, points_.leaves(), j, count);
     Tiles<T> tiles(prepared_.kernel, xs, ys);
     auto one = [&](int64_t k) {
@@ -114,17 +128,20 @@ template <class T> void DataProblem<T>::pairs(const int64_t *i, const int64_t *j
         for (int64_t k = 0; k < blocks_of(count); ++k) one(k);
     else
         parallel_for(run_, blocks_of(count), one);
-    evaluations_ += count;
 }
 
 template <class T> void DataProblem<T>::diagonal(double *out) {
     Tiles<T> tiles(prepared_.kernel, points_, points_);
-    for (int64_t b = 0; b < blocks_of(n()); ++b) {
+    auto block = [&](int64_t b) {
         Panel<T> panel = points_.load(run_, b);
         std::vector<T> values(static_cast<size_t>(panel.rows));
         tiles.self(run_, panel, false, values.data());
         std::copy(values.begin(), values.end(), out + b * tile_rows);
-    }
+    };
+    if (tiles.serial())
+        for (int64_t b = 0; b < blocks_of(n()); ++b) block(b);
+    else
+        parallel_for(run_, blocks_of(n()), block);
 }
 
 template <class T> void DataProblem<T>::rows(const int64_t *index, int64_t count, double *out) {
@@ -136,7 +153,7 @@ template <class T> void DataProblem<T>::rows(const int64_t *index, int64_t count
     }
 }
 
-template <class T> void DataProblem<T>::weights(double *out) { std::copy(sample_.begin(), sample_.end(), out); }
+template <class T> void DataProblem<T>::weights(double *out) { std::copy(prepared_.weights.begin(), prepared_.weights.end(), out); }
 
 template <class T> void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
     *index = nullptr;
@@ -152,6 +169,10 @@ template <class T> void DataProblem<T>::landmarks(const int64_t **index, const v
             if (landmark_index_[i] < 0 || landmark_index_[i] >= n())
                 fail(MERCER_E_VALUE, "landmarks: entry %" PRId64 " is row %" PRId64 ", must be 0 to %" PRId64, i, landmark_index_[i], n() - 1);
         }
+        std::vector<int64_t> sorted(landmark_index_.begin(), landmark_index_.end());
+        std::sort(sorted.begin(), sorted.end());
+        auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+        if (twice != sorted.end()) fail(MERCER_E_VALUE, "landmarks: row %" PRId64 " is given twice", *twice);
         *index = landmark_index_.data();
         return;
     }
@@ -201,7 +222,7 @@ template class DataProblem<double>;
 
 Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared) {
     const int64_t n = prepared.source->rows();
-    std::vector<double> sample = sample_weights(data, n);
+    const std::vector<double> &sample = prepared.weights;
     Reduction out;
     if (!recipe.reducer()) { // all
         for (int64_t i = 0; i < n; ++i)
@@ -218,12 +239,12 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         mercer_shape shape = problem.shape();
         mercer_want want{sizeof want, nullptr};
         task.check(plugin.reducer.reduce(&host_table(), &task, recipe.reducer_params().values(), &shape, &want), plugin);
-        out.report["kernel_evaluations"] += static_cast<double>(problem.kernel_evaluations());
+        out.kernel_evaluations += problem.kernel_evaluations();
     };
     if (prepared.f32)
-        run_reducer(DataProblem<float>(run, prepared, data, sample, recipe.values().components, out));
+        run_reducer(DataProblem<float>(run, prepared, data, recipe.values().components, out));
     else
-        run_reducer(DataProblem<double>(run, prepared, data, sample, recipe.values().components, out));
+        run_reducer(DataProblem<double>(run, prepared, data, recipe.values().components, out));
     if (out.m < 1) fail(MERCER_E_PLUGIN, "reducer %s gave no centre", plugin.name.c_str());
 
     if (out.weights.empty()) // the sample weights of the rows, or equal ones

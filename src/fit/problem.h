@@ -6,8 +6,7 @@ namespace mercer {
 
 template <class T> class DataProblem : public Problem {
   public:
-    DataProblem(Run &run, const Prepared &prepared, const Data &data, const std::vector<double> &weights, int64_t components,
-                Reduction &out);
+    DataProblem(Run &run, const Prepared &prepared, const Data &data, int64_t components, Reduction &out);
 
     mercer_shape shape() const override;
     void visit(const mercer_visit &visit, const mercer_consumer &consumer) override;
@@ -26,6 +25,7 @@ template <class T> class DataProblem : public Problem {
   private:
     int64_t n() const { return points_.rows(); }
     void check_index(const int64_t *index, int64_t count) const;
+    void require(int32_t status) const;
     // Tiles between all rows and the rows in index, to body.
     void sweep_columns(const int64_t *index, int64_t count, const std::function<bool(const Tile<T> &)> &body);
 
@@ -33,7 +33,6 @@ template <class T> class DataProblem : public Problem {
     Run &run_;
     const Prepared &prepared_;
     const Data &data_;
-    const std::vector<double> &sample_;
     int64_t components_;
     Reduction &out_;
     Points<T> points_;

@@ -172,26 +172,32 @@ Recipe::Row Recipe::find(const std::string &asked) {
     if (shorts.size() > 1)
         fail(MERCER_E_NAME, "parameter '%s' is ambiguous: it may be '%s' or '%s'", asked.c_str(), shorts[0].name().c_str(),
              shorts[1].name().c_str());
-    for (size_t i = 0, n = known.size(); i < n; ++i) known.push_back(known[i].substr(known[i].rfind('.') + 1));
+    for (size_t i = 0, n = known.size(); i < n; ++i)
+        if (known[i].find('.') != std::string::npos) known.push_back(known[i].substr(known[i].rfind('.') + 1));
     fail_unknown("parameter", asked, known);
 }
 
 void Recipe::set(const std::string &name, const std::string &value) {
     Row row = find(name);
-    if (row.params == &core_ && is_part(row.name()))
-        set_part(row.name(), trim(value));
-    else
+    if (row.params == &core_ && is_part(row.name())) {
+        Recipe trial(*this); // a method changes several parts: all or none
+        trial.set_part(row.name(), trim(value));
+        *this = std::move(trial);
+    } else {
         row.params->set(row.index, value, row.name().c_str());
+    }
 }
 
 void Recipe::set_many(const std::vector<std::pair<std::string, std::string>> &pairs) {
     Recipe trial(*this);
     trial.kernel_ = kernel_ ? std::make_shared<Expression>(*kernel_) : nullptr;
+    bool parts = false;
     for (const char *part : {"method", "kernel", "reducer", "lift", "solver"})
         for (const auto &[name, value] : pairs)
-            if (name == part) trial.set(name, value);
+            if (name == part) trial.set(name, value), parts = true;
     for (const auto &[name, value] : pairs)
         if (!is_part(name)) trial.set(name, value);
+    if (!parts) trial.shown_ = std::move(shown_); // texts of rows live until a part changes (a map's move keeps them)
     *this = std::move(trial);
 }
 
@@ -203,6 +209,7 @@ const char *Recipe::get(const std::string &name) {
 
 mercer_row Recipe::public_row(int64_t index) {
     std::vector<Row> all = rows();
+    if (all.empty()) fail(MERCER_E_VALUE, "row %" PRId64 ", there are none", index);
     if (index < 0 || index >= static_cast<int64_t>(all.size()))
         fail(MERCER_E_VALUE, "row %" PRId64 ", must be 0 to %zu", index, all.size() - 1);
     mercer_row out = all[static_cast<size_t>(index)].row();
@@ -210,6 +217,11 @@ mercer_row Recipe::public_row(int64_t index) {
     std::string &name = shown_[full];
     name = full;
     out.name = name.c_str();
+    if (*out.group) { // groups of two leaves have nothing to do with each other
+        std::string &group = shown_[full + " group"];
+        group = all[static_cast<size_t>(index)].prefix + out.group;
+        out.group = group.c_str();
+    }
     if (is_part(full)) {
         std::string choices;
         auto add = [&choices](const std::string &choice) { choices += (choices.empty() ? "" : "|") + choice; };

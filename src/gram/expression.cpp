@@ -45,7 +45,9 @@ class Parser {
         if (!take('[')) return out;
         do {
             int64_t first = whole(), last = take('-') ? whole() : first;
-            if (last < first || last - first > 1'000'000) expected("columns like 0-7 in ascending order");
+            constexpr int64_t most = 1'000'000; // columns of all leaves together
+            if (last < first || last >= INT32_MAX) expected("columns like 0-7 in ascending order");
+            if ((columns_ += last - first + 1) > most) fail(MERCER_E_VALUE, "kernel = %.200s ...: more than %" PRId64 " columns are named", shown(), most);
             for (int64_t k = first; k <= last; ++k) out.columns.push_back(k);
         } while (take(','));
         if (!take(']')) expected("']'");
@@ -88,6 +90,7 @@ class Parser {
 
     const std::string &text_;
     size_t at_ = 0;
+    int64_t columns_ = 0;
 };
 
 std::string columns_text(const std::vector<int64_t> &columns) {
@@ -127,8 +130,7 @@ std::string expression_text(const ExpressionText &expression) {
 }
 
 void UserKernel::tile(const mercer_view &x, const mercer_view &y, const mercer_view &k) const {
-    if (kernel_.tile(kernel_.user, &x, &y, &k) != 0)
-        fail(MERCER_E_CALLBACK, "%s", take_callback_error("the user kernel returned an error").c_str());
+    call_back("the user kernel returned an error", [&] { return kernel_.tile(kernel_.user, &x, &y, &k); });
 }
 
 Expression::Expression(const ExpressionText &text, Registry &registry) : text_(text) {

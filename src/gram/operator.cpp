@@ -20,8 +20,9 @@ int32_t diagonal_c(const mercer_operator *op, mercer_task *task, double *d) {
     return task->guard([&] { self_of(op).diagonal(task->run, d); });
 }
 
-// Super-panels: even, at most 64 (two of them are in a thread's hands at once), no more than there are blocks.
-int64_t super_panels(int64_t blocks) { return std::min<int64_t>(64, (blocks + 1) / 2 * 2); }
+// Super-panels: even, no more than there are blocks, and at most 512: a pair is then at n = 10^6 some 10 ms of work, which is
+// how long a round may wait for its last pair, and the rows are read 512 times a pass, 1 % of its time.
+int64_t super_panels(int64_t blocks) { return std::min<int64_t>(512, (blocks + 1) / 2 * 2); }
 
 // y += op(tile) q for f64: in place.
 void accumulate(char trans, int64_t rows, int64_t inner, int64_t p, const double *tile, int64_t ldt, const double *q, int64_t ldq,
@@ -50,11 +51,10 @@ template <class T> int64_t GramOperator<T>::stored_bytes(int64_t n) {
     return checked_bytes("a stored kernel matrix", n, n, sizeof(T)) / 2 + blocks * tile_rows * tile_rows / 2 * static_cast<int64_t>(sizeof(T));
 }
 
-template <class T> int64_t GramOperator<T>::pass_bytes(const Run &run, const Tiles<T> &tiles) {
-    int64_t blocks = blocks_of(tiles.x().rows()), supers = super_panels(blocks);
-    int64_t held = 2 * ((blocks + supers - 1) / supers) * tiles.x().panel_bytes();
-    int64_t teams = std::min(run.threads(), supers / 2 > 0 ? supers / 2 : 1);
-    return teams * (held + tiles.scratch_bytes());
+template <class T> int64_t GramOperator<T>::pass_bytes(const Run &run, int64_t n, const Tiles<T> &tiles) {
+    const int64_t blocks = blocks_of(n), supers = super_panels(blocks);
+    const int64_t held = 2 * ((blocks + supers - 1) / supers) * tiles.x().panel_bytes();
+    return std::min(run.threads(), std::max<int64_t>(supers / 2, 1)) * (held + tiles.scratch_bytes());
 }
 
 template <class T>

@@ -32,7 +32,8 @@ class Operator {
 // Order: blocks of tile_rows rows are gathered in S super-panels, S a function of n alone. Each of S - 1 rounds of a
 // round-robin tournament pairs all of them, one thread a pair: the two accumulators of a pair belong to nobody else in that
 // round, and each receives its sums in the order of rounds. Cost of a pass: n^2 / 2 kernel values (streamed),
-// 2 n^2 p flops; memory n p (f32: and as much again), stored n^2 / 2 values.
+// 2 n^2 p flops; memory n p (f32: and as much again), stored n^2 / 2 values. A pass runs on the calling thread alone where the
+// kernel's values come from callbacks that must.
 template <class T> class GramOperator : public Operator {
   public:
     GramOperator(Run &run, const Expression &kernel, const Points<T> &points, bool stored);
@@ -42,7 +43,7 @@ template <class T> class GramOperator : public Operator {
 
     static int64_t stored_bytes(int64_t n);
     // Beyond what is stored: panels and scratch of the threads.
-    static int64_t pass_bytes(const Run &run, const Tiles<T> &tiles);
+    static int64_t pass_bytes(const Run &run, int64_t n, const Tiles<T> &tiles);
     int64_t kernel_evaluations() const { return evaluations_.load(); }
 
   private:

@@ -63,7 +63,11 @@ template <class T> void Points<T>::load_dense(Run &run, Panel<T> &panel) const {
     if (!index_)
         source_->read(panel.row0, panel.rows, panel.mapped.data());
     else
-        for (int64_t i = 0; i < panel.rows; ++i) source_->read(index_[panel.row0 + i], 1, panel.mapped.data() + i * d);
+        for (int64_t i = 0, run_rows = 1; i < panel.rows; i += run_rows) { // runs of consecutive rows at once
+            const int64_t *at = index_ + panel.row0 + i;
+            for (run_rows = 1; i + run_rows < panel.rows && at[run_rows] == at[0] + run_rows;) ++run_rows;
+            source_->read(at[0], run_rows, panel.mapped.data() + i * d);
+        }
     map_rows(panel.mapped.data(), panel.rows);
     for (size_t l = 0; l < leaves_.size(); ++l) prepare_leaf(run, panel, leaves_[l], panel.leaves[l]);
 }
@@ -86,8 +90,9 @@ void Points<T>::prepare_leaf(Run &run, const Panel<T> &panel, const LeafSpec &sp
     if (spec.nonnegative)
         for (int64_t k = 0; k < n * leaf.d; ++k)
             if (leaf.x[k] < 0)
-                fail(MERCER_E_DATA, "row %" PRId64 ", column %" PRId64 " of the kernel is %g, must be >= 0", panel.row0 + k / leaf.d,
-                     k % leaf.d, static_cast<double>(leaf.x[k]));
+                fail(MERCER_E_DATA, "row %" PRId64 ", column %" PRId64 " is %g, the kernel needs values >= 0",
+                     index_ ? index_[panel.row0 + k / leaf.d] : panel.row0 + k / leaf.d,
+                     spec.columns.empty() ? k % leaf.d : spec.columns[static_cast<size_t>(k % leaf.d)], static_cast<double>(leaf.x[k]));
     if (spec.form == MERCER_DOT || spec.form == MERCER_SQDIST || spec.form == MERCER_MIN) {
         leaf.norms = run.buffer<T>(n);
         for (int64_t i = 0; i < n; ++i) { // in the order of a sparse row's sum, so that equal rows are at distance 0

@@ -30,9 +30,11 @@ mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes
     if (view->dtype < 1 || view->dtype > 31 || !(dtypes >> view->dtype & 1u))
         fail(MERCER_E_ARGUMENT, "%s: dtype = %d, must be%s%s%s", what, view->dtype, dtypes >> MERCER_F32 & 1 ? " MERCER_F32" : "",
              dtypes >> MERCER_F64 & 1 ? " MERCER_F64" : "", dtypes >> MERCER_I64 & 1 ? " MERCER_I64" : "");
+    if (view->reserved != 0) fail(MERCER_E_ARGUMENT, "%s: reserved = %d, must be 0", what, view->reserved);
     if (view->rows < 0 || view->cols < 0)
         fail(MERCER_E_SHAPE, "%s: %" PRId64 " x %" PRId64 ", sizes must be >= 0", what, view->rows, view->cols);
     mercer_view out = *view;
+    if (out.rows == 0 || out.cols == 0) out.row_stride = out.cols, out.col_stride = 1;
     bool by_row = out.col_stride == 1 && (out.row_stride >= out.cols || out.rows <= 1);
     bool by_col = out.row_stride == 1 && (out.col_stride >= out.rows || out.cols <= 1);
     if (!by_row && !by_col)
@@ -102,6 +104,7 @@ class ChunkSource : public Source {
     void read(int64_t, int64_t, float *) const override { fail(MERCER_E_INTERNAL, "chunks are read by load()"); }
     void read(int64_t, int64_t, double *) const override { fail(MERCER_E_INTERNAL, "chunks are read by load()"); }
 
+    int64_t loaded_bytes() const override { return rows() * cols() * (dtype() == MERCER_F32 ? 4 : 8); }
     std::shared_ptr<const Source> load(Run &run) const override {
         if (used_ && !(chunks_.flags & MERCER_REWINDABLE))
             fail(MERCER_E_DATA, "the chunk callback was read to its end already and is not MERCER_REWINDABLE");
@@ -110,30 +113,38 @@ class ChunkSource : public Source {
     }
 
   private:
-    template <class T> std::shared_ptr<const Source> load_as(Run &run) const {
-        const int64_t d = cols(), piece = std::max<int64_t>(1, (int64_t{1} << 20) / std::max<int64_t>(1, d * int64_t{sizeof(T)}));
-        std::vector<Buffer<T>> pieces; // no row is moved until their number is known
-        int64_t total = 0;
-        for (;;) {
-            run.progress(rows() > 0 ? static_cast<double>(total) / static_cast<double>(rows()) : 0);
-            int64_t capacity = rows() < 0 ? piece : std::min(piece, rows() - total), got = 0;
-            if (capacity == 0) break;
-            Buffer<T> buffer = run.buffer<T>(capacity, d);
-            int64_t filled = 0;
-            do {
-                got = 0;
-                if (chunks_.next(chunks_.user, total + filled, capacity - filled, buffer.data() + filled * d, &got) != 0)
-                    fail(MERCER_E_CALLBACK, "%s", take_callback_error("the chunk callback returned an error").c_str());
-                if (got < 0 || got > capacity - filled)
-                    fail(MERCER_E_CALLBACK, "the chunk callback says %" PRId64 " rows, capacity was %" PRId64, got, capacity - filled);
-                filled += got;
-            } while (got > 0 && filled < capacity);
-            total += filled;
-            pieces.push_back(std::move(buffer));
+    // Fills up to capacity rows; less only at the end.
+    template <class T> int64_t fill(Run &run, int64_t first, int64_t capacity, T *out) const {
+        int64_t filled = 0;
+        while (filled < capacity) {
+            run.progress(rows() > 0 ? static_cast<double>(first + filled) / static_cast<double>(rows()) : 0);
+            int64_t got = 0;
+            call_back("the chunk callback returned an error",
+                      [&] { return chunks_.next(chunks_.user, first + filled, capacity - filled, out + filled * cols(), &got); });
+            if (got < 0 || got > capacity - filled)
+                fail(MERCER_E_CALLBACK, "the chunk callback says %" PRId64 " rows, capacity was %" PRId64, got, capacity - filled);
             if (got == 0) break;
+            filled += got;
         }
-        if (rows() >= 0 && total != rows())
-            fail(MERCER_E_DATA, "the chunk callback ended after %" PRId64 " rows of %" PRId64, total, rows());
+        return filled;
+    }
+
+    template <class T> std::shared_ptr<const Source> load_as(Run &run) const {
+        const int64_t d = cols();
+        if (rows() >= 0) {
+            Buffer<T> all = run.buffer<T>(rows(), d), beyond = run.buffer<T>(1, d);
+            int64_t total = fill(run, 0, rows(), all.data());
+            if (total < rows()) fail(MERCER_E_DATA, "the chunk callback ended after %" PRId64 " rows of %" PRId64, total, rows());
+            if (fill(run, total, 1, beyond.data()) != 0) fail(MERCER_E_DATA, "the chunk callback has more than the %" PRId64 " rows it announced", rows());
+            return make_array_source(std::move(all), total, d);
+        }
+        const int64_t piece = std::max<int64_t>(1, (int64_t{1} << 20) / (d * int64_t{sizeof(T)}));
+        std::vector<Buffer<T>> pieces; // no row is moved until their number is known
+        int64_t total = 0, got = piece;
+        while (got == piece) {
+            pieces.push_back(run.buffer<T>(piece, d));
+            total += got = fill(run, total, piece, pieces.back().data());
+        }
         Buffer<T> all = run.buffer<T>(total, d);
         int64_t at = 0;
         for (Buffer<T> &buffer : pieces) {
@@ -171,8 +182,9 @@ struct Entry {
 class SparseReader {
   public:
     explicit SparseReader(const mercer_sparse &sparse) : s_(sparse) {}
-    int64_t offset(int64_t i) const { return index(s_.offsets, i) - s_.base; }
-    int64_t minor(int64_t k) const { return index(s_.indices, k) - s_.base; }
+    // INT64_MIN stays out of range whatever the base.
+    int64_t offset(int64_t i) const { return std::max(index(s_.offsets, i), int64_t{-1}) - s_.base; }
+    int64_t minor(int64_t k) const { return std::max(index(s_.indices, k), int64_t{-1}) - s_.base; }
     double value(int64_t k) const {
         return s_.dtype == MERCER_F32 ? static_cast<double>(static_cast<const float *>(s_.values)[k])
                                       : static_cast<const double *>(s_.values)[k];
@@ -255,8 +267,7 @@ ObjectSource::~ObjectSource() {
 }
 
 void ObjectSource::pairs(const int64_t *i, const int64_t *j, int64_t count, double *values) const {
-    if (objects_.pairs(objects_.user, i, j, count, values) != 0)
-        fail(MERCER_E_CALLBACK, "%s", take_callback_error("the pairs callback returned an error").c_str());
+    call_back("the pairs callback returned an error", [&] { return objects_.pairs(objects_.user, i, j, count, values); });
     for (int64_t k = 0; k < count; ++k) {
         if (!std::isfinite(values[k]) || (is_distance() && values[k] < 0))
             fail(MERCER_E_DATA, "the pairs callback gave %g for the pair (%" PRId64 ", %" PRId64 "), must be finite%s", values[k], i[k],
@@ -269,8 +280,7 @@ void ObjectSource::self(const int64_t *i, int64_t count, bool queries, double *v
     if (is_distance()) {
         std::fill_n(values, count, 0.0);
     } else if (objects_.self) {
-        if (objects_.self(objects_.user, i, count, values) != 0)
-            fail(MERCER_E_CALLBACK, "%s", take_callback_error("the self callback returned an error").c_str());
+        call_back("the self callback returned an error", [&] { return objects_.self(objects_.user, i, count, values); });
     } else if (queries) {
         fail(MERCER_E_UNSUPPORTED, "this needs k(q, q) of the queries: their objects have no self callback");
     } else {

@@ -30,6 +30,9 @@ class Source {
     virtual void read(int64_t row0, int64_t count, float *out) const = 0;
     virtual void read(int64_t row0, int64_t count, double *out) const = 0;
 
+    // Bytes that load() will hold.
+    virtual int64_t loaded_bytes() const { return 0; }
+
     // Bytes that one reader needs beside its output for a window of count rows.
     virtual int64_t window_bytes(int64_t) const { return 0; }
 

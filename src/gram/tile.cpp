@@ -1,7 +1,8 @@
 // A tile of squared distances comes from a product and norms; where less than `doubt` of the norms is left, the pair is
-// recomputed by differences. doubt = 32 sqrt((d + 8) u) balances the two: the product's error, (d + 8) u of the norms, is
-// then at most sqrt((d + 8) u) / 32 of the distance (f64 2e-9, f32 4e-5 at d = 16), and few pairs of real data are that
-// close. Rows are shifted to their training mean before, so that norms are no larger than the data's spread.
+// recomputed by differences. The product errs by about e = 2 sqrt(d + 8) u of the norms (rounding errors of d terms add up
+// like a random walk); doubt = 16 sqrt(e) balances the two: what is left of e is at most sqrt(e) / 16 of the distance (f64
+// 2e-9, f32 5e-5 at d = 16), and few pairs are that close: below 1 % of the norms at d = 16 in f32, 3 % at d = 800. Rows
+// are shifted to their training mean before, so that norms are no larger than the data's spread.
 #include "tile.h"
 
 #include "../core/threads.h"
@@ -16,7 +17,8 @@ namespace {
 template <class T> constexpr int32_t dtype_of = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64;
 
 template <class T> T doubt(int64_t d) {
-    return static_cast<T>(32 * std::sqrt(static_cast<double>(d + 8) * static_cast<double>(std::numeric_limits<T>::epsilon()) / 2));
+    const double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
+    return static_cast<T>(16 * std::sqrt(2 * std::sqrt(static_cast<double>(d + 8)) * u));
 }
 
 template <class T> mercer_view row_view(const T *data, int64_t rows, int64_t cols) {
@@ -32,6 +34,17 @@ template <class T> void agree(Points<T> &x, Points<T> &y) {
 }
 
 } // namespace
+
+void check_objects(const Expression &kernel, const ObjectSource &objects) {
+    const std::string text = kernel.text();
+    for (const Leaf &leaf : kernel.leaves) {
+        if (objects.is_distance() && leaf.form != MERCER_SQDIST)
+            fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects that give distances need kernels of a distance (gaussian ...)", text.c_str());
+        if (!objects.is_distance() && leaf.plugin)
+            fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects that give kernel values need the kernel 'user'", text.c_str());
+        if (!leaf.columns.empty()) fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects have no columns", text.c_str());
+    }
+}
 
 template <class T> Tiles<T>::Tiles(const Expression &kernel, Points<T> &x, Points<T> &y) : kernel_(&kernel), x_(&x), y_(&y) { agree(x, y); }
 template <class T> Tiles<T>::Tiles(int32_t, Points<T> &x, Points<T> &y) : kernel_(nullptr), x_(&x), y_(&y) { agree(x, y); }

@@ -19,6 +19,9 @@ template <class T> struct TileScratch {
     std::vector<double> values;
 };
 
+// E_UNSUPPORTED where the kernel cannot take what the objects give.
+void check_objects(const Expression &kernel, const ObjectSource &objects);
+
 template <class T> class Tiles {
   public:
     // x and y must outlive it. A side that is sparse while the other is not is read dense.

@@ -16,22 +16,26 @@ void *mercer_task::allocate(int64_t bytes) {
     return arena.back().data();
 }
 
-void mercer_task::record(int32_t code, const char *text) {
+void mercer_task::record(int32_t code, const char *text) noexcept {
     std::lock_guard hold(lock);
-    error = text;
+    std::snprintf(error, sizeof error, "%s", text);
     error_code = code;
 }
 
 void mercer_task::check(int32_t status, const mercer::Plugin &plugin) {
     if (status == MERCER_OK) return;
-    const char *kind = mercer::kind_name(plugin.kind);
+    std::lock_guard hold(lock);
+    const char *kind = mercer::kind_name(plugin.kind), *name = plugin.name.c_str();
     if (status == MERCER_E_MEMORY && error_code != 0) status = error_code; // alloc gave NULL: perhaps for the budget
-    if (error_code == 0) mercer::fail(status, "%s %s failed with status %d", kind, plugin.name.c_str(), status);
-    mercer::fail(status, "%s %s: %s", kind, plugin.name.c_str(), error.c_str());
+    if (!mercer::status_text(status)) mercer::fail(MERCER_E_PLUGIN, "%s %s returned %d, which is no status", kind, name, status);
+    if (error_code != status) mercer::fail(status, "%s %s failed: %s", kind, name, mercer::status_text(status)->summary);
+    mercer::fail(status, "%s %s: %s", kind, name, error);
 }
 
 void mercer_task::check_callback(int32_t status) {
-    if (status != MERCER_OK) mercer::fail(status, "%s", error_code ? error.c_str() : "a plugin's callback failed");
+    if (status == MERCER_OK) return;
+    std::lock_guard hold(lock);
+    mercer::fail(status, "%s", error_code == status ? error : "a plugin's callback failed");
 }
 
 namespace mercer {
@@ -76,14 +80,7 @@ double uniform_service(mercer_task *task, int64_t a, int64_t b) { return task->r
 int32_t parallel_service(mercer_task *task, int64_t count, int32_t (*body)(void *, int64_t), void *user) {
     return task->guard([&] {
         parallel_for(task->run, count, [&](int64_t i) {
-            int32_t status = body(user, i);
-            if (status == MERCER_OK) return;
-            std::string text;
-            {
-                std::lock_guard hold(task->lock);
-                text = task->error;
-            }
-            throw Error(status, std::move(text));
+            task->check_callback(body(user, i));
         });
     });
 }

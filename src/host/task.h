@@ -40,11 +40,11 @@ struct mercer_task {
     std::map<std::string, double> *report;
     std::list<mercer::Buffer<unsigned char>> arena;
     std::mutex lock; // fail may be called by any thread
-    std::string error;
+    char error[512] = "";
     int32_t error_code = 0;
 
     void *allocate(int64_t bytes);
-    void record(int32_t code, const char *text);
+    void record(int32_t code, const char *text) noexcept;
     // Runs body for a C caller; what it throws becomes this task's error.
     template <class F> int32_t guard(F &&body) noexcept {
         try {

@@ -25,13 +25,13 @@ std::string crc_of_header(std::string header) {
     return crc_text(crc_of(header.data(), static_cast<int64_t>(length), crc_of(&length, sizeof length)));
 }
 
+} // namespace safetensors
+
 bool is_tensor_name(std::string_view name) {
     return !name.empty() && name.size() <= 128 && name != "__metadata__" &&
            std::all_of(name.begin(), name.end(),
                        [](char c) { return c > ' ' && c <= '~' && c != '"' && c != '\\' && c != '\''; });
 }
-
-} // namespace safetensors
 
 using namespace safetensors;
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mercer {
@@ -19,6 +20,9 @@ struct Tensor {
     Buffer<unsigned char> bytes;
 };
 int64_t dtype_size(int32_t dtype);
+
+// Printable ASCII without blank, quotes and backslash: needs no escapes in JSON, and messages show it as it is.
+bool is_tensor_name(std::string_view name);
 
 using ByteSink = std::function<void(const void *bytes, int64_t count)>;
 // Up to capacity bytes; 0 is the end.

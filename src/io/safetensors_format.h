@@ -24,7 +24,4 @@ std::string crc_text(uint32_t crc); // 8 lower-case hexadecimal digits
 // CRC-32 of length and header with the 8 digits of this very number as zeros.
 std::string crc_of_header(std::string header);
 
-// Names need no escapes in JSON, and messages show them as they are.
-bool is_tensor_name(std::string_view name);
-
 } // namespace mercer::safetensors

@@ -13,13 +13,12 @@ struct BitName {
 };
 constexpr BitName outcome_bits[] = {{MERCER_RANK_REACHED, "rank_reached"},
                                     {MERCER_INDEFINITE, "indefinite"},
-                                    {MERCER_CLAMPED, "clamped"},
                                     {MERCER_NOT_CONVERGED, "not_converged"}};
 constexpr BitName capability_bits[] = {{MERCER_CAN_ORTHONORMAL, "orthonormal"},
                                        {MERCER_CAN_MEAN, "mean"},
                                        {MERCER_CAN_MERGE, "mergeable"},
                                        {MERCER_CAN_DENSITY, "density"},
-                                       {MERCER_CAN_RESIDUAL, "residual"}};
+                                       {MERCER_CAN_RESIDUAL, "residual"}}; // MERCER_CAN_SHARE is seen, not stored
 
 template <size_t N> Json names(const BitName (&bits)[N], uint32_t set) {
     Json out = Json::array();
@@ -120,7 +119,8 @@ std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registr
         model->read_centres();
         model->read_text();
         model->check_shapes();
-        model->finish_kernel(&registry);
+        model->read_kernel(registry);
+        model->see_sharing();
         model->write_info();
     } catch (const nlohmann::json::exception &e) {
         fail(MERCER_E_MODEL, "header: %s", e.what());
@@ -132,7 +132,7 @@ std::shared_ptr<const Model> Model::bind(std::shared_ptr<const UserKernel> user)
     if (!kernel_.has_user()) fail(MERCER_E_UNSUPPORTED, "the model's kernel is '%s': it has no leaf 'user'", kernel_.text().c_str());
     std::shared_ptr<Model> model(new Model(*this));
     model->kernel_.user = std::move(user);
-    model->finish_kernel(nullptr);
+    model->see_sharing();
     return model;
 }
 
@@ -160,19 +160,18 @@ void Model::read_centres() {
     }
     if (const Tensor *i = tensor("indices")) {
         ++sets;
-        if (i->dtype != MERCER_I64) fail(MERCER_E_MODEL, "tensor 'indices' must hold i64");
+        if (i->dtype != MERCER_I64 || i->cols != 1) fail(MERCER_E_MODEL, "tensor 'indices' must be one column of i64");
         summary_.m = i->rows;
-        for (int64_t k = 0; k < i->rows; ++k)
-            if (tensor_data<int64_t>(*i)[k] < 0) fail(MERCER_E_MODEL, "tensor 'indices': entry %" PRId64 " is negative", k);
     }
     if (const Tensor *values = tensor("C.values")) {
         ++sets;
         const Tensor *columns = tensor("C.columns"), *offsets = tensor("C.offsets");
         if (!columns || !offsets || columns->dtype != MERCER_I64 || offsets->dtype != MERCER_I64 || values->dtype != a->dtype ||
-            offsets->rows < 1 || columns->rows != values->rows)
+            offsets->rows < 1 || columns->rows != values->rows || values->cols != 1 || columns->cols != 1 || offsets->cols != 1)
             fail(MERCER_E_MODEL, "tensors 'C.values', 'C.columns' and 'C.offsets' do not fit each other");
         summary_.m = offsets->rows - 1;
         summary_.d = count_at(text_, "d", 0);
+        if (summary_.d > INT32_MAX) fail(MERCER_E_MODEL, "header: d = %" PRId64 ", sparse rows have at most 2147483647 columns", summary_.d);
         mercer_sparse sparse{sizeof sparse, MERCER_CSR, values->dtype, MERCER_I64, 0, summary_.m, summary_.d, values->rows,
                              offsets->bytes.data(), columns->bytes.data(), values->bytes.data()};
         try {
@@ -221,6 +220,9 @@ void Model::check_shapes() const {
             if (!std::isfinite(value.dtype == MERCER_F32 ? static_cast<double>(tensor_data<float>(value)[k]) : tensor_data<double>(value)[k]))
                 fail(MERCER_E_MODEL, "tensor '%s': entry %" PRId64 " is not finite", name.c_str(), k);
     }
+    for (int64_t k = 0; indices() && k < m(); ++k)
+        if (indices()[k] < 0 || indices()[k] >= n())
+            fail(MERCER_E_MODEL, "tensor 'indices': entry %" PRId64 " is row %" PRId64 " of %" PRId64, k, indices()[k], n());
     if (has_frequencies() && (summary_.capabilities || tensor("v")))
         fail(MERCER_E_MODEL, "a model of frequencies has scores only: no capability, no tensor 'v'");
     if (can(MERCER_CAN_MEAN) && !tensor("nu")) fail(MERCER_E_MODEL, "capability 'mean' without the tensor 'nu'");
@@ -228,39 +230,35 @@ void Model::check_shapes() const {
     if (can(MERCER_CAN_RESIDUAL) && !can(MERCER_CAN_ORTHONORMAL)) fail(MERCER_E_MODEL, "capability 'residual' without 'orthonormal'");
 }
 
-// registry: nullptr where the kernel is there already (bind).
-void Model::finish_kernel(Registry *registry) {
-    if (registry) {
-        ExpressionText kernel;
-        try {
-            kernel = parse_expression(text_at(text_, "kernel", nullptr));
-        } catch (const Error &e) {
-            fail(MERCER_E_MODEL, "header: %s", e.what());
-        }
-        kernel_ = Expression(kernel, *registry);
+// Every fault of the text is the model's; an unknown or refused plugin keeps its own code.
+void Model::read_kernel(Registry &registry) {
+    try {
+        kernel_ = Expression(parse_expression(text_at(text_, "kernel", nullptr)), registry);
         const Json parameters = text_.value("parameters", Json::object());
         for (size_t l = 0; l < kernel_.leaves.size(); ++l) {
-            Leaf &leaf = kernel_.leaves[l];
-            for (size_t row = 0; row < leaf.params.table().rows().size(); ++row) {
-                std::string name = kernel_.prefix(l) + leaf.params.table().rows()[row].row.name;
+            Params &params = kernel_.leaves[l].params;
+            for (size_t row = 0; row < params.table().rows().size(); ++row) {
+                std::string name = kernel_.prefix(l) + params.table().rows()[row].row.name;
                 if (!parameters.contains(name)) continue;
                 const Json &value = parameters[name];
-                leaf.params.set(static_cast<int64_t>(row), value.is_string() ? value.get<std::string>() : value.dump(), name.c_str());
+                params.set(static_cast<int64_t>(row), value.is_string() ? value.get<std::string>() : value.dump(), name.c_str());
             }
         }
+        RunSettings quiet;
+        quiet.run.threads = 1;
+        quiet.run.memory = int64_t{1} << 40;
+        Run run(quiet, nullptr);
+        kernel_.finish(run, d(), [](const Leaf &leaf, const std::string &) -> double {
+            fail(MERCER_E_MODEL, "the %s kernel has no number for its bandwidth", leaf.plugin->name.c_str());
+        });
+    } catch (const Error &e) {
+        fail(e.code() == MERCER_E_VALUE ? MERCER_E_MODEL : e.code(), "header: %s", e.what());
     }
-    RunSettings quiet;
-    quiet.run.threads = 1;
-    quiet.run.memory = int64_t{1} << 40;
-    Run run(quiet, nullptr);
-    kernel_.finish(run, d(), [](const Leaf &leaf, const std::string &) -> double {
-        fail(MERCER_E_MODEL, "header: the %s kernel has no bandwidth", leaf.plugin->name.c_str());
-    });
     for (size_t l = 0; l < kernel_.leaves.size(); ++l) {
         Leaf &leaf = kernel_.leaves[l];
         const Tensor *shift = tensor("shift." + std::to_string(l + 1));
         if (!shift) continue;
-        if (shift->dtype != MERCER_F64 || shift->rows * shift->cols != kernel_.leaf_columns(leaf, d()) || leaf.form != MERCER_SQDIST)
+        if (shift->dtype != MERCER_F64 || shift->rows != kernel_.leaf_columns(leaf, d()) || shift->cols != 1 || leaf.form != MERCER_SQDIST)
             fail(MERCER_E_MODEL, "tensor 'shift.%zu' does not fit its leaf", l + 1);
         leaf.shift.assign(tensor_data<double>(*shift), tensor_data<double>(*shift) + shift->rows);
     }
@@ -269,6 +267,11 @@ void Model::finish_kernel(Registry *registry) {
         map_.scale.assign(tensor_data<double>(*scale), tensor_data<double>(*scale) + scale->rows);
         map_.shift.assign(tensor_data<double>(*shift), tensor_data<double>(*shift) + shift->rows);
     }
+}
+
+void Model::see_sharing() {
+    summary_.capabilities &= ~uint32_t{MERCER_CAN_SHARE};
+    if (!kernel_.calls_back()) summary_.capabilities |= MERCER_CAN_SHARE;
 }
 
 void Model::write_info() {
@@ -292,26 +295,23 @@ void Model::write_info() {
         shapes[name] = {{"dtype", dtype_name(value.dtype)},
                         {"shape", value.vector ? Json::array({value.rows}) : Json::array({value.rows, value.cols})}};
     info["tensors"] = shapes;
-    index_info("", info);
+    info_ = std::make_shared<Info>();
+    info_->all = std::move(info);
 }
 
-void Model::index_info(const std::string &path, const Json &node) {
-    info_[path] = node.is_string()      ? node.get<std::string>()
-                  : node.is_structured() ? node.dump(2, ' ', false, Json::error_handler_t::replace)
-                                         : node.dump();
-    if (node.is_object())
-        for (const auto &[key, value] : node.items()) index_info(path + "/" + key, value);
-    else if (node.is_array())
-        for (size_t i = 0; i < node.size(); ++i) index_info(path + "/" + std::to_string(i), node[i]);
-}
-
+// Texts are made when they are first asked for: all of them at once would be as large as a hostile file likes.
 const char *Model::info(const std::string &path) const {
-    auto found = info_.find(path);
-    if (found != info_.end()) return found->second.c_str();
-    std::vector<std::string> known;
-    for (const auto &[key, value] : info_)
-        if (!key.empty()) known.push_back(key);
-    fail_unknown("path", path, known);
+    std::lock_guard hold(info_->lock);
+    auto found = info_->texts.find(path);
+    if (found != info_->texts.end()) return found->second.c_str();
+    const Json *node = nullptr;
+    try {
+        node = &info_->all.at(Json::json_pointer(path));
+    } catch (const nlohmann::json::exception &) {
+        fail(MERCER_E_NAME, "unknown path '%.80s': mercer_model_info with \"\" shows all", path.c_str());
+    }
+    std::string text = node->is_string() ? node->get<std::string>() : node->dump(node->is_structured() ? 2 : -1, ' ', false, Json::error_handler_t::replace);
+    return info_->texts.emplace(path, std::move(text)).first->second.c_str();
 }
 
 } // namespace mercer

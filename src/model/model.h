@@ -47,9 +47,9 @@ class Model {
     void read_text();
     void read_centres();
     void check_shapes() const;
-    void finish_kernel(Registry *registry);
+    void read_kernel(Registry &registry);
+    void see_sharing();
     void write_info();
-    void index_info(const std::string &path, const Json &node);
 
     RunSettings settings_;
     Json text_;
@@ -60,7 +60,12 @@ class Model {
     bool frequencies_ = false;
     double mean_square_ = 0;
     mercer_summary summary_{};
-    std::map<std::string, std::string> info_; // by JSON pointer
+    struct Info {
+        Json all;
+        std::mutex lock;
+        std::map<std::string, std::string> texts; // handed out, by JSON pointer
+    };
+    std::shared_ptr<Info> info_;
 };
 
 // A tensor of one column (vector) or a matrix, uncounted, C order.

@@ -65,6 +65,7 @@ template <class T> class Evaluator {
         }
         const T largest = *std::max_element(logs.begin(), logs.end());
         std::fill_n(sums, w.cols, 0.0);
+        if (!std::isfinite(largest)) return; // beyond the type's range: nothing is known
         for (int64_t i = 0; i < w.rows; ++i) {
             double k = std::exp(static_cast<double>(logs[i] - largest));
             for (int64_t j = 0; j < w.cols; ++j) sums[j] += k * static_cast<double>(w.values[i * w.cols + j]);
@@ -107,18 +108,23 @@ template <class T> class Evaluator {
     Tiles<T> tiles_;
 };
 
-template <class T> class Writer {
+// The caller's array: of the model's type, or f64.
+class Writer {
   public:
     explicit Writer(const mercer_view &out) : out_(out) {}
     void put(int64_t row, int64_t col, double value) {
-        static_cast<T *>(out_.data)[row * out_.row_stride + col * out_.col_stride] = static_cast<T>(value);
+        const int64_t at = row * out_.row_stride + col * out_.col_stride;
+        if (out_.dtype == MERCER_F32)
+            static_cast<float *>(out_.data)[at] = static_cast<float>(value);
+        else
+            static_cast<double *>(out_.data)[at] = value;
     }
 
   private:
     const mercer_view &out_;
 };
 
-template <class T> void scores(Run &run, const Model &model, Evaluator<T> &evaluator, Writer<T> out) {
+template <class T> void scores(Run &run, const Model &model, Evaluator<T> &evaluator, Writer out) {
     const int64_t r = model.r(), rows = model.tensor("A")->rows;
     const Tensor *b = model.tensor("b"), *v = model.tensor("v");
     Weights<T> w(run, rows, r + (v != nullptr));
@@ -141,7 +147,7 @@ template <class T> void scores(Run &run, const Model &model, Evaluator<T> &evalu
     });
 }
 
-template <class T> void density(Run &run, const Model &model, Evaluator<T> &evaluator, Writer<T> out) {
+template <class T> void density(Run &run, const Model &model, Evaluator<T> &evaluator, Writer out) {
     Weights<T> w(run, model.m(), 1);
     w.column(0, *model.tensor("w"), 1 / static_cast<double>(model.n()));
     evaluator.evaluate(w, [&](const Panel<T> &panel, double *sums) {
@@ -150,7 +156,7 @@ template <class T> void density(Run &run, const Model &model, Evaluator<T> &eval
 }
 
 // |phi(x) - mean - projection|^2 = k(x, x) - 2 nu^T k_C(x) + nu^T K nu - |f(x)|^2, clamped at 0.
-template <class T> void residual(Run &run, const Model &model, Evaluator<T> &evaluator, Writer<T> out) {
+template <class T> void residual(Run &run, const Model &model, Evaluator<T> &evaluator, Writer out) {
     const int64_t r = model.r();
     const Tensor *b = model.tensor("b"), *nu = model.tensor("nu");
     Weights<T> w(run, model.m(), r + (nu != nullptr));
@@ -175,9 +181,9 @@ template <class T>
 void transform_as(Run &run, const Model &model, const std::string &operation, const std::shared_ptr<const Source> &data,
                   const mercer_view &out) {
     Evaluator<T> evaluator(run, model, data);
-    if (operation == "scores") return scores(run, model, evaluator, Writer<T>(out));
-    if (operation == "density") return density(run, model, evaluator, Writer<T>(out));
-    residual(run, model, evaluator, Writer<T>(out));
+    if (operation == "scores") return scores(run, model, evaluator, Writer(out));
+    if (operation == "density") return density(run, model, evaluator, Writer(out));
+    residual(run, model, evaluator, Writer(out));
 }
 
 } // namespace
@@ -199,12 +205,13 @@ void transform(Run &run, const Model &model, const std::string &operation, const
                const mercer_view &out) {
  if (model.indices() && data->kind() != Source::Kind::objects)
         fail(MERCER_E_SHAPE, "the model was fitted on objects: queries must be objects too");
+    if (model.indices()) check_objects(model.kernel(), static_cast<const ObjectSource &>(*data));
     if (!model.indices() && (data->kind() == Source::Kind::objects || data->cols() != model.d()))
         fail(MERCER_E_SHAPE, "queries have %" PRId64 " columns, the model was fitted on %" PRId64, data->cols(), model.d());
     if (out.rows != data->rows() || out.cols < output_of(model, operation).cols)
         fail(MERCER_E_SHAPE, "out is %" PRId64 " x %" PRId64 ", must be %" PRId64 " x %" PRId64, out.rows, out.cols, data->rows(),
              output_of(model, operation).cols);
-    if (out.dtype != model.dtype()) fail(MERCER_E_ARGUMENT, "out: dtype = %d, the model's is %d", out.dtype, model.dtype());
+    if (out.dtype != model.dtype() && out.dtype != MERCER_F64) fail(MERCER_E_ARGUMENT, "out: dtype = MERCER_F32, the model's outputs are MERCER_F64");
     if (model.kernel().has_user() && !model.kernel().user && data->kind() != Source::Kind::objects && !model.has_frequencies())
         fail(MERCER_E_UNSUPPORTED, "the model's user kernel is not here: give it back with mercer_model_bind");
     if (data->rows() == 0) return;

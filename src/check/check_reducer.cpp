@@ -95,7 +95,6 @@ struct Scene {
     std::vector<int64_t> landmark_rows;
     Data data;
     Prepared prepared;
-    std::vector<double> sample;
 
     Scene(Run &run, std::string text, bool f32, int64_t n, int64_t copies = 1, Landmarks landmarks = Landmarks::rows,
           Kept kept = Kept::vectors)
@@ -115,7 +114,7 @@ struct Scene {
         prepared.source = data.source;
         prepared.kernel = gaussian(run, data.source->cols());
         prepared.f32 = f32;
-        sample = sample_weights(data, n);
+        prepared.weights = sample_weights(data, n);
     }
     Scene(const Scene &) = delete;
     int64_t n() const { return prepared.source->rows(); }
@@ -125,7 +124,7 @@ struct Scene {
         for (int64_t i = 0; i < n(); ++i)
             weights.push_back(i % 3 == 2 ? 0 : 0.5 + 2 * check_number(500, i));
         data.weights = view_of(weights.data(), MERCER_F64, n(), 1);
-        sample = sample_weights(data, n());
+        prepared.weights = sample_weights(data, n());
     }
 };
 
@@ -143,8 +142,9 @@ struct Outcome {
 
 template <class T>
 void reduce_as(Run &run, const Plugin &plugin, const Scene &scene, const Params &params, uint64_t seed, Outcome &out) {
-    DataProblem<T> problem(run, scene.prepared, scene.data, scene.sample, 5, out.got);
+    DataProblem<T> problem(run, scene.prepared, scene.data, 5, out.got);
     mercer_task task(run, Random(seed, Stage::reducer), &problem, &out.got.report);
+    problem.serve(task);
     out.shape = problem.shape();
     out.cost.struct_size = sizeof out.cost;
     out.status = plugin.reducer.forecast(&host_table(), &task, params.values(), &out.shape, &out.cost);
@@ -198,7 +198,7 @@ void check_weights(const Scene &scene, const Outcome &out) {
     if (weights.empty())
         for (int64_t k = 0; k < out.got.m; ++k)
             weights.push_back(
-                out.got.index.empty() ? 1 : scene.sample[static_cast<size_t>(out.got.index[static_cast<size_t>(k)])]);
+                out.got.index.empty() ? 1 : scene.prepared.weights[static_cast<size_t>(out.got.index[static_cast<size_t>(k)])]);
     const double n = static_cast<double>(scene.n()), sum = std::accumulate(weights.begin(), weights.end(), 0.0);
     double scaled = 0;
     for (double weight : weights) {

@@ -92,7 +92,7 @@ void broken(const char *format, ...) {
 void Suite::need(int32_t status, const mercer_task &task, const char *operation) const {
     if (status == MERCER_OK)
         return;
-    broken("%s returned %d: %s", operation, status, task.error.empty() ? "no text" : task.error.c_str());
+    broken("%s returned %d: %s", operation, status, *task.error ? task.error : "no text");
 }
 
 void Suite::check(const char *title, const std::function<void()> &body) {

@@ -2,7 +2,7 @@
 // and so can whoever writes one (mercer_plugin_check). All data are made by the counter-based generator: a suite gives
 // the same lines on every machine.
 #pragma once
-#include "task.h"
+#include "../host/task.h"
 
 #include <functional>
 

@@ -1,0 +1,208 @@
+#include "arguments.h"
+
+#include <algorithm>
+#include <iostream>
+#include <numeric>
+
+namespace cli {
+
+namespace {
+
+constexpr const char *row_group = "Parameters";
+
+bool is_flag(const std::string &word) {
+    return word.size() > 2 && word.starts_with("--");
+}
+
+/* Hyphens and underscores are equal. */
+std::string plain(std::string name) {
+    std::replace(name.begin(), name.end(), '_', '-');
+    return name;
+}
+
+/* "--sigma=5" -> "sigma". */
+std::string name_in(const std::string &flag) {
+    return flag.substr(2, flag.find('=') - 2);
+}
+
+/* Letters to insert, delete or replace so that a becomes b. */
+size_t distance(const std::string &a, const std::string &b) {
+    std::vector<size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), size_t{0});
+    for (size_t i = 0; i < a.size(); ++i) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < b.size(); ++j) {
+            const size_t replaced = diagonal + (a[i] != b[j]);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+        }
+    }
+    return row.back();
+}
+
+} // namespace
+
+Arguments::Arguments(const std::string &command, const std::string &summary, Words words)
+    : app_(summary, "mercer " + command), words_(std::move(words)) {
+    app_.set_help_flag("-h,--help", "print this");
+    app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+}
+
+const CLI::Option *Arguments::option_of(const std::string &flag) const {
+    const std::string name = plain(name_in(flag));
+    for (const CLI::Option *option : app_.get_options())
+        for (const auto &known : option->get_lnames())
+            if (plain(known) == name)
+                return option;
+    return nullptr;
+}
+
+bool Arguments::takes_value(const std::string &word) const {
+    if (word == "-o")
+        return true;
+    if (!is_flag(word) || word.find('=') != std::string::npos)
+        return false;
+    const CLI::Option *option = option_of(word);
+    return !option || option->get_items_expected_max() > 0; // those of the rows to come take one
+}
+
+std::string Arguments::peek(const std::string &flag) const {
+    const std::string name = plain(flag);
+    std::string value;
+    for (size_t i = 0; i < words_.size() && words_[i] != "--"; ++i) {
+        std::string word = words_[i], next = i + 1 < words_.size() ? words_[i + 1] : "";
+        if (!is_flag(word))
+            continue;
+        const bool joined = word.find('=') != std::string::npos;
+        if (name_in(word) == "set") { // --set name=value, --set=name=value
+            word = "--" + (joined ? word.substr(word.find('=') + 1) : next);
+            next = "";
+        }
+        if (plain(name_in(word)) == name)
+            value = word.find('=') != std::string::npos ? word.substr(word.find('=') + 1) : next;
+    }
+    return value;
+}
+
+std::string Arguments::peek_positional() const {
+    for (size_t i = 0; i < words_.size(); ++i) {
+        if (takes_value(words_[i]))
+            ++i;
+        else if (!words_[i].starts_with("-") || words_[i] == "-")
+            return words_[i];
+    }
+    return "";
+}
+
+Recipe Arguments::recipe(mercer_context *context, const std::string &name) {
+    if (!app_.get_option_no_throw("--set"))
+        app_.add_option("--set", sets_, "set a parameter: part.name=value; may be repeated")
+            ->type_name("NAME=VALUE")
+            ->type_size(1)
+            ->expected(1)
+            ->take_all()
+            ->allow_extra_args(false);
+    Recipe recipe = make<Recipe>(mercer_recipe_create, context, name.c_str());
+    for (const Row &row : rows_of(recipe.get())) {
+        const std::string value = is_part(row) ? peek(row.name) : "";
+        if (!value.empty())
+            check(mercer_recipe_set(recipe.get(), row.name.c_str(), value.c_str()));
+    }
+    add_rows(recipe.get());
+    spell_canonically(recipe.get());
+    return recipe;
+}
+
+void Arguments::add_rows(mercer_recipe *recipe) {
+    for (const Row &row : rows_of(recipe)) {
+        std::string names;
+        if (!option_of("--" + row.name))
+            names = "--" + row.name;
+        if (!row.short_name.empty() && !option_of("--" + row.short_name))
+            names += (names.empty() ? "--" : ",--") + row.short_name;
+        if (names.empty())
+            continue;
+        const std::string key = row.name;
+        const std::string doc = row.doc + (row.initial.empty() ? "" : " (default " + row.initial + ")");
+        app_.add_option_function<std::string>(
+                names, [this, key](const std::string &value) { flags_[key] = value; }, doc)
+            ->type_name(row.allowed())
+            ->group(row_group);
+    }
+}
+
+/* A flag that nobody knows gets the library's answer, which says the nearest parameter; unless one of ours is near. */
+void Arguments::refuse(mercer_recipe *recipe, const std::string &name) const {
+    constexpr size_t near = 2;
+    for (const CLI::Option *option : app_.get_options())
+        for (const auto &known : option->get_lnames())
+            if (option->get_group() != row_group && distance(plain(name), known) <= near)
+                throw Failure(MERCER_E_NAME, "unknown flag --" + name + ": did you mean --" + known + "?");
+    value_of(recipe, name);
+    throw Failure(MERCER_E_NAME, "unknown flag --" + name);
+}
+
+/* Rewrites flags to the spelling that CLI11 knows. */
+void Arguments::spell_canonically(mercer_recipe *recipe) {
+    for (size_t i = 0; i < words_.size() && words_[i] != "--"; ++i) {
+        std::string &word = words_[i];
+        if (!is_flag(word))
+            continue;
+        const std::string name = name_in(word);
+        const bool value_follows = takes_value(word);
+        if (const CLI::Option *option = option_of(word)) {
+            for (const auto &known : option->get_lnames())
+                if (plain(known) == plain(name))
+                    word.replace(2, name.size(), known);
+        } else {
+            refuse(recipe, name);
+        }
+        i += value_follows;
+    }
+}
+
+void Arguments::parse() {
+    Words reversed(words_.rbegin(), words_.rend());
+    try {
+        app_.parse(reversed);
+    } catch (const CLI::CallForHelp &) {
+        std::cout << app_.help();
+        throw HelpShown();
+    } catch (const CLI::ParseError &error) {
+        throw Failure(MERCER_E_ARGUMENT, std::string(error.what()) + " (" + app_.get_name() + " --help says more)");
+    }
+}
+
+void Arguments::apply(mercer_recipe *recipe) const {
+    std::vector<std::string> names, values;
+    for (const auto &[name, value] : flags_) {
+        names.push_back(name);
+        values.push_back(value);
+    }
+    for (const auto &set : sets_) {
+        const size_t equals = set.find('=');
+        if (equals == std::string::npos || equals == 0)
+            throw Failure(MERCER_E_ARGUMENT, "--set " + set + ", must be name=value");
+        names.push_back(set.substr(0, equals));
+        values.push_back(set.substr(equals + 1));
+        for (const Row &row : rows_of(recipe))
+            if (plain(row.name) == plain(names.back()) || plain(row.short_name) == plain(names.back()))
+                names.back() = row.name;
+    }
+    std::vector<const char *> name_texts, value_texts;
+    for (size_t i = 0; i < names.size(); ++i) {
+        name_texts.push_back(names[i].c_str());
+        value_texts.push_back(values[i].c_str());
+    }
+    check(mercer_recipe_set_many(recipe, name_texts.data(), value_texts.data(), static_cast<int64_t>(names.size())));
+}
+
+void RunOptions::add_to(CLI::App &app) {
+    app.add_option("--threads", threads, "threads to use (default: all cores)")->type_name("N");
+    app.add_option("--memory", memory, "budget, as 4GiB or 500MB (default: 60 % of what is available)")
+        ->type_name("SIZE")
+        ->transform(CLI::AsSizeValue(true).description(""));
+}
+
+} // namespace cli

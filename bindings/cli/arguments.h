@@ -1,0 +1,65 @@
+#ifndef MERCER_CLI_ARGUMENTS_H
+#define MERCER_CLI_ARGUMENTS_H
+
+#include "recipe.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+using Words = std::vector<std::string>;
+
+/* The command line of one command: its fixed flags, and those that the rows of a recipe make.
+ *
+ *     Arguments line("fit", "...", words);
+ *     line.app().add_option(...);                  // fixed flags first: they win over short names
+ *     Recipe recipe = line.recipe(context, name);  // parts that words name are set; its rows become flags
+ *     line.parse();
+ *     line.apply(recipe.get());
+ */
+class Arguments {
+  public:
+    Arguments(const std::string &command, const std::string &summary, Words words);
+
+    CLI::App &app() { return app_; }
+
+    void append(const Words &words) { words_.insert(words_.end(), words.begin(), words.end()); }
+
+    /* The value of a flag, or the first word that is no flag, before anything is parsed; "" where there is none. */
+    std::string peek(const std::string &flag) const;
+    std::string peek_positional() const;
+
+    Recipe recipe(mercer_context *context, const std::string &name);
+
+    /* Fills the variables of all flags. Throws HelpShown, or Failure where the words do not fit. */
+    void parse();
+
+    /* Sets all parameters that were given, parts first. */
+    void apply(mercer_recipe *recipe) const;
+
+  private:
+    void add_rows(mercer_recipe *recipe);
+    void spell_canonically(mercer_recipe *recipe);
+    [[noreturn]] void refuse(mercer_recipe *recipe, const std::string &name) const;
+    const CLI::Option *option_of(const std::string &flag) const;
+    bool takes_value(const std::string &word) const;
+
+    CLI::App app_;
+    Words words_;
+    Words sets_;                               // --set name=value
+    std::map<std::string, std::string> flags_; // row name -> value
+};
+
+/* --threads and --memory, which every long command has. */
+struct RunOptions {
+    int64_t threads = 0;
+    uint64_t memory = 0;
+    void add_to(CLI::App &app);
+};
+
+} // namespace cli
+
+#endif

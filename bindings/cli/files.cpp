@@ -1,0 +1,220 @@
+#include "files.h"
+#include "run.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace cli {
+
+namespace {
+
+constexpr size_t chunk = 1 << 20;
+
+/* Where a path that may be a link leads to. */
+std::string target_of(const std::string &path) {
+    std::error_code error;
+    const auto target = std::filesystem::canonical(path, error);
+    return error ? path : target.string();
+}
+
+bool is_device(const std::string &path) {
+    std::error_code error;
+    const auto kind = std::filesystem::status(path, error).type();
+    using enum std::filesystem::file_type;
+    return kind == fifo || kind == character || kind == socket || kind == block;
+}
+
+void write_all(int descriptor, const std::string &name, const void *bytes, size_t count) {
+    for (auto *at = static_cast<const char *>(bytes); count > 0;) {
+        const ssize_t n = ::write(descriptor, at, count);
+        if (n < 0 && errno != EINTR)
+            throw system_failure(name, "write");
+        if (n > 0) {
+            at += n;
+            count -= static_cast<size_t>(n);
+        }
+    }
+}
+
+size_t read_some(int descriptor, const std::string &name, void *bytes, size_t capacity) {
+    for (;;) {
+        const ssize_t n = ::read(descriptor, bytes, capacity);
+        if (n >= 0)
+            return static_cast<size_t>(n);
+        if (errno != EINTR)
+            throw system_failure(name, "read");
+        check_cancelled();
+    }
+}
+
+std::string temporary_folder() {
+    const char *folder = std::getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
+/* Copies standard input to a file without a name, so that none is left behind however the command ends. */
+int spool() {
+    std::string path = temporary_folder() + "/mercer-XXXXXX";
+    const int descriptor = ::mkostemp(path.data(), O_CLOEXEC);
+    if (descriptor < 0)
+        throw system_failure(path, "create");
+    ::unlink(path.c_str());
+    try {
+        std::string buffer(chunk, '\0');
+        while (const size_t n = read_some(STDIN_FILENO, "standard input", buffer.data(), buffer.size()))
+            write_all(descriptor, temporary_folder(), buffer.data(), n);
+    } catch (...) {
+        ::close(descriptor);
+        throw;
+    }
+    return descriptor;
+}
+
+/* What a callback returns when its work throws: the text travels by mercer_set_error. */
+template <class Work>
+int32_t guarded(Work work) {
+    try {
+        work();
+        return 0;
+    } catch (const std::exception &e) {
+        mercer_set_error(e.what());
+        return 1;
+    }
+}
+
+int32_t write_to_file(void *user, const void *bytes, int64_t count) {
+    return guarded([&] { static_cast<OutputFile *>(user)->write(bytes, static_cast<size_t>(count)); });
+}
+
+int32_t read_stdin(void *, void *bytes, int64_t capacity, int64_t *count) {
+    return guarded([&] {
+        *count = static_cast<int64_t>(read_some(STDIN_FILENO, "standard input", bytes, static_cast<size_t>(capacity)));
+    });
+}
+
+} // namespace
+
+bool is_stream(const std::string &path) {
+    return path == "-";
+}
+
+void check_writable(const std::string &path) {
+    if (path.empty() || is_stream(path))
+        return;
+    std::error_code error;
+    const std::filesystem::path target = target_of(path);
+    const auto folder = target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
+    if (std::filesystem::is_directory(target, error))
+        throw Failure(MERCER_E_IO, path + ": cannot write: is a folder");
+    if (::access(is_device(path) ? path.c_str() : folder.c_str(), W_OK) != 0)
+        throw system_failure(path, "write");
+}
+
+OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+    if (is_stream(path_)) {
+        descriptor_ = STDOUT_FILENO;
+        path_ = "standard output";
+    } else if (is_device(path_)) {
+        descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    } else {
+        path_ = target_of(path_);
+        temporary_ = path_ + ".XXXXXX";
+        descriptor_ = ::mkostemp(temporary_.data(), O_CLOEXEC);
+    }
+    if (descriptor_ < 0) {
+        temporary_.clear();
+        throw system_failure(path_, "create");
+    }
+}
+
+OutputFile::~OutputFile() {
+    if (descriptor_ > STDERR_FILENO)
+        ::close(descriptor_);
+    if (!temporary_.empty())
+        ::unlink(temporary_.c_str());
+}
+
+void OutputFile::write(const void *bytes, size_t count) {
+    write_all(descriptor_, path_, bytes, count);
+}
+
+void OutputFile::commit() {
+    if (temporary_.empty())
+        return;
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    if (::fchmod(descriptor_, 0666 & ~mask) != 0 || ::fsync(descriptor_) != 0 ||
+        ::rename(temporary_.c_str(), path_.c_str()) != 0)
+        throw system_failure(path_, "write");
+    temporary_.clear();
+}
+
+InputData::InputData(mercer_context *context, const std::string &path) {
+    if (!is_stream(path)) {
+        data_ = make<Data>(mercer_data_from_npy, context, path.c_str());
+        return;
+    }
+    descriptor_ = spool();
+    const std::string name = "/proc/self/fd/" + std::to_string(descriptor_);
+    try {
+        data_ = make<Data>(mercer_data_from_npy, context, name.c_str());
+    } catch (const Failure &failure) {
+        ::close(descriptor_);
+        std::string text = failure.what();
+        if (const size_t at = text.find(name); at != std::string::npos)
+            text.replace(at, name.size(), "standard input");
+        throw Failure(failure.code, text);
+    }
+}
+
+InputData::~InputData() {
+    data_.reset();
+    if (descriptor_ >= 0)
+        ::close(descriptor_);
+}
+
+Model read_model(mercer_context *context, const std::string &path) {
+    if (!is_stream(path))
+        return make<Model>(mercer_model_load, context, path.c_str());
+    auto source = sized<mercer_source>();
+    source.read = read_stdin;
+    return make<Model>(mercer_model_read, context, &source);
+}
+
+void write_model(mercer_model *model, const std::string &path) {
+    if (!is_stream(path) && !is_device(path)) {
+        check(mercer_model_save(model, target_of(path).c_str()));
+        return;
+    }
+    OutputFile file(path);
+    auto sink = sized<mercer_sink>();
+    sink.write = write_to_file;
+    sink.user = &file;
+    check(mercer_model_write(model, &sink));
+    file.commit();
+}
+
+std::string read_file(const std::string &path, size_t most) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        throw system_failure(path, "open");
+    std::string bytes;
+    try {
+        std::string buffer(chunk, '\0');
+        for (size_t n = 1; n > 0 && bytes.size() < most;) {
+            n = read_some(descriptor, path, buffer.data(), std::min(buffer.size(), most - bytes.size()));
+            bytes.append(buffer, 0, n);
+        }
+    } catch (...) {
+        ::close(descriptor);
+        throw;
+    }
+    ::close(descriptor);
+    return bytes;
+}
+
+} // namespace cli

@@ -1,0 +1,57 @@
+#ifndef MERCER_CLI_FILES_H
+#define MERCER_CLI_FILES_H
+
+#include "handles.h"
+
+#include <string>
+
+namespace cli {
+
+/* "-": standard input or output. */
+bool is_stream(const std::string &path);
+
+/* An output that appears whole or not at all: a temporary file beside path, renamed by commit. Standard output, pipes
+ * and devices are written to directly. */
+class OutputFile {
+  public:
+    explicit OutputFile(std::string path);
+    ~OutputFile();
+    OutputFile(const OutputFile &) = delete;
+    OutputFile &operator=(const OutputFile &) = delete;
+
+    void write(const void *bytes, size_t count);
+    void commit();
+
+  private:
+    std::string path_, temporary_; // temporary_ is "" where path is written to directly
+    int descriptor_ = -1;
+};
+
+/* Fails now rather than after a long call where path cannot be written: its folder is missing or closed, it is a
+ * folder. */
+void check_writable(const std::string &path);
+
+/* A .npy file as data; standard input is spooled to a nameless temporary file, which lives as long as this. */
+class InputData {
+  public:
+    InputData(mercer_context *context, const std::string &path);
+    ~InputData();
+    InputData(const InputData &) = delete;
+    InputData &operator=(const InputData &) = delete;
+
+    mercer_data *get() const { return data_.get(); }
+
+  private:
+    int descriptor_ = -1; // of the spool
+    Data data_;
+};
+
+Model read_model(mercer_context *context, const std::string &path);
+void write_model(mercer_model *model, const std::string &path);
+
+/* The whole file, at most `most` bytes of it. */
+std::string read_file(const std::string &path, size_t most);
+
+} // namespace cli
+
+#endif

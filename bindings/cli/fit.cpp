@@ -1,0 +1,117 @@
+#include "commands.h"
+#include "files.h"
+#include "npy.h"
+#include "report.h"
+#include "run.h"
+
+#include <chrono>
+
+namespace cli {
+
+namespace {
+
+struct Options {
+    std::string data, method, output, scores, landmarks, weights;
+    bool json = false;
+    RunOptions run;
+
+    void add_to(CLI::App &app) {
+        app.add_option("DATA", data, "the rows, a .npy file; - for standard input")->type_name("FILE")->required();
+        app.add_option("--method", method, "see `mercer methods`; its parameters become flags")
+            ->type_name("NAME")
+            ->required();
+        app.add_option("-o,--output", output, "where the model goes; - for standard output")
+            ->type_name("FILE")
+            ->required();
+        app.add_option("--scores", scores, "where the data's own scores go, a .npy file")->type_name("FILE");
+        app.add_option("--landmarks", landmarks, "row numbers from 0 (i8) or rows of points, a .npy file")
+            ->type_name("FILE");
+        app.add_option("--weights", weights, "one number >= 0 a row, a .npy file")->type_name("FILE");
+        app.add_flag("--json", json, "print the model's report as JSON");
+        run.add_to(app);
+    }
+
+    void verify() const {
+        if (is_stream(output) + is_stream(scores) + json > 1)
+            throw Failure(MERCER_E_ARGUMENT, "only one of -o -, --scores - and --json can have standard output");
+        if (!scores.empty() && scores == output && !is_stream(scores))
+            throw Failure(MERCER_E_ARGUMENT, "-o and --scores name the same file " + output);
+        check_writable(output);
+        check_writable(scores);
+    }
+
+    FILE *report_stream() const { return is_stream(output) || is_stream(scores) ? stderr : stdout; }
+};
+
+/* A column that the data borrow: array must outlive them. */
+void attach(mercer_data *data, const char *what, std::optional<Array> &array) {
+    if (!array)
+        return;
+    const mercer_view view = array->view();
+    check(mercer_data_attach(data, what, &view));
+}
+
+std::optional<mercer_forecast> forecast_of(mercer_recipe *recipe, mercer_data *data, const mercer_run *run) {
+    auto forecast = sized<mercer_forecast>();
+    if (mercer_recipe_forecast(recipe, data, run, &forecast) != MERCER_OK)
+        return std::nullopt; // the fit itself will say why
+    return forecast;
+}
+
+void report(const Options &options, mercer_model *model, const std::optional<mercer_forecast> &forecast,
+            double seconds) {
+    if (options.json) {
+        std::printf("%s\n", fact_of(model, "").c_str());
+        return;
+    }
+    FILE *stream = options.report_stream();
+    print_headline(stream, model);
+    std::fputc('\n', stream);
+    print_importance(stream, importance_of(model));
+    std::fputc('\n', stream);
+    print_costs(stream, model, forecast, seconds);
+    std::fputc('\n', stream);
+    for (const auto &path : {options.output, options.scores})
+        if (!path.empty() && !is_stream(path))
+            std::fprintf(stream, "wrote %s\n", path.c_str());
+}
+
+} // namespace
+
+void fit(mercer_context *context, const Words &words) {
+    Options options;
+    Arguments line("fit", "Fits a model to data and writes it to a file.", words);
+    options.add_to(line.app());
+    const std::string method = line.peek("method");
+    Recipe recipe;
+    if (!method.empty())
+        recipe = line.recipe(context, method);
+    else
+        line.app().footer("With --method NAME, --help lists the parameters of that method too.");
+    line.parse();
+    options.verify();
+    line.apply(recipe.get());
+
+    const Run run(options.run.threads, static_cast<int64_t>(options.run.memory));
+    std::optional<Array> landmarks, weights;
+    if (!options.landmarks.empty())
+        landmarks = read_npy(options.landmarks);
+    if (!options.weights.empty())
+        weights = read_npy(options.weights).as_f64();
+    const InputData data(context, options.data);
+    attach(data.get(), "landmarks", landmarks);
+    attach(data.get(), "weights", weights);
+    const auto forecast = options.json ? std::nullopt : forecast_of(recipe.get(), data.get(), run.get());
+
+    const auto start = std::chrono::steady_clock::now();
+    const Model model = make<Model>(mercer_model_fit, recipe.get(), data.get(), run.get());
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    write_model(model.get(), options.output);
+    if (!options.scores.empty())
+        write_outputs(model.get(), nullptr, data.get(), options.scores, run.get());
+    clear_progress();
+    report(options, model.get(), forecast, seconds);
+    warn_of_outcome(model.get());
+}
+
+} // namespace cli

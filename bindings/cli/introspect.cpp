@@ -1,0 +1,191 @@
+#include "commands.h"
+#include "json.h"
+#include "report.h"
+
+#include <algorithm>
+
+namespace cli {
+
+namespace {
+
+std::string entry_json(const Entry &entry, const std::string &registry) {
+    if (registry == "statuses")
+        return json::object({{"code", std::to_string(entry.value)},
+                             {"name", json::text(entry.name)},
+                             {"summary", json::text(entry.summary)}});
+    std::vector<std::string> aliases;
+    for (const auto &alias : split(entry.aliases, ' '))
+        aliases.push_back(json::text(alias));
+    return json::object({{"name", json::text(entry.name)},
+                         {"aliases", json::array(aliases)},
+                         {"summary", json::text(entry.summary)},
+                         {"reference", json::text(entry.reference)},
+                         {"path", json::text(entry.path)}});
+}
+
+void print_entries(const std::string &registry, const std::vector<Entry> &entries) {
+    std::printf("%s\n", registry.c_str());
+    Cells cells;
+    for (const Entry &entry : entries) {
+        if (registry == "statuses")
+            cells.push_back({"  " + std::to_string(entry.value), entry.name, entry.summary});
+        else
+            cells.push_back({"  " + entry.name, entry.aliases, entry.summary.empty() ? entry.path : entry.summary});
+    }
+    print_table(stdout, cells, registry == "statuses" ? "rll" : "lll");
+}
+
+/* What a name stands for, and a recipe that has it. */
+struct Subject {
+    std::string registry;
+    Entry entry;
+    std::string recipe; // a method or an operation
+    std::string part;   // "" or the row that chooses the subject, as "kernel"
+};
+
+/* A method in which the part may be set to name. */
+std::string method_with(mercer_context *context, const std::string &part, const std::string &name) {
+    for (const Entry &method : entries_of(context, "methods")) {
+        const Recipe recipe = make<Recipe>(mercer_recipe_create, context, method.name.c_str());
+        const auto rows = rows_of(recipe.get());
+        const bool has = std::any_of(rows.begin(), rows.end(), [&](const Row &row) { return row.name == part; });
+        if (has && mercer_recipe_set(recipe.get(), part.c_str(), name.c_str()) == MERCER_OK)
+            return method.name;
+    }
+    throw Failure(MERCER_E_UNSUPPORTED, "no method takes the " + part + " " + name);
+}
+
+/* Throws the library's answer for the first registry, or for the one whose answer knows a near name. */
+Subject find_subject(mercer_context *context, const std::string &name) {
+    std::vector<Failure> answers;
+    for (const auto &registry : registries()) {
+        try {
+            Subject subject{registry, find_entry(context, registry, name), name, ""};
+            if (registry != "methods" && registry != "operations") {
+                subject.part = singular(registry);
+                subject.recipe = method_with(context, subject.part, subject.entry.name);
+            }
+            return subject;
+        } catch (const Failure &failure) {
+            if (failure.code != MERCER_E_NAME)
+                throw;
+            answers.push_back(failure);
+        }
+    }
+    for (const Failure &answer : answers)
+        if (std::string(answer.what()).find("did you mean") != std::string::npos)
+            throw answer;
+    throw answers.front();
+}
+
+std::string row_json(mercer_recipe *recipe, const Row &row) {
+    std::vector<std::string> choices;
+    for (const auto &choice : row.choices)
+        choices.push_back(json::text(choice));
+    return json::object({{"name", json::text(row.name)},
+                         {"short", json::text(row.short_name)},
+                         {"type", json::text(row.type_name())},
+                         {"default", json::text(row.initial)},
+                         {"value", json::text(value_of(recipe, row.name))},
+                         {"lo", json::number(row.lo)},
+                         {"hi", json::number(row.hi)},
+                         {"lo_open", json::boolean(row.flags & MERCER_LO_OPEN)},
+                         {"hi_open", json::boolean(row.flags & MERCER_HI_OPEN)},
+                         {"choices", json::array(choices)},
+                         {"group", json::text(row.group)},
+                         {"part", json::boolean(row.flags & MERCER_PART)},
+                         {"auto", json::boolean(row.flags & MERCER_AUTO)},
+                         {"doc", json::text(row.doc)}});
+}
+
+void print_rows(mercer_recipe *recipe, const std::vector<Row> &rows) {
+    for (const Row &row : rows) {
+        const std::string value = value_of(recipe, row.name);
+        std::string head = "--" + row.name + (row.short_name.empty() ? "" : ", --" + row.short_name);
+        const bool automatic = (row.flags & MERCER_AUTO) != 0;
+        const std::string unset = automatic ? "automatic" : "unset";
+        head += "  " + row.allowed() + ", default " + (row.initial.empty() ? unset : row.initial);
+        if (automatic && !row.initial.empty() && row.initial != "0")
+            head += ", 0: automatic";
+        if (value != row.initial)
+            head += ", here " + value;
+        std::printf("%s\n      %s\n", head.c_str(), row.doc.c_str());
+        std::string others;
+        for (const Row &other : rows)
+            if (!row.group.empty() && other.group == row.group && other.name != row.name)
+                others += (others.empty() ? "" : ", ") + other.name;
+        if (!others.empty())
+            std::printf("      Excludes %s.\n", others.c_str());
+    }
+}
+
+} // namespace
+
+void methods(mercer_context *context, const Words &words) {
+    std::string which;
+    bool as_json = false;
+    Arguments line("methods", "Lists the methods and what they are made of.", words);
+    line.app().add_option("WHICH", which,
+                          "only these: methods, operations, kernels, reducers, lifts, solvers, statuses");
+    line.app().add_flag("--json", as_json, "print them as JSON");
+    line.parse();
+
+    std::vector<std::pair<std::string, std::string>> members;
+    for (const auto &registry : which.empty() ? registries() : std::vector<std::string>{which}) {
+        const auto entries = entries_of(context, registry);
+        std::vector<std::string> items;
+        for (const Entry &entry : entries)
+            items.push_back(entry_json(entry, registry));
+        members.emplace_back(registry, json::array(items));
+        if (!as_json)
+            print_entries(registry, entries);
+    }
+    if (as_json)
+        std::printf("%s\n", json::object(members).c_str());
+}
+
+void describe(mercer_context *context, const Words &words) {
+    std::string name;
+    bool as_json = false;
+    Arguments line("describe",
+                   "Prints what a method, operation, kernel, reducer, lift or solver is, and its parameters.", words);
+    line.app().add_option("NAME", name, "one of `mercer methods`")->required();
+    line.app().add_flag("--json", as_json, "print it as JSON");
+    const std::string peeked = line.peek_positional();
+    if (peeked.empty()) {
+        line.parse();
+        return;
+    }
+    const Subject subject = find_subject(context, peeked);
+    if (!subject.part.empty())
+        line.append({"--" + subject.part, subject.entry.name});
+    const Recipe recipe = line.recipe(context, subject.recipe);
+    line.parse();
+    line.apply(recipe.get());
+
+    std::vector<Row> rows = rows_of(recipe.get());
+    if (!subject.part.empty())
+        std::erase_if(rows, [&](const Row &row) { return !row.name.starts_with(subject.part + "."); });
+    const Entry &entry = subject.entry;
+    if (as_json) {
+        std::vector<std::string> items;
+        for (const Row &row : rows)
+            items.push_back(row_json(recipe.get(), row));
+        std::printf("%s\n", json::object({{"name", json::text(entry.name)},
+                                          {"kind", json::text(singular(subject.registry))},
+                                          {"summary", json::text(entry.summary)},
+                                          {"reference", json::text(entry.reference)},
+                                          {"rows", json::array(items)}})
+                                .c_str());
+        return;
+    }
+    std::printf("%s, %s%s%s\n", entry.name.c_str(), singular(subject.registry).c_str(),
+                entry.summary.empty() ? "" : ": ", entry.summary.c_str());
+    if (!entry.reference.empty())
+        std::printf("Reference: %s\n", entry.reference.c_str());
+    if (!rows.empty())
+        std::printf("\n");
+    print_rows(recipe.get(), rows);
+}
+
+} // namespace cli

@@ -1,0 +1,86 @@
+#include "commands.h"
+#include "report.h"
+#include "run.h"
+
+#include <algorithm>
+#include <array>
+
+namespace {
+
+using cli::Words;
+
+struct Command {
+    const char *name, *summary;
+    void (*run)(mercer_context *context, const Words &words);
+};
+
+constexpr std::array<Command, 6> commands = {{
+    {"fit", "fit a model to data", cli::fit},
+    {"transform", "apply a model to data", cli::transform},
+    {"info", "say all that is known of a model", cli::info},
+    {"methods", "list methods, kernels, reducers, lifts, solvers, operations; status codes", cli::methods},
+    {"describe", "the parameters of a method or of a part", cli::describe},
+    {"demo", "make data, fit a model, draw a picture", cli::demo},
+}};
+
+void print_usage() {
+    std::puts("Kernel PCA and its reduced, greedy and sampled relatives on large data.\n\n"
+              "usage: mercer COMMAND [ARGUMENTS]\n");
+    cli::Cells cells;
+    for (const Command &command : commands)
+        cells.push_back({std::string("  ") + command.name, command.summary});
+    cells.push_back({"  --version", "the version of the library"});
+    cli::print_table(stdout, cells, "ll");
+    std::puts("\nmercer COMMAND --help says more.");
+}
+
+void show_log(void *, int32_t level, const char *text) {
+    constexpr int32_t warning = 2;
+    if (level < warning)
+        return;
+    cli::clear_progress();
+    std::fprintf(stderr, "mercer: warning: %s\n", text);
+}
+
+void dispatch(const Words &words) {
+    const std::string name = words.empty() ? "--help" : words[0];
+    if (name == "--help" || name == "-h" || name == "help") {
+        print_usage();
+        return;
+    }
+    if (name == "--version") {
+        std::printf("mercer %s\n", mercer_version());
+        return;
+    }
+    const auto *command =
+        std::find_if(commands.begin(), commands.end(), [&](const Command &c) { return name == c.name; });
+    if (command == commands.end())
+        throw cli::Failure(MERCER_E_ARGUMENT, "there is no command '" + name + "'; mercer --help lists them");
+    const auto context = cli::make<cli::Context>(mercer_context_create);
+    cli::check(mercer_context_set_log(context.get(), show_log, nullptr));
+    command->run(context.get(), Words(words.begin() + 1, words.end()));
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    const Words words(argv + 1, argv + argc);
+    const bool as_json = std::find(words.begin(), words.end(), "--json") != words.end();
+    try {
+        dispatch(words);
+        if (std::fflush(stdout) != 0)
+            throw cli::system_failure("standard output", "write");
+        return 0;
+    } catch (const cli::HelpShown &) {
+        return 0;
+    } catch (const cli::Failure &failure) {
+        cli::print_failure(failure, as_json);
+        return cli::exit_code(failure.code);
+    } catch (const std::bad_alloc &) {
+        cli::print_failure({MERCER_E_MEMORY, "out of memory"}, as_json);
+        return cli::exit_code(MERCER_E_MEMORY);
+    } catch (const std::exception &error) {
+        cli::print_failure({MERCER_E_INTERNAL, error.what()}, as_json);
+        return cli::exit_code(MERCER_E_INTERNAL);
+    }
+}

@@ -1,0 +1,37 @@
+#ifndef MERCER_CLI_NPY_H
+#define MERCER_CLI_NPY_H
+
+#include "handles.h"
+
+#include <string>
+#include <vector>
+
+namespace cli {
+
+/* A small matrix in memory: what --landmarks and --weights bring, and what is written as .npy. */
+struct Array {
+    int32_t dtype = MERCER_F64;
+    int64_t rows = 0, cols = 1;
+    bool by_columns = false; // column-major
+    std::vector<char> bytes;
+
+    mercer_view view();
+    double at(int64_t row, int64_t col) const;
+    Array as_f64() const;
+};
+
+/* Room for rows x cols values, row-major. */
+Array array_like(int32_t dtype, int64_t rows, int64_t cols);
+
+/* i8, f4 or f8 in little-endian order, one or two dimensions; a vector is one column. */
+Array read_npy(const std::string &path);
+
+/* Version 1, C order, little-endian; two dimensions, or one where flat is set. */
+void write_npy(const std::string &path, const Array &array, bool flat = false);
+
+/* "f4", "f8", "i8": NumPy's name of a dtype. */
+const char *npy_dtype(int32_t dtype);
+
+} // namespace cli
+
+#endif

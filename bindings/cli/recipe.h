@@ -1,0 +1,44 @@
+#ifndef MERCER_CLI_RECIPE_H
+#define MERCER_CLI_RECIPE_H
+
+#include "handles.h"
+
+#include <string>
+#include <vector>
+
+namespace cli {
+
+/* A mercer_row that outlives changes to its recipe. */
+struct Row {
+    std::string name, short_name; // short_name is "" where the parameter has none of its own
+    std::string doc, initial, group;
+    std::vector<std::string> choices;
+    int32_t type = 0, flags = 0;
+    double lo = 0, hi = 0;
+
+    std::string type_name() const;
+    std::string allowed() const; // "real > 0", "a | b"
+};
+
+std::vector<Row> rows_of(mercer_recipe *recipe);
+std::string value_of(mercer_recipe *recipe, const std::string &name);
+bool is_part(const Row &row);
+
+/* The registries of mercer_context_count in the order in which they are shown. */
+const std::vector<std::string> &registries();
+
+/* "kernels" -> "kernel": the row that chooses from a registry of parts. */
+std::string singular(const std::string &registry);
+
+struct Entry {
+    std::string name, aliases, summary, reference, path;
+    int64_t value = 0;
+};
+std::vector<Entry> entries_of(mercer_context *context, const std::string &registry);
+Entry find_entry(mercer_context *context, const std::string &registry, const std::string &name);
+
+std::vector<std::string> split(const std::string &text, char separator);
+
+} // namespace cli
+
+#endif

@@ -1,0 +1,175 @@
+#include "report.h"
+#include "json.h"
+#include "recipe.h"
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+namespace cli {
+
+namespace {
+
+constexpr size_t most_components = 20; // shown in a table
+
+std::string format(const char *pattern, double x) {
+    char text[64];
+    std::snprintf(text, sizeof text, pattern, x);
+    return text;
+}
+
+/* Letters, not bytes, of UTF-8. */
+size_t width_of(const std::string &text) {
+    size_t width = 0;
+    for (const char c : text)
+        width += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+    return width;
+}
+
+std::string status_name(int32_t code) {
+    try {
+        const Context context = make<Context>(mercer_context_create);
+        for (const Entry &entry : entries_of(context.get(), "statuses"))
+            if (entry.value == code)
+                return entry.name;
+    } catch (const Failure &) { // then without its name
+    }
+    return "";
+}
+
+} // namespace
+
+void print_table(FILE *stream, const Cells &cells, const std::string &align) {
+    std::vector<size_t> widths(align.size());
+    for (const auto &row : cells)
+        for (size_t j = 0; j < row.size(); ++j)
+            widths[j] = std::max(widths[j], width_of(row[j]));
+    for (const auto &row : cells) {
+        std::string line;
+        for (size_t j = 0; j < row.size(); ++j) {
+            const std::string pad(widths[j] - width_of(row[j]), ' ');
+            line += (j ? "  " : "") + (align[j] == 'r' ? pad + row[j] : row[j] + pad);
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        std::fprintf(stream, "%s\n", line.c_str());
+    }
+}
+
+std::string human_bytes(double bytes) {
+    constexpr std::array<const char *, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    for (; bytes >= 1024 && unit + 1 < units.size(); ++unit)
+        bytes /= 1024;
+    return format(unit == 0 ? "%.0f " : "%.1f ", bytes) + units[unit];
+}
+
+std::string human_count(double count) {
+    return format(std::fabs(count) < 1e6 ? "%.0f" : "%.3g", count);
+}
+
+std::string human_seconds(double seconds) {
+    return format(seconds < 10 ? "%.3f s" : "%.1f s", seconds);
+}
+
+std::string percent(double share) {
+    return format("%.1f %%", 100 * share);
+}
+
+std::string fact_of(mercer_model *model, const std::string &path) {
+    const char *text = "";
+    const int32_t status = mercer_model_info(model, path.c_str(), &text);
+    if (status == MERCER_E_NAME)
+        return "";
+    check(status);
+    return text;
+}
+
+Importance importance_of(mercer_model *model) {
+    auto summary = sized<mercer_summary>();
+    check(mercer_model_summary(model, &summary));
+    auto lambda = sized<mercer_view>();
+    if (mercer_model_tensor(model, "lambda", &lambda) != MERCER_OK || lambda.dtype != MERCER_F64)
+        return {};
+    Importance importance;
+    const auto *values = static_cast<const double *>(lambda.data);
+    importance.eigenvalues.assign(values, values + lambda.rows * lambda.cols);
+    importance.total = summary.total_variance;
+    return importance;
+}
+
+void print_importance(FILE *stream, const Importance &importance) {
+    const auto &values = importance.eigenvalues;
+    if (values.empty())
+        return;
+    Cells cells = {{"component", "eigenvalue", "share", "cumulative"}};
+    double sum = 0;
+    for (size_t j = 0; j < values.size() && j < most_components; ++j) {
+        sum += values[j];
+        const bool known = importance.total > 0;
+        cells.push_back({std::to_string(j + 1), format("%.6g", values[j]),
+                         known ? percent(values[j] / importance.total) : "",
+                         known ? percent(sum / importance.total) : ""});
+    }
+    print_table(stream, cells, "rrrr");
+    if (values.size() > most_components)
+        std::fprintf(stream, "... and %zu more\n", values.size() - most_components);
+}
+
+void print_headline(FILE *stream, mercer_model *model) {
+    auto s = sized<mercer_summary>();
+    check(mercer_model_summary(model, &s));
+    std::fprintf(stream, "%s, kernel %s: %lld x %lld %s -> %lld component%s on %lld centre%s\n",
+                 fact_of(model, "/method").c_str(), fact_of(model, "/kernel").c_str(), static_cast<long long>(s.n),
+                 static_cast<long long>(s.d), fact_of(model, "/dtype").c_str(), static_cast<long long>(s.r),
+                 s.r == 1 ? "" : "s", static_cast<long long>(s.m), s.m == 1 ? "" : "s");
+}
+
+void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_forecast> &forecast, double seconds) {
+    using Show = std::string (*)(double);
+    const auto happened = [&](const char *name, Show show) {
+        const std::string text = fact_of(model, name);
+        return text.empty() ? "" : show(std::strtod(text.c_str(), nullptr));
+    };
+    Cells cells = {{"", "", "happened"},
+                   {"memory", "", happened("/peak_bytes", human_bytes)},
+                   {"kernel evaluations", "", happened("/kernel_evaluations", human_count)},
+                   {"passes over the kernel matrix", "", happened("/kernel_passes", human_count)}};
+    if (forecast) {
+        const std::string bound = forecast->exact ? "" : "<= ";
+        cells[0][1] = "forecast";
+        cells[1][1] = human_bytes(static_cast<double>(forecast->bytes));
+        cells[2][1] =
+            human_count(static_cast<double>(forecast->kernel_evaluations)) + (forecast->exact ? "" : " a pass");
+        cells[3][1] = bound + human_count(static_cast<double>(forecast->passes));
+        cells.push_back({"flops of these passes", bound + human_count(forecast->flops), ""});
+        cells.push_back({"dense, cannot be cancelled", human_seconds(forecast->dense_seconds), ""});
+        cells.push_back({"kernel matrix", forecast->streams ? "streamed" : "stored", ""});
+    }
+    cells.push_back({"time", "", human_seconds(seconds)});
+    print_table(stream, cells, "lrr");
+}
+
+void warn_of_outcome(mercer_model *model) {
+    static constexpr std::array<std::pair<uint32_t, const char *>, 3> texts = {{
+        {MERCER_RANK_REACHED, "fewer components than asked for: there are no more"},
+        {MERCER_INDEFINITE, "the kernel matrix has negative eigenvalues; they were left out"},
+        {MERCER_NOT_CONVERGED, "not converged: some residuals are above the tolerance"},
+    }};
+    auto summary = sized<mercer_summary>();
+    check(mercer_model_summary(model, &summary));
+    for (const auto &[bit, text] : texts)
+        if (summary.outcome & bit)
+            std::fprintf(stderr, "mercer: warning: %s\n", text);
+}
+
+void print_failure(const Failure &failure, bool as_json) {
+    std::fprintf(stderr, "mercer: %s\n", failure.what());
+    if (!as_json)
+        return;
+    const std::string error = json::object({{"code", std::to_string(failure.code)},
+                                            {"name", json::text(status_name(failure.code))},
+                                            {"text", json::text(failure.what())}});
+    std::printf("%s\n", json::object({{"error", error}}).c_str());
+}
+
+} // namespace cli

@@ -1,0 +1,49 @@
+#ifndef MERCER_CLI_REPORT_H
+#define MERCER_CLI_REPORT_H
+
+#include "npy.h"
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+/* What the commands print for people. */
+namespace cli {
+
+using Cells = std::vector<std::vector<std::string>>;
+
+/* Columns as wide as their widest cell, two blanks apart; align has 'l' or 'r' for each. */
+void print_table(FILE *stream, const Cells &cells, const std::string &align);
+
+std::string human_bytes(double bytes);
+std::string human_count(double count);
+std::string human_seconds(double seconds);
+std::string percent(double share);
+
+/* What mercer_model_info says at a path, as "/timings/total"; "" where it says nothing. The path "" is all of it. */
+std::string fact_of(mercer_model *model, const std::string &path);
+
+/* Eigenvalues and their shares of the total variance. Empty where the model has none. */
+struct Importance {
+    std::vector<double> eigenvalues;
+    double total = 0;
+};
+Importance importance_of(mercer_model *model);
+void print_importance(FILE *stream, const Importance &importance);
+
+/* "kpca, kernel gaussian: 600 x 2 f64 -> 10 components on 600 centres". */
+void print_headline(FILE *stream, mercer_model *model);
+
+/* The forecast (where there is one) beside what happened. */
+void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_forecast> &forecast, double seconds);
+
+/* The outcome bits, on standard error. */
+void warn_of_outcome(mercer_model *model);
+
+/* Status -> {"code", "name", "text"} on standard output (as_json) and a line on standard error. */
+void print_failure(const Failure &failure, bool as_json);
+
+} // namespace cli
+
+#endif

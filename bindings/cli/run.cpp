@@ -1,0 +1,71 @@
+#include "run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <unistd.h>
+
+namespace cli {
+
+namespace {
+
+std::sig_atomic_t cancel_flag; // read by the library as int32_t, atomically
+static_assert(sizeof cancel_flag == sizeof(int32_t));
+
+extern "C" void on_interrupt(int) {
+    __atomic_store_n(&cancel_flag, 1, __ATOMIC_RELAXED);
+}
+
+std::string minutes(double seconds) {
+    const auto whole = static_cast<long long>(std::ceil(seconds));
+    char text[48];
+    if (whole >= 3600)
+        std::snprintf(text, sizeof text, "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
+    else
+        std::snprintf(text, sizeof text, "%lld:%02lld", whole / 60, whole % 60);
+    return text;
+}
+
+int32_t show_progress(void *, const mercer_progress *progress) {
+    constexpr int width = 30;
+    constexpr double enough = 0.02; // below this share the time left is a guess
+    const double share = std::clamp(progress->fraction, 0.0, 1.0);
+    const auto filled = static_cast<size_t>(std::lround(share * width));
+    const std::string bar = std::string(filled, '#') + std::string(width - filled, '.');
+    const std::string left = share < enough ? "" : "  " + minutes(progress->elapsed * (1 - share) / share) + " left";
+    std::fprintf(stderr, "\r\033[K%-8.16s [%s] %3.0f %%%s", progress->stage ? progress->stage : "", bar.c_str(),
+                 100 * share, left.c_str());
+    return 0;
+}
+
+} // namespace
+
+Run::Run(int64_t threads, int64_t memory) : run_(sized<mercer_run>()) {
+    run_.threads = threads;
+    run_.memory = memory;
+    run_.progress = ::isatty(STDERR_FILENO) ? show_progress : nullptr;
+    run_.cancel = &cancel_flag;
+    struct sigaction action = {};
+    action.sa_handler = on_interrupt;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    ::sigaction(SIGINT, &action, nullptr);
+}
+
+Run::~Run() {
+    clear_progress();
+    std::signal(SIGINT, SIG_DFL);
+}
+
+void check_cancelled() {
+    if (__atomic_load_n(&cancel_flag, __ATOMIC_RELAXED))
+        throw Failure(MERCER_E_CANCELLED, "interrupted");
+}
+
+void clear_progress() {
+    if (::isatty(STDERR_FILENO))
+        std::fputs("\r\033[K", stderr);
+}
+
+} // namespace cli

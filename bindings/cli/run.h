@@ -1,0 +1,31 @@
+#ifndef MERCER_CLI_RUN_H
+#define MERCER_CLI_RUN_H
+
+#include "handles.h"
+
+namespace cli {
+
+/* What a long call runs with: threads, memory, the progress bar and the interrupt key. While one of these exists the
+ * first SIGINT asks the call to stop, the second ends the process. */
+class Run {
+  public:
+    Run(int64_t threads, int64_t memory);
+    ~Run();
+    Run(const Run &) = delete;
+    Run &operator=(const Run &) = delete;
+
+    const mercer_run *get() const { return &run_; }
+
+  private:
+    mercer_run run_;
+};
+
+/* Throws MERCER_E_CANCELLED once SIGINT has asked to stop. */
+void check_cancelled();
+
+/* Removes the progress bar from the terminal, before something else is written there. */
+void clear_progress();
+
+} // namespace cli
+
+#endif

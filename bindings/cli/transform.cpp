@@ -1,0 +1,107 @@
+#include "commands.h"
+#include "files.h"
+#include "json.h"
+#include "npy.h"
+#include "report.h"
+#include "run.h"
+
+#include <chrono>
+
+namespace cli {
+
+namespace {
+
+constexpr const char *default_operation = "scores"; // what NULL means in mercer.h
+
+struct Options {
+    std::string model, data, output, what = default_operation;
+    bool json = false;
+    RunOptions run;
+
+    void add_to(CLI::App &app) {
+        app.add_option("MODEL", model, "the model's file; - for standard input")->type_name("FILE")->required();
+        app.add_option("DATA", data, "the rows, a .npy file; - for standard input")->type_name("FILE")->required();
+        app.add_option("-o,--output", output, "where the .npy goes; - for standard output")
+            ->type_name("FILE")
+            ->required();
+        app.add_option("--what", what, "the operation, see `mercer methods operations`")
+            ->type_name("NAME")
+            ->capture_default_str();
+        app.add_flag("--json", json, "print what was written as JSON");
+        run.add_to(app);
+    }
+
+    void verify() const {
+        if (is_stream(model) && is_stream(data))
+            throw Failure(MERCER_E_ARGUMENT, "model and data cannot both come from standard input");
+        if (is_stream(output) && json)
+            throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+        check_writable(output);
+    }
+};
+
+/* Z.npy for the first output, Z.NAME.npy for another. */
+std::string path_of(const std::string &path, const std::string &name, size_t index) {
+    if (index == 0 || is_stream(path))
+        return path;
+    return path.ends_with(".npy") ? path.substr(0, path.size() - 4) + "." + name + ".npy" : path + "." + name;
+}
+
+std::vector<mercer_output> outputs_of(mercer_model *model, mercer_recipe *what, mercer_data *data) {
+    std::vector<mercer_output> outputs;
+    for (int64_t index = 0, count = 1; index < count; ++index) {
+        outputs.push_back(sized<mercer_output>());
+        check(mercer_model_output(model, what, data, index, &outputs.back(), &count));
+    }
+    return outputs;
+}
+
+} // namespace
+
+std::vector<std::string> write_outputs(mercer_model *model, mercer_recipe *what, mercer_data *data,
+                                       const std::string &path, const mercer_run *run) {
+    const auto outputs = outputs_of(model, what, data);
+    std::vector<Array> arrays;
+    for (const mercer_output &output : outputs)
+        arrays.push_back(array_like(output.dtype, output.rows, output.cols));
+    std::vector<mercer_view> views;
+    for (Array &array : arrays)
+        views.push_back(array.view());
+    check(mercer_model_transform(model, what, data, views.data(), static_cast<int64_t>(views.size()), run));
+    std::vector<std::string> written;
+    for (size_t k = 0; k < arrays.size(); ++k) {
+        const std::string file = path_of(path, outputs[k].name, k);
+        write_npy(file, arrays[k]);
+        written.push_back(
+            json::object({{"name", json::text(outputs[k].name)},
+                          {"path", json::text(file)},
+                          {"dtype", json::text(npy_dtype(arrays[k].dtype))},
+                          {"shape", json::array({std::to_string(arrays[k].rows), std::to_string(arrays[k].cols)})}}));
+    }
+    return written;
+}
+
+void transform(mercer_context *context, const Words &words) {
+    Options options;
+    Arguments line("transform", "Applies a model to data: scores of its components, density, residual ...", words);
+    options.add_to(line.app());
+    const std::string what = line.peek("what");
+    const Recipe recipe = line.recipe(context, what.empty() ? default_operation : what);
+    line.parse();
+    options.verify();
+    line.apply(recipe.get());
+
+    const auto start = std::chrono::steady_clock::now();
+    const Run run(options.run.threads, static_cast<int64_t>(options.run.memory));
+    const Model model = read_model(context, options.model);
+    const InputData data(context, options.data);
+    const auto written = write_outputs(model.get(), recipe.get(), data.get(), options.output, run.get());
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (options.json)
+        std::printf("%s\n", json::object({{"what", json::text(options.what)},
+                                          {"outputs", json::array(written)},
+                                          {"seconds", json::number(seconds)}})
+                                .c_str());
+}
+
+} // namespace cli

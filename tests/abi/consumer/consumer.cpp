@@ -1,0 +1,173 @@
+// A program of a stranger, through mercer.hpp: fits kernel PCA, saves, loads and streams the model, lets callbacks
+// throw. Prints where the kernel lies.
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <mercer/mercer.hpp>
+
+namespace {
+
+struct Stop {}; // no std::exception
+
+void must(bool condition, const char *what) {
+    if (!condition)
+        throw std::logic_error(what);
+}
+
+template <class Exception, class Body>
+std::string thrown_by(Body &&body) {
+    try {
+        body();
+    } catch (const Exception &e) {
+        if constexpr (std::is_base_of_v<std::exception, Exception>)
+            return e.what();
+        return "thrown";
+    }
+    throw std::logic_error("nothing was thrown");
+}
+
+struct Counted { // a callback's state, to see that it is released
+    std::atomic<int> *alive;
+    explicit Counted(std::atomic<int> *count) : alive(count) { ++*alive; }
+    Counted(const Counted &other) : alive(other.alive) { ++*alive; }
+    ~Counted() { --*alive; }
+};
+
+std::vector<double> numbers(size_t count) {
+    std::vector<double> out(count);
+    for (size_t i = 0; i < count; ++i)
+        out[i] = std::sin(1 + 0.7 * static_cast<double>(i));
+    return out;
+}
+
+void fit_save_load(const mercer::Context &context, const mercer::Data &data) {
+    mercer::Recipe recipe(context, "kpca");
+    recipe.set("kernel.sigma", 5).set("components", "4").set({{"seed", "7"}, {"kernel", "gaussian"}});
+    must(recipe.value("seed") == "7" && recipe.rows().size() > 10, "rows");
+    recipe.set("kernel.sigma", 0.1);
+    must(recipe.value("sigma") == "0.1", "a number comes back as it was set");
+    must(recipe.forecast(data).bytes > 0, "forecast");
+
+    mercer::Model model = mercer::Model::fit(recipe, data), copy = model;
+    mercer::Matrix<double> scores = model.transform<double>(data);
+    must(scores.rows == 200 && scores.cols == 4 && std::fabs(scores(0, 0)) > 0, "scores");
+    model.save("cpp.safetensors");
+    model = mercer::Model::load(context, "cpp.safetensors"); // the copy keeps the old one
+    must(model.transform<double>(data).values == scores.values, "the loaded model gives the same bits");
+    must(copy.transform<double>(data).values == scores.values, "the copy is the old model");
+    must(copy.summary().r == 4 && copy.tensor("lambda").rows == 4, "summary and tensor");
+    must(copy.info().find("\"kernel\"") != std::string::npos && copy.info("/kernel") == "gaussian", "info");
+
+    std::string bytes;
+    model.write([&](const void *from, int64_t count) {
+        bytes.append(static_cast<const char *>(from), static_cast<size_t>(count));
+    });
+    size_t at = 0;
+    auto source = [&](void *to, int64_t capacity) {
+        size_t take = std::min(static_cast<size_t>(capacity), bytes.size() - at);
+        std::memcpy(to, bytes.data() + at, take);
+        at += take;
+        return static_cast<int64_t>(take);
+    };
+    must(mercer::Model::read(context, source).transform<double>(data).values == scores.values, "read");
+    must(thrown_by<Stop>([&] { model.write([](const void *, int64_t) { throw Stop(); }); }) == "thrown", "sink");
+    must(thrown_by<std::runtime_error>([&] {
+             mercer::Model::read(context, [](void *, int64_t) -> int64_t { throw std::runtime_error("no more"); });
+         }) == "no more",
+         "source");
+
+    mercer::Recipe density(context, "density");
+    must(model.transform<double>(data, &density).cols == 1, "an operation with its own output");
+    auto wrong = thrown_by<mercer::Error>([&] { recipe.set("kernel.sigma", -1); });
+    must(wrong.find("sigma = -1") != std::string::npos, "an error says the value");
+    must(thrown_by<Stop>([&] {
+             mercer::Run run;
+             run.progress = [](const mercer_progress &) -> bool { throw Stop(); };
+             mercer::Model::fit(recipe, data, run);
+         }) == "thrown",
+         "progress");
+    must(thrown_by<mercer::Error>([&] {
+             mercer::Run run;
+             run.progress = [](const mercer_progress &) { return true; };
+             mercer::Model::fit(recipe, data, run);
+         }).find("cancelled") != std::string::npos,
+         "progress asks to stop");
+}
+
+mercer::Tile linear(Counted state) {
+    return [state](const mercer_view &x, const mercer_view &y, const mercer_view &k) {
+        auto a = static_cast<const double *>(x.data), b = static_cast<const double *>(y.data);
+        auto out = static_cast<double *>(k.data);
+        for (int64_t i = 0; i < x.rows; ++i)
+            for (int64_t j = 0; j < y.rows; ++j) {
+                double sum = 0;
+                for (int64_t l = 0; l < x.cols; ++l)
+                    sum += a[i * x.row_stride + l] * b[j * y.row_stride + l];
+                out[i * k.row_stride + j] = sum;
+            }
+    };
+}
+
+void callbacks(const mercer::Context &context, const mercer::Data &data, const std::vector<double> &x) {
+    std::atomic<int> alive{0};
+    {
+        mercer::Recipe recipe(context, "kpca");
+        recipe.set({{"components", "2"}, {"kernel", "user"}});
+        recipe.set_kernel(linear(Counted(&alive)), MERCER_PSD);
+        mercer::Model model = mercer::Model::fit(recipe, data);
+        must(model.summary().r == 2, "fit with a user kernel");
+        model.save("user.safetensors");
+        mercer::Model loaded = mercer::Model::load(context, "user.safetensors");
+        thrown_by<mercer::Error>([&] { loaded.transform<double>(data); });
+        must(loaded.bind(linear(Counted(&alive)), MERCER_PSD).transform<double>(data).values ==
+                 model.transform<double>(data).values,
+             "bind");
+
+        recipe.set_kernel([](const mercer_view &, const mercer_view &, const mercer_view &) { throw Stop(); });
+        must(thrown_by<Stop>([&] { mercer::Model::fit(recipe, data); }) == "thrown", "kernel");
+        must(alive > 0, "the model keeps the kernel");
+
+        auto rows = [&, state = Counted(&alive)](int64_t first, int64_t capacity, double *buffer) {
+            int64_t take = std::min<int64_t>(capacity, 200 - first);
+            std::copy_n(x.data() + first * 3, take * 3, buffer);
+            return take;
+        };
+        mercer::Data chunks = mercer::Data::from_chunks<double>(context, -1, 3, rows, MERCER_REWINDABLE);
+        must(chunks.facts().cols == 3, "facts");
+        mercer::Recipe plain(context, "kpca");
+        plain.set({{"components", "2"}, {"kernel", "linear"}});
+        must(mercer::Model::fit(plain, chunks).summary().n == 200, "chunks");
+        auto bad = mercer::Data::from_chunks<float>(context, 10, 2,
+                                                    [](int64_t, int64_t, float *) -> int64_t { throw Stop(); });
+        must(thrown_by<Stop>([&] { mercer::Model::fit(plain, bad); }) == "thrown", "chunks that throw");
+
+        auto pairs = [&](const int64_t *i, const int64_t *j, int64_t count, double *values) {
+            for (int64_t k = 0; k < count; ++k)
+                values[k] = std::fabs(x[static_cast<size_t>(i[k])] - x[static_cast<size_t>(j[k])]);
+        };
+        mercer::Data objects = mercer::Data::from_objects(context, 100, MERCER_DISTANCE, pairs);
+        mercer::Recipe gaussian(context, "kpca");
+        must(mercer::Model::fit(gaussian, objects).summary().n == 100, "objects");
+    }
+    must(alive == 0, "every callback was released once");
+}
+
+} // namespace
+
+int main() {
+    try {
+        std::vector<double> x = numbers(600);
+        mercer::Context context;
+        context.set_log([](int32_t, const char *) {});
+        mercer::Data data = mercer::Data::from_view(context, mercer::row_major(x.data(), 200, 3));
+        fit_save_load(context, data);
+        callbacks(context, data, x);
+        std::cout << context.find("kernels", "rbf").path << '\n';
+        return 0;
+    } catch (const std::exception &e) {
+        std::cerr << "failed: " << e.what() << '\n';
+        return 1;
+    }
+}

@@ -1,0 +1,358 @@
+/* Offsets and sizes of every public struct, as they are on all 64-bit platforms. A line may be added at the end of a struct
+ * (with its new size), none may change: from MERCER_ABI 1 on that would break programs and plugins that are out there.
+ * symbols.py sees that no struct and no field is missing here. Compiled as C and as C++. */
+#include <mercer/plugin.h>
+
+#ifdef __cplusplus
+#define PIN static_assert
+#else
+#define PIN _Static_assert
+#endif
+#define AT(type, field, offset) PIN(offsetof(type, field) == (offset), #type "." #field)
+#define SIZE(type, size) PIN(sizeof(type) == (size), "sizeof " #type)
+
+/* clang-format off */
+SIZE(mercer_view, 56);
+AT(mercer_view, struct_size, 0);
+AT(mercer_view, dtype, 8);
+AT(mercer_view, reserved, 12);
+AT(mercer_view, rows, 16);
+AT(mercer_view, cols, 24);
+AT(mercer_view, row_stride, 32);
+AT(mercer_view, col_stride, 40);
+AT(mercer_view, data, 48);
+
+SIZE(mercer_progress, 32);
+AT(mercer_progress, struct_size, 0);
+AT(mercer_progress, stage, 8);
+AT(mercer_progress, fraction, 16);
+AT(mercer_progress, elapsed, 24);
+
+SIZE(mercer_run, 48);
+AT(mercer_run, struct_size, 0);
+AT(mercer_run, threads, 8);
+AT(mercer_run, memory, 16);
+AT(mercer_run, progress, 24);
+AT(mercer_run, user, 32);
+AT(mercer_run, cancel, 40);
+
+SIZE(mercer_entry, 56);
+AT(mercer_entry, struct_size, 0);
+AT(mercer_entry, name, 8);
+AT(mercer_entry, aliases, 16);
+AT(mercer_entry, summary, 24);
+AT(mercer_entry, reference, 32);
+AT(mercer_entry, path, 40);
+AT(mercer_entry, value, 48);
+
+SIZE(mercer_chunks, 56);
+AT(mercer_chunks, struct_size, 0);
+AT(mercer_chunks, dtype, 8);
+AT(mercer_chunks, flags, 12);
+AT(mercer_chunks, rows, 16);
+AT(mercer_chunks, cols, 24);
+AT(mercer_chunks, next, 32);
+AT(mercer_chunks, user, 40);
+AT(mercer_chunks, release, 48);
+
+SIZE(mercer_sparse, 72);
+AT(mercer_sparse, struct_size, 0);
+AT(mercer_sparse, layout, 8);
+AT(mercer_sparse, dtype, 12);
+AT(mercer_sparse, index_dtype, 16);
+AT(mercer_sparse, base, 20);
+AT(mercer_sparse, rows, 24);
+AT(mercer_sparse, cols, 32);
+AT(mercer_sparse, count, 40);
+AT(mercer_sparse, offsets, 48);
+AT(mercer_sparse, indices, 56);
+AT(mercer_sparse, values, 64);
+
+SIZE(mercer_objects, 56);
+AT(mercer_objects, struct_size, 0);
+AT(mercer_objects, rows, 8);
+AT(mercer_objects, values, 16);
+AT(mercer_objects, flags, 20);
+AT(mercer_objects, pairs, 24);
+AT(mercer_objects, self, 32);
+AT(mercer_objects, user, 40);
+AT(mercer_objects, release, 48);
+
+SIZE(mercer_data_facts, 32);
+AT(mercer_data_facts, struct_size, 0);
+AT(mercer_data_facts, rows, 8);
+AT(mercer_data_facts, cols, 16);
+AT(mercer_data_facts, dtype, 24);
+AT(mercer_data_facts, kind, 28);
+
+SIZE(mercer_row, 72);
+AT(mercer_row, struct_size, 0);
+AT(mercer_row, name, 8);
+AT(mercer_row, doc, 16);
+AT(mercer_row, initial, 24);
+AT(mercer_row, choices, 32);
+AT(mercer_row, group, 40);
+AT(mercer_row, type, 48);
+AT(mercer_row, flags, 52);
+AT(mercer_row, lo, 56);
+AT(mercer_row, hi, 64);
+
+SIZE(mercer_user_kernel, 40);
+AT(mercer_user_kernel, struct_size, 0);
+AT(mercer_user_kernel, flags, 8);
+AT(mercer_user_kernel, reserved, 12);
+AT(mercer_user_kernel, tile, 16);
+AT(mercer_user_kernel, user, 24);
+AT(mercer_user_kernel, release, 32);
+
+SIZE(mercer_forecast, 56);
+AT(mercer_forecast, struct_size, 0);
+AT(mercer_forecast, bytes, 8);
+AT(mercer_forecast, kernel_evaluations, 16);
+AT(mercer_forecast, passes, 24);
+AT(mercer_forecast, flops, 32);
+AT(mercer_forecast, dense_seconds, 40);
+AT(mercer_forecast, streams, 48);
+AT(mercer_forecast, exact, 52);
+
+SIZE(mercer_output, 48);
+AT(mercer_output, struct_size, 0);
+AT(mercer_output, name, 8);
+AT(mercer_output, doc, 16);
+AT(mercer_output, rows, 24);
+AT(mercer_output, cols, 32);
+AT(mercer_output, dtype, 40);
+AT(mercer_output, reserved, 44);
+
+SIZE(mercer_summary, 64);
+AT(mercer_summary, struct_size, 0);
+AT(mercer_summary, n, 8);
+AT(mercer_summary, d, 16);
+AT(mercer_summary, m, 24);
+AT(mercer_summary, r, 32);
+AT(mercer_summary, dtype, 40);
+AT(mercer_summary, outcome, 44);
+AT(mercer_summary, capabilities, 48);
+AT(mercer_summary, reserved, 52);
+AT(mercer_summary, total_variance, 56);
+
+SIZE(mercer_sink, 24);
+AT(mercer_sink, struct_size, 0);
+AT(mercer_sink, write, 8);
+AT(mercer_sink, user, 16);
+
+SIZE(mercer_source, 24);
+AT(mercer_source, struct_size, 0);
+AT(mercer_source, read, 8);
+AT(mercer_source, user, 16);
+
+SIZE(mercer_param, 88);
+AT(mercer_param, struct_size, 0);
+AT(mercer_param, offset, 8);
+AT(mercer_param, row, 16);
+
+SIZE(mercer_kernel_input, 24);
+AT(mercer_kernel_input, struct_size, 0);
+AT(mercer_kernel_input, d, 8);
+AT(mercer_kernel_input, bandwidth, 16);
+
+SIZE(mercer_kernel_facts, 56);
+AT(mercer_kernel_facts, struct_size, 0);
+AT(mercer_kernel_facts, h, 8);
+AT(mercer_kernel_facts, kappa, 16);
+AT(mercer_kernel_facts, lo, 24);
+AT(mercer_kernel_facts, hi, 32);
+AT(mercer_kernel_facts, lipschitz, 40);
+AT(mercer_kernel_facts, flags, 48);
+AT(mercer_kernel_facts, reserved, 52);
+
+SIZE(mercer_kernel_ops, 64);
+AT(mercer_kernel_ops, struct_size, 0);
+AT(mercer_kernel_ops, form, 8);
+AT(mercer_kernel_ops, reserved, 12);
+AT(mercer_kernel_ops, choose_form, 16);
+AT(mercer_kernel_ops, finish, 24);
+AT(mercer_kernel_ops, map, 32);
+AT(mercer_kernel_ops, block, 40);
+AT(mercer_kernel_ops, facts, 48);
+AT(mercer_kernel_ops, log_map, 56);
+
+SIZE(mercer_shape, 72);
+AT(mercer_shape, struct_size, 0);
+AT(mercer_shape, n, 8);
+AT(mercer_shape, d, 16);
+AT(mercer_shape, r, 24);
+AT(mercer_shape, dtype, 32);
+AT(mercer_shape, form, 36);
+AT(mercer_shape, flags, 40);
+AT(mercer_shape, reserved, 44);
+AT(mercer_shape, landmarks, 48);
+AT(mercer_shape, h, 56);
+AT(mercer_shape, kappa, 64);
+
+SIZE(mercer_cost, 48);
+AT(mercer_cost, struct_size, 0);
+AT(mercer_cost, bytes, 8);
+AT(mercer_cost, kernel_evaluations, 16);
+AT(mercer_cost, passes, 24);
+AT(mercer_cost, m, 32);
+AT(mercer_cost, flops, 40);
+
+SIZE(mercer_want, 16);
+AT(mercer_want, struct_size, 0);
+AT(mercer_want, assignment, 8);
+
+SIZE(mercer_reducer_ops, 32);
+AT(mercer_reducer_ops, struct_size, 0);
+AT(mercer_reducer_ops, flags, 8);
+AT(mercer_reducer_ops, reserved, 12);
+AT(mercer_reducer_ops, forecast, 16);
+AT(mercer_reducer_ops, reduce, 24);
+
+SIZE(mercer_tile, 88);
+AT(mercer_tile, struct_size, 0);
+AT(mercer_tile, dtype, 8);
+AT(mercer_tile, reserved, 12);
+AT(mercer_tile, row0, 16);
+AT(mercer_tile, rows, 24);
+AT(mercer_tile, col0, 32);
+AT(mercer_tile, cols, 40);
+AT(mercer_tile, stride, 48);
+AT(mercer_tile, values, 56);
+AT(mercer_tile, x, 64);
+AT(mercer_tile, y, 72);
+AT(mercer_tile, d, 80);
+
+SIZE(mercer_consumer, 48);
+AT(mercer_consumer, struct_size, 0);
+AT(mercer_consumer, state_size, 8);
+AT(mercer_consumer, row_size, 16);
+AT(mercer_consumer, user, 24);
+AT(mercer_consumer, tile, 32);
+AT(mercer_consumer, combine, 40);
+
+SIZE(mercer_visit, 56);
+AT(mercer_visit, struct_size, 0);
+AT(mercer_visit, row0, 8);
+AT(mercer_visit, rows, 16);
+AT(mercer_visit, points, 24);
+AT(mercer_visit, index, 32);
+AT(mercer_visit, count, 40);
+AT(mercer_visit, measure, 48);
+AT(mercer_visit, reserved, 52);
+
+SIZE(mercer_pivot_state, 32);
+AT(mercer_pivot_state, struct_size, 0);
+AT(mercer_pivot_state, n, 8);
+AT(mercer_pivot_state, step, 16);
+AT(mercer_pivot_state, residual, 24);
+
+SIZE(mercer_pivot_rule, 48);
+AT(mercer_pivot_rule, struct_size, 0);
+AT(mercer_pivot_rule, needs, 8);
+AT(mercer_pivot_rule, reserved, 12);
+AT(mercer_pivot_rule, user, 16);
+AT(mercer_pivot_rule, init, 24);
+AT(mercer_pivot_rule, score, 32);
+AT(mercer_pivot_rule, update, 40);
+
+SIZE(mercer_pivot_stop, 40);
+AT(mercer_pivot_stop, struct_size, 0);
+AT(mercer_pivot_stop, m, 8);
+AT(mercer_pivot_stop, mse, 16);
+AT(mercer_pivot_stop, maxerr, 24);
+AT(mercer_pivot_stop, factor, 32);
+AT(mercer_pivot_stop, reserved, 36);
+
+SIZE(mercer_pivots, 72);
+AT(mercer_pivots, struct_size, 0);
+AT(mercer_pivots, count, 8);
+AT(mercer_pivots, index, 16);
+AT(mercer_pivots, factor, 24);
+AT(mercer_pivots, factor_row_stride, 32);
+AT(mercer_pivots, factor_col_stride, 40);
+AT(mercer_pivots, residual, 48);
+AT(mercer_pivots, mse, 56);
+AT(mercer_pivots, rank_reached, 64);
+AT(mercer_pivots, reserved, 68);
+
+SIZE(mercer_operator, 48);
+AT(mercer_operator, struct_size, 0);
+AT(mercer_operator, n, 8);
+AT(mercer_operator, self, 16);
+AT(mercer_operator, apply, 24);
+AT(mercer_operator, dense, 32);
+AT(mercer_operator, diagonal, 40);
+
+SIZE(mercer_eigen_request, 80);
+AT(mercer_eigen_request, struct_size, 0);
+AT(mercer_eigen_request, r, 8);
+AT(mercer_eigen_request, tol, 16);
+AT(mercer_eigen_request, max_passes, 24);
+AT(mercer_eigen_request, start, 32);
+AT(mercer_eigen_request, start_count, 40);
+AT(mercer_eigen_request, locked, 48);
+AT(mercer_eigen_request, locked_count, 56);
+AT(mercer_eigen_request, enough, 64);
+AT(mercer_eigen_request, user, 72);
+
+SIZE(mercer_eigen_result, 64);
+AT(mercer_eigen_result, struct_size, 0);
+AT(mercer_eigen_result, values, 8);
+AT(mercer_eigen_result, vectors, 16);
+AT(mercer_eigen_result, residuals, 24);
+AT(mercer_eigen_result, most_negative, 32);
+AT(mercer_eigen_result, applies, 40);
+AT(mercer_eigen_result, passes, 48);
+AT(mercer_eigen_result, converged, 56);
+AT(mercer_eigen_result, reserved, 60);
+
+SIZE(mercer_solver_ops, 32);
+AT(mercer_solver_ops, struct_size, 0);
+AT(mercer_solver_ops, flags, 8);
+AT(mercer_solver_ops, reserved, 12);
+AT(mercer_solver_ops, forecast, 16);
+AT(mercer_solver_ops, solve, 24);
+
+SIZE(mercer_host, 208);
+AT(mercer_host, struct_size, 0);
+AT(mercer_host, abi, 8);
+AT(mercer_host, reserved, 12);
+AT(mercer_host, fail, 16);
+AT(mercer_host, log, 24);
+AT(mercer_host, report, 32);
+AT(mercer_host, progress, 40);
+AT(mercer_host, alloc, 48);
+AT(mercer_host, uniform, 56);
+AT(mercer_host, parallel, 64);
+AT(mercer_host, exp_f32, 72);
+AT(mercer_host, exp_f64, 80);
+AT(mercer_host, gemm, 88);
+AT(mercer_host, trsm, 96);
+AT(mercer_host, potrf, 104);
+AT(mercer_host, eigh, 112);
+AT(mercer_host, orthonormalise, 120);
+AT(mercer_host, tall_dot, 128);
+AT(mercer_host, tall_times, 136);
+AT(mercer_host, visit, 144);
+AT(mercer_host, columns, 152);
+AT(mercer_host, pairs, 160);
+AT(mercer_host, rows, 168);
+AT(mercer_host, weights, 176);
+AT(mercer_host, landmarks, 184);
+AT(mercer_host, pivot_cholesky, 192);
+AT(mercer_host, give, 200);
+
+SIZE(mercer_module, 88);
+AT(mercer_module, struct_size, 0);
+AT(mercer_module, abi, 8);
+AT(mercer_module, kind, 12);
+AT(mercer_module, header, 16);
+AT(mercer_module, name, 24);
+AT(mercer_module, version, 32);
+AT(mercer_module, summary, 40);
+AT(mercer_module, reference, 48);
+AT(mercer_module, params, 56);
+AT(mercer_module, param_count, 64);
+AT(mercer_module, params_size, 72);
+AT(mercer_module, ops, 80);

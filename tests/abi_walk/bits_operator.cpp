@@ -1,0 +1,135 @@
+// Specification sampling, 2.2: a kernel matrix of one bit an entry, unbiased, as an operator of its own that the solver
+// plugins see through c_operator() alone. The folder of the walk's plugins is the argument.
+#include "../unit/oracle.h"
+#include "gram/operator.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+using namespace mercer;
+using oracle::Matrix;
+
+#define CHECK(condition)                                                                                               \
+    ((condition) ? void() : (std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), std::exit(1)))
+
+namespace {
+
+class BitsOperator : public Operator { // lo + (hi - lo) b_ij, b_ij = [u(seed; i, j) (hi - lo) < K_ij - lo]
+  public:
+    BitsOperator(const Matrix &k, double lo, double hi, uint64_t seed)
+        : Operator(k.rows), lo_(lo), hi_(hi), width_((k.rows + 7) / 8) {
+        bits_.resize(static_cast<size_t>(n() * width_));
+        Random random(seed, Stage::gram);
+        for (int64_t i = 0; i < n(); ++i)
+            for (int64_t j = 0; j < n(); ++j)
+                if (random.uniform(std::min(i, j), std::max(i, j)) * (hi - lo) < k(i, j) - lo)
+                    bits_[static_cast<size_t>(i * width_ + j / 8)] |= static_cast<unsigned char>(1 << j % 8);
+    }
+    bool bit(int64_t i, int64_t j) const { return bits_[static_cast<size_t>(i * width_ + j / 8)] >> j % 8 & 1; }
+    unsigned char byte(int64_t i, int64_t k) const { return bits_[static_cast<size_t>(i * width_ + k)]; }
+    double entry(int64_t i, int64_t j) const { return bit(i, j) ? hi_ : lo_; }
+
+    void apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override {
+        for (int64_t c = 0; c < p; ++c) {
+            double sum = 0;
+            for (int64_t j = 0; j < n(); ++j)
+                sum += q[j + c * ldq];
+            for (int64_t i = 0; i < n(); ++i) {
+                double part = 0;
+                for (int64_t j = 0; j < n(); ++j)
+                    part += bit(i, j) ? q[j + c * ldq] : 0;
+                y[i + c * ldy] = lo_ * sum + (hi_ - lo_) * part;
+            }
+            run.progress(static_cast<double>(c + 1) / static_cast<double>(p));
+        }
+    }
+    void dense(Run &, double *a, int64_t lda) const override {
+        for (int64_t j = 0; j < n(); ++j)
+            for (int64_t i = 0; i < n(); ++i)
+                a[i + j * lda] = entry(i, j);
+    }
+    void diagonal(Run &, double *out) const override {
+        for (int64_t i = 0; i < n(); ++i)
+            out[i] = entry(i, i);
+    }
+
+  private:
+    double lo_, hi_;
+    int64_t width_;
+    std::vector<unsigned char> bits_;
+};
+
+Matrix gram(const Matrix &x, double sigma) {
+    return oracle::gram(oracle::gaussian(sigma), x, x);
+}
+
+void golden() { // sampling, G3 on the points of G1
+    Matrix x(12, 2);
+    for (int64_t i = 0; i < 12; ++i) {
+        x(i, 0) = static_cast<double>((7 * i * i + 2 * i) % 23);
+        x(i, 1) = static_cast<double>((10 * i + 3 * i * i * i) % 19);
+    }
+    BitsOperator bits(gram(x, 8), 0, 1, 42);
+    const unsigned char rows[4][2] = {{0x75, 0x01}, {0xce, 0x07}, {0x67, 0x05}, {0xea, 0x00}};
+    int ones = 0;
+    for (int64_t i = 0; i < 12; ++i)
+        for (int64_t j = 0; j < 12; ++j)
+            ones += bits.bit(i, j);
+    for (int64_t i = 0; i < 4; ++i)
+        CHECK(bits.byte(i, 0) == rows[i][0] && bits.byte(i, 1) == rows[i][1]);
+    CHECK(ones == 72);
+}
+
+void solve(const Plugin &plugin, const BitsOperator &bits, bool centred, const oracle::Vector &exact) {
+    const int64_t n = bits.n(), r = 5;
+    Run run({}, nullptr);
+    WeightedOperator op(run, bits, nullptr, centred); // Q -> H(Khat(HQ)): composed as any other base
+    mercer_operator c_op = op.c_operator();
+    mercer_task task(run, Random(1, Stage::solver));
+    Params params(plugin.params);
+    std::vector<double> values(r), vectors(static_cast<size_t>(n * r)), residuals(r), y(static_cast<size_t>(n * r));
+    mercer_eigen_request request{sizeof request, r, 1e-9, 0, nullptr, 0, nullptr, 0, nullptr, nullptr};
+    mercer_eigen_result result{sizeof result, values.data(), vectors.data(), residuals.data(), 0, 0, 0, 0, 0};
+    task.check(plugin.solver.solve(&host_table(), &task, params.values(), &c_op, &request, &result), plugin);
+    op.apply(run, vectors.data(), n, r, y.data(), n);
+    CHECK(result.converged && result.most_negative < 0); // it is indefinite
+    for (int64_t j = 0; j < r; ++j) {
+        double error = 0;
+        for (int64_t i = 0; i < n; ++i)
+            error =
+                std::max(error, std::fabs(y[static_cast<size_t>(i + j * n)] -
+                                          values[static_cast<size_t>(j)] * vectors[static_cast<size_t>(i + j * n)]));
+        CHECK(error <= 1e-9 * values[0]);
+        CHECK(std::fabs(values[static_cast<size_t>(j)] - exact[static_cast<size_t>(j)]) <= 1e-9 * values[0]);
+    }
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    CHECK(argc == 2);
+    golden();
+    const int64_t n = 150;
+    Matrix x = oracle::Numbers(6).matrix(n, 3), k = gram(x, 0.8), vectors, dense(n, n);
+    BitsOperator bits(k, 0, 1, 7);
+    double error = 0;
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+            dense(i, j) = bits.entry(i, j);
+            error += (dense(i, j) - k(i, j)) / static_cast<double>(n * n);
+            CHECK(bits.bit(i, j) == bits.bit(j, i));
+        }
+    CHECK(std::fabs(error) <
+          5 * 0.5 / static_cast<double>(n)); // unbiased: 5 deviations of n^2/2 draws of variance <= 1/4
+    Registry registry;
+    registry.add_folder(argv[1]);
+    for (bool centred : {false, true}) {
+        oracle::Vector exact =
+            oracle::eigen(oracle::weighted_centred(dense, oracle::Vector(n, 1.0 / n), centred), vectors);
+        for (double &value : exact)
+            value *= n;
+        for (const char *name : {"dense", "block-krylov", "power"})
+            solve(*registry.find(Kind::solver, name), bits, centred, exact);
+    }
+    return 0;
+}

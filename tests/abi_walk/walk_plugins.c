@@ -1,0 +1,138 @@
+/* Plugins of a stranger's own, one of each kind, found in a folder given to the context and used in fits. The folder's
+ * path is the argument. */
+#include "walk.h"
+
+enum { N = 120, D = 3, R = 4 };
+static double x[N * D], q[10 * D], k[N * N], kq[10 * N], scores[10 * R];
+
+static double cauchy(const double *a, const double *b) {
+    double r2 = 0;
+    for (int c = 0; c < D; c++)
+        r2 += (a[c] - b[c]) * (a[c] - b[c]);
+    return 1 / (1 + r2 / 0.49);
+}
+static double anova(const double *a, const double *b) {
+    double sum = 0;
+    for (int c = 0; c < D; c++)
+        sum += exp(-2 * (a[c] - b[c]) * (a[c] - b[c]));
+    return sum * sum;
+}
+
+/* A fit whose kernel is a plugin's is an eigendecomposition of that kernel's matrix. */
+static void kernels(mercer_context *ctx, const char *name, const char *parameter, const char *value,
+                    double (*kernel)(const double *, const double *)) {
+    mercer_data *data = rows_of(ctx, x, N, D), *queries = rows_of(ctx, q, 10, D);
+    mercer_recipe *recipe = RECIPE(ctx, "kernel", name, parameter, value, "components", "4");
+    mercer_model *model = fit_of(recipe, data);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            k[i * N + j] = kernel(x + i * D, x + j * D);
+    for (int i = 0; i < 10; i++)
+        for (int j = 0; j < N; j++)
+            kq[i * N + j] = kernel(q + i * D, x + j * D);
+    scores_of(model, queries, scores, 10, R);
+    CHECK(eigen_error(model, k) < 1e-11 && expansion_error(model, kq, scores, 10) < 1e-12);
+    mercer_model_destroy(model);
+    mercer_recipe_destroy(recipe);
+    mercer_data_destroy(data);
+    mercer_data_destroy(queries);
+}
+
+/* The pivot rule: its rows are those of largest residual, found here by updating the whole matrix. */
+static void pivot_rule(mercer_context *ctx) {
+    mercer_data *data = rows_of(ctx, x, N, D);
+    mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.6", "reducer", "energy", "m", "12");
+    mercer_model *model = fit_of(recipe, data);
+    const double *c = f64_of(model, "C");
+    CHECK(summary_of(model).m == 12);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            k[i * N + j] = gaussian(0.6, x + i * D, x + j * D, D);
+    for (int step = 0; step < 12; step++) {
+        int p = 0;
+        for (int i = 1; i < N; i++)
+            if (k[i * N + i] > k[p * N + p] * (1 + 1e-10))
+                p = i;
+        for (int col = 0; col < D; col++)
+            CHECK(c[step * D + col] == x[p * D + col]);
+        double column[N], root = sqrt(k[p * N + p]);
+        for (int i = 0; i < N; i++)
+            column[i] = k[i * N + p] / root;
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++)
+                k[i * N + j] -= column[i] * column[j];
+    }
+    mercer_model_destroy(model);
+    mercer_recipe_destroy(recipe);
+    mercer_data_destroy(data);
+}
+
+/* k-means: each centroid is the mean of the rows nearest to it, each weight their number. */
+static void points_reducer(mercer_context *ctx) {
+    mercer_data *data = rows_of(ctx, x, N, D);
+    mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.6", "reducer", "kmeans", "m", "9");
+    mercer_model *model = fit_of(recipe, data);
+    const double *c = f64_of(model, "C"), *w = f64_of(model, "w");
+    int64_t m = summary_of(model).m;
+    double sums[9][D] = {{0}}, count[9] = {0}, total = 0;
+    CHECK(m >= 2 && m <= 9);
+    for (int i = 0; i < N; i++) {
+        int64_t nearest = 0;
+        for (int64_t j = 1; j < m; j++)
+            if (gaussian(1, x + i * D, c + j * D, D) > gaussian(1, x + i * D, c + nearest * D, D))
+                nearest = j;
+        count[nearest] += 1;
+        for (int col = 0; col < D; col++)
+            sums[nearest][col] += x[i * D + col];
+    }
+    for (int64_t j = 0; j < m; j++) {
+        NEAR(w[j], count[j], 1e-12 * N);
+        total += w[j];
+        for (int col = 0; col < D; col++)
+            NEAR(c[j * D + col], sums[j][col] / count[j], 1e-13);
+    }
+    NEAR(total, N, 1e-12 * N);
+    mercer_model_destroy(model);
+    mercer_recipe_destroy(recipe);
+    mercer_data_destroy(data);
+}
+
+/* A solver that sees apply() alone, over a streamed matrix, finds what LAPACK finds. */
+static void solver(mercer_context *ctx) {
+    mercer_data *data = rows_of(ctx, x, N, D);
+    mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.6", "components", "4", "solver", "power", "gram.storage", "stream",
+                                   "solver.tol", "1e-11");
+    mercer_model *model = fit_of(recipe, data);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            k[i * N + j] = gaussian(0.6, x + i * D, x + j * D, D);
+    CHECK(summary_of(model).outcome == 0 && eigen_error(model, k) < N * 1e-10);
+    OK(mercer_recipe_set(recipe, "solver", "dense"));
+    mercer_model *dense = fit_of(recipe, data);
+    for (int j = 0; j < R; j++)
+        NEAR(f64_of(model, "lambda")[j], f64_of(dense, "lambda")[j], 1e-10);
+    mercer_model_destroy(model);
+    mercer_model_destroy(dense);
+    mercer_recipe_destroy(recipe);
+    mercer_data_destroy(data);
+}
+
+int main(int argc, char **argv) {
+    mercer_context *ctx = NULL;
+    mercer_entry entry = {.struct_size = sizeof entry};
+    CHECK(argc == 2);
+    fill(x, N * D, 1);
+    fill(q, 10 * D, 2);
+    OK(mercer_context_create(&ctx));
+    CHECK(mercer_context_find(ctx, "kernels", "plainc", &entry) == MERCER_E_NAME);
+    OK(mercer_context_add_plugins(ctx, argv[1]));
+    OK(mercer_context_find(ctx, "kernels", "plainc", &entry));
+    CHECK(strcmp(entry.summary, "1 / (1 + r^2/h^2)") == 0 && strstr(entry.path, "kernel-plainc.so"));
+    kernels(ctx, "plainc", "h", "0.7", cauchy);
+    kernels(ctx, "blocky", "gamma", "2", anova);
+    pivot_rule(ctx);
+    points_reducer(ctx);
+    solver(ctx);
+    mercer_context_destroy(ctx);
+    return 0;
+}

@@ -1,0 +1,161 @@
+"""What cli_test.sh asks of Python: cli_checks.py CHECK ARGUMENTS... in the folder with the test's files."""
+import json
+import sys
+import xml.dom.minidom
+
+import numpy as np
+
+SIGMA, R = 2.0, 5
+
+
+def gram(x, y):
+    d2 = ((x[:, None, :] - y[None, :, :]) ** 2).sum(-1)
+    return np.exp(-d2 / (2 * SIGMA**2))
+
+
+def load(path):
+    return json.load(open(path))
+
+
+def make():
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(200, 4)) * [3, 2, 1, 1]
+    np.save("X.npy", x)
+    np.save("Q.npy", rng.normal(size=(50, 4)))
+    np.save("F32.npy", np.asfortranarray(x.astype("f4")))
+    weights = np.ones(200)
+    weights[:30] = 2
+    np.save("W.npy", weights)
+    np.save("TWICE.npy", np.vstack([x, x[:30]]))
+    rows = rng.choice(200, 40, replace=False)
+    np.save("I.npy", rows.astype("i8"))
+    np.save("P.npy", x[rows])
+    bad = x.copy()
+    bad[3, 2] = np.nan
+    np.save("NAN.npy", bad)
+    np.save("PICKLED.npy", np.array([{}, None], dtype=object), allow_pickle=True)
+    np.save("NARROW.npy", x[:, :3])
+    open("SHORT.npy", "wb").write(open("X.npy", "rb").read()[:-100])
+    open("TEXT.npy", "w").write("this is no array, and no model either; " * 20)
+    open("FLIPPED.safetensors", "wb").write(b"\x08\0\0\0\0\0\0\0{}")
+
+
+def large():
+    np.save("LARGE.npy", np.random.default_rng(1).normal(size=(12000, 100)))
+
+
+def names(path):
+    print(*(e["name"] for registry in load(path).values() for e in registry))
+
+
+def underscored(path):
+    for row in load(path)["rows"]:
+        if "_" in row["name"] and row["default"]:
+            print(row["name"] + "=" + row["default"])
+            return
+
+
+def no_row(path, name):
+    assert name not in [row["name"] for row in load(path)["rows"]], name
+
+
+def error(path, code):
+    e = load(path)["error"]
+    assert e["code"] == int(code), e
+    assert e["name"] and e["text"] and "\n" not in e["text"], e
+
+
+def info(path):
+    fields = """version method kernel reducer lift solver parameters dtype n d m r eigenvalues total_variance
+        explained_ratio outcome capabilities certificates timings kernel_evaluations kernel_passes peak_bytes"""
+    i = load(path)
+    missing = [f for f in fields.split() if f not in i]
+    assert not missing, missing
+    assert (i["method"], i["n"], i["d"], i["r"], i["dtype"]) == ("kpca", 200, 4, R, "f64"), i
+
+
+def centres(path, m):
+    assert load(path)["m"] == int(m), load(path)["m"]
+
+
+def outputs(path, file):
+    z = np.load(file)
+    (out,) = load(path)["outputs"]
+    assert out.pop("name")
+    assert out == {"path": file, "dtype": z.dtype.str[1:], "shape": list(z.shape)}, out
+
+
+def equal(a, b):
+    a, b = np.load(a), np.load(b)
+    assert a.shape == b.shape and a.dtype == b.dtype, (a.shape, b.shape, a.dtype, b.dtype)
+    assert np.allclose(a, b, rtol=0, atol=1e-9 * np.abs(b).max()), np.abs(a - b).max()
+
+
+def f32(a, b):
+    a, b = np.load(a), np.load(b)
+    assert a.dtype == "f4" and np.abs(a - b).max() < 1e-4, np.abs(a - b).max()
+
+
+def peer():
+    from sklearn.decomposition import KernelPCA
+
+    return KernelPCA(R, kernel="rbf", gamma=1 / (2 * SIGMA**2), eigen_solver="dense").fit(np.load("X.npy"))
+
+
+def same_up_to_sign(a, b):
+    a, b = (np.load(z) if isinstance(z, str) else z for z in (a, b))
+    signs = np.sign((a * b).sum(0))
+    assert a.shape == b.shape, (a.shape, b.shape)
+    assert np.abs(a * signs - b).max() < 1e-8, np.abs(a * signs - b).max()
+
+
+def tensor(path, name):
+    blob = open(path, "rb").read()
+    size = int.from_bytes(blob[:8], "little")
+    t = json.loads(blob[8 : 8 + size])[name]
+    begin, end = t["data_offsets"]
+    values = np.frombuffer(blob[8 + size + begin : 8 + size + end], {"F64": "<f8", "F32": "<f4"}[t["dtype"]])
+    return values.reshape(t["shape"])
+
+
+def sklearn(model, scores):
+    kpca = peer()
+    values = tensor(model, "lambda").ravel()
+    assert np.allclose(values, kpca.eigenvalues_ / 200, rtol=1e-9, atol=0), (values, kpca.eigenvalues_ / 200)
+    same_up_to_sign(np.load(scores), kpca.transform(np.load("X.npy")))
+
+
+def sklearn_queries(scores):
+    same_up_to_sign(np.load(scores), peer().transform(np.load("Q.npy")))
+
+
+def density(path):
+    expected = gram(np.load("Q.npy"), np.load("X.npy")).mean(1)
+    got = np.load(path).ravel()
+    assert np.allclose(got, expected, rtol=1e-9), np.abs(got - expected).max()
+
+
+def residual(path):
+    """Squared distance, or distance, in feature space to the r components."""
+    x, q = np.load("X.npy"), np.load("Q.npy")
+    centred = 1 - 2 * gram(q, x).mean(1) + gram(x, x).mean()
+    squared = centred - (peer().transform(q) ** 2).sum(1)
+    got = np.load(path).ravel()
+    assert np.allclose(got, squared, atol=1e-9) or np.allclose(got, np.sqrt(squared), atol=1e-9), (got, squared)
+
+
+def damage(path):
+    blob = bytearray(open(path, "rb").read())
+    open("CUT.safetensors", "wb").write(blob[:-8])
+    blob[-5] ^= 1
+    open("FLIPPED.safetensors", "wb").write(blob)
+
+
+def picture(path):
+    svg = xml.dom.minidom.parse(path)
+    assert len(svg.getElementsByTagName("circle")) >= 1200
+    texts = [t.firstChild.data for t in svg.getElementsByTagName("text")]
+    assert any("of variance" in t for t in texts) and "inner ring" in texts, texts
+
+
+globals()[sys.argv[1]](*sys.argv[2:])

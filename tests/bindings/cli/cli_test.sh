@@ -1,0 +1,257 @@
+#!/bin/sh
+# Every command of `mercer` as a script sees it: cli_test.sh MERCER. Prints a reason for each check that fails.
+set -u
+mercer=$(realpath "$1") && [ -x "$mercer" ] || exit 1
+here=$(cd "$(dirname "$0")" && pwd)
+python=/usr/bin/python3
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+checks=0 failures=0
+
+# Many failures have one reason.
+count_failure() {
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n' "$1"
+    [ $failures -lt 12 ] || { echo 'cli: giving up'; exit 1; }
+}
+
+fail() {
+    head -c 600 out 2>/dev/null | tr -cd '[:print:]\n'
+    head -c 600 err 2>/dev/null
+    count_failure "$1"
+}
+
+# status WANTED WORDS...: runs mercer with these words into out and err
+status() {
+    checks=$((checks + 1))
+    wanted=$1
+    shift
+    "$mercer" "$@" >out 2>err </dev/null
+    got=$?
+    [ $got = "$wanted" ] || fail "exit code $got, not $wanted: mercer $*"
+}
+
+# says TEXT: the last run's standard error has it
+says() {
+    checks=$((checks + 1))
+    grep -qF -- "$1" err || fail "standard error does not say: $1"
+}
+
+shows() {
+    checks=$((checks + 1))
+    grep -qF -- "$1" out || fail "standard output does not show: $1"
+}
+
+# json: the last run's standard output is one JSON text
+json() {
+    checks=$((checks + 1))
+    $python -m json.tool <out >json.out 2>&1 || fail 'standard output is no JSON'
+}
+
+# py NAME ARGUMENTS...: a check of cli_checks.py, which prints what is wrong
+py() {
+    checks=$((checks + 1))
+    $python "$here/cli_checks.py" "$@" >py.out 2>&1 && return
+    tail -n 3 py.out
+    count_failure "cli_checks.py $*"
+}
+
+same() {
+    checks=$((checks + 1))
+    cmp -s "$1" "$2" || fail "$1 and $2 differ: $3"
+}
+
+# error WANTED CODE WORDS...: fails with this exit code, and with --json says so as an object with this status code
+error() {
+    code=$2
+    wanted=$1
+    shift 2
+    status "$wanted" "$@" --json
+    json
+    [ ! -s out ] || py error out "$code"
+}
+
+py make # X.npy and friends
+
+fit='fit X.npy --method kpca --kernel gaussian --set kernel.sigma=2 --components 5'
+
+# ---- what there is ---------------------------------------------------------------------------------------------------
+
+status 0 --version && shows 'mercer 0.'
+status 0 --help && shows transform
+status 0
+for command in fit transform info methods describe demo; do
+    status 0 $command --help
+    shows "mercer $command"
+done
+status 0 fit --method kpca --help && shows --kernel
+status 0 methods && shows kpca && shows gaussian && shows scores
+status 0 methods kernels && shows gaussian
+status 0 methods statuses && shows 14
+status 0 methods statuses --json && json
+status 0 methods --json && json
+"$mercer" methods --json >methods.json
+for name in $($python "$here/cli_checks.py" names methods.json); do
+    status 0 describe "$name"
+    status 0 describe "$name" --json
+    json
+done
+status 0 describe kpca && shows --components
+status 0 describe gaussian && shows --sigma
+status 0 describe kpca --kernel linear --json && json && py no_row out kernel.sigma
+status 0 describe kpca --sigma 3 && shows 3
+status 2 describe gausian && says gaussian
+status 2 describe
+status 2 methods nothing
+error 2 1 nothing
+
+# ---- fit and transform -----------------------------------------------------------------------------------------------
+
+status 0 $fit -o M.safetensors --scores Z.npy
+shows component && shows cumulative && shows forecast && shows M.safetensors
+py sklearn M.safetensors Z.npy
+status 0 $fit -o M2.safetensors --json && json && py info out
+status 0 info M.safetensors && shows kpca
+status 0 info M.safetensors --json && json && py info out
+status 0 transform M.safetensors X.npy -o T.npy
+py equal T.npy Z.npy
+status 0 transform M.safetensors Q.npy -o TQ.npy --json && json && py outputs out TQ.npy
+py sklearn_queries TQ.npy
+status 0 transform M.safetensors Q.npy -o D.npy --what density && py density D.npy
+status 0 transform M.safetensors Q.npy -o R.npy --what residual && py residual R.npy
+
+# one parameter in all its spellings
+for flags in '--sigma 2' '--sigma=2' '--kernel.sigma 2' '--kernel.sigma=2' '--set sigma=2'; do
+    status 0 fit X.npy --method kpca $flags --kernel gaussian --output.components 5 -o S.safetensors --scores S.npy
+    same S.npy Z.npy "$flags"
+done
+"$mercer" describe kpca --json >rows.json
+pair=$($python "$here/cli_checks.py" underscored rows.json)
+if [ "$pair" ]; then
+    name=${pair%=*} value=${pair#*=}
+    for spelling in "$name" "$(printf %s "$name" | tr _ -)"; do
+        status 0 $fit "--$spelling" "$value" -o S.safetensors
+        status 0 $fit --set "$spelling=$value" -o S.safetensors
+    done
+fi
+for threads in 1 2; do
+    status 0 $fit --threads $threads --memory 1GiB --seed 1 -o S.safetensors --scores "S$threads.npy"
+done
+same S1.npy S2.npy 'threads'
+
+# dtypes, orders, weights, landmarks
+status 0 fit F32.npy --method kpca --sigma 2 --components 5 -o F.safetensors --scores F.npy && py f32 F.npy Z.npy
+status 0 fit X.npy --method kpca --sigma 2 --components 5 --dtype f32 -o F.safetensors --scores F.npy && py f32 F.npy Z.npy
+status 0 $fit --weights W.npy -o W.safetensors
+status 0 transform W.safetensors Q.npy -o WQ.npy
+status 0 fit TWICE.npy --method kpca --sigma 2 --components 5 -o V.safetensors
+status 0 transform V.safetensors Q.npy -o VQ.npy && py same_up_to_sign WQ.npy VQ.npy
+status 0 fit X.npy --method subsampled --reducer given --landmarks I.npy --sigma 2 --components 3 -o L.safetensors --json
+json && py centres out 40
+status 0 fit X.npy --method subsampled --reducer given --landmarks P.npy --sigma 2 --components 3 -o P.safetensors
+status 0 transform L.safetensors Q.npy -o LQ.npy
+status 0 transform P.safetensors Q.npy -o PQ.npy && py equal LQ.npy PQ.npy
+
+# outcomes are warnings
+status 0 fit X.npy --method kpca --kernel linear --components 9 -o S.safetensors && says warning
+
+slow='fit X.npy --method kpca --sigma 0.5 --components 5 --solver block-krylov --solver.max_passes 1'
+status 0 $slow -o S.safetensors && says 'not converged'
+error 5 9 $slow --solver.strict true -o S.safetensors
+
+# ---- streams ---------------------------------------------------------------------------------------------------------
+
+checks=$((checks + 3))
+"$mercer" fit - --method kpca --sigma 2 --components 5 -o - <X.npy 2>err >piped.safetensors || fail 'fit - -o -'
+grep -q component err || fail 'the report is not on standard error'
+"$mercer" transform - Q.npy -o - <piped.safetensors 2>err >piped.npy || fail 'transform - X.npy -o -'
+py equal piped.npy TQ.npy
+checks=$((checks + 2))
+"$mercer" transform M.safetensors - -o - <Q.npy 2>err >piped.npy || fail 'transform M - -o -'
+"$mercer" info - --json <M.safetensors >out 2>err || fail 'info -'
+py equal piped.npy TQ.npy
+status 2 transform - - -o Z.npy
+status 2 $fit -o - --json
+checks=$((checks + 1))
+"$mercer" $fit -o - >/dev/full 2>err
+[ $? = 8 ] || fail 'a full standard output is not exit code 8'
+status 0 transform M.safetensors Q.npy -o /dev/null
+[ -c /dev/null ] || fail '/dev/null was replaced'
+checks=$((checks + 1))
+"$mercer" transform M.safetensors - -o Z9.npy </dev/null >out 2>err
+[ $? = 3 ] || fail 'an empty standard input is not exit code 3'
+says 'standard input'
+
+# ---- misuse and bad input --------------------------------------------------------------------------------------------
+
+printf old >OLD
+error 2 4 fit X.npy --method kpac -o OLD && says kpca
+error 2 4 fit X.npy --method kpca --kernel gausian -o OLD && says gaussian
+error 2 4 fit X.npy --method kpca --sigmma 2 -o OLD && says sigma
+error 2 4 fit X.npy --method kpca --set kernel.sigmma=2 -o OLD && says sigma
+error 2 3 fit X.npy --method kpca --sigma -1 -o OLD && says sigma
+error 2 3 fit X.npy --method kpca --components many -o OLD && says components
+error 2 3 fit X.npy --method kpca --sigma 1 --gamma 1 -o OLD
+error 2 1 fit X.npy --method kpca
+error 2 1 fit X.npy -o OLD
+error 2 1 fit --method kpca -o OLD
+error 2 1 fit X.npy Y.npy --method kpca -o OLD
+error 2 1 fit X.npy --method kpca --set sigma -o OLD
+error 2 1 fit X.npy --method kpca --memory lots -o OLD
+error 2 4 transform M.safetensors Q.npy --what nothing -o OLD
+error 2 4 transform M.safetensors Q.npy --nothing 1 -o OLD
+error 8 14 fit missing.npy --method kpca -o OLD && says missing.npy
+error 8 14 transform missing.safetensors Q.npy -o OLD && says missing.safetensors
+error 8 14 info missing.safetensors
+error 8 14 $fit -o missing/M.safetensors
+error 8 14 $fit -o M3.safetensors --landmarks missing.npy
+error 3 5 fit NAN.npy --method kpca -o OLD
+error 3 5 fit PICKLED.npy --method kpca -o OLD
+error 3 5 fit SHORT.npy --method kpca -o OLD
+error 3 5 fit TEXT.npy --method kpca -o OLD
+error 3 5 $fit --weights TEXT.npy -o OLD
+error 3 5 $fit --weights SHORT.npy -o OLD
+error 3 5 $fit --weights PICKLED.npy -o OLD
+error 3 2 $fit --weights I.npy -o OLD
+error 2 4 $fit --treads 1 -o OLD && says threads
+error 3 2 transform M.safetensors NARROW.npy -o OLD
+error 4 6 info FLIPPED.safetensors
+py damage M.safetensors
+error 4 6 info FLIPPED.safetensors
+error 4 6 transform CUT.safetensors Q.npy -o OLD
+error 4 6 info TEXT.npy
+error 6 11 $fit --memory 1kB -o OLD
+checks=$((checks + 2))
+[ "$(cat OLD)" = old ] || fail 'a failed command changed its output file'
+left=$(ls | grep -E '\.[A-Za-z0-9]{6}$|tmp' | grep -v safetensors)
+[ "$left" = '' ] || fail "left behind: $left"
+
+# ---- the interrupt key -----------------------------------------------------------------------------------------------
+
+py large # LARGE.npy
+"$mercer" fit LARGE.npy --method kpca --sigma 2 --storage stream --threads 1 -o I.safetensors >out 2>err &
+fitting=$!
+sleep 1
+kill -INT $fitting
+wait $fitting
+got=$?
+checks=$((checks + 2))
+[ $got = 7 ] || fail "exit code $got, not 7, after an interrupt"
+[ ! -e I.safetensors ] || fail 'an interrupted fit wrote a model'
+
+# ---- the progress bar ---------------------------------------------------------------------------------------------
+
+if command -v script >/dev/null; then
+    checks=$((checks + 1))
+    script -qec "'$mercer' $fit -o S.safetensors --json >/dev/null" /dev/null >out </dev/null
+    grep -q '\[[#.]*\].* %' out || fail 'no progress on a terminal'
+fi
+
+# ---- the demo --------------------------------------------------------------------------------------------------------
+
+status 0 demo -o demo && shows .svg && shows forecast
+py picture demo/rings.svg
+
+echo "cli: $checks checks, $failures failed"
+[ $failures = 0 ]

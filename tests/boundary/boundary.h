@@ -1,0 +1,76 @@
+/* What the tests of the C boundary share. They see mercer.h and the shared library, nothing else. */
+#ifndef MERCER_TESTS_BOUNDARY_H
+#define MERCER_TESTS_BOUNDARY_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <mercer/mercer.h>
+
+/* cmocka 1.1.5 says neither the status nor the text of a call that should have worked: this does. */
+#define MUST(call) must((call), #call, __FILE__, __LINE__)
+static inline void must(int32_t status, const char *call, const char *file, int line) {
+    if (status == MERCER_OK)
+        return;
+    print_error("%s\n  status %d: %s\n", call, (int)status, mercer_last_error());
+    _fail(file, line);
+}
+
+/* The call fails with this code, and its one line of text contains the part. */
+#define FAILS(code, part, call) fails((code), (part), (call), #call, __FILE__, __LINE__)
+static inline void fails(int32_t code, const char *part, int32_t status, const char *call, const char *file, int line) {
+    const char *text = mercer_last_error();
+    if (status == code && strstr(text, part) && !strchr(text, '\n'))
+        return;
+    print_error("%s\n  status %d, not %d: '%s', not '%s'\n", call, (int)status, (int)code, text, part);
+    _fail(file, line);
+}
+
+static inline mercer_view view_of(void *data, int32_t dtype, int64_t rows, int64_t cols) {
+    return (mercer_view){sizeof(mercer_view), dtype, 0, rows, cols, cols, 1, data};
+}
+static inline mercer_view doubles(double *data, int64_t rows, int64_t cols) {
+    return view_of(data, MERCER_F64, rows, cols);
+}
+
+/* Numbers in [-1, 1), the same in every run. */
+static inline double *noise(int64_t count) {
+    double *out = malloc((size_t)(count > 0 ? count : 1) * sizeof *out);
+    uint64_t state = 88172645463325252u;
+    for (int64_t i = 0; i < count; i++) {
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+        out[i] = (double)(state >> 11) * 0x1p-52 - 1;
+    }
+    return out;
+}
+
+static inline mercer_context *new_context(void) {
+    mercer_context *context = NULL;
+    MUST(mercer_context_create(&context));
+    return context;
+}
+static inline mercer_data *new_data(mercer_context *context, double *values, int64_t rows, int64_t cols) {
+    mercer_data *data = NULL;
+    mercer_view view = doubles(values, rows, cols);
+    MUST(mercer_data_from_view(&data, context, &view));
+    return data;
+}
+/* A recipe for "kpca" with settings given as pairs of texts, ended by NULL. */
+static inline mercer_recipe *new_recipe(mercer_context *context, ...) {
+    mercer_recipe *recipe = NULL;
+    MUST(mercer_recipe_create(&recipe, context, "kpca"));
+    va_list list;
+    va_start(list, context);
+    for (const char *name = va_arg(list, const char *); name; name = va_arg(list, const char *))
+        MUST(mercer_recipe_set(recipe, name, va_arg(list, const char *)));
+    va_end(list);
+    return recipe;
+}
+
+#endif

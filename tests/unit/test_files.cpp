@@ -1,0 +1,280 @@
+#include "io/files.h"
+#include "temp_files.h"
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace mercer;
+
+namespace {
+
+// The table of system calls with one entry that fails: its nth call from now, once.
+enum Site { at_open, at_pread, at_write, at_fsync, at_close, at_rename, at_unlink, at_size, sites };
+const char *const site_names[] = {"open", "pread", "write", "fsync", "close", "rename", "unlink", "size"};
+constexpr int short_count = -1; // in place of an errno: half of what was asked for
+
+struct Fault {
+    SystemCalls real;
+    int site, nth, error;
+    int calls[sites];
+} fault;
+
+bool fails(Site site) {
+    if (++fault.calls[site] != fault.nth || site != fault.site || fault.error == short_count)
+        return false;
+    errno = fault.error;
+    return true;
+}
+bool is_short(Site site) {
+    return site == fault.site && fault.calls[site] == fault.nth && fault.error == short_count;
+}
+
+void inject(int site, int nth, int error) {
+    fault = {fault.real, site, nth, error, {}};
+    system_calls() = {
+        [](const char *path, int flags, unsigned mode) {
+            return fails(at_open) ? -1 : fault.real.open(path, flags, mode);
+        },
+        [](int fd, void *bytes, size_t count, off_t offset) -> ssize_t {
+            if (fails(at_pread))
+                return -1;
+            return fault.real.pread(fd, bytes, is_short(at_pread) ? (count + 1) / 2 : count, offset);
+        },
+        [](int fd, const void *bytes, size_t count) -> ssize_t {
+            if (fails(at_write))
+                return -1;
+            return fault.real.write(fd, bytes, is_short(at_write) ? (count + 1) / 2 : count);
+        },
+        [](int fd) { return fails(at_fsync) ? -1 : fault.real.fsync(fd); },
+        [](int fd) {
+            int result = fault.real.close(fd); // the number is free even where close fails
+            return fails(at_close) ? -1 : result;
+        },
+        [](const char *from, const char *to) { return fails(at_rename) ? -1 : fault.real.rename(from, to); },
+        [](const char *path) { return fails(at_unlink) ? -1 : fault.real.unlink(path); },
+        [](int fd) { return fails(at_size) ? int64_t{-1} : fault.real.size(fd); },
+    };
+}
+
+void put(const std::string &path, const std::string &text) {
+    replace_file(path, [&](const Writer &write) {
+        write(text.data(), 3);
+        write(text.data() + 3, static_cast<int64_t>(text.size()) - 3);
+    });
+}
+
+int open_descriptors() {
+    int count = 0;
+    for (auto &entry : std::filesystem::directory_iterator("/proc/self/fd"))
+        count += !entry.path().empty();
+    return count;
+}
+
+mode_t mode_of(const std::string &path) {
+    struct stat about;
+    return stat(path.c_str(), &about) == 0 ? about.st_mode & 07777 : 0;
+}
+
+void test_replace() {
+    TempFolder folder;
+    std::string path = folder.path("model");
+    mode_t before = umask(027);
+    put(path, "first text");
+    TEST_ASSERT_EQUAL_STRING("first text", folder.read("model").c_str());
+    TEST_ASSERT_EQUAL_HEX32(0640, mode_of(path));
+    chmod(path.c_str(), 0666);
+    put(path, "second text");
+    umask(before);
+    TEST_ASSERT_EQUAL_STRING("second text", folder.read("model").c_str());
+    TEST_ASSERT_EQUAL_HEX32(0666, mode_of(path));
+    replace_file(path, [](const Writer &) {});
+    TEST_ASSERT_EQUAL_STRING("", folder.read("model").c_str());
+    TEST_ASSERT_EQUAL_STRING("model", folder.names().c_str());
+
+    std::filesystem::path here = std::filesystem::current_path();
+    std::filesystem::current_path(folder.path());
+    put("plain", "without a folder");
+    std::filesystem::current_path(here);
+    TEST_ASSERT_EQUAL_STRING("without a folder", folder.read("plain").c_str());
+}
+
+void test_replace_long_name_and_stale_temporary() {
+    TempFolder folder;
+    std::string name(NAME_MAX, 'n');
+    put(folder.path(name), "long");
+    TEST_ASSERT_EQUAL_STRING(name.c_str(), folder.names().c_str());
+    std::string stale = folder.write("m.tmp." + std::to_string(getpid()) + ".0", "stale");
+    put(folder.path("m"), "fresh");
+    TEST_ASSERT_EQUAL_STRING("fresh", folder.read("m").c_str());
+    TEST_ASSERT_TRUE(std::filesystem::exists(stale));
+}
+
+void test_replace_links() {
+    TempFolder folder;
+    folder.write("target", "old");
+    std::filesystem::create_symlink("target", folder.path("link"));
+    std::filesystem::create_symlink("nowhere", folder.path("dangling"));
+    std::filesystem::create_symlink("loop", folder.path("loop"));
+    put(folder.path("link"), "through the link");
+    TEST_ASSERT_TRUE(std::filesystem::is_symlink(folder.path("link")));
+    TEST_ASSERT_EQUAL_STRING("through the link", folder.read("target").c_str());
+    expect_error(MERCER_E_IO, "a link to nothing", [&] { put(folder.path("dangling"), "text"); });
+    expect_error(MERCER_E_IO, "Too many levels of symbolic links", [&] { put(folder.path("loop"), "text"); });
+}
+
+void test_replace_refusals() {
+    TempFolder folder;
+    std::string pipe = folder.path("pipe"), file = folder.write("file", "x");
+    TEST_ASSERT_EQUAL_INT(0, mkfifo(pipe.c_str(), 0600));
+    struct {
+        std::string path;
+        const char *part;
+    } cases[] = {
+        {"", "cannot write '': the path is empty"},
+        {folder.path(), "Is a directory"},
+        {folder.path("."), "Is a directory"},
+        {"/", "cannot write '/': Is a directory"},
+        {folder.path("missing/model"), "missing/model': No such file or directory"},
+        {folder.path("missing/"), "No such file or directory"},
+        {file + "/model", "Not a directory"},
+        {file + "/", "Not a directory"},
+        {pipe, "pipe': not a regular file"},
+        {"/dev/null", "cannot write '/dev/null': not a regular file"},
+        {folder.path(std::string(NAME_MAX + 1, 'n')), "File name too long"},
+        {folder.path(std::string(PATH_MAX, 'n')), "File name too long"},
+    };
+    for (auto &c : cases) {
+        bool called = false;
+        expect_error(MERCER_E_IO, c.part, [&] { replace_file(c.path, [&](const Writer &) { called = true; }); });
+        TEST_ASSERT_FALSE(called);
+    }
+    TEST_ASSERT_EQUAL_STRING("file pipe", folder.names().c_str());
+    chmod(file.c_str(), 0444);
+    if (access(file.c_str(), W_OK) != 0) // root may do anything
+        expect_error(MERCER_E_IO, "Permission denied", [&] { put(file, "text"); });
+}
+
+void test_body_that_throws_or_swallows() {
+    TempFolder folder;
+    std::string path = folder.write("model", "old");
+    expect_error(MERCER_E_CANCELLED, "stopped", [&] {
+        replace_file(path, [](const Writer &write) {
+            write("new", 3);
+            fail(MERCER_E_CANCELLED, "stopped");
+        });
+    });
+    inject(at_write, 1, ENOSPC);
+    expect_error(MERCER_E_IO, "No space left on device", [&] {
+        replace_file(path, [](const Writer &write) {
+            try {
+                write("new", 3);
+            } catch (const Error &) {
+            }
+        });
+    });
+    TEST_ASSERT_EQUAL_STRING("old", folder.read("model").c_str());
+    TEST_ASSERT_EQUAL_STRING("model", folder.names().c_str());
+}
+
+// The old file, or none, stands after every failure; the new one after every success; never anything beside.
+void replace_with_fault(int site, int nth, int error, bool exists) {
+    TempFolder folder;
+    std::string path = exists ? folder.write("model", "old file") : folder.path("model");
+    inject(site, nth, error);
+    int32_t code = MERCER_OK;
+    std::string text;
+    try {
+        put(path, "the new file");
+    } catch (const Error &e) {
+        code = e.code();
+        text = e.what();
+    }
+    std::string what = format("%s %d, errno %d: %s", site_names[site], nth, error, text.c_str());
+    bool reached = fault.calls[site] >= nth, harmless = error == EINTR || error == short_count;
+    bool must_fail = reached && !harmless && site != at_unlink && !(site == at_close && nth > 1);
+    TEST_ASSERT_EQUAL_INT_MESSAGE(must_fail ? MERCER_E_IO : MERCER_OK, code, what.c_str());
+    if (must_fail) {
+        std::string wanted = "cannot write '" + path + "': " + strerror(error);
+        TEST_ASSERT_EQUAL_STRING(wanted.c_str(), text.c_str());
+    }
+    const char *content = !must_fail ? "the new file" : exists ? "old file" : "";
+    TEST_ASSERT_EQUAL_STRING_MESSAGE(content, folder.read("model").c_str(), what.c_str());
+    if (site == at_unlink && !harmless)
+        return; // a name that cannot be removed stays
+    TEST_ASSERT_EQUAL_STRING_MESSAGE(must_fail && !exists ? "" : "model", folder.names().c_str(), what.c_str());
+}
+
+void test_every_fault_of_replace() {
+    int before = open_descriptors();
+    for (int site : {at_open, at_write, at_fsync, at_close, at_rename, at_unlink})
+        for (int nth = 1; nth <= 3; ++nth)
+            for (int error : {EIO, ENOSPC, EACCES, EINTR, short_count})
+                for (bool exists : {false, true})
+                    replace_with_fault(site, nth, error, exists);
+    system_calls() = fault.real;
+    TEST_ASSERT_EQUAL_INT(before, open_descriptors());
+    TempFolder folder; // a folder that cannot be synced is none that cannot be written to
+    inject(at_fsync, 2, EINVAL);
+    put(folder.path("model"), "text");
+    TEST_ASSERT_EQUAL_STRING("text", folder.read("model").c_str());
+}
+
+void test_input() {
+    TempFolder folder;
+    std::string path = folder.write("in", "0123456789"), pipe = folder.path("pipe");
+    InputFile file(path);
+    char bytes[11] = "";
+    file.read(0, bytes, 10);
+    TEST_ASSERT_EQUAL_STRING("0123456789", bytes);
+    TEST_ASSERT_EQUAL_INT64(10, file.size());
+    for (int error : {EINTR, short_count}) {
+        inject(at_pread, 1, error);
+        file.read(2, bytes, 5);
+        TEST_ASSERT_EQUAL_STRING_LEN("23456", bytes, 5);
+        TEST_ASSERT_EQUAL_INT(2, fault.calls[at_pread]);
+    }
+    inject(at_pread, 1, EIO);
+    expect_error(MERCER_E_IO, "in': Input/output error", [&] { file.read(0, bytes, 1); });
+    std::filesystem::resize_file(path, 4);
+    expect_error(MERCER_E_IO, "cannot read '" + path + "': it has become shorter", [&] { file.read(0, bytes, 10); });
+
+    int before = open_descriptors();
+    TEST_ASSERT_EQUAL_INT(0, mkfifo(pipe.c_str(), 0600));
+    expect_error(MERCER_E_IO, "the path is empty", [] { InputFile(""); });
+    expect_error(MERCER_E_IO, "No such file or directory", [&] { InputFile(folder.path("missing")); });
+    expect_error(MERCER_E_IO, "Is a directory", [&] { InputFile(folder.path()); });
+    expect_error(MERCER_E_IO, "not a regular file", [&] { InputFile file2(pipe); });
+    inject(at_size, 1, EIO);
+    expect_error(MERCER_E_IO, "Input/output error", [&] { InputFile file2(path); });
+    inject(at_open, 1, EACCES);
+    expect_error(MERCER_E_IO, "cannot read '" + path + "': Permission denied", [&] { InputFile file2(path); });
+    inject(at_open, 1, EINTR);
+    InputFile(path).read(0, bytes, 4);
+    TEST_ASSERT_EQUAL_INT(before, open_descriptors());
+    TEST_ASSERT_EQUAL_size_t(603, shown_path(std::string(5000, 'p')).size());
+}
+
+} // namespace
+
+void setUp() {
+    fault.real = fault.real.open ? fault.real : system_calls();
+}
+void tearDown() {
+    system_calls() = fault.real;
+}
+
+int main() {
+    UNITY_BEGIN();
+    RUN_TEST(test_replace);
+    RUN_TEST(test_replace_long_name_and_stale_temporary);
+    RUN_TEST(test_replace_links);
+    RUN_TEST(test_replace_refusals);
+    RUN_TEST(test_body_that_throws_or_swallows);
+    RUN_TEST(test_every_fault_of_replace);
+    RUN_TEST(test_input);
+    return UNITY_END();
+}

@@ -1,0 +1,185 @@
+// Every kernel, alone and in expressions, through mercer_recipe_kernel: both types and layouts, square and between two
+// sets.
+#include "session.h"
+#include "tolerances.h"
+
+namespace {
+
+constexpr int64_t d = 6;
+struct Case {
+    const char *name;
+    Settings settings;
+    oracle::Pair k;
+    double lo, hi; // of the data
+    bool whole;    // whole numbers: entries that coincide
+    double slope;  // of k in its form, at the most
+    double sizes;  // of what the form's sum adds up; for sqdist the norms
+    bool cusp = false;
+};
+
+std::vector<Case> cases() {
+    auto exp_of = [](double rate, oracle::Pair form) {
+        return [=](const double *x, const double *y, int64_t n) { return std::exp(-rate * form(x, y, n)); };
+    };
+    auto norms = 2.0 * d;
+    std::vector<Case> out = {
+        {"linear", {{"kernel", "linear"}}, oracle::dot, -1, 1, false, 1, norms},
+        {"gaussian sigma",
+         {{"kernel", "gaussian"}, {"sigma", "1.5"}},
+         oracle::gaussian(1.5),
+         -1,
+         1,
+         false,
+         1 / 4.5,
+         norms},
+        {"rbf gamma", {{"kernel", "rbf"}, {"gamma", "0.7"}}, exp_of(0.7, oracle::sqdist), -1, 1, false, 0.7, norms},
+        {"laplacian l2", {{"kernel", "laplacian"}, {"sigma", "2"}}, oracle::laplacian(2), -1, 1, false, 0, norms, true},
+        {"laplacian l1",
+         {{"kernel", "laplacian"}, {"kernel.norm", "l1"}, {"gamma", "0.3"}},
+         exp_of(0.3, oracle::l1),
+         -1,
+         1,
+         false,
+         0.3,
+         norms},
+        {"chi2", {{"kernel", "chi2"}, {"gamma", "0.4"}}, exp_of(0.4, oracle::chi2), 0, 2, false, 0.4, norms},
+        {"additive-chi2", {{"kernel", "additive-chi2"}}, oracle::additive_chi2, 0, 2, false, 1, norms},
+        {"histogram-intersection", {{"kernel", "histogram-intersection"}}, oracle::min, 0, 2, false, 1, norms},
+        {"hamming", {{"kernel", "hamming"}, {"gamma", "2"}}, exp_of(2.0 / d, oracle::hamming), 0, 3, true, 0, 0},
+    };
+    auto g = oracle::gaussian(1);
+    auto h = exp_of(1.0 / 2, oracle::hamming); // of two columns
+    auto sum = [g](const double *x, const double *y, int64_t) { return g(x, y, d) + 0.25 * oracle::dot(x, y, d); };
+    auto mixed = [g, h](const double *x, const double *y, int64_t) {
+        return g(x, y, 4) * h(x + 4, y + 4, 2) + 0.1 * oracle::dot(x, y, d);
+    };
+    auto columns = [](const double *x, const double *y, int64_t) {
+        return 3 * (x[5] * y[5] + x[0] * y[0] + x[1] * y[1]);
+    };
+    out.push_back(
+        {"sum", {{"kernel", "gaussian + 0.25 linear"}, {"kernel.1.sigma", "1"}}, sum, -1, 1, false, 1, 2 * norms});
+    out.push_back({"product",
+                   {{"kernel", "gaussian[0-3] * hamming[4-5] + 0.1 linear"}, {"kernel.1.sigma", "1"}},
+                   mixed,
+                   0,
+                   3,
+                   true,
+                   1,
+                   9 * norms});
+    out.push_back({"columns", {{"kernel", "3 linear[5,0-1]"}}, columns, -1, 1, false, 3, norms});
+    return out;
+}
+
+Matrix points(const Case &c, int64_t n, uint64_t seed) {
+    Matrix x = oracle::Numbers(seed).matrix(n, d, c.lo, c.hi);
+    for (double &value : x.v)
+        value = static_cast<double>(static_cast<float>(c.whole ? std::floor(value) : value)); // the same data for f32
+    if (n > 3)
+        std::copy_n(x.row(0), d, &x(3, 0)); // equal rows
+    if (n > 5 && c.lo == 0)
+        std::fill_n(&x(5, 0), d, 0.0); // 0/0
+    return x;
+}
+
+double allowed(const Case &c, double u) {
+    double form = c.slope * (tolerance::sqdist(d, c.sizes, u) + tolerance::sum(d, c.sizes, u));
+    return c.cusp ? tolerance::cusp(d, u) : tolerance::kernel(form, 1, u);
+}
+
+void test_every_kernel() {
+    Session session;
+    for (const Case &c : cases())
+        for (Layout layout : {Layout{false, false}, Layout{false, true}, Layout{true, false}, Layout{true, true}}) {
+            Matrix x = points(c, 300, 1), y = points(c, 41, 2);
+            std::copy_n(x.row(7), d, &y(2, 0));
+            Matrix square = session.kernel(c.settings, x, nullptr, layout),
+                   between = session.kernel(c.settings, x, &y, layout);
+            double u = layout.f32 ? tolerance::u32 : tolerance::u64;
+            expect_near(square.v, oracle::gram(c.k, x, x).v, allowed(c, u), c.name);
+            expect_near(between.v, oracle::gram(c.k, x, y).v, allowed(c, u), c.name);
+            for (int64_t i = 0; i < square.rows; ++i)
+                for (int64_t j = 0; j < i; ++j)
+                    TEST_ASSERT_TRUE_MESSAGE(square(i, j) == square(j, i), c.name);
+            double own = c.k(x.row(0), x.row(0), d);
+            TEST_ASSERT_TRUE_MESSAGE(square(0, 3) == square(0, 0), c.name); // equal rows
+            if (own == 1)
+                TEST_ASSERT_TRUE_MESSAGE(square(0, 0) == 1 && between(7, 2) == 1, c.name);
+        }
+}
+
+void test_layouts_have_the_same_bits() {
+    Session session;
+    for (const Case &c : cases()) {
+        Matrix x = points(c, 70, 3);
+        for (bool f32 : {false, true})
+            expect_same_bits(session.kernel(c.settings, x, nullptr, {f32, false}).v,
+                             session.kernel(c.settings, x, nullptr, {f32, true}).v, c.name);
+    }
+}
+
+// Rows far from the origin: distances must not suffer (the shift), nor equal rows.
+void test_large_offset() {
+    Session session;
+    Matrix x = oracle::Numbers(5).matrix(100, d), far = x;
+    for (double &value : x.v)
+        value = std::round(value * 1024) / 1024; // moved and moved back without rounding
+    for (size_t k = 0; k < x.v.size(); ++k)
+        far.v[k] = x.v[k] + 1e6;
+    for (const char *kernel : {"gaussian", "laplacian"}) {
+        Settings settings = {{"kernel", kernel}, {"sigma", "1"}};
+        auto k = std::string(kernel) == "gaussian" ? oracle::gaussian(1) : oracle::laplacian(1);
+        double error = std::string(kernel) == "gaussian"
+                           ? tolerance::kernel(tolerance::sqdist(d, 4 * d, tolerance::u64), 1, tolerance::u64)
+                           : tolerance::cusp(d, tolerance::u64);
+        expect_near(session.kernel(settings, far).v, oracle::gram(k, x, x).v, error, kernel);
+    }
+}
+
+// Bandwidth rules: the number they give, on data whose distances are known.
+void test_bandwidth() {
+    Session session;
+    Matrix x(3, 1);
+    x.v = {0, 1, 3}; // distances 1, 2, 3; variance 14/9
+    struct {
+        const char *rule;
+        double sigma;
+    } rules[] = {{"median", 2}, {"mean", 2}, {"scale", std::sqrt(14. / 9 / 2)}};
+    for (auto &rule : rules)
+        expect_near(session.kernel({{"kernel", "gaussian"}, {"bandwidth", rule.rule}}, x).v,
+                    oracle::gram(oracle::gaussian(rule.sigma), x, x).v,
+                    tolerance::kernel(tolerance::sqdist(1, 18, tolerance::u64), 1, tolerance::u64), rule.rule);
+    Matrix equal(4, 2); // no distance at all: any width does, and the kernel is 1
+    expect_near(session.kernel({{"kernel", "gaussian"}}, equal).v, Vector(16, 1.0), 0, "constant data");
+}
+
+void test_refusals() {
+    Session session;
+    Matrix x(2, 2);
+    x.v = {1, 2, -1e-9, 4};
+    for (const char *kernel : {"chi2", "additive-chi2", "histogram-intersection"}) {
+        Held held(x), out(x);
+        mercer_data *data = session.data(held);
+        mercer_recipe *recipe = session.recipe("kpca", {{"kernel", kernel}});
+        mercer_view view = out.view();
+        TEST_ASSERT_EQUAL_INT_MESSAGE(MERCER_E_DATA, mercer_recipe_kernel(recipe, data, nullptr, &view, nullptr),
+                                      kernel);
+        TEST_ASSERT_NOT_NULL(std::strstr(mercer_last_error(), "row 1, column 0"));
+        mercer_recipe_destroy(recipe);
+        mercer_data_destroy(data);
+    }
+}
+
+} // namespace
+
+void setUp() {}
+void tearDown() {}
+
+int main() {
+    UNITY_BEGIN();
+    RUN_TEST(test_every_kernel);
+    RUN_TEST(test_layouts_have_the_same_bits);
+    RUN_TEST(test_large_offset);
+    RUN_TEST(test_bandwidth);
+    RUN_TEST(test_refusals);
+    return UNITY_END();
+}

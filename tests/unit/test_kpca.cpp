@@ -1,0 +1,299 @@
+// Fits against naive kernel PCA: every tensor and every output, for kernels, weights, centring and both types.
+#include "session.h"
+#include "tolerances.h"
+
+namespace {
+
+constexpr int64_t d = 4, r = 4;
+
+struct Case {
+    const char *name;
+    Settings settings;
+    oracle::Pair k;
+    double lo, hi, kappa;
+    double entry; // what entries may be off by, in u
+    double cusp = 0;
+};
+
+std::vector<Case> cases() {
+    auto exp_of = [](double rate, oracle::Pair form) {
+        return [=](const double *x, const double *y, int64_t n) { return std::exp(-rate * form(x, y, n)); };
+    };
+    auto g = oracle::gaussian(0.7);
+    auto mixed = [g](const double *x, const double *y, int64_t) {
+        return 2 * g(x, y, 2) * g(x + 1, y + 1, 3) + 0.3 * oracle::dot(x, y, d);
+    };
+    const double sums = tolerance::sqdist(d, 2 * d, 1);
+    return {
+        {"gaussian", {{"kernel", "gaussian"}, {"sigma", "0.7"}}, g, -1, 1, 1, sums + 8},
+        {"laplacian",
+         {{"kernel", "laplacian"}, {"sigma", "1"}},
+         oracle::laplacian(1),
+         -1,
+         1,
+         1,
+         16,
+         tolerance::cusp(d, tolerance::u64)},
+        {"laplacian l1",
+         {{"kernel", "laplacian"}, {"norm", "l1"}, {"sigma", "2"}},
+         exp_of(0.5, oracle::l1),
+         -1,
+         1,
+         1,
+         sums + 8},
+        {"linear", {{"kernel", "linear"}}, oracle::dot, -1, 1, d, sums},
+        {"chi2", {{"kernel", "chi2"}, {"gamma", "1"}}, exp_of(1, oracle::chi2), 0, 2, 1, sums + 8},
+        {"additive-chi2", {{"kernel", "additive-chi2"}}, oracle::additive_chi2, 0, 2, 2 * d, 2 * sums},
+        {"histogram-intersection", {{"kernel", "histogram-intersection"}}, oracle::min, 0, 2, 2 * d, sums},
+        {"expression",
+         {{"kernel", "2 gaussian[0-1] * gaussian[1-3] + 0.3 linear"},
+          {"kernel.1.sigma", "0.7"},
+          {"kernel.2.sigma", "0.7"}},
+         mixed,
+         -1,
+         1,
+         2 + d,
+         6 * sums},
+    };
+}
+
+struct Exact {
+    Matrix x, q, k, kq;
+    Vector self;
+    oracle::Kpca pca;
+    double matrix, gap; // error of K/n, smallest gap around the first r eigenvalues
+};
+
+Exact solve(const Case &c, int64_t n, const Vector &weights, bool centred, double u = tolerance::u64) {
+    Exact out;
+    oracle::Numbers numbers(21);
+    out.x = numbers.matrix(n, d, c.lo, c.hi);
+    out.q = numbers.matrix(9, d, c.lo, c.hi);
+    for (Matrix *m : {&out.x, &out.q})
+        for (double &value : m->v)
+            value = static_cast<double>(static_cast<float>(value));
+    out.k = oracle::gram(c.k, out.x, out.x);
+    out.kq = oracle::gram(c.k, out.q, out.x);
+    for (int64_t i = 0; i < out.q.rows; ++i)
+        out.self.push_back(c.k(out.q.row(i), out.q.row(i), d));
+    out.pca = oracle::kpca(out.k, weights.empty() ? Vector(static_cast<size_t>(n), 1.0) : weights, centred, r);
+    out.matrix =
+        tolerance::matrix(n, c.entry * u + c.cusp, c.kappa, std::max(u, tolerance::u64)) / static_cast<double>(n);
+    out.gap = INFINITY;
+    for (size_t j = 0; j < r; ++j)
+        out.gap = std::min(out.gap, out.pca.lambda[j] - out.pca.lambda[j + 1]);
+    return out;
+}
+
+void check(Session &session, const Case &c, const Exact &exact, const Model &model, Layout layout = {}) {
+    const oracle::Kpca &pca = exact.pca;
+    const double smallest = pca.lambda[r - 1], score = tolerance::score(exact.matrix, exact.gap, smallest, c.kappa);
+    Vector lambda(pca.lambda.begin(), pca.lambda.begin() + r);
+    expect_near(model.vector("lambda"), lambda, tolerance::eigenvalue(exact.matrix), c.name);
+    expect_near(model.tensor("A").v, pca.a.v, tolerance::coefficient(exact.matrix, exact.gap, smallest), c.name);
+    expect_near(model.vector("b"), pca.b, score, c.name);
+    mercer_summary summary = model.summary();
+    TEST_ASSERT_DOUBLE_WITHIN(exact.matrix * static_cast<double>(exact.x.rows), pca.total, summary.total_variance);
+    TEST_ASSERT_TRUE(summary.n == exact.x.rows && summary.m == exact.x.rows && summary.r == r && summary.d == d &&
+                     summary.outcome == 0);
+    TEST_ASSERT_TRUE(model.has("nu") == pca.centred);
+    if (pca.centred)
+        expect_near(model.vector("nu"), pca.p, 4 * tolerance::u64, c.name);
+    expect_near(session.apply(model, exact.q, "scores", layout).v, pca.scores(exact.kq).v, score, c.name);
+    expect_near(session.apply(model, exact.x, "scores", layout).v, pca.scores(exact.k).v, score,
+                c.name); // fitted = transform
+    expect_near(session.apply(model, exact.q, "density", layout).v, pca.density(exact.kq),
+                exact.matrix + 16 * c.kappa * tolerance::u64 * (layout.f32 ? 0x1p29 : 1), c.name);
+    double residual = 4 * std::sqrt(c.kappa) * score * r + 8 * exact.matrix; // squares of scores up to 2 sqrt(kappa)
+    expect_near(session.apply(model, exact.q, "residual", layout).v, pca.residual(exact.kq, exact.self), residual,
+                c.name);
+}
+
+Settings with(Settings settings, const char *name, const char *value) {
+    settings.emplace_back(name, value);
+    return settings;
+}
+
+void test_against_naive() {
+    Session session;
+    for (const Case &c : cases())
+        for (const char *centred : {"true", "false"}) {
+            Exact exact = solve(c, 50, {}, *centred == 't');
+            check(session, c, exact,
+                  session.fit(exact.x, with(with(c.settings, "lift.centred", centred), "components", "4")));
+        }
+}
+
+void test_weighted() {
+    Session session;
+    Vector weights;
+    oracle::Numbers numbers(8);
+    for (int i = 0; i < 50; ++i)
+        weights.push_back(0.1 + 3 * numbers.uniform());
+    for (const Case &c : cases())
+        for (const char *centred : {"true", "false"}) {
+            Exact exact = solve(c, 50, weights, *centred == 't');
+            check(session, c, exact,
+                  session.fit(exact.x, with(with(c.settings, "lift.centred", centred), "components", "4"), weights));
+        }
+}
+
+void test_f32() {
+    Session session;
+    for (const Case &c : cases()) {
+        Case single = c;
+        single.cusp = c.cusp > 0 ? tolerance::cusp(d, tolerance::u32) : 0;
+        Exact exact = solve(single, 50, {}, true, tolerance::u32);
+        Layout layout{true, false};
+        Model model = session.fit(exact.x, with(c.settings, "components", "4"), {}, layout);
+        TEST_ASSERT_EQUAL_INT(MERCER_F32, model.summary().dtype);
+        check(session, single, exact, model, layout);
+    }
+}
+
+// The same exact answers whatever solver and storage. A larger problem, so that all paths have several tiles.
+void test_solvers_and_storage() {
+    Session session;
+    Case c = cases()[0];
+    Exact exact = solve(c, 300, {}, true);
+    Settings base = with(c.settings, "components", "4");
+    Model dense = session.fit(exact.x, with(base, "solver", "dense"));
+    check(session, c, exact, dense);
+    for (const char *storage : {"auto", "stream", "f64"}) {
+        Model krylov = session.fit(exact.x, with(with(base, "solver", "block-krylov"), "gram.storage", storage));
+        double matrix = exact.matrix + 1e-9 * exact.pca.lambda[0]; // its residuals: solver.tol lambda_1
+        expect_near(krylov.vector("lambda"), dense.vector("lambda"), tolerance::eigenvalue(matrix), storage);
+        expect_near(krylov.tensor("A").v, dense.tensor("A").v,
+                    tolerance::coefficient(matrix, exact.gap, exact.pca.lambda[r - 1]), storage);
+    }
+    Model single = session.fit(exact.x, with(base, "gram.storage", "f32")); // f64 data, tiles of f32
+    TEST_ASSERT_EQUAL_INT(MERCER_F64, single.summary().dtype);
+    expect_near(single.vector("lambda"), dense.vector("lambda"),
+                tolerance::matrix(300, c.entry * tolerance::u32, 1, tolerance::u32) / 300, "f32 storage");
+}
+
+// A solver that is stopped too early says so, or fails under solver.strict.
+void test_not_converged() {
+    Session session;
+    Matrix x = oracle::Numbers(4).matrix(400, d);
+    Settings early = {{"sigma", "0.5"}, {"components", "6"}, {"solver", "block-krylov"}, {"solver.max_passes", "1"}};
+    Model model = session.fit(x, early);
+    TEST_ASSERT_TRUE(model.summary().outcome & MERCER_NOT_CONVERGED);
+    mercer_recipe *recipe = session.recipe("kpca", with(early, "solver.strict", "true"));
+    Held held(x);
+    mercer_data *data = session.data(held);
+    Model none;
+    TEST_ASSERT_EQUAL_INT(MERCER_E_NUMERICAL, mercer_model_fit(&none.handle, recipe, data, nullptr));
+    OK(mercer_recipe_set(recipe, "solver.max_passes", "0")); // the solver's own limit
+    OK(mercer_model_fit(&none.handle, recipe, data, nullptr));
+    mercer_recipe_destroy(recipe);
+    mercer_data_destroy(data);
+}
+
+// Objects known by pairs: distances give what vectors give, kernel values as well.
+struct Objects {
+    Matrix x, q;
+    bool queries, kernel;
+};
+int32_t pairs(void *user, const int64_t *i, const int64_t *j, int64_t count, double *values) {
+    const Objects &o = *static_cast<const Objects *>(user);
+    for (int64_t k = 0; k < count; ++k) {
+        const double *a = (o.queries ? o.q : o.x).row(i[k]), *b = o.x.row(j[k]);
+        values[k] = o.kernel ? oracle::gaussian(0.7)(a, b, d) : std::sqrt(oracle::sqdist(a, b, d));
+    }
+    return 0;
+}
+int32_t self(void *, const int64_t *, int64_t count, double *values) {
+    return std::fill_n(values, count, 1.0), 0;
+}
+
+void test_objects() {
+    Session session;
+    Case c = cases()[0];
+    Exact exact = solve(c, 50, {}, true);
+    for (bool kernel : {false, true})
+        for (int32_t safe : std::vector<int32_t>{0, MERCER_THREAD_SAFE}) {
+            Objects fitted{exact.x, exact.q, false, kernel}, asked{exact.x, exact.q, true, kernel};
+            mercer_objects given{sizeof given,
+                                 50,
+                                 kernel ? MERCER_KERNEL : MERCER_DISTANCE,
+                                 safe | (kernel ? MERCER_PSD : 0),
+                                 pairs,
+                                 kernel ? self : nullptr,
+                                 &fitted,
+                                 nullptr};
+            mercer_data *data = nullptr, *queries = nullptr;
+            OK(mercer_data_from_objects(&data, session.context, &given));
+            Model model = session.fit(data, kernel ? Settings{{"kernel", "user"}, {"components", "4"}}
+                                                   : with(c.settings, "components", "4"));
+            given.user = &asked, given.rows = 9;
+            OK(mercer_data_from_objects(&queries, session.context, &given));
+            double score = tolerance::score(exact.matrix, exact.gap, exact.pca.lambda[r - 1], 1);
+            expect_near(model.vector("lambda"), Vector(exact.pca.lambda.begin(), exact.pca.lambda.begin() + r),
+                        tolerance::eigenvalue(exact.matrix), "objects");
+            expect_near(session.apply(model, queries).v, exact.pca.scores(exact.kq).v, score, "objects");
+            expect_near(session.apply(model, queries, "residual").v, exact.pca.residual(exact.kq, exact.self),
+                        32 * score, "objects");
+            expect_near(
+                model.vector("indices"),
+                [] {
+                    Vector v(50);
+                    std::iota(v.begin(), v.end(), 0);
+                    return v;
+                }(),
+                0, "indices");
+            mercer_data_destroy(data);
+            mercer_data_destroy(queries);
+        }
+}
+
+// An indefinite kernel: negative eigenvalues are left out and said.
+int32_t indefinite(void *, const mercer_view *x, const mercer_view *y, const mercer_view *k) {
+    for (int64_t i = 0; i < k->rows; ++i)
+        for (int64_t j = 0; j < k->cols; ++j) {
+            double e = static_cast<const double *>(x->data)[i * x->row_stride] -
+                       static_cast<const double *>(y->data)[j * y->row_stride];
+            static_cast<double *>(k->data)[i * k->row_stride + j] = -e * e;
+        }
+    return 0;
+}
+void test_indefinite() {
+    Session session;
+    Matrix x(30, 1);
+    for (int64_t i = 0; i < 30; ++i)
+        x(i, 0) = static_cast<double>(i % 7);
+    Held held(x);
+    mercer_data *data = session.data(held);
+    mercer_recipe *recipe = session.recipe("kpca", {{"kernel", "user"}, {"lift.centred", "false"}});
+    mercer_user_kernel kernel{sizeof kernel, 0, 0, indefinite, nullptr, nullptr};
+    OK(mercer_recipe_set_kernel(recipe, &kernel));
+    Model model;
+    OK(mercer_model_fit(&model.handle, recipe, data, nullptr));
+    mercer_summary summary = model.summary();
+    TEST_ASSERT_TRUE(summary.outcome & MERCER_INDEFINITE && summary.outcome & MERCER_RANK_REACHED);
+    TEST_ASSERT_FALSE(summary.capabilities & (MERCER_CAN_ORTHONORMAL | MERCER_CAN_RESIDUAL));
+    Matrix vectors,
+        k = oracle::gram([](const double *a, const double *b, int64_t) { return -(*a - *b) * (*a - *b); }, x, x);
+    Vector exact = oracle::eigen(k, vectors), lambda = model.vector("lambda");
+    // 2 xy - x^2 - y^2 has rank 3, two eigenvalues are positive, and trace 0: rounding must not pass for a third
+    expect_near(lambda, {exact[0] / 30, exact[1] / 30}, tolerance::matrix(30, 0, 36), "positive eigenvalues");
+    mercer_recipe_destroy(recipe);
+    mercer_data_destroy(data);
+}
+
+} // namespace
+
+void setUp() {}
+void tearDown() {}
+
+int main() {
+    UNITY_BEGIN();
+    RUN_TEST(test_against_naive);
+    RUN_TEST(test_weighted);
+    RUN_TEST(test_f32);
+    RUN_TEST(test_solvers_and_storage);
+    RUN_TEST(test_not_converged);
+    RUN_TEST(test_objects);
+    RUN_TEST(test_indefinite);
+    return UNITY_END();
+}
