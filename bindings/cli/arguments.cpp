@@ -10,9 +10,7 @@ namespace {
 
 constexpr const char *row_group = "Parameters";
 
-bool is_flag(const std::string &word) {
-    return word.size() > 2 && word.starts_with("--");
-}
+bool is_flag(const std::string &word) { return word.size() > 2 && word.starts_with("--"); }
 
 /* Hyphens and underscores are equal. */
 std::string plain(std::string name) {
@@ -21,9 +19,7 @@ std::string plain(std::string name) {
 }
 
 /* "--sigma=5" -> "sigma". */
-std::string name_in(const std::string &flag) {
-    return flag.substr(2, flag.find('=') - 2);
-}
+std::string name_in(const std::string &flag) { return flag.substr(2, flag.find('=') - 2); }
 
 /* Letters to insert, delete or replace so that a becomes b. */
 size_t distance(const std::string &a, const std::string &b) {
@@ -53,16 +49,13 @@ const CLI::Option *Arguments::option_of(const std::string &flag) const {
     const std::string name = plain(name_in(flag));
     for (const CLI::Option *option : app_.get_options())
         for (const auto &known : option->get_lnames())
-            if (plain(known) == name)
-                return option;
+            if (plain(known) == name) return option;
     return nullptr;
 }
 
 bool Arguments::takes_value(const std::string &word) const {
-    if (word == "-o")
-        return true;
-    if (!is_flag(word) || word.find('=') != std::string::npos)
-        return false;
+    if (word == "-o") return true;
+    if (!is_flag(word) || word.find('=') != std::string::npos) return false;
     const CLI::Option *option = option_of(word);
     return !option || option->get_items_expected_max() > 0; // those of the rows to come take one
 }
@@ -72,8 +65,7 @@ std::string Arguments::peek(const std::string &flag) const {
     std::string value;
     for (size_t i = 0; i < words_.size() && words_[i] != "--"; ++i) {
         std::string word = words_[i], next = i + 1 < words_.size() ? words_[i + 1] : "";
-        if (!is_flag(word))
-            continue;
+        if (!is_flag(word)) continue;
         const bool joined = word.find('=') != std::string::npos;
         if (name_in(word) == "set") { // --set name=value, --set=name=value
             word = "--" + (joined ? word.substr(word.find('=') + 1) : next);
@@ -106,8 +98,7 @@ Recipe Arguments::recipe(mercer_context *context, const std::string &name) {
     Recipe recipe = make<Recipe>(mercer_recipe_create, context, name.c_str());
     for (const Row &row : rows_of(recipe.get())) {
         const std::string value = is_part(row) ? peek(row.name) : "";
-        if (!value.empty())
-            check(mercer_recipe_set(recipe.get(), row.name.c_str(), value.c_str()));
+        if (!value.empty()) check(mercer_recipe_set(recipe.get(), row.name.c_str(), value.c_str()));
     }
     add_rows(recipe.get());
     spell_canonically(recipe.get());
@@ -117,12 +108,10 @@ Recipe Arguments::recipe(mercer_context *context, const std::string &name) {
 void Arguments::add_rows(mercer_recipe *recipe) {
     for (const Row &row : rows_of(recipe)) {
         std::string names;
-        if (!option_of("--" + row.name))
-            names = "--" + row.name;
+        if (!option_of("--" + row.name)) names = "--" + row.name;
         if (!row.short_name.empty() && !option_of("--" + row.short_name))
             names += (names.empty() ? "--" : ",--") + row.short_name;
-        if (names.empty())
-            continue;
+        if (names.empty()) continue;
         const std::string key = row.name;
         const std::string doc = row.doc + (row.initial.empty() ? "" : " (default " + row.initial + ")");
         app_.add_option_function<std::string>(
@@ -147,14 +136,12 @@ void Arguments::refuse(mercer_recipe *recipe, const std::string &name) const {
 void Arguments::spell_canonically(mercer_recipe *recipe) {
     for (size_t i = 0; i < words_.size() && words_[i] != "--"; ++i) {
         std::string &word = words_[i];
-        if (!is_flag(word))
-            continue;
+        if (!is_flag(word)) continue;
         const std::string name = name_in(word);
         const bool value_follows = takes_value(word);
         if (const CLI::Option *option = option_of(word)) {
             for (const auto &known : option->get_lnames())
-                if (plain(known) == plain(name))
-                    word.replace(2, name.size(), known);
+                if (plain(known) == plain(name)) word.replace(2, name.size(), known);
         } else {
             refuse(recipe, name);
         }

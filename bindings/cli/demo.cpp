@@ -85,8 +85,7 @@ void demo(mercer_context *context, const Words &words) {
     line.parse();
     std::error_code error;
     std::filesystem::create_directories(folder, error);
-    if (error)
-        throw Failure(MERCER_E_IO, folder + ": cannot create: " + error.message());
+    if (error) throw Failure(MERCER_E_IO, folder + ": cannot create: " + error.message());
     const std::string base = folder + "/rings";
     const std::string data_path = base + ".npy", model_path = base + ".safetensors", scores_path = base + "-scores.npy";
 
@@ -97,8 +96,7 @@ void demo(mercer_context *context, const Words &words) {
     fit_words.insert(fit_words.end(), {"-o", model_path, "--scores", scores_path});
     std::printf("three noisy rings, %lld points in the plane: %s\n\n$ mercer fit", static_cast<long long>(data.rows),
                 data_path.c_str());
-    for (const auto &word : fit_words)
-        std::printf(" %s", word.c_str());
+    for (const auto &word : fit_words) std::printf(" %s", word.c_str());
     std::printf("\n\n");
     std::fflush(stdout);
     fit(context, fit_words);

@@ -7,8 +7,7 @@
 namespace cli {
 
 void check(int32_t status) {
-    if (status != MERCER_OK)
-        throw Failure(status, mercer_last_error());
+    if (status != MERCER_OK) throw Failure(status, mercer_last_error());
 }
 
 Failure system_failure(const std::string &path, const std::string &action) {
@@ -18,31 +17,22 @@ Failure system_failure(const std::string &path, const std::string &action) {
 
 int exit_code(int32_t status) {
     switch (status) {
-    case MERCER_OK:
-        return 0;
+    case MERCER_OK: return 0;
     case MERCER_E_ARGUMENT:
     case MERCER_E_NAME:
     case MERCER_E_VALUE:
-    case MERCER_E_UNSUPPORTED:
-        return 2;
+    case MERCER_E_UNSUPPORTED: return 2;
     case MERCER_E_DATA:
-    case MERCER_E_SHAPE:
-        return 3;
+    case MERCER_E_SHAPE: return 3;
     case MERCER_E_MODEL:
-    case MERCER_E_PLUGIN:
-        return 4;
-    case MERCER_E_NUMERICAL:
-        return 5;
+    case MERCER_E_PLUGIN: return 4;
+    case MERCER_E_NUMERICAL: return 5;
     case MERCER_E_BUDGET:
-    case MERCER_E_MEMORY:
-        return 6;
-    case MERCER_E_CANCELLED:
-        return 7;
+    case MERCER_E_MEMORY: return 6;
+    case MERCER_E_CANCELLED: return 7;
     case MERCER_E_CALLBACK: // our callbacks only move bytes
-    case MERCER_E_IO:
-        return 8;
-    default:
-        return 1; // a defect of the library
+    case MERCER_E_IO: return 8;
+    default: return 1; // a defect of the library
     }
 }
 

@@ -31,8 +31,7 @@ bool is_device(const std::string &path) {
 void write_all(int descriptor, const std::string &name, const void *bytes, size_t count) {
     for (auto *at = static_cast<const char *>(bytes); count > 0;) {
         const ssize_t n = ::write(descriptor, at, count);
-        if (n < 0 && errno != EINTR)
-            throw system_failure(name, "write");
+        if (n < 0 && errno != EINTR) throw system_failure(name, "write");
         if (n > 0) {
             at += n;
             count -= static_cast<size_t>(n);
@@ -43,10 +42,8 @@ void write_all(int descriptor, const std::string &name, const void *bytes, size_
 size_t read_some(int descriptor, const std::string &name, void *bytes, size_t capacity) {
     for (;;) {
         const ssize_t n = ::read(descriptor, bytes, capacity);
-        if (n >= 0)
-            return static_cast<size_t>(n);
-        if (errno != EINTR)
-            throw system_failure(name, "read");
+        if (n >= 0) return static_cast<size_t>(n);
+        if (errno != EINTR) throw system_failure(name, "read");
         check_cancelled();
     }
 }
@@ -60,8 +57,7 @@ std::string temporary_folder() {
 int spool() {
     std::string path = temporary_folder() + "/mercer-XXXXXX";
     const int descriptor = ::mkostemp(path.data(), O_CLOEXEC);
-    if (descriptor < 0)
-        throw system_failure(path, "create");
+    if (descriptor < 0) throw system_failure(path, "create");
     ::unlink(path.c_str());
     try {
         std::string buffer(chunk, '\0');
@@ -98,20 +94,15 @@ int32_t read_stdin(void *, void *bytes, int64_t capacity, int64_t *count) {
 
 } // namespace
 
-bool is_stream(const std::string &path) {
-    return path == "-";
-}
+bool is_stream(const std::string &path) { return path == "-"; }
 
 void check_writable(const std::string &path) {
-    if (path.empty() || is_stream(path))
-        return;
+    if (path.empty() || is_stream(path)) return;
     std::error_code error;
     const std::filesystem::path target = target_of(path);
     const auto folder = target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
-    if (std::filesystem::is_directory(target, error))
-        throw Failure(MERCER_E_IO, path + ": cannot write: is a folder");
-    if (::access(is_device(path) ? path.c_str() : folder.c_str(), W_OK) != 0)
-        throw system_failure(path, "write");
+    if (std::filesystem::is_directory(target, error)) throw Failure(MERCER_E_IO, path + ": cannot write: is a folder");
+    if (::access(is_device(path) ? path.c_str() : folder.c_str(), W_OK) != 0) throw system_failure(path, "write");
 }
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
@@ -132,19 +123,14 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
 }
 
 OutputFile::~OutputFile() {
-    if (descriptor_ > STDERR_FILENO)
-        ::close(descriptor_);
-    if (!temporary_.empty())
-        ::unlink(temporary_.c_str());
+    if (descriptor_ > STDERR_FILENO) ::close(descriptor_);
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-void OutputFile::write(const void *bytes, size_t count) {
-    write_all(descriptor_, path_, bytes, count);
-}
+void OutputFile::write(const void *bytes, size_t count) { write_all(descriptor_, path_, bytes, count); }
 
 void OutputFile::commit() {
-    if (temporary_.empty())
-        return;
+    if (temporary_.empty()) return;
     const mode_t mask = ::umask(0);
     ::umask(mask);
     if (::fchmod(descriptor_, 0666 & ~mask) != 0 || ::fsync(descriptor_) != 0 ||
@@ -165,21 +151,18 @@ InputData::InputData(mercer_context *context, const std::string &path) {
     } catch (const Failure &failure) {
         ::close(descriptor_);
         std::string text = failure.what();
-        if (const size_t at = text.find(name); at != std::string::npos)
-            text.replace(at, name.size(), "standard input");
+        if (const size_t at = text.find(name); at != std::string::npos) text.replace(at, name.size(), "standard input");
         throw Failure(failure.code, text);
     }
 }
 
 InputData::~InputData() {
     data_.reset();
-    if (descriptor_ >= 0)
-        ::close(descriptor_);
+    if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 Model read_model(mercer_context *context, const std::string &path) {
-    if (!is_stream(path))
-        return make<Model>(mercer_model_load, context, path.c_str());
+    if (!is_stream(path)) return make<Model>(mercer_model_load, context, path.c_str());
     auto source = sized<mercer_source>();
     source.read = read_stdin;
     return make<Model>(mercer_model_read, context, &source);
@@ -200,8 +183,7 @@ void write_model(mercer_model *model, const std::string &path) {
 
 std::string read_file(const std::string &path, size_t most) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
-        throw system_failure(path, "open");
+    if (descriptor < 0) throw system_failure(path, "open");
     std::string bytes;
     try {
         std::string buffer(chunk, '\0');

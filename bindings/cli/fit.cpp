@@ -45,8 +45,7 @@ struct Options {
 
 /* A column that the data borrow: array must outlive them. */
 void attach(mercer_data *data, const char *what, std::optional<Array> &array) {
-    if (!array)
-        return;
+    if (!array) return;
     const mercer_view view = array->view();
     check(mercer_data_attach(data, what, &view));
 }
@@ -72,8 +71,7 @@ void report(const Options &options, mercer_model *model, const std::optional<mer
     print_costs(stream, model, forecast, seconds);
     std::fputc('\n', stream);
     for (const auto &path : {options.output, options.scores})
-        if (!path.empty() && !is_stream(path))
-            std::fprintf(stream, "wrote %s\n", path.c_str());
+        if (!path.empty() && !is_stream(path)) std::fprintf(stream, "wrote %s\n", path.c_str());
 }
 
 } // namespace
@@ -94,10 +92,8 @@ void fit(mercer_context *context, const Words &words) {
 
     const Run run(options.run.threads, static_cast<int64_t>(options.run.memory));
     std::optional<Array> landmarks, weights;
-    if (!options.landmarks.empty())
-        landmarks = read_npy(options.landmarks);
-    if (!options.weights.empty())
-        weights = read_npy(options.weights).as_f64();
+    if (!options.landmarks.empty()) landmarks = read_npy(options.landmarks);
+    if (!options.weights.empty()) weights = read_npy(options.weights).as_f64();
     const InputData data(context, options.data);
     attach(data.get(), "landmarks", landmarks);
     attach(data.get(), "weights", weights);
@@ -107,8 +103,7 @@ void fit(mercer_context *context, const Words &words) {
     const Model model = make<Model>(mercer_model_fit, recipe.get(), data.get(), run.get());
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     write_model(model.get(), options.output);
-    if (!options.scores.empty())
-        write_outputs(model.get(), nullptr, data.get(), options.scores, run.get());
+    if (!options.scores.empty()) write_outputs(model.get(), nullptr, data.get(), options.scores, run.get());
     clear_progress();
     report(options, model.get(), forecast, seconds);
     warn_of_outcome(model.get());

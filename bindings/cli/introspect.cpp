@@ -14,8 +14,7 @@ std::string entry_json(const Entry &entry, const std::string &registry) {
                              {"name", json::text(entry.name)},
                              {"summary", json::text(entry.summary)}});
     std::vector<std::string> aliases;
-    for (const auto &alias : split(entry.aliases, ' '))
-        aliases.push_back(json::text(alias));
+    for (const auto &alias : split(entry.aliases, ' ')) aliases.push_back(json::text(alias));
     return json::object({{"name", json::text(entry.name)},
                          {"aliases", json::array(aliases)},
                          {"summary", json::text(entry.summary)},
@@ -49,8 +48,7 @@ std::string method_with(mercer_context *context, const std::string &part, const 
         const Recipe recipe = make<Recipe>(mercer_recipe_create, context, method.name.c_str());
         const auto rows = rows_of(recipe.get());
         const bool has = std::any_of(rows.begin(), rows.end(), [&](const Row &row) { return row.name == part; });
-        if (has && mercer_recipe_set(recipe.get(), part.c_str(), name.c_str()) == MERCER_OK)
-            return method.name;
+        if (has && mercer_recipe_set(recipe.get(), part.c_str(), name.c_str()) == MERCER_OK) return method.name;
     }
     throw Failure(MERCER_E_UNSUPPORTED, "no method takes the " + part + " " + name);
 }
@@ -67,21 +65,18 @@ Subject find_subject(mercer_context *context, const std::string &name) {
             }
             return subject;
         } catch (const Failure &failure) {
-            if (failure.code != MERCER_E_NAME)
-                throw;
+            if (failure.code != MERCER_E_NAME) throw;
             answers.push_back(failure);
         }
     }
     for (const Failure &answer : answers)
-        if (std::string(answer.what()).find("did you mean") != std::string::npos)
-            throw answer;
+        if (std::string(answer.what()).find("did you mean") != std::string::npos) throw answer;
     throw answers.front();
 }
 
 std::string row_json(mercer_recipe *recipe, const Row &row) {
     std::vector<std::string> choices;
-    for (const auto &choice : row.choices)
-        choices.push_back(json::text(choice));
+    for (const auto &choice : row.choices) choices.push_back(json::text(choice));
     return json::object({{"name", json::text(row.name)},
                          {"short", json::text(row.short_name)},
                          {"type", json::text(row.type_name())},
@@ -105,17 +100,14 @@ void print_rows(mercer_recipe *recipe, const std::vector<Row> &rows) {
         const bool automatic = (row.flags & MERCER_AUTO) != 0;
         const std::string unset = automatic ? "automatic" : "unset";
         head += "  " + row.allowed() + ", default " + (row.initial.empty() ? unset : row.initial);
-        if (automatic && !row.initial.empty() && row.initial != "0")
-            head += ", 0: automatic";
-        if (value != row.initial)
-            head += ", here " + value;
+        if (automatic && !row.initial.empty() && row.initial != "0") head += ", 0: automatic";
+        if (value != row.initial) head += ", here " + value;
         std::printf("%s\n      %s\n", head.c_str(), row.doc.c_str());
         std::string others;
         for (const Row &other : rows)
             if (!row.group.empty() && other.group == row.group && other.name != row.name)
                 others += (others.empty() ? "" : ", ") + other.name;
-        if (!others.empty())
-            std::printf("      Excludes %s.\n", others.c_str());
+        if (!others.empty()) std::printf("      Excludes %s.\n", others.c_str());
     }
 }
 
@@ -134,14 +126,11 @@ void methods(mercer_context *context, const Words &words) {
     for (const auto &registry : which.empty() ? registries() : std::vector<std::string>{which}) {
         const auto entries = entries_of(context, registry);
         std::vector<std::string> items;
-        for (const Entry &entry : entries)
-            items.push_back(entry_json(entry, registry));
+        for (const Entry &entry : entries) items.push_back(entry_json(entry, registry));
         members.emplace_back(registry, json::array(items));
-        if (!as_json)
-            print_entries(registry, entries);
+        if (!as_json) print_entries(registry, entries);
     }
-    if (as_json)
-        std::printf("%s\n", json::object(members).c_str());
+    if (as_json) std::printf("%s\n", json::object(members).c_str());
 }
 
 void describe(mercer_context *context, const Words &words) {
@@ -157,8 +146,7 @@ void describe(mercer_context *context, const Words &words) {
         return;
     }
     const Subject subject = find_subject(context, peeked);
-    if (!subject.part.empty())
-        line.append({"--" + subject.part, subject.entry.name});
+    if (!subject.part.empty()) line.append({"--" + subject.part, subject.entry.name});
     const Recipe recipe = line.recipe(context, subject.recipe);
     line.parse();
     line.apply(recipe.get());
@@ -169,8 +157,7 @@ void describe(mercer_context *context, const Words &words) {
     const Entry &entry = subject.entry;
     if (as_json) {
         std::vector<std::string> items;
-        for (const Row &row : rows)
-            items.push_back(row_json(recipe.get(), row));
+        for (const Row &row : rows) items.push_back(row_json(recipe.get(), row));
         std::printf("%s\n", json::object({{"name", json::text(entry.name)},
                                           {"kind", json::text(singular(subject.registry))},
                                           {"summary", json::text(entry.summary)},
@@ -181,10 +168,8 @@ void describe(mercer_context *context, const Words &words) {
     }
     std::printf("%s, %s%s%s\n", entry.name.c_str(), singular(subject.registry).c_str(),
                 entry.summary.empty() ? "" : ": ", entry.summary.c_str());
-    if (!entry.reference.empty())
-        std::printf("Reference: %s\n", entry.reference.c_str());
-    if (!rows.empty())
-        std::printf("\n");
+    if (!entry.reference.empty()) std::printf("Reference: %s\n", entry.reference.c_str());
+    if (!rows.empty()) std::printf("\n");
     print_rows(recipe.get(), rows);
 }
 

@@ -24,32 +24,26 @@ std::string text(const std::string &s) {
 }
 
 std::string number(double x) {
-    if (!std::isfinite(x))
-        return "null";
+    if (!std::isfinite(x)) return "null";
     char shortest[32];
     for (int digits = 6; digits <= 17; ++digits) {
         std::snprintf(shortest, sizeof shortest, "%.*g", digits, x);
-        if (std::strtod(shortest, nullptr) == x)
-            break;
+        if (std::strtod(shortest, nullptr) == x) break;
     }
     return shortest;
 }
 
-std::string boolean(bool b) {
-    return b ? "true" : "false";
-}
+std::string boolean(bool b) { return b ? "true" : "false"; }
 
 std::string array(const std::vector<std::string> &items) {
     std::string out;
-    for (const auto &item : items)
-        out += (out.empty() ? "" : ", ") + item;
+    for (const auto &item : items) out += (out.empty() ? "" : ", ") + item;
     return "[" + out + "]";
 }
 
 std::string object(const std::vector<std::pair<std::string, std::string>> &members) {
     std::string out;
-    for (const auto &[name, value] : members)
-        out += (out.empty() ? "" : ", ") + text(name) + ": " + value;
+    for (const auto &[name, value] : members) out += (out.empty() ? "" : ", ") + text(name) + ": " + value;
     return "{" + out + "}";
 }
 
@@ -76,8 +70,7 @@ class Reader {
             }
             v.members.push_back(value(depth + 1));
             v.members.back().name = name;
-            if (!skip(','))
-                break;
+            if (!skip(',')) break;
         }
         skip(open == '{' ? '}' : ']');
         return v;
@@ -117,8 +110,7 @@ class Reader {
 
 std::string joined(const Value &list, size_t most) {
     std::string out;
-    for (size_t i = 0; i < list.members.size() && i < most; ++i)
-        out += (i ? " " : "") + list.members[i].text;
+    for (size_t i = 0; i < list.members.size() && i < most; ++i) out += (i ? " " : "") + list.members[i].text;
     return list.members.size() <= most ? out : out + " ... (" + std::to_string(list.members.size()) + ")";
 }
 
@@ -139,9 +131,7 @@ void flatten_into(std::vector<std::vector<std::string>> &rows, const std::string
 
 } // namespace
 
-Value parse(const std::string &json) {
-    return Reader(json).value();
-}
+Value parse(const std::string &json) { return Reader(json).value(); }
 
 std::vector<std::vector<std::string>> flatten(const Value &value, size_t most) {
     std::vector<std::vector<std::string>> rows;

@@ -27,8 +27,7 @@ void print_usage() {
     std::puts("Kernel PCA and its reduced, greedy and sampled relatives on large data.\n\n"
               "usage: mercer COMMAND [ARGUMENTS]\n");
     cli::Cells cells;
-    for (const Command &command : commands)
-        cells.push_back({std::string("  ") + command.name, command.summary});
+    for (const Command &command : commands) cells.push_back({std::string("  ") + command.name, command.summary});
     cells.push_back({"  --version", "the version of the library"});
     cli::print_table(stdout, cells, "ll");
     std::puts("\nmercer COMMAND --help says more.");
@@ -36,8 +35,7 @@ void print_usage() {
 
 void show_log(void *, int32_t level, const char *text) {
     constexpr int32_t warning = 2;
-    if (level < warning)
-        return;
+    if (level < warning) return;
     cli::clear_progress();
     std::fprintf(stderr, "mercer: warning: %s\n", text);
 }
@@ -68,8 +66,7 @@ int main(int argc, char **argv) {
     const bool as_json = std::find(words.begin(), words.end(), "--json") != words.end();
     try {
         dispatch(words);
-        if (std::fflush(stdout) != 0)
-            throw cli::system_failure("standard output", "write");
+        if (std::fflush(stdout) != 0) throw cli::system_failure("standard output", "write");
         return 0;
     } catch (const cli::HelpShown &) {
         return 0;

@@ -25,8 +25,7 @@ constexpr size_t most = size_t{4} << 30; // bytes of a file that is read whole
 
 const Type &type_of(int32_t dtype) {
     for (const Type &type : types)
-        if (type.dtype == dtype)
-            return type;
+        if (type.dtype == dtype) return type;
     throw Failure(MERCER_E_UNSUPPORTED, "dtype " + std::to_string(dtype) + " has no .npy form here");
 }
 
@@ -57,18 +56,15 @@ class NpyReader {
 
     /* Where the values begin. */
     size_t read_header() {
-        if (file_.size() < 12 || file_.compare(0, magic_size, magic) != 0)
-            damaged("is not a .npy file");
+        if (file_.size() < 12 || file_.compare(0, magic_size, magic) != 0) damaged("is not a .npy file");
         const size_t version = byte(6);
-        if (version < 1 || version > 3)
-            damaged(".npy version " + std::to_string(version) + ", must be 1, 2 or 3");
+        if (version < 1 || version > 3) damaged(".npy version " + std::to_string(version) + ", must be 1, 2 or 3");
         size_t length = byte(8) | byte(9) << 8, begin = 10;
         if (version > 1) {
             length |= byte(10) << 16 | byte(11) << 24;
             begin = 12;
         }
-        if (length > file_.size() - begin)
-            damaged("ends within its header");
+        if (length > file_.size() - begin) damaged("ends within its header");
         header_ = file_.substr(begin, length);
         return begin + length;
     }
@@ -77,8 +73,7 @@ class NpyReader {
     std::string field(const std::string &key) const {
         const size_t at = header_.find("'" + key + "':");
         const size_t value = at == std::string::npos ? at : header_.find_first_not_of(' ', at + key.size() + 3);
-        if (value == std::string::npos)
-            damaged("its header has no " + key);
+        if (value == std::string::npos) damaged("its header has no " + key);
         return header_.substr(value);
     }
 
@@ -86,8 +81,7 @@ class NpyReader {
         const std::string value = field("descr");
         const std::string descr = value.substr(0, value.find('\'', 1) + 1);
         for (const Type &type : types)
-            if (descr == std::string("'<") + type.name + "'")
-                return type;
+            if (descr == std::string("'<") + type.name + "'") return type;
         damaged("holds " + descr + ", must be '<i8', '<f4' or '<f8'");
     }
 
@@ -98,12 +92,10 @@ class NpyReader {
         for (size_t at = 1; shape[0] == '(' && at < end && end != std::string::npos;) {
             char *stop = nullptr;
             sizes.push_back(std::strtoll(&shape[at], &stop, 10));
-            if (stop == &shape[at] || sizes.back() < 0)
-                damaged("its header has a bad shape");
+            if (stop == &shape[at] || sizes.back() < 0) damaged("its header has a bad shape");
             at = shape.find_first_not_of(", ", static_cast<size_t>(stop - shape.c_str()));
         }
-        if (sizes.empty() || sizes.size() > 2)
-            damaged("must have one or two dimensions");
+        if (sizes.empty() || sizes.size() > 2) damaged("must have one or two dimensions");
         a.rows = sizes[0];
         a.cols = sizes.size() == 2 ? sizes[1] : 1;
     }
@@ -155,9 +147,7 @@ Array array_like(int32_t dtype, int64_t rows, int64_t cols) {
     return a;
 }
 
-Array read_npy(const std::string &path) {
-    return NpyReader(path).array();
-}
+Array read_npy(const std::string &path) { return NpyReader(path).array(); }
 
 void write_npy(const std::string &path, const Array &array, bool flat) {
     const std::string shape =
@@ -179,8 +169,6 @@ void write_npy(const std::string &path, const Array &array, bool flat) {
     file.commit();
 }
 
-const char *npy_dtype(int32_t dtype) {
-    return type_of(dtype).name;
-}
+const char *npy_dtype(int32_t dtype) { return type_of(dtype).name; }
 
 } // namespace cli

@@ -9,13 +9,9 @@ namespace cli {
 
 namespace {
 
-std::string last_component(const std::string &name) {
-    return name.substr(name.rfind('.') + 1);
-}
+std::string last_component(const std::string &name) { return name.substr(name.rfind('.') + 1); }
 
-const char *or_empty(const char *text) {
-    return text ? text : "";
-}
+const char *or_empty(const char *text) { return text ? text : ""; }
 
 Entry copy(const mercer_entry &e) {
     return {or_empty(e.name),      or_empty(e.aliases), or_empty(e.summary),
@@ -26,36 +22,26 @@ Entry copy(const mercer_entry &e) {
 
 std::string Row::type_name() const {
     switch (type) {
-    case MERCER_REAL:
-        return "real";
-    case MERCER_INT:
-        return "int";
-    case MERCER_BOOL:
-        return "bool";
-    case MERCER_CHOICE:
-        return "choice";
-    default:
-        return "text";
+    case MERCER_REAL: return "real";
+    case MERCER_INT: return "int";
+    case MERCER_BOOL: return "bool";
+    case MERCER_CHOICE: return "choice";
+    default: return "text";
     }
 }
 
 std::string Row::allowed() const {
     if (!choices.empty()) {
         std::string out;
-        for (const auto &choice : choices)
-            out += (out.empty() ? "" : " | ") + choice;
+        for (const auto &choice : choices) out += (out.empty() ? "" : " | ") + choice;
         return out;
     }
-    if (type == MERCER_BOOL)
-        return "true | false";
+    if (type == MERCER_BOOL) return "true | false";
     const std::string low = std::isfinite(lo) ? json::number(lo) : "", high = std::isfinite(hi) ? json::number(hi) : "";
     const bool above = (flags & MERCER_LO_OPEN) != 0, below = (flags & MERCER_HI_OPEN) != 0;
-    if ((type != MERCER_REAL && type != MERCER_INT) || (low.empty() && high.empty()))
-        return type_name();
-    if (high.empty())
-        return type_name() + (above ? " > " : " >= ") + low;
-    if (low.empty())
-        return type_name() + (below ? " < " : " <= ") + high;
+    if ((type != MERCER_REAL && type != MERCER_INT) || (low.empty() && high.empty())) return type_name();
+    if (high.empty()) return type_name() + (above ? " > " : " >= ") + low;
+    if (low.empty()) return type_name() + (below ? " < " : " <= ") + high;
     return type_name() + (above ? " in (" : " in [") + low + ", " + high + (below ? ")" : "]");
 }
 
@@ -82,8 +68,7 @@ std::vector<Row> rows_of(mercer_recipe *recipe) {
     }
     for (Row &row : rows) {
         const std::string last = last_component(row.name);
-        if (last != row.name && ((row.flags & MERCER_SHORT) || owners[last] == 1))
-            row.short_name = last;
+        if (last != row.name && ((row.flags & MERCER_SHORT) || owners[last] == 1)) row.short_name = last;
     }
     return rows;
 }
@@ -94,18 +79,14 @@ std::string value_of(mercer_recipe *recipe, const std::string &name) {
     return or_empty(value);
 }
 
-bool is_part(const Row &row) {
-    return (row.flags & MERCER_PART) != 0;
-}
+bool is_part(const Row &row) { return (row.flags & MERCER_PART) != 0; }
 
 const std::vector<std::string> &registries() {
     static const std::vector<std::string> names = {"methods", "operations", "kernels", "reducers", "lifts", "solvers"};
     return names;
 }
 
-std::string singular(const std::string &registry) {
-    return registry.substr(0, registry.size() - 1);
-}
+std::string singular(const std::string &registry) { return registry.substr(0, registry.size() - 1); }
 
 std::vector<Entry> entries_of(mercer_context *context, const std::string &registry) {
     int64_t count = 0;
@@ -128,8 +109,7 @@ Entry find_entry(mercer_context *context, const std::string &registry, const std
 std::vector<std::string> split(const std::string &text, char separator) {
     std::vector<std::string> parts;
     std::istringstream stream(text);
-    for (std::string part; std::getline(stream, part, separator);)
-        parts.push_back(part);
+    for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
     return parts;
 }
 

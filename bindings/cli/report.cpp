@@ -21,8 +21,7 @@ std::string format(const char *pattern, double x) {
 /* Letters, not bytes, of UTF-8. */
 size_t width_of(const std::string &text) {
     size_t width = 0;
-    for (const char c : text)
-        width += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+    for (const char c : text) width += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
     return width;
 }
 
@@ -30,8 +29,7 @@ std::string status_name(int32_t code) {
     try {
         const Context context = make<Context>(mercer_context_create);
         for (const Entry &entry : entries_of(context.get(), "statuses"))
-            if (entry.value == code)
-                return entry.name;
+            if (entry.value == code) return entry.name;
     } catch (const Failure &) { // then without its name
     }
     return "";
@@ -42,8 +40,7 @@ std::string status_name(int32_t code) {
 void print_table(FILE *stream, const Cells &cells, const std::string &align) {
     std::vector<size_t> widths(align.size());
     for (const auto &row : cells)
-        for (size_t j = 0; j < row.size(); ++j)
-            widths[j] = std::max(widths[j], width_of(row[j]));
+        for (size_t j = 0; j < row.size(); ++j) widths[j] = std::max(widths[j], width_of(row[j]));
     for (const auto &row : cells) {
         std::string line;
         for (size_t j = 0; j < row.size(); ++j) {
@@ -58,28 +55,20 @@ void print_table(FILE *stream, const Cells &cells, const std::string &align) {
 std::string human_bytes(double bytes) {
     constexpr std::array<const char *, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
     size_t unit = 0;
-    for (; bytes >= 1024 && unit + 1 < units.size(); ++unit)
-        bytes /= 1024;
+    for (; bytes >= 1024 && unit + 1 < units.size(); ++unit) bytes /= 1024;
     return format(unit == 0 ? "%.0f " : "%.1f ", bytes) + units[unit];
 }
 
-std::string human_count(double count) {
-    return format(std::fabs(count) < 1e6 ? "%.0f" : "%.3g", count);
-}
+std::string human_count(double count) { return format(std::fabs(count) < 1e6 ? "%.0f" : "%.3g", count); }
 
-std::string human_seconds(double seconds) {
-    return format(seconds < 10 ? "%.3f s" : "%.1f s", seconds);
-}
+std::string human_seconds(double seconds) { return format(seconds < 10 ? "%.3f s" : "%.1f s", seconds); }
 
-std::string percent(double share) {
-    return format("%.1f %%", 100 * share);
-}
+std::string percent(double share) { return format("%.1f %%", 100 * share); }
 
 std::string fact_of(mercer_model *model, const std::string &path) {
     const char *text = "";
     const int32_t status = mercer_model_info(model, path.c_str(), &text);
-    if (status == MERCER_E_NAME)
-        return "";
+    if (status == MERCER_E_NAME) return "";
     check(status);
     return text;
 }
@@ -88,8 +77,7 @@ Importance importance_of(mercer_model *model) {
     auto summary = sized<mercer_summary>();
     check(mercer_model_summary(model, &summary));
     auto lambda = sized<mercer_view>();
-    if (mercer_model_tensor(model, "lambda", &lambda) != MERCER_OK || lambda.dtype != MERCER_F64)
-        return {};
+    if (mercer_model_tensor(model, "lambda", &lambda) != MERCER_OK || lambda.dtype != MERCER_F64) return {};
     Importance importance;
     const auto *values = static_cast<const double *>(lambda.data);
     importance.eigenvalues.assign(values, values + lambda.rows * lambda.cols);
@@ -99,8 +87,7 @@ Importance importance_of(mercer_model *model) {
 
 void print_importance(FILE *stream, const Importance &importance) {
     const auto &values = importance.eigenvalues;
-    if (values.empty())
-        return;
+    if (values.empty()) return;
     Cells cells = {{"component", "eigenvalue", "share", "cumulative"}};
     double sum = 0;
     for (size_t j = 0; j < values.size() && j < most_components; ++j) {
@@ -111,8 +98,7 @@ void print_importance(FILE *stream, const Importance &importance) {
                          known ? percent(sum / importance.total) : ""});
     }
     print_table(stream, cells, "rrrr");
-    if (values.size() > most_components)
-        std::fprintf(stream, "... and %zu more\n", values.size() - most_components);
+    if (values.size() > most_components) std::fprintf(stream, "... and %zu more\n", values.size() - most_components);
 }
 
 void print_headline(FILE *stream, mercer_model *model) {
@@ -158,14 +144,12 @@ void warn_of_outcome(mercer_model *model) {
     auto summary = sized<mercer_summary>();
     check(mercer_model_summary(model, &summary));
     for (const auto &[bit, text] : texts)
-        if (summary.outcome & bit)
-            std::fprintf(stderr, "mercer: warning: %s\n", text);
+        if (summary.outcome & bit) std::fprintf(stderr, "mercer: warning: %s\n", text);
 }
 
 void print_failure(const Failure &failure, bool as_json) {
     std::fprintf(stderr, "mercer: %s\n", failure.what());
-    if (!as_json)
-        return;
+    if (!as_json) return;
     const std::string error = json::object({{"code", std::to_string(failure.code)},
                                             {"name", json::text(status_name(failure.code))},
                                             {"text", json::text(failure.what())}});

@@ -14,9 +14,7 @@ namespace {
 std::sig_atomic_t cancel_flag; // read by the library as int32_t, atomically
 static_assert(sizeof cancel_flag == sizeof(int32_t));
 
-extern "C" void on_interrupt(int) {
-    __atomic_store_n(&cancel_flag, 1, __ATOMIC_RELAXED);
-}
+extern "C" void on_interrupt(int) { __atomic_store_n(&cancel_flag, 1, __ATOMIC_RELAXED); }
 
 std::string minutes(double seconds) {
     const auto whole = static_cast<long long>(std::ceil(seconds));
@@ -59,13 +57,11 @@ Run::~Run() {
 }
 
 void check_cancelled() {
-    if (__atomic_load_n(&cancel_flag, __ATOMIC_RELAXED))
-        throw Failure(MERCER_E_CANCELLED, "interrupted");
+    if (__atomic_load_n(&cancel_flag, __ATOMIC_RELAXED)) throw Failure(MERCER_E_CANCELLED, "interrupted");
 }
 
 void clear_progress() {
-    if (::isatty(STDERR_FILENO))
-        std::fputs("\r\033[K", stderr);
+    if (::isatty(STDERR_FILENO)) std::fputs("\r\033[K", stderr);
 }
 
 } // namespace cli

@@ -33,15 +33,13 @@ __attribute__((format(printf, 1, 2))) std::string format(const char *pattern, ..
 /* Of the k-th series: a full dot, and a ring once the colours are used up. */
 std::string paint_of(size_t k, double opacity) {
     const char *colour = colours[k % colours.size()];
-    if (k / colours.size() % 2 == 0)
-        return format("fill='%s' fill-opacity='%g'", colour, opacity);
+    if (k / colours.size() % 2 == 0) return format("fill='%s' fill-opacity='%g'", colour, opacity);
     return format("fill='none' stroke='%s' stroke-opacity='%g'", colour, opacity);
 }
 
 std::string escaped(const std::string &text) {
     std::string out;
-    for (const char c : text)
-        out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
+    for (const char c : text) out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
     return out;
 }
 
@@ -54,10 +52,8 @@ Range range_of(const Panel &panel, std::vector<double> Series::*axis) {
     Range range = {INFINITY, -INFINITY};
     for (const Series &series : panel.series)
         for (const double x : series.*axis)
-            if (std::isfinite(x))
-                range = {std::min(range.lo, x), std::max(range.hi, x)};
-    if (!(range.lo <= range.hi))
-        range = {0, 1};
+            if (std::isfinite(x)) range = {std::min(range.lo, x), std::max(range.hi, x)};
+    if (!(range.lo <= range.hi)) range = {0, 1};
     const double pad = range.length() > 0 ? 0.06 * range.length() : std::max(1e-3, 0.1 * std::fabs(range.lo));
     return {range.lo - pad, range.hi + pad};
 }
@@ -71,8 +67,7 @@ Range widened(const Range &range, double length) {
 double step_of(const Range &range) {
     const double rough = range.length() / 6.5, power = std::pow(10, std::floor(std::log10(rough)));
     for (const double factor : {1.0, 2.0, 5.0})
-        if (factor * power >= rough)
-            return factor * power;
+        if (factor * power >= rough) return factor * power;
     return 10 * power;
 }
 
@@ -84,11 +79,9 @@ int exponent_of(const Range &range) {
 
 std::string power_text(int exponent) {
     static constexpr std::array<const char *, 10> superscripts = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
-    if (exponent == 0)
-        return "";
+    if (exponent == 0) return "";
     std::string out = exponent < 0 ? ", ×10⁻" : ", ×10";
-    for (const char digit : std::to_string(std::abs(exponent)))
-        out += superscripts[static_cast<size_t>(digit - '0')];
+    for (const char digit : std::to_string(std::abs(exponent))) out += superscripts[static_cast<size_t>(digit - '0')];
     return out;
 }
 
@@ -120,8 +113,7 @@ class Painter {
   private:
     std::string points() const {
         size_t count = 1;
-        for (const Series &series : panel_.series)
-            count += series.x.size();
+        for (const Series &series : panel_.series) count += series.x.size();
         const double radius = std::clamp(4.6 - 0.8 * std::log10(static_cast<double>(count)), 1.0, 4.0);
         std::string out;
         for (size_t k = 0; k < panel_.series.size(); ++k) {
@@ -177,8 +169,7 @@ class Legend {
   public:
     Legend(const std::vector<Series> &series, double width) : series_(series), width_(width) {
         size_t longest = 0;
-        for (const Series &s : series)
-            longest = std::max(longest, s.name.size());
+        for (const Series &s : series) longest = std::max(longest, s.name.size());
         column_ = 38 + letter * static_cast<double>(longest);
         columns_ = std::clamp<size_t>(static_cast<size_t>(width / column_), 1, std::max<size_t>(series.size(), 1));
     }

@@ -34,16 +34,14 @@ struct Options {
     void verify() const {
         if (is_stream(model) && is_stream(data))
             throw Failure(MERCER_E_ARGUMENT, "model and data cannot both come from standard input");
-        if (is_stream(output) && json)
-            throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+        if (is_stream(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
         check_writable(output);
     }
 };
 
 /* Z.npy for the first output, Z.NAME.npy for another. */
 std::string path_of(const std::string &path, const std::string &name, size_t index) {
-    if (index == 0 || is_stream(path))
-        return path;
+    if (index == 0 || is_stream(path)) return path;
     return path.ends_with(".npy") ? path.substr(0, path.size() - 4) + "." + name + ".npy" : path + "." + name;
 }
 
@@ -62,11 +60,9 @@ std::vector<std::string> write_outputs(mercer_model *model, mercer_recipe *what,
                                        const std::string &path, const mercer_run *run) {
     const auto outputs = outputs_of(model, what, data);
     std::vector<Array> arrays;
-    for (const mercer_output &output : outputs)
-        arrays.push_back(array_like(output.dtype, output.rows, output.cols));
+    for (const mercer_output &output : outputs) arrays.push_back(array_like(output.dtype, output.rows, output.cols));
     std::vector<mercer_view> views;
-    for (Array &array : arrays)
-        views.push_back(array.view());
+    for (Array &array : arrays) views.push_back(array.view());
     check(mercer_model_transform(model, what, data, views.data(), static_cast<int64_t>(views.size()), run));
     std::vector<std::string> written;
     for (size_t k = 0; k < arrays.size(); ++k) {

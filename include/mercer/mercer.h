@@ -55,21 +55,21 @@ extern "C" {
 /* One code per kind of fault; the text of mercer_last_error tells the cases apart. Numbers are never reused. */
 enum {
     MERCER_OK = 0,
-    MERCER_E_ARGUMENT = 1,     /* a null pointer or handle, a struct_size that cannot be, a flag that does not exist */
-    MERCER_E_SHAPE = 2,        /* sizes or strides that do not fit, or whose product overflows */
-    MERCER_E_VALUE = 3,        /* a parameter outside its range, or parameters that exclude each other */
-    MERCER_E_NAME = 4,         /* an unknown method, part, parameter, tensor ...: the text says the nearest known */
-    MERCER_E_DATA = 5,         /* NaN or Inf in the data, values outside the kernel's domain, a damaged data file */
-    MERCER_E_MODEL = 6,        /* a damaged or inconsistent model file or set of tensors */
-    MERCER_E_PLUGIN = 7,       /* a plugin was refused, or broke its contract */
-    MERCER_E_UNSUPPORTED = 8,  /* the combination, or this model, has no such operation */
-    MERCER_E_NUMERICAL = 9,    /* not converged under solver.strict, or a non-finite result */
-    MERCER_E_MEMORY = 10,      /* an allocation failed */
-    MERCER_E_BUDGET = 11,      /* would need more than the memory budget: the text says how much */
-    MERCER_E_CANCELLED = 12,   /* the progress callback or the cancel flag asked to stop */
-    MERCER_E_CALLBACK = 13,    /* a callback of the caller returned an error */
-    MERCER_E_IO = 14,          /* the operating system refused to open, read, write or rename */
-    MERCER_E_INTERNAL = 15     /* a defect of this library: please report it */
+    MERCER_E_ARGUMENT = 1,    /* a null pointer or handle, a struct_size that cannot be, a flag that does not exist */
+    MERCER_E_SHAPE = 2,       /* sizes or strides that do not fit, or whose product overflows */
+    MERCER_E_VALUE = 3,       /* a parameter outside its range, or parameters that exclude each other */
+    MERCER_E_NAME = 4,        /* an unknown method, part, parameter, tensor ...: the text says the nearest known */
+    MERCER_E_DATA = 5,        /* NaN or Inf in the data, values outside the kernel's domain, a damaged data file */
+    MERCER_E_MODEL = 6,       /* a damaged or inconsistent model file or set of tensors */
+    MERCER_E_PLUGIN = 7,      /* a plugin was refused, or broke its contract */
+    MERCER_E_UNSUPPORTED = 8, /* the combination, or this model, has no such operation */
+    MERCER_E_NUMERICAL = 9,   /* not converged under solver.strict, or a non-finite result */
+    MERCER_E_MEMORY = 10,     /* an allocation failed */
+    MERCER_E_BUDGET = 11,     /* would need more than the memory budget: the text says how much */
+    MERCER_E_CANCELLED = 12,  /* the progress callback or the cancel flag asked to stop */
+    MERCER_E_CALLBACK = 13,   /* a callback of the caller returned an error */
+    MERCER_E_IO = 14,         /* the operating system refused to open, read, write or rename */
+    MERCER_E_INTERNAL = 15    /* a defect of this library: please report it */
 };
 
 /* Text: "0.1.0 (abi 0)". Static. */
@@ -87,8 +87,9 @@ MERCER_API void mercer_set_error(const char *text);
 
 enum { MERCER_F32 = 1, MERCER_F64 = 2, MERCER_I64 = 3, MERCER_I32 = 4 }; /* i32: sparse indices only */
 
-/* A matrix in the caller's memory; strides count elements, and do not matter where there are none. One of the two strides is 1 (a row-major matrix has
- * col_stride 1, a column-major one row_stride 1); a vector is one column. Never written, unless it is an output. */
+/* A matrix in the caller's memory; strides count elements, and do not matter where there are none. One of the two
+ * strides is 1 (a row-major matrix has col_stride 1, a column-major one row_stride 1); a vector is one column. Never
+ * written, unless it is an output. */
 typedef struct mercer_view {
     int64_t struct_size;
     int32_t dtype;
@@ -143,8 +144,8 @@ MERCER_API void mercer_context_destroy(mercer_context *context);
 MERCER_API int32_t mercer_context_add_plugins(mercer_context *context, const char *folder);
 
 /* Receives log lines (level 0 = debug, 1 = note, 2 = warning), on the thread whose call is running. NULL: none. */
-MERCER_API int32_t mercer_context_set_log(mercer_context *context, void (*log)(void *user, int32_t level, const char *text),
-                                          void *user);
+MERCER_API int32_t mercer_context_set_log(mercer_context *context,
+                                          void (*log)(void *user, int32_t level, const char *text), void *user);
 
 /* What a NULL run, or a 0 in one, means from now on. Copied; a recipe copies it, and the log, when it is made, so what they
  * point to must live as long as both; a model copies threads and memory only. */
@@ -184,8 +185,9 @@ MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *cont
  * in the budget; never mapped. The file must stay unchanged until mercer_data_destroy. */
 MERCER_API int32_t mercer_data_from_npy(mercer_data **out, mercer_context *context, const char *path);
 
-/* Rows by callback; without MERCER_REWINDABLE they serve one call. next writes up to capacity rows, row-major, beginning with row first_row, and says how many in *rows;
- * 0 rows is the end. first_row = 0 again asks to rewind: only where MERCER_REWINDABLE is set. */
+/* Rows by callback; without MERCER_REWINDABLE they serve one call. next writes up to capacity rows, row-major,
+ * beginning with row first_row, and says how many in *rows; 0 rows is the end. first_row = 0 again asks to rewind:
+ * only where MERCER_REWINDABLE is set. */
 typedef struct mercer_chunks {
     int64_t struct_size;
     int32_t dtype; /* MERCER_F32 or MERCER_F64 */
@@ -225,7 +227,8 @@ typedef struct mercer_objects {
     int32_t values; /* MERCER_DISTANCE or MERCER_KERNEL */
     int32_t flags;  /* MERCER_THREAD_SAFE, MERCER_PSD */
     int32_t (*pairs)(void *user, const int64_t *i, const int64_t *j, int64_t count, double *values);
-    int32_t (*self)(void *user, const int64_t *i, int64_t count, double *values); /* k(i, i); NULL: pairs(i, i) where i is a
+    int32_t (*self)(void *user, const int64_t *i, int64_t count,
+                    double *values); /* k(i, i); NULL: pairs(i, i) where i is a
                                                   row of the fitted data, and not available for queries; distances: 0 */
     void *user;
     void (*release)(void *user);
@@ -255,8 +258,8 @@ MERCER_API int32_t mercer_recipe_create(mercer_recipe **out, mercer_context *con
 MERCER_API void mercer_recipe_destroy(mercer_recipe *recipe);
 
 /* Sets one parameter, named part.name ("kernel.sigma", "reducer.m", "seed") or by a short name where that is unique in
- * the recipe ("sigma"); '-' and '_' are the same. A part ("kernel", "reducer", "lift", "solver") is a parameter as well: changing it resets its
- * rows. Numbers as text round-trip; "" means unset. */
+ * the recipe ("sigma"); '-' and '_' are the same. A part ("kernel", "reducer", "lift", "solver") is a parameter as
+ * well: changing it resets its rows. Numbers as text round-trip; "" means unset. */
 MERCER_API int32_t mercer_recipe_set(mercer_recipe *recipe, const char *name, const char *value);
 MERCER_API int32_t mercer_recipe_set_real(mercer_recipe *recipe, const char *name, double value);
 
@@ -279,11 +282,11 @@ enum {
 };
 typedef struct mercer_row {
     int64_t struct_size;
-    const char *name;     /* with its part: "kernel.sigma" */
-    const char *doc;      /* one line */
-    const char *initial;  /* default as text, "" = unset */
-    const char *choices;  /* separated by '|', or "" */
-    const char *group;    /* at most one row of a group may be set; "" = none */
+    const char *name;    /* with its part: "kernel.sigma" */
+    const char *doc;     /* one line */
+    const char *initial; /* default as text, "" = unset */
+    const char *choices; /* separated by '|', or "" */
+    const char *group;   /* at most one row of a group may be set; "" = none */
     int32_t type;
     int32_t flags;
     double lo, hi; /* -inf, inf where there is no end */
@@ -291,9 +294,10 @@ typedef struct mercer_row {
 MERCER_API int32_t mercer_recipe_rows(mercer_recipe *recipe, int64_t *count);
 MERCER_API int32_t mercer_recipe_row(mercer_recipe *recipe, int64_t index, mercer_row *out);
 
-/* The function behind the leaf "user" of the kernel expression (which becomes "user" if it has none): k(x_i, y_j) for all rows of x and y, both row-major and of
- * the dtype of k. Views live for the call. Copied into the recipe; release is called when the last recipe or model that
- * uses it is gone, on that thread. A model that is written keeps the name only: see mercer_model_bind. */
+/* The function behind the leaf "user" of the kernel expression (which becomes "user" if it has none): k(x_i, y_j) for
+ * all rows of x and y, both row-major and of the dtype of k. Views live for the call. Copied into the recipe; release
+ * is called when the last recipe or model that uses it is gone, on that thread. A model that is written keeps the name
+ * only: see mercer_model_bind. */
 typedef struct mercer_user_kernel {
     int64_t struct_size;
     int32_t flags; /* MERCER_THREAD_SAFE, MERCER_PSD */
@@ -316,7 +320,8 @@ typedef struct mercer_forecast {
     int32_t streams;            /* 1: kernel values are recomputed in each pass, 0: stored */
     int32_t exact;              /* 1: the shape decides every figure; 0: passes and what follows from them are bounds */
 } mercer_forecast;
-MERCER_API int32_t mercer_recipe_forecast(mercer_recipe *recipe, mercer_data *data, const mercer_run *run, mercer_forecast *out);
+MERCER_API int32_t mercer_recipe_forecast(mercer_recipe *recipe, mercer_data *data, const mercer_run *run,
+                                          mercer_forecast *out);
 
 /* The kernel matrix of the recipe's kernel: k(x_i, y_j) into out (rows of x) x (rows of y), or, with y NULL, k(x_i, x_j).
  * The tile type is out's dtype. Input map and bandwidth are those of a fit on x. */
@@ -327,9 +332,9 @@ MERCER_API int32_t mercer_recipe_kernel(mercer_recipe *recipe, mercer_data *x, m
 
 /* Things that a usable model may have met. */
 enum {
-    MERCER_RANK_REACHED = 1,  /* fewer components than asked for: there are no more */
-    MERCER_INDEFINITE = 2,    /* the kernel matrix has negative eigenvalues; they were left out */
-    MERCER_NOT_CONVERGED = 8  /* residuals above solver.tol: they are in the report */
+    MERCER_RANK_REACHED = 1, /* fewer components than asked for: there are no more */
+    MERCER_INDEFINITE = 2,   /* the kernel matrix has negative eigenvalues; they were left out */
+    MERCER_NOT_CONVERGED = 8 /* residuals above solver.tol: they are in the report */
 };
 
 /* What a model can do; an operation that needs more is MERCER_E_UNSUPPORTED. */
@@ -337,21 +342,23 @@ enum {
     MERCER_CAN_ORTHONORMAL = 1, /* A^T k(C, C) A = I: the components are an orthonormal basis */
     MERCER_CAN_MEAN = 2,        /* nu: the feature mean */
     MERCER_CAN_MERGE = 4,
-    MERCER_CAN_DENSITY = 8,  /* w^T k_C(x) / n */
+    MERCER_CAN_DENSITY = 8,   /* w^T k_C(x) / n */
     MERCER_CAN_RESIDUAL = 16, /* distance to the components in feature space */
-    MERCER_CAN_SHARE = 32     /* may be used by several threads at once: no user kernel that is not MERCER_THREAD_SAFE */
+    MERCER_CAN_SHARE = 32 /* may be used by several threads at once: no user kernel that is not MERCER_THREAD_SAFE */
 };
 
 /* Fits; data may be destroyed afterwards. The recipe is copied. */
-MERCER_API int32_t mercer_model_fit(mercer_model **out, mercer_recipe *recipe, mercer_data *data, const mercer_run *run);
+MERCER_API int32_t mercer_model_fit(mercer_model **out, mercer_recipe *recipe, mercer_data *data,
+                                    const mercer_run *run);
 
 /* One more reference to the same model, for another owner. */
 MERCER_API int32_t mercer_model_retain(mercer_model *model);
 MERCER_API void mercer_model_destroy(mercer_model *model);
 
 /* An output operation (what = a recipe of an entry of "operations", NULL = scores) on data, into count arrays of the
- * caller, each with the shape and dtype that mercer_model_output says (f64 is accepted where that is f32; one stride is 1;
- * more columns are legal and stay as they are; data NULL: not wanted). mercer_model_output fills *out for 0 <= index < *count; its texts are static. */
+ * caller, each with the shape and dtype that mercer_model_output says (f64 is accepted where that is f32; one stride
+ * is 1; more columns are legal and stay as they are; data NULL: not wanted). mercer_model_output fills *out for 0 <=
+ * index < *count; its texts are static. */
 typedef struct mercer_output {
     int64_t struct_size;
     const char *name;
@@ -362,8 +369,8 @@ typedef struct mercer_output {
 } mercer_output;
 MERCER_API int32_t mercer_model_output(mercer_model *model, mercer_recipe *what, mercer_data *data, int64_t index,
                                        mercer_output *out, int64_t *count);
-MERCER_API int32_t mercer_model_transform(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_view *outs,
-                                          int64_t count, const mercer_run *run);
+MERCER_API int32_t mercer_model_transform(mercer_model *model, mercer_recipe *what, mercer_data *data,
+                                          const mercer_view *outs, int64_t count, const mercer_run *run);
 
 typedef struct mercer_summary {
     int64_t struct_size;

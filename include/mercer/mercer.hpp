@@ -74,8 +74,7 @@ class Calls {
         std::exception_ptr exception = std::exchange(thrown(), nullptr);
         if (exception && (status == MERCER_E_CALLBACK || status == MERCER_E_CANCELLED))
             std::rethrow_exception(exception);
-        if (status != MERCER_OK)
-            throw Error(status, mercer_last_error());
+        if (status != MERCER_OK) throw Error(status, mercer_last_error());
     }
     // A struct of mercer.h with its size filled in, all else 0.
     template <class Struct>
@@ -314,8 +313,7 @@ class Recipe : public detail::Handle<mercer_recipe, mercer_recipe_destroy> {
     }
     Recipe &set(const std::vector<std::pair<std::string, std::string>> &pairs) { // all or none, in any order
         std::vector<const char *> names, values;
-        for (const auto &[name, value] : pairs)
-            names.push_back(name.c_str()), values.push_back(value.c_str());
+        for (const auto &[name, value] : pairs) names.push_back(name.c_str()), values.push_back(value.c_str());
         return done(mercer_recipe_set_many(get(), names.data(), values.data(), static_cast<int64_t>(pairs.size())));
     }
     Recipe &set_kernel(Tile tile, int32_t flags = 0) {
@@ -376,8 +374,7 @@ class Model : public detail::Handle<mercer_model, mercer_model_destroy> {
                               const std::vector<std::pair<std::string, mercer_view>> &tensors) {
         std::vector<const char *> names;
         std::vector<mercer_view> views;
-        for (const auto &[name, view] : tensors)
-            names.push_back(name.c_str()), views.push_back(view);
+        for (const auto &[name, view] : tensors) names.push_back(name.c_str()), views.push_back(view);
         return Model(mercer_model_from_tensors, context.get(), json.c_str(), names.data(), views.data(),
                      static_cast<int64_t>(views.size()));
     }

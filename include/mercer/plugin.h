@@ -42,27 +42,27 @@ typedef struct mercer_param {
 
 /* The field gives name, offset and, at compile time, the type. initial is text ("true" for bools), choices "a|b|c". */
 #ifdef __cplusplus
-#define MERCER_FIELD(type, params, field) \
+#define MERCER_FIELD(type, params, field)                                                                              \
     ((int64_t)(offsetof(params, field) + 0 * sizeof(*(1 ? (type *)0 : &((params *)0)->field))))
 #else
-#define MERCER_FIELD(type, params, field) \
+#define MERCER_FIELD(type, params, field)                                                                              \
     ((int64_t)(offsetof(params, field) + 0 * _Generic(&((params *)0)->field, type * : 1)))
 #endif
-#define MERCER_PARAM(ctype, rtype, params, field, initial, choices, group, flags, lo, hi, doc)                        \
-    {                                                                                                                 \
-        sizeof(mercer_param), MERCER_FIELD(ctype, params, field), {                                                   \
-            sizeof(mercer_row), #field, doc, initial, choices, group, rtype, flags, lo, hi                            \
-        }                                                                                                             \
+#define MERCER_PARAM(ctype, rtype, params, field, initial, choices, group, flags, lo, hi, doc)                         \
+    {                                                                                                                  \
+        sizeof(mercer_param), MERCER_FIELD(ctype, params, field), {                                                    \
+            sizeof(mercer_row), #field, doc, initial, choices, group, rtype, flags, lo, hi                             \
+        }                                                                                                              \
     }
-#define MERCER_PARAM_REAL(params, field, initial, group, flags, lo, hi, doc) \
+#define MERCER_PARAM_REAL(params, field, initial, group, flags, lo, hi, doc)                                           \
     MERCER_PARAM(double, MERCER_REAL, params, field, initial, "", group, flags, lo, hi, doc)
-#define MERCER_PARAM_INT(params, field, initial, group, flags, lo, hi, doc) \
+#define MERCER_PARAM_INT(params, field, initial, group, flags, lo, hi, doc)                                            \
     MERCER_PARAM(int64_t, MERCER_INT, params, field, initial, "", group, flags, lo, hi, doc)
-#define MERCER_PARAM_BOOL(params, field, initial, group, flags, doc) \
+#define MERCER_PARAM_BOOL(params, field, initial, group, flags, doc)                                                   \
     MERCER_PARAM(int32_t, MERCER_BOOL, params, field, initial, "", group, flags, 0, 1, doc)
-#define MERCER_PARAM_CHOICE(params, field, initial, choices, group, flags, doc) \
+#define MERCER_PARAM_CHOICE(params, field, initial, choices, group, flags, doc)                                        \
     MERCER_PARAM(int32_t, MERCER_CHOICE, params, field, initial, choices, group, flags, 0, 0, doc)
-#define MERCER_PARAM_TEXT(params, field, initial, group, flags, doc) \
+#define MERCER_PARAM_TEXT(params, field, initial, group, flags, doc)                                                   \
     MERCER_PARAM(const char *, MERCER_TEXT, params, field, initial, "", group, flags, 0, 0, doc)
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -80,8 +80,9 @@ enum {
 
 typedef struct mercer_kernel_input {
     int64_t struct_size;
-    int64_t d;        /* columns the kernel sees; 0 for objects */
-    double bandwidth; /* the number that the rule in a choice row "bandwidth" gave on the data (median or mean of pairwise
+    int64_t d; /* columns the kernel sees; 0 for objects */
+    double
+        bandwidth; /* the number that the rule in a choice row "bandwidth" gave on the data (median or mean of pairwise
                          distances in the kernel's form, or sqrt(d var)), where no other row of its group is set; else 0 */
 } mercer_kernel_input;
 
@@ -115,8 +116,8 @@ typedef struct mercer_kernel_ops {
 
     /* Form MERCER_BLOCK only: k(x_i, y_j) for all rows, row-major and of one dtype. Any thread; of the services only fail
      * and alloc (freed when it returns). */
-    int32_t (*block)(const mercer_host *host, mercer_task *task, const void *params, const mercer_view *x, const mercer_view *y,
-                     const mercer_view *k);
+    int32_t (*block)(const mercer_host *host, mercer_task *task, const void *params, const mercer_view *x,
+                     const mercer_view *y, const mercer_view *k);
 
     void (*facts)(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out);
 
@@ -129,11 +130,11 @@ typedef struct mercer_kernel_ops {
 /* The problem as reducers and forecasts see it. */
 typedef struct mercer_shape {
     int64_t struct_size;
-    int64_t n, d;   /* rows, columns after the input map; d = 0: objects */
-    int64_t r;      /* components asked for */
-    int32_t dtype;  /* of tiles */
-    int32_t form;   /* of the kernel; 0 where it is an expression of several leaves */
-    int32_t flags;  /* of the kernel: MERCER_PSD, MERCER_RADIAL */
+    int64_t n, d;  /* rows, columns after the input map; d = 0: objects */
+    int64_t r;     /* components asked for */
+    int32_t dtype; /* of tiles */
+    int32_t form;  /* of the kernel; 0 where it is an expression of several leaves */
+    int32_t flags; /* of the kernel: MERCER_PSD, MERCER_RADIAL */
     int32_t reserved;
     int64_t landmarks; /* given by the caller: their number, 0 = none */
     double h, kappa;   /* of the kernel, as in mercer_kernel_facts; in a forecast, where they are not known, NaN */
@@ -240,8 +241,9 @@ typedef struct mercer_pivot_rule {
     void *user;
     int32_t (*init)(void *user, const mercer_pivot_state *state); /* may be NULL */
     void (*score)(void *user, const mercer_pivot_state *state, int64_t first, int64_t count,
-                  double *scores);                                /* NULL: the residual */
-    int32_t (*update)(void *user, const mercer_pivot_state *state, int64_t pivot, const double *column); /* may be NULL */
+                  double *scores); /* NULL: the residual */
+    int32_t (*update)(void *user, const mercer_pivot_state *state, int64_t pivot,
+                      const double *column); /* may be NULL */
 } mercer_pivot_rule;
 typedef struct mercer_pivot_stop {
     int64_t struct_size;
@@ -254,8 +256,8 @@ typedef struct mercer_pivot_stop {
 typedef struct mercer_pivots {
     int64_t struct_size;
     int64_t count;
-    const int64_t *index;   /* count, in order of selection; all arrays live until the operation returns */
-    const double *factor;   /* n x count, f64: L; NULL unless wanted */
+    const int64_t *index; /* count, in order of selection; all arrays live until the operation returns */
+    const double *factor; /* n x count, f64: L; NULL unless wanted */
     int64_t factor_row_stride, factor_col_stride;
     const double *residual; /* n */
     double mse;
@@ -270,8 +272,8 @@ typedef struct mercer_operator {
     int64_t struct_size;
     int64_t n;
     const void *self;
-    int32_t (*apply)(const struct mercer_operator *op, mercer_task *task, const double *q, int64_t ldq, int64_t p, double *y,
-                     int64_t ldy);
+    int32_t (*apply)(const struct mercer_operator *op, mercer_task *task, const double *q, int64_t ldq, int64_t p,
+                     double *y, int64_t ldy);
     int32_t (*dense)(const struct mercer_operator *op, mercer_task *task, double *a, int64_t lda); /* both triangles */
     int32_t (*diagonal)(const struct mercer_operator *op, mercer_task *task, double *d);
 } mercer_operator;
@@ -283,9 +285,11 @@ typedef struct mercer_eigen_request {
     int64_t max_passes;  /* calls of apply; 0: the solver's own limit */
     const double *start; /* n x start_count: a guess, any columns; or NULL */
     int64_t start_count;
-    const double *locked; /* n x locked_count, orthonormal: solve in its complement (P A P); it need not be invariant. Or NULL */
+    const double
+        *locked; /* n x locked_count, orthonormal: solve in its complement (P A P); it need not be invariant. Or NULL */
     int64_t locked_count;
-    int32_t (*enough)(void *user, const double *values, int64_t count); /* asked after each cycle; non-zero: stop. May be NULL */
+    int32_t (*enough)(void *user, const double *values,
+                      int64_t count); /* asked after each cycle; non-zero: stop. May be NULL */
     void *user;
 } mercer_eigen_request;
 
@@ -308,7 +312,8 @@ typedef struct mercer_solver_ops {
     int32_t flags;
     int32_t reserved;
     int32_t (*forecast)(const mercer_host *host, mercer_task *task, const void *params, int64_t n,
-                        const mercer_eigen_request *request, mercer_cost *out); /* start and locked are NULL, their counts set */
+                        const mercer_eigen_request *request,
+                        mercer_cost *out); /* start and locked are NULL, their counts set */
     int32_t (*solve)(const mercer_host *host, mercer_task *task, const void *params, const mercer_operator *op,
                      const mercer_eigen_request *request, mercer_eigen_result *out);
 } mercer_solver_ops;
@@ -348,7 +353,8 @@ struct mercer_host {
     int32_t (*gemm)(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, double alpha,
                     const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc);
     /* X <- X op(L)^-1, L lower triangular n x n, X m x n. */
-    int32_t (*trsm)(mercer_task *task, char trans, int64_t m, int64_t n, const double *l, int64_t ldl, double *x, int64_t ldx);
+    int32_t (*trsm)(mercer_task *task, char trans, int64_t m, int64_t n, const double *l, int64_t ldl, double *x,
+                    int64_t ldx);
     /* A = L L^T, lower triangle in place; *info = 0, or the order of the first minor that is not positive. */
     int32_t (*potrf)(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t *info);
     /* Top r eigenpairs of symmetric a (lower triangle; overwritten), descending, vectors n x r; r = n: all of them. */
@@ -359,18 +365,21 @@ struct mercer_host {
     int32_t (*orthonormalise)(mercer_task *task, int64_t n, int64_t p, double *x, int64_t ldx, int64_t q,
                               const double *against, int64_t lda, int64_t *rank);
     /* C = A^T B for tall A (n x p) and B (n x q), and Y = beta Y + A S for a small S (p x q). Parallel, fixed bits. [serial] */
-    int32_t (*tall_dot)(mercer_task *task, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q, const double *b,
-                        int64_t ldb, double *c, int64_t ldc);
-    int32_t (*tall_times)(mercer_task *task, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q, const double *s,
-                          int64_t lds, double beta, double *y, int64_t ldy);
+    int32_t (*tall_dot)(mercer_task *task, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q,
+                        const double *b, int64_t ldb, double *c, int64_t ldc);
+    int32_t (*tall_times)(mercer_task *task, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q,
+                          const double *s, int64_t lds, double beta, double *y, int64_t ldy);
 
     /* The problem of a reducer. [serial] */
     int32_t (*visit)(mercer_task *task, const mercer_visit *visit, const mercer_consumer *consumer);
-    int32_t (*columns)(mercer_task *task, const int64_t *index, int64_t count, double *out, int64_t ldo); /* n x count */
+    int32_t (*columns)(mercer_task *task, const int64_t *index, int64_t count, double *out,
+                       int64_t ldo); /* n x count */
     int32_t (*pairs)(mercer_task *task, const int64_t *i, const int64_t *j, int64_t count, double *out);
-    int32_t (*rows)(mercer_task *task, const int64_t *index, int64_t count, double *out); /* count x d, row-major, mapped */
-    int32_t (*weights)(mercer_task *task, double *out);                      /* n: sample weights, sum n */
-    int32_t (*landmarks)(mercer_task *task, const int64_t **index, const void **points); /* one of the two, after the map */
+    int32_t (*rows)(mercer_task *task, const int64_t *index, int64_t count,
+                    double *out);                       /* count x d, row-major, mapped */
+    int32_t (*weights)(mercer_task *task, double *out); /* n: sample weights, sum n */
+    int32_t (*landmarks)(mercer_task *task, const int64_t **index,
+                         const void **points); /* one of the two, after the map */
     int32_t (*pivot_cholesky)(mercer_task *task, const mercer_pivot_rule *rule, const mercer_pivot_stop *stop,
                               mercer_pivots *out);
 
@@ -407,14 +416,32 @@ typedef struct mercer_module {
 
 extern MERCER_API const mercer_module mercer_plugin;
 
-#define MERCER_PLUGIN(kind, name, version, summary, reference, param_array, params, ops)                                \
-    const mercer_module mercer_plugin = {                                                                               \
-        sizeof(mercer_module), MERCER_PLUGIN_ABI, kind,        MERCER_VERSION, name,                                    \
-        version,               summary,           reference,   param_array,    (int64_t)(sizeof(param_array) / sizeof(mercer_param)), \
-        sizeof(params),        &(ops)};
-#define MERCER_PLUGIN_BARE(kind, name, version, summary, reference, ops) /* without parameters */ \
-    const mercer_module mercer_plugin = {                                                         \
-        sizeof(mercer_module), MERCER_PLUGIN_ABI, kind, MERCER_VERSION, name, version, summary, reference, NULL, 0, 0, &(ops)};
+#define MERCER_PLUGIN(kind, name, version, summary, reference, param_array, params, ops)                               \
+    const mercer_module mercer_plugin = {sizeof(mercer_module),                                                        \
+                                         MERCER_PLUGIN_ABI,                                                            \
+                                         kind,                                                                         \
+                                         MERCER_VERSION,                                                               \
+                                         name,                                                                         \
+                                         version,                                                                      \
+                                         summary,                                                                      \
+                                         reference,                                                                    \
+                                         param_array,                                                                  \
+                                         (int64_t)(sizeof(param_array) / sizeof(mercer_param)),                        \
+                                         sizeof(params),                                                               \
+                                         &(ops)};
+#define MERCER_PLUGIN_BARE(kind, name, version, summary, reference, ops) /* without parameters */                      \
+    const mercer_module mercer_plugin = {sizeof(mercer_module),                                                        \
+                                         MERCER_PLUGIN_ABI,                                                            \
+                                         kind,                                                                         \
+                                         MERCER_VERSION,                                                               \
+                                         name,                                                                         \
+                                         version,                                                                      \
+                                         summary,                                                                      \
+                                         reference,                                                                    \
+                                         NULL,                                                                         \
+                                         0,                                                                            \
+                                         0,                                                                            \
+                                         &(ops)};
 
 #ifdef __cplusplus
 }

@@ -28,8 +28,8 @@
 BLOCK(block_f32, float)
 BLOCK(block_f64, double)
 
-static int32_t block(const mercer_host *host, mercer_task *task, const void *params, const mercer_view *x, const mercer_view *y,
-                  const mercer_view *k) {
+static int32_t block(const mercer_host *host, mercer_task *task, const void *params, const mercer_view *x,
+                     const mercer_view *y, const mercer_view *k) {
     (void)host, (void)task, (void)params;
     if (k->dtype == MERCER_F32)
         block_f32(x, y, k);

@@ -22,12 +22,10 @@ static void log_map(const mercer_host *host, const void *params, int32_t dtype, 
     double gamma = ((const chi2 *)params)->gamma;
     if (dtype == MERCER_F32) {
         float *v = values, gamma32 = (float)fmin(gamma, FLT_MAX);
-        for (int64_t i = 0; i < count; i++)
-            v[i] *= -gamma32;
+        for (int64_t i = 0; i < count; i++) v[i] *= -gamma32;
     } else {
         double *v = values;
-        for (int64_t i = 0; i < count; i++)
-            v[i] *= -gamma;
+        for (int64_t i = 0; i < count; i++) v[i] *= -gamma;
     }
 }
 

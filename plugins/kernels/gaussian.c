@@ -46,12 +46,10 @@ static void log_map(const mercer_host *host, const void *params, int32_t dtype, 
     double rate = ((const gaussian *)params)->rate;
     if (dtype == MERCER_F32) {
         float *v = values, rate32 = (float)fmin(rate, FLT_MAX);
-        for (int64_t i = 0; i < count; i++)
-            v[i] *= -rate32;
+        for (int64_t i = 0; i < count; i++) v[i] *= -rate32;
     } else {
         double *v = values;
-        for (int64_t i = 0; i < count; i++)
-            v[i] *= -rate;
+        for (int64_t i = 0; i < count; i++) v[i] *= -rate;
     }
 }
 

@@ -32,12 +32,10 @@ static void log_map(const mercer_host *host, const void *params, int32_t dtype, 
     double rate = ((const hamming *)params)->rate;
     if (dtype == MERCER_F32) {
         float *v = values, rate32 = (float)fmin(rate, FLT_MAX);
-        for (int64_t i = 0; i < count; i++)
-            v[i] *= -rate32;
+        for (int64_t i = 0; i < count; i++) v[i] *= -rate32;
     } else {
         double *v = values;
-        for (int64_t i = 0; i < count; i++)
-            v[i] *= -rate;
+        for (int64_t i = 0; i < count; i++) v[i] *= -rate;
     }
 }
 
@@ -69,5 +67,5 @@ static const mercer_kernel_ops ops = {
     .log_map = log_map,
 };
 
-MERCER_PLUGIN(MERCER_KIND_KERNEL, "hamming", MERCER_VERSION, "exp(-gamma share of unequal entries)", "Kondor & Lafferty, ICML (2002)",
-              rows, hamming, ops)
+MERCER_PLUGIN(MERCER_KIND_KERNEL, "hamming", MERCER_VERSION, "exp(-gamma share of unequal entries)",
+              "Kondor & Lafferty, ICML (2002)", rows, hamming, ops)

@@ -48,17 +48,13 @@ static void log_map(const mercer_host *host, const void *params, int32_t dtype, 
     if (dtype == MERCER_F32) {
         float *v = values, rate = (float)fmin(p->rate, FLT_MAX);
         if (p->norm == L2)
-            for (int64_t i = 0; i < count; i++)
-                v[i] = sqrtf(v[i]);
-        for (int64_t i = 0; i < count; i++)
-            v[i] *= -rate;
+            for (int64_t i = 0; i < count; i++) v[i] = sqrtf(v[i]);
+        for (int64_t i = 0; i < count; i++) v[i] *= -rate;
     } else {
         double *v = values, rate = p->rate;
         if (p->norm == L2)
-            for (int64_t i = 0; i < count; i++)
-                v[i] = sqrt(v[i]);
-        for (int64_t i = 0; i < count; i++)
-            v[i] *= -rate;
+            for (int64_t i = 0; i < count; i++) v[i] = sqrt(v[i]);
+        for (int64_t i = 0; i < count; i++) v[i] *= -rate;
     }
 }
 

@@ -27,8 +27,7 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
     const int64_t *index = NULL;
     const void *points = NULL;
     int32_t status = forecast(host, task, params, shape, &cost);
-    if (!status)
-        status = host->landmarks(task, &index, &points);
+    if (!status) status = host->landmarks(task, &index, &points);
     return status ? status : host->give(task, cost.m, index, points, NULL);
 }
 

@@ -28,8 +28,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
                         mercer_cost *out) {
     const greedy *p = params;
     int64_t n = shape->n, m = p->m > 0 ? p->m : n < 1000 ? n : 1000;
-    if (m > n)
-        return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)m, (long long)n);
+    if (m > n) return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)m, (long long)n);
     out->bytes = 8 * n * (m + 2) + 8 * m;
     out->kernel_evaluations = n * (m + 1);
     out->flops = (double)n * (double)m * (double)m;
@@ -45,8 +44,7 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
     mercer_pivot_rule rule = {.struct_size = sizeof rule, .needs = MERCER_PIVOT_BOUND};
     mercer_pivots pivots = {.struct_size = sizeof pivots};
     int32_t status = forecast(host, task, params, shape, &cost);
-    if (status)
-        return status;
+    if (status) return status;
     mercer_pivot_stop stop = {.struct_size = sizeof stop, .m = cost.m, .mse = p->mse, .maxerr = p->maxerr};
     if ((status = host->pivot_cholesky(task, &rule, &stop, &pivots)) ||
         (status = host->report(task, "reducer.mse", pivots.mse)))

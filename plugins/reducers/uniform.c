@@ -43,13 +43,10 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
     (void)want;
     int64_t m = 0, n = shape->n;
     int32_t status = size(host, task, params, shape, &m);
-    if (status)
-        return status;
+    if (status) return status;
     int64_t *row = host->alloc(task, n * (int64_t)sizeof *row);
-    if (!row)
-        return MERCER_E_MEMORY;
-    for (int64_t i = 0; i < n; i++)
-        row[i] = i;
+    if (!row) return MERCER_E_MEMORY;
+    for (int64_t i = 0; i < n; i++) row[i] = i;
     for (int64_t step = 0; step < m;
          step++) { /* u < 1 - 2^-54 and n < 2^53: the product rounds to less than n - step */
         int64_t other = step + (int64_t)(host->uniform(task, step, 0) * (double)(n - step));

@@ -43,12 +43,8 @@ typedef struct sizes {
     int64_t p, first, keep, cap;
 } sizes;
 
-static int64_t min(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-static int64_t max(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
+static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static sizes plan(const krylov_params *params, int64_t n, int64_t r) {
     sizes s;
@@ -59,8 +55,8 @@ static sizes plan(const krylov_params *params, int64_t n, int64_t r) {
     return s;
 }
 
-static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n, const mercer_eigen_request *request,
-                        mercer_cost *out) {
+static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n,
+                        const mercer_eigen_request *request, mercer_cost *out) {
     (void)host, (void)task;
     const int64_t r = request->r, l = request->locked_count;
     sizes s = plan(params, n - l, r);
@@ -90,8 +86,7 @@ typedef struct krylov {
 #define TRY(call)                                                                                                      \
     do {                                                                                                               \
         int32_t status_ = (call);                                                                                      \
-        if (status_)                                                                                                   \
-            return status_;                                                                                            \
+        if (status_) return status_;                                                                                   \
     } while (0)
 
 static int32_t prepare(krylov *x) {
@@ -99,10 +94,8 @@ static int32_t prepare(krylov *x) {
     int64_t count[] = {n * (l + cap), n * cap, cap * cap, cap * cap, cap * max(cap, l), cap, cap, n * x->size.keep};
     double **array[] = {&x->q, &x->w, &x->h, &x->s, &x->small, &x->theta, &x->norm, &x->scratch};
     for (int i = 0; i < 8; i++)
-        if (!(*array[i] = x->host->alloc(x->task, 8 * count[i])))
-            return MERCER_E_MEMORY;
-    if (l > 0)
-        memcpy(x->q, x->request->locked, 8 * (size_t)(n * l));
+        if (!(*array[i] = x->host->alloc(x->task, 8 * count[i]))) return MERCER_E_MEMORY;
+    if (l > 0) memcpy(x->q, x->request->locked, 8 * (size_t)(n * l));
     x->v = x->q + n * l;
     return MERCER_OK;
 }
@@ -113,15 +106,13 @@ static int32_t extend(krylov *x, int64_t count, int64_t *rank) {
     int64_t n = x->n, l = x->l, k = x->k, cap = x->size.cap;
     double *v = x->v + n * k, *w = x->w + n * k, *h = x->h + cap * k;
     TRY(host->orthonormalise(x->task, n, count, v, n, l + k, l + k ? x->q : NULL, n, rank));
-    if (*rank == 0)
-        return MERCER_OK;
+    if (*rank == 0) return MERCER_OK;
     TRY(x->op->apply(x->op, x->task, v, n, *rank, w, n));
     x->out->passes += 1;
     x->out->applies += *rank;
     if (l > 0) {
         TRY(host->tall_dot(x->task, n, l, x->q, n, *rank, w, n, x->small, l));
-        for (int64_t i = 0; i < l * *rank; i++)
-            x->small[i] = -x->small[i];
+        for (int64_t i = 0; i < l * *rank; i++) x->small[i] = -x->small[i];
         TRY(host->tall_times(x->task, n, l, x->q, n, *rank, x->small, l, 1, w, n));
     }
     x->k += *rank;
@@ -130,8 +121,7 @@ static int32_t extend(krylov *x, int64_t count, int64_t *rank) {
         for (int64_t i = 0; i <= j; i++) {
             if (!isfinite(x->h[i + cap * j]))
                 return host->fail(x->task, MERCER_E_NUMERICAL, "block-krylov: the operator gave NaN or Inf");
-            if (i >= k)
-                x->h[i + cap * j] = (x->h[i + cap * j] + x->h[j + cap * i]) / 2;
+            if (i >= k) x->h[i + cap * j] = (x->h[i + cap * j] + x->h[j + cap * i]) / 2;
             x->h[j + cap * i] = x->h[i + cap * j];
         }
     return MERCER_OK;
@@ -139,16 +129,14 @@ static int32_t extend(krylov *x, int64_t count, int64_t *rank) {
 
 static void fill_random(krylov *x, double *v, int64_t count) {
     for (int64_t j = 0; j < count; j++)
-        for (int64_t i = 0; i < x->n; i++)
-            v[i + x->n * j] = x->host->uniform(x->task, i, x->random + j) - 0.5;
+        for (int64_t i = 0; i < x->n; i++) v[i + x->n * j] = x->host->uniform(x->task, i, x->random + j) - 0.5;
     x->random += count;
 }
 
 /* The first block: the caller's guess, filled up with random columns. */
 static int32_t start(krylov *x) {
     int64_t n = x->n, given = x->request->start ? min(x->request->start_count, x->size.cap) : 0, rank;
-    if (given > 0)
-        memcpy(x->v, x->request->start, 8 * (size_t)(n * given));
+    if (given > 0) memcpy(x->v, x->request->start, 8 * (size_t)(n * given));
     int64_t count = max(given, x->size.first);
     fill_random(x, x->v + n * given, count - given);
     TRY(extend(x, count, &rank));
@@ -167,13 +155,11 @@ static int32_t start(krylov *x) {
 static int32_t rayleigh_ritz(krylov *x) {
     const mercer_host *host = x->host;
     int64_t n = x->n, cap = x->size.cap, k = x->k, keep = x->size.keep;
-    for (int64_t j = 0; j < k; j++)
-        memcpy(x->small + k * j, x->h + cap * j, 8 * (size_t)k);
+    for (int64_t j = 0; j < k; j++) memcpy(x->small + k * j, x->h + cap * j, 8 * (size_t)k);
     TRY(host->eigh(x->task, k, x->small, k, k, x->theta, x->s, cap));
     x->scale = fmax(x->scale, fmax(fabs(x->theta[0]), fabs(x->theta[k - 1])));
     x->out->most_negative = fmin(x->out->most_negative, x->theta[k - 1]);
-    if (cap == n - x->l || k + x->size.p <= cap)
-        return MERCER_OK;
+    if (cap == n - x->l || k + x->size.p <= cap) return MERCER_OK;
     double *basis[] = {x->v, x->w};
     for (int i = 0; i < 2; i++) {
         TRY(host->tall_times(x->task, n, k, basis[i], n, keep, x->s, cap, 0, x->scratch, n));
@@ -194,13 +180,11 @@ static int32_t residuals(krylov *x, int64_t count) {
     int64_t n = x->n, k = x->k, cap = x->size.cap;
     TRY(x->host->tall_times(x->task, n, k, x->w, n, count, x->s, cap, 0, x->scratch, n));
     for (int64_t j = 0; j < count; j++)
-        for (int64_t i = 0; i < k; i++)
-            x->small[i + k * j] = -x->theta[j] * x->s[i + cap * j];
+        for (int64_t i = 0; i < k; i++) x->small[i + k * j] = -x->theta[j] * x->s[i + cap * j];
     TRY(x->host->tall_times(x->task, n, k, x->v, n, count, x->small, k, 1, x->scratch, n));
     for (int64_t j = 0; j < count; j++) {
         double sum = 0;
-        for (int64_t i = 0; i < n; i++)
-            sum += x->scratch[i + n * j] * x->scratch[i + n * j];
+        for (int64_t i = 0; i < n; i++) sum += x->scratch[i + n * j] * x->scratch[i + n * j];
         x->norm[j] = sqrt(sum);
     }
     return MERCER_OK;
@@ -212,8 +196,7 @@ static int64_t directions(krylov *x, int64_t count, double limit) {
     for (int64_t j = 0; j < count && taken < room; j++)
         if (x->norm[j] > limit) {
             double *to = x->v + n * (x->k + taken++), *from = x->scratch + n * j;
-            for (int64_t i = 0; i < n; i++)
-                to[i] = from[i] / x->norm[j];
+            for (int64_t i = 0; i < n; i++) to[i] = from[i] / x->norm[j];
         }
     return taken;
 }
@@ -233,28 +216,23 @@ static int32_t iterate(krylov *x, int64_t max_passes) {
         int64_t count = min(x->k, x->size.keep), rank = 0;
         TRY(residuals(x, count));
         double worst = 0, limit = fmax(x->tol * fabs(x->theta[0]), 64 * (DBL_EPSILON / 2) * x->scale);
-        for (int64_t j = 0; j < r; j++)
-            worst = fmax(worst, x->norm[j]);
+        for (int64_t j = 0; j < r; j++) worst = fmax(worst, x->norm[j]);
         first = fmax(first, worst);
         x->out->converged = worst <= limit;
         TRY(tell(x, worst, limit, first));
         int64_t added = directions(x, count, limit);
         int stop = request->enough && request->enough(request->user, x->theta, r);
         int done = x->out->converged && added > 0 && x->out->passes >= x->probed;
-        if (stop || done || x->k == whole || x->out->passes >= max_passes)
-            return MERCER_OK;
-        if (added > 0)
-            TRY(extend(x, added, &rank));
-        if (rank > 0)
-            continue;
+        if (stop || done || x->k == whole || x->out->passes >= max_passes) return MERCER_OK;
+        if (added > 0) TRY(extend(x, added, &rank));
+        if (rank > 0) continue;
         if (x->random >= r) /* invariant, and nothing can be missing */
             return MERCER_OK;
         added = min(x->size.p, x->size.cap - x->k);
         fill_random(x, x->v + x->n * x->k, added);
         TRY(extend(x, added, &rank));
         x->probed = x->out->passes + 2;
-        if (rank == 0)
-            return MERCER_OK;
+        if (rank == 0) return MERCER_OK;
     }
 }
 
@@ -283,5 +261,6 @@ static const mercer_solver_ops ops = {
     .solve = solve,
 };
 
-MERCER_PLUGIN(MERCER_KIND_SOLVER, "block-krylov", MERCER_VERSION, "block Krylov with thick restart, for r much smaller than n",
+MERCER_PLUGIN(MERCER_KIND_SOLVER, "block-krylov", MERCER_VERSION,
+              "block Krylov with thick restart, for r much smaller than n",
               "Musco & Musco, NIPS (2015); Wu & Simon, SIAM J. Matrix Anal. Appl. 22 (2000)", rows, krylov_params, ops)

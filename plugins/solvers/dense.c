@@ -14,8 +14,8 @@
 
 enum { ALL_BELOW = 512 };
 
-static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n, const mercer_eigen_request *request,
-                        mercer_cost *out) {
+static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n,
+                        const mercer_eigen_request *request, mercer_cost *out) {
     (void)host, (void)task, (void)params;
     const int64_t r = request->r, l = request->locked_count;
     double columns = n <= ALL_BELOW ? (double)n : (double)r, size = (double)n;
@@ -29,8 +29,7 @@ static double column_norm(int64_t n, const double *a) {
     double largest = 0;
     for (int64_t j = 0; j < n; j++) {
         double sum = 0;
-        for (int64_t i = 0; i < n; i++)
-            sum += fabs(a[i + j * n]);
+        for (int64_t i = 0; i < n; i++) sum += fabs(a[i + j * n]);
         largest = isnan(sum) ? INFINITY : fmax(largest, sum);
     }
     return largest;
@@ -40,13 +39,11 @@ static int32_t deflate(const mercer_host *host, mercer_task *task, int64_t n, do
                        const double *q) {
     double c = norm > 0 ? 2 * norm : DBL_MIN, *w = host->alloc(task, 8 * n * l), *small = host->alloc(task, 8 * l * l);
     int32_t status;
-    if (!w || !small)
-        return MERCER_E_MEMORY;
+    if (!w || !small) return MERCER_E_MEMORY;
     if ((status = host->gemm(task, 'N', 'N', n, l, n, 1, a, n, q, n, 0, w, n)) ||
         (status = host->gemm(task, 'T', 'N', l, l, n, -0.5, q, n, w, n, 0, small, l)))
         return status;
-    for (int64_t i = 0; i < l; i++)
-        small[i + i * l] += c / 2;
+    for (int64_t i = 0; i < l; i++) small[i + i * l] += c / 2;
     if ((status = host->gemm(task, 'N', 'N', n, l, l, 1, q, n, small, l, 1, w, n)) ||
         (status = host->gemm(task, 'N', 'T', n, n, l, -1, w, n, q, n, 1, a, n)))
         return status;
@@ -60,10 +57,8 @@ static int32_t residuals(const mercer_host *host, mercer_task *task, const merce
     int64_t n = op->n, r = request->r, l = request->locked_count;
     double *y = host->alloc(task, 8 * n * r), *small = l ? host->alloc(task, 8 * l * r) : NULL;
     int32_t status;
-    if (!y || (l && !small))
-        return MERCER_E_MEMORY;
-    if ((status = op->apply(op, task, out->vectors, n, r, y, n)))
-        return status;
+    if (!y || (l && !small)) return MERCER_E_MEMORY;
+    if ((status = op->apply(op, task, out->vectors, n, r, y, n))) return status;
     if (l && ((status = host->tall_dot(task, n, l, request->locked, n, r, y, n, small, l)) ||
               (status = host->gemm(task, 'N', 'N', n, r, l, -1, request->locked, n, small, l, 1, y, n))))
         return status;
@@ -74,8 +69,7 @@ static int32_t residuals(const mercer_host *host, mercer_task *task, const merce
             sum += e * e;
         }
         out->residuals[j] = sqrt(sum);
-        if (!(out->residuals[j] <= limit))
-            out->converged = 0;
+        if (!(out->residuals[j] <= limit)) out->converged = 0;
     }
     return MERCER_OK;
 }
@@ -89,27 +83,21 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     if (!op->dense)
         return host->fail(task, MERCER_E_UNSUPPORTED,
                           "solver = dense, but this operator has no matrix: use block-krylov");
-    if (!a)
-        return MERCER_E_MEMORY;
+    if (!a) return MERCER_E_MEMORY;
     if (got > r) {
         values = host->alloc(task, 8 * n);
         vectors = host->alloc(task, 8 * n * n);
-        if (!values || !vectors)
-            return MERCER_E_MEMORY;
+        if (!values || !vectors) return MERCER_E_MEMORY;
     }
-    if ((status = op->dense(op, task, a, n)))
-        return status;
+    if ((status = op->dense(op, task, a, n))) return status;
     double norm = column_norm(n, a);
-    if (!isfinite(norm))
-        return host->fail(task, MERCER_E_NUMERICAL, "dense: the operator has NaN or Inf");
+    if (!isfinite(norm)) return host->fail(task, MERCER_E_NUMERICAL, "dense: the operator has NaN or Inf");
     if ((l && (status = deflate(host, task, n, a, norm, l, request->locked))) || (status = host->progress(task, 0.1)) ||
         (status = host->eigh(task, n, a, n, got, values, vectors, n)) || (status = host->progress(task, 0.9)))
         return status;
     if (got > r) {
-        for (int64_t j = 0; j < r; j++)
-            out->values[j] = values[j];
-        for (int64_t i = 0; i < n * r; i++)
-            out->vectors[i] = vectors[i];
+        for (int64_t j = 0; j < r; j++) out->values[j] = values[j];
+        for (int64_t i = 0; i < n * r; i++) out->vectors[i] = vectors[i];
     }
     out->most_negative = values[got < n - l ? got - 1 : n - l - 1]; /* the locked ones are below it */
     out->applies = r;

@@ -5,14 +5,22 @@ using namespace mercer;
 
 namespace {
 
-mercer_entry entry(mercer_context &context, const std::string &name, const std::string &aliases, const std::string &summary,
-                   const std::string &reference, const std::string &path, int64_t value = 0) {
-    return {sizeof(mercer_entry), context.keep(name), context.keep(aliases), context.keep(summary), context.keep(reference), context.keep(path), value};
+mercer_entry entry(mercer_context &context, const std::string &name, const std::string &aliases,
+                   const std::string &summary, const std::string &reference, const std::string &path,
+                   int64_t value = 0) {
+    return {sizeof(mercer_entry),
+            context.keep(name),
+            context.keep(aliases),
+            context.keep(summary),
+            context.keep(reference),
+            context.keep(path),
+            value};
 }
 
 mercer_entry plugin_entry(mercer_context &context, const Registry::Listing &listing) {
     const Plugin *plugin = listing.loaded.get();
-    return entry(context, listing.name, listing.aliases, plugin ? plugin->summary : "", plugin ? plugin->reference : "", listing.path);
+    return entry(context, listing.name, listing.aliases, plugin ? plugin->summary : "", plugin ? plugin->reference : "",
+                 listing.path);
 }
 
 Kind kind_of(const std::string &what) {
@@ -34,7 +42,8 @@ std::vector<mercer_entry> entries(mercer_context &context, const std::string &wh
         for (int64_t i = 0; const StatusText *row = status_text(i); ++i)
             out.push_back(entry(context, row->name, "", row->summary, "", "", row->code));
     else
-        for (const Registry::Listing &listing : context.registry->list(kind_of(what))) out.push_back(plugin_entry(context, listing));
+        for (const Registry::Listing &listing : context.registry->list(kind_of(what)))
+            out.push_back(plugin_entry(context, listing));
     return out;
 }
 
@@ -95,7 +104,9 @@ int32_t mercer_context_entry(mercer_context *context, const char *what, int64_t 
 }
 
 int32_t mercer_context_find(mercer_context *context, const char *what, const char *name, mercer_entry *out) {
-    return guard([&] { write_struct(out, find_entry(need(context, "context"), text_of(what, "what"), text_of(name, "name")), "entry"); });
+    return guard([&] {
+        write_struct(out, find_entry(need(context, "context"), text_of(what, "what"), text_of(name, "name")), "entry");
+    });
 }
 
 int32_t mercer_plugin_check(mercer_context *context, const char *name) {

@@ -19,9 +19,11 @@ mercer_data *from_chunks(const mercer_chunks *given) {
     if (!chunks.next) fail(MERCER_E_ARGUMENT, "chunks: next is NULL");
     if (chunks.dtype != MERCER_F32 && chunks.dtype != MERCER_F64)
         fail(MERCER_E_ARGUMENT, "chunks: dtype = %d, must be MERCER_F32 or MERCER_F64", chunks.dtype);
-    if (chunks.flags & ~MERCER_REWINDABLE) fail(MERCER_E_ARGUMENT, "chunks: flags = %d, must be 0 or MERCER_REWINDABLE", chunks.flags);
+    if (chunks.flags & ~MERCER_REWINDABLE)
+        fail(MERCER_E_ARGUMENT, "chunks: flags = %d, must be 0 or MERCER_REWINDABLE", chunks.flags);
     if (chunks.rows < -1 || chunks.cols < 1)
-        fail(MERCER_E_SHAPE, "chunks: %" PRId64 " x %" PRId64 ", rows must be >= -1 and cols >= 1", chunks.rows, chunks.cols);
+        fail(MERCER_E_SHAPE, "chunks: %" PRId64 " x %" PRId64 ", rows must be >= -1 and cols >= 1", chunks.rows,
+             chunks.cols);
     checked_bytes("chunks", std::max<int64_t>(chunks.rows, 1), chunks.cols, 8);
     return new_data(make_chunk_source(chunks));
 }
@@ -36,8 +38,9 @@ mercer_data *from_sparse(const mercer_sparse *given) {
         fail(MERCER_E_ARGUMENT, "sparse: index_dtype = %d, must be MERCER_I32 or MERCER_I64", sparse.index_dtype);
     if (sparse.base != 0 && sparse.base != 1) fail(MERCER_E_VALUE, "sparse: base = %d, must be 0 or 1", sparse.base);
     if (sparse.rows < 0 || sparse.cols < 1 || sparse.cols > INT32_MAX || sparse.count < 0)
-        fail(MERCER_E_SHAPE, "sparse: %" PRId64 " x %" PRId64 " with %" PRId64 " entries, must be >= 0 x 1 to 2147483647 with >= 0", sparse.rows,
-             sparse.cols, sparse.count);
+        fail(MERCER_E_SHAPE,
+             "sparse: %" PRId64 " x %" PRId64 " with %" PRId64 " entries, must be >= 0 x 1 to 2147483647 with >= 0",
+             sparse.rows, sparse.cols, sparse.count);
     if (!sparse.offsets || (sparse.count > 0 && (!sparse.indices || !sparse.values)))
         fail(MERCER_E_ARGUMENT, "sparse: offsets, indices or values is NULL");
     checked_bytes("sparse", sparse.rows, 1, 16);
@@ -51,13 +54,16 @@ mercer_data *from_objects(const mercer_objects *given) {
     if (objects.rows < 0) fail(MERCER_E_SHAPE, "objects: rows = %" PRId64 ", must be >= 0", objects.rows);
     if (objects.values != MERCER_DISTANCE && objects.values != MERCER_KERNEL)
         fail(MERCER_E_ARGUMENT, "objects: values = %d, must be MERCER_DISTANCE or MERCER_KERNEL", objects.values);
-    if (objects.flags & ~(MERCER_THREAD_SAFE | MERCER_PSD)) fail(MERCER_E_ARGUMENT, "objects: flags = %d are unknown", objects.flags);
+    if (objects.flags & ~(MERCER_THREAD_SAFE | MERCER_PSD))
+        fail(MERCER_E_ARGUMENT, "objects: flags = %d are unknown", objects.flags);
     return new_data(std::make_shared<ObjectSource>(objects));
 }
 
 mercer_data_facts facts_of(const mercer_data &data) {
     const Source &source = *data.data.source;
-    const int32_t kind = source.kind() == Source::Kind::dense ? MERCER_DENSE : source.kind() == Source::Kind::sparse ? MERCER_SPARSE : MERCER_OBJECTS;
+    const int32_t kind = source.kind() == Source::Kind::dense    ? MERCER_DENSE
+                         : source.kind() == Source::Kind::sparse ? MERCER_SPARSE
+                                                                 : MERCER_OBJECTS;
     return {sizeof(mercer_data_facts), source.rows(), source.cols(), source.dtype(), kind};
 }
 
@@ -81,7 +87,8 @@ void attach(mercer_data &data, const std::string &what, const mercer_view *given
 } // namespace
 
 int32_t mercer_data_from_view(mercer_data **out, mercer_context *context, const mercer_view *view) {
-    return construct(out, [&] { return need(context, "context"), new_data(make_view_source(read_view("view", view, floats))); });
+    return construct(
+        out, [&] { return need(context, "context"), new_data(make_view_source(read_view("view", view, floats))); });
 }
 
 int32_t mercer_data_from_npy(mercer_data **out, mercer_context *context, const char *path) {

@@ -29,7 +29,8 @@ struct mercer_model {
 namespace mercer {
 
 // The body of a constructor: *out is NULL unless make() returns.
-template <class Handle, class F> int32_t construct(Handle **out, F &&make) noexcept {
+template <class Handle, class F>
+int32_t construct(Handle **out, F &&make) noexcept {
     if (out) *out = nullptr;
     return guard([&] {
         need(out, "out");
@@ -40,7 +41,8 @@ template <class Handle, class F> int32_t construct(Handle **out, F &&make) noexc
 inline mercer_user_kernel read_user_kernel(const mercer_user_kernel *given) {
     mercer_user_kernel kernel = read_struct(given, "user_kernel", sizeof(mercer_user_kernel));
     if (!kernel.tile) fail(MERCER_E_ARGUMENT, "user_kernel: tile is NULL");
-    if (kernel.flags & ~(MERCER_THREAD_SAFE | MERCER_PSD)) fail(MERCER_E_ARGUMENT, "user_kernel: flags = %d are unknown", kernel.flags);
+    if (kernel.flags & ~(MERCER_THREAD_SAFE | MERCER_PSD))
+        fail(MERCER_E_ARGUMENT, "user_kernel: flags = %d are unknown", kernel.flags);
     return kernel;
 }
 

@@ -9,17 +9,21 @@ const Model &model_of(mercer_model *handle) { return *need(handle, "model").mode
 
 std::string operation_name(mercer_recipe *what) {
     if (!what) return "scores";
-    if (!what->recipe.is_operation()) fail(MERCER_E_ARGUMENT, "what: '%s' is no operation", what->recipe.values().method);
+    if (!what->recipe.is_operation())
+        fail(MERCER_E_ARGUMENT, "what: '%s' is no operation", what->recipe.values().method);
     return what->recipe.operation().name;
 }
 
-void describe_output(mercer_model *handle, mercer_recipe *what, mercer_data *data, int64_t index, mercer_output *out, int64_t *count) {
+void describe_output(mercer_model *handle, mercer_recipe *what, mercer_data *data, int64_t index, mercer_output *out,
+                     int64_t *count) {
     const Model &model = model_of(handle);
     Output output = output_of(model, operation_name(what));
     const int64_t rows = need(data, "data").data.source->rows();
     if (rows < 0) fail(MERCER_E_UNSUPPORTED, "data: the number of rows is not known before they are read");
     if (index != 0) fail(MERCER_E_VALUE, "index = %" PRId64 ", '%s' has 1 output", index, output.name);
-    write_struct(out, mercer_output{sizeof(mercer_output), output.name, output.doc, rows, output.cols, model.dtype(), 0}, "output");
+    write_struct(out,
+                 mercer_output{sizeof(mercer_output), output.name, output.doc, rows, output.cols, model.dtype(), 0},
+                 "output");
     need(count, "count") = 1;
 }
 
@@ -39,15 +43,16 @@ void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data,
     running.progress(1);
 }
 
-std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *json, const char *const *names, const mercer_view *views,
-                                          int64_t count) {
-    if (count < 1) fail(MERCER_E_VALUE, "count = %" PRId64 ", must be >= 1", count);
-    need(names, "names"), need(views, "tensors");
+std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *json, const char *const *names,
+                                          const mercer_view *views, int64_t count) {
+    if (count < 0) fail(MERCER_E_VALUE, "count = %" PRId64 ", must be >= 0", count);
+    if (count > 0) need(names, "names"), need(views, "tensors");
     Tensors tensors;
     const char *at = reinterpret_cast<const char *>(views); // elements lie struct_size of the first apart
     for (int64_t k = 0; k < count; ++k, at += views->struct_size) {
         const char *name = text_of(names[k], "a name");
-        mercer_view view = read_view(name, reinterpret_cast<const mercer_view *>(at), 1u << MERCER_F32 | 1u << MERCER_F64 | 1u << MERCER_I64);
+        mercer_view view = read_view(name, reinterpret_cast<const mercer_view *>(at),
+                                     1u << MERCER_F32 | 1u << MERCER_F64 | 1u << MERCER_I64);
         Tensor tensor = view.dtype == MERCER_F32   ? make_tensor<float>(view.rows, view.cols)
                         : view.dtype == MERCER_F64 ? make_tensor<double>(view.rows, view.cols)
                                                    : make_tensor<int64_t>(view.rows, view.cols);
@@ -55,9 +60,12 @@ std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *j
         for (int64_t i = 0; i < view.rows; ++i)
             for (int64_t j = 0; j < view.cols; ++j)
                 std::memcpy(tensor.bytes.data() + (i * view.cols + j) * size,
-                            static_cast<const unsigned char *>(view.data) + (i * view.row_stride + j * view.col_stride) * size,
+                            static_cast<const unsigned char *>(view.data) +
+                                (i * view.row_stride + j * view.col_stride) * size,
                             static_cast<size_t>(size));
-        if (!is_tensor_name(name)) fail(MERCER_E_NAME, "tensor '%.80s': names are printable ASCII without blanks, quotes and backslashes", name);
+        if (!is_tensor_name(name))
+            fail(MERCER_E_MODEL, "tensor '%.80s': names are printable ASCII without blanks, quotes and backslashes",
+                 name);
         if (!tensors.emplace(name, std::move(tensor)).second) fail(MERCER_E_MODEL, "tensor '%s' is given twice", name);
     }
     return Model::assemble(parse_model_text(json, "json"), std::move(tensors), *context.registry, context.settings);
@@ -89,7 +97,8 @@ std::shared_ptr<const Model> read(mercer_context &context, const mercer_source *
     auto pull = [&](void *bytes, int64_t capacity) {
         int64_t got = 0;
         call_back("the source returned an error", [&] { return source.read(source.user, bytes, capacity, &got); });
-        if (got < 0 || got > capacity) fail(MERCER_E_CALLBACK, "the source says %" PRId64 " bytes, capacity was %" PRId64, got, capacity);
+        if (got < 0 || got > capacity)
+            fail(MERCER_E_CALLBACK, "the source says %" PRId64 " bytes, capacity was %" PRId64, got, capacity);
         return got;
     };
     return read_model(pull, -1, "the model", *context.registry, context.settings);
@@ -112,12 +121,13 @@ void mercer_model_destroy(mercer_model *model) {
     if (model && model->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete model;
 }
 
-int32_t mercer_model_output(mercer_model *model, mercer_recipe *what, mercer_data *data, int64_t index, mercer_output *out, int64_t *count) {
+int32_t mercer_model_output(mercer_model *model, mercer_recipe *what, mercer_data *data, int64_t index,
+                            mercer_output *out, int64_t *count) {
     return guard([&] { describe_output(model, what, data, index, out, count); });
 }
 
-int32_t mercer_model_transform(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_view *outs, int64_t count,
-                               const mercer_run *run) {
+int32_t mercer_model_transform(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_view *outs,
+                               int64_t count, const mercer_run *run) {
     return guard([&] { run_transform(model, what, data, outs, count, run); });
 }
 
@@ -133,9 +143,11 @@ int32_t mercer_model_tensor(mercer_model *model, const char *name, mercer_view *
     return guard([&] { write_struct(out, model_of(model).tensor_view(text_of(name, "name")), "view"); });
 }
 
-int32_t mercer_model_from_tensors(mercer_model **out, mercer_context *context, const char *json, const char *const *names,
-                                  const mercer_view *tensors, int64_t count) {
-    return construct(out, [&] { return new_model(from_tensors(need(context, "context"), text_of(json, "json"), names, tensors, count)); });
+int32_t mercer_model_from_tensors(mercer_model **out, mercer_context *context, const char *json,
+                                  const char *const *names, const mercer_view *tensors, int64_t count) {
+    return construct(out, [&] {
+        return new_model(from_tensors(need(context, "context"), text_of(json, "json"), names, tensors, count));
+    });
 }
 
 int32_t mercer_model_save(mercer_model *model, const char *path) {

@@ -22,8 +22,7 @@ void set_kernel(mercer_recipe &handle, const mercer_user_kernel *given) {
 void set_many(mercer_recipe &handle, const char *const *names, const char *const *values, int64_t count) {
     if (count < 0) fail(MERCER_E_VALUE, "count = %" PRId64 ", must be >= 0", count);
     std::vector<std::pair<std::string, std::string>> pairs;
-    for (int64_t i = 0; i < count; ++i)
-        pairs.emplace_back(text_of(names[i], "a name"), text_of(values[i], "a value"));
+    for (int64_t i = 0; i < count; ++i) pairs.emplace_back(text_of(names[i], "a name"), text_of(values[i], "a value"));
     handle.recipe.set_many(pairs);
 }
 
@@ -45,7 +44,8 @@ int32_t mercer_recipe_set_real(mercer_recipe *recipe, const char *name, double v
     return guard([&] { need(recipe, "recipe").recipe.set(text_of(name, "name"), number_text(value)); });
 }
 
-int32_t mercer_recipe_set_many(mercer_recipe *recipe, const char *const *names, const char *const *values, int64_t count) {
+int32_t mercer_recipe_set_many(mercer_recipe *recipe, const char *const *names, const char *const *values,
+                               int64_t count) {
     return guard([&] {
         if (count > 0) need(names, "names"), need(values, "values");
         set_many(need(recipe, "recipe"), names, values, count);
@@ -76,11 +76,13 @@ int32_t mercer_recipe_forecast(mercer_recipe *recipe, mercer_data *data, const m
     });
 }
 
-int32_t mercer_recipe_kernel(mercer_recipe *recipe, mercer_data *x, mercer_data *y, const mercer_view *out, const mercer_run *run) {
+int32_t mercer_recipe_kernel(mercer_recipe *recipe, mercer_data *x, mercer_data *y, const mercer_view *out,
+                             const mercer_run *run) {
     return guard([&] {
         const Recipe &method = method_recipe(recipe);
         Run running(recipe->settings, run);
-        kernel_matrix(running, method, need(x, "x").data, y ? &y->data : nullptr, read_view("out", out, 1u << MERCER_F32 | 1u << MERCER_F64));
+        kernel_matrix(running, method, need(x, "x").data, y ? &y->data : nullptr,
+                      read_view("out", out, 1u << MERCER_F32 | 1u << MERCER_F64));
     });
 }
 

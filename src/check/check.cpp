@@ -14,17 +14,13 @@ std::string interior(const mercer_row &row, int64_t at) {
     const double u = check_number(at, 0), far = 1000;
     if (row.type == MERCER_INT) {
         double lo = std::max(row.lo, row.hi - far), hi = row.hi;
-        if (row.lo > -far)
-            lo = row.lo, hi = std::min(row.hi, row.lo + 5);
+        if (row.lo > -far) lo = row.lo, hi = std::min(row.hi, row.lo + 5);
         return number_text(
             static_cast<int64_t>(std::ceil(lo) + std::floor(u * (std::floor(hi) - std::ceil(lo) + 0.999))));
     }
-    if (row.hi - row.lo < far)
-        return number_text(row.lo + (0.2 + 0.6 * u) * (row.hi - row.lo));
-    if (row.lo > -far)
-        return number_text(row.lo + 0.4 + 1.6 * u);
-    if (row.hi < far)
-        return number_text(row.hi - 0.4 - 1.6 * u);
+    if (row.hi - row.lo < far) return number_text(row.lo + (0.2 + 0.6 * u) * (row.hi - row.lo));
+    if (row.lo > -far) return number_text(row.lo + 0.4 + 1.6 * u);
+    if (row.hi < far) return number_text(row.hi - 0.4 - 1.6 * u);
     return number_text(4 * u - 2);
 }
 
@@ -32,14 +28,10 @@ std::string interior(const mercer_row &row, int64_t at) {
 std::vector<std::string> values_of(const mercer_row &row, int64_t at) {
     switch (row.type) {
     case MERCER_REAL:
-    case MERCER_INT:
-        return {interior(row, at)};
-    case MERCER_BOOL:
-        return {"false", "true"};
-    case MERCER_CHOICE:
-        return split(row.choices, '|');
-    default:
-        return {};
+    case MERCER_INT: return {interior(row, at)};
+    case MERCER_BOOL: return {"false", "true"};
+    case MERCER_CHOICE: return split(row.choices, '|');
+    default: return {};
     }
 }
 
@@ -54,8 +46,7 @@ Setting full_setting(const Plugin &plugin, int64_t at) {
         const int64_t first = at + static_cast<int64_t>(members[0]);
         const size_t of = members[static_cast<size_t>(check_number(first, 1) * static_cast<double>(members.size()))];
         std::vector<std::string> values = values_of(rows[of].row, first);
-        if (values.empty())
-            continue;
+        if (values.empty()) continue;
         const std::string &value =
             values[static_cast<size_t>(check_number(first, 2) * static_cast<double>(values.size()))];
         setting.params.set(static_cast<int64_t>(of), value, rows[of].row.name);
@@ -75,8 +66,7 @@ std::vector<Setting> check_settings(const Plugin &plugin) {
             setting.params.set(static_cast<int64_t>(i), value, rows[i].row.name);
             settings.push_back(std::move(setting));
         }
-    for (int64_t k = 0; rows.size() > 1 && k < 3; ++k)
-        settings.push_back(full_setting(plugin, 1000 * (k + 1)));
+    for (int64_t k = 0; rows.size() > 1 && k < 3; ++k) settings.push_back(full_setting(plugin, 1000 * (k + 1)));
     return settings;
 }
 
@@ -90,8 +80,7 @@ void broken(const char *format, ...) {
 }
 
 void Suite::need(int32_t status, const mercer_task &task, const char *operation) const {
-    if (status == MERCER_OK)
-        return;
+    if (status == MERCER_OK) return;
     broken("%s returned %d: %s", operation, status, *task.error ? task.error : "no text");
 }
 
@@ -102,13 +91,10 @@ void Suite::check(const char *title, const std::function<void()> &body) {
     try {
         body();
     } catch (const Error &e) {
-        if (e.code() == MERCER_E_MEMORY || e.code() == MERCER_E_BUDGET)
-            throw;
-        if (e.code() == MERCER_E_CANCELLED)
-            run.progress(0); // throws, if it was the caller who cancelled
+        if (e.code() == MERCER_E_MEMORY || e.code() == MERCER_E_BUDGET) throw;
+        if (e.code() == MERCER_E_CANCELLED) run.progress(0); // throws, if it was the caller who cancelled
         std::string text = e.what();
-        if (text.rfind(owner, 0) == 0)
-            text.erase(0, owner.size());
+        if (text.rfind(owner, 0) == 0) text.erase(0, owner.size());
         fail(MERCER_E_PLUGIN, "%s%s: %s%s%s%s", owner.c_str(), title, text.c_str(), case_.empty() ? "" : " [",
              case_.c_str(), case_.empty() ? "" : "]");
     }
@@ -117,12 +103,10 @@ void Suite::check(const char *title, const std::function<void()> &body) {
 
 void check_plugin(Registry &registry, const RunSettings &settings, const std::string &name) {
     std::shared_ptr<const Plugin> plugin;
-    if (!name.empty() && name[0] == '/')
-        plugin = registry.load_file(name);
+    if (!name.empty() && name[0] == '/') plugin = registry.load_file(name);
     for (Kind kind : {Kind::kernel, Kind::reducer, Kind::solver}) {
         const std::string prefix = std::string(kind_name(kind)) + "-";
-        if (!plugin && name.rfind(prefix, 0) == 0)
-            plugin = registry.find(kind, name.substr(prefix.size()));
+        if (!plugin && name.rfind(prefix, 0) == 0) plugin = registry.find(kind, name.substr(prefix.size()));
     }
     if (!plugin)
         fail(MERCER_E_NAME, "plugin '%s': must be kernel-NAME, reducer-NAME, solver-NAME or an absolute path",
@@ -131,12 +115,9 @@ void check_plugin(Registry &registry, const RunSettings &settings, const std::st
     run.stage("check", 1);
     Suite suite(run, plugin);
     switch (plugin->kind) {
-    case Kind::kernel:
-        return check_kernel(suite);
-    case Kind::reducer:
-        return check_reducer(suite);
-    case Kind::solver:
-        return check_solver(suite);
+    case Kind::kernel: return check_kernel(suite);
+    case Kind::reducer: return check_reducer(suite);
+    case Kind::solver: return check_solver(suite);
     }
 }
 

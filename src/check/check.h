@@ -14,9 +14,7 @@ void check_plugin(Registry &registry, const RunSettings &settings, const std::st
 // ---- for the suites
 
 // Numbers to test with, in [0, 1).
-inline double check_number(int64_t a, int64_t b) {
-    return Random(2026, Stage::gram).uniform(a, b);
-}
+inline double check_number(int64_t a, int64_t b) { return Random(2026, Stage::gram).uniform(a, b); }
 
 // The plugin's parameters: all at their defaults, then one row at a value of its interior (each choice in turn), then
 // all rows at once, at most one of a group.

@@ -48,13 +48,11 @@ void pairwise(Suite &suite, const Subject &subject) {
 template <class T>
 void strides(Suite &suite, const Subject &subject) {
     const Rows &rows = subject.rows;
-    if (!subject.block())
-        return;
+    if (!subject.block()) return;
     const int64_t n = rows.n, d = rows.d, m = 7, wide = n + 3;
     std::vector<T> tight = values_of<T>(suite, subject, rows, rows), x(static_cast<size_t>(n * (d + 2)), T(-77));
     std::vector<T> k(static_cast<size_t>(m * wide), T(-77));
-    for (int64_t i = 0; i < n; ++i)
-        std::copy_n(rows.row(i), d, x.begin() + i * (d + 2));
+    for (int64_t i = 0; i < n; ++i) std::copy_n(rows.row(i), d, x.begin() + i * (d + 2));
     mercer_view xs{sizeof xs, dtype_of<T>, 0, m, d, d + 2, 1, x.data()}, ys = xs, ks = xs;
     ys.rows = n, ks.cols = n, ks.row_stride = wide, ks.data = k.data();
     mercer_task task(suite.run, Random(0, Stage::gram));
@@ -64,8 +62,7 @@ void strides(Suite &suite, const Subject &subject) {
         for (int64_t j = 0; j < wide; ++j) {
             double got = static_cast<double>(k[static_cast<size_t>(i * wide + j)]);
             size_t ij = static_cast<size_t>(i * n + j);
-            if (j >= n && got != -77)
-                broken("block wrote %g behind row %d of k", got, int(i));
+            if (j >= n && got != -77) broken("block wrote %g behind row %d of k", got, int(i));
             if (j < n && !(std::fabs(got - static_cast<double>(tight[ij])) <= 2 * tol[ij]))
                 broken("k(%d, %d) = %.9g where rows lie apart, %.9g where they do not", int(i), int(j), got,
                        static_cast<double>(tight[ij]));
@@ -75,8 +72,7 @@ void strides(Suite &suite, const Subject &subject) {
 // The same bits for a value whatever its neighbours: in pieces of many lengths, and backwards.
 template <class T>
 void elementwise(Suite &suite, const Subject &subject) {
-    if (subject.block())
-        return;
+    if (subject.block()) return;
     std::vector<T> form = values_of<T>(suite, subject, subject.rows, subject.rows, What::form);
     auto same = [&](const std::vector<T> &a, const std::vector<T> &b, const char *op, const char *how) {
         for (size_t i = 0; i < a.size(); ++i)
@@ -102,8 +98,7 @@ void elementwise(Suite &suite, const Subject &subject) {
 
 template <class T>
 void nan_stays(Suite &suite, const Subject &subject) {
-    if (subject.block())
-        return;
+    if (subject.block()) return;
     std::vector<T> form = values_of<T>(suite, subject, subject.rows, subject.rows, What::form);
     form.resize(67);
     for (Map which : {Map::plain, Map::log})
@@ -112,8 +107,7 @@ void nan_stays(Suite &suite, const Subject &subject) {
             spoilt[at] = T(NAN);
             std::vector<T> clean = mapped(subject, form, which), out = mapped(subject, spoilt, which);
             const char *op = which == Map::log ? "log_map" : "map";
-            if (!std::isnan(out[at]))
-                broken("%s of NaN is %g, must be NaN", op, static_cast<double>(out[at]));
+            if (!std::isnan(out[at])) broken("%s of NaN is %g, must be NaN", op, static_cast<double>(out[at]));
             for (size_t i = 0; i < out.size(); ++i)
                 if (i != at && std::memcmp(&out[i], &clean[i], sizeof(T)) != 0)
                     broken("%s of %g is %g beside a NaN, else %g", op, static_cast<double>(form[i]),
@@ -163,14 +157,12 @@ void diagonal(Suite &suite, const Subject &subject) {
 template <class T>
 void psd(Suite &suite, const Subject &subject) {
     const Rows &rows = subject.rows;
-    if (!(subject.facts().flags & MERCER_PSD))
-        return;
+    if (!(subject.facts().flags & MERCER_PSD)) return;
     std::vector<T> k = values_of<T>(suite, subject, rows, rows);
     Values a(k.begin(), k.end()), values(static_cast<size_t>(rows.n)), vectors(a.size());
     Values tol = tolerances<T>(suite, subject, rows, rows);
     double error = 0, size = 0;
-    for (size_t at = 0; at < a.size(); ++at)
-        error += tol[at] * tol[at], size += a[at] * a[at];
+    for (size_t at = 0; at < a.size(); ++at) error += tol[at] * tol[at], size += a[at] * a[at];
     const double floor = std::sqrt(error) + 8 * static_cast<double>(rows.n) * 0x1p-53 * std::sqrt(size);
     eigh_top(rows.n, a.data(), rows.n, rows.n, values.data(), vectors.data(), rows.n);
     if (!(values.back() >= -floor))
@@ -183,11 +175,9 @@ void psd(Suite &suite, const Subject &subject) {
 // logarithm.
 template <class T>
 void log_map(Suite &suite, const Subject &subject) {
-    if (!subject.ops().log_map || subject.block())
-        return;
+    if (!subject.ops().log_map || subject.block()) return;
     Rows far = subject.rows;
-    for (double &value : far.x)
-        value *= 64;
+    for (double &value : far.x) value *= 64;
     for (const Rows *y : std::initializer_list<const Rows *>{&subject.rows, &far}) {
         std::vector<T> form = values_of<T>(suite, subject, subject.rows, *y, What::form);
         std::vector<T> k = mapped(subject, form), logs = mapped(subject, form, Map::log);
@@ -224,8 +214,7 @@ void stored(Suite &suite, const Subject &subject) {
             broken("finish changed %s from %s to '%s'", params.table().rows()[i].row.name, given.get(row).c_str(),
                    params.get(row).c_str());
     }
-    for (const auto &[name, text] : params.stored())
-        kept.params.set(params.table().find(name), text, name.c_str());
+    for (const auto &[name, text] : params.stored()) kept.params.set(params.table().find(name), text, name.c_str());
     Subject again = make_subject(suite, kept, subject.rows.d, 0);
     if (std::memcmp(&again.facts(), &subject.facts(), sizeof again.facts()) != 0 ||
         again.leaf().form != subject.leaf().form ||
@@ -237,27 +226,22 @@ void stored(Suite &suite, const Subject &subject) {
 void facts(Suite &, const Subject &subject) {
     const mercer_kernel_facts &f = subject.facts();
     const bool radial = f.flags & MERCER_RADIAL;
-    if (f.struct_size != static_cast<int64_t>(sizeof f))
-        broken("struct_size = %d", int(f.struct_size));
-    if (f.flags & ~(int{MERCER_PSD} | MERCER_RADIAL | MERCER_NONNEGATIVE))
-        broken("flags = %d", f.flags);
-    if (!(f.lo <= f.hi))
-        broken("lo = %g, hi = %g", f.lo, f.hi);
+    if (f.struct_size != static_cast<int64_t>(sizeof f)) broken("struct_size = %d", int(f.struct_size));
+    if (f.flags & ~(int{MERCER_PSD} | MERCER_RADIAL | MERCER_NONNEGATIVE)) broken("flags = %d", f.flags);
+    if (!(f.lo <= f.hi)) broken("lo = %g, hi = %g", f.lo, f.hi);
     if (std::isnan(f.kappa) ? radial : !(f.kappa >= f.lo && f.kappa <= f.hi && std::isfinite(f.kappa)))
         broken("kappa = %g, must be a number of a radial kernel, and in [lo, hi] = [%g, %g]", f.kappa, f.lo, f.hi);
     if (radial ? !(f.h > 0) : !std::isnan(f.h))
         broken("h = %g, must be %s", f.h, radial ? "> 0" : "NaN: it is not radial");
     if (radial ? !(f.lipschitz >= 0) : !std::isnan(f.lipschitz))
         broken("lipschitz = %g, must be %s", f.lipschitz, radial ? ">= 0" : "NaN: it is not radial");
-    if (subject.leaf().form == MERCER_CHI2 && !subject.nonnegative())
-        broken("form chi2 needs MERCER_NONNEGATIVE");
+    if (subject.leaf().form == MERCER_CHI2 && !subject.nonnegative()) broken("form chi2 needs MERCER_NONNEGATIVE");
 }
 
 // Rows shifted and reflected (of non-negative ones: shifted and with their columns backwards) keep their distances to
 // about 1e-14, hence their values to 1e-9 unless the slope is 1e5.
 void radial(Suite &suite, const Subject &subject) {
-    if (!(subject.facts().flags & MERCER_RADIAL))
-        return;
+    if (!(subject.facts().flags & MERCER_RADIAL)) return;
     const Rows &rows = subject.rows;
     Rows moved = rows;
     Values normal(static_cast<size_t>(rows.d));
@@ -266,13 +250,10 @@ void radial(Suite &suite, const Subject &subject) {
         normal[c] = check_number(7, static_cast<int64_t>(c)) - 0.4, square += normal[c] * normal[c];
     for (int64_t i = 0; i < rows.n; ++i) {
         double *to = moved.row(i), dot = 0;
-        if (subject.nonnegative())
-            std::reverse(to, to + rows.d);
-        for (int64_t c = 0; c < rows.d; ++c)
-            dot += to[c] * normal[static_cast<size_t>(c)];
+        if (subject.nonnegative()) std::reverse(to, to + rows.d);
+        for (int64_t c = 0; c < rows.d; ++c) dot += to[c] * normal[static_cast<size_t>(c)];
         for (int64_t c = 0; c < rows.d; ++c) {
-            if (!subject.nonnegative())
-                to[c] -= 2 * dot / square * normal[static_cast<size_t>(c)];
+            if (!subject.nonnegative()) to[c] -= 2 * dot / square * normal[static_cast<size_t>(c)];
             to[c] += 0.75;
         }
     }
@@ -280,8 +261,7 @@ void radial(Suite &suite, const Subject &subject) {
     for (size_t at = 0; at < k.size(); ++at) {
         const int i = static_cast<int>(static_cast<int64_t>(at) / rows.n),
                   j = static_cast<int>(static_cast<int64_t>(at) % rows.n);
-        if (std::equal(rows.row(i), rows.row(i) + rows.d, rows.row(j)))
-            continue; // a cusp may be here
+        if (std::equal(rows.row(i), rows.row(i) + rows.d, rows.row(j))) continue; // a cusp may be here
         if (!(std::fabs(k[at] - other[at]) <= 1e-9 * std::fabs(subject.facts().kappa)))
             broken("it claims MERCER_RADIAL, but k(%d, %d) = %.12g becomes %.12g when both points are moved", i, j,
                    k[at], other[at]);
@@ -291,8 +271,7 @@ void radial(Suite &suite, const Subject &subject) {
 // Chords of k over 0 <= r <= 6 h, closer together near 0, where a cusp would be.
 void lipschitz(Suite &suite, const Subject &subject) {
     const double bound = subject.facts().lipschitz;
-    if (!std::isfinite(bound))
-        return;
+    if (!std::isfinite(bound)) return;
     constexpr int64_t steps = 200;
     const int64_t d = subject.rows.d;
     Rows zero{1, d, Values(static_cast<size_t>(d))}, ray{steps, d, Values(static_cast<size_t>(steps * d))};
@@ -311,12 +290,10 @@ void lipschitz(Suite &suite, const Subject &subject) {
 
 // Objects have distances but no columns: d = 0.
 void objects(Suite &suite, const Subject &subject) {
-    if (subject.leaf().form != MERCER_SQDIST)
-        return;
+    if (subject.leaf().form != MERCER_SQDIST) return;
     Subject own = make_subject(suite, subject.setting, 0, 1.5);
     for (double value : mapped(own, Values{0, 0.25, 1, 4, 100}))
-        if (!(value >= own.facts().lo && value <= own.facts().hi))
-            broken("d = 0: the value %g", value);
+        if (!(value >= own.facts().lo && value <= own.facts().hi)) broken("d = 0: the value %g", value);
 }
 
 class KernelSuite {
@@ -328,12 +305,10 @@ class KernelSuite {
     void prepare() {
         std::vector<Setting> settings = check_settings(*suite_.plugin);
         for (const Setting &setting : settings)
-            for (int64_t d : {1, 3, 17})
-                try {
+            for (int64_t d : {1, 3, 17}) try {
                     add(setting, d, usual_bandwidth(d));
                 } catch (const Error &e) {
-                    if (e.code() != MERCER_E_VALUE || setting.text == "defaults")
-                        throw;
+                    if (e.code() != MERCER_E_VALUE || setting.text == "defaults") throw;
                     suite_.note("left out: " + setting.text + ": " + e.what());
                 }
         add({settings[0].params, "bandwidth 0"}, 3, 0);

@@ -9,8 +9,7 @@ namespace mercer {
 
 Matrix::Matrix(std::string text, const Values &spectrum)
     : text(std::move(text)), n(static_cast<int64_t>(spectrum.size())), a(static_cast<size_t>(n * n)), q(a.size()) {
-    for (int64_t i = 0; i < n; ++i)
-        q[static_cast<size_t>(i * (n + 1))] = 1;
+    for (int64_t i = 0; i < n; ++i) q[static_cast<size_t>(i * (n + 1))] = 1;
     for (int64_t round = 0; round < 10; ++round) {
         Values v(static_cast<size_t>(n));
         double square = 0;
@@ -20,29 +19,23 @@ Matrix::Matrix(std::string text, const Values &spectrum)
         }
         for (int64_t j = 0; j < n; ++j) {
             double *column = q.data() + j * n, dot = 0;
-            for (int64_t i = 0; i < n; ++i)
-                dot += column[i] * v[static_cast<size_t>(i)];
-            for (int64_t i = 0; i < n; ++i)
-                column[i] -= 2 * dot / square * v[static_cast<size_t>(i)];
+            for (int64_t i = 0; i < n; ++i) dot += column[i] * v[static_cast<size_t>(i)];
+            for (int64_t i = 0; i < n; ++i) column[i] -= 2 * dot / square * v[static_cast<size_t>(i)];
         }
     }
     Values scaled = q;
     for (int64_t j = 0; j < n; ++j) {
         norm = std::max(norm, std::fabs(spectrum[static_cast<size_t>(j)]));
-        for (int64_t i = 0; i < n; ++i)
-            scaled[static_cast<size_t>(i + j * n)] *= spectrum[static_cast<size_t>(j)];
+        for (int64_t i = 0; i < n; ++i) scaled[static_cast<size_t>(i + j * n)] *= spectrum[static_cast<size_t>(j)];
     }
     gemm('N', 'T', n, n, n, 1.0, scaled.data(), n, q.data(), n, 0.0, a.data(), n);
     for (int64_t j = 0; j < n; ++j)
-        for (int64_t i = 0; i < j; ++i)
-            a[static_cast<size_t>(j + i * n)] = a[static_cast<size_t>(i + j * n)];
+        for (int64_t i = 0; i < j; ++i) a[static_cast<size_t>(j + i * n)] = a[static_cast<size_t>(i + j * n)];
 }
 
 void Matrix::begin_call() const {
-    if (cancel)
-        *cancel = 1;
-    if (calls() == fails_at)
-        fail(MERCER_E_CALLBACK, "the operator fails");
+    if (cancel) *cancel = 1;
+    if (calls() == fails_at) fail(MERCER_E_CALLBACK, "the operator fails");
 }
 
 namespace {
@@ -61,8 +54,7 @@ int32_t apply(const mercer_operator *op, mercer_task *task, const double *x, int
             if (!std::all_of(x + j * ldx, x + j * ldx + n, [](double v) { return std::isfinite(v); }))
                 fail(MERCER_E_PLUGIN, "apply to a column with NaN or Inf");
         gemm('N', 'N', n, p, n, 1.0, m.a.data(), n, x, ldx, 0.0, y, ldy);
-        if (m.spoilt)
-            y[n / 2] = NAN;
+        if (m.spoilt) y[n / 2] = NAN;
     });
 }
 
@@ -71,25 +63,20 @@ int32_t dense(const mercer_operator *op, mercer_task *task, double *a, int64_t l
     return task->guard([&] {
         m.denses += 1;
         m.begin_call();
-        for (int64_t j = 0; j < m.n; ++j)
-            std::copy_n(m.a.data() + j * m.n, m.n, a + j * lda);
-        if (m.spoilt)
-            a[m.n / 2] = a[m.n / 2 * lda] = NAN;
+        for (int64_t j = 0; j < m.n; ++j) std::copy_n(m.a.data() + j * m.n, m.n, a + j * lda);
+        if (m.spoilt) a[m.n / 2] = a[m.n / 2 * lda] = NAN;
     });
 }
 
 int32_t diagonal(const mercer_operator *op, mercer_task *, double *d) {
     const Matrix &m = *static_cast<const Matrix *>(op->self);
-    for (int64_t i = 0; i < m.n; ++i)
-        d[i] = m.a[static_cast<size_t>(i * (m.n + 1))];
+    for (int64_t i = 0; i < m.n; ++i) d[i] = m.a[static_cast<size_t>(i * (m.n + 1))];
     return MERCER_OK;
 }
 
 } // namespace
 
-mercer_operator Matrix::op() const {
-    return {sizeof(mercer_operator), n, this, apply, dense, diagonal};
-}
+mercer_operator Matrix::op() const { return {sizeof(mercer_operator), n, this, apply, dense, diagonal}; }
 
 Solution solve(Run &run, const Plugin &plugin, const Params &params, const mercer_operator &op,
                const mercer_eigen_request &request, uint64_t seed) {
@@ -106,8 +93,7 @@ Solution solve(Run &run, const Plugin &plugin, const Params &params, const merce
     if (s.status == MERCER_OK)
         s.status = plugin.solver.solve(&host_table(), &task, params.values(), &op, &request, &s.out);
     s.error = task.error;
-    for (const auto &block : task.arena)
-        s.allocated += block.size();
+    for (const auto &block : task.arena) s.allocated += block.size();
     return s;
 }
 
@@ -116,8 +102,7 @@ Values exact(const Matrix &m, const mercer_eigen_request &request) {
     Values b = m.a, values(static_cast<size_t>(n)), vectors(b.size());
     if (l > 0) {
         Values p(b.size()), half(b.size());
-        for (int64_t i = 0; i < n; ++i)
-            p[static_cast<size_t>(i * (n + 1))] = 1;
+        for (int64_t i = 0; i < n; ++i) p[static_cast<size_t>(i * (n + 1))] = 1;
         gemm('N', 'T', n, n, l, -1.0, request.locked, n, request.locked, n, 1.0, p.data(), n);
         gemm('N', 'N', n, n, n, 1.0, p.data(), n, m.a.data(), n, 0.0, half.data(), n);
         gemm('N', 'N', n, n, n, 1.0, half.data(), n, p.data(), n, 0.0, b.data(), n);

@@ -16,8 +16,7 @@ constexpr double rate = 4; // k = exp(-rate |x - y|^2)
 
 void gaussian_map(const mercer_host *host, const void *, int32_t dtype, void *values, int64_t count) {
     auto scaled = [&](auto *v) {
-        for (int64_t i = 0; i < count; ++i)
-            v[i] *= -rate;
+        for (int64_t i = 0; i < count; ++i) v[i] *= -rate;
         return v;
     };
     if (dtype == MERCER_F32)
@@ -99,8 +98,7 @@ struct Scene {
     Scene(Run &run, std::string text, bool f32, int64_t n, int64_t copies = 1, Landmarks landmarks = Landmarks::rows,
           Kept kept = Kept::vectors)
         : text(std::move(text)), rows(make_rows(n, copies)) {
-        for (int64_t i = 0; i < n; i += 37)
-            landmark_rows.push_back((i * 7 + 1) % n);
+        for (int64_t i = 0; i < n; i += 37) landmark_rows.push_back((i * 7 + 1) % n);
         landmark_points.assign(rows.begin(), rows.begin() + std::min<int64_t>(n, 8) * columns);
         if (kept == Kept::vectors)
             data.source = make_view_source(view_of(rows.data(), MERCER_F64, n, columns));
@@ -121,8 +119,7 @@ struct Scene {
 
     // Every third row counts nothing, the others 0.5 to 2.5.
     void weigh() {
-        for (int64_t i = 0; i < n(); ++i)
-            weights.push_back(i % 3 == 2 ? 0 : 0.5 + 2 * check_number(500, i));
+        for (int64_t i = 0; i < n(); ++i) weights.push_back(i % 3 == 2 ? 0 : 0.5 + 2 * check_number(500, i));
         data.weights = view_of(weights.data(), MERCER_F64, n(), 1);
         prepared.weights = sample_weights(data, n());
     }
@@ -157,8 +154,7 @@ void reduce_as(Run &run, const Plugin &plugin, const Scene &scene, const Params 
         out.status = plugin.reducer.reduce(&host_table(), &task, params.values(), &out.shape, &want);
     }
     out.error = task.error;
-    for (const auto &block : task.arena)
-        out.allocated += block.size();
+    for (const auto &block : task.arena) out.allocated += block.size();
 }
 
 Outcome reduce_once(Run &run, const Plugin &plugin, const Scene &scene, const Params &params, uint64_t seed = 1) {
@@ -175,12 +171,10 @@ Outcome reduce_once(Run &run, const Plugin &plugin, const Scene &scene, const Pa
 void check_centres(const Plugin &plugin, const Scene &scene, const Outcome &out) {
     const Reduction &got = out.got;
     const int64_t n = scene.n();
-    if (got.m < 1 || got.m > n)
-        broken("%d centres, must be 1 to n = %d", int(got.m), int(n));
+    if (got.m < 1 || got.m > n) broken("%d centres, must be 1 to n = %d", int(got.m), int(n));
     std::vector<bool> seen(static_cast<size_t>(n));
     for (int64_t row : got.index) { // in range: give sees to that
-        if (seen[static_cast<size_t>(row)])
-            broken("row %d is given twice", int(row));
+        if (seen[static_cast<size_t>(row)]) broken("row %d is given twice", int(row));
         seen[static_cast<size_t>(row)] = true;
     }
     if (got.index.empty() && !(plugin.reducer.flags & MERCER_GIVES_POINTS))
@@ -197,17 +191,16 @@ void check_weights(const Scene &scene, const Outcome &out) {
         broken("%d weights for %d centres", int(weights.size()), int(out.got.m));
     if (weights.empty())
         for (int64_t k = 0; k < out.got.m; ++k)
-            weights.push_back(
-                out.got.index.empty() ? 1 : scene.prepared.weights[static_cast<size_t>(out.got.index[static_cast<size_t>(k)])]);
+            weights.push_back(out.got.index.empty()
+                                  ? 1
+                                  : scene.prepared.weights[static_cast<size_t>(out.got.index[static_cast<size_t>(k)])]);
     const double n = static_cast<double>(scene.n()), sum = std::accumulate(weights.begin(), weights.end(), 0.0);
     double scaled = 0;
     for (double weight : weights) {
-        if (!(weight >= 0) || !std::isfinite(weight))
-            broken("a weight of %g", weight);
+        if (!(weight >= 0) || !std::isfinite(weight)) broken("a weight of %g", weight);
         scaled += weight * (n / sum);
     }
-    if (!(std::fabs(scaled - n) <= 1e-12 * n))
-        broken("its weights sum to %g: they cannot be scaled to n = %g", sum, n);
+    if (!(std::fabs(scaled - n) <= 1e-12 * n)) broken("its weights sum to %g: they cannot be scaled to n = %g", sum, n);
 }
 
 // Figures are bounds; m is exact where it was asked for.
@@ -216,8 +209,7 @@ void check_cost(const Params &params, const Outcome &out) {
     if (cost.bytes < 0 || cost.kernel_evaluations < 0 || !(cost.flops >= 0))
         broken("forecast: bytes = %lld, kernel_evaluations = %lld, flops = %g", static_cast<long long>(cost.bytes),
                static_cast<long long>(cost.kernel_evaluations), cost.flops);
-    if (cost.m < out.got.m)
-        broken("forecast: m = %d, but it gave %d centres", int(cost.m), int(out.got.m));
+    if (cost.m < out.got.m) broken("forecast: m = %d, but it gave %d centres", int(cost.m), int(out.got.m));
     if (cost.bytes < out.allocated)
         broken("forecast: bytes = %lld, but it allocated %lld", static_cast<long long>(cost.bytes),
                static_cast<long long>(out.allocated));
@@ -235,8 +227,7 @@ Outcome legal(Suite &suite, const Scene &scene, const Setting &setting, uint64_t
         suite.note("left out: " + setting.text + ": " + out.error);
         return out;
     }
-    if (out.status != MERCER_OK)
-        broken("it returned %d: %s", out.status, out.error.c_str());
+    if (out.status != MERCER_OK) broken("it returned %d: %s", out.status, out.error.c_str());
     check_centres(*suite.plugin, scene, out);
     check_weights(scene, out);
     check_cost(setting.params, out);
@@ -260,20 +251,17 @@ Setting with_m(const Plugin &plugin, int64_t m) {
 
 void sizes(Suite &suite, bool f32) {
     const Plugin &plugin = *suite.plugin;
-    if (plugin.params->find("m") < 0)
-        return;
+    if (plugin.params->find("m") < 0) return;
     Scene scene(suite.run, "n = 300", f32, 300);
     for (int64_t m : {1, 7, 300}) {
         Setting setting = with_m(plugin, m);
         Outcome out = legal(suite, scene, setting);
-        if (out.status != MERCER_OK)
-            broken("it returned %d: %s", out.status, out.error.c_str());
+        if (out.status != MERCER_OK) broken("it returned %d: %s", out.status, out.error.c_str());
         if (out.got.m != m)
             broken("%d centres, %d were asked for and the rows are independent", int(out.got.m), int(m));
     }
     Outcome out = reduce_once(suite.run, plugin, scene, with_m(plugin, 301).params);
-    if (out.status == MERCER_OK && out.got.m > 300)
-        broken("m = 301 of 300 rows: %d centres", int(out.got.m));
+    if (out.status == MERCER_OK && out.got.m > 300) broken("m = 301 of 300 rows: %d centres", int(out.got.m));
     if (out.status != MERCER_OK && out.status != MERCER_E_VALUE)
         broken("m = 301 of 300 rows: status %d, must be MERCER_E_VALUE", out.status);
 }
@@ -282,8 +270,7 @@ void repeats(Suite &suite, bool f32, const std::vector<Setting> &settings) {
     Scene scene(suite.run, "n = 300", f32, 300);
     for (const Setting &setting : settings) {
         Outcome first = legal(suite, scene, setting, 3), second = legal(suite, scene, setting, 3);
-        if (!same(first, second))
-            broken("the same seed gives another result");
+        if (!same(first, second)) broken("the same seed gives another result");
         legal(suite, scene, setting, 4);
         RunSettings threads;
         threads.run.threads = suite.run.threads() > 1 ? 1 : 2;
@@ -313,8 +300,7 @@ void check_reducer(Suite &suite) {
         suite.check(title, [&] { body(false), body(true); });
     };
     auto on_scene = [&](Scene &&scene) {
-        for (const Setting &setting : settings)
-            legal(suite, scene, setting);
+        for (const Setting &setting : settings) legal(suite, scene, setting);
     };
     Run &run = suite.run;
     both("centres, weights, forecast", [&](bool f32) { on_scene(Scene(run, "n = 300", f32, 300)); });

@@ -34,10 +34,8 @@ void check_vectors(const Matrix &m, const mercer_eigen_request &request, const S
     for (int64_t j = 0; j < r; ++j)
         for (int64_t i = 0; i < l + r; ++i) {
             const double dot = gram[static_cast<size_t>(i + j * (l + r))], want = i == l + j;
-            if (std::fabs(dot - want) <= slack)
-                continue;
-            if (i < l)
-                broken("vector %d is not orthogonal to the locked vector %d: %.3g", int(j), int(i), dot);
+            if (std::fabs(dot - want) <= slack) continue;
+            if (i < l) broken("vector %d is not orthogonal to the locked vector %d: %.3g", int(j), int(i), dot);
             broken("its vectors are not orthonormal: the product of %d and %d is %.12g", int(i - l), int(j), dot);
         }
 }
@@ -86,8 +84,7 @@ void check_counts(const Matrix &m, const Solution &s) {
 // tol_used: the request's, or the larger one of a solver's own row.
 void check_truth(const Matrix &m, const mercer_eigen_request &request, const Solution &s, const Values &spectrum,
                  double tol_used = tol) {
-    if (s.status != MERCER_OK)
-        broken("it returned %d: %s", s.status, s.error.c_str());
+    if (s.status != MERCER_OK) broken("it returned %d: %s", s.status, s.error.c_str());
     for (size_t j = 0; j < s.values.size(); ++j)
         if (!std::isfinite(s.values[j]) || (j > 0 && !(s.values[j] <= s.values[j - 1])))
             broken("values must be finite and descend: value %d is %.12g after %.12g", int(j), s.values[j],
@@ -95,8 +92,7 @@ void check_truth(const Matrix &m, const mercer_eigen_request &request, const Sol
     check_vectors(m, request, s);
     const double worst = check_residuals(m, request, s);
     const double allowed = std::max(tol_used * std::fabs(s.values[0]), m.rounding());
-    if (s.out.converged != 0 && s.out.converged != 1)
-        broken("converged = %d", s.out.converged);
+    if (s.out.converged != 0 && s.out.converged != 1) broken("converged = %d", s.out.converged);
     if (s.out.converged && !request.enough && !(worst <= allowed * (1 + 1e-6)))
         broken("it says converged, but a residual is %.6g, allowed %.6g", worst, allowed);
     if (!(s.out.most_negative >= spectrum.back() - m.rounding() &&
@@ -107,8 +103,7 @@ void check_truth(const Matrix &m, const mercer_eigen_request &request, const Sol
 }
 
 void check_agreement(const Matrix &m, const Solution &s, const Values &spectrum) {
-    if (!s.out.converged)
-        broken("it did not converge in %d passes", int(s.out.passes));
+    if (!s.out.converged) broken("it did not converge in %d passes", int(s.out.passes));
     const double allowed = std::max(tol * std::fabs(s.values[0]), m.rounding());
     for (size_t j = 0; j < s.values.size(); ++j)
         if (!(std::fabs(s.values[j] - spectrum[j]) <= allowed))
@@ -119,8 +114,7 @@ void check_agreement(const Matrix &m, const Solution &s, const Values &spectrum)
 
 Values decaying(int64_t n, double first = 1) {
     Values out;
-    for (int64_t i = 0; i < n; ++i)
-        out.push_back(first * std::pow(1 + static_cast<double>(i), -1.5));
+    for (int64_t i = 0; i < n; ++i) out.push_back(first * std::pow(1 + static_cast<double>(i), -1.5));
     return out;
 }
 
@@ -141,8 +135,7 @@ Values repeated(int64_t n) {
 
 Values low_rank(int64_t n, int64_t rank) {
     Values out(static_cast<size_t>(n));
-    for (int64_t i = 0; i < rank; ++i)
-        out[static_cast<size_t>(i)] = static_cast<double>(rank - i);
+    for (int64_t i = 0; i < rank; ++i) out[static_cast<size_t>(i)] = static_cast<double>(rank - i);
     return out;
 }
 
@@ -190,22 +183,17 @@ class SolverSuite {
 
 void SolverSuite::spectra() {
     Matrix decay("decaying", decaying(120)), flat("repeated", repeated(90)), rank("rank 4", low_rank(80, 4));
-    for (int64_t r : {1, 6, 120})
-        solved(decay, request_for(r));
-    for (int64_t r : {2, 6, 8})
-        solved(flat, request_for(r));
-    for (int64_t r : {3, 8})
-        solved(rank, request_for(r));
+    for (int64_t r : {1, 6, 120}) solved(decay, request_for(r));
+    for (int64_t r : {2, 6, 8}) solved(flat, request_for(r));
+    for (int64_t r : {3, 8}) solved(rank, request_for(r));
     solved(Matrix("large", decaying(600)), request_for(3)); // beyond what solvers may treat as small
     solved(Matrix("tiny", decaying(60, 1e-60)), request_for(4));
     solved(Matrix("huge", decaying(60, 1e60)), request_for(4));
 }
 
 void SolverSuite::small() {
-    for (double value : {3.0, -2.0, 0.0})
-        solved(Matrix("one number", {value}), request_for(1));
-    for (int64_t r : {1, 2})
-        solved(Matrix("two numbers", {2, -1}), request_for(r));
+    for (double value : {3.0, -2.0, 0.0}) solved(Matrix("one number", {value}), request_for(1));
+    for (int64_t r : {1, 2}) solved(Matrix("two numbers", {2, -1}), request_for(r));
     for (double value : {0.0, 1.0, -1.0})
         for (int64_t r : {1, 4, 30})
             solved(Matrix(value == 0 ? "zero" : "a multiple of 1", Values(30, value)), request_for(r));
@@ -280,10 +268,8 @@ void SolverSuite::enough() {
     };
     Solution s = run(m, request);
     check_truth(m, request, s, exact(m, request));
-    if (asked.wrong)
-        broken("enough was not asked with r values");
-    if (asked.count == 0 && m.calls() > 3)
-        broken("enough was not asked in %d calls of the operator", int(m.calls()));
+    if (asked.wrong) broken("enough was not asked with r values");
+    if (asked.count == 0 && m.calls() > 3) broken("enough was not asked in %d calls of the operator", int(m.calls()));
     if (asked.count > 1 || (asked.count == 1 && m.calls() > asked.calls + 1))
         broken("enough said stop, but was asked %d times, and the operator called %d times more", int(asked.count),
                int(m.calls() - asked.calls));
@@ -295,8 +281,7 @@ void SolverSuite::max_passes() {
         mercer_eigen_request request = request_for(5);
         request.max_passes = most;
         Solution s = run(m, request);
-        if (m.products > most)
-            broken("max_passes = %d, apply was called %d times", int(most), int(m.products));
+        if (m.products > most) broken("max_passes = %d, apply was called %d times", int(most), int(m.products));
         check_truth(m, request, s, exact(m, request)); // says converged = 0 where it is not
     }
 }
@@ -313,8 +298,7 @@ void SolverSuite::operators() {
     Matrix spoilt("NaN", decaying(80));
     spoilt.spoilt = true;
     Solution s = run(spoilt, request_for(4));
-    if (s.status == MERCER_OK)
-        broken("the operator gave NaN, it returned success");
+    if (s.status == MERCER_OK) broken("the operator gave NaN, it returned success");
 }
 
 // Whether the flag is set before or during the first call; the operator itself does not look at it.
@@ -332,16 +316,14 @@ void SolverSuite::cancel() {
         Solution s = solve(own, *suite_.plugin, settings_[0].params, m.op(), request, 1);
         if (s.status != MERCER_E_CANCELLED)
             broken("cancelled %s the first call of the operator, it returned %d", before ? "before" : "in", s.status);
-        if (m.calls() > 2)
-            broken("cancelled, it went on to call the operator %d times", int(m.calls() - 1));
+        if (m.calls() > 2) broken("cancelled, it went on to call the operator %d times", int(m.calls() - 1));
     }
 }
 
 void SolverSuite::repeats() {
     Matrix m("repeated", repeated(90));
     Solution first = solved(m, request_for(6), 5), second = solved(m, request_for(6), 5);
-    if (first.values != second.values || first.vectors != second.vectors)
-        broken("the same seed gives other bits");
+    if (first.values != second.values || first.vectors != second.vectors) broken("the same seed gives other bits");
     solved(m, request_for(6), 6);
 }
 
@@ -359,8 +341,7 @@ void SolverSuite::settings() {
             }
             double own = 0;
             const int64_t row = setting.params.table().find("tol");
-            if (row >= 0)
-                parse_number(setting.params.get(row), &own);
+            if (row >= 0) parse_number(setting.params.get(row), &own);
             check_truth(m, request, s, exact(m, request), std::max(tol, own));
         }
 }

@@ -34,14 +34,10 @@ double form_error(int32_t form, int64_t d, double v, const double *x, const doub
     }
     const double terms = static_cast<double>(d + 8) * u;
     switch (form) {
-    case MERCER_DOT:
-        return terms * std::sqrt(xx * yy) + 8 * u * std::fabs(v);
-    case MERCER_SQDIST:
-        return std::min(2 * terms * (xx + yy), v * std::sqrt(terms) / 16) + 8 * u * v;
-    case MERCER_HAMMING:
-        return 8 * u * v;
-    default:
-        return terms * sum + 8 * u * std::fabs(v);
+    case MERCER_DOT: return terms * std::sqrt(xx * yy) + 8 * u * std::fabs(v);
+    case MERCER_SQDIST: return std::min(2 * terms * (xx + yy), v * std::sqrt(terms) / 16) + 8 * u * v;
+    case MERCER_HAMMING: return 8 * u * v;
+    default: return terms * sum + 8 * u * std::fabs(v);
     }
 }
 
@@ -57,8 +53,7 @@ Subject make_subject(Suite &suite, const Setting &setting, int64_t d, double ban
     leaf.params = setting.params;
     leaf.form = suite.plugin->kernel.form;
     subject.kernel.finish(suite.run, d, [&](const Leaf &, const std::string &) { return bandwidth; });
-    if (d > 0)
-        subject.rows = make_rows(d, subject.nonnegative());
+    if (d > 0) subject.rows = make_rows(d, subject.nonnegative());
     return subject;
 }
 

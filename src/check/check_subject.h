@@ -40,9 +40,7 @@ struct Subject {
 };
 // d = 0: for objects, no rows. bandwidth: what a rule "bandwidth" gives.
 Subject make_subject(Suite &suite, const Setting &setting, int64_t d, double bandwidth);
-inline double usual_bandwidth(int64_t d) {
-    return 0.7 * __builtin_sqrt(static_cast<double>(d));
-}
+inline double usual_bandwidth(int64_t d) { return 0.7 * __builtin_sqrt(static_cast<double>(d)); }
 
 template <class T>
 constexpr double roundoff = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;

@@ -89,23 +89,25 @@ void gemm(char transa, char transb, int64_t m, int64_t n, int64_t k, double alph
           const double *b, int64_t ldb, double beta, double *c, int64_t ldc) {
     if (m == 0 || n == 0) return;
     Entry entry;
-    cblas_dgemm(CblasColMajor, op(transa), op(transb), small(m), small(n), small(k), alpha, a, small(std::max<int64_t>(lda, 1)),
-                b, small(std::max<int64_t>(ldb, 1)), beta, c, small(std::max<int64_t>(ldc, 1)));
+    cblas_dgemm(CblasColMajor, op(transa), op(transb), small(m), small(n), small(k), alpha, a,
+                small(std::max<int64_t>(lda, 1)), b, small(std::max<int64_t>(ldb, 1)), beta, c,
+                small(std::max<int64_t>(ldc, 1)));
 }
 
 void gemm(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
           const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
     if (m == 0 || n == 0) return;
     Entry entry;
-    cblas_sgemm(CblasColMajor, op(transa), op(transb), small(m), small(n), small(k), alpha, a, small(std::max<int64_t>(lda, 1)),
-                b, small(std::max<int64_t>(ldb, 1)), beta, c, small(std::max<int64_t>(ldc, 1)));
+    cblas_sgemm(CblasColMajor, op(transa), op(transb), small(m), small(n), small(k), alpha, a,
+                small(std::max<int64_t>(lda, 1)), b, small(std::max<int64_t>(ldb, 1)), beta, c,
+                small(std::max<int64_t>(ldc, 1)));
 }
 
 void trsm(char trans, int64_t m, int64_t n, const double *l, int64_t ldl, double *x, int64_t ldx) {
     if (m == 0 || n == 0) return;
     Entry entry;
-    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, op(trans), CblasNonUnit, small(m), small(n), 1.0, l, small(ldl), x,
-                small(ldx));
+    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, op(trans), CblasNonUnit, small(m), small(n), 1.0, l, small(ldl),
+                x, small(ldx));
 }
 
 int64_t potrf(int64_t n, double *a, int64_t lda) {
@@ -119,7 +121,8 @@ namespace {
 
 // Ascending, vectors in place of a: orthogonal to u, where dsyevr was seen to lose 2.5e-12 at order 149.
 void eigh_all(int64_t n, double *a, int64_t lda, double *ascending) {
-    Buffer<double> work(nullptr, 1 + 6 * n + 2 * n * n); // computed here: dsyevd's own query wraps at n = 32 767, info = 0
+    Buffer<double> work(nullptr,
+                        1 + 6 * n + 2 * n * n); // computed here: dsyevd's own query wraps at n = 32 767, info = 0
     Buffer<lapack_int> iwork(nullptr, 3 + 5 * n);
     Entry entry;
     lapack_int info = LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'L', small(n), a, small(lda), ascending, work.data(),
@@ -133,11 +136,12 @@ void eigh_range(int64_t n, double *a, int64_t lda, int64_t r, double *ascending,
     Buffer<lapack_int> iwork(nullptr, 10 * n), support(nullptr, 2 * n);
     lapack_int count = 0;
     Entry entry;
-    lapack_int info = LAPACKE_dsyevr_work(LAPACK_COL_MAJOR, 'V', 'I', 'L', small(n), a, small(lda), 0, 0, small(n - r + 1), small(n), 0,
-                                          &count, found.data(), vectors, small(n), support.data(), work.data(), small(70 * n),
-                                          iwork.data(), small(10 * n));
+    lapack_int info = LAPACKE_dsyevr_work(LAPACK_COL_MAJOR, 'V', 'I', 'L', small(n), a, small(lda), 0, 0,
+                                          small(n - r + 1), small(n), 0, &count, found.data(), vectors, small(n),
+                                          support.data(), work.data(), small(70 * n), iwork.data(), small(10 * n));
     if (info != 0 || count != r)
-        fail(MERCER_E_NUMERICAL, "dsyevr: info = %d, %d of %" PRId64 " eigenvalues", static_cast<int>(info), static_cast<int>(count), r);
+        fail(MERCER_E_NUMERICAL, "dsyevr: info = %d, %d of %" PRId64 " eigenvalues", static_cast<int>(info),
+             static_cast<int>(count), r);
     std::copy_n(found.data(), r, ascending);
 }
 

@@ -30,7 +30,8 @@ const char *last_error() noexcept;
 // mercer_set_error, else `otherwise`.
 void set_callback_error(const char *text) noexcept;
 const char *callback_error() noexcept; // "" = none
-template <class F> void call_back(const char *otherwise, F &&callback) {
+template <class F>
+void call_back(const char *otherwise, F &&callback) {
     set_callback_error("");
     if (callback() == 0) return;
     const char *text = callback_error();
@@ -46,7 +47,8 @@ struct StatusText {
 const StatusText *status_text(int64_t index) noexcept;
 
 // Every C function is one call of this: no exception crosses the boundary.
-template <class F> int32_t guard(F &&body) noexcept {
+template <class F>
+int32_t guard(F &&body) noexcept {
     try {
         body();
         return MERCER_OK;

@@ -35,7 +35,8 @@ void *allocate_block(int64_t bytes);
 void free_block(void *block) noexcept;
 
 // An uninitialised array of trivial T, owned, counted on a budget where one is given.
-template <class T> class Buffer {
+template <class T>
+class Buffer {
   public:
     Buffer() = default;
     Buffer(std::shared_ptr<Budget> budget, int64_t rows, int64_t cols = 1) : budget_(std::move(budget)) {

@@ -20,12 +20,16 @@ size_t value_size(int32_t type) {
     }
 }
 
-template <class T> T load(const unsigned char *from) {
+template <class T>
+T load(const unsigned char *from) {
     T value;
     std::memcpy(&value, from, sizeof value);
     return value;
 }
-template <class T> void store(unsigned char *to, T value) { std::memcpy(to, &value, sizeof value); }
+template <class T>
+void store(unsigned char *to, T value) {
+    std::memcpy(to, &value, sizeof value);
+}
 
 // "must be > 0", "must be 0 to 1", "must be one of a, b"
 std::string allowed(const mercer_row &row) {
@@ -37,7 +41,8 @@ std::string allowed(const mercer_row &row) {
     }
     std::string lo = number_text(row.lo), hi = number_text(row.hi);
     const char *ge = row.flags & MERCER_LO_OPEN ? "> " : ">= ", *le = row.flags & MERCER_HI_OPEN ? "< " : "<= ";
-    if (std::isinf(row.lo) && std::isinf(row.hi)) return row.type == MERCER_INT ? "must be a whole number" : "must be a finite number";
+    if (std::isinf(row.lo) && std::isinf(row.hi))
+        return row.type == MERCER_INT ? "must be a whole number" : "must be a finite number";
     if (std::isinf(row.hi)) return "must be " + (ge + lo);
     if (std::isinf(row.lo)) return "must be " + (le + hi);
     return "must be " + (ge + lo) + " and " + (le + hi);
@@ -56,12 +61,15 @@ bool in_range(const mercer_row &row, double value) {
 mercer_param widen(const char *owner, const mercer_param *from, int64_t index) {
     mercer_param param{};
     if (from->struct_size < static_cast<int64_t>(offsetof(mercer_param, row)) + 8)
-        fail(MERCER_E_PLUGIN, "%s: parameter row %" PRId64 " has struct_size %" PRId64, owner, index, from->struct_size);
-    int64_t row_size = std::min<int64_t>(from->row.struct_size, from->struct_size - static_cast<int64_t>(offsetof(mercer_param, row)));
+        fail(MERCER_E_PLUGIN, "%s: parameter row %" PRId64 " has struct_size %" PRId64, owner, index,
+             from->struct_size);
+    int64_t row_size =
+        std::min<int64_t>(from->row.struct_size, from->struct_size - static_cast<int64_t>(offsetof(mercer_param, row)));
     param.struct_size = from->struct_size;
     param.offset = from->offset;
     std::memcpy(&param.row, &from->row, static_cast<size_t>(std::clamp<int64_t>(row_size, 0, sizeof param.row)));
-    for (const char **text : {&param.row.name, &param.row.doc, &param.row.initial, &param.row.choices, &param.row.group})
+    for (const char **text :
+         {&param.row.name, &param.row.doc, &param.row.initial, &param.row.choices, &param.row.group})
         if (!*text) *text = "";
     return param;
 }
@@ -84,8 +92,10 @@ ParamTable::ParamTable(const char *owner, const mercer_param *params, int64_t co
         if (param.offset < 0 || param.offset + static_cast<int64_t>(value_size(row.type)) > struct_size)
             fail(MERCER_E_PLUGIN, "%s: row '%s' lies outside its struct", owner, row.name);
         if (find(row.name) >= 0) fail(MERCER_E_PLUGIN, "%s: two rows are named '%s'", owner, row.name);
-        if (row.type == MERCER_CHOICE && !*row.choices) fail(MERCER_E_PLUGIN, "%s: row '%s' has no choices", owner, row.name);
-        if (row.type <= MERCER_INT && !(row.lo <= row.hi)) fail(MERCER_E_PLUGIN, "%s: row '%s' has an empty range", owner, row.name);
+        if (row.type == MERCER_CHOICE && !*row.choices)
+            fail(MERCER_E_PLUGIN, "%s: row '%s' has no choices", owner, row.name);
+        if (row.type <= MERCER_INT && !(row.lo <= row.hi))
+            fail(MERCER_E_PLUGIN, "%s: row '%s' has an empty range", owner, row.name);
         rows_.push_back(param);
     }
     auto self = std::make_shared<ParamTable>(*this);
@@ -128,10 +138,12 @@ void Params::write(int64_t index, std::string_view text, const char *shown) {
         int64_t value = unset_int;
         if (!text.empty() && !parse_number(text, &value)) { // 1e6 and 10.0 are whole numbers too
             double real = 0;
-            if (!parse_number(text, &real) || real != std::floor(real) || std::fabs(real) > 0x1p53) refuse(row, text, shown);
+            if (!parse_number(text, &real) || real != std::floor(real) || std::fabs(real) > 0x1p53)
+                refuse(row, text, shown);
             value = static_cast<int64_t>(real);
         }
-        bool beyond = row.hi < 0x1p63 && static_cast<double>(value) >= row.hi && value > static_cast<int64_t>(row.hi); // hi in its own digits
+        bool beyond = row.hi < 0x1p63 && static_cast<double>(value) >= row.hi &&
+                      value > static_cast<int64_t>(row.hi); // hi in its own digits
         if (!text.empty() && (beyond || !in_range(row, static_cast<double>(value)))) refuse(row, text, shown);
         return store(at, value);
     }

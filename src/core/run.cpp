@@ -51,7 +51,8 @@ void Run::stage(const char *name, double until) {
 std::vector<std::pair<std::string, double>> Run::stage_seconds() const {
     std::vector<std::pair<std::string, double>> out;
     for (size_t s = 0; s < opened_.size(); ++s)
-        out.emplace_back(opened_[s].first, (s + 1 < opened_.size() ? opened_[s + 1].second : seconds()) - opened_[s].second);
+        out.emplace_back(opened_[s].first,
+                         (s + 1 < opened_.size() ? opened_[s + 1].second : seconds()) - opened_[s].second);
     return out;
 }
 

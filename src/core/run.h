@@ -29,7 +29,10 @@ class Run {
 
     int64_t threads() const { return threads_; }
     const std::shared_ptr<Budget> &budget() const { return budget_; }
-    template <class T> Buffer<T> buffer(int64_t rows, int64_t cols = 1) { return Buffer<T>(budget_, rows, cols); }
+    template <class T>
+    Buffer<T> buffer(int64_t rows, int64_t cols = 1) {
+        return Buffer<T>(budget_, rows, cols);
+    }
 
     // Opens a stage that takes the call's progress from where it stands to `until`; loops inside fill it.
     void stage(const char *name, double until);

@@ -8,7 +8,8 @@
 
 namespace mercer {
 
-template <class T> T &need(T *handle, const char *name) {
+template <class T>
+T &need(T *handle, const char *name) {
     if (!handle) fail(MERCER_E_ARGUMENT, "%s is NULL", name);
     return *handle;
 }
@@ -16,20 +17,24 @@ template <class T> T &need(T *handle, const char *name) {
 inline const char *text_of(const char *text, const char *name) { return &need(text, name); }
 
 // A caller's struct, as large as it was when the caller was compiled, in ours; required is what it must at least hold.
-template <class T> T read_struct(const T *from, const char *name, size_t required) {
+template <class T>
+T read_struct(const T *from, const char *name, size_t required) {
     need(from, name);
     if (from->struct_size < static_cast<int64_t>(required) || from->struct_size > 4096)
-        fail(MERCER_E_ARGUMENT, "%s: struct_size = %" PRId64 ", must be sizeof(mercer_%s) = %zu", name, from->struct_size, name, sizeof(T));
+        fail(MERCER_E_ARGUMENT, "%s: struct_size = %" PRId64 ", must be sizeof(mercer_%s) = %zu", name,
+             from->struct_size, name, sizeof(T));
     T out{};
     std::memcpy(&out, from, std::min(static_cast<size_t>(from->struct_size), sizeof(T)));
     return out;
 }
 
 // Fills the caller's struct as far as it reaches; its struct_size stays what it says.
-template <class T> void write_struct(T *to, const T &from, const char *name) {
+template <class T>
+void write_struct(T *to, const T &from, const char *name) {
     need(to, name);
     if (to->struct_size < static_cast<int64_t>(sizeof(int64_t)) || to->struct_size > 4096)
-        fail(MERCER_E_ARGUMENT, "%s: struct_size = %" PRId64 ", must be sizeof the struct = %zu", name, to->struct_size, sizeof(T));
+        fail(MERCER_E_ARGUMENT, "%s: struct_size = %" PRId64 ", must be sizeof the struct = %zu", name, to->struct_size,
+             sizeof(T));
     const int64_t size = to->struct_size;
     std::memcpy(to, &from, std::min(static_cast<size_t>(size), sizeof(T)));
     to->struct_size = size;

@@ -20,8 +20,8 @@ int64_t slabs_of(int64_t n) { return (n + slab_rows - 1) / slab_rows; }
 
 } // namespace
 
-void tall_dot(Run &run, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q, const double *b, int64_t ldb, double *c,
-              int64_t ldc) {
+void tall_dot(Run &run, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q, const double *b, int64_t ldb,
+              double *c, int64_t ldc) {
     const int64_t slabs = slabs_of(n);
     Buffer<double> parts = run.buffer<double>(p * q, std::max<int64_t>(slabs, 1));
     parallel_for(run, slabs, [&](int64_t s) {
@@ -36,8 +36,8 @@ void tall_dot(Run &run, int64_t n, int64_t p, const double *a, int64_t lda, int6
         }
 }
 
-void tall_times(Run &run, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q, const double *s, int64_t lds, double beta,
-                double *y, int64_t ldy) {
+void tall_times(Run &run, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q, const double *s, int64_t lds,
+                double beta, double *y, int64_t ldy) {
     parallel_for(run, slabs_of(n), [&](int64_t slab) {
         int64_t row0 = slab * slab_rows, rows = std::min(slab_rows, n - row0);
         gemm('N', 'N', rows, q, p, 1.0, a + row0, lda, s, lds, beta, y + row0, ldy);
@@ -74,7 +74,8 @@ void multiply_in_place(Run &run, int64_t n, int64_t p, double *x, int64_t ldx, i
 
 } // namespace
 
-int64_t orthonormalise(Run &run, int64_t n, int64_t p, double *x, int64_t ldx, int64_t q, const double *against, int64_t lda) {
+int64_t orthonormalise(Run &run, int64_t n, int64_t p, double *x, int64_t ldx, int64_t q, const double *against,
+                       int64_t lda) {
     constexpr double lost = 1e-13, smallest = 1e-26; // of a length, and of its square
     constexpr int rounds = 4;
     for (int round = 0; round < rounds && p > 0; ++round) {
@@ -98,7 +99,8 @@ int64_t orthonormalise(Run &run, int64_t n, int64_t p, double *x, int64_t ldx, i
         }
         p = left;
         if (p == 0) break;
-        Buffer<double> gram = run.buffer<double>(p, p), vectors = run.buffer<double>(p, p), values = run.buffer<double>(p);
+        Buffer<double> gram = run.buffer<double>(p, p), vectors = run.buffer<double>(p, p),
+                       values = run.buffer<double>(p);
         tall_dot(run, n, p, x, ldx, p, x, ldx, gram.data(), p);
         double off = 0;
         for (int64_t j = 0; j < p; ++j)
@@ -106,7 +108,9 @@ int64_t orthonormalise(Run &run, int64_t n, int64_t p, double *x, int64_t ldx, i
         if (round > 0 && !shrunk && off < 1e-14) break;
         eigh_top(p, gram.data(), p, p, values.data(), vectors.data(), p);
         int64_t kept = 0;
-        while (kept < p && values[kept] > smallest * values[0] && values[kept] > 1e-14 * static_cast<double>(p) * values[0]) ++kept;
+        while (kept < p && values[kept] > smallest * values[0] &&
+               values[kept] > 1e-14 * static_cast<double>(p) * values[0])
+            ++kept;
         for (int64_t j = 0; j < kept; ++j)
             for (int64_t i = 0; i < p; ++i) vectors[i + j * p] /= std::sqrt(values[j]);
         multiply_in_place(run, n, p, x, ldx, kept, vectors.data());

@@ -8,7 +8,7 @@
 
 namespace mercer {
 
-std::string number_text(double value);  // shortest that reads back as the same bits; inf, -inf, nan
+std::string number_text(double value); // shortest that reads back as the same bits; inf, -inf, nan
 std::string number_text(int64_t value);
 bool parse_number(std::string_view text, double *out);
 bool parse_number(std::string_view text, int64_t *out);

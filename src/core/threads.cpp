@@ -5,9 +5,9 @@
 #include <atomic>
 #include <mutex>
 #include <omp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <thread>
-#include <pthread.h>
 #include <unistd.h>
 #include <vector>
 
@@ -18,7 +18,7 @@ std::mutex team;                  // held by the one call whose region is open
 thread_local bool inside = false; // this thread is in a region of ours
 std::atomic<bool> forked{false};  // libgomp hangs in a forked child, whoever opened regions before the fork
 const int at_fork = pthread_atfork(nullptr, nullptr, [] { forked = true; });
-std::atomic<int64_t> proved{1};   // how many threads the system has been seen to give us
+std::atomic<int64_t> proved{1}; // how many threads the system has been seen to give us
 
 // libgomp ends the process when it cannot create a thread, so plain ones are tried first, once per larger team.
 int64_t prove(int64_t wanted) {
@@ -48,7 +48,8 @@ class Loop {
     void work() {
         for (;;) {
             int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-            if (i >= count || i > failed_at.load(std::memory_order_relaxed)) return; // lower ones still run: the first failure is told
+            if (i >= count || i > failed_at.load(std::memory_order_relaxed))
+                return; // lower ones still run: the first failure is told
             if (run.stopped(static_cast<double>(done.load(std::memory_order_relaxed)) / static_cast<double>(count))) {
                 cancelled = true;
                 return;
@@ -94,7 +95,7 @@ void parallel_for(Run &run, int64_t count, const std::function<void(int64_t)> &b
     std::unique_lock<std::mutex> hold;
     if (threads > 1 && !inside && !forked) hold = std::unique_lock(team, std::try_to_lock);
     if (hold.owns_lock()) {
-#pragma omp parallel num_threads(static_cast<int>(prove(threads)))
+#pragma omp parallel num_threads(static_cast <int>(prove(threads)))
         {
             inside = true;
             loop.work();

@@ -11,7 +11,8 @@
 namespace mercer {
 namespace {
 
-template <class To, class From> inline To bits(From from) {
+template <class To, class From>
+inline To bits(From from) {
     To to;
     static_assert(sizeof to == sizeof from);
     __builtin_memcpy(&to, &from, sizeof to);
@@ -19,11 +20,12 @@ template <class To, class From> inline To bits(From from) {
 }
 
 inline double exp_one(double x) {
-    constexpr double log2e = 1.4426950408889634, ln2_hi = 6.93147180369123816490e-01, ln2_lo = 1.90821492927058770002e-10;
+    constexpr double log2e = 1.4426950408889634, ln2_hi = 6.93147180369123816490e-01,
+                     ln2_lo = 1.90821492927058770002e-10;
     constexpr double round = 0x1.8p52, lowest = -708.3964185322641, highest = 709.782712893384;
-    constexpr double c[] = {1.0,         1.0,          1.0 / 2,        1.0 / 6,         1.0 / 24,        1.0 / 120,       1.0 / 720,
-                            1.0 / 5040,  1.0 / 40320,  1.0 / 362880,   1.0 / 3628800,   1.0 / 39916800,  1.0 / 479001600,
-                            1.0 / 6227020800};
+    constexpr double c[] = {
+        1.0,        1.0,         1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
+        1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
     double clamped = x < lowest ? lowest : x > highest ? highest : x;
     double n = (clamped * log2e + round) - round;
     double r = (clamped - n * ln2_hi) - n * ln2_lo;
@@ -54,7 +56,8 @@ inline float exp_one(float x) {
     return x > highest ? __builtin_inff() : y;
 }
 
-template <class T> void exp_all(T *values, int64_t count) {
+template <class T>
+void exp_all(T *values, int64_t count) {
     for (int64_t i = 0; i < count; ++i) values[i] = exp_one(values[i]);
 }
 

@@ -11,7 +11,8 @@ namespace mercer {
 namespace {
 
 // The rows in index after T, in the tile's type.
-template <class T> Tensor gather_rows(Run &run, const Prepared &prepared, const std::vector<int64_t> &index) {
+template <class T>
+Tensor gather_rows(Run &run, const Prepared &prepared, const std::vector<int64_t> &index) {
     const int64_t m = static_cast<int64_t>(index.size()), d = prepared.source->cols();
     Points<T> points(prepared.source, prepared.map, {{MERCER_BLOCK, false, {}, {}}}, index.data(), m);
     Tensor rows = make_tensor<T>(m, d);
@@ -22,11 +23,13 @@ template <class T> Tensor gather_rows(Run &run, const Prepared &prepared, const 
     return rows;
 }
 
-template <class T> void sparse_centres(const SparseSource &source, const std::vector<int64_t> &index, Centres &out) {
+template <class T>
+void sparse_centres(const SparseSource &source, const std::vector<int64_t> &index, Centres &out) {
     const int64_t m = static_cast<int64_t>(index.size());
     int64_t count = 0;
     for (int64_t row : index) count += source.offsets()[row + 1] - source.offsets()[row];
-    Tensor values = make_tensor<T>(count, 1, true), columns = make_tensor<int64_t>(count, 1, true), offsets = make_tensor<int64_t>(m + 1, 1, true);
+    Tensor values = make_tensor<T>(count, 1, true), columns = make_tensor<int64_t>(count, 1, true),
+           offsets = make_tensor<int64_t>(m + 1, 1, true);
     int64_t at = 0;
     for (int64_t i = 0; i < m; ++i) {
         tensor_data<int64_t>(offsets)[i] = at;
@@ -37,8 +40,8 @@ template <class T> void sparse_centres(const SparseSource &source, const std::ve
         }
     }
     tensor_data<int64_t>(offsets)[m] = at;
-    mercer_sparse csr{sizeof csr, MERCER_CSR, values.dtype, MERCER_I64, 0, m, source.cols(), count,
-                      offsets.bytes.data(), columns.bytes.data(), values.bytes.data()};
+    mercer_sparse csr{sizeof csr, MERCER_CSR,           values.dtype,         MERCER_I64,         0, m, source.cols(),
+                      count,      offsets.bytes.data(), columns.bytes.data(), values.bytes.data()};
     out.source = std::make_shared<SparseSource>(csr);
     out.tensors["C.values"] = std::move(values);
     out.tensors["C.columns"] = std::move(columns);
@@ -74,7 +77,8 @@ Centres make_centres(Run &run, const Prepared &prepared, Reduction &reduction) {
         const int64_t row = d * (prepared.f32 ? 4 : 8);
         Tensor c = prepared.f32 ? make_tensor<float>(m, d) : make_tensor<double>(m, d);
         for (int64_t i = 0; i < m; ++i)
-            std::memcpy(c.bytes.data() + i * row, reduction.points.data() + kept[static_cast<size_t>(i)] * row, static_cast<size_t>(row));
+            std::memcpy(c.bytes.data() + i * row, reduction.points.data() + kept[static_cast<size_t>(i)] * row,
+                        static_cast<size_t>(row));
         out.tensors["C"] = std::move(c);
     } else if (prepared.f32) {
         out.tensors["C"] = gather_rows<float>(run, prepared, kept);
@@ -82,7 +86,8 @@ Centres make_centres(Run &run, const Prepared &prepared, Reduction &reduction) {
         out.tensors["C"] = gather_rows<double>(run, prepared, kept);
     }
     const Tensor &c = out.tensors["C"];
-    out.source = make_view_source({sizeof(mercer_view), c.dtype, 0, m, d, d, 1, const_cast<unsigned char *>(c.bytes.data())});
+    out.source =
+        make_view_source({sizeof(mercer_view), c.dtype, 0, m, d, d, 1, const_cast<unsigned char *>(c.bytes.data())});
     return out;
 }
 
@@ -114,8 +119,8 @@ Json timings_json(const Run &run) {
 
 namespace {
 
-Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared, Reduction &reduction, const Centres &centres,
-                 const Plan &plan, const Lifted &lifted) {
+Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared, Reduction &reduction,
+                 const Centres &centres, const Plan &plan, const Lifted &lifted) {
     Json text = Json::object();
     text["format"] = 1;
     text["version"] = MERCER_VERSION;
@@ -138,7 +143,9 @@ Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared,
     text["certificates"] = Json::array();
     text["kernel_evaluations"] = lifted.kernel_evaluations + static_cast<int64_t>(reduction.kernel_evaluations);
     text["kernel_passes"] = lifted.passes;
-    text["forecast"] = {{"bytes", plan.bytes}, {"streams", !plan.stored}, {"kernel_evaluations_per_pass", pass_evaluations(centres.m())}};
+    text["forecast"] = {{"bytes", plan.bytes},
+                        {"streams", !plan.stored},
+                        {"kernel_evaluations_per_pass", pass_evaluations(centres.m())}};
     text["peak_bytes"] = run.budget()->peak();
     text["timings"] = timings_json(run);
     return text;
@@ -152,7 +159,8 @@ Tensors all_tensors(const Prepared &prepared, Centres &centres, Lifted &lifted) 
         tensors["T.scale"] = vector_tensor(prepared.map.scale);
     }
     for (size_t l = 0; l < prepared.kernel.leaves.size(); ++l)
-        if (!prepared.kernel.leaves[l].shift.empty()) tensors["shift." + std::to_string(l + 1)] = vector_tensor(prepared.kernel.leaves[l].shift);
+        if (!prepared.kernel.leaves[l].shift.empty())
+            tensors["shift." + std::to_string(l + 1)] = vector_tensor(prepared.kernel.leaves[l].shift);
     return tensors;
 }
 
@@ -162,8 +170,10 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
     run.stage("read", 0.02);
     Prepared prepared = prepare(run, recipe, data);
     const Source &source = *prepared.source;
-    const int64_t foreseen = forecast_centres(run, recipe, data, source).m; // refuse before the work where that is possible
-    plan_lift(run, recipe, prepared.kernel, source, prepared.f32, foreseen, run.budget()->left() - centre_bytes(source, foreseen, prepared.f32));
+    const int64_t foreseen =
+        forecast_centres(run, recipe, data, source).m; // refuse before the work where that is possible
+    plan_lift(run, recipe, prepared.kernel, source, prepared.f32, foreseen,
+              run.budget()->left() - centre_bytes(source, foreseen, prepared.f32));
 
     run.stage("reduce", 0.05);
     Reduction reduction = reduce(run, recipe, data, prepared);
@@ -186,7 +196,8 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
 
 namespace {
 
-template <class T> void kernel_matrix_as(Run &run, const Prepared &x, const std::shared_ptr<const Source> &y, const mercer_view &out) {
+template <class T>
+void kernel_matrix_as(Run &run, const Prepared &x, const std::shared_ptr<const Source> &y, const mercer_view &out) {
     Points<T> xs(x.source, x.map, leaf_specs(x.kernel)), ys = xs;
     if (y) ys = Points<T>(y, x.map, leaf_specs(x.kernel));
     Tiles<T> tiles(x.kernel, xs, ys);
@@ -223,7 +234,8 @@ void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y,
     }
     const int64_t rows = prepared.source->rows(), cols = other ? other->rows() : rows;
     if (out.rows != rows || out.cols != cols)
-        fail(MERCER_E_SHAPE, "out is %" PRId64 " x %" PRId64 ", must be %" PRId64 " x %" PRId64, out.rows, out.cols, rows, cols);
+        fail(MERCER_E_SHAPE, "out is %" PRId64 " x %" PRId64 ", must be %" PRId64 " x %" PRId64, out.rows, out.cols,
+             rows, cols);
     if (prepared.f32)
         kernel_matrix_as<float>(run, prepared, other, out);
     else

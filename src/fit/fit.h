@@ -25,8 +25,8 @@ void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y,
 struct Prepared {
     std::shared_ptr<const Source> source; // can be read at will
     InputMap map;
-    Expression kernel; // finished
-    bool f32 = false;  // tile type
+    Expression kernel;           // finished
+    bool f32 = false;            // tile type
     std::vector<double> weights; // of the rows, sum n
 };
 bool tile_is_f32(const Recipe &recipe, const Source &source);
@@ -74,11 +74,13 @@ struct Plan {
     int64_t bytes = 0; // of the lift: matrix, solver, panels
     double tol = 0;
 };
-Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const Source &source, bool f32, int64_t m, int64_t budget_left);
+Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const Source &source, bool f32, int64_t m,
+               int64_t budget_left);
 mercer_cost forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source);
 int64_t centre_bytes(const Source &source, int64_t m, bool f32); // as the model keeps them
 
 // lift_weighted.cpp
-Lifted lift_weighted(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan, int64_t n);
+Lifted lift_weighted(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan,
+                     int64_t n);
 
 } // namespace mercer

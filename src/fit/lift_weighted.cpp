@@ -31,8 +31,10 @@ class Counted : public Operator {
     int64_t passes() const { return passes_; }
 
   private:
-    template <class F> void next(F &&body, Run &run) const {
-        Run::Span span(run, 1 - std::pow(0.8, static_cast<double>(passes_)), 1 - std::pow(0.8, static_cast<double>(passes_ + 1)));
+    template <class F>
+    void next(F &&body, Run &run) const {
+        Run::Span span(run, 1 - std::pow(0.8, static_cast<double>(passes_)),
+                       1 - std::pow(0.8, static_cast<double>(passes_ + 1)));
         ++passes_;
         body();
     }
@@ -47,20 +49,26 @@ struct Eigenpairs {
     bool converged = false;
 };
 
-Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operator &op, int64_t r, std::map<std::string, double> &report) {
+Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operator &op, int64_t r,
+                 std::map<std::string, double> &report) {
     Eigenpairs out;
     out.values.resize(static_cast<size_t>(r));
     out.residuals.resize(static_cast<size_t>(r));
     out.vectors = run.buffer<double>(op.n(), r);
     mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver), nullptr, &report);
     mercer_operator c_op = op.c_operator();
-    mercer_eigen_request request{sizeof request, r, plan.tol, recipe.values().max_passes, nullptr, 0, nullptr, 0, nullptr, nullptr};
-    mercer_eigen_result result{sizeof result, out.values.data(), out.vectors.data(), out.residuals.data(), 0, 0, 0, 0, 0};
-    task.check(plan.solver->solver.solve(&host_table(), &task, plan.solver_params.values(), &c_op, &request, &result), *plan.solver);
+    mercer_eigen_request request{sizeof request, r,      plan.tol, recipe.values().max_passes, nullptr, 0, nullptr, 0,
+                                 nullptr,        nullptr};
+    mercer_eigen_result result{
+        sizeof result, out.values.data(), out.vectors.data(), out.residuals.data(), 0, 0, 0, 0, 0};
+    task.check(plan.solver->solver.solve(&host_table(), &task, plan.solver_params.values(), &c_op, &request, &result),
+               *plan.solver);
     for (double value : out.values)
-        if (!std::isfinite(value)) fail(MERCER_E_NUMERICAL, "solver %s gave an eigenvalue that is not finite", plan.solver->name.c_str());
+        if (!std::isfinite(value))
+            fail(MERCER_E_NUMERICAL, "solver %s gave an eigenvalue that is not finite", plan.solver->name.c_str());
     for (double value : out.vectors)
-        if (!std::isfinite(value)) fail(MERCER_E_NUMERICAL, "solver %s gave a vector that is not finite", plan.solver->name.c_str());
+        if (!std::isfinite(value))
+            fail(MERCER_E_NUMERICAL, "solver %s gave a vector that is not finite", plan.solver->name.c_str());
     out.most_negative = result.most_negative;
     out.converged = result.converged != 0;
     return out;
@@ -107,7 +115,8 @@ struct Moments {
 
 // How many of the pairs are more than rounding, and what is to be said of them.
 int64_t cut_rank(const Recipe &recipe, const Plan &plan, const Eigenpairs &pairs, double trace, uint32_t *outcome) {
-    const double u_tile = plan.f32 ? 0x1p-24 : 0x1p-53, m = static_cast<double>(pairs.vectors.size() / static_cast<int64_t>(pairs.values.size()));
+    const double u_tile = plan.f32 ? 0x1p-24 : 0x1p-53,
+                 m = static_cast<double>(pairs.vectors.size() / static_cast<int64_t>(pairs.values.size()));
     // Of an indefinite kernel the trace says nothing (it may be 0): then its largest eigenvalue is the scale.
     const double floor = (16 * u_tile + m * 0x1p-53) * std::max({trace, pairs.values[0], -pairs.most_negative});
     int64_t kept = 0;
@@ -117,13 +126,15 @@ int64_t cut_rank(const Recipe &recipe, const Plan &plan, const Eigenpairs &pairs
     if (pairs.converged) return kept;
     *outcome |= MERCER_NOT_CONVERGED;
     if (recipe.values().solver_strict)
-        fail(MERCER_E_NUMERICAL, "solver %s did not converge: largest residual %.3g, allowed %.3g", plan.solver->name.c_str(),
-             *std::max_element(pairs.residuals.begin(), pairs.residuals.end()), plan.tol * pairs.values[0]);
+        fail(MERCER_E_NUMERICAL, "solver %s did not converge: largest residual %.3g, allowed %.3g",
+             plan.solver->name.c_str(), *std::max_element(pairs.residuals.begin(), pairs.residuals.end()),
+             plan.tol * pairs.values[0]);
     return kept;
 }
 
 // A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p of the rounded A.
-template <class T> Tensor coefficients(const Eigenpairs &pairs, const Moments &moments, int64_t kept, std::vector<double> &b) {
+template <class T>
+Tensor coefficients(const Eigenpairs &pairs, const Moments &moments, int64_t kept, std::vector<double> &b) {
     const int64_t m = static_cast<int64_t>(moments.p.size());
     Tensor a = make_tensor<T>(m, kept);
     b.assign(static_cast<size_t>(kept), 0.0);
@@ -139,15 +150,17 @@ template <class T> Tensor coefficients(const Eigenpairs &pairs, const Moments &m
 }
 
 template <class T>
-Lifted lift_as(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan, int64_t n) {
+Lifted lift_as(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan,
+               int64_t n) {
     const int64_t m = centres.m();
     const double total = static_cast<double>(n);
     const bool centred = recipe.values().lift_centred != 0;
     Lifted out;
 
     run.stage("gram", plan.stored ? 0.4 : 0.1);
-    Points<T> points = centres.numbers() ? Points<T>(centres.source, {}, leaf_specs(prepared.kernel), centres.numbers(), m)
-                                         : Points<T>(centres.source, {}, leaf_specs(prepared.kernel));
+    Points<T> points = centres.numbers()
+                           ? Points<T>(centres.source, {}, leaf_specs(prepared.kernel), centres.numbers(), m)
+                           : Points<T>(centres.source, {}, leaf_specs(prepared.kernel));
     GramOperator<T> gram(run, prepared.kernel, points, plan.stored);
     Moments moments(run, gram, centres.weights, total, centred);
 
@@ -163,7 +176,8 @@ Lifted lift_as(Run &run, const Recipe &recipe, const Prepared &prepared, const C
     fix_signs(m, kept, pairs.vectors.data(), moments.scale());
     std::vector<double> b, lambda;
     for (int64_t j = 0; j < kept; ++j) lambda.push_back(pairs.values[static_cast<size_t>(j)] / total);
-    out.tensors["A"] = prepared.f32 ? coefficients<float>(pairs, moments, kept, b) : coefficients<double>(pairs, moments, kept, b);
+    out.tensors["A"] =
+        prepared.f32 ? coefficients<float>(pairs, moments, kept, b) : coefficients<double>(pairs, moments, kept, b);
     out.tensors["b"] = vector_tensor(b);
     out.tensors["lambda"] = vector_tensor(lambda);
     out.tensors["w"] = vector_tensor(centres.weights);
@@ -183,8 +197,10 @@ Lifted lift_as(Run &run, const Recipe &recipe, const Prepared &prepared, const C
 
 } // namespace
 
-Lifted lift_weighted(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan, int64_t n) {
-    return plan.f32 ? lift_as<float>(run, recipe, prepared, centres, plan, n) : lift_as<double>(run, recipe, prepared, centres, plan, n);
+Lifted lift_weighted(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan,
+                     int64_t n) {
+    return plan.f32 ? lift_as<float>(run, recipe, prepared, centres, plan, n)
+                    : lift_as<double>(run, recipe, prepared, centres, plan, n);
 }
 
 } // namespace mercer

@@ -15,8 +15,10 @@ constexpr double tie = 1 - 1e-10; // scores this close to the best are equal; th
 
 class Driver {
   public:
-    Driver(Problem &problem, mercer_task &task, double u_tile, const mercer_pivot_rule &rule, const mercer_pivot_stop &stop)
-        : problem_(problem), task_(task), u_tile_(u_tile), rule_(rule), n_(problem.shape().n), most_(std::min(stop.m, n_)), stop_(stop) {
+    Driver(Problem &problem, mercer_task &task, double u_tile, const mercer_pivot_rule &rule,
+           const mercer_pivot_stop &stop)
+        : problem_(problem), task_(task), u_tile_(u_tile), rule_(rule), n_(problem.shape().n),
+          most_(std::min(stop.m, n_)), stop_(stop) {
         if (rule.needs != MERCER_PIVOT_BOUND && rule.needs != MERCER_PIVOT_SAMPLE)
             fail(MERCER_E_PLUGIN, "pivot_cholesky: needs = %d is unknown", rule.needs);
         if (stop.m < 1) fail(MERCER_E_PLUGIN, "pivot_cholesky: m = %" PRId64 ", must be >= 1", stop.m);
@@ -34,7 +36,8 @@ class Driver {
         bool rank_reached = false;
         while (state.step < most_) {
             task_.run.progress(static_cast<double>(state.step) / static_cast<double>(most_));
-            const double floor = std::max(1e-10, 16 * u_tile_ + static_cast<double>(state.step + 1) * 0x1p-53) * largest;
+            const double floor =
+                std::max(1e-10, 16 * u_tile_ + static_cast<double>(state.step + 1) * 0x1p-53) * largest;
             int64_t pivot = choose(state, floor);
             if (pivot < 0) {
                 rank_reached = true;
@@ -42,14 +45,19 @@ class Driver {
             }
             append(state.step, pivot);
             ++state.step;
-            if (rule_.update) task_.check_callback(rule_.update(rule_.user, &state, pivot, factor_ + (state.step - 1) * n_));
+            if (rule_.update)
+                task_.check_callback(rule_.update(rule_.user, &state, pivot, factor_ + (state.step - 1) * n_));
             if (mean_residual() <= stop_.mse || *std::max_element(residual_, residual_ + n_) <= stop_.maxerr) break;
         }
-        return {sizeof(mercer_pivots), state.step, index_, stop_.factor ? factor_ : nullptr, 1, n_, residual_, mean_residual(), rank_reached, 0};
+        return {sizeof(mercer_pivots), state.step,   index_, stop_.factor ? factor_ : nullptr, 1, n_, residual_,
+                mean_residual(),       rank_reached, 0};
     }
 
   private:
-    template <class T> T *array(int64_t count) { return static_cast<T *>(task_.allocate(checked_bytes("pivoted Cholesky", count, 1, sizeof(T)))); }
+    template <class T>
+    T *array(int64_t count) {
+        return static_cast<T *>(task_.allocate(checked_bytes("pivoted Cholesky", count, 1, sizeof(T))));
+    }
 
     double mean_residual() const {
         double sum = 0;
@@ -89,7 +97,8 @@ class Driver {
     void append(int64_t step, int64_t pivot) {
         double *column = factor_ + step * n_;
         {
-            Run::Span span(task_.run, static_cast<double>(step) / static_cast<double>(most_), static_cast<double>(step + 1) / static_cast<double>(most_));
+            Run::Span span(task_.run, static_cast<double>(step) / static_cast<double>(most_),
+                           static_cast<double>(step + 1) / static_cast<double>(most_));
             problem_.columns(&pivot, 1, column, n_);
         }
         std::vector<double> row(static_cast<size_t>(step));

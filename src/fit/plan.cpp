@@ -13,7 +13,8 @@ namespace {
 constexpr int64_t dense_up_to = 1000;
 constexpr double dense_flops_per_second = 10e9; // of dsyevr, whose half is memory-bound
 
-template <class T> int64_t pass_bytes(const Run &run, const Expression &kernel, const Source &source, int64_t m) {
+template <class T>
+int64_t pass_bytes(const Run &run, const Expression &kernel, const Source &source, int64_t m) {
     std::vector<LeafSpec> specs = leaf_specs(kernel);
     for (LeafSpec &leaf : specs) // as they will be shifted
         if (leaf.form == MERCER_SQDIST && source.kind() == Source::Kind::dense)
@@ -40,15 +41,27 @@ mercer_cost forecast_centres(Run &run, const Recipe &recipe, const Data &data, c
     mercer_cost cost{sizeof cost, 0, 0, 0, n, 0};
     if (!recipe.reducer()) return cost;
     mercer_task task(run, Random(0, Stage::reducer));
-    mercer_shape shape{sizeof shape, n, source.cols(), recipe.values().components, tile_is_f32(recipe, source) ? MERCER_F32 : MERCER_F64,
-                       0, 0, 0, data.landmarks.rows, NAN, NAN};
+    mercer_shape shape{sizeof shape,
+                       n,
+                       source.cols(),
+                       recipe.values().components,
+                       tile_is_f32(recipe, source) ? MERCER_F32 : MERCER_F64,
+                       0,
+                       0,
+                       0,
+                       data.landmarks.rows,
+                       NAN,
+                       NAN};
     cost.m = 0;
-    task.check(recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape, &cost), *recipe.reducer());
+    task.check(
+        recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape, &cost),
+        *recipe.reducer());
     cost.m = std::clamp<int64_t>(cost.m, 1, std::max(n, data.landmarks.rows));
     return cost;
 }
 
-Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const Source &source, bool f32, int64_t m, int64_t budget_left) {
+Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const Source &source, bool f32, int64_t m,
+               int64_t budget_left) {
     const CoreValues &values = recipe.values();
     const GramStorage storage = static_cast<GramStorage>(values.gram_storage);
     Plan plan;
@@ -63,19 +76,27 @@ Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const S
     const int64_t r = std::min(values.components, m);
     mercer_task task(run, Random(0, Stage::solver));
     plan.solver_cost.struct_size = sizeof plan.solver_cost;
-    const mercer_eigen_request request{sizeof request, r, plan.tol, values.max_passes, nullptr, 0, nullptr, 0, nullptr, nullptr};
-    task.check(plan.solver->solver.forecast(&host_table(), &task, plan.solver_params.values(), m, &request, &plan.solver_cost), *plan.solver);
+    const mercer_eigen_request request{sizeof request, r,      plan.tol, values.max_passes, nullptr, 0, nullptr, 0,
+                                       nullptr,        nullptr};
+    task.check(
+        plan.solver->solver.forecast(&host_table(), &task, plan.solver_params.values(), m, &request, &plan.solver_cost),
+        *plan.solver);
 
     const int64_t matrix = plan.f32 ? GramOperator<float>::stored_bytes(m) : GramOperator<double>::stored_bytes(m);
-    const int64_t block = std::min<int64_t>(m, std::max<int64_t>(2 * r, 64)); // columns of an operator's blocks, at most
-    const int64_t pass = plan.f32 ? pass_bytes<float>(run, kernel, source, m) : pass_bytes<double>(run, kernel, source, m);
+    const int64_t block =
+        std::min<int64_t>(m, std::max<int64_t>(2 * r, 64)); // columns of an operator's blocks, at most
+    const int64_t pass =
+        plan.f32 ? pass_bytes<float>(run, kernel, source, m) : pass_bytes<double>(run, kernel, source, m);
     const int64_t fixed = plan.solver_cost.bytes + pass + 8 * m * (r + 3 * block);
-    plan.stored = storage != GramStorage::stream && (storage != GramStorage::automatic || fixed + matrix <= budget_left);
+    plan.stored =
+        storage != GramStorage::stream && (storage != GramStorage::automatic || fixed + matrix <= budget_left);
     plan.bytes = fixed + (plan.stored ? matrix : 0);
     if (plan.bytes > budget_left)
-        fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.1f MiB (%s), of the memory budget of %.1f MiB %.1f are left", m,
-             static_cast<double>(plan.bytes) / 0x1p20, plan.stored ? "kernel matrix stored" : "kernel matrix streamed",
-             static_cast<double>(run.budget()->limit()) / 0x1p20, static_cast<double>(std::max<int64_t>(budget_left, 0)) / 0x1p20);
+        fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.1f MiB (%s), of the memory budget of %.1f MiB %.1f are left",
+             m, static_cast<double>(plan.bytes) / 0x1p20,
+             plan.stored ? "kernel matrix stored" : "kernel matrix streamed",
+             static_cast<double>(run.budget()->limit()) / 0x1p20,
+             static_cast<double>(std::max<int64_t>(budget_left, 0)) / 0x1p20);
     return plan;
 }
 
@@ -97,9 +118,11 @@ mercer_forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     out.struct_size = sizeof out;
     out.bytes = std::max(reducer.bytes, plan.bytes) + centres;
     out.passes = plan.stored ? 1 : applies;
-    out.kernel_evaluations = static_cast<int64_t>(pairs) * (plan.stored || dense ? out.passes : 1) + reducer.kernel_evaluations;
+    out.kernel_evaluations =
+        static_cast<int64_t>(pairs) * (plan.stored || dense ? out.passes : 1) + reducer.kernel_evaluations;
     out.flops = pairs * static_cast<double>(2 * std::max<int64_t>(source.cols(), 1) * out.passes) +
-                2 * order * order * static_cast<double>((recipe.values().components + 8) * applies) + plan.solver_cost.flops + reducer.flops;
+                2 * order * order * static_cast<double>((recipe.values().components + 8) * applies) +
+                plan.solver_cost.flops + reducer.flops;
     out.dense_seconds = dense ? 10.0 / 3 * order * order * order / dense_flops_per_second : 0;
     out.streams = !plan.stored;
     out.exact = dense;

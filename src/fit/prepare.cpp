@@ -66,13 +66,15 @@ ColumnStats slab_stats(Run &run, const Source &source, const std::vector<double>
 
 // Slabs in windows of a few for each thread: a wide slab's statistics are as large as its rows.
 ColumnStats scan(Run &run, const Source &source, const std::vector<double> &weights) {
-    const int64_t n = source.rows(), rows = std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(source.cols(), 1), 1, 1024);
+    const int64_t n = source.rows(),
+                  rows = std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(source.cols(), 1), 1, 1024);
     const int64_t slabs = (n + rows - 1) / rows, window = 4 * run.threads();
     ColumnStats all;
     for (int64_t first = 0; first < slabs; first += window) {
         const int64_t count = std::min(window, slabs - first);
         std::vector<ColumnStats> parts(static_cast<size_t>(count));
-        Run::Span span(run, static_cast<double>(first) / static_cast<double>(slabs), static_cast<double>(first + count) / static_cast<double>(slabs));
+        Run::Span span(run, static_cast<double>(first) / static_cast<double>(slabs),
+                       static_cast<double>(first + count) / static_cast<double>(slabs));
         parallel_for(run, count, [&](int64_t s) {
             const int64_t row0 = (first + s) * rows;
             parts[static_cast<size_t>(s)] = slab_stats(run, source, weights, row0, std::min(rows, n - row0));
@@ -122,7 +124,8 @@ InputMap make_map(DataScale scale, const ColumnStats &stats) {
 // equal rows do not count, so weights are repetitions here too; 0 where all rows are equal.
 class Bandwidth {
   public:
-    Bandwidth(Run &run, const Prepared &prepared, const ColumnStats &stats, const std::vector<double> &weights, uint64_t seed)
+    Bandwidth(Run &run, const Prepared &prepared, const ColumnStats &stats, const std::vector<double> &weights,
+              uint64_t seed)
         : run_(run), prepared_(prepared), stats_(stats), weights_(weights), random_(seed, Stage::bandwidth) {}
 
     double operator()(const Leaf &leaf, const std::string &rule) const {
@@ -132,7 +135,8 @@ class Bandwidth {
         for (const Distance &pair : distances) total += pair.weight, sum += pair.weight * pair.value;
         if (distances.empty()) return 0;
         if (rule == "mean") return sum / total;
-        std::sort(distances.begin(), distances.end(), [](const Distance &a, const Distance &b) { return a.value < b.value; });
+        std::sort(distances.begin(), distances.end(),
+                  [](const Distance &a, const Distance &b) { return a.value < b.value; });
         double below = 0;
         for (const Distance &pair : distances)
             if ((below += pair.weight) > total / 2) return pair.value;
@@ -142,9 +146,11 @@ class Bandwidth {
   private:
     // sqrt(d var), var over all entries of the leaf's columns (scikit-learn's "scale").
     double scale(const Leaf &leaf) const {
-        if (stats_.mean.empty()) fail(MERCER_E_UNSUPPORTED, "kernel.bandwidth = scale needs columns: objects have none");
+        if (stats_.mean.empty())
+            fail(MERCER_E_UNSUPPORTED, "kernel.bandwidth = scale needs columns: objects have none");
         std::vector<int64_t> columns = leaf.columns;
-        for (int64_t k = 0; leaf.columns.empty() && k < static_cast<int64_t>(stats_.mean.size()); ++k) columns.push_back(k);
+        for (int64_t k = 0; leaf.columns.empty() && k < static_cast<int64_t>(stats_.mean.size()); ++k)
+            columns.push_back(k);
         double mean = 0, square = 0;
         const double d = static_cast<double>(columns.size());
         auto mapped = [&](int64_t k, double *variance) {
@@ -176,17 +182,20 @@ class Bandwidth {
         std::vector<int64_t> rows;
         for (int64_t i = 0; i < source.rows(); ++i)
             if (weights_[static_cast<size_t>(i)] > 0) rows.push_back(i);
-        const int64_t n = static_cast<int64_t>(rows.size()), wanted = std::min(n, objects ? 100 : std::clamp<int64_t>(fits, 20, 1000));
+        const int64_t n = static_cast<int64_t>(rows.size()),
+                      wanted = std::min(n, objects ? 100 : std::clamp<int64_t>(fits, 20, 1000));
         for (int64_t i = 0; i < wanted; ++i) // the first steps of a Fisher-Yates shuffle
             std::swap(rows[static_cast<size_t>(i)],
-                      rows[static_cast<size_t>(i + static_cast<int64_t>(random_.uniform(i, 0) * static_cast<double>(n - i)))]);
+                      rows[static_cast<size_t>(
+                          i + static_cast<int64_t>(random_.uniform(i, 0) * static_cast<double>(n - i)))]);
         rows.resize(static_cast<size_t>(wanted));
         std::sort(rows.begin(), rows.end());
         return objects ? object_distances(rows) : row_distances(leaf, rows);
     }
 
     void add(std::vector<Distance> &out, double distance, int64_t i, int64_t j) const {
-        if (distance > 0) out.push_back({distance, weights_[static_cast<size_t>(i)] * weights_[static_cast<size_t>(j)]});
+        if (distance > 0)
+            out.push_back({distance, weights_[static_cast<size_t>(i)] * weights_[static_cast<size_t>(j)]});
     }
 
     std::vector<Distance> object_distances(const std::vector<int64_t> &rows) const {
@@ -194,7 +203,8 @@ class Bandwidth {
         for (size_t a = 0; a < rows.size(); ++a)
             for (size_t b = 0; b < a; ++b) i.push_back(rows[a]), j.push_back(rows[b]);
         std::vector<double> squares(i.size());
-        static_cast<const ObjectSource &>(*prepared_.source).pairs(i.data(), j.data(), static_cast<int64_t>(i.size()), squares.data());
+        static_cast<const ObjectSource &>(*prepared_.source)
+            .pairs(i.data(), j.data(), static_cast<int64_t>(i.size()), squares.data());
         std::vector<Distance> out;
         for (size_t k = 0; k < i.size(); ++k) add(out, std::sqrt(squares[k]), i[k], j[k]);
         return out;
@@ -250,10 +260,12 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data) {
     out.f32 = tile_is_f32(recipe, source);
     const DataScale scale = static_cast<DataScale>(values.data_scale);
     if (scale != DataScale::none && (sparse || objects))
-        fail(MERCER_E_UNSUPPORTED, "data.scale: %s", sparse ? "shifting sparse data would fill them" : "objects have no columns");
+        fail(MERCER_E_UNSUPPORTED, "data.scale: %s",
+             sparse ? "shifting sparse data would fill them" : "objects have no columns");
     out.kernel = recipe.kernel();
     if (out.kernel.has_user() && !out.kernel.user && !objects)
-        fail(MERCER_E_ARGUMENT, "kernel = %s: no function was given with mercer_recipe_set_kernel", out.kernel.text().c_str());
+        fail(MERCER_E_ARGUMENT, "kernel = %s: no function was given with mercer_recipe_set_kernel",
+             out.kernel.text().c_str());
     ColumnStats stats;
     if (sparse)
         stats = sparse_stats(static_cast<const SparseSource &>(source), out.weights);
@@ -282,15 +294,18 @@ std::vector<double> sample_weights(const Data &data, int64_t n) {
     if (view.rows != n) fail(MERCER_E_SHAPE, "weights: %" PRId64 " of them for %" PRId64 " rows", view.rows, n);
     double sum = 0;
     for (int64_t i = 0; i < n; ++i) {
-        double value = view.dtype == MERCER_F32 ? static_cast<double>(static_cast<const float *>(view.data)[i * view.row_stride])
-                                                : static_cast<const double *>(view.data)[i * view.row_stride];
-        if (!std::isfinite(value) || value < 0) fail(MERCER_E_DATA, "weights: row %" PRId64 " has %g, must be finite and >= 0", i, value);
+        double value = view.dtype == MERCER_F32
+                           ? static_cast<double>(static_cast<const float *>(view.data)[i * view.row_stride])
+                           : static_cast<const double *>(view.data)[i * view.row_stride];
+        if (!std::isfinite(value) || value < 0)
+            fail(MERCER_E_DATA, "weights: row %" PRId64 " has %g, must be finite and >= 0", i, value);
         weights[static_cast<size_t>(i)] = value;
         sum += value;
     }
     if (!(sum > 0) || !std::isfinite(sum)) fail(MERCER_E_DATA, "weights: their sum is %g, must be > 0", sum);
     const bool equal = std::all_of(weights.begin(), weights.end(), [&](double value) { return value == weights[0]; });
-    for (double &value : weights) value = equal ? 1.0 : value * static_cast<double>(n) / sum; // equal ones are none, to the bit
+    for (double &value : weights)
+        value = equal ? 1.0 : value * static_cast<double>(n) / sum; // equal ones are none, to the bit
     return weights;
 }
 

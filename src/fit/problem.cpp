@@ -14,10 +14,12 @@ DataProblem<T>::DataProblem(Run &run, const Prepared &prepared, const Data &data
     : run_(run), prepared_(prepared), data_(data), components_(components), out_(out),
       points_(prepared.source, prepared.map, leaf_specs(prepared.kernel)) {}
 
-template <class T> mercer_shape DataProblem<T>::shape() const {
+template <class T>
+mercer_shape DataProblem<T>::shape() const {
     const Expression &kernel = prepared_.kernel;
-    mercer_shape shape{sizeof(mercer_shape), n(), points_.cols(), components_, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, 0, 0,
-                       data_.landmarks.rows, NAN, kernel.kappa()};
+    mercer_shape shape{
+        sizeof(mercer_shape), n(), points_.cols(), components_, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, 0, 0,
+        data_.landmarks.rows, NAN, kernel.kappa()};
     if (kernel.leaves.size() == 1) {
         shape.form = kernel.leaves[0].form;
         shape.flags = kernel.leaves[0].facts.flags & MERCER_RADIAL;
@@ -28,26 +30,33 @@ template <class T> mercer_shape DataProblem<T>::shape() const {
 }
 
 // A consumer of the running operation returned status.
-template <class T> void DataProblem<T>::require(int32_t status) const {
+template <class T>
+void DataProblem<T>::require(int32_t status) const {
     if (task_) return task_->check_callback(status);
     if (status != MERCER_OK) fail(status, "the consumer of a visit failed with status %d", status);
 }
 
-template <class T> void DataProblem<T>::check_index(const int64_t *index, int64_t count) const {
+template <class T>
+void DataProblem<T>::check_index(const int64_t *index, int64_t count) const {
     for (int64_t k = 0; k < count; ++k)
         if (index[k] < 0 || index[k] >= n())
             fail(MERCER_E_PLUGIN, "row %" PRId64 " (entry %" PRId64 "), must be 0 to %" PRId64, index[k], k, n() - 1);
 }
 
 // Slabs in windows, so that their states are few; each window is combined in order before the next.
-template <class T> void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &consumer) {
+template <class T>
+void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &consumer) {
     constexpr int64_t window = 64;
     const bool form_only = visit.measure != 0;
-    if (const ObjectSource *objects = points_.objects(); objects && form_only && (visit.measure != MERCER_SQDIST || !objects->is_distance()))
-        fail(MERCER_E_UNSUPPORTED, "visit: of objects there are kernel values, and MERCER_SQDIST where they give distances");
-    if (visit.measure < 0 || visit.measure > MERCER_HAMMING) fail(MERCER_E_PLUGIN, "visit: measure = %d is no form", visit.measure);
+    if (const ObjectSource *objects = points_.objects();
+        objects && form_only && (visit.measure != MERCER_SQDIST || !objects->is_distance()))
+        fail(MERCER_E_UNSUPPORTED,
+             "visit: of objects there are kernel values, and MERCER_SQDIST where they give distances");
+    if (visit.measure < 0 || visit.measure > MERCER_HAMMING)
+        fail(MERCER_E_PLUGIN, "visit: measure = %d is no form", visit.measure);
     const int64_t row0 = visit.row0, rows = visit.rows > 0 ? visit.rows : n() - row0;
-    if (row0 < 0 || rows < 0 || row0 + rows > n()) fail(MERCER_E_PLUGIN, "visit: rows %" PRId64 " to %" PRId64 " of %" PRId64, row0, row0 + rows, n());
+    if (row0 < 0 || rows < 0 || row0 + rows > n())
+        fail(MERCER_E_PLUGIN, "visit: rows %" PRId64 " to %" PRId64 " of %" PRId64, row0, row0 + rows, n());
     if (visit.index) check_index(visit.index, visit.count);
 
     std::vector<LeafSpec> specs = leaf_specs(prepared_.kernel);
@@ -55,22 +64,35 @@ template <class T> void DataProblem<T>::visit(const mercer_visit &visit, const m
     Points<T> xs(prepared_.source, prepared_.map, specs), ys = xs;
     if (visit.points) {
         const int64_t d = points_.cols();
-        mercer_view view{sizeof view, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, visit.count, d, d, 1, const_cast<void *>(visit.points)};
+        mercer_view view{sizeof view, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, visit.count, d, d,
+                         1,           const_cast<void *>(visit.points)};
         ys = Points<T>(make_view_source(view), {}, specs);
     } else if (visit.index) {
         ys = Points<T>(prepared_.source, prepared_.map, specs, visit.index, visit.count);
     }
     Tiles<T> tiles = form_only ? Tiles<T>(visit.measure, xs, ys) : Tiles<T>(prepared_.kernel, xs, ys);
     const int64_t state_size = consumer.state_size + consumer.row_size * tile_rows;
-    Buffer<unsigned char> states = run_.buffer<unsigned char>(std::min(window, blocks_of(rows)), std::max<int64_t>(state_size, 1));
+    Buffer<unsigned char> states =
+        run_.buffer<unsigned char>(std::min(window, blocks_of(rows)), std::max<int64_t>(state_size, 1));
     for (int64_t first = 0; first < rows; first += window * tile_rows) {
         const int64_t part = std::min(window * tile_rows, rows - first);
         states.zero();
-        Run::Span span(run_, static_cast<double>(first) / static_cast<double>(rows), static_cast<double>(first + part) / static_cast<double>(rows));
+        Run::Span span(run_, static_cast<double>(first) / static_cast<double>(rows),
+                       static_cast<double>(first + part) / static_cast<double>(rows));
         auto state = [&](int64_t slab) { return states.data() + slab * state_size; };
         sweep<T>(run_, tiles, row0 + first, part, [&](const Tile<T> &tile) {
-            mercer_tile shown{sizeof shown, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, tile.x.row0, tile.x.rows, tile.y.row0, tile.y.rows,
-                              tile.y.rows, tile.values, tile.x.mapped.data(), tile.y.mapped.data(), points_.cols()};
+            mercer_tile shown{sizeof shown,
+                              sizeof(T) == 4 ? MERCER_F32 : MERCER_F64,
+                              0,
+                              tile.x.row0,
+                              tile.x.rows,
+                              tile.y.row0,
+                              tile.y.rows,
+                              tile.y.rows,
+                              tile.values,
+                              tile.x.mapped.data(),
+                              tile.y.mapped.data(),
+                              points_.cols()};
             int32_t status = consumer.tile(consumer.user, state(tile.slab), &shown);
             if (status == MERCER_VISIT_STOP) return false;
             require(status);
@@ -87,7 +109,8 @@ template <class T> void DataProblem<T>::visit(const mercer_visit &visit, const m
 }
 
 template <class T>
-void DataProblem<T>::sweep_columns(const int64_t *index, int64_t count, const std::function<bool(const Tile<T> &)> &body) {
+void DataProblem<T>::sweep_columns(const int64_t *index, int64_t count,
+                                   const std::function<bool(const Tile<T> &)> &body) {
     check_index(index, count);
     Points<T> ys(prepared_.source, prepared_.map, points_.leaves(), index, count);
     Tiles<T> tiles(prepared_.kernel, points_, ys);
@@ -95,7 +118,8 @@ void DataProblem<T>::sweep_columns(const int64_t *index, int64_t count, const st
     evaluations_ += n() * count;
 }
 
-template <class T> void DataProblem<T>::columns(const int64_t *index, int64_t count, double *out, int64_t ldo) {
+template <class T>
+void DataProblem<T>::columns(const int64_t *index, int64_t count, double *out, int64_t ldo) {
     if (ldo < n()) fail(MERCER_E_PLUGIN, "columns: leading dimension %" PRId64 ", must be >= %" PRId64, ldo, n());
     sweep_columns(index, count, [&](const Tile<T> &tile) {
         for (int64_t i = 0; i < tile.x.rows; ++i)
@@ -105,17 +129,20 @@ template <class T> void DataProblem<T>::columns(const int64_t *index, int64_t co
     });
 }
 
-template <class T> void DataProblem<T>::pairs(const int64_t *i, const int64_t *j, int64_t count, double *out) {
+template <class T>
+void DataProblem<T>::pairs(const int64_t *i, const int64_t *j, int64_t count, double *out) {
     check_index(i, count);
     check_index(j, count);
     evaluations_ += count;
     if (const ObjectSource *objects = points_.objects(); objects && prepared_.kernel.leaves.size() == 1) {
         objects->pairs(i, j, count, out); // one call: each may be dear
         const Leaf &leaf = prepared_.kernel.leaves[0];
-        if (leaf.plugin && leaf.plugin->kernel.map) leaf.plugin->kernel.map(&host_table(), leaf.values(), MERCER_F64, out, count);
+        if (leaf.plugin && leaf.plugin->kernel.map)
+            leaf.plugin->kernel.map(&host_table(), leaf.values(), MERCER_F64, out, count);
         return;
     }
-    Points<T> xs(prepared_.source, prepared_.map, points_.leaves(), i, count), ys(prepared_.source, prepared_.map, points_.leaves(), j, count);
+    Points<T> xs(prepared_.source, prepared_.map, points_.leaves(), i, count),
+        ys(prepared_.source, prepared_.map, points_.leaves(), j, count);
     Tiles<T> tiles(prepared_.kernel, xs, ys);
     auto one = [&](int64_t k) {
         TileScratch<T> scratch = tiles.scratch(run_);
@@ -130,7 +157,8 @@ template <class T> void DataProblem<T>::pairs(const int64_t *i, const int64_t *j
         parallel_for(run_, blocks_of(count), one);
 }
 
-template <class T> void DataProblem<T>::diagonal(double *out) {
+template <class T>
+void DataProblem<T>::diagonal(double *out) {
     Tiles<T> tiles(prepared_.kernel, points_, points_);
     auto block = [&](int64_t b) {
         Panel<T> panel = points_.load(run_, b);
@@ -144,7 +172,8 @@ template <class T> void DataProblem<T>::diagonal(double *out) {
         parallel_for(run_, blocks_of(n()), block);
 }
 
-template <class T> void DataProblem<T>::rows(const int64_t *index, int64_t count, double *out) {
+template <class T>
+void DataProblem<T>::rows(const int64_t *index, int64_t count, double *out) {
     check_index(index, count);
     Points<double> points(prepared_.source, prepared_.map, {{MERCER_BLOCK, false, {}, {}}}, index, count);
     for (int64_t b = 0; b < blocks_of(count); ++b) {
@@ -153,9 +182,13 @@ template <class T> void DataProblem<T>::rows(const int64_t *index, int64_t count
     }
 }
 
-template <class T> void DataProblem<T>::weights(double *out) { std::copy(prepared_.weights.begin(), prepared_.weights.end(), out); }
+template <class T>
+void DataProblem<T>::weights(double *out) {
+    std::copy(prepared_.weights.begin(), prepared_.weights.end(), out);
+}
 
-template <class T> void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
+template <class T>
+void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
     *index = nullptr;
     *points = nullptr;
     const mercer_view &view = data_.landmarks;
@@ -167,7 +200,8 @@ template <class T> void DataProblem<T>::landmarks(const int64_t **index, const v
         for (int64_t i = 0; i < view.rows; ++i) {
             landmark_index_[i] = static_cast<const int64_t *>(view.data)[i * view.row_stride];
             if (landmark_index_[i] < 0 || landmark_index_[i] >= n())
-                fail(MERCER_E_VALUE, "landmarks: entry %" PRId64 " is row %" PRId64 ", must be 0 to %" PRId64, i, landmark_index_[i], n() - 1);
+                fail(MERCER_E_VALUE, "landmarks: entry %" PRId64 " is row %" PRId64 ", must be 0 to %" PRId64, i,
+                     landmark_index_[i], n() - 1);
         }
         std::vector<int64_t> sorted(landmark_index_.begin(), landmark_index_.end());
         std::sort(sorted.begin(), sorted.end());
@@ -187,7 +221,8 @@ template <class T> void DataProblem<T>::landmarks(const int64_t **index, const v
     *points = mapped_landmarks_.data();
 }
 
-template <class T> void DataProblem<T>::give(int64_t count, const int64_t *index, const void *points, const double *weights) {
+template <class T>
+void DataProblem<T>::give(int64_t count, const int64_t *index, const void *points, const double *weights) {
     if (count < 0 || (!index == !points)) fail(MERCER_E_PLUGIN, "give: centres are rows or points, one of the two");
     if (points && points_.cols() == 0) fail(MERCER_E_PLUGIN, "give: objects have no points");
     if (out_.m > 0 && (out_.index.empty() != (index == nullptr) || (weights != nullptr) != !out_.weights.empty()))
@@ -204,16 +239,19 @@ template <class T> void DataProblem<T>::give(int64_t count, const int64_t *index
         out_.points = std::move(grown);
     }
     for (int64_t k = 0; weights && k < count; ++k) {
-        if (!std::isfinite(weights[k]) || weights[k] < 0) fail(MERCER_E_PLUGIN, "give: weight %" PRId64 " is %g", k, weights[k]);
+        if (!std::isfinite(weights[k]) || weights[k] < 0)
+            fail(MERCER_E_PLUGIN, "give: weight %" PRId64 " is %g", k, weights[k]);
         out_.weights.push_back(weights[k]);
     }
     out_.m += count;
 }
 
 template <class T>
-mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule, const mercer_pivot_stop &stop) {
+mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
+                                             const mercer_pivot_stop &stop) {
     if (!prepared_.kernel.is_psd())
-        fail(MERCER_E_UNSUPPORTED, "kernel = %s: pivoted Cholesky needs a positive semi-definite kernel", prepared_.kernel.text().c_str());
+        fail(MERCER_E_UNSUPPORTED, "kernel = %s: pivoted Cholesky needs a positive semi-definite kernel",
+             prepared_.kernel.text().c_str());
     return mercer::pivot_cholesky(*this, task, sizeof(T) == 4 ? 0x1p-24 : 0x1p-53, rule, stop);
 }
 
@@ -226,7 +264,8 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
     Reduction out;
     if (!recipe.reducer()) { // all
         for (int64_t i = 0; i < n; ++i)
-            if (sample[static_cast<size_t>(i)] > 0) out.index.push_back(i), out.weights.push_back(sample[static_cast<size_t>(i)]);
+            if (sample[static_cast<size_t>(i)] > 0)
+                out.index.push_back(i), out.weights.push_back(sample[static_cast<size_t>(i)]);
         out.m = static_cast<int64_t>(out.index.size());
         return out;
     }
@@ -234,11 +273,13 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
     if (plugin.reducer.flags & MERCER_NEEDS_VECTORS && prepared.source->kind() == Source::Kind::objects)
         fail(MERCER_E_UNSUPPORTED, "reducer %s needs vectors: these data are objects", plugin.name.c_str());
     auto run_reducer = [&](auto &&problem) {
-        mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::reducer), &problem, &out.report);
+        mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::reducer), &problem,
+                         &out.report);
         problem.serve(task);
         mercer_shape shape = problem.shape();
         mercer_want want{sizeof want, nullptr};
-        task.check(plugin.reducer.reduce(&host_table(), &task, recipe.reducer_params().values(), &shape, &want), plugin);
+        task.check(plugin.reducer.reduce(&host_table(), &task, recipe.reducer_params().values(), &shape, &want),
+                   plugin);
         out.kernel_evaluations += problem.kernel_evaluations();
     };
     if (prepared.f32)
@@ -249,7 +290,8 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
 
     if (out.weights.empty()) // the sample weights of the rows, or equal ones
         for (int64_t k = 0; k < out.m; ++k)
-            out.weights.push_back(out.index.empty() ? 1.0 : sample[static_cast<size_t>(out.index[static_cast<size_t>(k)])]);
+            out.weights.push_back(out.index.empty() ? 1.0
+                                                    : sample[static_cast<size_t>(out.index[static_cast<size_t>(k)])]);
     double sum = 0;
     for (double weight : out.weights) sum += weight;
     if (!(sum > 0)) fail(MERCER_E_DATA, "all %" PRId64 " centres have weight 0", out.m);

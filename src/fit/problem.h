@@ -4,7 +4,8 @@
 
 namespace mercer {
 
-template <class T> class DataProblem : public Problem {
+template <class T>
+class DataProblem : public Problem {
   public:
     DataProblem(Run &run, const Prepared &prepared, const Data &data, int64_t components, Reduction &out);
 
@@ -17,7 +18,8 @@ template <class T> class DataProblem : public Problem {
     void weights(double *out) override;
     void landmarks(const int64_t **index, const void **points) override;
     void give(int64_t count, const int64_t *index, const void *points, const double *weights) override;
-    mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule, const mercer_pivot_stop &stop) override;
+    mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
+                                 const mercer_pivot_stop &stop) override;
 
     void serve(mercer_task &task) { task_ = &task; } // whose callbacks' failures are told
     int64_t kernel_evaluations() const { return evaluations_; }

@@ -25,7 +25,8 @@ const std::vector<Operation> &operations() {
 
 const std::vector<Lift> &lifts() {
     static const std::vector<Lift> table = {
-        {"weighted", "eigenproblem of the weighted kernel matrix of the centres", "RSKPCA, Algorithm 1; weights 1: kernel PCA"},
+        {"weighted", "eigenproblem of the weighted kernel matrix of the centres",
+         "RSKPCA, Algorithm 1; weights 1: kernel PCA"},
     };
     return table;
 }
@@ -35,8 +36,8 @@ namespace {
 constexpr double inf = INFINITY;
 
 // The core's rows are written as a plugin's are; their names carry the part.
-mercer_param core_row(int64_t offset, int32_t type, const char *name, const char *initial, const char *choices, int32_t flags, double lo,
-                      double hi, const char *doc) {
+mercer_param core_row(int64_t offset, int32_t type, const char *name, const char *initial, const char *choices,
+                      int32_t flags, double lo, double hi, const char *doc) {
     return {sizeof(mercer_param), offset, {sizeof(mercer_row), name, doc, initial, choices, "", type, flags, lo, hi}};
 }
 #define AT(field) MERCER_FIELD(decltype(CoreValues::field), CoreValues, field)
@@ -44,11 +45,14 @@ mercer_param core_row(int64_t offset, int32_t type, const char *name, const char
 const std::shared_ptr<const ParamTable> &core_table() {
     static const auto table = [] {
         const mercer_param rows[] = {
-            core_row(AT(method), MERCER_TEXT, "method", "", "", MERCER_PART | MERCER_SHORT, 0, 0, "how the problem is made smaller"),
+            core_row(AT(method), MERCER_TEXT, "method", "", "", MERCER_PART | MERCER_SHORT, 0, 0,
+                     "how the problem is made smaller"),
             core_row(AT(kernel), MERCER_TEXT, "kernel", "gaussian", "", MERCER_PART | MERCER_SHORT, 0, 0,
                      "a kernel, or an expression like gaussian[0-7] * hamming[8-11] + 0.1 linear"),
-            core_row(AT(reducer), MERCER_TEXT, "reducer", "all", "", MERCER_PART | MERCER_SHORT, 0, 0, "which points stand for the data"),
-            core_row(AT(lift), MERCER_TEXT, "lift", "weighted", "", MERCER_PART | MERCER_SHORT, 0, 0, "which problem those points give"),
+            core_row(AT(reducer), MERCER_TEXT, "reducer", "all", "", MERCER_PART | MERCER_SHORT, 0, 0,
+                     "which points stand for the data"),
+            core_row(AT(lift), MERCER_TEXT, "lift", "weighted", "", MERCER_PART | MERCER_SHORT, 0, 0,
+                     "which problem those points give"),
             core_row(AT(solver), MERCER_TEXT, "solver", "auto", "", MERCER_PART | MERCER_SHORT, 0, 0, "who solves it"),
             core_row(AT(data_dtype), MERCER_CHOICE, "data.dtype", "as-given", "as-given|f32|f64", MERCER_SHORT, 0, 0,
                      "type of kernel values, centres and outputs"),
@@ -56,13 +60,18 @@ const std::shared_ptr<const ParamTable> &core_table() {
                      "scale columns first: to mean 0 and variance 1, or to [0, 1]"),
             core_row(AT(gram_storage), MERCER_CHOICE, "gram.storage", "auto", "auto|stream|f64|f32", 0, 0, 0,
                      "keep the kernel matrix in this type, or compute it again in each pass"),
-            core_row(AT(lift_centred), MERCER_BOOL, "lift.centred", "true", "", 0, 0, 1, "subtract the mean in feature space"),
+            core_row(AT(lift_centred), MERCER_BOOL, "lift.centred", "true", "", 0, 0, 1,
+                     "subtract the mean in feature space"),
             core_row(AT(tol), MERCER_REAL, "solver.tol", "", "", MERCER_LO_OPEN | MERCER_AUTO, 0, 1,
                      "largest residual / first eigenvalue; unset: 1e-9, for f32 values 1e-5"),
-            core_row(AT(max_passes), MERCER_INT, "solver.max_passes", "0", "", MERCER_AUTO, 0, inf, "at most so many passes over the kernel matrix"),
-            core_row(AT(solver_strict), MERCER_BOOL, "solver.strict", "false", "", 0, 0, 1, "not converged is an error"),
-            core_row(AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT, 1, inf, "how many components"),
-            core_row(AT(seed), MERCER_INT, "seed", "0", "", MERCER_SHORT, 0, 0x1p53, "all random choices follow from it"),
+            core_row(AT(max_passes), MERCER_INT, "solver.max_passes", "0", "", MERCER_AUTO, 0, inf,
+                     "at most so many passes over the kernel matrix"),
+            core_row(AT(solver_strict), MERCER_BOOL, "solver.strict", "false", "", 0, 0, 1,
+                     "not converged is an error"),
+            core_row(AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT, 1, inf,
+                     "how many components"),
+            core_row(AT(seed), MERCER_INT, "seed", "0", "", MERCER_SHORT, 0, 0x1p53,
+                     "all random choices follow from it"),
         };
         return std::make_shared<const ParamTable>("core", rows, std::size(rows), sizeof(CoreValues));
     }();
@@ -70,13 +79,15 @@ const std::shared_ptr<const ParamTable> &core_table() {
 }
 #undef AT
 
-template <class Table> std::vector<std::string> names_of(const Table &table) {
+template <class Table>
+std::vector<std::string> names_of(const Table &table) {
     std::vector<std::string> names;
     for (const auto &row : table) names.push_back(row.name);
     return names;
 }
 
-template <class Entry> const Entry *entry_of(const std::vector<Entry> &table, const std::string &name) {
+template <class Entry>
+const Entry *entry_of(const std::vector<Entry> &table, const std::string &name) {
     for (const Entry &entry : table)
         if (name == entry.name) return &entry;
     return nullptr;
@@ -145,7 +156,8 @@ std::vector<Recipe::Row> Recipe::rows() {
     std::vector<Row> out;
     if (operation_) return out;
     auto add = [&out](Params &params, const std::string &prefix) {
-        for (size_t i = 0; i < params.table().rows().size(); ++i) out.push_back({&params, static_cast<int64_t>(i), prefix});
+        for (size_t i = 0; i < params.table().rows().size(); ++i)
+            out.push_back({&params, static_cast<int64_t>(i), prefix});
     };
     add(core_, "");
     for (size_t l = 0; l < kernel_->leaves.size(); ++l) add(kernel_->leaves[l].params, kernel_->prefix(l));
@@ -170,8 +182,8 @@ Recipe::Row Recipe::find(const std::string &asked) {
     for (Row &row : shorts)
         if (row.row().flags & MERCER_SHORT) return row;
     if (shorts.size() > 1)
-        fail(MERCER_E_NAME, "parameter '%s' is ambiguous: it may be '%s' or '%s'", asked.c_str(), shorts[0].name().c_str(),
-             shorts[1].name().c_str());
+        fail(MERCER_E_NAME, "parameter '%s' is ambiguous: it may be '%s' or '%s'", asked.c_str(),
+             shorts[0].name().c_str(), shorts[1].name().c_str());
     for (size_t i = 0, n = known.size(); i < n; ++i)
         if (known[i].find('.') != std::string::npos) known.push_back(known[i].substr(known[i].rfind('.') + 1));
     fail_unknown("parameter", asked, known);

@@ -38,7 +38,9 @@ class Parser {
     ExpressionText::Leaf leaf() {
         blanks();
         size_t from = at_;
-        while (at_ < text_.size() && ((text_[at_] >= 'a' && text_[at_] <= 'z') || is_digit(text_[at_]) || text_[at_] == '-')) ++at_;
+        while (at_ < text_.size() &&
+               ((text_[at_] >= 'a' && text_[at_] <= 'z') || is_digit(text_[at_]) || text_[at_] == '-'))
+            ++at_;
         ExpressionText::Leaf out;
         out.name = text_.substr(from, at_ - from);
         if (!is_name(out.name)) expected("a kernel's name");
@@ -47,7 +49,8 @@ class Parser {
             int64_t first = whole(), last = take('-') ? whole() : first;
             constexpr int64_t most = 1'000'000; // columns of all leaves together
             if (last < first || last >= INT32_MAX) expected("columns like 0-7 in ascending order");
-            if ((columns_ += last - first + 1) > most) fail(MERCER_E_VALUE, "kernel = %.200s ...: more than %" PRId64 " columns are named", shown(), most);
+            if ((columns_ += last - first + 1) > most)
+                fail(MERCER_E_VALUE, "kernel = %.200s ...: more than %" PRId64 " columns are named", shown(), most);
             for (int64_t k = first; k <= last; ++k) out.columns.push_back(k);
         } while (take(','));
         if (!take(']')) expected("']'");
@@ -56,8 +59,9 @@ class Parser {
 
     double number() {
         size_t from = at_;
-        while (at_ < text_.size() && (is_digit(text_[at_]) || text_[at_] == '.' || text_[at_] == 'e' || text_[at_] == 'E' ||
-                                      ((text_[at_] == '-' || text_[at_] == '+') && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E'))))
+        while (at_ < text_.size() &&
+               (is_digit(text_[at_]) || text_[at_] == '.' || text_[at_] == 'e' || text_[at_] == 'E' ||
+                ((text_[at_] == '-' || text_[at_] == '+') && (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E'))))
             ++at_;
         double value = 0;
         if (!parse_number(std::string_view(text_).substr(from, at_ - from), &value)) expected("a number");
@@ -169,7 +173,8 @@ void Expression::choose_forms() {
     for (Leaf &leaf : leaves)
         if (leaf.plugin && leaf.plugin->kernel.choose_form) {
             leaf.form = leaf.plugin->kernel.choose_form(leaf.values());
-            if (leaf.form < MERCER_DOT || leaf.form > MERCER_BLOCK || (leaf.form == MERCER_BLOCK && !leaf.plugin->kernel.block))
+            if (leaf.form < MERCER_DOT || leaf.form > MERCER_BLOCK ||
+                (leaf.form == MERCER_BLOCK && !leaf.plugin->kernel.block))
                 fail(MERCER_E_PLUGIN, "kernel %s: choose_form gave %d", leaf.plugin->name.c_str(), leaf.form);
         }
 }
@@ -179,7 +184,8 @@ void Expression::finish(Run &run, int64_t d, const BandwidthRule &bandwidth) {
     for (Leaf &leaf : leaves) {
         for (int64_t column : leaf.columns)
             if (column >= d)
-                fail(MERCER_E_VALUE, "kernel = %s: column %" PRId64 ", the data have %" PRId64, text().c_str(), column, d);
+                fail(MERCER_E_VALUE, "kernel = %s: column %" PRId64 ", the data have %" PRId64, text().c_str(), column,
+                     d);
         int64_t own = leaf_columns(leaf, d);
         leaf.facts = {sizeof(mercer_kernel_facts), NAN, NAN, -INFINITY, INFINITY, NAN, 0, 0};
         if (!leaf.plugin) {

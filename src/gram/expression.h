@@ -78,10 +78,12 @@ class Expression {
 
     // Of the whole, after finish.
     bool is_psd() const;
-    double kappa() const; // k(x, x) where it is constant, else NaN
+    double kappa() const;    // k(x, x) where it is constant, else NaN
     bool calls_back() const; // has a leaf that must run on the calling thread
     bool has_user() const;
-    int64_t leaf_columns(const Leaf &leaf, int64_t d) const { return leaf.columns.empty() ? d : static_cast<int64_t>(leaf.columns.size()); }
+    int64_t leaf_columns(const Leaf &leaf, int64_t d) const {
+        return leaf.columns.empty() ? d : static_cast<int64_t>(leaf.columns.size());
+    }
 
   private:
     std::vector<Term> terms_;

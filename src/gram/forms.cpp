@@ -8,7 +8,8 @@ namespace mercer {
 namespace {
 
 // Sixteen partial sums in fixed order: the same bits whatever the vector width, and vectorised without reassociation.
-template <class T> T square_difference(int64_t d, const T *x, const T *y) {
+template <class T>
+T square_difference(int64_t d, const T *x, const T *y) {
     T part[16] = {};
     int64_t k = 0;
     for (; k + 16 <= d; k += 16)
@@ -26,8 +27,8 @@ template <class T> T square_difference(int64_t d, const T *x, const T *y) {
 }
 
 template <class T>
-void sqdist(int64_t m, int64_t n, int64_t d, const T *x, const T *y, const T *x_norms, const T *y_norms, T doubt, T *values,
-            int64_t stride) {
+void sqdist(int64_t m, int64_t n, int64_t d, const T *x, const T *y, const T *x_norms, const T *y_norms, T doubt,
+            T *values, int64_t stride) {
     for (int64_t i = 0; i < m; ++i) {
         T *row = values + i * stride;
         const T own = x_norms[i];
@@ -44,19 +45,29 @@ void sqdist(int64_t m, int64_t n, int64_t d, const T *x, const T *y, const T *x_
 }
 
 struct L1 {
-    template <class T> static T of(T x, T y) { return x > y ? x - y : y - x; }
+    template <class T>
+    static T of(T x, T y) {
+        return x > y ? x - y : y - x;
+    }
 };
 struct Chi2 {
-    template <class T> static T of(T x, T y) {
+    template <class T>
+    static T of(T x, T y) {
         T sum = x + y, diff = x - y;
         return sum > 0 ? diff * diff / sum : T(0);
     }
 };
 struct Min {
-    template <class T> static T of(T x, T y) { return x < y ? x : y; }
+    template <class T>
+    static T of(T x, T y) {
+        return x < y ? x : y;
+    }
 };
 struct Hamming {
-    template <class T> static T of(T x, T y) { return x == y ? T(0) : T(1); }
+    template <class T>
+    static T of(T x, T y) {
+        return x == y ? T(0) : T(1);
+    }
 };
 
 template <class Form, class T>

@@ -4,7 +4,8 @@
 
 namespace mercer {
 
-template <class T> struct FormTable {
+template <class T>
+struct FormTable {
     // A tile of dot products becomes squared distances, in place: values[i * stride + j] = |x_i|^2 + |y_j|^2 - 2 values.
     // Clamped at 0; where that is below `doubt` times the norms' sum, recomputed from the rows x and y (d columns,
     // row-major): exactly 0 for equal rows. x NULL: never recomputed.
@@ -16,6 +17,7 @@ template <class T> struct FormTable {
     void (*min)(int64_t m, int64_t n, int64_t d, const T *x, const T *y, T *values, int64_t stride);
     void (*hamming)(int64_t m, int64_t n, int64_t d, const T *x, const T *y, T *values, int64_t stride);
 };
-template <class T> const FormTable<T> &form_table();
+template <class T>
+const FormTable<T> &form_table();
 
 } // namespace mercer

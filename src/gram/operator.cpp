@@ -10,7 +10,8 @@ namespace {
 
 const Operator &self_of(const mercer_operator *op) { return *static_cast<const Operator *>(op->self); }
 
-int32_t apply_c(const mercer_operator *op, mercer_task *task, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) {
+int32_t apply_c(const mercer_operator *op, mercer_task *task, const double *q, int64_t ldq, int64_t p, double *y,
+                int64_t ldy) {
     return task->guard([&] { self_of(op).apply(task->run, q, ldq, p, y, ldy); });
 }
 int32_t dense_c(const mercer_operator *op, mercer_task *task, double *a, int64_t lda) {
@@ -25,13 +26,13 @@ int32_t diagonal_c(const mercer_operator *op, mercer_task *task, double *d) {
 int64_t super_panels(int64_t blocks) { return std::min<int64_t>(512, (blocks + 1) / 2 * 2); }
 
 // y += op(tile) q for f64: in place.
-void accumulate(char trans, int64_t rows, int64_t inner, int64_t p, const double *tile, int64_t ldt, const double *q, int64_t ldq,
-                double *y, int64_t ldy, double *) {
+void accumulate(char trans, int64_t rows, int64_t inner, int64_t p, const double *tile, int64_t ldt, const double *q,
+                int64_t ldq, double *y, int64_t ldy, double *) {
     gemm(trans, 'N', rows, p, inner, 1.0, tile, ldt, q, ldq, 1.0, y, ldy);
 }
 // For f32: the tile's product in f32, its sum with the others in f64.
-void accumulate(char trans, int64_t rows, int64_t inner, int64_t p, const float *tile, int64_t ldt, const float *q, int64_t ldq,
-                double *y, int64_t ldy, float *product) {
+void accumulate(char trans, int64_t rows, int64_t inner, int64_t p, const float *tile, int64_t ldt, const float *q,
+                int64_t ldq, double *y, int64_t ldy, float *product) {
     gemm(trans, 'N', rows, p, inner, 1.0f, tile, ldt, q, ldq, 0.0f, product, rows);
     for (int64_t j = 0; j < p; ++j)
         for (int64_t i = 0; i < rows; ++i) y[i + j * ldy] += static_cast<double>(product[i + j * rows]);
@@ -44,14 +45,19 @@ int64_t pass_evaluations(int64_t n) {
     return tile_rows * tile_rows * (full * (full + 1) / 2) + last * (full * tile_rows + last);
 }
 
-mercer_operator Operator::c_operator() const { return {sizeof(mercer_operator), n_, this, apply_c, dense_c, diagonal_c}; }
-
-template <class T> int64_t GramOperator<T>::stored_bytes(int64_t n) {
-    int64_t blocks = blocks_of(n);
-    return checked_bytes("a stored kernel matrix", n, n, sizeof(T)) / 2 + blocks * tile_rows * tile_rows / 2 * static_cast<int64_t>(sizeof(T));
+mercer_operator Operator::c_operator() const {
+    return {sizeof(mercer_operator), n_, this, apply_c, dense_c, diagonal_c};
 }
 
-template <class T> int64_t GramOperator<T>::pass_bytes(const Run &run, int64_t n, const Tiles<T> &tiles) {
+template <class T>
+int64_t GramOperator<T>::stored_bytes(int64_t n) {
+    int64_t blocks = blocks_of(n);
+    return checked_bytes("a stored kernel matrix", n, n, sizeof(T)) / 2 +
+           blocks * tile_rows * tile_rows / 2 * static_cast<int64_t>(sizeof(T));
+}
+
+template <class T>
+int64_t GramOperator<T>::pass_bytes(const Run &run, int64_t n, const Tiles<T> &tiles) {
     const int64_t blocks = blocks_of(n), supers = super_panels(blocks);
     const int64_t held = 2 * ((blocks + supers - 1) / supers) * tiles.x().panel_bytes();
     return std::min(run.threads(), std::max<int64_t>(supers / 2, 1)) * (held + tiles.scratch_bytes());
@@ -68,7 +74,8 @@ GramOperator<T>::GramOperator(Run &run, const Expression &kernel, const Points<T
 }
 
 // Row blocks one after the other, each with its tiles bj >= bi: rows(bi) x (n - bi * tile_rows) values.
-template <class T> int64_t GramOperator<T>::tile_offset(int64_t bi, int64_t bj) const {
+template <class T>
+int64_t GramOperator<T>::tile_offset(int64_t bi, int64_t bj) const {
     const int64_t blocks = blocks_of(n());
     int64_t before = 0;
     if (bi > 0) {
@@ -79,7 +86,8 @@ template <class T> int64_t GramOperator<T>::tile_offset(int64_t bi, int64_t bj) 
     return bi == blocks ? before : before + block_rows(bi) * (bj - bi) * tile_rows;
 }
 
-template <class T> void GramOperator<T>::tournament(Run &run, bool compute, const Body &body) const {
+template <class T>
+void GramOperator<T>::tournament(Run &run, bool compute, const Body &body) const {
     const int64_t blocks = blocks_of(n()), supers = super_panels(blocks);
     auto first = [&](int64_t s) { return s * blocks / supers; };
 
@@ -99,7 +107,8 @@ template <class T> void GramOperator<T>::tournament(Run &run, bool compute, cons
                 if (run.stopped(0)) return;
                 const T *tile = store_.data();
                 if (compute) {
-                    tiles_.compute(xs[static_cast<size_t>(bi - first(a))], right[static_cast<size_t>(bj - first(b))], *scratch);
+                    tiles_.compute(xs[static_cast<size_t>(bi - first(a))], right[static_cast<size_t>(bj - first(b))],
+                                   *scratch);
                     tile = scratch->tile.data();
                     evaluations_.fetch_add(block_rows(bi) * block_rows(bj), std::memory_order_relaxed);
                 } else {
@@ -125,14 +134,14 @@ template <class T> void GramOperator<T>::tournament(Run &run, bool compute, cons
     const int64_t others = supers - 1; // the circle method: all but the last turn
     for (int64_t r = 0; r < others; ++r) {
         Run::Span span(run, static_cast<double>(r + 1) * share, static_cast<double>(r + 2) * share);
-        round(supers / 2, [&](int64_t k) {
-            k == 0 ? meet(r, others) : meet((r + k) % others, (r + others - k) % others);
-        });
+        round(supers / 2,
+              [&](int64_t k) { k == 0 ? meet(r, others) : meet((r + k) % others, (r + others - k) % others); });
     }
     run.progress(1);
 }
 
-template <class T> void GramOperator<T>::apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const {
+template <class T>
+void GramOperator<T>::apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const {
     for (int64_t j = 0; j < p; ++j) std::fill_n(y + j * ldy, n(), 0.0);
     const T *in = nullptr;
     int64_t ldi = n();
@@ -149,12 +158,14 @@ template <class T> void GramOperator<T>::apply(Run &run, const double *q, int64_
         const int64_t i0 = bi * tile_rows, j0 = bj * tile_rows;
         Buffer<T> product;
         if (sizeof(T) == 4) product = run.buffer<T>(tile_rows, p);
-        accumulate('T', rows, cols, p, tile, cols, in + j0, ldi, y + i0, ldy, product.data()); // row-major tile = its transpose
+        accumulate('T', rows, cols, p, tile, cols, in + j0, ldi, y + i0, ldy,
+                   product.data()); // row-major tile = its transpose
         if (bi != bj) accumulate('N', cols, rows, p, tile, cols, in + i0, ldi, y + j0, ldy, product.data());
     });
 }
 
-template <class T> void GramOperator<T>::dense(Run &run, double *a, int64_t lda) const {
+template <class T>
+void GramOperator<T>::dense(Run &run, double *a, int64_t lda) const {
     tournament(run, store_.empty(), [&](int64_t bi, int64_t bj, int64_t rows, int64_t cols, const T *tile) {
         const int64_t i0 = bi * tile_rows, j0 = bj * tile_rows;
         for (int64_t i = 0; i < rows; ++i)
@@ -167,7 +178,8 @@ template <class T> void GramOperator<T>::dense(Run &run, double *a, int64_t lda)
     });
 }
 
-template <class T> void GramOperator<T>::diagonal(Run &run, double *d) const {
+template <class T>
+void GramOperator<T>::diagonal(Run &run, double *d) const {
     auto block = [&](int64_t b) {
         Panel<T> panel = points_.load(run, b);
         std::vector<T> values(static_cast<size_t>(panel.rows));
@@ -226,7 +238,8 @@ void WeightedOperator::dense(Run &run, double *a, int64_t lda) const {
     double c = 0;
     for (int64_t i = 0; i < n(); ++i) c += unit_[i] * v[i];
     for (int64_t j = 0; j < n(); ++j)
-        for (int64_t i = 0; i < n(); ++i) a[i + j * lda] += c * (unit_[i] * unit_[j]) - (unit_[i] * v[j] + v[i] * unit_[j]);
+        for (int64_t i = 0; i < n(); ++i)
+            a[i + j * lda] += c * (unit_[i] * unit_[j]) - (unit_[i] * v[j] + v[i] * unit_[j]);
 }
 
 void WeightedOperator::diagonal(Run &run, double *d) const {

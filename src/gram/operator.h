@@ -34,7 +34,8 @@ class Operator {
 // round, and each receives its sums in the order of rounds. Cost of a pass: n^2 / 2 kernel values (streamed),
 // 2 n^2 p flops; memory n p (f32: and as much again), stored n^2 / 2 values. A pass runs on the calling thread alone where the
 // kernel's values come from callbacks that must.
-template <class T> class GramOperator : public Operator {
+template <class T>
+class GramOperator : public Operator {
   public:
     GramOperator(Run &run, const Expression &kernel, const Points<T> &points, bool stored);
     void apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override;

@@ -16,22 +16,25 @@ template <class T>
 Points<T>::Points(std::shared_ptr<const Source> source, const InputMap &map, std::vector<LeafSpec> leaves)
     : source_(std::move(source)), map_(map), leaves_(std::move(leaves)) {
     // Sparse rows stay sparse where every leaf is a function of dot products of whole rows.
-    for (const LeafSpec &leaf : leaves_) dense_ |= leaf.form > MERCER_SQDIST || !leaf.columns.empty() || !leaf.shift.empty();
+    for (const LeafSpec &leaf : leaves_)
+        dense_ |= leaf.form > MERCER_SQDIST || !leaf.columns.empty() || !leaf.shift.empty();
 }
 
 template <class T>
-Points<T>::Points(std::shared_ptr<const Source> source, const InputMap &map, std::vector<LeafSpec> leaves, const int64_t *index,
-                  int64_t count)
+Points<T>::Points(std::shared_ptr<const Source> source, const InputMap &map, std::vector<LeafSpec> leaves,
+                  const int64_t *index, int64_t count)
     : Points(std::move(source), map, std::move(leaves)) {
     index_ = index;
     count_ = count;
     if (source_->kind() == Source::Kind::objects) return; // numbers of fitted objects, whatever this source counts
     for (int64_t k = 0; k < count; ++k)
         if (index[k] < 0 || index[k] >= source_->rows())
-            fail(MERCER_E_VALUE, "row number %" PRId64 " (entry %" PRId64 "), must be 0 to %" PRId64, index[k], k, source_->rows() - 1);
+            fail(MERCER_E_VALUE, "row number %" PRId64 " (entry %" PRId64 "), must be 0 to %" PRId64, index[k], k,
+                 source_->rows() - 1);
 }
 
-template <class T> Panel<T> Points<T>::load(Run &run, int64_t row0, int64_t rows) const {
+template <class T>
+Panel<T> Points<T>::load(Run &run, int64_t row0, int64_t rows) const {
     Panel<T> panel;
     panel.row0 = row0;
     panel.rows = rows;
@@ -47,7 +50,8 @@ template <class T> Panel<T> Points<T>::load(Run &run, int64_t row0, int64_t rows
     return panel;
 }
 
-template <class T> void Points<T>::map_rows(T *rows, int64_t count) const {
+template <class T>
+void Points<T>::map_rows(T *rows, int64_t count) const {
     if (map_.identity()) return;
     const int64_t d = cols();
     for (int64_t i = 0; i < count; ++i)
@@ -57,7 +61,8 @@ template <class T> void Points<T>::map_rows(T *rows, int64_t count) const {
         }
 }
 
-template <class T> void Points<T>::load_dense(Run &run, Panel<T> &panel) const {
+template <class T>
+void Points<T>::load_dense(Run &run, Panel<T> &panel) const {
     const int64_t d = cols();
     panel.mapped = run.buffer<T>(panel.rows, d);
     if (!index_)
@@ -83,7 +88,10 @@ void Points<T>::prepare_leaf(Run &run, const Panel<T> &panel, const LeafSpec &sp
             for (int64_t k = 0; k < leaf.d; ++k) {
                 int64_t from = spec.columns.empty() ? k : spec.columns[static_cast<size_t>(k)];
                 T value = panel.mapped[i * d + from];
-                leaf.own[i * leaf.d + k] = spec.shift.empty() ? value : static_cast<T>(static_cast<double>(value) - spec.shift[static_cast<size_t>(k)]);
+                leaf.own[i * leaf.d + k] =
+                    spec.shift.empty()
+                        ? value
+                        : static_cast<T>(static_cast<double>(value) - spec.shift[static_cast<size_t>(k)]);
             }
         leaf.x = leaf.own.data();
     }
@@ -92,7 +100,8 @@ void Points<T>::prepare_leaf(Run &run, const Panel<T> &panel, const LeafSpec &sp
             if (leaf.x[k] < 0)
                 fail(MERCER_E_DATA, "row %" PRId64 ", column %" PRId64 " is %g, the kernel needs values >= 0",
                      index_ ? index_[panel.row0 + k / leaf.d] : panel.row0 + k / leaf.d,
-                     spec.columns.empty() ? k % leaf.d : spec.columns[static_cast<size_t>(k % leaf.d)], static_cast<double>(leaf.x[k]));
+                     spec.columns.empty() ? k % leaf.d : spec.columns[static_cast<size_t>(k % leaf.d)],
+                     static_cast<double>(leaf.x[k]));
     if (spec.form == MERCER_DOT || spec.form == MERCER_SQDIST || spec.form == MERCER_MIN) {
         leaf.norms = run.buffer<T>(n);
         for (int64_t i = 0; i < n; ++i) { // in the order of a sparse row's sum, so that equal rows are at distance 0
@@ -111,7 +120,8 @@ void Points<T>::prepare_leaf(Run &run, const Panel<T> &panel, const LeafSpec &sp
     }
 }
 
-template <class T> void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
+template <class T>
+void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
     const auto &source = static_cast<const SparseSource &>(*source_);
     auto row_of = [&](int64_t i) { return index_ ? index_[panel.row0 + i] : panel.row0 + i; };
     panel.offsets = run.buffer<int64_t>(panel.rows + 1);
@@ -127,14 +137,16 @@ template <class T> void Points<T>::load_sparse(Run &run, Panel<T> &panel) const 
         for (int64_t k = panel.offsets[i], from = source.offsets()[row_of(i)]; k < panel.offsets[i + 1]; ++k, ++from) {
             double value = source.value(from);
             panel.columns[k] = source.columns()[from];
-            panel.values[k] = static_cast<T>(map_.identity() ? value : value * map_.scale[static_cast<size_t>(panel.columns[k])]);
+            panel.values[k] =
+                static_cast<T>(map_.identity() ? value : value * map_.scale[static_cast<size_t>(panel.columns[k])]);
             sum += panel.values[k] * panel.values[k];
         }
         panel.norms[i] = sum;
     }
 }
 
-template <class T> int64_t Points<T>::panel_bytes() const {
+template <class T>
+int64_t Points<T>::panel_bytes() const {
     const int64_t size = sizeof(T), rows = std::min(tile_rows, std::max<int64_t>(this->rows(), 1));
     if (source_->kind() == Source::Kind::objects) return rows * 8;
     int64_t bytes = source_->window_bytes(rows);
@@ -142,7 +154,8 @@ template <class T> int64_t Points<T>::panel_bytes() const {
         const auto &source = static_cast<const SparseSource &>(*source_);
         int64_t most = 0; // entries of the fullest panel
         for (int64_t b = 0; b < blocks_of(source.rows()); ++b)
-            most = std::max(most, source.offsets()[std::min(source.rows(), (b + 1) * tile_rows)] - source.offsets()[b * tile_rows]);
+            most = std::max(most, source.offsets()[std::min(source.rows(), (b + 1) * tile_rows)] -
+                                      source.offsets()[b * tile_rows]);
         return bytes + most * (size + 4) + rows * (size + 8);
     }
     bytes += rows * cols() * size;

@@ -25,28 +25,32 @@ struct LeafSpec {
 };
 std::vector<LeafSpec> leaf_specs(const Expression &kernel);
 
-template <class T> struct LeafRows {
+template <class T>
+struct LeafRows {
     int64_t d = 0;
     const T *x = nullptr;             // rows x d; nullptr: sparse or objects
     Buffer<T> own, transposed, norms; // behind x; d x rows; |x|^2 or, MERCER_MIN, sum x
 };
 
-template <class T> struct Panel {
+template <class T>
+struct Panel {
     int64_t row0 = 0, rows = 0;
     std::vector<int64_t> ids; // objects: their row numbers
     Buffer<T> mapped;         // rows x d after T; empty: sparse or objects
     std::vector<LeafRows<T>> leaves;
-    Buffer<int64_t> offsets;  // sparse, the same for all leaves: entries of row i are offsets[i] ... offsets[i + 1]
+    Buffer<int64_t> offsets; // sparse, the same for all leaves: entries of row i are offsets[i] ... offsets[i + 1]
     Buffer<int32_t> columns;
     Buffer<T> values, norms;
     bool sparse() const { return !offsets.empty(); }
 };
 
-template <class T> class Points {
+template <class T>
+class Points {
   public:
     Points(std::shared_ptr<const Source> source, const InputMap &map, std::vector<LeafSpec> leaves);
     // Only the rows in index (borrowed), in that order.
-    Points(std::shared_ptr<const Source> source, const InputMap &map, std::vector<LeafSpec> leaves, const int64_t *index, int64_t count);
+    Points(std::shared_ptr<const Source> source, const InputMap &map, std::vector<LeafSpec> leaves,
+           const int64_t *index, int64_t count);
 
     int64_t rows() const { return index_ ? count_ : source_->rows(); }
     int64_t cols() const { return source_->cols(); }
@@ -57,7 +61,9 @@ template <class T> class Points {
     void densify() { dense_ = true; } // the other side is dense: give sparse rows with their zeros
 
     // Block b, any thread.
-    Panel<T> load(Run &run, int64_t block) const { return load(run, block * tile_rows, std::min(tile_rows, rows() - block * tile_rows)); }
+    Panel<T> load(Run &run, int64_t block) const {
+        return load(run, block * tile_rows, std::min(tile_rows, rows() - block * tile_rows));
+    }
     Panel<T> load(Run &run, int64_t row0, int64_t rows) const;
     int64_t panel_bytes() const; // of a full panel, with what loading needs
 

@@ -10,7 +10,8 @@
 
 namespace mercer {
 
-template <class T> void check_finite_rows(int64_t row0, int64_t rows, int64_t cols, const T *values) {
+template <class T>
+void check_finite_rows(int64_t row0, int64_t rows, int64_t cols, const T *values) {
     T sum = 0; // 0 * NaN and 0 * Inf are NaN: one pass without branches, a second only to name the place
     for (int64_t k = 0; k < rows * cols; ++k) sum += 0 * values[k];
     if (sum == 0) return;
@@ -25,11 +26,12 @@ template void check_finite_rows(int64_t, int64_t, int64_t, const double *);
 mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes) {
     if (!view) fail(MERCER_E_ARGUMENT, "%s is NULL", what);
     if (view->struct_size < static_cast<int64_t>(sizeof(mercer_view)) || view->struct_size > 4096)
-        fail(MERCER_E_ARGUMENT, "%s: struct_size = %" PRId64 ", must be sizeof(mercer_view) = %zu", what, view->struct_size,
-             sizeof(mercer_view));
+        fail(MERCER_E_ARGUMENT, "%s: struct_size = %" PRId64 ", must be sizeof(mercer_view) = %zu", what,
+             view->struct_size, sizeof(mercer_view));
     if (view->dtype < 1 || view->dtype > 31 || !(dtypes >> view->dtype & 1u))
-        fail(MERCER_E_ARGUMENT, "%s: dtype = %d, must be%s%s%s", what, view->dtype, dtypes >> MERCER_F32 & 1 ? " MERCER_F32" : "",
-             dtypes >> MERCER_F64 & 1 ? " MERCER_F64" : "", dtypes >> MERCER_I64 & 1 ? " MERCER_I64" : "");
+        fail(MERCER_E_ARGUMENT, "%s: dtype = %d, must be%s%s%s", what, view->dtype,
+             dtypes >> MERCER_F32 & 1 ? " MERCER_F32" : "", dtypes >> MERCER_F64 & 1 ? " MERCER_F64" : "",
+             dtypes >> MERCER_I64 & 1 ? " MERCER_I64" : "");
     if (view->reserved != 0) fail(MERCER_E_ARGUMENT, "%s: reserved = %d, must be 0", what, view->reserved);
     if (view->rows < 0 || view->cols < 0)
         fail(MERCER_E_SHAPE, "%s: %" PRId64 " x %" PRId64 ", sizes must be >= 0", what, view->rows, view->cols);
@@ -43,7 +45,8 @@ mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes
              ", one must be 1 and the other at least that side",
              what, out.row_stride, out.col_stride, out.rows, out.cols);
     checked_bytes(what, std::max<int64_t>(out.rows, 1), std::max<int64_t>(out.cols, 1), 8);
-    checked_bytes(what, by_row ? out.rows : out.cols, by_row ? std::max<int64_t>(out.row_stride, 1) : std::max<int64_t>(out.col_stride, 1), 8);
+    checked_bytes(what, by_row ? out.rows : out.cols,
+                  by_row ? std::max<int64_t>(out.row_stride, 1) : std::max<int64_t>(out.col_stride, 1), 8);
     if (!out.data && out.rows * out.cols > 0) fail(MERCER_E_ARGUMENT, "%s: data is NULL", what);
     return out;
 }
@@ -57,17 +60,18 @@ class ViewSource : public Source {
     void read(int64_t row0, int64_t count, double *out) const override { copy(row0, count, out); }
 
   private:
-    template <class To> void copy(int64_t row0, int64_t count, To *out) const {
+    template <class To>
+    void copy(int64_t row0, int64_t count, To *out) const {
         if (dtype() == MERCER_F32)
             gather(static_cast<const float *>(view_.data), row0, count, out);
         else
             gather(static_cast<const double *>(view_.data), row0, count, out);
     }
-    template <class From, class To> void gather(const From *from, int64_t row0, int64_t count, To *out) const {
+    template <class From, class To>
+    void gather(const From *from, int64_t row0, int64_t count, To *out) const {
         const int64_t d = cols();
         if (view_.col_stride == 1)
-            for (int64_t i = 0; i < count; ++i)
-                std::copy_n(from + (row0 + i) * view_.row_stride, d, out + i * d);
+            for (int64_t i = 0; i < count; ++i) std::copy_n(from + (row0 + i) * view_.row_stride, d, out + i * d);
         else
             for (int64_t k = 0; k < d; ++k) {
                 const From *column = from + k * view_.col_stride + row0 * view_.row_stride;
@@ -78,7 +82,8 @@ class ViewSource : public Source {
     mercer_view view_;
 };
 
-template <class T> class ArraySource : public Source {
+template <class T>
+class ArraySource : public Source {
   public:
     ArraySource(Buffer<T> values, int64_t rows, int64_t cols)
         : Source(Kind::dense, rows, cols, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64), values_(std::move(values)) {}
@@ -86,7 +91,8 @@ template <class T> class ArraySource : public Source {
     void read(int64_t row0, int64_t count, double *out) const override { copy(row0, count, out); }
 
   private:
-    template <class To> void copy(int64_t row0, int64_t count, To *out) const {
+    template <class To>
+    void copy(int64_t row0, int64_t count, To *out) const {
         std::copy_n(values_.data() + row0 * cols(), count * cols(), out);
         check_finite_rows(row0, count, cols(), out);
     }
@@ -114,28 +120,34 @@ class ChunkSource : public Source {
 
   private:
     // Fills up to capacity rows; less only at the end.
-    template <class T> int64_t fill(Run &run, int64_t first, int64_t capacity, T *out) const {
+    template <class T>
+    int64_t fill(Run &run, int64_t first, int64_t capacity, T *out) const {
         int64_t filled = 0;
         while (filled < capacity) {
             run.progress(rows() > 0 ? static_cast<double>(first + filled) / static_cast<double>(rows()) : 0);
             int64_t got = 0;
-            call_back("the chunk callback returned an error",
-                      [&] { return chunks_.next(chunks_.user, first + filled, capacity - filled, out + filled * cols(), &got); });
+            call_back("the chunk callback returned an error", [&] {
+                return chunks_.next(chunks_.user, first + filled, capacity - filled, out + filled * cols(), &got);
+            });
             if (got < 0 || got > capacity - filled)
-                fail(MERCER_E_CALLBACK, "the chunk callback says %" PRId64 " rows, capacity was %" PRId64, got, capacity - filled);
+                fail(MERCER_E_CALLBACK, "the chunk callback says %" PRId64 " rows, capacity was %" PRId64, got,
+                     capacity - filled);
             if (got == 0) break;
             filled += got;
         }
         return filled;
     }
 
-    template <class T> std::shared_ptr<const Source> load_as(Run &run) const {
+    template <class T>
+    std::shared_ptr<const Source> load_as(Run &run) const {
         const int64_t d = cols();
         if (rows() >= 0) {
             Buffer<T> all = run.buffer<T>(rows(), d), beyond = run.buffer<T>(1, d);
             int64_t total = fill(run, 0, rows(), all.data());
-            if (total < rows()) fail(MERCER_E_DATA, "the chunk callback ended after %" PRId64 " rows of %" PRId64, total, rows());
-            if (fill(run, total, 1, beyond.data()) != 0) fail(MERCER_E_DATA, "the chunk callback has more than the %" PRId64 " rows it announced", rows());
+            if (total < rows())
+                fail(MERCER_E_DATA, "the chunk callback ended after %" PRId64 " rows of %" PRId64, total, rows());
+            if (fill(run, total, 1, beyond.data()) != 0)
+                fail(MERCER_E_DATA, "the chunk callback has more than the %" PRId64 " rows it announced", rows());
             return make_array_source(std::move(all), total, d);
         }
         const int64_t piece = std::max<int64_t>(1, (int64_t{1} << 20) / (d * int64_t{sizeof(T)}));
@@ -163,7 +175,8 @@ class ChunkSource : public Source {
 
 std::shared_ptr<Source> make_view_source(const mercer_view &view) { return std::make_shared<ViewSource>(view); }
 std::shared_ptr<Source> make_chunk_source(const mercer_chunks &chunks) { return std::make_shared<ChunkSource>(chunks); }
-template <class T> std::shared_ptr<Source> make_array_source(Buffer<T> values, int64_t rows, int64_t cols) {
+template <class T>
+std::shared_ptr<Source> make_array_source(Buffer<T> values, int64_t rows, int64_t cols) {
     return std::make_shared<ArraySource<T>>(std::move(values), rows, cols);
 }
 template std::shared_ptr<Source> make_array_source(Buffer<float>, int64_t, int64_t);
@@ -192,7 +205,8 @@ class SparseReader {
 
   private:
     int64_t index(const void *from, int64_t k) const {
-        return s_.index_dtype == MERCER_I32 ? int64_t{static_cast<const int32_t *>(from)[k]} : static_cast<const int64_t *>(from)[k];
+        return s_.index_dtype == MERCER_I32 ? int64_t{static_cast<const int32_t *>(from)[k]}
+                                            : static_cast<const int64_t *>(from)[k];
     }
     const mercer_sparse &s_;
 };
@@ -204,18 +218,22 @@ SparseSource::SparseSource(const mercer_sparse &s) : Source(Kind::sparse, s.rows
     const int64_t majors = csr ? s.rows : s.cols, minors = csr ? s.cols : s.rows;
     const char *major = csr ? "row" : "column", *minor = csr ? "column" : "row";
     SparseReader reader(s);
-    if (reader.offset(0) != 0) fail(MERCER_E_DATA, "sparse: the first offset is %" PRId64 ", must be base", reader.offset(0) + s.base);
+    if (reader.offset(0) != 0)
+        fail(MERCER_E_DATA, "sparse: the first offset is %" PRId64 ", must be base", reader.offset(0) + s.base);
     if (reader.offset(majors) != s.count)
-        fail(MERCER_E_DATA, "sparse: the last offset minus base is %" PRId64 ", count is %" PRId64, reader.offset(majors), s.count);
+        fail(MERCER_E_DATA, "sparse: the last offset minus base is %" PRId64 ", count is %" PRId64,
+             reader.offset(majors), s.count);
     Buffer<int64_t> offsets(nullptr, s.rows + 1);
     offsets.zero();
     for (int64_t i = 0; i < majors; ++i) {
         int64_t from = reader.offset(i), to = reader.offset(i + 1);
-        if (to < from || to > s.count) fail(MERCER_E_DATA, "sparse: the offsets of %s %" PRId64 " do not ascend", major, i);
+        if (to < from || to > s.count)
+            fail(MERCER_E_DATA, "sparse: the offsets of %s %" PRId64 " do not ascend", major, i);
         for (int64_t k = from; k < to; ++k) {
             int64_t j = reader.minor(k);
             if (j < 0 || j >= minors)
-                fail(MERCER_E_DATA, "sparse: %s %" PRId64 " names %s %" PRId64 ", must be 0 to %" PRId64, major, i, minor, j, minors - 1);
+                fail(MERCER_E_DATA, "sparse: %s %" PRId64 " names %s %" PRId64 ", must be 0 to %" PRId64, major, i,
+                     minor, j, minors - 1);
             if (!std::isfinite(reader.value(k)))
                 fail(MERCER_E_DATA, "row %" PRId64 ", column %" PRId64 " is not finite", csr ? i : j, csr ? j : i);
             ++offsets[(csr ? i : j) + 1];
@@ -245,11 +263,13 @@ SparseSource::SparseSource(const mercer_sparse &s) : Source(Kind::sparse, s.rows
     offsets_ = std::move(offsets);
 }
 
-SparseSource::SparseSource(int64_t cols, Buffer<int64_t> offsets, Buffer<int32_t> columns, Buffer<double> values, int32_t dtype)
+SparseSource::SparseSource(int64_t cols, Buffer<int64_t> offsets, Buffer<int32_t> columns, Buffer<double> values,
+                           int32_t dtype)
     : Source(Kind::sparse, offsets.size() - 1, cols, dtype), offsets_(std::move(offsets)), columns_(std::move(columns)),
       values_(std::move(values)) {}
 
-template <class T> void SparseSource::fill(int64_t row0, int64_t count, T *out) const {
+template <class T>
+void SparseSource::fill(int64_t row0, int64_t count, T *out) const {
     std::fill_n(out, count * cols(), T(0));
     for (int64_t i = 0; i < count; ++i)
         for (int64_t k = offsets_[row0 + i]; k < offsets_[row0 + i + 1]; ++k)
@@ -261,17 +281,19 @@ template void SparseSource::fill(int64_t, int64_t, double *) const;
 
 // ---- objects
 
-ObjectSource::ObjectSource(const mercer_objects &objects) : Source(Kind::objects, objects.rows, 0, MERCER_F64), objects_(objects) {}
+ObjectSource::ObjectSource(const mercer_objects &objects)
+    : Source(Kind::objects, objects.rows, 0, MERCER_F64), objects_(objects) {}
 ObjectSource::~ObjectSource() {
     if (owned() && objects_.release) objects_.release(objects_.user);
 }
 
 void ObjectSource::pairs(const int64_t *i, const int64_t *j, int64_t count, double *values) const {
-    call_back("the pairs callback returned an error", [&] { return objects_.pairs(objects_.user, i, j, count, values); });
+    call_back("the pairs callback returned an error",
+              [&] { return objects_.pairs(objects_.user, i, j, count, values); });
     for (int64_t k = 0; k < count; ++k) {
         if (!std::isfinite(values[k]) || (is_distance() && values[k] < 0))
-            fail(MERCER_E_DATA, "the pairs callback gave %g for the pair (%" PRId64 ", %" PRId64 "), must be finite%s", values[k], i[k],
-                 j[k], is_distance() ? " and >= 0" : "");
+            fail(MERCER_E_DATA, "the pairs callback gave %g for the pair (%" PRId64 ", %" PRId64 "), must be finite%s",
+                 values[k], i[k], j[k], is_distance() ? " and >= 0" : "");
         if (is_distance()) values[k] *= values[k];
     }
 }
@@ -280,7 +302,8 @@ void ObjectSource::self(const int64_t *i, int64_t count, bool queries, double *v
     if (is_distance()) {
         std::fill_n(values, count, 0.0);
     } else if (objects_.self) {
-        call_back("the self callback returned an error", [&] { return objects_.self(objects_.user, i, count, values); });
+        call_back("the self callback returned an error",
+                  [&] { return objects_.self(objects_.user, i, count, values); });
     } else if (queries) {
         fail(MERCER_E_UNSUPPORTED, "this needs k(q, q) of the queries: their objects have no self callback");
     } else {

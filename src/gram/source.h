@@ -37,7 +37,8 @@ class Source {
     virtual int64_t window_bytes(int64_t) const { return 0; }
 
   protected:
-    Source(Kind kind, int64_t rows, int64_t cols, int32_t dtype) : kind_(kind), rows_(rows), cols_(cols), dtype_(dtype) {}
+    Source(Kind kind, int64_t rows, int64_t cols, int32_t dtype)
+        : kind_(kind), rows_(rows), cols_(cols), dtype_(dtype) {}
 
     bool owned() const { return owned_; }
 
@@ -49,7 +50,8 @@ class Source {
 };
 
 // E_DATA for the first NaN or Inf of a window that begins with row row0.
-template <class T> void check_finite_rows(int64_t row0, int64_t rows, int64_t cols, const T *values);
+template <class T>
+void check_finite_rows(int64_t row0, int64_t rows, int64_t cols, const T *values);
 
 // Compressed sparse rows, base 0, columns ascending in each row; values in the type they were given in.
 class SparseSource : public Source {
@@ -66,7 +68,8 @@ class SparseSource : public Source {
     void read(int64_t row0, int64_t count, double *out) const override { fill(row0, count, out); }
 
   private:
-    template <class T> void fill(int64_t row0, int64_t count, T *out) const;
+    template <class T>
+    void fill(int64_t row0, int64_t count, T *out) const;
     Buffer<int64_t> offsets_;
     Buffer<int32_t> columns_;
     Buffer<double> values_; // exact for f32 too
@@ -94,7 +97,8 @@ std::shared_ptr<Source> make_view_source(const mercer_view &view);
 std::shared_ptr<Source> make_chunk_source(const mercer_chunks &chunks);
 
 // rows x cols numbers in memory, owned.
-template <class T> std::shared_ptr<Source> make_array_source(Buffer<T> values, int64_t rows, int64_t cols);
+template <class T>
+std::shared_ptr<Source> make_array_source(Buffer<T> values, int64_t rows, int64_t cols);
 
 // view as its caller compiled it, widened and checked: dtypes is a bit set of 1 << MERCER_F32 ...; what names it.
 mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes);

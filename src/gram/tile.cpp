@@ -14,19 +14,23 @@
 namespace mercer {
 namespace {
 
-template <class T> constexpr int32_t dtype_of = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64;
+template <class T>
+constexpr int32_t dtype_of = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64;
 
-template <class T> T doubt(int64_t d) {
+template <class T>
+T doubt(int64_t d) {
     const double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
     return static_cast<T>(16 * std::sqrt(2 * std::sqrt(static_cast<double>(d + 8)) * u));
 }
 
-template <class T> mercer_view row_view(const T *data, int64_t rows, int64_t cols) {
+template <class T>
+mercer_view row_view(const T *data, int64_t rows, int64_t cols) {
     return {sizeof(mercer_view), dtype_of<T>, 0, rows, cols, cols, 1, const_cast<T *>(data)};
 }
 
 // One side sparse, the other not: a tile wants both alike.
-template <class T> void agree(Points<T> &x, Points<T> &y) {
+template <class T>
+void agree(Points<T> &x, Points<T> &y) {
     if (x.sparse() != y.sparse()) {
         x.densify();
         y.densify();
@@ -39,32 +43,45 @@ void check_objects(const Expression &kernel, const ObjectSource &objects) {
     const std::string text = kernel.text();
     for (const Leaf &leaf : kernel.leaves) {
         if (objects.is_distance() && leaf.form != MERCER_SQDIST)
-            fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects that give distances need kernels of a distance (gaussian ...)", text.c_str());
+            fail(MERCER_E_UNSUPPORTED,
+                 "kernel = %s: objects that give distances need kernels of a distance (gaussian ...)", text.c_str());
         if (!objects.is_distance() && leaf.plugin)
-            fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects that give kernel values need the kernel 'user'", text.c_str());
+            fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects that give kernel values need the kernel 'user'",
+                 text.c_str());
         if (!leaf.columns.empty()) fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects have no columns", text.c_str());
     }
 }
 
-template <class T> Tiles<T>::Tiles(const Expression &kernel, Points<T> &x, Points<T> &y) : kernel_(&kernel), x_(&x), y_(&y) { agree(x, y); }
-template <class T> Tiles<T>::Tiles(int32_t, Points<T> &x, Points<T> &y) : kernel_(nullptr), x_(&x), y_(&y) { agree(x, y); }
+template <class T>
+Tiles<T>::Tiles(const Expression &kernel, Points<T> &x, Points<T> &y) : kernel_(&kernel), x_(&x), y_(&y) {
+    agree(x, y);
+}
+template <class T>
+Tiles<T>::Tiles(int32_t, Points<T> &x, Points<T> &y) : kernel_(nullptr), x_(&x), y_(&y) {
+    agree(x, y);
+}
 
-template <class T> bool Tiles<T>::serial() const {
+template <class T>
+bool Tiles<T>::serial() const {
     const ObjectSource *objects = x_->objects();
     return (kernel_ && kernel_->calls_back() && !objects) || (objects && !objects->thread_safe());
 }
 
-template <class T> TileScratch<T> Tiles<T>::scratch(Run &run) const {
-    return TileScratch<T>(run, kernel_ ? static_cast<int64_t>(kernel_->leaves.size()) : 1, x_->sparse() ? x_->cols() : 0);
+template <class T>
+TileScratch<T> Tiles<T>::scratch(Run &run) const {
+    return TileScratch<T>(run, kernel_ ? static_cast<int64_t>(kernel_->leaves.size()) : 1,
+                          x_->sparse() ? x_->cols() : 0);
 }
 
-template <class T> int64_t Tiles<T>::scratch_bytes() const {
+template <class T>
+int64_t Tiles<T>::scratch_bytes() const {
     int64_t tiles = kernel_ && kernel_->leaves.size() > 1 ? 3 : 1;
     return (tiles * tile_rows * tile_rows + (x_->sparse() ? x_->cols() : 0)) * static_cast<int64_t>(sizeof(T)) +
            (x_->objects() ? tile_rows * tile_rows * 24 : 0);
 }
 
-template <class T> void Tiles<T>::sparse_dot(const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const {
+template <class T>
+void Tiles<T>::sparse_dot(const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const {
     T *dense = scratch.row.data(); // x_i with its zeros; all zero between rows
     for (int64_t i = 0; i < x.rows; ++i) {
         for (int64_t k = x.offsets[i]; k < x.offsets[i + 1]; ++k) dense[x.columns[k]] = x.values[k];
@@ -117,8 +134,10 @@ void Tiles<T>::form(size_t index, const Panel<T> &x, const Panel<T> &y, T *out, 
     }
 }
 
-template <class T> void Tiles<T>::map(const Leaf &leaf, T *values, int64_t count) const {
-    if (leaf.plugin && leaf.plugin->kernel.map) leaf.plugin->kernel.map(&host_table(), leaf.values(), dtype_of<T>, values, count);
+template <class T>
+void Tiles<T>::map(const Leaf &leaf, T *values, int64_t count) const {
+    if (leaf.plugin && leaf.plugin->kernel.map)
+        leaf.plugin->kernel.map(&host_table(), leaf.values(), dtype_of<T>, values, count);
 }
 
 template <class T>
@@ -133,7 +152,8 @@ void Tiles<T>::leaf_values(size_t index, const Panel<T> &x, const Panel<T> &y, T
         form(index, x, y, out, scratch);
         return map(leaf, out, m * n);
     }
-    mercer_view xs = row_view(x.leaves[index].x, m, x.leaves[index].d), ys = row_view(y.leaves[index].x, n, y.leaves[index].d);
+    mercer_view xs = row_view(x.leaves[index].x, m, x.leaves[index].d),
+                ys = row_view(y.leaves[index].x, n, y.leaves[index].d);
     mercer_view ks = row_view(out, m, n);
     evaluate_block(leaf, scratch.task, xs, ys, ks);
     if (leaf.plugin) return;
@@ -144,14 +164,16 @@ void Tiles<T>::leaf_values(size_t index, const Panel<T> &x, const Panel<T> &y, T
 }
 
 template <class T>
-void Tiles<T>::evaluate_block(const Leaf &leaf, mercer_task &task, const mercer_view &x, const mercer_view &y, const mercer_view &k) const {
+void Tiles<T>::evaluate_block(const Leaf &leaf, mercer_task &task, const mercer_view &x, const mercer_view &y,
+                              const mercer_view &k) const {
     if (!leaf.plugin) return kernel_->user->tile(x, y, k);
     int32_t status = leaf.plugin->kernel.block(&host_table(), &task, leaf.values(), &x, &y, &k);
     task.arena.clear();
     task.check(status, *leaf.plugin);
 }
 
-template <class T> void Tiles<T>::compute(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) const {
+template <class T>
+void Tiles<T>::compute(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) const {
     T *out = scratch.tile.data();
     const int64_t count = x.rows * y.rows;
     if (!kernel_) return x_->objects() ? object_values(x, y, out, scratch) : form(0, x, y, out, scratch);
@@ -174,18 +196,22 @@ template <class T> void Tiles<T>::compute(const Panel<T> &x, const Panel<T> &y, 
     }
 }
 
-template <class T> bool Tiles<T>::has_log() const {
-    return kernel_ && kernel_->leaves.size() == 1 && kernel_->leaves[0].plugin && kernel_->leaves[0].plugin->kernel.log_map;
+template <class T>
+bool Tiles<T>::has_log() const {
+    return kernel_ && kernel_->leaves.size() == 1 && kernel_->leaves[0].plugin &&
+           kernel_->leaves[0].plugin->kernel.log_map;
 }
 
-template <class T> void Tiles<T>::compute_log(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) const {
+template <class T>
+void Tiles<T>::compute_log(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) const {
     T *out = scratch.tile.data();
     const Leaf &leaf = kernel_->leaves[0];
     x_->objects() ? object_values(x, y, out, scratch) : form(0, x, y, out, scratch);
     leaf.plugin->kernel.log_map(&host_table(), leaf.values(), dtype_of<T>, out, x.rows * y.rows);
 }
 
-template <class T> void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries, T *out) const {
+template <class T>
+void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries, T *out) const {
     const int64_t n = x.rows;
     mercer_task task(run, Random(0, Stage::gram));
     std::vector<T> values(static_cast<size_t>(n));
@@ -220,7 +246,8 @@ template <class T> void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries
 }
 
 template <class T>
-void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, const std::function<bool(const Tile<T> &)> &body, Range range) {
+void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows,
+           const std::function<bool(const Tile<T> &)> &body, Range range) {
     // Panels of y are made once where they are small, else again for each slab (1/256 of its arithmetic).
     constexpr int64_t keep_bytes = int64_t{64} << 20;
     const int64_t y_blocks = blocks_of(tiles.y().rows());
@@ -250,7 +277,9 @@ void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, const st
 
 template class Tiles<float>;
 template class Tiles<double>;
-template void sweep(Run &, const Tiles<float> &, int64_t, int64_t, const std::function<bool(const Tile<float> &)> &, Range);
-template void sweep(Run &, const Tiles<double> &, int64_t, int64_t, const std::function<bool(const Tile<double> &)> &, Range);
+template void sweep(Run &, const Tiles<float> &, int64_t, int64_t, const std::function<bool(const Tile<float> &)> &,
+                    Range);
+template void sweep(Run &, const Tiles<double> &, int64_t, int64_t, const std::function<bool(const Tile<double> &)> &,
+                    Range);
 
 } // namespace mercer

@@ -7,9 +7,11 @@
 namespace mercer {
 
 // Memory of one thread; sized by the largest tile.
-template <class T> struct TileScratch {
+template <class T>
+struct TileScratch {
     TileScratch(Run &run, int64_t leaves, int64_t d_sparse)
-        : task(run, Random(0, Stage::gram)), tile(run.buffer<T>(tile_rows, tile_rows)), factor(run.buffer<T>(leaves > 1 ? tile_rows : 0, tile_rows)),
+        : task(run, Random(0, Stage::gram)), tile(run.buffer<T>(tile_rows, tile_rows)),
+          factor(run.buffer<T>(leaves > 1 ? tile_rows : 0, tile_rows)),
           product(run.buffer<T>(leaves > 1 ? tile_rows : 0, tile_rows)), row(run.buffer<T>(d_sparse)) {
         row.zero();
     }
@@ -22,7 +24,8 @@ template <class T> struct TileScratch {
 // E_UNSUPPORTED where the kernel cannot take what the objects give.
 void check_objects(const Expression &kernel, const ObjectSource &objects);
 
-template <class T> class Tiles {
+template <class T>
+class Tiles {
   public:
     // x and y must outlive it. A side that is sparse while the other is not is read dense.
     Tiles(const Expression &kernel, Points<T> &x, Points<T> &y);
@@ -48,21 +51,26 @@ template <class T> class Tiles {
     void object_values(const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const;
     void sparse_dot(const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const;
     void map(const Leaf &leaf, T *values, int64_t count) const;
-    void evaluate_block(const Leaf &leaf, mercer_task &task, const mercer_view &x, const mercer_view &y, const mercer_view &k) const;
+    void evaluate_block(const Leaf &leaf, mercer_task &task, const mercer_view &x, const mercer_view &y,
+                        const mercer_view &k) const;
     const Expression *kernel_; // nullptr: a form
     Points<T> *x_, *y_;
 };
 
 // Rows row0 ... row0 + rows of x in slabs of tile_rows, each on one thread, its tiles in ascending order. body returns
 // false when a slab has seen enough.
-template <class T> struct Tile {
+template <class T>
+struct Tile {
     int64_t slab;
     const Panel<T> &x, &y;
     T *values; // x.rows x y.rows
 };
-enum class Range { all, upper }; // upper: x and y are the same points, and only tiles on and right of the diagonal are wanted
+enum class Range {
+    all,
+    upper
+}; // upper: x and y are the same points, and only tiles on and right of the diagonal are wanted
 template <class T>
-void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, const std::function<bool(const Tile<T> &)> &body,
-           Range range = Range::all);
+void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows,
+           const std::function<bool(const Tile<T> &)> &body, Range range = Range::all);
 
 } // namespace mercer

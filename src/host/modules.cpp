@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <mutex>
 #include <sys/stat.h>
@@ -38,16 +39,36 @@ void refuse_writable(const std::string &path, const struct stat &status, const c
         fail(MERCER_E_PLUGIN, "%s: refused, %s belongs to neither root nor you", path.c_str(), what);
 }
 
-// Checks the file behind fd; fails before any of its code runs. Returns the module if it is loaded already.
-const mercer_module *inspect(const std::string &path, int fd, Opened *identity) {
+// dlopen maps what the program headers promise: of a truncated file, touching that ends the process with SIGBUS.
+void check_elf(const std::string &path, int fd, int64_t size) {
+    Elf64_Ehdr header;
+    if (pread(fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
+        std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+        fail(MERCER_E_PLUGIN, "%s: refused, it is no ELF file", path.c_str());
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_type != ET_DYN || header.e_phentsize != sizeof(Elf64_Phdr))
+        fail(MERCER_E_PLUGIN, "%s: refused, it is no 64-bit shared object", path.c_str());
+    for (int i = 0; i < header.e_phnum; ++i) {
+        Elf64_Phdr part;
+        const off_t at = static_cast<off_t>(header.e_phoff) + static_cast<off_t>(i) * static_cast<off_t>(sizeof part);
+        const bool read = pread(fd, &part, sizeof part, at) == static_cast<ssize_t>(sizeof part);
+        uint64_t end = 0;
+        if (!read || __builtin_add_overflow(part.p_offset, part.p_filesz, &end) || end > static_cast<uint64_t>(size))
+            fail(MERCER_E_PLUGIN, "%s: refused, the file is shorter than its program headers say", path.c_str());
+    }
+}
+
+// Checks the file behind fd; fails before any of its code runs. Returns the row of a file that is loaded already.
+const Opened *inspect(const std::string &path, int fd, Opened *identity) {
     struct stat file, folder;
     std::string parent = path.substr(0, path.rfind('/') + 1);
-    if (fstat(fd, &file) != 0 || stat(parent.c_str(), &folder) != 0) fail(MERCER_E_PLUGIN, "%s: %s", path.c_str(), std::strerror(errno));
+    if (fstat(fd, &file) != 0 || stat(parent.c_str(), &folder) != 0)
+        fail(MERCER_E_PLUGIN, "%s: %s", path.c_str(), std::strerror(errno));
     if (!S_ISREG(file.st_mode)) fail(MERCER_E_PLUGIN, "%s: refused, it is no regular file", path.c_str());
     refuse_writable(path, file, "the file");
     refuse_writable(path, folder, "its folder");
     for (const Opened &known : opened_modules())
-        if (known.device == file.st_dev && known.inode == file.st_ino) return known.module;
+        if (known.device == file.st_dev && known.inode == file.st_ino) return &known;
+    check_elf(path, fd, file.st_size);
     *identity = {file.st_dev, file.st_ino, nullptr};
     return nullptr;
 }
@@ -86,28 +107,29 @@ std::vector<std::string> default_plugin_folders() {
 }
 
 const mercer_module &open_module(const std::string &path) {
-    if (path.empty() || path[0] != '/') fail(MERCER_E_PLUGIN, "'%s': refused, a plugin's path must be absolute", path.c_str());
+    if (path.empty() || path[0] != '/')
+        fail(MERCER_E_PLUGIN, "'%s': refused, a plugin's path must be absolute", path.c_str());
     int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
-        fail(MERCER_E_PLUGIN, "%s: %s", path.c_str(), errno == ELOOP ? "refused, it is a symbolic link" : std::strerror(errno));
+        fail(MERCER_E_PLUGIN, "%s: %s", path.c_str(),
+             errno == ELOOP ? "refused, it is a symbolic link" : std::strerror(errno));
     std::lock_guard hold(opened_lock);
-    Opened identity{};
-    void *handle = nullptr;
+    Opened opened{};
     try {
-        const mercer_module *known = inspect(path, fd, &identity);
-        if (known) {
+        if (const Opened *known = inspect(path, fd, &opened)) {
+            opened = *known;
             close(fd);
-            return *known;
+        } else {
+            void *handle = load(path, fd);
+            opened.module = static_cast<const mercer_module *>(dlsym(handle, "mercer_plugin"));
+            opened_modules().push_back(opened);
         }
-        handle = load(path, fd);
     } catch (...) {
         close(fd);
         throw;
     }
-    identity.module = static_cast<const mercer_module *>(dlsym(handle, "mercer_plugin"));
-    if (!identity.module) fail(MERCER_E_PLUGIN, "%s: it exports no 'mercer_plugin'", path.c_str());
-    opened_modules().push_back(identity);
-    return *identity.module;
+    if (!opened.module) fail(MERCER_E_PLUGIN, "%s: it exports no 'mercer_plugin'", path.c_str());
+    return *opened.module;
 }
 
 std::vector<const mercer_module *> builtin_modules() {

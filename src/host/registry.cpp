@@ -12,7 +12,8 @@
 namespace mercer {
 namespace {
 
-template <class Ops> Ops widen_ops(const mercer_module &module, const std::string &path, size_t smallest) {
+template <class Ops>
+Ops widen_ops(const mercer_module &module, const std::string &path, size_t smallest) {
     Ops ops{};
     int64_t size = *static_cast<const int64_t *>(module.ops);
     if (size < static_cast<int64_t>(smallest))
@@ -63,16 +64,18 @@ std::shared_ptr<const Plugin> check_module(const mercer_module &module, const st
     if (module.abi != MERCER_PLUGIN_ABI)
         fail(MERCER_E_PLUGIN, "%s: plugin ABI %d, this library has %d", shown, module.abi, MERCER_PLUGIN_ABI);
     if (module.struct_size < static_cast<int64_t>(sizeof(mercer_module)))
-        fail(MERCER_E_PLUGIN, "%s: module.struct_size = %" PRId64 ", must be at least %zu", shown, module.struct_size, sizeof(mercer_module));
+        fail(MERCER_E_PLUGIN, "%s: module.struct_size = %" PRId64 ", must be at least %zu", shown, module.struct_size,
+             sizeof(mercer_module));
     if (!module.header || std::strcmp(module.header, MERCER_VERSION) != 0) // while the ABI is 0
-        fail(MERCER_E_PLUGIN, "%s: built with the header of version %.40s, this library is %s", shown, module.header ? module.header : "?",
-             MERCER_VERSION);
+        fail(MERCER_E_PLUGIN, "%s: built with the header of version %.40s, this library is %s", shown,
+             module.header ? module.header : "?", MERCER_VERSION);
     if (module.kind < MERCER_KIND_KERNEL || module.kind > MERCER_KIND_SOLVER)
         fail(MERCER_E_PLUGIN, "%s: kind = %d is unknown", shown, module.kind);
-    if (!module.name || !is_name(module.name)) fail(MERCER_E_PLUGIN, "%s: its name must be lower-case letters, digits and '-'", shown);
+    if (!module.name || !is_name(module.name))
+        fail(MERCER_E_PLUGIN, "%s: its name must be lower-case letters, digits and '-'", shown);
     if (!module.ops) fail(MERCER_E_PLUGIN, "%s: ops is NULL", shown);
-    if (module.param_count < 0 || module.param_count > 1000 || (module.param_count > 0 && !module.params) || module.params_size < 0 ||
-        module.params_size > 1 << 20)
+    if (module.param_count < 0 || module.param_count > 1000 || (module.param_count > 0 && !module.params) ||
+        module.params_size < 0 || module.params_size > 1 << 20)
         fail(MERCER_E_PLUGIN, "%s: its parameter table is damaged", shown);
 
     auto plugin = std::make_shared<Plugin>();
@@ -156,7 +159,8 @@ std::shared_ptr<const Plugin> Registry::find(Kind kind, const std::string &asked
         std::shared_ptr<const Plugin> plugin;
         if (listing.path.empty()) {
             for (const mercer_module *module : builtin_modules())
-                if (module->kind == static_cast<int32_t>(kind) && name == module->name) plugin = check_module(*module, "");
+                if (module->kind == static_cast<int32_t>(kind) && name == module->name)
+                    plugin = check_module(*module, "");
         } else {
             plugin = load_file(listing.path);
         }
@@ -171,7 +175,8 @@ std::shared_ptr<const Plugin> Registry::load_file(const std::string &path) {
     std::string file = path.substr(path.rfind('/') + 1);
     std::string expected = std::string(kind_name(plugin->kind)) + "-" + plugin->name + ".so";
     if (file != expected)
-        fail(MERCER_E_PLUGIN, "%s: it says it is '%s', so its file must be %s", path.c_str(), plugin->name.c_str(), expected.c_str());
+        fail(MERCER_E_PLUGIN, "%s: it says it is '%s', so its file must be %s", path.c_str(), plugin->name.c_str(),
+             expected.c_str());
     return plugin;
 }
 

@@ -27,8 +27,10 @@ void mercer_task::check(int32_t status, const mercer::Plugin &plugin) {
     std::lock_guard hold(lock);
     const char *kind = mercer::kind_name(plugin.kind), *name = plugin.name.c_str();
     if (status == MERCER_E_MEMORY && error_code != 0) status = error_code; // alloc gave NULL: perhaps for the budget
-    if (!mercer::status_text(status)) mercer::fail(MERCER_E_PLUGIN, "%s %s returned %d, which is no status", kind, name, status);
-    if (error_code != status) mercer::fail(status, "%s %s failed: %s", kind, name, mercer::status_text(status)->summary);
+    if (!mercer::status_text(status))
+        mercer::fail(MERCER_E_PLUGIN, "%s %s returned %d, which is no status", kind, name, status);
+    if (error_code != status)
+        mercer::fail(status, "%s %s failed: %s", kind, name, mercer::status_text(status)->summary);
     mercer::fail(status, "%s %s: %s", kind, name, error);
 }
 
@@ -78,11 +80,8 @@ void *alloc_service(mercer_task *task, int64_t bytes) {
 double uniform_service(mercer_task *task, int64_t a, int64_t b) { return task->random.uniform(a, b); }
 
 int32_t parallel_service(mercer_task *task, int64_t count, int32_t (*body)(void *, int64_t), void *user) {
-    return task->guard([&] {
-        parallel_for(task->run, count, [&](int64_t i) {
-            task->check_callback(body(user, i));
-        });
-    });
+    return task->guard(
+        [&] { parallel_for(task->run, count, [&](int64_t i) { task->check_callback(body(user, i)); }); });
 }
 
 void exp_f32_service(float *values, int64_t count) { vector_math().exp_f32(values, count); }
@@ -97,8 +96,8 @@ void check_matrix(const char *what, int64_t rows, int64_t cols, int64_t ld) {
         fail(MERCER_E_PLUGIN, "%s: %" PRId64 " x %" PRId64 " with leading dimension %" PRId64, what, rows, cols, ld);
 }
 
-int32_t gemm_service(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, double alpha, const double *a,
-                     int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc) {
+int32_t gemm_service(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, double alpha,
+                     const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc) {
     return task->guard([&] {
         check_trans(transa);
         check_trans(transb);
@@ -109,7 +108,8 @@ int32_t gemm_service(mercer_task *task, char transa, char transb, int64_t m, int
     });
 }
 
-int32_t trsm_service(mercer_task *task, char trans, int64_t m, int64_t n, const double *l, int64_t ldl, double *x, int64_t ldx) {
+int32_t trsm_service(mercer_task *task, char trans, int64_t m, int64_t n, const double *l, int64_t ldl, double *x,
+                     int64_t ldx) {
     return task->guard([&] {
         check_trans(trans);
         check_matrix("trsm: l", n, n, ldl);
@@ -125,7 +125,8 @@ int32_t potrf_service(mercer_task *task, int64_t n, double *a, int64_t lda, int6
     });
 }
 
-int32_t eigh_service(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors, int64_t ldv) {
+int32_t eigh_service(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors,
+                     int64_t ldv) {
     return task->guard([&] {
         check_matrix("eigh: a", n, n, lda);
         check_matrix("eigh: vectors", n, r, ldv);
@@ -134,8 +135,8 @@ int32_t eigh_service(mercer_task *task, int64_t n, double *a, int64_t lda, int64
     });
 }
 
-int32_t orthonormalise_service(mercer_task *task, int64_t n, int64_t p, double *x, int64_t ldx, int64_t q, const double *against,
-                               int64_t lda, int64_t *rank) {
+int32_t orthonormalise_service(mercer_task *task, int64_t n, int64_t p, double *x, int64_t ldx, int64_t q,
+                               const double *against, int64_t lda, int64_t *rank) {
     return task->guard([&] {
         check_matrix("orthonormalise: x", n, p, ldx);
         if (q > 0) check_matrix("orthonormalise: against", n, q, lda);
@@ -143,8 +144,8 @@ int32_t orthonormalise_service(mercer_task *task, int64_t n, int64_t p, double *
     });
 }
 
-int32_t tall_dot_service(mercer_task *task, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q, const double *b, int64_t ldb,
-                         double *c, int64_t ldc) {
+int32_t tall_dot_service(mercer_task *task, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q,
+                         const double *b, int64_t ldb, double *c, int64_t ldc) {
     return task->guard([&] {
         check_matrix("tall_dot: a", n, p, lda);
         check_matrix("tall_dot: b", n, q, ldb);
@@ -153,8 +154,8 @@ int32_t tall_dot_service(mercer_task *task, int64_t n, int64_t p, const double *
     });
 }
 
-int32_t tall_times_service(mercer_task *task, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q, const double *s, int64_t lds,
-                           double beta, double *y, int64_t ldy) {
+int32_t tall_times_service(mercer_task *task, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q,
+                           const double *s, int64_t lds, double beta, double *y, int64_t ldy) {
     return task->guard([&] {
         check_matrix("tall_times: a", n, p, lda);
         check_matrix("tall_times: s", p, q, lds);
@@ -181,19 +182,43 @@ int32_t weights_service(mercer_task *task, double *out) {
 int32_t landmarks_service(mercer_task *task, const int64_t **index, const void **points) {
     return task->guard([&] { problem_of(task).landmarks(index, points); });
 }
-int32_t pivot_service(mercer_task *task, const mercer_pivot_rule *rule, const mercer_pivot_stop *stop, mercer_pivots *out) {
+int32_t pivot_service(mercer_task *task, const mercer_pivot_rule *rule, const mercer_pivot_stop *stop,
+                      mercer_pivots *out) {
     return task->guard([&] { write_struct(out, problem_of(task).pivot_cholesky(*task, *rule, *stop), "pivots"); });
 }
-int32_t give_service(mercer_task *task, int64_t count, const int64_t *index, const void *points, const double *weights) {
+int32_t give_service(mercer_task *task, int64_t count, const int64_t *index, const void *points,
+                     const double *weights) {
     return task->guard([&] { problem_of(task).give(count, index, points, weights); });
 }
 
 constexpr mercer_host table = {
-    sizeof(mercer_host), MERCER_PLUGIN_ABI, 0,
-    fail_service,        log_service,       report_service,  progress_service, alloc_service,          uniform_service,  parallel_service,
-    exp_f32_service,     exp_f64_service,   gemm_service,    trsm_service,     potrf_service,          eigh_service,     orthonormalise_service,
-    tall_dot_service,    tall_times_service, visit_service,  columns_service,  pairs_service,          rows_service,     weights_service,
-    landmarks_service,   pivot_service,     give_service,
+    sizeof(mercer_host),
+    MERCER_PLUGIN_ABI,
+    0,
+    fail_service,
+    log_service,
+    report_service,
+    progress_service,
+    alloc_service,
+    uniform_service,
+    parallel_service,
+    exp_f32_service,
+    exp_f64_service,
+    gemm_service,
+    trsm_service,
+    potrf_service,
+    eigh_service,
+    orthonormalise_service,
+    tall_dot_service,
+    tall_times_service,
+    visit_service,
+    columns_service,
+    pairs_service,
+    rows_service,
+    weights_service,
+    landmarks_service,
+    pivot_service,
+    give_service,
 };
 
 } // namespace

@@ -23,7 +23,8 @@ class Problem {
     virtual void landmarks(const int64_t **index, const void **points) = 0;
     virtual void give(int64_t count, const int64_t *index, const void *points, const double *weights) = 0;
     // Memory of results lives in the task.
-    virtual mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule, const mercer_pivot_stop &stop) = 0;
+    virtual mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
+                                         const mercer_pivot_stop &stop) = 0;
 };
 
 } // namespace mercer
@@ -46,7 +47,8 @@ struct mercer_task {
     void *allocate(int64_t bytes);
     void record(int32_t code, const char *text) noexcept;
     // Runs body for a C caller; what it throws becomes this task's error.
-    template <class F> int32_t guard(F &&body) noexcept {
+    template <class F>
+    int32_t guard(F &&body) noexcept {
         try {
             body();
             return MERCER_OK;

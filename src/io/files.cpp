@@ -18,8 +18,7 @@ namespace {
 constexpr int not_regular = -1; // in place of an errno
 
 std::string system_text(int error) {
-    if (error == not_regular)
-        return "not a regular file";
+    if (error == not_regular) return "not a regular file";
     char text[256];
     return strerror_r(error, text, sizeof text);
 }
@@ -31,8 +30,7 @@ std::string system_text(int error) {
 template <class Call>
 auto retried(Call call) {
     auto result = call();
-    while (result == -1 && errno == EINTR)
-        result = call();
+    while (result == -1 && errno == EINTR) result = call();
     return result;
 }
 
@@ -42,10 +40,8 @@ int open_file(const std::string &path, int flags, unsigned mode = 0) {
 
 int64_t regular_size(int fd) {
     struct stat about;
-    if (fstat(fd, &about) != 0)
-        return -1;
-    if (S_ISREG(about.st_mode))
-        return about.st_size;
+    if (fstat(fd, &about) != 0) return -1;
+    if (S_ISREG(about.st_mode)) return about.st_size;
     errno = S_ISDIR(about.st_mode) ? EISDIR : 0;
     return -1;
 }
@@ -92,14 +88,12 @@ class Replacement {
 };
 
 Replacement::Replacement(const std::string &path) : path_(path), target_(path) {
-    if (path.empty())
-        fail(MERCER_E_IO, "cannot write '': the path is empty");
+    if (path.empty()) fail(MERCER_E_IO, "cannot write '': the path is empty");
     find_target();
     size_t slash = target_.rfind('/');
     folder_ = slash == std::string::npos ? "." : target_.substr(0, std::max<size_t>(slash, 1));
     int folder = open_file(folder_, O_RDONLY | O_DIRECTORY); // first: what cannot be synced later is not begun
-    if (folder < 0)
-        fail_io("write", path_, errno);
+    if (folder < 0) fail_io("write", path_, errno);
     in_folder_ = std::make_unique<Descriptor>(folder);
     file_ = std::make_unique<Descriptor>(create(mode_));
 }
@@ -109,22 +103,18 @@ Replacement::Replacement(const std::string &path) : path_(path), target_(path) {
 void Replacement::find_target() {
     struct stat about;
     if (lstat(path_.c_str(), &about) != 0) {
-        if (errno == ENOENT)
-            return;
+        if (errno == ENOENT) return;
         fail_io("write", path_, errno);
     }
     if (S_ISLNK(about.st_mode)) {
         std::unique_ptr<char, void (*)(void *)> real(realpath(path_.c_str(), nullptr), std::free);
         if (!real && errno == ENOENT)
             fail(MERCER_E_IO, "cannot write '%s': a link to nothing", shown_path(path_).c_str());
-        if (!real || stat(real.get(), &about) != 0)
-            fail_io("write", path_, errno);
+        if (!real || stat(real.get(), &about) != 0) fail_io("write", path_, errno);
         target_ = real.get();
     }
-    if (!S_ISREG(about.st_mode))
-        fail_io("write", path_, S_ISDIR(about.st_mode) ? EISDIR : not_regular);
-    if (access(target_.c_str(), W_OK) != 0)
-        fail_io("write", path_, errno);
+    if (!S_ISREG(about.st_mode)) fail_io("write", path_, S_ISDIR(about.st_mode) ? EISDIR : not_regular);
+    if (access(target_.c_str(), W_OK) != 0) fail_io("write", path_, errno);
     exists_ = true;
     mode_ = about.st_mode & 0777;
 }
@@ -137,13 +127,10 @@ int Replacement::create(mode_t mode) {
     for (int number = 0;; ++number) {
         std::string candidate = stem + format(".tmp.%ld.%d", static_cast<long>(getpid()), number);
         int fd = open_file(candidate, O_WRONLY | O_CREAT | O_EXCL, mode);
-        if (fd < 0 && errno == EEXIST && number < 10000)
-            continue;
-        if (fd < 0)
-            fail_io("write", path_, errno);
+        if (fd < 0 && errno == EEXIST && number < 10000) continue;
+        if (fd < 0) fail_io("write", path_, errno);
         temporary_ = std::move(candidate);
-        if (exists_)
-            (void)!fchmod(fd, mode); // what the umask took; some file systems have no modes
+        if (exists_) (void)!fchmod(fd, mode); // what the umask took; some file systems have no modes
         return fd;
     }
 }
@@ -152,13 +139,11 @@ void Replacement::write(const void *bytes, int64_t count) {
     auto from = static_cast<const char *>(bytes);
     while (count > 0 && !error_) {
         ssize_t done = retried([&] { return system_calls().write(file_->get(), from, static_cast<size_t>(count)); });
-        if (done <= 0)
-            error_ = done < 0 ? errno : EIO;
+        if (done <= 0) error_ = done < 0 ? errno : EIO;
         from += std::max<ssize_t>(done, 0);
         count -= std::max<ssize_t>(done, 0);
     }
-    if (error_)
-        fail_io("write", path_, error_);
+    if (error_) fail_io("write", path_, error_);
 }
 
 int Replacement::sync(const Descriptor &descriptor) {
@@ -167,8 +152,7 @@ int Replacement::sync(const Descriptor &descriptor) {
 }
 
 void Replacement::remove(std::string &path) noexcept {
-    if (!path.empty())
-        retried([&] { return system_calls().unlink(path.c_str()); });
+    if (!path.empty()) retried([&] { return system_calls().unlink(path.c_str()); });
     path.clear();
 }
 
@@ -176,26 +160,20 @@ void Replacement::remove(std::string &path) noexcept {
 // none.
 void Replacement::keep_old() {
     std::string name = temporary_ + ".old";
-    if (exists_ && ::link(target_.c_str(), name.c_str()) == 0)
-        kept_ = name;
+    if (exists_ && ::link(target_.c_str(), name.c_str()) == 0) kept_ = name;
 }
 
 void Replacement::undo(int error) {
-    if (!kept_.empty() && system_calls().rename(kept_.c_str(), target_.c_str()) == 0)
-        kept_.clear();
+    if (!kept_.empty() && system_calls().rename(kept_.c_str(), target_.c_str()) == 0) kept_.clear();
     remove(kept_);
-    if (!exists_)
-        remove(target_);
+    if (!exists_) remove(target_);
     fail_io("write", path_, error);
 }
 
 void Replacement::commit() {
-    if (!error_)
-        error_ = sync(*file_);
-    if (int error = file_->close(); !error_)
-        error_ = error;
-    if (error_)
-        fail_io("write", path_, error_);
+    if (!error_) error_ = sync(*file_);
+    if (int error = file_->close(); !error_) error_ = error;
+    if (error_) fail_io("write", path_, error_);
     keep_old();
     if (retried([&] { return system_calls().rename(temporary_.c_str(), target_.c_str()); }) != 0) {
         error_ = errno;
@@ -203,8 +181,7 @@ void Replacement::commit() {
         fail_io("write", path_, error_);
     }
     temporary_.clear();
-    if (int error = sync(*in_folder_))
-        undo(error);
+    if (int error = sync(*in_folder_)) undo(error);
     remove(kept_);
 }
 
@@ -229,31 +206,24 @@ SystemCalls &system_calls() {
 
 // O_NONBLOCK: a pipe that nobody writes to must not hang us; size() then refuses it.
 InputFile::InputFile(const std::string &path) : path_(path), fd_(open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY)) {
-    if (path.empty())
-        fail(MERCER_E_IO, "cannot read '': the path is empty");
-    if (fd_ < 0)
-        fail_io("read", path, errno);
+    if (path.empty()) fail(MERCER_E_IO, "cannot read '': the path is empty");
+    if (fd_ < 0) fail_io("read", path, errno);
     errno = 0;
     size_ = system_calls().size(fd_);
-    if (size_ >= 0)
-        return;
+    if (size_ >= 0) return;
     int error = errno ? errno : not_regular;
     system_calls().close(fd_);
     fail_io("read", path, error);
 }
 
-InputFile::~InputFile() {
-    system_calls().close(fd_);
-}
+InputFile::~InputFile() { system_calls().close(fd_); }
 
 void InputFile::read(int64_t offset, void *bytes, int64_t count) const {
     auto to = static_cast<char *>(bytes);
     while (count > 0) {
         ssize_t got = retried([&] { return system_calls().pread(fd_, to, static_cast<size_t>(count), offset); });
-        if (got < 0)
-            fail_io("read", path_, errno);
-        if (got == 0)
-            fail(MERCER_E_IO, "cannot read '%s': it has become shorter", shown_path(path_).c_str());
+        if (got < 0) fail_io("read", path_, errno);
+        if (got == 0) fail(MERCER_E_IO, "cannot read '%s': it has become shorter", shown_path(path_).c_str());
         to += got;
         offset += got;
         count -= got;

@@ -23,34 +23,21 @@ struct Truth {
 template <class F>
 void with_type(const NpyHeader &header, F f) {
     switch (header.kind << 8 | header.item) {
-    case 'f' << 8 | 4:
-        return f(float{});
-    case 'f' << 8 | 8:
-        return f(double{});
-    case 'u' << 8 | 1:
-        return f(uint8_t{});
-    case 'u' << 8 | 2:
-        return f(uint16_t{});
-    case 'u' << 8 | 4:
-        return f(uint32_t{});
-    case 'u' << 8 | 8:
-        return f(uint64_t{});
-    case 'i' << 8 | 1:
-        return f(int8_t{});
-    case 'i' << 8 | 2:
-        return f(int16_t{});
-    case 'i' << 8 | 4:
-        return f(int32_t{});
-    case 'i' << 8 | 8:
-        return f(int64_t{});
-    default:
-        return f(Truth{});
+    case 'f' << 8 | 4: return f(float{});
+    case 'f' << 8 | 8: return f(double{});
+    case 'u' << 8 | 1: return f(uint8_t{});
+    case 'u' << 8 | 2: return f(uint16_t{});
+    case 'u' << 8 | 4: return f(uint32_t{});
+    case 'u' << 8 | 8: return f(uint64_t{});
+    case 'i' << 8 | 1: return f(int8_t{});
+    case 'i' << 8 | 2: return f(int16_t{});
+    case 'i' << 8 | 4: return f(int32_t{});
+    case 'i' << 8 | 8: return f(int64_t{});
+    default: return f(Truth{});
     }
 }
 
-bool is_single(const NpyHeader &h) {
-    return h.item <= 2 || (h.kind == 'f' && h.item == 4);
-}
+bool is_single(const NpyHeader &h) { return h.item <= 2 || (h.kind == 'f' && h.item == 4); }
 
 class NpySource : public Source {
   public:
@@ -82,8 +69,7 @@ class NpySource : public Source {
             read_columns(row0, count, out);
         else
             read_entries(row0 * cols(), count * cols(), out);
-        if (header_.kind != 'f')
-            return;
+        if (header_.kind != 'f') return;
         try {
             check_finite_rows(row0, count, cols(), out);
         } catch (const Error &e) {
@@ -97,8 +83,7 @@ class NpySource : public Source {
 
     template <class To>
     void read_entries(int64_t first, int64_t count, To *out) const {
-        if (header_.kind == 'f' && header_.item == sizeof(To))
-            return fetch(first, count, out);
+        if (header_.kind == 'f' && header_.item == sizeof(To)) return fetch(first, count, out);
         int64_t most = std::min(count, block_rows * block_cols);
         Buffer<unsigned char> raw(nullptr, most, header_.item);
         for (int64_t done = 0; done < count; done += most) {
@@ -106,8 +91,7 @@ class NpySource : public Source {
             fetch(first + done, now, raw.data());
             with_type(header_, [&](auto type) {
                 auto from = reinterpret_cast<const decltype(type) *>(raw.data());
-                for (int64_t k = 0; k < now; ++k)
-                    out[done + k] = static_cast<To>(from[k]);
+                for (int64_t k = 0; k < now; ++k) out[done + k] = static_cast<To>(from[k]);
             });
         }
     }

@@ -15,9 +15,7 @@ uint32_t crc_of(const void *bytes, int64_t count, uint32_t before) {
         crc32_z(before, static_cast<const unsigned char *>(bytes), static_cast<size_t>(count)));
 }
 
-std::string crc_text(uint32_t crc) {
-    return format("%08" PRIx32, crc);
-}
+std::string crc_text(uint32_t crc) { return format("%08" PRIx32, crc); }
 
 std::string crc_of_header(std::string header) {
     uint64_t length = header.size();
@@ -41,8 +39,7 @@ static_assert(std::endian::native == std::endian::little, "tensors are written a
 
 const DtypeName *find_dtype(int32_t dtype) {
     auto found = std::find_if(std::begin(dtypes), std::end(dtypes), [&](auto &row) { return row.dtype == dtype; });
-    if (found == std::end(dtypes))
-        fail(MERCER_E_INTERNAL, "no tensor type %d", dtype);
+    if (found == std::end(dtypes)) fail(MERCER_E_INTERNAL, "no tensor type %d", dtype);
     return found;
 }
 
@@ -61,8 +58,7 @@ std::string make_header(const std::string &metadata_json, const Order &order) {
         nlohmann::ordered_json &entry = header[name];
         entry["dtype"] = find_dtype(tensor->dtype)->name;
         entry["shape"] = nlohmann::ordered_json::array({tensor->rows});
-        if (!tensor->vector)
-            entry["shape"].push_back(tensor->cols);
+        if (!tensor->vector) entry["shape"].push_back(tensor->cols);
         entry["data_offsets"] = nlohmann::ordered_json::array({at, at + tensor->bytes.size()});
         at += tensor->bytes.size();
     }
@@ -75,9 +71,7 @@ std::string make_header(const std::string &metadata_json, const Order &order) {
 
 } // namespace
 
-int64_t dtype_size(int32_t dtype) {
-    return find_dtype(dtype)->size;
-}
+int64_t dtype_size(int32_t dtype) { return find_dtype(dtype)->size; }
 
 void write_safetensors(const ByteSink &sink, const std::string &metadata_json,
                        const std::map<std::string, const Tensor *> &tensors) {
@@ -90,15 +84,13 @@ void write_safetensors(const ByteSink &sink, const std::string &metadata_json,
                      [](auto &a, auto &b) { return dtype_size(a.second->dtype) > dtype_size(b.second->dtype); });
     std::string header = make_header(metadata_json, order);
     uint64_t padded = (header.size() + 8 + alignment - 1) / alignment * alignment - 8;
-    if (padded > longest_header)
-        fail(MERCER_E_MODEL, "the model's text is too long: %zu bytes", header.size());
+    if (padded > longest_header) fail(MERCER_E_MODEL, "the model's text is too long: %zu bytes", header.size());
     header.resize(padded, ' ');
     header.replace(opening.size(), no_digits.size(), crc_of_header(header));
     header.insert(0, reinterpret_cast<const char *>(&padded), sizeof padded);
     sink(header.data(), static_cast<int64_t>(header.size()));
     for (auto &[name, tensor] : order)
-        if (!tensor->bytes.empty())
-            sink(tensor->bytes.data(), tensor->bytes.size());
+        if (!tensor->bytes.empty()) sink(tensor->bytes.data(), tensor->bytes.size());
 }
 
 } // namespace mercer

@@ -61,8 +61,7 @@ int64_t Reader::fetch(void *bytes, int64_t count) {
         int64_t got = source_(static_cast<char *>(bytes) + done, count - done);
         if (got < 0 || got > count - done)
             fail(MERCER_E_CALLBACK, "the source gave %" PRId64 " bytes, must be 0 to %" PRId64, got, count - done);
-        if (got == 0)
-            break;
+        if (got == 0) break;
         done += got;
     }
     return done;
@@ -70,8 +69,7 @@ int64_t Reader::fetch(void *bytes, int64_t count) {
 
 void Reader::read_header() {
     uint64_t length = 0;
-    if (fetch(&length, 8) < 8)
-        refuse("ends inside the header's length");
+    if (fetch(&length, 8) < 8) refuse("ends inside the header's length");
     if (length < opening.size() + no_digits.size() || length > longest_header || (length + 8) % alignment != 0)
         refuse(format("no model file, or its header is damaged: its length is %" PRIu64, length));
     if (known_size_ >= 0 && static_cast<int64_t>(length) > known_size_ - 8)
@@ -83,11 +81,9 @@ void Reader::read_header() {
         if (fetch(header_.data() + before, static_cast<int64_t>(more)) < static_cast<int64_t>(more))
             refuse("ends inside its header");
     }
-    if (!header_.starts_with(opening))
-        refuse("the header is damaged, or not one that mercer wrote");
+    if (!header_.starts_with(opening)) refuse("the header is damaged, or not one that mercer wrote");
     std::string digits = header_.substr(opening.size(), no_digits.size()), right = crc_of_header(header_);
-    if (digits != right)
-        refuse("the header is damaged: its CRC-32 is " + right + ", the file says otherwise");
+    if (digits != right) refuse("the header is damaged: its CRC-32 is " + right + ", the file says otherwise");
     size_t text = header_.find_last_not_of(' ') + 1;
     if (header_[text - 1] != '}' || header_.size() - text >= alignment ||
         std::any_of(header_.begin(), header_.end(), [](unsigned char c) { return c < ' '; }))
@@ -99,12 +95,10 @@ Json Reader::parse_header() const {
     int items = 0;
     auto check = [&](int, Json::parse_event_t event, Json &value) {
         using Event = Json::parse_event_t;
-        if (++items > most_items)
-            refuse("the header has too many entries");
+        if (++items > most_items) refuse("the header has too many entries");
         if (event == Event::object_start || event == Event::array_start) {
             keys.emplace_back();
-            if (keys.size() > 3)
-                refuse("the header is nested too deeply");
+            if (keys.size() > 3) refuse("the header is nested too deeply");
         } else if (event == Event::object_end || event == Event::array_end) {
             keys.pop_back();
         } else if (event == Event::key && !keys.back().insert(value.get<std::string>()).second) {
@@ -113,15 +107,13 @@ Json Reader::parse_header() const {
         return true;
     };
     Json header = Json::parse(header_, check, false);
-    if (!header.is_object())
-        refuse("the header is not JSON");
+    if (!header.is_object()) refuse("the header is not JSON");
     return header;
 }
 
 std::string Reader::metadata_crc(const Json &metadata, const std::string &name) const {
     auto found = metadata.find("crc32." + name);
-    if (found == metadata.end())
-        refuse("the header has no CRC-32 of tensor '" + name + "'");
+    if (found == metadata.end()) refuse("the header has no CRC-32 of tensor '" + name + "'");
     const std::string &digits = found->get_ref<const std::string &>();
     if (digits.size() != 8 || digits.find_first_not_of("0123456789abcdef") != digits.npos)
         refuse("the header's CRC-32 of tensor '" + name + "' is not 8 hexadecimal digits");
@@ -130,35 +122,27 @@ std::string Reader::metadata_crc(const Json &metadata, const std::string &name) 
 
 void Reader::read_metadata(Json &metadata) {
     for (auto &item : metadata.items())
-        if (!item.value().is_string())
-            refuse("the header's __metadata__ must hold text only");
-    if (metadata.value("format", "") != "mercer")
-        refuse("the header does not say format = mercer");
-    if (!metadata.contains("mercer"))
-        refuse("the header has no text 'mercer'");
-    for (Entry &entry : entries_)
-        entry.crc = metadata_crc(metadata, entry.name);
-    if (metadata.size() != 3 + entries_.size())
-        refuse("the header's __metadata__ has an unknown key");
+        if (!item.value().is_string()) refuse("the header's __metadata__ must hold text only");
+    if (metadata.value("format", "") != "mercer") refuse("the header does not say format = mercer");
+    if (!metadata.contains("mercer")) refuse("the header has no text 'mercer'");
+    for (Entry &entry : entries_) entry.crc = metadata_crc(metadata, entry.name);
+    if (metadata.size() != 3 + entries_.size()) refuse("the header's __metadata__ has an unknown key");
     metadata_json_ = std::move(metadata["mercer"].get_ref<std::string &>());
 }
 
 // Two non-negative numbers, or one where that is allowed.
 bool read_sizes(const Json &list, size_t fewest, int64_t *first, int64_t *second) {
-    if (!list.is_array() || list.size() < fewest || list.size() > 2)
-        return false;
+    if (!list.is_array() || list.size() < fewest || list.size() > 2) return false;
     int64_t *to = first;
     for (const Json &value : list) {
-        if (!value.is_number_unsigned() || value.get<uint64_t>() > INT64_MAX)
-            return false;
+        if (!value.is_number_unsigned() || value.get<uint64_t>() > INT64_MAX) return false;
         *std::exchange(to, second) = value.get<int64_t>();
     }
     return true;
 }
 
 void Reader::read_entry(const std::string &name, const Json &value) {
-    if (!is_tensor_name(name))
-        refuse("the header has a tensor with an illegal name");
+    if (!is_tensor_name(name)) refuse("the header has a tensor with an illegal name");
     Entry entry;
     entry.name = name;
     Tensor &tensor = entry.tensor;
@@ -167,23 +151,17 @@ void Reader::read_entry(const std::string &name, const Json &value) {
         !value.contains("data_offsets"))
         wrong("must have dtype, shape and data_offsets, nothing else");
     for (const DtypeName &known : dtypes)
-        if (value["dtype"] == known.name)
-            tensor.dtype = known.dtype;
-    if (tensor.dtype == 0)
-        wrong("dtype must be F32, F64 or I64");
-    if (!read_sizes(value["shape"], 1, &tensor.rows, &tensor.cols))
-        wrong("shape must be one or two sizes");
-    if (!read_sizes(value["data_offsets"], 2, &entry.begin, &entry.end))
-        wrong("data_offsets must be two sizes");
+        if (value["dtype"] == known.name) tensor.dtype = known.dtype;
+    if (tensor.dtype == 0) wrong("dtype must be F32, F64 or I64");
+    if (!read_sizes(value["shape"], 1, &tensor.rows, &tensor.cols)) wrong("shape must be one or two sizes");
+    if (!read_sizes(value["data_offsets"], 2, &entry.begin, &entry.end)) wrong("data_offsets must be two sizes");
     tensor.vector = value["shape"].size() == 1;
     int64_t bytes = 0;
     if (__builtin_mul_overflow(tensor.rows, tensor.cols, &bytes) ||
         __builtin_mul_overflow(bytes, dtype_size(tensor.dtype), &bytes))
         wrong("shape is too large");
-    if (bytes == 0 && std::max(tensor.rows, tensor.cols) > empty_side)
-        wrong("shape is too large");
-    if (entry.end < entry.begin || entry.end - entry.begin != bytes)
-        wrong("data_offsets do not fit shape and dtype");
+    if (bytes == 0 && std::max(tensor.rows, tensor.cols) > empty_side) wrong("shape is too large");
+    if (entry.end < entry.begin || entry.end - entry.begin != bytes) wrong("data_offsets do not fit shape and dtype");
     entries_.push_back(std::move(entry));
 }
 
@@ -193,11 +171,9 @@ void Reader::check_layout() {
               [](const Entry &a, const Entry &b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
     int64_t at = 0, there = known_size_ - 8 - static_cast<int64_t>(header_.size());
     for (const Entry &entry : entries_) {
-        if (entry.begin != at)
-            refuse("tensor '" + entry.name + "' in the header: leaves a hole or overlaps another");
+        if (entry.begin != at) refuse("tensor '" + entry.name + "' in the header: leaves a hole or overlaps another");
         at = entry.end;
-        if (known_size_ >= 0 && at > there)
-            refuse("tensor '" + entry.name + "' is cut short");
+        if (known_size_ >= 0 && at > there) refuse("tensor '" + entry.name + "' is cut short");
     }
     if (known_size_ >= 0 && at != there)
         refuse(format("%" PRId64 " bytes follow the last tensor of the header", there - at));
@@ -210,8 +186,7 @@ void Reader::read_tensor(Entry &entry) {
     uint32_t crc = 0;
     for (int64_t done = 0; done < total || pieces.empty(); done += most) {
         Buffer<unsigned char> &piece = pieces.emplace_back(nullptr, std::min(most, total - done));
-        if (fetch(piece.data(), piece.size()) < piece.size())
-            refuse("tensor '" + entry.name + "' is cut short");
+        if (fetch(piece.data(), piece.size()) < piece.size()) refuse("tensor '" + entry.name + "' is cut short");
         crc = crc_of(piece.data(), piece.size(), crc);
     }
     if (crc_text(crc) != entry.crc)
@@ -234,8 +209,7 @@ SafetensorsFile Reader::read() {
     read_header();
     Json header = parse_header();
     for (auto &item : header.items())
-        if (item.key() != "__metadata__")
-            read_entry(item.key(), item.value());
+        if (item.key() != "__metadata__") read_entry(item.key(), item.value());
     read_metadata(header["__metadata__"]);
     check_layout();
     SafetensorsFile file;

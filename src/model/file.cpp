@@ -18,8 +18,8 @@ Json parse_model_text(const std::string &text, const std::string &what) {
     return json;
 }
 
-std::shared_ptr<const Model> read_model(const ByteSource &source, int64_t known_size, const std::string &what, Registry &registry,
-                                        const RunSettings &settings) {
+std::shared_ptr<const Model> read_model(const ByteSource &source, int64_t known_size, const std::string &what,
+                                        Registry &registry, const RunSettings &settings) {
     SafetensorsFile file = read_safetensors(source, known_size, what);
     Json text = parse_model_text(file.metadata_json, what);
     try {

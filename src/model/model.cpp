@@ -11,23 +11,24 @@ struct BitName {
     uint32_t bit;
     const char *name;
 };
-constexpr BitName outcome_bits[] = {{MERCER_RANK_REACHED, "rank_reached"},
-                                    {MERCER_INDEFINITE, "indefinite"},
-                                    {MERCER_NOT_CONVERGED, "not_converged"}};
+constexpr BitName outcome_bits[] = {
+    {MERCER_RANK_REACHED, "rank_reached"}, {MERCER_INDEFINITE, "indefinite"}, {MERCER_NOT_CONVERGED, "not_converged"}};
 constexpr BitName capability_bits[] = {{MERCER_CAN_ORTHONORMAL, "orthonormal"},
                                        {MERCER_CAN_MEAN, "mean"},
                                        {MERCER_CAN_MERGE, "mergeable"},
                                        {MERCER_CAN_DENSITY, "density"},
                                        {MERCER_CAN_RESIDUAL, "residual"}}; // MERCER_CAN_SHARE is seen, not stored
 
-template <size_t N> Json names(const BitName (&bits)[N], uint32_t set) {
+template <size_t N>
+Json names(const BitName (&bits)[N], uint32_t set) {
     Json out = Json::array();
     for (const BitName &bit : bits)
         if (set & bit.bit) out.push_back(bit.name);
     return out;
 }
 
-template <size_t N> uint32_t bits_of(const BitName (&bits)[N], const Json &list, const char *what) {
+template <size_t N>
+uint32_t bits_of(const BitName (&bits)[N], const Json &list, const char *what) {
     uint32_t set = 0;
     for (const Json &item : list) {
         bool known = false;
@@ -38,12 +39,16 @@ template <size_t N> uint32_t bits_of(const BitName (&bits)[N], const Json &list,
     return set;
 }
 
-template <class T> constexpr int32_t dtype_of = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64;
-template <> constexpr int32_t dtype_of<int64_t> = MERCER_I64;
+template <class T>
+constexpr int32_t dtype_of = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64;
+template <>
+constexpr int32_t dtype_of<int64_t> = MERCER_I64;
 
 const char *dtype_name(int32_t dtype) { return dtype == MERCER_F32 ? "f32" : dtype == MERCER_F64 ? "f64" : "i64"; }
 
-[[noreturn]] void bad_text(const char *key) { fail(MERCER_E_MODEL, "header: '%s' is missing or has the wrong type", key); }
+[[noreturn]] void bad_text(const char *key) {
+    fail(MERCER_E_MODEL, "header: '%s' is missing or has the wrong type", key);
+}
 
 std::string text_at(const Json &json, const char *key, const char *otherwise) {
     if (!json.contains(key)) return otherwise ? otherwise : (bad_text(key), "");
@@ -70,7 +75,8 @@ int64_t count_at(const Json &json, const char *key, int64_t otherwise) {
 Json outcome_names(uint32_t outcome) { return names(outcome_bits, outcome); }
 Json capability_names(uint32_t capabilities) { return names(capability_bits, capabilities); }
 
-template <class T> Tensor make_tensor(int64_t rows, int64_t cols, bool vector) {
+template <class T>
+Tensor make_tensor(int64_t rows, int64_t cols, bool vector) {
     Tensor tensor;
     tensor.dtype = dtype_of<T>;
     tensor.rows = rows;
@@ -101,7 +107,8 @@ mercer_view Model::tensor_view(const std::string &name) const {
         for (const auto &[key, value] : *tensors_) known.push_back(key);
         fail_unknown("tensor", name, known);
     }
-    return {sizeof(mercer_view), found->dtype, 0, found->rows, found->cols, found->cols, 1, const_cast<unsigned char *>(found->bytes.data())};
+    return {sizeof(mercer_view), found->dtype, 0, found->rows,
+            found->cols,         found->cols,  1, const_cast<unsigned char *>(found->bytes.data())};
 }
 
 const int64_t *Model::indices() const {
@@ -109,7 +116,8 @@ const int64_t *Model::indices() const {
     return found ? tensor_data<int64_t>(*found) : nullptr;
 }
 
-std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registry &registry, const RunSettings &settings) {
+std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registry &registry,
+                                             const RunSettings &settings) {
     std::shared_ptr<Model> model(new Model);
     model->settings_.run.threads = settings.run.threads; // callbacks may not live as long as the model
     model->settings_.run.memory = settings.run.memory;
@@ -129,7 +137,8 @@ std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registr
 }
 
 std::shared_ptr<const Model> Model::bind(std::shared_ptr<const UserKernel> user) const {
-    if (!kernel_.has_user()) fail(MERCER_E_UNSUPPORTED, "the model's kernel is '%s': it has no leaf 'user'", kernel_.text().c_str());
+    if (!kernel_.has_user())
+        fail(MERCER_E_UNSUPPORTED, "the model's kernel is '%s': it has no leaf 'user'", kernel_.text().c_str());
     std::shared_ptr<Model> model(new Model(*this));
     model->kernel_.user = std::move(user);
     model->see_sharing();
@@ -166,37 +175,55 @@ void Model::read_centres() {
     if (const Tensor *values = tensor("C.values")) {
         ++sets;
         const Tensor *columns = tensor("C.columns"), *offsets = tensor("C.offsets");
-        if (!columns || !offsets || columns->dtype != MERCER_I64 || offsets->dtype != MERCER_I64 || values->dtype != a->dtype ||
-            offsets->rows < 1 || columns->rows != values->rows || values->cols != 1 || columns->cols != 1 || offsets->cols != 1)
+        if (!columns || !offsets || columns->dtype != MERCER_I64 || offsets->dtype != MERCER_I64 ||
+            values->dtype != a->dtype || offsets->rows < 1 || columns->rows != values->rows || values->cols != 1 ||
+            columns->cols != 1 || offsets->cols != 1)
             fail(MERCER_E_MODEL, "tensors 'C.values', 'C.columns' and 'C.offsets' do not fit each other");
         summary_.m = offsets->rows - 1;
         summary_.d = count_at(text_, "d", 0);
-        if (summary_.d > INT32_MAX) fail(MERCER_E_MODEL, "header: d = %" PRId64 ", sparse rows have at most 2147483647 columns", summary_.d);
-        mercer_sparse sparse{sizeof sparse, MERCER_CSR, values->dtype, MERCER_I64, 0, summary_.m, summary_.d, values->rows,
-                             offsets->bytes.data(), columns->bytes.data(), values->bytes.data()};
+        if (summary_.d > INT32_MAX)
+            fail(MERCER_E_MODEL, "header: d = %" PRId64 ", sparse rows have at most 2147483647 columns", summary_.d);
+        mercer_sparse sparse{sizeof sparse,
+                             MERCER_CSR,
+                             values->dtype,
+                             MERCER_I64,
+                             0,
+                             summary_.m,
+                             summary_.d,
+                             values->rows,
+                             offsets->bytes.data(),
+                             columns->bytes.data(),
+                             values->bytes.data()};
         try {
             centres_ = std::make_shared<SparseSource>(sparse);
         } catch (const Error &e) {
             fail(MERCER_E_MODEL, "tensor 'C.values': %s", e.what());
         }
     }
-    if (sets != 1) fail(MERCER_E_MODEL, "a model has one of the tensors 'C', 'C.values', 'indices', 'frequencies', not %d", sets);
+    if (sets != 1)
+        fail(MERCER_E_MODEL, "a model has one of the tensors 'C', 'C.values', 'indices', 'frequencies', not %d", sets);
 }
 
 void Model::read_text() {
     if (!text_.is_object()) fail(MERCER_E_MODEL, "header: the model's text is no JSON object");
-    if (number_at(text_, "format", 1) != 1) fail(MERCER_E_MODEL, "header: format %s, this version reads 1", text_["format"].dump().c_str());
+    if (number_at(text_, "format", 1) != 1)
+        fail(MERCER_E_MODEL, "header: format %s, this version reads 1", text_["format"].dump().c_str());
     if (text_.contains("requires"))
-        for (const Json &need : text_["requires"]) fail(MERCER_E_MODEL, "header: the model requires %s, unknown to this version", need.dump().c_str());
+        for (const Json &need : text_["requires"])
+            fail(MERCER_E_MODEL, "header: the model requires %s, unknown to this version", need.dump().c_str());
     summary_.struct_size = sizeof summary_;
-    summary_.n = count_at(text_, "n", summary_.m);
+    int64_t fewest = summary_.m; // rows there must have been
+    for (int64_t k = 0; indices() && k < summary_.m; ++k)
+        fewest = std::max(fewest, indices()[k] < INT64_MAX ? indices()[k] + 1 : 0);
+    summary_.n = count_at(text_, "n", fewest);
     summary_.outcome = bits_of(outcome_bits, text_.value("outcome", Json::array()), "outcome");
     summary_.capabilities = bits_of(capability_bits, text_.value("capabilities", Json::array()), "capability");
     const Json total = text_.value("total_variance", Json::object());
     summary_.total_variance = total.is_object() ? number_at(total, "value", 0) : number_at(text_, "total_variance", 0);
     mean_square_ = number_at(text_, "mean_square", 0);
     if (summary_.n < 1) fail(MERCER_E_MODEL, "header: n = %" PRId64 ", must be >= 1", summary_.n);
-    if (summary_.m == 0 && summary_.r > 0) fail(MERCER_E_MODEL, "header: %" PRId64 " components on no centres", summary_.r);
+    if (summary_.m == 0 && summary_.r > 0)
+        fail(MERCER_E_MODEL, "header: %" PRId64 " components on no centres", summary_.r);
 }
 
 void Model::check_shapes() const {
@@ -205,29 +232,33 @@ void Model::check_shapes() const {
         const Tensor *found = tensor(name);
         if (!found) return;
         if (found->rows != rows || found->cols != cols || found->dtype != dtype)
-            fail(MERCER_E_MODEL, "tensor '%s' is %s %" PRId64 " x %" PRId64 ", must be %s %" PRId64 " x %" PRId64, name.c_str(),
-                 dtype_name(found->dtype), found->rows, found->cols, dtype_name(dtype), rows, cols);
+            fail(MERCER_E_MODEL, "tensor '%s' is %s %" PRId64 " x %" PRId64 ", must be %s %" PRId64 " x %" PRId64,
+                 name.c_str(), dtype_name(found->dtype), found->rows, found->cols, dtype_name(dtype), rows, cols);
     };
     expect("A", features, r(), dtype());
     for (const char *name : {"b", "lambda"}) expect(name, r(), 1, MERCER_F64);
     for (const char *name : {"nu", "w", "v"}) expect(name, m(), 1, MERCER_F64);
     for (const char *name : {"T.shift", "T.scale"}) expect(name, d(), 1, MERCER_F64);
-    if ((tensor("T.shift") == nullptr) != (tensor("T.scale") == nullptr)) fail(MERCER_E_MODEL, "tensors 'T.shift' and 'T.scale' come together");
+    if ((tensor("T.shift") == nullptr) != (tensor("T.scale") == nullptr))
+        fail(MERCER_E_MODEL, "tensors 'T.shift' and 'T.scale' come together");
     for (const auto &[name, value] : *tensors_) {
         if (value.dtype == MERCER_I64) continue;
         const int64_t count = value.rows * value.cols;
         for (int64_t k = 0; k < count; ++k)
-            if (!std::isfinite(value.dtype == MERCER_F32 ? static_cast<double>(tensor_data<float>(value)[k]) : tensor_data<double>(value)[k]))
+            if (!std::isfinite(value.dtype == MERCER_F32 ? static_cast<double>(tensor_data<float>(value)[k])
+                                                         : tensor_data<double>(value)[k]))
                 fail(MERCER_E_MODEL, "tensor '%s': entry %" PRId64 " is not finite", name.c_str(), k);
     }
     for (int64_t k = 0; indices() && k < m(); ++k)
         if (indices()[k] < 0 || indices()[k] >= n())
-            fail(MERCER_E_MODEL, "tensor 'indices': entry %" PRId64 " is row %" PRId64 " of %" PRId64, k, indices()[k], n());
+            fail(MERCER_E_MODEL, "tensor 'indices': entry %" PRId64 " is row %" PRId64 " of %" PRId64, k, indices()[k],
+                 n());
     if (has_frequencies() && (summary_.capabilities || tensor("v")))
         fail(MERCER_E_MODEL, "a model of frequencies has scores only: no capability, no tensor 'v'");
     if (can(MERCER_CAN_MEAN) && !tensor("nu")) fail(MERCER_E_MODEL, "capability 'mean' without the tensor 'nu'");
     if (can(MERCER_CAN_DENSITY) && !tensor("w")) fail(MERCER_E_MODEL, "capability 'density' without the tensor 'w'");
-    if (can(MERCER_CAN_RESIDUAL) && !can(MERCER_CAN_ORTHONORMAL)) fail(MERCER_E_MODEL, "capability 'residual' without 'orthonormal'");
+    if (can(MERCER_CAN_RESIDUAL) && !can(MERCER_CAN_ORTHONORMAL))
+        fail(MERCER_E_MODEL, "capability 'residual' without 'orthonormal'");
 }
 
 // Every fault of the text is the model's; an unknown or refused plugin keeps its own code.
@@ -241,7 +272,8 @@ void Model::read_kernel(Registry &registry) {
                 std::string name = kernel_.prefix(l) + params.table().rows()[row].row.name;
                 if (!parameters.contains(name)) continue;
                 const Json &value = parameters[name];
-                params.set(static_cast<int64_t>(row), value.is_string() ? value.get<std::string>() : value.dump(), name.c_str());
+                params.set(static_cast<int64_t>(row), value.is_string() ? value.get<std::string>() : value.dump(),
+                           name.c_str());
             }
         }
         RunSettings quiet;
@@ -258,7 +290,8 @@ void Model::read_kernel(Registry &registry) {
         Leaf &leaf = kernel_.leaves[l];
         const Tensor *shift = tensor("shift." + std::to_string(l + 1));
         if (!shift) continue;
-        if (shift->dtype != MERCER_F64 || shift->rows != kernel_.leaf_columns(leaf, d()) || shift->cols != 1 || leaf.form != MERCER_SQDIST)
+        if (shift->dtype != MERCER_F64 || shift->rows != kernel_.leaf_columns(leaf, d()) || shift->cols != 1 ||
+            leaf.form != MERCER_SQDIST)
             fail(MERCER_E_MODEL, "tensor 'shift.%zu' does not fit its leaf", l + 1);
         leaf.shift.assign(tensor_data<double>(*shift), tensor_data<double>(*shift) + shift->rows);
     }
@@ -310,7 +343,9 @@ const char *Model::info(const std::string &path) const {
     } catch (const nlohmann::json::exception &) {
         fail(MERCER_E_NAME, "unknown path '%.80s': mercer_model_info with \"\" shows all", path.c_str());
     }
-    std::string text = node->is_string() ? node->get<std::string>() : node->dump(node->is_structured() ? 2 : -1, ' ', false, Json::error_handler_t::replace);
+    std::string text = node->is_string()
+                           ? node->get<std::string>()
+                           : node->dump(node->is_structured() ? 2 : -1, ' ', false, Json::error_handler_t::replace);
     return info_->texts.emplace(path, std::move(text)).first->second.c_str();
 }
 

@@ -14,7 +14,8 @@ using Tensors = std::map<std::string, Tensor>;
 class Model {
   public:
     // Checks that the tensors and the text fit each other, and finds the kernel's plugins; E_MODEL says what does not.
-    static std::shared_ptr<const Model> assemble(Json text, Tensors tensors, Registry &registry, const RunSettings &settings);
+    static std::shared_ptr<const Model> assemble(Json text, Tensors tensors, Registry &registry,
+                                                 const RunSettings &settings);
     // The same model with its user kernel.
     std::shared_ptr<const Model> bind(std::shared_ptr<const UserKernel> user) const;
 
@@ -39,7 +40,7 @@ class Model {
     const std::shared_ptr<const Source> &centres() const { return centres_; }
     const int64_t *indices() const; // objects: m row numbers
     bool has_frequencies() const { return frequencies_; }
-    double mean_square() const { return mean_square_; } // nu^T K nu
+    double mean_square() const { return mean_square_; }       // nu^T K nu
     const RunSettings &settings() const { return settings_; } // threads and budget of the context it was made in
 
   private:
@@ -69,9 +70,16 @@ class Model {
 };
 
 // A tensor of one column (vector) or a matrix, uncounted, C order.
-template <class T> Tensor make_tensor(int64_t rows, int64_t cols, bool vector = false);
-template <class T> T *tensor_data(Tensor &tensor) { return reinterpret_cast<T *>(tensor.bytes.data()); }
-template <class T> const T *tensor_data(const Tensor &tensor) { return reinterpret_cast<const T *>(tensor.bytes.data()); }
+template <class T>
+Tensor make_tensor(int64_t rows, int64_t cols, bool vector = false);
+template <class T>
+T *tensor_data(Tensor &tensor) {
+    return reinterpret_cast<T *>(tensor.bytes.data());
+}
+template <class T>
+const T *tensor_data(const Tensor &tensor) {
+    return reinterpret_cast<const T *>(tensor.bytes.data());
+}
 Tensor vector_tensor(const std::vector<double> &values);
 
 // Names of the set bits, as the report and files write them.
@@ -84,12 +92,13 @@ struct Output {
     int64_t cols;
 };
 Output output_of(const Model &model, const std::string &operation); // E_UNSUPPORTED where the model cannot
-void transform(Run &run, const Model &model, const std::string &operation, const std::shared_ptr<const Source> &data, const mercer_view &out);
+void transform(Run &run, const Model &model, const std::string &operation, const std::shared_ptr<const Source> &data,
+               const mercer_view &out);
 
 // model/file.cpp
 Json parse_model_text(const std::string &text, const std::string &what); // E_MODEL: no JSON, or nested too deeply
 void write_model(const Model &model, const ByteSink &sink);
-std::shared_ptr<const Model> read_model(const ByteSource &source, int64_t known_size, const std::string &what, Registry &registry,
-                                        const RunSettings &settings);
+std::shared_ptr<const Model> read_model(const ByteSource &source, int64_t known_size, const std::string &what,
+                                        Registry &registry, const RunSettings &settings);
 
 } // namespace mercer

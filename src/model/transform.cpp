@@ -14,26 +14,31 @@ namespace mercer {
 namespace {
 
 // W (m x q, row-major) in the tile's type.
-template <class T> struct Weights {
+template <class T>
+struct Weights {
     Weights(Run &run, int64_t rows, int64_t cols) : rows(rows), cols(cols), values(run.buffer<T>(rows, cols)) {}
     void column(int64_t at, const Tensor &from, double scale) {
         for (int64_t i = 0; i < rows; ++i) values[i * cols + at] = static_cast<T>(tensor_data<double>(from)[i] * scale);
     }
     void columns(int64_t at, const Tensor &from) {
-        for (int64_t i = 0; i < rows; ++i) std::copy_n(tensor_data<T>(from) + i * from.cols, from.cols, values.data() + i * cols + at);
+        for (int64_t i = 0; i < rows; ++i)
+            std::copy_n(tensor_data<T>(from) + i * from.cols, from.cols, values.data() + i * cols + at);
     }
     int64_t rows, cols;
     Buffer<T> values;
 };
 
-template <class T> class Evaluator {
+template <class T>
+class Evaluator {
   public:
     using Done = std::function<void(const Panel<T> &panel, double *sums)>; // sums: panel.rows x q, row-major
 
     Evaluator(Run &run, const Model &model, const std::shared_ptr<const Source> &data)
         : run_(run), model_(model), queries_(data, model.map(), specs()),
-          centres_(model.indices() ? Points<T>(data, {}, specs(), model.indices(), model.m()) : Points<T>(model.centres(), {}, specs())),
-          tiles_(model.has_frequencies() ? Tiles<T>(MERCER_DOT, queries_, centres_) : Tiles<T>(model.kernel(), queries_, centres_)) {}
+          centres_(model.indices() ? Points<T>(data, {}, specs(), model.indices(), model.m())
+                                   : Points<T>(model.centres(), {}, specs())),
+          tiles_(model.has_frequencies() ? Tiles<T>(MERCER_DOT, queries_, centres_)
+                                         : Tiles<T>(model.kernel(), queries_, centres_)) {}
 
     const Tiles<T> &tiles() const { return tiles_; }
     int64_t rows() const { return queries_.rows(); }
@@ -124,7 +129,8 @@ class Writer {
     const mercer_view &out_;
 };
 
-template <class T> void scores(Run &run, const Model &model, Evaluator<T> &evaluator, Writer out) {
+template <class T>
+void scores(Run &run, const Model &model, Evaluator<T> &evaluator, Writer out) {
     const int64_t r = model.r(), rows = model.tensor("A")->rows;
     const Tensor *b = model.tensor("b"), *v = model.tensor("v");
     Weights<T> w(run, rows, r + (v != nullptr));
@@ -139,15 +145,18 @@ template <class T> void scores(Run &run, const Model &model, Evaluator<T> &evalu
         for (int64_t i = 0; i < panel.rows; ++i) {
             double *row = sums + i * w.cols, g = 1;
             if (v) {
-                if (!(std::fabs(row[r]) > far) && evaluator.tiles().has_log()) evaluator.relative_row(w, panel.row0 + i, row);
+                if (!(std::fabs(row[r]) > far) && evaluator.tiles().has_log())
+                    evaluator.relative_row(w, panel.row0 + i, row);
                 g = row[r] != 0 ? row[r] : 1; // a kernel that is 0 at every centre says nothing: f = -b
             }
-            for (int64_t j = 0; j < r; ++j) out.put(panel.row0 + i, j, row[j] / g - (b ? tensor_data<double>(*b)[j] : 0));
+            for (int64_t j = 0; j < r; ++j)
+                out.put(panel.row0 + i, j, row[j] / g - (b ? tensor_data<double>(*b)[j] : 0));
         }
     });
 }
 
-template <class T> void density(Run &run, const Model &model, Evaluator<T> &evaluator, Writer out) {
+template <class T>
+void density(Run &run, const Model &model, Evaluator<T> &evaluator, Writer out) {
     Weights<T> w(run, model.m(), 1);
     w.column(0, *model.tensor("w"), 1 / static_cast<double>(model.n()));
     evaluator.evaluate(w, [&](const Panel<T> &panel, double *sums) {
@@ -156,7 +165,8 @@ template <class T> void density(Run &run, const Model &model, Evaluator<T> &eval
 }
 
 // |phi(x) - mean - projection|^2 = k(x, x) - 2 nu^T k_C(x) + nu^T K nu - |f(x)|^2, clamped at 0.
-template <class T> void residual(Run &run, const Model &model, Evaluator<T> &evaluator, Writer out) {
+template <class T>
+void residual(Run &run, const Model &model, Evaluator<T> &evaluator, Writer out) {
     const int64_t r = model.r();
     const Tensor *b = model.tensor("b"), *nu = model.tensor("nu");
     Weights<T> w(run, model.m(), r + (nu != nullptr));
@@ -167,7 +177,8 @@ template <class T> void residual(Run &run, const Model &model, Evaluator<T> &eva
         evaluator.tiles().self(run, panel, true, own.data());
         for (int64_t i = 0; i < panel.rows; ++i) {
             const double *row = sums + i * w.cols;
-            double value = static_cast<double>(own[static_cast<size_t>(i)]) + (nu ? model.mean_square() - 2 * row[r] : 0);
+            double value =
+                static_cast<double>(own[static_cast<size_t>(i)]) + (nu ? model.mean_square() - 2 * row[r] : 0);
             for (int64_t j = 0; j < r; ++j) {
                 double f = row[j] - (b ? tensor_data<double>(*b)[j] : 0);
                 value -= f * f;
@@ -203,16 +214,19 @@ Output output_of(const Model &model, const std::string &operation) {
 
 void transform(Run &run, const Model &model, const std::string &operation, const std::shared_ptr<const Source> &data,
                const mercer_view &out) {
- if (model.indices() && data->kind() != Source::Kind::objects)
+    if (model.indices() && data->kind() != Source::Kind::objects)
         fail(MERCER_E_SHAPE, "the model was fitted on objects: queries must be objects too");
     if (model.indices()) check_objects(model.kernel(), static_cast<const ObjectSource &>(*data));
     if (!model.indices() && (data->kind() == Source::Kind::objects || data->cols() != model.d()))
-        fail(MERCER_E_SHAPE, "queries have %" PRId64 " columns, the model was fitted on %" PRId64, data->cols(), model.d());
+        fail(MERCER_E_SHAPE, "queries have %" PRId64 " columns, the model was fitted on %" PRId64, data->cols(),
+             model.d());
     if (out.rows != data->rows() || out.cols < output_of(model, operation).cols)
-        fail(MERCER_E_SHAPE, "out is %" PRId64 " x %" PRId64 ", must be %" PRId64 " x %" PRId64, out.rows, out.cols, data->rows(),
-             output_of(model, operation).cols);
-    if (out.dtype != model.dtype() && out.dtype != MERCER_F64) fail(MERCER_E_ARGUMENT, "out: dtype = MERCER_F32, the model's outputs are MERCER_F64");
-    if (model.kernel().has_user() && !model.kernel().user && data->kind() != Source::Kind::objects && !model.has_frequencies())
+        fail(MERCER_E_SHAPE, "out is %" PRId64 " x %" PRId64 ", must be %" PRId64 " x %" PRId64, out.rows, out.cols,
+             data->rows(), output_of(model, operation).cols);
+    if (out.dtype != model.dtype() && out.dtype != MERCER_F64)
+        fail(MERCER_E_ARGUMENT, "out: dtype = 1 (MERCER_F32), this model gives 2 (MERCER_F64)");
+    if (model.kernel().has_user() && !model.kernel().user && data->kind() != Source::Kind::objects &&
+        !model.has_frequencies())
         fail(MERCER_E_UNSUPPORTED, "the model's user kernel is not here: give it back with mercer_model_bind");
     if (data->rows() == 0) return;
     if (model.dtype() == MERCER_F32)

@@ -8,8 +8,8 @@ ALLOWED = {
     'error.cpp': ['last', 'callback'],
     # one BLAS in a process: its gate, and who set its thread count first
     'blas.cpp': ['gate_memory', 'scope_lock', 'scope_count', 'scope_saved', 'prepared'],
-    # one team of threads in a process; who may open a region, and how many threads the system gave
-    'threads.cpp': ['team', 'inside', 'home', 'proved'],
+    # one team of threads in a process; whether it may open a region, and how many threads the system gave
+    'threads.cpp': ['team', 'inside', 'forked', 'at_fork', 'proved'],
     # modules are never closed, so what is open is a matter of the process
     'modules.cpp': ['opened_lock', 'opened_modules()::modules'],
     # system calls, replaced by tests that make them fail

@@ -32,12 +32,10 @@ class BitsOperator : public Operator { // lo + (hi - lo) b_ij, b_ij = [u(seed; i
     void apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override {
         for (int64_t c = 0; c < p; ++c) {
             double sum = 0;
-            for (int64_t j = 0; j < n(); ++j)
-                sum += q[j + c * ldq];
+            for (int64_t j = 0; j < n(); ++j) sum += q[j + c * ldq];
             for (int64_t i = 0; i < n(); ++i) {
                 double part = 0;
-                for (int64_t j = 0; j < n(); ++j)
-                    part += bit(i, j) ? q[j + c * ldq] : 0;
+                for (int64_t j = 0; j < n(); ++j) part += bit(i, j) ? q[j + c * ldq] : 0;
                 y[i + c * ldy] = lo_ * sum + (hi_ - lo_) * part;
             }
             run.progress(static_cast<double>(c + 1) / static_cast<double>(p));
@@ -45,12 +43,10 @@ class BitsOperator : public Operator { // lo + (hi - lo) b_ij, b_ij = [u(seed; i
     }
     void dense(Run &, double *a, int64_t lda) const override {
         for (int64_t j = 0; j < n(); ++j)
-            for (int64_t i = 0; i < n(); ++i)
-                a[i + j * lda] = entry(i, j);
+            for (int64_t i = 0; i < n(); ++i) a[i + j * lda] = entry(i, j);
     }
     void diagonal(Run &, double *out) const override {
-        for (int64_t i = 0; i < n(); ++i)
-            out[i] = entry(i, i);
+        for (int64_t i = 0; i < n(); ++i) out[i] = entry(i, i);
     }
 
   private:
@@ -59,9 +55,7 @@ class BitsOperator : public Operator { // lo + (hi - lo) b_ij, b_ij = [u(seed; i
     std::vector<unsigned char> bits_;
 };
 
-Matrix gram(const Matrix &x, double sigma) {
-    return oracle::gram(oracle::gaussian(sigma), x, x);
-}
+Matrix gram(const Matrix &x, double sigma) { return oracle::gram(oracle::gaussian(sigma), x, x); }
 
 void golden() { // sampling, G3 on the points of G1
     Matrix x(12, 2);
@@ -73,10 +67,8 @@ void golden() { // sampling, G3 on the points of G1
     const unsigned char rows[4][2] = {{0x75, 0x01}, {0xce, 0x07}, {0x67, 0x05}, {0xea, 0x00}};
     int ones = 0;
     for (int64_t i = 0; i < 12; ++i)
-        for (int64_t j = 0; j < 12; ++j)
-            ones += bits.bit(i, j);
-    for (int64_t i = 0; i < 4; ++i)
-        CHECK(bits.byte(i, 0) == rows[i][0] && bits.byte(i, 1) == rows[i][1]);
+        for (int64_t j = 0; j < 12; ++j) ones += bits.bit(i, j);
+    for (int64_t i = 0; i < 4; ++i) CHECK(bits.byte(i, 0) == rows[i][0] && bits.byte(i, 1) == rows[i][1]);
     CHECK(ones == 72);
 }
 
@@ -126,8 +118,7 @@ int main(int argc, char **argv) {
     for (bool centred : {false, true}) {
         oracle::Vector exact =
             oracle::eigen(oracle::weighted_centred(dense, oracle::Vector(n, 1.0 / n), centred), vectors);
-        for (double &value : exact)
-            value *= n;
+        for (double &value : exact) value *= n;
         for (const char *name : {"dense", "block-krylov", "power"})
             solve(*registry.find(Kind::solver, name), bits, centred, exact);
     }

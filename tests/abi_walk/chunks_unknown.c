@@ -19,9 +19,7 @@ static int32_t next(void *user, int64_t first_row, int64_t capacity, void *buffe
     s->sent += *rows;
     return 0;
 }
-static void release(void *user) {
-    ((stream *)user)->released++;
-}
+static void release(void *user) { ((stream *)user)->released++; }
 
 static mercer_data *open_stream(mercer_context *ctx, stream *s) {
     mercer_chunks chunks = {.struct_size = sizeof chunks,

@@ -15,8 +15,7 @@ int main(void) {
         for (int i = 0; i < N; i++)
             if (number(&seed) > 0.9 && i != 17) { /* row 17 is empty, and so is 18 */
                 dense[i * D + c] = i == 18 ? 0 : number(&seed);
-                if (i == 18)
-                    continue;
+                if (i == 18) continue;
                 rows[count] = i + 1;
                 values[count++] = dense[i * D + c];
             }
@@ -45,11 +44,9 @@ int main(void) {
                  1e-8); /* laplacian: near its cusp */
         scores_of(from_sparse, sparse_data, a, N, R);
         scores_of(from_sparse, dense_data, b, N, R); /* dense queries on a sparse model */
-        for (int i = 0; i < N * R; i++)
-            NEAR(a[i], b[i], 1e-7);
+        for (int i = 0; i < N * R; i++) NEAR(a[i], b[i], 1e-7);
         scores_of(from_dense, sparse_data, b, N, R);
-        for (int i = 0; i < N * R; i++)
-            NEAR(a[i], b[i], 1e-6);
+        for (int i = 0; i < N * R; i++) NEAR(a[i], b[i], 1e-6);
         mercer_view c = tensor_of(from_sparse, "C.values");
         CHECK(c.rows == count && summary_of(from_sparse).d == D && summary_of(from_sparse).m == N);
         mercer_model_destroy(from_sparse);

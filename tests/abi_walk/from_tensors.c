@@ -14,24 +14,19 @@ static void eigenpairs(int n, const double *a, int r, double *values, double *u)
         for (int i = 0; i < n; i++)
             for (int j = 0; j < r; j++) {
                 y[i * r + j] = 0;
-                for (int c = 0; c < n; c++)
-                    y[i * r + j] += a[i * n + c] * u[c * r + j];
+                for (int c = 0; c < n; c++) y[i * r + j] += a[i * n + c] * u[c * r + j];
             }
         for (int j = 0; j < r; j++) { /* Gram-Schmidt, twice */
             for (int pass = 0; pass < 2; pass++)
                 for (int l = 0; l < j; l++) {
                     double dot = 0;
-                    for (int i = 0; i < n; i++)
-                        dot += y[i * r + j] * y[i * r + l];
-                    for (int i = 0; i < n; i++)
-                        y[i * r + j] -= dot * y[i * r + l];
+                    for (int i = 0; i < n; i++) dot += y[i * r + j] * y[i * r + l];
+                    for (int i = 0; i < n; i++) y[i * r + j] -= dot * y[i * r + l];
                 }
             double norm = 0;
-            for (int i = 0; i < n; i++)
-                norm += y[i * r + j] * y[i * r + j];
+            for (int i = 0; i < n; i++) norm += y[i * r + j] * y[i * r + j];
             values[j] = sqrt(norm);
-            for (int i = 0; i < n; i++)
-                u[i * r + j] = y[i * r + j] / values[j];
+            for (int i = 0; i < n; i++) u[i * r + j] = y[i * r + j] / values[j];
         }
     }
 }
@@ -41,18 +36,15 @@ static void diffusion_map(mercer_context *ctx) {
     double q[N], degree[N], s[N * N], u[N * (R + 1)], lambda[R + 1], v[N], f[N * R], a[N * R], b[R] = {0}, vol = 0;
     for (int i = 0; i < N; i++) {
         q[i] = 0;
-        for (int j = 0; j < N; j++)
-            q[i] += k[i * N + j];
+        for (int j = 0; j < N; j++) q[i] += k[i * N + j];
     }
     for (int i = 0; i < N; i++) {
         degree[i] = 0;
-        for (int j = 0; j < N; j++)
-            degree[i] += k[i * N + j] / (q[i] * q[j]);
+        for (int j = 0; j < N; j++) degree[i] += k[i * N + j] / (q[i] * q[j]);
         vol += degree[i];
     }
     for (int i = 0; i < N; i++)
-        for (int j = 0; j < N; j++)
-            s[i * N + j] = k[i * N + j] / (q[i] * q[j]) / sqrt(degree[i] * degree[j]);
+        for (int j = 0; j < N; j++) s[i * N + j] = k[i * N + j] / (q[i] * q[j]) / sqrt(degree[i] * degree[j]);
     eigenpairs(N, s, R + 1, lambda, u);
     NEAR(lambda[0], 1, 1e-12);
     for (int i = 0; i < N; i++) {
@@ -69,27 +61,24 @@ static void diffusion_map(mercer_context *ctx) {
     double out[N * R], far[4 * D] = {1e3, 0, 0, -1e4, 5, 7, 0, 1e8, 0, 40, 0, 0}, limit[4 * R];
     mercer_data *centres = rows_of(ctx, x, N, D), *away = rows_of(ctx, far, 4, D);
     scores_of(model, centres, out, N, R);
-    for (int i = 0; i < N * R; i++)
-        NEAR(out[i], f[i], 1e-9); /* f at the centres reproduces the eigenvectors */
+    for (int i = 0; i < N * R; i++) NEAR(out[i], f[i], 1e-9); /* f at the centres reproduces the eigenvectors */
     scores_of(model, away, limit, 4, R);
     for (int i = 0; i < 4; i++) { /* far away: k relative to its largest value, in the end the nearest centre alone */
         double r2[N], best = INFINITY, g = 0, sums[R] = {0};
         for (int j = 0; j < N; j++) {
             r2[j] = 0;
-            for (int c = 0; c < D; c++)
-                r2[j] += (far[i * D + c] - x[j * D + c]) * (far[i * D + c] - x[j * D + c]);
+            for (int c = 0; c < D; c++) r2[j] += (far[i * D + c] - x[j * D + c]) * (far[i * D + c] - x[j * D + c]);
             best = fmin(best, r2[j]);
         }
         for (int j = 0; j < N; j++) {
             double relative = exp(-(r2[j] - best) / (2 * sigma * sigma));
             g += relative * v[j];
-            for (int l = 0; l < R; l++)
-                sums[l] += relative * a[j * R + l];
+            for (int l = 0; l < R; l++) sums[l] += relative * a[j * R + l];
         }
         for (int l = 0; l < R; l++) /* at 1e8 squared distances are known to +-2: no more than the limit is finite */
             CHECK(isfinite(limit[i * R + l]) && (i == 2 || fabs(limit[i * R + l] - sums[l] / g) < 1e-6));
     }
-    CHECK(summary_of(model).capabilities == 0);
+    CHECK(summary_of(model).capabilities == MERCER_CAN_SHARE);
     mercer_data_destroy(centres);
     mercer_data_destroy(away);
     mercer_model_destroy(model);
@@ -103,8 +92,7 @@ typedef struct index_space {
 static int32_t pairs(void *user, const int64_t *i, const int64_t *j, int64_t count, double *values) {
     index_space *space = user;
     space->calls += count;
-    for (int64_t c = 0; c < count; c++)
-        values[c] = k[(i[c] + (space->queries ? 5 : 0)) * N + j[c]];
+    for (int64_t c = 0; c < count; c++) values[c] = k[(i[c] + (space->queries ? 5 : 0)) * N + j[c]];
     return 0;
 }
 
@@ -113,20 +101,15 @@ static void ksls(mercer_context *ctx) {
     int64_t chosen[M] = {3, 11, 26, 38};
     double t[M][M + N], kii[N], m[M * N], out[7 * N]; /* [K_RR | K_RQ], Gauss-Jordan */
     for (int i = 0; i < M; i++)
-        for (int j = 0; j < M + N; j++)
-            t[i][j] = k[chosen[i] * N + (j < M ? chosen[j] : j - M)];
+        for (int j = 0; j < M + N; j++) t[i][j] = k[chosen[i] * N + (j < M ? chosen[j] : j - M)];
     for (int p = 0; p < M; p++) {
         double pivot = t[p][p];
-        for (int j = 0; j < M + N; j++)
-            t[p][j] /= pivot;
+        for (int j = 0; j < M + N; j++) t[p][j] /= pivot;
         for (int i = 0; i < M; i++)
-            for (int j = M + N - 1; i != p && j >= p; j--)
-                t[i][j] -= t[i][p] * t[p][j];
+            for (int j = M + N - 1; i != p && j >= p; j--) t[i][j] -= t[i][p] * t[p][j];
     }
-    for (int i = 0; i < M; i++)
-        memcpy(m + i * N, t[i] + M, N * sizeof *m);
-    for (int i = 0; i < N; i++)
-        kii[i] = k[i * N + i];
+    for (int i = 0; i < M; i++) memcpy(m + i * N, t[i] + M, N * sizeof *m);
+    for (int i = 0; i < N; i++) kii[i] = k[i * N + i];
     const char *names[] = {"indices", "A", "kii"};
     mercer_view tensors[] = {matrix(chosen, MERCER_I64, M, 1), f64_matrix(m, M, N), f64_matrix(kii, N, 1)};
     mercer_model *model = NULL;
@@ -141,8 +124,7 @@ static void ksls(mercer_context *ctx) {
     for (int q = 0; q < 7; q++)
         for (int i = 0; i < N; i++) {
             double khat = 0;
-            for (int r = 0; r < M; r++)
-                khat += k[(q + 5) * N + chosen[r]] * m[r * N + i];
+            for (int r = 0; r < M; r++) khat += k[(q + 5) * N + chosen[r]] * m[r * N + i];
             NEAR(out[q * N + i], khat, 1e-12);
             if (q == 6 || (i == 3 && q + 5 == 3)) /* query 6 is point 11, one of R: exact for every i */
                 NEAR(out[q * N + i], k[(q + 5) * N + i], 1e-9);
@@ -158,8 +140,7 @@ static void random_features(mercer_context *ctx) {
     static double w[M * D], a[2 * M * 2], out[N * 2];
     uint64_t seed = 5;
     for (int i = 0; i < M * D; i++) { /* normal, by the sum of twelve */
-        for (int s = 0; s < 12; s++)
-            w[i] += number(&seed) / 2;
+        for (int s = 0; s < 12; s++) w[i] += number(&seed) / 2;
         w[i] /= sigma;
     }
     fill(a, 2 * M * 2, 6);
@@ -175,8 +156,7 @@ static void random_features(mercer_context *ctx) {
             double f = 0;
             for (int c = 0; c < M; c++) {
                 double t = 0;
-                for (int col = 0; col < D; col++)
-                    t += w[c * D + col] * x[i * D + col];
+                for (int col = 0; col < D; col++) t += w[c * D + col] * x[i * D + col];
                 f += cos(t) * a[c * 2 + j] + sin(t) * a[(M + c) * 2 + j];
             }
             NEAR(out[i * 2 + j], f, 1e-11);
@@ -194,8 +174,7 @@ static void rounded(mercer_context *ctx) {
     double support[N * D], kept[N], offset = b[0], kappa = 0.5, norm = 0, out[N];
     uint64_t seed = 9;
     int64_t m = 0;
-    for (int i = 0; i < N; i++)
-        norm += a[i] * a[i] / 2;
+    for (int i = 0; i < N; i++) norm += a[i] * a[i] / 2;
     for (int i = 0; i < N; i++) { /* |a| > 1/s stays, else +-1/s with probability s |a| */
         double s = 1 / sqrt(norm / 4), rounded = fabs(a[i]) > 1 / s                         ? a[i]
                                                  : (number(&seed) + 1) / 2 < s * fabs(a[i]) ? copysign(1 / s, a[i])
@@ -213,8 +192,7 @@ static void rounded(mercer_context *ctx) {
     scores_of(model, data, out, N, 1);
     for (int i = 0; i < N; i++) {
         double f = -offset;
-        for (int j = 0; j < m; j++)
-            f += kept[j] * gaussian(sigma, x + i * D, support + j * D, D);
+        for (int j = 0; j < m; j++) f += kept[j] * gaussian(sigma, x + i * D, support + j * D, D);
         NEAR(out[i], f, 1e-12);
     }
     CHECK(summary_of(model).m == m && !(summary_of(model).capabilities & MERCER_CAN_ORTHONORMAL));
@@ -229,8 +207,7 @@ int main(void) {
     OK(mercer_context_create(&ctx));
     fill(x, N * D, 3);
     for (int i = 0; i < N; i++)
-        for (int j = 0; j < N; j++)
-            k[i * N + j] = gaussian(sigma, x + i * D, x + j * D, D);
+        for (int j = 0; j < N; j++) k[i * N + j] = gaussian(sigma, x + i * D, x + j * D, D);
     diffusion_map(ctx);
     ksls(ctx);
     random_features(ctx);

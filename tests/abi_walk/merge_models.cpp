@@ -37,8 +37,7 @@ Omega omega(const Model &model) {
     Omega out{tensor(model, "C"), tensor(model, "A"), static_cast<double>(model.n()), tensor(model, "nu").v,
               tensor(model, "lambda").v};
     CHECK(model.can(MERCER_CAN_MERGE) && model.can(MERCER_CAN_ORTHONORMAL));
-    for (double &value : out.sigma)
-        value = std::sqrt(value * out.count);
+    for (double &value : out.sigma) value = std::sqrt(value * out.count);
     return out;
 }
 
@@ -58,20 +57,17 @@ Matrix gram(const Model &model, const Matrix &x) { // by the engine, with the mo
 }
 
 void add(Matrix &to, const Matrix &b, double factor) {
-    for (size_t k = 0; k < to.v.size(); ++k)
-        to.v[k] += factor * b.v[k];
+    for (size_t k = 0; k < to.v.size(); ++k) to.v[k] += factor * b.v[k];
 }
 // Columns of a times Q S^power, for the eigenpairs of symmetric m above the floor.
 Matrix times_power(const Matrix &a, const Matrix &m, double power, double floor) {
     Matrix q;
     Vector s = oracle::eigen(m, q);
     int64_t kept = 0;
-    while (kept < m.rows && s[static_cast<size_t>(kept)] > floor)
-        ++kept;
+    while (kept < m.rows && s[static_cast<size_t>(kept)] > floor) ++kept;
     Matrix scaled(m.rows, kept);
     for (int64_t i = 0; i < m.rows; ++i)
-        for (int64_t j = 0; j < kept; ++j)
-            scaled(i, j) = q(i, j) * std::pow(s[static_cast<size_t>(j)], power);
+        for (int64_t j = 0; j < kept; ++j) scaled(i, j) = q(i, j) * std::pow(s[static_cast<size_t>(j)], power);
     return product(a, scaled);
 }
 
@@ -88,8 +84,7 @@ Omega merge(const Model &kernel, const Omega &a, const Omega &b, Matrix &k) {
         out.nu.push_back(a.count * a.nu[static_cast<size_t>(i)] / count);
     }
     for (int64_t i = 0; i < sb; ++i) {
-        for (int64_t j = 0; j < rb; ++j)
-            gam(sa + i, j) = b.alpha(i, j) * b.sigma[static_cast<size_t>(j)];
+        for (int64_t j = 0; j < rb; ++j) gam(sa + i, j) = b.alpha(i, j) * b.sigma[static_cast<size_t>(j)];
         gam(sa + i, rb) = -f * b.nu[static_cast<size_t>(i)];
         out.nu.push_back(b.count * b.nu[static_cast<size_t>(i)] / count);
     }
@@ -101,8 +96,7 @@ Omega merge(const Model &kernel, const Omega &a, const Omega &b, Matrix &k) {
     add(eta, product(al, again), -1);
     add(l, again, 1);
     double scale = 0;
-    for (double sigma : a.sigma)
-        scale += sigma * sigma;
+    for (double sigma : a.sigma) scale += sigma * sigma;
     Matrix kap = times_power(eta, product(transposed(eta), product(k, eta)), -0.5, 1e-10 * scale);
     add(kap, product(al, product(alk, kap)), -1);
     Matrix root = product(transposed(kap), product(k, kap));
@@ -112,8 +106,7 @@ Omega merge(const Model &kernel, const Omega &a, const Omega &b, Matrix &k) {
         wide(i, i) = a.sigma[static_cast<size_t>(i)];
         std::copy_n(l.row(i), rb + 1, &wide(i, ra));
     }
-    for (int64_t i = 0; i < kap.cols; ++i)
-        std::copy_n(kk.row(i), rb + 1, &wide(ra + i, ra));
+    for (int64_t i = 0; i < kap.cols; ++i) std::copy_n(kk.row(i), rb + 1, &wide(ra + i, ra));
     Matrix u, basis(sa + sb, ra + kap.cols);
     for (double value : oracle::eigen(product(wide, transposed(wide)), u))
         out.sigma.push_back(std::sqrt(std::max(value, 0.0)));
@@ -154,14 +147,11 @@ int main() {
         double error = merged.sigma[static_cast<size_t>(j)] / whole.sigma[static_cast<size_t>(j)] - 1, dot = 0;
         CHECK(std::fabs(error) < 1e-8);
         for (int64_t i = 0; i < na + nb; ++i)
-            for (int64_t l = 0; l < na + nb; ++l)
-                dot += merged.alpha(i, j) * k(i, l) * whole.alpha(l, j);
+            for (int64_t l = 0; l < na + nb; ++l) dot += merged.alpha(i, j) * k(i, l) * whole.alpha(l, j);
         CHECK(std::fabs(std::fabs(dot) - 1) < 1e-7); // the same unit direction in feature space
     }
-    for (size_t i = 0; i < whole.nu.size(); ++i)
-        CHECK(std::fabs(merged.nu[i] - whole.nu[i]) < 1e-15);
-    for (mercer_model *model : {a, b, all})
-        mercer_model_destroy(model);
+    for (size_t i = 0; i < whole.nu.size(); ++i) CHECK(std::fabs(merged.nu[i] - whole.nu[i]) < 1e-15);
+    for (mercer_model *model : {a, b, all}) mercer_model_destroy(model);
     mercer_context_destroy(context);
     return 0;
 }

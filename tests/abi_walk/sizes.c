@@ -61,8 +61,7 @@ int main(void) {
     double centres[12 * D];
     fill(centres, 12 * D, 1);
     for (int i = 0; i < LARGE; i++) /* twelve clusters: as real data, a spectrum that falls */
-        for (int c = 0; c < D; c++)
-            x[i * D + c] = 3 * centres[i % 12 * D + c] + number(&seed);
+        for (int c = 0; c < D; c++) x[i * D + c] = 3 * centres[i % 12 * D + c] + number(&seed);
     OK(mercer_context_create(&ctx));
     mercer_recipe *recipe = RECIPE(ctx, "sigma", "4", "components", "10");
     small(ctx, recipe);

@@ -15,8 +15,7 @@ typedef struct state {
 static int32_t tile(void *user, const mercer_view *x, const mercer_view *y, const mercer_view *k) {
     state *s = user;
     int call = __atomic_add_fetch(&s->calls, 1, __ATOMIC_RELAXED);
-    if (!pthread_equal(pthread_self(), s->owner))
-        __atomic_add_fetch(&s->others, 1, __ATOMIC_RELAXED);
+    if (!pthread_equal(pthread_self(), s->owner)) __atomic_add_fetch(&s->others, 1, __ATOMIC_RELAXED);
     if (call == s->fail_at) {
         mercer_set_error("the kernel raised");
         return 1;
@@ -29,9 +28,7 @@ static int32_t tile(void *user, const mercer_view *x, const mercer_view *y, cons
                                                                   (const double *)y->data + j * y->row_stride, D);
     return 0;
 }
-static void release(void *user) {
-    ((state *)user)->released++;
-}
+static void release(void *user) { ((state *)user)->released++; }
 
 /* Fits and transforms on eight threads; the status of the fit. */
 static int32_t run(mercer_context *ctx, double *x, state *s, const char *storage, double *scores) {
@@ -83,8 +80,7 @@ int main(void) {
     mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.7", "components", "3");
     mercer_model *model = fit_of(recipe, data);
     scores_of(model, data, plain, N, 3);
-    for (int i = 0; i < N * 3; i++)
-        NEAR(plain[i], scores[0][i], 1e-9);
+    for (int i = 0; i < N * 3; i++) NEAR(plain[i], scores[0][i], 1e-9);
     mercer_model_destroy(model);
     mercer_recipe_destroy(recipe);
     mercer_data_destroy(data);

@@ -25,14 +25,12 @@ static inline double number(uint64_t *state) {
     return (double)(*state >> 11) * 0x1p-52 - 1;
 }
 static inline void fill(double *x, int64_t count, uint64_t seed) {
-    for (int64_t k = 0; k < count; k++)
-        x[k] = number(&seed);
+    for (int64_t k = 0; k < count; k++) x[k] = number(&seed);
 }
 
 static inline double gaussian(double sigma, const double *x, const double *y, int64_t d) {
     double r2 = 0;
-    for (int64_t k = 0; k < d; k++)
-        r2 += (x[k] - y[k]) * (x[k] - y[k]);
+    for (int64_t k = 0; k < d; k++) r2 += (x[k] - y[k]) * (x[k] - y[k]);
     return exp(-r2 / (2 * sigma * sigma));
 }
 
@@ -61,8 +59,7 @@ static inline mercer_data *rows_of(mercer_context *ctx, double *x, int64_t rows,
 static inline mercer_recipe *recipe_of(mercer_context *ctx, const char *method, const char *const *settings) {
     mercer_recipe *recipe = NULL;
     OK(mercer_recipe_create(&recipe, ctx, method));
-    for (; *settings; settings += 2)
-        OK(mercer_recipe_set(recipe, settings[0], settings[1]));
+    for (; *settings; settings += 2) OK(mercer_recipe_set(recipe, settings[0], settings[1]));
     return recipe;
 }
 #define RECIPE(ctx, ...) recipe_of(ctx, "kpca", (const char *const[]){__VA_ARGS__, NULL})
@@ -105,8 +102,7 @@ static inline double expansion_error(mercer_model *model, const double *k, const
     for (int64_t i = 0; i < count; i++)
         for (int64_t j = 0; j < s.r; j++) {
             double f = -b[j];
-            for (int64_t c = 0; c < s.m; c++)
-                f += a[c * s.r + j] * k[i * s.m + c];
+            for (int64_t c = 0; c < s.m; c++) f += a[c * s.r + j] * k[i * s.m + c];
             worst = fmax(worst, fabs(f - scores[i * s.r + j]));
         }
     return worst;

@@ -7,14 +7,12 @@ static double x[N * D], q[10 * D], k[N * N], kq[10 * N], scores[10 * R];
 
 static double cauchy(const double *a, const double *b) {
     double r2 = 0;
-    for (int c = 0; c < D; c++)
-        r2 += (a[c] - b[c]) * (a[c] - b[c]);
+    for (int c = 0; c < D; c++) r2 += (a[c] - b[c]) * (a[c] - b[c]);
     return 1 / (1 + r2 / 0.49);
 }
 static double anova(const double *a, const double *b) {
     double sum = 0;
-    for (int c = 0; c < D; c++)
-        sum += exp(-2 * (a[c] - b[c]) * (a[c] - b[c]));
+    for (int c = 0; c < D; c++) sum += exp(-2 * (a[c] - b[c]) * (a[c] - b[c]));
     return sum * sum;
 }
 
@@ -25,11 +23,9 @@ static void kernels(mercer_context *ctx, const char *name, const char *parameter
     mercer_recipe *recipe = RECIPE(ctx, "kernel", name, parameter, value, "components", "4");
     mercer_model *model = fit_of(recipe, data);
     for (int i = 0; i < N; i++)
-        for (int j = 0; j < N; j++)
-            k[i * N + j] = kernel(x + i * D, x + j * D);
+        for (int j = 0; j < N; j++) k[i * N + j] = kernel(x + i * D, x + j * D);
     for (int i = 0; i < 10; i++)
-        for (int j = 0; j < N; j++)
-            kq[i * N + j] = kernel(q + i * D, x + j * D);
+        for (int j = 0; j < N; j++) kq[i * N + j] = kernel(q + i * D, x + j * D);
     scores_of(model, queries, scores, 10, R);
     CHECK(eigen_error(model, k) < 1e-11 && expansion_error(model, kq, scores, 10) < 1e-12);
     mercer_model_destroy(model);
@@ -46,21 +42,16 @@ static void pivot_rule(mercer_context *ctx) {
     const double *c = f64_of(model, "C");
     CHECK(summary_of(model).m == 12);
     for (int i = 0; i < N; i++)
-        for (int j = 0; j < N; j++)
-            k[i * N + j] = gaussian(0.6, x + i * D, x + j * D, D);
+        for (int j = 0; j < N; j++) k[i * N + j] = gaussian(0.6, x + i * D, x + j * D, D);
     for (int step = 0; step < 12; step++) {
         int p = 0;
         for (int i = 1; i < N; i++)
-            if (k[i * N + i] > k[p * N + p] * (1 + 1e-10))
-                p = i;
-        for (int col = 0; col < D; col++)
-            CHECK(c[step * D + col] == x[p * D + col]);
+            if (k[i * N + i] > k[p * N + p] * (1 + 1e-10)) p = i;
+        for (int col = 0; col < D; col++) CHECK(c[step * D + col] == x[p * D + col]);
         double column[N], root = sqrt(k[p * N + p]);
+        for (int i = 0; i < N; i++) column[i] = k[i * N + p] / root;
         for (int i = 0; i < N; i++)
-            column[i] = k[i * N + p] / root;
-        for (int i = 0; i < N; i++)
-            for (int j = 0; j < N; j++)
-                k[i * N + j] -= column[i] * column[j];
+            for (int j = 0; j < N; j++) k[i * N + j] -= column[i] * column[j];
     }
     mercer_model_destroy(model);
     mercer_recipe_destroy(recipe);
@@ -79,17 +70,14 @@ static void points_reducer(mercer_context *ctx) {
     for (int i = 0; i < N; i++) {
         int64_t nearest = 0;
         for (int64_t j = 1; j < m; j++)
-            if (gaussian(1, x + i * D, c + j * D, D) > gaussian(1, x + i * D, c + nearest * D, D))
-                nearest = j;
+            if (gaussian(1, x + i * D, c + j * D, D) > gaussian(1, x + i * D, c + nearest * D, D)) nearest = j;
         count[nearest] += 1;
-        for (int col = 0; col < D; col++)
-            sums[nearest][col] += x[i * D + col];
+        for (int col = 0; col < D; col++) sums[nearest][col] += x[i * D + col];
     }
     for (int64_t j = 0; j < m; j++) {
         NEAR(w[j], count[j], 1e-12 * N);
         total += w[j];
-        for (int col = 0; col < D; col++)
-            NEAR(c[j * D + col], sums[j][col] / count[j], 1e-13);
+        for (int col = 0; col < D; col++) NEAR(c[j * D + col], sums[j][col] / count[j], 1e-13);
     }
     NEAR(total, N, 1e-12 * N);
     mercer_model_destroy(model);
@@ -104,13 +92,11 @@ static void solver(mercer_context *ctx) {
                                    "solver.tol", "1e-11");
     mercer_model *model = fit_of(recipe, data);
     for (int i = 0; i < N; i++)
-        for (int j = 0; j < N; j++)
-            k[i * N + j] = gaussian(0.6, x + i * D, x + j * D, D);
+        for (int j = 0; j < N; j++) k[i * N + j] = gaussian(0.6, x + i * D, x + j * D, D);
     CHECK(summary_of(model).outcome == 0 && eigen_error(model, k) < N * 1e-10);
     OK(mercer_recipe_set(recipe, "solver", "dense"));
     mercer_model *dense = fit_of(recipe, data);
-    for (int j = 0; j < R; j++)
-        NEAR(f64_of(model, "lambda")[j], f64_of(dense, "lambda")[j], 1e-10);
+    for (int j = 0; j < R; j++) NEAR(f64_of(model, "lambda")[j], f64_of(dense, "lambda")[j], 1e-10);
     mercer_model_destroy(model);
     mercer_model_destroy(dense);
     mercer_recipe_destroy(recipe);

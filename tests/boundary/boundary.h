@@ -16,8 +16,7 @@
 /* cmocka 1.1.5 says neither the status nor the text of a call that should have worked: this does. */
 #define MUST(call) must((call), #call, __FILE__, __LINE__)
 static inline void must(int32_t status, const char *call, const char *file, int line) {
-    if (status == MERCER_OK)
-        return;
+    if (status == MERCER_OK) return;
     print_error("%s\n  status %d: %s\n", call, (int)status, mercer_last_error());
     _fail(file, line);
 }
@@ -26,8 +25,7 @@ static inline void must(int32_t status, const char *call, const char *file, int 
 #define FAILS(code, part, call) fails((code), (part), (call), #call, __FILE__, __LINE__)
 static inline void fails(int32_t code, const char *part, int32_t status, const char *call, const char *file, int line) {
     const char *text = mercer_last_error();
-    if (status == code && strstr(text, part) && !strchr(text, '\n'))
-        return;
+    if (status == code && strstr(text, part) && !strchr(text, '\n')) return;
     print_error("%s\n  status %d, not %d: '%s', not '%s'\n", call, (int)status, (int)code, text, part);
     _fail(file, line);
 }

@@ -15,9 +15,7 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static mercer_run a_run(void) {
-    return (mercer_run){.struct_size = sizeof(mercer_run), .threads = 2};
-}
+static mercer_run a_run(void) { return (mercer_run){.struct_size = sizeof(mercer_run), .threads = 2}; }
 
 /* ---- progress and cancel ----------------------------------------------------------------------------------------- */
 
@@ -36,8 +34,7 @@ static struct watch new_watch(int stop_at) {
 static int32_t watch_progress(void *user, const mercer_progress *progress) {
     struct watch *watch = user;
     double seen = now();
-    if (watch->calls++ == 0)
-        watch->first_seen = seen;
+    if (watch->calls++ == 0) watch->first_seen = seen;
     watch->last_seen = seen;
     watch->own_thread &= pthread_equal(watch->owner, pthread_self()) != 0;
     watch->monotone &= progress->fraction >= watch->last;
@@ -181,11 +178,9 @@ struct kernel {
 static int32_t linear_tile(void *user, const mercer_view *x, const mercer_view *y, const mercer_view *k) {
     struct kernel *kernel = user;
     int tile = __atomic_add_fetch(&kernel->tiles, 1, __ATOMIC_SEQ_CST);
-    if (!pthread_equal(kernel->owner, pthread_self()))
-        __atomic_add_fetch(&kernel->foreign, 1, __ATOMIC_SEQ_CST);
+    if (!pthread_equal(kernel->owner, pthread_self())) __atomic_add_fetch(&kernel->foreign, 1, __ATOMIC_SEQ_CST);
     if (tile == kernel->fail_at) {
-        if (kernel->text)
-            mercer_set_error(kernel->text);
+        if (kernel->text) mercer_set_error(kernel->text);
         return 7;
     }
     if (x->col_stride != 1 || y->col_stride != 1 || x->cols != y->cols || k->rows != x->rows || k->cols != y->rows ||
@@ -196,16 +191,13 @@ static int32_t linear_tile(void *user, const mercer_view *x, const mercer_view *
     for (int64_t i = 0; i < x->rows; i++)
         for (int64_t j = 0; j < y->rows; j++) {
             double sum = 0;
-            for (int64_t l = 0; l < x->cols; l++)
-                sum += a[i * x->row_stride + l] * b[j * y->row_stride + l];
+            for (int64_t l = 0; l < x->cols; l++) sum += a[i * x->row_stride + l] * b[j * y->row_stride + l];
             out[i * k->row_stride + j * k->col_stride] = sum;
         }
     return 0;
 }
 
-static void count_release(void *user) {
-    ++((struct kernel *)user)->released;
-}
+static void count_release(void *user) { ++((struct kernel *)user)->released; }
 
 static mercer_user_kernel user_kernel(struct kernel *kernel, int32_t flags) {
     *kernel =
@@ -355,8 +347,7 @@ static int32_t next_rows(void *user, int64_t first, int64_t capacity, void *buff
     struct chunks *c = user;
     c->calls++;
     if (c->calls == c->fail_at) {
-        if (c->text)
-            mercer_set_error(c->text);
+        if (c->text) mercer_set_error(c->text);
         return -1;
     }
     int64_t count = c->rows - first;
@@ -366,9 +357,7 @@ static int32_t next_rows(void *user, int64_t first, int64_t capacity, void *buff
     *rows = c->calls == c->lie_at ? c->lie : count;
     return 0;
 }
-static void release_chunks(void *user) {
-    ++((struct chunks *)user)->released;
-}
+static void release_chunks(void *user) { ++((struct chunks *)user)->released; }
 
 static mercer_data *chunk_data(struct chunks *chunks, int64_t rows, int32_t flags) {
     mercer_chunks given = {sizeof given, MERCER_F64, flags, rows, CD, next_rows, chunks, release_chunks};
@@ -467,8 +456,7 @@ struct objects {
 
 static int32_t products(void *user, const int64_t *i, const int64_t *j, int64_t count, double *values) {
     struct objects *o = user;
-    if (!pthread_equal(o->owner, pthread_self()))
-        __atomic_add_fetch(&o->foreign, 1, __ATOMIC_SEQ_CST);
+    if (!pthread_equal(o->owner, pthread_self())) __atomic_add_fetch(&o->foreign, 1, __ATOMIC_SEQ_CST);
     if (__atomic_add_fetch(&o->calls, 1, __ATOMIC_SEQ_CST) == o->fail_at) {
         mercer_set_error("object 3 is gone");
         return 1;
@@ -487,9 +475,7 @@ static int32_t own_products(void *user, const int64_t *i, int64_t count, double 
     }
     return products(user, i, i, count, values);
 }
-static void release_objects(void *user) {
-    ++((struct objects *)user)->released;
-}
+static void release_objects(void *user) { ++((struct objects *)user)->released; }
 
 static void objects_fail_and_are_released(void **state) {
     (void)state;
@@ -565,8 +551,7 @@ static void a_call_that_fails_takes_nothing(void **state) {
 static int32_t full_disk(void *user, const void *bytes, int64_t count) {
     (void)bytes, (void)count;
     int *calls = user;
-    if (++*calls < 2)
-        return 0;
+    if (++*calls < 2) return 0;
     mercer_set_error("tape 7 is full");
     return 1;
 }
@@ -638,12 +623,9 @@ static int32_t busy_progress(void *user, const mercer_progress *progress) {
     mercer_model *model = NULL;
     mercer_view view = doubles(k.x, 40, KD);
     int32_t status = mercer_context_create(&context);
-    if (!status)
-        status = mercer_recipe_create(&recipe, context, "kpca");
-    if (!status)
-        status = mercer_data_from_view(&data, context, &view);
-    if (!status)
-        status = mercer_model_fit(&model, recipe, data, NULL);
+    if (!status) status = mercer_recipe_create(&recipe, context, "kpca");
+    if (!status) status = mercer_data_from_view(&data, context, &view);
+    if (!status) status = mercer_model_fit(&model, recipe, data, NULL);
     mercer_model_destroy(model);
     mercer_data_destroy(data);
     mercer_recipe_destroy(recipe);

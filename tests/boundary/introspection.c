@@ -44,8 +44,7 @@ static const char *get(mercer_recipe *recipe, const char *name) {
 static bool is_choice(const char *choices, const char *text) {
     size_t length = strlen(text);
     for (const char *at = choices; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
-        if (strncmp(at, text, length) == 0 && (at[length] == '|' || at[length] == '\0'))
-            return true;
+        if (strncmp(at, text, length) == 0 && (at[length] == '|' || at[length] == '\0')) return true;
     return false;
 }
 
@@ -75,8 +74,7 @@ static void check_range(mercer_recipe *recipe, const mercer_row *row) {
               mercer_recipe_set(recipe, row->name, number(ends[e].open ? ends[e].end : ends[e].outside)));
         assert_non_null(strstr(mercer_last_error(), row->name));
         assert_string_equal(get(recipe, row->name), before);
-        if (ends[e].open)
-            continue;
+        if (ends[e].open) continue;
         MUST(mercer_recipe_set(recipe, row->name, number(ends[e].end)));
         MUST(mercer_recipe_set(recipe, row->name, "")); /* unset: the default again */
         assert_string_equal(get(recipe, row->name), row->initial);
@@ -144,8 +142,7 @@ static void every_row_of_every_combination(void **state) {
                             MUST(mercer_recipe_row(recipe, i, &row));
                             check_row(recipe, &row);
                         }
-                        for (int p = 0; p < 4; p++)
-                            assert_string_equal(get(recipe, parts[p]), values[p]);
+                        for (int p = 0; p < 4; p++) assert_string_equal(get(recipe, parts[p]), values[p]);
                         assert_string_equal(get(recipe, "method"), methods.name[m]);
                         mercer_recipe_destroy(recipe);
                     }
@@ -168,14 +165,12 @@ static void rows_of_parts_name_what_there_is(void **state) {
         mercer_row row = {.struct_size = sizeof row}, found = row;
         for (int64_t i = 0; i < count; i++) {
             MUST(mercer_recipe_row(recipe, i, &row));
-            if (strcmp(row.name, parts[p].row) == 0)
-                found = row;
+            if (strcmp(row.name, parts[p].row) == 0) found = row;
         }
         assert_non_null(found.name);
         assert_true(found.flags & MERCER_PART);
         struct names names = names_of(parts[p].registry);
-        for (int64_t i = 0; i < names.count; i++)
-            assert_true(is_choice(found.choices, names.name[i]));
+        for (int64_t i = 0; i < names.count; i++) assert_true(is_choice(found.choices, names.name[i]));
     }
     mercer_recipe_destroy(recipe);
 }
@@ -302,12 +297,10 @@ static void many_at_once_in_any_order_all_or_none(void **state) {
     enum { COUNT = sizeof names / sizeof *names };
     for (int turn = 0; turn < COUNT; turn++) {
         const char *n[COUNT], *v[COUNT];
-        for (int i = 0; i < COUNT; i++)
-            n[i] = names[(i + turn) % COUNT], v[i] = values[(i + turn) % COUNT];
+        for (int i = 0; i < COUNT; i++) n[i] = names[(i + turn) % COUNT], v[i] = values[(i + turn) % COUNT];
         mercer_recipe *recipe = new_recipe(context, NULL);
         MUST(mercer_recipe_set_many(recipe, n, v, COUNT));
-        for (int i = 0; i < COUNT; i++)
-            assert_string_equal(get(recipe, names[i]), values[i]);
+        for (int i = 0; i < COUNT; i++) assert_string_equal(get(recipe, names[i]), values[i]);
         for (int bad = 0; bad < COUNT; bad++) { /* each of them wrong once: nothing of the rest is taken */
             const char *changed[COUNT] = {"9", "99", "uniform", "chi2", "9", "kpca"};
             const char *m[COUNT];
@@ -315,8 +308,7 @@ static void many_at_once_in_any_order_all_or_none(void **state) {
             changed[3] = "gaussian";
             changed[bad] = "no such value";
             assert_int_not_equal(mercer_recipe_set_many(recipe, m, changed, COUNT), MERCER_OK);
-            for (int i = 0; i < COUNT; i++)
-                assert_string_equal(get(recipe, names[i]), values[i]);
+            for (int i = 0; i < COUNT; i++) assert_string_equal(get(recipe, names[i]), values[i]);
         }
         mercer_recipe_destroy(recipe);
     }
@@ -343,8 +335,7 @@ static void older_callers_get_what_they_know(void **state) {
     MUST(mercer_recipe_row(recipe, 0, &small.row));
     assert_int_equal(small.row.struct_size, offsetof(mercer_row, choices));
     assert_string_equal(small.row.name, "method");
-    for (size_t i = offsetof(mercer_row, choices); i < sizeof small; i++)
-        assert_int_equal(((char *)&small)[i], 0x5a);
+    for (size_t i = offsetof(mercer_row, choices); i < sizeof small; i++) assert_int_equal(((char *)&small)[i], 0x5a);
     mercer_run old = {
         .struct_size = offsetof(mercer_run, progress), .threads = 1, .progress = (void *)1, .cancel = (void *)1};
     double *x = noise(60);

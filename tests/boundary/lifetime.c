@@ -22,18 +22,10 @@ struct set {
 
 static void destroy_one(struct set *set, int which) {
     switch (which) {
-    case 0:
-        mercer_context_destroy(set->context);
-        break;
-    case 1:
-        mercer_data_destroy(set->data);
-        break;
-    case 2:
-        mercer_recipe_destroy(set->recipe);
-        break;
-    default:
-        mercer_recipe_destroy(set->what);
-        break;
+    case 0: mercer_context_destroy(set->context); break;
+    case 1: mercer_data_destroy(set->data); break;
+    case 2: mercer_recipe_destroy(set->recipe); break;
+    default: mercer_recipe_destroy(set->what); break;
     }
 }
 
@@ -64,8 +56,7 @@ static void handles_may_be_destroyed_in_any_order(void **state) {
         struct set other = new_set(x);
         mercer_view view = doubles(out, N, 1);
         MUST(mercer_model_transform(model, other.what, other.data, &view, 1, NULL));
-        for (int which = 0; which < 4; which++)
-            destroy_one(&other, which);
+        for (int which = 0; which < 4; which++) destroy_one(&other, which);
         mercer_model_destroy(model);
     }
     free(x);
@@ -82,8 +73,7 @@ static void data_and_recipes_outlive_their_context(void **state) {
     mercer_model *model;
     MUST(mercer_model_fit(&model, set.recipe, set.data, NULL));
     mercer_model_destroy(model);
-    for (int which = 1; which < 4; which++)
-        destroy_one(&set, which);
+    for (int which = 1; which < 4; which++) destroy_one(&set, which);
     free(x);
 }
 
@@ -103,8 +93,7 @@ static void data_may_change_after_a_fit(void **state) {
     MUST(mercer_model_transform(model, NULL, set.data, &second, 1, NULL));
     assert_memory_equal(before, after, sizeof before);
     mercer_model_destroy(model);
-    for (int which = 0; which < 4; which++)
-        destroy_one(&set, which);
+    for (int which = 0; which < 4; which++) destroy_one(&set, which);
     free(copy), free(x);
 }
 
@@ -152,8 +141,7 @@ static void threads_share_a_model(void **state) {
         assert_int_equal(pthread_create(&workers[t].thread, NULL, use_model, &workers[t]), 0);
     }
     mercer_model_destroy(model); /* while they work; the last of them frees it */
-    for (int which = 0; which < 4; which++)
-        destroy_one(&set, which);
+    for (int which = 0; which < 4; which++) destroy_one(&set, which);
     for (int t = 0; t < THREADS; t++) {
         pthread_join(workers[t].thread, NULL);
         assert_true(workers[t].right);
@@ -178,8 +166,7 @@ static void *blunder(void *user) {
         mercer_recipe_create(&recipe, context, b->name);
         pthread_barrier_wait(b->barrier); /* all have failed */
         snprintf(b->seen, sizeof b->seen, "%s", mercer_last_error());
-        if (!strstr(b->seen, b->name))
-            round = 100;
+        if (!strstr(b->seen, b->name)) round = 100;
         pthread_barrier_wait(b->barrier);
     }
     mercer_context_destroy(context);
@@ -216,8 +203,7 @@ static void success_and_destruction_leave_the_error_alone(void **state) {
     MUST(mercer_model_fit(&model, set.recipe, set.data, NULL));
     assert_string_equal(mercer_last_error(), kept);
     mercer_model_destroy(model);
-    for (int which = 0; which < 4; which++)
-        destroy_one(&set, which);
+    for (int which = 0; which < 4; which++) destroy_one(&set, which);
     mercer_set_error("no callback runs");
     assert_ptr_equal(mercer_last_error(), text);
     assert_string_equal(text, kept);
@@ -231,8 +217,7 @@ static void texts_of_entries_live_as_long_as_the_context(void **state) {
     MUST(mercer_context_entry(context, "kernels", 0, &before));
     char name[64];
     snprintf(name, sizeof name, "%s", before.name);
-    for (int i = 0; i < 100; i++)
-        MUST(mercer_context_find(context, "kernels", i % 2 ? "linear" : "rbf", &after));
+    for (int i = 0; i < 100; i++) MUST(mercer_context_find(context, "kernels", i % 2 ? "linear" : "rbf", &after));
     assert_string_equal(before.name, name);
     assert_string_equal(before.summary, ""); /* of a plugin that nobody has loaded */
     assert_true(after.summary[0] != '\0');

@@ -37,13 +37,11 @@ static void row(int32_t code, const char *saw, const char *allowed, void **out, 
                 int line) {
     const char *text = mercer_last_error();
     for (int i = 0; i < table.count; i++)
-        if (strcmp(table.rows[i], call) == 0)
-            fail_msg("line %d: this row is there twice: %s", line, call);
+        if (strcmp(table.rows[i], call) == 0) fail_msg("line %d: this row is there twice: %s", line, call);
     assert_true(table.count < 400);
     table.rows[table.count++] = call;
     table.nulls += strcmp(saw, "NULL") == 0;
-    if (status == code && strstr(text, saw) && strstr(text, allowed) && !strchr(text, '\n') && (!out || !*out))
-        return;
+    if (status == code && strstr(text, saw) && strstr(text, allowed) && !strchr(text, '\n') && (!out || !*out)) return;
     table.wrong++;
     print_error("misuse.c:%d: %s\n  status %d (not %d), text '%s' (not '%s' and '%s')%s\n", line, call, (int)status,
                 (int)code, text, saw, allowed, out && *out ? ", *out is not NULL" : "");
@@ -251,8 +249,7 @@ static int32_t no_rows(void *user, int64_t first, int64_t capacity, void *buffer
 }
 static int32_t no_pairs(void *user, const int64_t *i, const int64_t *j, int64_t count, double *values) {
     (void)user, (void)i, (void)j;
-    for (int64_t k = 0; k < count; k++)
-        values[k] = 1;
+    for (int64_t k = 0; k < count; k++) values[k] = 1;
     return 0;
 }
 

@@ -28,8 +28,7 @@ static inline char *new_folder(void) {
 static inline void remove_folder(char *path) {
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         char inside[4096];
         snprintf(inside, sizeof inside, "%.3000s/%s", path, entry->d_name);
         struct stat about;
@@ -38,8 +37,7 @@ static inline void remove_folder(char *path) {
         else
             unlink(inside);
     }
-    if (folder)
-        closedir(folder);
+    if (folder) closedir(folder);
     rmdir(path);
     free(path);
 }
@@ -53,8 +51,7 @@ static inline void write_file(const char *path, const void *bytes, size_t count)
 
 static inline unsigned char *read_file(const char *path, size_t *count) {
     FILE *file = fopen(path, "rb");
-    if (!file)
-        fail_msg("cannot read %s", path);
+    if (!file) fail_msg("cannot read %s", path);
     fseek(file, 0, SEEK_END);
     *count = (size_t)ftell(file);
     rewind(file);

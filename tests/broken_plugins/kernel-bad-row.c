@@ -17,4 +17,5 @@ static void facts(const mercer_host *host, const void *params, int64_t d, mercer
 
 static const mercer_kernel_ops ops = {.struct_size = sizeof(mercer_kernel_ops), .form = MERCER_DOT, .facts = facts};
 
-MERCER_PLUGIN(MERCER_KIND_KERNEL, "bad-row", MERCER_VERSION, "sigma = -1 by default, but > 0 by range", "", rows, bad_row, ops)
+MERCER_PLUGIN(MERCER_KIND_KERNEL, "bad-row", MERCER_VERSION, "sigma = -1 by default, but > 0 by range", "", rows,
+              bad_row, ops)

@@ -20,10 +20,8 @@ static int verdict(int32_t status, const char *expected) {
         printf("FAIL: it conforms, but \"%s\" was expected\n", expected);
     else
         printf("does not conform (status %d): %s\n", (int)status, mercer_last_error());
-    if (!expected || status == MERCER_OK)
-        return 1;
-    if (status == MERCER_E_PLUGIN && strstr(mercer_last_error(), expected))
-        return 0;
+    if (!expected || status == MERCER_OK) return 1;
+    if (status == MERCER_E_PLUGIN && strstr(mercer_last_error(), expected)) return 0;
     printf("FAIL: expected MERCER_E_PLUGIN (%d) and \"%s\"\n", MERCER_E_PLUGIN, expected);
     return 1;
 }
@@ -44,12 +42,9 @@ int main(int argc, char **argv) {
     }
     mercer_context *context = NULL;
     int32_t status = mercer_context_create(&context);
-    if (!status)
-        status = mercer_context_set_log(context, print, NULL);
-    if (!status && folder)
-        status = mercer_context_add_plugins(context, folder);
-    if (!status)
-        status = mercer_plugin_check(context, name);
+    if (!status) status = mercer_context_set_log(context, print, NULL);
+    if (!status && folder) status = mercer_context_add_plugins(context, folder);
+    if (!status) status = mercer_plugin_check(context, name);
     int result = verdict(status, expected);
     mercer_context_destroy(context);
     return result;

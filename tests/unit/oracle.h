@@ -31,8 +31,7 @@ class Numbers { // Knuth's linear congruence: not the generator under test
     double operator()() { return 2 * uniform() - 1; } // in (-1, 1)
     Matrix matrix(int64_t rows, int64_t cols, double lo = -1, double hi = 1) {
         Matrix out(rows, cols);
-        for (double &value : out.v)
-            value = lo + (hi - lo) * uniform();
+        for (double &value : out.v) value = lo + (hi - lo) * uniform();
         return out;
     }
 
@@ -46,8 +45,7 @@ using Pair = std::function<double(const double *x, const double *y, int64_t d)>;
 template <class Term>
 double sum_over(int64_t d, Term &&term) {
     long double sum = 0;
-    for (int64_t k = 0; k < d; ++k)
-        sum += static_cast<long double>(term(k));
+    for (int64_t k = 0; k < d; ++k) sum += static_cast<long double>(term(k));
     return static_cast<double>(sum);
 }
 inline double dot(const double *x, const double *y, int64_t d) {
@@ -92,8 +90,7 @@ inline Pair laplacian(double sigma) {
 inline Matrix gram(const Pair &k, const Matrix &x, const Matrix &y) {
     Matrix out(x.rows, y.rows);
     for (int64_t i = 0; i < x.rows; ++i)
-        for (int64_t j = 0; j < y.rows; ++j)
-            out(i, j) = k(x.row(i), y.row(j), x.cols);
+        for (int64_t j = 0; j < y.rows; ++j) out(i, j) = k(x.row(i), y.row(j), x.cols);
     return out;
 }
 
@@ -107,8 +104,7 @@ inline Matrix product(const Matrix &a, const Matrix &b) {
 inline Matrix transposed(const Matrix &a) {
     Matrix out(a.cols, a.rows);
     for (int64_t i = 0; i < a.rows; ++i)
-        for (int64_t j = 0; j < a.cols; ++j)
-            out(j, i) = a(i, j);
+        for (int64_t j = 0; j < a.cols; ++j) out(j, i) = a(i, j);
     return out;
 }
 
@@ -123,30 +119,23 @@ inline void rotate(Matrix &a, Matrix &v, int64_t p, int64_t q) {
         x = c * old - s * y;
         y = s * old + c * y;
     };
-    for (int64_t k = 0; k < a.rows; ++k)
-        turn(a(k, p), a(k, q));
-    for (int64_t k = 0; k < a.rows; ++k)
-        turn(a(p, k), a(q, k));
-    for (int64_t k = 0; k < a.rows; ++k)
-        turn(v(k, p), v(k, q));
+    for (int64_t k = 0; k < a.rows; ++k) turn(a(k, p), a(k, q));
+    for (int64_t k = 0; k < a.rows; ++k) turn(a(p, k), a(q, k));
+    for (int64_t k = 0; k < a.rows; ++k) turn(v(k, p), v(k, q));
 }
 
 inline Vector eigen(Matrix a, Matrix &vectors) {
     const int64_t n = a.rows;
     Matrix v(n, n);
-    for (int64_t i = 0; i < n; ++i)
-        v(i, i) = 1;
+    for (int64_t i = 0; i < n; ++i) v(i, i) = 1;
     for (int sweep = 0; sweep < 30; ++sweep) {
         double off = 0, all = 0;
         for (int64_t i = 0; i < n; ++i)
-            for (int64_t j = 0; j < n; ++j)
-                (i == j ? all : off) += a(i, j) * a(i, j);
-        if (off <= 1e-32 * all)
-            break;
+            for (int64_t j = 0; j < n; ++j) (i == j ? all : off) += a(i, j) * a(i, j);
+        if (off <= 1e-32 * all) break;
         for (int64_t p = 0; p < n; ++p)
             for (int64_t q = p + 1; q < n; ++q)
-                if (a(p, q) != 0)
-                    rotate(a, v, p, q);
+                if (a(p, q) != 0) rotate(a, v, p, q);
     }
     std::vector<int64_t> order(static_cast<size_t>(n));
     std::iota(order.begin(), order.end(), 0);
@@ -156,8 +145,7 @@ inline Vector eigen(Matrix a, Matrix &vectors) {
     for (int64_t j = 0; j < n; ++j) {
         int64_t from = order[static_cast<size_t>(j)];
         values.push_back(a(from, from));
-        for (int64_t i = 0; i < n; ++i)
-            vectors(i, j) = v(i, from);
+        for (int64_t i = 0; i < n; ++i) vectors(i, j) = v(i, from);
     }
     return values;
 }
@@ -172,14 +160,12 @@ struct Kpca {
     Matrix scores(const Matrix &kq) const {
         Matrix out = product(kq, a);
         for (int64_t i = 0; i < out.rows; ++i)
-            for (int64_t j = 0; j < out.cols; ++j)
-                out(i, j) -= b[static_cast<size_t>(j)];
+            for (int64_t j = 0; j < out.cols; ++j) out(i, j) -= b[static_cast<size_t>(j)];
         return out;
     }
     Vector density(const Matrix &kq) const {
         Vector out;
-        for (int64_t i = 0; i < kq.rows; ++i)
-            out.push_back(dot(kq.row(i), p.data(), kq.cols));
+        for (int64_t i = 0; i < kq.rows; ++i) out.push_back(dot(kq.row(i), p.data(), kq.cols));
         return out;
     }
     // |phi(q) - mean|^2 less the squared scores
@@ -199,12 +185,10 @@ inline Matrix weighted_centred(const Matrix &k, const Vector &p, bool centred) {
     const int64_t n = k.rows;
     Matrix h(n, n); // 1 - p 1^T
     for (int64_t i = 0; i < n; ++i)
-        for (int64_t j = 0; j < n; ++j)
-            h(i, j) = (i == j) - (centred ? p[static_cast<size_t>(i)] : 0);
+        for (int64_t j = 0; j < n; ++j) h(i, j) = (i == j) - (centred ? p[static_cast<size_t>(i)] : 0);
     Matrix out = product(transposed(h), product(k, h));
     for (int64_t i = 0; i < n; ++i)
-        for (int64_t j = 0; j < n; ++j)
-            out(i, j) *= std::sqrt(p[static_cast<size_t>(i)] * p[static_cast<size_t>(j)]);
+        for (int64_t j = 0; j < n; ++j) out(i, j) *= std::sqrt(p[static_cast<size_t>(i)] * p[static_cast<size_t>(j)]);
     return out;
 }
 
@@ -213,23 +197,19 @@ inline Kpca kpca(const Matrix &k, Vector weights, bool centred, int64_t r) {
     Kpca out;
     out.centred = centred;
     double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
-    for (double &value : weights)
-        value /= sum;
+    for (double &value : weights) value /= sum;
     out.p = weights;
     Matrix u, kt = weighted_centred(k, out.p, centred);
     out.lambda = eigen(kt, u);
-    for (int64_t i = 0; i < n; ++i)
-        out.total += kt(i, i);
+    for (int64_t i = 0; i < n; ++i) out.total += kt(i, i);
     out.a = Matrix(n, r);
     for (int64_t j = 0; j < r; ++j) {
         double scale = 1 / std::sqrt(out.lambda[static_cast<size_t>(j)]), largest = 0;
         for (int64_t i = 0; i < n; ++i) {
             out.a(i, j) = std::sqrt(out.p[static_cast<size_t>(i)]) * u(i, j) * scale;
-            if (std::fabs(out.a(i, j)) > std::fabs(largest) * (1 + 1e-9))
-                largest = out.a(i, j);
+            if (std::fabs(out.a(i, j)) > std::fabs(largest) * (1 + 1e-9)) largest = out.a(i, j);
         }
-        for (int64_t i = 0; i < n; ++i)
-            out.a(i, j) = largest < 0 ? -out.a(i, j) : out.a(i, j);
+        for (int64_t i = 0; i < n; ++i) out.a(i, j) = largest < 0 ? -out.a(i, j) : out.a(i, j);
     }
     Vector kp = out.density(k);
     out.mean_square = dot(kp.data(), out.p.data(), n);
@@ -254,19 +234,14 @@ inline Pivots pivoted_cholesky(const Matrix &k, int64_t steps) {
     for (int64_t s = 0; s < steps; ++s) {
         double best = -1;
         int64_t p = 0;
-        for (int64_t i = 0; i < n; ++i)
-            best = std::max(best, r(i, i));
-        while (r(p, p) < (1 - 1e-10) * best)
-            ++p;
+        for (int64_t i = 0; i < n; ++i) best = std::max(best, r(i, i));
+        while (r(p, p) < (1 - 1e-10) * best) ++p;
         out.index.push_back(p);
+        for (int64_t i = 0; i < n; ++i) out.factor(i, s) = r(i, p) / std::sqrt(best);
         for (int64_t i = 0; i < n; ++i)
-            out.factor(i, s) = r(i, p) / std::sqrt(best);
-        for (int64_t i = 0; i < n; ++i)
-            for (int64_t j = 0; j < n; ++j)
-                r(i, j) -= out.factor(i, s) * out.factor(j, s);
+            for (int64_t j = 0; j < n; ++j) r(i, j) -= out.factor(i, s) * out.factor(j, s);
     }
-    for (int64_t i = 0; i < n; ++i)
-        out.residual.push_back(r(i, i));
+    for (int64_t i = 0; i < n; ++i) out.residual.push_back(r(i, i));
     return out;
 }
 

@@ -35,8 +35,7 @@ class Held {
   public:
     explicit Held(const Matrix &x, Layout layout = {}) : layout_(layout) {
         view_ = {sizeof view_, layout.f32 ? MERCER_F32 : MERCER_F64, 0, x.rows, x.cols, x.cols, 1, nullptr};
-        if (layout.column_major)
-            view_.row_stride = 1, view_.col_stride = std::max<int64_t>(x.rows, 1);
+        if (layout.column_major) view_.row_stride = 1, view_.col_stride = std::max<int64_t>(x.rows, 1);
         f64_.resize(x.v.size() + 1);
         f32_.resize(x.v.size() + 1);
         for (int64_t i = 0; i < x.rows; ++i)
@@ -95,8 +94,7 @@ class Session {
         mercer_recipe *recipe = nullptr;
         OK(mercer_recipe_create(&recipe, context, method.c_str()));
         std::vector<const char *> names, values;
-        for (const auto &[name, value] : settings)
-            names.push_back(name.c_str()), values.push_back(value.c_str());
+        for (const auto &[name, value] : settings) names.push_back(name.c_str()), values.push_back(value.c_str());
         OK(mercer_recipe_set_many(recipe, names.data(), values.data(), static_cast<int64_t>(names.size())));
         return recipe;
     }
@@ -117,8 +115,7 @@ class Session {
         column.v = weights;
         Held attached(column);
         mercer_view view = attached.view();
-        if (!weights.empty())
-            OK(mercer_data_attach(made, "weights", &view));
+        if (!weights.empty()) OK(mercer_data_attach(made, "weights", &view));
         Model model = fit(made, settings, method, run);
         mercer_data_destroy(made);
         return model;

@@ -38,12 +38,10 @@ class TempFolder {
     // The names in the folder, sorted, separated by blanks.
     std::string names() const {
         std::vector<std::string> found;
-        for (auto &entry : std::filesystem::directory_iterator(path_))
-            found.push_back(entry.path().filename());
+        for (auto &entry : std::filesystem::directory_iterator(path_)) found.push_back(entry.path().filename());
         std::sort(found.begin(), found.end());
         std::string list;
-        for (auto &name : found)
-            list += (list.empty() ? "" : " ") + name;
+        for (auto &name : found) list += (list.empty() ? "" : " ") + name;
         return list;
     }
 

@@ -14,8 +14,7 @@ constexpr double guard = 777;
 std::vector<double> column_major(const Matrix &a, int64_t ld) {
     std::vector<double> out(static_cast<size_t>(ld * std::max<int64_t>(a.cols, 1)), guard);
     for (int64_t i = 0; i < a.rows; ++i)
-        for (int64_t j = 0; j < a.cols; ++j)
-            out[static_cast<size_t>(i + j * ld)] = a(i, j);
+        for (int64_t j = 0; j < a.cols; ++j) out[static_cast<size_t>(i + j * ld)] = a(i, j);
     return out;
 }
 
@@ -23,8 +22,7 @@ Matrix symmetric(int64_t n, uint64_t seed) {
     oracle::Numbers numbers(seed);
     Matrix a = numbers.matrix(n, n);
     for (int64_t i = 0; i < n; ++i)
-        for (int64_t j = 0; j < i; ++j)
-            a(i, j) = a(j, i);
+        for (int64_t j = 0; j < i; ++j) a(i, j) = a(j, i);
     return a;
 }
 
@@ -52,8 +50,7 @@ void test_gemm() {
         for (char tb : {'N', 'T'})
             for (int64_t m : {1, 2, 17})
                 for (int64_t n : {1, 5})
-                    for (int64_t k : {0, 1, 13})
-                        check_gemm(ta, tb, m, n, k);
+                    for (int64_t k : {0, 1, 13}) check_gemm(ta, tb, m, n, k);
     gemm('N', 'N', 0, 3, 2, 1.0, nullptr, 0, nullptr, 2, 0.0, nullptr, 0); // nothing to do, nothing touched
     gemm('N', 'N', 3, 0, 2, 1.0, nullptr, 3, nullptr, 2, 0.0, nullptr, 3);
     double none = 0;
@@ -65,18 +62,15 @@ void test_cholesky() {
     const int64_t n = 23, m = 7;
     oracle::Numbers numbers(5);
     Matrix g = numbers.matrix(n, n), a = oracle::product(g, oracle::transposed(g)), x = numbers.matrix(m, n);
-    for (int64_t i = 0; i < n; ++i)
-        a(i, i) += 1;
+    for (int64_t i = 0; i < n; ++i) a(i, i) += 1;
     auto l = column_major(a, n);
     TEST_ASSERT_EQUAL_INT64(0, potrf(n, l.data(), n));
     Matrix lower(n, n);
     for (int64_t i = 0; i < n; ++i)
-        for (int64_t j = 0; j <= i; ++j)
-            lower(i, j) = l[static_cast<size_t>(i + j * n)];
+        for (int64_t j = 0; j <= i; ++j) lower(i, j) = l[static_cast<size_t>(i + j * n)];
     Matrix back = oracle::product(lower, oracle::transposed(lower));
     double norm = 0;
-    for (int64_t i = 0; i < n; ++i)
-        norm = std::max(norm, a(i, i));
+    for (int64_t i = 0; i < n; ++i) norm = std::max(norm, a(i, i));
     for (size_t k = 0; k < back.v.size(); ++k)
         TEST_ASSERT_TRUE(std::fabs(back.v[k] - a.v[k]) <=
                          tolerance::sum(n, static_cast<double>(n) * norm, tolerance::u64));
@@ -85,8 +79,7 @@ void test_cholesky() {
         trsm(trans, m, n, l.data(), n, y.data(), m);
         Matrix solved(m, n);
         for (int64_t i = 0; i < m; ++i)
-            for (int64_t j = 0; j < n; ++j)
-                solved(i, j) = y[static_cast<size_t>(i + j * m)];
+            for (int64_t j = 0; j < n; ++j) solved(i, j) = y[static_cast<size_t>(i + j * m)];
         Matrix product = oracle::product(solved, trans == 'N' ? lower : oracle::transposed(lower));
         for (size_t k = 0; k < product.v.size(); ++k) // backward error: n u |X| |L|
             TEST_ASSERT_TRUE(std::fabs(product.v[k] - x.v[k]) <=
@@ -104,8 +97,7 @@ void check_eigh(int64_t n, int64_t r) {
     oracle::Vector exact = oracle::eigen(a, unused), values(static_cast<size_t>(r));
     auto packed = column_major(a, n + 1);
     for (int64_t j = 0; j < n; ++j) // the upper triangle must not be read
-        for (int64_t i = 0; i < j; ++i)
-            packed[static_cast<size_t>(i + j * (n + 1))] = 1e9;
+        for (int64_t i = 0; i < j; ++i) packed[static_cast<size_t>(i + j * (n + 1))] = 1e9;
     std::vector<double> vectors(static_cast<size_t>((n + 2) * r), guard);
     eigh_top(n, packed.data(), n + 1, r, values.data(), vectors.data(), n + 2);
     const double norm = std::max(std::fabs(exact.front()), std::fabs(exact.back()));
@@ -125,8 +117,7 @@ void check_eigh(int64_t n, int64_t r) {
 void test_eigh() {
     for (int64_t n : {1, 2, 3, 40})
         for (int64_t r : {int64_t{1}, n / 2, n - 1, n})
-            if (r >= 1)
-                check_eigh(n, r);
+            if (r >= 1) check_eigh(n, r);
     eigh_top(0, nullptr, 1, 0, nullptr, nullptr, 1);
 }
 

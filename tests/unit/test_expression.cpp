@@ -56,12 +56,13 @@ void test_syntax_errors() {
         {"gaussian[1", "expected ']'"},
         {"gaussian[1,]", "expected a column's number"},
         {"gaussian[3-1]", "expected columns like 0-7 in ascending order"},
-        {"gaussian[0-999999999]", "expected columns like 0-7"},
+        {"gaussian[0-9223372036854775807]", "expected columns like 0-7"},
+        {"gaussian[0-999999999]", "more than 1000000 columns are named"},
+        {"gaussian[0-900000,0-900000]", "more than 1000000 columns are named"},
         {"gaussian[99999999999999999999]", "expected a column's number"},
         {"gaussian[1] 2", "expected '+', '*' or the end"},
     };
-    for (auto &c : cases)
-        expect_error(MERCER_E_VALUE, c.words, [&] { parse_expression(c.text); });
+    for (auto &c : cases) expect_error(MERCER_E_VALUE, c.words, [&] { parse_expression(c.text); });
     expect_error(MERCER_E_VALUE, "kernel = xxx",
                  [] { parse_expression(std::string(100000, 'x')); }); // no such name is that long
 }

@@ -24,14 +24,11 @@ struct Fault {
 } fault;
 
 bool fails(Site site) {
-    if (++fault.calls[site] != fault.nth || site != fault.site || fault.error == short_count)
-        return false;
+    if (++fault.calls[site] != fault.nth || site != fault.site || fault.error == short_count) return false;
     errno = fault.error;
     return true;
 }
-bool is_short(Site site) {
-    return site == fault.site && fault.calls[site] == fault.nth && fault.error == short_count;
-}
+bool is_short(Site site) { return site == fault.site && fault.calls[site] == fault.nth && fault.error == short_count; }
 
 void inject(int site, int nth, int error) {
     fault = {fault.real, site, nth, error, {}};
@@ -40,13 +37,11 @@ void inject(int site, int nth, int error) {
             return fails(at_open) ? -1 : fault.real.open(path, flags, mode);
         },
         [](int fd, void *bytes, size_t count, off_t offset) -> ssize_t {
-            if (fails(at_pread))
-                return -1;
+            if (fails(at_pread)) return -1;
             return fault.real.pread(fd, bytes, is_short(at_pread) ? (count + 1) / 2 : count, offset);
         },
         [](int fd, const void *bytes, size_t count) -> ssize_t {
-            if (fails(at_write))
-                return -1;
+            if (fails(at_write)) return -1;
             return fault.real.write(fd, bytes, is_short(at_write) ? (count + 1) / 2 : count);
         },
         [](int fd) { return fails(at_fsync) ? -1 : fault.real.fsync(fd); },
@@ -69,8 +64,7 @@ void put(const std::string &path, const std::string &text) {
 
 int open_descriptors() {
     int count = 0;
-    for (auto &entry : std::filesystem::directory_iterator("/proc/self/fd"))
-        count += !entry.path().empty();
+    for (auto &entry : std::filesystem::directory_iterator("/proc/self/fd")) count += !entry.path().empty();
     return count;
 }
 
@@ -203,8 +197,7 @@ void replace_with_fault(int site, int nth, int error, bool exists) {
     }
     const char *content = !must_fail ? "the new file" : exists ? "old file" : "";
     TEST_ASSERT_EQUAL_STRING_MESSAGE(content, folder.read("model").c_str(), what.c_str());
-    if (site == at_unlink && !harmless)
-        return; // a name that cannot be removed stays
+    if (site == at_unlink && !harmless) return; // a name that cannot be removed stays
     TEST_ASSERT_EQUAL_STRING_MESSAGE(must_fail && !exists ? "" : "model", folder.names().c_str(), what.c_str());
 }
 
@@ -213,8 +206,7 @@ void test_every_fault_of_replace() {
     for (int site : {at_open, at_write, at_fsync, at_close, at_rename, at_unlink})
         for (int nth = 1; nth <= 3; ++nth)
             for (int error : {EIO, ENOSPC, EACCES, EINTR, short_count})
-                for (bool exists : {false, true})
-                    replace_with_fault(site, nth, error, exists);
+                for (bool exists : {false, true}) replace_with_fault(site, nth, error, exists);
     system_calls() = fault.real;
     TEST_ASSERT_EQUAL_INT(before, open_descriptors());
     TempFolder folder; // a folder that cannot be synced is none that cannot be written to
@@ -260,12 +252,8 @@ void test_input() {
 
 } // namespace
 
-void setUp() {
-    fault.real = fault.real.open ? fault.real : system_calls();
-}
-void tearDown() {
-    system_calls() = fault.real;
-}
+void setUp() { fault.real = fault.real.open ? fault.real : system_calls(); }
+void tearDown() { system_calls() = fault.real; }
 
 int main() {
     UNITY_BEGIN();

@@ -29,10 +29,8 @@ template <>
 std::vector<Named<float>> tables() {
     std::vector<Named<float>> out = {{"f32 portable", &forms_f32_portable}};
 #ifdef MERCER_SIMD
-    if (best_isa() >= Isa::avx2)
-        out.push_back({"f32 avx2", &forms_f32_avx2});
-    if (best_isa() >= Isa::avx512)
-        out.push_back({"f32 avx512", &forms_f32_avx512});
+    if (best_isa() >= Isa::avx2) out.push_back({"f32 avx2", &forms_f32_avx2});
+    if (best_isa() >= Isa::avx512) out.push_back({"f32 avx512", &forms_f32_avx512});
 #endif
     return out;
 }
@@ -40,10 +38,8 @@ template <>
 std::vector<Named<double>> tables() {
     std::vector<Named<double>> out = {{"f64 portable", &forms_f64_portable}};
 #ifdef MERCER_SIMD
-    if (best_isa() >= Isa::avx2)
-        out.push_back({"f64 avx2", &forms_f64_avx2});
-    if (best_isa() >= Isa::avx512)
-        out.push_back({"f64 avx512", &forms_f64_avx512});
+    if (best_isa() >= Isa::avx2) out.push_back({"f64 avx2", &forms_f64_avx2});
+    if (best_isa() >= Isa::avx512) out.push_back({"f64 avx512", &forms_f64_avx512});
 #endif
     return out;
 }
@@ -63,8 +59,7 @@ Sides<T> sides(int64_t m, int64_t n, int64_t d, double lo, double hi, bool whole
     oracle::Numbers numbers(static_cast<uint64_t>(m * 10007 + n * 101 + d));
     Sides<T> out{m, n, d, n + 3, {}, {}, {}, numbers.matrix(m, d, lo, hi), numbers.matrix(n, d, lo, hi)};
     for (Matrix *side : {&out.xs, &out.ys})
-        for (double &value : side->v)
-            value = static_cast<double>(static_cast<T>(whole ? std::floor(value) : value));
+        for (double &value : side->v) value = static_cast<double>(static_cast<T>(whole ? std::floor(value) : value));
     for (int64_t k = 0; k < d && m > 1 && n > 1; ++k) {
         out.ys(1, k) = out.xs(1, k);       // equal rows
         out.ys(0, k) = out.xs(0, k) = 0.0; // and empty ones
@@ -72,8 +67,7 @@ Sides<T> sides(int64_t m, int64_t n, int64_t d, double lo, double hi, bool whole
     out.x.assign(out.xs.v.begin(), out.xs.v.end());
     out.y.assign(out.ys.v.begin(), out.ys.v.end());
     for (int64_t k = 0; k < d; ++k)
-        for (int64_t j = 0; j < n; ++j)
-            out.y_transposed.push_back(static_cast<T>(out.ys(j, k)));
+        for (int64_t j = 0; j < n; ++j) out.y_transposed.push_back(static_cast<T>(out.ys(j, k)));
     return out;
 }
 
@@ -117,10 +111,8 @@ void test_pairwise() {
 template <class T>
 std::vector<T> squared(const Named<T> &table, const Sides<T> &s, T doubt, bool rows, bool negative = false) {
     std::vector<T> values(static_cast<size_t>(s.m * s.stride)), xn, yn;
-    for (int64_t i = 0; i < s.m; ++i)
-        xn.push_back(static_cast<T>(oracle::dot(s.xs.row(i), s.xs.row(i), s.d)));
-    for (int64_t j = 0; j < s.n; ++j)
-        yn.push_back(static_cast<T>(oracle::dot(s.ys.row(j), s.ys.row(j), s.d)));
+    for (int64_t i = 0; i < s.m; ++i) xn.push_back(static_cast<T>(oracle::dot(s.xs.row(i), s.xs.row(i), s.d)));
+    for (int64_t j = 0; j < s.n; ++j) yn.push_back(static_cast<T>(oracle::dot(s.ys.row(j), s.ys.row(j), s.d)));
     for (int64_t i = 0; i < s.m; ++i)
         for (int64_t j = 0; j < s.n; ++j) {
             double product = oracle::dot(s.xs.row(i), s.ys.row(j), s.d);

@@ -38,8 +38,7 @@ void test_reduced_set() {
     const Vector weights = {4, 3, 7, 4, 6, 6, 6, 2, 1, 4, 1, 2, 1, 3, 5, 3, 1, 1};
     Session session;
     Matrix all = oracle::golden_points(), centres(18, 3);
-    for (int64_t i = 0; i < 18; ++i)
-        std::copy_n(all.row(index[i]), 3, &centres(i, 0));
+    for (int64_t i = 0; i < 18; ++i) std::copy_n(all.row(index[i]), 3, &centres(i, 0));
     check(session, session.fit(centres, with(golden, "lift.centred", "false"), weights),
           {.567022443611, .139226823031, .112773250450, .071361078003},
           {.851242761820, .413727016532, -.161075647039, .227866977991});
@@ -56,15 +55,13 @@ void test_g1() {
     }
     Model model = session.fit(x, {{"sigma", "8"}, {"components", "5"}});
     Vector lambda = model.vector("lambda");
-    for (double &value : lambda)
-        value *= 12; // printed unnormalised
+    for (double &value : lambda) value *= 12; // printed unnormalised
     expect_near(lambda, {2.98007708009, 1.22947161451, .965591007145, .425722908968, .251112966988},
                 12 * tolerance::printed, "lambda");
     Model pivots = session.fit(x, {{"sigma", "8"}, {"reducer", "greedy"}, {"m", "5"}});
     Matrix c = pivots.tensor("C");
     const int64_t index[] = {0, 11, 3, 6, 9};
-    for (int64_t i = 0; i < 5; ++i)
-        TEST_ASSERT_TRUE(c(i, 0) == x(index[i], 0) && c(i, 1) == x(index[i], 1));
+    for (int64_t i = 0; i < 5; ++i) TEST_ASSERT_TRUE(c(i, 0) == x(index[i], 0) && c(i, 1) == x(index[i], 1));
 }
 
 } // namespace

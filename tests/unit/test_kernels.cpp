@@ -74,10 +74,8 @@ Matrix points(const Case &c, int64_t n, uint64_t seed) {
     Matrix x = oracle::Numbers(seed).matrix(n, d, c.lo, c.hi);
     for (double &value : x.v)
         value = static_cast<double>(static_cast<float>(c.whole ? std::floor(value) : value)); // the same data for f32
-    if (n > 3)
-        std::copy_n(x.row(0), d, &x(3, 0)); // equal rows
-    if (n > 5 && c.lo == 0)
-        std::fill_n(&x(5, 0), d, 0.0); // 0/0
+    if (n > 3) std::copy_n(x.row(0), d, &x(3, 0));                                            // equal rows
+    if (n > 5 && c.lo == 0) std::fill_n(&x(5, 0), d, 0.0);                                    // 0/0
     return x;
 }
 
@@ -98,12 +96,10 @@ void test_every_kernel() {
             expect_near(square.v, oracle::gram(c.k, x, x).v, allowed(c, u), c.name);
             expect_near(between.v, oracle::gram(c.k, x, y).v, allowed(c, u), c.name);
             for (int64_t i = 0; i < square.rows; ++i)
-                for (int64_t j = 0; j < i; ++j)
-                    TEST_ASSERT_TRUE_MESSAGE(square(i, j) == square(j, i), c.name);
+                for (int64_t j = 0; j < i; ++j) TEST_ASSERT_TRUE_MESSAGE(square(i, j) == square(j, i), c.name);
             double own = c.k(x.row(0), x.row(0), d);
             TEST_ASSERT_TRUE_MESSAGE(square(0, 3) == square(0, 0), c.name); // equal rows
-            if (own == 1)
-                TEST_ASSERT_TRUE_MESSAGE(square(0, 0) == 1 && between(7, 2) == 1, c.name);
+            if (own == 1) TEST_ASSERT_TRUE_MESSAGE(square(0, 0) == 1 && between(7, 2) == 1, c.name);
         }
 }
 
@@ -121,10 +117,8 @@ void test_layouts_have_the_same_bits() {
 void test_large_offset() {
     Session session;
     Matrix x = oracle::Numbers(5).matrix(100, d), far = x;
-    for (double &value : x.v)
-        value = std::round(value * 1024) / 1024; // moved and moved back without rounding
-    for (size_t k = 0; k < x.v.size(); ++k)
-        far.v[k] = x.v[k] + 1e6;
+    for (double &value : x.v) value = std::round(value * 1024) / 1024; // moved and moved back without rounding
+    for (size_t k = 0; k < x.v.size(); ++k) far.v[k] = x.v[k] + 1e6;
     for (const char *kernel : {"gaussian", "laplacian"}) {
         Settings settings = {{"kernel", kernel}, {"sigma", "1"}};
         auto k = std::string(kernel) == "gaussian" ? oracle::gaussian(1) : oracle::laplacian(1);

@@ -70,18 +70,15 @@ Exact solve(const Case &c, int64_t n, const Vector &weights, bool centred, doubl
     out.x = numbers.matrix(n, d, c.lo, c.hi);
     out.q = numbers.matrix(9, d, c.lo, c.hi);
     for (Matrix *m : {&out.x, &out.q})
-        for (double &value : m->v)
-            value = static_cast<double>(static_cast<float>(value));
+        for (double &value : m->v) value = static_cast<double>(static_cast<float>(value));
     out.k = oracle::gram(c.k, out.x, out.x);
     out.kq = oracle::gram(c.k, out.q, out.x);
-    for (int64_t i = 0; i < out.q.rows; ++i)
-        out.self.push_back(c.k(out.q.row(i), out.q.row(i), d));
+    for (int64_t i = 0; i < out.q.rows; ++i) out.self.push_back(c.k(out.q.row(i), out.q.row(i), d));
     out.pca = oracle::kpca(out.k, weights.empty() ? Vector(static_cast<size_t>(n), 1.0) : weights, centred, r);
     out.matrix =
         tolerance::matrix(n, c.entry * u + c.cusp, c.kappa, std::max(u, tolerance::u64)) / static_cast<double>(n);
     out.gap = INFINITY;
-    for (size_t j = 0; j < r; ++j)
-        out.gap = std::min(out.gap, out.pca.lambda[j] - out.pca.lambda[j + 1]);
+    for (size_t j = 0; j < r; ++j) out.gap = std::min(out.gap, out.pca.lambda[j] - out.pca.lambda[j + 1]);
     return out;
 }
 
@@ -97,8 +94,7 @@ void check(Session &session, const Case &c, const Exact &exact, const Model &mod
     TEST_ASSERT_TRUE(summary.n == exact.x.rows && summary.m == exact.x.rows && summary.r == r && summary.d == d &&
                      summary.outcome == 0);
     TEST_ASSERT_TRUE(model.has("nu") == pca.centred);
-    if (pca.centred)
-        expect_near(model.vector("nu"), pca.p, 4 * tolerance::u64, c.name);
+    if (pca.centred) expect_near(model.vector("nu"), pca.p, 4 * tolerance::u64, c.name);
     expect_near(session.apply(model, exact.q, "scores", layout).v, pca.scores(exact.kq).v, score, c.name);
     expect_near(session.apply(model, exact.x, "scores", layout).v, pca.scores(exact.k).v, score,
                 c.name); // fitted = transform
@@ -128,8 +124,7 @@ void test_weighted() {
     Session session;
     Vector weights;
     oracle::Numbers numbers(8);
-    for (int i = 0; i < 50; ++i)
-        weights.push_back(0.1 + 3 * numbers.uniform());
+    for (int i = 0; i < 50; ++i) weights.push_back(0.1 + 3 * numbers.uniform());
     for (const Case &c : cases())
         for (const char *centred : {"true", "false"}) {
             Exact exact = solve(c, 50, weights, *centred == 't');
@@ -203,9 +198,7 @@ int32_t pairs(void *user, const int64_t *i, const int64_t *j, int64_t count, dou
     }
     return 0;
 }
-int32_t self(void *, const int64_t *, int64_t count, double *values) {
-    return std::fill_n(values, count, 1.0), 0;
-}
+int32_t self(void *, const int64_t *, int64_t count, double *values) { return std::fill_n(values, count, 1.0), 0; }
 
 void test_objects() {
     Session session;
@@ -260,8 +253,7 @@ int32_t indefinite(void *, const mercer_view *x, const mercer_view *y, const mer
 void test_indefinite() {
     Session session;
     Matrix x(30, 1);
-    for (int64_t i = 0; i < 30; ++i)
-        x(i, 0) = static_cast<double>(i % 7);
+    for (int64_t i = 0; i < 30; ++i) x(i, 0) = static_cast<double>(i % 7);
     Held held(x);
     mercer_data *data = session.data(held);
     mercer_recipe *recipe = session.recipe("kpca", {{"kernel", "user"}, {"lift.centred", "false"}});

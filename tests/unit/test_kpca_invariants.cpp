@@ -14,8 +14,7 @@ Settings with(Settings settings, const char *name, const std::string &value) {
 
 Matrix points(uint64_t seed = 31, int64_t rows = n) {
     Matrix x = oracle::Numbers(seed).matrix(rows, d);
-    for (double &value : x.v)
-        value = std::round(value * 4096) / 4096; // few bits: sums and scalings below are exact
+    for (double &value : x.v) value = std::round(value * 4096) / 4096; // few bits: sums and scalings below are exact
     return x;
 }
 
@@ -30,8 +29,7 @@ struct Bounds {
         matrix = 2 * tolerance::matrix(x.rows, tolerance::kernel(tolerance::sqdist(d, 2 * d, u), 1, u), 1, u) /
                  static_cast<double>(x.rows); // of two fits
         gap = INFINITY;
-        for (size_t j = 0; j < r; ++j)
-            gap = std::min(gap, values[j] - values[j + 1]);
+        for (size_t j = 0; j < r; ++j) gap = std::min(gap, values[j] - values[j + 1]);
         lambda = values[r - 1];
     }
     double score() const { return tolerance::score(matrix, gap, lambda, 1); }
@@ -44,10 +42,8 @@ void same_model(Session &session, const Model &a, const Model &b, const Matrix &
     Matrix sa = session.apply(a, qa), sb = session.apply(b, qb);
     for (int64_t j = 0; j < sa.cols; ++j) {
         double agree = 0;
-        for (int64_t i = 0; i < sa.rows; ++i)
-            agree += sa(i, j) * sb(i, j);
-        for (int64_t i = 0; i < sa.rows && agree < 0; ++i)
-            sb(i, j) = -sb(i, j);
+        for (int64_t i = 0; i < sa.rows; ++i) agree += sa(i, j) * sb(i, j);
+        for (int64_t i = 0; i < sa.rows && agree < 0; ++i) sb(i, j) = -sb(i, j);
     }
     expect_near(sa.v, sb.v, bounds.score(), what);
 }
@@ -68,12 +64,10 @@ void test_all_rows_as_subset() {
 void test_permutation() {
     Session session;
     Matrix x = points(), y = x;
-    for (int64_t i = 0; i < n; ++i)
-        std::copy_n(x.row((i * 37 + 11) % n), d, &y(i, 0));
+    for (int64_t i = 0; i < n; ++i) std::copy_n(x.row((i * 37 + 11) % n), d, &y(i, 0));
     Model a = session.fit(x, base), b = session.fit(y, base);
     Matrix sa = session.apply(a, x), sb(n, r), permuted = session.apply(b, y);
-    for (int64_t i = 0; i < n; ++i)
-        std::copy_n(permuted.row(i), r, &sb((i * 37 + 11) % n, 0));
+    for (int64_t i = 0; i < n; ++i) std::copy_n(permuted.row(i), r, &sb((i * 37 + 11) % n, 0));
     expect_near(sa.v, sb.v, Bounds(x).score(), "permuted"); // signs too: the largest entry moves with its row
 }
 
@@ -81,11 +75,9 @@ void test_translation_and_scaling() {
     Session session;
     Matrix x = points(), moved = x, scaled = x, q = points(7, 9), moved_q = q, scaled_q = q;
     for (Matrix *m : {&moved, &moved_q})
-        for (size_t k = 0; k < m->v.size(); ++k)
-            m->v[k] += k % d == 1 ? -1e5 : 3e4;
+        for (size_t k = 0; k < m->v.size(); ++k) m->v[k] += k % d == 1 ? -1e5 : 3e4;
     for (Matrix *m : {&scaled, &scaled_q})
-        for (double &value : m->v)
-            value *= 64;
+        for (double &value : m->v) value *= 64;
     Model model = session.fit(x, base);
     same_model(session, model, session.fit(moved, base), q, moved_q, Bounds(x), "moved");
     Model large = session.fit(scaled, {{"kernel", "gaussian"}, {"sigma", "51.2"}, {"components", "4"}});
@@ -151,8 +143,7 @@ void test_identities() {
     }
     Model all = session.fit(x, with(base, "components", "80")); // all of them: their sum is the total, nothing is left
     double sum = 0;
-    for (double value : all.vector("lambda"))
-        sum += value;
+    for (double value : all.vector("lambda")) sum += value;
     TEST_ASSERT_DOUBLE_WITHIN(n * bounds.matrix, all.summary().total_variance, sum);
     TEST_ASSERT_TRUE(all.summary().outcome & MERCER_RANK_REACHED && all.summary().r == n - 1); // centred: rank n - 1
     expect_near(session.apply(all, x, "residual").v, Vector(n, 0.0), 1e-8,
@@ -181,8 +172,7 @@ void test_edges() {
         TEST_ASSERT_TRUE(centred.summary().r == 0 && centred.summary().total_variance <= 1e-6);
     }
     Matrix few = points(31, 40); // five distinct rows: rank 5, centred 4
-    for (int64_t i = 5; i < 40; ++i)
-        std::copy_n(few.row(i % 5), d, &few(i, 0));
+    for (int64_t i = 5; i < 40; ++i) std::copy_n(few.row(i % 5), d, &few(i, 0));
     for (bool f32 : {false, true}) {
         TEST_ASSERT_EQUAL_INT64(4, session.fit(few, with(base, "components", "30"), {}, {f32, false}).summary().r);
         TEST_ASSERT_EQUAL_INT64(

@@ -11,11 +11,9 @@ namespace {
 std::string npy(const std::string &dict, const std::string &data, int version = 1) {
     std::string length, text = dict;
     size_t preamble = version == 1 ? 10 : 12;
-    while ((preamble + text.size() + 1) % 64 != 0)
-        text += ' ';
+    while ((preamble + text.size() + 1) % 64 != 0) text += ' ';
     text += '\n';
-    for (size_t k = 0; k < preamble - 8; ++k)
-        length += static_cast<char>(text.size() >> (8 * k) & 255);
+    for (size_t k = 0; k < preamble - 8; ++k) length += static_cast<char>(text.size() >> (8 * k) & 255);
     return std::string("\x93NUMPY") + static_cast<char>(version) + '\0' + length + text + data;
 }
 
@@ -118,8 +116,7 @@ void test_types_refused() {
         {"<f8 ", "unknown"},
         {"\x01\x80z", "npy type '??z' is unknown"},
     };
-    for (auto &c : cases)
-        expect_refused(c.part, npy(dict(c.text, "(1,)"), std::string(8, '\0')));
+    for (auto &c : cases) expect_refused(c.part, npy(dict(c.text, "(1,)"), std::string(8, '\0')));
     expect_refused("structured", npy("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}", "12345678"));
     expect_refused("structured", npy("{'descr': ('<f8', (2,)), 'fortran_order': False, 'shape': (1,)}", "12345678"));
 }
@@ -156,8 +153,7 @@ void test_shapes_refused() {
         {"(2,)", "is 8 bytes shorter"},
         {"(0,)", "is 8 bytes longer"},
     };
-    for (auto &c : cases)
-        expect_refused(c.part, npy(dict("<f8", c.text), std::string(8, '\0')));
+    for (auto &c : cases) expect_refused(c.part, npy(dict("<f8", c.text), std::string(8, '\0')));
 }
 
 void test_dicts_refused() {
@@ -188,8 +184,7 @@ void test_dicts_refused() {
         {"{'descr': '<f8', # 'fortran_order': False, 'shape': (1,)}", "expected a key"},
         {"__import__('os').system('true')", "expected a dict"},
     };
-    for (auto &c : cases)
-        expect_refused(c.part, npy(c.text, std::string(8, '\0')));
+    for (auto &c : cases) expect_refused(c.part, npy(c.text, std::string(8, '\0')));
     std::string nul = npy(dict("<f8", "(1,)") + "#", std::string(8, '\0'));
     nul[nul.find('#')] = '\0';
     expect_refused("expected nothing after the dict", nul);

@@ -17,15 +17,13 @@ constexpr double sigma = 1.3;
 struct Problem {
     explicit Problem(int64_t n, const char *text = "gaussian")
         : x(oracle::Numbers(3).matrix(n, d)), kernel(parse_expression(text), registry) {
-        for (double &value : x.v)
-            value = static_cast<double>(static_cast<float>(value)); // the same data for f32
+        for (double &value : x.v) value = static_cast<double>(static_cast<float>(value)); // the same data for f32
         mercer_run settings{};
         settings.struct_size = sizeof settings;
         Run run({}, &settings);
         kernel.finish(run, d, [](const Leaf &, const std::string &) { return sigma; });
         for (Leaf &leaf : kernel.leaves)
-            if (leaf.form == MERCER_SQDIST)
-                leaf.shift = {0.1, 0, -0.2, 0, 0.3};
+            if (leaf.form == MERCER_SQDIST) leaf.shift = {0.1, 0, -0.2, 0, 0.3};
         source = make_view_source({sizeof(mercer_view), MERCER_F64, 0, n, d, d, 1, x.v.data()});
     }
     Matrix gram() const { return oracle::gram(oracle::gaussian(sigma), x, x); }
@@ -69,8 +67,7 @@ void check_all(const std::vector<double> &out, const Matrix &a, double allowed, 
     oracle::Numbers numbers(9);
     Matrix q = numbers.matrix(p, ld);
     double largest = 0;
-    for (double value : a.v)
-        largest = std::max(largest, std::fabs(value));
+    for (double value : a.v) largest = std::max(largest, std::fabs(value));
     for (int64_t j = 0; j < p; ++j)
         for (int64_t i = 0; i < ld; ++i) {
             double exact = i < n ? oracle::dot(a.row(i), q.row(j), n) : 4;
@@ -114,12 +111,10 @@ void check_gram(int64_t n) {
 }
 
 void test_gram() { // below, at and above a tile; several tiles; an odd number of blocks
-    for (int64_t n : {1, 3, 255, 256, 257, 600, 1300})
-        check_gram<double>(n);
+    for (int64_t n : {1, 3, 255, 256, 257, 600, 1300}) check_gram<double>(n);
 }
 void test_gram_f32() {
-    for (int64_t n : {1, 257, 600})
-        check_gram<float>(n);
+    for (int64_t n : {1, 257, 600}) check_gram<float>(n);
 }
 
 // Many blocks: super-panels of more than one (n > 64 * 256), checked on products alone.
@@ -170,8 +165,7 @@ void test_weighted() {
                 Problem problem(n);
                 std::vector<double> s(static_cast<size_t>(n), 1.0), first;
                 oracle::Numbers numbers(4);
-                for (double &value : s)
-                    value = equal ? 1 : 0.2 + 2 * numbers.uniform();
+                for (double &value : s) value = equal ? 1 : 0.2 + 2 * numbers.uniform();
                 for (int64_t count : {1, 8}) {
                     std::unique_ptr<Operator> base;
                     auto out = all_of(n, count, [&](Run &run) {
@@ -212,8 +206,7 @@ void test_expression_tiles() {
         auto g = oracle::gaussian(sigma);
         return 2 * g(x, y, 3) * g(x + 3, y + 3, 2) + 0.5 * x[1] * y[1];
     };
-    for (Leaf &leaf : problem.kernel.leaves)
-        leaf.shift.clear();
+    for (Leaf &leaf : problem.kernel.leaves) leaf.shift.clear();
     auto out = all_of(n, 2, [&](Run &run) { return gram_of<double>(run, problem, true); });
     check_all(out, oracle::gram(k, problem.x, problem.x),
               3 * tolerance::kernel(tolerance::sqdist(d, 4 * d, tolerance::u64), 1, tolerance::u64), tolerance::u64);

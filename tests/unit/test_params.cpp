@@ -29,9 +29,7 @@ enum { SIGMA, GAMMA, SHARE, M, ON, RULE, TEXT };
 std::shared_ptr<const ParamTable> table() {
     return std::make_shared<ParamTable>("test", rows, static_cast<int64_t>(std::size(rows)), sizeof(Values));
 }
-const Values &values(const Params &params) {
-    return *static_cast<const Values *>(params.values());
-}
+const Values &values(const Params &params) { return *static_cast<const Values *>(params.values()); }
 
 void test_defaults() {
     Params params(table());
@@ -145,8 +143,7 @@ void test_bad_tables() {
     refuse_table("a default breaks its own row: share = 1",
                  [](mercer_param *p, int64_t &) { p[SHARE].row.initial = "1"; });
     refuse_table("struct_size 4", [](mercer_param *p, int64_t &) { p[0].struct_size = 4; });
-    for (auto &row : rows)
-        TEST_ASSERT_TRUE(row.struct_size == sizeof(mercer_param)); // the above changed copies
+    for (auto &row : rows) TEST_ASSERT_TRUE(row.struct_size == sizeof(mercer_param)); // the above changed copies
 }
 
 void test_older_plugin() { // rows without the fields at the end: they read as 0

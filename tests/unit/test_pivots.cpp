@@ -20,12 +20,10 @@ class MatrixProblem : public Problem {
     }
     void columns(const int64_t *index, int64_t count, double *out, int64_t ldo) override {
         for (int64_t j = 0; j < count; ++j)
-            for (int64_t i = 0; i < k_.rows; ++i)
-                out[i + j * ldo] = k_(i, index[j]);
+            for (int64_t i = 0; i < k_.rows; ++i) out[i + j * ldo] = k_(i, index[j]);
     }
     void diagonal(double *out) override {
-        for (int64_t i = 0; i < k_.rows; ++i)
-            out[i] = k_(i, i);
+        for (int64_t i = 0; i < k_.rows; ++i) out[i] = k_(i, i);
     }
     mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
                                  const mercer_pivot_stop &stop) override {
@@ -75,9 +73,7 @@ Result run_pivots(const Matrix &k, mercer_pivot_stop stop,
     return out;
 }
 
-Matrix gaussian_gram(const Matrix &x, double sigma) {
-    return oracle::gram(oracle::gaussian(sigma), x, x);
-}
+Matrix gaussian_gram(const Matrix &x, double sigma) { return oracle::gram(oracle::gaussian(sigma), x, x); }
 
 void test_naive() {
     for (double sigma : {0.3, 0.8}) {
@@ -153,8 +149,7 @@ void test_rank() {
 
 void test_sampling() { // first pivots are drawn in proportion to the diagonal; chosen ones never again
     Matrix k(4, 4);
-    for (int64_t i = 0; i < 4; ++i)
-        k(i, i) = static_cast<double>(i); // row 0 never
+    for (int64_t i = 0; i < 4; ++i) k(i, i) = static_cast<double>(i); // row 0 never
     mercer_pivot_rule rule{sizeof rule, MERCER_PIVOT_SAMPLE, 0, nullptr, nullptr, nullptr, nullptr};
     double first[4] = {};
     const int seeds = 6000;

@@ -19,8 +19,7 @@ void test_golden() {
     TEST_ASSERT_TRUE(random.uniform(3, 5) == .27682110694611195);
     char signs[17] = {}; // G4: the signs of a 4 x 3 projection
     for (int64_t i = 0; i < 4; ++i)
-        for (int64_t j = 0; j < 3; ++j)
-            std::strcat(signs, random.uniform(i, j) < 0.5 ? "+" : "-");
+        for (int64_t j = 0; j < 3; ++j) std::strcat(signs, random.uniform(i, j) < 0.5 ? "+" : "-");
     TEST_ASSERT_EQUAL_STRING("+-++--+-++-+", signs);
 }
 

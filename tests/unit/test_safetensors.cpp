@@ -11,8 +11,7 @@ namespace {
 template <class T>
 Tensor tensor(int32_t dtype, int64_t rows, int64_t cols, std::vector<T> values, bool vector = false) {
     Tensor out{dtype, rows, cols, vector, Buffer<unsigned char>(nullptr, rows * cols, sizeof(T))};
-    if (!values.empty())
-        std::memcpy(out.bytes.data(), values.data(), values.size() * sizeof(T));
+    if (!values.empty()) std::memcpy(out.bytes.data(), values.data(), values.size() * sizeof(T));
     return out;
 }
 
@@ -73,8 +72,7 @@ void test_large_stream() {
     int64_t count = (int64_t{64} << 20) / 8 * 2 + 5; // three pieces
     Tensor big{MERCER_I64, count, 1, true, Buffer<unsigned char>(nullptr, count, 8)};
     auto values = reinterpret_cast<int64_t *>(big.bytes.data());
-    for (int64_t k = 0; k < count; ++k)
-        values[k] = k * k;
+    for (int64_t k = 0; k < count; ++k) values[k] = k * k;
     std::string file = write("{}", {{"big", &big}});
     SafetensorsFile out = read(file, false, 1 << 24);
     TEST_ASSERT_EQUAL_INT64(count * 8, out.tensors.at("big").bytes.size());
@@ -84,8 +82,8 @@ void test_large_stream() {
 }
 
 // E_MODEL, and the text names the part; no assertion per mutation but this one.
-void expect_damage(const std::string &file, const std::string &what) {
-    for (bool known : {true, false}) {
+void expect_damage(const std::string &file, const std::string &what, std::vector<bool> sizes_known = {true, false}) {
+    for (bool known : sizes_known) {
         std::string text = "accepted";
         int32_t code = MERCER_OK;
         try {
@@ -110,10 +108,11 @@ void test_every_damage() {
     for (size_t length = 0; length < file.size(); ++length)
         expect_damage(file.substr(0, length), "length " + std::to_string(length));
     for (size_t more : {1u, 8u, 64u, 4096u}) {
-        expect_damage(file + std::string(more, '\0'), "zeros appended");
-        expect_damage(file + std::string(more, ' '), "blanks appended");
+        expect_damage(file + std::string(more, '\0'), "zeros appended", {true});
+        expect_damage(file + std::string(more, ' '), "blanks appended", {true});
     }
-    expect_damage(file + file, "twice");
+    expect_damage(file + file, "twice", {true});
+    read(file + "x", false);    // of a stream no byte beyond the last tensor is asked for
     std::string swapped = file; // equal sums are not enough: two entries of b change places
     std::swap_ranges(swapped.end() - 28, swapped.end() - 20, swapped.end() - 20);
     expect_damage(swapped, "swapped");
@@ -124,15 +123,13 @@ void test_every_damage() {
 
 // A file made from a header's text, with a right CRC-32 of its own: what only a hostile hand writes.
 std::string sealed(std::string header, const std::string &data = "") {
-    while ((header.size() + 8) % 64 != 0)
-        header += ' ';
+    while ((header.size() + 8) % 64 != 0) header += ' ';
     uint64_t length = header.size();
     std::string file(reinterpret_cast<const char *>(&length), 8);
     file += header;
     auto crc = crc32(0, reinterpret_cast<const unsigned char *>(file.data()), static_cast<unsigned>(file.size()));
     size_t digits = file.find("00000000");
-    if (digits != file.npos)
-        file.replace(digits, 8, format("%08lx", crc));
+    if (digits != file.npos) file.replace(digits, 8, format("%08lx", crc));
     return file + data;
 }
 
@@ -218,8 +215,7 @@ void test_hostile_metadata() {
     read(sealed(hostile(entry)));
     read(sealed(hostile("", "")));
     std::string items = ",\"crc32.A\":\"\"";
-    for (int k = 0; k < 200'000; ++k)
-        items += ",\"" + std::to_string(k) + "\":\"\"";
+    for (int k = 0; k < 200'000; ++k) items += ",\"" + std::to_string(k) + "\":\"\"";
     expect_error(MERCER_E_MODEL, "too many entries", [&] { read(sealed(hostile("", items))); });
 }
 

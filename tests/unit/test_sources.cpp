@@ -45,8 +45,7 @@ struct Feed {
 int32_t next(void *user, int64_t first, int64_t capacity, void *buffer, int64_t *rows) {
     Feed &feed = *static_cast<Feed *>(user);
     feed.asked_from_0 += first == 0;
-    if (feed.fail_at >= 0 && first >= feed.fail_at)
-        return mercer_set_error("the tape broke"), 7;
+    if (feed.fail_at >= 0 && first >= feed.fail_at) return mercer_set_error("the tape broke"), 7;
     *rows = std::min({capacity, feed.most, feed.x.rows - first});
     for (int64_t k = 0; k < *rows * d; ++k) {
         double value = feed.x.v[static_cast<size_t>(first * d + k)];
@@ -57,9 +56,7 @@ int32_t next(void *user, int64_t first, int64_t capacity, void *buffer, int64_t 
     }
     return 0;
 }
-void release(void *user) {
-    ++static_cast<Feed *>(user)->released;
-}
+void release(void *user) { ++static_cast<Feed *>(user)->released; }
 
 mercer_data *chunked(Session &session, Feed &feed, int64_t rows, int32_t flags) {
     mercer_chunks chunks{sizeof chunks, feed.f32 ? MERCER_F32 : MERCER_F64, flags, rows, d, next, &feed, release};

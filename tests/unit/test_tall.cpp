@@ -22,8 +22,7 @@ struct Block { // n x p, column-major, leading dimension n + 1
     std::vector<double> v;
     Block(int64_t n, int64_t p, uint64_t seed) : n(n), p(p), v(static_cast<size_t>((n + 1) * std::max<int64_t>(p, 1))) {
         oracle::Numbers numbers(seed);
-        for (double &value : v)
-            value = numbers();
+        for (double &value : v) value = numbers();
     }
     double *column(int64_t j) { return v.data() + j * (n + 1); }
     int64_t ld() const { return n + 1; }
@@ -52,12 +51,10 @@ void test_products() {
             for (int64_t j = 0; j < 2; ++j)
                 for (int64_t i = 0; i < n; ++i) {
                     double exact = -0.5 * b.column(j)[i];
-                    for (int64_t k = 0; k < 3; ++k)
-                        exact += a.column(k)[i] * s.column(j)[k];
+                    for (int64_t k = 0; k < 3; ++k) exact += a.column(k)[i] * s.column(j)[k];
                     TEST_ASSERT_DOUBLE_WITHIN(tolerance::sum(4, 4, tolerance::u64), exact, y.column(j)[i]);
                 }
-            if (count == 1)
-                first_c = c, first_y = y.v;
+            if (count == 1) first_c = c, first_y = y.v;
             TEST_ASSERT_TRUE(c == first_c && y.v == first_y);
         }
     }
@@ -88,8 +85,7 @@ void check_span(Block &old, Block &x, int64_t rank, double allowed) {
         double length = std::sqrt(oracle::dot(left.data(), left.data(), old.n));
         for (int64_t k = 0; k < rank; ++k) {
             double c = oracle::dot(x.column(k), old.column(j), old.n);
-            for (int64_t i = 0; i < old.n; ++i)
-                left[static_cast<size_t>(i)] -= c * x.column(k)[i];
+            for (int64_t i = 0; i < old.n; ++i) left[static_cast<size_t>(i)] -= c * x.column(k)[i];
         }
         TEST_ASSERT_DOUBLE_WITHIN(allowed * length, 0, std::sqrt(oracle::dot(left.data(), left.data(), old.n)));
     }
@@ -120,8 +116,7 @@ void test_rank_deficient() {
     for (double apart :
          {1e-5, 1e-9}) { // the second is as good as dependent, and may go or stay: an orthonormal rest remains
         Block close(n, 3, 12);
-        for (int64_t i = 0; i < n; ++i)
-            close.column(1)[i] = close.column(0)[i] + apart * close.column(1)[i];
+        for (int64_t i = 0; i < n; ++i) close.column(1)[i] = close.column(0)[i] + apart * close.column(1)[i];
         int64_t rank = orthonormal(close);
         TEST_ASSERT_TRUE(rank == 3 || (apart < 1e-7 && rank == 2));
         check_orthonormal(close, rank, nullptr);
@@ -155,8 +150,7 @@ void test_threads() {
         Block x(9000, 6, 11);
         std::copy_n(x.column(0), 9000, x.column(4));
         TEST_ASSERT_EQUAL_INT64(5, orthonormal(x, &q, count));
-        if (count == 1)
-            first = x.v;
+        if (count == 1) first = x.v;
         TEST_ASSERT_EQUAL_INT(0, std::memcmp(first.data(), x.v.data(), x.v.size() * sizeof(double)));
     }
 }

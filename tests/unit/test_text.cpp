@@ -47,8 +47,7 @@ void test_pieces() {
 }
 
 void test_names() {
-    for (const char *name : {"a", "gaussian", "block-krylov", "x2"})
-        TEST_ASSERT_TRUE_MESSAGE(is_name(name), name);
+    for (const char *name : {"a", "gaussian", "block-krylov", "x2"}) TEST_ASSERT_TRUE_MESSAGE(is_name(name), name);
     for (const char *name : {"", "2x", "-a", "A", "a_b", "a b", "a.b", "\xc3\xa4"})
         TEST_ASSERT_FALSE_MESSAGE(is_name(name), name);
     TEST_ASSERT_TRUE(is_name(std::string(64, 'a')) && !is_name(std::string(65, 'a')));
@@ -66,8 +65,7 @@ void test_nearest() {
         {"wavelet", "known are gaussian, laplacian, linear, chi2"},
         {"", "known are"},
     };
-    for (auto &c : cases)
-        expect_error(MERCER_E_NAME, c.answer, [&] { fail_unknown("kernel", c.asked, kernels); });
+    for (auto &c : cases) expect_error(MERCER_E_NAME, c.answer, [&] { fail_unknown("kernel", c.asked, kernels); });
     expect_error(MERCER_E_NAME, "known are none", [&] { fail_unknown("kernel", "x", {}); });
     std::string endless(10000, 'x');
     expect_error(MERCER_E_NAME, "unknown kernel 'xxx", [&] { fail_unknown("kernel", endless, kernels); });

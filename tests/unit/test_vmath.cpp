@@ -24,10 +24,8 @@ struct Named {
 std::vector<Named> tables() {
     std::vector<Named> out = {{"portable", &vmath_portable}};
 #ifdef MERCER_SIMD
-    if (best_isa() >= Isa::avx2)
-        out.push_back({"avx2", &vmath_avx2});
-    if (best_isa() >= Isa::avx512)
-        out.push_back({"avx512", &vmath_avx512});
+    if (best_isa() >= Isa::avx2) out.push_back({"avx2", &vmath_avx2});
+    if (best_isa() >= Isa::avx512) out.push_back({"avx512", &vmath_avx512});
 #endif
     return out;
 }
@@ -52,8 +50,7 @@ double ulps(T got, long double exact) {
 template <class T>
 void sweep(T from, T to, T step) {
     std::vector<T> arguments;
-    for (T x = from; x < to; x += step)
-        arguments.push_back(x);
+    for (T x = from; x < to; x += step) arguments.push_back(x);
     for (const Named &table : tables()) {
         std::vector<T> values = arguments;
         run(*table.math, values);

@@ -19,27 +19,19 @@ constexpr double printed_small = 2e-13;
 
 // A sum of d terms in any order: d u times the sum of their sizes (Higham, Accuracy and Stability, 3.1); one more for
 // the operations inside a term (products, quotients: 3 at most).
-inline double sum(int64_t d, double sizes, double u) {
-    return static_cast<double>(d + 4) * u * sizes;
-}
+inline double sum(int64_t d, double sizes, double u) { return static_cast<double>(d + 4) * u * sizes; }
 
 // A squared distance by forms.cpp: product and norms each make (d + 2) u of the norms' sum; pairs below `doubt` of them
 // are recomputed, so this is the worst. Rows are rounded when they are shifted: one u each, of sizes sqrt(norms).
-inline double sqdist(int64_t d, double norms, double u) {
-    return static_cast<double>(2 * d + 16) * u * norms;
-}
+inline double sqdist(int64_t d, double norms, double u) { return static_cast<double>(2 * d + 16) * u * norms; }
 
 // A value of a kernel whose slope in its form is `slope`: the form's error, 4 u for the map's few operations on an
 // exponent no larger than `exponent` where it matters (e^-t t <= 1/e: at most 1), 1 ulp for exp.
-inline double kernel(double form_error, double slope, double u) {
-    return form_error * slope + 8 * u;
-}
+inline double kernel(double form_error, double slope, double u) { return form_error * slope + 8 * u; }
 
 // exp(-r / sigma) near its cusp: by the choice of doubt (tile.cpp) r^2 is known to sqrt((d + 8) u) / 32 relative, r to
 // half of that, and r / sigma e^(-r / sigma) <= 1/e.
-inline double cusp(int64_t d, double u) {
-    return std::sqrt(static_cast<double>(d + 8) * u) / 64 + 16 * u;
-}
+inline double cusp(int64_t d, double u) { return std::sqrt(static_cast<double>(d + 8) * u) / 64 + 16 * u; }
 
 // Matrices whose entries differ by e differ by n e in the 2-norm; LAPACK and Jacobi each add a few n u |A|.
 inline double matrix(int64_t n, double entry, double norm, double u = u64) {
@@ -47,9 +39,7 @@ inline double matrix(int64_t n, double entry, double norm, double u = u64) {
 }
 // Weyl: eigenvalues move by no more than the matrix; iterative solvers stop at residuals of tol lambda_1, and a value
 // lies within its residual.
-inline double eigenvalue(double matrix, double residual = 0) {
-    return matrix + residual;
-}
+inline double eigenvalue(double matrix, double residual = 0) { return matrix + residual; }
 
 // Davis-Kahan: a unit eigenvector turns by at most 2 |E| / gap. A score is an inner product of it with a vector of
 // length
@@ -69,8 +59,6 @@ inline double orthonormal(int64_t n, int64_t p) {
 
 // A pivoted Cholesky factor after s steps: u accumulates in each, and division by the root of the last pivot magnifies
 // what is in the residual (n u of the largest entry, spectra of these tests: pivots >= 1e-3 of it).
-inline double pivots(int64_t s) {
-    return static_cast<double>(s) * 64 * u64 / 1e-3;
-}
+inline double pivots(int64_t s) { return static_cast<double>(s) * 64 * u64 / 1e-3; }
 
 } // namespace tolerance

@@ -8,8 +8,7 @@
 enum { N = 200, D = 3, R = 4 };
 
 static void must(int32_t status, const char *what) {
-    if (status == MERCER_OK)
-        return;
+    if (status == MERCER_OK) return;
     fprintf(stderr, "%s: %d: %s\n", what, (int)status, mercer_last_error());
     exit(1);
 }
@@ -20,8 +19,7 @@ static mercer_view matrix(double *data, int64_t rows, int64_t cols) {
 
 int main(void) {
     static double x[N * D], before[N * R], after[N * R];
-    for (int i = 0; i < N * D; i++)
-        x[i] = sin(1 + 0.7 * i) + 0.01 * i;
+    for (int i = 0; i < N * D; i++) x[i] = sin(1 + 0.7 * i) + 0.01 * i;
     mercer_view rows = matrix(x, N, D), first = matrix(before, N, R), second = matrix(after, N, R);
 
     mercer_context *context;
@@ -38,8 +36,7 @@ int main(void) {
     must(mercer_model_save(model, "c.safetensors"), "save");
     must(mercer_model_load(&loaded, context, "c.safetensors"), "load");
     must(mercer_model_transform(loaded, NULL, data, &second, 1, NULL), "transform of the loaded model");
-    if (memcmp(before, after, sizeof before) != 0 || !(fabs(before[0]) > 0))
-        return 2;
+    if (memcmp(before, after, sizeof before) != 0 || !(fabs(before[0]) > 0)) return 2;
 
     mercer_entry entry = {.struct_size = sizeof entry};
     must(mercer_context_find(context, "kernels", "rbf", &entry), "find");

@@ -12,8 +12,7 @@ namespace {
 struct Stop {}; // no std::exception
 
 void must(bool condition, const char *what) {
-    if (!condition)
-        throw std::logic_error(what);
+    if (!condition) throw std::logic_error(what);
 }
 
 template <class Exception, class Body>
@@ -21,8 +20,7 @@ std::string thrown_by(Body &&body) {
     try {
         body();
     } catch (const Exception &e) {
-        if constexpr (std::is_base_of_v<std::exception, Exception>)
-            return e.what();
+        if constexpr (std::is_base_of_v<std::exception, Exception>) return e.what();
         return "thrown";
     }
     throw std::logic_error("nothing was thrown");
@@ -37,8 +35,7 @@ struct Counted { // a callback's state, to see that it is released
 
 std::vector<double> numbers(size_t count) {
     std::vector<double> out(count);
-    for (size_t i = 0; i < count; ++i)
-        out[i] = std::sin(1 + 0.7 * static_cast<double>(i));
+    for (size_t i = 0; i < count; ++i) out[i] = std::sin(1 + 0.7 * static_cast<double>(i));
     return out;
 }
 
@@ -103,8 +100,7 @@ mercer::Tile linear(Counted state) {
         for (int64_t i = 0; i < x.rows; ++i)
             for (int64_t j = 0; j < y.rows; ++j) {
                 double sum = 0;
-                for (int64_t l = 0; l < x.cols; ++l)
-                    sum += a[i * x.row_stride + l] * b[j * y.row_stride + l];
+                for (int64_t l = 0; l < x.cols; ++l) sum += a[i * x.row_stride + l] * b[j * y.row_stride + l];
                 out[i * k.row_stride + j] = sum;
             }
     };

@@ -28,14 +28,13 @@ static double pair(const mercer_host *host, double gamma, const mercer_view *x, 
             terms[c] = -gamma * e * e;
         }
         host->exp_f64(terms, count);
-        for (int64_t c = 0; c < count; c++)
-            sum += terms[c];
+        for (int64_t c = 0; c < count; c++) sum += terms[c];
     }
     return sum * sum;
 }
 
-static int32_t block(const mercer_host *host, mercer_task *task, const void *params, const mercer_view *x, const mercer_view *y,
-                  const mercer_view *k) {
+static int32_t block(const mercer_host *host, mercer_task *task, const void *params, const mercer_view *x,
+                     const mercer_view *y, const mercer_view *k) {
     (void)task;
     double gamma = ((const blocky *)params)->gamma;
     for (int64_t i = 0; i < k->rows; i++)

@@ -20,11 +20,9 @@ static void map(const mercer_host *host, const void *params, int32_t dtype, void
     float *f = values;
     double *v = values;
     if (dtype == MERCER_F32)
-        for (int64_t i = 0; i < count; i++)
-            f[i] = (float)(1 / (1 + f[i] / h / h));
+        for (int64_t i = 0; i < count; i++) f[i] = (float)(1 / (1 + f[i] / h / h));
     else
-        for (int64_t i = 0; i < count; i++)
-            v[i] = 1 / (1 + v[i] / h / h);
+        for (int64_t i = 0; i < count; i++) v[i] = 1 / (1 + v[i] / h / h);
 }
 
 static void facts(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out) {

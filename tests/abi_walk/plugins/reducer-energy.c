@@ -14,8 +14,7 @@ static const mercer_param rows[] = {
 
 static void score(void *user, const mercer_pivot_state *state, int64_t first, int64_t count, double *scores) {
     (void)user;
-    for (int64_t i = 0; i < count; i++)
-        scores[i] = state->residual[first + i] * state->residual[first + i];
+    for (int64_t i = 0; i < count; i++) scores[i] = state->residual[first + i] * state->residual[first + i];
 }
 
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
@@ -38,8 +37,7 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
     mercer_pivot_rule rule = {.struct_size = sizeof rule, .needs = MERCER_PIVOT_BOUND, .score = score};
     mercer_pivot_stop stop = {.struct_size = sizeof stop, .m = cost.m};
     mercer_pivots pivots = {.struct_size = sizeof pivots};
-    if (status || (status = host->pivot_cholesky(task, &rule, &stop, &pivots)))
-        return status;
+    if (status || (status = host->pivot_cholesky(task, &rule, &stop, &pivots))) return status;
     return host->give(task, pivots.count, pivots.index, NULL, NULL);
 }
 

@@ -36,9 +36,7 @@ static double value(int32_t dtype, const void *values, int64_t k) {
 }
 
 /* Doubles of sums in a state: none while seeding. */
-static int64_t sums_of(const work *w) {
-    return w->summing ? w->m * (w->d + 1) : 0;
-}
+static int64_t sums_of(const work *w) { return w->summing ? w->m * (w->d + 1) : 0; }
 
 static int32_t see(void *user, void *state, const mercer_tile *tile) {
     const work *w = user;
@@ -47,14 +45,11 @@ static int32_t see(void *user, void *state, const mercer_tile *tile) {
     for (int64_t i = 0; i < tile->rows; i++) {
         for (int64_t j = 0; j < tile->cols; j++) {
             double distance = value(tile->dtype, tile->values, i * tile->stride + j);
-            if (!best[i].nearest || distance < best[i].distance)
-                best[i] = (found){distance, tile->col0 + j + 1};
+            if (!best[i].nearest || distance < best[i].distance) best[i] = (found){distance, tile->col0 + j + 1};
         }
-        if (!w->summing || tile->col0 + tile->cols < w->m)
-            continue; /* seeding, or more points to come for this row */
+        if (!w->summing || tile->col0 + tile->cols < w->m) continue; /* seeding, or more points to come for this row */
         double *sum = sums + (best[i].nearest - 1) * (w->d + 1), weight = w->weight[tile->row0 + i];
-        for (int64_t c = 0; c < w->d; c++)
-            sum[c] += weight * value(tile->dtype, tile->x, i * w->d + c);
+        for (int64_t c = 0; c < w->d; c++) sum[c] += weight * value(tile->dtype, tile->x, i * w->d + c);
         sum[w->d] += weight;
     }
     return MERCER_OK;
@@ -64,8 +59,7 @@ static int32_t combine(void *user, void *state, int64_t row0, int64_t count) {
     work *w = user;
     const double *sums = state;
     const found *best = (const found *)(sums + sums_of(w));
-    for (int64_t k = 0; k < sums_of(w); k++)
-        w->sums[k] += sums[k];
+    for (int64_t k = 0; k < sums_of(w); k++) w->sums[k] += sums[k];
     for (int64_t i = 0; i < count; i++)
         if (best[i].distance < w->distance[row0 + i]) {
             w->distance[row0 + i] = best[i].distance;
@@ -80,22 +74,19 @@ static int32_t seed(const mercer_host *host, mercer_task *task, work *w, int64_t
         .struct_size = sizeof consumer, .row_size = sizeof(found), .user = w, .tile = see, .combine = combine};
     for (w->first = 0; w->first < w->m; w->first++) {
         double total = 0, sum = 0;
-        for (int64_t i = 0; i < w->n; i++)
-            total += w->weight[i] * (w->first ? w->distance[i] : 1);
+        for (int64_t i = 0; i < w->n; i++) total += w->weight[i] * (w->first ? w->distance[i] : 1);
         double target = host->uniform(task, w->first, 0) * total;
         int64_t row = 0;
         for (int64_t i = 0; i < w->n; i++) {
             double step = w->weight[i] * (w->first ? w->distance[i] : 1);
-            if (step > 0 && sum <= target)
-                row = i;
+            if (step > 0 && sum <= target) row = i;
             sum += step;
         }
         mercer_visit visit = {
             .struct_size = sizeof visit, .rows = w->n, .index = &row, .count = 1, .measure = MERCER_SQDIST};
         chosen[w->first] = row;
         int32_t status = host->visit(task, &visit, &consumer);
-        if (status)
-            return status;
+        if (status) return status;
     }
     w->first = 0;
     w->summing = 1;
@@ -118,10 +109,8 @@ static int32_t assign(const mercer_host *host, mercer_task *task, work *w, int32
             ((float *)typed)[k] = (float)points[k];
         else
             ((double *)typed)[k] = points[k];
-    for (int64_t k = 0; k < w->m * (w->d + 1); k++)
-        w->sums[k] = 0;
-    for (int64_t i = 0; i < w->n; i++)
-        w->distance[i] = INFINITY;
+    for (int64_t k = 0; k < w->m * (w->d + 1); k++) w->sums[k] = 0;
+    for (int64_t i = 0; i < w->n; i++) w->distance[i] = INFINITY;
     return host->visit(task, &visit, &consumer);
 }
 
@@ -130,12 +119,10 @@ static int32_t give(const mercer_host *host, mercer_task *task, const work *w, i
                     int64_t *assignment) {
     double *weights = host->alloc(task, 8 * w->m);
     int64_t *number = host->alloc(task, 8 * w->m), count = 0;
-    if (!weights || !number)
-        return MERCER_E_MEMORY;
+    if (!weights || !number) return MERCER_E_MEMORY;
     for (int64_t j = 0; j < w->m; j++) {
         const double *sum = w->sums + j * (w->d + 1);
-        if (!(sum[w->d] > 0))
-            continue;
+        if (!(sum[w->d] > 0)) continue;
         for (int64_t c = 0; c < w->d; c++)
             if (dtype == MERCER_F32)
                 ((float *)typed)[count * w->d + c] = (float)(sum[c] / sum[w->d]);
@@ -166,8 +153,7 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
     const kmeans *p = params;
     mercer_cost cost = {.struct_size = sizeof cost};
     int32_t status = forecast(host, task, params, shape, &cost);
-    if (status)
-        return status;
+    if (status) return status;
     work w = {.n = shape->n, .d = shape->d, .m = p->m};
     int64_t *chosen = host->alloc(task, 8 * w.m), *before = host->alloc(task, 8 * w.n);
     double *points = host->alloc(task, 8 * w.m * w.d), *typed = host->alloc(task, 8 * w.m * w.d);
@@ -177,8 +163,7 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
     w.sums = host->alloc(task, 8 * w.m * (w.d + 1));
     if (!chosen || !before || !points || !typed || !w.nearest || !w.distance || !w.weight || !w.sums)
         return MERCER_E_MEMORY;
-    for (int64_t i = 0; i < w.n; i++)
-        w.distance[i] = INFINITY;
+    for (int64_t i = 0; i < w.n; i++) w.distance[i] = INFINITY;
     if ((status = host->weights(task, w.weight)) || (status = seed(host, task, &w, chosen)) ||
         (status = host->rows(task, chosen, w.m, points)))
         return status;
@@ -205,5 +190,5 @@ static const mercer_reducer_ops ops = {
     .reduce = reduce,
 };
 
-MERCER_PLUGIN(MERCER_KIND_REDUCER, "kmeans", MERCER_VERSION, "centroids of k-means", "Arthur & Vassilvitskii, SODA (2007)", rows,
-              kmeans, ops)
+MERCER_PLUGIN(MERCER_KIND_REDUCER, "kmeans", MERCER_VERSION, "centroids of k-means",
+              "Arthur & Vassilvitskii, SODA (2007)", rows, kmeans, ops)

@@ -14,12 +14,10 @@ static const mercer_param rows[] = {
     MERCER_PARAM_INT(power, iterations, "1000", "", 0, 1, 9e15, "at most"),
 };
 
-static int64_t width(int64_t n, int64_t r) {
-    return r + 8 < n ? r + 8 : n;
-}
+static int64_t width(int64_t n, int64_t r) { return r + 8 < n ? r + 8 : n; }
 
-static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n, const mercer_eigen_request *request,
-                        mercer_cost *out) {
+static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n,
+                        const mercer_eigen_request *request, mercer_cost *out) {
     (void)host, (void)task;
     int64_t p = width(n, request->r);
     out->passes = ((const power *)params)->iterations;
@@ -33,10 +31,8 @@ static int32_t product(const mercer_host *host, mercer_task *task, const mercer_
                        const mercer_eigen_request *request, const double *q, int64_t p, double *y, double *small) {
     int64_t n = op->n, l = request->locked_count;
     int32_t status = op->apply(op, task, q, n, p, y, n);
-    if (status || l == 0)
-        return status;
-    if ((status = host->tall_dot(task, n, l, request->locked, n, p, y, n, small, l)))
-        return status;
+    if (status || l == 0) return status;
+    if ((status = host->tall_dot(task, n, l, request->locked, n, p, y, n, small, l))) return status;
     return host->gemm(task, 'N', 'N', n, p, l, -1, request->locked, n, small, l, 1, y, n);
 }
 
@@ -48,10 +44,8 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     double *h = host->alloc(task, 8 * p * p), *s = host->alloc(task, 8 * p * p), *theta = host->alloc(task, 8 * p);
     double *small = host->alloc(task, 8 * p * (l + 1)), shift = 0;
     int32_t status = MERCER_OK;
-    if (!q || !z || !x || !h || !s || !theta || !small)
-        return MERCER_E_MEMORY;
-    for (int64_t i = 0; i < n * p; i++)
-        q[i] = host->uniform(task, i, 0) - 0.5;
+    if (!q || !z || !x || !h || !s || !theta || !small) return MERCER_E_MEMORY;
+    for (int64_t i = 0; i < n * p; i++) q[i] = host->uniform(task, i, 0) - 0.5;
     out->most_negative = INFINITY;
     out->applies = 0;
     for (out->passes = 0, out->converged = 0; out->passes < limit && !out->converged;) {
@@ -59,10 +53,8 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
             (status = host->orthonormalise(task, n, p, q, n, l, request->locked, n, &rank)))
             return status;
         if (rank < p) /* directions lost: others come in their place */
-            for (int64_t i = n * rank; i < n * p; i++)
-                q[i] = host->uniform(task, i, out->passes + 1) - 0.5;
-        if (rank < p && (status = host->orthonormalise(task, n, p, q, n, l, request->locked, n, &rank)))
-            return status;
+            for (int64_t i = n * rank; i < n * p; i++) q[i] = host->uniform(task, i, out->passes + 1) - 0.5;
+        if (rank < p && (status = host->orthonormalise(task, n, p, q, n, l, request->locked, n, &rank))) return status;
         if ((status = product(host, task, op, request, q, p, z, small)) ||
             (status = host->tall_dot(task, n, p, q, n, p, z, n, h, p)) ||
             (status = host->eigh(task, p, h, p, p, theta, s, p)) ||
@@ -87,8 +79,7 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
             out->residuals[j] = sqrt(sum);
             out->converged = out->converged && out->residuals[j] <= allowed;
         }
-        for (int64_t i = 0; i < n * p; i++)
-            q[i] += shift * x[i];
+        for (int64_t i = 0; i < n * p; i++) q[i] += shift * x[i];
     }
     return MERCER_OK;
 }

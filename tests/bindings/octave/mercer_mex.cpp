@@ -26,7 +26,8 @@ static struct {
 } held;
 static std::exception_ptr interrupt; // that a callback met
 
-template <class T> static T sized(void) { // all 0 but its size
+template <class T>
+static T sized(void) { // all 0 but its size
     T t;
     memset(&t, 0, sizeof t);
     t.struct_size = sizeof t;
@@ -74,7 +75,11 @@ static mercer_view view_of(const mxArray *a) {
 }
 
 static mxArray *array_of(const mercer_view *v) { // a copy, in Octave's order
-    mxArray *a = mxCreateNumericMatrix((mwSize)v->rows, (mwSize)v->cols, v->dtype == MERCER_F32 ? mxSINGLE_CLASS : v->dtype == MERCER_F64 ? mxDOUBLE_CLASS : mxINT64_CLASS, mxREAL);
+    mxArray *a = mxCreateNumericMatrix((mwSize)v->rows, (mwSize)v->cols,
+                                       v->dtype == MERCER_F32   ? mxSINGLE_CLASS
+                                       : v->dtype == MERCER_F64 ? mxDOUBLE_CLASS
+                                                                : mxINT64_CLASS,
+                                       mxREAL);
     const size_t size = v->dtype == MERCER_F32 ? 4 : 8;
     char *to = (char *)mxGetData(a);
     for (int64_t j = 0; j < v->cols; ++j)
@@ -90,9 +95,10 @@ static int32_t tile(void *user, const mercer_view *x, const mercer_view *y, cons
     if (!stop && !mxIsEmpty(out[1])) {
         held.raised = out[1], out[1] = NULL;
         stop = 1;
-    } else if (!stop && (mxGetM(out[0]) != (size_t)k->rows || mxGetN(out[0]) != (size_t)k->cols || mxIsSparse(out[0]) || mxIsComplex(out[0]) ||
-                         !(size == 4 ? mxIsSingle(out[0]) : mxIsDouble(out[0])))) {
-        mercer_set_error("the kernel must give a full real matrix of (rows of x) x (rows of y), double or single as they are");
+    } else if (!stop && (mxGetM(out[0]) != (size_t)k->rows || mxGetN(out[0]) != (size_t)k->cols || mxIsSparse(out[0]) ||
+                         mxIsComplex(out[0]) || !(size == 4 ? mxIsSingle(out[0]) : mxIsDouble(out[0])))) {
+        mercer_set_error(
+            "the kernel must give a full real matrix of (rows of x) x (rows of y), double or single as they are");
         stop = 1;
     }
     const char *from = stop ? NULL : (const char *)mxGetData(out[0]);
@@ -128,7 +134,8 @@ static void fit(mxArray **out, const mxArray **in) {
     const mxArray *pairs = in[2];
     const size_t count = mxGetNumberOfElements(pairs) / 2;
     const char **names = (const char **)mxCalloc(2 * count + 1, sizeof *names), **values = names + count;
-    for (size_t i = 0; i < count; ++i) names[i] = text_of(mxGetCell(pairs, 2 * i)), values[i] = text_of(mxGetCell(pairs, 2 * i + 1));
+    for (size_t i = 0; i < count; ++i)
+        names[i] = text_of(mxGetCell(pairs, 2 * i)), values[i] = text_of(mxGetCell(pairs, 2 * i + 1));
     const char *method = text_of(in[1]);
     mercer_view view = view_of(in[0]);
     *out = new_handle();
@@ -156,7 +163,8 @@ static void transform(mxArray **out, const mxArray **in) {
     int64_t count;
     check(mercer_data_from_view(&held.data, context, &view));
     check(mercer_model_output(model, NULL, held.data, 0, &shape, &count));
-    *out = mxCreateNumericMatrix((mwSize)shape.rows, (mwSize)shape.cols, shape.dtype == MERCER_F32 ? mxSINGLE_CLASS : mxDOUBLE_CLASS, mxREAL);
+    *out = mxCreateNumericMatrix((mwSize)shape.rows, (mwSize)shape.cols,
+                                 shape.dtype == MERCER_F32 ? mxSINGLE_CLASS : mxDOUBLE_CLASS, mxREAL);
     mercer_view scores = view_of(*out);
     mercer_run run = sized<mercer_run>();
     run.progress = progress;
@@ -209,8 +217,8 @@ void mexFunction(int, mxArray **out, int nin, const mxArray **in) {
         const char *name;
         int nin;
         void (*run)(mxArray **, const mxArray **);
-    } commands[] = {{"fit", 4, fit}, {"transform", 2, transform}, {"write", 1, write}, {"read", 1, read},
-                    {"tensor", 2, tensor}, {"destroy", 1, destroy}, {"alive", 0, alive}};
+    } commands[] = {{"fit", 4, fit},       {"transform", 2, transform}, {"write", 1, write}, {"read", 1, read},
+                    {"tensor", 2, tensor}, {"destroy", 1, destroy},     {"alive", 0, alive}};
     if (!context) {
         check(mercer_context_create(&context));
         mexLock(); // models may outlive 'clear mex'

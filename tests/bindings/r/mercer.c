@@ -7,8 +7,8 @@
 #include <mercer/mercer.h>
 
 #include <R.h>
-#include <Rinternals.h>
 #include <R_ext/Rdynload.h>
+#include <Rinternals.h>
 #include <setjmp.h>
 #include <string.h>
 
@@ -48,16 +48,16 @@ static int32_t progress(void *user, const mercer_progress *told) {
 }
 
 /* A handle: finalised by R, its address NULL until libmercer fills it. What it must keep alive goes into keep. */
-#define HANDLE(kind)                                                                                                             \
-    static void free_##kind(SEXP handle) {                                                                                       \
-        mercer_##kind##_destroy(R_ExternalPtrAddr(handle));                                                                      \
-        R_ClearExternalPtr(handle);                                                                                              \
-    }                                                                                                                            \
-    static SEXP new_##kind(SEXP keep) {                                                                                          \
-        SEXP handle = PROTECT(R_MakeExternalPtr(NULL, Rf_install("mercer_" #kind), keep));                                       \
-        R_RegisterCFinalizerEx(handle, free_##kind, TRUE);                                                                       \
-        UNPROTECT(1);                                                                                                            \
-        return handle;                                                                                                           \
+#define HANDLE(kind)                                                                                                   \
+    static void free_##kind(SEXP handle) {                                                                             \
+        mercer_##kind##_destroy(R_ExternalPtrAddr(handle));                                                            \
+        R_ClearExternalPtr(handle);                                                                                    \
+    }                                                                                                                  \
+    static SEXP new_##kind(SEXP keep) {                                                                                \
+        SEXP handle = PROTECT(R_MakeExternalPtr(NULL, Rf_install("mercer_" #kind), keep));                             \
+        R_RegisterCFinalizerEx(handle, free_##kind, TRUE);                                                             \
+        UNPROTECT(1);                                                                                                  \
+        return handle;                                                                                                 \
     }
 HANDLE(data)
 HANDLE(recipe)
@@ -89,9 +89,10 @@ static SEXP matrix_of(const mercer_view *view) {
     for (int64_t i = 0; i < view->rows; ++i)
         for (int64_t j = 0; j < view->cols; ++j) {
             int64_t at = i * view->row_stride + j * view->col_stride;
-            REAL(matrix)[j * view->rows + i] = view->dtype == MERCER_F64   ? ((double *)view->data)[at]
-                                               : view->dtype == MERCER_F32 ? ((float *)view->data)[at]
-                                                                           : (double)((int64_t *)view->data)[at];
+            REAL(matrix)
+            [j * view->rows + i] = view->dtype == MERCER_F64   ? ((double *)view->data)[at]
+                                   : view->dtype == MERCER_F32 ? ((float *)view->data)[at]
+                                                               : (double)((int64_t *)view->data)[at];
         }
     return matrix;
 }
@@ -105,8 +106,10 @@ static SEXP tile_r(void *data) {
         for (int64_t j = 0; j < tile->k->cols; ++j) {
             int64_t at = i * tile->k->row_stride + j * tile->k->col_stride;
             double value = REAL(k)[j * tile->k->rows + i];
-            if (tile->k->dtype == MERCER_F64) ((double *)tile->k->data)[at] = value;
-            else ((float *)tile->k->data)[at] = (float)value;
+            if (tile->k->dtype == MERCER_F64)
+                ((double *)tile->k->data)[at] = value;
+            else
+                ((float *)tile->k->data)[at] = (float)value;
         }
     UNPROTECT(4);
     return R_NilValue;
@@ -124,7 +127,8 @@ static void release(void *user) {
 static SEXP fit(SEXP x, SEXP method, SEXP names, SEXP values, SEXP function) {
     SEXP data = PROTECT(data_of(x)), recipe = PROTECT(new_recipe(R_NilValue)), model = PROTECT(new_model(R_NilValue));
     R_xlen_t count = XLENGTH(names);
-    const char **name = (const char **)R_alloc(count, sizeof *name), **value = (const char **)R_alloc(count, sizeof *value);
+    const char **name = (const char **)R_alloc(count, sizeof *name),
+               **value = (const char **)R_alloc(count, sizeof *value);
     for (R_xlen_t i = 0; i < count; ++i) {
         name[i] = Rf_translateCharUTF8(STRING_ELT(names, i));
         value[i] = Rf_translateCharUTF8(STRING_ELT(values, i));
@@ -136,7 +140,8 @@ static SEXP fit(SEXP x, SEXP method, SEXP names, SEXP values, SEXP function) {
     if (function != R_NilValue) {
         R_PreserveObject(function);
         ++kernels;
-        int32_t status = mercer_recipe_set_kernel(made, &(mercer_user_kernel){sizeof(mercer_user_kernel), 0, 0, tile, function, release});
+        int32_t status = mercer_recipe_set_kernel(
+            made, &(mercer_user_kernel){sizeof(mercer_user_kernel), 0, 0, tile, function, release});
         if (status) release(function);
         check(status);
     }
@@ -149,7 +154,9 @@ static SEXP fit(SEXP x, SEXP method, SEXP names, SEXP values, SEXP function) {
     return model;
 }
 
-static int32_t count_bytes(void *user, const void *bytes, int64_t count) { return (void)bytes, *(int64_t *)user += count, 0; }
+static int32_t count_bytes(void *user, const void *bytes, int64_t count) {
+    return (void)bytes, *(int64_t *)user += count, 0;
+}
 static int32_t copy_bytes(void *user, const void *bytes, int64_t count) {
     unsigned char **at = user;
     memcpy(*at, bytes, (size_t)count);
@@ -207,9 +214,13 @@ static SEXP tensor(SEXP model, SEXP name) {
 static SEXP alive(void) { return Rf_ScalarInteger(kernels); }
 
 void R_init_mercer(DllInfo *dll) {
-    static const R_CallMethodDef calls[] = {
-        {"fit", (DL_FUNC)fit, 5}, {"transform", (DL_FUNC)transform, 2}, {"tensor", (DL_FUNC)tensor, 2},
-        {"to_raw", (DL_FUNC)to_raw, 1}, {"from_raw", (DL_FUNC)from_raw, 1}, {"alive", (DL_FUNC)alive, 0}, {NULL, NULL, 0}};
+    static const R_CallMethodDef calls[] = {{"fit", (DL_FUNC)fit, 5},
+                                            {"transform", (DL_FUNC)transform, 2},
+                                            {"tensor", (DL_FUNC)tensor, 2},
+                                            {"to_raw", (DL_FUNC)to_raw, 1},
+                                            {"from_raw", (DL_FUNC)from_raw, 1},
+                                            {"alive", (DL_FUNC)alive, 0},
+                                            {NULL, NULL, 0}};
     R_registerRoutines(dll, NULL, calls, NULL, NULL);
     R_useDynamicSymbols(dll, FALSE);
     R_PreserveObject(jump = R_MakeUnwindCont());

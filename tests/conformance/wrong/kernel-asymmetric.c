@@ -4,8 +4,7 @@
 
 static double one(const double *x, const double *y, int64_t d) {
     double sum = 0;
-    for (int64_t c = 0; c < d; c++)
-        sum += fmax(x[c] - y[c], 0);
+    for (int64_t c = 0; c < d; c++) sum += fmax(x[c] - y[c], 0);
     return exp(-sum);
 }
 

@@ -16,15 +16,12 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     int64_t n = op->n, r = request->r;
     double *a = host->alloc(task, 8 * n * n), *first = out->vectors, *last = out->vectors + n * (r - 1);
     int32_t status;
-    if (!a)
-        return MERCER_E_MEMORY;
+    if (!a) return MERCER_E_MEMORY;
     if ((status = op->dense(op, task, a, n)) || (status = host->progress(task, 0.5)) ||
         (status = host->eigh(task, n, a, n, r, out->values, out->vectors, n)))
         return status;
-    for (int64_t i = 0; i < n && r > 1; i++)
-        last[i] = (last[i] + 1e-6 * first[i]) / sqrt(1 + 1e-12);
-    for (int64_t j = 0; j < r; j++)
-        out->residuals[j] = 0;
+    for (int64_t i = 0; i < n && r > 1; i++) last[i] = (last[i] + 1e-6 * first[i]) / sqrt(1 + 1e-12);
+    for (int64_t j = 0; j < r; j++) out->residuals[j] = 0;
     out->most_negative = out->values[r - 1];
     out->passes = 1;
     out->converged = 1;
