@@ -334,7 +334,8 @@ MERCER_API int32_t mercer_recipe_kernel(mercer_recipe *recipe, mercer_data *x, m
 enum {
     MERCER_RANK_REACHED = 1, /* fewer components than asked for: there are no more */
     MERCER_INDEFINITE = 2,   /* the kernel matrix has negative eigenvalues; they were left out */
-    MERCER_NOT_CONVERGED = 8 /* residuals above solver.tol: they are in the report */
+    MERCER_NOT_CONVERGED =
+        8 /* (4 is kept for parameters cut to what the data allow) residuals above solver.tol: they are in the report */
 };
 
 /* What a model can do; an operation that needs more is MERCER_E_UNSUPPORTED. */

@@ -29,7 +29,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     const greedy *p = params;
     int64_t n = shape->n, m = p->m > 0 ? p->m : n < 1000 ? n : 1000;
     if (m > n) return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)m, (long long)n);
-    out->bytes = 8 * n * (m + 2) + 8 * m;
+    out->bytes = 8 * n * (m + 3) + 8 * m;
     out->kernel_evaluations = n * (m + 1);
     out->flops = (double)n * (double)m * (double)m;
     out->m = m;
@@ -47,7 +47,7 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
     if (status) return status;
     mercer_pivot_stop stop = {.struct_size = sizeof stop, .m = cost.m, .mse = p->mse, .maxerr = p->maxerr};
     if ((status = host->pivot_cholesky(task, &rule, &stop, &pivots)) ||
-        (status = host->report(task, "reducer.mse", pivots.mse)))
+        (status = host->report(task, "mse", pivots.mse)))
         return status;
     return host->give(task, pivots.count, pivots.index, NULL, NULL);
 }

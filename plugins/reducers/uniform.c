@@ -2,7 +2,7 @@
  *
  * With the weighted lift this is subsampled kernel PCA, and Freedman & Kisilev's paring of a density estimate (KDD
  * 2010). Algorithm: the first m steps of a Fisher-Yates shuffle, step t swapping t with t + floor(u_t (n - t)), u_t the
- * t-th random number; then ascending order, so that a set has one spelling. No kernel value. Cost: O(n + m log m), 8 n
+ * t-th random number; then ascending order, so that a set has one spelling. No kernel value. Cost: O(n + m log m), 16 n
  * bytes. Error: floor(u (n - t)) is uniform to n 2^-53. For a kernel bounded by kappa the sampled covariance operator
  * differs from that of all rows by O(kappa / sqrt(m)) (Hoeffding), whatever n.
  */
@@ -27,7 +27,7 @@ static int32_t size(const mercer_host *host, mercer_task *task, const uniform *p
 
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
                         mercer_cost *out) {
-    out->bytes = 8 * shape->n;
+    out->bytes = 16 * shape->n;
     out->kernel_evaluations = 0;
     out->flops = 0;
     return size(host, task, params, shape, &out->m);
@@ -44,12 +44,17 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
     int64_t m = 0, n = shape->n;
     int32_t status = size(host, task, params, shape, &m);
     if (status) return status;
-    int64_t *row = host->alloc(task, n * (int64_t)sizeof *row);
-    if (!row) return MERCER_E_MEMORY;
-    for (int64_t i = 0; i < n; i++) row[i] = i;
+    int64_t *row = host->alloc(task, n * (int64_t)sizeof *row), count = 0;
+    double *weight = host->alloc(task, n * (int64_t)sizeof *weight);
+    if (!row || !weight) return MERCER_E_MEMORY;
+    status = host->weights(task, weight);
+    if (status) return status;
+    for (int64_t i = 0; i < n; i++)
+        if (weight[i] > 0) row[count++] = i; /* a row of weight 0 is not there */
+    if (m > count) m = count;
     for (int64_t step = 0; step < m;
-         step++) { /* u < 1 - 2^-54 and n < 2^53: the product rounds to less than n - step */
-        int64_t other = step + (int64_t)(host->uniform(task, step, 0) * (double)(n - step));
+         step++) { /* u < 1 - 2^-54 and n < 2^53: the product rounds to less than count - step */
+        int64_t other = step + (int64_t)(host->uniform(task, step, 0) * (double)(count - step));
         int64_t chosen = row[other];
         row[other] = row[step];
         row[step] = chosen;

@@ -54,8 +54,10 @@ bool in_range(const mercer_row &row, double value) {
 }
 
 [[noreturn]] void refuse(const mercer_row &row, std::string_view text, const char *shown) {
-    fail(MERCER_E_VALUE, "%s = %.*s, %s", shown, static_cast<int>(std::min<size_t>(text.size(), 80)), text.data(),
-         allowed(row).c_str());
+    double number = 0;
+    const bool finite = row.type > MERCER_INT || (parse_number(text, &number) && std::isfinite(number));
+    fail(MERCER_E_VALUE, "%s = %.*s%s, %s", shown, static_cast<int>(std::min<size_t>(text.size(), 80)), text.data(),
+         finite ? "" : " is no finite number", allowed(row).c_str());
 }
 
 mercer_param widen(const char *owner, const mercer_param *from, int64_t index) {

@@ -74,6 +74,7 @@ Centres make_centres(Run &run, const Prepared &prepared, Reduction &reduction) {
         return out;
     }
     if (reduction.index.empty()) {
+        out.rows = false;
         const int64_t row = d * (prepared.f32 ? 4 : 8);
         Tensor c = prepared.f32 ? make_tensor<float>(m, d) : make_tensor<double>(m, d);
         for (int64_t i = 0; i < m; ++i)
@@ -170,10 +171,12 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
     run.stage("read", 0.02);
     Prepared prepared = prepare(run, recipe, data);
     const Source &source = *prepared.source;
-    const int64_t foreseen =
-        forecast_centres(run, recipe, data, source).m; // refuse before the work where that is possible
-    plan_lift(run, recipe, prepared.kernel, source, prepared.f32, foreseen,
-              run.budget()->left() - centre_bytes(source, foreseen, prepared.f32));
+    int64_t foreseen = forecast_centres(run, recipe, data, source).m;
+    if (!recipe.reducer())
+        foreseen = std::count_if(prepared.weights.begin(), prepared.weights.end(), [](double w) { return w > 0; });
+    if (!recipe.reducer() || foreseen < source.rows()) // m is sure: refuse before the work
+        plan_lift(run, recipe, prepared.kernel, source, prepared.f32, foreseen,
+                  run.budget()->left() - centre_bytes(source, foreseen, prepared.f32));
 
     run.stage("reduce", 0.05);
     Reduction reduction = reduce(run, recipe, data, prepared);
@@ -184,12 +187,12 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
     run.budget()->take(held); // the model's share, while the fit lasts
 
     Plan plan = plan_lift(run, recipe, prepared.kernel, source, prepared.f32, centres.m(), run.budget()->left());
-    Lifted lifted = lift_weighted(run, recipe, prepared, centres, plan, source.rows());
+    Lifted lifted = find_lift(recipe.values().lift).lift(run, recipe, prepared, centres, plan, source.rows());
 
     run.stage("certify", 1);
     Json text = report_text(run, recipe, prepared, reduction, centres, plan, lifted);
     auto model = Model::assemble(std::move(text), all_tensors(prepared, centres, lifted), recipe.registry(), settings);
-    if (prepared.kernel.user) model = model->bind(prepared.kernel.user);
+    if (prepared.kernel.has_user() && prepared.kernel.user) model = model->bind(prepared.kernel.user);
     run.progress(1);
     return model;
 }

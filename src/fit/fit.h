@@ -43,6 +43,7 @@ struct Reduction {
     std::vector<double> weights;
     std::map<std::string, double> report;
     int64_t kernel_evaluations = 0;
+    bool used_landmarks = false;
 };
 Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared);
 
@@ -51,7 +52,8 @@ struct Centres {
     std::shared_ptr<const Source> source;
     std::vector<int64_t> index; // objects
     std::vector<double> weights;
-    Tensors tensors; // C ... as the model keeps it
+    bool rows = true; // of the data; else new points
+    Tensors tensors;  // C ... as the model keeps it
     const int64_t *numbers() const { return index.empty() ? nullptr : index.data(); }
     int64_t m() const { return static_cast<int64_t>(weights.size()); }
 };
@@ -79,7 +81,14 @@ Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const S
 mercer_cost forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source);
 int64_t centre_bytes(const Source &source, int64_t m, bool f32); // as the model keeps them
 
-// lift_weighted.cpp
+struct Lift {
+    const char *name, *summary, *reference;
+    Lifted (*lift)(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan,
+                   int64_t n);
+};
+const std::vector<Lift> &lifts();
+const Lift &find_lift(const std::string &name); // E_NAME with the nearest known
+
 Lifted lift_weighted(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan,
                      int64_t n);
 

@@ -123,12 +123,13 @@ int64_t cut_rank(const Recipe &recipe, const Plan &plan, const Eigenpairs &pairs
     while (kept < static_cast<int64_t>(pairs.values.size()) && pairs.values[static_cast<size_t>(kept)] > floor) ++kept;
     if (kept < recipe.values().components) *outcome |= MERCER_RANK_REACHED;
     if (pairs.most_negative < -floor) *outcome |= MERCER_INDEFINITE;
-    if (pairs.converged) return kept;
+    // Rounding alone leaves residuals of `floor`; constant data, whose eigenvalues are all 0, have no others.
+    const double allowed = std::max(plan.tol * std::fabs(pairs.values[0]), floor);
+    if (pairs.converged || *std::max_element(pairs.residuals.begin(), pairs.residuals.end()) <= allowed) return kept;
     *outcome |= MERCER_NOT_CONVERGED;
     if (recipe.values().solver_strict)
         fail(MERCER_E_NUMERICAL, "solver %s did not converge: largest residual %.3g, allowed %.3g",
-             plan.solver->name.c_str(), *std::max_element(pairs.residuals.begin(), pairs.residuals.end()),
-             plan.tol * pairs.values[0]);
+             plan.solver->name.c_str(), *std::max_element(pairs.residuals.begin(), pairs.residuals.end()), allowed);
     return kept;
 }
 
@@ -187,7 +188,7 @@ Lifted lift_as(Run &run, const Recipe &recipe, const Prepared &prepared, const C
     if (prepared.kernel.is_psd() && !(out.outcome & MERCER_INDEFINITE))
         out.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
     out.text["total_variance"] = {{"value", std::max(moments.mean_self - moments.mean_square, 0.0)},
-                                  {"kind", m == n && moments.plain ? "exact" : "reduced-operator"}};
+                                  {"kind", m == n && moments.plain && centres.rows ? "exact" : "reduced-operator"}};
     if (centred) out.text["mean_square"] = moments.mean_square;
     out.text["residuals"] = std::vector<double>(pairs.residuals.begin(), pairs.residuals.begin() + kept);
     out.text["most_negative"] = pairs.most_negative / total;

@@ -26,6 +26,8 @@ class Driver {
         factor_ = array<double>(n_ * most_);
         residual_ = array<double>(n_);
         score_ = array<double>(n_);
+        weight_ = array<double>(n_);
+        problem.weights(weight_);
     }
 
     mercer_pivots run() {
@@ -47,7 +49,9 @@ class Driver {
             ++state.step;
             if (rule_.update)
                 task_.check_callback(rule_.update(rule_.user, &state, pivot, factor_ + (state.step - 1) * n_));
-            if (mean_residual() <= stop_.mse || *std::max_element(residual_, residual_ + n_) <= stop_.maxerr) break;
+            if ((stop_.mse > 0 && mean_residual() <= stop_.mse) ||
+                (stop_.maxerr > 0 && *std::max_element(residual_, residual_ + n_) <= stop_.maxerr))
+                break;
         }
         return {sizeof(mercer_pivots), state.step,   index_, stop_.factor ? factor_ : nullptr, 1, n_, residual_,
                 mean_residual(),       rank_reached, 0};
@@ -73,7 +77,7 @@ class Driver {
             std::copy_n(residual_, n_, score_);
         double best = -1, sum = 0;
         for (int64_t i = 0; i < n_; ++i) {
-            if (!(residual_[i] > floor) || !(score_[i] >= 0)) score_[i] = -1; // chosen ones have residual 0
+            if (!(residual_[i] > floor) || !(score_[i] >= 0) || weight_[i] == 0) score_[i] = -1; // chosen: residual 0
             best = std::max(best, score_[i]);
             sum += std::max(score_[i], 0.0);
         }
@@ -120,7 +124,7 @@ class Driver {
     int64_t n_, most_;
     const mercer_pivot_stop &stop_;
     int64_t *index_;
-    double *factor_, *residual_, *score_;
+    double *factor_, *residual_, *score_, *weight_; // rows of weight 0 are no candidates
 };
 
 } // namespace

@@ -99,7 +99,7 @@ ColumnStats sparse_stats(const SparseSource &source, const std::vector<double> &
         stats.mean[column] += weight * value / n;
         zeros[column] -= weight;
     });
-    for (size_t c = 0; c < cols; ++c) stats.square[c] = zeros[c] * stats.mean[c] * stats.mean[c];
+    for (size_t c = 0; c < cols; ++c) stats.square[c] = std::max(zeros[c], 0.0) * stats.mean[c] * stats.mean[c];
     each([&](size_t column, double value, double weight) {
         double diff = value - stats.mean[column];
         stats.square[column] += weight * diff * diff;
@@ -112,8 +112,9 @@ InputMap make_map(DataScale scale, const ColumnStats &stats) {
     if (scale == DataScale::none) return map;
     for (size_t k = 0; k < stats.mean.size(); ++k) {
         bool standard = scale == DataScale::standard;
-        double spread = standard ? std::sqrt(stats.square[k] / stats.count) : stats.hi[k] - stats.lo[k];
-        map.shift.push_back(standard ? stats.mean[k] : stats.lo[k]);
+        const bool constant = !(stats.hi[k] > stats.lo[k]); // its computed mean may be off by rounding
+        double spread = constant ? 0 : standard ? std::sqrt(stats.square[k] / stats.count) : stats.hi[k] - stats.lo[k];
+        map.shift.push_back(standard && !constant ? stats.mean[k] : stats.lo[k]);
         map.scale.push_back(spread > 0 ? 1 / spread : 1); // a constant column becomes 0
     }
     return map;
@@ -305,7 +306,7 @@ std::vector<double> sample_weights(const Data &data, int64_t n) {
     if (!(sum > 0) || !std::isfinite(sum)) fail(MERCER_E_DATA, "weights: their sum is %g, must be > 0", sum);
     const bool equal = std::all_of(weights.begin(), weights.end(), [&](double value) { return value == weights[0]; });
     for (double &value : weights)
-        value = equal ? 1.0 : value * static_cast<double>(n) / sum; // equal ones are none, to the bit
+        value = equal ? 1.0 : value / sum * static_cast<double>(n); // equal ones are none, to the bit
     return weights;
 }
 

@@ -57,6 +57,8 @@ void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &con
     const int64_t row0 = visit.row0, rows = visit.rows > 0 ? visit.rows : n() - row0;
     if (row0 < 0 || rows < 0 || row0 + rows > n())
         fail(MERCER_E_PLUGIN, "visit: rows %" PRId64 " to %" PRId64 " of %" PRId64, row0, row0 + rows, n());
+    if (visit.count < 0 || (visit.points && (visit.index || points_.objects())))
+        fail(MERCER_E_PLUGIN, "visit: y is points (of vectors) or rows, and count >= 0");
     if (visit.index) check_index(visit.index, visit.count);
 
     std::vector<LeafSpec> specs = leaf_specs(prepared_.kernel);
@@ -71,7 +73,9 @@ void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &con
         ys = Points<T>(prepared_.source, prepared_.map, specs, visit.index, visit.count);
     }
     Tiles<T> tiles = form_only ? Tiles<T>(visit.measure, xs, ys) : Tiles<T>(prepared_.kernel, xs, ys);
-    const int64_t state_size = consumer.state_size + consumer.row_size * tile_rows;
+    if (consumer.state_size < 0 || consumer.row_size < 0) fail(MERCER_E_PLUGIN, "visit: sizes of states must be >= 0");
+    const int64_t state_size =
+        (consumer.state_size + consumer.row_size * tile_rows + 63) / 64 * 64; // on lines of its own
     Buffer<unsigned char> states =
         run_.buffer<unsigned char>(std::min(window, blocks_of(rows)), std::max<int64_t>(state_size, 1));
     for (int64_t first = 0; first < rows; first += window * tile_rows) {
@@ -134,7 +138,8 @@ void DataProblem<T>::pairs(const int64_t *i, const int64_t *j, int64_t count, do
     check_index(i, count);
     check_index(j, count);
     evaluations_ += count;
-    if (const ObjectSource *objects = points_.objects(); objects && prepared_.kernel.leaves.size() == 1) {
+    if (const ObjectSource *objects = points_.objects();
+        objects && prepared_.kernel.leaves.size() == 1 && prepared_.kernel.terms()[0].weight == 1) {
         objects->pairs(i, j, count, out); // one call: each may be dear
         const Leaf &leaf = prepared_.kernel.leaves[0];
         if (leaf.plugin && leaf.plugin->kernel.map)
@@ -191,6 +196,7 @@ template <class T>
 void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
     *index = nullptr;
     *points = nullptr;
+    out_.used_landmarks = true;
     const mercer_view &view = data_.landmarks;
     if (!data_.has_landmarks())
         fail(MERCER_E_ARGUMENT, "the reducer 'given' needs landmarks: attach row numbers (i64) or rows to the data");
@@ -235,7 +241,7 @@ void DataProblem<T>::give(int64_t count, const int64_t *index, const void *point
         Buffer<unsigned char> grown = run_.buffer<unsigned char>(out_.m + count, row);
         if (out_.m > 0) std::memcpy(grown.data(), out_.points.data(), static_cast<size_t>(out_.m * row));
         std::memcpy(grown.data() + out_.m * row, points, static_cast<size_t>(count * row));
-        check_finite_rows(0, out_.m + count, points_.cols(), reinterpret_cast<const T *>(grown.data()));
+        check_finite_rows(out_.m, count, points_.cols(), static_cast<const T *>(points));
         out_.points = std::move(grown);
     }
     for (int64_t k = 0; weights && k < count; ++k) {
@@ -258,11 +264,21 @@ mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_piv
 template class DataProblem<float>;
 template class DataProblem<double>;
 
+namespace {
+
+void warn_of_landmarks(const Run &run, const Recipe &recipe, const Data &data, const Reduction &reduction) {
+    if (data.has_landmarks() && !reduction.used_landmarks)
+        run.log(2, format("landmarks are given, but reducer = %s does not use them", recipe.values().reducer).c_str());
+}
+
+} // namespace
+
 Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared) {
     const int64_t n = prepared.source->rows();
     const std::vector<double> &sample = prepared.weights;
     Reduction out;
     if (!recipe.reducer()) { // all
+        warn_of_landmarks(run, recipe, data, out);
         for (int64_t i = 0; i < n; ++i)
             if (sample[static_cast<size_t>(i)] > 0)
                 out.index.push_back(i), out.weights.push_back(sample[static_cast<size_t>(i)]);
@@ -286,6 +302,7 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         run_reducer(DataProblem<float>(run, prepared, data, recipe.values().components, out));
     else
         run_reducer(DataProblem<double>(run, prepared, data, recipe.values().components, out));
+    warn_of_landmarks(run, recipe, data, out);
     if (out.m < 1) fail(MERCER_E_PLUGIN, "reducer %s gave no centre", plugin.name.c_str());
 
     if (out.weights.empty()) // the sample weights of the rows, or equal ones
@@ -294,8 +311,9 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
                                                     : sample[static_cast<size_t>(out.index[static_cast<size_t>(k)])]);
     double sum = 0;
     for (double weight : out.weights) sum += weight;
-    if (!(sum > 0)) fail(MERCER_E_DATA, "all %" PRId64 " centres have weight 0", out.m);
-    for (double &weight : out.weights) weight *= static_cast<double>(n) / sum;
+    if (!(sum > 0) || !std::isfinite(sum))
+        fail(MERCER_E_DATA, "the weights of all %" PRId64 " centres sum to %g", out.m, sum);
+    for (double &weight : out.weights) weight = weight / sum * static_cast<double>(n);
     return out;
 }
 

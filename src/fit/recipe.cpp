@@ -1,4 +1,4 @@
-#include "recipe.h"
+#include "fit.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -19,14 +19,6 @@ const std::vector<Operation> &operations() {
         {"scores", "coordinates on the components: f(x) = A^T k_C(x) / g(x) - b"},
         {"density", "kernel density estimate w^T k_C(x) / n, without the kernel's normalising constant"},
         {"residual", "squared distance in feature space to the span of the components (SPE)"},
-    };
-    return table;
-}
-
-const std::vector<Lift> &lifts() {
-    static const std::vector<Lift> table = {
-        {"weighted", "eigenproblem of the weighted kernel matrix of the centres",
-         "RSKPCA, Algorithm 1; weights 1: kernel PCA"},
     };
     return table;
 }
@@ -118,7 +110,7 @@ void Recipe::set_part(const std::string &part, const std::string &value) {
         if (!method) {
             std::vector<std::string> known = names_of(methods());
             for (const std::string &name : names_of(operations())) known.push_back(name);
-            fail_unknown("method", value, known);
+            fail_unknown("method or operation", value, known);
         }
         method_ = method;
         store(value);
@@ -133,8 +125,7 @@ void Recipe::set_part(const std::string &part, const std::string &value) {
         store(kernel_->text());
     } else if (part == "lift") {
         std::string name = value.empty() ? method_->lift : value;
-        if (!entry_of(lifts(), name)) fail_unknown("lift", name, names_of(lifts()));
-        store(name);
+        store(find_lift(name).name);
     } else {
         bool reducer = part == "reducer";
         std::string name = !value.empty() ? value : reducer ? method_->reducer : "auto";

@@ -13,10 +13,6 @@ struct Operation {
     const char *name, *summary;
 };
 const std::vector<Operation> &operations();
-struct Lift {
-    const char *name, *summary, *reference;
-};
-const std::vector<Lift> &lifts();
 
 // The core's own parameters; order and types are those of core_rows in recipe.cpp.
 struct CoreValues {

@@ -60,7 +60,7 @@ template <class T>
 int64_t GramOperator<T>::pass_bytes(const Run &run, int64_t n, const Tiles<T> &tiles) {
     const int64_t blocks = blocks_of(n), supers = super_panels(blocks);
     const int64_t held = 2 * ((blocks + supers - 1) / supers) * tiles.x().panel_bytes();
-    return std::min(run.threads(), std::max<int64_t>(supers / 2, 1)) * (held + tiles.scratch_bytes());
+    return std::min({run.threads(), supers, std::max<int64_t>(blocks, 1)}) * (held + tiles.scratch_bytes());
 }
 
 template <class T>
@@ -94,6 +94,7 @@ void GramOperator<T>::tournament(Run &run, bool compute, const Body &body) const
     // All tiles between the blocks of super-panels a and b (a == b: those with bi <= bj).
     auto meet = [&](int64_t a, int64_t b) {
         if (a > b) std::swap(a, b);
+        if (first(a) == first(a + 1) || first(b) == first(b + 1)) return; // fewer blocks than panels
         std::vector<Panel<T>> xs, ys;
         std::unique_ptr<TileScratch<T>> scratch(compute ? new TileScratch<T>(tiles_.scratch(run)) : nullptr);
         if (compute) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cmath>
 
 namespace mercer {
 
@@ -124,6 +125,8 @@ template <class T>
 void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
     const auto &source = static_cast<const SparseSource &>(*source_);
     auto row_of = [&](int64_t i) { return index_ ? index_[panel.row0 + i] : panel.row0 + i; };
+    const bool nonnegative =
+        std::any_of(leaves_.begin(), leaves_.end(), [](const LeafSpec &leaf) { return leaf.nonnegative; });
     panel.offsets = run.buffer<int64_t>(panel.rows + 1);
     panel.offsets[0] = 0;
     for (int64_t i = 0; i < panel.rows; ++i)
@@ -139,6 +142,12 @@ void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
             panel.columns[k] = source.columns()[from];
             panel.values[k] =
                 static_cast<T>(map_.identity() ? value : value * map_.scale[static_cast<size_t>(panel.columns[k])]);
+            if (!std::isfinite(panel.values[k] * panel.values[k]))
+                fail(MERCER_E_DATA, "row %" PRId64 ", column %d is %g, its square is beyond this type", row_of(i),
+                     panel.columns[k], value);
+            if (nonnegative && panel.values[k] < 0)
+                fail(MERCER_E_DATA, "row %" PRId64 ", column %d is %g, the kernel needs values >= 0", row_of(i),
+                     panel.columns[k], value);
             sum += panel.values[k] * panel.values[k];
         }
         panel.norms[i] = sum;

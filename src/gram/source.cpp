@@ -45,8 +45,8 @@ mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes
              ", one must be 1 and the other at least that side",
              what, out.row_stride, out.col_stride, out.rows, out.cols);
     checked_bytes(what, std::max<int64_t>(out.rows, 1), std::max<int64_t>(out.cols, 1), 8);
-    checked_bytes(what, by_row ? out.rows : out.cols,
-                  by_row ? std::max<int64_t>(out.row_stride, 1) : std::max<int64_t>(out.col_stride, 1), 8);
+    const int64_t lines = by_row ? out.rows : out.cols;
+    if (lines > 1) checked_bytes(what, lines, by_row ? out.row_stride : out.col_stride, 8);
     if (!out.data && out.rows * out.cols > 0) fail(MERCER_E_ARGUMENT, "%s: data is NULL", what);
     return out;
 }
@@ -114,7 +114,6 @@ class ChunkSource : public Source {
     std::shared_ptr<const Source> load(Run &run) const override {
         if (used_ && !(chunks_.flags & MERCER_REWINDABLE))
             fail(MERCER_E_DATA, "the chunk callback was read to its end already and is not MERCER_REWINDABLE");
-        used_ = true;
         return dtype() == MERCER_F32 ? load_as<float>(run) : load_as<double>(run);
     }
 
@@ -132,6 +131,7 @@ class ChunkSource : public Source {
             if (got < 0 || got > capacity - filled)
                 fail(MERCER_E_CALLBACK, "the chunk callback says %" PRId64 " rows, capacity was %" PRId64, got,
                      capacity - filled);
+            used_ = true;
             if (got == 0) break;
             filled += got;
         }

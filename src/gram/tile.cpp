@@ -140,6 +140,18 @@ void Tiles<T>::map(const Leaf &leaf, T *values, int64_t count) const {
         leaf.plugin->kernel.map(&host_table(), leaf.values(), dtype_of<T>, values, count);
 }
 
+namespace {
+
+template <class T>
+void check_user_values(const Leaf &leaf, int64_t row0, const T *values, int64_t count) {
+    for (int64_t k = 0; !leaf.plugin && k < count; ++k)
+        if (!std::isfinite(values[k]))
+            fail(MERCER_E_CALLBACK, "the user kernel gave %g in the block of row %" PRId64 ", must be finite",
+                 static_cast<double>(values[k]), row0);
+}
+
+} // namespace
+
 template <class T>
 void Tiles<T>::leaf_values(size_t index, const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const {
     const Leaf &leaf = kernel_->leaves[index];
@@ -156,11 +168,7 @@ void Tiles<T>::leaf_values(size_t index, const Panel<T> &x, const Panel<T> &y, T
                 ys = row_view(y.leaves[index].x, n, y.leaves[index].d);
     mercer_view ks = row_view(out, m, n);
     evaluate_block(leaf, scratch.task, xs, ys, ks);
-    if (leaf.plugin) return;
-    for (int64_t k = 0; k < m * n; ++k)
-        if (!std::isfinite(out[k]))
-            fail(MERCER_E_CALLBACK, "the user kernel gave %g for the rows %" PRId64 " and %" PRId64 ", must be finite",
-                 static_cast<double>(out[k]), x.row0 + k / n, y.row0 + k % n);
+    check_user_values(leaf, x.row0, out, m * n);
 }
 
 template <class T>
@@ -235,6 +243,7 @@ void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries, T *out) const {
                     int64_t m = std::min(edge, n - i);
                     mercer_view xs = row_view(rows.x + i * rows.d, m, rows.d), ks = row_view(block, m, m);
                     evaluate_block(leaf, task, xs, xs, ks);
+                    check_user_values(leaf, x.row0 + i, block, m * m);
                     for (int64_t k = 0; k < m; ++k) values[static_cast<size_t>(i + k)] = block[k * m + k];
                 }
             }

@@ -89,8 +89,9 @@ void *load(const std::string &path, int fd) {
 std::vector<std::string> default_plugin_folders() {
     std::vector<std::string> folders;
     if (const char *listed = secure_getenv("MERCER_PLUGIN_PATH"))
-        for (std::string &folder : split(listed, ':'))
+        for (std::string &folder : split(listed, ':')) {
             if (!folder.empty() && folder[0] == '/') folders.push_back(std::move(folder));
+        }
     const char *data = secure_getenv("XDG_DATA_HOME"), *home = secure_getenv("HOME");
     if (data && data[0] == '/')
         folders.push_back(std::string(data) + "/mercer/plugins");
@@ -104,6 +105,13 @@ std::vector<std::string> default_plugin_folders() {
         folders.push_back(file.substr(0, file.rfind('/')) + "/mercer");
     }
     return folders;
+}
+
+std::string ignored_plugin_folder() {
+    if (const char *listed = secure_getenv("MERCER_PLUGIN_PATH"))
+        for (const std::string &folder : split(listed, ':'))
+            if (!folder.empty() && folder[0] != '/') return folder;
+    return "";
 }
 
 const mercer_module &open_module(const std::string &path) {

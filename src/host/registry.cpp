@@ -12,6 +12,12 @@
 namespace mercer {
 namespace {
 
+// What a struct of ABI 0 must at least hold; later fields are widened with zeros.
+constexpr size_t smallest_module = offsetof(mercer_module, ops) + sizeof(void *);
+constexpr size_t smallest_kernel = offsetof(mercer_kernel_ops, facts) + sizeof(void *);
+constexpr size_t smallest_reducer = offsetof(mercer_reducer_ops, reduce) + sizeof(void *);
+constexpr size_t smallest_solver = offsetof(mercer_solver_ops, solve) + sizeof(void *);
+
 template <class Ops>
 Ops widen_ops(const mercer_module &module, const std::string &path, size_t smallest) {
     Ops ops{};
@@ -27,7 +33,7 @@ void need(bool present, const std::string &path, const char *op) {
 }
 
 void check_kernel(Plugin &plugin, const mercer_module &module, const std::string &path) {
-    plugin.kernel = widen_ops<mercer_kernel_ops>(module, path, offsetof(mercer_kernel_ops, log_map));
+    plugin.kernel = widen_ops<mercer_kernel_ops>(module, path, smallest_kernel);
     const mercer_kernel_ops &ops = plugin.kernel;
     if (ops.form < MERCER_DOT || ops.form > MERCER_BLOCK)
         fail(MERCER_E_PLUGIN, "%s: form = %d, must be MERCER_DOT to MERCER_BLOCK", path.c_str(), ops.form);
@@ -63,9 +69,9 @@ std::shared_ptr<const Plugin> check_module(const mercer_module &module, const st
     const char *shown = path.c_str();
     if (module.abi != MERCER_PLUGIN_ABI)
         fail(MERCER_E_PLUGIN, "%s: plugin ABI %d, this library has %d", shown, module.abi, MERCER_PLUGIN_ABI);
-    if (module.struct_size < static_cast<int64_t>(sizeof(mercer_module)))
+    if (module.struct_size < static_cast<int64_t>(smallest_module))
         fail(MERCER_E_PLUGIN, "%s: module.struct_size = %" PRId64 ", must be at least %zu", shown, module.struct_size,
-             sizeof(mercer_module));
+             smallest_module);
     if (!module.header || std::strcmp(module.header, MERCER_VERSION) != 0) // while the ABI is 0
         fail(MERCER_E_PLUGIN, "%s: built with the header of version %.40s, this library is %s", shown,
              module.header ? module.header : "?", MERCER_VERSION);
@@ -89,12 +95,12 @@ std::shared_ptr<const Plugin> check_module(const mercer_module &module, const st
     switch (plugin->kind) {
     case Kind::kernel: check_kernel(*plugin, module, path); break;
     case Kind::reducer:
-        plugin->reducer = widen_ops<mercer_reducer_ops>(module, path, sizeof(mercer_reducer_ops));
+        plugin->reducer = widen_ops<mercer_reducer_ops>(module, path, smallest_reducer);
         need(plugin->reducer.forecast, path, "forecast");
         need(plugin->reducer.reduce, path, "reduce");
         break;
     case Kind::solver:
-        plugin->solver = widen_ops<mercer_solver_ops>(module, path, sizeof(mercer_solver_ops));
+        plugin->solver = widen_ops<mercer_solver_ops>(module, path, smallest_solver);
         need(plugin->solver.forecast, path, "forecast");
         need(plugin->solver.solve, path, "solve");
         break;
@@ -167,6 +173,9 @@ std::shared_ptr<const Plugin> Registry::find(Kind kind, const std::string &asked
         std::lock_guard hold(lock_);
         return loaded_.emplace(std::pair(kind, name), plugin).first->second;
     }
+    if (std::string ignored = ignored_plugin_folder(); !ignored.empty())
+        fail(MERCER_E_NAME, "unknown %s '%.80s'; of MERCER_PLUGIN_PATH '%.200s' is ignored, folders must be absolute",
+             kind_name(kind), asked.c_str(), ignored.c_str());
     fail_unknown(kind_name(kind), asked, known);
 }
 

@@ -253,6 +253,8 @@ void Model::check_shapes() const {
         if (indices()[k] < 0 || indices()[k] >= n())
             fail(MERCER_E_MODEL, "tensor 'indices': entry %" PRId64 " is row %" PRId64 " of %" PRId64, k, indices()[k],
                  n());
+    if (tensor("C.values") && tensor("T.shift"))
+        fail(MERCER_E_MODEL, "tensor 'T.shift': sparse centres have no input map, it would fill them");
     if (has_frequencies() && (summary_.capabilities || tensor("v")))
         fail(MERCER_E_MODEL, "a model of frequencies has scores only: no capability, no tensor 'v'");
     if (can(MERCER_CAN_MEAN) && !tensor("nu")) fail(MERCER_E_MODEL, "capability 'mean' without the tensor 'nu'");

@@ -60,6 +60,8 @@ class Evaluator {
 
     // One row again with k relative to its largest value, for a row so far from all centres that k underflows.
     void relative_row(const Weights<T> &w, int64_t row, double *sums) {
+        std::fill_n(sums, w.cols, 0.0);
+        if (w.rows == 0) return;
         TileScratch<T> scratch = tiles_.scratch(run_);
         Panel<T> x = queries_.load(run_, row, 1);
         Buffer<T> logs = run_.buffer<T>(centres_.rows());
@@ -69,7 +71,6 @@ class Evaluator {
             std::copy_n(scratch.tile.data(), y.rows, logs.data() + y.row0);
         }
         const T largest = *std::max_element(logs.begin(), logs.end());
-        std::fill_n(sums, w.cols, 0.0);
         if (!std::isfinite(largest)) return; // beyond the type's range: nothing is known
         for (int64_t i = 0; i < w.rows; ++i) {
             double k = std::exp(static_cast<double>(logs[i] - largest));

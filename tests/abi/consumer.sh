@@ -37,6 +37,14 @@ ${CXX:-c++} -std=c++17 -Wall -Wextra -Werror "$here/consumer/consumer.cpp" $flag
 awk '/^```c$/ {on = 1; next} /^```/ && on {exit} on' "$here/../../README.md" > "$work/readme.c"
 ${CC:-cc} -std=c11 -Wall -Wextra -Werror "$work/readme.c" $flags -o "$work/readme"
 
+# The kernel and the reducer that CONTRIBUTING.md shows, as they stand there: one file each against the installed plugin.h.
+mkdir -p "$work/plugins"
+for name in kernel-cauchy reducer-first; do
+    awk -v file="plugins/${name%%-*}s/${name#*-}.c" '$1 == "+++" && $2 == file {on = 1; next} /^```/ && on {exit} on' \
+        "$here/../../CONTRIBUTING.md" | sed 's/^+//' > "$work/$name.c"
+    ${CC:-cc} -std=c11 -Wall -Wextra -Werror -O2 -shared -fPIC "$work/$name.c" -o "$work/plugins/$name.so" $(pkg-config --cflags mercer) -lm
+done
+
 library=$(dirname "$(find "$place" -name 'libmercer.so.*' ! -path '*.p*' | head -n 1)")
 [ -f "$library/libmercer.so" ] || fail "no libmercer.so beside its versioned name"
 if [ "$state" = installed ] && [ "$plugins" = shared ]; then
@@ -48,6 +56,9 @@ fi
 # Nothing but the library itself may lead to the plugins.
 unset MERCER_PLUGIN_PATH XDG_DATA_HOME
 [ "$(cd "$work" && HOME=$work LD_LIBRARY_PATH=$library ./readme | wc -l)" = 6 ] || fail "the README's program does not print 6 rows"
+for module in "$work"/plugins/*.so; do
+    "$build/tests/conformance/conformance" "$module" > "$work/check" 2>&1 || fail "CONTRIBUTING's $module: $(tail -n 2 "$work/check")"
+done
 for program in c cpp; do
     found=$(cd "$work" && HOME=$work LD_LIBRARY_PATH=$library "./$program") || fail "$program ended with $?: $found"
     echo "$program: $found"

@@ -168,8 +168,12 @@ void test_edges() {
     for (bool f32 : {false, true}) {
         TEST_ASSERT_EQUAL_INT64(
             1, session.fit(constant, with(base, "lift.centred", "false"), {}, {f32, false}).summary().r);
-        Model centred = session.fit(constant, base, {}, {f32, false});
-        TEST_ASSERT_TRUE(centred.summary().r == 0 && centred.summary().total_variance <= 1e-6);
+        for (const char *solver : {"dense", "block-krylov"}) {
+            Model centred =
+                session.fit(constant, with(with(base, "solver", solver), "solver.strict", "true"), {}, {f32, false});
+            TEST_ASSERT_TRUE(centred.summary().r == 0 && centred.summary().total_variance <= 1e-6);
+            TEST_ASSERT_EQUAL_UINT32(MERCER_RANK_REACHED, centred.summary().outcome);
+        }
     }
     Matrix few = points(31, 40); // five distinct rows: rank 5, centred 4
     for (int64_t i = 5; i < 40; ++i) std::copy_n(few.row(i % 5), d, &few(i, 0));

@@ -82,9 +82,9 @@ void test_refusals() {
     } bad[] = {
         {SIGMA, "0", "x = 0, must be > 0"},
         {SIGMA, "-1", "x = -1, must be > 0"},
-        {SIGMA, "inf", "x = inf, must be > 0"},
+        {SIGMA, "inf", "x = inf is no finite number, must be > 0"},
         {SIGMA, "nan", "x = nan"},
-        {SIGMA, "abc", "x = abc, must be > 0"},
+        {SIGMA, "abc", "x = abc is no finite number, must be > 0"},
         {SHARE, "1", "x = 1, must be >= 0 and < 1"},
         {M, "0", "x = 0, must be >= 1 and <= 1e+06"},
         {M, "1.5", "x = 1.5, must be"},

@@ -23,7 +23,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     if (m > shape->n)
         return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)m, (long long)shape->n);
     out->m = m;
-    out->bytes = 8 * shape->n * (m + 2);
+    out->bytes = 8 * shape->n * (m + 3);
     out->kernel_evaluations = shape->n * (m + 1);
     out->flops = (double)shape->n * (double)m * (double)m;
     return MERCER_OK;

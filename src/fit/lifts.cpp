@@ -1,0 +1,23 @@
+// The table of lifts: which small problem the centres give, and how its solutions become a model.
+#include "fit.h"
+
+namespace mercer {
+
+const std::vector<Lift> &lifts() {
+    static const std::vector<Lift> table = {
+        {"weighted", "eigenproblem of the weighted kernel matrix of the centres",
+         "RSKPCA, Algorithm 1; weights 1: kernel PCA", lift_weighted},
+    };
+    return table;
+}
+
+const Lift &find_lift(const std::string &name) {
+    std::vector<std::string> known;
+    for (const Lift &lift : lifts()) {
+        if (name == lift.name) return lift;
+        known.push_back(lift.name);
+    }
+    fail_unknown("lift", name, known);
+}
+
+} // namespace mercer
