@@ -19,6 +19,7 @@
 #define MERCER_PLUGIN_H
 
 #include "mercer.h"
+#include <float.h>
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -388,6 +389,24 @@ struct mercer_host {
      * weights to sum n. [serial] */
     int32_t (*give)(mercer_task *task, int64_t count, const int64_t *index, const void *points, const double *weights);
 };
+
+/* For the map of a kernel, whose values are float or double: values *= factor (cut to the type's range, so that 0 stays 0),
+ * values = exp(values). */
+static inline void mercer_scale(int32_t dtype, void *values, int64_t count, double factor) {
+    if (dtype == MERCER_F32) {
+        float *v = (float *)values, f = factor > FLT_MAX ? FLT_MAX : factor < -FLT_MAX ? -FLT_MAX : (float)factor;
+        for (int64_t i = 0; i < count; i++) v[i] *= f;
+    } else {
+        double *v = (double *)values;
+        for (int64_t i = 0; i < count; i++) v[i] *= factor;
+    }
+}
+static inline void mercer_exp(const mercer_host *host, int32_t dtype, void *values, int64_t count) {
+    if (dtype == MERCER_F32)
+        host->exp_f32((float *)values, count);
+    else
+        host->exp_f64((double *)values, count);
+}
 
 /* ---- the module -------------------------------------------------------------------------------------------------- */
 

@@ -5,7 +5,6 @@
  * 0: (x - y)^2/(x + y) = x + y - 4xy/(x + y), and 2xy/(x + y) is a kernel, so the sum is conditionally negative
  * definite. Error: relative (d + 4) u gamma chi2 + 1 ulp; all terms are positive, nothing cancels.
  */
-#include <float.h>
 #include <math.h>
 #include <mercer/plugin.h>
 
@@ -19,22 +18,12 @@ static const mercer_param rows[] = {
 
 static void log_map(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     (void)host;
-    double gamma = ((const chi2 *)params)->gamma;
-    if (dtype == MERCER_F32) {
-        float *v = values, gamma32 = (float)fmin(gamma, FLT_MAX);
-        for (int64_t i = 0; i < count; i++) v[i] *= -gamma32;
-    } else {
-        double *v = values;
-        for (int64_t i = 0; i < count; i++) v[i] *= -gamma;
-    }
+    mercer_scale(dtype, values, count, -((const chi2 *)params)->gamma);
 }
 
 static void map(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     log_map(host, params, dtype, values, count);
-    if (dtype == MERCER_F32)
-        host->exp_f32(values, count);
-    else
-        host->exp_f64(values, count);
+    mercer_exp(host, dtype, values, count);
 }
 
 static void facts(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out) {

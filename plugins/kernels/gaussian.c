@@ -43,22 +43,12 @@ static int32_t finish(const mercer_host *host, mercer_task *task, void *params, 
 
 static void log_map(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     (void)host;
-    double rate = ((const gaussian *)params)->rate;
-    if (dtype == MERCER_F32) {
-        float *v = values, rate32 = (float)fmin(rate, FLT_MAX);
-        for (int64_t i = 0; i < count; i++) v[i] *= -rate32;
-    } else {
-        double *v = values;
-        for (int64_t i = 0; i < count; i++) v[i] *= -rate;
-    }
+    mercer_scale(dtype, values, count, -((const gaussian *)params)->rate);
 }
 
 static void map(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     log_map(host, params, dtype, values, count);
-    if (dtype == MERCER_F32)
-        host->exp_f32(values, count);
-    else
-        host->exp_f64(values, count);
+    mercer_exp(host, dtype, values, count);
 }
 
 static void facts(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out) {

@@ -1,12 +1,10 @@
 /* hamming.c - k(x, y) = exp(-gamma (number of unequal entries) / d)
  *
  * Kondor & Lafferty, ICML 2002: the diffusion kernel of the hypercube is such a power of the number of unequal entries;
- * here of their share, so that gamma does not depend on d. Objects have no d: their distance is taken as it is, k =
- * exp(-gamma distance). Cost: the count, which the core has done, a product and an exp a value. Positive definite on
- * vectors for every gamma > 0: the product over columns of a kernel that is 1 on equal and exp(-gamma/d) on unequal
- * entries. Error: relative 2u gamma + 1 ulp; counts are exact.
+ * here of their share, so that gamma does not depend on d. Vectors only. Cost: the count, which the core has done, a
+ * product and an exp a value. Positive definite for every gamma > 0: the product over columns of a kernel that is 1 on
+ * equal and exp(-gamma/d) on unequal entries. Error: relative 2u gamma + 1 ulp; counts are exact.
  */
-#include <float.h>
 #include <math.h>
 #include <mercer/plugin.h>
 
@@ -23,28 +21,18 @@ static const mercer_param rows[] = {
 static int32_t finish(const mercer_host *host, mercer_task *task, void *params, const mercer_kernel_input *input) {
     (void)host, (void)task;
     hamming *p = params;
-    p->rate = input->d > 0 ? p->gamma / (double)input->d : p->gamma;
+    p->rate = p->gamma / (double)input->d;
     return MERCER_OK;
 }
 
 static void log_map(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     (void)host;
-    double rate = ((const hamming *)params)->rate;
-    if (dtype == MERCER_F32) {
-        float *v = values, rate32 = (float)fmin(rate, FLT_MAX);
-        for (int64_t i = 0; i < count; i++) v[i] *= -rate32;
-    } else {
-        double *v = values;
-        for (int64_t i = 0; i < count; i++) v[i] *= -rate;
-    }
+    mercer_scale(dtype, values, count, -((const hamming *)params)->rate);
 }
 
 static void map(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     log_map(host, params, dtype, values, count);
-    if (dtype == MERCER_F32)
-        host->exp_f32(values, count);
-    else
-        host->exp_f64(values, count);
+    mercer_exp(host, dtype, values, count);
 }
 
 static void facts(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out) {

@@ -45,25 +45,16 @@ static int32_t finish(const mercer_host *host, mercer_task *task, void *params, 
 static void log_map(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     (void)host;
     const laplacian *p = params;
-    if (dtype == MERCER_F32) {
-        float *v = values, rate = (float)fmin(p->rate, FLT_MAX);
-        if (p->norm == L2)
-            for (int64_t i = 0; i < count; i++) v[i] = sqrtf(v[i]);
-        for (int64_t i = 0; i < count; i++) v[i] *= -rate;
-    } else {
-        double *v = values, rate = p->rate;
-        if (p->norm == L2)
-            for (int64_t i = 0; i < count; i++) v[i] = sqrt(v[i]);
-        for (int64_t i = 0; i < count; i++) v[i] *= -rate;
-    }
+    if (p->norm == L2 && dtype == MERCER_F32)
+        for (int64_t i = 0; i < count; i++) ((float *)values)[i] = sqrtf(((float *)values)[i]);
+    else if (p->norm == L2)
+        for (int64_t i = 0; i < count; i++) ((double *)values)[i] = sqrt(((double *)values)[i]);
+    mercer_scale(dtype, values, count, -p->rate);
 }
 
 static void map(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     log_map(host, params, dtype, values, count);
-    if (dtype == MERCER_F32)
-        host->exp_f32(values, count);
-    else
-        host->exp_f64(values, count);
+    mercer_exp(host, dtype, values, count);
 }
 
 static void facts(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out) {

@@ -68,7 +68,9 @@ ColumnStats slab_stats(Run &run, const Source &source, const std::vector<double>
 ColumnStats scan(Run &run, const Source &source, const std::vector<double> &weights) {
     const int64_t n = source.rows(),
                   rows = std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(source.cols(), 1), 1, 1024);
-    const int64_t slabs = (n + rows - 1) / rows, window = 4 * run.threads();
+    const int64_t slabs = (n + rows - 1) / rows,
+                  window = std::clamp<int64_t>((int64_t{1} << 21) / std::max<int64_t>(source.cols(), 1), 1,
+                                               4 * run.threads()); // 64 MiB
     ColumnStats all;
     for (int64_t first = 0; first < slabs; first += window) {
         const int64_t count = std::min(window, slabs - first);

@@ -28,7 +28,7 @@ KEEPERS = {
 }
 GENERATED = {'plugin_aliases.h'}
 C_LIBRARY = {'assert.h', 'float.h', 'limits.h', 'math.h', 'stdbool.h', 'stddef.h', 'stdint.h', 'stdlib.h', 'string.h'}
-PUBLIC = {'include/mercer/mercer.h': {'stdint.h'}, 'include/mercer/plugin.h': {'mercer.h', 'stddef.h'}}
+PUBLIC = {'include/mercer/mercer.h': {'stdint.h'}, 'include/mercer/plugin.h': {'mercer.h', 'float.h', 'stddef.h'}}
 
 failures = []
 

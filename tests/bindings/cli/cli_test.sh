@@ -242,7 +242,7 @@ checks=$((checks + 2))
 
 # ---- the progress bar ---------------------------------------------------------------------------------------------
 
-if command -v script >/dev/null; then
+if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then # some containers have no terminals to give
     checks=$((checks + 1))
     script -qec "'$mercer' $fit -o S.safetensors --json >/dev/null" /dev/null >out </dev/null
     grep -q '\[[#.]*\].* %' out || fail 'no progress on a terminal'

@@ -1,0 +1,191 @@
+/* The other side of the plugin ABI: shipped plugins under a host whose services fail. Each must give back the status of the
+ * service that failed, unchanged, and go on to no other. Only services that a case expects may be called: all others are
+ * mocks without a value, which cmocka reports. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <mercer/plugin.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 40, STATUS = MERCER_E_CANCELLED }; /* a status that no plugin makes by itself */
+
+static char text[256];      /* what fail was told */
+static void *given_out[64]; /* blocks of the mocked alloc, freed after each case */
+static int blocks;
+
+static int32_t fail_mock(mercer_task *task, int32_t code, const char *format, ...) {
+    (void)task;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return code;
+}
+static void *alloc_mock(mercer_task *task, int64_t bytes) {
+    (void)task;
+    if (mock() != MERCER_OK || blocks == 64) return NULL;
+    return given_out[blocks++] = calloc(1, (size_t)bytes + 1);
+}
+static int32_t weights_mock(mercer_task *task, double *out) {
+    (void)task;
+    for (int i = 0; i < N; i++) out[i] = 1;
+    return (int32_t)mock();
+}
+static double uniform_mock(mercer_task *task, int64_t a, int64_t b) {
+    (void)task, (void)a, (void)b;
+    return 0.5;
+}
+static int32_t give_mock(mercer_task *task, int64_t count, const int64_t *index, const void *points,
+                         const double *weights) {
+    (void)task, (void)count, (void)index, (void)points, (void)weights;
+    return (int32_t)mock();
+}
+static int32_t landmarks_mock(mercer_task *task, const int64_t **index, const void **points) {
+    (void)task;
+    static const int64_t rows[] = {1, 2, 3};
+    *index = rows, *points = NULL;
+    return (int32_t)mock();
+}
+static int32_t pivots_mock(mercer_task *task, const mercer_pivot_rule *rule, const mercer_pivot_stop *stop,
+                           mercer_pivots *out) {
+    (void)task, (void)out;
+    assert_int_equal(rule->needs, MERCER_PIVOT_BOUND);
+    assert_true(stop->m >= 1 && stop->struct_size == sizeof *stop);
+    return (int32_t)mock();
+}
+static int32_t progress_mock(mercer_task *task, double fraction) {
+    (void)task;
+    assert_true(fraction >= 0 && fraction <= 1);
+    return (int32_t)mock();
+}
+static int32_t orthonormalise_mock(mercer_task *task, int64_t n, int64_t p, double *x, int64_t ldx, int64_t q,
+                                   const double *against, int64_t lda, int64_t *rank) {
+    (void)task, (void)n, (void)p, (void)x, (void)ldx, (void)q, (void)against, (void)lda;
+    *rank = 0;
+    return (int32_t)mock();
+}
+static int32_t dense_mock(const mercer_operator *op, mercer_task *task, double *a, int64_t lda) {
+    (void)op, (void)task, (void)a, (void)lda;
+    return (int32_t)mock();
+}
+
+static const mercer_host host = {.struct_size = sizeof(mercer_host),
+                                 .fail = fail_mock,
+                                 .progress = progress_mock,
+                                 .alloc = alloc_mock,
+                                 .uniform = uniform_mock,
+                                 .orthonormalise = orthonormalise_mock,
+                                 .weights = weights_mock,
+                                 .landmarks = landmarks_mock,
+                                 .pivot_cholesky = pivots_mock,
+                                 .give = give_mock};
+
+static const mercer_module *module_of(const char *name) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s.so", PLUGINS, name);
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    assert_non_null(handle);
+    const mercer_module *module = dlsym(handle, "mercer_plugin");
+    assert_non_null(module);
+    return module;
+}
+
+/* A reduction with m = `m` (all three reducers keep m first in their parameters, 0 = automatic). */
+static int32_t reduce(const char *name, int64_t m) {
+    const mercer_reducer_ops *ops = module_of(name)->ops;
+    char params[256] = {0};
+    memcpy(params, &m, sizeof m);
+    mercer_shape shape = {.struct_size = sizeof shape, .n = N, .d = 2, .r = 3, .dtype = MERCER_F64, .landmarks = 3};
+    mercer_want want = {.struct_size = sizeof want};
+    text[0] = 0;
+    int32_t status = ops->reduce(&host, NULL, params, &shape, &want);
+    while (blocks > 0) free(given_out[--blocks]);
+    return status;
+}
+
+static void uniform_passes_failures_on(void **state) {
+    (void)state;
+    will_return_count(alloc_mock, MERCER_E_MEMORY, 2);
+    assert_int_equal(reduce("reducer-uniform", 5), MERCER_E_MEMORY);
+    will_return_count(alloc_mock, MERCER_OK, 2);
+    will_return(weights_mock, STATUS);
+    assert_int_equal(reduce("reducer-uniform", 5), STATUS);
+    will_return_count(alloc_mock, MERCER_OK, 2);
+    will_return(weights_mock, MERCER_OK);
+    will_return(give_mock, STATUS);
+    assert_int_equal(reduce("reducer-uniform", 5), STATUS);
+    assert_int_equal(reduce("reducer-uniform", N + 1), MERCER_E_VALUE); /* before any service is asked */
+    assert_string_equal(text, "m = 41, must be <= n = 40");
+}
+
+static void greedy_passes_failures_on(void **state) {
+    (void)state;
+    will_return(pivots_mock, STATUS);
+    assert_int_equal(reduce("reducer-greedy", 5), STATUS);
+    assert_int_equal(reduce("reducer-greedy", N + 1), MERCER_E_VALUE);
+    assert_non_null(strstr(text, "must be <= n = 40"));
+}
+
+static void given_passes_failures_on(void **state) {
+    (void)state;
+    will_return(landmarks_mock, STATUS);
+    assert_int_equal(reduce("reducer-given", 0), STATUS);
+    will_return(landmarks_mock, MERCER_OK);
+    will_return(give_mock, STATUS);
+    assert_int_equal(reduce("reducer-given", 0), STATUS);
+}
+
+static int32_t solve(const char *name) {
+    static double values[3], vectors[3 * N], residuals[3];
+    const mercer_solver_ops *ops = module_of(name)->ops;
+    char params[256] = {0};
+    mercer_operator op = {.struct_size = sizeof op, .n = N, .dense = dense_mock};
+    mercer_eigen_request request = {.struct_size = sizeof request, .r = 3, .tol = 1e-9};
+    mercer_eigen_result result = {
+        .struct_size = sizeof result, .values = values, .vectors = vectors, .residuals = residuals};
+    int32_t status = ops->solve(&host, NULL, params, &op, &request, &result);
+    while (blocks > 0) free(given_out[--blocks]);
+    return status;
+}
+
+static void solvers_pass_failures_on(void **state) {
+    (void)state;
+    will_return_always(alloc_mock, MERCER_E_MEMORY);
+    assert_int_equal(solve("solver-block-krylov"), MERCER_E_MEMORY);
+    assert_int_equal(solve("solver-dense"), MERCER_E_MEMORY);
+}
+
+static void dense_passes_the_operators_failure_on(void **state) {
+    (void)state;
+    will_return_always(alloc_mock, MERCER_OK);
+    will_return_maybe(progress_mock, MERCER_OK);
+    will_return(dense_mock, STATUS);
+    assert_int_equal(solve("solver-dense"), STATUS);
+}
+
+static void krylov_passes_a_services_failure_on(void **state) {
+    (void)state;
+    will_return_always(alloc_mock, MERCER_OK);
+    will_return_maybe(progress_mock, MERCER_OK);
+    will_return(orthonormalise_mock, STATUS);
+    assert_int_equal(solve("solver-block-krylov"), STATUS);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(uniform_passes_failures_on),
+        cmocka_unit_test(greedy_passes_failures_on),
+        cmocka_unit_test(given_passes_failures_on),
+        cmocka_unit_test(solvers_pass_failures_on),
+        cmocka_unit_test(dense_passes_the_operators_failure_on),
+        cmocka_unit_test(krylov_passes_a_services_failure_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
