@@ -426,8 +426,8 @@ static void what_is_sound_is_taken(void **state) {
         "{\"kernel\": \"linear\"}",
         "{\"kernel\": \"gaussian\", \"parameters\": {\"kernel.sigma\": 2}}",
         "{\"kernel\": \"rbf[1]\", \"parameters\": {\"kernel.gamma\": \"0.5\"}, \"n\": 9, \"total_variance\": 3}",
-        "{\"kernel\": \"linear\", \"capabilities\": [\"density\"], \"outcome\": [\"rank_reached\"], \"more\": {\"a\": "
-        "[]}}",
+        "{\"kernel\": \"linear\", \"capabilities\": [\"density\"], \"outcome\": [\"rank_reached\"]}",
+        "{\"kernel\": \"linear\", \"something\": {\"else\": []}}",
     };
     for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
         mercer_model *model;
