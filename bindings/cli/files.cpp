@@ -94,6 +94,15 @@ int32_t read_stdin(void *, void *bytes, int64_t capacity, int64_t *count) {
 
 } // namespace
 
+void check_apart(const std::string &output, const std::string &input) {
+    struct stat one {
+    }, other{};
+    if (output.empty() || input.empty() || is_stream(output) || is_stream(input)) return;
+    if (::stat(output.c_str(), &one) != 0 || ::stat(input.c_str(), &other) != 0 || !S_ISREG(one.st_mode)) return;
+    if (one.st_dev == other.st_dev && one.st_ino == other.st_ino)
+        throw Failure(MERCER_E_ARGUMENT, "'" + output + "' is read, it cannot be written as well");
+}
+
 bool is_stream(const std::string &path) { return path == "-"; }
 
 void check_writable(const std::string &path) {

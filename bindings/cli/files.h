@@ -9,6 +9,8 @@ namespace cli {
 
 /* "-": standard input or output. */
 bool is_stream(const std::string &path);
+/* An output must not replace what is read: Failure where both name one file. */
+void check_apart(const std::string &output, const std::string &input);
 
 /* An output that appears whole or not at all: a temporary file beside path, renamed by commit. Standard output, pipes
  * and devices are written to directly. */

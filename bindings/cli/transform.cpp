@@ -35,6 +35,7 @@ struct Options {
         if (is_stream(model) && is_stream(data))
             throw Failure(MERCER_E_ARGUMENT, "model and data cannot both come from standard input");
         if (is_stream(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+        check_apart(output, data), check_apart(output, model);
         check_writable(output);
     }
 };
