@@ -124,6 +124,10 @@ typedef struct mercer_kernel_ops {
 
     /* Optional, kernels > 0: form values to log k, in place. Models with a denominator g need it far from all centres. */
     void (*log_map)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
+
+    /* Optional: c where the map is v -> exp(c v), 0 where it is not for these parameters. The engine then computes form and
+     * map in one go where it can; map stays what other values are measured by. */
+    double (*profile)(const void *params);
 } mercer_kernel_ops;
 
 /* ---- reducers ---------------------------------------------------------------------------------------------------- */
@@ -148,6 +152,7 @@ typedef struct mercer_cost {
     int64_t bytes;
     int64_t kernel_evaluations;
     int64_t passes; /* solver: applications of the operator */
+    int64_t columns; /* solver: of the widest application */
     int64_t m;      /* reducer: centres, at most; n where it is not known before. The host plans again after reduce */
     double flops;   /* beside kernel values and applications */
 } mercer_cost;
@@ -268,7 +273,8 @@ typedef struct mercer_pivots {
 
 /* ---- solvers ----------------------------------------------------------------------------------------------------- */
 
-/* A symmetric n x n operator, all functions given; apply sets y. Blocks are f64, column-major; y never overlaps q. [serial] */
+/* A symmetric n x n operator; apply sets y. Blocks are f64, column-major; y never overlaps q. [serial] apply_rough is apply
+ * with the rounding errors of f32 (some 1e-7 of the largest eigenvalue), for less; NULL where there is no such thing. */
 typedef struct mercer_operator {
     int64_t struct_size;
     int64_t n;
@@ -277,6 +283,8 @@ typedef struct mercer_operator {
                      double *y, int64_t ldy);
     int32_t (*dense)(const struct mercer_operator *op, mercer_task *task, double *a, int64_t lda); /* both triangles */
     int32_t (*diagonal)(const struct mercer_operator *op, mercer_task *task, double *d);
+    int32_t (*apply_rough)(const struct mercer_operator *op, mercer_task *task, const double *q, int64_t ldq, int64_t p,
+                           double *y, int64_t ldy);
 } mercer_operator;
 
 typedef struct mercer_eigen_request {

@@ -51,6 +51,8 @@ static void map(const mercer_host *host, const void *params, int32_t dtype, void
     mercer_exp(host, dtype, values, count);
 }
 
+static double profile(const void *params) { return -((const gaussian *)params)->rate; }
+
 static void facts(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out) {
     (void)host, (void)d;
     const gaussian *p = params;
@@ -69,6 +71,7 @@ static const mercer_kernel_ops ops = {
     .map = map,
     .facts = facts,
     .log_map = log_map,
+    .profile = profile,
 };
 
 MERCER_PLUGIN(MERCER_KIND_KERNEL, "gaussian", MERCER_VERSION, "exp(-r^2 / (2 sigma^2))",

@@ -15,6 +15,16 @@
  * of each eigenvector (with probability 1): if s < r, the start being the caller's, a random block looks for what it
  * missed. A basis of n columns is exact.
  *
+ * Where the operator has a rough product (errors of f32, about e = 1e-7 |B|), images are rough until that is what is in the
+ * way. Then the Ritz vectors X and the newest directions D get exact images in one product,
+ *
+ *   W_X = B X;  later ones stay rough:  B (X s + D' t) = W_X s + (rough image of D') t,
+ *
+ * which errs by e |t|, and |t| is about residual / gap: so the exact product comes when e residual / gap is below what is
+ * asked for, or when residuals meet their floor, and not before. Every column carries the error of its image; H takes
+ * each entry v_i^T B v_j from the better of the two images, which makes Ritz values right to e |t|^2; a pair's residual
+ * is what is computed plus the error of its image. e is measured at each exact product.
+ *
  * Cost a cycle: one product with p columns, about n k (14 p + 4 r) flops and O(k^3). Memory: n (2 k + r + p + locked)
  * doubles. Error: each theta_j lies within |R_j| of an eigenvalue of B. That these are the top r is sure of an exact or
  * randomly generated invariant space; else, as in all Krylov methods, with a probability that a random start makes
@@ -35,7 +45,8 @@ typedef struct krylov_params {
 enum { default_passes = 200 }; /* where the request sets no limit */
 
 static const mercer_param rows[] = {
-    MERCER_PARAM_INT(krylov_params, block, "0", "", MERCER_AUTO, 0, 1e6, "columns of a product, 0: min(r + 8, 64)"),
+    MERCER_PARAM_INT(krylov_params, block, "0", "", MERCER_AUTO, 0, 1e6,
+                     "columns of a product, 0: r + 6 rounded up to a multiple of 8, at most 64"),
 };
 
 /* The sizes: block, first block, restarted basis = residuals looked at, largest basis. n without the locked. */
@@ -48,7 +59,7 @@ static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static sizes plan(const krylov_params *params, int64_t n, int64_t r) {
     sizes s;
-    s.p = min(params->block > 0 ? params->block : min(r + 8, 64), n);
+    s.p = min(params->block > 0 ? params->block : min((r + 13) / 8 * 8, 64), n);
     s.first = max(r, s.p);
     s.keep = min(r + s.p, n);
     s.cap = min(max(3 * r, r + 4 * s.p), n);
@@ -61,7 +72,8 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     const int64_t r = request->r, l = request->locked_count;
     sizes s = plan(params, n - l, r);
     double k = (double)s.cap;
-    out->bytes = 8 * (n * (2 * s.cap + s.keep + 1 + l) + (2 * s.cap + max(s.cap, l)) * s.cap + (4 + s.keep) * s.cap);
+    out->bytes = 8 * (n * (2 * (s.cap + r) + s.keep + 1 + l) + (2 * s.cap + max(s.cap, l)) * s.cap + (5 + s.keep) * s.cap);
+    out->columns = max(max(s.p + r, s.first), min(request->start_count, s.cap));
     out->passes = request->max_passes > 0 ? request->max_passes : default_passes;
     out->flops = (double)out->passes * ((double)n * k * (double)(14 * s.p + 4 * r) + 9 * k * k * k);
     return MERCER_OK;
@@ -79,9 +91,14 @@ typedef struct krylov {
     int64_t random;    /* random columns so far */
     double *q, *v, *w; /* [q v]: locked and basis, side by side; w: image of v */
     double *h, *s, *small, *theta, *norm, *scratch;
+    double *error;          /* of each image */
+    double rough;           /* error of a rough image, as last measured; 0: not known yet */
+    double exact_worst;     /* largest residual at the last exact product */
     int64_t probed;         /* convergence counts from this pass on: a probe has to grow first */
     double scale, progress; /* scale: largest |theta| so far */
 } krylov;
+
+enum { GUESS_ULPS = 4 }; /* of f32: the error of a rough image in |B| before it is measured */
 
 #define TRY(call)                                                                                                      \
     do {                                                                                                               \
@@ -91,40 +108,66 @@ typedef struct krylov {
 
 static int32_t prepare(krylov *x) {
     int64_t n = x->n, l = x->l, cap = x->size.cap;
-    int64_t count[] = {n * (l + cap), n * cap, cap * cap, cap * cap, cap * max(cap, l), cap, cap, n * x->size.keep};
-    double **array[] = {&x->q, &x->w, &x->h, &x->s, &x->small, &x->theta, &x->norm, &x->scratch};
-    for (int i = 0; i < 8; i++)
+    int64_t r = x->request->r; /* make_exact wants room for r columns behind the basis */
+    int64_t count[] = {n * (l + cap + r), n * (cap + r), cap * cap, cap * cap, cap * max(cap, l), cap, cap, cap, n * x->size.keep};
+    double **array[] = {&x->q, &x->w, &x->h, &x->s, &x->small, &x->theta, &x->norm, &x->error, &x->scratch};
+    for (int i = 0; i < 9; i++)
         if (!(*array[i] = x->host->alloc(x->task, 8 * count[i]))) return MERCER_E_MEMORY;
     if (l > 0) memcpy(x->q, x->request->locked, 8 * (size_t)(n * l));
     x->v = x->q + n * l;
     return MERCER_OK;
 }
 
-/* Takes the count columns that were written behind the basis into it: orthonormal, with image and H. */
-static int32_t extend(krylov *x, int64_t count, int64_t *rank) {
+/* w = P B v for count columns, v orthogonal to the locked ones. */
+static int32_t apply(krylov *x, int rough, int64_t count, const double *v, double *w) {
     const mercer_host *host = x->host;
-    int64_t n = x->n, l = x->l, k = x->k, cap = x->size.cap;
-    double *v = x->v + n * k, *w = x->w + n * k, *h = x->h + cap * k;
-    TRY(host->orthonormalise(x->task, n, count, v, n, l + k, l + k ? x->q : NULL, n, rank));
-    if (*rank == 0) return MERCER_OK;
-    TRY(x->op->apply(x->op, x->task, v, n, *rank, w, n));
+    int64_t n = x->n, l = x->l;
+    TRY((rough ? x->op->apply_rough : x->op->apply)(x->op, x->task, v, n, count, w, n));
     x->out->passes += 1;
-    x->out->applies += *rank;
-    if (l > 0) {
-        TRY(host->tall_dot(x->task, n, l, x->q, n, *rank, w, n, x->small, l));
-        for (int64_t i = 0; i < l * *rank; i++) x->small[i] = -x->small[i];
-        TRY(host->tall_times(x->task, n, l, x->q, n, *rank, x->small, l, 1, w, n));
-    }
-    x->k += *rank;
-    TRY(host->tall_dot(x->task, n, x->k, x->v, n, *rank, w, n, h, cap));
-    for (int64_t j = k; j < x->k; j++) /* symmetric, from the new columns */
-        for (int64_t i = 0; i <= j; i++) {
-            if (!isfinite(x->h[i + cap * j]))
-                return host->fail(x->task, MERCER_E_NUMERICAL, "block-krylov: the operator gave NaN or Inf");
-            if (i >= k) x->h[i + cap * j] = (x->h[i + cap * j] + x->h[j + cap * i]) / 2;
+    x->out->applies += count;
+    if (l == 0) return MERCER_OK;
+    TRY(host->tall_dot(x->task, n, l, x->q, n, count, w, n, x->small, l));
+    for (int64_t i = 0; i < l * count; i++) x->small[i] = -x->small[i];
+    return host->tall_times(x->task, n, l, x->q, n, count, x->small, l, 1, w, n);
+}
+
+/* H for the columns first ... first + count: each entry from the better of its two images. */
+static int32_t project(krylov *x, int64_t first, int64_t count) {
+    int64_t n = x->n, k = x->k, cap = x->size.cap;
+    double *h = x->h + cap * first;
+    TRY(x->host->tall_dot(x->task, n, k, x->v, n, count, x->w + n * first, n, h, cap));
+    int better = 0;
+    for (int64_t i = 0; i < k; i++) better |= x->error[i] < x->error[first];
+    if (better) TRY(x->host->tall_dot(x->task, n, k, x->w, n, count, x->v + n * first, n, x->small, k));
+    for (int64_t j = first; j < first + count; j++)
+        for (int64_t i = 0; i < k; i++) {
+            double *entry = &x->h[i + cap * j];
+            if (x->error[i] < x->error[j]) *entry = x->small[i + k * (j - first)];
+            if (!isfinite(*entry))
+                return x->host->fail(x->task, MERCER_E_NUMERICAL, "block-krylov: the operator gave NaN or Inf");
+        }
+    for (int64_t j = first; j < first + count; j++)
+        for (int64_t i = 0; i < k; i++) {
+            if (i >= first && i < first + count) {
+                if (i > j) continue;
+                x->h[i + cap * j] = (x->h[i + cap * j] + x->h[j + cap * i]) / 2;
+            }
             x->h[j + cap * i] = x->h[i + cap * j];
         }
     return MERCER_OK;
+}
+
+/* Takes the count columns that were written behind the basis into it: orthonormal, with image and H. */
+static int32_t extend(krylov *x, int64_t count, int64_t *rank) {
+    int64_t n = x->n, l = x->l, k = x->k;
+    double *v = x->v + n * k;
+    int rough = x->op->apply_rough != NULL;
+    TRY(x->host->orthonormalise(x->task, n, count, v, n, l + k, l + k ? x->q : NULL, n, rank));
+    if (*rank == 0) return MERCER_OK;
+    TRY(apply(x, rough, *rank, v, x->w + n * k));
+    for (int64_t j = k; j < k + *rank; j++) x->error[j] = rough ? fmax(x->rough, DBL_MIN) : 0;
+    x->k += *rank;
+    return project(x, k, *rank);
 }
 
 static void fill_random(krylov *x, double *v, int64_t count) {
@@ -151,20 +194,20 @@ static int32_t start(krylov *x) {
     return MERCER_OK;
 }
 
-/* Ritz values, and vectors as columns of S; restarts with the leading ones where the next block would not fit. */
-static int32_t rayleigh_ritz(krylov *x) {
-    const mercer_host *host = x->host;
-    int64_t n = x->n, cap = x->size.cap, k = x->k, keep = x->size.keep;
-    for (int64_t j = 0; j < k; j++) memcpy(x->small + k * j, x->h + cap * j, 8 * (size_t)k);
-    TRY(host->eigh(x->task, k, x->small, k, k, x->theta, x->s, cap));
-    x->scale = fmax(x->scale, fmax(fabs(x->theta[0]), fabs(x->theta[k - 1])));
-    x->out->most_negative = fmin(x->out->most_negative, x->theta[k - 1]);
-    if (cap == n - x->l || k + x->size.p <= cap) return MERCER_OK;
+/* [V W] <- [V W] S of the leading keep columns. */
+static int32_t restart(krylov *x) {
+    int64_t n = x->n, cap = x->size.cap, k = x->k, keep = min(x->size.keep, k);
     double *basis[] = {x->v, x->w};
     for (int i = 0; i < 2; i++) {
-        TRY(host->tall_times(x->task, n, k, basis[i], n, keep, x->s, cap, 0, x->scratch, n));
+        TRY(x->host->tall_times(x->task, n, k, basis[i], n, keep, x->s, cap, 0, x->scratch, n));
         memcpy(basis[i], x->scratch, 8 * (size_t)(n * keep));
     }
+    for (int64_t j = 0; j < keep; j++) {
+        double square = 0;
+        for (int64_t i = 0; i < k; i++) square += pow(x->error[i] * x->s[i + cap * j], 2);
+        x->small[j] = sqrt(square);
+    }
+    memcpy(x->error, x->small, 8 * (size_t)keep);
     memset(x->h, 0, 8 * (size_t)(cap * cap));
     memset(x->s, 0, 8 * (size_t)(cap * cap));
     for (int64_t j = 0; j < keep; j++) {
@@ -173,6 +216,27 @@ static int32_t rayleigh_ritz(krylov *x) {
     }
     x->k = keep;
     return MERCER_OK;
+}
+
+/* Ritz values, and vectors as columns of S; restarts with the leading ones where the next block would not fit. */
+static int32_t rayleigh_ritz(krylov *x) {
+    int64_t cap = x->size.cap, k = x->k;
+    for (int64_t j = 0; j < k; j++) memcpy(x->small + k * j, x->h + cap * j, 8 * (size_t)k);
+    TRY(x->host->eigh(x->task, k, x->small, k, k, x->theta, x->s, cap));
+    x->scale = fmax(x->scale, fmax(fabs(x->theta[0]), fabs(x->theta[k - 1])));
+    if (x->op->apply_rough && x->rough == 0) {
+        x->rough = GUESS_ULPS * FLT_EPSILON / 2 * x->scale;
+        for (int64_t j = 0; j < k; j++) x->error[j] = x->rough;
+    }
+    x->out->most_negative = fmin(x->out->most_negative, x->theta[k - 1]);
+    return cap == x->n - x->l || k + x->size.p <= cap ? MERCER_OK : restart(x);
+}
+
+/* The error of the image of Ritz vector j. */
+static double image_error(const krylov *x, int64_t j) {
+    double square = 0;
+    for (int64_t i = 0; i < x->k; i++) square += pow(x->error[i] * x->s[i + x->size.cap * j], 2);
+    return sqrt(square);
 }
 
 /* R = W S - V S Theta of the leading pairs, in scratch, and its norms. */
@@ -201,6 +265,45 @@ static int64_t directions(krylov *x, int64_t count, double limit) {
     return taken;
 }
 
+/* Rough images are in the way: errors of the wanted pairs' images pass what is allowed, and with exact images of the Ritz
+ * vectors those of the next directions would not; or residuals are no larger than the errors any more. */
+static int wants_exact(const krylov *x, double limit) {
+    int64_t r = x->request->r, outside = min(x->k - 1, x->size.keep);
+    int blocked = 0, ready = 1, whole = x->k == x->n - x->l;
+    for (int64_t j = 0; j < r; j++) {
+        double error = image_error(x, j), gap = x->theta[j] - x->theta[outside];
+        blocked |= x->norm[j] + error > limit && error > limit / 4;
+        ready &= x->rough * x->norm[j] <= limit / 8 * gap || x->norm[j] <= 2 * error || whole;
+    }
+    return blocked && ready;
+}
+
+/* Exact images of the Ritz vectors and of the added columns behind the basis (directions, not yet in it), by one product;
+ * measures what the rough ones were wrong by. */
+static int32_t make_exact(krylov *x, int64_t added) {
+    int64_t n = x->n, r = x->request->r, l = x->l, rank = 0;
+    double *d = x->v + n * x->k;
+    if (added > 0) TRY(x->host->orthonormalise(x->task, n, added, d, n, l + x->k, l + x->k ? x->q : NULL, n, &rank));
+    TRY(restart(x));
+    int64_t k = x->k;
+    memmove(x->v + n * k, d, 8 * (size_t)(n * rank));
+    memcpy(x->v + n * (k + rank), x->v, 8 * (size_t)(n * r));
+    TRY(apply(x, 0, rank + r, x->v + n * k, x->w + n * k));
+    x->rough = 0;
+    for (int64_t j = 0; j < r; j++) {
+        double *was = x->w + n * j, *is = x->w + n * (k + rank + j), square = 0;
+        for (int64_t i = 0; i < n; i++) square += (is[i] - was[i]) * (is[i] - was[i]);
+        x->rough = fmax(x->rough, sqrt(square));
+        memcpy(was, is, 8 * (size_t)n);
+        x->error[j] = 0;
+    }
+    x->rough = fmax(2 * x->rough, DBL_EPSILON * x->scale);
+    for (int64_t j = k; j < k + rank; j++) x->error[j] = 0;
+    x->k = k + rank;
+    TRY(project(x, 0, r));
+    return rank > 0 ? project(x, k, rank) : MERCER_OK;
+}
+
 /* The fraction done, from the logarithm of the largest residual. */
 static int32_t tell(krylov *x, double worst, double limit, double first) {
     double done = worst > limit && limit > 0 && first > limit ? 1 - log(worst / limit) / log(first / limit) : 0;
@@ -216,14 +319,22 @@ static int32_t iterate(krylov *x, int64_t max_passes) {
         int64_t count = min(x->k, x->size.keep), rank = 0;
         TRY(residuals(x, count));
         double worst = 0, limit = fmax(x->tol * fabs(x->theta[0]), 64 * (DBL_EPSILON / 2) * x->scale);
-        for (int64_t j = 0; j < r; j++) worst = fmax(worst, x->norm[j]);
+        for (int64_t j = 0; j < r; j++) worst = fmax(worst, x->norm[j] + image_error(x, j));
         first = fmax(first, worst);
         x->out->converged = worst <= limit;
         TRY(tell(x, worst, limit, first));
         int64_t added = directions(x, count, limit);
         int stop = request->enough && request->enough(request->user, x->theta, r);
         int done = x->out->converged && added > 0 && x->out->passes >= x->probed;
-        if (stop || done || x->k == whole || x->out->passes >= max_passes) return MERCER_OK;
+        if (stop || done || x->out->passes >= max_passes) return MERCER_OK;
+        if (wants_exact(x, limit)) {
+            if (x->exact_worst > 0 && worst > x->exact_worst / 2) return MERCER_OK; /* the last one did not help */
+            x->exact_worst = worst;
+            added = min(added, x->size.cap - count);
+            TRY(make_exact(x, max(added - (r + added + 1) % 8, 0))); /* with a mean riding along, a multiple of 8 */
+            continue;
+        }
+        if (x->k == whole) return MERCER_OK;
         if (added > 0) TRY(extend(x, added, &rank));
         if (rank > 0) continue;
         if (x->random >= r) /* invariant, and nothing can be missing */
@@ -251,7 +362,7 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     TRY(start(&x));
     TRY(iterate(&x, request->max_passes > 0 ? request->max_passes : default_passes));
     memcpy(out->values, x.theta, 8 * (size_t)r);
-    memcpy(out->residuals, x.norm, 8 * (size_t)r);
+    for (int64_t j = 0; j < r; j++) out->residuals[j] = x.norm[j] + image_error(&x, j);
     return host->tall_times(task, n, x.k, x.v, n, r, x.s, x.size.cap, 0, out->vectors, n);
 }
 

@@ -76,7 +76,7 @@ int32_t diagonal(const mercer_operator *op, mercer_task *, double *d) {
 
 } // namespace
 
-mercer_operator Matrix::op() const { return {sizeof(mercer_operator), n, this, apply, dense, diagonal}; }
+mercer_operator Matrix::op() const { return {sizeof(mercer_operator), n, this, apply, dense, diagonal, nullptr}; }
 
 Solution solve(Run &run, const Plugin &plugin, const Params &params, const mercer_operator &op,
                const mercer_eigen_request &request, uint64_t seed) {

@@ -68,7 +68,10 @@ std::vector<T> values_of(Suite &suite, const Subject &subject, const Rows &x, co
     Tiles<T> tiles = what == What::form ? Tiles<T>(subject.leaf().form, px, py) : Tiles<T>(subject.kernel, px, py);
     TileScratch<T> scratch = tiles.scratch(suite.run);
     tiles.compute(px.load(suite.run, 0), py.load(suite.run, 0), scratch);
-    return {scratch.tile.data(), scratch.tile.data() + x.n * y.n};
+    std::vector<T> out;
+    for (int64_t i = 0; i < x.n; ++i)
+        out.insert(out.end(), scratch.tile.data() + i * tile_rows, scratch.tile.data() + i * tile_rows + y.n);
+    return out;
 }
 
 template <class T>

@@ -81,8 +81,13 @@ int64_t checked_bytes(const char *what, int64_t a, int64_t b, int64_t size) {
     return bytes;
 }
 
+namespace {
+
+constexpr int64_t huge_page = int64_t{2} << 20, huge_from = int64_t{4} << 20;
+
+} // namespace
+
 void *allocate_block(int64_t bytes) {
-    constexpr int64_t huge_page = int64_t{2} << 20, huge_from = int64_t{4} << 20;
     int64_t alignment = bytes >= huge_from ? huge_page : 64;
     if (bytes == 0) bytes = 1;
     int64_t padded = (bytes + alignment - 1) / alignment * alignment;
@@ -93,5 +98,12 @@ void *allocate_block(int64_t bytes) {
 }
 
 void free_block(void *block) noexcept { std::free(block); }
+
+void advise_huge(void *memory, int64_t bytes) noexcept {
+    constexpr uintptr_t page = 4096;
+    const uintptr_t first = (reinterpret_cast<uintptr_t>(memory) + page - 1) / page * page,
+                    last = (reinterpret_cast<uintptr_t>(memory) + static_cast<uintptr_t>(bytes)) / page * page;
+    if (bytes >= huge_from) madvise(reinterpret_cast<void *>(first), last - first, MADV_HUGEPAGE);
+}
 
 } // namespace mercer

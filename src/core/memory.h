@@ -33,6 +33,8 @@ int64_t checked_bytes(const char *what, int64_t a, int64_t b, int64_t size);
 // with small ones, 0.1 s with huge ones). Throws bad_alloc.
 void *allocate_block(int64_t bytes);
 void free_block(void *block) noexcept;
+// Asks for huge pages under memory of the caller's that is about to be filled.
+void advise_huge(void *memory, int64_t bytes) noexcept;
 
 // An uninitialised array of trivial T, owned, counted on a budget where one is given.
 template <class T>

@@ -88,10 +88,10 @@ int64_t available_threads() {
     return std::max(1L, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-void parallel_for(Run &run, int64_t count, const std::function<void(int64_t)> &body) {
+void parallel_for(Run &run, int64_t count, const std::function<void(int64_t)> &body, bool serial) {
     if (count <= 0) return;
     Loop loop(run, count, body);
-    int64_t threads = std::min(run.threads(), count);
+    int64_t threads = serial ? 1 : std::min(run.threads(), count);
     std::unique_lock<std::mutex> hold;
     if (threads > 1 && !inside && !forked) hold = std::unique_lock(team, std::try_to_lock);
     if (hold.owns_lock()) {

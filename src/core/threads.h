@@ -4,6 +4,9 @@
 #include "error.h"
 
 #include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
 
 namespace mercer {
 
@@ -14,6 +17,38 @@ int64_t available_threads();
 
 // body(i) for 0 <= i < count, in any order, on up to run.threads() threads; the calling thread is one of them. Between
 // tasks it asks for cancel and reports done / count. The first exception (lowest i) is rethrown when all have stopped.
-void parallel_for(Run &run, int64_t count, const std::function<void(int64_t)> &body);
+// serial: on the calling thread alone, in ascending order (what callbacks that are not thread-safe need).
+void parallel_for(Run &run, int64_t count, const std::function<void(int64_t)> &body, bool serial = false);
+
+// Things that tasks need one each of, such as scratch memory: handed on from task to task, so there are as many as threads.
+template <class Thing>
+class Pool {
+  public:
+    using Handle = std::unique_ptr<Thing, std::function<void(Thing *)>>;
+    explicit Pool(std::function<std::unique_ptr<Thing>()> make) : make_(std::move(make)) {}
+    Handle take() {
+        std::unique_ptr<Thing> thing;
+        {
+            std::lock_guard hold(lock_);
+            if (!free_.empty())
+                thing = std::move(free_.back()), free_.pop_back();
+            else
+                free_.reserve(++made_); // giving back must not allocate
+        }
+        if (!thing) thing = make_();
+        auto give = [this](Thing *used) {
+            std::unique_ptr<Thing> back(used);
+            std::lock_guard hold(lock_);
+            free_.push_back(std::move(back));
+        };
+        return Handle(thing.release(), give);
+    }
+
+  private:
+    std::function<std::unique_ptr<Thing>()> make_;
+    std::mutex lock_;
+    std::vector<std::unique_ptr<Thing>> free_;
+    size_t made_ = 0;
+};
 
 } // namespace mercer

@@ -1,5 +1,6 @@
 #include "fit.h"
 
+#include "../gram/fused.h"
 #include "problem.h"
 
 #include <algorithm>
@@ -145,7 +146,7 @@ Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared,
     text["kernel_evaluations"] = lifted.kernel_evaluations + static_cast<int64_t>(reduction.kernel_evaluations);
     text["kernel_passes"] = lifted.passes;
     text["forecast"] = {{"bytes", plan.bytes},
-                        {"streams", !plan.stored},
+                        {"streams", plan.hold != Hold::matrix},
                         {"kernel_evaluations_per_pass", pass_evaluations(centres.m())}};
     text["peak_bytes"] = run.budget()->peak();
     text["timings"] = timings_json(run);
@@ -203,20 +204,30 @@ template <class T>
 void kernel_matrix_as(Run &run, const Prepared &x, const std::shared_ptr<const Source> &y, const mercer_view &out) {
     Points<T> xs(x.source, x.map, leaf_specs(x.kernel)), ys = xs;
     if (y) ys = Points<T>(y, x.map, leaf_specs(x.kernel));
+    xs.lean();
+    ys.lean();
     Tiles<T> tiles(x.kernel, xs, ys);
-    T *to = static_cast<T *>(out.data);
-    auto store = [&](const Tile<T> &tile) {
-        for (int64_t i = 0; i < tile.x.rows; ++i)
-            for (int64_t j = 0; j < tile.y.rows; ++j) {
-                const int64_t row = tile.x.row0 + i, col = tile.y.row0 + j;
-                if (!y && col < row) continue; // one triangle decides both: exactly symmetric
-                const T value = tile.values[i * tile.y.rows + j];
-                to[row * out.row_stride + col * out.col_stride] = value;
-                if (!y) to[col * out.row_stride + row * out.col_stride] = value;
-            }
+    advise_huge(out.data, out.rows * out.cols * static_cast<int64_t>(sizeof(T)));
+    const FusedTable<T> &table = fused_table<T>();
+    const bool by_rows = out.col_stride == 1;
+    const int64_t stride = by_rows ? out.row_stride : out.col_stride;
+    auto at = [&](int64_t row, int64_t col) { // its place where `out` is read by rows
+        return static_cast<T *>(out.data) + row * stride + col;
+    };
+    auto store = [&](int64_t, const Panel<T> &p, const Panel<T> &q, TileScratch<T> &scratch) {
+        tiles.strips(p, q, scratch, [&](const typename Tiles<T>::Strip &strip) {
+            const int64_t row = p.row0 + strip.row0, col = q.row0;
+            T *values = scratch.tile.data();
+            for (int64_t i = 0; !y && row >= col && i < strip.rows; ++i) // one triangle decides both: exactly symmetric
+                for (int64_t j = 0; j < strip.row0 + i; ++j)
+                    values[i * tile_rows + j] = j >= strip.row0 ? values[(j - strip.row0) * tile_rows + strip.row0 + i]
+                                                                : *at(row + i, col + j);
+            if (by_rows || !y) table.store(strip.rows, q.rows, values, at(row, col), stride);
+            if (!by_rows || !y) table.store_transposed(strip.rows, q.rows, values, at(col, row), stride);
+        });
         return true;
     };
-    sweep<T>(run, tiles, 0, xs.rows(), store, y ? Range::all : Range::upper);
+    sweep_panels<T>(run, tiles, 0, xs.rows(), store, y ? Range::all : Range::upper);
 }
 
 } // namespace

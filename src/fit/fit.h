@@ -63,13 +63,16 @@ struct Lifted {
     Tensors tensors; // A, b, nu, lambda, w ...
     Json text = Json::object();
     uint32_t outcome = 0, capabilities = 0;
-    int64_t kernel_evaluations = 0, passes = 0;
+    int64_t kernel_evaluations = 0, passes = 0; // times the kernel matrix was computed
 };
 
 // How the kernel matrix of m centres is to be held, and by whom it is to be solved: decided from the shape and the budget
 // alone, before any work.
 struct Plan {
-    bool f32 = false, stored = false;
+    bool f32 = false;               // tile type of the result
+    bool rough = false;             // f64 results, iterated in f32
+    Hold hold = Hold::nothing;      // of the operator that does most passes
+    Hold hold_exact = Hold::nothing; // of the f64 one beside a rough one
     std::shared_ptr<const Plugin> solver;
     Params solver_params;
     mercer_cost solver_cost{};

@@ -17,29 +17,39 @@
 namespace mercer {
 namespace {
 
-// Counts passes, and maps each onto a share of what is left of the stage: how many there will be is not known.
+// Notes passes, and maps each onto a share of what is left of the stage: how many there will be is not known.
 class Counted : public Operator {
   public:
-    explicit Counted(const Operator &base) : Operator(base.n()), base_(base) {}
+    Counted(const Operator &base, bool f32) : Operator(base.n()), base_(base), f32_(f32) {}
     void apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override {
-        next([&] { base_.apply(run, q, ldq, p, y, ldy); }, run);
+        next(run, p, f32_, [&] { base_.apply(run, q, ldq, p, y, ldy); });
+    }
+    bool has_rough() const override { return base_.has_rough(); }
+    void apply_rough(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override {
+        next(run, p, true, [&] { base_.apply_rough(run, q, ldq, p, y, ldy); });
     }
     void dense(Run &run, double *a, int64_t lda) const override {
-        next([&] { base_.dense(run, a, lda); }, run);
+        next(run, 0, f32_, [&] { base_.dense(run, a, lda); });
     }
     void diagonal(Run &run, double *d) const override { base_.diagonal(run, d); }
-    int64_t passes() const { return passes_; }
+
+    struct Pass {
+        int64_t width; // columns; 0: the whole matrix
+        bool f32;
+    };
+    const std::vector<Pass> &passes() const { return passes_; }
 
   private:
     template <class F>
-    void next(F &&body, Run &run) const {
-        Run::Span span(run, 1 - std::pow(0.8, static_cast<double>(passes_)),
-                       1 - std::pow(0.8, static_cast<double>(passes_ + 1)));
-        ++passes_;
+    void next(Run &run, int64_t width, bool f32, F &&body) const {
+        const double before = static_cast<double>(passes_.size());
+        Run::Span span(run, 1 - std::pow(0.8, before), 1 - std::pow(0.8, before + 1));
+        passes_.push_back({width, f32});
         body();
     }
     const Operator &base_;
-    mutable int64_t passes_ = 0;
+    bool f32_;
+    mutable std::vector<Pass> passes_;
 };
 
 struct Eigenpairs {
@@ -88,17 +98,16 @@ void fix_signs(int64_t m, int64_t r, double *vectors, const double *scale) {
     }
 }
 
-// Weights in the forms that are needed, and what one product with them says: K p, and the means behind total variance.
+// Weights in the forms that are needed, and what the product with them says: K p, and the means behind total variance.
 struct Moments {
     std::vector<double> root, p, kp;
     bool plain = true;      // all weights 1
     double mean_self = 0;   // sum p_i k(c_i, c_i)
     double mean_square = 0; // p^T K p; 0 uncentred
 
-    Moments(Run &run, const Operator &gram, const std::vector<double> &weights, double total, bool centred)
+    Moments(Run &run, const Operator &gram, const std::vector<double> &weights, double total)
         : root(weights.size()), p(weights.size()), kp(weights.size()) {
-        const int64_t m = gram.n();
-        Buffer<double> diagonal = run.buffer<double>(m);
+        Buffer<double> diagonal = run.buffer<double>(gram.n());
         gram.diagonal(run, diagonal.data());
         for (size_t i = 0; i < p.size(); ++i) {
             root[i] = std::sqrt(weights[i]);
@@ -106,11 +115,14 @@ struct Moments {
             plain &= weights[i] == 1;
             mean_self += p[i] * diagonal[static_cast<int64_t>(i)];
         }
-        if (!centred) return;
-        gram.apply(run, p.data(), m, 1, kp.data(), m);
-        for (size_t i = 0; i < p.size(); ++i) mean_square += p[i] * kp[i];
     }
     const double *scale() const { return plain ? nullptr : root.data(); }
+    void set_mean(const double *ksu, double total) { // K S u, S u = p sqrt(n)
+        for (size_t i = 0; i < p.size(); ++i) {
+            kp[i] = ksu[i] / std::sqrt(total);
+            mean_square += p[i] * kp[i];
+        }
+    }
 };
 
 // How many of the pairs are more than rounding, and what is to be said of them.
@@ -158,20 +170,35 @@ Lifted lift_as(Run &run, const Recipe &recipe, const Prepared &prepared, const C
     const bool centred = recipe.values().lift_centred != 0;
     Lifted out;
 
-    run.stage("gram", plan.stored ? 0.4 : 0.1);
-    Points<T> points = centres.numbers()
-                           ? Points<T>(centres.source, {}, leaf_specs(prepared.kernel), centres.numbers(), m)
-                           : Points<T>(centres.source, {}, leaf_specs(prepared.kernel));
-    GramOperator<T> gram(run, prepared.kernel, points, plan.stored);
-    Moments moments(run, gram, centres.weights, total, centred);
+    run.stage("gram", plan.hold == Hold::matrix ? 0.4 : 0.1);
+    auto points_of = [&](auto type) {
+        using U = decltype(type);
+        const std::vector<LeafSpec> specs = leaf_specs(prepared.kernel);
+        return centres.numbers() ? Points<U>(centres.source, {}, specs, centres.numbers(), m)
+                                 : Points<U>(centres.source, {}, specs);
+    };
+    GramOperator<T> exact(run, prepared.kernel, points_of(T()), plan.rough ? plan.hold_exact : plan.hold);
+    std::unique_ptr<GramOperator<float>> rough;
+    std::unique_ptr<PairedOperator> pair;
+    if (plan.rough) {
+        rough = std::make_unique<GramOperator<float>>(run, prepared.kernel, points_of(float()), plan.hold);
+        pair = std::make_unique<PairedOperator>(exact, *rough);
+    }
+    Moments moments(run, exact, centres.weights, total);
 
     run.stage("solve", 0.95);
-    WeightedOperator weighted(run, gram, moments.scale(), centred);
-    Counted op(weighted);
+    WeightedOperator weighted(run, pair ? static_cast<const Operator &>(*pair) : exact, moments.scale(), centred);
+    Counted op(weighted, sizeof(T) == 4);
     std::map<std::string, double> report;
     Eigenpairs pairs = solve(run, recipe, plan, op, std::min(recipe.values().components, m), report);
-    out.passes = plan.stored ? 1 : op.passes() + (centred ? 1 : 0);
-    out.kernel_evaluations = gram.kernel_evaluations();
+    if (centred) moments.set_mean(weighted.mean(run), total);
+    out.kernel_evaluations = exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0);
+    out.passes = plan.hold == Hold::matrix ? 1 : 0;
+    out.text["passes"] = Json::array();
+    for (const Counted::Pass &pass : op.passes()) {
+        out.text["passes"].push_back({{"width", pass.width}, {"dtype", pass.f32 ? "f32" : "f64"}});
+        out.passes += plan.hold != Hold::matrix || (plan.rough && !pass.f32);
+    }
 
     const int64_t kept = cut_rank(recipe, plan, pairs, moments.mean_self * total, &out.outcome);
     fix_signs(m, kept, pairs.vectors.data(), moments.scale());

@@ -13,15 +13,36 @@ namespace {
 constexpr int64_t dense_up_to = 1000;
 constexpr double dense_flops_per_second = 10e9; // of dsyevr, whose half is memory-bound
 
+// Up to so many columns a fused kernel's values are computed again as fast as they are read (at 16 columns 0.45 against 0.32
+// ns a core in f32, FACTS B3.5, B3.12: computing them once costs more than all passes save).
+constexpr int64_t stream_up_to = 64;
+
+bool streams_well(const Expression &kernel, const Source &source) {
+    if (source.kind() != Source::Kind::dense) return false;
+    int64_t columns = 0;
+    for (const LeafSpec &leaf : leaf_specs(kernel)) {
+        if (!(leaf.rate > 0)) return false;
+        columns += leaf.columns.empty() ? source.cols() : static_cast<int64_t>(leaf.columns.size());
+    }
+    return columns <= stream_up_to;
+}
+
+// What passes need beside the vectors: for one that streams, and what holding rows or values takes.
+struct Need {
+    int64_t pass, rows, matrix;
+};
+
 template <class T>
-int64_t pass_bytes(const Run &run, const Expression &kernel, const Source &source, int64_t m) {
+Need need_of(const Run &run, const Expression &kernel, const Source &source, int64_t m, int64_t columns) {
     std::vector<LeafSpec> specs = leaf_specs(kernel);
     for (LeafSpec &leaf : specs) // as they will be shifted
         if (leaf.form == MERCER_SQDIST && source.kind() == Source::Kind::dense)
             leaf.shift.resize(leaf.columns.empty() ? static_cast<size_t>(source.cols()) : leaf.columns.size());
     Points<T> points(std::shared_ptr<const Source>(std::shared_ptr<const Source>(), &source), {}, specs);
+    points.lean();
     Tiles<T> tiles(kernel, points, points);
-    return GramOperator<T>::pass_bytes(run, m, tiles);
+    return {GramOperator<T>::pass_bytes(run, m, columns, tiles), blocks_of(m) * points.held_bytes(),
+            GramOperator<T>::stored_bytes(m)};
 }
 
 } // namespace
@@ -38,7 +59,7 @@ int64_t centre_bytes(const Source &source, int64_t m, bool f32) {
 
 mercer_cost forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source) {
     const int64_t n = source.rows();
-    mercer_cost cost{sizeof cost, 0, 0, 0, n, 0};
+    mercer_cost cost{sizeof cost, 0, 0, 0, 0, n, 0};
     if (!recipe.reducer()) return cost;
     mercer_task task(run, Random(0, Stage::reducer));
     mercer_shape shape{sizeof shape,
@@ -82,19 +103,31 @@ Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const S
         plan.solver->solver.forecast(&host_table(), &task, plan.solver_params.values(), m, &request, &plan.solver_cost),
         *plan.solver);
 
-    const int64_t matrix = plan.f32 ? GramOperator<float>::stored_bytes(m) : GramOperator<double>::stored_bytes(m);
-    const int64_t block =
-        std::min<int64_t>(m, std::max<int64_t>(2 * r, 64)); // columns of an operator's blocks, at most
-    const int64_t pass =
-        plan.f32 ? pass_bytes<float>(run, kernel, source, m) : pass_bytes<double>(run, kernel, source, m);
-    const int64_t fixed = plan.solver_cost.bytes + pass + 8 * m * (r + 3 * block);
-    plan.stored =
-        storage != GramStorage::stream && (storage != GramStorage::automatic || fixed + matrix <= budget_left);
-    plan.bytes = fixed + (plan.stored ? matrix : 0);
+    // Callbacks are what costs where there are any: one set of values, in the type of the result.
+    const bool calls = kernel.calls_back() || source.kind() == Source::Kind::objects;
+    plan.rough = !plan.f32 && storage != GramStorage::f64 && plan.solver->name != "dense" && !calls;
+    const int64_t columns = std::min(m, plan.solver_cost.columns) + 1; // the mean rides along
+    const Need exact = plan.f32 ? need_of<float>(run, kernel, source, m, columns)
+                                : need_of<double>(run, kernel, source, m, columns);
+    const Need most = plan.rough ? need_of<float>(run, kernel, source, m, columns) : exact;
+    plan.bytes = plan.solver_cost.bytes + std::max(exact.pass, most.pass) + 8 * m * (r + 2 * columns + 4);
+    auto take = [&](int64_t bytes) {
+        if (plan.bytes + bytes > budget_left) return false;
+        plan.bytes += bytes;
+        return true;
+    };
+    const bool asked = storage == GramStorage::f64 || storage == GramStorage::f32;
+    const bool wanted = asked || (storage == GramStorage::automatic && !streams_well(kernel, source));
+    if (wanted && take(most.matrix + most.rows))
+        plan.hold = Hold::matrix;
+    else if (!asked && take(most.rows))
+        plan.hold = Hold::rows;
+    else if (asked)
+        plan.bytes += most.matrix + most.rows;
+    if (plan.rough && take(exact.rows)) plan.hold_exact = Hold::rows;
     if (plan.bytes > budget_left)
         fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.1f MiB (%s), of the memory budget of %.1f MiB %.1f are left",
-             m, static_cast<double>(plan.bytes) / 0x1p20,
-             plan.stored ? "kernel matrix stored" : "kernel matrix streamed",
+             m, static_cast<double>(plan.bytes) / 0x1p20, asked ? "kernel matrix stored" : "kernel matrix streamed",
              static_cast<double>(run.budget()->limit()) / 0x1p20,
              static_cast<double>(std::max<int64_t>(budget_left, 0)) / 0x1p20);
     return plan;
@@ -113,18 +146,19 @@ mercer_forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
 
     const bool dense = plan.solver->name == "dense";
     const double pairs = static_cast<double>(pass_evaluations(m)), order = static_cast<double>(m);
-    const int64_t mean = recipe.values().lift_centred ? 1 : 0, applies = plan.solver_cost.passes + mean;
+    const bool stored = plan.hold == Hold::matrix;
+    const int64_t applies = plan.solver_cost.passes + (dense && recipe.values().lift_centred ? 1 : 0);
     mercer_forecast out{};
     out.struct_size = sizeof out;
     out.bytes = std::max(reducer.bytes, plan.bytes) + centres;
-    out.passes = plan.stored ? 1 : applies;
+    out.passes = stored ? 1 : applies;
     out.kernel_evaluations =
-        static_cast<int64_t>(pairs) * (plan.stored || dense ? out.passes : 1) + reducer.kernel_evaluations;
+        static_cast<int64_t>(pairs) * (stored || dense ? out.passes : 1) + reducer.kernel_evaluations;
     out.flops = pairs * static_cast<double>(2 * std::max<int64_t>(source.cols(), 1) * out.passes) +
                 2 * order * order * static_cast<double>((recipe.values().components + 8) * applies) +
                 plan.solver_cost.flops + reducer.flops;
     out.dense_seconds = dense ? 10.0 / 3 * order * order * order / dense_flops_per_second : 0;
-    out.streams = !plan.stored;
+    out.streams = !stored;
     out.exact = dense;
     return out;
 }

@@ -225,7 +225,7 @@ class Bandwidth {
         sweep<double>(run_, tiles, 0, m, [&](const Tile<double> &tile) {
             for (int64_t i = 0; i < tile.x.rows; ++i)
                 for (int64_t j = 0; j < tile.y.rows && tile.y.row0 + j < tile.x.row0 + i; ++j) {
-                    double value = tile.values[i * tile.y.rows + j];
+                    double value = tile.values[i * tile_rows + j];
                     add(parts[static_cast<size_t>(tile.slab)], leaf.form == MERCER_L1 ? value : std::sqrt(value),
                         rows[static_cast<size_t>(tile.x.row0 + i)], rows[static_cast<size_t>(tile.y.row0 + j)]);
                 }

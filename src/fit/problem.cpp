@@ -92,7 +92,7 @@ void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &con
                               tile.x.rows,
                               tile.y.row0,
                               tile.y.rows,
-                              tile.y.rows,
+                              tile_rows,
                               tile.values,
                               tile.x.mapped.data(),
                               tile.y.mapped.data(),
@@ -128,7 +128,7 @@ void DataProblem<T>::columns(const int64_t *index, int64_t count, double *out, i
     sweep_columns(index, count, [&](const Tile<T> &tile) {
         for (int64_t i = 0; i < tile.x.rows; ++i)
             for (int64_t j = 0; j < tile.y.rows; ++j)
-                out[tile.x.row0 + i + (tile.y.row0 + j) * ldo] = static_cast<double>(tile.values[i * tile.y.rows + j]);
+                out[tile.x.row0 + i + (tile.y.row0 + j) * ldo] = static_cast<double>(tile.values[i * tile_rows + j]);
         return true;
     });
 }
@@ -156,25 +156,12 @@ void DataProblem<T>::pairs(const int64_t *i, const int64_t *j, int64_t count, do
             out[at] = static_cast<double>(scratch.tile[0]);
         }
     };
-    if (tiles.serial())
-        for (int64_t k = 0; k < blocks_of(count); ++k) one(k);
-    else
-        parallel_for(run_, blocks_of(count), one);
+    parallel_for(run_, blocks_of(count), one, tiles.serial());
 }
 
 template <class T>
 void DataProblem<T>::diagonal(double *out) {
-    Tiles<T> tiles(prepared_.kernel, points_, points_);
-    auto block = [&](int64_t b) {
-        Panel<T> panel = points_.load(run_, b);
-        std::vector<T> values(static_cast<size_t>(panel.rows));
-        tiles.self(run_, panel, false, values.data());
-        std::copy(values.begin(), values.end(), out + b * tile_rows);
-    };
-    if (tiles.serial())
-        for (int64_t b = 0; b < blocks_of(n()); ++b) block(b);
-    else
-        parallel_for(run_, blocks_of(n()), block);
+    self_values(run_, Tiles<T>(prepared_.kernel, points_, points_), out);
 }
 
 template <class T>

@@ -218,6 +218,10 @@ double Expression::kappa() const {
 
 bool Expression::calls_back() const { return has_user() && !(user && user->thread_safe()); }
 
+bool Expression::has_block() const {
+    return std::any_of(leaves.begin(), leaves.end(), [](const Leaf &leaf) { return leaf.form == MERCER_BLOCK; });
+}
+
 bool Expression::has_user() const {
     return std::any_of(leaves.begin(), leaves.end(), [](const Leaf &leaf) { return !leaf.plugin; });
 }

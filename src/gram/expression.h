@@ -81,6 +81,7 @@ class Expression {
     double kappa() const;    // k(x, x) where it is constant, else NaN
     bool calls_back() const; // has a leaf that must run on the calling thread
     bool has_user() const;
+    bool has_block() const; // a leaf that computes whole tiles itself
     int64_t leaf_columns(const Leaf &leaf, int64_t d) const {
         return leaf.columns.empty() ? d : static_cast<int64_t>(leaf.columns.size());
     }

@@ -8,6 +8,11 @@ namespace mercer {
 // Kernel values of one pass over the tiles I <= J (those on the diagonal are computed whole).
 int64_t pass_evaluations(int64_t n);
 
+// Two super-panels of rows meet in a round of a pass.
+struct Meeting {
+    int64_t a, b, round;
+};
+
 class Operator {
   public:
     explicit Operator(int64_t n) : n_(n) {}
@@ -15,6 +20,11 @@ class Operator {
     int64_t n() const { return n_; }
     // Y (n x p) = A Q; Y and Q do not overlap.
     virtual void apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const = 0;
+    // The same with the rounding errors of f32, for less; only where has_rough().
+    virtual bool has_rough() const { return false; }
+    virtual void apply_rough(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const {
+        apply(run, q, ldq, p, y, ldy);
+    }
     // All of A, both triangles.
     virtual void dense(Run &run, double *a, int64_t lda) const = 0;
     virtual void diagonal(Run &run, double *d) const = 0;
@@ -26,37 +36,71 @@ class Operator {
     int64_t n_;
 };
 
+// What is kept of a kernel matrix between passes: nothing (rows are read and prepared again), its prepared rows, or all its
+// values.
+enum class Hold { nothing, rows, matrix };
+
 // K = k(X, X), in tiles I <= J. Stored tiles are kept, streamed ones computed again in every pass; both feed the same
 // products in the same order, so the choice does not change a bit.
 //
-// Order: blocks of tile_rows rows are gathered in S super-panels, S a function of n alone. Each of S - 1 rounds of a
-// round-robin tournament pairs all of them, one thread a pair: the two accumulators of a pair belong to nobody else in that
-// round, and each receives its sums in the order of rounds. Cost of a pass: n^2 / 2 kernel values (streamed),
-// 2 n^2 p flops; memory n p (f32: and as much again), stored n^2 / 2 values. A pass runs on the calling thread alone where the
-// kernel's values come from callbacks that must.
+// Order: blocks of tile_rows rows are gathered in S super-panels, S a function of n alone, which meet in the rounds of a
+// round-robin tournament. The two accumulators of a meeting belong to nobody else, each receives its sums in the order of
+// rounds, and no thread waits for more than the two panels it needs. Cost of a pass: n^2 / 2 kernel values (streamed),
+// 2 n^2 p flops; memory n p (12 bytes f32, 16 f64), prepared rows n d, stored n^2 / 2 values. A pass runs on the calling
+// thread alone where the kernel's values come from callbacks that must.
 template <class T>
 class GramOperator : public Operator {
   public:
-    GramOperator(Run &run, const Expression &kernel, const Points<T> &points, bool stored);
+    GramOperator(Run &run, const Expression &kernel, const Points<T> &points, Hold hold);
     void apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override;
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
 
     static int64_t stored_bytes(int64_t n);
-    // Beyond what is stored: panels and scratch of the threads.
-    static int64_t pass_bytes(const Run &run, int64_t n, const Tiles<T> &tiles);
+    // Of a pass with p columns, beyond what is held: panels and scratch of the threads, blocks of vectors.
+    static int64_t pass_bytes(const Run &run, int64_t n, int64_t p, const Tiles<T> &tiles);
     int64_t kernel_evaluations() const { return evaluations_.load(); }
 
   private:
-    using Body = std::function<void(int64_t bi, int64_t bj, int64_t m, int64_t n, const T *tile)>;
-    void tournament(Run &run, bool compute, const Body &body) const;
+    struct Work { // of a thread
+        std::unique_ptr<TileScratch<T>> tiles; // nullptr: stored
+        Buffer<T> own, other;                  // products with a strip and with a tile's transpose
+    };
+    struct Block { // a strip of the tile (bi, bj)
+        Work &work;
+        int64_t bi, bj, row0, rows, cols, stride;
+        bool last; // strip of its tile
+        const T *values;
+    };
+    using Body = std::function<void(const Block &)>;
+    void meet_all(Run &run, int64_t pp, const Body &body) const;
+    void meet(Run &run, const Meeting &pair, int64_t supers, Work &work, const Body &body) const;
     int64_t tile_offset(int64_t bi, int64_t bj) const;
     int64_t block_rows(int64_t b) const { return std::min(tile_rows, n() - b * tile_rows); }
 
     Points<T> points_;
     Tiles<T> tiles_;
-    Buffer<T> store_; // empty: streamed
+    std::vector<Panel<T>> panels_; // prepared rows; empty: not held
+    Buffer<T> store_;              // values; empty: streamed
     mutable std::atomic<int64_t> evaluations_{0};
+};
+
+// An operator and a cheaper one for the same matrix, with the rounding errors of f32.
+class PairedOperator : public Operator {
+  public:
+    PairedOperator(const Operator &exact, const Operator &rough) : Operator(exact.n()), exact_(exact), rough_(rough) {}
+    void apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override {
+        exact_.apply(run, q, ldq, p, y, ldy);
+    }
+    bool has_rough() const override { return true; }
+    void apply_rough(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override {
+        rough_.apply(run, q, ldq, p, y, ldy);
+    }
+    void dense(Run &run, double *a, int64_t lda) const override { exact_.dense(run, a, lda); }
+    void diagonal(Run &run, double *d) const override { exact_.diagonal(run, d); }
+
+  private:
+    const Operator &exact_, &rough_;
 };
 
 // P S K S P with S = diag(s) and P = 1 - u u^T, u = s / |s|. With s = sqrt(w), sum w = n, it has the eigenvalues of the
@@ -65,16 +109,25 @@ class WeightedOperator : public Operator {
   public:
     WeightedOperator(Run &run, const Operator &base, const double *sqrt_weights, bool centred);
     void apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override;
+    bool has_rough() const override { return base_.has_rough(); }
+    void apply_rough(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override;
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
     const double *unit() const { return unit_.data(); } // u, n
+    // K S u: rides as one more column of the first product, and of the first that is exact; a product of its own where there
+    // was none.
+    const double *mean(Run &run) const;
 
   private:
+    enum class Mean { unknown, rough, exact };
+    void apply_as(Run &run, bool rough, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const;
     void project(Run &run, int64_t p, double *y, int64_t ldy) const;
     const Operator &base_;
     const double *scale_;
     bool centred_;
     Buffer<double> unit_;
+    mutable Buffer<double> mean_;
+    mutable Mean known_ = Mean::unknown;
 };
 
 } // namespace mercer

@@ -1,15 +1,23 @@
 #include "points.h"
 
+#include "fused.h"
+
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
 
 namespace mercer {
 
+static_assert(tile_rows == fused_stride);
+
 std::vector<LeafSpec> leaf_specs(const Expression &kernel) {
     std::vector<LeafSpec> specs;
-    for (const Leaf &leaf : kernel.leaves)
-        specs.push_back({leaf.form, (leaf.facts.flags & MERCER_NONNEGATIVE) != 0, leaf.columns, leaf.shift});
+    for (const Leaf &leaf : kernel.leaves) {
+        double rate = leaf.form == MERCER_SQDIST && leaf.plugin && leaf.plugin->kernel.profile
+                          ? -leaf.plugin->kernel.profile(leaf.values())
+                          : 0;
+        specs.push_back({leaf.form, (leaf.facts.flags & MERCER_NONNEGATIVE) != 0, leaf.columns, leaf.shift, rate});
+    }
     return specs;
 }
 
@@ -51,31 +59,93 @@ Panel<T> Points<T>::load(Run &run, int64_t row0, int64_t rows) const {
     return panel;
 }
 
-template <class T>
-void Points<T>::map_rows(T *rows, int64_t count) const {
-    if (map_.identity()) return;
-    const int64_t d = cols();
+namespace {
+
+template <class U>
+void map_rows(const InputMap &map, int64_t d, U *rows, int64_t count) {
+    if (map.identity()) return;
     for (int64_t i = 0; i < count; ++i)
         for (int64_t k = 0; k < d; ++k) {
             size_t at = static_cast<size_t>(k);
-            rows[i * d + k] = static_cast<T>((static_cast<double>(rows[i * d + k]) - map_.shift[at]) * map_.scale[at]);
+            rows[i * d + k] = static_cast<U>((static_cast<double>(rows[i * d + k]) - map.shift[at]) * map.scale[at]);
         }
+}
+
+} // namespace
+
+// Rows row0 ... row0 + rows after T.
+template <class T>
+template <class U>
+void Points<T>::read_rows(int64_t row0, int64_t rows, U *out) const {
+    const int64_t d = cols();
+    if (!index_)
+        source_->read(row0, rows, out);
+    else
+        for (int64_t i = 0, run_rows = 1; i < rows; i += run_rows) { // runs of consecutive rows at once
+            const int64_t *at = index_ + row0 + i;
+            for (run_rows = 1; i + run_rows < rows && at[run_rows] == at[0] + run_rows;) ++run_rows;
+            source_->read(at[0], run_rows, out + i * d);
+        }
+    map_rows(map_, d, out, rows);
 }
 
 template <class T>
 void Points<T>::load_dense(Run &run, Panel<T> &panel) const {
-    const int64_t d = cols();
-    panel.mapped = run.buffer<T>(panel.rows, d);
-    if (!index_)
-        source_->read(panel.row0, panel.rows, panel.mapped.data());
-    else
-        for (int64_t i = 0, run_rows = 1; i < panel.rows; i += run_rows) { // runs of consecutive rows at once
-            const int64_t *at = index_ + panel.row0 + i;
-            for (run_rows = 1; i + run_rows < panel.rows && at[run_rows] == at[0] + run_rows;) ++run_rows;
-            source_->read(at[0], run_rows, panel.mapped.data() + i * d);
+    auto pack_all = [&](const auto *rows) {
+        for (size_t l = 0; l < leaves_.size(); ++l)
+            if (!pack_leaf(run, rows, panel.rows, leaves_[l], panel.leaves[l])) return false;
+        return true;
+    };
+    if (lean_ && sizeof(T) == 4 && source_->dtype() == MERCER_F64) { // rounded after the shift, not before
+        Buffer<double> rows = run.buffer<double>(panel.rows, cols());
+        read_rows(panel.row0, panel.rows, rows.data());
+        if (pack_all(rows.data())) return;
+    }
+    panel.mapped = run.buffer<T>(panel.rows, cols());
+    read_rows(panel.row0, panel.rows, panel.mapped.data());
+    const bool packed = pack_all(panel.mapped.data());
+    for (size_t l = 0; l < leaves_.size(); ++l)
+        if (panel.leaves[l].packed.empty()) prepare_leaf(run, panel, leaves_[l], panel.leaves[l]);
+    if (lean_ && packed) panel.mapped = Buffer<T>();
+}
+
+// Rows as fused.h wants them: k = 2^(x'.y' + a_i + a_j) with x' = sqrt(2 rate log2 e) (x - shift) and a = -|x'|^2 / 2, of
+// the rounded x'. False where the squares might overflow: then the general forms serve.
+template <class T>
+template <class U>
+bool Points<T>::pack_leaf(Run &run, const U *rows, int64_t count, const LeafSpec &spec, LeafRows<T> &leaf) const {
+    constexpr double log2_e = 1.4426950408889634, widest = sizeof(T) == 4 ? 1e15 : 1e140;
+    const double scale = std::sqrt(2 * spec.rate * log2_e);
+    if (!(spec.rate > 0) || !std::isfinite(scale)) return false;
+    leaf.d = spec.columns.empty() ? cols() : static_cast<int64_t>(spec.columns.size());
+    leaf.packed = run.buffer<T>(leaf.d, tile_rows);
+    leaf.half = run.buffer<T>(tile_rows);
+    std::fill(leaf.half.begin(), leaf.half.begin() + count, T(0));
+    std::fill(leaf.half.begin() + count, leaf.half.end(), static_cast<T>(fused_padding));
+    bool narrow = true;
+    for (int64_t k = 0; k < leaf.d; ++k) {
+        const size_t at = static_cast<size_t>(k);
+        const U *from = rows + (spec.columns.empty() ? k : spec.columns[at]);
+        const double shift = spec.shift.empty() ? 0 : spec.shift[at];
+        T *to = leaf.packed.data() + k * tile_rows;
+        for (int64_t i = 0; i < count; ++i) {
+            const double value = (static_cast<double>(from[i * cols()]) - shift) * scale;
+            narrow &= std::fabs(value) < widest;
+            to[i] = static_cast<T>(value);
+            leaf.half[i] -= to[i] * to[i] / 2;
         }
-    map_rows(panel.mapped.data(), panel.rows);
-    for (size_t l = 0; l < leaves_.size(); ++l) prepare_leaf(run, panel, leaves_[l], panel.leaves[l]);
+        std::fill(to + count, to + tile_rows, T(0));
+    }
+    for (int64_t i = 0; i < count; ++i) leaf.half_most = std::max(leaf.half_most, -leaf.half[i]);
+    if (!narrow) leaf = LeafRows<T>();
+    return narrow;
+}
+
+template <class T>
+LeafRows<T> Points<T>::plain(Run &run, const Panel<T> &panel, size_t leaf) const {
+    LeafRows<T> out;
+    prepare_leaf(run, panel, leaves_[leaf], out);
+    return out;
 }
 
 template <class T>
@@ -155,26 +225,38 @@ void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
 }
 
 template <class T>
-int64_t Points<T>::panel_bytes() const {
+int64_t Points<T>::held_bytes() const {
     const int64_t size = sizeof(T), rows = std::min(tile_rows, std::max<int64_t>(this->rows(), 1));
     if (source_->kind() == Source::Kind::objects) return rows * 8;
-    int64_t bytes = source_->window_bytes(rows);
     if (sparse()) {
         const auto &source = static_cast<const SparseSource &>(*source_);
         int64_t most = 0; // entries of the fullest panel
         for (int64_t b = 0; b < blocks_of(source.rows()); ++b)
             most = std::max(most, source.offsets()[std::min(source.rows(), (b + 1) * tile_rows)] -
                                       source.offsets()[b * tile_rows]);
-        return bytes + most * (size + 4) + rows * (size + 8);
+        return most * (size + 4) + rows * (size + 8) + 8;
     }
-    bytes += rows * cols() * size;
+    bool packed = true;
+    int64_t bytes = 0;
     for (const LeafSpec &leaf : leaves_) {
         int64_t d = leaf.columns.empty() ? cols() : static_cast<int64_t>(leaf.columns.size());
+        packed &= leaf.rate > 0;
+        if (leaf.rate > 0) {
+            bytes += tile_rows * (d + 1) * size;
+            continue;
+        }
         if (!leaf.columns.empty() || !leaf.shift.empty()) bytes += rows * d * size;
         if (leaf.form == MERCER_DOT || leaf.form == MERCER_SQDIST || leaf.form == MERCER_MIN) bytes += rows * size;
         if (leaf.form >= MERCER_L1 && leaf.form <= MERCER_HAMMING) bytes += rows * d * size;
     }
-    return bytes;
+    return bytes + (lean_ && packed ? 0 : rows * cols() * size);
+}
+
+template <class T>
+int64_t Points<T>::panel_bytes() const {
+    const int64_t rows = std::min(tile_rows, std::max<int64_t>(this->rows(), 1));
+    return source_->window_bytes(rows) + held_bytes() +
+           (source_->kind() == Source::Kind::dense ? rows * cols() * static_cast<int64_t>(sizeof(double)) : 0);
 }
 
 template class Points<float>;

@@ -22,14 +22,17 @@ struct LeafSpec {
     bool nonnegative;
     std::vector<int64_t> columns; // empty: all
     std::vector<double> shift;    // empty: none
+    double rate = 0;              // > 0: the leaf is exp(-rate |x - y|^2), wanted ready for the fused kernels (fused.h)
 };
 std::vector<LeafSpec> leaf_specs(const Expression &kernel);
 
 template <class T>
 struct LeafRows {
     int64_t d = 0;
-    const T *x = nullptr;             // rows x d; nullptr: sparse or objects
+    const T *x = nullptr;             // rows x d; nullptr: sparse, objects, or packed
     Buffer<T> own, transposed, norms; // behind x; d x rows; |x|^2 or, MERCER_MIN, sum x
+    Buffer<T> packed, half;           // as fused.h wants them; empty: not fused
+    T half_most = 0;                  // largest |half|
 };
 
 template <class T>
@@ -66,19 +69,27 @@ class Points {
     }
     Panel<T> load(Run &run, int64_t row0, int64_t rows) const;
     int64_t panel_bytes() const; // of a full panel, with what loading needs
+    int64_t held_bytes() const;  // of a full panel, once loaded
+    // Panels without `mapped` where every leaf is packed: for those who want kernel values alone.
+    void lean() { lean_ = true; }
+    // The rows of a leaf as the general forms want them, where load() packed them.
+    LeafRows<T> plain(Run &run, const Panel<T> &panel, size_t leaf) const;
 
   private:
-    void map_rows(T *rows, int64_t count) const;
+    template <class U>
+    void read_rows(int64_t row0, int64_t rows, U *out) const;
     void load_dense(Run &run, Panel<T> &panel) const;
     void load_sparse(Run &run, Panel<T> &panel) const;
     void prepare_leaf(Run &run, const Panel<T> &panel, const LeafSpec &spec, LeafRows<T> &leaf) const;
+    template <class U>
+    bool pack_leaf(Run &run, const U *rows, int64_t count, const LeafSpec &spec, LeafRows<T> &leaf) const;
 
     std::shared_ptr<const Source> source_;
     InputMap map_;
     std::vector<LeafSpec> leaves_;
     const int64_t *index_ = nullptr;
     int64_t count_ = 0;
-    bool dense_ = false;
+    bool dense_ = false, lean_ = false;
 };
 
 } // namespace mercer

@@ -6,6 +6,7 @@
 #include "tile.h"
 
 #include "../core/threads.h"
+#include "fused.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -81,61 +82,121 @@ int64_t Tiles<T>::scratch_bytes() const {
 }
 
 template <class T>
-void Tiles<T>::sparse_dot(const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const {
+void Tiles<T>::sparse_dot(const Strip &strip, const Panel<T> &y, T *out, TileScratch<T> &scratch) const {
+    const Panel<T> &x = strip.x;
     T *dense = scratch.row.data(); // x_i with its zeros; all zero between rows
-    for (int64_t i = 0; i < x.rows; ++i) {
+    for (int64_t i = strip.row0; i < strip.row0 + strip.rows; ++i, out += tile_rows) {
         for (int64_t k = x.offsets[i]; k < x.offsets[i + 1]; ++k) dense[x.columns[k]] = x.values[k];
         for (int64_t j = 0; j < y.rows; ++j) {
             T sum = 0;
             for (int64_t k = y.offsets[j]; k < y.offsets[j + 1]; ++k) sum += y.values[k] * dense[y.columns[k]];
-            out[i * y.rows + j] = sum;
+            out[j] = sum;
         }
         for (int64_t k = x.offsets[i]; k < x.offsets[i + 1]; ++k) dense[x.columns[k]] = 0;
     }
 }
 
 template <class T>
-void Tiles<T>::object_values(const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const {
+void Tiles<T>::object_values(const Strip &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const {
     const size_t m = static_cast<size_t>(x.rows), n = static_cast<size_t>(y.rows);
     scratch.i.resize(m * n);
     scratch.j.resize(m * n);
     scratch.values.resize(m * n);
     for (size_t i = 0; i < m; ++i)
         for (size_t j = 0; j < n; ++j) {
-            scratch.i[i * n + j] = x.ids[i];
+            scratch.i[i * n + j] = x.x.ids[static_cast<size_t>(x.row0) + i];
             scratch.j[i * n + j] = y.ids[j];
         }
     x_->objects()->pairs(scratch.i.data(), scratch.j.data(), x.rows * y.rows, scratch.values.data());
-    std::copy(scratch.values.begin(), scratch.values.end(), out);
+    for (size_t i = 0; i < m; ++i)
+        std::copy_n(scratch.values.data() + i * n, n, out + static_cast<int64_t>(i) * tile_rows);
 }
 
 template <class T>
-void Tiles<T>::form(size_t index, const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const {
-    const LeafRows<T> &a = x.leaves[index], &b = y.leaves[index];
-    const int64_t m = x.rows, n = y.rows, d = a.d;
+void Tiles<T>::form(size_t index, const Strip &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const {
+    const LeafSpec &spec = x_->leaves()[index];
+    const int64_t m = x.rows, n = y.rows, ld = tile_rows;
     const FormTable<T> &forms = form_table<T>();
-    switch (x_->leaves()[index].form) {
-    case MERCER_DOT:
-    case MERCER_SQDIST: {
-        const bool distance = x_->leaves()[index].form == MERCER_SQDIST;
-        if (x.sparse()) { // equal rows are at 0 because norms are summed in the same order
-            sparse_dot(x, y, out, scratch);
-            if (distance) forms.sqdist(m, n, d, nullptr, nullptr, x.norms.data(), y.norms.data(), T(-1), out, n);
-            return;
-        }
-        gemm('T', 'N', n, m, d, T(1), b.x, d, a.x, d, T(0), out, n); // row-major out = (y x^T)^T in BLAS' order
-        if (distance) forms.sqdist(m, n, d, a.x, b.x, a.norms.data(), b.norms.data(), doubt<T>(d), out, n);
+    if (x.x.sparse()) { // equal rows are at 0 because norms are summed in the same order
+        sparse_dot(x, y, out, scratch);
+        if (spec.form == MERCER_SQDIST)
+            forms.sqdist(m, n, 0, nullptr, nullptr, x.x.norms.data() + x.row0, y.norms.data(), T(-1), out, ld);
         return;
     }
-    case MERCER_L1: return forms.l1(m, n, d, a.x, b.transposed.data(), out, n);
-    case MERCER_CHI2: return forms.chi2(m, n, d, a.x, b.transposed.data(), out, n);
-    case MERCER_MIN: return forms.min(m, n, d, a.x, b.transposed.data(), out, n);
-    default: return forms.hamming(m, n, d, a.x, b.transposed.data(), out, n);
+    LeafRows<T> plain_x, plain_y; // packed rows that meet one that could not be
+    const LeafRows<T> *a = &x.x.leaves[index], *b = &y.leaves[index];
+    if (!a->packed.empty()) plain_x = x_->plain(scratch.run, x.x, index), a = &plain_x;
+    if (!b->packed.empty()) plain_y = y_->plain(scratch.run, y, index), b = &plain_y;
+    const int64_t d = a->d;
+    const T *rows = a->x + x.row0 * d;
+    switch (spec.form) {
+    case MERCER_DOT:
+    case MERCER_SQDIST:
+        gemm('T', 'N', n, m, d, T(1), b->x, d, rows, d, T(0), out, ld); // row-major out = (y x^T)^T in BLAS' order
+        if (spec.form == MERCER_SQDIST)
+            forms.sqdist(m, n, d, rows, b->x, a->norms.data() + x.row0, b->norms.data(), doubt<T>(d), out, ld);
+        return;
+    case MERCER_L1: return forms.l1(m, n, d, rows, b->transposed.data(), out, ld);
+    case MERCER_CHI2: return forms.chi2(m, n, d, rows, b->transposed.data(), out, ld);
+    case MERCER_MIN: return forms.min(m, n, d, rows, b->transposed.data(), out, ld);
+    default: return forms.hamming(m, n, d, rows, b->transposed.data(), out, ld);
     }
 }
 
+// exp(-rate |x - y|^2), by products where their rounding is small enough. The exponent, in units of log 2, is a sum of d + 2
+// terms as large as s = |a_i| + |a_j|; it errs by about e = sqrt(d + 4) / 2 u s (rounding errors add up like a random walk),
+// the value by log 2 e k. Pairs with more than `allowed` u are computed by differences, which are exact to (d + 2) u of the
+// distance; and once 1 % of a strip has them, whole strips are, to the end of the slab: its rows stay the same.
 template <class T>
-void Tiles<T>::map(const Leaf &leaf, T *values, int64_t count) const {
+void Tiles<T>::fused(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t cols, T *out,
+                     TileScratch<T> &scratch) const {
+    constexpr int64_t in_registers = 512; // columns, up to which OpenBLAS' product and a second sweep over it are slower
+    constexpr double allowed = sizeof(T) == 4 ? 8 : 512;
+    const FusedTable<T> &table = fused_table<T>();
+    const int64_t m = x.rows, d = a.d;
+    const T *rows = a.packed.data() + x.row0, *half = a.half.data() + x.row0, *others = b.packed.data();
+    const T most = static_cast<T>(2 * allowed / (0.6931471805599453 * std::sqrt(static_cast<double>(d + 4))));
+    const bool sure = a.half_most + b.half_most <= most; // k <= 1
+    if (scratch.by_differences && !sure) return table.difference(m, cols, d, rows, half, others, b.half.data(), out);
+    T worst = 0;
+    if (d > in_registers) {
+        gemm('N', 'T', cols, m, d, T(1), others, tile_rows, rows, tile_rows, T(0), out, tile_rows);
+        if (sure) return table.finish(m, cols, half, b.half.data(), out);
+        worst = table.finish_checked(m, cols, half, b.half.data(), out);
+    } else {
+        if (sure) return table.product(m, cols, d, rows, half, others, b.half.data(), out);
+        worst = table.product_checked(m, cols, d, rows, half, others, b.half.data(), out);
+    }
+    if (worst <= most) return;
+    int64_t found = 0;
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < cols; ++j) found += out[i * tile_rows + j] * -(half[i] + b.half[j]) > most;
+    if (found * 100 > m * cols) {
+        scratch.by_differences = true;
+        return table.difference(m, cols, d, rows, half, others, b.half.data(), out);
+    }
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < cols; ++j) {
+            T &value = out[i * tile_rows + j];
+            if (value * -(half[i] + b.half[j]) > most) {
+                T square = 0;
+                for (int64_t k = 0; k < d; ++k) {
+                    const T diff = rows[k * tile_rows + i] - others[k * tile_rows + j];
+                    square += diff * diff;
+                }
+                value = std::exp2(-square / 2);
+            }
+        }
+}
+
+template <class T>
+void Tiles<T>::map(const Leaf &leaf, T *values, int64_t rows, int64_t cols) const {
+    if (cols == tile_rows) return map_all(leaf, values, rows * cols);
+    for (int64_t i = 0; i < rows; ++i) map_all(leaf, values + i * tile_rows, cols);
+}
+
+template <class T>
+void Tiles<T>::map_all(const Leaf &leaf, T *values, int64_t count) const {
     if (leaf.plugin && leaf.plugin->kernel.map)
         leaf.plugin->kernel.map(&host_table(), leaf.values(), dtype_of<T>, values, count);
 }
@@ -153,22 +214,20 @@ void check_user_values(const Leaf &leaf, int64_t row0, const T *values, int64_t 
 } // namespace
 
 template <class T>
-void Tiles<T>::leaf_values(size_t index, const Panel<T> &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const {
+void Tiles<T>::leaf_values(size_t index, const Strip &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const {
     const Leaf &leaf = kernel_->leaves[index];
+    const LeafRows<T> &a = x.x.leaves[index], &b = y.leaves[index];
     const int64_t m = x.rows, n = y.rows;
-    if (x_->objects()) {
-        object_values(x, y, out, scratch);
-        return map(leaf, out, m * n);
+    if (!a.packed.empty() && !b.packed.empty()) return fused(x, a, b, n, out, scratch);
+    if (leaf.form != MERCER_BLOCK || x_->objects()) {
+        x_->objects() ? object_values(x, y, out, scratch) : form(index, x, y, out, scratch);
+        return map(leaf, out, m, n);
     }
-    if (leaf.form != MERCER_BLOCK) {
-        form(index, x, y, out, scratch);
-        return map(leaf, out, m * n);
-    }
-    mercer_view xs = row_view(x.leaves[index].x, m, x.leaves[index].d),
-                ys = row_view(y.leaves[index].x, n, y.leaves[index].d);
-    mercer_view ks = row_view(out, m, n);
+    mercer_view xs = row_view(a.x + x.row0 * a.d, m, a.d), ys = row_view(b.x, n, b.d);
+    mercer_view ks = row_view(out, m, n); // callbacks get contiguous blocks, which are then spread
     evaluate_block(leaf, scratch.task, xs, ys, ks);
-    check_user_values(leaf, x.row0, out, m * n);
+    check_user_values(leaf, x.x.row0 + x.row0, out, m * n);
+    for (int64_t i = m - 1; i > 0 && n < tile_rows; --i) std::copy_backward(out + i * n, out + i * n + n, out + i * tile_rows + n);
 }
 
 template <class T>
@@ -181,26 +240,27 @@ void Tiles<T>::evaluate_block(const Leaf &leaf, mercer_task &task, const mercer_
 }
 
 template <class T>
-void Tiles<T>::compute(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) const {
+void Tiles<T>::compute(const Strip &x, const Panel<T> &y, TileScratch<T> &scratch) const {
     T *out = scratch.tile.data();
-    const int64_t count = x.rows * y.rows;
     if (!kernel_) return x_->objects() ? object_values(x, y, out, scratch) : form(0, x, y, out, scratch);
-    if (kernel_->leaves.size() == 1 && kernel_->terms()[0].weight == 1) return leaf_values(0, x, y, out, scratch);
-    if (kernel_->leaves.size() == 1) {
-        leaf_values(0, x, y, out, scratch);
-        for (int64_t k = 0; k < count; ++k) out[k] *= static_cast<T>(kernel_->terms()[0].weight);
-        return;
-    }
-    std::fill_n(out, count, T(0));
+    const bool alone = kernel_->leaves.size() == 1;
+    if (alone) leaf_values(0, x, y, out, scratch);
+    if (alone && kernel_->terms()[0].weight == 1) return;
+    auto each = [&](auto &&body) {
+        for (int64_t i = 0; i < x.rows; ++i)
+            for (int64_t k = i * tile_rows; k < i * tile_rows + y.rows; ++k) body(k);
+    };
+    if (alone) return each([&](int64_t k) { out[k] *= static_cast<T>(kernel_->terms()[0].weight); });
+    each([&](int64_t k) { out[k] = 0; });
     T *product = scratch.product.data(), *factor = scratch.factor.data();
     for (const Expression::Term &term : kernel_->terms()) {
         leaf_values(term.leaves[0], x, y, product, scratch);
         for (size_t l = 1; l < term.leaves.size(); ++l) {
             leaf_values(term.leaves[l], x, y, factor, scratch);
-            for (int64_t k = 0; k < count; ++k) product[k] *= factor[k];
+            each([&](int64_t k) { product[k] *= factor[k]; });
         }
         const T weight = static_cast<T>(term.weight);
-        for (int64_t k = 0; k < count; ++k) out[k] += weight * product[k];
+        each([&](int64_t k) { out[k] += weight * product[k]; });
     }
 }
 
@@ -214,8 +274,10 @@ template <class T>
 void Tiles<T>::compute_log(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) const {
     T *out = scratch.tile.data();
     const Leaf &leaf = kernel_->leaves[0];
-    x_->objects() ? object_values(x, y, out, scratch) : form(0, x, y, out, scratch);
-    leaf.plugin->kernel.log_map(&host_table(), leaf.values(), dtype_of<T>, out, x.rows * y.rows);
+    const Strip all{x, 0, x.rows};
+    x_->objects() ? object_values(all, y, out, scratch) : form(0, all, y, out, scratch);
+    for (int64_t i = 0; i < x.rows; ++i)
+        leaf.plugin->kernel.log_map(&host_table(), leaf.values(), dtype_of<T>, out + i * tile_rows, y.rows);
 }
 
 template <class T>
@@ -247,7 +309,7 @@ void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries, T *out) const {
                     for (int64_t k = 0; k < m; ++k) values[static_cast<size_t>(i + k)] = block[k * m + k];
                 }
             }
-            if (leaf.form != MERCER_BLOCK || x_->objects()) map(leaf, values.data(), n);
+            if (leaf.form != MERCER_BLOCK || x_->objects()) map_all(leaf, values.data(), n);
             for (size_t i = 0; i < values.size(); ++i) product[i] *= values[i];
         }
         for (size_t i = 0; i < product.size(); ++i) out[i] += product[i];
@@ -255,8 +317,7 @@ void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries, T *out) const {
 }
 
 template <class T>
-void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows,
-           const std::function<bool(const Tile<T> &)> &body, Range range) {
+void sweep_panels(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, const PanelBody<T> &body, Range range) {
     // Panels of y are made once where they are small, else again for each slab (1/256 of its arithmetic).
     constexpr int64_t keep_bytes = int64_t{64} << 20;
     const int64_t y_blocks = blocks_of(tiles.y().rows());
@@ -265,27 +326,50 @@ void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows,
         kept.resize(static_cast<size_t>(y_blocks));
         for (int64_t b = 0; b < y_blocks; ++b) kept[static_cast<size_t>(b)] = tiles.y().load(run, b);
     }
+    Pool<TileScratch<T>> pool([&] { return std::unique_ptr<TileScratch<T>>(new TileScratch<T>(tiles.scratch(run))); });
     auto slab = [&](int64_t s) {
-        TileScratch<T> scratch = tiles.scratch(run);
+        auto held = pool.take();
+        TileScratch<T> &scratch = *held;
+        scratch.by_differences = false;
         Panel<T> x = tiles.x().load(run, row0 + s * tile_rows, std::min(tile_rows, rows - s * tile_rows));
         for (int64_t b = range == Range::upper ? s : 0; b < y_blocks; ++b) {
             if (run.stopped(static_cast<double>(s) / static_cast<double>(blocks_of(rows)))) return;
             Panel<T> loaded;
             if (kept.empty()) loaded = tiles.y().load(run, b);
-            const Panel<T> &y = kept.empty() ? loaded : kept[static_cast<size_t>(b)];
-            tiles.compute(x, y, scratch);
-            if (!body({s, x, y, scratch.tile.data()})) break;
+            if (!body(s, x, kept.empty() ? loaded : kept[static_cast<size_t>(b)], scratch)) break;
         }
     };
-    if (tiles.serial())
-        for (int64_t s = 0; s < blocks_of(rows); ++s) slab(s);
-    else
-        parallel_for(run, blocks_of(rows), slab);
+    parallel_for(run, blocks_of(rows), slab, tiles.serial());
     run.progress(1);
+}
+
+template <class T>
+void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows,
+           const std::function<bool(const Tile<T> &)> &body, Range range) {
+    auto whole = [&](int64_t slab, const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) {
+        tiles.compute(x, y, scratch);
+        return body({slab, x, y, scratch.tile.data()});
+    };
+    sweep_panels<T>(run, tiles, row0, rows, whole, range);
+}
+
+template <class T>
+void self_values(Run &run, const Tiles<T> &tiles, double *out) {
+    auto block = [&](int64_t b) {
+        const Panel<T> panel = tiles.x().load(run, b);
+        Buffer<T> values = run.buffer<T>(panel.rows);
+        tiles.self(run, panel, false, values.data());
+        std::copy(values.begin(), values.end(), out + b * tile_rows);
+    };
+    parallel_for(run, blocks_of(tiles.x().rows()), block, tiles.serial());
 }
 
 template class Tiles<float>;
 template class Tiles<double>;
+template void sweep_panels(Run &, const Tiles<float> &, int64_t, int64_t, const PanelBody<float> &, Range);
+template void sweep_panels(Run &, const Tiles<double> &, int64_t, int64_t, const PanelBody<double> &, Range);
+template void self_values(Run &, const Tiles<float> &, double *);
+template void self_values(Run &, const Tiles<double> &, double *);
 template void sweep(Run &, const Tiles<float> &, int64_t, int64_t, const std::function<bool(const Tile<float> &)> &,
                     Range);
 template void sweep(Run &, const Tiles<double> &, int64_t, int64_t, const std::function<bool(const Tile<double> &)> &,

@@ -13,18 +13,22 @@
 namespace mercer {
 namespace {
 
-// W (m x q, row-major) in the tile's type.
+// W (m x q, row-major, rows padded to `stride`: see operator.cpp) in the tile's type.
 template <class T>
 struct Weights {
-    Weights(Run &run, int64_t rows, int64_t cols) : rows(rows), cols(cols), values(run.buffer<T>(rows, cols)) {}
+    Weights(Run &run, int64_t rows, int64_t cols)
+        : rows(rows), cols(cols), stride(padded_columns<T>(cols)), values(run.buffer<T>(rows, stride)) {
+        values.zero();
+    }
     void column(int64_t at, const Tensor &from, double scale) {
-        for (int64_t i = 0; i < rows; ++i) values[i * cols + at] = static_cast<T>(tensor_data<double>(from)[i] * scale);
+        for (int64_t i = 0; i < rows; ++i)
+            values[i * stride + at] = static_cast<T>(tensor_data<double>(from)[i] * scale);
     }
     void columns(int64_t at, const Tensor &from) {
         for (int64_t i = 0; i < rows; ++i)
-            std::copy_n(tensor_data<T>(from) + i * from.cols, from.cols, values.data() + i * cols + at);
+            std::copy_n(tensor_data<T>(from) + i * from.cols, from.cols, values.data() + i * stride + at);
     }
-    int64_t rows, cols;
+    int64_t rows, cols, stride;
     Buffer<T> values;
 };
 
@@ -38,21 +42,31 @@ class Evaluator {
           centres_(model.indices() ? Points<T>(data, {}, specs(), model.indices(), model.m())
                                    : Points<T>(model.centres(), {}, specs())),
           tiles_(model.has_frequencies() ? Tiles<T>(MERCER_DOT, queries_, centres_)
-                                         : Tiles<T>(model.kernel(), queries_, centres_)) {}
+                                         : Tiles<T>(model.kernel(), queries_, centres_)) {
+        if (model.tensor("v")) return; // relative_row wants rows
+        queries_.lean();
+        centres_.lean();
+    }
 
     const Tiles<T> &tiles() const { return tiles_; }
     int64_t rows() const { return queries_.rows(); }
 
-    // Calls done for every row panel, on any thread.
+    // Calls done for every row panel, on any thread; sums: panel.rows x w.stride, row-major.
     void evaluate(const Weights<T> &w, const Done &done) {
-        if (w.cols == 0 || model_.m() == 0) return without_centres(w.cols, done);
+        if (w.cols == 0 || model_.m() == 0) return without_centres(w.stride, done);
         std::vector<Buffer<double>> open(static_cast<size_t>(blocks_of(rows())));
-        sweep<T>(run_, tiles_, 0, rows(), [&](const Tile<T> &tile) {
-            Buffer<double> &sums = open[static_cast<size_t>(tile.slab)];
-            if (sums.empty()) sums = std::move(run_.buffer<double>(tile.x.rows, w.cols).zero());
-            add(w, tile, sums.data());
-            if (tile.y.row0 + tile.y.rows < centres_.rows()) return true;
-            done(tile.x, sums.data());
+        Pool<Buffer<T>> pool([&] {
+            return std::unique_ptr<Buffer<T>>(new Buffer<T>(run_.buffer<T>(tile_rows, w.stride)));
+        });
+        sweep_panels<T>(run_, tiles_, 0, rows(), [&](int64_t slab, const Panel<T> &x, const Panel<T> &y, auto &scratch) {
+            Buffer<double> &sums = open[static_cast<size_t>(slab)];
+            if (sums.empty()) sums = std::move(run_.buffer<double>(x.rows, w.stride).zero());
+            auto product = pool.take();
+            tiles_.strips(x, y, scratch, [&](const auto &strip) {
+                add(w, y, strip.rows, scratch.tile.data(), product->data(), sums.data() + strip.row0 * w.stride);
+            });
+            if (y.row0 + y.rows < centres_.rows()) return true;
+            done(x, sums.data());
             sums = Buffer<double>();
             return true;
         });
@@ -74,7 +88,7 @@ class Evaluator {
         if (!std::isfinite(largest)) return; // beyond the type's range: nothing is known
         for (int64_t i = 0; i < w.rows; ++i) {
             double k = std::exp(static_cast<double>(logs[i] - largest));
-            for (int64_t j = 0; j < w.cols; ++j) sums[j] += k * static_cast<double>(w.values[i * w.cols + j]);
+            for (int64_t j = 0; j < w.cols; ++j) sums[j] += k * static_cast<double>(w.values[i * w.stride + j]);
         }
     }
 
@@ -89,23 +103,25 @@ class Evaluator {
         for (int64_t b = 0; b < blocks_of(rows()); ++b) done(queries_.load(run_, b), zeros.data());
     }
 
-    void add(const Weights<T> &w, const Tile<T> &tile, double *sums) {
-        if (!model_.has_frequencies()) return add_values(w, tile.y.row0, tile, tile.values, sums);
+    // sums += K W for a strip of values K between rows and the centres of y.
+    void add(const Weights<T> &w, const Panel<T> &y, int64_t rows, T *values, T *product, double *sums) {
+        if (!model_.has_frequencies()) return add_values(w, y.row0, y.rows, rows, values, product, sums);
         // Features of a frequency: cos and sin of its product with x; W has all cosines' rows first.
-        const int64_t count = tile.x.rows * tile.y.rows;
-        Buffer<T> feature = run_.buffer<T>(count);
-        for (int64_t k = 0; k < count; ++k) feature[k] = std::cos(tile.values[k]);
-        add_values(w, tile.y.row0, tile, feature.data(), sums);
-        for (int64_t k = 0; k < count; ++k) feature[k] = std::sin(tile.values[k]);
-        add_values(w, model_.m() + tile.y.row0, tile, feature.data(), sums);
+        Buffer<T> sine = run_.buffer<T>(rows, tile_rows);
+        for (int64_t i = 0; i < rows; ++i)
+            for (int64_t k = i * tile_rows; k < i * tile_rows + y.rows; ++k) {
+                sine[k] = std::sin(values[k]);
+                values[k] = std::cos(values[k]);
+            }
+        add_values(w, y.row0, y.rows, rows, values, product, sums);
+        add_values(w, model_.m() + y.row0, y.rows, rows, sine.data(), product, sums);
     }
 
-    // sums += tile W(row0 ...): in BLAS' order F^T += W^T tile^T.
-    void add_values(const Weights<T> &w, int64_t row0, const Tile<T> &tile, const T *values, double *sums) {
-        const int64_t q = w.cols, n = tile.x.rows, m = tile.y.rows;
-        Buffer<T> product = run_.buffer<T>(n, q);
-        gemm('N', 'N', q, n, m, T(1), w.values.data() + row0 * q, q, values, m, T(0), product.data(), q);
-        for (int64_t k = 0; k < n * q; ++k) sums[k] += static_cast<double>(product[k]);
+    // In BLAS' order sums^T += W(row0 ...)^T values^T; products in T, sums across tiles in f64.
+    void add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_t n, const T *values, T *product, double *sums) {
+        gemm('N', 'N', w.stride, n, m, T(1), w.values.data() + row0 * w.stride, w.stride, values, tile_rows, T(0),
+             product, w.stride);
+        for (int64_t k = 0; k < n * w.stride; ++k) sums[k] += static_cast<double>(product[k]);
     }
 
     Run &run_;
@@ -144,7 +160,7 @@ void scores(Run &run, const Model &model, Evaluator<T> &evaluator, Writer out) {
     const double far = scale * (sizeof(T) == 4 ? 1e-30 : 1e-290);
     evaluator.evaluate(w, [&](const Panel<T> &panel, double *sums) {
         for (int64_t i = 0; i < panel.rows; ++i) {
-            double *row = sums + i * w.cols, g = 1;
+            double *row = sums + i * w.stride, g = 1;
             if (v) {
                 if (!(std::fabs(row[r]) > far) && evaluator.tiles().has_log())
                     evaluator.relative_row(w, panel.row0 + i, row);
@@ -161,7 +177,7 @@ void density(Run &run, const Model &model, Evaluator<T> &evaluator, Writer out) 
     Weights<T> w(run, model.m(), 1);
     w.column(0, *model.tensor("w"), 1 / static_cast<double>(model.n()));
     evaluator.evaluate(w, [&](const Panel<T> &panel, double *sums) {
-        for (int64_t i = 0; i < panel.rows; ++i) out.put(panel.row0 + i, 0, sums[i]);
+        for (int64_t i = 0; i < panel.rows; ++i) out.put(panel.row0 + i, 0, sums[i * w.stride]);
     });
 }
 
@@ -177,7 +193,7 @@ void residual(Run &run, const Model &model, Evaluator<T> &evaluator, Writer out)
         std::vector<T> own(static_cast<size_t>(panel.rows));
         evaluator.tiles().self(run, panel, true, own.data());
         for (int64_t i = 0; i < panel.rows; ++i) {
-            const double *row = sums + i * w.cols;
+            const double *row = sums + i * w.stride;
             double value =
                 static_cast<double>(own[static_cast<size_t>(i)]) + (nu ? model.mean_square() - 2 * row[r] : 0);
             for (int64_t j = 0; j < r; ++j) {

@@ -50,7 +50,7 @@ Matrix gram(const Model &model, const Matrix &x) { // by the engine, with the mo
     Matrix out(x.rows, x.rows);
     sweep<double>(run, tiles, 0, x.rows, [&](const Tile<double> &tile) {
         for (int64_t i = 0; i < tile.x.rows; ++i)
-            std::copy_n(tile.values + i * tile.y.rows, tile.y.rows, &out(tile.x.row0 + i, tile.y.row0));
+            std::copy_n(tile.values + i * tile_rows, tile.y.rows, &out(tile.x.row0 + i, tile.y.row0));
         return true;
     });
     return out;

@@ -87,7 +87,7 @@ void check_all(const std::vector<double> &out, const Matrix &a, double allowed, 
 
 template <class T>
 std::unique_ptr<Operator> gram_of(Run &run, const Problem &problem, bool stored) {
-    return std::make_unique<GramOperator<T>>(run, problem.kernel, problem.points<T>(), stored);
+    return std::make_unique<GramOperator<T>>(run, problem.kernel, problem.points<T>(), stored ? Hold::matrix : Hold::nothing);
 }
 
 template <class T>
@@ -126,7 +126,7 @@ void test_many_blocks() {
     for (int64_t count : {1, 2}) {
         mercer_run settings = threads(count);
         Run run({}, &settings);
-        GramOperator<float> op(run, problem.kernel, problem.points<float>(), false);
+        GramOperator<float> op(run, problem.kernel, problem.points<float>(), Hold::rows);
         std::vector<double> y(static_cast<size_t>(n));
         op.apply(run, q.data(), n, 1, y.data(), n);
         TEST_ASSERT_TRUE(first.empty() || first == y);
