@@ -151,10 +151,10 @@ typedef struct mercer_cost {
     int64_t struct_size;
     int64_t bytes;
     int64_t kernel_evaluations;
-    int64_t passes; /* solver: applications of the operator */
+    int64_t passes;  /* solver: applications of the operator */
     int64_t columns; /* solver: of the widest application */
-    int64_t m;      /* reducer: centres, at most; n where it is not known before. The host plans again after reduce */
-    double flops;   /* beside kernel values and applications */
+    int64_t m;       /* reducer: centres, at most; n where it is not known before. The host plans again after reduce */
+    double flops;    /* beside kernel values and applications */
 } mercer_cost;
 
 /* What the lift wants beside the centres; NULL = not wanted. */

@@ -72,7 +72,8 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     const int64_t r = request->r, l = request->locked_count;
     sizes s = plan(params, n - l, r);
     double k = (double)s.cap;
-    out->bytes = 8 * (n * (2 * (s.cap + r) + s.keep + 1 + l) + (2 * s.cap + max(s.cap, l)) * s.cap + (5 + s.keep) * s.cap);
+    out->bytes =
+        8 * (n * (2 * (s.cap + r) + s.keep + 1 + l) + (2 * s.cap + max(s.cap, l)) * s.cap + (5 + s.keep) * s.cap);
     out->columns = max(max(s.p + r, s.first), min(request->start_count, s.cap));
     out->passes = request->max_passes > 0 ? request->max_passes : default_passes;
     out->flops = (double)out->passes * ((double)n * k * (double)(14 * s.p + 4 * r) + 9 * k * k * k);
@@ -109,7 +110,8 @@ enum { GUESS_ULPS = 4 }; /* of f32: the error of a rough image in |B| before it 
 static int32_t prepare(krylov *x) {
     int64_t n = x->n, l = x->l, cap = x->size.cap;
     int64_t r = x->request->r; /* make_exact wants room for r columns behind the basis */
-    int64_t count[] = {n * (l + cap + r), n * (cap + r), cap * cap, cap * cap, cap * max(cap, l), cap, cap, cap, n * x->size.keep};
+    int64_t count[] = {n * (l + cap + r), n * (cap + r), cap * cap, cap * cap, cap * max(cap, l), cap, cap, cap,
+                       n * x->size.keep};
     double **array[] = {&x->q, &x->w, &x->h, &x->s, &x->small, &x->theta, &x->norm, &x->error, &x->scratch};
     for (int i = 0; i < 9; i++)
         if (!(*array[i] = x->host->alloc(x->task, 8 * count[i]))) return MERCER_E_MEMORY;

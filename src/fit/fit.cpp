@@ -220,8 +220,8 @@ void kernel_matrix_as(Run &run, const Prepared &x, const std::shared_ptr<const S
             T *values = scratch.tile.data();
             for (int64_t i = 0; !y && row >= col && i < strip.rows; ++i) // one triangle decides both: exactly symmetric
                 for (int64_t j = 0; j < strip.row0 + i; ++j)
-                    values[i * tile_rows + j] = j >= strip.row0 ? values[(j - strip.row0) * tile_rows + strip.row0 + i]
-                                                                : *at(row + i, col + j);
+                    values[i * tile_rows + j] =
+                        j >= strip.row0 ? values[(j - strip.row0) * tile_rows + strip.row0 + i] : *at(row + i, col + j);
             if (by_rows || !y) table.store(strip.rows, q.rows, values, at(row, col), stride);
             if (!by_rows || !y) table.store_transposed(strip.rows, q.rows, values, at(col, row), stride);
         });

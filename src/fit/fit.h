@@ -69,9 +69,9 @@ struct Lifted {
 // How the kernel matrix of m centres is to be held, and by whom it is to be solved: decided from the shape and the budget
 // alone, before any work.
 struct Plan {
-    bool f32 = false;               // tile type of the result
-    bool rough = false;             // f64 results, iterated in f32
-    Hold hold = Hold::nothing;      // of the operator that does most passes
+    bool f32 = false;                // tile type of the result
+    bool rough = false;              // f64 results, iterated in f32
+    Hold hold = Hold::nothing;       // of the operator that does most passes
     Hold hold_exact = Hold::nothing; // of the f64 one beside a rough one
     std::shared_ptr<const Plugin> solver;
     Params solver_params;

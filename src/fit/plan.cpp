@@ -107,8 +107,8 @@ Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const S
     const bool calls = kernel.calls_back() || source.kind() == Source::Kind::objects;
     plan.rough = !plan.f32 && storage != GramStorage::f64 && plan.solver->name != "dense" && !calls;
     const int64_t columns = std::min(m, plan.solver_cost.columns) + 1; // the mean rides along
-    const Need exact = plan.f32 ? need_of<float>(run, kernel, source, m, columns)
-                                : need_of<double>(run, kernel, source, m, columns);
+    const Need exact =
+        plan.f32 ? need_of<float>(run, kernel, source, m, columns) : need_of<double>(run, kernel, source, m, columns);
     const Need most = plan.rough ? need_of<float>(run, kernel, source, m, columns) : exact;
     plan.bytes = plan.solver_cost.bytes + std::max(exact.pass, most.pass) + 8 * m * (r + 2 * columns + 4);
     auto take = [&](int64_t bytes) {

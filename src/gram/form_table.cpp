@@ -1,32 +1,28 @@
 #include "forms.h"
+#include "fused.h"
 
 namespace mercer {
 
-extern const FormTable<float> forms_f32_portable;
-extern const FormTable<double> forms_f64_portable;
 #ifdef MERCER_SIMD
-extern const FormTable<float> forms_f32_avx2, forms_f32_avx512;
-extern const FormTable<double> forms_f64_avx2, forms_f64_avx512;
-
-template <>
-const FormTable<float> &form_table<float>() {
-    Isa isa = best_isa();
-    return isa == Isa::avx512 ? forms_f32_avx512 : isa == Isa::avx2 ? forms_f32_avx2 : forms_f32_portable;
-}
-template <>
-const FormTable<double> &form_table<double>() {
-    Isa isa = best_isa();
-    return isa == Isa::avx512 ? forms_f64_avx512 : isa == Isa::avx2 ? forms_f64_avx2 : forms_f64_portable;
-}
+#define MERCER_TABLE(function, Table, T, name)                                                                         \
+    extern const Table<T> name##_portable, name##_avx2, name##_avx512;                                                 \
+    template <>                                                                                                        \
+    const Table<T> &function<T>() {                                                                                    \
+        const Isa isa = best_isa();                                                                                    \
+        return isa == Isa::avx512 ? name##_avx512 : isa == Isa::avx2 ? name##_avx2 : name##_portable;                  \
+    }
 #else
-template <>
-const FormTable<float> &form_table<float>() {
-    return forms_f32_portable;
-}
-template <>
-const FormTable<double> &form_table<double>() {
-    return forms_f64_portable;
-}
+#define MERCER_TABLE(function, Table, T, name)                                                                         \
+    extern const Table<T> name##_portable;                                                                             \
+    template <>                                                                                                        \
+    const Table<T> &function<T>() {                                                                                    \
+        return name##_portable;                                                                                        \
+    }
 #endif
+
+MERCER_TABLE(form_table, FormTable, float, forms_f32)
+MERCER_TABLE(form_table, FormTable, double, forms_f64)
+MERCER_TABLE(fused_table, FusedTable, float, fused_f32)
+MERCER_TABLE(fused_table, FusedTable, double, fused_f64)
 
 } // namespace mercer

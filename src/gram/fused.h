@@ -29,7 +29,7 @@ struct FusedTable {
     // least 0; NaN entries do not count), which times about 2 ln2 (d + 2) u bounds the absolute error of every value.
     void (*product)(int64_t m, int64_t n, int64_t d, const T *x, const T *x_half, const T *y, const T *y_half,
                     T *values);
-    T (*product_checked)
+    T(*product_checked)
     (int64_t m, int64_t n, int64_t d, const T *x, const T *x_half, const T *y, const T *y_half, T *values);
     // The same entries as 2^(-|x' - y'|^2 / 2): the distance right to (d + 2) u of itself, exactly 1 for equal rows; twice
     // the price. The halves are not read.

@@ -230,7 +230,8 @@ void GramOperator<T>::dense(Run &run, double *a, int64_t lda) const {
     meet_all(run, 0, [&](const Block &k) {
         const int64_t i0 = k.bi * tile_rows + k.row0, j0 = k.bj * tile_rows;
         for (int64_t i = 0; i < k.rows; ++i)
-            for (int64_t j = k.bi == k.bj ? k.row0 + i : 0; j < k.cols; ++j) { // one triangle decides both: exactly symmetric
+            for (int64_t j = k.bi == k.bj ? k.row0 + i : 0; j < k.cols;
+                 ++j) { // one triangle decides both: exactly symmetric
                 const double value = static_cast<double>(k.values[i * k.stride + j]);
                 a[i0 + i + (j0 + j) * lda] = value;
                 a[j0 + j + (i0 + i) * lda] = value;

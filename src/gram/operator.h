@@ -62,7 +62,7 @@ class GramOperator : public Operator {
     int64_t kernel_evaluations() const { return evaluations_.load(); }
 
   private:
-    struct Work { // of a thread
+    struct Work {                              // of a thread
         std::unique_ptr<TileScratch<T>> tiles; // nullptr: stored
         Buffer<T> own, other;                  // products with a strip and with a tile's transpose
     };

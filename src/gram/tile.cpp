@@ -150,7 +150,8 @@ void Tiles<T>::form(size_t index, const Strip &x, const Panel<T> &y, T *out, Til
 template <class T>
 void Tiles<T>::fused(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t cols, T *out,
                      TileScratch<T> &scratch) const {
-    constexpr int64_t in_registers = 512; // columns, up to which OpenBLAS' product and a second sweep over it are slower
+    constexpr int64_t in_registers =
+        512; // columns, up to which OpenBLAS' product and a second sweep over it are slower
     constexpr double allowed = sizeof(T) == 4 ? 8 : 512;
     const FusedTable<T> &table = fused_table<T>();
     const int64_t m = x.rows, d = a.d;
@@ -227,7 +228,8 @@ void Tiles<T>::leaf_values(size_t index, const Strip &x, const Panel<T> &y, T *o
     mercer_view ks = row_view(out, m, n); // callbacks get contiguous blocks, which are then spread
     evaluate_block(leaf, scratch.task, xs, ys, ks);
     check_user_values(leaf, x.x.row0 + x.row0, out, m * n);
-    for (int64_t i = m - 1; i > 0 && n < tile_rows; --i) std::copy_backward(out + i * n, out + i * n + n, out + i * tile_rows + n);
+    for (int64_t i = m - 1; i > 0 && n < tile_rows; --i)
+        std::copy_backward(out + i * n, out + i * n + n, out + i * tile_rows + n);
 }
 
 template <class T>

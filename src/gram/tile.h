@@ -28,7 +28,7 @@ struct TileScratch {
         row.zero();
     }
     Run &run;
-    mercer_task task; // of block kernels
+    mercer_task task;                     // of block kernels
     Buffer<T> tile, factor, product, row; // stride of tiles: tile_rows
     bool by_differences = false;          // see Tiles::fused
     std::vector<int64_t> i, j;
@@ -77,7 +77,9 @@ class Tiles {
     int64_t scratch_bytes() const;
     bool serial() const; // values come from callbacks that must run on the calling thread
 
-    bool whole() const { return x_->objects() || (kernel_ && kernel_->has_block()); } // no strips: callbacks' tiles are whole
+    bool whole() const {
+        return x_->objects() || (kernel_ && kernel_->has_block());
+    } // no strips: callbacks' tiles are whole
 
   private:
     // All write rows of stride tile_rows.

@@ -55,21 +55,21 @@ class Evaluator {
     void evaluate(const Weights<T> &w, const Done &done) {
         if (w.cols == 0 || model_.m() == 0) return without_centres(w.stride, done);
         std::vector<Buffer<double>> open(static_cast<size_t>(blocks_of(rows())));
-        Pool<Buffer<T>> pool([&] {
-            return std::unique_ptr<Buffer<T>>(new Buffer<T>(run_.buffer<T>(tile_rows, w.stride)));
-        });
-        sweep_panels<T>(run_, tiles_, 0, rows(), [&](int64_t slab, const Panel<T> &x, const Panel<T> &y, auto &scratch) {
-            Buffer<double> &sums = open[static_cast<size_t>(slab)];
-            if (sums.empty()) sums = std::move(run_.buffer<double>(x.rows, w.stride).zero());
-            auto product = pool.take();
-            tiles_.strips(x, y, scratch, [&](const auto &strip) {
-                add(w, y, strip.rows, scratch.tile.data(), product->data(), sums.data() + strip.row0 * w.stride);
+        Pool<Buffer<T>> pool(
+            [&] { return std::unique_ptr<Buffer<T>>(new Buffer<T>(run_.buffer<T>(tile_rows, w.stride))); });
+        sweep_panels<T>(
+            run_, tiles_, 0, rows(), [&](int64_t slab, const Panel<T> &x, const Panel<T> &y, auto &scratch) {
+                Buffer<double> &sums = open[static_cast<size_t>(slab)];
+                if (sums.empty()) sums = std::move(run_.buffer<double>(x.rows, w.stride).zero());
+                auto product = pool.take();
+                tiles_.strips(x, y, scratch, [&](const auto &strip) {
+                    add(w, y, strip.rows, scratch.tile.data(), product->data(), sums.data() + strip.row0 * w.stride);
+                });
+                if (y.row0 + y.rows < centres_.rows()) return true;
+                done(x, sums.data());
+                sums = Buffer<double>();
+                return true;
             });
-            if (y.row0 + y.rows < centres_.rows()) return true;
-            done(x, sums.data());
-            sums = Buffer<double>();
-            return true;
-        });
     }
 
     // One row again with k relative to its largest value, for a row so far from all centres that k underflows.
@@ -118,7 +118,8 @@ class Evaluator {
     }
 
     // In BLAS' order sums^T += W(row0 ...)^T values^T; products in T, sums across tiles in f64.
-    void add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_t n, const T *values, T *product, double *sums) {
+    void add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_t n, const T *values, T *product,
+                    double *sums) {
         gemm('N', 'N', w.stride, n, m, T(1), w.values.data() + row0 * w.stride, w.stride, values, tile_rows, T(0),
              product, w.stride);
         for (int64_t k = 0; k < n * w.stride; ++k) sums[k] += static_cast<double>(product[k]);
