@@ -4,6 +4,8 @@
 #include "../model/model.h"
 #include "recipe.h"
 
+#include <variant>
+
 namespace mercer {
 
 // What the caller's data handle holds.
@@ -35,6 +37,9 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data);
 // Sample weights, scaled to sum n; all 1 without.
 std::vector<double> sample_weights(const Data &data, int64_t n);
 
+template <class T>
+class PartialCholesky;
+
 // What a reducer gave: rows by number, or points; weights sum to n.
 struct Reduction {
     std::vector<int64_t> index;
@@ -44,6 +49,8 @@ struct Reduction {
     std::map<std::string, double> report;
     int64_t kernel_evaluations = 0;
     bool used_landmarks = false;
+    // K ~ L L^T with the rows in index as its pivots, where the reducer found them so; of the tile's type.
+    std::variant<std::shared_ptr<PartialCholesky<float>>, std::shared_ptr<PartialCholesky<double>>> factor;
 };
 Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared);
 
@@ -83,6 +90,7 @@ int64_t centre_bytes(const Source &source, int64_t m, bool f32); // as the model
 
 struct Lift {
     const char *name, *summary, *reference;
+    bool uses_factor; // of the reduction; else it is freed before
     Lifted (*lift)(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan,
                    int64_t n);
 };
