@@ -181,6 +181,8 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
 
     run.stage("reduce", 0.05);
     Reduction reduction = reduce(run, recipe, data, prepared);
+    const Lift &lift = find_lift(recipe.values().lift);
+    if (!lift.uses_factor) reduction.factor = {};
     Centres centres = make_centres(run, prepared, reduction);
     reduction.points = Buffer<unsigned char>();
     int64_t held = 0;
@@ -188,7 +190,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
     run.budget()->take(held); // the model's share, while the fit lasts
 
     Plan plan = plan_lift(run, recipe, prepared.kernel, source, prepared.f32, centres.m(), run.budget()->left());
-    Lifted lifted = find_lift(recipe.values().lift).lift(run, recipe, prepared, centres, plan, source.rows());
+    Lifted lifted = lift.lift(run, recipe, prepared, centres, plan, source.rows());
 
     run.stage("certify", 1);
     Json text = report_text(run, recipe, prepared, reduction, centres, plan, lifted);

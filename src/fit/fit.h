@@ -4,6 +4,8 @@
 #include "../model/model.h"
 #include "recipe.h"
 
+#include <variant>
+
 namespace mercer {
 
 // What the caller's data handle holds.
@@ -35,6 +37,9 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data);
 // Sample weights, scaled to sum n; all 1 without.
 std::vector<double> sample_weights(const Data &data, int64_t n);
 
+template <class T>
+class PartialCholesky;
+
 // What a reducer gave: rows by number, or points; weights sum to n.
 struct Reduction {
     std::vector<int64_t> index;
@@ -44,6 +49,8 @@ struct Reduction {
     std::map<std::string, double> report;
     int64_t kernel_evaluations = 0;
     bool used_landmarks = false;
+    // K ~ L L^T with the rows in index as its pivots, where the reducer found them so; of the tile's type.
+    std::variant<std::shared_ptr<PartialCholesky<float>>, std::shared_ptr<PartialCholesky<double>>> factor;
 };
 Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared);
 
@@ -69,10 +76,11 @@ struct Lifted {
 // How the kernel matrix of m centres is to be held, and by whom it is to be solved: decided from the shape and the budget
 // alone, before any work.
 struct Plan {
-    bool f32 = false;                // tile type of the result
-    bool rough = false;              // f64 results, iterated in f32
-    Hold hold = Hold::nothing;       // of the operator that does most passes
-    Hold hold_exact = Hold::nothing; // of the f64 one beside a rough one
+    bool f32 = false;                          // tile type of the result
+    bool rough = false;                        // f64 results, iterated in f32
+    Hold hold = Hold::nothing;                 // of the operator that does most passes
+    Hold hold_exact = Hold::nothing;           // of the f64 one beside a rough one
+    int64_t start_rank = 0, start_columns = 0; // Nystrom vectors to begin with; 0: none
     std::shared_ptr<const Plugin> solver;
     Params solver_params;
     mercer_cost solver_cost{};
@@ -86,6 +94,7 @@ int64_t centre_bytes(const Source &source, int64_t m, bool f32); // as the model
 
 struct Lift {
     const char *name, *summary, *reference;
+    bool uses_factor; // of the reduction; else it is freed before
     Lifted (*lift)(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan,
                    int64_t n);
 };

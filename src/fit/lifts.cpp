@@ -6,7 +6,7 @@ namespace mercer {
 const std::vector<Lift> &lifts() {
     static const std::vector<Lift> table = {
         {"weighted", "eigenproblem of the weighted kernel matrix of the centres",
-         "RSKPCA, Algorithm 1; weights 1: kernel PCA", lift_weighted},
+         "RSKPCA, Algorithm 1; weights 1: kernel PCA", false, lift_weighted},
     };
     return table;
 }

@@ -1,6 +1,7 @@
 // What a fit will need, from the shape and the budget alone: whether the kernel matrix is stored, who solves, how many bytes.
 // A fit refuses by it before the work begins, and a forecast is it in figures.
 #include "fit.h"
+#include "start.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -16,6 +17,14 @@ constexpr double dense_flops_per_second = 10e9; // of dsyevr, whose half is memo
 // Up to so many columns a fused kernel's values are computed again as fast as they are read (at 16 columns 0.45 against 0.32
 // ns a core in f32, FACTS B3.5, B3.12: computing them once costs more than all passes save).
 constexpr int64_t stream_up_to = 64;
+
+// Pivots behind the start: 512 cost five times as much at n = 10^4 and save no pass there (FACTS B3.12).
+constexpr int64_t start_rank = 256;
+
+bool may_be_psd(const Expression &kernel) {
+    const bool finished = kernel.leaves.empty() || kernel.leaves[0].facts.struct_size > 0;
+    return !finished || kernel.is_psd();
+}
 
 bool streams_well(const Expression &kernel, const Source &source) {
     if (source.kind() != Source::Kind::dense) return false;
@@ -97,20 +106,32 @@ Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const S
     const int64_t r = std::min(values.components, m);
     mercer_task task(run, Random(0, Stage::solver));
     plan.solver_cost.struct_size = sizeof plan.solver_cost;
-    const mercer_eigen_request request{sizeof request, r,      plan.tol, values.max_passes, nullptr, 0, nullptr, 0,
-                                       nullptr,        nullptr};
+    // Callbacks are what costs where there are any: one set of values, in the type of the result.
+    const bool calls = kernel.calls_back() || source.kind() == Source::Kind::objects,
+               iterates = plan.solver->name != "dense";
+    if (iterates && !calls && may_be_psd(kernel)) {
+        plan.start_rank = std::min(start_rank, m / 8);
+        plan.start_columns = std::min({plan.start_rank / 2, std::max<int64_t>(32, (r + 13) / 8 * 8), m});
+    }
+    const mercer_eigen_request request{sizeof request,     r,       plan.tol, values.max_passes, nullptr,
+                                       plan.start_columns, nullptr, 0,        nullptr,           nullptr};
     task.check(
         plan.solver->solver.forecast(&host_table(), &task, plan.solver_params.values(), m, &request, &plan.solver_cost),
         *plan.solver);
 
-    // Callbacks are what costs where there are any: one set of values, in the type of the result.
-    const bool calls = kernel.calls_back() || source.kind() == Source::Kind::objects;
-    plan.rough = !plan.f32 && storage != GramStorage::f64 && plan.solver->name != "dense" && !calls;
+    plan.rough = !plan.f32 && storage != GramStorage::f64 && iterates && !calls;
     const int64_t columns = std::min(m, plan.solver_cost.columns) + 1; // the mean rides along
     const Need exact =
         plan.f32 ? need_of<float>(run, kernel, source, m, columns) : need_of<double>(run, kernel, source, m, columns);
     const Need most = plan.rough ? need_of<float>(run, kernel, source, m, columns) : exact;
     plan.bytes = plan.solver_cost.bytes + std::max(exact.pass, most.pass) + 8 * m * (r + 2 * columns + 4);
+    if (plan.start_rank > 0) {
+        const int64_t begin = start_bytes(run, m, plan.start_rank, plan.start_columns, most.pass);
+        if (begin > budget_left)
+            plan.start_rank = plan.start_columns = 0;
+        else
+            plan.bytes = std::max(plan.bytes, begin);
+    }
     auto take = [&](int64_t bytes) {
         if (plan.bytes + bytes > budget_left) return false;
         plan.bytes += bytes;

@@ -6,9 +6,9 @@
 //
 // S = diag(sqrt w), P = 1 - u u^T as in WeightedOperator. Cost: n m kernel values, 2 n m^2 flops in f32; memory n (4 m + 8
 // count) bytes.
+#include "start.h"
+
 #include "../core/threads.h"
-#include "fit.h"
-#include "pivots.h"
 
 namespace mercer {
 namespace {

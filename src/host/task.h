@@ -17,7 +17,6 @@ class Problem {
     virtual void visit(const mercer_visit &visit, const mercer_consumer &consumer) = 0;
     virtual void columns(const int64_t *index, int64_t count, double *out, int64_t ldo) = 0;
     virtual void pairs(const int64_t *i, const int64_t *j, int64_t count, double *out) = 0;
-    virtual void diagonal(double *out) = 0;
     virtual void rows(const int64_t *index, int64_t count, double *out) = 0;
     virtual void weights(double *out) = 0;
     virtual void landmarks(const int64_t **index, const void **points) = 0;
