@@ -6,13 +6,14 @@
 // Interlacing: lambda_i(K) >= lambda_i(A). Schur complement and inertia: for t > mu, K has at most as many eigenvalues
 // above t as A + C C^T / (t - mu); with C C^T <= N N^T that many does
 //
-//   B = | A   N    |     have above t, so lambda_i(K) <= max(mu, lambda_i(B)):  one problem of order 2 p gives all i,
-//       | N^T mu 1 |     exactly where bisection over t of lambda_i(A + N N^T / (t - mu)) = t would end.
+//   B = | A   N    |     have above t, so lambda_i(K) <= lambda_i(B), which is >= mu (i <= p, by interlacing): one
+//       | N^T mu 1 |     problem of order 2 p gives all i, exactly where bisection of lambda_i(A + N N^T / (t - mu)) <= t
+//                        over t > mu would end.
 //
 // G and W are known from rows up to, each but with probability failure / events (L_p = ln(events p / failure), L_1 =
 // ln(events / failure)), with g = |G|, b = cross sqrt(g) >= |X| since |R_i|^2 <= d_i g:
 //
-//   v := |E X^2|: sqrt v <= sqrt(b^2 L_1 / 2s) + sqrt(b^2 L_1 / 2s + |mean X^2|)    lower tail of the numbers |X e|^2 in
+//   v := |E X^2|: v - V - V ln(v / V) <= b^2 L_1 / s, V = |mean X^2|    Chernoff's lower tail of the numbers |X e|^2 in
 //                 [0, b^2], e the leading vector of E X^2: fixed, so that no factor p is lost
 //   |G - mean X| one-sided <= dev(g) := sqrt(2 v L_p / s) + (b + g) L_p / 3s        matrix Bernstein (Tropp 2012, 6.1)
 //   W <= mean + sqrt(2 R_W w L_p / s),  R_W = g load,  w = |W|                      lower tail of PSD matrices <= R_W
@@ -61,7 +62,7 @@ Square scaled(Square a, double factor) {
     return a;
 }
 
-// The p largest eigenvalues of B, those below mu raised to it. M = N N^T, negative eigenvalues of M (rounding) cut.
+// The p largest eigenvalues of B. M = N N^T, negative eigenvalues of M (rounding) cut.
 std::vector<double> coupled_upper(int64_t p, const Square &a, const Square &m, double mu) {
     Square vectors(static_cast<size_t>(p * p)), b(static_cast<size_t>(4 * p * p));
     const std::vector<double> squares = eigenvalues(p, m, &vectors);
@@ -75,7 +76,6 @@ std::vector<double> coupled_upper(int64_t p, const Square &a, const Square &m, d
     }
     std::vector<double> upper = eigenvalues(2 * p, b);
     upper.resize(static_cast<size_t>(p));
-    for (double &value : upper) value = std::max(value, mu);
     return upper;
 }
 
@@ -88,9 +88,20 @@ struct Tails {
         l_1 = std::log(events / failure);
         l_p = l_1 + std::log(static_cast<double>(p));
     }
+    // The largest v with v - V - V ln(v / V) <= c: Newton's steps from above stay above, so each is a bound.
+    static double variance(double seen, double c) {
+        if (!(seen > 0)) return c;
+        double v = seen + c + std::sqrt(c * (c + 2 * seen)); // of (v - V)^2 / 2v <= c, a weaker tail
+        for (int step = 0; step < 20; ++step) {
+            const double slope = 1 - seen / v, above = v - seen - seen * std::log(v / seen) - c;
+            if (!(above > 1e-12 * v) || !(slope > 0)) break;
+            v -= above / slope;
+        }
+        return v;
+    }
     double deviation(double g, double v) const {
-        const double b = cross * std::sqrt(g), half = b * b * l_1 / (2 * s);
-        return (std::sqrt(half) + std::sqrt(half + v)) * std::sqrt(2 * l_p / s) + (b + g) * l_p / (3 * s);
+        const double b = cross * std::sqrt(g);
+        return std::sqrt(2 * variance(v, b * b * l_1 / s) * l_p / s) + (b + g) * l_p / (3 * s);
     }
     // Bound of g, from one of |E| and the top eigenvalue of the mean.
     double largest(double norm, double mean, double v) const {

@@ -10,7 +10,8 @@
 // d_i, an entry of E is sqrt(w_i w_j) times that of the kernel, and 1 / sqrt n in H becomes sqrt(w / sum w).
 //
 // E is PSD where the kernel is. Rounding (an f32 factor) leaves E + eta >= 0 only: all that is said is then said of K +
-// eta, whose eigenvalues are eta larger (d_i + eta, R_i + eta U_i, tr + n eta), and eta is taken off at the end.
+// eta, whose eigenvalues are eta larger (d_i + eta, R_i + eta U_i, tr + n eta), and eta is taken off at the end. Seen
+// with f32 factors: 0.03 to 0.3 of 2^-24 |L|^2 (n = 500 to 4000); whether eta was enough the rows say (`consistent`).
 //
 // Everything is unnormalised: the caller divides by n. Bounds hold up to rounding, a few p u theta_1.
 #pragma once

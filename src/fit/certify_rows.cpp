@@ -61,7 +61,8 @@ Buffer<double> row_probabilities(Run &run, int64_t n, const double *d, double et
     double total = 0, lengths = 0;
     for (int64_t i = 0; i < n; ++i) total += std::max(d[i], 0.0) + eta, lengths += length[i];
     const double parts = (total > 0) + (lengths > 0);
-    for (int64_t i = 0; i < n; ++i) {
+    if (!(parts > 0)) std::fill_n(share.data(), n, 1 / static_cast<double>(n)); // all points equal: any row will do
+    for (int64_t i = 0; i < n && parts > 0; ++i) {
         const double rest = std::max(d[i], 0.0) + eta;
         share[i] = ((total > 0 ? rest / total : 0) + (lengths > 0 ? length[i] / lengths : 0)) / parts;
         if (!(share[i] > 0)) continue;

@@ -229,4 +229,36 @@ inline RowMoments sampled_rows(Run &run, const Problem &problem, int64_t s, uint
     return sample.moments();
 }
 
+// A small problem of each kind in turn.
+inline Options some(int64_t k) {
+    Gauss random(static_cast<uint64_t>(k) + 99);
+    for (int skip = 0; skip < 8; ++skip) random.uniform();
+    Options options;
+    options.kind = static_cast<Kind>(k % static_cast<int64_t>(Kind::count));
+    options.n = random.between(2, 120);
+    options.m = random.between(1, options.n);
+    options.p = random.between(1, 12);
+    options.centred = random.uniform() < 0.7;
+    options.f32 = random.uniform() < 0.3;
+    return options;
+}
+
+constexpr int64_t endless = int64_t{1} << 60; // as a number of rows: deviations vanish, but for 1e-8 of the norm
+
+// The true G and W as if all rows had been seen endlessly often.
+inline RowMoments exact_moments(const Problem &problem) {
+    const int64_t n = problem.options.n, p = problem.options.p;
+    RowMoments out;
+    out.p = p;
+    out.s = endless;
+    out.cross = std::sqrt(static_cast<double>(p) * problem.spectrum.total());
+    out.load = 2 * problem.spectrum.total();
+    out.g.resize(static_cast<size_t>(p * p)), out.w = out.v = out.g;
+    Dense shifted = problem.ru;
+    for (size_t i = 0; i < shifted.size(); ++i) shifted[i] += problem.spectrum.eta * problem.u[i];
+    gemm('T', 'N', p, p, n, 1.0, problem.u.data(), n, shifted.data(), n, 0.0, out.g.data(), p);
+    gemm('T', 'N', p, p, n, 1.0, shifted.data(), n, shifted.data(), n, 0.0, out.w.data(), p);
+    return out;
+}
+
 } // namespace certify_problems
