@@ -18,6 +18,8 @@
 #include "../core/rng.h"
 #include "../core/run.h"
 
+#include <algorithm>
+
 namespace mercer {
 
 // What is known before any row of E is seen.
@@ -137,7 +139,7 @@ int64_t first_sample(const RitzSpectrum &spectrum, double target, double failure
 // From a pilot: the least s (up to `most`) whose forecast error of the first r is below target; most + 1 where none is.
 int64_t rows_needed(const RitzSpectrum &spectrum, const RowMoments &pilot, double norm, double failure, Sides sides,
                     int64_t r, double target, int64_t most);
-// The p in [r, theta.size()) with the smallest forecast error after s rows, from (theta, tr, F) alone and so free of
+// The p in [r, theta.size()] with the smallest forecast error after s rows, from (theta, tr, F) alone and so free of
 // charge; theta holds all known Ritz values.
 int64_t choose_width(const RitzSpectrum &all, double norm, int64_t r, int64_t s, double failure, Sides sides);
 RitzSpectrum leading(const RitzSpectrum &all, int64_t p);
