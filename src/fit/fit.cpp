@@ -131,7 +131,7 @@ Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared,
     text["kernel"] = prepared.kernel.text();
     text["reducer"] = recipe.values().reducer;
     text["lift"] = recipe.values().lift;
-    text["solver"] = plan.solver->name;
+    text["solver"] = plan.solver ? plan.solver->name : "dense";
     std::map<std::string, std::string> parameters = prepared.kernel.stored(); // bandwidths are numbers now
     for (auto &[name, value] : recipe.stored())
         if (name.rfind("kernel.", 0) != 0) parameters[name] = value;
@@ -140,9 +140,9 @@ Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared,
     if (centres.tensors.count("C.values")) text["d"] = prepared.source->cols();
     text["outcome"] = outcome_names(lifted.outcome);
     text["capabilities"] = capability_names(lifted.capabilities);
+    text["certificates"] = Json::array();
     text.update(lifted.text);
     for (auto &[name, value] : reduction.report) text["reported"]["reducer." + name] = value;
-    text["certificates"] = Json::array();
     text["kernel_evaluations"] = lifted.kernel_evaluations + static_cast<int64_t>(reduction.kernel_evaluations);
     text["kernel_passes"] = lifted.passes;
     text["forecast"] = {{"bytes", plan.bytes},
@@ -172,16 +172,16 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
     run.stage("read", 0.02);
     Prepared prepared = prepare(run, recipe, data);
     const Source &source = *prepared.source;
+    const Lift &lift = find_lift(recipe.values().lift);
     int64_t foreseen = forecast_centres(run, recipe, data, source).m;
     if (!recipe.reducer())
         foreseen = std::count_if(prepared.weights.begin(), prepared.weights.end(), [](double w) { return w > 0; });
     if (!recipe.reducer() || foreseen < source.rows()) // m is sure: refuse before the work
-        plan_lift(run, recipe, prepared.kernel, source, prepared.f32, foreseen,
-                  run.budget()->left() - centre_bytes(source, foreseen, prepared.f32));
+        lift.plan({run, recipe, prepared.kernel, source, prepared.f32, foreseen,
+                   run.budget()->left() - centre_bytes(source, foreseen, prepared.f32), false});
 
     run.stage("reduce", 0.05);
     Reduction reduction = reduce(run, recipe, data, prepared);
-    const Lift &lift = find_lift(recipe.values().lift);
     if (!lift.uses_factor) reduction.factor = {};
     Centres centres = make_centres(run, prepared, reduction);
     reduction.points = Buffer<unsigned char>();
@@ -189,8 +189,9 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
     for (const auto &[name, tensor] : centres.tensors) held += tensor.bytes.bytes();
     run.budget()->take(held); // the model's share, while the fit lasts
 
-    Plan plan = plan_lift(run, recipe, prepared.kernel, source, prepared.f32, centres.m(), run.budget()->left());
-    Lifted lifted = lift.lift(run, recipe, prepared, centres, plan, source.rows());
+    const Plan plan = lift.plan({run, recipe, prepared.kernel, source, prepared.f32, centres.m(), run.budget()->left(),
+                                 reduction.has_factor()});
+    Lifted lifted = lift.lift({run, recipe, prepared, reduction, centres, plan});
 
     run.stage("certify", 1);
     Json text = report_text(run, recipe, prepared, reduction, centres, plan, lifted);

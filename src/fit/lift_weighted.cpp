@@ -172,8 +172,13 @@ Tensor coefficients(const Eigenpairs &pairs, const Moments &moments, int64_t kep
 }
 
 template <class T>
-Lifted lift_as(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan,
-               int64_t n) {
+Lifted lift_as(const LiftTask &task) {
+    Run &run = task.run;
+    const Recipe &recipe = task.recipe;
+    const Prepared &prepared = task.prepared;
+    const Centres &centres = task.centres;
+    const Plan &plan = task.plan;
+    const int64_t n = prepared.source->rows();
     const int64_t m = centres.m();
     const double total = static_cast<double>(n);
     const bool centred = recipe.values().lift_centred != 0;
@@ -241,10 +246,6 @@ Lifted lift_as(Run &run, const Recipe &recipe, const Prepared &prepared, const C
 
 } // namespace
 
-Lifted lift_weighted(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan,
-                     int64_t n) {
-    return plan.f32 ? lift_as<float>(run, recipe, prepared, centres, plan, n)
-                    : lift_as<double>(run, recipe, prepared, centres, plan, n);
-}
+Lifted lift_weighted(const LiftTask &task) { return task.plan.f32 ? lift_as<float>(task) : lift_as<double>(task); }
 
 } // namespace mercer

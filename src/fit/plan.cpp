@@ -36,10 +36,7 @@ bool streams_well(const Expression &kernel, const Source &source) {
     return columns <= stream_up_to;
 }
 
-// What passes need beside the vectors: for one that streams, and what holding rows or values takes.
-struct Need {
-    int64_t pass, rows, matrix;
-};
+} // namespace
 
 template <class T>
 Need need_of(const Run &run, const Expression &kernel, const Source &source, int64_t m, int64_t columns) {
@@ -53,8 +50,8 @@ Need need_of(const Run &run, const Expression &kernel, const Source &source, int
     return {GramOperator<T>::pass_bytes(run, m, columns, tiles), blocks_of(m) * points.held_bytes(),
             GramOperator<T>::stored_bytes(m)};
 }
-
-} // namespace
+template Need need_of<float>(const Run &, const Expression &, const Source &, int64_t, int64_t);
+template Need need_of<double>(const Run &, const Expression &, const Source &, int64_t, int64_t);
 
 int64_t centre_bytes(const Source &source, int64_t m, bool f32) {
     const int64_t size = f32 ? 4 : 8;
@@ -90,12 +87,16 @@ mercer_cost forecast_centres(Run &run, const Recipe &recipe, const Data &data, c
     return cost;
 }
 
-Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const Source &source, bool f32, int64_t m,
-               int64_t budget_left) {
+Plan plan_weighted(const PlanTask &task) {
+    const Recipe &recipe = task.recipe;
+    const Expression &kernel = task.kernel;
+    const Source &source = task.source;
+    const int64_t m = task.m, budget_left = task.budget_left;
+    Run &run = task.run;
     const CoreValues &values = recipe.values();
     const GramStorage storage = static_cast<GramStorage>(values.gram_storage);
     Plan plan;
-    plan.f32 = storage == GramStorage::f32 || (f32 && storage != GramStorage::f64);
+    plan.f32 = storage == GramStorage::f32 || (task.f32 && storage != GramStorage::f64);
     plan.tol = std::isnan(values.tol) ? (plan.f32 ? 1e-5 : 1e-9) : values.tol;
     plan.solver = recipe.solver();
     plan.solver_params = recipe.solver_params();
@@ -104,7 +105,7 @@ Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const S
         plan.solver_params = Params(plan.solver->params);
     }
     const int64_t r = std::min(values.components, m);
-    mercer_task task(run, Random(0, Stage::solver));
+    mercer_task operation(run, Random(0, Stage::solver));
     plan.solver_cost.struct_size = sizeof plan.solver_cost;
     // Callbacks are what costs where there are any: one set of values, in the type of the result.
     const bool calls = kernel.calls_back() || source.kind() == Source::Kind::objects,
@@ -115,9 +116,9 @@ Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const S
     }
     const mercer_eigen_request request{sizeof request,     r,       plan.tol, values.max_passes, nullptr,
                                        plan.start_columns, nullptr, 0,        nullptr,           nullptr};
-    task.check(
-        plan.solver->solver.forecast(&host_table(), &task, plan.solver_params.values(), m, &request, &plan.solver_cost),
-        *plan.solver);
+    operation.check(plan.solver->solver.forecast(&host_table(), &operation, plan.solver_params.values(), m, &request,
+                                                 &plan.solver_cost),
+                    *plan.solver);
 
     plan.rough = !plan.f32 && storage != GramStorage::f64 && iterates && !calls;
     const int64_t columns = std::min(m, plan.solver_cost.columns) + 1; // the mean rides along
@@ -146,12 +147,16 @@ Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const S
     else if (asked)
         plan.bytes += most.matrix + most.rows;
     if (plan.rough && take(exact.rows)) plan.hold_exact = Hold::rows;
-    if (plan.bytes > budget_left)
-        fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.1f MiB (%s), of the memory budget of %.1f MiB %.1f are left",
-             m, static_cast<double>(plan.bytes) / 0x1p20, asked ? "kernel matrix stored" : "kernel matrix streamed",
-             static_cast<double>(run.budget()->limit()) / 0x1p20,
-             static_cast<double>(std::max<int64_t>(budget_left, 0)) / 0x1p20);
+    refuse_over_budget(task, plan, asked ? "kernel matrix stored" : "kernel matrix streamed");
     return plan;
+}
+
+void refuse_over_budget(const PlanTask &task, const Plan &plan, const char *how) {
+    if (plan.bytes <= task.budget_left) return;
+    fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.1f MiB (%s), of the memory budget of %.1f MiB %.1f are left",
+         task.m, static_cast<double>(plan.bytes) / 0x1p20, how,
+         static_cast<double>(task.run.budget()->limit()) / 0x1p20,
+         static_cast<double>(std::max<int64_t>(task.budget_left, 0)) / 0x1p20);
 }
 
 mercer_forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
@@ -163,9 +168,10 @@ mercer_forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     kernel.choose_forms();
     const mercer_cost reducer = forecast_centres(run, recipe, data, source);
     const int64_t m = reducer.m, centres = centre_bytes(source, m, f32) + source.loaded_bytes();
-    Plan plan = plan_lift(run, recipe, kernel, source, f32, m, run.budget()->limit() - centres);
+    const Plan plan = find_lift(recipe.values().lift)
+                          .plan({run, recipe, kernel, source, f32, m, run.budget()->limit() - centres, false});
 
-    const bool dense = plan.solver->name == "dense";
+    const bool dense = plan.solver && plan.solver->name == "dense";
     const double pairs = static_cast<double>(pass_evaluations(m)), order = static_cast<double>(m);
     const bool stored = plan.hold == Hold::matrix;
     const int64_t applies = plan.solver_cost.passes + (dense && recipe.values().lift_centred ? 1 : 0);

@@ -17,13 +17,14 @@ const std::vector<Operation> &operations();
 // The core's own parameters; order and types are those of core_rows in recipe.cpp.
 struct CoreValues {
     const char *method, *kernel, *reducer, *lift, *solver;
-    int32_t data_dtype, data_scale, gram_storage, lift_centred, solver_strict;
-    int64_t components, seed, max_passes;
-    double tol;
+    int32_t data_dtype, data_scale, gram_storage, lift_centred, solver_strict, certificates;
+    int64_t components, seed, max_passes, rows;
+    double tol, delta;
 };
 enum class DataType { as_given, f32, f64 };
 enum class DataScale { none, standard, minmax };
 enum class GramStorage { automatic, stream, f64, f32 };
+enum class Certificates { none, cheap, rows };
 
 class Recipe {
   public:

@@ -61,4 +61,8 @@ inline double orthonormal(int64_t n, int64_t p) {
 // what is in the residual (n u of the largest entry, spectra of these tests: pivots >= 1e-3 of it).
 inline double pivots(int64_t s) { return static_cast<double>(s) * 64 * u64 / 1e-3; }
 
+// A certificate of eigenvalues: Ritz vectors from a Gram matrix of theta_1 / theta_p <= 1e6 are orthonormal to that times u,
+// which moves the blocks they span by as much of the norm.
+inline double certificate(double norm) { return 1e6 * u64 * norm; }
+
 } // namespace tolerance
