@@ -1,0 +1,248 @@
+// 2^(x'.y' + a_x + a_y), d + 4 (f32, AVX-512) to d + 12 (f64, AVX2) multiplications an entry: sums of a block of rows x
+// vectors of columns in registers, begun at a_x + a_y, so that nothing but the value is ever stored. Columns outside,
+// rows inside: a block of y stays in the first cache while x passes by from the second.
+//
+// Error: |x'.y'| and all that is summed on the way are at most |x'|^2 / 2 + |y'|^2 / 2 = |a_x + a_y|, so that the
+// exponent is off by at most 2 (d + 2) u |a_x + a_y|. ln 2 times that is the relative error of the value, to which 2^
+// adds 1.25 ulp (lanes.h).
+//
+// One object per instruction set: no standard library here (see vmath.cpp).
+#include "fused.h"
+
+#include "lanes.h"
+
+namespace mercer {
+namespace {
+
+constexpr int64_t ld = fused_stride;
+constexpr int vectors = 2;
+
+#ifdef __AVX512F__
+constexpr int rows = 8; // 16 sums, 2 vectors of y, 1 of x and the constants of 2^ in 32 registers
+#else
+constexpr int rows = 4; // 8 sums in 16 registers
+#endif
+// Coordinates of y lie 1 or 2 KiB apart, so that 32 or 16 of them fill the sets of the first cache that they fall into
+// and more come from the second. 16 sums a coordinate hide that, 8 do not: then y is copied together, a piece at a
+// time.
+constexpr bool copied = rows < 8;
+constexpr int64_t piece = 256;
+
+#ifdef __clang__
+#define MERCER_UNROLL _Pragma("unroll")
+#else
+#define MERCER_UNROLL _Pragma("GCC unroll 8")
+#endif
+
+template <class T>
+using Vector = typename Lanes<T>::V;
+
+template <class T>
+struct Block {
+    Vector<T> at[rows][vectors];
+};
+
+template <class T>
+struct Product {
+    static Vector<T> begin(Vector<T> x_half, Vector<T> y_half) { return x_half + y_half; }
+    static Vector<T> add(Vector<T> x, Vector<T> y, Vector<T> sum) { return fma(x, y, sum); }
+    static Vector<T> exponent(Vector<T> sum) { return sum; }
+};
+template <class T>
+struct Difference {
+    static Vector<T> begin(Vector<T>, Vector<T>) { return splat(T(0)); }
+    static Vector<T> add(Vector<T> x, Vector<T> y, Vector<T> sum) {
+        Vector<T> e = x - y;
+        return fma(e, e, sum);
+    }
+    static Vector<T> exponent(Vector<T> sum) { return sum * splat(T(-0.5)); }
+};
+
+// Every loop over a block is unrolled: its sums are registers only then.
+template <class Visit>
+inline __attribute__((always_inline)) void each(Visit &&visit) {
+    MERCER_UNROLL
+    for (int i = 0; i < rows; ++i) {
+        MERCER_UNROLL
+        for (int j = 0; j < vectors; ++j) visit(i, j);
+    }
+}
+
+template <class Form, class T>
+inline __attribute__((always_inline)) void add(int64_t d, const T *x, const T *y, int64_t y_ld, Block<T> &sum) {
+    for (int64_t k = 0; k < d; ++k) {
+        Vector<T> b[vectors];
+        MERCER_UNROLL
+        for (int j = 0; j < vectors; ++j) b[j] = load(y + k * y_ld + j * width<T>);
+        each([&](int i, int j) { sum.at[i][j] = Form::add(splat(x[k * ld + i]), b[j], sum.at[i][j]); });
+    }
+}
+
+template <class T>
+void clear_edges(int64_t m, int64_t n, T *values) {
+    const int64_t below = (m + 7) / 8 * 8, right = (n + 63) / 64 * 64;
+    if (m == below && n == right) return;
+    for (int64_t i = 0; i < below; ++i)
+        for (int64_t j = i < m ? n : 0; j < right; ++j) values[i * ld + j] = 0;
+}
+
+// A piece of the coordinates; what is not the last leaves its sums in the tile: the same bits as in one piece.
+template <class Form, class T>
+void columns(int64_t m, int64_t d, const T *x, const T *x_half, const T *y, int64_t y_ld, const T *y_half, T *values,
+             bool first, bool last) {
+    for (int64_t i = 0; i < m; i += rows) {
+        T *out = values + i * ld;
+        Block<T> sum;
+        if (first)
+            each([&](int r, int c) { sum.at[r][c] = Form::begin(splat(x_half[i + r]), load(y_half + c * width<T>)); });
+        else
+            each([&](int r, int c) { sum.at[r][c] = load(out + r * ld + c * width<T>); });
+        add<Form>(d, x + i, y, y_ld, sum);
+        if (last)
+            each([&](int r, int c) { store(out + r * ld + c * width<T>, exp2(Form::exponent(sum.at[r][c]))); });
+        else
+            each([&](int r, int c) { store(out + r * ld + c * width<T>, sum.at[r][c]); });
+    }
+}
+
+template <class Form, class T>
+void tile(int64_t m, int64_t n, int64_t d, const T *x, const T *x_half, const T *y, const T *y_half, T *values) {
+    constexpr int64_t w = vectors * width<T>;
+    for (int64_t j = 0; j < n; j += w) {
+        if (!copied || d <= 32) {
+            columns<Form>(m, d, x, x_half, y + j, ld, y_half + j, values + j, true, true);
+            continue;
+        }
+        alignas(64) T copy[copied ? piece * w : 1];
+        for (int64_t k = 0; k < d; k += piece) {
+            const int64_t depth = d - k < piece ? d - k : piece;
+            for (int64_t l = 0; l < depth; ++l)
+                for (int c = 0; c < w; c += width<T>) store(copy + l * w + c, load(y + (k + l) * ld + j + c));
+            columns<Form>(m, depth, x + k * ld, x_half, copy, w, y_half + j, values + j, k == 0, k + depth == d);
+        }
+    }
+    clear_edges(m, n, values);
+}
+
+// What is beyond n was cleared: it counts 0, or NaN, which does not count.
+template <class T>
+T worst(int64_t m, int64_t n, const T *x_half, const T *y_half, const T *values) {
+    Vector<T> least[4] = {splat(T(0)), splat(T(0)), splat(T(0)), splat(T(0))};
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; j += 4 * width<T>) {
+            MERCER_UNROLL
+            for (int c = 0; c < 4; ++c) {
+                const int64_t at = j + c * width<T>;
+                least[c] = min(load(values + i * ld + at) * (splat(x_half[i]) + load(y_half + at)), least[c]);
+            }
+        }
+    T lanes[width<T>], all = 0;
+    store(lanes, min(min(least[0], least[1]), min(least[2], least[3])));
+    for (T lane : lanes) all = lane < all ? lane : all;
+    return all < 0 ? -all : T(0);
+}
+
+template <class T>
+void product(int64_t m, int64_t n, int64_t d, const T *x, const T *x_half, const T *y, const T *y_half, T *values) {
+    tile<Product<T>>(m, n, d, x, x_half, y, y_half, values);
+}
+
+template <class T>
+T product_checked(int64_t m, int64_t n, int64_t d, const T *x, const T *x_half, const T *y, const T *y_half,
+                  T *values) {
+    tile<Product<T>>(m, n, d, x, x_half, y, y_half, values);
+    return worst(m, n, x_half, y_half, values);
+}
+
+template <class T>
+void difference(int64_t m, int64_t n, int64_t d, const T *x, const T *x_half, const T *y, const T *y_half, T *values) {
+    tile<Difference<T>>(m, n, d, x, x_half, y, y_half, values);
+}
+
+template <class T>
+void finish(int64_t m, int64_t n, const T *x_half, const T *y_half, T *values) {
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; j += width<T>) {
+            T *at = values + i * ld + j;
+            store(at, exp2(load(at) + (splat(x_half[i]) + load(y_half + j))));
+        }
+    clear_edges(m, n, values);
+}
+
+template <class T>
+T finish_checked(int64_t m, int64_t n, const T *x_half, const T *y_half, T *values) {
+    finish(m, n, x_half, y_half, values);
+    return worst(m, n, x_half, y_half, values);
+}
+
+// Whole lines past the caches, what is before and after them as usual.
+template <class T>
+void stream_row(int64_t n, const T *from, T *to) {
+    constexpr int64_t line = 64 / sizeof(T);
+    const int64_t head = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % 64 / sizeof(T));
+    int64_t j = 0;
+    for (; j < n && j < head; ++j) to[j] = from[j];
+    for (; j + line <= n; j += line)
+        for (int64_t l = 0; l < line; l += width<T>) stream(to + j + l, load(from + j + l));
+    for (; j < n; ++j) to[j] = from[j];
+}
+
+template <class T>
+void store_rows(int64_t m, int64_t n, const T *values, T *out, int64_t stride) {
+    for (int64_t i = 0; i < m; ++i) stream_row(n, values + i * ld, out + i * stride);
+    stream_end();
+}
+
+// A square of one line a side, out[j * stride + i] = values[i * 256 + j]: vectors are put together from 128-bit lanes
+// of the rows that their lanes belong to; then each lane is a small square to transpose.
+template <bool streamed, class T>
+inline void turn(const T *values, T *out, int64_t stride) {
+    constexpr int side = 64 / sizeof(T), small = 16 / sizeof(T);
+    for (int j = 0; j < side; j += small)
+        for (int i = 0; i < side; i += width<T>) {
+            Vector<T> v[small];
+            MERCER_UNROLL
+            for (int l = 0; l < small; ++l) v[l] = load_lanes(values + (i + l) * ld + j, small * ld);
+            transpose(v);
+            MERCER_UNROLL
+            for (int l = 0; l < small; ++l) {
+                T *to = out + (j + l) * stride + i;
+                streamed ? stream(to, v[l]) : store(to, v[l]);
+            }
+        }
+}
+
+template <class T>
+void store_transposed(int64_t m, int64_t n, const T *values, T *out, int64_t stride) {
+    constexpr int64_t side = 64 / sizeof(T);
+    const bool aligned = reinterpret_cast<uintptr_t>(out) % 64 == 0 && stride % side == 0;
+    alignas(64) T turned[side * ld]; // columns that become rows off the lines' bounds
+    for (int64_t j = 0; j < n; j += side) {
+        const int64_t high = n - j < side ? n - j : side;
+        const int64_t whole = high == side ? m / side * side : 0;
+        for (int64_t i = 0; i < whole; i += side)
+            if (aligned)
+                turn<true>(values + i * ld + j, out + j * stride + i, stride);
+            else
+                turn<false>(values + i * ld + j, turned + i, ld);
+        T *edge = aligned ? out + j * stride : turned;
+        const int64_t edge_ld = aligned ? stride : ld;
+        for (int64_t l = 0; l < high; ++l)
+            for (int64_t i = whole; i < m; ++i) edge[l * edge_ld + i] = values[i * ld + j + l];
+        for (int64_t l = 0; l < high && !aligned; ++l) stream_row(m, turned + l * ld, out + (j + l) * stride);
+    }
+    stream_end();
+}
+
+template <class T>
+constexpr FusedTable<T> table = {product<T>,        product_checked<T>, difference<T>,      finish<T>,
+                                 finish_checked<T>, store_rows<T>,      store_transposed<T>};
+
+} // namespace
+
+extern const FusedTable<float> MERCER_ISA_NAME(fused_f32);
+extern const FusedTable<double> MERCER_ISA_NAME(fused_f64);
+const FusedTable<float> MERCER_ISA_NAME(fused_f32) = table<float>;
+const FusedTable<double> MERCER_ISA_NAME(fused_f64) = table<double>;
+
+} // namespace mercer
