@@ -1,6 +1,7 @@
 #include "fit.h"
 
 #include "../gram/fused.h"
+#include "auto.h"
 #include "problem.h"
 
 #include <algorithm>
@@ -172,16 +173,19 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
     run.stage("read", 0.02);
     Prepared prepared = prepare(run, recipe, data);
     const Source &source = *prepared.source;
-    const Lift &lift = find_lift(recipe.values().lift);
     int64_t foreseen = forecast_centres(run, recipe, data, source).m;
     if (!recipe.reducer())
         foreseen = std::count_if(prepared.weights.begin(), prepared.weights.end(), [](double w) { return w > 0; });
-    if (!recipe.reducer() || foreseen < source.rows()) // m is sure: refuse before the work
-        lift.plan({run, recipe, prepared.kernel, source, prepared.f32, foreseen,
+    if (!recipe.is_auto() && (!recipe.reducer() || foreseen < source.rows())) // m is sure: refuse before the work
+        find_lift(recipe.values().lift)
+            .plan({run, recipe, prepared.kernel, source, prepared.f32, foreseen,
                    run.budget()->left() - centre_bytes(source, foreseen, prepared.f32), false});
 
-    run.stage("reduce", 0.05);
-    Reduction reduction = reduce(run, recipe, data, prepared);
+    run.stage("reduce", recipe.is_auto() ? 0.6 : 0.05);
+    Road road;
+    if (recipe.is_auto()) road = choose_road(run, recipe, prepared);
+    const Lift &lift = find_lift(recipe.is_auto() && road.exact ? "weighted" : recipe.values().lift);
+    Reduction reduction = road.exact ? reduce(run, recipe, data, prepared) : std::move(road.reduction);
     if (!lift.uses_factor) reduction.factor = {};
     Centres centres = make_centres(run, prepared, reduction);
     reduction.points = Buffer<unsigned char>();
@@ -190,11 +194,16 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
     run.budget()->take(held); // the model's share, while the fit lasts
 
     const Plan plan = lift.plan({run, recipe, prepared.kernel, source, prepared.f32, centres.m(), run.budget()->left(),
-                                 reduction.has_factor()});
+                                 reduction.has_factor(), road.tol});
     Lifted lifted = lift.lift({run, recipe, prepared, reduction, centres, plan});
 
     run.stage("certify", 1);
     Json text = report_text(run, recipe, prepared, reduction, centres, plan, lifted);
+    if (recipe.is_auto()) {
+        text["road"] = std::move(road.report);
+        text["lift"] = lift.name;
+        if (!road.exact) text["reducer"] = "rpcholesky";
+    }
     auto model = Model::assemble(std::move(text), all_tensors(prepared, centres, lifted), recipe.registry(), settings);
     if (prepared.kernel.has_user() && prepared.kernel.user) model = model->bind(prepared.kernel.user);
     run.progress(1);

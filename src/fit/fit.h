@@ -42,6 +42,7 @@ std::vector<double> sample_weights(const Data &data, int64_t n);
 
 template <class T>
 class PartialCholesky;
+struct Findings;
 
 // What a reducer gave: rows by number, or points; weights sum to n.
 struct Reduction {
@@ -54,6 +55,7 @@ struct Reduction {
     bool used_landmarks = false;
     // K ~ L L^T with the rows in index as its pivots, where the reducer found them so; of the tile's type.
     std::variant<std::shared_ptr<PartialCholesky<float>>, std::shared_ptr<PartialCholesky<double>>> factor;
+    std::shared_ptr<Findings> findings; // of `auto`
     bool has_factor() const {
         return std::visit([](const auto &held) { return held != nullptr; }, factor);
     }
@@ -114,7 +116,8 @@ struct PlanTask {
     bool f32;
     int64_t m; // centres
     int64_t budget_left;
-    bool handed; // the reducer leaves its factor
+    bool handed;    // the reducer leaves its factor
+    double tol = 0; // what `auto` needs of a solver; 0: the recipe's
 };
 void refuse_over_budget(const PlanTask &task, const Plan &plan, const char *how);
 mercer_cost forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source);

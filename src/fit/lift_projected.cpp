@@ -119,16 +119,24 @@ Lifted lift_as(const LiftTask &task) {
 
     run.stage("gram", 0.5);
     Points<T> rows(prepared.source, prepared.map, leaf_specs(prepared.kernel));
-    Buffer<double> self = run.buffer<double>(n);
-    self_values(run, Tiles<T>(prepared.kernel, rows, rows), self.data());
+    Findings own;
+    Findings &found = task.reduction.findings ? *task.reduction.findings : own;
+    if (found.self_values.empty()) {
+        found.self_values = run.buffer<double>(n);
+        self_values(run, Tiles<T>(prepared.kernel, rows, rows), found.self_values.data());
+    }
+    const double *self = found.self_values.data();
     std::shared_ptr<PartialCholesky<T>> held;
     const std::unique_ptr<SpanRows<T>> span = span_of<T>(task, rows, held);
     if (held && !task.reduction.owns(held)) out.kernel_evaluations += held->evaluations();
 
     run.stage("solve", 0.8);
     const int64_t wanted = std::min(values.components, span->rank());
-    const int64_t looked_at = std::min(span->rank(), 2 * wanted + 20);
-    const Projection projection = project(run, *span, self.data(), weights, values.lift_centred != 0, looked_at);
+    const bool proved = !found.projection.theta.empty();
+    if (!proved)
+        found.projection =
+            project(run, *span, self, weights, values.lift_centred != 0, std::min(span->rank(), 2 * wanted + 20));
+    const Projection &projection = found.projection;
     double uncentred = 0;
     for (int64_t i = 0; i < n; ++i) uncentred += (weights ? weights[i] : 1) * self[i];
     constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
@@ -141,7 +149,7 @@ Lifted lift_as(const LiftTask &task) {
     std::vector<double> lambda(projection.theta.begin(), projection.theta.begin() + kept);
     out.text["certificates"] = Json::array();
     if (kept > 0) {
-        const Proof proof = prove<T>(run, task, rows, *span, projection, weights, kept);
+        const Proof proof = proved ? found.proof : prove<T>(run, task, rows, *span, projection, weights, kept);
         for (int64_t j = 0; j < kept; ++j) lambda[static_cast<size_t>(j)] = proof.bounds.value[static_cast<size_t>(j)];
         out.text["certificates"] = proof.report(total);
         out.kernel_evaluations += proof.evaluations;
@@ -171,7 +179,7 @@ Json Proof::report(double total) const {
     Json out = Json::array();
     out.push_back(pair_of("trace", trace / total, "certain", 0));
     if (norm_failure > 0) out.push_back(pair_of("norm", norm / total, "probable", norm_failure));
-    const double failure = bounds.failure + (bounds.kind == std::string("trace") ? 0 : norm_failure);
+    const double failure = bounds.failure + (bounds.kind == std::string("rows") ? norm_failure : 0);
     for (size_t j = 0; j < sines.own.size(); ++j) {
         Json entry = pair_of("eigenvalue", bounds.value[j] / total, failure > 0 ? "probable" : "certain", failure);
         entry["component"] = j;

@@ -15,6 +15,12 @@ struct Proof {
     int64_t evaluations = 0;
     Json report(double total) const; // divided by it
 };
+// What `auto` knows already when the lift begins.
+struct Findings {
+    Projection projection;
+    Proof proof;
+    Buffer<double> self_values; // k(x, x)
+};
 template <class T>
 Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRows<T> &span,
             const Projection &projection, const double *weights, int64_t r);

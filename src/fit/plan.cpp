@@ -98,6 +98,7 @@ Plan plan_weighted(const PlanTask &task) {
     Plan plan;
     plan.f32 = storage == GramStorage::f32 || (task.f32 && storage != GramStorage::f64);
     plan.tol = std::isnan(values.tol) ? (plan.f32 ? 1e-5 : 1e-9) : values.tol;
+    if (task.tol > 0) plan.tol = std::clamp(task.tol, plan.tol, 0.1);
     plan.solver = recipe.solver();
     plan.solver_params = recipe.solver_params();
     if (!plan.solver) {

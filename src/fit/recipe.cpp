@@ -9,6 +9,8 @@ namespace mercer {
 const std::vector<Method> &methods() {
     static const std::vector<Method> table = {
         {"kpca", "all", "weighted", "exact kernel PCA", "Schoelkopf, Smola and Mueller 1998"},
+        {"auto", "all", "projected", "as many rows as the accuracy asked for needs, or exact: it decides and proves",
+         "Chen, Epperly, Tropp and Webber 2023"},
         {"nystrom", "uniform", "projected", "kernel PCA of all rows on the span of random ones",
          "Williams and Seeger 2001, m-only and centred"},
         {"gkpca", "greedy", "projected", "kernel PCA of all rows on the span of greedily chosen ones",
@@ -64,6 +66,8 @@ const std::shared_ptr<const ParamTable> &core_table() {
                      "at most so many passes over the kernel matrix"),
             core_row(AT(solver_strict), MERCER_BOOL, "solver.strict", "false", "", 0, 0, 1,
                      "not converged is an error"),
+            core_row(AT(accuracy), MERCER_REAL, "accuracy", "0.01", "", MERCER_SHORT | MERCER_LO_OPEN, 0, 1,
+                     "method auto: largest relative error of each eigenvalue"),
             core_row(AT(certificates), MERCER_CHOICE, "report.certificates", "cheap", "none|cheap|rows", 0, 0, 0,
                      "proofs of projected models: the trace of what is lost; its norm too, from pairs; rows of it too"),
             core_row(AT(rows), MERCER_INT, "report.rows", "0", "", MERCER_AUTO, 0, 1e9,

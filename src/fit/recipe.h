@@ -19,7 +19,7 @@ struct CoreValues {
     const char *method, *kernel, *reducer, *lift, *solver;
     int32_t data_dtype, data_scale, gram_storage, lift_centred, solver_strict, certificates;
     int64_t components, seed, max_passes, rows;
-    double tol, delta;
+    double tol, delta, accuracy;
 };
 enum class DataType { as_given, f32, f64 };
 enum class DataScale { none, standard, minmax };
@@ -30,6 +30,7 @@ class Recipe {
   public:
     Recipe(std::shared_ptr<Registry> registry, const std::string &name);
 
+    bool is_auto() const { return method_ && std::string_view(method_->name) == "auto"; }
     bool is_operation() const { return operation_ != nullptr; }
     const Operation &operation() const { return *operation_; }
     const CoreValues &values() const { return *static_cast<const CoreValues *>(core_.values()); }
