@@ -1,6 +1,7 @@
 // `auto` grows a randomly pivoted Cholesky factor by doubling, and after each step asks what would prove that every one of
 // the r eigenvalues is right to the accuracy asked for (relative; delta is spent over the looks, certify.h): the trace, then
-// the norm of the residual from pairs, then rows of it. How many rows that takes is estimated before any is drawn. Then the
+// the norm of the residual from pairs, then rows of it. How many rows that takes is estimated before any is drawn, then
+// from a pilot of 500; sizes are 500 times a power of 2, each of which could have been the last look (certify.h). Then the
 // cheapest goes on, in the currency of flops at the speed of a matrix product:
 //
 //   a kernel value    c = 2 d + 15   (15: what the exponential costs; 0.45 ns against 100 Gflop/s in f32, FACTS B3.12)
@@ -64,7 +65,7 @@ class Search {
                                         std::min(factor->count(), 2 * r + 20));
             const bool last = factor->rank_reached() || 2 * m > most_rank();
             if (this->look(road, *found, rows, look, m, r, last)) return projected(road, factor, found);
-            const double more = costs_.doubling(m) + costs_.rows(m, 2 * r);
+            const double more = costs_.doubling(m) + wanted_ / 2; // a larger factor needs fewer rows
             if (factor->rank_reached() || 2 * m > most_rank() || costs_.exact() <= more) {
                 tol_from(found->projection, r, road);
                 return exact(road, factor->rank_reached() ? "the factor has no more rank"
@@ -76,7 +77,7 @@ class Search {
     }
 
   private:
-    static constexpr int64_t first_rank = 128;
+    static constexpr int64_t first_rank = 128, pilot_rows = 500, sizes = 8;
 
     // The largest factor that fits, with as much again for what is done with it.
     int64_t most_rank() const {
@@ -89,7 +90,7 @@ class Search {
         const Projection &projection = found.projection;
         Proof &proof = found.proof;
         const double target = values_.accuracy * projection.theta[static_cast<size_t>(r - 1)];
-        const double delta = look_failure(values_.delta, number);
+        const double delta = look_failure(values_.delta, number, sizes);
         const Shares shares = share_failure(delta, Sides::both);
         Evidence<T> evidence(run_, prepared_.kernel, points_, span, projection, weights_, draws_, number);
         const RitzSpectrum first = evidence.spectrum(r);
@@ -115,13 +116,20 @@ class Search {
         const RitzSpectrum all = evidence.spectrum(projection.count());
         const int64_t guess = std::min(first_sample(leading(all, r), target, shares.rows, Sides::both), n_);
         const int64_t p = choose_width(all, proof.norm, r, guess, shares.rows, Sides::both);
-        const int64_t s = std::min(first_sample(leading(all, p), target, shares.rows, Sides::both), n_);
-        entry["rows_wanted"] = s;
-        const double larger = std::min(costs_.doubling(m), costs_.exact());
-        if (costs_.rows(s, p) > larger && !last) return decided(false);
-        if (last && costs_.rows(s, p) > costs_.exact()) return decided(false);
-        const RowMoments moments = evidence.rows(p, s);
+        wanted_ = costs_.rows(first_sample(leading(all, p), target, shares.rows, Sides::both), p);
+        const double larger = std::min(costs_.doubling(m) + wanted_ / 2, costs_.exact());
         const RitzSpectrum spectrum = leading(all, p);
+        if (wanted_ > 2 * larger && !last) return decided(false);
+        int64_t s = std::min(pilot_rows, n_);
+        RowMoments moments = evidence.rows(p, s);
+        const int64_t needed = rows_needed(spectrum, moments, proof.norm, shares.rows, Sides::both, r, 0.9 * target,
+                                           pilot_rows << (sizes - 1));
+        while (s < needed && s < pilot_rows << (sizes - 1)) s *= 2;
+        entry["pilot_says"] = needed;
+        wanted_ = costs_.rows(needed, p);
+        if (needed > s || (costs_.rows(s, p) > larger && !last) || costs_.rows(s, p) > costs_.exact())
+            return decided(false);
+        moments = evidence.rows(p, s);
         const Bounds sharp = row_bounds(spectrum, moments, proof.norm, shares.rows, Sides::both);
         entry["rows"] = s;
         entry["directions"] = p;
@@ -186,6 +194,7 @@ class Search {
     Random pivots_, draws_;
     Costs costs_;
     Buffer<double> self_;
+    double wanted_ = 0; // what rows at the last look would have cost
 };
 
 } // namespace

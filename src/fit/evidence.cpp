@@ -75,30 +75,41 @@ double Evidence<T>::norm(double failure) {
 }
 
 template <class T>
-RowMoments Evidence<T>::rows(int64_t p, int64_t s) {
-    const int64_t n = span_.n(), m = span_.rank(), pp = padded_columns<T>(p), blocks = blocks_of(n);
-    const Buffer<double> u = directions(run_, span_, projection_, weights_, p);
-    const RowLaw law(run_, n, diagonal(), eta_, p, u.data(), n);
-    Buffer<int64_t> drawn = run_.buffer<int64_t>(s);
-    for (int64_t k = 0; k < s; ++k) drawn[k] = law.draw(random_.uniform(4 * look_, k));
+void Evidence<T>::prepare(int64_t p) {
+    const int64_t n = span_.n(), pp = padded_columns<T>(p), blocks = blocks_of(n);
+    rows_ = std::make_unique<Rows>();
+    Rows &to = *rows_;
+    to.p = p;
+    to.u = directions(run_, span_, projection_, weights_, p);
+    to.law = std::make_unique<RowLaw>(run_, n, diagonal(), eta_, p, to.u.data(), n);
+    to.sample = std::make_unique<RowSample>(*to.law, p, eta_);
+    to.su = std::move(run_.buffer<T>(n, pp).zero());
+    Points<T> ys = points_;
+    ys.lean();
+    if (blocks * ys.held_bytes() <= run_.budget()->left() / 2) to.panels.resize(static_cast<size_t>(blocks));
+    auto block = [&](int64_t b) {
+        for (int64_t i = b * tile_rows; i < std::min(n, (b + 1) * tile_rows); ++i)
+            for (int64_t j = 0; j < p; ++j) to.su[i * pp + j] = static_cast<T>(std::sqrt(weight(i)) * to.u[i + j * n]);
+        if (!to.panels.empty()) to.panels[static_cast<size_t>(b)] = ys.load(run_, b);
+    };
+    parallel_for(run_, blocks, block, Tiles<T>(kernel_, ys, ys).serial());
+}
 
-    Buffer<T> su = std::move(run_.buffer<T>(n, pp).zero()); // S U, row-major
-    std::vector<Panel<T>> panels(static_cast<size_t>(blocks));
-    Points<T> xs = points_.only(drawn.data(), s), ys = points_;
+template <class T>
+RowMoments Evidence<T>::rows(int64_t p, int64_t s) {
+    if (!rows_ || rows_->p != p) prepare(p);
+    Rows &own = *rows_;
+    const int64_t n = span_.n(), m = span_.rank(), pp = padded_columns<T>(p), blocks = blocks_of(n);
+    const int64_t count = std::max<int64_t>(s - own.done, 0);
+    Buffer<int64_t> drawn = run_.buffer<int64_t>(count);
+    for (int64_t k = 0; k < count; ++k) drawn[k] = own.law->draw(random_.uniform(4 * look_, own.done + k));
+    Points<T> xs = points_.only(drawn.data(), count), ys = points_;
     xs.lean();
     ys.lean();
     const Tiles<T> tiles(kernel_, xs, ys);
-    const bool keep = blocks * ys.held_bytes() <= run_.budget()->left() / 2;
-    auto prepare_block = [&](int64_t b) {
-        for (int64_t i = b * tile_rows; i < std::min(n, (b + 1) * tile_rows); ++i)
-            for (int64_t j = 0; j < p; ++j) su[i * pp + j] = static_cast<T>(std::sqrt(weight(i)) * u[i + j * n]);
-        if (keep) panels[static_cast<size_t>(b)] = ys.load(run_, b);
-    };
-    parallel_for(run_, blocks, prepare_block, tiles.serial());
-
-    Buffer<double> r = run_.buffer<double>(s, pp);
+    Buffer<double> r = run_.buffer<double>(count, pp);
     auto strip_of = [&](int64_t t) {
-        const int64_t at = t * strip_rows, rows = std::min(strip_rows, s - at);
+        const int64_t at = t * strip_rows, rows = std::min(strip_rows, count - at);
         double *out = r.data() + at * pp;
         std::fill_n(out, rows * pp, 0.0);
         TileScratch<T> scratch = tiles.scratch(run_);
@@ -107,11 +118,11 @@ RowMoments Evidence<T>::rows(int64_t p, int64_t s) {
         for (int64_t b = 0; b < blocks; ++b) {
             if (run_.stopped(0)) return;
             Panel<T> loaded;
-            if (!keep) loaded = ys.load(run_, b);
-            const Panel<T> &y = keep ? panels[static_cast<size_t>(b)] : loaded;
+            if (own.panels.empty()) loaded = ys.load(run_, b);
+            const Panel<T> &y = own.panels.empty() ? loaded : own.panels[static_cast<size_t>(b)];
             tiles.compute(x, y, scratch);
-            gemm('N', 'N', pp, rows, y.rows, T(1), su.data() + b * tile_rows * pp, pp, scratch.tile.data(), tile_rows,
-                 T(0), product.data(), pp);
+            gemm('N', 'N', pp, rows, y.rows, T(1), own.su.data() + b * tile_rows * pp, pp, scratch.tile.data(),
+                 tile_rows, T(0), product.data(), pp);
             for (int64_t k = 0; k < rows * pp; ++k) out[k] += static_cast<double>(product[k]);
         }
         Buffer<T> made;
@@ -127,18 +138,17 @@ RowMoments Evidence<T>::rows(int64_t p, int64_t s) {
             }
         }
     };
-    parallel_for(run_, (s + strip_rows - 1) / strip_rows, strip_of, tiles.serial());
+    parallel_for(run_, (count + strip_rows - 1) / strip_rows, strip_of, tiles.serial());
     run_.progress(1);
-    evaluations_ += s * n;
-
-    RowSample sample(law, p, eta_);
+    evaluations_ += count * n;
     std::vector<double> ui(static_cast<size_t>(p));
-    for (int64_t k = 0; k < s; ++k) {
+    for (int64_t k = 0; k < count; ++k) {
         const int64_t i = drawn[k];
-        for (int64_t j = 0; j < p; ++j) ui[static_cast<size_t>(j)] = u[i + j * n];
-        sample.add(r.data() + k * pp, ui.data(), diagonal_[i], law.probability(i));
+        for (int64_t j = 0; j < p; ++j) ui[static_cast<size_t>(j)] = own.u[i + j * n];
+        own.sample->add(r.data() + k * pp, ui.data(), diagonal_[i], own.law->probability(i));
     }
-    return sample.moments();
+    own.done += count;
+    return own.sample->moments();
 }
 
 template class Evidence<float>;

@@ -17,12 +17,11 @@ class Evidence {
     RitzSpectrum spectrum(int64_t p) const;
     // F >= |E + eta|, but with probability `failure`: from 10^5 pairs.
     double norm(double failure);
-    // Means over s rows, for the leading p directions. s n kernel values.
+    // Means over s rows, for the leading p directions; those of an earlier call with the same p are kept. n kernel values a row.
     RowMoments rows(int64_t p, int64_t s);
     int64_t evaluations() const { return evaluations_; }
 
   private:
-    double eta() const { return eta_; }
     double weight(int64_t i) const { return weights_ ? weights_[i] : 1; }
     const double *diagonal() const { return diagonal_.data(); } // w d
 
@@ -37,6 +36,17 @@ class Evidence {
     double eta_;
     Buffer<double> diagonal_;
     int64_t evaluations_ = 0;
+
+    struct Rows { // of p directions
+        int64_t p, done = 0;
+        Buffer<double> u;             // the directions
+        Buffer<T> su;                 // S U, row-major
+        std::vector<Panel<T>> panels; // of all rows; empty: loaded again by each strip
+        std::unique_ptr<RowLaw> law;
+        std::unique_ptr<RowSample> sample;
+    };
+    std::unique_ptr<Rows> rows_;
+    void prepare(int64_t p);
 };
 
 } // namespace mercer
