@@ -13,15 +13,30 @@ namespace {
 constexpr int64_t dense_up_to = 1000;
 constexpr double dense_flops_per_second = 10e9; // of dsyevr, whose half is memory-bound
 
-template <class T>
-int64_t pass_bytes(const Run &run, const Expression &kernel, const Source &source, int64_t m) {
+// measure(points, tiles) for all rows of source, as a fit will see them.
+template <class T, class Measure>
+int64_t measured(const Expression &kernel, const Source &source, Measure &&measure) {
     std::vector<LeafSpec> specs = leaf_specs(kernel);
     for (LeafSpec &leaf : specs) // as they will be shifted
         if (leaf.form == MERCER_SQDIST && source.kind() == Source::Kind::dense)
             leaf.shift.resize(leaf.columns.empty() ? static_cast<size_t>(source.cols()) : leaf.columns.size());
     Points<T> points(std::shared_ptr<const Source>(std::shared_ptr<const Source>(), &source), {}, specs);
     Tiles<T> tiles(kernel, points, points);
-    return GramOperator<T>::pass_bytes(run, m, tiles);
+    return measure(points, tiles);
+}
+
+template <class T>
+int64_t pass_bytes(const Run &run, const Expression &kernel, const Source &source, int64_t m) {
+    return measured<T>(kernel, source, [&](const Points<T> &, const Tiles<T> &tiles) {
+        return GramOperator<T>::pass_bytes(run, m, tiles);
+    });
+}
+
+template <class T>
+int64_t tile_bytes(const Expression &kernel, const Source &source) {
+    return measured<T>(kernel, source, [](const Points<T> &points, const Tiles<T> &tiles) {
+        return tiles.scratch_bytes() + 2 * points.panel_bytes();
+    });
 }
 
 } // namespace
@@ -52,6 +67,10 @@ mercer_cost forecast_centres(Run &run, const Recipe &recipe, const Data &data, c
                        data.landmarks.rows,
                        NAN,
                        NAN};
+    Expression kernel = recipe.kernel();
+    kernel.choose_forms();
+    task.tile_bytes =
+        shape.dtype == MERCER_F32 ? tile_bytes<float>(kernel, source) : tile_bytes<double>(kernel, source);
     cost.m = 0;
     task.check(
         recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape, &cost),
