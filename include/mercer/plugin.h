@@ -395,6 +395,9 @@ struct mercer_host {
                          const void **points); /* one of the two, after the map */
     int32_t (*pivot_cholesky)(mercer_task *task, const mercer_pivot_rule *rule, const mercer_pivot_stop *stop,
                               mercer_pivots *out);
+    /* What that will take, for forecasts: bounds for any rule, m = stop->m, which must be <= shape->n. */
+    int32_t (*pivot_cost)(mercer_task *task, const mercer_shape *shape, const mercer_pivot_stop *stop,
+                          mercer_cost *out);
 
     /* Appends centres, copied: rows by number, each at most once, or points (of the tile's dtype, d columns); weights, or
      * NULL: then the sample weights of the rows (points: equal ones). The same choice in all calls; the host scales all

@@ -36,7 +36,7 @@ template <class T>
 class PartialCholesky {
   public:
     // At most this many rows are looked at, and this many pivots taken, in one sweep over all rows.
-    static constexpr int64_t most_candidates = 512, most_accepted = tile_rows;
+    static constexpr int64_t most_candidates = 768, most_accepted = tile_rows;
 
     // capacity: columns to make room for at first; more are made as they are needed.
     PartialCholesky(Run &run, const PivotRows &rows, int64_t capacity);
@@ -159,7 +159,7 @@ class PartialCholesky {
 
 // The service of plugin.h on an empty factor: what it returns points into the factor and, where columns of an f32 one are
 // wanted, into copy. E_PLUGIN for a rule or stop that makes no sense.
-PivotStop read_stop(const mercer_pivot_rule &rule, const mercer_pivot_stop &stop);
+PivotStop read_stop(const mercer_pivot_stop &stop);
 template <class T>
 mercer_pivots run_pivots(PartialCholesky<T> &factor, mercer_task &task, const mercer_pivot_rule &rule,
                          const mercer_pivot_stop &stop, Buffer<double> &copy);

@@ -72,9 +72,7 @@ class OneByOne {
 
 } // namespace
 
-PivotStop read_stop(const mercer_pivot_rule &rule, const mercer_pivot_stop &stop) {
-    if (rule.needs != MERCER_PIVOT_BOUND && rule.needs != MERCER_PIVOT_SAMPLE)
-        fail(MERCER_E_PLUGIN, "pivot_cholesky: needs = %d is unknown", rule.needs);
+PivotStop read_stop(const mercer_pivot_stop &stop) {
     if (stop.m < 1) fail(MERCER_E_PLUGIN, "pivot_cholesky: m = %" PRId64 ", must be >= 1", stop.m);
     return {stop.m, stop.mse, stop.maxerr, stop.trace};
 }
@@ -82,7 +80,9 @@ PivotStop read_stop(const mercer_pivot_rule &rule, const mercer_pivot_stop &stop
 template <class T>
 mercer_pivots run_pivots(PartialCholesky<T> &factor, mercer_task &task, const mercer_pivot_rule &rule,
                          const mercer_pivot_stop &stop, Buffer<double> &copy) {
-    const PivotStop until = read_stop(rule, stop);
+    if (rule.needs != MERCER_PIVOT_BOUND && rule.needs != MERCER_PIVOT_SAMPLE)
+        fail(MERCER_E_PLUGIN, "pivot_cholesky: needs = %d is unknown", rule.needs);
+    const PivotStop until = read_stop(stop);
     mercer_pivot_state state{sizeof state, factor.n(), 0, factor.residual()};
     if (rule.init) task.check_callback(rule.init(rule.user, &state));
     bool rank_reached = false;
@@ -114,6 +114,22 @@ mercer_pivots run_pivots(PartialCholesky<T> &factor, mercer_task &task, const me
     }
     out.factor_col_stride = 1;
     return out;
+}
+
+mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop) {
+    const PivotStop until = read_stop(stop);
+    const int64_t n = shape.n, m = until.m;
+    if (m > n) fail(MERCER_E_VALUE, "m = %" PRId64 ", must be <= n = %" PRId64, m, n);
+    const bool f32 = shape.dtype == MERCER_F32;
+    const int64_t factor = (f32 ? PartialCholesky<float>::bytes : PartialCholesky<double>::bytes)(
+        n, m, until.early(), task.run.threads(), task.tile_bytes);
+    const int64_t copy = stop.factor && f32 ? checked_bytes("the factor's columns", n, m, 8) : 0;
+    return {sizeof(mercer_cost),
+            factor + copy + 16 * n, // scores and a column, for rules that want them
+            PartialCholesky<double>::evaluations(n, m),
+            0,
+            m,
+            static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(m)};
 }
 
 template mercer_pivots run_pivots(PartialCholesky<float> &, mercer_task &, const mercer_pivot_rule &,

@@ -325,7 +325,8 @@ int64_t PartialCholesky<T>::bytes(int64_t n, int64_t m, bool early, int64_t thre
                           size * (most_candidates + most_accepted) * m +
                           size * most_accepted * (most_accepted + 2 * solve_width);
     const int64_t thread = tile_bytes + size * slab_rows * solve_width;
-    return checked_bytes("the partial Cholesky factor", n, columns, size) + lists + round + threads * thread;
+    return checked_bytes("the partial Cholesky factor", n, columns, size) + lists + round + threads * thread +
+           tile_bytes;
 }
 
 template class PartialCholesky<float>;

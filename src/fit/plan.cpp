@@ -36,10 +36,9 @@ bool streams_well(const Expression &kernel, const Source &source) {
     return columns <= stream_up_to;
 }
 
-} // namespace
-
-template <class T>
-Need need_of(const Run &run, const Expression &kernel, const Source &source, int64_t m, int64_t columns) {
+// measure(points, tiles) for all rows of source, as a fit will see them.
+template <class T, class Measure>
+auto measured(const Expression &kernel, const Source &source, Measure &&measure) {
     std::vector<LeafSpec> specs = leaf_specs(kernel);
     for (LeafSpec &leaf : specs) // as they will be shifted
         if (leaf.form == MERCER_SQDIST && source.kind() == Source::Kind::dense)
@@ -47,8 +46,24 @@ Need need_of(const Run &run, const Expression &kernel, const Source &source, int
     Points<T> points(std::shared_ptr<const Source>(std::shared_ptr<const Source>(), &source), {}, specs);
     points.lean();
     Tiles<T> tiles(kernel, points, points);
-    return {GramOperator<T>::pass_bytes(run, m, columns, tiles), blocks_of(m) * points.held_bytes(),
-            GramOperator<T>::stored_bytes(m)};
+    return measure(points, tiles);
+}
+
+template <class T>
+int64_t tile_bytes(const Expression &kernel, const Source &source) {
+    return measured<T>(kernel, source, [](const Points<T> &points, const Tiles<T> &tiles) {
+        return tiles.scratch_bytes() + 2 * points.panel_bytes();
+    });
+}
+
+} // namespace
+
+template <class T>
+Need need_of(const Run &run, const Expression &kernel, const Source &source, int64_t m, int64_t columns) {
+    return measured<T>(kernel, source, [&](const Points<T> &points, const Tiles<T> &tiles) -> Need {
+        return {GramOperator<T>::pass_bytes(run, m, columns, tiles), blocks_of(m) * points.held_bytes(),
+                GramOperator<T>::stored_bytes(m)};
+    });
 }
 template Need need_of<float>(const Run &, const Expression &, const Source &, int64_t, int64_t);
 template Need need_of<double>(const Run &, const Expression &, const Source &, int64_t, int64_t);
@@ -79,6 +94,10 @@ mercer_cost forecast_centres(Run &run, const Recipe &recipe, const Data &data, c
                        data.landmarks.rows,
                        NAN,
                        NAN};
+    Expression kernel = recipe.kernel();
+    kernel.choose_forms();
+    task.tile_bytes =
+        shape.dtype == MERCER_F32 ? tile_bytes<float>(kernel, source) : tile_bytes<double>(kernel, source);
     cost.m = 0;
     task.check(
         recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape, &cost),

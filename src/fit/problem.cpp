@@ -235,9 +235,14 @@ void DataProblem<T>::give(int64_t count, const int64_t *index, const void *point
 }
 
 template <class T>
+int64_t DataProblem<T>::tile_bytes() {
+    return Tiles<T>(prepared_.kernel, points_, points_).scratch_bytes() + 2 * points_.panel_bytes();
+}
+
+template <class T>
 mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
                                              const mercer_pivot_stop &stop) {
-    const PivotStop until = read_stop(rule, stop);
+    const PivotStop until = read_stop(stop);
     const PivotRows rows{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n(), prepared_.weights.data()};
     pivots_.push_back(
         {std::make_shared<PartialCholesky<T>>(run_, rows, PartialCholesky<T>::first_capacity(until.m, until.early())),

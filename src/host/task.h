@@ -37,6 +37,7 @@ struct mercer_task {
     mercer::Run &run;
     mercer::Random random;
     mercer::Problem *problem; // nullptr where the operation has none
+    int64_t tile_bytes = 0;   // of one thread that computes tiles of the problem, for forecasts
     std::map<std::string, double> *report;
     std::list<mercer::Buffer<unsigned char>> arena;
     std::mutex lock; // fail may be called by any thread
@@ -71,5 +72,8 @@ struct mercer_task {
 namespace mercer {
 
 const mercer_host &host_table();
+
+// What pivot_cholesky takes (fit/pivots_service.cpp).
+mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop);
 
 } // namespace mercer
