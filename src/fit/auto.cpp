@@ -13,6 +13,7 @@
 // or when the kernel has no more rank. Wrong forecasts cost time, never the proof.
 #include "auto.h"
 
+#include "components.h"
 #include "evidence.h"
 
 #include <cinttypes>
@@ -60,9 +61,15 @@ class Search {
             if (factor->count() == 0) return exact(road, "all kernel values are 0");
             const SpanRows<T> rows(*factor);
             auto found = std::make_shared<Findings>();
-            const int64_t r = std::min(values_.components, factor->count());
+            const Components choice(values_, factor->count());
+            const int64_t ask = choice.ask();
             found->projection = project(run_, rows, self_.data(), weights_, values_.lift_centred != 0,
-                                        std::min(factor->count(), 2 * r + 20));
+                                        std::min(factor->count(), 2 * ask + 20));
+            const Projection &seen = found->projection;
+            int64_t rank = 0; // above rounding; of those, what is asked for
+            while (rank < std::min(ask, seen.count()) && seen.theta[static_cast<size_t>(rank)] > 1e-7 * seen.theta[0])
+                ++rank;
+            const int64_t r = std::max<int64_t>(choice.kept(seen.theta, rank, seen.trace, nullptr), 1);
             const bool last = factor->rank_reached() || 2 * m > most_rank();
             if (this->look(road, *found, rows, look, m, r, last)) return projected(road, factor, found);
             const double more = costs_.doubling(m) + wanted_ / 2; // a larger factor needs fewer rows
@@ -81,7 +88,7 @@ class Search {
 
     // The largest factor that fits, with as much again for what is done with it.
     int64_t most_rank() const {
-        const int64_t left = run_.budget()->left() - 8 * n_ * (4 * values_.components + 48);
+        const int64_t left = run_.budget()->left() - 8 * n_ * (4 * foreseen_components(values_, n_) + 48);
         return std::min(n_, std::max<int64_t>(left, 0) / (3 * n_ * static_cast<int64_t>(sizeof(T))));
     }
 

@@ -9,12 +9,15 @@
 // Cost: n m kernel values, 2 n m^2 flops; memory n m for the factor, or its slabs made again; O(m^2) beyond.
 #include "lift_projected.h"
 
+#include "components.h"
 #include "evidence.h"
 
 #include <cmath>
 
 namespace mercer {
 namespace {
+
+constexpr int64_t most_open = 512; // pairs looked at where their number is what is asked
 
 Json pair_of(const char *name, double value, const char *kind, double failure) {
     return {{"name", name}, {"value", value}, {"kind", kind}, {"probability", 1 - failure}};
@@ -131,19 +134,32 @@ Lifted lift_as(const LiftTask &task) {
     if (held && !task.reduction.owns(held)) out.kernel_evaluations += held->evaluations();
 
     run.stage("solve", 0.8);
-    const int64_t wanted = std::min(values.components, span->rank());
+    Components choice(values, span->rank());
+    const int64_t looked_at = std::min(span->rank(), choice.is_open() ? most_open : 2 * choice.ask() + 20);
     const bool proved = !found.projection.theta.empty();
-    if (!proved)
-        found.projection =
-            project(run, *span, self, weights, values.lift_centred != 0, std::min(span->rank(), 2 * wanted + 20));
+    if (!proved) found.projection = project(run, *span, self, weights, values.lift_centred != 0, looked_at);
     const Projection &projection = found.projection;
     double uncentred = 0;
     for (int64_t i = 0; i < n; ++i) uncentred += (weights ? weights[i] : 1) * self[i];
     constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
     const double floor = (16 * u + static_cast<double>(span->rank()) * 0x1p-53) * uncentred;
-    int64_t kept = 0;
-    while (kept < wanted && projection.theta[static_cast<size_t>(kept)] > floor) ++kept;
-    if (kept < values.components) out.outcome |= MERCER_RANK_REACHED;
+    int64_t rank = 0;
+    while (rank < projection.count() && projection.theta[static_cast<size_t>(rank)] > floor) ++rank;
+    ErrorBars bars;
+    if (choice.wants_bars() && rank > 0) {
+        const int64_t p = std::min(rank, choice.ask());
+        Buffer<double> z = directions(run, *span, projection, weights, p);
+        for (int64_t j = 0; j < p; ++j)
+            for (int64_t i = 0; i < n; ++i) {
+                const double root = weights ? std::sqrt(std::max(weights[i], 1e-300)) : 1;
+                z[i + j * n] *= std::sqrt(projection.theta[static_cast<size_t>(j)]) / root;
+            }
+        bars = choice.bars(run, n, p, z.data(), weights, values.lift_centred != 0, static_cast<uint64_t>(values.seed));
+    }
+    int64_t kept = choice.kept(projection.theta, rank, projection.trace, choice.wants_bars() ? &bars : nullptr);
+    if (proved) kept = std::min(kept, static_cast<int64_t>(found.proof.theta.size()));
+    if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
+    if (choice.wants_bars() && rank > 0) out.text["error_bars"] = bars.report(1, kept);
 
     run.stage("certify", 0.98);
     std::vector<double> lambda(projection.theta.begin(), projection.theta.begin() + kept);
@@ -241,7 +257,7 @@ template Proof prove(Run &, const LiftTask &, const Points<double> &, const Span
 
 Plan plan_projected(const PlanTask &task) {
     const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads();
-    const int64_t r = std::min(task.recipe.values().components, m), p = std::min(m, 2 * r + 20);
+    const int64_t r = foreseen_components(task.recipe.values(), m), p = std::min(m, 2 * r + 20);
     Plan plan;
     plan.f32 = task.f32;
     const Need tiles = task.f32 ? need_of<float>(task.run, task.kernel, task.source, n, 1)

@@ -8,6 +8,8 @@
 // Rank: Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2); less is rounding of the entries (|E| <= c u trace).
 // Cost: m^2/2 kernel values and 2 m^2 flops a column for each pass; memory as operator.h says. Error of direction l:
 // about m u Lambda_1 / Lambda_l, and the solver's residual / gap.
+#include "certify.h"
+#include "components.h"
 #include "fit.h"
 #include "start.h"
 
@@ -127,6 +129,7 @@ struct Moments {
     }
     const double *scale() const { return plain ? nullptr : root.data(); }
     void set_mean(const double *ksu, double total) { // K S u, S u = p sqrt(n)
+        mean_square = 0;
         for (size_t i = 0; i < p.size(); ++i) {
             kp[i] = ksu[i] / std::sqrt(total);
             mean_square += p[i] * kp[i];
@@ -140,18 +143,51 @@ int64_t cut_rank(const Recipe &recipe, const Plan &plan, const Eigenpairs &pairs
                  m = static_cast<double>(pairs.vectors.size() / static_cast<int64_t>(pairs.values.size()));
     // Of an indefinite kernel the trace says nothing (it may be 0): then its largest eigenvalue is the scale.
     const double floor = (16 * u_tile + m * 0x1p-53) * std::max({trace, pairs.values[0], -pairs.most_negative});
-    int64_t kept = 0;
-    while (kept < static_cast<int64_t>(pairs.values.size()) && pairs.values[static_cast<size_t>(kept)] > floor) ++kept;
-    if (kept < recipe.values().components) *outcome |= MERCER_RANK_REACHED;
+    int64_t rank = 0;
+    while (rank < static_cast<int64_t>(pairs.values.size()) && pairs.values[static_cast<size_t>(rank)] > floor) ++rank;
     if (pairs.most_negative < -floor) *outcome |= MERCER_INDEFINITE;
     // Rounding alone leaves residuals of `floor`; constant data, whose eigenvalues are all 0, have no others.
     const double allowed = std::max(plan.tol * std::fabs(pairs.values[0]), floor);
-    if (pairs.converged || *std::max_element(pairs.residuals.begin(), pairs.residuals.end()) <= allowed) return kept;
+    if (pairs.converged || *std::max_element(pairs.residuals.begin(), pairs.residuals.end()) <= allowed) return rank;
     *outcome |= MERCER_NOT_CONVERGED;
     if (recipe.values().solver_strict)
         fail(MERCER_E_NUMERICAL, "solver %s did not converge: largest residual %.3g, allowed %.3g",
              plan.solver->name.c_str(), *std::max_element(pairs.residuals.begin(), pairs.residuals.end()), allowed);
-    return kept;
+    return rank;
+}
+
+// Scores of the centres, z_l = sqrt(Lambda_l) u_l / sqrt(w): column-major.
+Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t p) {
+    const int64_t m = static_cast<int64_t>(moments.p.size());
+    Buffer<double> z = run.buffer<double>(m, p);
+    for (int64_t j = 0; j < p; ++j) {
+        const double factor = std::sqrt(std::max(pairs.values[static_cast<size_t>(j)], 0.0));
+        for (int64_t i = 0; i < m; ++i)
+            z[i + j * m] = factor * pairs.vectors[i + j * m] / moments.root[static_cast<size_t>(i)];
+    }
+    return z;
+}
+
+// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed.
+Json residual_certificates(const Eigenpairs &pairs, int64_t kept, double total) {
+    Json out = Json::array();
+    if (kept == 0) return out;
+    const std::vector<double> theta(pairs.values.begin(), pairs.values.begin() + kept),
+        residuals(pairs.residuals.begin(), pairs.residuals.begin() + kept);
+    const Bounds bounds = residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, true);
+    for (int64_t j = 0; j < kept; ++j) {
+        const size_t at = static_cast<size_t>(j);
+        out.push_back({{"name", "eigenvalue"},
+                       {"value", bounds.value[at] / total},
+                       {"kind", "certain"},
+                       {"probability", 1.0},
+                       {"component", j},
+                       {"lower", bounds.lower[at] / total},
+                       {"upper", bounds.upper[at] / total},
+                       {"by", bounds.kind},
+                       {"if", "no eigenvalue above the last was missed"}});
+    }
+    return out;
 }
 
 // A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p of the rounded A.
@@ -211,8 +247,16 @@ Lifted lift_as(const LiftTask &task) {
         start = start_vectors(run, rows, weighted, moments.scale(), plan.start_rank, plan.start_columns,
                               Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver));
     }
-    Eigenpairs pairs = solve(run, recipe, plan, op, std::min(recipe.values().components, m), start, report);
-    if (centred) moments.set_mean(weighted.mean(run), total);
+    Components choice(recipe.values(), m);
+    Eigenpairs pairs;
+    double variance = 0; // total, in the unit of the values
+    for (;;) {
+        pairs = solve(run, recipe, plan, op, choice.ask(), start, report);
+        if (centred) moments.set_mean(weighted.mean(run), total);
+        variance = std::max(moments.mean_self - moments.mean_square, 0.0) * total;
+        if (!choice.more(pairs.values, variance)) break;
+        start = std::move(pairs.vectors); // what is known already
+    }
     out.kernel_evaluations = exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0);
     out.passes = plan.hold == Hold::matrix ? 1 : 0;
     out.text["passes"] = Json::array();
@@ -221,7 +265,16 @@ Lifted lift_as(const LiftTask &task) {
         out.passes += plan.hold != Hold::matrix || (plan.rough && !pass.f32);
     }
 
-    const int64_t kept = cut_rank(recipe, plan, pairs, moments.mean_self * total, &out.outcome);
+    const int64_t rank = cut_rank(recipe, plan, pairs, moments.mean_self * total, &out.outcome);
+    ErrorBars bars;
+    if (choice.wants_bars() && rank > 0)
+        bars = choice.bars(run, m, rank, fitted_scores(run, pairs, moments, rank).data(),
+                           moments.plain ? nullptr : centres.weights.data(), centred,
+                           static_cast<uint64_t>(recipe.values().seed));
+    const int64_t kept = choice.kept(pairs.values, rank, variance, choice.wants_bars() ? &bars : nullptr);
+    if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
+    if (choice.wants_bars() && rank > 0) out.text["error_bars"] = bars.report(1, kept);
+    if (m == n) out.text["certificates"] = residual_certificates(pairs, kept, total);
     fix_signs(m, kept, pairs.vectors.data(), moments.scale());
     std::vector<double> b, lambda;
     for (int64_t j = 0; j < kept; ++j) lambda.push_back(pairs.values[static_cast<size_t>(j)] / total);
@@ -235,7 +288,7 @@ Lifted lift_as(const LiftTask &task) {
     if (centred) out.capabilities |= MERCER_CAN_MEAN;
     if (prepared.kernel.is_psd() && !(out.outcome & MERCER_INDEFINITE))
         out.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
-    out.text["total_variance"] = {{"value", std::max(moments.mean_self - moments.mean_square, 0.0)},
+    out.text["total_variance"] = {{"value", variance / total},
                                   {"kind", m == n && moments.plain && centres.rows ? "exact" : "reduced-operator"}};
     if (centred) out.text["mean_square"] = moments.mean_square;
     out.text["residuals"] = std::vector<double>(pairs.residuals.begin(), pairs.residuals.begin() + kept);

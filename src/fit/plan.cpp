@@ -1,6 +1,6 @@
 // What a fit will need, from the shape and the budget alone: whether the kernel matrix is stored, who solves, how many bytes.
 // A fit refuses by it before the work begins, and a forecast is it in figures.
-#include "fit.h"
+#include "components.h"
 #include "start.h"
 
 #include <algorithm>
@@ -86,7 +86,7 @@ mercer_cost forecast_centres(Run &run, const Recipe &recipe, const Data &data, c
     mercer_shape shape{sizeof shape,
                        n,
                        source.cols(),
-                       recipe.values().components,
+                       foreseen_components(recipe.values(), n),
                        tile_is_f32(recipe, source) ? MERCER_F32 : MERCER_F64,
                        0,
                        0,
@@ -124,7 +124,7 @@ Plan plan_weighted(const PlanTask &task) {
         plan.solver = recipe.registry().find(Kind::solver, m <= dense_up_to ? "dense" : "block-krylov");
         plan.solver_params = Params(plan.solver->params);
     }
-    const int64_t r = std::min(values.components, m);
+    const int64_t r = foreseen_components(values, m);
     mercer_task operation(run, Random(0, Stage::solver));
     plan.solver_cost.struct_size = sizeof plan.solver_cost;
     // Callbacks are what costs where there are any: one set of values, in the type of the result.
@@ -202,7 +202,7 @@ mercer_forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     out.kernel_evaluations =
         static_cast<int64_t>(pairs) * (stored || dense ? out.passes : 1) + reducer.kernel_evaluations;
     out.flops = pairs * static_cast<double>(2 * std::max<int64_t>(source.cols(), 1) * out.passes) +
-                2 * order * order * static_cast<double>((recipe.values().components + 8) * applies) +
+                2 * order * order * static_cast<double>((foreseen_components(recipe.values(), m) + 8) * applies) +
                 plan.solver_cost.flops + reducer.flops;
     out.dense_seconds = dense ? 10.0 / 3 * order * order * order / dense_flops_per_second : 0;
     out.streams = !stored;

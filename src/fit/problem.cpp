@@ -1,5 +1,7 @@
 #include "problem.h"
 
+#include "components.h"
+
 #include "../core/threads.h"
 
 #include <algorithm>
@@ -301,9 +303,9 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         out.factor = problem.factor_of_given();
     };
     if (prepared.f32)
-        run_reducer(DataProblem<float>(run, prepared, data, recipe.values().components, out));
+        run_reducer(DataProblem<float>(run, prepared, data, foreseen_components(recipe.values(), n), out));
     else
-        run_reducer(DataProblem<double>(run, prepared, data, recipe.values().components, out));
+        run_reducer(DataProblem<double>(run, prepared, data, foreseen_components(recipe.values(), n), out));
     warn_of_landmarks(run, recipe, data, out);
     if (out.m < 1) fail(MERCER_E_PLUGIN, "reducer %s gave no centre", plugin.name.c_str());
 

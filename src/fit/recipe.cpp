@@ -74,8 +74,15 @@ const std::shared_ptr<const ParamTable> &core_table() {
                      "rows behind the certificate, 0: 4000"),
             core_row(AT(delta), MERCER_REAL, "report.delta", "0.001", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,
                      "probability that a certificate may be wrong"),
-            core_row(AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT, 1, inf,
-                     "how many components"),
+            core_row(
+                AT(replicates), MERCER_INT, "report.bootstrap", "0", "", MERCER_AUTO, 0, 1e5,
+                "replicates behind error bars of the eigenvalues; 0: none, or 200 where they choose the components"),
+            core_row(AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT | MERCER_AUTO, 0, inf,
+                     "how many components; 0: those that stand out of their noise, by error bars"),
+            core_row(AT(variance), MERCER_REAL, "output.variance", "", "", MERCER_LO_OPEN, 0, 1,
+                     "as few components as explain this share of the total variance (components: at most so many)"),
+            core_row(AT(threshold), MERCER_REAL, "output.threshold", "", "", MERCER_LO_OPEN, 0, 1,
+                     "components of at least this share of the first eigenvalue (components: at most so many)"),
             core_row(AT(seed), MERCER_INT, "seed", "0", "", MERCER_SHORT, 0, 0x1p53,
                      "all random choices follow from it"),
         };

@@ -18,8 +18,8 @@ const std::vector<Operation> &operations();
 struct CoreValues {
     const char *method, *kernel, *reducer, *lift, *solver;
     int32_t data_dtype, data_scale, gram_storage, lift_centred, solver_strict, certificates;
-    int64_t components, seed, max_passes, rows;
-    double tol, delta, accuracy;
+    int64_t components, seed, max_passes, rows, replicates;
+    double tol, delta, accuracy, variance, threshold;
 };
 enum class DataType { as_given, f32, f64 };
 enum class DataScale { none, standard, minmax };

@@ -1,0 +1,45 @@
+// How many components a model keeps: a number, a share of the variance, a threshold, or those that stand out of their noise.
+#pragma once
+#include "fit.h"
+
+namespace mercer {
+
+// Error bars of the first eigenvalues (bootstrap.h), and which of them the noise could have made.
+struct ErrorBars {
+    std::vector<double> sd, lower, upper; // percentiles of the replicates
+    double level = 0.95, noise = 0;       // noise: upper end of the last, a value that nobody asked for
+    int64_t replicates = 0;
+    int64_t above_noise() const; // leading components whose interval lies above it
+    Json report(double unit, int64_t kept) const;
+};
+
+class Components {
+  public:
+    // most: there are no more; values: the recipe's.
+    Components(const CoreValues &values, int64_t most);
+    // How many pairs to solve for now; grows while more() says so.
+    int64_t ask() const { return ask_; }
+    // Of the values found (descending) and the total variance in their unit: is the answer beyond them?
+    bool more(const std::vector<double> &values, double total);
+    // Of `rank` usable values. bars: where there are any.
+    int64_t kept(const std::vector<double> &values, int64_t rank, double total, const ErrorBars *bars) const;
+    // Fewer than a number that was asked for, or than were looked for.
+    bool is_short(int64_t kept, int64_t rank) const {
+        return count_ > 0 && variance_ == 0 && threshold_ == 0 ? kept < count_ : kept == rank && rank < ask_;
+    }
+    bool is_open() const { return count_ == 0 || variance_ > 0 || threshold_ > 0; }
+    bool wants_bars() const { return replicates_ > 0; }
+    // z: n x p scores in orthonormal directions, column-major, of which the last ones are there to measure noise by.
+    ErrorBars bars(Run &run, int64_t n, int64_t p, const double *z, const double *weights, bool centred,
+                   uint64_t seed) const;
+
+  private:
+    bool by_noise() const { return count_ == 0 && variance_ == 0 && threshold_ == 0; }
+    int64_t count_, most_, ask_, replicates_;
+    double variance_, threshold_; // 0: not asked for
+};
+
+// For plans and shapes, before anything is known.
+int64_t foreseen_components(const CoreValues &values, int64_t most);
+
+} // namespace mercer
