@@ -67,7 +67,10 @@ PartialCholesky<T>::PartialCholesky(Run &run, const PivotRows &rows, int64_t cap
     if (!rows.kernel.is_psd())
         fail(MERCER_E_UNSUPPORTED, "kernel = %s: pivoted Cholesky needs a positive semi-definite kernel",
              rows.kernel.text().c_str());
-    start();
+    {
+        Run::Span span(run_, 0, 0);
+        start();
+    }
     for (int64_t i = 0; i < n(); ++i) {
         if (residual_[i] < -indefinite())
             fail(MERCER_E_NUMERICAL, "kernel = %s is not positive semi-definite: k(x, x) of row %" PRId64 " is %g",
@@ -109,7 +112,10 @@ void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
             break;
         }
         const int64_t next = count() + round->count();
-        if (next > capacity_) reserve(stop.early() ? std::min(most, std::max(next, 2 * capacity_)) : most);
+        if (next > capacity_) {
+            Run::Span span(run_, share(count()), share(count()));
+            reserve(stop.early() ? std::min(most, std::max(next, 2 * capacity_)) : most);
+        }
         Run::Span span(run_, share(count()), share(next));
         add(*round, stop);
     }
@@ -118,18 +124,16 @@ void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
 
 template <class T>
 void PartialCholesky<T>::grow_greedy(const PivotStop &stop) {
-    // Fewer candidates mean more sweeps, more of them a longer block (FACTS B3.12): 448 for m = 500, 512 for m = 1000.
-    const int64_t wanted = std::clamp<int64_t>((stop.m / 2 + 255) / 64 * 64, 128, 512);
+    const int64_t wanted = greedy_candidates(stop.m);
     grow(stop, [&](int64_t most) { return choose_greedy(most, affordable(std::min(wanted, n()))); });
 }
 
 template <class T>
 void PartialCholesky<T>::grow_sampled(const PivotStop &stop, const Random &random) {
-    const int64_t enough = stop.m >= 1000 ? most_accepted : most_accepted / 2;
+    const int64_t enough = enough_accepted(stop.m);
     grow(stop, [&](int64_t most) {
         const int64_t left = std::min(stop.m, n()) - count(), rounds = (left + enough - 1) / enough; // of equal size
-        // The first round rejects most, and its candidates cost least.
-        const int64_t draws = (count() == 0 ? 3 : 2) * enough;
+        const int64_t draws = (count() == 0 ? first_draws : later_draws) * enough;
         return choose_sampled(std::min(most, (left + rounds - 1) / rounds), affordable(draws), random);
     });
 }
@@ -257,7 +261,10 @@ int64_t PartialCholesky<T>::append(const int64_t *rows, int64_t given) {
     for (int64_t k = 0; k < given; ++k)
         if (rows[k] < 0 || rows[k] >= n())
             fail(MERCER_E_VALUE, "row %" PRId64 " (entry %" PRId64 "), must be 0 to %" PRId64, rows[k], k, n() - 1);
-    if (before + given > capacity_) reserve(before + given);
+    if (before + given > capacity_) {
+        Run::Span span(run_, 0, 0);
+        reserve(before + given);
+    }
     for (int64_t at = 0, part; at < given; at += part) {
         part = std::min(given - at, most_accepted);
         auto share = [&](int64_t k) { return static_cast<double>(k) / static_cast<double>(given); };

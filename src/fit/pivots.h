@@ -35,9 +35,6 @@ struct PivotStop {
 template <class T>
 class PartialCholesky {
   public:
-    // At most this many rows are looked at, and this many pivots taken, in one sweep over all rows.
-    static constexpr int64_t most_candidates = 768, most_accepted = tile_rows;
-
     // capacity: columns to make room for at first; more are made as they are needed.
     PartialCholesky(Run &run, const PivotRows &rows, int64_t capacity);
     PartialCholesky(const PartialCholesky &) = delete;
@@ -109,6 +106,13 @@ class PartialCholesky {
         int64_t lowest_row;
     };
 
+    static constexpr int64_t most_accepted = tile_rows; // pivots of one round
+    // Candidates of a greedy round: fewer mean more sweeps, more of them a longer block (FACTS B3.12).
+    static int64_t greedy_candidates(int64_t m) { return std::clamp<int64_t>((m / 2 + 255) / 64 * 64, 128, 512); }
+    // A sampled round ends with so many pivots; it draws twice as many candidates, the first, which rejects most and whose
+    // candidates cost least, three times.
+    static int64_t enough_accepted(int64_t m) { return m >= 1000 ? most_accepted : most_accepted / 2; }
+    static constexpr int64_t first_draws = 3, later_draws = 2;
     // Residuals inside rounds cost at most so many kernel values beside the n m of the columns.
     static int64_t allowance(int64_t n, int64_t m) { return n * ((m + 32) / 4); }
     int64_t affordable(int64_t candidates) const;

@@ -320,13 +320,11 @@ int64_t PartialCholesky<T>::bytes(int64_t n, int64_t m, bool early, int64_t thre
     int64_t columns = m + pad;
     for (int64_t room = first_capacity(m, early); room < m; room *= 2) // the old and the new while one is copied
         columns = std::max(columns, room + std::min(2 * room, m) + 2 * pad);
-    const int64_t lists = 16 * n + slabs * (static_cast<int64_t>(sizeof(Sums)) + 16 * most_accepted);
-    const int64_t round = 8 * (most_candidates * (most_candidates + most_accepted) + most_accepted * most_accepted) +
-                          size * (most_candidates + most_accepted) * m +
-                          size * most_accepted * (most_accepted + 2 * solve_width);
-    const int64_t thread = tile_bytes + size * slab_rows * solve_width;
-    return checked_bytes("the partial Cholesky factor", n, columns, size) + lists + round + threads * thread +
-           tile_bytes;
+    const int64_t lists = 16 * n + slabs * (static_cast<int64_t>(sizeof(Sums)) + (early ? 16 * most_accepted : 0));
+    const int64_t b = std::max(greedy_candidates(m), first_draws * enough_accepted(m)), a = most_accepted;
+    const int64_t choice = 8 * b * (b + a) + size * b * m, sweep = size * a * (m + a + 2 * solve_width);
+    return checked_bytes("the partial Cholesky factor", n, columns, size) + lists + 8 * a * a +
+           std::max(choice, sweep) + threads * (tile_bytes + size * slab_rows * solve_width) + tile_bytes;
 }
 
 template class PartialCholesky<float>;

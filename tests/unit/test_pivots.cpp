@@ -44,6 +44,19 @@ void test_equal_to_naive() {
     }
 }
 
+void test_many() { // twenty clusters, several sweeps
+    const int64_t n = 2000, m = 300, d = 8;
+    oracle::Numbers numbers(3);
+    const Matrix centres = numbers.matrix(20, d, -3, 3);
+    Matrix x(n, d);
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j < d; ++j) x(i, j) = centres(i % 20, j) + numbers() + numbers();
+    const Matrix k = gaussian_gram(x, 2);
+    const Result got = greedy(MatrixRows(k), stop_at(m));
+    check_factor(got, naive_greedy(k, stop_at(m)), tolerance::pivots(m));
+    TEST_ASSERT_TRUE(got.sweeps <= 30);
+}
+
 void test_tied() { // all rows alike: the identity; every residual equal until it is chosen
     for (int64_t n : {1, 7, 300, 700}) {
         Matrix k(n, n);
@@ -306,6 +319,7 @@ void tearDown() {}
 int main() {
     UNITY_BEGIN();
     RUN_TEST(test_equal_to_naive);
+    RUN_TEST(test_many);
     RUN_TEST(test_tied);
     RUN_TEST(test_golden);
     RUN_TEST(test_rank);

@@ -57,7 +57,8 @@ void check_law(int64_t n, int64_t m, const Vector &w, PivotStop stop) {
         std::map<std::vector<int64_t>, double> stopped;
         for (const auto &[order, p] : exact) {
             size_t next = 0;
-            stopped[column_by_column(k, stop, w, [&](const auto &) { return order[next++]; }).index] += p;
+            const std::vector<int64_t> &rows = order;
+            stopped[column_by_column(k, stop, w, [&](const auto &) { return rows[next++]; }).index] += p;
         }
         exact = stopped;
     }
