@@ -89,6 +89,9 @@ struct Lift {
     Lifted (*lift)(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan,
                    int64_t n);
 };
+// Of an output's values at the weighted points behind a model: {p95, p99}.
+Json limits_of(const std::vector<double> &values, const std::vector<double> &weights);
+
 const std::vector<Lift> &lifts();
 const Lift &find_lift(const std::string &name); // E_NAME with the nearest known
 
