@@ -232,11 +232,12 @@ typedef struct mercer_visit {
 
 /* ---- pivoted Cholesky -------------------------------------------------------------------------------------------- */
 
-/* K ~ L L^T column by column. The rule scores candidates; the driver knows who is left, breaks ties towards the lowest
- * row among scores >= (1 - 1e-10) max, draws random numbers, and never updates K. */
+/* K ~ L L^T, K positive semi-definite. The rule scores candidates; the driver knows who is left (rows of sample weight 0 never
+ * were), breaks ties towards the lowest row among scores >= (1 - 1e-10) max, draws random numbers, and never updates K.
+ * A rule without score and update goes in blocks, a few sweeps over the rows; any other column by column. */
 enum {
     MERCER_PIVOT_BOUND = 1, /* the largest score is next; no candidate's score rises when others are chosen */
-    MERCER_PIVOT_SAMPLE = 2 /* the next pivot is drawn in proportion to score */
+    MERCER_PIVOT_SAMPLE = 2 /* the next pivot is drawn in proportion to score times sample weight */
 };
 typedef struct mercer_pivot_state {
     int64_t struct_size;
@@ -256,11 +257,13 @@ typedef struct mercer_pivot_rule {
     int32_t (*update)(void *user, const mercer_pivot_state *state, int64_t pivot,
                       const double *column); /* may be NULL */
 } mercer_pivot_rule;
+/* With the first pivot that reaches one of them; 0: no such stop. Means count rows by their sample weight. */
 typedef struct mercer_pivot_stop {
     int64_t struct_size;
     int64_t m;      /* at most so many pivots; cut to n */
-    double mse;     /* mean residual; 0: no such stop */
-    double maxerr;  /* largest residual; 0: no such stop */
+    double mse;     /* mean residual */
+    double maxerr;  /* largest residual */
+    double trace;   /* mean residual over mean k(x, x) */
     int32_t factor; /* 1: mercer_pivots.factor is wanted */
     int32_t reserved;
 } mercer_pivot_stop;
@@ -271,8 +274,9 @@ typedef struct mercer_pivots {
     const double *factor; /* n x count, f64: L; NULL unless wanted */
     int64_t factor_row_stride, factor_col_stride;
     const double *residual; /* n */
-    double mse;
-    int32_t rank_reached;
+    double mse, trace;      /* what is left, as in mercer_pivot_stop */
+    int64_t sweeps;         /* times that all rows were gone through */
+    int32_t rank_reached;   /* what is left is rounding: fewer pivots than asked for, all stops unmet */
     int32_t reserved;
 } mercer_pivots;
 
@@ -396,6 +400,9 @@ struct mercer_host {
                          const void **points); /* one of the two, after the map */
     int32_t (*pivot_cholesky)(mercer_task *task, const mercer_pivot_rule *rule, const mercer_pivot_stop *stop,
                               mercer_pivots *out);
+    /* What that will take, for forecasts: bounds for any rule, m = stop->m, which must be <= shape->n. */
+    int32_t (*pivot_cost)(mercer_task *task, const mercer_shape *shape, const mercer_pivot_stop *stop,
+                          mercer_cost *out);
 
     /* Appends centres, copied: rows by number, each at most once, or points (of the tile's dtype, d columns); weights, or
      * NULL: then the sample weights of the rows (points: equal ones). The same choice in all calls; the host scales all

@@ -1,6 +1,7 @@
 #include "fit.h"
 
 #include "../gram/fused.h"
+#include "auto.h"
 #include "problem.h"
 
 #include <algorithm>
@@ -131,7 +132,7 @@ Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared,
     text["kernel"] = prepared.kernel.text();
     text["reducer"] = recipe.values().reducer;
     text["lift"] = recipe.values().lift;
-    text["solver"] = plan.solver->name;
+    text["solver"] = plan.solver ? plan.solver->name : "dense";
     std::map<std::string, std::string> parameters = prepared.kernel.stored(); // bandwidths are numbers now
     for (auto &[name, value] : recipe.stored())
         if (name.rfind("kernel.", 0) != 0) parameters[name] = value;
@@ -140,9 +141,9 @@ Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared,
     if (centres.tensors.count("C.values")) text["d"] = prepared.source->cols();
     text["outcome"] = outcome_names(lifted.outcome);
     text["capabilities"] = capability_names(lifted.capabilities);
+    text["certificates"] = Json::array();
     text.update(lifted.text);
     for (auto &[name, value] : reduction.report) text["reported"]["reducer." + name] = value;
-    text["certificates"] = Json::array();
     text["kernel_evaluations"] = lifted.kernel_evaluations + static_cast<int64_t>(reduction.kernel_evaluations);
     text["kernel_passes"] = lifted.passes;
     text["forecast"] = {{"bytes", plan.bytes},
@@ -175,23 +176,34 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
     int64_t foreseen = forecast_centres(run, recipe, data, source).m;
     if (!recipe.reducer())
         foreseen = std::count_if(prepared.weights.begin(), prepared.weights.end(), [](double w) { return w > 0; });
-    if (!recipe.reducer() || foreseen < source.rows()) // m is sure: refuse before the work
-        plan_lift(run, recipe, prepared.kernel, source, prepared.f32, foreseen,
-                  run.budget()->left() - centre_bytes(source, foreseen, prepared.f32));
+    if (!recipe.is_auto() && (!recipe.reducer() || foreseen < source.rows())) // m is sure: refuse before the work
+        find_lift(recipe.values().lift)
+            .plan({run, recipe, prepared.kernel, source, prepared.f32, foreseen,
+                   run.budget()->left() - centre_bytes(source, foreseen, prepared.f32), false});
 
-    run.stage("reduce", 0.05);
-    Reduction reduction = reduce(run, recipe, data, prepared);
+    run.stage("reduce", recipe.is_auto() ? 0.6 : 0.05);
+    Road road;
+    if (recipe.is_auto()) road = choose_road(run, recipe, prepared);
+    const Lift &lift = find_lift(recipe.is_auto() && road.exact ? "weighted" : recipe.values().lift);
+    Reduction reduction = road.exact ? reduce(run, recipe, data, prepared) : std::move(road.reduction);
+    if (!lift.uses_factor) reduction.factor = {};
     Centres centres = make_centres(run, prepared, reduction);
     reduction.points = Buffer<unsigned char>();
     int64_t held = 0;
     for (const auto &[name, tensor] : centres.tensors) held += tensor.bytes.bytes();
     run.budget()->take(held); // the model's share, while the fit lasts
 
-    Plan plan = plan_lift(run, recipe, prepared.kernel, source, prepared.f32, centres.m(), run.budget()->left());
-    Lifted lifted = find_lift(recipe.values().lift).lift(run, recipe, prepared, centres, plan, source.rows());
+    const Plan plan = lift.plan({run, recipe, prepared.kernel, source, prepared.f32, centres.m(), run.budget()->left(),
+                                 reduction.has_factor(), road.tol});
+    Lifted lifted = lift.lift({run, recipe, prepared, reduction, centres, plan});
 
     run.stage("certify", 1);
     Json text = report_text(run, recipe, prepared, reduction, centres, plan, lifted);
+    if (recipe.is_auto()) {
+        text["road"] = std::move(road.report);
+        text["lift"] = lift.name;
+        if (!road.exact) text["reducer"] = "rpcholesky";
+    }
     auto model = Model::assemble(std::move(text), all_tensors(prepared, centres, lifted), recipe.registry(), settings);
     if (prepared.kernel.has_user() && prepared.kernel.user) model = model->bind(prepared.kernel.user);
     run.progress(1);

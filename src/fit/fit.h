@@ -4,6 +4,8 @@
 #include "../model/model.h"
 #include "recipe.h"
 
+#include <variant>
+
 namespace mercer {
 
 // What the caller's data handle holds.
@@ -28,12 +30,19 @@ struct Prepared {
     Expression kernel;           // finished
     bool f32 = false;            // tile type
     std::vector<double> weights; // of the rows, sum n
+    bool weighted() const {
+        return std::any_of(weights.begin(), weights.end(), [](double w) { return w != 1; });
+    }
 };
 bool tile_is_f32(const Recipe &recipe, const Source &source);
 Prepared prepare(Run &run, const Recipe &recipe, const Data &data);
 
 // Sample weights, scaled to sum n; all 1 without.
 std::vector<double> sample_weights(const Data &data, int64_t n);
+
+template <class T>
+class PartialCholesky;
+struct Findings;
 
 // What a reducer gave: rows by number, or points; weights sum to n.
 struct Reduction {
@@ -44,6 +53,17 @@ struct Reduction {
     std::map<std::string, double> report;
     int64_t kernel_evaluations = 0;
     bool used_landmarks = false;
+    // K ~ L L^T with the rows in index as its pivots, where the reducer found them so; of the tile's type.
+    std::variant<std::shared_ptr<PartialCholesky<float>>, std::shared_ptr<PartialCholesky<double>>> factor;
+    std::shared_ptr<Findings> findings; // of `auto`
+    bool has_factor() const {
+        return std::visit([](const auto &held) { return held != nullptr; }, factor);
+    }
+    template <class T>
+    bool owns(const std::shared_ptr<PartialCholesky<T>> &other) const {
+        const auto *held = std::get_if<std::shared_ptr<PartialCholesky<T>>>(&factor);
+        return held && *held == other;
+    }
 };
 Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared);
 
@@ -69,25 +89,53 @@ struct Lifted {
 // How the kernel matrix of m centres is to be held, and by whom it is to be solved: decided from the shape and the budget
 // alone, before any work.
 struct Plan {
-    bool f32 = false;                // tile type of the result
-    bool rough = false;              // f64 results, iterated in f32
-    Hold hold = Hold::nothing;       // of the operator that does most passes
-    Hold hold_exact = Hold::nothing; // of the f64 one beside a rough one
-    std::shared_ptr<const Plugin> solver;
+    bool f32 = false;                          // tile type of the result
+    bool rough = false;                        // f64 results, iterated in f32
+    Hold hold = Hold::nothing;                 // of the operator that does most passes
+    Hold hold_exact = Hold::nothing;           // of the f64 one beside a rough one
+    int64_t start_rank = 0, start_columns = 0; // Nystrom vectors to begin with; 0: none
+    bool keep_factor = false;                  // lift projected: n x m in memory
+    std::shared_ptr<const Plugin> solver;      // nullptr: the lift needs none
     Params solver_params;
     mercer_cost solver_cost{};
     int64_t bytes = 0; // of the lift: matrix, solver, panels
     double tol = 0;
 };
-Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const Source &source, bool f32, int64_t m,
-               int64_t budget_left);
+// What passes need beside the vectors: for one that streams, and what holding rows or values takes.
+struct Need {
+    int64_t pass, rows, matrix;
+};
+template <class T>
+Need need_of(const Run &run, const Expression &kernel, const Source &source, int64_t m, int64_t columns);
+
+struct PlanTask {
+    Run &run;
+    const Recipe &recipe;
+    const Expression &kernel;
+    const Source &source; // the data
+    bool f32;
+    int64_t m; // centres
+    int64_t budget_left;
+    bool handed;    // the reducer leaves its factor
+    double tol = 0; // what `auto` needs of a solver; 0: the recipe's
+};
+void refuse_over_budget(const PlanTask &task, const Plan &plan, const char *how);
 mercer_cost forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source);
 int64_t centre_bytes(const Source &source, int64_t m, bool f32); // as the model keeps them
 
+struct LiftTask {
+    Run &run;
+    const Recipe &recipe;
+    const Prepared &prepared;
+    const Reduction &reduction;
+    const Centres &centres;
+    const Plan &plan;
+};
 struct Lift {
     const char *name, *summary, *reference;
-    Lifted (*lift)(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan,
-                   int64_t n);
+    bool uses_factor;                   // of the reduction; else it is freed before
+    Plan (*plan)(const PlanTask &task); // E_BUDGET where it cannot be
+    Lifted (*lift)(const LiftTask &task);
 };
 // Of an output's values at the weighted points behind a model: {p95, p99}.
 Json limits_of(const std::vector<double> &values, const std::vector<double> &weights);
@@ -95,7 +143,9 @@ Json limits_of(const std::vector<double> &values, const std::vector<double> &wei
 const std::vector<Lift> &lifts();
 const Lift &find_lift(const std::string &name); // E_NAME with the nearest known
 
-Lifted lift_weighted(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan,
-                     int64_t n);
+Plan plan_weighted(const PlanTask &task);
+Lifted lift_weighted(const LiftTask &task);
+Plan plan_projected(const PlanTask &task);
+Lifted lift_projected(const LiftTask &task);
 
 } // namespace mercer

@@ -9,6 +9,7 @@
 // Cost: m^2/2 kernel values and 2 m^2 flops a column for each pass; memory as operator.h says. Error of direction l:
 // about m u Lambda_1 / Lambda_l, and the solver's residual / gap.
 #include "fit.h"
+#include "start.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -60,15 +61,23 @@ struct Eigenpairs {
 };
 
 Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operator &op, int64_t r,
-                 std::map<std::string, double> &report) {
+                 const Buffer<double> &start, std::map<std::string, double> &report) {
     Eigenpairs out;
     out.values.resize(static_cast<size_t>(r));
     out.residuals.resize(static_cast<size_t>(r));
     out.vectors = run.buffer<double>(op.n(), r);
     mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver), nullptr, &report);
     mercer_operator c_op = op.c_operator();
-    mercer_eigen_request request{sizeof request, r,      plan.tol, recipe.values().max_passes, nullptr, 0, nullptr, 0,
-                                 nullptr,        nullptr};
+    mercer_eigen_request request{sizeof request,
+                                 r,
+                                 plan.tol,
+                                 recipe.values().max_passes,
+                                 start.empty() ? nullptr : start.data(),
+                                 start.size() / op.n(),
+                                 nullptr,
+                                 0,
+                                 nullptr,
+                                 nullptr};
     mercer_eigen_result result{
         sizeof result, out.values.data(), out.vectors.data(), out.residuals.data(), 0, 0, 0, 0, 0};
     task.check(plan.solver->solver.solve(&host_table(), &task, plan.solver_params.values(), &c_op, &request, &result),
@@ -181,8 +190,13 @@ Json centre_limits(const Eigenpairs &pairs, const Moments &moments, const std::v
 }
 
 template <class T>
-Lifted lift_as(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan,
-               int64_t n) {
+Lifted lift_as(const LiftTask &task) {
+    Run &run = task.run;
+    const Recipe &recipe = task.recipe;
+    const Prepared &prepared = task.prepared;
+    const Centres &centres = task.centres;
+    const Plan &plan = task.plan;
+    const int64_t n = prepared.source->rows();
     const int64_t m = centres.m();
     const double total = static_cast<double>(n);
     const bool centred = recipe.values().lift_centred != 0;
@@ -208,7 +222,14 @@ Lifted lift_as(Run &run, const Recipe &recipe, const Prepared &prepared, const C
     WeightedOperator weighted(run, pair ? static_cast<const Operator &>(*pair) : exact, moments.scale(), centred);
     Counted op(weighted, sizeof(T) == 4);
     std::map<std::string, double> report;
-    Eigenpairs pairs = solve(run, recipe, plan, op, std::min(recipe.values().components, m), report);
+    Buffer<double> start;
+    if (plan.start_columns > 0) {
+        Run::Span span(run, 0, 0.1);
+        const PivotRows rows{centres.source, {}, prepared.kernel, centres.numbers(), m, centres.weights.data()};
+        start = start_vectors(run, rows, weighted, moments.scale(), plan.start_rank, plan.start_columns,
+                              Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver));
+    }
+    Eigenpairs pairs = solve(run, recipe, plan, op, std::min(recipe.values().components, m), start, report);
     if (centred) moments.set_mean(weighted.mean(run), total);
     out.kernel_evaluations = exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0);
     out.passes = plan.hold == Hold::matrix ? 1 : 0;
@@ -246,10 +267,6 @@ Lifted lift_as(Run &run, const Recipe &recipe, const Prepared &prepared, const C
 
 } // namespace
 
-Lifted lift_weighted(Run &run, const Recipe &recipe, const Prepared &prepared, const Centres &centres, const Plan &plan,
-                     int64_t n) {
-    return plan.f32 ? lift_as<float>(run, recipe, prepared, centres, plan, n)
-                    : lift_as<double>(run, recipe, prepared, centres, plan, n);
-}
+Lifted lift_weighted(const LiftTask &task) { return task.plan.f32 ? lift_as<float>(task) : lift_as<double>(task); }
 
 } // namespace mercer

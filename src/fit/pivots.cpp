@@ -1,137 +1,294 @@
-// Pivoted partial Cholesky, column by column:  K ~ L L^T, l = (K_p - L L_p^T) / sqrt(d_p), d -= l^2  (specification reduced
-// sets 7; sampling 4.1). The kernel matrix is never formed or updated: one column a step.
-// Cost m n kernel values and n m^2 flops; memory n (m + 2). The residual diagonal d is exact to about u_tile max k(x, x);
-// pivots below that are noise, which is where it stops (rank reached).
-#include "problem.h"
+// Pivoted partial Cholesky K ~ L L^T  (specification reduced sets 7; sampling 4.1), in rounds: pivots are chosen among a
+// block of candidates whose residual is exact, then one sweep over all rows appends their columns (pivots_sweep.cpp). K is
+// never formed or updated. m pivots of n rows: n m kernel values and n m^2 flops, and inside rounds at most a quarter of
+// the former more; memory n m.
+//
+// Greedy (Fine & Scheinberg, JMLR 2 (2001); Franc & Hlavac, CAIP (2003)). Residual diagonals only fall, so those from before
+// the round bound them: the rows of largest d are candidates, and as long as the best exact residual among them is no
+// less than the best bound outside, it is the best of all (FACTS B3.6). About m/35 sweeps.
+//
+// Sampled (Epperly, Tropp & Webber, Embrace rejection, arXiv 2410.03969, accelerated RPCholesky; the law is that of Chen et
+// al., Randomly pivoted Cholesky, CPAM 2025). Candidates are drawn independently with probability w d / sum w d, and one is
+// accepted with probability (what is left of its d) / (its d at the draw), in order, until enough are: thinning makes the
+// accepted ones follow the law of drawing one by one. Later candidates of a round are forgotten, which the law does not
+// see, as they are independent of the earlier. About m/128 sweeps.
+//
+// d is exact to about u_tile max k(x, x); pivots below that are noise: below floor() nobody is taken (rank reached). An
+// indefinite kernel shows as d < -1000 floor: E_NUMERICAL.
+#include "pivots.h"
 
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
+#include <optional>
 
 namespace mercer {
-namespace {
 
-constexpr double tie = 1 - 1e-10; // scores this close to the best are equal; the lowest row is taken
-
-class Driver {
+// L of a set that grows by one row at a time; row k of the round's triangle is under test.
+template <class T>
+class PartialCholesky<T>::Border {
   public:
-    Driver(Problem &problem, mercer_task &task, double u_tile, const mercer_pivot_rule &rule,
-           const mercer_pivot_stop &stop)
-        : problem_(problem), task_(task), u_tile_(u_tile), rule_(rule), n_(problem.shape().n),
-          most_(std::min(stop.m, n_)), stop_(stop) {
-        if (rule.needs != MERCER_PIVOT_BOUND && rule.needs != MERCER_PIVOT_SAMPLE)
-            fail(MERCER_E_PLUGIN, "pivot_cholesky: needs = %d is unknown", rule.needs);
-        if (stop.m < 1) fail(MERCER_E_PLUGIN, "pivot_cholesky: m = %" PRId64 ", must be >= 1", stop.m);
-        index_ = array<int64_t>(most_);
-        factor_ = array<double>(n_ * most_);
-        residual_ = array<double>(n_);
-        score_ = array<double>(n_);
-        weight_ = array<double>(n_);
-        problem.weights(weight_);
-    }
+    Border(Round &round, const Buffer<double> &residual, int64_t b) : round_(round), residual_(residual), b_(b) {}
 
-    mercer_pivots run() {
-        problem_.diagonal(residual_);
-        const double largest = *std::max_element(residual_, residual_ + n_);
-        mercer_pivot_state state{sizeof state, n_, 0, residual_};
-        if (rule_.init) task_.check_callback(rule_.init(rule_.user, &state));
-        bool rank_reached = false;
-        while (state.step < most_) {
-            task_.run.progress(static_cast<double>(state.step) / static_cast<double>(most_));
-            const double floor =
-                std::max(1e-10, 16 * u_tile_ + static_cast<double>(state.step + 1) * 0x1p-53) * largest;
-            int64_t pivot = choose(state, floor);
-            if (pivot < 0) {
-                rank_reached = true;
-                break;
-            }
-            append(state.step, pivot);
-            ++state.step;
-            if (rule_.update)
-                task_.check_callback(rule_.update(rule_.user, &state, pivot, factor_ + (state.step - 1) * n_));
-            if ((stop_.mse > 0 && mean_residual() <= stop_.mse) ||
-                (stop_.maxerr > 0 && *std::max_element(residual_, residual_ + n_) <= stop_.maxerr))
-                break;
+    // What the rows taken so far leave of d of candidate p.
+    double left(int64_t p) {
+        double *g = round_.row(count()), sum = 0;
+        for (int64_t k = 0; k < count(); ++k) {
+            const double *l = round_.row(k);
+            double value = residual_[p * b_ + places_[static_cast<size_t>(k)]];
+            for (int64_t q = 0; q < k; ++q) value -= g[q] * l[q];
+            g[k] = value / l[k];
+            sum += g[k] * g[k];
         }
-        return {sizeof(mercer_pivots), state.step,   index_, stop_.factor ? factor_ : nullptr, 1, n_, residual_,
-                mean_residual(),       rank_reached, 0};
+        return std::max(residual_[p * b_ + p] - sum, 0.0);
     }
+    // After left(p), which gave d > 0.
+    void take(int64_t p, int64_t row, double d) {
+        round_.row(count())[count()] = std::sqrt(d);
+        places_.push_back(p);
+        round_.rows.push_back(row);
+    }
+    bool taken(int64_t p) const { return std::find(places_.begin(), places_.end(), p) != places_.end(); }
 
   private:
-    template <class T>
-    T *array(int64_t count) {
-        return static_cast<T *>(task_.allocate(checked_bytes("pivoted Cholesky", count, 1, sizeof(T))));
-    }
-
-    double mean_residual() const {
-        double sum = 0;
-        for (int64_t i = 0; i < n_; ++i) sum += residual_[i];
-        return sum / static_cast<double>(n_);
-    }
-
-    // -1: nobody is left above the floor.
-    int64_t choose(const mercer_pivot_state &state, double floor) {
-        if (rule_.score)
-            rule_.score(rule_.user, &state, 0, n_, score_);
-        else
-            std::copy_n(residual_, n_, score_);
-        double best = -1, sum = 0;
-        for (int64_t i = 0; i < n_; ++i) {
-            if (!(residual_[i] > floor) || !(score_[i] >= 0) || weight_[i] == 0) score_[i] = -1; // chosen: residual 0
-            best = std::max(best, score_[i]);
-            sum += std::max(score_[i], 0.0);
-        }
-        if (best < 0) return -1;
-        if (rule_.needs == MERCER_PIVOT_SAMPLE) {
-            double left = task_.random.uniform(state.step, 0) * sum;
-            int64_t last = -1;
-            for (int64_t i = 0; i < n_; ++i) {
-                if (score_[i] <= 0) continue;
-                last = i;
-                left -= score_[i];
-                if (left < 0) return i;
-            }
-            if (last >= 0) return last; // rounding left a crumb
-        }
-        for (int64_t i = 0; i < n_; ++i)
-            if (score_[i] >= tie * best) return i;
-        return -1;
-    }
-
-    void append(int64_t step, int64_t pivot) {
-        double *column = factor_ + step * n_;
-        {
-            Run::Span span(task_.run, static_cast<double>(step) / static_cast<double>(most_),
-                           static_cast<double>(step + 1) / static_cast<double>(most_));
-            problem_.columns(&pivot, 1, column, n_);
-        }
-        std::vector<double> row(static_cast<size_t>(step));
-        for (int64_t k = 0; k < step; ++k) row[static_cast<size_t>(k)] = factor_[pivot + k * n_];
-        gemm('N', 'N', n_, 1, step, -1.0, factor_, n_, row.data(), std::max<int64_t>(step, 1), 1.0, column, n_);
-        const double root = std::sqrt(residual_[pivot]);
-        for (int64_t i = 0; i < n_; ++i) column[i] /= root;
-        for (int64_t k = 0; k < step; ++k) column[index_[k]] = 0;
-        column[pivot] = root;
-        index_[step] = pivot;
-        for (int64_t i = 0; i < n_; ++i) residual_[i] = std::max(residual_[i] - column[i] * column[i], 0.0);
-        residual_[pivot] = 0;
-    }
-
-    Problem &problem_;
-    mercer_task &task_;
-    double u_tile_;
-    const mercer_pivot_rule &rule_;
-    int64_t n_, most_;
-    const mercer_pivot_stop &stop_;
-    int64_t *index_;
-    double *factor_, *residual_, *score_, *weight_; // rows of weight 0 are no candidates
+    int64_t count() const { return round_.count(); }
+    Round &round_;
+    const Buffer<double> &residual_;
+    int64_t b_;
+    std::vector<int64_t> places_; // of the rows taken, among the candidates
 };
 
-} // namespace
-
-mercer_pivots pivot_cholesky(Problem &problem, mercer_task &task, double u_tile, const mercer_pivot_rule &rule,
-                             const mercer_pivot_stop &stop) {
-    return Driver(problem, task, u_tile, rule, stop).run();
+template <class T>
+PartialCholesky<T>::PartialCholesky(Run &run, const PivotRows &rows, int64_t capacity)
+    : run_(run), rows_(rows),
+      points_(rows.numbers ? Points<T>(rows.source, rows.map, leaf_specs(rows.kernel), rows.numbers, rows.n)
+                           : Points<T>(rows.source, rows.map, leaf_specs(rows.kernel))),
+      residual_(run.buffer<double>(rows.n)) {
+    if (!rows.kernel.is_psd())
+        fail(MERCER_E_UNSUPPORTED, "kernel = %s: pivoted Cholesky needs a positive semi-definite kernel",
+             rows.kernel.text().c_str());
+    start();
+    for (int64_t i = 0; i < n(); ++i) {
+        if (residual_[i] < -indefinite())
+            fail(MERCER_E_NUMERICAL, "kernel = %s is not positive semi-definite: k(x, x) of row %" PRId64 " is %g",
+                 rows.kernel.text().c_str(), i, residual_[i]);
+        residual_[i] = std::max(residual_[i], 0.0);
+    }
+    reserve(std::max<int64_t>(capacity, 1));
 }
+
+template <class T>
+bool PartialCholesky<T>::reached(const PivotStop &stop, double residual_sum, double largest) const {
+    return (stop.mse > 0 && residual_sum <= stop.mse * weight_sum_) || (stop.maxerr > 0 && largest <= stop.maxerr) ||
+           (stop.trace > 0 && residual_sum <= stop.trace * trace_);
+}
+
+// As many of the wanted candidates as their residual block may cost now.
+template <class T>
+int64_t PartialCholesky<T>::affordable(int64_t candidates) const {
+    const double left = static_cast<double>(allowance(n(), count()) - spent_);
+    return std::clamp<int64_t>(static_cast<int64_t>(std::sqrt(std::max(left, 0.0))), 1, candidates);
+}
+
+// A round must not be larger than what is left to choose, nor than the sweep takes.
+template <class T>
+template <class Choose>
+void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
+    const int64_t most = std::min(stop.m, n());
+    rank_reached_ = false;
+    while (count() < most && !(count() > 0 && reached(stop))) {
+        auto share = [&](int64_t pivots) { return static_cast<double>(pivots) / static_cast<double>(most); };
+        std::optional<Round> round;
+        {
+            Run::Span span(run_, share(count()), share(count()));
+            run_.progress(1);
+            round = choose(std::min(most - count(), most_accepted));
+        }
+        if (round->rows.empty()) {
+            rank_reached_ = true;
+            break;
+        }
+        const int64_t next = count() + round->count();
+        if (next > capacity_) reserve(stop.early() ? std::min(most, std::max(next, 2 * capacity_)) : most);
+        Run::Span span(run_, share(count()), share(next));
+        add(*round, stop);
+    }
+    idle_.clear();
+}
+
+template <class T>
+void PartialCholesky<T>::grow_greedy(const PivotStop &stop) {
+    // Fewer candidates mean more sweeps, more of them a longer block (FACTS B3.12): 448 for m = 500, 512 for m = 1000.
+    const int64_t wanted = std::clamp<int64_t>((stop.m / 2 + 255) / 64 * 64, 128, 512);
+    grow(stop, [&](int64_t most) { return choose_greedy(most, affordable(std::min(wanted, n()))); });
+}
+
+template <class T>
+void PartialCholesky<T>::grow_sampled(const PivotStop &stop, const Random &random) {
+    const int64_t enough = stop.m >= 1000 ? most_accepted : most_accepted / 2;
+    grow(stop, [&](int64_t most) {
+        const int64_t left = std::min(stop.m, n()) - count(), rounds = (left + enough - 1) / enough; // of equal size
+        // The first round rejects most, and its candidates cost least.
+        const int64_t draws = (count() == 0 ? 3 : 2) * enough;
+        return choose_sampled(std::min(most, (left + rounds - 1) / rounds), affordable(draws), random);
+    });
+}
+
+// The candidates of largest d, ties to the lowest row, and `first`; ascending.
+template <class T>
+std::vector<int64_t> PartialCholesky<T>::largest_rows(int64_t first, int64_t count) const {
+    auto before = [&](int64_t i, int64_t j) {
+        return residual_[i] != residual_[j] ? residual_[i] > residual_[j] : i < j;
+    };
+    std::vector<int64_t> heap; // the last in this order on top
+    for (int64_t i = 0; i < n(); ++i) {
+        if (!candidate(i) || (static_cast<int64_t>(heap.size()) == count && !before(i, heap[0]))) continue;
+        if (static_cast<int64_t>(heap.size()) == count) {
+            std::pop_heap(heap.begin(), heap.end(), before);
+            heap.pop_back();
+        }
+        heap.push_back(i);
+        std::push_heap(heap.begin(), heap.end(), before);
+    }
+    if (std::find(heap.begin(), heap.end(), first) == heap.end()) heap[0] = first;
+    std::sort(heap.begin(), heap.end());
+    return heap;
+}
+
+template <class T>
+typename PartialCholesky<T>::Round PartialCholesky<T>::choose_greedy(int64_t most, int64_t candidates) {
+    Round round(run_, most);
+    double best = -1;
+    for (int64_t i = 0; i < n(); ++i)
+        if (candidate(i)) best = std::max(best, residual_[i]);
+    if (best < 0) return round;
+    int64_t first = 0;
+    while (!candidate(first) || residual_[first] < pivot_tie * best) ++first;
+    const std::vector<int64_t> rows = largest_rows(first, candidates);
+    const int64_t b = static_cast<int64_t>(rows.size());
+
+    double bound = -1;         // of the rows outside
+    int64_t lowest_tied = n(); // of those that a best score equal to the bound would tie with
+    auto outside = [&](auto &&body) {
+        for (int64_t i = 0, k = 0; i < n(); ++i) {
+            if (k < b && rows[static_cast<size_t>(k)] == i)
+                ++k;
+            else if (candidate(i))
+                body(i);
+        }
+    };
+    outside([&](int64_t i) { bound = std::max(bound, residual_[i]); });
+    outside([&](int64_t i) {
+        if (residual_[i] >= pivot_tie * bound) lowest_tied = std::min(lowest_tied, i);
+    });
+
+    const Buffer<double> residual = residual_block(rows);
+    Buffer<double> columns = run_.buffer<double>(most, b), d = run_.buffer<double>(b);
+    for (int64_t i = 0; i < b; ++i) d[i] = residual[i * b + i];
+    std::vector<int64_t> places;
+    for (int64_t k = 0; k < most; ++k) {
+        const double least = floor(count() + k);
+        best = *std::max_element(d.begin(), d.end());
+        if (!(best > least)) break;
+        int64_t p = 0;
+        while (!(d[p] > least && d[p] >= pivot_tie * best)) ++p;
+        const int64_t row = rows[static_cast<size_t>(p)];
+        // Outside, nobody's residual is above its bound. The first pivot is the best of all, for all bounds are exact.
+        const bool best_of_all = bound < pivot_tie * best || (bound <= best && row < lowest_tied);
+        if (k > 0 && !best_of_all) break;
+        double *column = columns.data() + k * b;
+        std::copy_n(residual.data() + p * b, b, column);
+        for (int64_t q = 0; q < k; ++q) {
+            const double *earlier = columns.data() + q * b, factor = earlier[p];
+            for (int64_t i = 0; i < b; ++i) column[i] -= factor * earlier[i];
+        }
+        const double root = std::sqrt(d[p]);
+        for (int64_t i = 0; i < b; ++i) {
+            column[i] /= root;
+            d[i] = std::max(d[i] - column[i] * column[i], 0.0);
+        }
+        column[p] = root;
+        d[p] = 0;
+        places.push_back(p);
+        for (int64_t q = 0; q <= k; ++q) round.row(k)[q] = columns[q * b + p];
+        round.rows.push_back(row);
+    }
+    return round;
+}
+
+template <class T>
+typename PartialCholesky<T>::Round PartialCholesky<T>::choose_sampled(int64_t most, int64_t draws,
+                                                                      const Random &random) {
+    Round round(run_, most);
+    Buffer<double> until = run_.buffer<double>(n()); // sums of weights up to each row
+    double sum = 0;
+    int64_t last = -1;
+    for (int64_t i = 0; i < n(); ++i) {
+        if (candidate(i)) sum += weight(i) * residual_[i], last = i;
+        until[i] = sum;
+    }
+    if (last < 0) return round;
+    std::vector<int64_t> drawn;
+    for (int64_t t = 0; t < draws; ++t) { // the first row beyond the point; a product may round up to the whole sum
+        const double at = random.uniform(draws_ + t, 0) * sum;
+        drawn.push_back(std::min(last, std::upper_bound(until.begin(), until.end(), at) - until.begin()));
+    }
+    std::vector<int64_t> rows = drawn;
+    std::sort(rows.begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    const int64_t b = static_cast<int64_t>(rows.size());
+    const Buffer<double> residual = residual_block(rows);
+    Border border(round, residual, b);
+    for (int64_t t = 0; t < draws && round.count() < most; ++t) {
+        const int64_t row = drawn[static_cast<size_t>(t)],
+                      p = std::lower_bound(rows.begin(), rows.end(), row) - rows.begin();
+        if (border.taken(p)) continue;
+        const double d = border.left(p);
+        if (d > floor(count() + round.count()) && random.uniform(draws_ + t, 1) * residual_[row] < d)
+            border.take(p, row, d);
+    }
+    draws_ += draws;
+    return round;
+}
+
+template <class T>
+int64_t PartialCholesky<T>::append(const int64_t *rows, int64_t given) {
+    const int64_t before = count();
+    for (int64_t k = 0; k < given; ++k)
+        if (rows[k] < 0 || rows[k] >= n())
+            fail(MERCER_E_VALUE, "row %" PRId64 " (entry %" PRId64 "), must be 0 to %" PRId64, rows[k], k, n() - 1);
+    if (before + given > capacity_) reserve(before + given);
+    for (int64_t at = 0, part; at < given; at += part) {
+        part = std::min(given - at, most_accepted);
+        auto share = [&](int64_t k) { return static_cast<double>(k) / static_cast<double>(given); };
+        Round round(run_, part);
+        {
+            Run::Span span(run_, share(at), share(at));
+            run_.progress(1);
+            const Buffer<double> residual = residual_block({rows + at, rows + at + part});
+            Border border(round, residual, part);
+            for (int64_t p = 0; p < part; ++p) {
+                const double d = border.left(p);
+                if (d > floor(count() + round.count())) border.take(p, rows[at + p], d);
+            }
+        }
+        if (round.rows.empty()) continue;
+        Run::Span span(run_, share(at), share(at + part));
+        add(round, {n()});
+    }
+    idle_.clear();
+    return count() - before;
+}
+
+template PartialCholesky<float>::PartialCholesky(Run &, const PivotRows &, int64_t);
+template PartialCholesky<double>::PartialCholesky(Run &, const PivotRows &, int64_t);
+template void PartialCholesky<float>::grow_greedy(const PivotStop &);
+template void PartialCholesky<double>::grow_greedy(const PivotStop &);
+template void PartialCholesky<float>::grow_sampled(const PivotStop &, const Random &);
+template void PartialCholesky<double>::grow_sampled(const PivotStop &, const Random &);
+template int64_t PartialCholesky<float>::append(const int64_t *, int64_t);
+template int64_t PartialCholesky<double>::append(const int64_t *, int64_t);
+template bool PartialCholesky<float>::reached(const PivotStop &, double, double) const;
+template bool PartialCholesky<double>::reached(const PivotStop &, double, double) const;
 
 } // namespace mercer

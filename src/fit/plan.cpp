@@ -1,6 +1,7 @@
 // What a fit will need, from the shape and the budget alone: whether the kernel matrix is stored, who solves, how many bytes.
 // A fit refuses by it before the work begins, and a forecast is it in figures.
 #include "fit.h"
+#include "start.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -17,6 +18,14 @@ constexpr double dense_flops_per_second = 10e9; // of dsyevr, whose half is memo
 // ns a core in f32, FACTS B3.5, B3.12: computing them once costs more than all passes save).
 constexpr int64_t stream_up_to = 64;
 
+// Pivots behind the start: 512 cost five times as much at n = 10^4 and save no pass there (FACTS B3.12).
+constexpr int64_t start_rank = 256;
+
+bool may_be_psd(const Expression &kernel) {
+    const bool finished = kernel.leaves.empty() || kernel.leaves[0].facts.struct_size > 0;
+    return !finished || kernel.is_psd();
+}
+
 bool streams_well(const Expression &kernel, const Source &source) {
     if (source.kind() != Source::Kind::dense) return false;
     int64_t columns = 0;
@@ -27,13 +36,9 @@ bool streams_well(const Expression &kernel, const Source &source) {
     return columns <= stream_up_to;
 }
 
-// What passes need beside the vectors: for one that streams, and what holding rows or values takes.
-struct Need {
-    int64_t pass, rows, matrix;
-};
-
-template <class T>
-Need need_of(const Run &run, const Expression &kernel, const Source &source, int64_t m, int64_t columns) {
+// measure(points, tiles) for all rows of source, as a fit will see them.
+template <class T, class Measure>
+auto measured(const Expression &kernel, const Source &source, Measure &&measure) {
     std::vector<LeafSpec> specs = leaf_specs(kernel);
     for (LeafSpec &leaf : specs) // as they will be shifted
         if (leaf.form == MERCER_SQDIST && source.kind() == Source::Kind::dense)
@@ -41,11 +46,27 @@ Need need_of(const Run &run, const Expression &kernel, const Source &source, int
     Points<T> points(std::shared_ptr<const Source>(std::shared_ptr<const Source>(), &source), {}, specs);
     points.lean();
     Tiles<T> tiles(kernel, points, points);
-    return {GramOperator<T>::pass_bytes(run, m, columns, tiles), blocks_of(m) * points.held_bytes(),
-            GramOperator<T>::stored_bytes(m)};
+    return measure(points, tiles);
+}
+
+template <class T>
+int64_t tile_bytes(const Expression &kernel, const Source &source) {
+    return measured<T>(kernel, source, [](const Points<T> &points, const Tiles<T> &tiles) {
+        return tiles.scratch_bytes() + 2 * points.panel_bytes();
+    });
 }
 
 } // namespace
+
+template <class T>
+Need need_of(const Run &run, const Expression &kernel, const Source &source, int64_t m, int64_t columns) {
+    return measured<T>(kernel, source, [&](const Points<T> &points, const Tiles<T> &tiles) -> Need {
+        return {GramOperator<T>::pass_bytes(run, m, columns, tiles), blocks_of(m) * points.held_bytes(),
+                GramOperator<T>::stored_bytes(m)};
+    });
+}
+template Need need_of<float>(const Run &, const Expression &, const Source &, int64_t, int64_t);
+template Need need_of<double>(const Run &, const Expression &, const Source &, int64_t, int64_t);
 
 int64_t centre_bytes(const Source &source, int64_t m, bool f32) {
     const int64_t size = f32 ? 4 : 8;
@@ -73,6 +94,10 @@ mercer_cost forecast_centres(Run &run, const Recipe &recipe, const Data &data, c
                        data.landmarks.rows,
                        NAN,
                        NAN};
+    Expression kernel = recipe.kernel();
+    kernel.choose_forms();
+    task.tile_bytes =
+        shape.dtype == MERCER_F32 ? tile_bytes<float>(kernel, source) : tile_bytes<double>(kernel, source);
     cost.m = 0;
     task.check(
         recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape, &cost),
@@ -81,13 +106,18 @@ mercer_cost forecast_centres(Run &run, const Recipe &recipe, const Data &data, c
     return cost;
 }
 
-Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const Source &source, bool f32, int64_t m,
-               int64_t budget_left) {
+Plan plan_weighted(const PlanTask &task) {
+    const Recipe &recipe = task.recipe;
+    const Expression &kernel = task.kernel;
+    const Source &source = task.source;
+    const int64_t m = task.m, budget_left = task.budget_left;
+    Run &run = task.run;
     const CoreValues &values = recipe.values();
     const GramStorage storage = static_cast<GramStorage>(values.gram_storage);
     Plan plan;
-    plan.f32 = storage == GramStorage::f32 || (f32 && storage != GramStorage::f64);
+    plan.f32 = storage == GramStorage::f32 || (task.f32 && storage != GramStorage::f64);
     plan.tol = std::isnan(values.tol) ? (plan.f32 ? 1e-5 : 1e-9) : values.tol;
+    if (task.tol > 0) plan.tol = std::clamp(task.tol, plan.tol, 0.1);
     plan.solver = recipe.solver();
     plan.solver_params = recipe.solver_params();
     if (!plan.solver) {
@@ -95,22 +125,34 @@ Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const S
         plan.solver_params = Params(plan.solver->params);
     }
     const int64_t r = std::min(values.components, m);
-    mercer_task task(run, Random(0, Stage::solver));
+    mercer_task operation(run, Random(0, Stage::solver));
     plan.solver_cost.struct_size = sizeof plan.solver_cost;
-    const mercer_eigen_request request{sizeof request, r,      plan.tol, values.max_passes, nullptr, 0, nullptr, 0,
-                                       nullptr,        nullptr};
-    task.check(
-        plan.solver->solver.forecast(&host_table(), &task, plan.solver_params.values(), m, &request, &plan.solver_cost),
-        *plan.solver);
-
     // Callbacks are what costs where there are any: one set of values, in the type of the result.
-    const bool calls = kernel.calls_back() || source.kind() == Source::Kind::objects;
-    plan.rough = !plan.f32 && storage != GramStorage::f64 && plan.solver->name != "dense" && !calls;
+    const bool calls = kernel.calls_back() || source.kind() == Source::Kind::objects,
+               iterates = plan.solver->name != "dense";
+    if (iterates && !calls && may_be_psd(kernel)) {
+        plan.start_rank = std::min(start_rank, m / 8);
+        plan.start_columns = std::min({plan.start_rank / 2, std::max<int64_t>(32, (r + 13) / 8 * 8), m});
+    }
+    const mercer_eigen_request request{sizeof request,     r,       plan.tol, values.max_passes, nullptr,
+                                       plan.start_columns, nullptr, 0,        nullptr,           nullptr};
+    operation.check(plan.solver->solver.forecast(&host_table(), &operation, plan.solver_params.values(), m, &request,
+                                                 &plan.solver_cost),
+                    *plan.solver);
+
+    plan.rough = !plan.f32 && storage != GramStorage::f64 && iterates && !calls;
     const int64_t columns = std::min(m, plan.solver_cost.columns) + 1; // the mean rides along
     const Need exact =
         plan.f32 ? need_of<float>(run, kernel, source, m, columns) : need_of<double>(run, kernel, source, m, columns);
     const Need most = plan.rough ? need_of<float>(run, kernel, source, m, columns) : exact;
     plan.bytes = plan.solver_cost.bytes + std::max(exact.pass, most.pass) + 8 * m * (r + 2 * columns + 4);
+    if (plan.start_rank > 0) {
+        const int64_t begin = start_bytes(run, m, plan.start_rank, plan.start_columns, most.pass);
+        if (begin > budget_left)
+            plan.start_rank = plan.start_columns = 0;
+        else
+            plan.bytes = std::max(plan.bytes, begin);
+    }
     auto take = [&](int64_t bytes) {
         if (plan.bytes + bytes > budget_left) return false;
         plan.bytes += bytes;
@@ -125,12 +167,16 @@ Plan plan_lift(Run &run, const Recipe &recipe, const Expression &kernel, const S
     else if (asked)
         plan.bytes += most.matrix + most.rows;
     if (plan.rough && take(exact.rows)) plan.hold_exact = Hold::rows;
-    if (plan.bytes > budget_left)
-        fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.1f MiB (%s), of the memory budget of %.1f MiB %.1f are left",
-             m, static_cast<double>(plan.bytes) / 0x1p20, asked ? "kernel matrix stored" : "kernel matrix streamed",
-             static_cast<double>(run.budget()->limit()) / 0x1p20,
-             static_cast<double>(std::max<int64_t>(budget_left, 0)) / 0x1p20);
+    refuse_over_budget(task, plan, asked ? "kernel matrix stored" : "kernel matrix streamed");
     return plan;
+}
+
+void refuse_over_budget(const PlanTask &task, const Plan &plan, const char *how) {
+    if (plan.bytes <= task.budget_left) return;
+    fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.1f MiB (%s), of the memory budget of %.1f MiB %.1f are left",
+         task.m, static_cast<double>(plan.bytes) / 0x1p20, how,
+         static_cast<double>(task.run.budget()->limit()) / 0x1p20,
+         static_cast<double>(std::max<int64_t>(task.budget_left, 0)) / 0x1p20);
 }
 
 mercer_forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
@@ -142,9 +188,10 @@ mercer_forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     kernel.choose_forms();
     const mercer_cost reducer = forecast_centres(run, recipe, data, source);
     const int64_t m = reducer.m, centres = centre_bytes(source, m, f32) + source.loaded_bytes();
-    Plan plan = plan_lift(run, recipe, kernel, source, f32, m, run.budget()->limit() - centres);
+    const Plan plan = find_lift(recipe.values().lift)
+                          .plan({run, recipe, kernel, source, f32, m, run.budget()->limit() - centres, false});
 
-    const bool dense = plan.solver->name == "dense";
+    const bool dense = plan.solver && plan.solver->name == "dense";
     const double pairs = static_cast<double>(pass_evaluations(m)), order = static_cast<double>(m);
     const bool stored = plan.hold == Hold::matrix;
     const int64_t applies = plan.solver_cost.passes + (dense && recipe.values().lift_centred ? 1 : 0);

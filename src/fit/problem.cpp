@@ -160,11 +160,6 @@ void DataProblem<T>::pairs(const int64_t *i, const int64_t *j, int64_t count, do
 }
 
 template <class T>
-void DataProblem<T>::diagonal(double *out) {
-    self_values(run_, Tiles<T>(prepared_.kernel, points_, points_), out);
-}
-
-template <class T>
 void DataProblem<T>::rows(const int64_t *index, int64_t count, double *out) {
     check_index(index, count);
     Points<double> points(prepared_.source, prepared_.map, {{MERCER_BLOCK, false, {}, {}}}, index, count);
@@ -240,12 +235,31 @@ void DataProblem<T>::give(int64_t count, const int64_t *index, const void *point
 }
 
 template <class T>
+int64_t DataProblem<T>::tile_bytes() {
+    return Tiles<T>(prepared_.kernel, points_, points_).scratch_bytes() + 2 * points_.panel_bytes();
+}
+
+template <class T>
 mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
                                              const mercer_pivot_stop &stop) {
-    if (!prepared_.kernel.is_psd())
-        fail(MERCER_E_UNSUPPORTED, "kernel = %s: pivoted Cholesky needs a positive semi-definite kernel",
-             prepared_.kernel.text().c_str());
-    return mercer::pivot_cholesky(*this, task, sizeof(T) == 4 ? 0x1p-24 : 0x1p-53, rule, stop);
+    const PivotStop until = read_stop(stop);
+    const PivotRows rows{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n(), prepared_.weights.data()};
+    pivots_.push_back(
+        {std::make_shared<PartialCholesky<T>>(run_, rows, PartialCholesky<T>::first_capacity(until.m, until.early())),
+         {}});
+    auto &[factor, copy] = pivots_.back();
+    const mercer_pivots out = run_pivots(*factor, task, rule, stop, copy);
+    evaluations_ += factor->evaluations();
+    return out;
+}
+
+template <class T>
+std::shared_ptr<PartialCholesky<T>> DataProblem<T>::factor_of_given() const {
+    if (pivots_.empty() || !out_.weights.empty()) return nullptr;
+    const std::shared_ptr<PartialCholesky<T>> &factor = pivots_.back().factor;
+    const bool same =
+        std::equal(out_.index.begin(), out_.index.end(), factor->index(), factor->index() + factor->count());
+    return same ? factor : nullptr;
 }
 
 template class DataProblem<float>;
@@ -284,6 +298,7 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         task.check(plugin.reducer.reduce(&host_table(), &task, recipe.reducer_params().values(), &shape, &want),
                    plugin);
         out.kernel_evaluations += problem.kernel_evaluations();
+        out.factor = problem.factor_of_given();
     };
     if (prepared.f32)
         run_reducer(DataProblem<float>(run, prepared, data, recipe.values().components, out));

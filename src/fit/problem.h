@@ -1,6 +1,7 @@
 // The data as a reducer sees them: raw kernel values between mapped rows, in the tile's type.
 #pragma once
 #include "fit.h"
+#include "pivots.h"
 
 namespace mercer {
 
@@ -13,13 +14,17 @@ class DataProblem : public Problem {
     void visit(const mercer_visit &visit, const mercer_consumer &consumer) override;
     void columns(const int64_t *index, int64_t count, double *out, int64_t ldo) override;
     void pairs(const int64_t *i, const int64_t *j, int64_t count, double *out) override;
-    void diagonal(double *out) override;
     void rows(const int64_t *index, int64_t count, double *out) override;
     void weights(double *out) override;
     void landmarks(const int64_t **index, const void **points) override;
     void give(int64_t count, const int64_t *index, const void *points, const double *weights) override;
     mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
                                  const mercer_pivot_stop &stop) override;
+
+    int64_t tile_bytes(); // of one thread, for forecasts
+    // The factor that the last pivot_cholesky left, where its pivots are what was given, in order, with the rows' own
+    // weights; else nullptr.
+    std::shared_ptr<PartialCholesky<T>> factor_of_given() const;
 
     void serve(mercer_task &task) { task_ = &task; } // whose callbacks' failures are told
     int64_t kernel_evaluations() const { return evaluations_; }
@@ -41,10 +46,11 @@ class DataProblem : public Problem {
     Buffer<T> mapped_landmarks_;
     Buffer<int64_t> landmark_index_;
     int64_t evaluations_ = 0;
+    struct Pivots {
+        std::shared_ptr<PartialCholesky<T>> factor;
+        Buffer<double> copy;
+    };
+    std::vector<Pivots> pivots_; // of each call: their arrays live until the operation returns
 };
-
-// pivots.cpp
-mercer_pivots pivot_cholesky(Problem &problem, mercer_task &task, double u_tile, const mercer_pivot_rule &rule,
-                             const mercer_pivot_stop &stop);
 
 } // namespace mercer

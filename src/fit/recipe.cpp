@@ -9,6 +9,12 @@ namespace mercer {
 const std::vector<Method> &methods() {
     static const std::vector<Method> table = {
         {"kpca", "all", "weighted", "exact kernel PCA", "Schoelkopf, Smola and Mueller 1998"},
+        {"auto", "all", "projected", "as many rows as the accuracy asked for needs, or exact: it decides and proves",
+         "Chen, Epperly, Tropp and Webber 2023"},
+        {"nystrom", "uniform", "projected", "kernel PCA of all rows on the span of random ones",
+         "Williams and Seeger 2001, m-only and centred"},
+        {"gkpca", "greedy", "projected", "kernel PCA of all rows on the span of greedily chosen ones",
+         "Franc and Hlavac 2003"},
         {"subsampled", "uniform", "weighted", "kernel PCA of a random subset of the rows", "Freedman and Kisilev 2010"},
     };
     return table;
@@ -51,6 +57,14 @@ const std::shared_ptr<const ParamTable> &core_table() {
                      "at most so many passes over the kernel matrix"),
             core_row(AT(solver_strict), MERCER_BOOL, "solver.strict", "false", "", 0, 0, 1,
                      "not converged is an error"),
+            core_row(AT(accuracy), MERCER_REAL, "accuracy", "0.01", "", MERCER_SHORT | MERCER_LO_OPEN, 0, 1,
+                     "method auto: largest relative error of each eigenvalue"),
+            core_row(AT(certificates), MERCER_CHOICE, "report.certificates", "cheap", "none|cheap|rows", 0, 0, 0,
+                     "proofs of projected models: the trace of what is lost; its norm too, from pairs; rows of it too"),
+            core_row(AT(rows), MERCER_INT, "report.rows", "0", "", MERCER_AUTO, 0, 1e9,
+                     "rows behind the certificate, 0: 4000"),
+            core_row(AT(delta), MERCER_REAL, "report.delta", "0.001", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,
+                     "probability that a certificate may be wrong"),
             core_row(AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT, 1, inf,
                      "how many components"),
             core_row(AT(seed), MERCER_INT, "seed", "0", "", MERCER_SHORT, 0, 0x1p53,

@@ -13,18 +13,20 @@ const std::vector<Method> &methods();
 // The core's own parameters; order and types are those of core_rows in recipe.cpp.
 struct CoreValues {
     const char *method, *kernel, *reducer, *lift, *solver;
-    int32_t data_dtype, data_scale, gram_storage, lift_centred, solver_strict;
-    int64_t components, seed, max_passes;
-    double tol;
+    int32_t data_dtype, data_scale, gram_storage, lift_centred, solver_strict, certificates;
+    int64_t components, seed, max_passes, rows;
+    double tol, delta, accuracy;
 };
 enum class DataType { as_given, f32, f64 };
 enum class DataScale { none, standard, minmax };
 enum class GramStorage { automatic, stream, f64, f32 };
+enum class Certificates { none, cheap, rows };
 
 class Recipe {
   public:
     Recipe(std::shared_ptr<Registry> registry, const std::string &name);
 
+    bool is_auto() const { return method_ && std::string_view(method_->name) == "auto"; }
     bool is_operation() const { return operation_ != nullptr; }
     const Operation &operation() const { return *operation_; }
     const OutputOptions &options() const {

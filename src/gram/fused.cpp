@@ -1,10 +1,10 @@
-// 2^(x'.y' + a_x + a_y), d + about 11 (f32) or 13 (f64) multiplications an entry: sums of a block of rows x vectors of columns
-// in registers, begun at a_x + a_y, so that nothing but the value is ever stored. Columns outside, rows inside: a block of
-// y stays in the first cache while x passes by from the second.
+// 2^(x'.y' + a_x + a_y), d + 4 (f32, AVX-512) to d + 12 (f64, AVX2) multiplications an entry: sums of a block of rows x
+// vectors of columns in registers, begun at a_x + a_y, so that nothing but the value is ever stored. Columns outside,
+// rows inside: a block of y stays in the first cache while x passes by from the second.
 //
-// Error: the exponent is a sum of d products and two halves in order, so that it is off by at most
-// (d + 2) u (|x'||y'| + |a_x + a_y|) <= 2 (d + 2) u |a_x + a_y|, |x'||y'| being at most |x'|^2 / 2 + |y'|^2 / 2; times ln 2, that
-// is the relative error of the value, to which 2^ adds 1.1 ulp (lanes.h).
+// Error: |x'.y'| and all that is summed on the way are at most |x'|^2 / 2 + |y'|^2 / 2 = |a_x + a_y|, so that the
+// exponent is off by at most 2 (d + 2) u |a_x + a_y|. ln 2 times that is the relative error of the value, to which 2^
+// adds 1.25 ulp (lanes.h).
 //
 // One object per instruction set: no standard library here (see vmath.cpp).
 #include "fused.h"
@@ -22,8 +22,9 @@ constexpr int rows = 8; // 16 sums, 2 vectors of y, 1 of x and the constants of 
 #else
 constexpr int rows = 4; // 8 sums in 16 registers
 #endif
-// With rows 1 or 2 KiB apart, 16 or 32 lines of y fill the sets of the first cache that they fall into. Twice as many sums as
-// lines hide that, half as many do not: then y is copied together, in pieces of this many coordinates.
+// Coordinates of y lie 1 or 2 KiB apart, so that 32 or 16 of them fill the sets of the first cache that they fall into
+// and more come from the second. 16 sums a coordinate hide that, 8 do not: then y is copied together, a piece at a
+// time.
 constexpr bool copied = rows < 8;
 constexpr int64_t piece = 256;
 
@@ -108,7 +109,7 @@ template <class Form, class T>
 void tile(int64_t m, int64_t n, int64_t d, const T *x, const T *x_half, const T *y, const T *y_half, T *values) {
     constexpr int64_t w = vectors * width<T>;
     for (int64_t j = 0; j < n; j += w) {
-        if (!copied || d <= 64) {
+        if (!copied || d <= 32) {
             columns<Form>(m, d, x, x_half, y + j, ld, y_half + j, values + j, true, true);
             continue;
         }
@@ -138,7 +139,7 @@ T worst(int64_t m, int64_t n, const T *x_half, const T *y_half, const T *values)
     T lanes[width<T>], all = 0;
     store(lanes, min(min(least[0], least[1]), min(least[2], least[3])));
     for (T lane : lanes) all = lane < all ? lane : all;
-    return -all;
+    return all < 0 ? -all : T(0);
 }
 
 template <class T>
@@ -159,8 +160,42 @@ void difference(int64_t m, int64_t n, int64_t d, const T *x, const T *x_half, co
 }
 
 template <class T>
+void halves(int64_t d, const T *x, T *half) {
+    constexpr T u = sizeof(T) == 4 ? T(0x1p-24) : T(0x1p-53), large = T(0x1p60);
+    const Vector<T> none = splat(T(0));
+    for (int64_t i = 0; i < ld; i += width<T>) {
+        Vector<T> sum = none;
+        for (int64_t k = 0; k < d; ++k) sum = fma(load(x + k * ld + i), load(x + k * ld + i), sum);
+        Vector<T> a = sum * splat(T(-0.5));
+        for (int round = 0; round < 4; ++round) { // a step is half of what is missing, at least an ulp
+            Vector<T> self = Product<T>::begin(a, a);
+            for (int64_t k = 0; k < d; ++k) self = Product<T>::add(load(x + k * ld + i), load(x + k * ld + i), self);
+            const Vector<T> missing = none - min(self, none), ulp = a * splat(-2 * u);
+            a = a + fma(missing, splat(T(0.5)), min(missing * splat(large), ulp));
+        }
+        store(half + i, a);
+    }
+}
+
+template <class T>
+void row(int64_t n, int64_t d, const T *x, T x_half, const T *y, const T *y_half, T *values) {
+    constexpr int sums = 64 / width<T> < 8 ? 64 / width<T> : 8;
+    for (int64_t j = 0; j < n; j += sums * width<T>) {
+        Vector<T> sum[sums];
+        MERCER_UNROLL
+        for (int c = 0; c < sums; ++c) sum[c] = Product<T>::begin(splat(x_half), load(y_half + j + c * width<T>));
+        for (int64_t k = 0; k < d; ++k) {
+            MERCER_UNROLL
+            for (int c = 0; c < sums; ++c)
+                sum[c] = Product<T>::add(splat(x[k]), load(y + k * ld + j + c * width<T>), sum[c]);
+        }
+        MERCER_UNROLL
+        for (int c = 0; c < sums; ++c) store(values + j + c * width<T>, exp2(Product<T>::exponent(sum[c])));
+    }
+}
+
+template <class T>
 void finish(int64_t m, int64_t n, const T *x_half, const T *y_half, T *values) {
-    clear_edges(m, n, values); // whatever was there, it makes no NaN
     for (int64_t i = 0; i < m; ++i)
         for (int64_t j = 0; j < n; j += width<T>) {
             T *at = values + i * ld + j;
@@ -193,8 +228,8 @@ void store_rows(int64_t m, int64_t n, const T *values, T *out, int64_t stride) {
     stream_end();
 }
 
-// A square of one line a side, out[j * stride + i] = values[i * 256 + j]: vectors are put together from 128-bit lanes of
-// the rows that their lanes belong to; then each lane is a small square to transpose.
+// A square of one line a side, out[j * stride + i] = values[i * 256 + j]: vectors are put together from 128-bit lanes
+// of the rows that their lanes belong to; then each lane is a small square to transpose.
 template <bool streamed, class T>
 inline void turn(const T *values, T *out, int64_t stride) {
     constexpr int side = 64 / sizeof(T), small = 16 / sizeof(T);
@@ -235,8 +270,8 @@ void store_transposed(int64_t m, int64_t n, const T *values, T *out, int64_t str
 }
 
 template <class T>
-constexpr FusedTable<T> table = {product<T>,        product_checked<T>, difference<T>,      finish<T>,
-                                 finish_checked<T>, store_rows<T>,      store_transposed<T>};
+constexpr FusedTable<T> table = {halves<T>, product<T>,        product_checked<T>, difference<T>,      row<T>,
+                                 finish<T>, finish_checked<T>, store_rows<T>,      store_transposed<T>};
 
 } // namespace
 

@@ -114,6 +114,7 @@ class WeightedOperator : public Operator {
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
     const double *unit() const { return unit_.data(); } // u, n
+    bool centred() const { return centred_; }
     // K S u: rides as one more column of the first product, and of the first that is exact; a product of its own where there
     // was none.
     const double *mean(Run &run) const;

@@ -120,8 +120,6 @@ bool Points<T>::pack_leaf(Run &run, const U *rows, int64_t count, const LeafSpec
     leaf.d = spec.columns.empty() ? cols() : static_cast<int64_t>(spec.columns.size());
     leaf.packed = run.buffer<T>(leaf.d, tile_rows);
     leaf.half = run.buffer<T>(tile_rows);
-    std::fill(leaf.half.begin(), leaf.half.begin() + count, T(0));
-    std::fill(leaf.half.begin() + count, leaf.half.end(), static_cast<T>(fused_padding));
     bool narrow = true;
     for (int64_t k = 0; k < leaf.d; ++k) {
         const size_t at = static_cast<size_t>(k);
@@ -132,10 +130,11 @@ bool Points<T>::pack_leaf(Run &run, const U *rows, int64_t count, const LeafSpec
             const double value = (static_cast<double>(from[i * cols()]) - shift) * scale;
             narrow &= std::fabs(value) < widest;
             to[i] = static_cast<T>(value);
-            leaf.half[i] -= to[i] * to[i] / 2;
         }
         std::fill(to + count, to + tile_rows, T(0));
     }
+    fused_table<T>().halves(leaf.d, leaf.packed.data(), leaf.half.data());
+    std::fill(leaf.half.begin() + count, leaf.half.end(), static_cast<T>(fused_padding));
     for (int64_t i = 0; i < count; ++i) leaf.half_most = std::max(leaf.half_most, -leaf.half[i]);
     if (!narrow) leaf = LeafRows<T>();
     return narrow;

@@ -55,6 +55,9 @@ class Points {
     Points(std::shared_ptr<const Source> source, const InputMap &map, std::vector<LeafSpec> leaves,
            const int64_t *index, int64_t count);
 
+    // The same, of the rows in index (borrowed) alone; index counts rows of these.
+    Points only(const int64_t *index, int64_t count) const { return Points(source_, map_, leaves_, index, count); }
+
     int64_t rows() const { return index_ ? count_ : source_->rows(); }
     int64_t cols() const { return source_->cols(); }
     const Source &source() const { return *source_; }

@@ -353,7 +353,9 @@ void sweep_panels(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, c
     std::vector<Panel<T>> kept;
     if (y_blocks * tiles.y().panel_bytes() <= std::min(keep_bytes, run.budget()->left() / 4)) {
         kept.resize(static_cast<size_t>(y_blocks));
-        for (int64_t b = 0; b < y_blocks; ++b) kept[static_cast<size_t>(b)] = tiles.y().load(run, b);
+        auto load = [&](int64_t b) { kept[static_cast<size_t>(b)] = tiles.y().load(run, b); };
+        Run::Span span(run, 0, 0);
+        parallel_for(run, y_blocks, load, tiles.serial());
     }
     Pool<TileScratch<T>> pool([&] { return std::unique_ptr<TileScratch<T>>(new TileScratch<T>(tiles.scratch(run))); });
     auto slab = [&](int64_t s) {

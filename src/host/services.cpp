@@ -186,6 +186,10 @@ int32_t pivot_service(mercer_task *task, const mercer_pivot_rule *rule, const me
                       mercer_pivots *out) {
     return task->guard([&] { write_struct(out, problem_of(task).pivot_cholesky(*task, *rule, *stop), "pivots"); });
 }
+int32_t pivot_cost_service(mercer_task *task, const mercer_shape *shape, const mercer_pivot_stop *stop,
+                           mercer_cost *out) {
+    return task->guard([&] { write_struct(out, pivot_cost(*task, *shape, *stop), "cost"); });
+}
 int32_t give_service(mercer_task *task, int64_t count, const int64_t *index, const void *points,
                      const double *weights) {
     return task->guard([&] { problem_of(task).give(count, index, points, weights); });
@@ -218,6 +222,7 @@ constexpr mercer_host table = {
     weights_service,
     landmarks_service,
     pivot_service,
+    pivot_cost_service,
     give_service,
 };
 

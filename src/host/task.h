@@ -17,7 +17,6 @@ class Problem {
     virtual void visit(const mercer_visit &visit, const mercer_consumer &consumer) = 0;
     virtual void columns(const int64_t *index, int64_t count, double *out, int64_t ldo) = 0;
     virtual void pairs(const int64_t *i, const int64_t *j, int64_t count, double *out) = 0;
-    virtual void diagonal(double *out) = 0;
     virtual void rows(const int64_t *index, int64_t count, double *out) = 0;
     virtual void weights(double *out) = 0;
     virtual void landmarks(const int64_t **index, const void **points) = 0;
@@ -38,6 +37,7 @@ struct mercer_task {
     mercer::Run &run;
     mercer::Random random;
     mercer::Problem *problem; // nullptr where the operation has none
+    int64_t tile_bytes = 0;   // of one thread that computes tiles of the problem, for forecasts
     std::map<std::string, double> *report;
     std::list<mercer::Buffer<unsigned char>> arena;
     std::mutex lock; // fail may be called by any thread
@@ -72,5 +72,8 @@ struct mercer_task {
 namespace mercer {
 
 const mercer_host &host_table();
+
+// What pivot_cholesky takes (fit/pivots_service.cpp).
+mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop);
 
 } // namespace mercer

@@ -256,15 +256,16 @@ AT(mercer_pivot_rule, init, 24);
 AT(mercer_pivot_rule, score, 32);
 AT(mercer_pivot_rule, update, 40);
 
-SIZE(mercer_pivot_stop, 40);
+SIZE(mercer_pivot_stop, 48);
 AT(mercer_pivot_stop, struct_size, 0);
 AT(mercer_pivot_stop, m, 8);
 AT(mercer_pivot_stop, mse, 16);
 AT(mercer_pivot_stop, maxerr, 24);
-AT(mercer_pivot_stop, factor, 32);
-AT(mercer_pivot_stop, reserved, 36);
+AT(mercer_pivot_stop, trace, 32);
+AT(mercer_pivot_stop, factor, 40);
+AT(mercer_pivot_stop, reserved, 44);
 
-SIZE(mercer_pivots, 72);
+SIZE(mercer_pivots, 88);
 AT(mercer_pivots, struct_size, 0);
 AT(mercer_pivots, count, 8);
 AT(mercer_pivots, index, 16);
@@ -273,8 +274,10 @@ AT(mercer_pivots, factor_row_stride, 32);
 AT(mercer_pivots, factor_col_stride, 40);
 AT(mercer_pivots, residual, 48);
 AT(mercer_pivots, mse, 56);
-AT(mercer_pivots, rank_reached, 64);
-AT(mercer_pivots, reserved, 68);
+AT(mercer_pivots, trace, 64);
+AT(mercer_pivots, sweeps, 72);
+AT(mercer_pivots, rank_reached, 80);
+AT(mercer_pivots, reserved, 84);
 
 SIZE(mercer_operator, 48);
 AT(mercer_operator, struct_size, 0);
@@ -314,7 +317,7 @@ AT(mercer_solver_ops, reserved, 12);
 AT(mercer_solver_ops, forecast, 16);
 AT(mercer_solver_ops, solve, 24);
 
-SIZE(mercer_host, 208);
+SIZE(mercer_host, 216);
 AT(mercer_host, struct_size, 0);
 AT(mercer_host, abi, 8);
 AT(mercer_host, reserved, 12);
@@ -341,7 +344,8 @@ AT(mercer_host, rows, 168);
 AT(mercer_host, weights, 176);
 AT(mercer_host, landmarks, 184);
 AT(mercer_host, pivot_cholesky, 192);
-AT(mercer_host, give, 200);
+AT(mercer_host, pivot_cost, 200);
+AT(mercer_host, give, 208);
 
 SIZE(mercer_module, 88);
 AT(mercer_module, struct_size, 0);

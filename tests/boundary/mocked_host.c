@@ -56,8 +56,19 @@ static int32_t landmarks_mock(mercer_task *task, const int64_t **index, const vo
 static int32_t pivots_mock(mercer_task *task, const mercer_pivot_rule *rule, const mercer_pivot_stop *stop,
                            mercer_pivots *out) {
     (void)task, (void)out;
-    assert_int_equal(rule->needs, MERCER_PIVOT_BOUND);
+    assert_true(rule->needs == MERCER_PIVOT_BOUND || rule->needs == MERCER_PIVOT_SAMPLE);
     assert_true(stop->m >= 1 && stop->struct_size == sizeof *stop);
+    return (int32_t)mock();
+}
+static int32_t cost_mock(mercer_task *task, const mercer_shape *shape, const mercer_pivot_stop *stop,
+                         mercer_cost *out) {
+    (void)task;
+    assert_true(stop->struct_size == sizeof *stop && out->struct_size == sizeof *out);
+    assert_true(stop->m >= 1 && shape->n == N);
+    return (int32_t)mock();
+}
+static int32_t report_mock(mercer_task *task, const char *name, double value) {
+    (void)task, (void)name, (void)value;
     return (int32_t)mock();
 }
 static int32_t progress_mock(mercer_task *task, double fraction) {
@@ -78,6 +89,7 @@ static int32_t dense_mock(const mercer_operator *op, mercer_task *task, double *
 
 static const mercer_host host = {.struct_size = sizeof(mercer_host),
                                  .fail = fail_mock,
+                                 .report = report_mock,
                                  .progress = progress_mock,
                                  .alloc = alloc_mock,
                                  .uniform = uniform_mock,
@@ -85,6 +97,7 @@ static const mercer_host host = {.struct_size = sizeof(mercer_host),
                                  .weights = weights_mock,
                                  .landmarks = landmarks_mock,
                                  .pivot_cholesky = pivots_mock,
+                                 .pivot_cost = cost_mock,
                                  .give = give_mock};
 
 static const mercer_module *module_of(const char *name) {
@@ -97,7 +110,7 @@ static const mercer_module *module_of(const char *name) {
     return module;
 }
 
-/* A reduction with m = `m` (all three reducers keep m first in their parameters, 0 = automatic). */
+/* A reduction with m = `m` (all reducers keep m first in their parameters, 0 = automatic). */
 static int32_t reduce(const char *name, int64_t m) {
     const mercer_reducer_ops *ops = module_of(name)->ops;
     char params[256] = {0};
@@ -125,12 +138,25 @@ static void uniform_passes_failures_on(void **state) {
     assert_string_equal(text, "m = 41, must be <= n = 40");
 }
 
-static void greedy_passes_failures_on(void **state) {
+static void pivoting_passes_failures_on(void **state) {
     (void)state;
-    will_return(pivots_mock, STATUS);
-    assert_int_equal(reduce("reducer-greedy", 5), STATUS);
-    assert_int_equal(reduce("reducer-greedy", N + 1), MERCER_E_VALUE);
-    assert_non_null(strstr(text, "must be <= n = 40"));
+    static const char *const names[] = {"reducer-greedy", "reducer-rpcholesky"};
+    for (int k = 0; k < 2; k++) {
+        will_return(cost_mock, STATUS); /* m > n among others: the host's word */
+        assert_int_equal(reduce(names[k], 5), STATUS);
+        will_return_count(cost_mock, MERCER_OK, 5);
+        will_return(pivots_mock, STATUS);
+        assert_int_equal(reduce(names[k], 5), STATUS);
+        will_return_count(pivots_mock, MERCER_OK, 4);
+        for (int report = 0; report < 3; report++) {
+            if (report > 0) will_return_count(report_mock, MERCER_OK, report);
+            will_return(report_mock, STATUS);
+            assert_int_equal(reduce(names[k], 5), STATUS);
+        }
+        will_return_count(report_mock, MERCER_OK, 3);
+        will_return(give_mock, STATUS);
+        assert_int_equal(reduce(names[k], 5), STATUS);
+    }
 }
 
 static void given_passes_failures_on(void **state) {
@@ -181,7 +207,7 @@ static void krylov_passes_a_services_failure_on(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uniform_passes_failures_on),
-        cmocka_unit_test(greedy_passes_failures_on),
+        cmocka_unit_test(pivoting_passes_failures_on),
         cmocka_unit_test(given_passes_failures_on),
         cmocka_unit_test(solvers_pass_failures_on),
         cmocka_unit_test(dense_passes_the_operators_failure_on),

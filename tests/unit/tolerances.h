@@ -12,6 +12,19 @@ constexpr double u64 = 0x1p-53, u32 = 0x1p-24;
 // its evaluation (Horner, |r| < 0.35) below 0.5 ulp beyond the final rounding of 0.5, the two scalings are exact.
 constexpr double exp_ulp = 1.5;
 
+// 2^x (lanes.h): half an ulp for the last sum; half for the table's entry, or a quarter each for r ln 2 and r q; a
+// quarter for the polynomial's truncation and inner roundings.
+constexpr double exp2_ulp = 1.25;
+
+// Values of fused.h: the exponent is off by 2 (d + 2) u of the halves' sum, or (d + 2) u of itself by differences; 1.25
+// ulp, 2.5 u, for 2^; results near the smallest normal number may be 0.
+inline double fused(int64_t d, double halves, double value, double u) {
+    return value * u * (2 * 0.6932 * static_cast<double>(d + 2) * halves + 2.5);
+}
+inline double fused_difference(int64_t d, double exponent, double value, double u) {
+    return value * u * (0.6932 * static_cast<double>(d + 2) * exponent + 2.5);
+}
+
 // Numbers of 12 printed digits, of size up to 1: half a unit of the last, and as much for what was computed.
 constexpr double printed = 1e-12;
 // Pivot errors are sums of squares printed to 12 digits, of size 0.1.
@@ -60,5 +73,9 @@ inline double orthonormal(int64_t n, int64_t p) {
 // A pivoted Cholesky factor after s steps: u accumulates in each, and division by the root of the last pivot magnifies
 // what is in the residual (n u of the largest entry, spectra of these tests: pivots >= 1e-3 of it).
 inline double pivots(int64_t s) { return static_cast<double>(s) * 64 * u64 / 1e-3; }
+
+// A certificate of eigenvalues: Ritz vectors from a Gram matrix of theta_1 / theta_p <= 1e6 are orthonormal to that times u,
+// which moves the blocks they span by as much of the norm.
+inline double certificate(double norm) { return 1e6 * u64 * norm; }
 
 } // namespace tolerance

@@ -1,0 +1,17 @@
+// The method `auto`: accuracy is asked for, not m.
+#pragma once
+#include "lift_projected.h"
+
+namespace mercer {
+
+// What `auto` found: either a projection with its proof, or that exact passes over the kernel matrix are the better way.
+struct Road {
+    bool exact = true;
+    Reduction reduction; // of the projected road, factor and findings included; of the exact one, all rows
+    double tol = 0;      // of the exact road's solver: relative to the first eigenvalue
+    bool proved = false;
+    Json report = Json::object();
+};
+Road choose_road(Run &run, const Recipe &recipe, const Prepared &prepared);
+
+} // namespace mercer

@@ -1,0 +1,52 @@
+// What certificates of a projected model need to see of the residual E = S (K - L L^T) S, S = diag(sqrt w): entries and rows
+// drawn at random (certify.h says with what law and what they prove).
+#pragma once
+#include "certify.h"
+#include "projected.h"
+
+namespace mercer {
+
+template <class T>
+class Evidence {
+  public:
+    // All are borrowed. random: stage `certificate`; look numbers the streams of one method apart.
+    Evidence(Run &run, const Expression &kernel, const Points<T> &rows, const SpanRows<T> &span,
+             const Projection &projection, const double *weights, const Random &random, int64_t look);
+
+    // Of the certificate: the leading p of the projection, its trace, and how far E may be from positive (rounding).
+    RitzSpectrum spectrum(int64_t p) const;
+    // F >= |E + eta|, but with probability `failure`: from 10^5 pairs.
+    double norm(double failure);
+    // Means over s rows, for the leading p directions; those of an earlier call with the same p are kept. n kernel values a row.
+    RowMoments rows(int64_t p, int64_t s);
+    int64_t evaluations() const { return evaluations_; }
+
+  private:
+    double weight(int64_t i) const { return weights_ ? weights_[i] : 1; }
+    const double *diagonal() const { return diagonal_.data(); } // w d
+
+    Run &run_;
+    const Expression &kernel_;
+    const Points<T> &points_;
+    const SpanRows<T> &span_;
+    const Projection &projection_;
+    const double *weights_;
+    const Random &random_;
+    int64_t look_;
+    double eta_;
+    Buffer<double> diagonal_;
+    int64_t evaluations_ = 0;
+
+    struct Rows { // of p directions
+        int64_t p, done = 0;
+        Buffer<double> u;             // the directions
+        Buffer<T> su;                 // S U, row-major
+        std::vector<Panel<T>> panels; // of all rows; empty: loaded again by each strip
+        std::unique_ptr<RowLaw> law;
+        std::unique_ptr<RowSample> sample;
+    };
+    std::unique_ptr<Rows> rows_;
+    void prepare(int64_t p);
+};
+
+} // namespace mercer

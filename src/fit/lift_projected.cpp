@@ -1,0 +1,263 @@
+// The lift `projected` (nystrom, gkpca; the best use of any points): kernel PCA of all rows on the span of the centres B.
+//
+//   K_BB = L_B L_B^T;  L = K_nB L_B^-T;  mu = L^T p;  sum w (l - mu)(l - mu)^T = V diag(theta) V^T
+//   A = L_B^-T V,  b = V^T mu,  nu = L_B^-T mu,  lambda = theta / n                 (uncentred: mu = 0)
+//
+// A centre in the span of those before it has coefficients 0. Total variance: mean k(x, x) - |mu|^2, at least the true one,
+// as |mu| is at most the length of the mean. mse = mean (k(x, x) - |l|^2) is what the span loses of the rows, and 0 <=
+// lambda_i(exact) - lambda_i <= mse; certify.h has the better bounds, which are in the report. m = n is exact kernel PCA.
+// Cost: n m kernel values, 2 n m^2 flops; memory n m for the factor, or its slabs made again; O(m^2) beyond.
+#include "lift_projected.h"
+
+#include "evidence.h"
+
+#include <cmath>
+
+namespace mercer {
+namespace {
+
+Json pair_of(const char *name, double value, const char *kind, double failure) {
+    return {{"name", name}, {"value", value}, {"kind", kind}, {"probability", 1 - failure}};
+}
+
+template <class T>
+std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows,
+                                     std::shared_ptr<PartialCholesky<T>> &held) {
+    const Centres &centres = task.centres;
+    const Prepared &prepared = task.prepared;
+    if (auto *handed = std::get_if<std::shared_ptr<PartialCholesky<T>>>(&task.reduction.factor)) held = *handed;
+    if (held && held->count() == centres.m()) return std::make_unique<SpanRows<T>>(*held);
+    const int64_t m = centres.m();
+    if (task.plan.keep_factor && centres.rows) {
+        std::vector<int64_t> given;
+        for (int64_t k = 0; k < task.reduction.m; ++k)
+            if (task.reduction.weights[static_cast<size_t>(k)] > 0)
+                given.push_back(task.reduction.index[static_cast<size_t>(k)]);
+        const PivotRows all{prepared.source,         prepared.map,           prepared.kernel, nullptr,
+                            prepared.source->rows(), prepared.weights.data()};
+        held = std::make_shared<PartialCholesky<T>>(task.run, all, m);
+        held->append(given.data(), m);
+        return std::make_unique<SpanRows<T>>(*held);
+    }
+    const PivotRows own{centres.source, {}, prepared.kernel, centres.numbers(), m, nullptr};
+    auto basis = std::make_shared<PartialCholesky<T>>(task.run, own, m);
+    std::vector<int64_t> order(static_cast<size_t>(m));
+    for (size_t k = 0; k < order.size(); ++k) order[k] = static_cast<int64_t>(k);
+    basis->append(order.data(), m);
+    const std::vector<LeafSpec> specs = leaf_specs(prepared.kernel);
+    Points<T> points = centres.numbers() ? Points<T>(centres.source, {}, specs, centres.numbers(), m)
+                                         : Points<T>(centres.source, {}, specs);
+    return std::make_unique<SpanRows<T>>(task.run, prepared.kernel, rows, std::move(points), std::move(basis));
+}
+
+// Positions among the centres of the pivots of L: what was given in order, less what was passed over.
+template <class T>
+std::vector<int64_t> positions(const SpanRows<T> &span, const Reduction &reduction, bool numbers_of_rows) {
+    std::vector<int64_t> out;
+    int64_t at = 0;
+    for (int64_t k = 0, position = 0; k < reduction.m && at < span.rank(); ++k) {
+        if (!(reduction.weights[static_cast<size_t>(k)] > 0)) continue;
+        const int64_t name = numbers_of_rows ? reduction.index[static_cast<size_t>(k)] : position;
+        if (name == span.index()[at]) out.push_back(position), ++at;
+        ++position;
+    }
+    return out;
+}
+
+// A = L_B^-T V and nu = L_B^-T mu at the pivots' places; b = A^T K nu = V^T mu.
+template <class T>
+void coefficients(const LiftTask &task, const SpanRows<T> &span, const Projection &projection, int64_t kept,
+                  Lifted &out) {
+    const int64_t m = task.centres.m(), rank = span.rank();
+    const Buffer<double> triangle = span.triangle(task.run);
+    Buffer<double> x = task.run.buffer<double>(kept + 1, rank); // (V, mu)^T, column-major
+    for (int64_t k = 0; k < rank; ++k) {
+        for (int64_t j = 0; j < kept; ++j) x[j + k * (kept + 1)] = projection.v[k + j * rank];
+        x[kept + k * (kept + 1)] = projection.mean[static_cast<size_t>(k)];
+    }
+    std::vector<double> b(static_cast<size_t>(kept)), nu(static_cast<size_t>(m));
+    for (int64_t k = 0; k < rank; ++k)
+        for (int64_t j = 0; j < kept; ++j)
+            b[static_cast<size_t>(j)] += projection.v[k + j * rank] * projection.mean[static_cast<size_t>(k)];
+    trsm('N', kept + 1, rank, triangle.data(), rank, x.data(), kept + 1);
+    const std::vector<int64_t> places = positions(span, task.reduction, task.centres.rows && !span.remade());
+    std::vector<double> sign(static_cast<size_t>(kept), 1.0), largest(static_cast<size_t>(kept));
+    for (int64_t j = 0; j < kept; ++j) // by place among the centres: the first on a tie
+        for (int64_t k = 0; k < rank; ++k) {
+            const double value = x[j + k * (kept + 1)];
+            if (std::fabs(value) > largest[static_cast<size_t>(j)] * (1 + 1e-12)) {
+                largest[static_cast<size_t>(j)] = std::fabs(value);
+                sign[static_cast<size_t>(j)] = value < 0 ? -1 : 1;
+            }
+        }
+    Tensor a = make_tensor<T>(m, kept);
+    std::fill_n(tensor_data<T>(a), m * kept, T(0));
+    for (int64_t k = 0; k < rank; ++k) {
+        const int64_t place = places[static_cast<size_t>(k)];
+        for (int64_t j = 0; j < kept; ++j)
+            tensor_data<T>(a)[place * kept + j] = static_cast<T>(sign[static_cast<size_t>(j)] * x[j + k * (kept + 1)]);
+        nu[static_cast<size_t>(place)] = x[kept + k * (kept + 1)];
+    }
+    for (int64_t j = 0; j < kept; ++j) b[static_cast<size_t>(j)] *= sign[static_cast<size_t>(j)];
+    out.tensors["A"] = std::move(a);
+    out.tensors["b"] = vector_tensor(b);
+    if (task.recipe.values().lift_centred) out.tensors["nu"] = vector_tensor(nu);
+}
+
+template <class T>
+Lifted lift_as(const LiftTask &task) {
+    Run &run = task.run;
+    const CoreValues &values = task.recipe.values();
+    const Prepared &prepared = task.prepared;
+    const int64_t n = prepared.source->rows();
+    const double total = static_cast<double>(n);
+    const double *weights = prepared.weighted() ? prepared.weights.data() : nullptr;
+    if (!prepared.kernel.is_psd())
+        fail(MERCER_E_UNSUPPORTED, "kernel = %s: the lift 'projected' needs a positive semi-definite kernel",
+             prepared.kernel.text().c_str());
+    Lifted out;
+
+    run.stage("gram", 0.5);
+    Points<T> rows(prepared.source, prepared.map, leaf_specs(prepared.kernel));
+    Findings own;
+    Findings &found = task.reduction.findings ? *task.reduction.findings : own;
+    if (found.self_values.empty()) {
+        found.self_values = run.buffer<double>(n);
+        self_values(run, Tiles<T>(prepared.kernel, rows, rows), found.self_values.data());
+    }
+    const double *self = found.self_values.data();
+    std::shared_ptr<PartialCholesky<T>> held;
+    const std::unique_ptr<SpanRows<T>> span = span_of<T>(task, rows, held);
+    if (held && !task.reduction.owns(held)) out.kernel_evaluations += held->evaluations();
+
+    run.stage("solve", 0.8);
+    const int64_t wanted = std::min(values.components, span->rank());
+    const bool proved = !found.projection.theta.empty();
+    if (!proved)
+        found.projection =
+            project(run, *span, self, weights, values.lift_centred != 0, std::min(span->rank(), 2 * wanted + 20));
+    const Projection &projection = found.projection;
+    double uncentred = 0;
+    for (int64_t i = 0; i < n; ++i) uncentred += (weights ? weights[i] : 1) * self[i];
+    constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
+    const double floor = (16 * u + static_cast<double>(span->rank()) * 0x1p-53) * uncentred;
+    int64_t kept = 0;
+    while (kept < wanted && projection.theta[static_cast<size_t>(kept)] > floor) ++kept;
+    if (kept < values.components) out.outcome |= MERCER_RANK_REACHED;
+
+    run.stage("certify", 0.98);
+    std::vector<double> lambda(projection.theta.begin(), projection.theta.begin() + kept);
+    out.text["certificates"] = Json::array();
+    if (kept > 0) {
+        const Proof proof = proved ? found.proof : prove<T>(run, task, rows, *span, projection, weights, kept);
+        for (int64_t j = 0; j < kept; ++j) lambda[static_cast<size_t>(j)] = proof.bounds.value[static_cast<size_t>(j)];
+        out.text["certificates"] = proof.report(total);
+        out.kernel_evaluations += proof.evaluations;
+    }
+    coefficients(task, *span, projection, kept, out);
+    for (double &value : lambda) value /= total;
+    out.tensors["lambda"] = vector_tensor(lambda);
+    out.tensors["w"] = vector_tensor(task.centres.weights);
+    out.capabilities = MERCER_CAN_DENSITY | MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
+    double mean_square = 0;
+    for (double value : projection.mean) mean_square += value * value;
+    if (values.lift_centred) {
+        out.capabilities |= MERCER_CAN_MEAN;
+        out.text["mean_square"] = mean_square;
+    }
+    out.text["total_variance"] = {{"value", std::max(projection.trace / total, 0.0)},
+                                  {"kind", span->rank() == n ? "exact" : "upper-bound"}};
+    out.text["mse"] = projection.left / total;
+    out.text["rank"] = span->rank();
+    out.kernel_evaluations += span->evaluations();
+    return out;
+}
+
+} // namespace
+
+Json Proof::report(double total) const {
+    Json out = Json::array();
+    out.push_back(pair_of("trace", trace / total, "certain", 0));
+    if (norm_failure > 0) out.push_back(pair_of("norm", norm / total, "probable", norm_failure));
+    const double failure = bounds.failure + (bounds.kind == std::string("rows") ? norm_failure : 0);
+    for (size_t j = 0; j < sines.own.size(); ++j) {
+        Json entry = pair_of("eigenvalue", bounds.value[j] / total, failure > 0 ? "probable" : "certain", failure);
+        entry["component"] = j;
+        entry["theta"] = theta[j] / total;
+        entry["lower"] = bounds.lower[j] / total;
+        entry["upper"] = bounds.upper[j] / total;
+        entry["by"] = bounds.kind;
+        out.push_back(std::move(entry));
+    }
+    for (size_t j = 0; j < sines.own.size(); ++j) {
+        Json entry = pair_of("subspace", sines.own[j], failure > 0 ? "probable" : "certain", failure);
+        entry["component"] = j;
+        out.push_back(std::move(entry));
+    }
+    return out;
+}
+
+// The best that was paid for: trace, then pairs, then rows.
+template <class T>
+Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRows<T> &span,
+            const Projection &projection, const double *weights, int64_t r) {
+    const CoreValues &values = task.recipe.values();
+    const Random random(static_cast<uint64_t>(values.seed), Stage::certificate);
+    Evidence<T> evidence(run, task.prepared.kernel, rows, span, projection, weights, random, 0);
+    int64_t p = r;
+    Proof out;
+    out.theta.assign(projection.theta.begin(), projection.theta.begin() + r);
+    out.trace = evidence.spectrum(r).total();
+    out.bounds = trace_bounds(evidence.spectrum(r));
+    const Certificates wanted = static_cast<Certificates>(values.certificates);
+    const Shares shares = share_failure(values.delta, Sides::both);
+    RowMoments moments;
+    double norm = out.trace;
+    if (wanted != Certificates::none && projection.left > 0) {
+        out.norm_failure = wanted == Certificates::rows ? shares.pairs : values.delta;
+        norm = std::min(norm, evidence.norm(out.norm_failure));
+        out.norm = norm;
+        out.bounds = norm_bounds(evidence.spectrum(r), norm, out.norm_failure);
+    }
+    if (wanted == Certificates::rows && projection.left > 0) {
+        const int64_t s = values.rows > 0 ? values.rows : 4000;
+        p = projection.count() > r
+                ? choose_width(evidence.spectrum(projection.count()), norm, r, s, shares.rows, Sides::both)
+                : r;
+        moments = evidence.rows(p, s);
+        const Bounds sharp = row_bounds(evidence.spectrum(p), moments, norm, shares.rows, Sides::both);
+        if (sharp.consistent) out.bounds = sharp;
+    }
+    out.sines = subspace_sines(evidence.spectrum(p), moments.s > 0 ? &moments : nullptr, norm, out.bounds, shares.rows,
+                               Sides::both, r);
+    out.evaluations = evidence.evaluations();
+    return out;
+}
+
+template Proof prove(Run &, const LiftTask &, const Points<float> &, const SpanRows<float> &, const Projection &,
+                     const double *, int64_t);
+template Proof prove(Run &, const LiftTask &, const Points<double> &, const SpanRows<double> &, const Projection &,
+                     const double *, int64_t);
+
+Plan plan_projected(const PlanTask &task) {
+    const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads();
+    const int64_t r = std::min(task.recipe.values().components, m), p = std::min(m, 2 * r + 20);
+    Plan plan;
+    plan.f32 = task.f32;
+    const Need tiles = task.f32 ? need_of<float>(task.run, task.kernel, task.source, n, 1)
+                                : need_of<double>(task.run, task.kernel, task.source, n, 1);
+    const int64_t slab = span_slab * m * size, parts = std::max((int64_t{32} << 20), threads * (m * m + m) * size);
+    const int64_t fixed =
+        8 * n * (p + 6) + n * padded_columns<double>(p) * size + parts + 3 * 8 * m * m + threads * slab + tiles.pass;
+    const int64_t factor = task.f32 ? PartialCholesky<float>::bytes(n, m, false, threads, tiles.pass)
+                                    : PartialCholesky<double>::bytes(n, m, false, threads, tiles.pass);
+    plan.keep_factor = task.handed || fixed + factor <= task.budget_left;
+    plan.bytes = fixed + (task.handed ? 0 : plan.keep_factor ? factor : m * m * size + threads * span_slab * m * 8);
+    plan.hold = Hold::nothing;
+    refuse_over_budget(task, plan, plan.keep_factor ? "with their factor" : "their factor made again");
+    return plan;
+}
+
+Lifted lift_projected(const LiftTask &task) { return task.prepared.f32 ? lift_as<float>(task) : lift_as<double>(task); }
+
+} // namespace mercer

@@ -1,0 +1,28 @@
+// What the lift `projected` and the method `auto` share: proofs about a projection.
+#pragma once
+#include "certify.h"
+#include "projected.h"
+
+namespace mercer {
+
+// Bounds for the first r eigenvalues and subspaces, unnormalised, with what they rest on.
+struct Proof {
+    std::vector<double> theta;
+    double trace = 0;                  // of E + eta
+    double norm = 0, norm_failure = 0; // F; 0: not asked for
+    Bounds bounds;
+    Sines sines;
+    int64_t evaluations = 0;
+    Json report(double total) const; // divided by it
+};
+// What `auto` knows already when the lift begins.
+struct Findings {
+    Projection projection;
+    Proof proof;
+    Buffer<double> self_values; // k(x, x)
+};
+template <class T>
+Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRows<T> &span,
+            const Projection &projection, const double *weights, int64_t r);
+
+} // namespace mercer

@@ -1,0 +1,65 @@
+// Kernel PCA restricted to the span of some points B (specification reduced sets 5, nystrom_projected; 7): rows of
+// L = k(X, B) L_B^-T, K_BB = L_B L_B^T, are coordinates of the data's projections in an orthonormal basis of that span.
+#pragma once
+#include "fit.h"
+#include "pivots.h"
+
+#include <variant>
+
+namespace mercer {
+
+constexpr int64_t span_slab = 1024; // rows of L at once
+
+// L, in memory or made again slab by slab.
+template <class T>
+class SpanRows {
+  public:
+    // In memory: borrowed.
+    explicit SpanRows(const PartialCholesky<T> &factor) : held_(&factor) {}
+    // Made again: basis is the factor of k(B, B), whose rows are the points B; rows are those of the data.
+    SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points<T> basis_points,
+             std::shared_ptr<const PartialCholesky<T>> basis);
+
+    int64_t n() const { return n_(); }
+    int64_t rank() const { return held_ ? held_->count() : basis_->count(); }
+    // Rows row0 ... row0 + count of L, row-major with the stride it sets; valid as long as `scratch` and the factor.
+    const T *rows(Run &run, int64_t row0, int64_t count, Buffer<T> &scratch, int64_t &stride) const;
+    // L_B, lower triangular, f64 column-major.
+    Buffer<double> triangle(Run &run) const;
+    // Which of B count: positions of the pivots among the points.
+    const int64_t *index() const { return held_ ? held_->index() : basis_->index(); }
+    bool remade() const { return !held_; }
+    int64_t evaluations() const { return evaluations_; }
+
+  private:
+    int64_t n_() const { return held_ ? held_->n() : points_->rows(); }
+    const PartialCholesky<T> *held_ = nullptr;
+    std::shared_ptr<const PartialCholesky<T>> basis_;
+    std::unique_ptr<Points<T>> points_, basis_points_;
+    std::unique_ptr<Tiles<T>> tiles_;
+    std::vector<Panel<T>> basis_panels_;
+    Buffer<double> triangle_;
+    mutable std::atomic<int64_t> evaluations_{0};
+};
+
+// The leading eigenpairs of  sum w_i (l_i - mu)(l_i - mu)^T  (uncentred: mu = 0), and what else one sweep over L says.
+struct Projection {
+    std::vector<double> theta;    // n lambda, descending
+    Buffer<double> v;             // rank x count, orthonormal
+    std::vector<double> mean;     // mu; zeros uncentred
+    std::vector<double> residual; // n: d = k(x, x) - |l|^2 >= 0, exactly what the factor says where it is held
+    double trace = 0;             // sum w (k(x, x) - |mu|^2): of the centred data's own operator, an upper bound
+    double left = 0;              // sum w d
+    int64_t count() const { return static_cast<int64_t>(theta.size()); }
+};
+// self: k(x, x) of the rows.
+template <class T>
+Projection project(Run &run, const SpanRows<T> &span, const double *self, const double *weights, bool centred,
+                   int64_t count);
+
+// sqrt(w) (l - mu) V theta^-1/2 for all rows, n x p, column-major: orthonormal columns.
+template <class T>
+Buffer<double> directions(Run &run, const SpanRows<T> &span, const Projection &projection, const double *weights,
+                          int64_t p);
+
+} // namespace mercer

@@ -1,0 +1,95 @@
+// How a row is measured: contestants in turn, a probe before and after, again if the probe moved.
+#include "bench.h"
+
+#include <cstring>
+#include <fstream>
+#include <malloc.h>
+
+namespace {
+
+constexpr double STEADY = 1.15; // probes before and after a row may differ by so much
+constexpr int ATTEMPTS = 5;
+
+double probe(const Row &row, const Options &options) {
+    const auto once = [&] {
+        return row.limit && row.physical ? row.limit() : limit::gemm<double>(1024, options.threads, true);
+    };
+    return std::min(once(), once());
+}
+
+void round(Row &row) {
+    if (row.ours) row.ours_runs.push_back(row.ours());
+    if (row.limit) row.limit_runs.push_back(row.limit());
+    for (Contestant &peer : row.peers) {
+        if (!peer.run || (peer.demanded == NONE && peer.runs.size() >= 2)) continue; // printed only: twice is enough
+        try {
+            peer.runs.push_back(peer.run());
+        } catch (const Absent &why) {
+            peer.run = nullptr;
+            peer.remark = std::string("absent: ") + why.what();
+        }
+    }
+}
+
+// Ratios that were missed, and those that could not be had.
+std::pair<std::string, std::string> judge(const Row &row) {
+    std::string missed, unknown;
+    const double ours = row.ours_runs.empty() ? NAN : best(row.ours_runs);
+    if (row.allowed > NONE && !(ours <= row.allowed * best(row.limit_runs))) missed += " limit";
+    for (const Contestant &peer : row.peers) {
+        if (peer.judged() && !(best(peer.runs) >= peer.demanded * ours)) missed += " " + peer.name;
+        if (peer.demanded > NONE && peer.runs.empty()) unknown += " " + peer.name + " (" + peer.remark + ")";
+    }
+    return {missed, unknown};
+}
+
+double status_of(const char *field) { // kB in /proc/self/status
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.rfind(field, 0) == 0) return std::stod(line.substr(std::strlen(field)));
+    return NAN;
+}
+
+} // namespace
+
+void measure(Row &row, const Options &options) {
+    const int rounds = row.rounds > 0 ? row.rounds : options.rounds;
+    bool steady = false;
+    while (!steady && row.attempts < (rounds > 1 ? ATTEMPTS : 1)) { // hours are not spent twice
+        ++row.attempts;
+        row.ours_runs.clear();
+        row.limit_runs.clear();
+        for (Contestant &peer : row.peers) peer.runs.clear();
+        row.before = probe(row, options);
+        for (int k = 0; k < rounds; ++k) round(row);
+        row.after = probe(row, options);
+        steady = std::max(row.before, row.after) <= STEADY * std::min(row.before, row.after);
+        if (options.tiny) break;
+    }
+
+    std::string checks;
+    bool stated = row.allowed > NONE;
+    for (const Check &check : row.checks) {
+        stated |= check.most != PRINTED;
+        if (check.missed()) checks += " " + check.what + ";";
+    }
+    for (const Contestant &peer : row.peers) stated |= peer.demanded > NONE;
+    const auto [ratios, unknown] = judge(row);
+    if (!stated || options.tiny)
+        row.verdict = "printed", row.reason = options.tiny ? "tiny" : "";
+    else if (!checks.empty() || (steady && !ratios.empty()))
+        row.verdict = "missed", row.reason = checks + (steady ? ratios : "");
+    else if (!steady)
+        row.verdict = "no verdict", row.reason = " the machine was not quiet";
+    else if (!unknown.empty())
+        row.verdict = "no verdict", row.reason = unknown;
+    else
+        row.verdict = "met";
+}
+
+Growth::Growth() {
+    malloc_trim(0);
+    std::ofstream("/proc/self/clear_refs") << "5"; // VmHWM starts again from here
+    start_ = status_of("VmRSS:");
+}
+double Growth::mebibytes() const { return (status_of("VmHWM:") - start_) / 1024; }

@@ -1,0 +1,216 @@
+"""The peers in Python. One line asks, one answers: see ../peer.h. What is not installed is answered "absent"."""
+import platform
+import sys
+import time
+
+import numpy as np
+
+sys.stdout.reconfigure(line_buffering=True)
+DATA = {}  # the last file read
+
+
+def load(path):
+    if path not in DATA:
+        DATA.clear()
+        DATA[path] = np.load(path)
+    return DATA[path]
+
+
+def timed(work):
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+def gaussian(x, sigma, y=None):
+    """k(x_i, y_j) = exp(z_i . z_j - |z_i|^2 / 2 - |z_j|^2 / 2), z = x / sigma: one product, in place from then on."""
+    z = x / x.dtype.type(sigma)
+    w = z if y is None else y / x.dtype.type(sigma)
+    k = z @ w.T
+    k -= (np.einsum("ij,ij->i", z, z) / 2)[:, None]
+    k -= (np.einsum("ij,ij->i", w, w) / 2)[None, :]
+    return np.exp(k, out=k)
+
+
+def centred(x, sigma):
+    k = gaussian(x, sigma)
+    means = k.mean(axis=0, dtype=np.float64).astype(k.dtype)
+    k -= means[None, :]
+    k -= means[:, None]
+    k += means.mean()
+    return k
+
+
+# ---- kernel matrices
+
+
+def kernel_sklearn(x, sigma):
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    return timed(lambda: rbf_kernel(x, gamma=0.5 / sigma**2))[0], [], ""
+
+
+def kernel_numpy(x, sigma):
+    return timed(lambda: gaussian(x, sigma))[0], [], ""
+
+
+# ---- exact kernel PCA
+
+FASTEST = {}  # scikit-learn's solver by shape and type
+
+
+def sklearn_kpca(sigma, r, tol, solver):
+    from sklearn.decomposition import KernelPCA
+
+    return KernelPCA(int(r), kernel="rbf", gamma=0.5 / sigma**2, eigen_solver=solver, tol=tol, random_state=0)
+
+
+def fastest_solver(x, sigma, r, tol):
+    """Tried on all rows; but dense, which costs n^3, on a quarter first: where it is behind there, it is further behind."""
+    key = x.shape, x.dtype
+    if key not in FASTEST:
+        few = x[: len(x) // 4]
+        seconds = {}
+        for solver in ("arpack", "randomized", "dense"):
+            seconds[solver] = timed(lambda: sklearn_kpca(sigma, r, tol, solver).fit(few))[0]
+        names = [name for name in seconds if name != "dense" or seconds[name] <= min(seconds.values())]
+        FASTEST[key] = min(names, key=lambda name: timed(lambda: sklearn_kpca(sigma, r, tol, name).fit(x))[0])
+    return FASTEST[key]
+
+
+def kpca_sklearn(x, sigma, r, tol):
+    solver = fastest_solver(x, sigma, r, tol)
+    seconds, model = timed(lambda: sklearn_kpca(sigma, r, tol, solver).fit(x))
+    return seconds, model.eigenvalues_ / len(x), solver
+
+
+def kpca_sklearn_scores(x, sigma, r, tol):
+    solver = fastest_solver(x, sigma, r, tol)
+    return timed(lambda: sklearn_kpca(sigma, r, tol, solver).fit(x).transform(x))[0], [], solver
+
+
+def kpca_arpack(x, sigma, r, tol):
+    from scipy.sparse.linalg import eigsh
+
+    seconds, (values, _) = timed(lambda: eigsh(centred(x, sigma), k=int(r), tol=tol))
+    return seconds, np.sort(values)[::-1] / len(x), ""
+
+
+def eigenvalues(x, sigma, r):
+    """The truth: in f64 whatever the data's type, to rounding."""
+    return kpca_arpack(x.astype(np.float64), sigma, r, 0)
+
+
+# ---- pivoted Cholesky
+
+
+def cholesky_of_candidates(h, d, random):
+    """Accelerated RPCholesky's inner loop: h is the residual among candidates drawn in proportion to d; each is taken
+    with probability (its residual by now) / d. Returns those taken and their Cholesky factor."""
+    h = h.copy()
+    taken, columns = [], []
+    for i, chance in enumerate(random.random(len(d))):
+        if h[i, i] <= chance * d[i] or h[i, i] <= 0:
+            continue
+        column = h[:, i] / np.sqrt(h[i, i])
+        h[i + 1 :, i + 1 :] -= np.outer(column[i + 1 :], column[i + 1 :])
+        taken.append(i)
+        columns.append(column)
+    return taken, np.array(columns).T[taken]
+
+
+def rpcholesky(x, sigma, m, block=192):
+    """Epperly, Tropp & Webber, Embrace rejection (2024). Everything that is n rows long is a product or a solve."""
+    from scipy.linalg import solve_triangular
+
+    def work():
+        n, size, random = len(x), int(m), np.random.default_rng(0)
+        factor, d, done = np.empty((n, size), x.dtype), np.ones(n), 0
+        while done < size:
+            drawn = random.choice(n, block, p=d / d.sum())  # with repetitions: one already taken has no residual left
+            h = gaussian(x[drawn], sigma) - factor[drawn, :done] @ factor[drawn, :done].T
+            taken, corner = cholesky_of_candidates(h, d[drawn], random)
+            taken, corner = taken[: size - done], corner[: size - done, : size - done]
+            pivots, end = drawn[taken], done + len(taken)
+            new = gaussian(x, sigma, x[pivots])
+            new -= factor[:, :done] @ factor[pivots, :done].T
+            factor[:, done:end] = solve_triangular(corner, new.T, lower=True, overwrite_b=True, check_finite=False).T
+            d -= np.einsum("ij,ij->i", factor[:, done:end], factor[:, done:end])
+            np.maximum(d, 0, out=d)
+            d[pivots] = 0
+            done = end
+        return d.mean()
+
+    seconds, mse = timed(work)
+    return seconds, [mse], f"mean residual {mse:.3g}"
+
+
+def pivoted_cholesky(x, sigma, m):
+    """Column by column: the textbook's, each column one product with all before it."""
+
+    def work():
+        n, size = len(x), int(m)
+        factor, d, pivots = np.empty((n, size), x.dtype, order="F"), np.ones(n), []
+        z = x / sigma
+        half = np.einsum("ij,ij->i", z, z) / 2
+        for s in range(size):
+            j = int(np.argmax(d >= d.max() * (1 - 1e-10)))  # the first of ties
+            column = np.exp(z @ z[j] - half - half[j])
+            column -= factor[:, :s] @ factor[j, :s]
+            column /= np.sqrt(d[j])
+            factor[:, s] = column
+            d -= column * column
+            np.maximum(d, 0, out=d)
+            pivots.append(j)
+            d[pivots] = 0
+        return d.mean(), pivots
+
+    seconds, (mse, pivots) = timed(work)
+    return seconds, pivots, f"mean residual {mse:.3g}"
+
+
+# ---- new points, and approximations
+
+
+def transform_sklearn(x, sigma, r, m):
+    model = sklearn_kpca(sigma, r, 0, "dense").fit(x[: int(m)])
+    return timed(lambda: model.transform(x))[0], [], f"{len(x)} points, scaled"
+
+
+def nystroem_pca(x, sigma, r, m):
+    from sklearn.decomposition import PCA
+    from sklearn.kernel_approximation import Nystroem
+
+    def work():
+        features = Nystroem(gamma=0.5 / sigma**2, n_components=int(m), random_state=0).fit_transform(x)
+        return PCA(int(r), svd_solver="auto", random_state=0).fit(features)
+
+    seconds, model = timed(work)
+    return seconds, model.explained_variance_ * (len(x) - 1) / len(x), ""
+
+
+def versions(_):
+    names = [f"Python {platform.python_version()}"]
+    for module in ("numpy", "scipy", "sklearn"):
+        try:
+            names.append(f"{module} {__import__(module).__version__}")
+        except ImportError:
+            names.append(f"no {module}")
+    return 0, [], ", ".join(names)
+
+
+def main():
+    for line in filter(str.strip, sys.stdin):
+        name, path, *numbers = line.split()
+        try:
+            x = None if path == "-" else load(path)
+            seconds, values, remark = globals()[name](x, *map(float, numbers))
+            print("ok", seconds, *(repr(float(v)) for v in values), "#", remark)
+        except ImportError as error:
+            print("absent", error)
+        except Exception as error:  # whatever it is, the bench is to go on
+            print("error", name, type(error).__name__, str(error).replace("\n", " "))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+// Kernel matrices, and BLAS by itself.
+#include "problem.h"
+
+namespace {
+
+constexpr double SIGMA = 5;
+
+// The largest error of some entries, against the formula in long double.
+template <class T>
+double largest_error(const Table<T> &x, double sigma, const Fresh<T> &k) {
+    double worst = 0;
+    for (int64_t pair = 0; pair < 2000; ++pair) {
+        const int64_t i = pair * 7919 % x.n, j = pair * 104729 % x.n;
+        long double r2 = 0;
+        for (int64_t c = 0; c < x.d; ++c) {
+            const long double by = static_cast<long double>(x.row(i)[c]) - static_cast<long double>(x.row(j)[c]);
+            r2 += by * by;
+        }
+        const auto exact = static_cast<double>(std::exp(-r2 / (2 * static_cast<long double>(sigma * sigma))));
+        worst = std::max(worst, std::fabs(static_cast<double>(k[i * x.n + j]) - exact));
+    }
+    return worst;
+}
+
+template <class T>
+void kernel_matrix(Bench &bench, Row &row, int64_t d, double sklearn) {
+    const int64_t n = bench.rows(10000);
+    const double sigma = SIGMA * std::sqrt(static_cast<double>(d) / 16);
+    auto problem = std::make_shared<Problem<T>>(bench, row, clusters<T>(n, d, 20, 1), sigma);
+    auto recipe = std::make_shared<mercer::Recipe>(recipe_of(bench, "kpca", sigma, {}));
+    auto points = problem->template points<T>();
+    {
+        Fresh<T> k(n * n);
+        recipe->kernel(problem->data, nullptr, mercer::row_major(k.data(), n, n));
+        // A few roundings of numbers about |x|^2 / sigma^2 = 16 in the exponent.
+        row.checks.push_back(
+            {"largest error of an entry", largest_error(problem->x, sigma, k), sizeof(T) == 4 ? 1e-5 : 1e-14});
+    }
+    row.ours = [=] {
+        Clock clock;
+        Fresh<T> k(n * n);
+        recipe->kernel(problem->data, nullptr, mercer::row_major(k.data(), n, n));
+        return clock.seconds();
+    };
+    row.limit = [points, threads = bench.options.threads] { return limit::kernel_matrix(*points, threads); };
+    row.allowed = 1.5;
+    bench.against(row, bench.python, "scikit-learn rbf_kernel", sklearn, "kernel_sklearn", problem->path, {sigma});
+    bench.against(row, bench.python, "NumPy formula", NONE, "kernel_numpy", problem->path, {sigma});
+}
+
+template <class T>
+void blas(Bench &bench, Row &row) {
+    const int64_t n = bench.rows(4096);
+    row.ours = [n, threads = bench.options.threads] { return limit::gemm<T>(n, threads, true); };
+    row.peers.push_back({"one threaded call",
+                         NONE,
+                         [n, threads = bench.options.threads] { return limit::gemm<T>(n, threads, false); },
+                         "",
+                         {}});
+}
+
+} // namespace
+
+std::vector<Entry> kernel_rows() {
+    return {
+        {"blas-f64", "GEMM n = 4096: single-threaded calls on row tiles in one region, against a threaded call", false,
+         blas<double>},
+        {"blas-f32", "the same in f32", false, blas<float>},
+        {"kernel-f64", "Gaussian matrix n = 10 000, d = 16, into fresh memory", false,
+         [](Bench &bench, Row &row) { kernel_matrix<double>(bench, row, 16, 6); }},
+        {"kernel-f32", "the same in f32", false,
+         [](Bench &bench, Row &row) { kernel_matrix<float>(bench, row, 16, 8); }},
+        {"kernel-f64-d256", "Gaussian matrix n = 10 000, d = 256, into fresh memory", false,
+         [](Bench &bench, Row &row) { kernel_matrix<double>(bench, row, 256, NONE); }},
+        {"kernel-f32-d256", "the same in f32", false,
+         [](Bench &bench, Row &row) { kernel_matrix<float>(bench, row, 256, NONE); }},
+    };
+}

@@ -1,0 +1,100 @@
+// Scores of new points: very many, and one.
+#include "allocations.h"
+#include "problem.h"
+
+#include <ctime>
+
+namespace {
+
+constexpr double SIGMA = 5;
+constexpr int64_t D = 16, R = 10;
+
+// A model of m centres on R components.
+template <class T>
+mercer::Model model_of(Bench &bench, const Table<T> &x, int64_t m) {
+    const mercer::Data data = mercer::Data::from_view(bench.context, mercer::row_major(x.values.data(), x.n, x.d));
+    return mercer::Model::fit(recipe_of(bench, "subsampled", SIGMA,
+                                        {{"reducer.m", std::to_string(m)}, {"output.components", std::to_string(R)}}),
+                              data, bench.run());
+}
+
+template <class T>
+void many(Bench &bench, Row &row, int64_t size) {
+    const int64_t n = bench.rows(1000000), m = bench.centres(size), few = std::min<int64_t>(n, 100000);
+    auto problem = std::make_shared<Problem<T>>(bench, row, clusters<T>(n, D, 20, 1), SIGMA);
+    const Table<T> head{few, D, {problem->x.values.begin(), problem->x.values.begin() + few * D}};
+    auto model = std::make_shared<mercer::Model>(model_of(bench, head, m));
+    auto scores = std::make_shared<std::vector<T>>(static_cast<size_t>(n * R), T(1)); // touched
+    const mercer::Run run = bench.run();
+    const auto transform = [=] {
+        Clock clock;
+        model->transform(problem->data, {mercer::row_major(scores->data(), n, R)}, nullptr, run);
+        return clock.seconds();
+    };
+    const Growth growth;
+    transform();
+    row.checks.push_back({"MiB of extra memory, resident", growth.mebibytes(), 100});
+
+    auto points = problem->template points<T>();
+    auto centres = std::make_shared<limit::Points<T>>(problem->x.values.data(), m, *points);
+    row.ours = transform;
+    row.limit = [=, threads = bench.options.threads] { return limit::transform(*points, *centres, R, threads); };
+    row.allowed = 1.4;
+    const std::string path = bench.file(row.name + ".few.npy");
+    write_npy(path, head);
+    bench.against(row, bench.python, "scikit-learn transform", sizeof(T) == 4 ? 40 : 20, "transform_sklearn", path,
+                  {SIGMA, double(R), double(m)}, static_cast<double>(n) / static_cast<double>(few));
+}
+
+double cpu_seconds(clockid_t clock) {
+    timespec time;
+    clock_gettime(clock, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+template <class T>
+void one(Bench &bench, Row &row) {
+    constexpr int64_t CALLS = 2000;
+    const int64_t m = bench.centres(1000);
+    const Table<T> x = clusters<T>(20 * m, D, 20, 1);
+    auto model = std::make_shared<mercer::Model>(model_of(bench, x, m));
+    auto query = std::make_shared<Problem<T>>(bench, row, Table<T>{1, D, {x.row(0), x.row(1)}}, SIGMA);
+    auto scores = std::make_shared<std::vector<T>>(R);
+    const auto calls = [=] {
+        const mercer_view out = mercer::row_major(scores->data(), 1, R);
+        Clock clock;
+        for (int64_t call = 0; call < CALLS; ++call)
+            if (mercer_model_transform(model->get(), nullptr, query->data.get(), &out, 1, nullptr) != MERCER_OK)
+                throw std::runtime_error(mercer_last_error());
+        return clock.seconds() / CALLS;
+    };
+    calls();
+    const int64_t before = allocations();
+    const double all = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID), own = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
+    calls();
+    const double own_used = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - own;
+    row.checks.push_back({"allocations a call", double(allocations() - before) / CALLS, 0});
+    row.checks.push_back(
+        {"CPU time of other threads / own", (cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - all - own_used) / own_used, 0.05});
+    row.checks.push_back({"us of both GEMVs + exp", limit::one_row<T>(m, D, R) * 1e6, PRINTED});
+    row.ours = calls;
+    row.limit = [m] { return limit::one_row<T>(m, D, 0); };
+    row.allowed = 2;
+}
+
+} // namespace
+
+std::vector<Entry> transform_rows() {
+    return {
+        {"transform-f32-500", "scores of 1 000 000 x 16, m = 500, r = 10, f32", false,
+         [](Bench &bench, Row &row) { many<float>(bench, row, 500); }},
+        {"transform-f32-1000", "the same, m = 1000", false,
+         [](Bench &bench, Row &row) { many<float>(bench, row, 1000); }},
+        {"transform-f64-500", "scores of 1 000 000 x 16, m = 500, r = 10, f64", false,
+         [](Bench &bench, Row &row) { many<double>(bench, row, 500); }},
+        {"transform-f64-1000", "the same, m = 1000", false,
+         [](Bench &bench, Row &row) { many<double>(bench, row, 1000); }},
+        {"one-row-f64", "scores of one row, d = 16, m = 1000, r = 10: a call", false, one<double>},
+        {"one-row-f32", "the same in f32", false, one<float>},
+    };
+}
