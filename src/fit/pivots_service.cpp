@@ -128,6 +128,7 @@ mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape, const
             factor + copy + 16 * n, // scores and a column, for rules that want them
             PartialCholesky<double>::evaluations(n, m),
             0,
+            0,
             m,
             static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(m)};
 }

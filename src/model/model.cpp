@@ -322,6 +322,7 @@ void Model::see_capabilities() {
 
 void Model::write_info() {
     Json info = text_;
+    info["capabilities"] = capability_names(summary_.capabilities);
     info["dtype"] = dtype_name(dtype());
     info["n"] = n();
     info["d"] = d();
