@@ -345,7 +345,8 @@ enum {
     MERCER_CAN_MERGE = 4,
     MERCER_CAN_DENSITY = 8,   /* w^T k_C(x) / n */
     MERCER_CAN_RESIDUAL = 16, /* distance to the components in feature space */
-    MERCER_CAN_SHARE = 32 /* may be used by several threads at once: no user kernel that is not MERCER_THREAD_SAFE */
+    MERCER_CAN_SHARE = 32,   /* may be used by several threads at once: no user kernel that is not MERCER_THREAD_SAFE */
+    MERCER_CAN_GRADIENT = 64 /* df/dx: rows are dense, and every leaf of the kernel has a derivative */
 };
 
 /* Fits; data may be destroyed afterwards. The recipe is copied. */
@@ -356,10 +357,18 @@ MERCER_API int32_t mercer_model_fit(mercer_model **out, mercer_recipe *recipe, m
 MERCER_API int32_t mercer_model_retain(mercer_model *model);
 MERCER_API void mercer_model_destroy(mercer_model *model);
 
-/* An output operation (what = a recipe of an entry of "operations", NULL = scores) on data, into count arrays of the
- * caller, each with the shape and dtype that mercer_model_output says (f64 is accepted where that is f32; one stride
- * is 1; more columns are legal and stay as they are; data NULL: not wanted). mercer_model_output fills *out for 0 <=
- * index < *count; its texts are static. */
+/* An output operation (what = a recipe of an entry of "operations" with its options, NULL = scores) on data, into count
+ * arrays of the caller, each with the shape and dtype that mercer_model_output says (f64 is accepted where that is f32; one
+ * stride is 1; more columns are legal and stay as they are; data NULL: not wanted). mercer_model_output fills *out for 0 <=
+ * index < *count; its texts are static.
+ *
+ *   scores    n x r    f(x); whiten = true: f_j(x) / sqrt(lambda_j)
+ *   density   n x 1    w^T k_C(x) / n
+ *   residual  n x 1    |phi(x) - mean|^2 - |f(x)|^2, the squared distance to the components (SPE)
+ *   t2        n x 1    sum f_j(x)^2 / lambda_j (Hotelling)
+ *   gradient  n x r d  df_j/dx_c in column j d + c, x as it is given (before the input map)
+ *
+ * What is unusual is above a limit: mercer_model_info(model, "/limits/residual/p95", ...), include/README.md. */
 typedef struct mercer_output {
     int64_t struct_size;
     const char *name;

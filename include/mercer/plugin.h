@@ -128,6 +128,11 @@ typedef struct mercer_kernel_ops {
     /* Optional: c where the map is v -> exp(c v), 0 where it is not for these parameters. The engine then computes form and
      * map in one go where it can; map stays what other values are measured by. */
     double (*profile)(const void *params);
+
+    /* Optional: form values to the derivative of map there, in place, under the rules of map; finite, and 0 at a cusp. NULL,
+     * where map is not: none is known; where map is NULL too it is 1. Models whose kernel has one for all its leaves, and
+     * these are of form MERCER_DOT or MERCER_SQDIST, give gradients. */
+    void (*derivative)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 } mercer_kernel_ops;
 
 /* ---- reducers ---------------------------------------------------------------------------------------------------- */

@@ -51,6 +51,11 @@ static void map(const mercer_host *host, const void *params, int32_t dtype, void
     mercer_exp(host, dtype, values, count);
 }
 
+static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
+    map(host, params, dtype, values, count);
+    log_map(host, params, dtype, values, count); /* times -rate */
+}
+
 static double profile(const void *params) { return -((const gaussian *)params)->rate; }
 
 static void facts(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out) {
@@ -72,6 +77,7 @@ static const mercer_kernel_ops ops = {
     .facts = facts,
     .log_map = log_map,
     .profile = profile,
+    .derivative = derivative,
 };
 
 MERCER_PLUGIN(MERCER_KIND_KERNEL, "gaussian", MERCER_VERSION, "exp(-r^2 / (2 sigma^2))",

@@ -7,39 +7,69 @@ namespace {
 
 const Model &model_of(mercer_model *handle) { return *need(handle, "model").model; }
 
-std::string operation_name(mercer_recipe *what) {
-    if (!what) return "scores";
+struct Asked {
+    const Operation &operation;
+    OutputOptions options;
+    std::vector<Output> outputs(const Model &model) const { return operation.outputs(model, options); }
+};
+
+Asked read_operation(mercer_recipe *what) {
+    if (!what) return {operations().front(), {}};
     if (!what->recipe.is_operation())
         fail(MERCER_E_ARGUMENT, "what: '%s' is no operation", what->recipe.values().method);
-    return what->recipe.operation().name;
+    return {what->recipe.operation(), what->recipe.options()};
+}
+
+std::string number_of(const std::vector<Output> &outputs) {
+    return format("%zu output%s", outputs.size(), outputs.size() == 1 ? "" : "s");
 }
 
 void describe_output(mercer_model *handle, mercer_recipe *what, mercer_data *data, int64_t index, mercer_output *out,
                      int64_t *count) {
     const Model &model = model_of(handle);
-    Output output = output_of(model, operation_name(what));
+    const Asked asked = read_operation(what);
+    const std::vector<Output> outputs = asked.outputs(model);
     const int64_t rows = need(data, "data").data.source->rows();
     if (rows < 0) fail(MERCER_E_UNSUPPORTED, "data: the number of rows is not known before they are read");
-    if (index != 0) fail(MERCER_E_VALUE, "index = %" PRId64 ", '%s' has 1 output", index, output.name);
+    if (index < 0 || index >= static_cast<int64_t>(outputs.size()))
+        fail(MERCER_E_VALUE, "index = %" PRId64 ", '%s' has %s", index, asked.operation.name,
+             number_of(outputs).c_str());
+    const Output &output = outputs[static_cast<size_t>(index)];
     write_struct(out,
                  mercer_output{sizeof(mercer_output), output.name, output.doc, rows, output.cols, model.dtype(), 0},
                  "output");
-    need(count, "count") = 1;
+    need(count, "count") = static_cast<int64_t>(outputs.size());
+}
+
+// data NULL: not wanted.
+std::vector<mercer_view> read_outputs(const mercer_view *outs, int64_t count) {
+    std::vector<mercer_view> views;
+    const char *at = reinterpret_cast<const char *>(&need(outs, "outs")); // elements lie struct_size of the first apart
+    for (int64_t k = 0; k < count; ++k, at += outs->struct_size) {
+        const auto *view = reinterpret_cast<const mercer_view *>(at);
+        const bool wanted = view->data || view->struct_size != static_cast<int64_t>(sizeof(mercer_view));
+        views.push_back(
+            wanted ? read_view(format("outs[%" PRId64 "]", k).c_str(), view, 1u << MERCER_F32 | 1u << MERCER_F64)
+                   : mercer_view{});
+    }
+    return views;
 }
 
 void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data, const mercer_view *outs, int64_t count,
                    const mercer_run *run) {
     const Model &model = model_of(handle);
-    std::string operation = operation_name(what);
-    output_of(model, operation);
-    if (count != 1) fail(MERCER_E_ARGUMENT, "count = %" PRId64 ", '%s' has 1 output", count, operation.c_str());
-    if (!need(outs, "outs").data && outs->struct_size == sizeof(mercer_view)) return; // not wanted
-    mercer_view out = read_view("outs[0]", outs, 1u << MERCER_F32 | 1u << MERCER_F64);
+    const Asked asked = read_operation(what);
+    const std::vector<Output> outputs = asked.outputs(model);
+    if (count != static_cast<int64_t>(outputs.size()))
+        fail(MERCER_E_ARGUMENT, "count = %" PRId64 ", '%s' has %s", count, asked.operation.name,
+             number_of(outputs).c_str());
+    const std::vector<mercer_view> views = read_outputs(outs, count);
+    if (std::all_of(views.begin(), views.end(), [](const mercer_view &view) { return !view.data; })) return;
     Run running(model.settings(), run);
     running.stage("read", 0.02);
     std::shared_ptr<const Source> given = need(data, "data").data.source, loaded = given->load(running);
     running.stage("transform", 1);
-    transform(running, model, operation, loaded ? loaded : given, out);
+    transform(running, model, asked.operation, asked.options, loaded ? loaded : given, views);
     running.progress(1);
 }
 

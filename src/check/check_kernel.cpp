@@ -80,8 +80,8 @@ void elementwise(Suite &suite, const Subject &subject) {
                 broken("%s of %.9g is %.9g, but %.9g %s", op, static_cast<double>(form[i]), static_cast<double>(a[i]),
                        static_cast<double>(b[i]), how);
     };
-    for (Map which : {Map::plain, Map::log}) {
-        const char *op = which == Map::log ? "log_map" : "map";
+    for (Map which : {Map::plain, Map::log, Map::derivative}) {
+        const char *op = map_name(which);
         std::vector<T> whole = mapped(subject, form, which), pieces, backwards(form.rbegin(), form.rend());
         for (size_t at = 0, length = 1; at < form.size(); at += length, length = length % 37 + 1) {
             std::vector<T> piece(form.begin() + static_cast<int64_t>(at),
@@ -101,12 +101,12 @@ void nan_stays(Suite &suite, const Subject &subject) {
     if (subject.block()) return;
     std::vector<T> form = values_of<T>(suite, subject, subject.rows, subject.rows, What::form);
     form.resize(67);
-    for (Map which : {Map::plain, Map::log})
+    for (Map which : {Map::plain, Map::log, Map::derivative})
         for (size_t at : {size_t{0}, size_t{5}, size_t{31}, size_t{66}}) {
             std::vector<T> spoilt = form;
             spoilt[at] = T(NAN);
             std::vector<T> clean = mapped(subject, form, which), out = mapped(subject, spoilt, which);
-            const char *op = which == Map::log ? "log_map" : "map";
+            const char *op = map_name(which);
             if (!std::isnan(out[at])) broken("%s of NaN is %g, must be NaN", op, static_cast<double>(out[at]));
             for (size_t i = 0; i < out.size(); ++i)
                 if (i != at && std::memcmp(&out[i], &clean[i], sizeof(T)) != 0)
@@ -189,6 +189,47 @@ void log_map(Suite &suite, const Subject &subject) {
                 broken("log_map of %.9g is %.9g, but map gives %.9g, whose logarithm is %.9g",
                        static_cast<double>(form[at]), log, value, std::log(value));
         }
+    }
+}
+
+// derivative(v) = d map / dv. In f64 against five-point differences of map with steps h = v / 1000 and h / 2: they are off
+// by what halving the step changes, and by the rounding of map, 32 u of its values and of v dmap / dv, over h.
+void derivative(Suite &suite, const Subject &subject) {
+    if (!subject.ops().derivative || subject.block()) return;
+    const Rows &rows = subject.rows;
+    Values form = values_of<double>(suite, subject, rows, rows, What::form);
+    const Values slope = mapped(subject, form, Map::derivative);
+    for (size_t at = 0; at < form.size(); ++at) {
+        const double v = form[at], k = slope[at];
+        if (std::isnan(k)) broken("derivative of %.9g is NaN", v);
+        if (v == 0) continue; // there may be a cusp
+        double last = 0, rough = 0, size = 0;
+        for (const double h : {std::fabs(v) / 1000, std::fabs(v) / 2000}) {
+            const Values f = mapped(subject, Values{v - 2 * h, v - h, v + h, v + 2 * h});
+            rough = last;
+            last = (8 * (f[2] - f[1]) - (f[3] - f[0])) / (12 * h);
+            for (double value : f) size = std::max(size, std::fabs(value));
+        }
+        const double rounding = 2000 * 32 * 0x1p-53 * (size / std::fabs(v) + std::fabs(k));
+        if (!(std::fabs(last - k) <= 2 * std::fabs(last - rough) + rounding + smallest<double>))
+            broken("derivative of %.9g is %.9g, but differences of map give %.9g", v, k, last);
+    }
+}
+
+// The same in f32, at values that both types hold: to 64 u of it, and of what a change of v by as much makes of it.
+void derivative_f32(Suite &suite, const Subject &subject) {
+    if (!subject.ops().derivative || subject.block()) return;
+    const std::vector<float> form = values_of<float>(suite, subject, subject.rows, subject.rows, What::form);
+    const std::vector<float> single = mapped(subject, form, Map::derivative);
+    constexpr double step = 64 * roundoff<float>;
+    Values at(form.begin(), form.end()), beside;
+    for (double v : at) beside.push_back(v * (1 + step));
+    const Values full = mapped(subject, at, Map::derivative), moved = mapped(subject, beside, Map::derivative);
+    for (size_t i = 0; i < full.size(); ++i) {
+        const double got = static_cast<double>(single[i]),
+                     slack = step * std::fabs(full[i]) + std::fabs(moved[i] - full[i]);
+        if (!(std::fabs(got - full[i]) <= slack + 64 * smallest<float>))
+            broken("derivative of %.9g is %.9g in f32, %.9g in f64", at[i], got, full[i]);
     }
 }
 
@@ -356,6 +397,8 @@ void check_kernel(Suite &suite) {
     kernels.each("lipschitz", lipschitz);
     kernels.each("f32 against f64", f32_and_f64);
     kernels.each("log_map", log_map<double>, log_map<float>);
+    kernels.each("derivative", derivative);
+    kernels.each("derivative in f32", derivative_f32);
     kernels.each("objects", objects);
 }
 

@@ -85,7 +85,8 @@ std::vector<T> self_of(Suite &suite, const Subject &subject, const Rows &x) {
 
 template <class T>
 std::vector<T> mapped(const Subject &subject, std::vector<T> values, Map which) {
-    auto map = which == Map::log ? subject.ops().log_map : subject.ops().map;
+    const mercer_kernel_ops &ops = subject.ops();
+    auto map = which == Map::plain ? ops.map : which == Map::log ? ops.log_map : ops.derivative;
     if (map)
         map(&host_table(), subject.leaf().values(), dtype_of<T>, values.data(), static_cast<int64_t>(values.size()));
     return values;

@@ -56,8 +56,11 @@ std::vector<T> values_of(Suite &suite, const Subject &subject, const Rows &x, co
 // k(x, x).
 template <class T>
 std::vector<T> self_of(Suite &suite, const Subject &subject, const Rows &x);
-// The plugin's map or log_map; values as they are where it has none.
-enum class Map { plain, log };
+// The plugin's map, log_map or derivative; values as they are where it has none.
+enum class Map { plain, log, derivative };
+inline const char *map_name(Map which) {
+    return which == Map::plain ? "map" : which == Map::log ? "log_map" : "derivative";
+}
 template <class T>
 std::vector<T> mapped(const Subject &subject, std::vector<T> values, Map which = Map::plain);
 // For each pair the tolerance above.

@@ -72,7 +72,7 @@ void fail_unknown(const char *kind, std::string_view name, const std::vector<std
     size_t best = std::max<size_t>(2, shown.size() / 3) + 1;
     for (const std::string &candidate : known) {
         size_t distance = edit_distance(shown, candidate);
-        if (distance < best) best = distance, nearest = &candidate;
+        if (distance < best && distance < candidate.size()) best = distance, nearest = &candidate; // a letter in common
         list += (list.empty() ? "" : ", ") + candidate;
     }
     if (nearest) fail(MERCER_E_NAME, "unknown %s '%s': did you mean '%s'?", kind, shown.c_str(), nearest->c_str());

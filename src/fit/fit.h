@@ -137,6 +137,9 @@ struct Lift {
     Plan (*plan)(const PlanTask &task); // E_BUDGET where it cannot be
     Lifted (*lift)(const LiftTask &task);
 };
+// Of an output's values at the weighted points behind a model: {p95, p99}.
+Json limits_of(const std::vector<double> &values, const std::vector<double> &weights);
+
 const std::vector<Lift> &lifts();
 const Lift &find_lift(const std::string &name); // E_NAME with the nearest known
 

@@ -111,20 +111,19 @@ void fix_signs(int64_t m, int64_t r, double *vectors, const double *scale) {
 
 // Weights in the forms that are needed, and what the product with them says: K p, and the means behind total variance.
 struct Moments {
-    std::vector<double> root, p, kp;
-    bool plain = true;      // all weights 1
-    double mean_self = 0;   // sum p_i k(c_i, c_i)
-    double mean_square = 0; // p^T K p; 0 uncentred
+    std::vector<double> root, p, kp, self; // self: k(c, c)
+    bool plain = true;                     // all weights 1
+    double mean_self = 0;                  // sum p_i k(c_i, c_i)
+    double mean_square = 0;                // p^T K p; 0 uncentred
 
     Moments(Run &run, const Operator &gram, const std::vector<double> &weights, double total)
-        : root(weights.size()), p(weights.size()), kp(weights.size()) {
-        Buffer<double> diagonal = run.buffer<double>(gram.n());
-        gram.diagonal(run, diagonal.data());
+        : root(weights.size()), p(weights.size()), kp(weights.size()), self(weights.size()) {
+        gram.diagonal(run, self.data());
         for (size_t i = 0; i < p.size(); ++i) {
             root[i] = std::sqrt(weights[i]);
             p[i] = weights[i] / total;
             plain &= weights[i] == 1;
-            mean_self += p[i] * diagonal[static_cast<int64_t>(i)];
+            mean_self += p[i] * self[i];
         }
     }
     const double *scale() const { return plain ? nullptr : root.data(); }
@@ -205,6 +204,25 @@ Tensor coefficients(const Eigenpairs &pairs, const Moments &moments, int64_t kep
         }
     }
     return a;
+}
+
+// Limits from the centres themselves, whose scores are z_l = sqrt(Lambda_l / w) u_l: T^2 = n sum u_l^2 / w, residual =
+// k(c, c) - 2 (K p) + p^T K p - sum z_l^2. No kernel value is needed.
+Json centre_limits(const Eigenpairs &pairs, const Moments &moments, const std::vector<double> &weights, double total,
+                   int64_t kept, bool residual) {
+    const size_t m = weights.size();
+    std::vector<double> spe(m), t2(m);
+    for (size_t i = 0; i < m; ++i) spe[i] = moments.self[i] - 2 * moments.kp[i] + moments.mean_square;
+    for (size_t j = 0; j < static_cast<size_t>(kept); ++j)
+        for (size_t i = 0; i < m; ++i) {
+            const double u = pairs.vectors[static_cast<int64_t>(i + j * m)], share = u * u / weights[i];
+            spe[i] -= pairs.values[j] * share;
+            t2[i] += total * share;
+        }
+    for (double &value : spe) value = std::max(value, 0.0);
+    Json out = {{"t2", limits_of(t2, weights)}};
+    if (residual) out["residual"] = limits_of(spe, weights);
+    return out;
 }
 
 template <class T>
@@ -291,6 +309,9 @@ Lifted lift_as(const LiftTask &task) {
     out.text["total_variance"] = {{"value", variance / total},
                                   {"kind", m == n && moments.plain && centres.rows ? "exact" : "reduced-operator"}};
     if (centred) out.text["mean_square"] = moments.mean_square;
+    out.text["limits"] =
+        centre_limits(pairs, moments, centres.weights, total, kept, out.capabilities & MERCER_CAN_RESIDUAL);
+    out.text["limits"]["kind"] = recipe.reducer() ? "centres" : "exact";
     out.text["residuals"] = std::vector<double>(pairs.residuals.begin(), pairs.residuals.begin() + kept);
     out.text["most_negative"] = pairs.most_negative / total;
     for (auto &[name, value] : report) out.text["reported"]["solver." + name] = value;

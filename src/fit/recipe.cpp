@@ -20,15 +20,6 @@ const std::vector<Method> &methods() {
     return table;
 }
 
-const std::vector<Operation> &operations() {
-    static const std::vector<Operation> table = {
-        {"scores", "coordinates on the components: f(x) = A^T k_C(x) / g(x) - b"},
-        {"density", "kernel density estimate w^T k_C(x) / n, without the kernel's normalising constant"},
-        {"residual", "squared distance in feature space to the span of the components (SPE)"},
-    };
-    return table;
-}
-
 namespace {
 
 constexpr double inf = INFINITY;
@@ -119,8 +110,8 @@ std::string plain(std::string name) { // keyword arguments of some languages can
 
 Recipe::Recipe(std::shared_ptr<Registry> registry, const std::string &name) : registry_(std::move(registry)) {
     operation_ = entry_of(operations(), name);
+    core_ = Params(operation_ ? operation_->rows : core_table());
     if (operation_) return;
-    core_ = Params(core_table());
     set_part("method", name);
 }
 
@@ -166,13 +157,12 @@ void Recipe::set_user(std::shared_ptr<const UserKernel> user) {
 
 std::vector<Recipe::Row> Recipe::rows() {
     std::vector<Row> out;
-    if (operation_) return out;
     auto add = [&out](Params &params, const std::string &prefix) {
         for (size_t i = 0; i < params.table().rows().size(); ++i)
             out.push_back({&params, static_cast<int64_t>(i), prefix});
     };
     add(core_, "");
-    for (size_t l = 0; l < kernel_->leaves.size(); ++l) add(kernel_->leaves[l].params, kernel_->prefix(l));
+    for (size_t l = 0; kernel_ && l < kernel_->leaves.size(); ++l) add(kernel_->leaves[l].params, kernel_->prefix(l));
     add(reducer_params_, "reducer.");
     add(solver_params_, "solver.");
     return out;

@@ -1,7 +1,7 @@
 // A recipe: a method (or an output operation) and its parameters. The core's rows and those of the parts it names are one
 // list for the caller; each value lives in one place, the Params of its owner.
 #pragma once
-#include "../gram/expression.h"
+#include "../model/outputs.h"
 
 namespace mercer {
 
@@ -9,10 +9,6 @@ struct Method {
     const char *name, *reducer, *lift, *summary, *reference;
 };
 const std::vector<Method> &methods();
-struct Operation {
-    const char *name, *summary;
-};
-const std::vector<Operation> &operations();
 
 // The core's own parameters; order and types are those of core_rows in recipe.cpp.
 struct CoreValues {
@@ -33,6 +29,9 @@ class Recipe {
     bool is_auto() const { return method_ && std::string_view(method_->name) == "auto"; }
     bool is_operation() const { return operation_ != nullptr; }
     const Operation &operation() const { return *operation_; }
+    const OutputOptions &options() const {
+        return *static_cast<const OutputOptions *>(core_.values());
+    } // of an operation
     const CoreValues &values() const { return *static_cast<const CoreValues *>(core_.values()); }
     const Expression &kernel() const { return *kernel_; }
     const std::shared_ptr<const Plugin> &reducer() const { return reducer_; } // nullptr: all rows
@@ -66,7 +65,7 @@ class Recipe {
     std::shared_ptr<Registry> registry_;
     const Operation *operation_ = nullptr;
     const Method *method_ = nullptr;
-    Params core_;
+    Params core_; // CoreValues; of an operation its OutputOptions
     std::shared_ptr<Expression> kernel_;
     std::shared_ptr<const Plugin> reducer_, solver_;
     Params reducer_params_, solver_params_;

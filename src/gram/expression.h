@@ -49,6 +49,11 @@ struct Leaf {
     mercer_kernel_facts facts{};
     std::vector<double> shift; // one a column of the leaf; empty: none. Only dense leaves of form sqdist have one.
     const void *values() const { return params.values(); }
+    // dk/dx is known: form values have a derivative by x here, and k one by the form value in the plugin.
+    bool has_derivative() const {
+        return plugin && (form == MERCER_DOT || form == MERCER_SQDIST) &&
+               (plugin->kernel.derivative || !plugin->kernel.map);
+    }
 };
 
 class Expression {

@@ -266,6 +266,33 @@ void Tiles<T>::compute(const Strip &x, const Panel<T> &y, TileScratch<T> &scratc
     }
 }
 
+// By the product rule: the leaf's own derivative times the rest of its term.
+template <class T>
+void Tiles<T>::derivative(size_t index, const Strip &x, const Panel<T> &y, TileScratch<T> &scratch) const {
+    T *out = scratch.tile.data(), *factor = scratch.factor.data();
+    const Leaf &leaf = kernel_->leaves[index];
+    auto each = [&](auto &&body) {
+        for (int64_t i = 0; i < x.rows; ++i)
+            for (int64_t k = i * tile_rows; k < i * tile_rows + y.rows; ++k) body(k);
+    };
+    if (auto op = leaf.plugin->kernel.derivative) {
+        form(index, x, y, out, scratch);
+        for (int64_t i = 0; i < x.rows; ++i) op(&host_table(), leaf.values(), dtype_of<T>, out + i * tile_rows, y.rows);
+    } else { // no map either: the kernel is its form
+        each([&](int64_t k) { out[k] = 1; });
+    }
+    for (const Expression::Term &term : kernel_->terms()) {
+        if (index < term.leaves.front() || index > term.leaves.back()) continue;
+        for (size_t other : term.leaves) {
+            if (other == index) continue;
+            leaf_values(other, x, y, factor, scratch);
+            each([&](int64_t k) { out[k] *= factor[k]; });
+        }
+        const T weight = static_cast<T>(term.weight);
+        if (term.weight != 1) each([&](int64_t k) { out[k] *= weight; });
+    }
+}
+
 template <class T>
 bool Tiles<T>::has_log() const {
     return kernel_ && kernel_->leaves.size() == 1 && kernel_->leaves[0].plugin &&

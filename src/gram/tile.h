@@ -68,6 +68,8 @@ class Tiles {
             body(strip);
         }
     }
+    // dk / d(form value of one leaf, which has a derivative) instead of k.
+    void derivative(size_t leaf, const Strip &x, const Panel<T> &y, TileScratch<T> &scratch) const;
     // log k instead of k, for a lone leaf that has it.
     bool has_log() const;
     void compute_log(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) const;

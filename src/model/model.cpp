@@ -13,11 +13,10 @@ struct BitName {
 };
 constexpr BitName outcome_bits[] = {
     {MERCER_RANK_REACHED, "rank_reached"}, {MERCER_INDEFINITE, "indefinite"}, {MERCER_NOT_CONVERGED, "not_converged"}};
-constexpr BitName capability_bits[] = {{MERCER_CAN_ORTHONORMAL, "orthonormal"},
-                                       {MERCER_CAN_MEAN, "mean"},
-                                       {MERCER_CAN_MERGE, "mergeable"},
-                                       {MERCER_CAN_DENSITY, "density"},
-                                       {MERCER_CAN_RESIDUAL, "residual"}}; // MERCER_CAN_SHARE is seen, not stored
+constexpr BitName capability_bits[] = {
+    {MERCER_CAN_ORTHONORMAL, "orthonormal"}, {MERCER_CAN_MEAN, "mean"},
+    {MERCER_CAN_MERGE, "mergeable"},         {MERCER_CAN_DENSITY, "density"},
+    {MERCER_CAN_RESIDUAL, "residual"},       {MERCER_CAN_GRADIENT, "gradient"}}; // MERCER_CAN_SHARE is seen, not stored
 
 template <size_t N>
 Json names(const BitName (&bits)[N], uint32_t set) {
@@ -128,7 +127,7 @@ std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registr
         model->read_text();
         model->check_shapes();
         model->read_kernel(registry);
-        model->see_sharing();
+        model->see_capabilities();
         model->write_info();
     } catch (const nlohmann::json::exception &e) {
         fail(MERCER_E_MODEL, "header: %s", e.what());
@@ -141,7 +140,7 @@ std::shared_ptr<const Model> Model::bind(std::shared_ptr<const UserKernel> user)
         fail(MERCER_E_UNSUPPORTED, "the model's kernel is '%s': it has no leaf 'user'", kernel_.text().c_str());
     std::shared_ptr<Model> model(new Model(*this));
     model->kernel_.user = std::move(user);
-    model->see_sharing();
+    model->see_capabilities();
     return model;
 }
 
@@ -304,13 +303,26 @@ void Model::read_kernel(Registry &registry) {
     }
 }
 
-void Model::see_sharing() {
-    summary_.capabilities &= ~uint32_t{MERCER_CAN_SHARE};
+std::string Model::why_no_gradient() const {
+    if (has_frequencies()) return "its features are random frequencies";
+    if (tensor("v")) return "it has a denominator g (tensor 'v')";
+    if (indices()) return "objects have no coordinates";
+    if (centres_->kind() == Source::Kind::sparse) return "its centres are sparse";
+    for (const Leaf &leaf : kernel_.leaves)
+        if (!leaf.has_derivative())
+            return format("the kernel '%s' has no derivative", leaf.plugin ? leaf.plugin->name.c_str() : "user");
+    return "";
+}
+
+void Model::see_capabilities() {
+    summary_.capabilities &= ~uint32_t{MERCER_CAN_SHARE | MERCER_CAN_GRADIENT};
     if (!kernel_.calls_back()) summary_.capabilities |= MERCER_CAN_SHARE;
+    if (why_no_gradient().empty()) summary_.capabilities |= MERCER_CAN_GRADIENT;
 }
 
 void Model::write_info() {
     Json info = text_;
+    info["capabilities"] = capability_names(summary_.capabilities);
     info["dtype"] = dtype_name(dtype());
     info["n"] = n();
     info["d"] = d();

@@ -40,6 +40,7 @@ class Model {
     const std::shared_ptr<const Source> &centres() const { return centres_; }
     const int64_t *indices() const; // objects: m row numbers
     bool has_frequencies() const { return frequencies_; }
+    std::string why_no_gradient() const;                      // "": it has one
     double mean_square() const { return mean_square_; }       // nu^T K nu
     const RunSettings &settings() const { return settings_; } // threads and budget of the context it was made in
 
@@ -49,7 +50,7 @@ class Model {
     void read_centres();
     void check_shapes() const;
     void read_kernel(Registry &registry);
-    void see_sharing();
+    void see_capabilities(); // those that are no property of the tensors but follow from the kernel
     void write_info();
 
     RunSettings settings_;
@@ -85,15 +86,6 @@ Tensor vector_tensor(const std::vector<double> &values);
 // Names of the set bits, as the report and files write them.
 Json outcome_names(uint32_t outcome);
 Json capability_names(uint32_t capabilities);
-
-// model/transform.cpp: an output operation on data, into the caller's arrays.
-struct Output {
-    const char *name, *doc;
-    int64_t cols;
-};
-Output output_of(const Model &model, const std::string &operation); // E_UNSUPPORTED where the model cannot
-void transform(Run &run, const Model &model, const std::string &operation, const std::shared_ptr<const Source> &data,
-               const mercer_view &out);
 
 // model/file.cpp
 Json parse_model_text(const std::string &text, const std::string &what); // E_MODEL: no JSON, or nested too deeply

@@ -166,7 +166,7 @@ AT(mercer_kernel_facts, lipschitz, 40);
 AT(mercer_kernel_facts, flags, 48);
 AT(mercer_kernel_facts, reserved, 52);
 
-SIZE(mercer_kernel_ops, 64);
+SIZE(mercer_kernel_ops, 80);
 AT(mercer_kernel_ops, struct_size, 0);
 AT(mercer_kernel_ops, form, 8);
 AT(mercer_kernel_ops, reserved, 12);
@@ -176,6 +176,8 @@ AT(mercer_kernel_ops, map, 32);
 AT(mercer_kernel_ops, block, 40);
 AT(mercer_kernel_ops, facts, 48);
 AT(mercer_kernel_ops, log_map, 56);
+AT(mercer_kernel_ops, profile, 64);
+AT(mercer_kernel_ops, derivative, 72);
 
 SIZE(mercer_shape, 72);
 AT(mercer_shape, struct_size, 0);
@@ -190,13 +192,14 @@ AT(mercer_shape, landmarks, 48);
 AT(mercer_shape, h, 56);
 AT(mercer_shape, kappa, 64);
 
-SIZE(mercer_cost, 48);
+SIZE(mercer_cost, 56);
 AT(mercer_cost, struct_size, 0);
 AT(mercer_cost, bytes, 8);
 AT(mercer_cost, kernel_evaluations, 16);
 AT(mercer_cost, passes, 24);
-AT(mercer_cost, m, 32);
-AT(mercer_cost, flops, 40);
+AT(mercer_cost, columns, 32);
+AT(mercer_cost, m, 40);
+AT(mercer_cost, flops, 48);
 
 SIZE(mercer_want, 16);
 AT(mercer_want, struct_size, 0);
@@ -279,13 +282,14 @@ AT(mercer_pivots, sweeps, 72);
 AT(mercer_pivots, rank_reached, 80);
 AT(mercer_pivots, reserved, 84);
 
-SIZE(mercer_operator, 48);
+SIZE(mercer_operator, 56);
 AT(mercer_operator, struct_size, 0);
 AT(mercer_operator, n, 8);
 AT(mercer_operator, self, 16);
 AT(mercer_operator, apply, 24);
 AT(mercer_operator, dense, 32);
 AT(mercer_operator, diagonal, 40);
+AT(mercer_operator, apply_rough, 48);
 
 SIZE(mercer_eigen_request, 80);
 AT(mercer_eigen_request, struct_size, 0);

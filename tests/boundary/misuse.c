@@ -9,7 +9,7 @@ enum { N = 6, D = 2, R = 2 };
 static struct {
     mercer_context *context;
     mercer_data *data;
-    mercer_recipe *recipe, *scores;
+    mercer_recipe *recipe, *scores, *density;
     mercer_model *model;
     double x[N * D], out[N * 8];
     /* what constructors fill */
@@ -56,6 +56,7 @@ static int begin(void **state) {
     f.data = new_data(f.context, f.x, N, D);
     f.recipe = new_recipe(f.context, "components", "2", NULL);
     MUST(mercer_recipe_create(&f.scores, f.context, "scores"));
+    MUST(mercer_recipe_create(&f.density, f.context, "density"));
     MUST(mercer_model_fit(&f.model, f.recipe, f.data, NULL));
     return 0;
 }
@@ -63,6 +64,7 @@ static int begin(void **state) {
 static int end(void **state) {
     (void)state;
     mercer_model_destroy(f.model);
+    mercer_recipe_destroy(f.density);
     mercer_recipe_destroy(f.scores);
     mercer_recipe_destroy(f.recipe);
     mercer_data_destroy(f.data);
@@ -119,7 +121,7 @@ static void names(void **state) {
     int64_t count = 0;
     mercer_entry entry = {.struct_size = sizeof entry};
     mercer_view view = doubles(f.x, N, 1);
-    const char *value;
+    const char *value, *part[] = {"kernel"};
     BAD(MERCER_E_NAME, "'kernel'", "'kernels'", mercer_context_count(f.context, "kernel", &count));
     BAD(MERCER_E_NAME, "'gausian'", "'gaussian'", mercer_context_find(f.context, "kernels", "gausian", &entry));
     BAD(MERCER_E_NAME, "'pca'", "'kpca'", mercer_context_find(f.context, "methods", "pca", &entry));
@@ -139,7 +141,10 @@ static void names(void **state) {
     BAD(MERCER_E_NAME, "'weigthed'", "'weighted'", mercer_recipe_set(f.recipe, "lift", "weigthed"));
     BAD(MERCER_E_NAME, "'laplacain'", "'laplacian'", mercer_recipe_set(f.recipe, "kernel", "laplacain"));
     BAD(MERCER_E_NAME, "'rbff'", "'rbf'", mercer_recipe_set(f.recipe, "kernel", "linear + 2 rbff"));
-    BAD(MERCER_E_NAME, "'sigma'", "none", mercer_recipe_set(f.scores, "sigma", "1"));
+    BAD(MERCER_E_NAME, "'sigma'", "none", mercer_recipe_set(f.density, "sigma", "1"));
+    BAD(MERCER_E_NAME, "'sigma'", "known are whiten", mercer_recipe_set(f.scores, "sigma", "1"));
+    BAD(MERCER_E_NAME, "'whitten'", "'whiten'", mercer_recipe_set_real(f.scores, "whitten", 1));
+    BAD(MERCER_E_NAME, "'kernel'", "whiten", mercer_recipe_set_many(f.scores, part, part, 1));
     BAD(MERCER_E_NAME, "'weight'", "'weights'", mercer_data_attach(f.data, "weight", &view));
     BAD(MERCER_E_NAME, "'lamda'", "'lambda'", mercer_model_tensor(f.model, "lamda", &view));
     finish_rows();
@@ -168,6 +173,7 @@ static void parameters(void **state) {
     BAD(MERCER_E_VALUE, "tol = 0", "> 0", mercer_recipe_set(f.recipe, "solver.tol", "0"));
     BAD(MERCER_E_VALUE, "tol = 1.5", "<= 1", mercer_recipe_set(f.recipe, "solver.tol", "1.5"));
     BAD(MERCER_E_VALUE, "max_passes = -1", ">= 0", mercer_recipe_set(f.recipe, "solver.max_passes", "-1"));
+    BAD(MERCER_E_VALUE, "whiten = maybe", "true or false", mercer_recipe_set(f.scores, "whiten", "maybe"));
     BAD(MERCER_E_VALUE, "strict = maybe", "true or false", mercer_recipe_set(f.recipe, "solver.strict", "maybe"));
     BAD(MERCER_E_VALUE, "storage = f16", "auto, stream, f64, f32", mercer_recipe_set(f.recipe, "gram.storage", "f16"));
     BAD(MERCER_E_VALUE, "scale = Standard", "none, standard, minmax",
@@ -202,7 +208,8 @@ static void indices_and_runs(void **state) {
     BAD(MERCER_E_ARGUMENT, "4", "56", mercer_context_entry(f.context, "statuses", 0, &small_entry));
     BAD(MERCER_E_VALUE, "row -1", "0 to ", mercer_recipe_row(f.recipe, -1, &public_row));
     BAD(MERCER_E_VALUE, "row 1000", "0 to ", mercer_recipe_row(f.recipe, 1000, &public_row));
-    BAD(MERCER_E_VALUE, "row 0", "none", mercer_recipe_row(f.scores, 0, &public_row));
+    BAD(MERCER_E_VALUE, "row 0", "none", mercer_recipe_row(f.density, 0, &public_row));
+    BAD(MERCER_E_VALUE, "row 1", "0 to 0", mercer_recipe_row(f.scores, 1, &public_row));
     BAD(MERCER_E_VALUE, "threads = -1", "0 to 1024", mercer_context_set_run(f.context, &run[0]));
     BAD(MERCER_E_VALUE, "threads = 5000", "0 to 1024", mercer_context_set_run(f.context, &run[1]));
     BAD(MERCER_E_VALUE, "memory = -5", ">= 0", mercer_context_set_run(f.context, &run[2]));

@@ -113,6 +113,21 @@ void test_layouts_have_the_same_bits() {
     }
 }
 
+// y = x is y NULL to rounding (the one writes a triangle twice), in both types and orders, rows in excess of a tile.
+void test_given_and_null_agree() {
+    Session session;
+    for (const Case &c : cases()) {
+        Matrix x = points(c, 270, 4);
+        for (bool f32 : {false, true}) {
+            const double u = f32 ? tolerance::u32 : tolerance::u64;
+            const Matrix null = session.kernel(c.settings, x, nullptr, {f32, false}),
+                         given = session.kernel(c.settings, x, &x, {f32, false});
+            expect_near(given.v, null.v, 2 * allowed(c, u), c.name);
+            expect_same_bits(session.kernel(c.settings, x, &x, {f32, true}).v, given.v, c.name);
+        }
+    }
+}
+
 // Rows far from the origin: distances must not suffer (the shift), nor equal rows.
 void test_large_offset() {
     Session session;
@@ -172,6 +187,7 @@ int main() {
     UNITY_BEGIN();
     RUN_TEST(test_every_kernel);
     RUN_TEST(test_layouts_have_the_same_bits);
+    RUN_TEST(test_given_and_null_agree);
     RUN_TEST(test_large_offset);
     RUN_TEST(test_bandwidth);
     RUN_TEST(test_refusals);

@@ -54,7 +54,7 @@ void test_names() {
 }
 
 void test_nearest() {
-    const std::vector<std::string> kernels = {"gaussian", "laplacian", "linear", "chi2"};
+    const std::vector<std::string> kernels = {"gaussian", "laplacian", "linear", "chi2", "t3"};
     struct {
         const char *asked, *answer;
     } cases[] = {
@@ -62,8 +62,9 @@ void test_nearest() {
         {"guassian", "did you mean 'gaussian'?"}, // two changed places
         {"lineer", "did you mean 'linear'?"},     // one wrong
         {"chi22", "did you mean 'chi2'?"},        // one too many
-        {"wavelet", "known are gaussian, laplacian, linear, chi2"},
+        {"wavelet", "known are gaussian, laplacian, linear, chi2, t3"},
         {"", "known are"},
+        {"q2", "known are"}, // as near to t3 as any two letters are
     };
     for (auto &c : cases) expect_error(MERCER_E_NAME, c.answer, [&] { fail_unknown("kernel", c.asked, kernels); });
     expect_error(MERCER_E_NAME, "known are none", [&] { fail_unknown("kernel", "x", {}); });

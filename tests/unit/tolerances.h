@@ -65,6 +65,12 @@ inline double coefficient(double matrix, double gap, double lambda) {
     return (2 * matrix / gap + matrix / lambda) / std::sqrt(lambda);
 }
 
+// A gradient's entry: a sum over centres of weights A, each with an error of the slope k' (form's and map's, as above), and
+// with the difference x (G A) - G (A o C), which rounds x and c by u each; slope = |k'| |x|, d for what a form adds up.
+inline double gradient(double slope, double weights, int64_t d, double u) {
+    return static_cast<double>(d + 32) * 4 * u * slope * weights;
+}
+
 // An orthonormal basis of p columns: |X^T X - 1| as core/tall.h promises, and n u for the check itself.
 inline double orthonormal(int64_t n, int64_t p) {
     return 1e-14 * static_cast<double>(p) + 2 * static_cast<double>(n) * u64;

@@ -1,0 +1,112 @@
+#include "evaluate.h"
+
+#include "../core/threads.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mercer {
+
+template <class T>
+std::vector<LeafSpec> Evaluator<T>::specs(const Model &model, Panels panels) {
+    if (model.has_frequencies()) return {{MERCER_DOT, false, {}, {}}};
+    std::vector<LeafSpec> specs = leaf_specs(model.kernel());
+    if (panels == Panels::rows)
+        for (LeafSpec &spec : specs) spec.rate = 0; // not packed
+    return specs;
+}
+
+template <class T>
+Evaluator<T>::Evaluator(Run &run, const Model &model, const std::shared_ptr<const Source> &data, Panels panels)
+    : run_(run), model_(model), queries_(data, model.map(), specs(model, panels)),
+      centres_(model.indices() ? Points<T>(data, {}, specs(model, panels), model.indices(), model.m())
+                               : Points<T>(model.centres(), {}, specs(model, panels))),
+      tiles_(model.has_frequencies() ? Tiles<T>(MERCER_DOT, queries_, centres_)
+                                     : Tiles<T>(model.kernel(), queries_, centres_)) {
+    if (model.tensor("v")) return; // relative_row wants rows
+    queries_.lean();
+    centres_.lean();
+}
+
+template <class T>
+void Evaluator<T>::accumulate(int64_t width, const Add &add, const Done &done) {
+    if (width == 0 || model_.m() == 0) {
+        Buffer<double> zeros = std::move(run_.buffer<double>(tile_rows, std::max<int64_t>(width, 1)).zero());
+        for (int64_t b = 0; b < blocks_of(rows()); ++b) done(queries_.load(run_, b), zeros.data());
+        return;
+    }
+    std::vector<Buffer<double>> open(static_cast<size_t>(blocks_of(rows())));
+    sweep_panels<T>(run_, tiles_, 0, rows(), [&](int64_t slab, const Panel<T> &x, const Panel<T> &y, auto &scratch) {
+        Buffer<double> &sums = open[static_cast<size_t>(slab)];
+        if (sums.empty()) sums = std::move(run_.buffer<double>(x.rows, width).zero());
+        add(x, y, scratch, sums.data());
+        if (y.row0 + y.rows < centres_.rows()) return true;
+        done(x, sums.data());
+        sums = Buffer<double>();
+        return true;
+    });
+}
+
+template <class T>
+void Evaluator<T>::evaluate(const Weights<T> &w, const Done &done) {
+    Pool<Buffer<T>> pool(
+        [&] { return std::unique_ptr<Buffer<T>>(new Buffer<T>(run_.buffer<T>(tile_rows, w.stride))); });
+    accumulate(
+        w.stride,
+        [&](const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch, double *sums) {
+            auto product = pool.take();
+            tiles_.strips(x, y, scratch, [&](const auto &strip) {
+                add(w, y, strip.rows, scratch.tile.data(), product->data(), sums + strip.row0 * w.stride);
+            });
+        },
+        done);
+}
+
+template <class T>
+void Evaluator<T>::relative_row(const Weights<T> &w, int64_t row, double *sums) {
+    std::fill_n(sums, w.cols, 0.0);
+    if (w.rows == 0) return;
+    TileScratch<T> scratch = tiles_.scratch(run_);
+    Panel<T> x = queries_.load(run_, row, 1);
+    Buffer<T> logs = run_.buffer<T>(centres_.rows());
+    for (int64_t b = 0; b < blocks_of(centres_.rows()); ++b) {
+        Panel<T> y = centres_.load(run_, b);
+        tiles_.compute_log(x, y, scratch);
+        std::copy_n(scratch.tile.data(), y.rows, logs.data() + y.row0);
+    }
+    const T largest = *std::max_element(logs.begin(), logs.end());
+    if (!std::isfinite(largest)) return; // beyond the type's range: nothing is known
+    for (int64_t i = 0; i < w.rows; ++i) {
+        double k = std::exp(static_cast<double>(logs[i] - largest));
+        for (int64_t j = 0; j < w.cols; ++j) sums[j] += k * static_cast<double>(w.values[i * w.stride + j]);
+    }
+}
+
+// sums += K W for a strip of values K between rows and the centres of y.
+template <class T>
+void Evaluator<T>::add(const Weights<T> &w, const Panel<T> &y, int64_t rows, T *values, T *product, double *sums) {
+    if (!model_.has_frequencies()) return add_values(w, y.row0, y.rows, rows, values, product, sums);
+    // Features of a frequency: cos and sin of its product with x; W has all cosines' rows first.
+    Buffer<T> sine = run_.buffer<T>(rows, tile_rows);
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t k = i * tile_rows; k < i * tile_rows + y.rows; ++k) {
+            sine[k] = std::sin(values[k]);
+            values[k] = std::cos(values[k]);
+        }
+    add_values(w, y.row0, y.rows, rows, values, product, sums);
+    add_values(w, model_.m() + y.row0, y.rows, rows, sine.data(), product, sums);
+}
+
+// In BLAS' order sums^T += W(row0 ...)^T values^T.
+template <class T>
+void Evaluator<T>::add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_t n, const T *values, T *product,
+                              double *sums) {
+    gemm('N', 'N', w.stride, n, m, T(1), w.values.data() + row0 * w.stride, w.stride, values, tile_rows, T(0), product,
+         w.stride);
+    for (int64_t k = 0; k < n * w.stride; ++k) sums[k] += static_cast<double>(product[k]);
+}
+
+template class Evaluator<float>;
+template class Evaluator<double>;
+
+} // namespace mercer

@@ -1,0 +1,63 @@
+// Output operations: what mercer_model_transform computes for each of the caller's points. One table; names, options and
+// shapes are read from it by recipes, registries and the transform itself.
+#pragma once
+#include "model.h"
+
+namespace mercer {
+
+// The options of all operations; each has rows for its own.
+struct OutputOptions {
+    int32_t whiten = 0;
+};
+
+// One array that an operation fills: rows of the data x cols.
+struct Output {
+    const char *name, *doc;
+    int64_t cols;
+};
+
+// The caller's array: of the model's type, or f64; data NULL: not wanted.
+class Target {
+  public:
+    explicit Target(const mercer_view &view) : view_(view) {}
+    void put(int64_t row, int64_t col, double value) const {
+        if (!view_.data) return;
+        const int64_t at = row * view_.row_stride + col * view_.col_stride;
+        if (view_.dtype == MERCER_F32)
+            static_cast<float *>(view_.data)[at] = static_cast<float>(value);
+        else
+            static_cast<double *>(view_.data)[at] = value;
+    }
+
+  private:
+    mercer_view view_;
+};
+
+template <class T>
+struct Request {
+    Run &run;
+    const Model &model;
+    const OutputOptions &options;
+    const std::shared_ptr<const Source> &data;
+    std::vector<Target> outs; // as many as Operation::outputs says
+};
+
+struct Operation {
+    const char *name, *summary;
+    std::shared_ptr<const ParamTable> rows; // of its OutputOptions
+    // What it fills; E_UNSUPPORTED where the model cannot.
+    std::vector<Output> (*outputs)(const Model &model, const OutputOptions &options);
+    void (*f32)(const Request<float> &request);
+    void (*f64)(const Request<double> &request);
+};
+const std::vector<Operation> &operations(); // the first is what NULL means: scores
+
+// Checks data and arrays, and runs the operation.
+void transform(Run &run, const Model &model, const Operation &operation, const OutputOptions &options,
+               const std::shared_ptr<const Source> &data, const std::vector<mercer_view> &outs);
+
+// gradient.cpp
+template <class T>
+void gradient(const Request<T> &request);
+
+} // namespace mercer

@@ -1,0 +1,533 @@
+// Outputs a point: whitened scores, residual and T2 with their limits against the explicit matrix, gradients against
+// finite differences in long double.
+#include "session.h"
+#include "tolerances.h"
+
+namespace {
+
+constexpr int64_t d = 4, r = 3;
+const Layout layouts[] = {{false, false}, {false, true}, {true, false}, {true, true}};
+
+Settings with(Settings settings, Settings more) {
+    settings.insert(settings.end(), more.begin(), more.end());
+    return settings;
+}
+
+// Rows that f32 holds exactly.
+Matrix points(int64_t n, uint64_t seed, int64_t cols = d) {
+    Matrix x = oracle::Numbers(seed).matrix(n, cols);
+    for (double &value : x.v) value = static_cast<double>(static_cast<float>(value));
+    return x;
+}
+
+// An operation with options, into an array of a chosen layout; its columns as mercer_model_output has them.
+Matrix apply(Session &session, const Model &model, const Matrix &queries, const char *what, const Settings &options,
+             Layout layout = {}) {
+    mercer_recipe *operation = session.recipe(what, options);
+    Held held(queries, layout);
+    mercer_data *data = session.data(held);
+    mercer_output output{};
+    output.struct_size = sizeof output;
+    int64_t count = 0;
+    OK(mercer_model_output(model.handle, operation, data, 0, &output, &count));
+    TEST_ASSERT_EQUAL_INT64(1, count);
+    TEST_ASSERT_EQUAL_INT64(queries.rows, output.rows);
+    TEST_ASSERT_EQUAL_STRING(what, output.name);
+    Held out(Matrix(output.rows, output.cols), layout);
+    mercer_view view = out.view();
+    OK(mercer_model_transform(model.handle, operation, data, &view, 1, nullptr));
+    mercer_recipe_destroy(operation);
+    mercer_data_destroy(data);
+    return to_matrix(view);
+}
+
+// ---- scores, residual, T2
+
+struct Exact {
+    Matrix k, kq;
+    oracle::Kpca pca;
+    Vector ones;
+    double allowed; // of scores
+};
+const Settings gaussian = {{"sigma", "0.8"}, {"components", "3"}};
+
+Exact solve(const Matrix &x, const Matrix &q, const Vector &weights, bool centred, double u) {
+    Exact out;
+    const auto k = oracle::gaussian(0.8);
+    out.k = oracle::gram(k, x, x), out.kq = oracle::gram(k, q, x);
+    out.ones = Vector(static_cast<size_t>(q.rows), 1.0);
+    out.pca = oracle::kpca(out.k, weights.empty() ? Vector(static_cast<size_t>(x.rows), 1.0) : weights, centred, r);
+    double gap = INFINITY;
+    for (size_t j = 0; j < r; ++j) gap = std::min(gap, out.pca.lambda[j] - out.pca.lambda[j + 1]);
+    const double matrix = tolerance::matrix(x.rows, (tolerance::sqdist(d, 2 * d, 1) + 8) * u, 1, u) / double(x.rows);
+    out.allowed = tolerance::score(matrix, gap, out.pca.lambda[r - 1], 1) + 8 * matrix;
+    return out;
+}
+
+void test_against_definitions() {
+    Session session;
+    const Matrix x = points(60, 1), q = points(300, 2);
+    for (Layout layout : layouts)
+        for (const char *centred : {"true", "false"}) {
+            const Exact exact = solve(x, q, {}, *centred == 't', layout.f32 ? tolerance::u32 : tolerance::u64);
+            const Model model = session.fit(x, with(gaussian, {{"lift.centred", centred}}), {}, layout);
+            Matrix white = exact.pca.scores(exact.kq);
+            Vector t2;
+            for (int64_t i = 0; i < white.rows; ++i) {
+                for (int64_t j = 0; j < r; ++j) white(i, j) /= std::sqrt(exact.pca.lambda[static_cast<size_t>(j)]);
+                t2.push_back(oracle::dot(white.row(i), white.row(i), r));
+            }
+            const double lambda = exact.pca.lambda[r - 1]; // whitened scores are at most sqrt(2 / lambda)
+            const double allowed = exact.allowed / std::sqrt(lambda) * 2;
+            expect_near(apply(session, model, q, "scores", {{"whiten", "true"}}, layout).v, white.v, allowed, centred);
+            expect_near(apply(session, model, q, "scores", {{"whiten", "false"}}, layout).v,
+                        exact.pca.scores(exact.kq).v, exact.allowed, centred);
+            expect_near(apply(session, model, q, "t2", {}, layout).v, t2, 4 * r / std::sqrt(lambda) * allowed, centred);
+            expect_near(apply(session, model, q, "residual", {}, layout).v, exact.pca.residual(exact.kq, exact.ones),
+                        8 * r * exact.allowed, centred);
+        }
+}
+
+// sum_i w_i z_i z_i^T / n = 1 and, centred, sum_i w_i z_i = 0: of the training rows' whitened scores.
+void test_whitened_covariance() {
+    Session session;
+    const Matrix x = points(80, 3);
+    Vector weights;
+    oracle::Numbers numbers(4);
+    for (int i = 0; i < 80; ++i) weights.push_back(0.2 + numbers.uniform());
+    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    for (const Vector &given : {Vector{}, weights}) {
+        const Model model = session.fit(x, gaussian, given);
+        const Matrix z = apply(session, model, x, "scores", {{"whiten", "1"}});
+        for (int64_t a = 0; a < r; ++a) {
+            double mean = 0;
+            for (int64_t b = 0; b < r; ++b) {
+                double cov = 0;
+                mean = 0;
+                for (int64_t i = 0; i < 80; ++i) {
+                    const double share = given.empty() ? 1. / 80 : weights[static_cast<size_t>(i)] / sum;
+                    cov += share * z(i, a) * z(i, b), mean += share * z(i, a);
+                }
+                TEST_ASSERT_DOUBLE_WITHIN(1e-11, a == b, cov);
+            }
+            TEST_ASSERT_DOUBLE_WITHIN(1e-11, 0, mean);
+        }
+    }
+}
+
+// ---- limits
+
+double number_at(const Model &model, const std::string &path) {
+    const char *text = nullptr;
+    OK(mercer_model_info(model.handle, path.c_str(), &text));
+    return std::atof(text);
+}
+std::string text_at(const Model &model, const char *path) {
+    const char *text = nullptr;
+    OK(mercer_model_info(model.handle, path, &text));
+    return text;
+}
+
+// The smallest value that carries the share q with all below it: rows repeated as often as their whole weight says.
+double sorted_quantile(const Vector &values, const Vector &weights, double per_cent) {
+    Vector all;
+    for (size_t i = 0; i < values.size(); ++i)
+        all.insert(all.end(), weights.empty() ? 1 : static_cast<size_t>(weights[i]), values[i]);
+    std::sort(all.begin(), all.end());
+    const size_t needed = static_cast<size_t>(std::ceil(static_cast<double>(all.size()) * per_cent / 100));
+    return all[needed - 1];
+}
+
+void expect_limits(Session &session, const Model &model, const Matrix &rows, const Vector &weights, double slack) {
+    for (const char *what : {"residual", "t2"}) {
+        const Vector values = apply(session, model, rows, what, {}).v;
+        for (const char *level : {"95", "99"})
+            TEST_ASSERT_DOUBLE_WITHIN_MESSAGE(slack * (1 + *std::max_element(values.begin(), values.end())),
+                                              sorted_quantile(values, weights, std::atof(level)),
+                                              number_at(model, std::string("/limits/") + what + "/p" + level), what);
+    }
+}
+
+void test_limits() {
+    Session session;
+    for (int64_t n : {1, 2, 7, 100, 257}) {
+        const Matrix x = points(n, 5);
+        for (const char *centred : {"true", "false"}) {
+            const Model model = session.fit(x, with(gaussian, {{"lift.centred", centred}, {"solver", "dense"}}));
+            expect_limits(session, model, x, {}, 1e-11);
+            TEST_ASSERT_EQUAL_STRING("exact", text_at(model, "/limits/kind").c_str());
+        }
+    }
+    const Matrix x = points(120, 6);
+    Vector weights;
+    for (int i = 0; i < 120; ++i) weights.push_back(i % 4); // some are 0: such rows do not count
+    expect_limits(session, session.fit(x, gaussian, weights), x, weights, 1e-11);
+    const Model single = session.fit(x, gaussian, {}, {true, false});
+    expect_limits(session, single, x, {}, 1e-4);
+
+    const Model reduced = session.fit(x, with(gaussian, {{"reducer.m", "40"}}), {}, {}, "subsampled");
+    TEST_ASSERT_EQUAL_STRING("centres", text_at(reduced, "/limits/kind").c_str());
+    expect_limits(session, reduced, reduced.tensor("C"), {}, 1e-11);
+}
+
+// What lies outside the data is above the limits.
+void test_novelty() {
+    Session session;
+    const Model model = session.fit(points(200, 7), gaussian);
+    Matrix far(1, d);
+    std::fill(far.v.begin(), far.v.end(), 3.0);
+    TEST_ASSERT_TRUE(apply(session, model, far, "residual", {}).v[0] > number_at(model, "/limits/residual/p99"));
+}
+
+// ---- gradients
+
+using Real = long double;
+using Kernel = std::function<Real(const Real *x, const Real *y, int64_t d)>;
+
+Real dot(const Real *x, const Real *y, int64_t n) {
+    Real sum = 0;
+    for (int64_t k = 0; k < n; ++k) sum += x[k] * y[k];
+    return sum;
+}
+Real sqdist(const Real *x, const Real *y, int64_t n) {
+    Real sum = 0;
+    for (int64_t k = 0; k < n; ++k) sum += (x[k] - y[k]) * (x[k] - y[k]);
+    return sum;
+}
+Kernel gaussian_of(Real sigma) {
+    return [=](const Real *x, const Real *y, int64_t n) { return std::exp(-sqdist(x, y, n) / (2 * sigma * sigma)); };
+}
+Kernel laplacian_of(Real sigma) {
+    return [=](const Real *x, const Real *y, int64_t n) { return std::exp(-std::sqrt(sqdist(x, y, n)) / sigma); };
+}
+
+struct Case {
+    const char *name;
+    Settings settings;
+    Kernel k;
+    double slope; // of k: |dk/dform| |x| at most, for pairs that are not equal
+};
+
+std::vector<Case> cases() {
+    const Kernel g = gaussian_of(0.9L), l = laplacian_of(1.5L);
+    return {
+        {"gaussian", {{"kernel", "gaussian"}, {"sigma", "0.9"}}, g, 2},
+        {"weighted",
+         {{"kernel", "3 gaussian"}, {"sigma", "0.9"}},
+         [=](const Real *x, const Real *y, int64_t n) { return 3 * g(x, y, n); },
+         6},
+        {"laplacian", {{"kernel", "laplacian"}, {"sigma", "1.5"}}, l, 20},
+        {"linear", {{"kernel", "linear"}}, dot, 2},
+        {"columns",
+         {{"kernel", "linear[2,0]"}},
+         [](const Real *x, const Real *y, int64_t) { return x[2] * y[2] + x[0] * y[0]; },
+         2},
+        {"sum and product",
+         {{"kernel", "2 gaussian[0-1] * laplacian[1-3] + 0.3 linear"},
+          {"kernel.1.sigma", "0.9"},
+          {"kernel.2.sigma", "1.5"}},
+         [=](const Real *x, const Real *y, int64_t n) {
+             return 2 * g(x, y, 2) * l(x + 1, y + 1, 3) + 0.3L * dot(x, y, n);
+         },
+         40},
+        {"three factors",
+         {{"kernel", "linear[0,2] * gaussian * linear[1-3] + 0.5 gaussian[3]"},
+          {"kernel.2.sigma", "0.9"},
+          {"kernel.4.sigma", "0.9"}},
+         [=](const Real *x, const Real *y, int64_t n) {
+             return (x[0] * y[0] + x[2] * y[2]) * g(x, y, n) * dot(x + 1, y + 1, 3) + 0.5L * g(x + 3, y + 3, 1);
+         },
+         40},
+    };
+}
+
+// The model's f_l, from its tensors alone.
+Real expansion(const Model &model, const Kernel &k, const std::vector<Real> &x, int64_t l) {
+    const Matrix a = model.tensor("A"), c = model.tensor("C");
+    std::vector<Real> at = x;
+    if (model.has("T.scale")) {
+        const Vector shift = model.vector("T.shift"), scale = model.vector("T.scale");
+        for (size_t j = 0; j < at.size(); ++j) at[j] = (at[j] - shift[j]) * scale[j];
+    }
+    Real sum = 0;
+    for (int64_t i = 0; i < c.rows; ++i) {
+        const std::vector<Real> centre(c.row(i), c.row(i) + c.cols);
+        sum += a(i, l) * k(at.data(), centre.data(), c.cols);
+    }
+    return sum;
+}
+
+// Five points: h^4 f'''''/30 = 1e-12 of f's size, rounding 1e-19 / h.
+Real difference(const Model &model, const Kernel &k, const double *row, int64_t cols, int64_t l, int64_t c) {
+    constexpr Real h = 1e-3L;
+    auto f = [&](Real steps) {
+        std::vector<Real> x(row, row + cols);
+        x[static_cast<size_t>(c)] += steps * h;
+        return expansion(model, k, x, l);
+    };
+    return (8 * (f(1) - f(-1)) - (f(2) - f(-2))) / (12 * h);
+}
+
+double weight_of(const Model &model) { // the largest sum of |A_il|
+    const Matrix a = model.tensor("A");
+    double largest = 0;
+    for (int64_t l = 0; l < a.cols; ++l)
+        largest = std::max(largest,
+                           oracle::sum_over(a.rows, [&](int64_t i) { return static_cast<Real>(std::fabs(a(i, l))); }));
+    return largest;
+}
+
+void test_gradients() {
+    Session session;
+    const Matrix x = points(30, 8), q = points(5, 9);
+    for (const Case &c : cases())
+        for (const char *scale : {"none", "standard", "minmax"})
+            for (Layout layout : layouts) {
+                if (layout.column_major && *scale != 'n') continue;
+                const Model model =
+                    session.fit(x, with(c.settings, {{"components", "3"}, {"data.scale", scale}}), {}, layout);
+                TEST_ASSERT_TRUE(model.summary().capabilities & MERCER_CAN_GRADIENT);
+                const Matrix got = apply(session, model, q, "gradient", {}, layout);
+                TEST_ASSERT_EQUAL_INT64(model.summary().r * d, got.cols);
+                Matrix expected(q.rows, got.cols);
+                for (int64_t i = 0; i < q.rows; ++i)
+                    for (int64_t l = 0; l < got.cols / d; ++l)
+                        for (int64_t j = 0; j < d; ++j)
+                            expected(i, l * d + j) = static_cast<double>(difference(model, c.k, q.row(i), d, l, j));
+                const double u = layout.f32 ? tolerance::u32 : tolerance::u64, stretch = *scale == 'n' ? 1 : 4;
+                expect_near(got.v, expected.v, tolerance::gradient(c.slope * stretch, weight_of(model), d, u) + 1e-9,
+                            c.name);
+            }
+}
+
+// The formula itself, for shapes at which differences would take long.
+Matrix gaussian_gradient(const Model &model, const Matrix &q, double sigma, bool cusp = false) {
+    const Matrix a = model.tensor("A"), c = model.tensor("C");
+    Matrix out(q.rows, a.cols * q.cols);
+    for (int64_t i = 0; i < q.rows; ++i)
+        for (int64_t m = 0; m < c.rows; ++m) {
+            const double square = oracle::sqdist(q.row(i), c.row(m), q.cols), length = std::sqrt(square);
+            if (square == 0) continue; // the difference is 0, or the cusp
+            const double slope = cusp ? -std::exp(-length / sigma) / (2 * sigma * length)
+                                      : -std::exp(-square / (2 * sigma * sigma)) / (2 * sigma * sigma);
+            for (int64_t l = 0; l < a.cols; ++l)
+                for (int64_t j = 0; j < q.cols; ++j)
+                    out(i, l * q.cols + j) += a(m, l) * slope * 2 * (q(i, j) - c(m, j));
+        }
+    return out;
+}
+
+// Several tiles, in rows and in centres; and components in groups (d = 1100: 7 of 10 at a time).
+void test_large_gradients() {
+    Session session;
+    const struct {
+        int64_t n, q, cols;
+        const char *sigma, *components;
+    } shapes[] = {{600, 530, 3, "0.7", "4"}, {30, 3, 1100, "20", "10"}, {300, 1, 1, "0.5", "5"}};
+    for (const auto &shape : shapes) {
+        const Matrix x = points(shape.n, 10, shape.cols), q = points(shape.q, 11, shape.cols);
+        const Model model = session.fit(x, {{"sigma", shape.sigma}, {"components", shape.components}});
+        const double sigma = std::atof(shape.sigma), reach = std::sqrt(static_cast<double>(shape.cols));
+        expect_near(apply(session, model, q, "gradient", {}).v, gaussian_gradient(model, q, sigma).v,
+                    tolerance::gradient(2 * reach / (sigma * sigma), weight_of(model), shape.cols, tolerance::u64),
+                    "gaussian");
+    }
+}
+
+// On a centre the laplacian has a cusp: that pair counts as 0, the others as always.
+void test_cusp() {
+    Session session;
+    const Matrix x = points(40, 12);
+    const Model model = session.fit(x, {{"kernel", "laplacian"}, {"sigma", "1.2"}, {"components", "3"}});
+    const Matrix got = apply(session, model, x, "gradient", {});
+    expect_near(got.v, gaussian_gradient(model, x, 1.2, true).v, 1e-11, "cusp");
+}
+
+// Sparse queries of a dense model, several threads, an array that is wider than it must be.
+void test_gradient_callers() {
+    Session session;
+    const Matrix x = points(300, 13), q = points(270, 14);
+    const Model model = session.fit(x, gaussian);
+    const Matrix plain = apply(session, model, q, "gradient", {});
+    Held held(q);
+    mercer_data *data = session.data(held);
+    for (int64_t threads : {1, 2, 8}) {
+        const mercer_run run = with_threads(threads);
+        expect_same_bits(session.apply(model, data, "gradient", &run).v, plain.v, "threads");
+    }
+    mercer_data_destroy(data);
+
+    std::vector<int64_t> offsets = {0}, columns;
+    for (int64_t i = 0; i < q.rows; ++i) {
+        for (int64_t j = 0; j < d; ++j) columns.push_back(j);
+        offsets.push_back(static_cast<int64_t>(columns.size()));
+    }
+    const mercer_sparse sparse{sizeof sparse, MERCER_CSR,     MERCER_F64,     MERCER_I64, 0, q.rows, d,
+                               q.rows * d,    offsets.data(), columns.data(), q.v.data()};
+    OK(mercer_data_from_sparse(&data, session.context, &sparse));
+    expect_near(session.apply(model, data, "gradient").v, plain.v, 1e-12, "sparse queries");
+    mercer_data_destroy(data);
+
+    Matrix wide(q.rows, r * d + 2);
+    std::fill(wide.v.begin(), wide.v.end(), -7.0);
+    Held out(wide);
+    mercer_view view = out.view();
+    mercer_recipe *operation = session.recipe("gradient", {});
+    data = session.data(held);
+    OK(mercer_model_transform(model.handle, operation, data, &view, 1, nullptr));
+    const Matrix filled = to_matrix(view);
+    for (int64_t i = 0; i < q.rows; ++i)
+        for (int64_t j = 0; j < wide.cols; ++j) TEST_ASSERT_TRUE(filled(i, j) == (j < r * d ? plain(i, j) : -7));
+    mercer_recipe_destroy(operation);
+    mercer_data_destroy(data);
+}
+
+// ---- options, and what cannot be
+
+void test_options() {
+    Session session;
+    mercer_recipe *scores = session.recipe("scores", {});
+    int64_t count = 0;
+    OK(mercer_recipe_rows(scores, &count));
+    TEST_ASSERT_EQUAL_INT64(1, count);
+    mercer_row row{};
+    row.struct_size = sizeof row;
+    OK(mercer_recipe_row(scores, 0, &row));
+    TEST_ASSERT_EQUAL_STRING("whiten", row.name);
+    TEST_ASSERT_EQUAL_STRING("false", row.initial);
+    TEST_ASSERT_EQUAL_INT(MERCER_BOOL, row.type);
+    const char *value = nullptr;
+    for (const char *text : {"true", "", "1", "false"}) {
+        OK(mercer_recipe_set(scores, "whiten", text));
+        OK(mercer_recipe_get(scores, "whiten", &value));
+        TEST_ASSERT_EQUAL_STRING(*text == 't' || *text == '1' ? "true" : "false", value);
+    }
+    OK(mercer_recipe_set_real(scores, "whiten", 1));
+    OK(mercer_recipe_get(scores, "whiten", &value));
+    TEST_ASSERT_EQUAL_STRING("true", value);
+    mercer_recipe_destroy(scores);
+    for (const char *what : {"density", "residual", "t2", "gradient"}) {
+        mercer_recipe *operation = session.recipe(what, {});
+        OK(mercer_recipe_rows(operation, &count));
+        TEST_ASSERT_EQUAL_INT64(0, count);
+        mercer_recipe_destroy(operation);
+    }
+}
+
+void refused(Session &session, const Model &model, const Matrix &q, const char *what, const Settings &options,
+             const char *why) {
+    mercer_recipe *operation = session.recipe(what, options);
+    Held held(q), out(Matrix(q.rows, 64));
+    mercer_data *data = session.data(held);
+    mercer_view view = out.view();
+    mercer_output output{};
+    output.struct_size = sizeof output;
+    int64_t count = 0;
+    TEST_ASSERT_EQUAL_INT_MESSAGE(MERCER_E_UNSUPPORTED,
+                                  mercer_model_transform(model.handle, operation, data, &view, 1, nullptr), why);
+    TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), why), mercer_last_error());
+    TEST_ASSERT_EQUAL_INT_MESSAGE(MERCER_E_UNSUPPORTED,
+                                  mercer_model_output(model.handle, operation, data, 0, &output, &count), why);
+    mercer_recipe_destroy(operation);
+    mercer_data_destroy(data);
+}
+
+Model from_tensors(Session &session, const char *json, std::vector<std::pair<const char *, Matrix>> tensors) {
+    std::vector<Held> held;
+    std::vector<mercer_view> views;
+    std::vector<const char *> names;
+    for (auto &[name, matrix] : tensors) held.emplace_back(matrix), names.push_back(name);
+    for (Held &each : held) views.push_back(each.view());
+    Model model;
+    OK(mercer_model_from_tensors(&model.handle, session.context, json, names.data(), views.data(),
+                                 static_cast<int64_t>(views.size())));
+    return model;
+}
+
+void test_refusals() {
+    Session session;
+    Matrix x = points(20, 15);
+    for (double &value : x.v) value = std::fabs(value);
+    for (const char *kernel : {"chi2", "hamming", "additive-chi2", "histogram-intersection", "linear + hamming"}) {
+        const Model model = session.fit(x, {{"kernel", kernel}});
+        TEST_ASSERT_FALSE(model.summary().capabilities & MERCER_CAN_GRADIENT);
+        const std::string name = std::string("'") + (std::strchr(kernel, '+') ? "hamming" : kernel) + "' has no deriv";
+        refused(session, model, x, "gradient", {}, name.c_str());
+    }
+    refused(session, session.fit(x, {{"kernel", "laplacian"}, {"norm", "l1"}}), x, "gradient", {}, "'laplacian'");
+
+    const char *linear = R"({"kernel": "linear"})";
+    const Matrix c = points(5, 16), a = points(5, 17, 2), lambda = points(2, 18, 1);
+    const Model bare = from_tensors(session, linear, {{"C", c}, {"A", a}});
+    TEST_ASSERT_TRUE(bare.summary().capabilities & MERCER_CAN_GRADIENT);
+    expect_near(
+        apply(session, bare, x, "gradient", {}).v,
+        [&] { // A^T C, whatever x
+            const Matrix slope = oracle::product(oracle::transposed(a), c);
+            Vector all;
+            for (int64_t i = 0; i < x.rows; ++i) all.insert(all.end(), slope.v.begin(), slope.v.end());
+            return all;
+        }(),
+        1e-14, "linear");
+    refused(session, bare, x, "t2", {}, "no eigenvalues");
+    refused(session, bare, x, "scores", {{"whiten", "true"}}, "no eigenvalues");
+    refused(session, bare, x, "residual", {}, "orthonormal");
+    refused(session, bare, x, "density", {}, "weights");
+    Matrix zero(2, 1);
+    zero.v = {1, 0};
+    const Model flat = from_tensors(session, linear, {{"C", c}, {"A", a}, {"lambda", zero}});
+    refused(session, flat, x, "t2", {}, "lambda = 0 of component 1");
+    TEST_ASSERT_EQUAL_INT64(2, apply(session, flat, x, "scores", {}).cols);
+    refused(session, from_tensors(session, linear, {{"C", c}, {"A", a}, {"v", points(5, 19, 1)}}), x, "gradient", {},
+            "denominator");
+    refused(session,
+            from_tensors(session, R"({"kernel": "gaussian", "parameters": {"kernel.sigma": 1}})",
+                         {{"frequencies", c}, {"A", points(10, 20, 2)}}),
+            x, "gradient", {}, "frequencies");
+
+    // a text may claim what the kernel has not, and the info of one model makes the other
+    const Model claimed =
+        from_tensors(session, R"({"kernel": "hamming", "capabilities": ["gradient"]})", {{"C", c}, {"A", a}});
+    TEST_ASSERT_FALSE(claimed.summary().capabilities & MERCER_CAN_GRADIENT);
+    TEST_ASSERT_NOT_NULL(std::strstr(text_at(bare, "/capabilities").c_str(), "gradient"));
+    const Model again = from_tensors(session, text_at(bare, "").c_str(), {{"C", c}, {"A", a}});
+    TEST_ASSERT_EQUAL_UINT32(bare.summary().capabilities, again.summary().capabilities);
+
+    Held held(x), thin(Matrix(x.rows, 7));
+    mercer_data *data = session.data(held);
+    mercer_view view = thin.view();
+    mercer_recipe *operation = session.recipe("gradient", {});
+    TEST_ASSERT_EQUAL_INT(MERCER_E_SHAPE, mercer_model_transform(bare.handle, operation, data, &view, 1, nullptr));
+    TEST_ASSERT_NOT_NULL(std::strstr(mercer_last_error(), "out is 20 x 7, must be 20 x 8"));
+    mercer_output output{};
+    output.struct_size = sizeof output;
+    int64_t count = 0;
+    for (int64_t index : {-1, 1})
+        TEST_ASSERT_EQUAL_INT(MERCER_E_VALUE,
+                              mercer_model_output(bare.handle, operation, data, index, &output, &count));
+    mercer_view unwanted{};
+    unwanted.struct_size = sizeof unwanted;
+    OK(mercer_model_transform(bare.handle, operation, data, &unwanted, 1, nullptr));
+    mercer_recipe_destroy(operation);
+    mercer_data_destroy(data);
+}
+
+} // namespace
+
+void setUp() {}
+void tearDown() {}
+
+int main() {
+    UNITY_BEGIN();
+    RUN_TEST(test_against_definitions);
+    RUN_TEST(test_whitened_covariance);
+    RUN_TEST(test_limits);
+    RUN_TEST(test_novelty);
+    RUN_TEST(test_gradients);
+    RUN_TEST(test_large_gradients);
+    RUN_TEST(test_cusp);
+    RUN_TEST(test_gradient_callers);
+    RUN_TEST(test_options);
+    RUN_TEST(test_refusals);
+    return UNITY_END();
+}
