@@ -93,8 +93,9 @@ typedef struct krylov {
     double *q, *v, *w; /* [q v]: locked and basis, side by side; w: image of v */
     double *h, *s, *small, *theta, *norm, *scratch;
     double *error;          /* of each image */
-    double rough;           /* error of a rough image, as last measured; 0: not known yet */
-    double exact_worst;     /* largest residual at the last exact product */
+    int rough_done;         /* products are exact from now on */
+    double rough;           /* error of a rough image: guessed while nothing is measured */
+    double exact_worst;     /* largest residual at the last exact product; 0: there was none */
     int64_t probed;         /* convergence counts from this pass on: a probe has to grow first */
     double scale, progress; /* scale: largest |theta| so far */
 } krylov;
@@ -163,7 +164,7 @@ static int32_t project(krylov *x, int64_t first, int64_t count) {
 static int32_t extend(krylov *x, int64_t count, int64_t *rank) {
     int64_t n = x->n, l = x->l, k = x->k;
     double *v = x->v + n * k;
-    int rough = x->op->apply_rough != NULL;
+    int rough = x->op->apply_rough && !x->rough_done;
     TRY(x->host->orthonormalise(x->task, n, count, v, n, l + k, l + k ? x->q : NULL, n, rank));
     if (*rank == 0) return MERCER_OK;
     TRY(apply(x, rough, *rank, v, x->w + n * k));
@@ -220,25 +221,26 @@ static int32_t restart(krylov *x) {
     return MERCER_OK;
 }
 
+/* The error of the image of Ritz vector j. */
+static double image_error(const krylov *x, int64_t j) {
+    double square = 0;
+    for (int64_t i = 0; i < x->k; i++) square += pow(x->error[i] * x->s[i + x->size.cap * j], 2);
+    return sqrt(square);
+}
+
 /* Ritz values, and vectors as columns of S; restarts with the leading ones where the next block would not fit. */
 static int32_t rayleigh_ritz(krylov *x) {
     int64_t cap = x->size.cap, k = x->k;
     for (int64_t j = 0; j < k; j++) memcpy(x->small + k * j, x->h + cap * j, 8 * (size_t)k);
     TRY(x->host->eigh(x->task, k, x->small, k, k, x->theta, x->s, cap));
     x->scale = fmax(x->scale, fmax(fabs(x->theta[0]), fabs(x->theta[k - 1])));
-    if (x->op->apply_rough && x->rough == 0) {
+    if (x->op->apply_rough && !x->rough_done && x->exact_worst == 0) {
         x->rough = GUESS_ULPS * FLT_EPSILON / 2 * x->scale;
         for (int64_t j = 0; j < k; j++) x->error[j] = x->rough;
     }
-    x->out->most_negative = fmin(x->out->most_negative, x->theta[k - 1]);
+    double doubt = image_error(x, k - 1) > 0 ? GUESS_ULPS * FLT_EPSILON / 2 * x->scale : 0; /* 0 is not yet negative */
+    x->out->most_negative = fmin(x->out->most_negative, x->theta[k - 1] + doubt);
     return cap == x->n - x->l || k + x->size.p <= cap ? MERCER_OK : restart(x);
-}
-
-/* The error of the image of Ritz vector j. */
-static double image_error(const krylov *x, int64_t j) {
-    double square = 0;
-    for (int64_t i = 0; i < x->k; i++) square += pow(x->error[i] * x->s[i + x->size.cap * j], 2);
-    return sqrt(square);
 }
 
 /* R = W S - V S Theta of the leading pairs, in scratch, and its norms. */
@@ -291,19 +293,28 @@ static int32_t make_exact(krylov *x, int64_t added) {
     memmove(x->v + n * k, d, 8 * (size_t)(n * rank));
     memcpy(x->v + n * (k + rank), x->v, 8 * (size_t)(n * r));
     TRY(apply(x, 0, rank + r, x->v + n * k, x->w + n * k));
-    x->rough = 0;
+    double larger = 0, rounding = 16 * DBL_EPSILON * x->scale; /* how much the errors are, of what was thought */
     for (int64_t j = 0; j < r; j++) {
         double *was = x->w + n * j, *is = x->w + n * (k + rank + j), square = 0;
         for (int64_t i = 0; i < n; i++) square += (is[i] - was[i]) * (is[i] - was[i]);
-        x->rough = fmax(x->rough, sqrt(square));
+        if (x->error[j] > rounding) larger = fmax(larger, sqrt(square) / x->error[j]);
         memcpy(was, is, 8 * (size_t)n);
         x->error[j] = 0;
     }
-    x->rough = fmax(2 * x->rough, DBL_EPSILON * x->scale);
+    x->rough = fmax(2 * larger * x->rough, rounding);
     for (int64_t j = k; j < k + rank; j++) x->error[j] = 0;
     x->k = k + rank;
     TRY(project(x, 0, r));
     return rank > 0 ? project(x, k, rank) : MERCER_OK;
+}
+
+/* Rough images have nothing more to tell: those of the kept basis become exact, and all later ones are. */
+static int32_t leave_rough(krylov *x) {
+    TRY(restart(x));
+    TRY(apply(x, 0, x->k, x->v, x->w));
+    memset(x->error, 0, 8 * (size_t)x->k);
+    x->rough_done = 1;
+    return project(x, 0, x->k);
 }
 
 /* The fraction done, from the logarithm of the largest residual. */
@@ -327,10 +338,16 @@ static int32_t iterate(krylov *x, int64_t max_passes) {
         TRY(tell(x, worst, limit, first));
         int64_t added = directions(x, count, limit);
         int stop = request->enough && request->enough(request->user, x->theta, r);
+        x->out->converged |= stop != 0;
         int done = x->out->converged && added > 0 && x->out->passes >= x->probed;
         if (stop || done || x->out->passes >= max_passes) return MERCER_OK;
         if (wants_exact(x, limit)) {
-            if (x->exact_worst > 0 && worst > x->exact_worst / 2) return MERCER_OK; /* the last one did not help */
+            double gap = x->theta[r - 1] - x->theta[min(x->k - 1, x->size.keep)];
+            int helpless = x->exact_worst > 0 && worst > x->exact_worst / 2;
+            if (helpless || gap <= 2 * x->rough) { /* the last one did not help, or it cannot tell who is r-th */
+                TRY(leave_rough(x));
+                continue;
+            }
             x->exact_worst = worst;
             added = min(added, x->size.cap - count);
             TRY(make_exact(x, max(added - (r + added + 1) % 8, 0))); /* with a mean riding along, a multiple of 8 */
@@ -358,12 +375,14 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     x.l = request->locked_count;
     x.size = plan(p, n - x.l, r);
     x.tol = request->tol;
+    x.rough_done = x.l > 0; /* the errors of rough products go by |A|, of which P A P says nothing */
     out->most_negative = INFINITY;
     out->applies = out->passes = 0;
     TRY(prepare(&x));
     TRY(start(&x));
     TRY(iterate(&x, request->max_passes > 0 ? request->max_passes : default_passes));
     memcpy(out->values, x.theta, 8 * (size_t)r);
+    out->most_negative = fmin(out->most_negative, x.theta[r - 1]);
     for (int64_t j = 0; j < r; j++) out->residuals[j] = x.norm[j] + image_error(&x, j);
     return host->tall_times(task, n, x.k, x.v, n, r, x.s, x.size.cap, 0, out->vectors, n);
 }
