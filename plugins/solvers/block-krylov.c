@@ -57,12 +57,15 @@ typedef struct sizes {
 static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
+/* Random columns beside r: with none, copies of a repeated eigenvalue may show only after lower pairs have converged. */
+enum { GUARD = 6 };
+
 static sizes plan(const krylov_params *params, int64_t n, int64_t r) {
     sizes s;
     s.p = min(params->block > 0 ? params->block : min((r + 13) / 8 * 8, 64), n);
-    s.first = max(r, s.p);
-    s.keep = min(r + s.p, n);
-    s.cap = min(max(3 * r, r + 4 * s.p), n);
+    s.first = min(max(r + GUARD, s.p), n);
+    s.keep = min(r + max(s.p, GUARD), n);
+    s.cap = min(max(max(3 * r, r + 4 * s.p), s.keep + s.p), n);
     return s;
 }
 
@@ -179,18 +182,16 @@ static void fill_random(krylov *x, double *v, int64_t count) {
     x->random += count;
 }
 
-/* The first block: the caller's guess, filled up with random columns. */
+/* The first block: the caller's guess, filled up with random columns; once more where it was dependent. */
 static int32_t start(krylov *x) {
-    int64_t n = x->n, given = x->request->start ? min(x->request->start_count, x->size.cap) : 0, rank;
-    if (given > 0) memcpy(x->v, x->request->start, 8 * (size_t)(n * given));
-    int64_t count = max(given, x->size.first);
-    fill_random(x, x->v + n * given, count - given);
-    TRY(extend(x, count, &rank));
-    for (int attempt = 0; x->k < x->request->r && attempt < 3; attempt++) { /* the guess was dependent */
-        count = x->size.first - x->k;
-        fill_random(x, x->v + n * x->k, count);
-        TRY(extend(x, count, &rank));
+    int64_t n = x->n, l = x->l, rank = x->request->start ? min(x->request->start_count, x->size.cap) : 0;
+    if (rank > 0) memcpy(x->v, x->request->start, 8 * (size_t)(n * rank));
+    for (int attempt = 0; attempt < 4 && (attempt == 0 || rank < x->size.first); attempt++) {
+        int64_t count = max(rank, x->size.first);
+        fill_random(x, x->v + n * rank, count - rank);
+        TRY(x->host->orthonormalise(x->task, n, count, x->v, n, l, l ? x->q : NULL, n, &rank));
     }
+    TRY(extend(x, rank, &rank));
     if (x->k < x->request->r)
         return x->host->fail(x->task, MERCER_E_INTERNAL, "block-krylov: no basis of r = %lld columns",
                              (long long)x->request->r);
@@ -258,14 +259,15 @@ static int32_t residuals(krylov *x, int64_t count) {
     return MERCER_OK;
 }
 
-/* New directions behind the basis: unit residuals of leading pairs, or random ones in an invariant space. */
+/* New directions behind the basis: unit residuals of leading pairs, first those that are more than errors of images. */
 static int64_t directions(krylov *x, int64_t count, double limit) {
     int64_t n = x->n, room = min(x->size.p, x->size.cap - x->k), taken = 0;
-    for (int64_t j = 0; j < count && taken < room; j++)
-        if (x->norm[j] > limit) {
-            double *to = x->v + n * (x->k + taken++), *from = x->scratch + n * j;
-            for (int64_t i = 0; i < n; i++) to[i] = from[i] / x->norm[j];
-        }
+    for (int errors = 0; errors < 2; errors++)
+        for (int64_t j = 0; j < count && taken < room; j++)
+            if (x->norm[j] > limit && (x->norm[j] <= image_error(x, j)) == errors) {
+                double *to = x->v + n * (x->k + taken++), *from = x->scratch + n * j;
+                for (int64_t i = 0; i < n; i++) to[i] = from[i] / x->norm[j];
+            }
     return taken;
 }
 
@@ -276,8 +278,9 @@ static int wants_exact(const krylov *x, double limit) {
     int blocked = 0, ready = 1, whole = x->k == x->n - x->l;
     for (int64_t j = 0; j < r; j++) {
         double error = image_error(x, j), gap = x->theta[j] - x->theta[outside];
+        double least = gap > 2 * x->rough ? error : x->rough; /* that rough products bring residuals to */
         blocked |= x->norm[j] + error > limit && error > limit / 4;
-        ready &= x->rough * x->norm[j] <= limit / 8 * gap || x->norm[j] <= 2 * error || whole;
+        ready &= x->rough * x->norm[j] <= limit / 8 * gap || x->norm[j] <= 2 * least || whole;
     }
     return blocked && ready;
 }
@@ -301,7 +304,7 @@ static int32_t make_exact(krylov *x, int64_t added) {
         memcpy(was, is, 8 * (size_t)n);
         x->error[j] = 0;
     }
-    x->rough = fmax(2 * larger * x->rough, rounding);
+    if (larger > 0) x->rough = fmax(2 * larger * x->rough, rounding);
     for (int64_t j = k; j < k + rank; j++) x->error[j] = 0;
     x->k = k + rank;
     TRY(project(x, 0, r));
