@@ -95,15 +95,20 @@ typedef struct krylov {
     int64_t random;    /* random columns so far */
     double *q, *v, *w; /* [q v]: locked and basis, side by side; w: image of v */
     double *h, *s, *small, *theta, *norm, *scratch;
-    double *error;          /* of each image */
-    int rough_done;         /* products are exact from now on */
-    double rough;           /* error of a rough image: guessed while nothing is measured */
-    double exact_worst;     /* largest residual at the last exact product; 0: there was none */
+    double *error;      /* of each image */
+    int rough_done;     /* products are exact from now on */
+    double rough;       /* error of a rough image: guessed while nothing is measured */
+    double exact_worst; /* largest residual at the last exact product; 0: there was none */
+    double best;        /* largest residual when it last was half of what it had been before, after best_at passes */
+    int64_t best_at;
     int64_t probed;         /* convergence counts from this pass on: a probe has to grow first */
     double scale, progress; /* scale: largest |theta| so far */
 } krylov;
 
-enum { GUESS_ULPS = 4 }; /* of f32: the error of a rough image in |B| before it is measured */
+enum {
+    GUESS_ULPS = 4, /* of f32: the error of a rough image in |B| before it is measured */
+    STALLED_PASSES = 8
+};
 
 #define TRY(call)                                                                                                      \
     do {                                                                                                               \
@@ -123,6 +128,9 @@ static int32_t prepare(krylov *x) {
     x->v = x->q + n * l;
     return MERCER_OK;
 }
+
+/* Residuals below this say nothing. */
+static double rounding(const krylov *x) { return 64 * (DBL_EPSILON / 2) * x->scale; }
 
 /* w = P B v for count columns, v orthogonal to the locked ones. */
 static int32_t apply(krylov *x, int rough, int64_t count, const double *v, double *w) {
@@ -259,15 +267,17 @@ static int32_t residuals(krylov *x, int64_t count) {
     return MERCER_OK;
 }
 
-/* New directions behind the basis: unit residuals of leading pairs, first those that are more than errors of images. */
+/* New directions behind the basis: unit residuals of leading pairs that may be above the limit; last those that are no more
+ * than errors of images, never mere rounding. */
 static int64_t directions(krylov *x, int64_t count, double limit) {
     int64_t n = x->n, room = min(x->size.p, x->size.cap - x->k), taken = 0;
-    for (int errors = 0; errors < 2; errors++)
-        for (int64_t j = 0; j < count && taken < room; j++)
-            if (x->norm[j] > limit && (x->norm[j] <= image_error(x, j)) == errors) {
-                double *to = x->v + n * (x->k + taken++), *from = x->scratch + n * j;
-                for (int64_t i = 0; i < n; i++) to[i] = from[i] / x->norm[j];
-            }
+    for (int last = 0; last < 2; last++)
+        for (int64_t j = 0; j < count && taken < room; j++) {
+            double norm = x->norm[j], error = image_error(x, j);
+            if (norm <= fmax(limit - error, rounding(x)) || (norm <= error) != last) continue;
+            double *to = x->v + n * (x->k + taken++), *from = x->scratch + n * j;
+            for (int64_t i = 0; i < n; i++) to[i] = from[i] / norm;
+        }
     return taken;
 }
 
@@ -285,6 +295,12 @@ static int wants_exact(const krylov *x, double limit) {
     return blocked && ready;
 }
 
+/* Near their errors residuals only wander: a restart that cuts an equal cluster lets in several times the errors. */
+static int stalls(krylov *x, double worst) {
+    if (worst < x->best / 2) x->best = worst, x->best_at = x->out->passes;
+    return !x->rough_done && x->best <= 64 * x->rough && x->out->passes >= x->best_at + STALLED_PASSES;
+}
+
 /* Exact images of the Ritz vectors and of the added columns behind the basis (directions, not yet in it), by one product;
  * measures what the rough ones were wrong by. */
 static int32_t make_exact(krylov *x, int64_t added) {
@@ -296,15 +312,15 @@ static int32_t make_exact(krylov *x, int64_t added) {
     memmove(x->v + n * k, d, 8 * (size_t)(n * rank));
     memcpy(x->v + n * (k + rank), x->v, 8 * (size_t)(n * r));
     TRY(apply(x, 0, rank + r, x->v + n * k, x->w + n * k));
-    double larger = 0, rounding = 16 * DBL_EPSILON * x->scale; /* how much the errors are, of what was thought */
+    double larger = 0; /* how much the errors are, of what was thought */
     for (int64_t j = 0; j < r; j++) {
         double *was = x->w + n * j, *is = x->w + n * (k + rank + j), square = 0;
         for (int64_t i = 0; i < n; i++) square += (is[i] - was[i]) * (is[i] - was[i]);
-        if (x->error[j] > rounding) larger = fmax(larger, sqrt(square) / x->error[j]);
+        if (x->error[j] > rounding(x) / 4) larger = fmax(larger, sqrt(square) / x->error[j]);
         memcpy(was, is, 8 * (size_t)n);
         x->error[j] = 0;
     }
-    if (larger > 0) x->rough = fmax(2 * larger * x->rough, rounding);
+    if (larger > 0) x->rough = fmax(2 * larger * x->rough, rounding(x) / 4);
     for (int64_t j = k; j < k + rank; j++) x->error[j] = 0;
     x->k = k + rank;
     TRY(project(x, 0, r));
@@ -334,7 +350,7 @@ static int32_t iterate(krylov *x, int64_t max_passes) {
         TRY(rayleigh_ritz(x));
         int64_t count = min(x->k, x->size.keep), rank = 0;
         TRY(residuals(x, count));
-        double worst = 0, limit = fmax(x->tol * fabs(x->theta[0]), 64 * (DBL_EPSILON / 2) * x->scale);
+        double worst = 0, limit = fmax(x->tol * fabs(x->theta[0]), rounding(x));
         for (int64_t j = 0; j < r; j++) worst = fmax(worst, x->norm[j] + image_error(x, j));
         first = fmax(first, worst);
         x->out->converged = worst <= limit;
@@ -344,10 +360,11 @@ static int32_t iterate(krylov *x, int64_t max_passes) {
         x->out->converged |= stop != 0;
         int done = x->out->converged && added > 0 && x->out->passes >= x->probed;
         if (stop || done || x->out->passes >= max_passes) return MERCER_OK;
-        if (wants_exact(x, limit)) {
+        int stalled = stalls(x, worst);
+        if (stalled || wants_exact(x, limit)) {
             double gap = x->theta[r - 1] - x->theta[min(x->k - 1, x->size.keep)];
             int helpless = x->exact_worst > 0 && worst > x->exact_worst / 2;
-            if (helpless || gap <= 2 * x->rough) { /* the last one did not help, or it cannot tell who is r-th */
+            if (stalled || helpless || gap <= 2 * x->rough) { /* gap: who is r-th cannot be told */
                 TRY(leave_rough(x));
                 continue;
             }
@@ -378,6 +395,7 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     x.l = request->locked_count;
     x.size = plan(p, n - x.l, r);
     x.tol = request->tol;
+    x.best = INFINITY;
     x.rough_done = x.l > 0; /* the errors of rough products go by |A|, of which P A P says nothing */
     out->most_negative = INFINITY;
     out->applies = out->passes = 0;

@@ -34,7 +34,8 @@ Matrix::Matrix(std::string text, const Values &spectrum)
     for (double value : a) a_32.push_back(norm > 0 ? static_cast<float>(value / norm) : 0);
 }
 
-void Matrix::begin_call() const {
+void Matrix::begin_call(int64_t columns) const {
+    applies += columns, widest = std::max(widest, columns);
     if (cancel) *cancel = 1;
     if (calls() == fails_at) fail(MERCER_E_CALLBACK, "the operator fails");
 }
@@ -55,8 +56,8 @@ int32_t apply(const mercer_operator *op, mercer_task *task, const double *x, int
     const Matrix &m = *static_cast<const Matrix *>(op->self);
     return task->guard([&] {
         const int64_t n = m.n;
-        m.products += 1, m.applies += p;
-        m.begin_call();
+        m.products += 1;
+        m.begin_call(p);
         check_blocks(n, x, ldx, p, y, ldy);
         gemm('N', 'N', n, p, n, 1.0, m.a.data(), n, x, ldx, 0.0, y, ldy);
         if (m.spoilt) y[n / 2] = NAN;
@@ -69,8 +70,8 @@ int32_t apply_rough(const mercer_operator *op, mercer_task *task, const double *
     const Matrix &m = *static_cast<const Matrix *>(op->self);
     return task->guard([&] {
         const int64_t n = m.n;
-        m.roughs += 1, m.applies += p;
-        m.begin_call();
+        m.roughs += 1;
+        m.begin_call(p);
         check_blocks(n, x, ldx, p, y, ldy);
         std::vector<float> from(static_cast<size_t>(n * p)), to(from.size());
         for (int64_t j = 0; j < p; ++j)
@@ -87,7 +88,7 @@ int32_t dense(const mercer_operator *op, mercer_task *task, double *a, int64_t l
     const Matrix &m = *static_cast<const Matrix *>(op->self);
     return task->guard([&] {
         m.denses += 1;
-        m.begin_call();
+        m.begin_call(0);
         for (int64_t j = 0; j < m.n; ++j) std::copy_n(m.a.data() + j * m.n, m.n, a + j * lda);
         if (m.spoilt) a[m.n / 2] = a[m.n / 2 * lda] = NAN;
     });

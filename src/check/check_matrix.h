@@ -16,6 +16,7 @@ struct Matrix {
     double norm = 0;
 
     mutable int64_t applies = 0, products = 0, roughs = 0, denses = 0; // columns; calls of apply, apply_rough, dense
+    mutable int64_t widest = 0;                                        // columns of one call
     bool spoilt = false;                                               // products have a NaN
     int64_t fails_at = 0;                                              // this call, counted from 1, fails
     int32_t *cancel = nullptr;                                         // set in the first call
@@ -24,7 +25,8 @@ struct Matrix {
     Matrix(std::string text, const Values &spectrum);
     mercer_operator op(bool with_rough = false) const;
     double rounding() const { return 128 * static_cast<double>(n) * 0x1p-53 * norm; }
-    void begin_call() const;
+    void begin_call(int64_t columns) const;
+    void forget() const { applies = products = roughs = denses = widest = 0; }
 };
 
 // What one call of a solver gave.

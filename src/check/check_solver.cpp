@@ -80,6 +80,8 @@ void check_counts(const Matrix &m, const Solution &s) {
                static_cast<long long>(s.cost.passes), s.cost.flops);
     if (s.out.passes > s.cost.passes)
         broken("forecast: passes = %d, it took %d", int(s.cost.passes), int(s.out.passes));
+    if (m.widest > s.cost.columns)
+        broken("forecast: columns = %d, it applied to %d", int(s.cost.columns), int(m.widest));
     if (s.allocated > s.cost.bytes)
         broken("forecast: bytes = %lld, it allocated %lld", static_cast<long long>(s.cost.bytes),
                static_cast<long long>(s.allocated));
@@ -100,8 +102,7 @@ void check_truth(const Matrix &m, const mercer_eigen_request &request, const Sol
     if (s.out.converged && !request.enough && !(worst <= allowed * (1 + 1e-6)))
         broken("it says converged, but a residual is %.6g, allowed %.6g", worst, allowed);
     const double room = m.rounding() + (m.roughs > 0 ? f32_room * m.norm : 0);
-    if (!(s.out.most_negative >= spectrum.back() - room &&
-          s.out.most_negative <= s.values.back() + m.rounding()))
+    if (!(s.out.most_negative >= spectrum.back() - room && s.out.most_negative <= s.values.back() + m.rounding()))
         broken("most_negative = %.6g: no Ritz value of a spectrum from %.6g, below the smallest it gave, %.6g",
                s.out.most_negative, spectrum.back(), s.values.back());
     check_counts(m, s);
@@ -152,7 +153,7 @@ class SolverSuite {
 
     Solution run(const Matrix &m, const mercer_eigen_request &request, uint64_t seed = 1) {
         on(m, request, settings_[0]);
-        m.applies = m.products = m.roughs = m.denses = 0;
+        m.forget();
         return solve(suite_.run, *suite_.plugin, settings_[0].params, m.op(rough_), request, seed);
     }
     // Converged, true, and the top of the spectrum.

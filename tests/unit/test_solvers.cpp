@@ -13,12 +13,13 @@ using namespace mercer;
 
 namespace {
 
-constexpr int64_t problems = 240;
+uint64_t first_problem = 1;
+int64_t problems = 240;
 
 // ---- matrices
 
 oracle::Vector spectrum_of(oracle::Numbers &random, int64_t n, std::string *text) {
-    const char *names[] = {"fast",    "slow",       "even",      "clusters",   "flat",
+    const char *names[] = {"fast",     "slow",       "even",           "clusters",          "flat",
                            "low rank", "indefinite", "large negative", "two-sided clusters"};
     const int64_t kind = static_cast<int64_t>(9 * random.uniform());
     const double scale = std::pow(10, 6 * random()), count = static_cast<double>(n);
@@ -83,22 +84,48 @@ class Problem {
     }
 };
 
-// ---- one call
+// ---- what is asked
 
 struct Case {
     const Problem &problem;
-    mercer_eigen_request request;
+    mercer_eigen_request request{};
+    oracle::Vector start;
     std::string text; // for messages
-    bool rough;
-    const oracle::Vector &exact() const { return problem.exact; }
 };
 
-void expect(bool holds, const Case &c, const char *what, double value, double allowed) {
+Case case_of(const Problem &problem, uint64_t seed) {
+    oracle::Numbers random(seed + 1000003);
+    const int64_t n = problem.matrix.n;
+    auto up_to = [&](int64_t most) { return 1 + static_cast<int64_t>(random.uniform() * static_cast<double>(most)); };
+    const double all = random.uniform(), tols[] = {1e-3, 1e-5, 1e-7, 1e-9, 1e-12};
+    const int64_t r = all < 0.1 ? n : up_to(std::min<int64_t>(n, 20));
+    Case c{problem, {}, {}, ""};
+    c.request = {sizeof c.request, r, tols[up_to(5) - 1], 0, nullptr, 0, nullptr, 0, nullptr, nullptr};
+    if (random.uniform() < 0.2) c.request.max_passes = up_to(6);
+    const double guess = random.uniform(); // none, or the top with an error, or a zero and equal columns
+    if (guess < 0.4) c.request.start_count = std::min(n, up_to(2 * r));
+    for (int64_t j = 0; j < c.request.start_count; ++j)
+        for (int64_t i = 0; i < n; ++i)
+            c.start.push_back(guess > 0.3 ? static_cast<double>(j % 3 * i)
+                                          : problem.vectors(i, j) + (guess > 0.2   ? 1
+                                                                     : guess > 0.1 ? 1e-4
+                                                                                   : 0) *
+                                                                        random());
+    char text[200];
+    std::snprintf(text, sizeof text, "problem %d: %s, n = %d, r = %d, tol = %g, max_passes = %d, start = %d", int(seed),
+                  problem.text.c_str(), int(n), int(r), c.request.tol, int(c.request.max_passes),
+                  int(c.request.start_count));
+    c.text = text;
+    return c;
+}
+
+// ---- what must hold
+
+void expect(bool holds, const std::string &text, const char *what, double value, double allowed) {
     if (holds) return;
-    char text[400];
-    std::snprintf(text, sizeof text, "%s: %s = %.6g, allowed %.6g; norm %g products %d rough %d", c.text.c_str(), what, value, allowed, c.problem.matrix.norm, int(c.problem.matrix.products), int(c.problem.matrix.roughs));
-    if (getenv("KEEP")) { fprintf(stderr, "FAIL %s\n", text); return; }
-    TEST_FAIL_MESSAGE(text);
+    char message[500];
+    std::snprintf(message, sizeof message, "%s: %s = %.9g, allowed %.9g", text.c_str(), what, value, allowed);
+    TEST_FAIL_MESSAGE(message);
 }
 
 double residual(const mercer::Matrix &m, const Solution &s, int64_t j) {
@@ -111,87 +138,86 @@ double residual(const mercer::Matrix &m, const Solution &s, int64_t j) {
     return scale * std::sqrt(sum);
 }
 
-void check(const Case &c, const Solution &s) {
+void check_pairs(const Case &c, const Solution &s, const std::string &text) {
     const mercer::Matrix &m = c.problem.matrix;
-    const double rounding = m.rounding(), allowed = std::max(c.request.tol * std::fabs(s.values[0]), rounding);
-    const double room = m.roughs > 0 ? 16 * tolerance::u32 * m.norm : 0; // of f32, in what is told
-    expect(s.status == MERCER_OK, c, s.error.c_str(), s.status, 0);
+    const double rounding = m.rounding(), f32 = m.roughs > 0 ? tolerance::rough_image(m.norm) : 0;
+    const double unseen = rounding + (m.products > 0 ? 0 : f32),
+                 allowed = std::max(c.request.tol * std::fabs(s.values[0]), rounding);
     for (int64_t j = 0; j < c.request.r; ++j) {
-        const size_t at = static_cast<size_t>(j);
-        const double is = residual(m, s, j), said = s.residuals[at], lambda = c.exact()[at];
-        expect(is <= said * (1 + 1e-6) + (m.products > 0 ? rounding : room), c, "true residual", is, said);
-        expect(said <= is * (1 + 1e-6) + rounding + room, c, "residual told", said, is);
+        const double is = residual(m, s, j), said = s.residuals[static_cast<size_t>(j)];
+        const double value = s.values[static_cast<size_t>(j)], lambda = c.problem.exact[static_cast<size_t>(j)];
+        expect(is <= said * (1 + 1e-6) + unseen, text, "true residual", is, said);
+        expect(said <= is * (1 + 1e-6) + rounding + f32, text, "residual told", said, is);
         for (int64_t k = 0; k <= j; ++k) {
             const double dot = oracle::dot(s.vectors.data() + k * m.n, s.vectors.data() + j * m.n, m.n);
-            expect(std::fabs(dot - (k == j)) <= 128 * static_cast<double>(m.n) * tolerance::u64, c, "product", dot, k == j);
+            expect(std::fabs(dot - (k == j)) <= 128 * static_cast<double>(m.n) * tolerance::u64, text, "product", dot,
+                   k == j);
         }
-        expect(s.values[at] <= lambda + rounding + room, c, "a value above its eigenvalue", s.values[at], lambda);
+        expect(value <= lambda + rounding + f32, text, "value above the eigenvalue", value, lambda); // by interlacing
         if (!s.out.converged) continue;
-        expect(is <= allowed * (1 + 1e-6), c, "residual of a converged pair", is, allowed);
-        expect(s.values[at] >= lambda - 4 * allowed, c, "a value below its eigenvalue", s.values[at], lambda);
+        expect(is <= allowed * (1 + 1e-6) + unseen - rounding, text, "residual of a converged pair", is, allowed);
+        // A cluster narrower than some residuals cannot be told apart.
+        expect(value >= lambda - 4 * allowed, text, "value below the eigenvalue", value, lambda);
     }
-    expect(s.out.most_negative >= c.exact().back() - rounding - room, c, "most negative", s.out.most_negative, c.exact().back());
-    expect(s.out.passes == m.calls() && s.out.passes <= s.cost.passes, c, "passes", double(s.out.passes),
-           double(s.cost.passes));
-    expect(s.allocated <= s.cost.bytes, c, "bytes", double(s.allocated), double(s.cost.bytes));
-    if (c.request.max_passes > 0)
-        expect(m.products + m.roughs <= c.request.max_passes, c, "products", double(m.products + m.roughs),
-               double(c.request.max_passes));
+    expect(s.out.most_negative >= c.problem.exact.back() - rounding - f32, text, "most negative", s.out.most_negative,
+           c.problem.exact.back());
 }
 
+void check_figures(const Case &c, const Solution &s, const std::string &text) {
+    const mercer::Matrix &m = c.problem.matrix;
+    auto at_most = [&](int64_t value, int64_t allowed, const char *what) {
+        expect(value <= allowed, text, what, static_cast<double>(value), static_cast<double>(allowed));
+    };
+    expect(s.out.applies == m.applies, text, "applies", static_cast<double>(s.out.applies),
+           static_cast<double>(m.applies));
+    expect(s.out.passes == m.calls(), text, "passes", static_cast<double>(s.out.passes),
+           static_cast<double>(m.calls()));
+    at_most(s.out.passes, s.cost.passes, "passes");
+    at_most(s.allocated, s.cost.bytes, "bytes");
+    at_most(m.widest, s.cost.columns, "columns");
+    if (c.request.max_passes > 0) at_most(m.products + m.roughs, c.request.max_passes, "products");
+}
+
+// ---- tests
+
 struct Tally {
-    int64_t calls = 0, converged = 0, passes = 0, roughs = 0;
+    int64_t calls = 0, converged = 0;
 };
 
-void run_all(uint64_t seed, Registry &registry, std::map<std::string, Tally> &tally) {
-    Problem problem(seed);
-    oracle::Numbers random(seed + 1000003);
-    const mercer::Matrix &m = problem.matrix;
-    const double which = random.uniform(), tols[] = {1e-3, 1e-5, 1e-7, 1e-9, 1e-12};
-    int64_t r = which < 0.1 ? m.n : which < 0.2 ? 1 : 1 + static_cast<int64_t>(random.uniform() * std::min<double>(double(m.n), 20));
-    r = std::min(r, m.n);
-    mercer_eigen_request request{sizeof request, r, tols[static_cast<int64_t>(5 * random.uniform())], 0, nullptr, 0, nullptr, 0, nullptr, nullptr};
-    if (random.uniform() < 0.2) request.max_passes = 1 + static_cast<int64_t>(6 * random.uniform());
-    oracle::Vector start;
-    const double guess = random.uniform();
-    if (guess < 0.4) { // the top with an error, or anything: a zero, equal columns
-        request.start_count = 1 + static_cast<int64_t>(random.uniform() * std::min<double>(double(m.n), 1.5 * double(r)));
-        const double error = guess < 0.1 ? 0 : guess < 0.2 ? 1e-4 : 1;
-        for (int64_t j = 0; j < request.start_count; ++j)
-            for (int64_t i = 0; i < m.n; ++i)
-                start.push_back(guess > 0.3 ? (j % 3 == 0 ? 0 : double(i)) : problem.vectors(i, j) + error * random());
-        request.start = start.data();
+void run_one(Registry &registry, const char *name, const Case &c, uint64_t seed, bool rough, Tally &tally) {
+    auto plugin = registry.find(Kind::solver, name);
+    Params params(plugin->params);
+    std::string text = std::string(name) + (rough ? ", rough, " : ", ") + c.text;
+    if (!params.table().rows().empty() && seed % 2 == 0) { // block, oversample: every other time small
+        params.set(0, std::to_string(1 + seed / 2 % 10), params.table().rows()[0].row.name);
+        text = std::to_string(1 + seed / 2 % 10) + " columns, " + text;
     }
+    const mercer::Matrix &m = c.problem.matrix;
+    m.forget();
+    mercer_eigen_request request = c.request;
+    request.start = c.start.empty() ? nullptr : c.start.data();
     Run run({}, nullptr);
-    for (const char *name : {"dense", "orthogonal", "block-krylov"}) {
-        auto plugin = registry.find(Kind::solver, name);
-        Params params(plugin->params);
-        int64_t row = plugin->params->rows().empty() ? -1 : 0;
-        std::string value = "0";
-        if (row == 0 && random.uniform() < 0.5) value = std::to_string(1 + int64_t(10 * random.uniform()));
-        if (row == 0) params.set(row, value, "row");
-        for (bool rough : {false, true}) {
-            Case c{problem, request, "", rough};
-            c.text = std::string(name) + (row == 0 ? " " + value : "") + (rough ? ", rough" : "") + ", problem " + std::to_string(seed) + ": " +
-                     problem.text + ", n = " + std::to_string(m.n) + ", r = " + std::to_string(request.r) +
-                     ", tol = " + std::to_string(std::log10(request.tol)) + ", max_passes = " + std::to_string(request.max_passes) + ", start " + std::to_string(guess) + " count " + std::to_string(request.start_count);
-            if (getenv("VERBOSE")) fprintf(stderr, "%s\n", c.text.c_str());
-            m.applies = m.products = m.roughs = m.denses = 0;
-            Solution s = solve(run, *plugin, params, m.op(rough), request, seed);
-            check(c, s);
-            Tally &t = tally[std::string(name) + (rough ? ", rough" : "")];
-            t.calls += 1, t.converged += s.out.converged, t.passes += s.out.passes, t.roughs += m.roughs;
-            if (!s.out.converged && request.max_passes == 0 && getenv("SHOW")) fprintf(stderr, "not converged in %d (%d rough): %s: residual %g scale %g\n", int(s.out.passes), int(m.roughs), c.text.c_str(), *std::max_element(s.residuals.begin(), s.residuals.end())/m.norm, s.values[0]/m.norm);
-        }
-    }
+    Solution s = solve(run, *plugin, params, m.op(rough), request, seed);
+    expect(s.status == MERCER_OK, text, s.error.c_str(), s.status, 0);
+    check_pairs(c, s, text);
+    check_figures(c, s, text);
+    tally.calls += c.request.max_passes == 0, tally.converged += s.out.converged && c.request.max_passes == 0;
 }
 
 void test_random() {
     Registry registry;
-    std::map<std::string, Tally> tally;
-    int64_t first = getenv("FIRST") ? atoll(getenv("FIRST")) : 1, count = getenv("COUNT") ? atoll(getenv("COUNT")) : problems;
-    for (int64_t seed = first; seed < first + count; ++seed) run_all(static_cast<uint64_t>(seed), registry, tally);
-    for (auto &[name, t] : tally) fprintf(stderr, "%s: %d calls, %d converged, %d passes, %d rough\n", name.c_str(), int(t.calls), int(t.converged), int(t.passes), int(t.roughs));
+    std::map<std::string, Tally> tallies;
+    for (int64_t i = 0; i < problems; ++i) {
+        const uint64_t seed = first_problem + static_cast<uint64_t>(i);
+        Problem problem(seed);
+        Case c = case_of(problem, seed);
+        for (const char *name : {"dense", "orthogonal", "block-krylov"})
+            for (bool rough : {false, true}) run_one(registry, name, c, seed, rough, tallies[name]);
+    }
+    for (auto &[name, tally] : tallies) { // saying "not converged" is no way out: slow spectra are a few in a hundred
+        const double share = static_cast<double>(tally.converged) / static_cast<double>(tally.calls);
+        expect(share >= 0.9, name, "share that converged", share, 0.9);
+    }
 }
 
 } // namespace
@@ -199,7 +225,9 @@ void test_random() {
 void setUp() {}
 void tearDown() {}
 
-int main() {
+// More of them: test_solvers FIRST COUNT
+int main(int argc, char **argv) {
+    if (argc == 3) first_problem = std::strtoull(argv[1], nullptr, 10), problems = std::strtoll(argv[2], nullptr, 10);
     UNITY_BEGIN();
     RUN_TEST(test_random);
     return UNITY_END();
