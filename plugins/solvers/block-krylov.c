@@ -57,12 +57,15 @@ typedef struct sizes {
 static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
+/* Random columns beside r: with none, copies of a repeated eigenvalue may show only after lower pairs have converged. */
+enum { GUARD = 6 };
+
 static sizes plan(const krylov_params *params, int64_t n, int64_t r) {
     sizes s;
     s.p = min(params->block > 0 ? params->block : min((r + 13) / 8 * 8, 64), n);
-    s.first = max(r, s.p);
-    s.keep = min(r + s.p, n);
-    s.cap = min(max(3 * r, r + 4 * s.p), n);
+    s.first = min(max(r + GUARD, s.p), n);
+    s.keep = min(r + max(s.p, GUARD), n);
+    s.cap = min(max(max(3 * r, r + 4 * s.p), s.keep + s.p), n);
     return s;
 }
 
@@ -92,14 +95,20 @@ typedef struct krylov {
     int64_t random;    /* random columns so far */
     double *q, *v, *w; /* [q v]: locked and basis, side by side; w: image of v */
     double *h, *s, *small, *theta, *norm, *scratch;
-    double *error;          /* of each image */
-    double rough;           /* error of a rough image, as last measured; 0: not known yet */
-    double exact_worst;     /* largest residual at the last exact product */
+    double *error;      /* of each image */
+    int rough_done;     /* products are exact from now on */
+    double rough;       /* error of a rough image: guessed while nothing is measured */
+    double exact_worst; /* largest residual at the last exact product; 0: there was none */
+    double best;        /* largest residual when it last was half of what it had been before, after best_at passes */
+    int64_t best_at;
     int64_t probed;         /* convergence counts from this pass on: a probe has to grow first */
     double scale, progress; /* scale: largest |theta| so far */
 } krylov;
 
-enum { GUESS_ULPS = 4 }; /* of f32: the error of a rough image in |B| before it is measured */
+enum {
+    GUESS_ULPS = 4, /* of f32: the error of a rough image in |B| before it is measured */
+    STALLED_PASSES = 8
+};
 
 #define TRY(call)                                                                                                      \
     do {                                                                                                               \
@@ -119,6 +128,9 @@ static int32_t prepare(krylov *x) {
     x->v = x->q + n * l;
     return MERCER_OK;
 }
+
+/* Residuals below this say nothing. */
+static double rounding(const krylov *x) { return 64 * (DBL_EPSILON / 2) * x->scale; }
 
 /* w = P B v for count columns, v orthogonal to the locked ones. */
 static int32_t apply(krylov *x, int rough, int64_t count, const double *v, double *w) {
@@ -163,7 +175,7 @@ static int32_t project(krylov *x, int64_t first, int64_t count) {
 static int32_t extend(krylov *x, int64_t count, int64_t *rank) {
     int64_t n = x->n, l = x->l, k = x->k;
     double *v = x->v + n * k;
-    int rough = x->op->apply_rough != NULL;
+    int rough = x->op->apply_rough && !x->rough_done;
     TRY(x->host->orthonormalise(x->task, n, count, v, n, l + k, l + k ? x->q : NULL, n, rank));
     if (*rank == 0) return MERCER_OK;
     TRY(apply(x, rough, *rank, v, x->w + n * k));
@@ -178,18 +190,16 @@ static void fill_random(krylov *x, double *v, int64_t count) {
     x->random += count;
 }
 
-/* The first block: the caller's guess, filled up with random columns. */
+/* The first block: the caller's guess, filled up with random columns; once more where it was dependent. */
 static int32_t start(krylov *x) {
-    int64_t n = x->n, given = x->request->start ? min(x->request->start_count, x->size.cap) : 0, rank;
-    if (given > 0) memcpy(x->v, x->request->start, 8 * (size_t)(n * given));
-    int64_t count = max(given, x->size.first);
-    fill_random(x, x->v + n * given, count - given);
-    TRY(extend(x, count, &rank));
-    for (int attempt = 0; x->k < x->request->r && attempt < 3; attempt++) { /* the guess was dependent */
-        count = x->size.first - x->k;
-        fill_random(x, x->v + n * x->k, count);
-        TRY(extend(x, count, &rank));
+    int64_t n = x->n, l = x->l, rank = x->request->start ? min(x->request->start_count, x->size.cap) : 0;
+    if (rank > 0) memcpy(x->v, x->request->start, 8 * (size_t)(n * rank));
+    for (int attempt = 0; attempt < 4 && (attempt == 0 || rank < x->size.first); attempt++) {
+        int64_t count = max(rank, x->size.first);
+        fill_random(x, x->v + n * rank, count - rank);
+        TRY(x->host->orthonormalise(x->task, n, count, x->v, n, l, l ? x->q : NULL, n, &rank));
     }
+    TRY(extend(x, rank, &rank));
     if (x->k < x->request->r)
         return x->host->fail(x->task, MERCER_E_INTERNAL, "block-krylov: no basis of r = %lld columns",
                              (long long)x->request->r);
@@ -220,25 +230,26 @@ static int32_t restart(krylov *x) {
     return MERCER_OK;
 }
 
+/* The error of the image of Ritz vector j. */
+static double image_error(const krylov *x, int64_t j) {
+    double square = 0;
+    for (int64_t i = 0; i < x->k; i++) square += pow(x->error[i] * x->s[i + x->size.cap * j], 2);
+    return sqrt(square);
+}
+
 /* Ritz values, and vectors as columns of S; restarts with the leading ones where the next block would not fit. */
 static int32_t rayleigh_ritz(krylov *x) {
     int64_t cap = x->size.cap, k = x->k;
     for (int64_t j = 0; j < k; j++) memcpy(x->small + k * j, x->h + cap * j, 8 * (size_t)k);
     TRY(x->host->eigh(x->task, k, x->small, k, k, x->theta, x->s, cap));
     x->scale = fmax(x->scale, fmax(fabs(x->theta[0]), fabs(x->theta[k - 1])));
-    if (x->op->apply_rough && x->rough == 0) {
+    if (x->op->apply_rough && !x->rough_done && x->exact_worst == 0) {
         x->rough = GUESS_ULPS * FLT_EPSILON / 2 * x->scale;
         for (int64_t j = 0; j < k; j++) x->error[j] = x->rough;
     }
-    x->out->most_negative = fmin(x->out->most_negative, x->theta[k - 1]);
+    double doubt = image_error(x, k - 1) > 0 ? GUESS_ULPS * FLT_EPSILON / 2 * x->scale : 0; /* 0 is not yet negative */
+    x->out->most_negative = fmin(x->out->most_negative, x->theta[k - 1] + doubt);
     return cap == x->n - x->l || k + x->size.p <= cap ? MERCER_OK : restart(x);
-}
-
-/* The error of the image of Ritz vector j. */
-static double image_error(const krylov *x, int64_t j) {
-    double square = 0;
-    for (int64_t i = 0; i < x->k; i++) square += pow(x->error[i] * x->s[i + x->size.cap * j], 2);
-    return sqrt(square);
 }
 
 /* R = W S - V S Theta of the leading pairs, in scratch, and its norms. */
@@ -256,13 +267,16 @@ static int32_t residuals(krylov *x, int64_t count) {
     return MERCER_OK;
 }
 
-/* New directions behind the basis: unit residuals of leading pairs, or random ones in an invariant space. */
+/* New directions behind the basis: unit residuals of leading pairs that may be above the limit; last those that are no more
+ * than errors of images, never mere rounding. */
 static int64_t directions(krylov *x, int64_t count, double limit) {
     int64_t n = x->n, room = min(x->size.p, x->size.cap - x->k), taken = 0;
-    for (int64_t j = 0; j < count && taken < room; j++)
-        if (x->norm[j] > limit) {
+    for (int last = 0; last < 2; last++)
+        for (int64_t j = 0; j < count && taken < room; j++) {
+            double norm = x->norm[j], error = image_error(x, j);
+            if (norm <= fmax(limit - error, rounding(x)) || (norm <= error) != last) continue;
             double *to = x->v + n * (x->k + taken++), *from = x->scratch + n * j;
-            for (int64_t i = 0; i < n; i++) to[i] = from[i] / x->norm[j];
+            for (int64_t i = 0; i < n; i++) to[i] = from[i] / norm;
         }
     return taken;
 }
@@ -274,10 +288,17 @@ static int wants_exact(const krylov *x, double limit) {
     int blocked = 0, ready = 1, whole = x->k == x->n - x->l;
     for (int64_t j = 0; j < r; j++) {
         double error = image_error(x, j), gap = x->theta[j] - x->theta[outside];
+        double least = gap > 2 * x->rough ? error : x->rough; /* that rough products bring residuals to */
         blocked |= x->norm[j] + error > limit && error > limit / 4;
-        ready &= x->rough * x->norm[j] <= limit / 8 * gap || x->norm[j] <= 2 * error || whole;
+        ready &= x->rough * x->norm[j] <= limit / 8 * gap || x->norm[j] <= 2 * least || whole;
     }
     return blocked && ready;
+}
+
+/* Near their errors residuals only wander: a restart that cuts an equal cluster lets in several times the errors. */
+static int stalls(krylov *x, double worst) {
+    if (worst < x->best / 2) x->best = worst, x->best_at = x->out->passes;
+    return !x->rough_done && x->best <= 64 * x->rough && x->out->passes >= x->best_at + STALLED_PASSES;
 }
 
 /* Exact images of the Ritz vectors and of the added columns behind the basis (directions, not yet in it), by one product;
@@ -291,19 +312,28 @@ static int32_t make_exact(krylov *x, int64_t added) {
     memmove(x->v + n * k, d, 8 * (size_t)(n * rank));
     memcpy(x->v + n * (k + rank), x->v, 8 * (size_t)(n * r));
     TRY(apply(x, 0, rank + r, x->v + n * k, x->w + n * k));
-    x->rough = 0;
+    double larger = 0; /* how much the errors are, of what was thought */
     for (int64_t j = 0; j < r; j++) {
         double *was = x->w + n * j, *is = x->w + n * (k + rank + j), square = 0;
         for (int64_t i = 0; i < n; i++) square += (is[i] - was[i]) * (is[i] - was[i]);
-        x->rough = fmax(x->rough, sqrt(square));
+        if (x->error[j] > rounding(x) / 4) larger = fmax(larger, sqrt(square) / x->error[j]);
         memcpy(was, is, 8 * (size_t)n);
         x->error[j] = 0;
     }
-    x->rough = fmax(2 * x->rough, DBL_EPSILON * x->scale);
+    if (larger > 0) x->rough = fmax(2 * larger * x->rough, rounding(x) / 4);
     for (int64_t j = k; j < k + rank; j++) x->error[j] = 0;
     x->k = k + rank;
     TRY(project(x, 0, r));
     return rank > 0 ? project(x, k, rank) : MERCER_OK;
+}
+
+/* Rough images have nothing more to tell: those of the kept basis become exact, and all later ones are. */
+static int32_t leave_rough(krylov *x) {
+    TRY(restart(x));
+    TRY(apply(x, 0, x->k, x->v, x->w));
+    memset(x->error, 0, 8 * (size_t)x->k);
+    x->rough_done = 1;
+    return project(x, 0, x->k);
 }
 
 /* The fraction done, from the logarithm of the largest residual. */
@@ -320,17 +350,24 @@ static int32_t iterate(krylov *x, int64_t max_passes) {
         TRY(rayleigh_ritz(x));
         int64_t count = min(x->k, x->size.keep), rank = 0;
         TRY(residuals(x, count));
-        double worst = 0, limit = fmax(x->tol * fabs(x->theta[0]), 64 * (DBL_EPSILON / 2) * x->scale);
+        double worst = 0, limit = fmax(x->tol * fabs(x->theta[0]), rounding(x));
         for (int64_t j = 0; j < r; j++) worst = fmax(worst, x->norm[j] + image_error(x, j));
         first = fmax(first, worst);
         x->out->converged = worst <= limit;
         TRY(tell(x, worst, limit, first));
         int64_t added = directions(x, count, limit);
         int stop = request->enough && request->enough(request->user, x->theta, r);
+        x->out->converged |= stop != 0;
         int done = x->out->converged && added > 0 && x->out->passes >= x->probed;
         if (stop || done || x->out->passes >= max_passes) return MERCER_OK;
-        if (wants_exact(x, limit)) {
-            if (x->exact_worst > 0 && worst > x->exact_worst / 2) return MERCER_OK; /* the last one did not help */
+        int stalled = stalls(x, worst);
+        if (stalled || wants_exact(x, limit)) {
+            double gap = x->theta[r - 1] - x->theta[min(x->k - 1, x->size.keep)];
+            int helpless = x->exact_worst > 0 && worst > x->exact_worst / 2;
+            if (stalled || helpless || gap <= 2 * x->rough) { /* gap: who is r-th cannot be told */
+                TRY(leave_rough(x));
+                continue;
+            }
             x->exact_worst = worst;
             added = min(added, x->size.cap - count);
             TRY(make_exact(x, max(added - (r + added + 1) % 8, 0))); /* with a mean riding along, a multiple of 8 */
@@ -358,12 +395,15 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     x.l = request->locked_count;
     x.size = plan(p, n - x.l, r);
     x.tol = request->tol;
+    x.best = INFINITY;
+    x.rough_done = x.l > 0; /* the errors of rough products go by |A|, of which P A P says nothing */
     out->most_negative = INFINITY;
     out->applies = out->passes = 0;
     TRY(prepare(&x));
     TRY(start(&x));
     TRY(iterate(&x, request->max_passes > 0 ? request->max_passes : default_passes));
     memcpy(out->values, x.theta, 8 * (size_t)r);
+    out->most_negative = fmin(out->most_negative, x.theta[r - 1]);
     for (int64_t j = 0; j < r; j++) out->residuals[j] = x.norm[j] + image_error(&x, j);
     return host->tall_times(task, n, x.k, x.v, n, r, x.s, x.size.cap, 0, out->vectors, n);
 }

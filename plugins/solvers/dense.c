@@ -21,6 +21,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     double columns = n <= ALL_BELOW ? (double)n : (double)r, size = (double)n;
     out->bytes = 8 * n * n + (n <= ALL_BELOW ? 8 * n * (n + 1) : 0) + 8 * n * r + 8 * l * (n + l + r);
     out->passes = 2;
+    out->columns = r;
     out->flops = 4. / 3 * size * size * size + 4 * size * size * columns;
     return MERCER_OK;
 }

@@ -31,29 +31,55 @@ Matrix::Matrix(std::string text, const Values &spectrum)
     gemm('N', 'T', n, n, n, 1.0, scaled.data(), n, q.data(), n, 0.0, a.data(), n);
     for (int64_t j = 0; j < n; ++j)
         for (int64_t i = 0; i < j; ++i) a[static_cast<size_t>(j + i * n)] = a[static_cast<size_t>(i + j * n)];
+    for (double value : a) a_32.push_back(norm > 0 ? static_cast<float>(value / norm) : 0);
 }
 
-void Matrix::begin_call() const {
+void Matrix::begin_call(int64_t columns) const {
+    applies += columns, widest = std::max(widest, columns);
     if (cancel) *cancel = 1;
     if (calls() == fails_at) fail(MERCER_E_CALLBACK, "the operator fails");
 }
 
 namespace {
 
+void check_blocks(int64_t n, const double *x, int64_t ldx, int64_t p, const double *y, int64_t ldy) {
+    if (p < 1 || ldx < n || ldy < n || (x < y + ldy * p && y < x + ldx * p))
+        fail(MERCER_E_PLUGIN, "apply with p = %d, ldq = %d, ldy = %d, n = %d, or with blocks that overlap", int(p),
+             int(ldx), int(ldy), int(n));
+    for (int64_t j = 0; j < p; ++j)
+        if (!std::all_of(x + j * ldx, x + j * ldx + n, [](double v) { return std::isfinite(v); }))
+            fail(MERCER_E_PLUGIN, "apply to a column with NaN or Inf");
+}
+
 int32_t apply(const mercer_operator *op, mercer_task *task, const double *x, int64_t ldx, int64_t p, double *y,
               int64_t ldy) {
     const Matrix &m = *static_cast<const Matrix *>(op->self);
     return task->guard([&] {
         const int64_t n = m.n;
-        m.products += 1, m.applies += p;
-        m.begin_call();
-        if (p < 1 || ldx < n || ldy < n || (x < y + ldy * p && y < x + ldx * p))
-            fail(MERCER_E_PLUGIN, "apply with p = %d, ldq = %d, ldy = %d, n = %d, or with blocks that overlap", int(p),
-                 int(ldx), int(ldy), int(n));
-        for (int64_t j = 0; j < p; ++j)
-            if (!std::all_of(x + j * ldx, x + j * ldx + n, [](double v) { return std::isfinite(v); }))
-                fail(MERCER_E_PLUGIN, "apply to a column with NaN or Inf");
+        m.products += 1;
+        m.begin_call(p);
+        check_blocks(n, x, ldx, p, y, ldy);
         gemm('N', 'N', n, p, n, 1.0, m.a.data(), n, x, ldx, 0.0, y, ldy);
+        if (m.spoilt) y[n / 2] = NAN;
+    });
+}
+
+// Matrix, block and sums in f32. The matrix is scaled to norm 1, as kernel values are of moderate size.
+int32_t apply_rough(const mercer_operator *op, mercer_task *task, const double *x, int64_t ldx, int64_t p, double *y,
+                    int64_t ldy) {
+    const Matrix &m = *static_cast<const Matrix *>(op->self);
+    return task->guard([&] {
+        const int64_t n = m.n;
+        m.roughs += 1;
+        m.begin_call(p);
+        check_blocks(n, x, ldx, p, y, ldy);
+        std::vector<float> from(static_cast<size_t>(n * p)), to(from.size());
+        for (int64_t j = 0; j < p; ++j)
+            for (int64_t i = 0; i < n; ++i) from[static_cast<size_t>(i + j * n)] = static_cast<float>(x[i + j * ldx]);
+        gemm('N', 'N', n, p, n, 1.0F, m.a_32.data(), n, from.data(), n, 0.0F, to.data(), n);
+        for (int64_t j = 0; j < p; ++j)
+            for (int64_t i = 0; i < n; ++i)
+                y[i + j * ldy] = m.norm * static_cast<double>(to[static_cast<size_t>(i + j * n)]);
         if (m.spoilt) y[n / 2] = NAN;
     });
 }
@@ -62,7 +88,7 @@ int32_t dense(const mercer_operator *op, mercer_task *task, double *a, int64_t l
     const Matrix &m = *static_cast<const Matrix *>(op->self);
     return task->guard([&] {
         m.denses += 1;
-        m.begin_call();
+        m.begin_call(0);
         for (int64_t j = 0; j < m.n; ++j) std::copy_n(m.a.data() + j * m.n, m.n, a + j * lda);
         if (m.spoilt) a[m.n / 2] = a[m.n / 2 * lda] = NAN;
     });
@@ -76,7 +102,9 @@ int32_t diagonal(const mercer_operator *op, mercer_task *, double *d) {
 
 } // namespace
 
-mercer_operator Matrix::op() const { return {sizeof(mercer_operator), n, this, apply, dense, diagonal, nullptr}; }
+mercer_operator Matrix::op(bool with_rough) const {
+    return {sizeof(mercer_operator), n, this, apply, dense, diagonal, with_rough ? apply_rough : nullptr};
+}
 
 Solution solve(Run &run, const Plugin &plugin, const Params &params, const mercer_operator &op,
                const mercer_eigen_request &request, uint64_t seed) {

@@ -11,19 +11,22 @@ using Values = std::vector<double>;
 struct Matrix {
     std::string text;
     int64_t n;
-    Values a, q; // q: eigenvectors, in the order of the spectrum
+    Values a, q;             // q: eigenvectors, in the order of the spectrum
+    std::vector<float> a_32; // a / norm, rounded: what rough products are made of, in f32
     double norm = 0;
 
-    mutable int64_t applies = 0, products = 0, denses = 0; // columns, calls of apply, calls of dense
-    bool spoilt = false;                                   // products have a NaN
-    int64_t fails_at = 0;                                  // this call, counted from 1, fails
-    int32_t *cancel = nullptr;                             // set in the first call
-    int64_t calls() const { return products + denses; }
+    mutable int64_t applies = 0, products = 0, roughs = 0, denses = 0; // columns; calls of apply, apply_rough, dense
+    mutable int64_t widest = 0;                                        // columns of one call
+    bool spoilt = false;                                               // products have a NaN
+    int64_t fails_at = 0;                                              // this call, counted from 1, fails
+    int32_t *cancel = nullptr;                                         // set in the first call
+    int64_t calls() const { return products + roughs + denses; }
 
     Matrix(std::string text, const Values &spectrum);
-    mercer_operator op() const;
+    mercer_operator op(bool with_rough = false) const;
     double rounding() const { return 128 * static_cast<double>(n) * 0x1p-53 * norm; }
-    void begin_call() const;
+    void begin_call(int64_t columns) const;
+    void forget() const { applies = products = roughs = denses = widest = 0; }
 };
 
 // What one call of a solver gave.

@@ -54,6 +54,10 @@ inline double matrix(int64_t n, double entry, double norm, double u = u64) {
 // lies within its residual.
 inline double eigenvalue(double matrix, double residual = 0) { return matrix + residual; }
 
+// An image under a product in f32: rounded entries, block and sums make some u each, in all a small multiple of u |A|; a
+// solver that measures nothing assumes another. 16 is more than both.
+inline double rough_image(double norm) { return 16 * u32 * norm; }
+
 // Davis-Kahan: a unit eigenvector turns by at most 2 |E| / gap. A score is an inner product of it with a vector of
 // length
 // <= 2 sqrt(kappa) (two means), its length is off by |E| / (2 lambda).

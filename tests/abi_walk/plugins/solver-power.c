@@ -21,6 +21,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     (void)host, (void)task;
     int64_t p = width(n, request->r);
     out->passes = ((const power *)params)->iterations;
+    out->columns = p;
     out->bytes = 8 * (3 * n * p + 3 * p * p + p);
     out->flops = (double)out->passes * 12 * (double)n * (double)p * (double)p;
     return MERCER_OK;

@@ -1,0 +1,190 @@
+/* orthogonal.c - the top r eigenpairs by orthogonal iteration, with Rayleigh-Ritz in each cycle
+ *
+ * Achlioptas, McSherry & Schoelkopf, NIPS 2001, section 2 (Q <- AQ; Q <- Orthonormalize(Q); "while not converged", for
+ * which no test is given: residuals are it here); Rutishauser, Numer. Math. 16 (1970) for the Ritz step. With B = P A P,
+ * P = I - L L^T for locked L, and Q orthonormal, of p = r + oversample columns, orthogonal to L:
+ *
+ *   Z = B Q;  Q^T Z = S Theta S^T;  X = Q S;  R = Z S - X Theta;  done when |R_j| <= tol |theta_1| for j = 1..r
+ *   else Q <- orth(Z S + c X), columns that were dependent replaced by random ones.
+ *
+ * The Ritz columns Z S span what Z does and are nearly orthogonal, so that orth loses none where Theta spans many decades.
+ * Iterates tend to the largest |lambda + c|. With c = 0, the paper's method, these are the algebraic top as long as
+ * lambda_r > |lambda_min|; once a Ritz value is below -theta_r, c is the most negative one seen: if a negative eigenvalue is
+ * in the way it is in Q before long, the shift finds it, and it leaves again.
+ *
+ * Cost a cycle: one product with p columns, about 14 n p^2 + 8 n l p flops. Memory: 3 n p doubles. Each cycle divides
+ * errors by (lambda_r + c) / (lambda_(p+1) + c), which makes many times the products of block-krylov: this solver is for
+ * fidelity and for good starts. Error: each theta_j lies within |R_j| of an eigenvalue of B; that these are the top r is as
+ * sure as that random columns meet them, and convergence in the first product, which is all the caller's start, does not
+ * count. Residuals below 64 u max |theta| are rounding: a smaller tol counts as that. apply_rough is not used.
+ */
+#include <float.h>
+#include <math.h>
+#include <mercer/plugin.h>
+#include <string.h>
+
+typedef struct orthogonal_params {
+    int64_t oversample;
+} orthogonal_params;
+
+enum { DEFAULT_OVERSAMPLE = 8, DEFAULT_PASSES = 1000 };
+
+static const mercer_param rows[] = {
+    MERCER_PARAM_INT(orthogonal_params, oversample, "0", "", MERCER_AUTO, 0, 1e6,
+                     "columns iterated beside the r wanted, 0: 8"),
+};
+
+static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static int64_t width(const orthogonal_params *params, int64_t whole, int64_t r) {
+    return min(r + (params->oversample > 0 ? params->oversample : DEFAULT_OVERSAMPLE), whole);
+}
+
+static int64_t most_passes(const mercer_eigen_request *request) {
+    return request->max_passes > 0 ? request->max_passes : DEFAULT_PASSES;
+}
+
+static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n,
+                        const mercer_eigen_request *request, mercer_cost *out) {
+    (void)host, (void)task;
+    const int64_t l = request->locked_count, p = width(params, n - l, request->r);
+    const double tall = (double)n * (double)p, cube = (double)p * (double)p * (double)p;
+    out->bytes = 8 * p * (3 * n + 2 * p + l + 1);
+    out->columns = p;
+    out->passes = most_passes(request);
+    out->flops = (double)out->passes * (tall * (double)(14 * p + 8 * l) + 9 * cube);
+    return MERCER_OK;
+}
+
+typedef struct iteration {
+    const mercer_host *host;
+    mercer_task *task;
+    const mercer_operator *op;
+    const mercer_eigen_request *request;
+    mercer_eigen_result *out;
+    int64_t n, l, p;
+    int64_t random;                 /* random columns so far */
+    double *q, *z, *x;              /* basis, then images of Ritz vectors; its image; Ritz vectors */
+    double *h, *s, *theta, *locked; /* locked: l x p */
+    double shift, scale;            /* scale: largest |theta| so far */
+} iteration;
+
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        int32_t status_ = (call);                                                                                      \
+        if (status_) return status_;                                                                                   \
+    } while (0)
+
+static int32_t prepare(iteration *x) {
+    const int64_t n = x->n, p = x->p;
+    const int64_t count[] = {n * p, n * p, n * p, p * p, p * p, p, x->l * p};
+    double **array[] = {&x->q, &x->z, &x->x, &x->h, &x->s, &x->theta, &x->locked};
+    for (int i = 0; i < 7; i++)
+        if (!(*array[i] = x->host->alloc(x->task, 8 * count[i]))) return MERCER_E_MEMORY;
+    return MERCER_OK;
+}
+
+/* Makes a basis of the first count columns of q, filled up with random ones. */
+static int32_t orthonormalise(iteration *x, int64_t count) {
+    const int64_t n = x->n, p = x->p;
+    int64_t rank = 0;
+    for (int attempt = 0; attempt < 4; attempt++) {
+        for (int64_t j = count; j < p; j++, x->random++)
+            for (int64_t i = 0; i < n; i++) x->q[i + n * j] = x->host->uniform(x->task, i, x->random) - 0.5;
+        TRY(x->host->orthonormalise(x->task, n, p, x->q, n, x->l, x->request->locked, n, &rank));
+        if (rank == p) return MERCER_OK;
+        count = rank;
+    }
+    return x->host->fail(x->task, MERCER_E_INTERNAL, "orthogonal: no basis of %lld columns", (long long)p);
+}
+
+/* z = P A q */
+static int32_t apply(iteration *x) {
+    const int64_t n = x->n, l = x->l, p = x->p;
+    TRY(x->op->apply(x->op, x->task, x->q, n, p, x->z, n));
+    x->out->passes += 1;
+    x->out->applies += p;
+    if (l == 0) return MERCER_OK;
+    TRY(x->host->tall_dot(x->task, n, l, x->request->locked, n, p, x->z, n, x->locked, l));
+    for (int64_t i = 0; i < l * p; i++) x->locked[i] = -x->locked[i];
+    return x->host->tall_times(x->task, n, l, x->request->locked, n, p, x->locked, l, 1, x->z, n);
+}
+
+/* Theta, X, and in q the images Z S. */
+static int32_t rayleigh_ritz(iteration *x) {
+    const int64_t n = x->n, p = x->p;
+    TRY(x->host->tall_dot(x->task, n, p, x->q, n, p, x->z, n, x->h, p));
+    for (int64_t j = 0; j < p; j++)
+        for (int64_t i = j; i < p; i++) x->h[i + p * j] = (x->h[i + p * j] + x->h[j + p * i]) / 2;
+    TRY(x->host->eigh(x->task, p, x->h, p, p, x->theta, x->s, p));
+    TRY(x->host->tall_times(x->task, n, p, x->q, n, p, x->s, p, 0, x->x, n));
+    TRY(x->host->tall_times(x->task, n, p, x->z, n, p, x->s, p, 0, x->q, n));
+    const double lowest = x->theta[p - 1];
+    x->out->most_negative = fmin(x->out->most_negative, lowest);
+    x->scale = fmax(x->scale, fmax(fabs(x->theta[0]), fabs(lowest)));
+    if (x->shift > 0 || lowest < -x->theta[x->request->r - 1]) x->shift = -x->out->most_negative;
+    return MERCER_OK;
+}
+
+static double residuals(const iteration *x) {
+    double worst = 0;
+    for (int64_t j = 0; j < x->request->r; j++) {
+        double sum = 0;
+        for (int64_t i = x->n * j; i < x->n * (j + 1); i++) {
+            const double e = x->q[i] - x->theta[j] * x->x[i];
+            sum += e * e;
+        }
+        x->out->residuals[j] = sqrt(sum);
+        worst = fmax(worst, x->out->residuals[j]);
+    }
+    return worst;
+}
+
+static int32_t iterate(iteration *x) {
+    const mercer_eigen_request *request = x->request;
+    const int64_t n = x->n, p = x->p, r = request->r, passes = most_passes(request);
+    const int64_t given = request->start ? min(request->start_count, p) : 0;
+    if (given > 0) memcpy(x->q, request->start, 8 * (size_t)(n * given));
+    TRY(orthonormalise(x, given));
+    for (double first = 0, done = 0;;) {
+        TRY(apply(x));
+        TRY(rayleigh_ritz(x));
+        const double worst = residuals(x),
+                     limit = fmax(request->tol * fabs(x->theta[0]), 64 * (DBL_EPSILON / 2) * x->scale);
+        const int whole = p == n - x->l;
+        first = fmax(first, worst);
+        if (worst > limit && limit > 0) done = fmax(done, 1 - log(worst / limit) / log(first / limit));
+        TRY(x->host->progress(x->task, done));
+        x->out->converged = worst <= limit && (given == 0 || x->out->passes > 1 || whole);
+        if (request->enough && request->enough(request->user, x->theta, r)) x->out->converged = 1;
+        if (x->out->converged || whole || x->out->passes >= passes) return MERCER_OK;
+        for (int64_t i = 0; x->shift > 0 && i < n * p; i++) x->q[i] += x->shift * x->x[i];
+        TRY(orthonormalise(x, p));
+    }
+}
+
+static int32_t solve(const mercer_host *host, mercer_task *task, const void *params, const mercer_operator *op,
+                     const mercer_eigen_request *request, mercer_eigen_result *out) {
+    iteration x = {.host = host, .task = task, .op = op, .request = request, .out = out};
+    x.n = op->n;
+    x.l = request->locked_count;
+    x.p = width(params, x.n - x.l, request->r);
+    out->most_negative = INFINITY;
+    out->applies = out->passes = 0;
+    TRY(prepare(&x));
+    TRY(iterate(&x));
+    memcpy(out->values, x.theta, 8 * (size_t)request->r);
+    memcpy(out->vectors, x.x, 8 * (size_t)(x.n * request->r));
+    return MERCER_OK;
+}
+
+static const mercer_solver_ops ops = {
+    .struct_size = sizeof(mercer_solver_ops),
+    .forecast = forecast,
+    .solve = solve,
+};
+
+MERCER_PLUGIN(MERCER_KIND_SOLVER, "orthogonal", MERCER_VERSION,
+              "orthogonal iteration, for comparison and for good starts",
+              "Achlioptas, McSherry & Schoelkopf, NIPS (2001); Rutishauser, Numer. Math. 16 (1970)", rows,
+              orthogonal_params, ops)
