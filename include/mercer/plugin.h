@@ -129,9 +129,9 @@ typedef struct mercer_kernel_ops {
      * map in one go where it can; map stays what other values are measured by. */
     double (*profile)(const void *params);
 
-    /* Optional: form values to the derivative of map there, in place, under the rules of map; finite, and 0 at a cusp. NULL,
-     * where map is not: none is known; where map is NULL too it is 1. Models whose kernel has one for all its leaves, and
-     * these are of form MERCER_DOT or MERCER_SQDIST, give gradients. */
+    /* Optional: form values to the derivative of map there, in place, under the rules of map; 0 at a cusp. NULL, where map
+     * is not: none is known; where map is NULL too it is 1. Models give gradients if all leaves of their kernel have one and
+     * are of form MERCER_DOT or MERCER_SQDIST. */
     void (*derivative)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 } mercer_kernel_ops;
 

@@ -57,7 +57,7 @@ static void map(const mercer_host *host, const void *params, int32_t dtype, void
     mercer_exp(host, dtype, values, count);
 }
 
-/* Of exp(-rate sqrt v): -rate k / (2 r), without limit at the cusp, where it counts as 0; of exp(-rate v): -rate k. */
+/* Of exp(-rate sqrt v): -rate k / (2 r), without limit towards the cusp, at which it counts as 0; of exp(-rate v): -rate k. */
 static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     const laplacian *p = params;
     double r[128]; /* of a few values at a time */
@@ -68,11 +68,12 @@ static void derivative(const mercer_host *host, const void *params, int32_t dtyp
         for (int64_t i = 0; i < n && p->norm == L2; i++) r[i] = sqrt(dtype == MERCER_F32 ? f32[i] : f64[i]);
         map(host, p, dtype, dtype == MERCER_F32 ? (void *)f32 : f64, n);
         for (int64_t i = 0; i < n; i++) {
-            const double slope = p->norm == L1 ? -p->rate : r[i] == 0 ? 0 : -p->rate / (2 * r[i]);
+            const double k = dtype == MERCER_F32 ? f32[i] : f64[i], by_r = k * -p->rate;
+            const double slope = p->norm == L1 ? by_r : r[i] == 0 ? 0 : by_r / (2 * r[i]);
             if (dtype == MERCER_F32)
-                f32[i] = (float)(f32[i] * slope);
+                f32[i] = (float)slope;
             else
-                f64[i] *= slope;
+                f64[i] = slope;
         }
     }
 }

@@ -266,7 +266,8 @@ void Tiles<T>::compute(const Strip &x, const Panel<T> &y, TileScratch<T> &scratc
     }
 }
 
-// By the product rule: the leaf's own derivative times the rest of its term.
+// By the product rule: the leaf's own derivative times the rest of its term. Equal rows have 0: there d|x - y|^2/dx is 0, and
+// at a cusp nothing better is to be said.
 template <class T>
 void Tiles<T>::derivative(size_t index, const Strip &x, const Panel<T> &y, TileScratch<T> &scratch) const {
     T *out = scratch.tile.data(), *factor = scratch.factor.data();
@@ -277,7 +278,14 @@ void Tiles<T>::derivative(size_t index, const Strip &x, const Panel<T> &y, TileS
     };
     if (auto op = leaf.plugin->kernel.derivative) {
         form(index, x, y, out, scratch);
+        std::vector<int64_t> &equal = scratch.i;
+        equal.clear();
+        if (leaf.form == MERCER_SQDIST)
+            each([&](int64_t k) {
+                if (out[k] == 0) equal.push_back(k);
+            });
         for (int64_t i = 0; i < x.rows; ++i) op(&host_table(), leaf.values(), dtype_of<T>, out + i * tile_rows, y.rows);
+        for (int64_t k : equal) out[k] = 0;
     } else { // no map either: the kernel is its form
         each([&](int64_t k) { out[k] = 1; });
     }

@@ -11,7 +11,7 @@
 // coordinates rows are shifted to the training mean, which differences do not see. Cost: n m (kernel value + 2 r (d + 1))
 // flops; memory: 256 x r d sums a thread, in groups of components where that is more than 16 MiB (kernel values are then
 // computed once a group). Error: that of G, and the rounding of x, u |x - mean| (the difference cancels near a centre: as
-// if x had been moved by that much). At a cusp, where x is a centre, the derivative of that pair counts as 0.
+// if x had been moved by that much). A centre equal to x adds nothing, at a cusp too.
 #include "outputs.h"
 
 #include "evaluate.h"

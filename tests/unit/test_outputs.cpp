@@ -341,6 +341,12 @@ void test_cusp() {
     const Model model = session.fit(x, {{"kernel", "laplacian"}, {"sigma", "1.2"}, {"components", "3"}});
     const Matrix got = apply(session, model, x, "gradient", {});
     expect_near(got.v, gaussian_gradient(model, x, 1.2, true).v, 1e-11, "cusp");
+    for (const char *kernel : {"gaussian", "laplacian"}) // so narrow that its rate overflows: flat but at the centres
+        for (bool f32 : {false, true}) {
+            const Model narrow = session.fit(x, {{"kernel", kernel}, {"sigma", "1e-300"}}, {}, {f32, false});
+            const Matrix flat = apply(session, narrow, x, "gradient", {}, {f32, false});
+            expect_near(flat.v, Vector(flat.v.size(), 0.0), 0, kernel);
+        }
 }
 
 // Sparse queries of a dense model, several threads, an array that is wider than it must be.
@@ -444,6 +450,11 @@ Model from_tensors(Session &session, const char *json, std::vector<std::pair<con
     return model;
 }
 
+int32_t distances(void *, const int64_t *i, const int64_t *j, int64_t count, double *values) {
+    for (int64_t k = 0; k < count; ++k) values[k] = std::fabs(static_cast<double>(i[k] - j[k]));
+    return 0;
+}
+
 void test_refusals() {
     Session session;
     Matrix x = points(20, 15);
@@ -455,6 +466,19 @@ void test_refusals() {
         refused(session, model, x, "gradient", {}, name.c_str());
     }
     refused(session, session.fit(x, {{"kernel", "laplacian"}, {"norm", "l1"}}), x, "gradient", {}, "'laplacian'");
+
+    const std::vector<int64_t> offsets = {0, 1, 2, 4}, columns = {0, 1, 0, 1};
+    const Vector values = {1, 2, 3, 4};
+    const mercer_sparse sparse{sizeof sparse,  MERCER_CSR,     MERCER_F64,   MERCER_I64, 0, 3, 2, 4,
+                               offsets.data(), columns.data(), values.data()};
+    mercer_data *given = nullptr;
+    OK(mercer_data_from_sparse(&given, session.context, &sparse));
+    refused(session, session.fit(given, {{"kernel", "linear"}}), Matrix(1, 2), "gradient", {}, "centres are sparse");
+    mercer_data_destroy(given);
+    const mercer_objects objects{sizeof objects, 6, MERCER_DISTANCE, 0, distances, nullptr, nullptr, nullptr};
+    OK(mercer_data_from_objects(&given, session.context, &objects));
+    refused(session, session.fit(given, {{"sigma", "1"}}), Matrix(1, 2), "gradient", {}, "objects have no coordinates");
+    mercer_data_destroy(given);
 
     const char *linear = R"({"kernel": "linear"})";
     const Matrix c = points(5, 16), a = points(5, 17, 2), lambda = points(2, 18, 1);

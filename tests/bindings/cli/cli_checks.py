@@ -144,6 +144,34 @@ def residual(path):
     assert np.allclose(got, squared, atol=1e-9) or np.allclose(got, np.sqrt(squared), atol=1e-9), (got, squared)
 
 
+def white(path, scores, model):
+    z = np.load(path)
+    assert np.allclose(z, np.load(scores) / np.sqrt(tensor(model, "lambda").ravel()), rtol=0, atol=1e-10)
+    assert np.allclose(z.T @ z / len(z), np.eye(R), rtol=0, atol=1e-9)
+
+
+def t2(path, whitened):
+    assert np.allclose(np.load(path).ravel(), (np.load(whitened) ** 2).sum(1), rtol=1e-10)
+
+
+def limits(info, residuals, t2s):
+    found = load(info)["limits"]
+    assert found["kind"] == "exact", found
+    for name, path in ("residual", residuals), ("t2", t2s):
+        values = np.sort(np.load(path).ravel())
+        for level in 95, 99:
+            value = values[-(-len(values) * level // 100) - 1]
+            assert abs(found[name][f"p{level}"] - value) < 1e-9, (name, level, found, value)
+
+
+def gradient(path, model):
+    """Column j d + c = df_j/dx_c = sum_i A_ij k(x, c_i) (c_i - x)_c / sigma^2."""
+    q, c, a = np.load("Q.npy"), tensor(model, "C"), tensor(model, "A")
+    expected = np.einsum("qi,ij,qic->qjc", gram(q, c), a, c[None] - q[:, None]) / SIGMA**2
+    got = np.load(path)
+    assert np.allclose(got, expected.reshape(len(q), -1), rtol=0, atol=1e-10), np.abs(got - expected.reshape(len(q), -1)).max()
+
+
 def damage(path):
     blob = bytearray(open(path, "rb").read())
     open("CUT.safetensors", "wb").write(blob[:-8])

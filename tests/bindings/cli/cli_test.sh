@@ -120,6 +120,15 @@ status 0 transform M.safetensors Q.npy -o TQ.npy --json && json && py outputs ou
 py sklearn_queries TQ.npy
 status 0 transform M.safetensors Q.npy -o D.npy --what density && py density D.npy
 status 0 transform M.safetensors Q.npy -o R.npy --what residual && py residual R.npy
+status 0 describe scores && shows --whiten
+status 0 transform M.safetensors X.npy -o WHITE.npy --whiten true && py white WHITE.npy Z.npy M.safetensors
+status 0 transform M.safetensors X.npy -o WHITE2.npy --what scores --set whiten=true && same WHITE2.npy WHITE.npy '--set whiten'
+status 0 transform M.safetensors X.npy -o T2.npy --what t2 && py t2 T2.npy WHITE.npy
+status 0 transform M.safetensors X.npy -o XR.npy --what residual
+status 0 info M.safetensors --json && py limits out XR.npy T2.npy
+status 0 transform M.safetensors Q.npy -o G.npy --what gradient && py gradient G.npy M.safetensors
+status 2 transform M.safetensors Q.npy -o G.npy --what gradient --whiten true
+status 2 transform M.safetensors Q.npy -o G.npy --what scores --set whiten=maybe && says 'true or false'
 
 # one parameter in all its spellings
 for flags in '--sigma 2' '--sigma=2' '--kernel.sigma 2' '--kernel.sigma=2' '--set sigma=2'; do
