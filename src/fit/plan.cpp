@@ -128,7 +128,7 @@ Plan plan_weighted(const PlanTask &task) {
     mercer_task operation(run, Random(0, Stage::solver));
     plan.solver_cost.struct_size = sizeof plan.solver_cost;
     // Callbacks are what costs where there are any: one set of values, in the type of the result.
-    const bool calls = kernel.calls_back() || source.kind() == Source::Kind::objects,
+    const bool calls = kernel.has_user() || source.kind() == Source::Kind::objects,
                iterates = plan.solver->name != "dense";
     if (iterates && !calls && may_be_psd(kernel)) {
         plan.start_rank = std::min(start_rank, m / 8);

@@ -143,8 +143,9 @@ void GramOperator<T>::meet(Run &run, const Meeting &pair, int64_t supers, Work &
                 continue;
             }
             const T *tile = store_.data() + tile_offset(bi, bj);
-            for (int64_t i = 0; i < rows; i += strip_rows) {
-                const int64_t count = std::min(strip_rows, rows - i);
+            const int64_t step = tiles_.whole() ? tile_rows : strip_rows; // as they would be computed: the same sums
+            for (int64_t i = 0; i < rows; i += step) {
+                const int64_t count = std::min(step, rows - i);
                 body({work, bi, bj, i, count, cols, cols, i + count == rows, tile + i * cols});
             }
         }

@@ -161,11 +161,15 @@ static void parameters(void **state) {
     BAD(MERCER_E_VALUE, "sigma = 5 mm", "> 0", mercer_recipe_set(f.recipe, "sigma", "5 mm"));
     BAD(MERCER_E_VALUE, "sigma = nan", "> 0", mercer_recipe_set_real(f.recipe, "sigma", NAN));
     BAD(MERCER_E_VALUE, "sigma = inf", "> 0", mercer_recipe_set_real(f.recipe, "sigma", INFINITY));
-    BAD(MERCER_E_VALUE, "components = 0", ">= 1", mercer_recipe_set(f.recipe, "components", "0"));
-    BAD(MERCER_E_VALUE, "components = -3", ">= 1", mercer_recipe_set_real(f.recipe, "components", -3));
-    BAD(MERCER_E_VALUE, "components = 2.5", ">= 1", mercer_recipe_set(f.recipe, "components", "2.5"));
-    BAD(MERCER_E_VALUE, "components = 1e300", ">= 1", mercer_recipe_set(f.recipe, "components", "1e300"));
-    BAD(MERCER_E_VALUE, "components = 99999999999999999999", ">= 1",
+    BAD(MERCER_E_VALUE, "accuracy = 0", "> 0", mercer_recipe_set(f.recipe, "accuracy", "0"));
+    BAD(MERCER_E_VALUE, "accuracy = -1", "> 0", mercer_recipe_set(f.recipe, "accuracy", "-1"));
+    BAD(MERCER_E_VALUE, "report.delta = 1", "< 1", mercer_recipe_set(f.recipe, "delta", "1"));
+    BAD(MERCER_E_VALUE, "output.variance = 2", "<= 1", mercer_recipe_set(f.recipe, "variance", "2"));
+    BAD(MERCER_E_VALUE, "report.certificates = all", "none, cheap", mercer_recipe_set(f.recipe, "certificates", "all"));
+    BAD(MERCER_E_VALUE, "components = -3", ">= 0", mercer_recipe_set_real(f.recipe, "components", -3));
+    BAD(MERCER_E_VALUE, "components = 2.5", ">= 0", mercer_recipe_set(f.recipe, "components", "2.5"));
+    BAD(MERCER_E_VALUE, "components = 1e300", ">= 0", mercer_recipe_set(f.recipe, "components", "1e300"));
+    BAD(MERCER_E_VALUE, "components = 99999999999999999999", ">= 0",
         mercer_recipe_set(f.recipe, "components", "99999999999999999999"));
     BAD(MERCER_E_VALUE, "seed = -1", ">= 0", mercer_recipe_set(f.recipe, "seed", "-1"));
     BAD(MERCER_E_VALUE, "seed = 9007199254740993", "<= 9007199254740992",
@@ -203,7 +207,7 @@ static void indices_and_runs(void **state) {
                         {.struct_size = 0},
                         {.struct_size = 5000},
                         {.struct_size = sizeof(mercer_run), .memory = 1000}};
-    BAD(MERCER_E_VALUE, "-1", "0 to 1", mercer_context_entry(f.context, "methods", -1, &entry));
+    BAD(MERCER_E_VALUE, "-1", "0 to 4", mercer_context_entry(f.context, "methods", -1, &entry));
     BAD(MERCER_E_VALUE, "1000", "0 to 15", mercer_context_entry(f.context, "statuses", 1000, &entry));
     BAD(MERCER_E_ARGUMENT, "4", "56", mercer_context_entry(f.context, "statuses", 0, &small_entry));
     BAD(MERCER_E_VALUE, "row -1", "0 to ", mercer_recipe_row(f.recipe, -1, &public_row));
