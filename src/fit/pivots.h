@@ -116,10 +116,12 @@ class PartialCholesky {
     // Residuals inside rounds cost at most so many kernel values beside the n m of the columns.
     static int64_t allowance(int64_t n, int64_t m) { return n * ((m + 32) / 4); }
     int64_t affordable(int64_t candidates) const;
-    // Of step + 1 pivots (DESIGN section 6).
+    // Of step + 1 pivots. Kernel values are right to some 8 u in f32, and a column of L errs by that over the root of its
+    // pivot: pivots of 16 u would be noise, which further steps amplify (smooth kernels then look indefinite).
     double floor(int64_t step) const {
         constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
-        return std::max(1e-10, 16 * u + static_cast<double>(step + 1) * 0x1p-53) * largest_diagonal_;
+        constexpr double entries = sizeof(T) == 4 ? 256 : 16;
+        return std::max(1e-10, entries * u + static_cast<double>(step + 1) * 0x1p-53) * largest_diagonal_;
     }
     double indefinite() const {
         return 1e3 * std::max(1e-10, sizeof(T) == 4 ? 0x1p-20 : 0.0) * scale_;

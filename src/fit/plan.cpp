@@ -133,6 +133,7 @@ Plan plan_weighted(const PlanTask &task) {
     if (iterates && !calls && may_be_psd(kernel)) {
         plan.start_rank = std::min(start_rank, m / 8);
         plan.start_columns = std::min({plan.start_rank / 2, std::max<int64_t>(32, (r + 13) / 8 * 8), m});
+        if (values.lift_centred && plan.start_columns > r) --plan.start_columns; // the mean rides along
     }
     const mercer_eigen_request request{sizeof request,     r,       plan.tol, values.max_passes, nullptr,
                                        plan.start_columns, nullptr, 0,        nullptr,           nullptr};

@@ -195,6 +195,20 @@ void row(int64_t n, int64_t d, const T *x, T x_half, const T *y, const T *y_half
 }
 
 template <class T>
+void weighted_sum(int64_t n, int64_t stride, const T *values, const T *w, T *out) {
+    for (int64_t j = 0; j < stride; j += 8) { // four sums each, so that additions do not wait for each other
+        T sum[4][8] = {};
+        int64_t i = 0;
+        for (; i + 4 <= n; i += 4)
+            for (int l = 0; l < 4; ++l)
+                for (int c = 0; c < 8; ++c) sum[l][c] += values[i + l] * w[(i + l) * stride + j + c];
+        for (; i < n; ++i)
+            for (int c = 0; c < 8; ++c) sum[0][c] += values[i] * w[i * stride + j + c];
+        for (int c = 0; c < 8; ++c) out[j + c] = (sum[0][c] + sum[1][c]) + (sum[2][c] + sum[3][c]);
+    }
+}
+
+template <class T>
 void finish(int64_t m, int64_t n, const T *x_half, const T *y_half, T *values) {
     for (int64_t i = 0; i < m; ++i)
         for (int64_t j = 0; j < n; j += width<T>) {
@@ -270,8 +284,8 @@ void store_transposed(int64_t m, int64_t n, const T *values, T *out, int64_t str
 }
 
 template <class T>
-constexpr FusedTable<T> table = {halves<T>, product<T>,        product_checked<T>, difference<T>,      row<T>,
-                                 finish<T>, finish_checked<T>, store_rows<T>,      store_transposed<T>};
+constexpr FusedTable<T> table = {halves<T>,       product<T>, product_checked<T>, difference<T>, row<T>,
+                                 weighted_sum<T>, finish<T>,  finish_checked<T>,  store_rows<T>, store_transposed<T>};
 
 } // namespace
 

@@ -42,6 +42,8 @@ struct FusedTable {
     Tile *difference;
     // One point, its coordinates together, against a panel: the bits of product, for a row alone.
     void (*row)(int64_t n, int64_t d, const T *x, T x_half, const T *y, const T *y_half, T *values);
+    // out[j] = sum of values[i] w[i * stride + j], i < n, j < stride, a multiple of 8.
+    void (*weighted_sum)(int64_t n, int64_t stride, const T *values, const T *w, T *out);
     // values holds x'.y' (m x n, anything around it) and becomes 2^(values + a_x + a_y).
     void (*finish)(int64_t m, int64_t n, const T *x_half, const T *y_half, T *values);
     T (*finish_checked)(int64_t m, int64_t n, const T *x_half, const T *y_half, T *values);

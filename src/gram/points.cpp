@@ -10,6 +10,19 @@ namespace mercer {
 
 static_assert(tile_rows == fused_stride);
 
+double fused_scale(double rate) { return std::sqrt(2 * rate * 1.4426950408889634); }
+
+// The exponent, in units of log 2, is a sum of d + 2 terms as large as s = |a_i| + |a_j|; it errs by about e = sqrt(d + 4) / 2 u s
+// (rounding errors add up like a random walk), the value by log 2 e k: 8 u are allowed in f32, 512 u in f64, where that is
+// far below what anything here is solved to.
+template <class T>
+T fused_certain(int64_t d) {
+    constexpr double allowed = sizeof(T) == 4 ? 8 : 512;
+    return static_cast<T>(2 * allowed / (0.6931471805599453 * std::sqrt(static_cast<double>(d + 4))));
+}
+template float fused_certain<float>(int64_t);
+template double fused_certain<double>(int64_t);
+
 std::vector<LeafSpec> leaf_specs(const Expression &kernel) {
     std::vector<LeafSpec> specs;
     for (const Leaf &leaf : kernel.leaves) {
@@ -114,8 +127,8 @@ void Points<T>::load_dense(Run &run, Panel<T> &panel) const {
 template <class T>
 template <class U>
 bool Points<T>::pack_leaf(Run &run, const U *rows, int64_t count, const LeafSpec &spec, LeafRows<T> &leaf) const {
-    constexpr double log2_e = 1.4426950408889634, widest = sizeof(T) == 4 ? 1e15 : 1e140;
-    const double scale = std::sqrt(2 * spec.rate * log2_e);
+    constexpr double widest = sizeof(T) == 4 ? 1e15 : 1e140;
+    const double scale = fused_scale(spec.rate);
     if (!(spec.rate > 0) || !std::isfinite(scale)) return false;
     leaf.d = spec.columns.empty() ? cols() : static_cast<int64_t>(spec.columns.size());
     leaf.packed = run.buffer<T>(leaf.d, tile_rows);

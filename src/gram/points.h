@@ -26,6 +26,12 @@ struct LeafSpec {
 };
 std::vector<LeafSpec> leaf_specs(const Expression &kernel);
 
+// What coordinates are multiplied by when they are packed (fused.h).
+double fused_scale(double rate);
+// Products are exact enough where value * (|a_i| + |a_j|) is at most this: see Tiles::fused.
+template <class T>
+T fused_certain(int64_t d);
+
 template <class T>
 struct LeafRows {
     int64_t d = 0;

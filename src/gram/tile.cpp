@@ -143,20 +143,18 @@ void Tiles<T>::form(size_t index, const Strip &x, const Panel<T> &y, T *out, Til
     }
 }
 
-// exp(-rate |x - y|^2), by products where their rounding is small enough. The exponent, in units of log 2, is a sum of d + 2
-// terms as large as s = |a_i| + |a_j|; it errs by about e = sqrt(d + 4) / 2 u s (rounding errors add up like a random walk),
-// the value by log 2 e k. Pairs with more than `allowed` u are computed by differences, which are exact to (d + 2) u of the
-// distance; and once 1 % of a strip has them, whole strips are, to the end of the slab: its rows stay the same.
+// exp(-rate |x - y|^2), by products where their rounding is small enough (fused_certain); other pairs are computed by
+// differences, which are exact to (d + 2) u of the distance. Once 1 % of a strip has such pairs, whole strips are, to the end
+// of the slab: its rows stay the same.
 template <class T>
 void Tiles<T>::fused(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t cols, T *out,
                      TileScratch<T> &scratch) const {
     constexpr int64_t in_registers =
         512; // columns, up to which OpenBLAS' product and a second sweep over it are slower
-    constexpr double allowed = sizeof(T) == 4 ? 8 : 512;
     const FusedTable<T> &table = fused_table<T>();
     const int64_t m = x.rows, d = a.d;
     const T *rows = a.packed.data() + x.row0, *half = a.half.data() + x.row0, *others = b.packed.data();
-    const T most = static_cast<T>(2 * allowed / (0.6931471805599453 * std::sqrt(static_cast<double>(d + 4))));
+    const T most = fused_certain<T>(d);
     const bool sure = a.half_most + b.half_most <= most; // k <= 1
     if (scratch.by_differences && !sure) return table.difference(m, cols, d, rows, half, others, b.half.data(), out);
     T worst = 0;

@@ -140,6 +140,7 @@ std::shared_ptr<const Model> Model::bind(std::shared_ptr<const UserKernel> user)
         fail(MERCER_E_UNSUPPORTED, "the model's kernel is '%s': it has no leaf 'user'", kernel_.text().c_str());
     std::shared_ptr<Model> model(new Model(*this));
     model->kernel_.user = std::move(user);
+    model->lazy_ = std::make_shared<Lazy>();
     model->see_capabilities();
     return model;
 }
@@ -318,6 +319,11 @@ void Model::see_capabilities() {
     summary_.capabilities &= ~uint32_t{MERCER_CAN_SHARE | MERCER_CAN_GRADIENT};
     if (!kernel_.calls_back()) summary_.capabilities |= MERCER_CAN_SHARE;
     if (why_no_gradient().empty()) summary_.capabilities |= MERCER_CAN_GRADIENT;
+}
+
+const RowScores *Model::row_scores() const {
+    std::call_once(lazy_->once, [&] { lazy_->row = make_row_scores(*this); });
+    return lazy_->row.get();
 }
 
 void Model::write_info() {

@@ -3,6 +3,7 @@
 #pragma once
 #include "../gram/tile.h"
 #include "../io/safetensors.h"
+#include "row.h"
 
 #include <nlohmann/json.hpp>
 
@@ -40,8 +41,10 @@ class Model {
     const std::shared_ptr<const Source> &centres() const { return centres_; }
     const int64_t *indices() const; // objects: m row numbers
     bool has_frequencies() const { return frequencies_; }
-    std::string why_no_gradient() const;                      // "": it has one
-    double mean_square() const { return mean_square_; }       // nu^T K nu
+    std::string why_no_gradient() const;                // "": it has one
+    double mean_square() const { return mean_square_; } // nu^T K nu
+    // nullptr: this model has no such short cut.
+    const RowScores *row_scores() const;
     const RunSettings &settings() const { return settings_; } // threads and budget of the context it was made in
 
   private:
@@ -68,6 +71,11 @@ class Model {
         std::map<std::string, std::string> texts; // handed out, by JSON pointer
     };
     std::shared_ptr<Info> info_;
+    struct Lazy {
+        std::once_flag once;
+        std::unique_ptr<const RowScores> row;
+    };
+    std::shared_ptr<Lazy> lazy_ = std::make_shared<Lazy>();
 };
 
 // A tensor of one column (vector) or a matrix, uncounted, C order.

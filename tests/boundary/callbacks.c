@@ -46,11 +46,12 @@ static int32_t watch_progress(void *user, const mercer_progress *progress) {
 
 static void progress_is_monotone_rare_and_on_the_calling_thread(void **state) {
     (void)state;
-    enum { ROWS = 5000, COLS = 16 };
+    enum { ROWS = 10000, COLS = 16 };
     double *x = noise(ROWS * COLS);
     mercer_context *context = new_context();
     mercer_data *data = new_data(context, x, ROWS, COLS);
-    mercer_recipe *recipe = new_recipe(context, "solver", "block-krylov", "gram.storage", "stream", NULL);
+    mercer_recipe *recipe =
+        new_recipe(context, "kernel", "laplacian", "kernel.norm", "l1", "gram.storage", "stream", NULL);
     struct watch watch = new_watch(-1);
     mercer_run run = a_run();
     run.progress = watch_progress, run.user = &watch;
@@ -71,11 +72,12 @@ static void progress_is_monotone_rare_and_on_the_calling_thread(void **state) {
 
 static void progress_stops_a_call(void **state) {
     (void)state;
-    enum { ROWS = 5000, COLS = 16 };
+    enum { ROWS = 10000, COLS = 16 };
     double *x = noise(ROWS * COLS);
     mercer_context *context = new_context();
     mercer_data *data = new_data(context, x, ROWS, COLS);
-    mercer_recipe *recipe = new_recipe(context, "solver", "block-krylov", "gram.storage", "stream", NULL);
+    mercer_recipe *recipe =
+        new_recipe(context, "kernel", "laplacian", "kernel.norm", "l1", "gram.storage", "stream", NULL);
     mercer_run run = a_run();
     run.progress = watch_progress;
     for (int stop_at = 1; stop_at <= 3; stop_at += 2) {
@@ -138,15 +140,15 @@ static double answer_time(mercer_recipe *recipe, mercer_data *data, int64_t memo
 
 static void cancel_is_answered_soon(void **state) {
     (void)state;
-    enum { ROWS = 20000, COLS = 16 };
+    enum { ROWS = 40000, COLS = 16 };
     double *x = noise((int64_t)ROWS * COLS);
     mercer_context *context = new_context();
     mercer_data *data = new_data(context, x, ROWS, COLS);
-    mercer_recipe *recipe = new_recipe(context, NULL);
-    assert_true(answer_time(recipe, data, 200 << 20, 0.3) < 0.2); /* streams */
-    assert_true(answer_time(recipe, data, 200 << 20, 1.7) < 0.2);
+    mercer_recipe *recipe = new_recipe(context, "kernel", "laplacian", "kernel.norm", "l1", NULL);
+    assert_true(answer_time(recipe, data, 400 << 20, 0.3) < 0.2); /* streams */
+    assert_true(answer_time(recipe, data, 400 << 20, 1.7) < 0.2);
     MUST(mercer_recipe_set(recipe, "reducer", "greedy"));
-    MUST(mercer_recipe_set(recipe, "reducer.m", "2000"));
+    MUST(mercer_recipe_set(recipe, "reducer.m", "4000"));
     assert_true(answer_time(recipe, data, 0, 0.5) < 0.2); /* among the pivots */
 
     int32_t already = 1;

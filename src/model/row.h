@@ -1,0 +1,21 @@
+// Scores of a few rows at once with no allocation, no parallel region and no BLAS: what a caller pays who asks row by row.
+#pragma once
+#include "../gram/source.h"
+
+namespace mercer {
+
+class Model;
+
+class RowScores {
+  public:
+    virtual ~RowScores() = default;
+    // f of all rows of data into out, which fits: data dense, of the model's columns.
+    virtual void scores(const Source &data, const mercer_view &out) const = 0;
+
+    static constexpr int64_t most_rows = 4, most_columns = 256, most_components = 64;
+};
+// nullptr where the model has another shape: more than one leaf, one that is not fused (gram/fused.h), a denominator, many
+// columns or components, or centres of more than 64 MiB.
+std::unique_ptr<const RowScores> make_row_scores(const Model &model);
+
+} // namespace mercer
