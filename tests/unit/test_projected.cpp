@@ -1,0 +1,194 @@
+// The lift `projected` (nystrom, gkpca): golden data, m = n, the exact problem in the span, both ways of holding the factor.
+#include "session.h"
+#include "tolerances.h"
+
+namespace {
+
+const Settings golden = {{"kernel", "gaussian"}, {"gamma", "1.5625"}, {"components", "4"}}; // exp(-r^2 / 0.64)
+
+Settings with(Settings settings, const std::vector<std::pair<std::string, std::string>> &more) {
+    settings.insert(settings.end(), more.begin(), more.end());
+    return settings;
+}
+
+Model fit_rows(Session &session, const Matrix &x, const Settings &settings, std::vector<int64_t> rows,
+               const mercer_run *run = nullptr, Layout layout = {}) {
+    Held held(x, layout);
+    mercer_data *data = session.data(held);
+    mercer_view view{sizeof view, MERCER_I64, 0, static_cast<int64_t>(rows.size()), 1, 1, 1, rows.data()};
+    OK(mercer_data_attach(data, "landmarks", &view));
+    Model model = session.fit(data, with(settings, {{"reducer", "given"}, {"lift", "projected"}}), "nystrom", run);
+    mercer_data_destroy(data);
+    return model;
+}
+
+// Kernel PCA in the span of rows of x, on paper: K_nB K_BB^-1 K_Bn in place of K.
+Vector eigenvalues_in_span(const Matrix &x, const std::vector<int64_t> &rows, double gamma, bool centred) {
+    auto k = [gamma](const double *a, const double *b, int64_t d) {
+        return std::exp(-gamma * oracle::sqdist(a, b, d));
+    };
+    const int64_t m = static_cast<int64_t>(rows.size());
+    Matrix b(m, x.cols);
+    for (int64_t i = 0; i < m; ++i) std::copy_n(x.row(rows[static_cast<size_t>(i)]), x.cols, &b(i, 0));
+    Matrix kbb = oracle::gram(k, b, b), kbn = oracle::gram(k, b, x), q;
+    Vector s = oracle::eigen(kbb, q);
+    Matrix f(m, x.rows); // S^-1/2 Q^T k(B, X)
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < x.rows; ++j) {
+            double sum = 0;
+            for (int64_t l = 0; l < m; ++l) sum += q(l, i) * kbn(l, j);
+            f(i, j) = s[static_cast<size_t>(i)] > 1e-9 ? sum / std::sqrt(s[static_cast<size_t>(i)]) : 0;
+        }
+    for (int64_t i = 0; centred && i < m; ++i) {
+        double mean = 0;
+        for (int64_t j = 0; j < x.rows; ++j) mean += f(i, j) / static_cast<double>(x.rows);
+        for (int64_t j = 0; j < x.rows; ++j) f(i, j) -= mean;
+    }
+    Matrix vectors;
+    Vector out = oracle::eigen(oracle::product(f, oracle::transposed(f)), vectors);
+    for (double &value : out) value /= static_cast<double>(x.rows);
+    return out;
+}
+
+std::vector<int64_t> first_rows(int64_t count) {
+    std::vector<int64_t> out(static_cast<size_t>(count));
+    for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<int64_t>(i);
+    return out;
+}
+
+void test_golden() {
+    Session session;
+    const Matrix x = oracle::golden_points();
+    expect_near(fit_rows(session, x, with(golden, {{"lift.centred", "false"}}), first_rows(10)).vector("lambda"),
+                {.549646322122, .134547792503, .110973977462, .071844542638}, tolerance::printed, "uncentred");
+    expect_near(fit_rows(session, x, golden, first_rows(10)).vector("lambda"),
+                {.135023366, .111132100, .073739516, .029296468}, 1e-9, "centred");
+    Model greedy = session.fit(x, with(golden, {{"m", "8"}}), {}, {}, "gkpca");
+    const char *text = nullptr;
+    OK(mercer_model_info(greedy.handle, "/mse", &text));
+    TEST_ASSERT_DOUBLE_WITHIN(1e-11, .106827839983, std::atof(text));
+}
+
+void test_all_rows_are_exact() {
+    Session session;
+    Matrix x = oracle::Numbers(5).matrix(90, 3);
+    for (const char *centred : {"true", "false"}) {
+        const Settings settings = {{"sigma", "0.5"}, {"components", "6"}, {"lift.centred", centred}};
+        Model exact = session.fit(x, settings), all = fit_rows(session, x, settings, first_rows(90));
+        expect_near(all.vector("lambda"), exact.vector("lambda"), 1e-12, "lambda");
+        expect_near(session.apply(all, x).v, session.apply(exact, x).v, 1e-8, "scores");
+        TEST_ASSERT_DOUBLE_WITHIN(1e-11, exact.summary().total_variance, all.summary().total_variance);
+        expect_near(session.apply(all, x, "residual").v, session.apply(exact, x, "residual").v, 1e-8, "residual");
+    }
+}
+
+// Duplicates among the landmarks, a budget that keeps no factor, points in place of rows, f32: the same problem.
+void test_against_naive() {
+    Session session;
+    Matrix x = oracle::Numbers(6).matrix(2500, 4);
+    std::copy_n(x.row(3), 4, &x(7, 0));
+    const std::vector<int64_t> rows = first_rows(40);
+    const double gamma = 0.4;
+    const Settings settings = {{"gamma", "0.4"}, {"components", "5"}, {"report.certificates", "none"}};
+    Vector expected = eigenvalues_in_span(x, rows, gamma, true);
+    expected.resize(5);
+    Model held = fit_rows(session, x, settings, rows);
+    expect_near(held.vector("lambda"), expected, 1e-9, "held");
+    expect_near(fit_rows(session, x, settings, rows, nullptr, {true, true}).vector("lambda"), expected, 2e-5, "f32");
+    // Scores of all rows have covariance diag(lambda), mean 0.
+    Matrix z = session.apply(held, x);
+    for (int64_t j = 0; j < 5; ++j)
+        for (int64_t l = 0; l <= j; ++l) {
+            double sum = 0, mean = 0;
+            for (int64_t i = 0; i < x.rows; ++i) sum += z(i, j) * z(i, l), mean += z(i, j);
+            TEST_ASSERT_DOUBLE_WITHIN(1e-9, j == l ? expected[static_cast<size_t>(j)] : 0, sum / 2500);
+            TEST_ASSERT_DOUBLE_WITHIN(1e-9, 0, mean / 2500);
+        }
+    Matrix points(40, 4);
+    for (int64_t i = 0; i < 40; ++i) std::copy_n(x.row(i), 4, &points(i, 0));
+    Held at(x), landmarks(points);
+    mercer_data *data = session.data(at);
+    mercer_view view = landmarks.view();
+    OK(mercer_data_attach(data, "landmarks", &view));
+    Model remade =
+        session.fit(data, with(settings, {{"reducer", "given"}, {"lift", "projected"}}), "nystrom"); // no row numbers
+    mercer_data_destroy(data);
+    expect_near(remade.vector("lambda"), expected, 1e-9, "remade");
+    expect_near(session.apply(remade, x).v, z.v, 1e-7, "remade scores");
+}
+
+void test_threads_and_weights() {
+    Session session;
+    Matrix x = oracle::Numbers(8).matrix(3000, 3), twice(3300, 3);
+    std::copy(x.v.begin(), x.v.end(), twice.v.begin());
+    Vector weights(3000, 1.0);
+    for (int64_t i = 0; i < 300; ++i)
+        std::copy_n(x.row(i), 3, &twice(3000 + i, 0)), weights[static_cast<size_t>(i)] = 2;
+    const Settings settings = {{"sigma", "1"}, {"components", "4"}, {"reducer", "rpcholesky"}, {"m", "60"}};
+    const mercer_run one = with_threads(1), eight = with_threads(8);
+    Model a = session.fit(x, settings, {}, {}, "nystrom", &one),
+          b = session.fit(x, settings, {}, {}, "nystrom", &eight);
+    for (const char *name : {"C", "A", "b", "lambda", "nu"}) expect_same_bits(a.vector(name), b.vector(name), name);
+    const Settings all = {{"sigma", "1"}, {"components", "4"}, {"reducer", "greedy"}, {"m", "200"}};
+    expect_near(session.fit(x, all, weights, {}, "nystrom").vector("lambda"),
+                session.fit(twice, all, {}, {}, "nystrom").vector("lambda"), 1e-9, "weights are repetitions");
+}
+
+void test_certificates_hold() {
+    Session session;
+    Matrix x = oracle::Numbers(9).matrix(1500, 3);
+    const Settings base = {{"sigma", "0.4"}, {"components", "6"}};
+    const Vector exact = session.fit(x, base).vector("lambda");
+    for (const char *kind : {"none", "cheap", "rows"}) {
+        Model model = session.fit(x, with(base, {{"m", "80"}, {"report.certificates", kind}, {"report.rows", "1000"}}),
+                                  {}, {}, "nystrom");
+        for (int64_t j = 0; j < 6; ++j) {
+            double bound[2] = {0, 0};
+            for (int64_t e = 0; e < 20; ++e) { // the entry of component j
+                const std::string at = "/certificates/" + std::to_string(e);
+                const char *name = nullptr, *component = nullptr, *text = nullptr;
+                if (mercer_model_info(model.handle, (at + "/component").c_str(), &component) ||
+                    mercer_model_info(model.handle, (at + "/name").c_str(), &name))
+                    continue;
+                if (std::string(name) != "eigenvalue" || std::atoll(component) != j) continue;
+                OK(mercer_model_info(model.handle, (at + "/lower").c_str(), &text));
+                bound[0] = std::atof(text);
+                OK(mercer_model_info(model.handle, (at + "/upper").c_str(), &text));
+                bound[1] = std::atof(text);
+            }
+            const double truth = exact[static_cast<size_t>(j)];
+            TEST_ASSERT_TRUE_MESSAGE(bound[0] > 0 && bound[0] <= truth * (1 + 1e-9) && truth <= bound[1] * (1 + 1e-9),
+                                     kind);
+        }
+    }
+}
+
+void test_refusals() {
+    Session session;
+    Matrix x = oracle::Numbers(4).matrix(50, 2);
+    Held held(x);
+    mercer_data *data = session.data(held);
+    mercer_recipe *recipe = session.recipe("nystrom", {{"kernel", "linear"}, {"m", "10"}, {"components", "5"}});
+    Model model;
+    OK(mercer_model_fit(&model.handle, recipe, data, nullptr)); // rank 2 of a linear kernel: fewer components, said so
+    TEST_ASSERT_EQUAL_INT64(2, model.summary().r);
+    TEST_ASSERT_TRUE(model.summary().outcome & MERCER_RANK_REACHED);
+    mercer_recipe_destroy(recipe);
+    mercer_data_destroy(data);
+}
+
+} // namespace
+
+void setUp() {}
+void tearDown() {}
+
+int main() {
+    UNITY_BEGIN();
+    RUN_TEST(test_golden);
+    RUN_TEST(test_all_rows_are_exact);
+    RUN_TEST(test_against_naive);
+    RUN_TEST(test_threads_and_weights);
+    RUN_TEST(test_certificates_hold);
+    RUN_TEST(test_refusals);
+    return UNITY_END();
+}
