@@ -300,7 +300,7 @@ typedef struct mercer_eigen_request {
     int64_t struct_size;
     int64_t r;           /* 1 <= r <= n - locked_count */
     double tol;          /* residuals |A v - lambda v| <= tol |lambda_1| */
-    int64_t max_passes;  /* calls of apply; 0: the solver's own limit */
+    int64_t max_passes;  /* calls of apply, rough or not; 0: the solver's own limit */
     const double *start; /* n x start_count: a guess, any columns; or NULL */
     int64_t start_count;
     const double
@@ -320,7 +320,7 @@ typedef struct mercer_eigen_result {
     double *residuals;    /* r: norms |A v - lambda v| */
     double most_negative; /* smallest Ritz value seen */
     int64_t applies;      /* columns of the operator's input, all calls together */
-    int64_t passes;       /* calls of apply; dense counts as one */
+    int64_t passes;       /* calls of apply, rough or not; dense counts as one */
     int32_t converged;
     int32_t reserved;
 } mercer_eigen_result;

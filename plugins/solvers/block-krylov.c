@@ -175,7 +175,7 @@ static int32_t project(krylov *x, int64_t first, int64_t count) {
 static int32_t extend(krylov *x, int64_t count, int64_t *rank) {
     int64_t n = x->n, l = x->l, k = x->k;
     double *v = x->v + n * k;
-    int rough = x->op->apply_rough && !x->rough_done;
+    int rough = !x->rough_done;
     TRY(x->host->orthonormalise(x->task, n, count, v, n, l + k, l + k ? x->q : NULL, n, rank));
     if (*rank == 0) return MERCER_OK;
     TRY(apply(x, rough, *rank, v, x->w + n * k));
@@ -243,7 +243,7 @@ static int32_t rayleigh_ritz(krylov *x) {
     for (int64_t j = 0; j < k; j++) memcpy(x->small + k * j, x->h + cap * j, 8 * (size_t)k);
     TRY(x->host->eigh(x->task, k, x->small, k, k, x->theta, x->s, cap));
     x->scale = fmax(x->scale, fmax(fabs(x->theta[0]), fabs(x->theta[k - 1])));
-    if (x->op->apply_rough && !x->rough_done && x->exact_worst == 0) {
+    if (!x->rough_done && x->exact_worst == 0) {
         x->rough = GUESS_ULPS * FLT_EPSILON / 2 * x->scale;
         for (int64_t j = 0; j < k; j++) x->error[j] = x->rough;
     }
@@ -396,7 +396,7 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     x.size = plan(p, n - x.l, r);
     x.tol = request->tol;
     x.best = INFINITY;
-    x.rough_done = x.l > 0; /* the errors of rough products go by |A|, of which P A P says nothing */
+    x.rough_done = !op->apply_rough || x.l > 0; /* its errors go by |A|, of which P A P says nothing */
     out->most_negative = INFINITY;
     out->applies = out->passes = 0;
     TRY(prepare(&x));

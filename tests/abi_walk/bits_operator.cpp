@@ -119,7 +119,7 @@ int main(int argc, char **argv) {
         oracle::Vector exact =
             oracle::eigen(oracle::weighted_centred(dense, oracle::Vector(n, 1.0 / n), centred), vectors);
         for (double &value : exact) value *= n;
-        for (const char *name : {"dense", "block-krylov", "power"})
+        for (const char *name : {"dense", "block-krylov", "orthogonal", "power"})
             solve(*registry.find(Kind::solver, name), bits, centred, exact);
     }
     return 0;

@@ -185,6 +185,7 @@ static void solvers_pass_failures_on(void **state) {
     (void)state;
     will_return_always(alloc_mock, MERCER_E_MEMORY);
     assert_int_equal(solve("solver-block-krylov"), MERCER_E_MEMORY);
+    assert_int_equal(solve("solver-orthogonal"), MERCER_E_MEMORY);
     assert_int_equal(solve("solver-dense"), MERCER_E_MEMORY);
 }
 
@@ -196,12 +197,13 @@ static void dense_passes_the_operators_failure_on(void **state) {
     assert_int_equal(solve("solver-dense"), STATUS);
 }
 
-static void krylov_passes_a_services_failure_on(void **state) {
+static void iterations_pass_a_services_failure_on(void **state) {
     (void)state;
     will_return_always(alloc_mock, MERCER_OK);
     will_return_maybe(progress_mock, MERCER_OK);
-    will_return(orthonormalise_mock, STATUS);
+    will_return_count(orthonormalise_mock, STATUS, 2);
     assert_int_equal(solve("solver-block-krylov"), STATUS);
+    assert_int_equal(solve("solver-orthogonal"), STATUS);
 }
 
 int main(void) {
@@ -211,7 +213,7 @@ int main(void) {
         cmocka_unit_test(given_passes_failures_on),
         cmocka_unit_test(solvers_pass_failures_on),
         cmocka_unit_test(dense_passes_the_operators_failure_on),
-        cmocka_unit_test(krylov_passes_a_services_failure_on),
+        cmocka_unit_test(iterations_pass_a_services_failure_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

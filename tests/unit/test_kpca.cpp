@@ -154,13 +154,14 @@ void test_solvers_and_storage() {
     Settings base = with(c.settings, "components", "4");
     Model dense = session.fit(exact.x, with(base, "solver", "dense"));
     check(session, c, exact, dense);
-    for (const char *storage : {"auto", "stream", "f64"}) {
-        Model krylov = session.fit(exact.x, with(with(base, "solver", "block-krylov"), "gram.storage", storage));
-        double matrix = exact.matrix + 1e-9 * exact.pca.lambda[0]; // its residuals: solver.tol lambda_1
-        expect_near(krylov.vector("lambda"), dense.vector("lambda"), tolerance::eigenvalue(matrix), storage);
-        expect_near(krylov.tensor("A").v, dense.tensor("A").v,
-                    tolerance::coefficient(matrix, exact.gap, exact.pca.lambda[r - 1]), storage);
-    }
+    for (const char *solver : {"block-krylov", "orthogonal"})
+        for (const char *storage : {"auto", "stream", "f64"}) {
+            Model other = session.fit(exact.x, with(with(base, "solver", solver), "gram.storage", storage));
+            double matrix = exact.matrix + 1e-9 * exact.pca.lambda[0]; // its residuals: solver.tol lambda_1
+            expect_near(other.vector("lambda"), dense.vector("lambda"), tolerance::eigenvalue(matrix), storage);
+            expect_near(other.tensor("A").v, dense.tensor("A").v,
+                        tolerance::coefficient(matrix, exact.gap, exact.pca.lambda[r - 1]), storage);
+        }
     Model single = session.fit(exact.x, with(base, "gram.storage", "f32")); // f64 data, tiles of f32
     TEST_ASSERT_EQUAL_INT(MERCER_F64, single.summary().dtype);
     expect_near(single.vector("lambda"), dense.vector("lambda"),

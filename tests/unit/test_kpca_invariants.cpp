@@ -168,7 +168,7 @@ void test_edges() {
     for (bool f32 : {false, true}) {
         TEST_ASSERT_EQUAL_INT64(
             1, session.fit(constant, with(base, "lift.centred", "false"), {}, {f32, false}).summary().r);
-        for (const char *solver : {"dense", "block-krylov"}) {
+        for (const char *solver : {"dense", "block-krylov", "orthogonal"}) {
             Model centred =
                 session.fit(constant, with(with(base, "solver", solver), "solver.strict", "true"), {}, {f32, false});
             TEST_ASSERT_TRUE(centred.summary().r == 0 && centred.summary().total_variance <= 1e-6);
