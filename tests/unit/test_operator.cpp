@@ -87,7 +87,8 @@ void check_all(const std::vector<double> &out, const Matrix &a, double allowed, 
 
 template <class T>
 std::unique_ptr<Operator> gram_of(Run &run, const Problem &problem, bool stored) {
-    return std::make_unique<GramOperator<T>>(run, problem.kernel, problem.points<T>(), stored ? Hold::matrix : Hold::nothing);
+    return std::make_unique<GramOperator<T>>(run, problem.kernel, problem.points<T>(),
+                                             stored ? Hold::matrix : Hold::nothing);
 }
 
 template <class T>
