@@ -178,7 +178,7 @@ Json residual_certificates(const Eigenpairs &pairs, int64_t kept, double total) 
         const size_t at = static_cast<size_t>(j);
         out.push_back({{"name", "eigenvalue"},
                        {"value", bounds.value[at] / total},
-                       {"kind", "certain"},
+                       {"kind", "conditional"},
                        {"probability", 1.0},
                        {"component", j},
                        {"lower", bounds.lower[at] / total},
