@@ -6,7 +6,7 @@
  * <= mse, at max R_jj <= maxerr, at sum R_jj <= trace sum K_jj, or at full rank. Cost: n m kernel values, n m^2 flops in
  * about m/128 sweeps, n m numbers of the tiles' type. Needs a positive semidefinite kernel. Error: reducer.mse = mean R_jj
  * is exactly the mean squared feature-space distance of the rows to the span of the drawn ones; its expectation is at most
- * (1 + e) times what the best r directions leave once m >= r/e + r log(1/(e eta)), eta that best value over the mean of K_jj.
+ * (1 + e) times what the best r directions leave once m >= r/e + r log(1/(e eta)), eta the latter over the mean of K_jj.
  */
 #include <math.h>
 #include <mercer/plugin.h>

@@ -1,11 +1,11 @@
 // Pivoted partial Cholesky K ~ L L^T  (specification reduced sets 7; sampling 4.1), in rounds: pivots are chosen among a
 // block of candidates whose residual is exact, then one sweep over all rows appends their columns (pivots_sweep.cpp). K is
-// never formed or updated. m pivots of n rows: n m kernel values and n m^2 flops, and inside rounds at most a quarter of
-// the former more; memory n m.
+// never formed or updated. m pivots of n rows: n m kernel values and n m^2 flops, inside rounds at most n (m + 32)/4 values
+// more; memory n m.
 //
-// Greedy (Fine & Scheinberg, JMLR 2 (2001); Franc & Hlavac, CAIP (2003)). Residual diagonals only fall, so those from before
-// the round bound them: the rows of largest d are candidates, and as long as the best exact residual among them is no
-// less than the best bound outside, it is the best of all (FACTS B3.6). About m/35 sweeps.
+// Greedy (Fine & Scheinberg, JMLR 2 (2001); Franc & Hlavac, CAIP (2003)). Residual diagonals only fall, so those from
+// before the round bound them: the rows of largest d are candidates, and as long as the best exact residual among them is
+// no less than the best bound outside, it is the best of all (FACTS B3.6). About m/35 sweeps.
 //
 // Sampled (Epperly, Tropp & Webber, Embrace rejection, arXiv 2410.03969, accelerated RPCholesky; the law is that of Chen et
 // al., Randomly pivoted Cholesky, CPAM 2025). Candidates are drawn independently with probability w d / sum w d, and one is
@@ -105,7 +105,9 @@ void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
         {
             Run::Span span(run_, share(count()), share(count()));
             run_.progress(1);
+            const int64_t before = evaluations_;
             round = choose(std::min(most - count(), most_accepted));
+            spent_ += evaluations_ - before;
         }
         if (round->rows.empty()) {
             rank_reached_ = true;

@@ -11,8 +11,8 @@ namespace mercer {
 
 constexpr double pivot_tie = 1 - 1e-10; // scores this close to the best are equal; the lowest row is taken
 
-// The rows of the matrix: of source after map, all of them or those in numbers. kernel, numbers and weights are borrowed for as long as
-// the factor grows.
+// The rows of the matrix: of source after map, all n of them or those in numbers. What is no value here is borrowed for as
+// long as the factor grows.
 struct PivotRows {
     std::shared_ptr<const Source> source;
     InputMap map;
@@ -39,7 +39,8 @@ class PartialCholesky {
     PartialCholesky(Run &run, const PivotRows &rows, int64_t capacity);
     PartialCholesky(const PartialCholesky &) = delete;
 
-    // All three continue what is there. After an exception (cancel, budget) the factor is of no use.
+    // All three continue what is there; nothing is done twice. After an exception (cancel, budget) the factor is of no use.
+    // E_NUMERICAL where a kernel that says it is positive semi-definite shows not to be.
     //
     // By largest residual, ties to the lowest row. In f64 the pivots are those of the algorithm that goes column by column.
     void grow_greedy(const PivotStop &stop);
@@ -54,7 +55,7 @@ class PartialCholesky {
     int64_t n() const { return rows_.n; }
     int64_t count() const { return static_cast<int64_t>(index_.size()); }
     const int64_t *index() const { return index_.data(); } // count, in order of selection
-    // n x count, row-major with stride(); what lies beyond count in a row is undefined. Rows of pivots are lower triangular.
+    // n x count, row-major with stride(); what lies beyond count in a row is undefined. Pivots' rows are lower triangular.
     const T *factor() const { return factor_.data(); }
     int64_t stride() const { return stride_; }
     const double *residual() const { return residual_.data(); } // n: d, exactly 0 at pivots
@@ -123,9 +124,8 @@ class PartialCholesky {
         constexpr double entries = sizeof(T) == 4 ? 256 : 16;
         return std::max(1e-10, entries * u + static_cast<double>(step + 1) * 0x1p-53) * largest_diagonal_;
     }
-    double indefinite() const {
-        return 1e3 * std::max(1e-10, sizeof(T) == 4 ? 0x1p-20 : 0.0) * scale_;
-    } // -d beyond this
+    // A d below minus this is no rounding error.
+    double indefinite() const { return 1e3 * (sizeof(T) == 4 ? 0x1p-20 : 1e-10) * scale_; }
     template <class Choose>
     void grow(const PivotStop &stop, Choose &&choose);
     Round choose_greedy(int64_t most, int64_t candidates);
@@ -157,7 +157,7 @@ class PartialCholesky {
     double largest_diagonal_ = 0, weight_sum_ = 0, trace_ = 0; // of rows that count
     double scale_ = 0;                                         // largest k(x, x) of all rows
     double residual_sum_ = 0, largest_ = 0;
-    int64_t sweeps_ = 0, draws_ = 0, evaluations_ = 0, spent_ = 0; // spent: evaluations inside rounds
+    int64_t sweeps_ = 0, draws_ = 0, evaluations_ = 0, spent_ = 0; // spent: evaluations to choose
     bool rank_reached_ = false;
     std::mutex lock_;
     std::vector<std::unique_ptr<Scratch>> idle_; // between slabs

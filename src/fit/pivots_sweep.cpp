@@ -191,11 +191,8 @@ Buffer<double> PartialCholesky<T>::residual_block(const std::vector<int64_t> &ro
                         static_cast<double>(tile[i * stride + j]);
             give_scratch(std::move(scratch));
         });
-        int64_t values = 0;
         for (const auto &[bi, bj] : pairs)
-            values += std::min(tile_rows, b - bi * tile_rows) * std::min(tile_rows, b - bj * tile_rows);
-        spent_ += values;
-        evaluations_ += values;
+            evaluations_ += std::min(tile_rows, b - bi * tile_rows) * std::min(tile_rows, b - bj * tile_rows);
     }
     for (int64_t i = 0; i < b; ++i) out[i * b + i] = residual_[rows[static_cast<size_t>(i)]];
     return out;
