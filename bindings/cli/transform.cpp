@@ -80,7 +80,8 @@ std::vector<std::string> write_outputs(mercer_model *model, mercer_recipe *what,
 
 void transform(mercer_context *context, const Words &words) {
     Options options;
-    Arguments line("transform", "Applies a model to data: scores of its components, density, residual, gradients ...", words);
+    Arguments line("transform", "Applies a model to data: scores of its components, density, residual, gradients ...",
+                   words);
     options.add_to(line.app());
     const std::string what = line.peek("what");
     const Recipe recipe = line.recipe(context, what.empty() ? default_operation : what);
