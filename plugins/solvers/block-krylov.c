@@ -23,7 +23,9 @@
  * which errs by e |t|, and |t| is about residual / gap: so the exact product comes when e residual / gap is below what is
  * asked for, or when residuals meet their floor, and not before. Every column carries the error of its image; H takes
  * each entry v_i^T B v_j from the better of the two images, which makes Ritz values right to e |t|^2; a pair's residual
- * is what is computed plus the error of its image. e is measured at each exact product.
+ * is what is computed plus the error of its image. e is measured at each exact product. Where rough images cannot serve -
+ * the gap after the r-th pair is within 2 e (rank below r, equal eigenvalues), residuals only wander near e, or an exact
+ * product did not help - the images of the kept basis are made exact, and all products are from then on.
  *
  * Cost a cycle: one product with p columns, about n k (14 p + 4 r) flops and O(k^3). Memory: n (2 k + r + p + locked)
  * doubles. Error: each theta_j lies within |R_j| of an eigenvalue of B. That these are the top r is sure of an exact or
@@ -31,7 +33,8 @@
  * overwhelming: a caller's start that is orthogonal to an eigenvector and converges at once is believed. Residuals
  * below 64 u max |theta| are rounding: a smaller tol counts as that.
  * Limit: where a restart cuts a cluster that is degenerate to rounding, Ritz vectors mix freely in it and residuals
- * fall slowly below sqrt(u) max |theta|, or not at all; converged = 0 says so.
+ * fall slowly below sqrt(u) max |theta|, or not at all; converged = 0 says so. A block much narrower than r, with a tol of
+ * 1e-3 and more copies of an eigenvalue than r, may take lower pairs for the last copies.
  */
 #include <float.h>
 #include <math.h>
