@@ -36,7 +36,7 @@ template <class T>
 class Search {
   public:
     Search(Run &run, const Recipe &recipe, const Prepared &prepared)
-        : run_(run), recipe_(recipe), values_(recipe.values()), prepared_(prepared), n_(prepared.source->rows()),
+        : run_(run), values_(recipe.values()), prepared_(prepared), n_(prepared.source->rows()),
           weights_(prepared.weighted() ? prepared.weights.data() : nullptr),
           points_(prepared.source, prepared.map, leaf_specs(prepared.kernel)),
           pivots_(static_cast<uint64_t>(values_.seed), Stage::reducer),
@@ -155,7 +155,6 @@ class Search {
 
     Road projected(Road &road, std::shared_ptr<PartialCholesky<T>> factor, std::shared_ptr<Findings> found) {
         road.exact = false;
-        road.proved = true;
         if (found->proof.sines.own.empty()) {
             const int64_t r = static_cast<int64_t>(found->proof.theta.size());
             found->proof.sines.own.assign(static_cast<size_t>(r), 1.0);
@@ -192,7 +191,6 @@ class Search {
     }
 
     Run &run_;
-    const Recipe &recipe_;
     const CoreValues &values_;
     const Prepared &prepared_;
     int64_t n_;

@@ -9,7 +9,6 @@ struct Road {
     bool exact = true;
     Reduction reduction; // of the projected road, factor and findings included; of the exact one, all rows
     double tol = 0;      // of the exact road's solver: relative to the first eigenvalue
-    bool proved = false;
     Json report = Json::object();
 };
 Road choose_road(Run &run, const Recipe &recipe, const Prepared &prepared);

@@ -121,7 +121,6 @@ void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
         Run::Span span(run_, share(count()), share(next));
         add(*round, stop);
     }
-    idle_.clear();
 }
 
 template <class T>
@@ -285,7 +284,6 @@ int64_t PartialCholesky<T>::append(const int64_t *rows, int64_t given) {
         Run::Span span(run_, share(at), share(at + part));
         add(round, {n()});
     }
-    idle_.clear();
     return count() - before;
 }
 

@@ -5,7 +5,6 @@
 #include "../gram/tile.h"
 
 #include <algorithm>
-#include <mutex>
 
 namespace mercer {
 
@@ -143,8 +142,6 @@ class PartialCholesky {
     void patch(int64_t row0, int64_t rows, int64_t from, const Round &round);
     Sums subtract(int64_t row0, int64_t rows, int64_t from);
     void drop_surplus(int64_t from, const PivotStop &stop);
-    std::unique_ptr<Scratch> take_scratch(const Tiles<T> &tiles);
-    void give_scratch(std::unique_ptr<Scratch> scratch);
 
     Run &run_;
     PivotRows rows_;
@@ -159,8 +156,6 @@ class PartialCholesky {
     double residual_sum_ = 0, largest_ = 0;
     int64_t sweeps_ = 0, draws_ = 0, evaluations_ = 0, spent_ = 0; // spent: evaluations to choose
     bool rank_reached_ = false;
-    std::mutex lock_;
-    std::vector<std::unique_ptr<Scratch>> idle_; // between slabs
 };
 
 // The service of plugin.h on an empty factor: what it returns points into the factor and, where columns of an f32 one are

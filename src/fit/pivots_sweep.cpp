@@ -17,12 +17,6 @@
 namespace mercer {
 namespace {
 
-// Of the tile that Tiles::compute has made.
-template <class T>
-int64_t tile_stride(const Panel<T> &) {
-    return tile_rows;
-}
-
 // In eight interleaved sums, which compilers vectorise.
 template <class T>
 double squares(const T *x, int64_t count) {
@@ -84,36 +78,10 @@ void PartialCholesky<T>::for_each(int64_t count, const std::function<void(int64_
     run_.progress(1); // a body that was asked to stop has returned early
 }
 
-// A thread keeps the memory of one slab for its next.
-template <class T>
-std::unique_ptr<typename PartialCholesky<T>::Scratch> PartialCholesky<T>::take_scratch(const Tiles<T> &tiles) {
-    {
-        std::lock_guard hold(lock_);
-        if (!idle_.empty()) {
-            std::unique_ptr<Scratch> last = std::move(idle_.back());
-            idle_.pop_back();
-            last->tile.by_differences = false;
-            return last;
-        }
-    }
-    return std::make_unique<Scratch>(run_, tiles);
-}
-
-template <class T>
-void PartialCholesky<T>::give_scratch(std::unique_ptr<Scratch> scratch) {
-    std::lock_guard hold(lock_);
-    idle_.push_back(std::move(scratch));
-}
-
 template <class T>
 void PartialCholesky<T>::start() {
     const Tiles<T> tiles(rows_.kernel, points_, points_);
-    for_each(blocks_of(n()), [&](int64_t b) {
-        Panel<T> panel = points_.load(run_, b);
-        T values[tile_rows];
-        tiles.self(run_, panel, false, values);
-        std::copy_n(values, panel.rows, residual_.data() + panel.row0);
-    });
+    self_values(run_, tiles, residual_.data());
     evaluations_ += n();
     for (int64_t i = 0; i < n(); ++i) {
         const double d = residual_[i];
@@ -175,21 +143,22 @@ Buffer<double> PartialCholesky<T>::residual_block(const std::vector<int64_t> &ro
         std::vector<std::pair<int64_t, int64_t>> pairs; // of panels, one triangle
         for (int64_t i = 0; i < blocks_of(b); ++i)
             for (int64_t j = 0; j <= i; ++j) pairs.emplace_back(i, j);
+        Pool<TileScratch<T>> pool(
+            [&] { return std::unique_ptr<TileScratch<T>>(new TileScratch<T>(tiles.scratch(run_))); });
         for_each(static_cast<int64_t>(pairs.size()), [&](int64_t p) {
             const auto [bi, bj] = pairs[static_cast<size_t>(p)];
             const Panel<T> x = points.load(run_, bi), y = points.load(run_, bj);
-            std::unique_ptr<Scratch> scratch = take_scratch(tiles);
-            T *tile = scratch->tile.tile.data();
-            tiles.compute(x, y, scratch->tile);
-            const int64_t stride = tile_stride(y);
+            auto scratch = pool.take();
+            scratch->by_differences = false;
+            T *tile = scratch->tile.data();
+            tiles.compute(x, y, *scratch);
             if (s > 0)
                 gemm('T', 'N', y.rows, x.rows, s, T(-1), factor.data() + y.row0 * s, s, factor.data() + x.row0 * s, s,
-                     T(1), tile, stride);
+                     T(1), tile, tile_rows);
             for (int64_t i = 0; i < x.rows; ++i)
                 for (int64_t j = 0; j < (bi == bj ? i : y.rows); ++j)
                     out[(x.row0 + i) * b + y.row0 + j] = out[(y.row0 + j) * b + x.row0 + i] =
-                        static_cast<double>(tile[i * stride + j]);
-            give_scratch(std::move(scratch));
+                        static_cast<double>(tile[i * tile_rows + j]);
         });
         for (const auto &[bi, bj] : pairs)
             evaluations_ += std::min(tile_rows, b - bi * tile_rows) * std::min(tile_rows, b - bj * tile_rows);
@@ -240,8 +209,10 @@ void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
     }
     std::sort(chosen_.begin(), chosen_.end());
     Buffer<Sums> sums = run_.buffer<Sums>(slabs);
+    Pool<Scratch> pool([&] { return std::make_unique<Scratch>(run_, tiles); });
     for_each(slabs, [&](int64_t s) {
-        std::unique_ptr<Scratch> scratch = take_scratch(tiles);
+        auto scratch = pool.take();
+        scratch->tile.by_differences = false;
         const int64_t row0 = s * slab_rows, rows = std::min(slab_rows, n() - row0);
         T *l = factor_.data() + row0 * stride_, *x = l + from;
         for (int64_t at = 0; at < rows; at += tile_rows) {
@@ -249,13 +220,12 @@ void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
             const Panel<T> panel = points_.load(run_, row0 + at, std::min(tile_rows, rows - at));
             tiles.compute(panel, y, scratch->tile);
             for (int64_t i = 0; i < panel.rows; ++i)
-                std::copy_n(scratch->tile.tile.data() + i * tile_stride(y), width, x + (at + i) * stride_);
+                std::copy_n(scratch->tile.tile.data() + i * tile_rows, width, x + (at + i) * stride_);
         }
         if (from > 0) gemm('T', 'N', width, rows, from, T(-1), pivots.data(), from, l, stride_, T(1), x, stride_);
         lower.solve(rows, x, stride_, scratch->block.data());
         patch(row0, rows, from, round);
         sums[s] = subtract(row0, rows, from);
-        give_scratch(std::move(scratch));
     });
     ++sweeps_;
     evaluations_ += n() * width;

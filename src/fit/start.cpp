@@ -18,10 +18,11 @@ constexpr int64_t slab_rows = 1024;
 // Adds up what slabs of rows give, in their order.
 class SlabSum {
   public:
-    SlabSum(Run &run, int64_t size, int64_t n) : size_(size), slabs_((n + slab_rows - 1) / slab_rows), run_(run) {}
+    SlabSum(Run &run, int64_t size, int64_t n)
+        : size_(size), n_(n), slabs_((n + slab_rows - 1) / slab_rows), run_(run) {}
     // part(row0, rows, out) fills size numbers.
     template <class Part>
-    Buffer<double> operator()(int64_t n, Part &&part) {
+    Buffer<double> operator()(Part &&part) {
         constexpr int64_t window = 16; // so that parts are few
         Buffer<double> sum = std::move(run_.buffer<double>(size_).zero());
         Buffer<float> parts = run_.buffer<float>(std::min(window, slabs_), size_);
@@ -29,7 +30,7 @@ class SlabSum {
             const int64_t count = std::min(window, slabs_ - first);
             parallel_for(run_, count, [&](int64_t s) {
                 const int64_t row0 = (first + s) * slab_rows;
-                part(row0, std::min(slab_rows, n - row0), parts.data() + s * size_);
+                part(row0, std::min(slab_rows, n_ - row0), parts.data() + s * size_);
             });
             for (int64_t s = 0; s < count; ++s)
                 for (int64_t k = 0; k < size_; ++k) sum[k] += static_cast<double>(parts[s * size_ + k]);
@@ -38,7 +39,7 @@ class SlabSum {
     }
 
   private:
-    int64_t size_, slabs_;
+    int64_t size_, n_, slabs_;
     Run &run_;
 };
 
@@ -65,7 +66,7 @@ Buffer<double> start_vectors(Run &run, const PivotRows &rows, const WeightedOper
     auto weight = [&](int64_t i) { return static_cast<float>(root ? root[i] : 1); };
     Buffer<double> mean = std::move(run.buffer<double>(m).zero());
     if (op.centred())
-        mean = row_sum(n, [&](int64_t row0, int64_t count_rows, float *out) {
+        mean = row_sum([&](int64_t row0, int64_t count_rows, float *out) {
             std::fill_n(out, m, 0.0f);
             for (int64_t i = row0; i < row0 + count_rows; ++i) {
                 const float factor_i = static_cast<float>(u[i]) * weight(i);
@@ -81,7 +82,7 @@ Buffer<double> start_vectors(Run &run, const PivotRows &rows, const WeightedOper
     };
     Pool<Buffer<float>> slabs(
         [&] { return std::unique_ptr<Buffer<float>>(new Buffer<float>(run.buffer<float>(slab_rows, m))); });
-    Buffer<double> gram = square_sum(n, [&](int64_t row0, int64_t count_rows, float *out) {
+    Buffer<double> gram = square_sum([&](int64_t row0, int64_t count_rows, float *out) {
         auto slab = slabs.take();
         centred_slab(row0, count_rows, slab->data());
         gemm('N', 'T', m, m, count_rows, 1.0f, slab->data(), m, slab->data(), m, 0.0f, out, m);

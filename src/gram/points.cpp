@@ -20,6 +20,18 @@ T fused_certain(int64_t d) {
     constexpr double allowed = sizeof(T) == 4 ? 8 : 512;
     return static_cast<T>(2 * allowed / (0.6931471805599453 * std::sqrt(static_cast<double>(d + 4))));
 }
+template <class T>
+T fused_by_difference(int64_t d, const T *x, int64_t step, const T *y) {
+    T square = 0;
+    for (int64_t k = 0; k < d; ++k) {
+        const T diff = x[k * step] - y[k * tile_rows];
+        square += diff * diff;
+    }
+    return std::exp2(-square / 2);
+}
+template float fused_by_difference<float>(int64_t, const float *, int64_t, const float *);
+template double fused_by_difference<double>(int64_t, const double *, int64_t, const double *);
+
 template float fused_certain<float>(int64_t);
 template double fused_certain<double>(int64_t);
 

@@ -31,6 +31,9 @@ double fused_scale(double rate);
 // Products are exact enough where value * (|a_i| + |a_j|) is at most this: see Tiles::fused.
 template <class T>
 T fused_certain(int64_t d);
+// What other pairs are computed by: 2^(-|x' - y'|^2 / 2); coordinates of x lie step apart, those of y in a panel.
+template <class T>
+T fused_by_difference(int64_t d, const T *x, int64_t step, const T *y);
 
 template <class T>
 struct LeafRows {

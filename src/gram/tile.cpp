@@ -177,14 +177,7 @@ void Tiles<T>::fused(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b,
     for (int64_t i = 0; i < m; ++i)
         for (int64_t j = 0; j < cols; ++j) {
             T &value = out[i * tile_rows + j];
-            if (value * -(half[i] + b.half[j]) > most) {
-                T square = 0;
-                for (int64_t k = 0; k < d; ++k) {
-                    const T diff = rows[k * tile_rows + i] - others[k * tile_rows + j];
-                    square += diff * diff;
-                }
-                value = std::exp2(-square / 2);
-            }
+            if (value * -(half[i] + b.half[j]) > most) value = fused_by_difference(d, rows + i, tile_rows, others + j);
         }
 }
 

@@ -77,7 +77,8 @@ class FusedRow : public RowScores {
             const LeafRows<T> &y = panel.leaves[0];
             table.row(panel.rows, d_, x, half, y.packed.data(), y.half.data(), values);
             for (int64_t j = 0; j < panel.rows && !(y.half_most - half <= most_); ++j)
-                if (!(values[j] * -(half + y.half[j]) <= most_)) values[j] = by_difference(x, y.packed.data() + j);
+                if (!(values[j] * -(half + y.half[j]) <= most_))
+                    values[j] = fused_by_difference(d_, x, 1, y.packed.data() + j);
             table.weighted_sum(panel.rows, stride_, values, weights_.data() + panel.row0 * stride_, part);
             for (int64_t j = 0; j < r_; ++j) sums[j] += static_cast<double>(part[j]);
         }
@@ -89,12 +90,6 @@ class FusedRow : public RowScores {
             else
                 static_cast<double *>(out.data)[to] = value;
         }
-    }
-
-    T by_difference(const T *x, const T *y) const {
-        T square = 0;
-        for (int64_t k = 0; k < d_; ++k) square += (x[k] - y[k * tile_rows]) * (x[k] - y[k * tile_rows]);
-        return std::exp2(-square / 2);
     }
 
     int64_t d_, r_, stride_;
