@@ -172,6 +172,7 @@ Lifted lift_as(const LiftTask &task) {
     }
     coefficients(task, *span, projection, kept, out);
     for (double &value : lambda) value /= total;
+    out.text["limits"] = limits_in_span(run, *span, projection, lambda, weights);
     out.tensors["lambda"] = vector_tensor(lambda);
     out.tensors["w"] = vector_tensor(task.centres.weights);
     out.capabilities = MERCER_CAN_DENSITY | MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;

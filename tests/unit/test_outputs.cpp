@@ -170,6 +170,26 @@ void test_limits() {
     expect_limits(session, reduced, reduced.tensor("C"), {}, 1e-11);
 }
 
+// Of models in the span of some rows: from all rows, whether their factor was held or made again.
+void test_limits_in_span() {
+    Session session;
+    const Matrix x = points(1500, 21); // two slabs
+    Vector weights;
+    for (int64_t i = 0; i < x.rows; ++i) weights.push_back(static_cast<double>(i % 3));
+    mercer_run tight = with_threads(2);
+    tight.memory = int64_t{60} << 20;
+    for (const char *centred : {"true", "false"}) {
+        const Settings settings = with(gaussian, {{"lift.centred", centred}, {"reducer.m", "40"}});
+        for (const Vector &given : {Vector{}, weights})
+            for (const mercer_run *run : {static_cast<const mercer_run *>(nullptr), &std::as_const(tight)}) {
+                const Model model = session.fit(x, settings, given, {}, "nystrom", run);
+                TEST_ASSERT_EQUAL_STRING("exact", text_at(model, "/limits/kind").c_str());
+                expect_limits(session, model, x, given, 1e-9);
+            }
+        expect_limits(session, session.fit(x, settings, {}, {true, false}, "nystrom"), x, {}, 1e-4);
+    }
+}
+
 // What lies outside the data is above the limits.
 void test_novelty() {
     Session session;
@@ -546,6 +566,7 @@ int main() {
     RUN_TEST(test_against_definitions);
     RUN_TEST(test_whitened_covariance);
     RUN_TEST(test_limits);
+    RUN_TEST(test_limits_in_span);
     RUN_TEST(test_novelty);
     RUN_TEST(test_gradients);
     RUN_TEST(test_large_gradients);
