@@ -171,10 +171,11 @@ void halves(int64_t d, const T *x, T *half) {
     }
 }
 
-// values[0 ... 256) = 2^(-|x - y_i|^2 / 2), what is beyond n in steps: coordinates of y are read in the order they lie in.
+// values_i = 2^(-|x - y_i|^2 / 2), in steps as wide as registers allow, the last one whole: coordinates of y are then read
+// in the order they lie in.
 template <class T>
 void row_values(int64_t n, int64_t d, const T *x, const T *y, T *values) {
-    constexpr int count = rows * 2; // of the registers, as many as a tile's block
+    constexpr int count = rows * vectors; // sums, as many as in a tile's block
     for (int64_t j = 0; j < n; j += count * width<T>) {
         Vector<T> sum[count];
         MERCER_UNROLL
