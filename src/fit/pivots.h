@@ -117,7 +117,9 @@ class PartialCholesky {
         Buffer<T> triangle, solved; // L_PP (stride - from in a row) and [M L_P, M], M its inverse
     };
     static constexpr int64_t slab_rows = 1024, slab_panels = slab_rows / tile_rows, few_rows = 128;
+    static constexpr int64_t solve_part = 128; // columns of [L_P, 1] that are solved for at once
     static_assert(slab_rows % tile_rows == 0);
+    static int64_t stride_of(int64_t capacity);
     static int64_t slabs_of(int64_t n) { return (n + slab_rows - 1) / slab_rows; }
     struct Scratch { // of one thread
         Scratch(Run &run, const Tiles<T> &tiles) : tile(tiles.scratch(run)) {}

@@ -23,9 +23,8 @@ PartialCholesky<T>::Step::Step(PartialCholesky &factor, const Round &round)
             l[i + k * width] = k > i ? 0 : round.row(i)[k];
             triangle[i * width + k] = static_cast<T>(l[i + k * width]);
         }
-    constexpr int64_t part = 128; // columns of [1, L_P] at once
-    parallel_for(factor.run_, (stride + part - 1) / part, [&](int64_t p) {
-        const int64_t first = p * part, count = std::min(part, stride - first);
+    parallel_for(factor.run_, (stride + solve_part - 1) / solve_part, [&](int64_t p) {
+        const int64_t first = p * solve_part, count = std::min(solve_part, stride - first);
         Buffer<double> x = factor.run_.template buffer<double>(width, count); // row-major is X^T to BLAS
         for (int64_t i = 0; i < width; ++i)
             for (int64_t k = 0; k < count; ++k) {

@@ -48,13 +48,19 @@ void PartialCholesky<T>::start() {
     largest_ = largest_diagonal_;
 }
 
+// Whole lines; rows 1 KiB apart would share few sets of a cache.
+template <class T>
+int64_t PartialCholesky<T>::stride_of(int64_t capacity) {
+    constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T));
+    const int64_t lines = (capacity + line - 1) / line;
+    return (lines + (lines % 16 == 0)) * line;
+}
+
 template <class T>
 void PartialCholesky<T>::reserve(int64_t capacity) {
     capacity = std::min(capacity, n());
     if (capacity <= capacity_) return;
-    constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T));
-    int64_t stride = (capacity + line - 1) / line * line;
-    if (stride % (16 * line) == 0) stride += line; // rows 1 KiB apart share few sets of a cache
+    const int64_t stride = stride_of(capacity);
     capacity_ = capacity;
     if (!held()) {
         stride_ = stride;
@@ -215,19 +221,19 @@ void PartialCholesky<T>::drop_surplus(int64_t from, const PivotStop &stop) {
 
 template <class T>
 int64_t PartialCholesky<T>::bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes, Factor kind) {
-    const int64_t size = sizeof(T), slabs = slabs_of(n), pad = 2 * 64 / size;
+    const int64_t size = sizeof(T), slabs = slabs_of(n);
     const int64_t panels =
         std::max<int64_t>(tile_bytes - size * tile_rows * tile_rows, 0); // two, as tile_bytes has them
     const int64_t lists = 16 * n + slabs * (static_cast<int64_t>(sizeof(Sums)) + (early ? 16 * most_accepted : 0));
     const int64_t b = std::max(greedy_candidates(m), first_draws * enough_accepted(m)), a = std::min(m, most_accepted);
     const int64_t choice = 8 * b * (b + a) + size * b * m + panels * b / few_rows / 2,
-                  step = size * a * (2 * m + 2 * a) + 8 * a * (m + 2 * a) + panels;
+                  step = size * a * (2 * m + 2 * a) + 8 * a * (a + threads * solve_part) + panels;
     const int64_t all = lists + 8 * a * a + std::max(choice, step) + threads * (tile_bytes + panels);
     if (kind == Factor::remade) // steps, and a slab a thread
-        return all + size * m * (m / 2 + 2 * a) + rounds(m) * panels / 2 + threads * size * slab_rows * (m + pad);
-    int64_t columns = m + pad;
+        return all + size * m * (m / 2 + 2 * a) + rounds(m) * panels / 2 + threads * size * slab_rows * stride_of(m);
+    int64_t columns = stride_of(m);
     for (int64_t room = first_capacity(m, early); room < m; room *= 2) // the old and the new while one is copied
-        columns = std::max(columns, room + std::min(2 * room, m) + 2 * pad);
+        columns = std::max(columns, stride_of(room) + stride_of(std::min(2 * room, m)));
     const int64_t factor = checked_bytes("the partial Cholesky factor", n, columns, size);
     return all + factor + std::min(factor / panels_share, blocks_of(n) * panels / 2);
 }
