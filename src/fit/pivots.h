@@ -1,6 +1,6 @@
 // A partial Cholesky factor that grows: K ~ L L^T of the kernel matrix of n rows, residual diagonal d = diag(K - L L^T).
 // Pivots are chosen by the largest residual, drawn at random, or given; reducers, the start of the exact solver, the lift
-// `projected` and the method `auto` share it. Methods and bounds are in pivots.cpp and pivots_sweep.cpp.
+// `projected` and the method `auto` share it. Methods and bounds are in pivots.cpp and pivots_columns.cpp.
 #pragma once
 #include "../core/threads.h"
 #include "../gram/tile.h"
@@ -33,9 +33,10 @@ struct PivotStop {
     bool early() const { return mse > 0 || maxerr > 0 || trace > 0; }
 };
 
-// L itself is n x m numbers. Where that is too much, a factor keeps the pivots, what makes columns of them, and d alone; each
-// sweep then makes the earlier columns of its rows again. What is computed is the same, and so are its bits as far as a row
-// of a matrix product does not depend on its place among the others (OpenBLAS's do not).
+// L is n x m numbers. Where that is too much, a factor keeps the pivots, what makes columns of them, and d; each sweep then
+// makes the earlier columns of its rows again, by the same products. Rows of candidates are made again among each other, not
+// in their slabs: what a product or a tile with close pairs (Tiles::fused) gives them may differ in the last bits, so that
+// pivots and d are those of a factor held up to rounding.
 enum class Factor { held, remade };
 
 template <class T>
