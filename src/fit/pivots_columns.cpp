@@ -55,8 +55,7 @@ Points<T> PartialCholesky<T>::points_of(const std::vector<int64_t> &numbers) con
 // Earlier columns first, in the tile's cache as long as it lasts; then, panel by panel, kernel values times M^T.
 template <class T>
 void PartialCholesky<T>::columns(Step &step, const Block &block, Scratch &scratch) {
-    constexpr int64_t wide =
-        48; // M^T in column blocks at most so wide: narrower ones are slower, wider ones waste flops
+    constexpr int64_t wide = 48; // columns of M^T at once, at most: 64 take as long
     const int64_t blocks = (step.width + wide - 1) / wide, width = (step.width + blocks - 1) / blocks;
     const Tiles<T> tiles(rows_.kernel, block.points, step.points);
     const bool later = step.from > 0;
