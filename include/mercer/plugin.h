@@ -235,7 +235,8 @@ typedef struct mercer_visit {
 
 /* K ~ L L^T, K positive semi-definite. The rule scores candidates; the driver knows who is left (rows of sample weight 0 never
  * were), breaks ties towards the lowest row among scores >= (1 - 1e-10) max, draws random numbers, and never updates K.
- * A rule without score and update goes in blocks, a few sweeps over the rows; any other column by column. */
+ * A rule without score and update goes in blocks, a few sweeps over the rows; any other column by column. L is held in
+ * memory; in blocks, where nobody wants it and the budget does not hold it, each sweep makes it again. */
 enum {
     MERCER_PIVOT_BOUND = 1, /* the largest score is next; no candidate's score rises when others are chosen */
     MERCER_PIVOT_SAMPLE = 2 /* the next pivot is drawn in proportion to score times sample weight */
@@ -401,7 +402,8 @@ struct mercer_host {
                          const void **points); /* one of the two, after the map */
     int32_t (*pivot_cholesky)(mercer_task *task, const mercer_pivot_rule *rule, const mercer_pivot_stop *stop,
                               mercer_pivots *out);
-    /* What that will take, for forecasts: bounds for any rule, m = stop->m, which must be <= shape->n. */
+    /* What that will take, for forecasts: bounds for any rule, m = stop->m, which must be <= shape->n. Where the
+     * budget does not hold L, a rule that goes column by column is refused when it runs. */
     int32_t (*pivot_cost)(mercer_task *task, const mercer_shape *shape, const mercer_pivot_stop *stop,
                           mercer_cost *out);
 
