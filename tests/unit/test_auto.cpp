@@ -35,7 +35,7 @@ void check_accuracy(Session &session, const Matrix &x, Layout layout, const char
 
 void test_accuracy_is_kept() {
     Session session;
-    check_accuracy(session, clusters(400, 4, 8, 1), {}, "0.01", 0.01, "exact");
+    check_accuracy(session, clusters(150, 4, 8, 1), {}, "0.01", 0.01, "exact");
     check_accuracy(session, clusters(9000, 3, 8, 2), {}, "0.05", 0.05, "projected");
     check_accuracy(session, clusters(9000, 3, 8, 2), {true, false}, "0.05", 0.05, "projected");
 }
