@@ -174,12 +174,9 @@ class Search {
         found.projection = project(run_, span, weights_, values_.lift_centred != 0, std::min(m, 2 * ask + 20));
         const Projection &projection = found.projection;
         Proof &proof = found.proof;
-        int64_t rank = 0; // above rounding; of those, what is asked for
-        while (rank < std::min(ask, projection.count()) &&
-               projection.theta[static_cast<size_t>(rank)] > 1e-7 * projection.theta[0])
-            ++rank;
-        if (!(projection.theta[0] > rounding(m) * projection.uncentred) && factor_->rank_reached())
-            return true; // all that there is is nothing
+        // Components that are more than rounding; of those, what is asked for.
+        const int64_t rank = std::min(ask, projection.above(std::max(projection.floor, 1e-7 * projection.theta[0])));
+        if (rank == 0 && factor_->rank_reached()) return true; // nothing varies
         const int64_t r = std::max<int64_t>(choice.kept(projection.theta, rank, projection.trace, nullptr), 1);
         Evidence<T> evidence(run_, prepared_.kernel, points_, span, projection, weights_, draws_, number);
         Json entry = {{"m", m}};
@@ -189,9 +186,6 @@ class Search {
         run_.log(1, ("auto: " + entry.dump()).c_str());
         road_.report["looks"].push_back(std::move(entry));
         return enough;
-    }
-    static double rounding(int64_t m) {
-        return 16 * (sizeof(T) == 4 ? 0x1p-24 : 0x1p-53) + static_cast<double>(m) * 0x1p-53;
     }
     bool enough(const Proof &proof, int64_t r) const { return proof.bounds.worst_share(r) <= values_.accuracy; }
     double next_failure() const { return look_failure(shares_.rows, samples_ + 1); }

@@ -124,10 +124,7 @@ Lifted lift_as(const LiftTask &task) {
     const bool proved = !found.projection.theta.empty();
     if (!proved) found.projection = project(run, *span, weights, values.lift_centred != 0, looked_at);
     const Projection &projection = found.projection;
-    constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
-    const double floor = (16 * u + static_cast<double>(span->rank()) * 0x1p-53) * projection.uncentred;
-    int64_t rank = 0;
-    while (rank < projection.count() && projection.theta[static_cast<size_t>(rank)] > floor) ++rank;
+    const int64_t rank = projection.above(projection.floor);
     ErrorBars bars;
     if (choice.wants_bars() && rank > 0) {
         const int64_t p = std::min(rank, choice.ask());
@@ -242,7 +239,7 @@ Plan plan_projected(const PlanTask &task) {
     const int64_t factor = task.f32 ? PartialCholesky<float>::bytes(n, m, false, threads, tiles.pass)
                                     : PartialCholesky<double>::bytes(n, m, false, threads, tiles.pass);
     plan.keep_factor = task.handed || fixed + factor <= task.budget_left;
-    plan.bytes = fixed + (task.handed ? 0 : plan.keep_factor ? factor : m * m * size + threads * span_slab * m * 8);
+    plan.bytes = fixed + (task.handed ? 0 : plan.keep_factor ? factor : m * m * size + threads * slab);
     plan.hold = Hold::nothing;
     refuse_over_budget(task, plan, plan.keep_factor ? "with their factor" : "their factor made again");
     return plan;

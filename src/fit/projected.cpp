@@ -113,24 +113,18 @@ void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots
         for (int64_t k = 0; k < m; ++k) sum[k] += roots[static_cast<size_t>(i)] * x[i * m + k];
 }
 
-} // namespace
-
+// Scatter and sum about the origin (m columns of m, then m) of all rows; fills out.residual and square, |l|^2.
 template <class T>
-Projection project(Run &run, const SpanRows<T> &span, const double *weights, bool centred, int64_t count) {
+Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weights, const std::vector<T> &origin,
+                          Projection &out, double *square) {
     const int64_t n = span.n(), m = span.rank(), slabs = slabs_of(n);
-    auto weight = [&](int64_t i) { return weights ? weights[i] : 1.0; };
-    Projection out;
-    out.mean.assign(static_cast<size_t>(m), 0.0);
-    out.residual.resize(static_cast<size_t>(n));
-    Buffer<double> square = run.buffer<double>(n); // |l|^2
-    const std::vector<T> origin = centred ? origin_of(run, span) : std::vector<T>(static_cast<size_t>(m));
     // Parts of a few slabs at once.
     constexpr int64_t most_bytes = int64_t{32} << 20;
     const int64_t part_size = m * m + m;
     const int64_t window =
         std::clamp<int64_t>(most_bytes / (part_size * static_cast<int64_t>(sizeof(T)) + 1), run.threads(), 64);
     Buffer<T> parts = run.buffer<T>(std::min(window, slabs), part_size);
-    Buffer<double> sums = std::move(run.buffer<double>(part_size).zero()); // scatter, sum
+    Buffer<double> sums = std::move(run.buffer<double>(part_size).zero());
     struct Work {
         Buffer<T> made, rows;
     };
@@ -147,7 +141,7 @@ Projection project(Run &run, const SpanRows<T> &span, const double *weights, boo
             T *x = work->rows.data();
             std::vector<T> roots;
             for (int64_t i = 0; i < rows; ++i) {
-                const T root = static_cast<T>(std::sqrt(weight(row0 + i)));
+                const T root = static_cast<T>(weights ? std::sqrt(weights[row0 + i]) : 1);
                 roots.push_back(root);
                 for (int64_t k = 0; k < m; ++k) x[i * m + k] = root * (l[i * ld + k] - origin[static_cast<size_t>(k)]);
                 square[row0 + i] = dot(l + i * ld, l + i * ld, m);
@@ -162,8 +156,27 @@ Projection project(Run &run, const SpanRows<T> &span, const double *weights, boo
                     sums[k] += static_cast<double>(parts[s * part_size + k]);
         });
     }
+    return sums;
+}
+
+} // namespace
+
+template <class T>
+Projection project(Run &run, const SpanRows<T> &span, const double *weights, bool centred, int64_t count) {
+    const int64_t n = span.n(), m = span.rank();
+    Projection out;
+    out.mean.assign(static_cast<size_t>(m), 0.0);
+    out.residual.resize(static_cast<size_t>(n));
+    Buffer<double> square = run.buffer<double>(n);
+    const std::vector<T> origin = centred ? origin_of(run, span) : std::vector<T>(static_cast<size_t>(m));
+    Buffer<double> sums = sweep_rows(run, span, weights, origin, out, square.data());
     double total = 0, mean_square = 0;
-    for (int64_t i = 0; i < n; ++i) total += weight(i);
+    for (int64_t i = 0; i < n; ++i) {
+        const double w = weights ? weights[i] : 1, d = out.residual[static_cast<size_t>(i)];
+        total += w;
+        out.uncentred += w * (d + square[i]);
+        out.left += w * d;
+    }
     for (int64_t k = 0; centred && k < m; ++k) {
         const size_t at = static_cast<size_t>(k);
         const double shift = sums[m * m + k] / total; // mu - c
@@ -171,12 +184,9 @@ Projection project(Run &run, const SpanRows<T> &span, const double *weights, boo
         mean_square += out.mean[at] * out.mean[at];
         for (int64_t j = 0; j <= k; ++j) sums[k + j * m] -= shift * sums[m * m + j];
     }
-    for (int64_t i = 0; i < n; ++i) {
-        const double d = out.residual[static_cast<size_t>(i)];
-        out.uncentred += weight(i) * (d + square[i]);
-        out.left += weight(i) * d;
-    }
     out.trace = out.uncentred - total * mean_square;
+    constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
+    out.floor = (16 * u + static_cast<double>(m) * 0x1p-53) * out.uncentred;
     count = std::min(count, m);
     out.theta.resize(static_cast<size_t>(count));
     out.v = run.buffer<double>(m, count);

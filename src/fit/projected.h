@@ -70,9 +70,13 @@ struct Projection {
     std::vector<double> mean;     // mu; zeros uncentred
     std::vector<double> residual; // n: d = k(x, x) - |l|^2 >= 0, what the factor says where it is held
     double uncentred = 0;         // sum w k(x, x)
+    double floor = 0;             // theta up to it is rounding
     double trace = 0;             // sum w (k(x, x) - |mu|^2): of the centred data's own operator, an upper bound
     double left = 0;              // sum w d
     int64_t count() const { return static_cast<int64_t>(theta.size()); }
+    int64_t above(double least) const {
+        return std::count_if(theta.begin(), theta.end(), [least](double value) { return value > least; });
+    }
 };
 template <class T>
 Projection project(Run &run, const SpanRows<T> &span, const double *weights, bool centred, int64_t count);

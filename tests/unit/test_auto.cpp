@@ -23,12 +23,12 @@ std::string info(const Model &model, const char *path) {
 }
 
 void check_accuracy(Session &session, const Matrix &x, Layout layout, const char *accuracy, double allowed,
-                    const char *road) {
+                    const char *road, const Vector &weights = {}) {
     const Settings base = {{"sigma", "2"}, {"components", "6"}};
     Settings asked = base;
     asked.emplace_back("accuracy", accuracy);
-    const Vector exact = session.fit(x, base).vector("lambda");
-    Model model = session.fit(x, asked, {}, layout, "auto");
+    const Vector exact = session.fit(x, base, weights).vector("lambda");
+    Model model = session.fit(x, asked, weights, layout, "auto");
     const Vector found = model.vector("lambda");
     TEST_ASSERT_EQUAL_STRING(road, info(model, "/road/taken").c_str());
     for (size_t j = 0; j < exact.size(); ++j) TEST_ASSERT_DOUBLE_WITHIN(allowed * exact[j], exact[j], found[j]);
@@ -39,6 +39,9 @@ void test_accuracy_is_kept() {
     check_accuracy(session, clusters(150, 4, 8, 1), {}, "0.01", 0.01, "exact");
     check_accuracy(session, clusters(9000, 3, 8, 2), {}, "0.05", 0.05, "projected");
     check_accuracy(session, clusters(9000, 3, 8, 2), {true, false}, "0.05", 0.05, "projected");
+    Vector weights(9000);
+    for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(i % 4);
+    check_accuracy(session, clusters(9000, 3, 8, 2), {}, "0.05", 0.05, "projected", weights);
 }
 
 void test_indefinite_is_refused() {
@@ -142,6 +145,9 @@ void test_report() {
     }
     TEST_ASSERT_EQUAL_size_t(6, values);
     TEST_ASSERT_EQUAL_size_t(6, angles);
+    const mercer_run one = with_threads(1), eight = with_threads(8);
+    const Model a = session.fit(x, asked, {}, {}, "auto", &one), b = session.fit(x, asked, {}, {}, "auto", &eight);
+    for (const char *name : {"C", "A", "b", "lambda", "nu"}) expect_same_bits(a.vector(name), b.vector(name), name);
 }
 
 int64_t components_of(Session &session, const Matrix &x, const Settings &settings, const char *method = "kpca") {
