@@ -39,6 +39,9 @@ void test_accuracy_is_kept() {
     check_accuracy(session, clusters(150, 4, 8, 1), {}, "0.01", 0.01, "exact");
     check_accuracy(session, clusters(9000, 3, 8, 2), {}, "0.05", 0.05, "projected");
     check_accuracy(session, clusters(9000, 3, 8, 2), {true, false}, "0.05", 0.05, "projected");
+    Matrix slow = oracle::Numbers(7).matrix(3000, 8); // a spectrum that no factor ends
+    for (double &value : slow.v) value *= 8;
+    check_accuracy(session, slow, {}, "0.01", 0.01, "exact");
     Vector weights(9000);
     for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(i % 4);
     check_accuracy(session, clusters(9000, 3, 8, 2), {}, "0.05", 0.05, "projected", weights);
