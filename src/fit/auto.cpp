@@ -76,6 +76,7 @@ class Search {
             if (at_end())
                 return exact(factor_->rank_reached() ? "the factor has no more rank"
                                                      : "the memory budget holds no larger factor");
+            if (known_.m != factor_->count()) return exact("what varies is no more than rounding");
             if (!advance()) return exact("exact passes cost less than a larger factor");
         }
     }
