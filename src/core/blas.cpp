@@ -110,6 +110,20 @@ void trsm(char trans, int64_t m, int64_t n, const double *l, int64_t ldl, double
                 x, small(ldx));
 }
 
+void solve_lower(int64_t m, int64_t n, const double *l, int64_t ldl, double *x, int64_t ldx) {
+    if (m == 0 || n == 0) return;
+    Entry entry;
+    cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, small(m), small(n), 1.0, l,
+                small(ldl), x, small(ldx));
+}
+
+void solve_lower(int64_t m, int64_t n, const float *l, int64_t ldl, float *x, int64_t ldx) {
+    if (m == 0 || n == 0) return;
+    Entry entry;
+    cblas_strsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, small(m), small(n), 1.0f, l,
+                small(ldl), x, small(ldx));
+}
+
 int64_t potrf(int64_t n, double *a, int64_t lda) {
     if (n == 0) return 0;
     check_finite("potrf", n, n, a, lda, true);

@@ -4,6 +4,7 @@
 #include "../model/model.h"
 #include "recipe.h"
 
+#include <cmath>
 #include <variant>
 
 namespace mercer {
@@ -43,6 +44,9 @@ std::vector<double> sample_weights(const Data &data, int64_t n);
 template <class T>
 class PartialCholesky;
 struct Findings;
+
+// To sum n. E_DATA where their sum is not positive and finite.
+void scale_weights(std::vector<double> &weights, int64_t n);
 
 // What a reducer gave: rows by number, or points; weights sum to n.
 struct Reduction {
@@ -139,6 +143,17 @@ struct Lift {
 };
 // Of an output's values at the n weighted points behind a model: {p95, p99}. weights nullptr: all 1.
 Json limits_of(Run &run, int64_t n, const double *values, const double *weights);
+
+// The rule of signs: a column is turned so that its entry of largest modulus (the first on a tie) becomes positive.
+template <class Entry>
+double sign_of(int64_t count, Entry &&entry) {
+    double best = 0, sign = 1;
+    for (int64_t i = 0; i < count; ++i) {
+        const double value = entry(i);
+        if (std::fabs(value) > best * (1 + 1e-12)) best = std::fabs(value), sign = value < 0 ? -1 : 1;
+    }
+    return sign;
+}
 
 const std::vector<Lift> &lifts();
 const Lift &find_lift(const std::string &name); // E_NAME with the nearest known

@@ -9,6 +9,7 @@
 // Cost: n m kernel values, 2 n m^2 flops; memory n m for the factor, or its slabs made again; O(m^2) beyond.
 #include "lift_projected.h"
 
+#include "certify_report.h"
 #include "components.h"
 #include "evidence.h"
 
@@ -18,10 +19,6 @@ namespace mercer {
 namespace {
 
 constexpr int64_t most_open = 512; // pairs looked at where their number is what is asked
-
-Json pair_of(const char *name, double value, const char *kind, double failure) {
-    return {{"name", name}, {"value", value}, {"kind", kind}, {"probability", 1 - failure}};
-}
 
 template <class T>
 std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows,
@@ -84,15 +81,8 @@ void coefficients(const LiftTask &task, const SpanRows<T> &span, const Projectio
             b[static_cast<size_t>(j)] += projection.v[k + j * rank] * projection.mean[static_cast<size_t>(k)];
     trsm('N', kept + 1, rank, triangle.data(), rank, x.data(), kept + 1);
     const std::vector<int64_t> places = positions(span, task.reduction, task.centres.rows && !span.remade());
-    std::vector<double> sign(static_cast<size_t>(kept), 1.0), largest(static_cast<size_t>(kept));
-    for (int64_t j = 0; j < kept; ++j) // by place among the centres: the first on a tie
-        for (int64_t k = 0; k < rank; ++k) {
-            const double value = x[j + k * (kept + 1)];
-            if (std::fabs(value) > largest[static_cast<size_t>(j)] * (1 + 1e-12)) {
-                largest[static_cast<size_t>(j)] = std::fabs(value);
-                sign[static_cast<size_t>(j)] = value < 0 ? -1 : 1;
-            }
-        }
+    std::vector<double> sign; // places ascend with k: the first on a tie
+    for (int64_t j = 0; j < kept; ++j) sign.push_back(sign_of(rank, [&](int64_t k) { return x[j + k * (kept + 1)]; }));
     Tensor a = make_tensor<T>(m, kept);
     std::fill_n(tensor_data<T>(a), m * kept, T(0));
     for (int64_t k = 0; k < rank; ++k) {
@@ -124,11 +114,6 @@ Lifted lift_as(const LiftTask &task) {
     Points<T> rows(prepared.source, prepared.map, leaf_specs(prepared.kernel));
     Findings own;
     Findings &found = task.reduction.findings ? *task.reduction.findings : own;
-    if (found.self_values.empty()) {
-        found.self_values = run.buffer<double>(n);
-        self_values(run, Tiles<T>(prepared.kernel, rows, rows), found.self_values.data());
-    }
-    const double *self = found.self_values.data();
     std::shared_ptr<PartialCholesky<T>> held;
     const std::unique_ptr<SpanRows<T>> span = span_of<T>(task, rows, held);
     if (held && !task.reduction.owns(held)) out.kernel_evaluations += held->evaluations();
@@ -137,14 +122,9 @@ Lifted lift_as(const LiftTask &task) {
     Components choice(values, span->rank());
     const int64_t looked_at = std::min(span->rank(), choice.is_open() ? most_open : 2 * choice.ask() + 20);
     const bool proved = !found.projection.theta.empty();
-    if (!proved) found.projection = project(run, *span, self, weights, values.lift_centred != 0, looked_at);
+    if (!proved) found.projection = project(run, *span, weights, values.lift_centred != 0, looked_at);
     const Projection &projection = found.projection;
-    double uncentred = 0;
-    for (int64_t i = 0; i < n; ++i) uncentred += (weights ? weights[i] : 1) * self[i];
-    constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
-    const double floor = (16 * u + static_cast<double>(span->rank()) * 0x1p-53) * uncentred;
-    int64_t rank = 0;
-    while (rank < projection.count() && projection.theta[static_cast<size_t>(rank)] > floor) ++rank;
+    const int64_t rank = projection.above(projection.floor);
     ErrorBars bars;
     if (choice.wants_bars() && rank > 0) {
         const int64_t p = std::min(rank, choice.ask());
@@ -157,7 +137,7 @@ Lifted lift_as(const LiftTask &task) {
         bars = choice.bars(run, n, p, z.data(), weights, values.lift_centred != 0, static_cast<uint64_t>(values.seed));
     }
     int64_t kept = choice.kept(projection.theta, rank, projection.trace, choice.wants_bars() ? &bars : nullptr);
-    if (proved) kept = std::min(kept, static_cast<int64_t>(found.proof.theta.size()));
+    if (proved) kept = std::min(kept, found.proof.r());
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
     if (choice.wants_bars() && rank > 0) out.text["error_bars"] = bars.report(1, kept);
 
@@ -194,20 +174,12 @@ Lifted lift_as(const LiftTask &task) {
 
 Json Proof::report(double total) const {
     Json out = Json::array();
-    out.push_back(pair_of("trace", trace / total, "certain", 0));
-    if (norm_failure > 0) out.push_back(pair_of("norm", norm / total, "probable", norm_failure));
+    out.push_back(certificate_entry("trace", trace / total, 0));
+    if (norm_failure > 0) out.push_back(certificate_entry("norm", norm / total, norm_failure));
     const double failure = bounds.failure + (bounds.kind == std::string("rows") ? norm_failure : 0);
+    for (Json &entry : eigenvalue_entries(bounds, r(), failure, total)) out.push_back(std::move(entry));
     for (size_t j = 0; j < sines.own.size(); ++j) {
-        Json entry = pair_of("eigenvalue", bounds.value[j] / total, failure > 0 ? "probable" : "certain", failure);
-        entry["component"] = j;
-        entry["theta"] = theta[j] / total;
-        entry["lower"] = bounds.lower[j] / total;
-        entry["upper"] = bounds.upper[j] / total;
-        entry["by"] = bounds.kind;
-        out.push_back(std::move(entry));
-    }
-    for (size_t j = 0; j < sines.own.size(); ++j) {
-        Json entry = pair_of("subspace", sines.own[j], failure > 0 ? "probable" : "certain", failure);
+        Json entry = certificate_entry("subspace", sines.own[j], failure);
         entry["component"] = j;
         out.push_back(std::move(entry));
     }
@@ -223,7 +195,6 @@ Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRow
     Evidence<T> evidence(run, task.prepared.kernel, rows, span, projection, weights, random, 0);
     int64_t p = r;
     Proof out;
-    out.theta.assign(projection.theta.begin(), projection.theta.begin() + r);
     out.trace = evidence.spectrum(r).total();
     out.bounds = trace_bounds(evidence.spectrum(r));
     const Certificates wanted = static_cast<Certificates>(values.certificates);
@@ -269,7 +240,7 @@ Plan plan_projected(const PlanTask &task) {
     const int64_t factor = task.f32 ? PartialCholesky<float>::bytes(n, m, false, threads, tiles.pass)
                                     : PartialCholesky<double>::bytes(n, m, false, threads, tiles.pass);
     plan.keep_factor = task.handed || fixed + factor <= task.budget_left;
-    plan.bytes = fixed + (task.handed ? 0 : plan.keep_factor ? factor : m * m * size + threads * span_slab * m * 8);
+    plan.bytes = fixed + (task.handed ? 0 : plan.keep_factor ? factor : m * m * size + threads * slab);
     plan.hold = Hold::nothing;
     refuse_over_budget(task, plan, plan.keep_factor ? "with their factor" : "their factor made again");
     return plan;

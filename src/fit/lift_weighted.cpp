@@ -8,7 +8,7 @@
 // Rank: Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2); less is rounding of the entries (|E| <= c u trace).
 // Cost: m^2/2 kernel values and 2 m^2 flops a column for each pass; memory as operator.h says. Error of direction l:
 // about m u Lambda_1 / Lambda_l, and the solver's residual / gap.
-#include "certify.h"
+#include "certify_report.h"
 #include "components.h"
 #include "fit.h"
 #include "start.h"
@@ -95,17 +95,11 @@ Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operato
     return out;
 }
 
-// Each column's entry of largest modulus (the first on a tie) becomes positive.
 void fix_signs(int64_t m, int64_t r, double *vectors, const double *scale) {
     for (int64_t j = 0; j < r; ++j) {
-        double *column = vectors + j * m, best = 0;
-        int64_t at = 0;
-        for (int64_t i = 0; i < m; ++i) {
-            double size = std::fabs(column[i]) * (scale ? scale[i] : 1);
-            if (size > best * (1 + 1e-12)) best = size, at = i;
-        }
-        if (m > 0 && column[at] < 0)
-            for (int64_t i = 0; i < m; ++i) column[i] = -column[i];
+        double *column = vectors + j * m;
+        const double sign = sign_of(m, [&](int64_t i) { return column[i] * (scale ? scale[i] : 1); });
+        for (int64_t i = 0; i < m; ++i) column[i] *= sign;
     }
 }
 
@@ -169,24 +163,11 @@ Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &m
 
 // |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed.
 Json residual_certificates(const Eigenpairs &pairs, int64_t kept, double total) {
-    Json out = Json::array();
-    if (kept == 0) return out;
+    if (kept == 0) return Json::array();
     const std::vector<double> theta(pairs.values.begin(), pairs.values.begin() + kept),
         residuals(pairs.residuals.begin(), pairs.residuals.begin() + kept);
-    const Bounds bounds = residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, true);
-    for (int64_t j = 0; j < kept; ++j) {
-        const size_t at = static_cast<size_t>(j);
-        out.push_back({{"name", "eigenvalue"},
-                       {"value", bounds.value[at] / total},
-                       {"kind", "conditional"},
-                       {"probability", 1.0},
-                       {"component", j},
-                       {"lower", bounds.lower[at] / total},
-                       {"upper", bounds.upper[at] / total},
-                       {"by", bounds.kind},
-                       {"if", "no eigenvalue above the last was missed"}});
-    }
-    return out;
+    return eigenvalue_entries(residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, true), kept, 0,
+                              total);
 }
 
 // A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p of the rounded A.

@@ -295,7 +295,6 @@ std::vector<double> sample_weights(const Data &data, int64_t n) {
     if (!data.has_weights()) return weights;
     const mercer_view &view = data.weights;
     if (view.rows != n) fail(MERCER_E_SHAPE, "weights: %" PRId64 " of them for %" PRId64 " rows", view.rows, n);
-    double sum = 0;
     for (int64_t i = 0; i < n; ++i) {
         double value = view.dtype == MERCER_F32
                            ? static_cast<double>(static_cast<const float *>(view.data)[i * view.row_stride])
@@ -303,12 +302,10 @@ std::vector<double> sample_weights(const Data &data, int64_t n) {
         if (!std::isfinite(value) || value < 0)
             fail(MERCER_E_DATA, "weights: row %" PRId64 " has %g, must be finite and >= 0", i, value);
         weights[static_cast<size_t>(i)] = value;
-        sum += value;
     }
-    if (!(sum > 0) || !std::isfinite(sum)) fail(MERCER_E_DATA, "weights: their sum is %g, must be > 0", sum);
-    const bool equal = std::all_of(weights.begin(), weights.end(), [&](double value) { return value == weights[0]; });
-    for (double &value : weights)
-        value = equal ? 1.0 : value / sum * static_cast<double>(n); // equal ones are none, to the bit
+    scale_weights(weights, n);
+    if (std::all_of(weights.begin(), weights.end(), [&](double value) { return value == weights[0]; }))
+        weights.assign(weights.size(), 1.0); // equal ones are none, to the bit
     return weights;
 }
 

@@ -314,12 +314,16 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         for (int64_t k = 0; k < out.m; ++k)
             out.weights.push_back(out.index.empty() ? 1.0
                                                     : sample[static_cast<size_t>(out.index[static_cast<size_t>(k)])]);
-    double sum = 0;
-    for (double weight : out.weights) sum += weight;
-    if (!(sum > 0) || !std::isfinite(sum))
-        fail(MERCER_E_DATA, "the weights of all %" PRId64 " centres sum to %g", out.m, sum);
-    for (double &weight : out.weights) weight = weight / sum * static_cast<double>(n);
+    scale_weights(out.weights, n);
     return out;
+}
+
+void scale_weights(std::vector<double> &weights, int64_t n) {
+    double sum = 0;
+    for (double weight : weights) sum += weight;
+    if (!(sum > 0) || !std::isfinite(sum))
+        fail(MERCER_E_DATA, "the weights of all %zu points sum to %g, must be > 0", weights.size(), sum);
+    for (double &weight : weights) weight = weight / sum * static_cast<double>(n);
 }
 
 } // namespace mercer
