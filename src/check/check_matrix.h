@@ -29,6 +29,17 @@ struct Matrix {
     void forget() const { applies = products = roughs = denses = widest = 0; }
 };
 
+// What a solver is asked, with its vectors as numbers, column-major. A guess and `enough` exclude each other.
+struct Request : mercer_eigen_request {
+    Values guess, locked_vectors;
+    Request(int64_t r, double tol) : mercer_eigen_request{} {
+        struct_size = sizeof(mercer_eigen_request);
+        this->r = r;
+        this->tol = tol;
+    }
+    int64_t locked_count(int64_t n) const { return static_cast<int64_t>(locked_vectors.size()) / n; }
+};
+
 // What one call of a solver gave.
 struct Solution {
     int32_t status = 0;
@@ -36,12 +47,13 @@ struct Solution {
     Values values, vectors, residuals;
     mercer_eigen_result out{};
     mercer_cost cost{};    // what it forecast
-    int64_t allocated = 0; // by the solver
+    int64_t allocated = 0; // by the solver: bytes beside its blocks, and columns of these
+    int64_t columns = 0;
 };
-Solution solve(Run &run, const Plugin &plugin, const Params &params, const mercer_operator &op,
-               const mercer_eigen_request &request, uint64_t seed);
+Solution solve(Run &run, const Plugin &plugin, const Params &params, const mercer_operator &op, const Request &request,
+               uint64_t seed);
 
 // Eigenvalues of P A P on the complement of the locked vectors (of A without), descending.
-Values exact(const Matrix &m, const mercer_eigen_request &request);
+Values exact(const Matrix &m, const Request &request);
 
 } // namespace mercer

@@ -124,13 +124,13 @@ mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape, const
     const int64_t factor = (f32 ? PartialCholesky<float>::bytes : PartialCholesky<double>::bytes)(
         n, m, until.early(), task.run.threads(), task.tile_bytes);
     const int64_t copy = stop.factor && f32 ? checked_bytes("the factor's columns", n, m, 8) : 0;
-    return {sizeof(mercer_cost),
-            factor + copy + 16 * n, // scores and a column, for rules that want them
-            PartialCholesky<double>::evaluations(n, m),
-            0,
-            0,
-            m,
-            static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(m)};
+    mercer_cost cost{};
+    cost.struct_size = sizeof cost;
+    cost.bytes = factor + copy + 16 * n; // scores and a column, for rules that want them
+    cost.kernel_evaluations = PartialCholesky<double>::evaluations(n, m);
+    cost.m = m;
+    cost.flops = static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(m);
+    return cost;
 }
 
 template mercer_pivots run_pivots(PartialCholesky<float> &, mercer_task &, const mercer_pivot_rule &,

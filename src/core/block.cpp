@@ -1,0 +1,35 @@
+#include "block.h"
+
+#include <cinttypes>
+
+using namespace mercer;
+
+mercer_block::mercer_block(Run &run, int64_t n, int64_t cols, bool f32) : n_(n), cols_(cols), f32_(f32) {
+    if (f32)
+        narrow_ = std::move(run.buffer<float>(n, cols).zero());
+    else
+        wide_ = std::move(run.buffer<double>(n, cols).zero());
+}
+
+void mercer_block::read(int64_t j, int64_t row0, int64_t rows, double *to, int64_t stride) const {
+    auto from = [&](const auto *column) {
+        for (int64_t i = 0; i < rows; ++i) to[i * stride] = static_cast<double>(column[row0 + i]);
+    };
+    f32_ ? from(narrow_.data() + n_ * j) : from(column(j));
+}
+
+void mercer_block::write(int64_t j, int64_t row0, int64_t rows, const double *from, int64_t stride) {
+    if (f32_)
+        for (int64_t i = 0; i < rows; ++i) narrow_[n_ * j + row0 + i] = static_cast<float>(from[i * stride]);
+    else
+        for (int64_t i = 0; i < rows; ++i) wide_[n_ * j + row0 + i] = from[i * stride];
+}
+
+void mercer::check_columns(const char *what, Columns x, int64_t n) {
+    if (x.count == 0) return;
+    if (!x.block || x.first < 0 || x.count < 0 || x.first > x.block->cols() - x.count)
+        fail(MERCER_E_PLUGIN, "%s: %" PRId64 " columns from %" PRId64 " on, of %" PRId64, what, x.count, x.first,
+             x.block ? x.block->cols() : 0);
+    if (x.block->n() != n)
+        fail(MERCER_E_PLUGIN, "%s: columns of %" PRId64 " rows, must be %" PRId64, what, x.block->n(), n);
+}
