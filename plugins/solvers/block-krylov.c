@@ -356,6 +356,7 @@ static int32_t make_exact(krylov *x, int64_t added) {
 
 /* Rough images have nothing more to tell: those of the kept basis become exact, and all later ones are. */
 static int32_t leave_rough(krylov *x) {
+    if (x->k <= x->size.keep) x->out->most_negative = INFINITY; /* all Ritz values come again, exact */
     TRY(restart(x));
     TRY(apply(x, 0, 0, x->k));
     memset(x->error, 0, 8 * (size_t)x->k);
@@ -402,6 +403,10 @@ static int32_t iterate(krylov *x, int64_t max_passes) {
         if (x->k == whole) return MERCER_OK;
         if (added > 0) TRY(extend(x, added, &rank));
         if (rank > 0) continue;
+        if (!x->rough_done && worst > limit) { /* what is left of residuals is errors of images */
+            TRY(leave_rough(x));
+            continue;
+        }
         if (x->random >= r) /* invariant, and nothing can be missing */
             return MERCER_OK;
         added = min(x->size.p, x->size.cap - x->k);
