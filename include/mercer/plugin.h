@@ -158,9 +158,11 @@ typedef struct mercer_cost {
     int64_t kernel_evaluations;
     int64_t passes;  /* solver: applications of the operator */
     int64_t columns; /* solver: of the widest application */
-    int64_t blocks;  /* solver: columns of all its blocks; not in bytes */
+    int64_t blocks;  /* solver: columns of all its blocks that it uses; not in bytes */
     int64_t m;       /* reducer: centres, at most; n where it is not known before. The host plans again after reduce */
     double flops;    /* beside kernel values and applications */
+    int64_t first_columns; /* solver: of the first application, where it may be wider than columns; 0: it is not */
+    int64_t first_blocks;  /* solver: columns of its blocks in use until then */
 } mercer_cost;
 
 /* What the lift wants beside the centres; NULL = not wanted. */
@@ -393,7 +395,8 @@ struct mercer_host {
                     int64_t ldv);
 
     /* Tall columns (mercer_range). Parallel, fixed bits. [serial]
-     * block: zeroed columns for an operator, freed when the operation returns; NULL as for alloc.
+     * block: zeroed columns for an operator, freed when the operation returns; NULL as for alloc. Memory is counted from the
+     * first use of a column on.
      * dot: C (a.count x b.count) = A^T B.  times: Y = beta Y + A S, S a.count x y.count; Y may overlap A.
      * copy: as many columns; may overlap.  norms: x.count lengths.  random: uniform(row, stream + j) - 0.5 in the j-th column.
      * orthonormalise: makes the columns of x orthonormal and orthogonal to against (orthonormal; count 0: nothing), to

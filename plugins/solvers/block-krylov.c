@@ -84,7 +84,9 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     double k = (double)s.cap;
     out->bytes = 8 * s.cap * (2 * s.cap + max(s.cap, l) + 3);
     out->blocks = l + 2 * s.room + s.p;
-    out->columns = max(s.p + r, s.first);
+    out->columns = r + max(s.p, GUARD);
+    out->first_columns = s.first;
+    out->first_blocks = l + 2 * s.first;
     out->passes = request->max_passes > 0 ? request->max_passes : default_passes;
     out->flops = (double)out->passes * ((double)n * k * (double)(14 * s.p + 4 * r) + 9 * k * k * k);
     return MERCER_OK;

@@ -35,7 +35,9 @@ Matrix::Matrix(std::string text, const Values &spectrum)
 }
 
 void Matrix::begin_call(int64_t columns) const {
-    applies += columns, widest = std::max(widest, columns);
+    int64_t &most = applies == 0 ? first : widest;
+    most = std::max(most, columns);
+    applies += columns;
     if (cancel) *cancel = 1;
     if (calls() == fails_at) fail(MERCER_E_CALLBACK, "the operator fails");
 }
@@ -44,11 +46,13 @@ namespace {
 
 Values values_of(Columns x) {
     Values out(static_cast<size_t>(x.block->n() * x.count));
+    x.block->use(x.first, x.count);
     for (int64_t j = 0; j < x.count; ++j) x.block->read(x.first + j, 0, x.block->n(), out.data() + j * x.block->n());
     return out;
 }
 
 void put(const Values &from, Columns to) {
+    to.block->use(to.first, to.count);
     for (int64_t j = 0; j < to.count; ++j)
         to.block->write(to.first + j, 0, to.block->n(), from.data() + j * to.block->n());
 }

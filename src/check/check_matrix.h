@@ -16,7 +16,7 @@ struct Matrix {
     double norm = 0;
 
     mutable int64_t applies = 0, products = 0, roughs = 0, denses = 0; // columns; calls of apply, apply_rough, dense
-    mutable int64_t widest = 0;                                        // columns of one call
+    mutable int64_t first = 0, widest = 0;                             // columns of the first, of another call
     bool spoilt = false;                                               // products have a NaN
     int64_t fails_at = 0;                                              // this call, counted from 1, fails
     int32_t *cancel = nullptr;                                         // set in the first call
@@ -26,7 +26,7 @@ struct Matrix {
     mercer_operator op(bool with_rough = false) const;
     double rounding() const { return 128 * static_cast<double>(n) * 0x1p-53 * norm; }
     void begin_call(int64_t columns) const;
-    void forget() const { applies = products = roughs = denses = widest = 0; }
+    void forget() const { applies = products = roughs = denses = first = widest = 0; }
 };
 
 // What a solver is asked, with its vectors as numbers, column-major. A guess and `enough` exclude each other.

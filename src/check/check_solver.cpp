@@ -79,8 +79,9 @@ void check_counts(const Matrix &m, const Solution &s) {
                static_cast<long long>(s.cost.passes), s.cost.flops);
     if (s.out.passes > s.cost.passes)
         broken("forecast: passes = %d, it took %d", int(s.cost.passes), int(s.out.passes));
-    if (m.widest > s.cost.columns)
-        broken("forecast: columns = %d, it applied to %d", int(s.cost.columns), int(m.widest));
+    if (m.first > std::max(s.cost.columns, s.cost.first_columns) || m.widest > s.cost.columns)
+        broken("forecast: columns = %d and %d, it applied to %d and %d", int(s.cost.first_columns), int(s.cost.columns),
+               int(m.first), int(m.widest));
     if (s.allocated > s.cost.bytes || s.columns > s.cost.blocks)
         broken("forecast: bytes = %lld, blocks = %lld, it allocated %lld and %lld",
                static_cast<long long>(s.cost.bytes), static_cast<long long>(s.cost.blocks),

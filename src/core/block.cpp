@@ -4,14 +4,31 @@
 
 using namespace mercer;
 
-mercer_block::mercer_block(Run &run, int64_t n, int64_t cols, bool f32) : n_(n), cols_(cols), f32_(f32) {
+mercer_block::mercer_block(Run &run, int64_t n, int64_t cols, bool f32)
+    : n_(n), cols_(cols), f32_(f32), budget_(run.budget()), used_(static_cast<size_t>(cols)) {
     if (f32)
-        narrow_ = std::move(run.buffer<float>(n, cols).zero());
+        narrow_ = Buffer<float>(nullptr, n, cols);
     else
-        wide_ = std::move(run.buffer<double>(n, cols).zero());
+        wide_ = Buffer<double>(nullptr, n, cols);
+}
+
+void mercer_block::use(int64_t first, int64_t count) {
+    for (int64_t j = first; j < first + count; ++j) {
+        Claim &claim = used_[static_cast<size_t>(j)];
+        if (claim.held()) continue;
+        claim = Claim(budget_, n_ * (f32_ ? 4 : 8));
+        if (f32_)
+            std::fill_n(narrow_.data() + n_ * j, n_, 0.0f);
+        else
+            std::fill_n(column(j), n_, 0.0);
+    }
 }
 
 void mercer_block::read(int64_t j, int64_t row0, int64_t rows, double *to, int64_t stride) const {
+    if (!used_[static_cast<size_t>(j)].held()) {
+        for (int64_t i = 0; i < rows; ++i) to[i * stride] = 0;
+        return;
+    }
     auto from = [&](const auto *column) {
         for (int64_t i = 0; i < rows; ++i) to[i * stride] = static_cast<double>(column[row0 + i]);
     };
@@ -19,6 +36,7 @@ void mercer_block::read(int64_t j, int64_t row0, int64_t rows, double *to, int64
 }
 
 void mercer_block::write(int64_t j, int64_t row0, int64_t rows, const double *from, int64_t stride) {
+    use(j, 1);
     if (f32_)
         for (int64_t i = 0; i < rows; ++i) narrow_[n_ * j + row0 + i] = static_cast<float>(from[i * stride]);
     else

@@ -1,5 +1,5 @@
 // Blocks of tall columns as solvers hold them without seeing into them: n x cols, column-major, stored in f32 or f64 and read
-// and written as f64.
+// and written as f64. Columns are zero at first, and take memory and count in the budget from their first use on.
 #pragma once
 #include "run.h"
 
@@ -7,11 +7,15 @@
 
 struct mercer_block { // named by plugin.h
     mercer_block() = default;
-    mercer_block(mercer::Run &run, int64_t n, int64_t cols, bool f32); // zeroed
+    mercer_block(mercer::Run &run, int64_t n, int64_t cols, bool f32);
+    mercer_block(mercer_block &&) = default;
+    mercer_block &operator=(mercer_block &&) = default;
 
     int64_t n() const { return n_; }
     int64_t cols() const { return cols_; }
     bool f32() const { return f32_; }
+    // On one thread, before several write.
+    void use(int64_t first, int64_t count);
     // f64 blocks: a column itself.
     double *column(int64_t j) { return wide_.data() + n_ * j; }
     const double *column(int64_t j) const { return wide_.data() + n_ * j; }
@@ -22,8 +26,10 @@ struct mercer_block { // named by plugin.h
   private:
     int64_t n_ = 0, cols_ = 0;
     bool f32_ = false;
-    mercer::Buffer<double> wide_;
+    std::shared_ptr<mercer::Budget> budget_;
+    mercer::Buffer<double> wide_; // places for all columns, uncounted
     mercer::Buffer<float> narrow_;
+    std::vector<mercer::Claim> used_; // of each column
 };
 
 namespace mercer {

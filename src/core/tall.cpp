@@ -56,6 +56,10 @@ class Copies {
     Pool<Buffer<double>> pool_;
 };
 
+void use(Columns x) {
+    if (x.count > 0) x.block->use(x.first, x.count);
+}
+
 // body(slab, row0, rows) for the rows of each slab in ascending order, `step` at once.
 template <class Body>
 void for_slabs(Run &run, int64_t n, int64_t step, Body &&body) {
@@ -70,6 +74,7 @@ void for_slabs(Run &run, int64_t n, int64_t step, Body &&body) {
 void tall_dot(Run &run, Columns a, Columns b, double *c, int64_t ldc) {
     const int64_t n = a.block->n(), p = a.count, q = b.count, slabs = slabs_of(n);
     if (p == 0 || q == 0) return;
+    use(a), use(b);
     Buffer<double> parts = run.buffer<double>(p * q, std::max<int64_t>(slabs, 1));
     Copies as(run, a), bs(run, b);
     for_slabs(run, n, as.needed() || bs.needed() ? chunk_rows : slab_rows, [&](int64_t s, int64_t row0, int64_t rows) {
@@ -88,6 +93,7 @@ void tall_dot(Run &run, Columns a, Columns b, double *c, int64_t ldc) {
 
 void tall_times(Run &run, Columns a, const double *s, int64_t lds, double beta, Columns y) {
     if (y.count == 0) return;
+    use(a), use(y);
     Copies as(run, a, overlap(a, y)), ys(run, y);
     const int64_t step = as.needed() || ys.needed() ? chunk_rows : slab_rows;
     for_slabs(run, y.block->n(), step, [&](int64_t, int64_t row0, int64_t rows) {
@@ -99,6 +105,7 @@ void tall_times(Run &run, Columns a, const double *s, int64_t lds, double beta, 
 }
 
 void tall_copy(Run &run, Columns from, Columns to) {
+    use(from), use(to);
     Copies copies(run, from, true);
     for_slabs(run, from.block->n(), chunk_rows, [&](int64_t, int64_t row0, int64_t rows) {
         Copies::Handle hold = copies.take();
@@ -108,6 +115,7 @@ void tall_copy(Run &run, Columns from, Columns to) {
 }
 
 void tall_norms(Run &run, Columns x, double *out) {
+    use(x);
     const int64_t n = x.block->n(), slabs = slabs_of(n);
     Buffer<double> parts = std::move(run.buffer<double>(slabs, x.count).zero());
     Copies copies(run, x);
@@ -128,6 +136,7 @@ void tall_norms(Run &run, Columns x, double *out) {
 }
 
 void tall_random(Run &run, Columns x, const Random &random, int64_t stream) {
+    use(x);
     for_slabs(run, x.block->n(), chunk_rows, [&](int64_t, int64_t row0, int64_t rows) {
         double values[chunk_rows];
         for (int64_t j = 0; j < x.count; ++j) {

@@ -148,17 +148,26 @@ Plan plan_weighted(const PlanTask &task) {
                     *plan.solver);
 
     plan.rough = !plan.f32 && storage != GramStorage::f64 && !calls && plan.solver->solver.flags & MERCER_USES_ROUGH;
-    const int64_t columns = std::min(m, plan.solver_cost.columns) + (values.lift_centred != 0), // the mean rides along
-        size = plan.f32 ? 4 : 8;
-    const Need exact =
-        plan.f32 ? need_of<float>(run, kernel, source, m, columns) : need_of<double>(run, kernel, source, m, columns);
-    const Need most = plan.rough ? need_of<float>(run, kernel, source, m, columns) : exact;
-    // Vectors; roots of weights, the mean, k(c, c) and one column. Then a pass or the start, while the solver holds its own; and
-    // scores where the solver is done.
-    const int64_t begin =
-        plan.start_columns > 0 ? start_bytes(run, m, plan.start_rank, plan.start_columns, most.pass) : 0;
-    plan.bytes = checked_bytes("the solver's blocks", m, plan.solver_cost.blocks + r, size) + 8 * m * 4 +
-                 std::max(plan.solver_cost.bytes + std::max({exact.pass, most.pass, begin}), 8 * m * r);
+    const int64_t size = plan.f32 ? 4 : 8, r_block = checked_bytes("vectors", m, r, size);
+    auto need = [&](int64_t columns, bool f32) {
+        columns = std::min(m, columns) + (values.lift_centred != 0); // the mean rides along
+        return f32 ? need_of<float>(run, kernel, source, m, columns) : need_of<double>(run, kernel, source, m, columns);
+    };
+    // A pass of so many columns while so many of the solver's are in use.
+    auto pass = [&](int64_t columns, int64_t blocks) {
+        return std::max(need(columns, plan.f32).pass, need(columns, plan.f32 || plan.rough).pass) +
+               checked_bytes("the solver's blocks", m, blocks, size);
+    };
+    const mercer_cost &solver = plan.solver_cost;
+    const Need exact = need(solver.columns, plan.f32), most = need(solver.columns, plan.f32 || plan.rough);
+    int64_t most_at_once = pass(solver.columns, solver.blocks);
+    if (solver.first_columns > 0)
+        most_at_once = std::max(most_at_once, pass(solver.first_columns, solver.first_blocks));
+    if (plan.start_columns > 0)
+        most_at_once = std::max(most_at_once, start_bytes(run, m, plan.start_rank, plan.start_columns, most.pass) +
+                                                  plan.start_columns * m * size);
+    // Roots of weights, the mean, k(c, c) and one column; vectors, and scores where the solver is done.
+    plan.bytes = 8 * m * 4 + r_block + std::max(solver.bytes + most_at_once, 8 * m * r);
     auto take = [&](int64_t bytes) {
         if (plan.bytes + bytes > budget_left) return false;
         plan.bytes += bytes;

@@ -156,6 +156,7 @@ Projection project(Run &run, const SpanRows<T> &span, const double *self, const 
 template <class T>
 void directions(Run &run, const SpanRows<T> &span, const Projection &projection, const double *weights, Columns to) {
     const int64_t n = span.n(), m = span.rank(), p = to.count;
+    to.block->use(to.first, p);
     Buffer<T> v = run.buffer<T>(m, p); // V theta^-1/2
     std::vector<double> offset(static_cast<size_t>(p));
     for (int64_t j = 0; j < p; ++j)

@@ -88,7 +88,9 @@ int64_t pass_evaluations(int64_t n) {
 }
 
 void Operator::apply(Run &run, bool rough, Columns q, Columns y) const {
+    q.block->use(q.first, q.count);
     product(run, rough, q.count, rows_of(q), [&](double *from, int64_t stride) {
+        y.block->use(y.first, y.count);
         parallel_for(run, blocks_of(n_), [&](int64_t b) {
             const int64_t row0 = b * tile_rows, rows = std::min(tile_rows, n_ - row0);
             for (int64_t j = 0; j < y.count; ++j)

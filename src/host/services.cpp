@@ -201,6 +201,7 @@ int32_t get_service(mercer_task *task, mercer_range x, double *out, int64_t ldo)
     return task->guard([&] {
         check_columns("get: x", x, rows_of(x));
         check_matrix("get: out", rows_of(x), x.count, ldo);
+        if (x.count > 0) x.block->use(x.first, x.count);
         for (int64_t j = 0; j < x.count; ++j) x.block->read(x.first + j, 0, x.block->n(), out + j * ldo);
     });
 }
@@ -209,6 +210,7 @@ int32_t put_service(mercer_task *task, mercer_range x, const double *from, int64
     return task->guard([&] {
         check_columns("put: x", x, rows_of(x));
         check_matrix("put: from", rows_of(x), x.count, ldf);
+        if (x.count > 0) x.block->use(x.first, x.count);
         for (int64_t j = 0; j < x.count; ++j) x.block->write(x.first + j, 0, x.block->n(), from + j * ldf);
     });
 }

@@ -192,7 +192,7 @@ AT(mercer_shape, landmarks, 48);
 AT(mercer_shape, h, 56);
 AT(mercer_shape, kappa, 64);
 
-SIZE(mercer_cost, 64);
+SIZE(mercer_cost, 80);
 AT(mercer_cost, struct_size, 0);
 AT(mercer_cost, bytes, 8);
 AT(mercer_cost, kernel_evaluations, 16);
@@ -201,6 +201,8 @@ AT(mercer_cost, columns, 32);
 AT(mercer_cost, blocks, 40);
 AT(mercer_cost, m, 48);
 AT(mercer_cost, flops, 56);
+AT(mercer_cost, first_columns, 64);
+AT(mercer_cost, first_blocks, 72);
 
 SIZE(mercer_want, 16);
 AT(mercer_want, struct_size, 0);

@@ -228,6 +228,7 @@ void test_residuals() {
         mercer_run settings = one_thread();
         Run run({}, &settings);
         Block basis(run, n, p, false);
+        basis.use(0, p);
         std::copy(x.begin(), x.end(), basis.column(0));
         TEST_ASSERT_EQUAL_INT64(p, orthonormalise(run, columns(basis), {}));
         x.assign(basis.column(0), basis.column(p));

@@ -172,6 +172,7 @@ void check_figures(const Case &c, const Solution &s, const std::string &text) {
     at_most(s.out.passes, s.cost.passes, "passes");
     at_most(s.allocated, s.cost.bytes, "bytes");
     at_most(s.columns, s.cost.blocks, "blocks");
+    at_most(m.first, std::max(s.cost.columns, s.cost.first_columns), "columns of the first product");
     at_most(m.widest, s.cost.columns, "columns");
     if (c.request.max_passes > 0) at_most(m.products + m.roughs, c.request.max_passes, "products");
 }
