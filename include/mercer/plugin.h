@@ -320,6 +320,8 @@ typedef struct mercer_eigen_request {
     int32_t (*enough)(void *user, const double *values,
                       int64_t count); /* asked after each cycle; non-zero: stop. May be NULL */
     void *user;
+    int32_t rough; /* the operator has apply_rough */
+    int32_t reserved;
 } mercer_eigen_request;
 
 /* The algebraic top r, descending; arrays are the host's, of the sizes said; all arrives zeroed. Stopped by enough counts as

@@ -70,7 +70,7 @@ static sizes plan(const krylov_params *params, int64_t n, const mercer_eigen_req
     s.p = min(params->block > 0 ? params->block : min((r + 13) / 8 * 8, 64), n);
     s.keep = min(r + max(s.p, GUARD), n);
     s.cap = min(max(3 * r, r + 4 * s.p), n);
-    s.room = max(s.cap, s.keep + s.p + r);
+    s.room = request->rough ? max(s.cap, s.keep + s.p + r) : s.cap;
     s.guess = min(request->start_count, s.cap);
     s.first = min(max(max(r + GUARD, s.p), s.guess > 0 ? s.guess + 1 : 0), s.cap);
     return s;
@@ -84,7 +84,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     double k = (double)s.cap;
     out->bytes = 8 * s.cap * (2 * s.cap + max(s.cap, l) + 3);
     out->blocks = l + 2 * s.room + s.p;
-    out->columns = r + max(s.p, GUARD);
+    out->columns = request->rough ? r + max(s.p, GUARD) : s.p;
     out->first_columns = s.first;
     out->first_blocks = l + 2 * s.first;
     out->passes = request->max_passes > 0 ? request->max_passes : default_passes;

@@ -137,6 +137,7 @@ Solution solve(Run &run, const Plugin &plugin, const Params &params, const merce
     asked.start = nullptr;
     asked.start_count = static_cast<int64_t>(request.guess.size()) / op.n;
     asked.locked = {nullptr, 0, locked.cols()};
+    asked.rough = op.apply_rough != nullptr;
     s.status = plugin.solver.forecast(&host_table(), &task, params.values(), op.n, &asked, &s.cost);
     struct Asked {
         const Request &request;

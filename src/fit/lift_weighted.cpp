@@ -94,6 +94,7 @@ Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operato
     request.tol = plan.tol;
     request.max_passes = recipe.values().max_passes;
     request.start_count = start.count;
+    request.rough = op.has_rough();
     request.user = &asked;
     request.start = [](void *user, mercer_range to) -> int32_t {
         const Asked &from = *static_cast<Asked *>(user);

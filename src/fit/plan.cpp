@@ -137,20 +137,21 @@ Plan plan_weighted(const PlanTask &task) {
         // A random column, and the mean, ride along.
         plan.start_columns = std::max<int64_t>(plan.start_columns - 1 - (values.lift_centred != 0), 0);
     }
+    plan.rough = !plan.f32 && storage != GramStorage::f64 && !calls && plan.solver->solver.flags & MERCER_USES_ROUGH;
     mercer_eigen_request request{};
     request.struct_size = sizeof request;
     request.r = r;
     request.tol = plan.tol;
     request.max_passes = values.max_passes;
     request.start_count = plan.start_columns;
+    request.rough = plan.rough;
     operation.check(plan.solver->solver.forecast(&host_table(), &operation, plan.solver_params.values(), m, &request,
                                                  &plan.solver_cost),
                     *plan.solver);
 
-    plan.rough = !plan.f32 && storage != GramStorage::f64 && !calls && plan.solver->solver.flags & MERCER_USES_ROUGH;
     const int64_t size = plan.f32 ? 4 : 8, r_block = checked_bytes("vectors", m, r, size);
+    const mercer_cost &solver = plan.solver_cost;
     auto need = [&](int64_t columns, bool f32) {
-        columns = std::min(m, columns) + (values.lift_centred != 0); // the mean rides along
         return f32 ? need_of<float>(run, kernel, source, m, columns) : need_of<double>(run, kernel, source, m, columns);
     };
     // A pass of so many columns while so many of the solver's are in use.
@@ -158,14 +159,16 @@ Plan plan_weighted(const PlanTask &task) {
         return std::max(need(columns, plan.f32).pass, need(columns, plan.f32 || plan.rough).pass) +
                checked_bytes("the solver's blocks", m, blocks, size);
     };
-    const mercer_cost &solver = plan.solver_cost;
-    const Need exact = need(solver.columns, plan.f32), most = need(solver.columns, plan.f32 || plan.rough);
-    int64_t most_at_once = pass(solver.columns, solver.blocks);
-    if (solver.first_columns > 0)
-        most_at_once = std::max(most_at_once, pass(solver.first_columns, solver.first_blocks));
+    // The mean rides along in the first product, and in the first exact one.
+    const int64_t mean = values.lift_centred != 0, first = std::min(m, solver.first_columns),
+                  columns = std::min(m, solver.columns) + (plan.rough || first == 0 ? mean : 0);
+    const Need exact = need(columns, plan.f32), most = need(columns, plan.f32 || plan.rough);
+    int64_t most_at_once = pass(columns, solver.blocks);
+    if (first > 0) most_at_once = std::max(most_at_once, pass(first + mean, solver.first_blocks));
     if (plan.start_columns > 0)
-        most_at_once = std::max(most_at_once, start_bytes(run, m, plan.start_rank, plan.start_columns, most.pass) +
-                                                  plan.start_columns * m * size);
+        most_at_once = std::max(
+            most_at_once, start_bytes(run, m, plan.start_rank, plan.start_columns, tile_bytes<float>(kernel, source)) +
+                              plan.start_columns * m * size);
     // Roots of weights, the mean, k(c, c) and one column; vectors, and scores where the solver is done.
     plan.bytes = 8 * m * 4 + r_block + std::max(solver.bytes + most_at_once, 8 * m * r);
     auto take = [&](int64_t bytes) {

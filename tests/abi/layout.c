@@ -301,7 +301,7 @@ AT(mercer_operator, apply_rough, 40);
 AT(mercer_operator, dense, 48);
 AT(mercer_operator, diagonal, 56);
 
-SIZE(mercer_eigen_request, 88);
+SIZE(mercer_eigen_request, 96);
 AT(mercer_eigen_request, struct_size, 0);
 AT(mercer_eigen_request, r, 8);
 AT(mercer_eigen_request, tol, 16);
@@ -311,6 +311,8 @@ AT(mercer_eigen_request, start, 40);
 AT(mercer_eigen_request, locked, 48);
 AT(mercer_eigen_request, enough, 72);
 AT(mercer_eigen_request, user, 80);
+AT(mercer_eigen_request, rough, 88);
+AT(mercer_eigen_request, reserved, 92);
 
 SIZE(mercer_eigen_result, 80);
 AT(mercer_eigen_result, struct_size, 0);
