@@ -13,7 +13,8 @@
  * are formed from W anew each time, errors do not build up as in a three-term recurrence (orthonormalise works twice).
  * A space without unconverged pairs is invariant. One that s random columns generate holds min(s, multiplicity) copies
  * of each eigenvector (with probability 1): if s < r, the start being the caller's, a random block looks for what it
- * missed. A basis of n columns is exact.
+ * missed. Beside a caller's start goes at least one random column, and what converges in the first product is not believed:
+ * a direction orthogonal to the start grows in the second. A basis of n columns is exact.
  *
  * Where the operator has a rough product (errors of f32, about e = 1e-7 |B|), images are rough until that is what is in the
  * way. Then the Ritz vectors X and the newest directions D get exact images in one product,
@@ -27,11 +28,10 @@
  * the gap after the r-th pair is within 2 e (rank below r, equal eigenvalues), residuals only wander near e, or an exact
  * product did not help - the images of the kept basis are made exact, and all products are from then on.
  *
- * Cost a cycle: one product with p columns, about n k (14 p + 4 r) flops and O(k^3). Memory: n (2 k + r + p + locked)
- * doubles. Error: each theta_j lies within |R_j| of an eigenvalue of B. That these are the top r is sure of an exact or
- * randomly generated invariant space; else, as in all Krylov methods, with a probability that a random start makes
- * overwhelming: a caller's start that is orthogonal to an eigenvector and converges at once is believed. Residuals
- * below 64 u max |theta| are rounding: a smaller tol counts as that.
+ * Cost a cycle: one product with p columns, about n k (14 p + 4 r) flops and O(k^3). Memory: n x (2 k + p + locked).
+ * Error: each theta_j lies within |R_j| of an eigenvalue of B. That these are the top r is sure of an exact or
+ * randomly generated invariant space; else, as in all Krylov methods, with a probability that random columns make
+ * overwhelming. Residuals below 64 u max |theta| (blocks in f32: 4 u_32) are rounding: a smaller tol counts as that.
  * Limit: where a restart cuts a cluster that is degenerate to rounding, Ritz vectors mix freely in it and residuals
  * fall slowly below sqrt(u) max |theta|, or not at all; converged = 0 says so. A block much narrower than r, with a tol of
  * 1e-3 and more copies of an eigenvalue than r, may take lower pairs for the last copies.
