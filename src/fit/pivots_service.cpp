@@ -128,7 +128,13 @@ mercer_cost cost_of(const mercer_task &task, int64_t n, const PivotStop &until, 
     const int64_t own = kind == Factor::held ? 16 * n : 0; // scores and a column, for rules that want them
     const double flops = static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(m);
     const double times = kind == Factor::held ? 1 : 1 + static_cast<double>(Pivots::rounds(m)) / 3;
-    return {sizeof(mercer_cost), bytes + copy + own, Pivots::evaluations(n, m, kind), 0, 0, m, flops * times};
+    mercer_cost cost{};
+    cost.struct_size = sizeof cost;
+    cost.bytes = bytes + copy + own;
+    cost.kernel_evaluations = Pivots::evaluations(n, m, kind);
+    cost.m = m;
+    cost.flops = flops * times;
+    return cost;
 }
 
 } // namespace
