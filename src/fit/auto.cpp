@@ -171,6 +171,7 @@ class Search {
             out.weights.push_back(prepared_.weights[static_cast<size_t>(row)]), sum += out.weights.back();
         for (double &weight : out.weights) weight = weight / sum * static_cast<double>(n_);
         out.kernel_evaluations = factor->evaluations();
+        out.flops = static_cast<double>(n_) * static_cast<double>(out.m) * static_cast<double>(out.m);
         out.report["sweeps"] = static_cast<double>(factor->sweeps());
         out.factor = std::move(factor);
         found->self_values = std::move(self_);

@@ -16,14 +16,19 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
+#include <optional>
 
 namespace mercer {
 namespace {
 
-// Notes passes, and maps each onto a share of what is left of the stage: how many there will be is not known.
+// Notes passes, and maps each onto a share of what is left of the stage after `start`: as many as are likely to come fill
+// nine tenths of it, later ones half of the rest each.
 class Counted : public Operator {
   public:
-    Counted(const Operator &base, bool f32) : Operator(base.n()), base_(base), f32_(f32) {}
+    Counted(Run &run, const Operator &base, bool f32, double start, double likely)
+        : Operator(base.n()), base_(base), f32_(f32), start_(start), likely_(std::max(likely, 1.0)) {
+        rest(run);
+    }
     void apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override {
         next(run, p, f32_, [&] { base_.apply(run, q, ldq, p, y, ldy); });
     }
@@ -45,14 +50,26 @@ class Counted : public Operator {
   private:
     template <class F>
     void next(Run &run, int64_t width, bool f32, F &&body) const {
-        const double before = static_cast<double>(passes_.size());
-        Run::Span span(run, 1 - std::pow(0.8, before), 1 - std::pow(0.8, before + 1));
+        const double from = share();
         passes_.push_back({width, f32});
-        body();
+        still_.reset();
+        {
+            Run::Span span(run, from, share());
+            body();
+        }
+        rest(run);
     }
+    double share() const { // of the stage, where passes_ begin to be followed by others
+        const double done = static_cast<double>(passes_.size()), before = std::min(done, likely_);
+        return start_ + (1 - start_) * (0.9 * before / likely_ + 0.1 * (1 - std::pow(0.5, done - before)));
+    }
+    // Between passes progress stands still.
+    void rest(Run &run) const { still_.emplace(run, share(), share()); }
     const Operator &base_;
     bool f32_;
+    double start_, likely_;
     mutable std::vector<Pass> passes_;
+    mutable std::optional<Run::Span> still_;
 };
 
 struct Eigenpairs {
@@ -111,12 +128,12 @@ void fix_signs(int64_t m, int64_t r, double *vectors, const double *scale) {
 
 // Weights in the forms that are needed, and what the product with them says: K p, and the means behind total variance.
 struct Moments {
-    std::vector<double> root, p, kp, self; // self: k(c, c)
+    CountedVector<double> root, p, kp, self; // self: k(c, c)
     bool plain = true;                     // all weights 1
     double mean_self = 0;                  // sum p_i k(c_i, c_i)
     double mean_square = 0;                // p^T K p; 0 uncentred
 
-    Moments(Run &run, const Operator &gram, const std::vector<double> &weights, double total)
+    Moments(Run &run, const Operator &gram, const CountedVector<double> &weights, double total)
         : root(weights.size()), p(weights.size()), kp(weights.size()), self(weights.size()) {
         gram.diagonal(run, self.data());
         for (size_t i = 0; i < p.size(); ++i) {
@@ -208,10 +225,10 @@ Tensor coefficients(const Eigenpairs &pairs, const Moments &moments, int64_t kep
 
 // Limits from the centres themselves, whose scores are z_l = sqrt(Lambda_l / w) u_l: T^2 = n sum u_l^2 / w, residual =
 // k(c, c) - 2 (K p) + p^T K p - sum z_l^2. No kernel value is needed.
-Json centre_limits(const Eigenpairs &pairs, const Moments &moments, const std::vector<double> &weights, double total,
+Json centre_limits(const Eigenpairs &pairs, const Moments &moments, const CountedVector<double> &weights, double total,
                    int64_t kept, bool residual) {
     const size_t m = weights.size();
-    std::vector<double> spe(m), t2(m);
+    CountedVector<double> spe(m), t2(m);
     for (size_t i = 0; i < m; ++i) spe[i] = moments.self[i] - 2 * moments.kp[i] + moments.mean_square;
     for (size_t j = 0; j < static_cast<size_t>(kept); ++j)
         for (size_t i = 0; i < m; ++i) {
@@ -238,7 +255,7 @@ Lifted lift_as(const LiftTask &task) {
     const bool centred = recipe.values().lift_centred != 0;
     Lifted out;
 
-    run.stage("gram", plan.hold == Hold::matrix ? 0.4 : 0.1);
+    run.stage("gram");
     auto points_of = [&](auto type) {
         using U = decltype(type);
         const std::vector<LeafSpec> specs = leaf_specs(prepared.kernel);
@@ -254,17 +271,19 @@ Lifted lift_as(const LiftTask &task) {
     }
     Moments moments(run, exact, centres.weights, total);
 
-    run.stage("solve", 0.95);
+    run.stage("solve");
     WeightedOperator weighted(run, pair ? static_cast<const Operator &>(*pair) : exact, moments.scale(), centred);
-    Counted op(weighted, sizeof(T) == 4);
     std::map<std::string, double> report;
     Buffer<double> start;
+    constexpr double start_share = 0.2; // of the time, as a rule (FACTS B3.12)
     if (plan.start_columns > 0) {
-        Run::Span span(run, 0, 0.1);
+        Run::Span span(run, 0, start_share);
         const PivotRows rows{centres.source, {}, prepared.kernel, centres.numbers(), m, centres.weights.data()};
         start = start_vectors(run, rows, weighted, moments.scale(), plan.start_rank, plan.start_columns,
-                              Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver));
+                              Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver),
+                              out.kernel_evaluations);
     }
+    Counted op(run, weighted, sizeof(T) == 4, start.empty() ? 0 : start_share, plan.products.likely);
     Components choice(recipe.values(), m);
     Eigenpairs pairs;
     double variance = 0; // total, in the unit of the values
@@ -275,13 +294,15 @@ Lifted lift_as(const LiftTask &task) {
         if (!choice.more(pairs.values, variance)) break;
         start = std::move(pairs.vectors); // what is known already
     }
-    out.kernel_evaluations = exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0);
+    out.kernel_evaluations += exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0);
     out.passes = plan.hold == Hold::matrix ? 1 : 0;
     out.text["passes"] = Json::array();
     for (const Counted::Pass &pass : op.passes()) {
         out.text["passes"].push_back({{"width", pass.width}, {"dtype", pass.f32 ? "f32" : "f64"}});
         out.passes += plan.hold != Hold::matrix || (plan.rough && !pass.f32);
+        out.columns += static_cast<double>(pass.width);
     }
+    out.products = static_cast<double>(op.passes().size());
 
     const int64_t rank = cut_rank(recipe, plan, pairs, moments.mean_self * total, &out.outcome);
     ErrorBars bars;

@@ -9,8 +9,8 @@
 namespace mercer {
 namespace {
 
-double quantile(const std::vector<double> &values, const std::vector<double> &weights,
-                const std::vector<size_t> &ascending, double q) {
+double quantile(const CountedVector<double> &values, const CountedVector<double> &weights,
+                const CountedVector<size_t> &ascending, double q) {
     const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
     const double share = q * total * (1 - 1e-12); // sums of weights round
     double below = 0;
@@ -21,8 +21,8 @@ double quantile(const std::vector<double> &values, const std::vector<double> &we
 
 } // namespace
 
-Json limits_of(const std::vector<double> &values, const std::vector<double> &weights) {
-    std::vector<size_t> ascending(values.size());
+Json limits_of(const CountedVector<double> &values, const CountedVector<double> &weights) {
+    CountedVector<size_t> ascending(values.size());
     std::iota(ascending.begin(), ascending.end(), size_t{0});
     std::sort(ascending.begin(), ascending.end(), [&](size_t i, size_t j) { return values[i] < values[j]; });
     return {{"p95", quantile(values, weights, ascending, 0.95)}, {"p99", quantile(values, weights, ascending, 0.99)}};

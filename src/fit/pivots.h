@@ -57,6 +57,7 @@ class PartialCholesky {
     // n x count, row-major with stride(); what lies beyond count in a row is undefined. Pivots' rows are lower triangular.
     const T *factor() const { return factor_.data(); }
     int64_t stride() const { return stride_; }
+    int64_t held_bytes() const { return factor_.bytes(); }
     const double *residual() const { return residual_.data(); } // n: d, exactly 0 at pivots
     double mean_residual() const { return residual_sum_ / weight_sum_; }
     double largest_residual() const { return largest_; }

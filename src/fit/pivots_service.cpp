@@ -116,21 +116,25 @@ mercer_pivots run_pivots(PartialCholesky<T> &factor, mercer_task &task, const me
     return out;
 }
 
-mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop) {
+mercer_cost pivot_cost(mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop) {
     const PivotStop until = read_stop(stop);
     const int64_t n = shape.n, m = until.m;
     if (m > n) fail(MERCER_E_VALUE, "m = %" PRId64 ", must be <= n = %" PRId64, m, n);
     const bool f32 = shape.dtype == MERCER_F32;
     const int64_t factor = (f32 ? PartialCholesky<float>::bytes : PartialCholesky<double>::bytes)(
         n, m, until.early(), task.run.threads(), task.tile_bytes);
-    const int64_t copy = stop.factor && f32 ? checked_bytes("the factor's columns", n, m, 8) : 0;
+    task.factor_bytes = checked_bytes("the partial Cholesky factor", n, m, f32 ? 4 : 8);
+    const int64_t likely = until.early() ? (m + 1) / 2 : m, copy = stop.factor && f32 ? checked_bytes("the factor's columns", n, m, 8) : 0;
     return {sizeof(mercer_cost),
             factor + copy + 16 * n, // scores and a column, for rules that want them
             PartialCholesky<double>::evaluations(n, m),
             0,
             0,
             m,
-            static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(m)};
+            static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(m),
+            0,
+            likely,
+            1.1 * static_cast<double>(n) * static_cast<double>(likely + 1)}; // 1.1: inside rounds
 }
 
 template mercer_pivots run_pivots(PartialCholesky<float> &, mercer_task &, const mercer_pivot_rule &,

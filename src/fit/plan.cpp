@@ -1,6 +1,7 @@
-// What a fit will need, from the shape and the budget alone: whether the kernel matrix is stored, who solves, how many bytes.
-// A fit refuses by it before the work begins, and a forecast is it in figures.
+// How the lift `weighted` will be done, from the shape and the budget alone: whether the kernel matrix is stored, who solves,
+// and what that needs. A fit refuses by it before the work begins, and a forecast is it in figures.
 #include "components.h"
+#include "pivots.h"
 #include "start.h"
 
 #include <algorithm>
@@ -12,7 +13,6 @@ namespace {
 
 // Up to this order one dense factorisation is as good as iterating (about 0.1 s, FACTS A7), and it cannot be cancelled.
 constexpr int64_t dense_up_to = 1000;
-constexpr double dense_flops_per_second = 10e9; // of dsyevr, whose half is memory-bound
 
 // Up to so many columns a fused kernel's values are computed again as fast as they are read (at 16 columns 0.45 against 0.32
 // ns a core in f32, FACTS B3.5, B3.12: computing them once costs more than all passes save).
@@ -49,13 +49,6 @@ auto measured(const Expression &kernel, const Source &source, Measure &&measure)
     return measure(points, tiles);
 }
 
-template <class T>
-int64_t tile_bytes(const Expression &kernel, const Source &source) {
-    return measured<T>(kernel, source, [](const Points<T> &points, const Tiles<T> &tiles) {
-        return tiles.scratch_bytes() + 2 * points.panel_bytes();
-    });
-}
-
 } // namespace
 
 template <class T>
@@ -65,53 +58,63 @@ Need need_of(const Run &run, const Expression &kernel, const Source &source, int
                 GramOperator<T>::stored_bytes(m)};
     });
 }
+template <class T>
+int64_t tile_bytes(const Expression &kernel, const Source &source) {
+    return measured<T>(kernel, source, [](const Points<T> &points, const Tiles<T> &tiles) {
+        return tiles.scratch_bytes() + 2 * points.panel_bytes();
+    });
+}
+template int64_t tile_bytes<float>(const Expression &, const Source &);
+template int64_t tile_bytes<double>(const Expression &, const Source &);
 template Need need_of<float>(const Run &, const Expression &, const Source &, int64_t, int64_t);
 template Need need_of<double>(const Run &, const Expression &, const Source &, int64_t, int64_t);
 
-int64_t centre_bytes(const Source &source, int64_t m, bool f32) {
-    const int64_t size = f32 ? 4 : 8;
-    if (source.kind() == Source::Kind::objects) return m * 8;
-    if (const auto *sparse = dynamic_cast<const SparseSource *>(&source)) {
-        double share = static_cast<double>(m) / static_cast<double>(std::max<int64_t>(sparse->rows(), 1));
-        return static_cast<int64_t>(share * static_cast<double>(sparse->count())) * (size + 8) + 8 * (m + 1);
-    }
-    return checked_bytes("the centres", m, source.cols(), size);
+namespace {
+
+void ask_solver(const PlanTask &task, int64_t r, Plan &plan) {
+    mercer_task operation(task.run, Random(0, Stage::solver));
+    const mercer_eigen_request request{sizeof request,     r,       plan.tol, task.recipe.values().max_passes, nullptr,
+                                       plan.start_columns, nullptr, 0,        nullptr,                         nullptr};
+    plan.solver_cost.struct_size = sizeof plan.solver_cost;
+    operation.check(plan.solver->solver.forecast(&host_table(), &operation, plan.solver_params.values(), task.m,
+                                                 &request, &plan.solver_cost),
+                    *plan.solver);
+    if (plan.solver_cost.likely_passes == 0) plan.solver_cost.likely_passes = plan.solver_cost.passes;
 }
 
-mercer_cost forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source) {
-    const int64_t n = source.rows();
-    mercer_cost cost{sizeof cost, 0, 0, 0, 0, n, 0};
-    if (!recipe.reducer()) return cost;
-    mercer_task task(run, Random(0, Stage::reducer));
-    mercer_shape shape{sizeof shape,
-                       n,
-                       source.cols(),
-                       foreseen_components(recipe.values(), n),
-                       tile_is_f32(recipe, source) ? MERCER_F32 : MERCER_F64,
-                       0,
-                       0,
-                       0,
-                       data.landmarks.rows,
-                       NAN,
-                       NAN};
-    Expression kernel = recipe.kernel();
-    kernel.choose_forms();
-    task.tile_bytes =
-        shape.dtype == MERCER_F32 ? tile_bytes<float>(kernel, source) : tile_bytes<double>(kernel, source);
-    cost.m = 0;
-    task.check(
-        recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape, &cost),
-        *recipe.reducer());
-    cost.m = std::clamp<int64_t>(cost.m, 1, std::max(n, data.landmarks.rows));
-    return cost;
+// Times that the kernel matrix is computed: once to be stored, else in each product; of a rough matrix beside an exact one
+// one product in five is exact, as a rule. A mean that rode along with no exact product takes one of its own, and where the
+// number of components is open it may be solved for anew each time it has doubled.
+void count_work(const PlanTask &task, int64_t r, bool iterates, bool open, Plan &plan) {
+    const mercer_cost &cost = plan.solver_cost;
+    const bool stored = plan.hold == Hold::matrix;
+    const double pairs = static_cast<double>(pass_evaluations(task.m)), m = static_cast<double>(task.m);
+    const double rounds = open ? 2 + std::log2(m) : 1, likely = static_cast<double>(cost.likely_passes),
+                 most = (static_cast<double>(cost.passes) + iterates) * rounds;
+    plan.passes = stored && !plan.rough ? mercer_figure{1, 1}
+                  : stored              ? mercer_figure{1 + std::ceil(likely / 5), 1 + most}
+                                        : mercer_figure{likely, most};
+    plan.kernel_evaluations = {pairs * plan.passes.likely, pairs * plan.passes.most};
+    if (plan.start_rank > 0) {
+        plan.kernel_evaluations.likely += m * static_cast<double>(plan.start_rank + 1);
+        plan.kernel_evaluations.most += static_cast<double>(PartialCholesky<float>::evaluations(task.m, plan.start_rank));
+    }
+    const double width = static_cast<double>(cost.columns + 1);
+    plan.columns = iterates ? mercer_figure{width * likely, width * most}
+                            : mercer_figure{static_cast<double>(r + 1), static_cast<double>(r + 1)};
+    plan.products = {likely, most};
+    plan.flops_each = cost.flops / static_cast<double>(std::max<int64_t>(cost.passes, 1));
+    plan.dense_order = iterates ? 0 : m;
 }
+
+} // namespace
 
 Plan plan_weighted(const PlanTask &task) {
     const Recipe &recipe = task.recipe;
     const Expression &kernel = task.kernel;
     const Source &source = task.source;
     const int64_t m = task.m, budget_left = task.budget_left;
-    Run &run = task.run;
+    const Run &run = task.run;
     const CoreValues &values = recipe.values();
     const GramStorage storage = static_cast<GramStorage>(values.gram_storage);
     Plan plan;
@@ -125,8 +128,6 @@ Plan plan_weighted(const PlanTask &task) {
         plan.solver_params = Params(plan.solver->params);
     }
     const int64_t r = foreseen_components(values, m);
-    mercer_task operation(run, Random(0, Stage::solver));
-    plan.solver_cost.struct_size = sizeof plan.solver_cost;
     // Callbacks are what costs where there are any: one set of values, in the type of the result.
     const bool calls = kernel.has_user() || source.kind() == Source::Kind::objects,
                iterates = plan.solver->name != "dense";
@@ -135,11 +136,7 @@ Plan plan_weighted(const PlanTask &task) {
         plan.start_columns = std::min({plan.start_rank / 2, std::max<int64_t>(32, (r + 13) / 8 * 8), m});
         if (values.lift_centred && plan.start_columns > r) --plan.start_columns; // the mean rides along
     }
-    const mercer_eigen_request request{sizeof request,     r,       plan.tol, values.max_passes, nullptr,
-                                       plan.start_columns, nullptr, 0,        nullptr,           nullptr};
-    operation.check(plan.solver->solver.forecast(&host_table(), &operation, plan.solver_params.values(), m, &request,
-                                                 &plan.solver_cost),
-                    *plan.solver);
+    ask_solver(task, r, plan);
 
     plan.rough = !plan.f32 && storage != GramStorage::f64 && iterates && !calls;
     const int64_t columns = std::min(m, plan.solver_cost.columns) + 1; // the mean rides along
@@ -168,47 +165,17 @@ Plan plan_weighted(const PlanTask &task) {
     else if (asked)
         plan.bytes += most.matrix + most.rows;
     if (plan.rough && take(exact.rows)) plan.hold_exact = Hold::rows;
-    refuse_over_budget(task, plan, asked ? "kernel matrix stored" : "kernel matrix streamed");
+    refuse_over_budget(task, plan.bytes, asked ? "kernel matrix stored" : "kernel matrix streamed");
+    count_work(task, r, iterates, Components(values, m).is_open(), plan);
     return plan;
 }
 
-void refuse_over_budget(const PlanTask &task, const Plan &plan, const char *how) {
-    if (plan.bytes <= task.budget_left) return;
+void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how) {
+    if (bytes <= task.budget_left) return;
     fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.1f MiB (%s), of the memory budget of %.1f MiB %.1f are left",
-         task.m, static_cast<double>(plan.bytes) / 0x1p20, how,
+         task.m, static_cast<double>(bytes) / 0x1p20, how,
          static_cast<double>(task.run.budget()->limit()) / 0x1p20,
          static_cast<double>(std::max<int64_t>(task.budget_left, 0)) / 0x1p20);
-}
-
-mercer_forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
-    const Source &source = *data.source;
-    if (source.rows() < 0) fail(MERCER_E_UNSUPPORTED, "the number of rows is not known before they are read");
-    if (source.rows() < 1) fail(MERCER_E_DATA, "the data have no rows");
-    const bool f32 = tile_is_f32(recipe, source);
-    Expression kernel = recipe.kernel();
-    kernel.choose_forms();
-    const mercer_cost reducer = forecast_centres(run, recipe, data, source);
-    const int64_t m = reducer.m, centres = centre_bytes(source, m, f32) + source.loaded_bytes();
-    const Plan plan = find_lift(recipe.values().lift)
-                          .plan({run, recipe, kernel, source, f32, m, run.budget()->limit() - centres, false});
-
-    const bool dense = plan.solver && plan.solver->name == "dense";
-    const double pairs = static_cast<double>(pass_evaluations(m)), order = static_cast<double>(m);
-    const bool stored = plan.hold == Hold::matrix;
-    const int64_t applies = plan.solver_cost.passes + (dense && recipe.values().lift_centred ? 1 : 0);
-    mercer_forecast out{};
-    out.struct_size = sizeof out;
-    out.bytes = std::max(reducer.bytes, plan.bytes) + centres;
-    out.passes = stored ? 1 : applies;
-    out.kernel_evaluations =
-        static_cast<int64_t>(pairs) * (stored || dense ? out.passes : 1) + reducer.kernel_evaluations;
-    out.flops = pairs * static_cast<double>(2 * std::max<int64_t>(source.cols(), 1) * out.passes) +
-                2 * order * order * static_cast<double>((foreseen_components(recipe.values(), m) + 8) * applies) +
-                plan.solver_cost.flops + reducer.flops;
-    out.dense_seconds = dense ? 10.0 / 3 * order * order * order / dense_flops_per_second : 0;
-    out.streams = !stored;
-    out.exact = dense;
-    return out;
 }
 
 } // namespace mercer

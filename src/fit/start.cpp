@@ -51,10 +51,11 @@ int64_t start_bytes(const Run &run, int64_t n, int64_t m, int64_t count, int64_t
 }
 
 Buffer<double> start_vectors(Run &run, const PivotRows &rows, const WeightedOperator &op, const double *root, int64_t m,
-                             int64_t count, const Random &random) {
+                             int64_t count, const Random &random, int64_t &evaluations) {
     const int64_t n = rows.n;
     PartialCholesky<float> factor(run, rows, m);
     factor.grow_sampled({m}, random);
+    evaluations += factor.evaluations();
     m = factor.count();
     count = std::min(count, m);
     const int64_t ld = factor.stride();

@@ -103,8 +103,8 @@ namespace {
 
 // The order of a pass: all panels with themselves, then S - 1 rounds in which each meets one other (the circle method: all but
 // the last turn). A pair starts when both its panels are through with the rounds before.
-std::vector<Meeting> tournament(int64_t supers) {
-    std::vector<Meeting> out;
+CountedVector<Meeting> tournament(int64_t supers) {
+    CountedVector<Meeting> out;
     for (int64_t s = 0; s < supers; ++s) out.push_back({s, s, 0});
     const int64_t others = supers - 1;
     for (int64_t r = 0; r < others; ++r)
@@ -154,7 +154,7 @@ void GramOperator<T>::meet(Run &run, const Meeting &pair, int64_t supers, Work &
 template <class T>
 void GramOperator<T>::meet_all(Run &run, int64_t pp, const Body &body) const {
     const int64_t supers = super_panels(blocks_of(n()));
-    const std::vector<Meeting> pairs = tournament(supers);
+    const CountedVector<Meeting> pairs = tournament(supers);
     const bool compute = store_.empty();
     std::vector<std::atomic<int64_t>> through(static_cast<size_t>(supers)); // rounds that a panel is through with
     std::atomic<bool> broken{false};

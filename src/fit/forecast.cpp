@@ -1,0 +1,132 @@
+// What a fit will need, in figures: the plan of its lift, with what is held throughout and what reading and reducing take.
+//
+//   bytes   base + max(read, reduce, lift)
+//   flops   2 d a kernel value + 2 m^2 a column of a product with the kernel matrix + what solver and factors add
+//
+// Stages cost, for progress, in flops at the speed of a matrix product: a kernel value 2 d + 15 in f32 (15: what the exponential
+// costs, FACTS B3.12), twice that in f64; a factorisation or a sweep over tall blocks runs at a tenth of that speed.
+#include "components.h"
+#include "../host/task.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mercer {
+namespace {
+
+constexpr double dense_flops_per_second = 10e9; // of dsyevr, whose half is memory-bound
+constexpr double slow = 10;                     // what does not run at the speed of a matrix product
+
+double as_double(int64_t value) { return static_cast<double>(value); }
+
+double value_cost(const Source &source, bool f32) { return (2 * as_double(std::max<int64_t>(source.cols(), 1)) + 15) * (f32 ? 1 : 2); }
+
+// Reads are bound by memory and checks; a bandwidth sorts 5 x 10^5 distances.
+double read_cost(const Source &source) { return 50 * as_double(source.rows()) * as_double(source.cols()) + 2e9; }
+
+double reduce_cost(const Source &source, const ForeseenCentres &centres, bool f32) {
+    const mercer_cost &cost = centres.cost;
+    return cost.likely_evaluations * value_cost(source, f32) + 1.5 * cost.flops * (f32 ? 1 : 2);
+}
+
+double factorisation(double order) { return slow * 4 / 3 * order * order * order; }
+
+} // namespace
+
+Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m) {
+    const double values = plan.kernel_evaluations.likely * value_cost(source, plan.f32 || plan.rough),
+                 order = as_double(m), once = plan.hold == Hold::matrix ? values / plan.passes.likely : 0;
+    return {{"gram", once},
+            {"solve", values - once + 2 * order * order * plan.columns.likely * (plan.f32 || plan.rough ? 1 : 2) +
+                          slow / 2 * plan.flops_each * plan.products.likely + factorisation(plan.dense_order)},
+            {"certify", 100 * as_double(source.rows() + m) + plan.certify_cost}};
+}
+
+double flops_of(const Source &source, double m, double evaluations, double columns) {
+    return 2 * as_double(std::max<int64_t>(source.cols(), 1)) * evaluations + 2 * m * m * columns;
+}
+
+int64_t base_bytes(const Source &source, int64_t m, bool f32) {
+    const int64_t size = f32 ? 4 : 8, weights = 8 * source.rows() + 40 * m;
+    if (source.kind() == Source::Kind::objects) return weights + 8 * m;
+    if (const auto *sparse = dynamic_cast<const SparseSource *>(&source)) { // the tensors, and the rows behind tiles
+        const double share = std::min(as_double(m) / as_double(std::max<int64_t>(sparse->rows(), 1)), 1.0);
+        const int64_t entries = static_cast<int64_t>(share * as_double(sparse->count()));
+        return weights + source.held_bytes() + entries * (size + 8 + 12 + 16) + 24 * (m + 1);
+    }
+    return weights + source.loaded_bytes() + checked_bytes("the centres", m, source.cols(), size);
+}
+
+ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source) {
+    const int64_t n = source.rows();
+    ForeseenCentres out;
+    out.cost.struct_size = sizeof out.cost;
+    out.cost.m = out.cost.likely_m = n;
+    if (!recipe.reducer()) return out;
+    mercer_task task(run, Random(0, Stage::reducer));
+    const bool f32 = tile_is_f32(recipe, source);
+    const mercer_shape shape{sizeof shape, n, source.cols(), foreseen_components(recipe.values(), n),
+                             f32 ? MERCER_F32 : MERCER_F64, 0, 0, 0, data.landmarks.rows, NAN, NAN};
+    Expression kernel = recipe.kernel();
+    kernel.choose_forms();
+    task.tile_bytes = f32 ? tile_bytes<float>(kernel, source) : tile_bytes<double>(kernel, source);
+    out.cost.m = out.cost.likely_m = 0;
+    task.check(
+        recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape, &out.cost),
+        *recipe.reducer());
+    out.factor = task.factor_bytes;
+    out.cost.m = std::clamp<int64_t>(out.cost.m, 1, std::max(n, data.landmarks.rows));
+    if (out.cost.likely_m == 0) out.cost.likely_m = out.cost.m;
+    if (out.cost.likely_evaluations == 0) out.cost.likely_evaluations = as_double(out.cost.kernel_evaluations);
+    return out;
+}
+
+namespace {
+
+struct Sizes { // of a fit, in bytes
+    int64_t base, before_lift;
+};
+
+mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres, const Plan &plan, const Sizes &sizes) {
+    const double m = as_double(centres.cost.m), share = as_double(centres.cost.likely_m) / m;
+    const double bytes = as_double(sizes.base + std::max(sizes.before_lift, plan.bytes));
+    mercer_forecast out{};
+    out.struct_size = sizeof out;
+    out.bytes = {bytes, bytes};
+    out.kernel_evaluations = {centres.cost.likely_evaluations + plan.kernel_evaluations.likely,
+                              as_double(centres.cost.kernel_evaluations) + plan.kernel_evaluations.most};
+    out.passes = plan.passes;
+    out.flops = {flops_of(source, share * m, out.kernel_evaluations.likely, plan.columns.likely) +
+                     plan.flops_each * plan.products.likely + share * share * centres.cost.flops,
+                 flops_of(source, m, out.kernel_evaluations.most, plan.columns.most) +
+                     plan.flops_each * plan.products.most + centres.cost.flops};
+    out.dense_seconds = factorisation(plan.dense_order) / slow / dense_flops_per_second;
+    out.streams = plan.hold != Hold::matrix;
+    return out;
+}
+
+} // namespace
+
+Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
+    const Source &source = *data.source;
+    if (source.rows() < 0) fail(MERCER_E_UNSUPPORTED, "the number of rows is not known before they are read");
+    if (source.rows() < 1) fail(MERCER_E_DATA, "the data have no rows");
+    const bool f32 = tile_is_f32(recipe, source), open = Components(recipe.values(), source.rows()).is_open();
+    Expression kernel = recipe.kernel();
+    kernel.choose_forms();
+    const ForeseenCentres centres = forecast_centres(run, recipe, data, source);
+    const int64_t m = centres.cost.m;
+    const Sizes sizes{base_bytes(source, m, f32), std::max(centres.cost.bytes, prepare_bytes(run, recipe, source))};
+    const PlanTask task{run, recipe, kernel, source, f32, m, run.budget()->limit() - sizes.base, centres.factor};
+    const Plan plan = find_lift(recipe.is_auto() ? "weighted" : recipe.values().lift).plan(task);
+    refuse_over_budget(task, sizes.before_lift, "to read and reduce");
+
+    Forecast out;
+    out.figures = figures_of(source, centres, plan, sizes);
+    out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
+    for (const auto &stage : lift_stages(source, plan, m)) out.stages.push_back(stage);
+    if (open || recipe.is_auto()) out.figures.bytes.most = as_double(run.budget()->limit());
+    return out;
+}
+
+} // namespace mercer
