@@ -117,10 +117,6 @@ struct Plan {
     double certify_cost = 0;             // for progress (forecast.cpp)
     double tol = 0;
 };
-// What passes need beside the vectors: for one that streams, and what holding rows or values takes.
-struct Need {
-    int64_t pass, rows, matrix;
-};
 template <class T>
 Need need_of(const Run &run, const Expression &kernel, const Source &source, int64_t m, int64_t columns);
 template <class T>

@@ -14,6 +14,13 @@
 namespace mercer {
 namespace {
 
+// With any bandwidth: forms, facts and which values are fused do not depend on it.
+Expression foreseen_kernel(Run &run, const Recipe &recipe, const Source &source) {
+    Expression kernel = recipe.kernel();
+    kernel.finish(run, source.cols(), [](const Leaf &, const std::string &) { return 1.0; });
+    return kernel;
+}
+
 constexpr double dense_flops_per_second = 10e9; // of dsyevr, whose half is memory-bound
 constexpr double slow = 10;                     // what does not run at the speed of a matrix product
 
@@ -67,8 +74,7 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     const bool f32 = tile_is_f32(recipe, source);
     const mercer_shape shape{sizeof shape, n, source.cols(), foreseen_components(recipe.values(), n),
                              f32 ? MERCER_F32 : MERCER_F64, 0, 0, 0, data.landmarks.rows, NAN, NAN};
-    Expression kernel = recipe.kernel();
-    kernel.choose_forms();
+    const Expression kernel = foreseen_kernel(run, recipe, source);
     task.tile_bytes = f32 ? tile_bytes<float>(kernel, source) : tile_bytes<double>(kernel, source);
     out.cost.m = out.cost.likely_m = 0;
     task.check(
@@ -112,8 +118,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     if (source.rows() < 0) fail(MERCER_E_UNSUPPORTED, "the number of rows is not known before they are read");
     if (source.rows() < 1) fail(MERCER_E_DATA, "the data have no rows");
     const bool f32 = tile_is_f32(recipe, source), open = Components(recipe.values(), source.rows()).is_open();
-    Expression kernel = recipe.kernel();
-    kernel.choose_forms();
+    const Expression kernel = foreseen_kernel(run, recipe, source);
     const ForeseenCentres centres = forecast_centres(run, recipe, data, source);
     const int64_t m = centres.cost.m;
     const Sizes sizes{base_bytes(source, m, f32), std::max(centres.cost.bytes, prepare_bytes(run, recipe, source))};

@@ -265,13 +265,15 @@ Plan plan_projected(const PlanTask &task) {
     const int64_t drawn = certificates != Certificates::rows ? 0 : values.rows > 0 ? values.rows : 4000;
     Plan plan;
     plan.f32 = task.f32;
-    const Need tiles = task.f32 ? need_of<float>(task.run, task.kernel, task.source, n, 1)
-                                : need_of<double>(task.run, task.kernel, task.source, n, 1);
-    const int64_t slab = span_slab * m * size, parts = std::max((int64_t{32} << 20), threads * (m * m + m) * size);
-    const int64_t fixed =
-        8 * n * (p + 6) + n * padded_columns<double>(p) * size + parts + 3 * 8 * m * m + threads * slab + tiles.pass;
-    const int64_t factor = task.f32 ? PartialCholesky<float>::bytes(n, m, false, threads, tiles.pass)
-                                    : PartialCholesky<double>::bytes(n, m, false, threads, tiles.pass);
+    const int64_t tile =
+        task.f32 ? tile_bytes<float>(task.kernel, task.source) : tile_bytes<double>(task.kernel, task.source);
+    const int64_t slab = span_slab * m * size;
+    const int64_t project = project_bytes(n, m, p, threads, size) + threads * slab;
+    const int64_t norms = certificates == Certificates::none ? 0 : Evidence<double>::pairs * 24 + 16 * n + threads * tile;
+    const int64_t looks = drawn == 0 ? 0 : n * padded_columns<double>(p) * (8 + size) + drawn * (8 * p + 16) + 16 * n;
+    const int64_t fixed = 8 * n * 3 + 16 * m * p + 24 * m * m + std::max(project, norms + looks + threads * tile);
+    const int64_t factor = task.f32 ? PartialCholesky<float>::bytes(n, m, false, threads, tile)
+                                    : PartialCholesky<double>::bytes(n, m, false, threads, tile);
     plan.keep_factor = fixed + std::max(factor, task.handed) <= task.budget_left;
     plan.bytes = fixed + (plan.keep_factor ? std::max(factor, task.handed) : m * m * size + threads * span_slab * m * 8);
     refuse_over_budget(task, plan.bytes, plan.keep_factor ? "with their factor" : "their factor made again");
@@ -281,7 +283,7 @@ Plan plan_projected(const PlanTask &task) {
                  pairs = certificates == Certificates::none ? 0 : Evidence<double>::pairs,
                  sampled = static_cast<double>(drawn) * rows, made = rows * (order + 1) + 256 * order;
     if (plan.keep_factor)
-        plan.kernel_evaluations = {pairs + sampled + (task.handed ? 0 : made), pairs + sampled + made};
+        plan.kernel_evaluations = {pairs + sampled + (task.handed ? 0 : rows * order), pairs + sampled + made};
     else
         plan.kernel_evaluations.likely = plan.kernel_evaluations.most =
             order * order + pairs * (1 + 2 * order) + sampled + static_cast<double>(drawn) * order +

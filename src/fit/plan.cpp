@@ -21,11 +21,6 @@ constexpr int64_t stream_up_to = 64;
 // Pivots behind the start: 512 cost five times as much at n = 10^4 and save no pass there (FACTS B3.12).
 constexpr int64_t start_rank = 256;
 
-bool may_be_psd(const Expression &kernel) {
-    const bool finished = kernel.leaves.empty() || kernel.leaves[0].facts.struct_size > 0;
-    return !finished || kernel.is_psd();
-}
-
 bool streams_well(const Expression &kernel, const Source &source) {
     if (source.kind() != Source::Kind::dense) return false;
     int64_t columns = 0;
@@ -53,9 +48,8 @@ auto measured(const Expression &kernel, const Source &source, Measure &&measure)
 
 template <class T>
 Need need_of(const Run &run, const Expression &kernel, const Source &source, int64_t m, int64_t columns) {
-    return measured<T>(kernel, source, [&](const Points<T> &points, const Tiles<T> &tiles) -> Need {
-        return {GramOperator<T>::pass_bytes(run, m, columns, tiles), blocks_of(m) * points.held_bytes(),
-                GramOperator<T>::stored_bytes(m)};
+    return measured<T>(kernel, source, [&](const Points<T> &, const Tiles<T> &tiles) {
+        return GramOperator<T>::need(run, m, columns, tiles);
     });
 }
 template <class T>
@@ -131,7 +125,7 @@ Plan plan_weighted(const PlanTask &task) {
     // Callbacks are what costs where there are any: one set of values, in the type of the result.
     const bool calls = kernel.has_user() || source.kind() == Source::Kind::objects,
                iterates = plan.solver->name != "dense";
-    if (iterates && !calls && may_be_psd(kernel)) {
+    if (iterates && !calls && kernel.is_psd()) {
         plan.start_rank = std::min(start_rank, m / 8);
         plan.start_columns = std::min({plan.start_rank / 2, std::max<int64_t>(32, (r + 13) / 8 * 8), m});
         if (values.lift_centred && plan.start_columns > r) --plan.start_columns; // the mean rides along
@@ -142,29 +136,36 @@ Plan plan_weighted(const PlanTask &task) {
     const int64_t columns = std::min(m, plan.solver_cost.columns) + 1; // the mean rides along
     const Need exact =
         plan.f32 ? need_of<float>(run, kernel, source, m, columns) : need_of<double>(run, kernel, source, m, columns);
+    const int64_t tile = std::max(tile_bytes<float>(kernel, source), tile_bytes<double>(kernel, source));
     const Need most = plan.rough ? need_of<float>(run, kernel, source, m, columns) : exact;
-    plan.bytes = plan.solver_cost.bytes + std::max(exact.pass, most.pass) + 8 * m * (r + 2 * columns + 4);
-    if (plan.start_rank > 0) {
-        const int64_t begin = start_bytes(run, m, plan.start_rank, plan.start_columns, most.pass);
-        if (begin > budget_left)
-            plan.start_rank = plan.start_columns = 0;
-        else
-            plan.bytes = std::max(plan.bytes, begin);
-    }
-    auto take = [&](int64_t bytes) {
-        if (plan.bytes + bytes > budget_left) return false;
-        plan.bytes += bytes;
-        return true;
+    const int64_t beside = 8 * m * (r + 7), begin = start_bytes(run, m, plan.start_rank, plan.start_columns, tile);
+    auto solving = [&](int64_t pass) {
+        return plan.solver_cost.bytes + 8 * m * (plan.start_columns + 2 * columns) + std::max(exact.vectors, most.vectors) +
+               pass;
+    };
+    auto fits = [&](Hold hold, Hold hold_exact) {
+        const int64_t first = hold == Hold::matrix ? 0 : most.scratch + (hold == Hold::nothing ? most.panels : 0),
+                      second = exact.scratch + (hold_exact == Hold::nothing ? exact.panels : 0);
+        const int64_t held = (hold == Hold::matrix ? most.matrix : hold == Hold::rows ? most.rows : 0) +
+                             (plan.rough && hold_exact == Hold::rows ? exact.rows : 0),
+                      store = hold == Hold::matrix ? most.rows + most.scratch + most.panels : 0;
+        plan.hold = hold, plan.hold_exact = hold_exact;
+        plan.bytes = held + beside +
+                     std::max({store, plan.start_rank > 0 ? begin : 0, solving(plan.rough ? std::max(first, second) : first)});
+        return plan.bytes <= budget_left;
     };
     const bool asked = storage == GramStorage::f64 || storage == GramStorage::f32;
     const bool wanted = asked || (storage == GramStorage::automatic && !streams_well(kernel, source));
-    if (wanted && take(most.matrix + most.rows))
-        plan.hold = Hold::matrix;
-    else if (!asked && take(most.rows))
-        plan.hold = Hold::rows;
-    else if (asked)
-        plan.bytes += most.matrix + most.rows;
-    if (plan.rough && take(exact.rows)) plan.hold_exact = Hold::rows;
+    auto choose = [&] {
+        const Hold beside_rough = plan.rough ? Hold::rows : Hold::nothing;
+        if (wanted && (fits(Hold::matrix, beside_rough) || fits(Hold::matrix, Hold::nothing))) return true;
+        if (asked) return false;
+        return fits(Hold::rows, beside_rough) || fits(Hold::rows, Hold::nothing) || fits(Hold::nothing, Hold::nothing);
+    };
+    if (!choose() && plan.start_rank > 0) {
+        plan.start_rank = plan.start_columns = 0;
+        choose();
+    }
     refuse_over_budget(task, plan.bytes, asked ? "kernel matrix stored" : "kernel matrix streamed");
     count_work(task, r, iterates, Components(values, m).is_open(), plan);
     return plan;

@@ -57,6 +57,9 @@ template <class T>
 Projection project(Run &run, const SpanRows<T> &span, const double *self, const double *weights, bool centred,
                    int64_t count);
 
+// What that takes at most, but for a slab of L a thread.
+int64_t project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size);
+
 // sqrt(w) (l - mu) V theta^-1/2 for all rows, n x p, column-major: orthonormal columns.
 template <class T>
 Buffer<double> directions(Run &run, const SpanRows<T> &span, const Projection &projection, const double *weights,

@@ -50,19 +50,14 @@ mercer_operator Operator::c_operator() const {
 }
 
 template <class T>
-int64_t GramOperator<T>::stored_bytes(int64_t n) {
-    int64_t blocks = blocks_of(n);
-    return checked_bytes("a stored kernel matrix", n, n, sizeof(T)) / 2 +
-           blocks * tile_rows * tile_rows / 2 * static_cast<int64_t>(sizeof(T));
-}
-
-template <class T>
-int64_t GramOperator<T>::pass_bytes(const Run &run, int64_t n, int64_t p, const Tiles<T> &tiles) {
-    const int64_t blocks = blocks_of(n), supers = super_panels(blocks), pp = padded_columns<T>(p);
-    const int64_t held = 2 * ((blocks + supers - 1) / supers) * tiles.x().panel_bytes();
-    const int64_t part = tile_rows * pp * static_cast<int64_t>(sizeof(T));
-    return std::min({run.threads(), supers, std::max<int64_t>(blocks, 1)}) * (held + tiles.scratch_bytes() + 2 * part) +
-           n * pp * static_cast<int64_t>(sizeof(T) + sizeof(double));
+Need GramOperator<T>::need(const Run &run, int64_t n, int64_t p, const Tiles<T> &tiles) {
+    const int64_t size = sizeof(T), blocks = blocks_of(n), supers = super_panels(blocks), pp = padded_columns<T>(p);
+    const int64_t threads = std::min(run.threads(), std::max<int64_t>(supers, 1)), part = 2 * tile_rows * pp * size,
+                  loaded = std::min(2 * ((blocks + supers - 1) / supers), blocks);
+    return {threads * part + n * pp * static_cast<int64_t>(sizeof(T) + sizeof(double)), threads * tiles.scratch_bytes(),
+            threads * (loaded * tiles.x().held_bytes() + tiles.x().panel_bytes() - tiles.x().held_bytes()),
+            blocks * tiles.x().held_bytes(),
+            checked_bytes("a stored kernel matrix", n, n, size) / 2 + blocks * tile_rows * tile_rows / 2 * size};
 }
 
 template <class T>
