@@ -128,7 +128,8 @@ void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_f
         cells[1][1] = foreseen(forecast->bytes, human_bytes);
         cells[2][1] = foreseen(forecast->kernel_evaluations, human_count);
         cells[3][1] = foreseen(forecast->passes, human_count);
-        cells.push_back({"flops", foreseen(forecast->flops, human_count), happened("/forecast/flops/happened", human_count)});
+        cells.push_back(
+            {"flops", foreseen(forecast->flops, human_count), happened("/forecast/flops/happened", human_count)});
         cells.push_back({"dense, cannot be cancelled", human_seconds(forecast->dense_seconds), ""});
         cells.push_back({"kernel matrix", forecast->streams ? "streamed" : "stored", ""});
     }

@@ -82,7 +82,7 @@ class Run {
     Clock::time_point begin_ = Clock::now(), reported_{};
     const char *stage_ = "start";
     std::vector<std::pair<const char *, double>> opened_; // stages and when, in seconds
-    Stages ends_; // of those expected, as shares of the call
+    Stages ends_;                                         // of those expected, as shares of the call
     double from_ = 0, until_ = 0, span_from_ = 0, span_to_ = 1, shown_ = 0, finish_ = -1;
     std::atomic<bool> stop_{false};
     char why_[256] = ""; // what the progress callback said

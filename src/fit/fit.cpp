@@ -154,7 +154,7 @@ Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared,
                         {"kernel_evaluations", figure(ahead.kernel_evaluations, evaluations)},
                         {"passes", figure(ahead.passes, static_cast<double>(lifted.passes))},
                         {"flops", figure(ahead.flops, flops_of(*prepared.source, m, evaluations, lifted.columns) +
-                                         plan.flops_each * lifted.products + reduction.flops)},
+                                                          plan.flops_each * lifted.products + reduction.flops)},
                         {"dense_seconds", ahead.dense_seconds},
                         {"streams", ahead.streams != 0}};
     text["peak_bytes"] = run.budget()->peak();
@@ -198,8 +198,9 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     reduction.points = Buffer<unsigned char>();
 
     const int64_t most = std::min(run.budget()->limit(), static_cast<int64_t>(ahead.figures.bytes.most));
-    const Plan plan = lift.plan({run, recipe, prepared.kernel, source, prepared.f32, centres.m(),
-                                 most - base_bytes(source, centres.m(), prepared.f32), reduction.factor_bytes(), road.tol});
+    const Plan plan =
+        lift.plan({run, recipe, prepared.kernel, source, prepared.f32, centres.m(),
+                   most - base_bytes(source, centres.m(), prepared.f32), reduction.factor_bytes(), road.tol});
     if (!plan.keep_factor) reduction.factor = {};
     run.expect(lift_stages(source, plan, centres.m()));
     Lifted lifted = lift.lift({run, recipe, prepared, reduction, centres, plan});

@@ -33,8 +33,8 @@ void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y,
 struct Prepared {
     std::shared_ptr<const Source> source; // can be read at will
     InputMap map;
-    Expression kernel;           // finished
-    bool f32 = false;            // tile type
+    Expression kernel;             // finished
+    bool f32 = false;              // tile type
     CountedVector<double> weights; // of the rows, sum n
     bool weighted() const {
         return std::any_of(weights.begin(), weights.end(), [](double w) { return w != 1; });
@@ -109,7 +109,7 @@ struct Plan {
     std::shared_ptr<const Plugin> solver;      // nullptr: the lift needs none
     Params solver_params;
     mercer_cost solver_cost{};
-    int64_t bytes = 0; // of the lift: matrix, solver, panels
+    int64_t bytes = 0, likely_bytes = 0; // of the lift: matrix, solver, panels; 0: the same
     mercer_figure kernel_evaluations{}, passes{};
     mercer_figure products{}, columns{}; // with the kernel matrix, and of how many columns in all
     double flops_each = 0;               // beside each product

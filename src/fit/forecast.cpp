@@ -5,8 +5,8 @@
 //
 // Stages cost, for progress, in flops at the speed of a matrix product: a kernel value 2 d + 15 in f32 (15: what the exponential
 // costs, FACTS B3.12), twice that in f64; a factorisation or a sweep over tall blocks runs at a tenth of that speed.
-#include "components.h"
 #include "../host/task.h"
+#include "components.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,9 @@ constexpr double slow = 10;                     // what does not run at the spee
 
 double as_double(int64_t value) { return static_cast<double>(value); }
 
-double value_cost(const Source &source, bool f32) { return (2 * as_double(std::max<int64_t>(source.cols(), 1)) + 15) * (f32 ? 1 : 2); }
+double value_cost(const Source &source, bool f32) {
+    return (2 * as_double(std::max<int64_t>(source.cols(), 1)) + 15) * (f32 ? 1 : 2);
+}
 
 // Reads are bound by memory and checks; a bandwidth sorts 5 x 10^5 distances.
 double read_cost(const Source &source) { return 50 * as_double(source.rows()) * as_double(source.cols()) + 2e9; }
@@ -72,8 +74,17 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     if (!recipe.reducer()) return out;
     mercer_task task(run, Random(0, Stage::reducer));
     const bool f32 = tile_is_f32(recipe, source);
-    const mercer_shape shape{sizeof shape, n, source.cols(), foreseen_components(recipe.values(), n),
-                             f32 ? MERCER_F32 : MERCER_F64, 0, 0, 0, data.landmarks.rows, NAN, NAN};
+    const mercer_shape shape{sizeof shape,
+                             n,
+                             source.cols(),
+                             foreseen_components(recipe.values(), n),
+                             f32 ? MERCER_F32 : MERCER_F64,
+                             0,
+                             0,
+                             0,
+                             data.landmarks.rows,
+                             NAN,
+                             NAN};
     const Expression kernel = foreseen_kernel(run, recipe, source);
     task.tile_bytes = f32 ? tile_bytes<float>(kernel, source) : tile_bytes<double>(kernel, source);
     out.cost.m = out.cost.likely_m = 0;
@@ -90,15 +101,16 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
 namespace {
 
 struct Sizes { // of a fit, in bytes
-    int64_t base, before_lift;
+    int64_t base, before_lift, likely_before;
 };
 
 mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres, const Plan &plan, const Sizes &sizes) {
     const double m = as_double(centres.cost.m), share = as_double(centres.cost.likely_m) / m;
-    const double bytes = as_double(sizes.base + std::max(sizes.before_lift, plan.bytes));
+    const int64_t lift = plan.likely_bytes > 0 ? std::min(plan.likely_bytes, plan.bytes) : plan.bytes;
     mercer_forecast out{};
     out.struct_size = sizeof out;
-    out.bytes = {bytes, bytes};
+    out.bytes = {as_double(sizes.base + std::max(sizes.likely_before, lift)),
+                 as_double(sizes.base + std::max(sizes.before_lift, plan.bytes))};
     out.kernel_evaluations = {centres.cost.likely_evaluations + plan.kernel_evaluations.likely,
                               as_double(centres.cost.kernel_evaluations) + plan.kernel_evaluations.most};
     out.passes = plan.passes;
@@ -121,7 +133,9 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     const Expression kernel = foreseen_kernel(run, recipe, source);
     const ForeseenCentres centres = forecast_centres(run, recipe, data, source);
     const int64_t m = centres.cost.m;
-    const Sizes sizes{base_bytes(source, m, f32), std::max(centres.cost.bytes, prepare_bytes(run, recipe, source))};
+    const int64_t read = prepare_bytes(run, recipe, source);
+    const Sizes sizes{base_bytes(source, m, f32), std::max(centres.cost.bytes, read),
+                      std::max(centres.factor > 0 ? centres.factor : centres.cost.bytes, read)};
     const PlanTask task{run, recipe, kernel, source, f32, m, run.budget()->limit() - sizes.base, centres.factor};
     const Plan plan = find_lift(recipe.is_auto() ? "weighted" : recipe.values().lift).plan(task);
     refuse_over_budget(task, sizes.before_lift, "to read and reduce");

@@ -267,15 +267,25 @@ Plan plan_projected(const PlanTask &task) {
     plan.f32 = task.f32;
     const int64_t tile =
         task.f32 ? tile_bytes<float>(task.kernel, task.source) : tile_bytes<double>(task.kernel, task.source);
-    const int64_t slab = span_slab * m * size;
+    const int64_t slab = span_slab * m * size, computing = threads * tile;
     const int64_t project = project_bytes(n, m, p, threads, size) + threads * slab;
-    const int64_t norms = certificates == Certificates::none ? 0 : Evidence<double>::pairs * 24 + 16 * n + threads * tile;
+    const int64_t norms = certificates == Certificates::none ? 0 : Evidence<double>::pairs * 24 + 16 * n;
     const int64_t looks = drawn == 0 ? 0 : n * padded_columns<double>(p) * (8 + size) + drawn * (8 * p + 16) + 16 * n;
-    const int64_t fixed = 8 * n * 3 + 16 * m * p + 24 * m * m + std::max(project, norms + looks + threads * tile);
-    const int64_t factor = task.f32 ? PartialCholesky<float>::bytes(n, m, false, threads, tile)
-                                    : PartialCholesky<double>::bytes(n, m, false, threads, tile);
-    plan.keep_factor = fixed + std::max(factor, task.handed) <= task.budget_left;
-    plan.bytes = fixed + (plan.keep_factor ? std::max(factor, task.handed) : m * m * size + threads * span_slab * m * 8);
+    const int64_t held = 8 * n * 3 + 16 * m * p + 16 * m * m, evidence = norms + looks + computing;
+    auto factor = [&](auto type, int64_t rows) {
+        using T = decltype(type);
+        return std::pair(PartialCholesky<T>::kept_bytes(rows, m, false),
+                         PartialCholesky<T>::growing_bytes(rows, m, false, threads, tile));
+    };
+    const auto [kept, growing] = task.f32 ? factor(0.0F, n) : factor(0.0, n);
+    const int64_t with_factor =
+        held + std::max(kept, task.handed) + std::max({project, evidence, task.handed ? 0 : growing});
+    plan.keep_factor = with_factor <= task.budget_left;
+    const auto [own, own_growing] = task.f32 ? factor(0.0F, m) : factor(0.0, m);
+    const int64_t panels = blocks_of(m) * 2 * tile, again = threads * (span_slab * m * (8 + size) + tile);
+    plan.bytes = plan.keep_factor ? with_factor
+                                  : held + own + panels + std::max(own_growing, std::max(project, evidence) + again);
+    plan.likely_bytes = held + std::max(kept, task.handed) + std::max(project, norms + looks);
     refuse_over_budget(task, plan.bytes, plan.keep_factor ? "with their factor" : "their factor made again");
 
     // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows.

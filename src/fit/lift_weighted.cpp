@@ -129,9 +129,9 @@ void fix_signs(int64_t m, int64_t r, double *vectors, const double *scale) {
 // Weights in the forms that are needed, and what the product with them says: K p, and the means behind total variance.
 struct Moments {
     CountedVector<double> root, p, kp, self; // self: k(c, c)
-    bool plain = true;                     // all weights 1
-    double mean_self = 0;                  // sum p_i k(c_i, c_i)
-    double mean_square = 0;                // p^T K p; 0 uncentred
+    bool plain = true;                       // all weights 1
+    double mean_self = 0;                    // sum p_i k(c_i, c_i)
+    double mean_square = 0;                  // p^T K p; 0 uncentred
 
     Moments(Run &run, const Operator &gram, const CountedVector<double> &weights, double total)
         : root(weights.size()), p(weights.size()), kp(weights.size()), self(weights.size()) {
@@ -279,9 +279,9 @@ Lifted lift_as(const LiftTask &task) {
     if (plan.start_columns > 0) {
         Run::Span span(run, 0, start_share);
         const PivotRows rows{centres.source, {}, prepared.kernel, centres.numbers(), m, centres.weights.data()};
-        start = start_vectors(run, rows, weighted, moments.scale(), plan.start_rank, plan.start_columns,
-                              Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver),
-                              out.kernel_evaluations);
+        start =
+            start_vectors(run, rows, weighted, moments.scale(), plan.start_rank, plan.start_columns,
+                          Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver), out.kernel_evaluations);
     }
     Counted op(run, weighted, sizeof(T) == 4, start.empty() ? 0 : start_share, plan.products.likely);
     Components choice(recipe.values(), m);

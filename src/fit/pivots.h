@@ -77,7 +77,11 @@ class PartialCholesky {
     static int64_t first_capacity(int64_t m, bool early) { return early ? std::min<int64_t>(m, 256) : m; }
     // Bounds of what a factor of m columns takes (early: grown from first_capacity); tile_bytes: what one thread needs for
     // tiles.
-    static int64_t bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes);
+    static int64_t bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes) {
+        return kept_bytes(n, m, early) + growing_bytes(n, m, early, threads, tile_bytes);
+    }
+    static int64_t kept_bytes(int64_t n, int64_t m, bool early); // the factor and its lists
+    static int64_t growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes);
     static int64_t evaluations(int64_t n, int64_t m) { return n * (m + 1) + allowance(n, m); }
 
   private:

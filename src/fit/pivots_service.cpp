@@ -124,7 +124,8 @@ mercer_cost pivot_cost(mercer_task &task, const mercer_shape &shape, const merce
     const int64_t factor = (f32 ? PartialCholesky<float>::bytes : PartialCholesky<double>::bytes)(
         n, m, until.early(), task.run.threads(), task.tile_bytes);
     task.factor_bytes = checked_bytes("the partial Cholesky factor", n, m, f32 ? 4 : 8);
-    const int64_t likely = until.early() ? (m + 1) / 2 : m, copy = stop.factor && f32 ? checked_bytes("the factor's columns", n, m, 8) : 0;
+    const int64_t likely = until.early() ? (m + 1) / 2 : m,
+                  copy = stop.factor && f32 ? checked_bytes("the factor's columns", n, m, 8) : 0;
     return {sizeof(mercer_cost),
             factor + copy + 16 * n, // scores and a column, for rules that want them
             PartialCholesky<double>::evaluations(n, m),

@@ -282,19 +282,24 @@ void PartialCholesky<T>::drop_surplus(int64_t from, const PivotStop &stop) {
 }
 
 template <class T>
-int64_t PartialCholesky<T>::bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes) {
-    const int64_t size = sizeof(T), slabs = slabs_of(n), pad = 2 * 64 / size;
+int64_t PartialCholesky<T>::kept_bytes(int64_t n, int64_t m, bool early) {
+    const int64_t size = sizeof(T), pad = 2 * 64 / size;
     int64_t columns = m + pad;
     for (int64_t room = first_capacity(m, early); room < m; room *= 2) // the old and the new while one is copied
         columns = std::max(columns, room + std::min(2 * room, m) + 2 * pad);
-    const int64_t lists = 16 * n + slabs * (static_cast<int64_t>(sizeof(Sums)) + (early ? 16 * most_accepted : 0));
-    const int64_t a = std::min(most_accepted, m);
+    return checked_bytes("the partial Cholesky factor", n, columns, size) + 8 * n;
+}
+
+template <class T>
+int64_t PartialCholesky<T>::growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes) {
+    const int64_t size = sizeof(T), a = std::min(most_accepted, m);
+    const int64_t lists = 8 * n + slabs_of(n) * (static_cast<int64_t>(sizeof(Sums)) + (early ? 16 * most_accepted : 0));
     const int64_t affordable = static_cast<int64_t>(std::sqrt(static_cast<double>(allowance(n, m)))) + 1;
-    const int64_t b = std::max(
-        a, std::min({std::max(greedy_candidates(m), first_draws * enough_accepted(m)), affordable, std::max<int64_t>(n, 1)}));
+    const int64_t candidates = std::max(greedy_candidates(m), first_draws * enough_accepted(m));
+    const int64_t b = std::max(a, std::min({candidates, affordable, std::max<int64_t>(n, 1)}));
     const int64_t choice = 8 * b * (b + a) + size * b * m, sweep = size * a * (m + a + 2 * solve_width);
-    return checked_bytes("the partial Cholesky factor", n, columns, size) + lists + 8 * a * a +
-           std::max(choice, sweep) + threads * (tile_bytes + size * slab_rows * solve_width) + tile_bytes;
+    return lists + 8 * a * a + std::max(choice, sweep) + threads * (tile_bytes + size * slab_rows * solve_width) +
+           tile_bytes;
 }
 
 template class PartialCholesky<float>;

@@ -67,8 +67,9 @@ namespace {
 
 void ask_solver(const PlanTask &task, int64_t r, Plan &plan) {
     mercer_task operation(task.run, Random(0, Stage::solver));
-    const mercer_eigen_request request{sizeof request,     r,       plan.tol, task.recipe.values().max_passes, nullptr,
-                                       plan.start_columns, nullptr, 0,        nullptr,                         nullptr};
+    const mercer_eigen_request request{
+        sizeof request, r,      plan.tol, task.recipe.values().max_passes, nullptr, plan.start_columns, nullptr, 0,
+        nullptr,        nullptr};
     plan.solver_cost.struct_size = sizeof plan.solver_cost;
     operation.check(plan.solver->solver.forecast(&host_table(), &operation, plan.solver_params.values(), task.m,
                                                  &request, &plan.solver_cost),
@@ -91,7 +92,8 @@ void count_work(const PlanTask &task, int64_t r, bool iterates, bool open, Plan 
     plan.kernel_evaluations = {pairs * plan.passes.likely, pairs * plan.passes.most};
     if (plan.start_rank > 0) {
         plan.kernel_evaluations.likely += m * static_cast<double>(plan.start_rank + 1);
-        plan.kernel_evaluations.most += static_cast<double>(PartialCholesky<float>::evaluations(task.m, plan.start_rank));
+        plan.kernel_evaluations.most +=
+            static_cast<double>(PartialCholesky<float>::evaluations(task.m, plan.start_rank));
     }
     const double width = static_cast<double>(cost.columns + 1);
     plan.columns = iterates ? mercer_figure{width * likely, width * most}
@@ -140,18 +142,21 @@ Plan plan_weighted(const PlanTask &task) {
     const Need most = plan.rough ? need_of<float>(run, kernel, source, m, columns) : exact;
     const int64_t beside = 8 * m * (r + 7), begin = start_bytes(run, m, plan.start_rank, plan.start_columns, tile);
     auto solving = [&](int64_t pass) {
-        return plan.solver_cost.bytes + 8 * m * (plan.start_columns + 2 * columns) + std::max(exact.vectors, most.vectors) +
-               pass;
+        return plan.solver_cost.bytes + 8 * m * (plan.start_columns + 2 * columns) +
+               std::max(exact.vectors, most.vectors) + pass;
     };
     auto fits = [&](Hold hold, Hold hold_exact) {
         const int64_t first = hold == Hold::matrix ? 0 : most.scratch + (hold == Hold::nothing ? most.panels : 0),
                       second = exact.scratch + (hold_exact == Hold::nothing ? exact.panels : 0);
-        const int64_t held = (hold == Hold::matrix ? most.matrix : hold == Hold::rows ? most.rows : 0) +
+        const int64_t held = (hold == Hold::matrix ? most.matrix
+                              : hold == Hold::rows ? most.rows
+                                                   : 0) +
                              (plan.rough && hold_exact == Hold::rows ? exact.rows : 0),
                       store = hold == Hold::matrix ? most.rows + most.scratch + most.panels : 0;
         plan.hold = hold, plan.hold_exact = hold_exact;
-        plan.bytes = held + beside +
-                     std::max({store, plan.start_rank > 0 ? begin : 0, solving(plan.rough ? std::max(first, second) : first)});
+        plan.bytes =
+            held + beside +
+            std::max({store, plan.start_rank > 0 ? begin : 0, solving(plan.rough ? std::max(first, second) : first)});
         return plan.bytes <= budget_left;
     };
     const bool asked = storage == GramStorage::f64 || storage == GramStorage::f32;
@@ -174,8 +179,7 @@ Plan plan_weighted(const PlanTask &task) {
 void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how) {
     if (bytes <= task.budget_left) return;
     fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.1f MiB (%s), of the memory budget of %.1f MiB %.1f are left",
-         task.m, static_cast<double>(bytes) / 0x1p20, how,
-         static_cast<double>(task.run.budget()->limit()) / 0x1p20,
+         task.m, static_cast<double>(bytes) / 0x1p20, how, static_cast<double>(task.run.budget()->limit()) / 0x1p20,
          static_cast<double>(std::max<int64_t>(task.budget_left, 0)) / 0x1p20);
 }
 

@@ -36,7 +36,8 @@ struct ColumnStats {
 };
 
 // weights: of the rows, sum n.
-ColumnStats slab_stats(Run &run, const Source &source, const CountedVector<double> &weights, int64_t row0, int64_t rows) {
+ColumnStats slab_stats(Run &run, const Source &source, const CountedVector<double> &weights, int64_t row0,
+                       int64_t rows) {
     const int64_t d = source.cols();
     const size_t cols = static_cast<size_t>(d);
     Buffer<double> window = run.buffer<double>(rows, d);

@@ -44,12 +44,12 @@ class SpanRows {
 
 // The leading eigenpairs of  sum w_i (l_i - mu)(l_i - mu)^T  (uncentred: mu = 0), and what else one sweep over L says.
 struct Projection {
-    std::vector<double> theta;    // n lambda, descending
-    Buffer<double> v;             // rank x count, orthonormal
-    std::vector<double> mean;     // mu; zeros uncentred
+    std::vector<double> theta;      // n lambda, descending
+    Buffer<double> v;               // rank x count, orthonormal
+    std::vector<double> mean;       // mu; zeros uncentred
     CountedVector<double> residual; // n: d = k(x, x) - |l|^2 >= 0, exactly what the factor says where it is held
-    double trace = 0;             // sum w (k(x, x) - |mu|^2): of the centred data's own operator, an upper bound
-    double left = 0;              // sum w d
+    double trace = 0;               // sum w (k(x, x) - |mu|^2): of the centred data's own operator, an upper bound
+    double left = 0;                // sum w d
     int64_t count() const { return static_cast<int64_t>(theta.size()); }
 };
 // self: k(x, x) of the rows.

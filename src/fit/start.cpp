@@ -13,7 +13,7 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t slab_rows = 1024;
+constexpr int64_t slab_rows = 1024, slab_window = 16; // whose parts are held at once
 
 // Adds up what slabs of rows give, in their order.
 class SlabSum {
@@ -23,11 +23,10 @@ class SlabSum {
     // part(row0, rows, out) fills size numbers.
     template <class Part>
     Buffer<double> operator()(Part &&part) {
-        constexpr int64_t window = 16; // so that parts are few
         Buffer<double> sum = std::move(run_.buffer<double>(size_).zero());
-        Buffer<float> parts = run_.buffer<float>(std::min(window, slabs_), size_);
-        for (int64_t first = 0; first < slabs_; first += window) {
-            const int64_t count = std::min(window, slabs_ - first);
+        Buffer<float> parts = run_.buffer<float>(std::min(slab_window, slabs_), size_);
+        for (int64_t first = 0; first < slabs_; first += slab_window) {
+            const int64_t count = std::min(slab_window, slabs_ - first);
             parallel_for(run_, count, [&](int64_t s) {
                 const int64_t row0 = (first + s) * slab_rows;
                 part(row0, std::min(slab_rows, n_ - row0), parts.data() + s * size_);
@@ -46,8 +45,12 @@ class SlabSum {
 } // namespace
 
 int64_t start_bytes(const Run &run, int64_t n, int64_t m, int64_t count, int64_t tile_bytes) {
-    return PartialCholesky<float>::bytes(n, m, false, run.threads(), tile_bytes) + 8 * n * count + 17 * 4 * m * m +
-           3 * 8 * m * m;
+    if (m == 0) return 0;
+    const int64_t threads = run.threads(), slabs = (n + slab_rows - 1) / slab_rows,
+                  sums = 4 * m * m * std::min(slab_window, slabs) + 8 * m * m, eigh = 8 * m * (m + 2 * count + 80);
+    return PartialCholesky<float>::kept_bytes(n, m, false) +
+           std::max(PartialCholesky<float>::growing_bytes(n, m, false, threads, tile_bytes),
+                    8 * n * count + std::max(sums, eigh) + 4 * m * count + threads * 4 * slab_rows * (m + count));
 }
 
 Buffer<double> start_vectors(Run &run, const PivotRows &rows, const WeightedOperator &op, const double *root, int64_t m,

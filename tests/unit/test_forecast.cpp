@@ -42,8 +42,8 @@ void expect_figure(const Model &model, const Case &c, const char *name, double s
     const double likely = number(model, at + "/likely"), most = number(model, at + "/most"),
                  happened = number(model, at + "/happened");
     char text[240];
-    std::snprintf(text, sizeof text, "%s: %s likely %.4g, at most %.4g, happened %.4g", c.name.c_str(), name, likely, most,
-                  happened);
+    std::snprintf(text, sizeof text, "%s: %s likely %.4g, at most %.4g, happened %.4g", c.name.c_str(), name, likely,
+                  most, happened);
     std::printf("%s\n", text);
     if (std::getenv("PROBE")) return;
     TEST_ASSERT_TRUE_MESSAGE(likely <= most && happened <= most, text);
@@ -79,8 +79,9 @@ void test_table() {
                     compare(session, data, {shape + " " + storage, "kpca", with(base, {{"gram.storage", storage}})});
                 for (const char *method : {"subsampled", "nystrom", "gkpca"})
                     for (const char *reducer : {"uniform", "greedy", "rpcholesky"})
-                        compare(session, data, {shape + " " + method + " " + reducer, method,
-                                                with(base, {{"reducer", reducer}, {"reducer.m", "200"}})});
+                        compare(session, data,
+                                {shape + " " + method + " " + reducer, method,
+                                 with(base, {{"reducer", reducer}, {"reducer.m", "200"}})});
                 compare(session, data, {shape + " auto", "auto", base});
                 mercer_data_destroy(data);
             }
