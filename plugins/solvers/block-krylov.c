@@ -82,8 +82,8 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     const int64_t r = request->r, l = request->locked_count;
     sizes s = plan(params, n - l, r);
     double k = (double)s.cap;
-    out->bytes =
-        8 * (n * (2 * (s.cap + r) + s.keep + 1 + l) + (2 * s.cap + max(s.cap, l)) * s.cap + (5 + s.keep) * s.cap + 2 * s.cap * (s.cap + 6));
+    out->bytes = 8 * (n * (2 * (s.cap + r) + s.keep + 1 + l) + (2 * s.cap + max(s.cap, l)) * s.cap +
+                      (5 + s.keep) * s.cap + 2 * s.cap * (s.cap + 6));
     out->columns = max(max(s.p + r, s.first), min(request->start_count, s.cap));
     out->passes = request->max_passes > 0 ? request->max_passes : default_passes;
     const int loose = request->tol >= loose_tol;

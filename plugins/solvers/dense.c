@@ -19,7 +19,8 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     (void)host, (void)task, (void)params;
     const int64_t r = request->r, l = request->locked_count;
     double columns = n <= ALL_BELOW ? (double)n : (double)r, size = (double)n;
-    const int64_t all = n <= ALL_BELOW ? 8 * n * (n + 1) : 0, eigh = 8 * n * (n <= ALL_BELOW || r == n ? 2 * n + 12 : r + 80);
+    const int64_t all = n <= ALL_BELOW ? 8 * n * (n + 1) : 0,
+                  eigh = 8 * n * (n <= ALL_BELOW || r == n ? 2 * n + 12 : r + 80);
     out->bytes = 8 * n * n + all + eigh + 8 * n * r + 8 * l * (n + l + r);
     out->passes = 2;
     out->columns = r;

@@ -22,8 +22,13 @@
 namespace mercer {
 namespace {
 
+constexpr int64_t first_rank = 128, pilot_rows = 500, sizes = 8;
+
 struct Costs {
     double n, c; // rows, and a kernel value in flops
+    explicit Costs(const Source &source)
+        : n(static_cast<double>(source.rows())),
+          c(2.0 * static_cast<double>(std::max<int64_t>(source.cols(), 1)) + 15) {}
     double rows(int64_t s, int64_t p) const { return static_cast<double>(s) * n * (c + 2.0 * static_cast<double>(p)); }
     double doubling(int64_t m) const {
         const double order = static_cast<double>(m);
@@ -40,9 +45,7 @@ class Search {
           weights_(prepared.weighted() ? prepared.weights.data() : nullptr),
           points_(prepared.source, prepared.map, leaf_specs(prepared.kernel)),
           pivots_(static_cast<uint64_t>(values_.seed), Stage::reducer),
-          draws_(static_cast<uint64_t>(values_.seed), Stage::certificate),
-          costs_{static_cast<double>(n_),
-                 2.0 * static_cast<double>(std::max<int64_t>(prepared.source->cols(), 1)) + 15} {}
+          draws_(static_cast<uint64_t>(values_.seed), Stage::certificate), costs_(*prepared.source) {}
 
     Road run() {
         Road road;
@@ -84,8 +87,6 @@ class Search {
     }
 
   private:
-    static constexpr int64_t first_rank = 128, pilot_rows = 500, sizes = 8;
-
     // The largest factor that fits, with as much again for what is done with it.
     int64_t most_rank() const {
         const int64_t left = run_.budget()->left() - 8 * n_ * (4 * foreseen_components(values_, n_) + 48);
@@ -204,6 +205,27 @@ class Search {
 };
 
 } // namespace
+
+// Each look may draw as many rows as cost no more than exact passes; of the factor there are at most n columns.
+void foresee_road(const Source &source, bool f32, Forecast &ahead) {
+    constexpr double rank = 512, rows = 500; // of a typical proof, one look's pilot and pairs beside them
+    const Costs costs(source);
+    mercer_forecast &exact = ahead.figures;
+    const double n = costs.n, looks = 1 + std::log2(std::max(n / first_rank, 1.0)), pairs = Evidence<double>::pairs,
+                 most_rows = std::min<double>(pilot_rows << (sizes - 1), n * (1 + 96 / costs.c)) + pilot_rows;
+    exact.kernel_evaluations.most +=
+        static_cast<double>(PartialCholesky<double>::evaluations(source.rows(), source.rows())) +
+        looks * (n * most_rows + pairs);
+    exact.flops.most += 2 * costs.c * exact.kernel_evaluations.most + 3 * n * n * n + looks * n * most_rows * 1024;
+    if (costs.exact() <= costs.doubling(first_rank)) return;
+    exact.kernel_evaluations.likely = n * (rank + rows) + pairs;
+    exact.passes.likely = 0;
+    exact.flops.likely = 2 * costs.c * exact.kernel_evaluations.likely + costs.doubling(static_cast<int64_t>(rank));
+    exact.bytes.likely = std::min(exact.bytes.most, n * rank * 1.5 * (f32 ? 4 : 8) + 8 * n * 64);
+    exact.streams = 1;
+    for (auto &[stage, cost] : ahead.stages)
+        if (stage == std::string_view("reduce")) cost = exact.flops.likely * (f32 ? 1 : 2);
+}
 
 Road choose_road(Run &run, const Recipe &recipe, const Prepared &prepared) {
     if (!prepared.kernel.is_psd())

@@ -178,6 +178,7 @@ Tensors all_tensors(const Prepared &prepared, Centres &centres, Lifted &lifted) 
 } // namespace
 
 std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &given, const RunSettings &settings) {
+    run.expect({{"read", 1}, {"the rest", 99}}); // before the number of rows is known
     run.stage("read");
     Data data = given;
     if (auto loaded = data.source->load(run)) data.source = std::move(loaded);

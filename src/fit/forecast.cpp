@@ -6,6 +6,7 @@
 // Stages cost, for progress, in flops at the speed of a matrix product: a kernel value 2 d + 15 in f32 (15: what the exponential
 // costs, FACTS B3.12), twice that in f64; a factorisation or a sweep over tall blocks runs at a tenth of that speed.
 #include "../host/task.h"
+#include "auto.h"
 #include "components.h"
 
 #include <algorithm>
@@ -145,6 +146,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
     for (const auto &stage : lift_stages(source, plan, m)) out.stages.push_back(stage);
     if (open || recipe.is_auto()) out.figures.bytes.most = as_double(run.budget()->limit());
+    if (recipe.is_auto()) foresee_road(source, f32, out);
     return out;
 }
 

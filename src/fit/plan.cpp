@@ -103,76 +103,86 @@ void count_work(const PlanTask &task, int64_t r, bool iterates, bool open, Plan 
     plan.dense_order = iterates ? 0 : m;
 }
 
-} // namespace
+// Callbacks are what costs where there are any: one set of values, in the type of the result.
+bool calls_back(const PlanTask &task) { return task.kernel.has_user() || task.source.kind() == Source::Kind::objects; }
 
-Plan plan_weighted(const PlanTask &task) {
-    const Recipe &recipe = task.recipe;
+// Sets what is held between passes, and bytes: as much as the budget allows, at the least nothing.
+void choose_hold(const PlanTask &task, int64_t r, Plan &plan) {
     const Expression &kernel = task.kernel;
-    const Source &source = task.source;
-    const int64_t m = task.m, budget_left = task.budget_left;
-    const Run &run = task.run;
-    const CoreValues &values = recipe.values();
+    const int64_t m = task.m, columns = std::min(m, plan.solver_cost.columns) + 1; // the mean rides along
+    const Need exact = plan.f32 ? need_of<float>(task.run, kernel, task.source, m, columns)
+                                : need_of<double>(task.run, kernel, task.source, m, columns);
+    const Need most = plan.rough ? need_of<float>(task.run, kernel, task.source, m, columns) : exact;
+    const int64_t begin =
+        start_bytes(task.run, m, plan.start_rank, plan.start_columns, tile_bytes<float>(kernel, task.source));
+    const int64_t solving =
+        plan.solver_cost.bytes + 8 * m * (plan.start_columns + 2 * columns) + std::max(exact.vectors, most.vectors);
+    auto fits = [&](Hold hold, Hold hold_exact) {
+        auto pass = [](const Need &need, Hold held) {
+            return held == Hold::matrix ? 0 : need.scratch + (held == Hold::nothing ? need.panels : 0);
+        };
+        auto kept = [](const Need &need, Hold held) {
+            return held == Hold::matrix ? need.matrix : held == Hold::rows ? need.rows : 0;
+        };
+        const int64_t store = hold == Hold::matrix ? most.rows + most.scratch + most.panels : 0;
+        int64_t held = kept(most, hold), working = pass(most, hold);
+        if (plan.rough) held += kept(exact, hold_exact), working = std::max(working, pass(exact, hold_exact));
+        plan.hold = hold, plan.hold_exact = hold_exact;
+        plan.bytes = held + 8 * m * (r + 7) + std::max({store, begin, solving + working});
+        return plan.bytes <= task.budget_left;
+    };
+    const GramStorage storage = static_cast<GramStorage>(task.recipe.values().gram_storage);
+    const bool asked = storage == GramStorage::f64 || storage == GramStorage::f32;
+    const bool wanted = asked || (storage == GramStorage::automatic && !streams_well(kernel, task.source));
+    const Hold second = plan.rough ? Hold::rows : Hold::nothing;
+    if (wanted && (fits(Hold::matrix, second) || fits(Hold::matrix, Hold::nothing))) return;
+    if (asked || fits(Hold::rows, second) || fits(Hold::rows, Hold::nothing)) return;
+    fits(Hold::nothing, Hold::nothing);
+}
+
+Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Params params) {
+    const CoreValues &values = task.recipe.values();
     const GramStorage storage = static_cast<GramStorage>(values.gram_storage);
     Plan plan;
     plan.f32 = storage == GramStorage::f32 || (task.f32 && storage != GramStorage::f64);
     plan.tol = std::isnan(values.tol) ? (plan.f32 ? 1e-5 : 1e-9) : values.tol;
     if (task.tol > 0) plan.tol = std::clamp(task.tol, plan.tol, 0.1);
-    plan.solver = recipe.solver();
-    plan.solver_params = recipe.solver_params();
-    if (!plan.solver) {
-        plan.solver = recipe.registry().find(Kind::solver, m <= dense_up_to ? "dense" : "block-krylov");
-        plan.solver_params = Params(plan.solver->params);
-    }
-    const int64_t r = foreseen_components(values, m);
-    // Callbacks are what costs where there are any: one set of values, in the type of the result.
-    const bool calls = kernel.has_user() || source.kind() == Source::Kind::objects,
-               iterates = plan.solver->name != "dense";
-    if (iterates && !calls && kernel.is_psd()) {
+    plan.solver = std::move(solver);
+    plan.solver_params = std::move(params);
+    const int64_t m = task.m, r = foreseen_components(values, m);
+    const bool iterates = plan.solver->name != "dense", calls = calls_back(task);
+    plan.rough = !plan.f32 && storage != GramStorage::f64 && iterates && !calls;
+    if (iterates && !calls && task.kernel.is_psd()) {
         plan.start_rank = std::min(start_rank, m / 8);
         plan.start_columns = std::min({plan.start_rank / 2, std::max<int64_t>(32, (r + 13) / 8 * 8), m});
         if (values.lift_centred && plan.start_columns > r) --plan.start_columns; // the mean rides along
     }
-    ask_solver(task, r, plan);
-
-    plan.rough = !plan.f32 && storage != GramStorage::f64 && iterates && !calls;
-    const int64_t columns = std::min(m, plan.solver_cost.columns) + 1; // the mean rides along
-    const Need exact =
-        plan.f32 ? need_of<float>(run, kernel, source, m, columns) : need_of<double>(run, kernel, source, m, columns);
-    const int64_t tile = std::max(tile_bytes<float>(kernel, source), tile_bytes<double>(kernel, source));
-    const Need most = plan.rough ? need_of<float>(run, kernel, source, m, columns) : exact;
-    const int64_t beside = 8 * m * (r + 7), begin = start_bytes(run, m, plan.start_rank, plan.start_columns, tile);
-    auto solving = [&](int64_t pass) {
-        return plan.solver_cost.bytes + 8 * m * (plan.start_columns + 2 * columns) +
-               std::max(exact.vectors, most.vectors) + pass;
-    };
-    auto fits = [&](Hold hold, Hold hold_exact) {
-        const int64_t first = hold == Hold::matrix ? 0 : most.scratch + (hold == Hold::nothing ? most.panels : 0),
-                      second = exact.scratch + (hold_exact == Hold::nothing ? exact.panels : 0);
-        const int64_t held = (hold == Hold::matrix ? most.matrix
-                              : hold == Hold::rows ? most.rows
-                                                   : 0) +
-                             (plan.rough && hold_exact == Hold::rows ? exact.rows : 0),
-                      store = hold == Hold::matrix ? most.rows + most.scratch + most.panels : 0;
-        plan.hold = hold, plan.hold_exact = hold_exact;
-        plan.bytes =
-            held + beside +
-            std::max({store, plan.start_rank > 0 ? begin : 0, solving(plan.rough ? std::max(first, second) : first)});
-        return plan.bytes <= budget_left;
-    };
-    const bool asked = storage == GramStorage::f64 || storage == GramStorage::f32;
-    const bool wanted = asked || (storage == GramStorage::automatic && !streams_well(kernel, source));
-    auto choose = [&] {
-        const Hold beside_rough = plan.rough ? Hold::rows : Hold::nothing;
-        if (wanted && (fits(Hold::matrix, beside_rough) || fits(Hold::matrix, Hold::nothing))) return true;
-        if (asked) return false;
-        return fits(Hold::rows, beside_rough) || fits(Hold::rows, Hold::nothing) || fits(Hold::nothing, Hold::nothing);
-    };
-    if (!choose() && plan.start_rank > 0) {
+    for (;;) {
+        ask_solver(task, r, plan);
+        choose_hold(task, r, plan);
+        if (plan.bytes <= task.budget_left || plan.start_rank == 0) break;
         plan.start_rank = plan.start_columns = 0;
-        choose();
     }
-    refuse_over_budget(task, plan.bytes, asked ? "kernel matrix stored" : "kernel matrix streamed");
     count_work(task, r, iterates, Components(values, m).is_open(), plan);
+    return plan;
+}
+
+} // namespace
+
+Plan plan_weighted(const PlanTask &task) {
+    const Recipe &recipe = task.recipe;
+    auto chosen = [&](const char *name) {
+        std::shared_ptr<const Plugin> solver = recipe.registry().find(Kind::solver, name);
+        Params params(solver->params);
+        return plan_with(task, std::move(solver), std::move(params));
+    };
+    Plan plan = recipe.solver()         ? plan_with(task, recipe.solver(), recipe.solver_params())
+                : task.m <= dense_up_to ? chosen("dense")
+                                        : chosen("block-krylov");
+    if (!recipe.solver() && task.m <= dense_up_to && plan.bytes > task.budget_left) plan = chosen("block-krylov");
+    const GramStorage storage = static_cast<GramStorage>(recipe.values().gram_storage);
+    const bool stored = storage == GramStorage::f64 || storage == GramStorage::f32;
+    refuse_over_budget(task, plan.bytes, stored ? "kernel matrix stored" : "kernel matrix streamed");
     return plan;
 }
 

@@ -52,7 +52,7 @@ void test_time_left() {
 }
 
 // From the flag to the return, at a random moment of the fit; < 0: it was done before.
-double cancel_at(Session &session, mercer_recipe *recipe, mercer_data *data, double moment) {
+double cancel_at(mercer_recipe *recipe, mercer_data *data, double moment) {
     int32_t flag = 0;
     mercer_run run = with_threads(2);
     run.cancel = &flag;
@@ -71,7 +71,6 @@ double cancel_at(Session &session, mercer_recipe *recipe, mercer_data *data, dou
     other.join();
     if (status == MERCER_OK) return -1;
     TEST_ASSERT_EQUAL_INT_MESSAGE(MERCER_E_CANCELLED, status, mercer_last_error());
-    (void)session;
     return std::chrono::duration<double>(end - asked).count();
 }
 
@@ -96,12 +95,12 @@ void test_cancel() {
         settings.insert(settings.end(), c.settings.begin(), c.settings.end());
         mercer_recipe *recipe = session.recipe(c.method, settings);
         const Clock::time_point begin = Clock::now();
-        cancel_at(session, recipe, data, 1e9);
+        cancel_at(recipe, data, 1e9);
         const double whole = seconds_since(begin);
         double slowest = 0;
         int met = 0;
         for (int k = 0; k < 10; ++k) {
-            const double took = cancel_at(session, recipe, data, numbers.uniform() * whole);
+            const double took = cancel_at(recipe, data, numbers.uniform() * whole);
             met += took >= 0;
             slowest = std::max(slowest, took);
         }
