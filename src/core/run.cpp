@@ -82,9 +82,9 @@ void Run::report(double fraction) noexcept {
     stop_ = true;
 }
 
-// The finish is where the fraction done so far points to, smoothed over some ten reports.
+// The finish is where the fraction done so far points to, smoothed over a few reports.
 double Run::remaining(double elapsed) {
-    constexpr double enough = 0.01, weight = 0.1;
+    constexpr double enough = 0.01, weight = 0.3;
     if (shown_ < enough) return -1;
     const double seen = elapsed / shown_;
     finish_ = finish_ < 0 ? seen : finish_ + weight * (seen - finish_);

@@ -60,7 +60,11 @@ class Search {
         self_values(run_, Tiles<T>(prepared_.kernel, points_, points_), self_.data());
         for (int64_t look = 1;; ++look) {
             Run::Span span(run_, 1 - 1.0 / static_cast<double>(look), 1 - 1.0 / static_cast<double>(look + 1));
-            factor->grow_sampled({m}, pivots_);
+            {
+                Run::Span growing(run_, 0, 0.4);
+                factor->grow_sampled({m}, pivots_);
+            }
+            Run::Span looking(run_, 0.4, 1);
             if (factor->count() == 0) return exact(road, "all kernel values are 0");
             const SpanRows<T> rows(*factor);
             auto found = std::make_shared<Findings>();

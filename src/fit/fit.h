@@ -158,6 +158,7 @@ struct Lift {
 };
 // Efforts for progress, and work done: kernel values, and products with the kernel matrix.
 Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m);
+double start_share(const Source &source, const Plan &plan, int64_t m); // of the stage `solve`
 double flops_of(const Source &source, double m, double evaluations, double columns);
 
 // Of an output's values at the weighted points behind a model: {p95, p99}.

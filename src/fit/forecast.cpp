@@ -41,13 +41,25 @@ double reduce_cost(const Source &source, const ForeseenCentres &centres, bool f3
 
 double factorisation(double order) { return slow * 4 / 3 * order * order * order; }
 
+// The pivots and products of start.cpp.
+double start_cost(const Source &source, const Plan &plan, int64_t m) {
+    const double rank = as_double(plan.start_rank);
+    return as_double(m) * (rank * value_cost(source, true) + slow / 2 * 4 * rank * rank);
+}
+
 } // namespace
+
+double start_share(const Source &source, const Plan &plan, int64_t m) {
+    const double start = start_cost(source, plan, m);
+    return start > 0 ? start / lift_stages(source, plan, m)[1].second : 0;
+}
 
 Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m) {
     const double values = plan.kernel_evaluations.likely * value_cost(source, plan.f32 || plan.rough),
                  order = as_double(m), once = plan.hold == Hold::matrix ? values / plan.passes.likely : 0;
     return {{"gram", once},
-            {"solve", values - once + 2 * order * order * plan.columns.likely * (plan.f32 || plan.rough ? 1 : 2) +
+            {"solve", start_cost(source, plan, m) + values - once +
+                          2 * order * order * plan.columns.likely * (plan.f32 || plan.rough ? 1 : 2) +
                           slow / 2 * plan.flops_each * plan.products.likely + factorisation(plan.dense_order)},
             {"certify", 100 * as_double(source.rows() + m) + plan.certify_cost}};
 }
@@ -110,7 +122,7 @@ mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres,
     const int64_t lift = plan.likely_bytes > 0 ? std::min(plan.likely_bytes, plan.bytes) : plan.bytes;
     mercer_forecast out{};
     out.struct_size = sizeof out;
-    out.bytes = {as_double(sizes.base + std::max(sizes.likely_before, lift)),
+    out.bytes = {as_double(sizes.base) + share * as_double(std::max(sizes.likely_before, lift)),
                  as_double(sizes.base + std::max(sizes.before_lift, plan.bytes))};
     out.kernel_evaluations = {centres.cost.likely_evaluations + plan.kernel_evaluations.likely,
                               as_double(centres.cost.kernel_evaluations) + plan.kernel_evaluations.most};

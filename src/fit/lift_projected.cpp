@@ -233,6 +233,7 @@ Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRow
     double norm = out.trace;
     if (wanted != Certificates::none && projection.left > 0) {
         out.norm_failure = wanted == Certificates::rows ? shares.pairs : values.delta;
+        Run::Span span_of_norm(run, 0, 0.3);
         norm = std::min(norm, evidence.norm(out.norm_failure));
         out.norm = norm;
         out.bounds = norm_bounds(evidence.spectrum(r), norm, out.norm_failure);
@@ -242,6 +243,7 @@ Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRow
         p = projection.count() > r
                 ? choose_width(evidence.spectrum(projection.count()), norm, r, s, shares.rows, Sides::both)
                 : r;
+        Run::Span span_of_rows(run, 0.3, 1);
         moments = evidence.rows(p, s);
         const Bounds sharp = row_bounds(evidence.spectrum(p), moments, norm, shares.rows, Sides::both);
         if (sharp.consistent) out.bounds = sharp;
@@ -285,7 +287,8 @@ Plan plan_projected(const PlanTask &task) {
     const int64_t panels = blocks_of(m) * 2 * tile, again = threads * (span_slab * m * (8 + size) + tile);
     plan.bytes = plan.keep_factor ? with_factor
                                   : held + own + panels + std::max(own_growing, std::max(project, evidence) + again);
-    plan.likely_bytes = held + std::max(kept, task.handed) + std::max(project, norms + looks);
+    // Of less rank than m, all of it is less.
+    plan.likely_bytes = (held + std::max(kept, task.handed) + std::max(project, norms + looks)) / 10 * 9;
     refuse_over_budget(task, plan.bytes, plan.keep_factor ? "with their factor" : "their factor made again");
 
     // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows.

@@ -275,15 +275,15 @@ Lifted lift_as(const LiftTask &task) {
     WeightedOperator weighted(run, pair ? static_cast<const Operator &>(*pair) : exact, moments.scale(), centred);
     std::map<std::string, double> report;
     Buffer<double> start;
-    constexpr double start_share = 0.2; // of the time, as a rule (FACTS B3.12)
+    const double started = start_share(*centres.source, plan, m);
     if (plan.start_columns > 0) {
-        Run::Span span(run, 0, start_share);
+        Run::Span span(run, 0, started);
         const PivotRows rows{centres.source, {}, prepared.kernel, centres.numbers(), m, centres.weights.data()};
         start =
             start_vectors(run, rows, weighted, moments.scale(), plan.start_rank, plan.start_columns,
                           Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver), out.kernel_evaluations);
     }
-    Counted op(run, weighted, sizeof(T) == 4, start.empty() ? 0 : start_share, plan.products.likely);
+    Counted op(run, weighted, sizeof(T) == 4, started, plan.products.likely);
     Components choice(recipe.values(), m);
     Eigenpairs pairs;
     double variance = 0; // total, in the unit of the values

@@ -222,7 +222,7 @@ static void indices_and_runs(void **state) {
         mercer_model_fit(&f.new_model, f.recipe, f.data, &run[4]));
     NEW(model, MERCER_E_BUDGET, "would make", "memory budget is 1000",
         mercer_model_fit(&f.new_model, f.recipe, f.data, &run[5]));
-    BAD(MERCER_E_ARGUMENT, "struct_size = 0", "96", mercer_recipe_forecast(f.recipe, f.data, NULL, &forecast));
+    BAD(MERCER_E_ARGUMENT, "struct_size = 0", "88", mercer_recipe_forecast(f.recipe, f.data, NULL, &forecast));
     BAD(MERCER_E_ARGUMENT, "struct_size = 1048576", "64", mercer_model_summary(f.model, &summary));
     BAD(MERCER_E_VALUE, "'plugins'", "absolute", mercer_context_add_plugins(f.context, "plugins"));
     BAD(MERCER_E_VALUE, "''", "absolute", mercer_context_add_plugins(f.context, ""));
