@@ -121,8 +121,8 @@ RowMoments Evidence<T>::rows(int64_t p, int64_t s) {
             if (own.panels.empty()) loaded = ys.load(run_, b);
             const Panel<T> &y = own.panels.empty() ? loaded : own.panels[static_cast<size_t>(b)];
             tiles.compute(x, y, scratch);
-            gemm('N', 'N', pp, rows, y.rows, T(1), own.su.data() + b * tile_rows * pp, pp, scratch.tile.data(),
-                 tile_rows, T(0), product.data(), pp);
+            thin_table<T>().product(rows, pp, y.rows, scratch.tile.data(), tile_rows, 1,
+                                    own.su.data() + b * tile_rows * pp, pp, product.data(), pp, false);
             for (int64_t k = 0; k < rows * pp; ++k) out[k] += static_cast<double>(product[k]);
         }
         Buffer<T> made;

@@ -1,5 +1,6 @@
 #include "forms.h"
 #include "fused.h"
+#include "thin.h"
 
 namespace mercer {
 
@@ -24,5 +25,7 @@ MERCER_TABLE(form_table, FormTable, float, forms_f32)
 MERCER_TABLE(form_table, FormTable, double, forms_f64)
 MERCER_TABLE(fused_table, FusedTable, float, fused_f32)
 MERCER_TABLE(fused_table, FusedTable, double, fused_f64)
+MERCER_TABLE(thin_table, ThinTable, float, thin_f32)
+MERCER_TABLE(thin_table, ThinTable, double, thin_f64)
 
 } // namespace mercer

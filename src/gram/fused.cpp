@@ -28,12 +28,6 @@ constexpr int rows = 4; // 8 sums in 16 registers
 constexpr bool copied = rows < 8;
 constexpr int64_t piece = 256;
 
-#ifdef __clang__
-#define MERCER_UNROLL _Pragma("unroll")
-#else
-#define MERCER_UNROLL _Pragma("GCC unroll 8")
-#endif
-
 template <class T>
 using Vector = typename Lanes<T>::V;
 

@@ -23,6 +23,13 @@
 #endif
 #endif
 
+// Before a loop over an array of registers: they are registers only where it is unrolled.
+#ifdef __clang__
+#define MERCER_UNROLL _Pragma("unroll")
+#else
+#define MERCER_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 namespace mercer {
 namespace {
 

@@ -193,6 +193,7 @@ void GramOperator<T>::apply(Run &run, const double *q, int64_t ldq, int64_t p, d
         to_rows(q, ldq, p, row0, rows, in.data() + row0 * pp, pp);
         std::fill_n(out.data() + row0 * pp, rows * pp, 0.0);
     });
+    const ThinTable<T> &thin = thin_table<T>();
     // y_I += K q_J from each strip; y_J += K^T q_I from the strips of a tile together. f32: products in f32, sums across
     // tiles in f64.
     auto add = [&](const T *part, int64_t row0, int64_t rows) {
@@ -202,17 +203,18 @@ void GramOperator<T>::apply(Run &run, const double *q, int64_t ldq, int64_t p, d
     meet_all(run, pp, [&](const Block &k) {
         const int64_t i0 = k.bi * tile_rows + k.row0, j0 = k.bj * tile_rows;
         const T *qi = in.data() + i0 * pp, *qj = in.data() + j0 * pp;
+        const bool mirrored = k.bi != k.bj;
         if constexpr (sizeof(T) == 8) {
-            gemm('N', 'N', pp, k.rows, k.cols, 1.0, qj, pp, k.values, k.stride, 1.0, out.data() + i0 * pp, pp);
-            if (k.bi != k.bj)
-                gemm('N', 'T', pp, k.cols, k.rows, 1.0, qi, pp, k.values, k.stride, 1.0, out.data() + j0 * pp, pp);
+            thin.product(k.rows, pp, k.cols, k.values, k.stride, 1, qj, pp, out.data() + i0 * pp, pp, true);
+            if (mirrored)
+                thin.product(k.cols, pp, k.rows, k.values, 1, k.stride, qi, pp, out.data() + j0 * pp, pp, true);
         } else {
-            gemm('N', 'N', pp, k.rows, k.cols, 1.0f, qj, pp, k.values, k.stride, 0.0f, k.work.own.data(), pp);
-            add(k.work.own.data(), i0, k.rows);
-            if (k.bi == k.bj) return;
-            const float before = k.row0 == 0 ? 0.0f : 1.0f;
-            gemm('N', 'T', pp, k.cols, k.rows, 1.0f, qi, pp, k.values, k.stride, before, k.work.other.data(), pp);
-            if (k.last) add(k.work.other.data(), j0, k.cols);
+            T *own = k.work.own.data(), *other = k.work.other.data();
+            thin.product(k.rows, pp, k.cols, k.values, k.stride, 1, qj, pp, own, pp, false);
+            add(own, i0, k.rows);
+            if (!mirrored) return;
+            thin.product(k.cols, pp, k.rows, k.values, 1, k.stride, qi, pp, other, pp, k.row0 > 0);
+            if (k.last) add(other, j0, k.cols);
         }
     });
     each_block([&](int64_t row0, int64_t rows) {

@@ -149,14 +149,14 @@ void Tiles<T>::form(size_t index, const Strip &x, const Panel<T> &y, T *out, Til
 template <class T>
 void Tiles<T>::fused(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t cols, T *out,
                      TileScratch<T> &scratch) const {
-    constexpr int64_t in_registers =
-        512; // columns, up to which OpenBLAS' product and a second sweep over it are slower
+    constexpr int64_t few = 32;           // columns, up to which differences cost no more than looking for close pairs
+    constexpr int64_t in_registers = 512; // up to which OpenBLAS' product and a second sweep over it are slower
     const FusedTable<T> &table = fused_table<T>();
     const int64_t m = x.rows, d = a.d;
     const T *rows = a.packed.data() + x.row0, *half = a.half.data() + x.row0, *others = b.packed.data();
     const T most = fused_certain<T>(d);
     const bool sure = a.half_most + b.half_most <= most; // k <= 1
-    if (scratch.by_differences && !sure) return table.difference(m, cols, d, rows, half, others, b.half.data(), out);
+    if ((scratch.by_differences || d <= few) && !sure) return table.difference(m, cols, d, rows, half, others, b.half.data(), out);
     T worst = 0;
     if (d > in_registers) {
         gemm('N', 'T', cols, m, d, T(1), others, tile_rows, rows, tile_rows, T(0), out, tile_rows);

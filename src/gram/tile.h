@@ -3,20 +3,13 @@
 #pragma once
 #include "forms.h"
 #include "points.h"
+#include "thin.h"
 
 namespace mercer {
 
 // Values are computed in strips of so many rows: with 256 columns they lie in the second-level cache beside what multiplies
-// them, and OpenBLAS' thin products are 10 to 45 % faster on them than on whole tiles (FACTS B3.12).
+// them (FACTS B3.12).
 constexpr int64_t strip_rows = 64;
-
-// Blocks of vectors that meet strips are row-major (the columns of a row together) and padded to a multiple of OpenBLAS'
-// register block: on 64 x 256 values it then runs at 100-110 GF/s in f32 and 50-56 in f64, in other layouts at half of that.
-template <class T>
-constexpr int64_t padded_columns(int64_t p) {
-    constexpr int64_t step = sizeof(T) == 4 ? 16 : 8;
-    return (p + step - 1) / step * step;
-}
 
 // Memory for the tiles of one slab of rows, which come one after the other on one thread.
 template <class T>

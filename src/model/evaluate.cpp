@@ -97,12 +97,12 @@ void Evaluator<T>::add(const Weights<T> &w, const Panel<T> &y, int64_t rows, T *
     add_values(w, model_.m() + y.row0, y.rows, rows, sine.data(), product, sums);
 }
 
-// In BLAS' order sums^T += W(row0 ...)^T values^T.
+// sums += values W(row0 ...).
 template <class T>
 void Evaluator<T>::add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_t n, const T *values, T *product,
                               double *sums) {
-    gemm('N', 'N', w.stride, n, m, T(1), w.values.data() + row0 * w.stride, w.stride, values, tile_rows, T(0), product,
-         w.stride);
+    thin_table<T>().product(n, w.stride, m, values, tile_rows, 1, w.values.data() + row0 * w.stride, w.stride, product,
+                            w.stride, false);
     for (int64_t k = 0; k < n * w.stride; ++k) sums[k] += static_cast<double>(product[k]);
 }
 

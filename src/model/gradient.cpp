@@ -39,8 +39,8 @@ class Gradient {
             for (int64_t row0 = 0; row0 < x.rows; row0 += strip_rows) {
                 const typename Tiles<T>::Strip strip{x, row0, std::min(strip_rows, x.rows - row0)};
                 tiles.derivative(leaf, strip, y, scratch);
-                gemm('N', 'N', width, strip.rows, y.rows, T(1), own->weights.data(), width, scratch.tile.data(),
-                     tile_rows, T(0), own->product.data(), width); // in BLAS' order product^T = W^T G^T
+                thin_table<T>().product(strip.rows, width, y.rows, scratch.tile.data(), tile_rows, 1,
+                                        own->weights.data(), width, own->product.data(), width, false);
                 spread(strip, leaf, own->product.data(), width, sums);
             }
         }

@@ -4,6 +4,7 @@
 #include "limit.h"
 #include "peer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -35,6 +36,8 @@ class Clock {
 constexpr double NONE = 0; // no ratio is demanded: printed only
 constexpr double PRINTED = INFINITY;
 
+inline double best(const std::vector<double> &runs) { return *std::min_element(runs.begin(), runs.end()); }
+
 struct Contestant {
     std::string name;
     double demanded = NONE;      // its seconds / ours, at least
@@ -58,6 +61,11 @@ struct Row {
     int rounds = 0;                      // 0: as the options say
     std::vector<Contestant> peers;
     std::vector<Check> checks;
+
+    // What is demanded of this peer would take less than the limit on this machine: nobody can meet it, the limit decides.
+    bool beyond(const Contestant &peer) const {
+        return physical && peer.judged() && !limit_runs.empty() && best(peer.runs) < peer.demanded * best(limit_runs);
+    }
 
     std::vector<double> ours_runs, limit_runs;
     double before = 0, after = 0; // the probe
@@ -98,7 +106,6 @@ std::vector<Entry> exact_rows();
 std::vector<Entry> reduced_rows();
 std::vector<Entry> transform_rows();
 
-inline double best(const std::vector<double> &runs) { return *std::min_element(runs.begin(), runs.end()); }
 void measure(Row &row, const Options &options); // runs all contestants in turn, then decides
 void print(const Row &row);
 void print_head(Bench &bench, Json &json);

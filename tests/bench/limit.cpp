@@ -66,6 +66,43 @@ void multiply_add(int64_t m, int64_t n, int64_t k, T alpha, With a_is, const T *
         cblas_dgemm(CblasRowMajor, kind(a_is), kind(b_is), i(m), i(n), i(k), alpha, a, i(lda), b, i(ldb), 1, c, i(ldc));
 }
 
+// A thin product, c (m x n) += a (or a transposed) b, by the faster of OpenBLAS, which may not know this processor's widest
+// registers, and a loop of vector types.
+template <class T>
+void thin(int64_t m, int64_t n, int64_t k, With a_is, const T *a, int64_t lda, const T *b, T *c, int64_t ldb,
+          int64_t ldc, bool blas) {
+    if (blas || n % micro::LANES<T>)
+        multiply_add<T>(m, n, k, 1, a_is, a, lda, With::plain, b, ldb, c, ldc);
+    else
+        micro::multiply_add(m, n, k, a, a_is == With::plain ? lda : 1, a_is == With::plain ? 1 : lda, b, ldb, c, ldc);
+}
+
+template <class T>
+double thin_seconds(int threads, bool blas) {
+    constexpr int64_t P = 32, TIMES = 200;
+    Fresh<T> a(threads * STRIP * TILE), b(TILE * P), c(threads * STRIP * P);
+    for (int64_t k = 0; k < TILE * P; ++k) b[k] = a[k] = T(1) / T(1 + k % 97);
+    const BlasThreads one(1);
+    return seconds_of([&] {
+        in_parallel(threads, [&](int t) {
+            for (int64_t k = 0; k < TIMES; ++k)
+                thin<T>(STRIP, P, TILE, With::plain, &a[t * STRIP * TILE], TILE, b.data(), &c[t * STRIP * P], P, P,
+                        blas);
+        });
+    });
+}
+
+// Tried once.
+template <class T>
+bool blas_is_faster() {
+    static const bool faster = [] {
+        double by[2] = {INFINITY, INFINITY};
+        for (int k = 0; k < 6; ++k) by[k % 2] = std::min(by[k % 2], thin_seconds<T>(1, k % 2 == 1));
+        return by[1] < by[0];
+    }();
+    return faster;
+}
+
 // Kernel values of rows i0.. and columns j0.., in whole blocks, to out(row, column) by rows of ld.
 template <bool Exp, class T>
 void values(const Points<T> &x, int64_t i0, int64_t rows, const Points<T> &y, int64_t j0, int64_t cols, T *out,
@@ -156,6 +193,7 @@ double pass(const Points<T> &x, const T *q, T *y, int64_t p, int threads, int64_
     const auto tiles = half_of(n);
     const auto count = (static_cast<int64_t>(tiles.size()) + stride - 1) / stride;
     Fresh<T> sums(threads * n * p), strips(threads * STRIP * TILE);
+    const bool blas = blas_is_faster<T>();
     const BlasThreads one(1);
     const double seconds = seconds_of([&] {
         share_out(threads, count, [&](int thread, int64_t tile) {
@@ -165,10 +203,9 @@ double pass(const Points<T> &x, const T *q, T *y, int64_t p, int threads, int64_
             for (int64_t i = i0; i < i1; i += STRIP) {
                 const int64_t rows = std::min(STRIP, i1 - i);
                 values<true>(x, i, rows, x, j0, cols, strip, TILE);
-                multiply_add<T>(rows, p, cols, 1, With::plain, strip, TILE, With::plain, q + j0 * p, p, sum + i * p, p);
+                thin<T>(rows, p, cols, With::plain, strip, TILE, q + j0 * p, sum + i * p, p, p, blas);
                 if (i0 != j0)
-                    multiply_add<T>(cols, p, rows, 1, With::transposed, strip, TILE, With::plain, q + i * p, p,
-                                    sum + j0 * p, p);
+                    thin<T>(cols, p, rows, With::transposed, strip, TILE, q + i * p, sum + j0 * p, p, p, blas);
             }
         });
         for (int64_t k = 0; k < n * p; ++k) {
@@ -184,19 +221,20 @@ template <class T>
 double factor(const Points<T> &x, int64_t m, int threads) {
     constexpr int64_t ROUND = 128, ROWS = 1024;
     const int64_t n = x.padded, padded = pad(m, micro::COLS<T>), tiles = (n + ROWS - 1) / ROWS;
+    const bool blas = blas_is_faster<T>();
     const BlasThreads one(1);
     const double seconds = seconds_of([&] {
         Fresh<T> l(n * padded);
         for (int64_t s = 0; s < padded; s += ROUND) {
             const int64_t width = std::min(ROUND, padded - s);
-            const std::vector<T> pivots(l.data(), l.data() + std::min(width, n) * padded); // some rows of the factor
+            const std::vector<T> pivots(static_cast<size_t>(padded * width), T(-1e-3)); // their rows, turned
             share_out(threads, tiles, [&](int, int64_t tile) {
                 const int64_t i = tile * ROWS, rows = std::min(ROWS, n - i);
                 T *here = &l[i * padded + s];
                 values<true>(x, i, rows, x, s, width, here, padded);
                 if (s > 0)
-                    multiply_add<T>(rows, width, s, T(-1e-3), With::plain, &l[i * padded], padded, With::transposed,
-                                    pivots.data(), padded, here, padded);
+                    thin<T>(rows, width, s, With::plain, &l[i * padded], padded, pivots.data(), here, width, padded,
+                            blas);
             });
         }
     });
@@ -207,8 +245,10 @@ double factor(const Points<T> &x, int64_t m, int threads) {
 template <class T>
 double transform(const Points<T> &x, const Points<T> &centres, int64_t r, int threads) {
     const int64_t m = centres.padded, strips = (x.padded + STRIP - 1) / STRIP;
-    Fresh<T> a(m * r), f(x.padded * r), tiles(threads * STRIP * TILE);
-    std::fill_n(f.data(), x.padded * r, T(1)); // touched: the caller's array is not new
+    const bool blas = blas_is_faster<T>();
+    const int64_t p = blas ? r : pad(r, micro::LANES<T>);
+    Fresh<T> a(m * p), f(x.padded * p), tiles(threads * STRIP * TILE);
+    std::fill_n(f.data(), x.padded * p, T(1)); // touched: the caller's array is not new
     const BlasThreads one(1);
     const double seconds = seconds_of([&] {
         share_out(threads, strips, [&](int thread, int64_t strip) {
@@ -217,7 +257,7 @@ double transform(const Points<T> &x, const Points<T> &centres, int64_t r, int th
             for (int64_t j = 0; j < m; j += TILE) {
                 const int64_t cols = std::min(TILE, m - j);
                 values<true>(x, i, rows, centres, j, cols, tile, TILE);
-                multiply_add<T>(rows, r, cols, 1, With::plain, tile, TILE, With::plain, &a[j * r], r, &f[i * r], r);
+                thin<T>(rows, p, cols, With::plain, tile, TILE, &a[j * p], &f[i * p], p, p, blas);
             }
         });
     });
@@ -333,6 +373,12 @@ double first_touch(int threads) {
 }
 
 template <class T>
+double thin_flops(int threads) {
+    return 2.0 * STRIP * TILE * 32 * 200 * threads /
+           best_of_three([&] { return thin_seconds<T>(threads, blas_is_faster<T>()); });
+}
+
+template <class T>
 double flops(int threads) {
     constexpr int64_t N = 1024;
     return 2.0 * N * N * N / best_of_three([&] { return gemm<T>(N, threads, true); });
@@ -350,6 +396,8 @@ std::vector<Rate> machine(int threads) {
             both("dot + exp, d = 16, f64", "G values/s", 1e-9, values_per_second<true, double>),
             both("GEMM n = 1024, f32", "GFLOP/s", 1e-9, flops<float>),
             both("GEMM n = 1024, f64", "GFLOP/s", 1e-9, flops<double>),
+            both("64 x 256 x 32, f32", "GFLOP/s", 1e-9, thin_flops<float>),
+            both("64 x 256 x 32, f64", "GFLOP/s", 1e-9, thin_flops<double>),
             both("triad a = b + s c", "GB/s", 1e-9, triad),
             both("first touch with stores", "GB/s", 1e-9, first_touch)};
 }

@@ -37,7 +37,7 @@ std::pair<std::string, std::string> judge(const Row &row) {
     const double ours = row.ours_runs.empty() ? NAN : best(row.ours_runs);
     if (row.allowed > NONE && !(ours <= row.allowed * best(row.limit_runs))) missed += " limit";
     for (const Contestant &peer : row.peers) {
-        if (peer.judged() && !(best(peer.runs) >= peer.demanded * ours)) missed += " " + peer.name;
+        if (peer.judged() && !row.beyond(peer) && !(best(peer.runs) >= peer.demanded * ours)) missed += " " + peer.name;
         if (peer.demanded > NONE && peer.runs.empty()) unknown += " " + peer.name + " (" + peer.remark + ")";
     }
     return {missed, unknown};

@@ -161,4 +161,48 @@ inline void block(const T *x, const T *u, const T *y, const T *v, int64_t d, Kee
     }
 }
 
+// c (rows x V vectors, rows ldc apart) += a b: entry (i, l) of a at a[i * row_step + l * step], b k rows ldb apart.
+template <int R, int V, class T>
+inline void add_block(int64_t k, const T *a, int64_t row_step, int64_t step, const T *b, int64_t ldb, T *c,
+                      int64_t ldc) {
+    Vector<T> sum[R][V] = {};
+    for (int64_t l = 0; l < k; ++l)
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) {
+            const Vector<T> right = load(b + l * ldb + v * LANES<T>);
+#pragma GCC unroll 16
+            for (int i = 0; i < R; ++i) sum[i][v] += right * a[i * row_step + l * step];
+        }
+#pragma GCC unroll 16
+    for (int i = 0; i < R; ++i)
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) {
+            T *to = c + i * ldc + v * LANES<T>;
+            store(to, load(to) + sum[i][v]);
+        }
+}
+
+// The same for m x n, n whole vectors.
+template <class T>
+inline void multiply_add(int64_t m, int64_t n, int64_t k, const T *a, int64_t row_step, int64_t step, const T *b,
+                         int64_t ldb, T *c, int64_t ldc) {
+    constexpr int R = ROWS;
+    for (int64_t j = 0, width; j < n; j += width) {
+        width = n - j >= 2 * LANES<T> ? 2 * LANES<T> : LANES<T>;
+        for (int64_t i = 0; i < m; i += R) {
+            const T *rows = a + i * row_step;
+            T *to = c + i * ldc + j;
+            if (m - i < R)
+                for (int64_t last = i; last < m; ++last)
+                    for (int64_t at = 0; at < width; at += LANES<T>)
+                        add_block<1, 1>(k, a + last * row_step, row_step, step, b + j + at, ldb,
+                                        c + last * ldc + j + at, ldc);
+            else if (width == LANES<T>)
+                add_block<R, 1>(k, rows, row_step, step, b + j, ldb, to, ldc);
+            else
+                add_block<R, 2>(k, rows, row_step, step, b + j, ldb, to, ldc);
+        }
+    }
+}
+
 } // namespace micro

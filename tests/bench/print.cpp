@@ -31,6 +31,11 @@ std::string bounded(const char *format, double ratio, double bound, const char *
     return text;
 }
 
+std::string against(const Row &row, const Contestant &peer, const char *format) {
+    const std::string out = bounded(format, best(peer.runs) / best(row.ours_runs), peer.demanded, ">=");
+    return row.beyond(peer) ? out.substr(0, out.size() - 1) + ": below the limit)" : out;
+}
+
 std::string stated(double most) {
     char text[32];
     std::snprintf(text, sizeof text, "  (<= %g)", most);
@@ -59,9 +64,7 @@ void print(const Row &row) {
         print_line("limit", row.limit_runs, bounded("ours = %.2f x", ours / best(row.limit_runs), row.allowed, "<="),
                    "");
     for (const Contestant &peer : row.peers)
-        print_line(peer.name, peer.runs,
-                   peer.runs.empty() ? "" : bounded("%.2f x ours", best(peer.runs) / ours, peer.demanded, ">="),
-                   peer.remark);
+        print_line(peer.name, peer.runs, peer.runs.empty() ? "" : against(row, peer, "%.2f x ours"), peer.remark);
     for (const Check &check : row.checks)
         std::printf("  %-39s  %.3g%s%s\n", check.what.c_str(), check.value,
                     check.most == PRINTED ? "" : stated(check.most).c_str(), check.missed() ? "  MISSED" : "");
@@ -80,8 +83,7 @@ void print_table(const std::vector<Row> &rows) {
         const double ours = ran ? best(row.ours_runs) : NAN;
         std::string peers;
         for (const Contestant &peer : row.peers)
-            if (!peer.runs.empty())
-                peers += peer.name + bounded(" %.1f", best(peer.runs) / ours, peer.demanded, ">=") + "; ";
+            if (!peer.runs.empty()) peers += peer.name + against(row, peer, " %.1f") + "; ";
         std::printf("%-22s %12s %12s %16s  %-46s %s\n", row.name.c_str(), ran ? duration(ours).c_str() : "-",
                     limited ? duration(best(row.limit_runs)).c_str() : "-",
                     limited ? bounded("%.2f", ours / best(row.limit_runs), row.allowed, "<=").c_str() : "-",
@@ -107,6 +109,7 @@ Json json_of(const Row &row) {
         add_runs(one, peer.runs);
         if (!peer.runs.empty()) one["ratio"] = best(peer.runs) / ours;
         if (peer.demanded > NONE) one["demanded"] = peer.demanded;
+        if (row.beyond(peer)) one["below_the_limit"] = true;
         out["peers"].push_back(one);
     }
     out["checks"] = Json::array();

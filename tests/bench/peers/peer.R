@@ -5,8 +5,9 @@ reply <- function(line) {
   if (!requireNamespace("RSpectra", quietly = TRUE)) return("absent no R package RSpectra")
   file <- file(words[2], "rb")
   on.exit(close(file))
-  header <- readChar(file, 128, useBytes = TRUE) # as the bench writes them
-  shape <- as.integer(regmatches(header, gregexpr("[0-9]+", sub(".*shape", "", header)))[[1]])
+  header <- rawToChar(readBin(file, "raw", 128)[-(1:10)]) # as the bench writes them, behind magic and length
+  end <- sub(".*shape", "", header)
+  shape <- as.integer(regmatches(end, gregexpr("[0-9]+", end))[[1]])
   size <- if (grepl("<f8", header, fixed = TRUE)) 8 else 4
   x <- matrix(readBin(file, "double", prod(shape), size = size), shape[1], shape[2], byrow = TRUE)
 

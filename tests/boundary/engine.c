@@ -1,0 +1,361 @@
+/* What goes wrong round a fit: data without rank, budgets without room, files that change while they are read, kernels that
+ * are not what they say, threads and children beside it. */
+#include "temp_folder.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+enum { D = 4, R = 3 };
+
+static const char *const methods[] = {"kpca", "nystrom", "gkpca", "subsampled", "auto"};
+enum { METHODS = sizeof methods / sizeof *methods };
+
+static mercer_recipe *recipe_of(mercer_context *context, const char *method, const char *components) {
+    mercer_recipe *recipe = NULL;
+    MUST(mercer_recipe_create(&recipe, context, method));
+    MUST(mercer_recipe_set(recipe, "components", components));
+    MUST(mercer_recipe_set(recipe, "kernel.sigma", "2"));
+    return recipe;
+}
+
+static const double *tensor(mercer_model *model, const char *name, int64_t *count) {
+    mercer_view view = {.struct_size = sizeof view};
+    MUST(mercer_model_tensor(model, name, &view));
+    *count = view.rows * view.cols;
+    return view.data;
+}
+
+/* ---- rank ---- */
+
+/* Every method gives a model of `rank` components that transforms, and says that there are no more than that. */
+static void has_rank(double *x, int64_t n, int64_t rank, double variance) {
+    mercer_context *context = new_context();
+    mercer_data *data = new_data(context, x, n, D);
+    for (int k = 0; k < METHODS; k++) {
+        mercer_recipe *recipe = recipe_of(context, methods[k], "7");
+        mercer_model *model = NULL;
+        MUST(mercer_model_fit(&model, recipe, data, NULL));
+        mercer_summary summary = {.struct_size = sizeof summary};
+        MUST(mercer_model_summary(model, &summary));
+        if (summary.r != rank || !(summary.outcome & MERCER_RANK_REACHED) ||
+            !(fabs(summary.total_variance - variance) <= 1e-9))
+            fail_msg("%s: r = %ld, outcome %u, total variance %g", methods[k], (long)summary.r, summary.outcome,
+                     summary.total_variance);
+        double *scores = calloc((size_t)(n * (rank + 1)), sizeof *scores);
+        mercer_view out = doubles(scores, n, rank);
+        MUST(mercer_model_transform(model, NULL, data, &out, 1, NULL));
+        double sum = 0; /* of squares of scores = n sum lambda, which the total variance bounds */
+        for (int64_t i = 0; i < n * rank; i++) sum += scores[i] * scores[i];
+        assert_true(fabs(sum / (double)n - variance) <= 1e-9);
+        free(scores);
+        mercer_model_destroy(model), mercer_recipe_destroy(recipe);
+    }
+    mercer_data_destroy(data), mercer_context_destroy(context);
+}
+
+static void one_point(void **state) {
+    (void)state;
+    double x[D] = {1, 2, 3, 4};
+    has_rank(x, 1, 0, 0);
+}
+static void equal_points(void **state) {
+    (void)state;
+    enum { N = 700 };
+    double x[N * D];
+    for (int i = 0; i < N * D; i++) x[i] = 1 + i % D;
+    has_rank(x, N, 0, 0);
+}
+/* Two places at distance d: the centred kernel matrix has the one eigenvalue (1 - k) / 2 of n. */
+static void two_places(void **state) {
+    (void)state;
+    enum { N = 900 };
+    double x[N * D] = {0};
+    for (int i = 0; i < N; i++) x[i * D] = i % 2 * 3;
+    has_rank(x, 2, 1, (1 - exp(-9.0 / 8)) / 2);
+    has_rank(x, N, 1, (1 - exp(-9.0 / 8)) / 2);
+}
+
+/* ---- budget ---- */
+
+static void no_room_for_a_panel(void **state) {
+    (void)state;
+    enum { N = 5000 };
+    mercer_context *context = new_context();
+    double *x = noise(N * D);
+    mercer_data *data = new_data(context, x, N, D);
+    mercer_run run = {.struct_size = sizeof run, .memory = 4096};
+    for (int k = 0; k < METHODS; k++) {
+        mercer_recipe *recipe = recipe_of(context, methods[k], "3");
+        mercer_model *model = NULL;
+        FAILS(MERCER_E_BUDGET, "budget", mercer_model_fit(&model, recipe, data, &run));
+        assert_null(model);
+        mercer_recipe_destroy(recipe);
+    }
+    mercer_data_destroy(data), mercer_context_destroy(context);
+    free(x);
+}
+
+/* ---- files ---- */
+
+static char *folder;
+
+static void write_npy(const char *path, const float *x, int64_t rows, int64_t cols) {
+    char header[128];
+    memset(header, ' ', sizeof header);
+    memcpy(header, "\x93NUMPY\x01\x00\x76\x00", 10);
+    int length = snprintf(header + 10, 117, "{'descr': '<f4', 'fortran_order': False, 'shape': (%lld, %lld), }",
+                          (long long)rows, (long long)cols);
+    header[10 + length] = ' ';
+    header[127] = '\n';
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(header, 1, sizeof header, file), sizeof header);
+    assert_int_equal(fwrite(x, sizeof *x, (size_t)(rows * cols), file), rows * cols);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void nan_in_row_a_million(void **state) {
+    (void)state;
+    const int64_t n = 1000003;
+    float *x = calloc((size_t)n * 2, sizeof *x);
+    for (int64_t i = 0; i < 2 * n; i++) x[i] = (float)(i % 101);
+    x[1000000 * 2 + 1] = NAN;
+    const char *path = joined(folder, "million.npy");
+    write_npy(path, x, n, 2);
+    mercer_context *context = new_context();
+    mercer_view view = view_of(x, MERCER_F32, n, 2);
+    mercer_data *memory = NULL, *file = NULL;
+    MUST(mercer_data_from_view(&memory, context, &view));
+    MUST(mercer_data_from_npy(&file, context, path));
+    for (int k = 0; k < METHODS; k++) {
+        mercer_recipe *recipe = recipe_of(context, methods[k], "3");
+        mercer_model *model = NULL;
+        mercer_run run = {.struct_size = sizeof run, .memory = (int64_t)4 << 30};
+        FAILS(MERCER_E_DATA, "row 1000000, column 1", mercer_model_fit(&model, recipe, memory, &run));
+        FAILS(MERCER_E_DATA, "row 1000000, column 1", mercer_model_fit(&model, recipe, file, &run));
+        mercer_recipe_destroy(recipe);
+    }
+    mercer_data_destroy(memory), mercer_data_destroy(file), mercer_context_destroy(context);
+    free(x);
+}
+
+struct changing {
+    const char *path;
+    int shrink; /* else NaN is written into the last row */
+    int done;
+};
+/* Once the first pass over the rows is through. */
+static int32_t change(void *user, const mercer_progress *progress) {
+    struct changing *file = user;
+    if (file->done || strcmp(progress->stage, "read") == 0) return 0;
+    file->done = 1;
+    struct stat about;
+    if (stat(file->path, &about) != 0) return 0;
+    if (file->shrink) return truncate(file->path, about.st_size / 2) != 0;
+    FILE *open = fopen(file->path, "r+b");
+    const float nan = NAN;
+    fseek(open, -(long)sizeof nan, SEEK_END);
+    fwrite(&nan, sizeof nan, 1, open);
+    return fclose(open) != 0;
+}
+
+/* Pivots are found in several sweeps over a file, each of which reads it again. */
+static void files_that_change_during_a_fit(void **state) {
+    (void)state;
+    enum { N = 40000, COLS = 64 };
+    double *values = noise(N * COLS);
+    float *x = malloc(sizeof(float) * N * COLS);
+    for (int i = 0; i < N * COLS; i++) x[i] = (float)values[i];
+    mercer_context *context = new_context();
+    for (int shrink = 0; shrink < 2; shrink++) {
+        const char *path = joined(folder, "changing.npy");
+        write_npy(path, x, N, COLS);
+        mercer_data *data = NULL;
+        MUST(mercer_data_from_npy(&data, context, path));
+        mercer_recipe *recipe = recipe_of(context, "nystrom", "3");
+        MUST(mercer_recipe_set(recipe, "reducer", "rpcholesky"));
+        MUST(mercer_recipe_set(recipe, "reducer.m", "600"));
+        struct changing file = {path, shrink, 0};
+        mercer_run run = {.struct_size = sizeof run, .progress = change, .user = &file};
+        mercer_model *model = NULL;
+        FAILS(shrink ? MERCER_E_IO : MERCER_E_DATA, shrink ? "changing.npy" : "row 39999, column 63",
+              mercer_model_fit(&model, recipe, data, &run));
+        assert_true(file.done);
+        assert_null(model);
+        mercer_recipe_destroy(recipe), mercer_data_destroy(data);
+    }
+    mercer_context_destroy(context);
+    free(values), free(x);
+}
+
+/* ---- kernels that are not what they say ---- */
+
+/* cos(3 |x - y|), which is positive definite on a line and not in four dimensions. */
+static int32_t waves(void *user, const mercer_view *x, const mercer_view *y, const mercer_view *k) {
+    (void)user;
+    for (int64_t i = 0; i < x->rows; i++)
+        for (int64_t j = 0; j < y->rows; j++) {
+            double square = 0;
+            for (int64_t c = 0; c < x->cols; c++) {
+                const double step =
+                    ((double *)x->data)[i * x->row_stride + c] - ((double *)y->data)[j * y->row_stride + c];
+                square += step * step;
+            }
+            ((double *)k->data)[i * k->row_stride + j] = cos(3 * sqrt(square));
+        }
+    return 0;
+}
+
+static void indefinite_kernels(void **state) {
+    (void)state;
+    enum { N = 400 };
+    double *x = noise(N * D);
+    mercer_context *context = new_context();
+    mercer_data *data = new_data(context, x, N, D);
+    for (int says_so = 0; says_so < 2; says_so++) {
+        mercer_user_kernel kernel = {
+            .struct_size = sizeof kernel, .flags = MERCER_THREAD_SAFE | (says_so ? 0 : MERCER_PSD), .tile = waves};
+        for (int k = 0; k < METHODS; k++) {
+            mercer_recipe *recipe = NULL;
+            MUST(mercer_recipe_create(&recipe, context, methods[k]));
+            MUST(mercer_recipe_set(recipe, "components", "3"));
+            MUST(mercer_recipe_set_kernel(recipe, &kernel));
+            mercer_model *model = NULL;
+            const int eigen = k == 0 || k == 3;   /* kpca and subsampled leave negative eigenvalues out, and say so */
+            const int exact = k == 4 && !says_so; /* auto: so few rows go the exact way */
+            if (eigen || exact) {
+                MUST(mercer_model_fit(&model, recipe, data, NULL));
+                mercer_summary summary = {.struct_size = sizeof summary};
+                MUST(mercer_model_summary(model, &summary));
+                assert_true(summary.outcome & MERCER_INDEFINITE);
+                mercer_model_destroy(model);
+            } else {
+                FAILS(says_so ? MERCER_E_UNSUPPORTED : MERCER_E_NUMERICAL, "kernel = user",
+                      mercer_model_fit(&model, recipe, data, NULL));
+            }
+            mercer_recipe_destroy(recipe);
+        }
+    }
+    mercer_data_destroy(data), mercer_context_destroy(context);
+    free(x);
+}
+
+/* ---- threads and children ---- */
+
+enum { ROWS = 2000, READERS = 64 };
+
+struct shared {
+    mercer_model *model;
+    mercer_context *context;
+    double *x, expected[ROWS * R];
+    int different; /* atomic */
+};
+
+static void *reader(void *user) {
+    struct shared *shared = user;
+    mercer_data *data = new_data(shared->context, shared->x, ROWS, D);
+    double *scores = malloc(sizeof shared->expected);
+    mercer_view out = doubles(scores, ROWS, R);
+    for (int k = 0; k < 5; k++)
+        if (mercer_model_transform(shared->model, NULL, data, &out, 1, NULL) != MERCER_OK ||
+            memcmp(scores, shared->expected, sizeof shared->expected) != 0)
+            __atomic_add_fetch(&shared->different, 1, __ATOMIC_RELAXED);
+    free(scores);
+    mercer_data_destroy(data);
+    return NULL;
+}
+
+static struct shared *new_shared(void) {
+    struct shared *shared = calloc(1, sizeof *shared);
+    shared->context = new_context();
+    shared->x = noise(ROWS * D);
+    mercer_data *data = new_data(shared->context, shared->x, ROWS, D);
+    mercer_recipe *recipe = recipe_of(shared->context, "nystrom", "3");
+    MUST(mercer_recipe_set(recipe, "reducer.m", "200"));
+    MUST(mercer_model_fit(&shared->model, recipe, data, NULL));
+    mercer_view out = doubles(shared->expected, ROWS, R);
+    MUST(mercer_model_transform(shared->model, NULL, data, &out, 1, NULL));
+    mercer_recipe_destroy(recipe), mercer_data_destroy(data);
+    return shared;
+}
+static void free_shared(struct shared *shared) {
+    mercer_model_destroy(shared->model), mercer_context_destroy(shared->context);
+    free(shared->x), free(shared);
+}
+
+/* Fits again and compares the bits with the first fit's: 0, or what was wrong. */
+static int fit_again(struct shared *shared) {
+    mercer_data *data = new_data(shared->context, shared->x, ROWS, D);
+    mercer_recipe *recipe = recipe_of(shared->context, "nystrom", "3");
+    MUST(mercer_recipe_set(recipe, "reducer.m", "200"));
+    mercer_model *model = NULL;
+    if (mercer_model_fit(&model, recipe, data, NULL) != MERCER_OK) return 1;
+    int64_t count, others;
+    const double *a = tensor(model, "A", &count), *b = tensor(shared->model, "A", &others);
+    const int different = count != others || memcmp(a, b, sizeof *a * (size_t)count) != 0;
+    mercer_model_destroy(model), mercer_recipe_destroy(recipe), mercer_data_destroy(data);
+    return different ? 2 : 0;
+}
+
+static void readers_beside_a_fit(void **state) {
+    (void)state;
+    struct shared *shared = new_shared();
+    pthread_t threads[READERS];
+    for (int t = 0; t < READERS; t++) assert_int_equal(pthread_create(&threads[t], NULL, reader, shared), 0);
+    for (int k = 0; k < 3; k++) assert_int_equal(fit_again(shared), 0);
+    for (int t = 0; t < READERS; t++) pthread_join(threads[t], NULL);
+    assert_int_equal(shared->different, 0);
+    free_shared(shared);
+}
+
+/* A child made after regions were opened, and one made while 8 threads transform. */
+static void children_work(void **state) {
+    (void)state;
+    struct shared *shared = new_shared();
+    for (int busy = 0; busy < 2; busy++) {
+        pthread_t threads[8];
+        for (int t = 0; busy && t < 8; t++) assert_int_equal(pthread_create(&threads[t], NULL, reader, shared), 0);
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(60); /* a hang is a failure */
+            int wrong = fit_again(shared);
+            reader(shared);
+            _exit(wrong ? wrong : shared->different ? 3 : 0);
+        }
+        int status = 0;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        for (int t = 0; busy && t < 8; t++) pthread_join(threads[t], NULL);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("the child ended with status %d", status);
+        assert_int_equal(fit_again(shared), 0); /* and the parent still does */
+    }
+    assert_int_equal(shared->different, 0);
+    free_shared(shared);
+}
+
+static int open_folder(void **state) {
+    (void)state;
+    folder = new_folder();
+    return 0;
+}
+static int close_folder(void **state) {
+    (void)state;
+    remove_folder(folder);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_point),
+        cmocka_unit_test(equal_points),
+        cmocka_unit_test(two_places),
+        cmocka_unit_test(no_room_for_a_panel),
+        cmocka_unit_test(nan_in_row_a_million),
+        cmocka_unit_test(files_that_change_during_a_fit),
+        cmocka_unit_test(indefinite_kernels),
+        cmocka_unit_test(readers_beside_a_fit),
+        cmocka_unit_test(children_work),
+    };
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
+}
