@@ -27,7 +27,7 @@ typedef struct orthogonal_params {
     int64_t oversample;
 } orthogonal_params;
 
-enum { DEFAULT_OVERSAMPLE = 8, DEFAULT_PASSES = 1000, LIKELY_PASSES = 20 }; /* likely: of 20 clusters, r = 8 */
+enum { DEFAULT_OVERSAMPLE = 8, DEFAULT_PASSES = 1000, LIKELY_PASSES = 8 }; /* likely: seen on clusters */
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(orthogonal_params, oversample, "0", "", MERCER_AUTO, 0, 1e6,

@@ -188,7 +188,7 @@ Plan plan_weighted(const PlanTask &task) {
 
 void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how) {
     if (bytes <= task.budget_left) return;
-    fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.1f MiB (%s), of the memory budget of %.1f MiB %.1f are left",
+    fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.3f MiB (%s), of the memory budget of %.3f MiB %.3f are left",
          task.m, static_cast<double>(bytes) / 0x1p20, how, static_cast<double>(task.run.budget()->limit()) / 0x1p20,
          static_cast<double>(std::max<int64_t>(task.budget_left, 0)) / 0x1p20);
 }

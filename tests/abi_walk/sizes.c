@@ -33,7 +33,7 @@ static void large(mercer_context *ctx, mercer_recipe *recipe) {
     mercer_forecast forecast = {.struct_size = sizeof forecast};
     mercer_model *streamed = NULL, *stored = NULL;
     OK(mercer_recipe_forecast(recipe, data, &wide, &forecast));
-    CHECK(!forecast.streams);
+    CHECK(forecast.streams); /* values of few columns are computed again as fast as they are read */
     OK(mercer_recipe_forecast(recipe, data, &tight, &forecast));
     CHECK(forecast.streams && forecast.bytes.most <= (double)tight.memory);
     OK(mercer_model_fit(&streamed, recipe, data, &tight));
