@@ -1,5 +1,5 @@
-// Memory: one budget a call. Everything that grows with n, m or d is a Buffer or a CountedVector, and counts on the budget of the
-// call that its thread works for.
+// Memory: one budget a call. Everything that grows with n, m or d is a Buffer or a CountedVector, and counts on the budget
+// of the call that its thread works for.
 #pragma once
 #include "error.h"
 

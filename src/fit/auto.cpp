@@ -220,11 +220,12 @@ void foresee_road(const Source &source, bool f32, Forecast &ahead) {
     exact.kernel_evaluations.most +=
         static_cast<double>(PartialCholesky<double>::evaluations(source.rows(), source.rows())) +
         looks * (n * most_rows + pairs);
-    exact.flops.most += 2 * costs.c * exact.kernel_evaluations.most + 3 * n * n * n + looks * n * most_rows * 1024;
+    exact.flops.most +=
+        flops_of(source, n, exact.kernel_evaluations.most, 0) + 3 * n * n * n + looks * n * most_rows * 1024;
     if (costs.exact() <= costs.doubling(first_rank)) return;
     exact.kernel_evaluations.likely = n * (rank + rows) + pairs;
     exact.passes.likely = 0;
-    exact.flops.likely = 2 * costs.c * exact.kernel_evaluations.likely + costs.doubling(static_cast<int64_t>(rank));
+    exact.flops.likely = flops_of(source, n, exact.kernel_evaluations.likely, 0) + 3 * n * rank * rank;
     exact.bytes.likely = std::min(exact.bytes.most, n * rank * 1.5 * (f32 ? 4 : 8) + 8 * n * 64);
     exact.streams = 1;
     for (auto &[stage, cost] : ahead.stages)

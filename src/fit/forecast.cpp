@@ -83,8 +83,12 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     const int64_t n = source.rows();
     ForeseenCentres out;
     out.cost.struct_size = sizeof out.cost;
-    out.cost.m = out.cost.likely_m = n;
-    if (!recipe.reducer()) return out;
+    if (!recipe.reducer()) { // all rows that count
+        const CountedVector<double> weights = sample_weights(data, n);
+        out.cost.m = std::count_if(weights.begin(), weights.end(), [](double weight) { return weight > 0; });
+        out.cost.likely_m = out.cost.m;
+        return out;
+    }
     mercer_task task(run, Random(0, Stage::reducer));
     const bool f32 = tile_is_f32(recipe, source);
     const mercer_shape shape{sizeof shape,
@@ -100,7 +104,6 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
                              NAN};
     const Expression kernel = foreseen_kernel(run, recipe, source);
     task.tile_bytes = f32 ? tile_bytes<float>(kernel, source) : tile_bytes<double>(kernel, source);
-    out.cost.m = out.cost.likely_m = 0;
     task.check(
         recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape, &out.cost),
         *recipe.reducer());
@@ -117,23 +120,34 @@ struct Sizes { // of a fit, in bytes
     int64_t base, before_lift, likely_before;
 };
 
-mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres, const Plan &plan, const Sizes &sizes) {
-    const double m = as_double(centres.cost.m), share = as_double(centres.cost.likely_m) / m;
+// With m centres, of as many as there may be.
+mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres, const Plan &plan, int64_t m,
+                           const Sizes &sizes) {
+    const double order = as_double(m), share = order / as_double(centres.cost.m);
     const int64_t lift = plan.likely_bytes > 0 ? std::min(plan.likely_bytes, plan.bytes) : plan.bytes;
     mercer_forecast out{};
     out.struct_size = sizeof out;
-    out.bytes = {as_double(sizes.base) + share * as_double(std::max(sizes.likely_before, lift)),
+    out.bytes = {as_double(sizes.base) + std::max(share * as_double(sizes.likely_before), as_double(lift)),
                  as_double(sizes.base + std::max(sizes.before_lift, plan.bytes))};
     out.kernel_evaluations = {centres.cost.likely_evaluations + plan.kernel_evaluations.likely,
                               as_double(centres.cost.kernel_evaluations) + plan.kernel_evaluations.most};
     out.passes = plan.passes;
-    out.flops = {flops_of(source, share * m, out.kernel_evaluations.likely, plan.columns.likely) +
-                     plan.flops_each * plan.products.likely + share * share * centres.cost.flops,
-                 flops_of(source, m, out.kernel_evaluations.most, plan.columns.most) +
-                     plan.flops_each * plan.products.most + centres.cost.flops};
+    auto flops = [&](double evaluations, double columns, double products) {
+        return flops_of(source, order, evaluations, columns) + plan.flops_each * products +
+               share * share * centres.cost.flops;
+    };
+    out.flops = {flops(out.kernel_evaluations.likely, plan.columns.likely, plan.products.likely),
+                 flops(out.kernel_evaluations.most, plan.columns.most, plan.products.most)};
     out.dense_seconds = factorisation(plan.dense_order) / slow / dense_flops_per_second;
     out.streams = plan.hold != Hold::matrix;
     return out;
+}
+
+// What is likely with fewer centres.
+void expect_fewer(const mercer_forecast &fewer, mercer_forecast &out) {
+    for (mercer_figure mercer_forecast::*figure : {&mercer_forecast::bytes, &mercer_forecast::kernel_evaluations,
+                                                   &mercer_forecast::passes, &mercer_forecast::flops})
+        (out.*figure).likely = std::min((fewer.*figure).likely, (out.*figure).most);
 }
 
 } // namespace
@@ -150,11 +164,17 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     const Sizes sizes{base_bytes(source, m, f32), std::max(centres.cost.bytes, read),
                       std::max(centres.factor > 0 ? centres.factor : centres.cost.bytes, read)};
     const PlanTask task{run, recipe, kernel, source, f32, m, run.budget()->limit() - sizes.base, centres.factor};
-    const Plan plan = find_lift(recipe.is_auto() ? "weighted" : recipe.values().lift).plan(task);
+    const Lift &lift = find_lift(recipe.is_auto() ? "weighted" : recipe.values().lift);
+    const Plan plan = lift.plan(task);
     refuse_over_budget(task, sizes.before_lift, "to read and reduce");
 
     Forecast out;
-    out.figures = figures_of(source, centres, plan, sizes);
+    out.figures = figures_of(source, centres, plan, m, sizes);
+    if (centres.cost.likely_m < m) {
+        PlanTask usual = task;
+        usual.m = centres.cost.likely_m;
+        expect_fewer(figures_of(source, centres, lift.plan(usual), usual.m, sizes), out.figures);
+    }
     out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
     for (const auto &stage : lift_stages(source, plan, m)) out.stages.push_back(stage);
     if (open || recipe.is_auto()) out.figures.bytes.most = as_double(run.budget()->limit());

@@ -84,7 +84,7 @@ void count_work(const PlanTask &task, int64_t r, bool iterates, bool open, Plan 
     const mercer_cost &cost = plan.solver_cost;
     const bool stored = plan.hold == Hold::matrix;
     const double pairs = static_cast<double>(pass_evaluations(task.m)), m = static_cast<double>(task.m);
-    const double rounds = open ? 2 + std::log2(m) : 1, likely = static_cast<double>(cost.likely_passes),
+    const double rounds = open ? 2 + std::ceil(std::log2(m)) : 1, likely = static_cast<double>(cost.likely_passes),
                  most = (static_cast<double>(cost.passes) + iterates) * rounds;
     plan.passes = stored && !plan.rough ? mercer_figure{1, 1}
                   : stored              ? mercer_figure{1 + std::ceil(likely / 5), 1 + most}
