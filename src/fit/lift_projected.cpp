@@ -9,6 +9,7 @@
 // Cost: n m kernel values, 2 n m^2 flops; memory n m for the factor, or its slabs made again; O(m^2) beyond.
 #include "lift_projected.h"
 
+#include "bootstrap.h"
 #include "components.h"
 #include "evidence.h"
 
@@ -273,7 +274,9 @@ Plan plan_projected(const PlanTask &task) {
     const int64_t project = project_bytes(n, m, p, threads, size) + threads * slab;
     const int64_t norms = certificates == Certificates::none ? 0 : Evidence<double>::pairs * 24 + 16 * n;
     const int64_t looks = drawn == 0 ? 0 : n * padded_columns<double>(p) * (8 + size) + drawn * (8 * p + 16) + 16 * n;
-    const int64_t held = 8 * n * 3 + 16 * m * p + 16 * m * m, evidence = norms + looks + computing;
+    const bool with_bars = Components(values, m).wants_bars();
+    const int64_t bars = with_bars ? bootstrap_bytes(n, r, threads) + slab * threads : 0;
+    const int64_t held = 8 * n * 3 + 16 * m * p + 16 * m * m, evidence = std::max(norms + looks + computing, bars);
     auto factor = [&](auto type, int64_t rows) {
         using T = decltype(type);
         return std::pair(PartialCholesky<T>::kept_bytes(rows, m, false),

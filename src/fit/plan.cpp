@@ -1,5 +1,6 @@
 // How the lift `weighted` will be done, from the shape and the budget alone: whether the kernel matrix is stored, who solves,
 // and what that needs. A fit refuses by it before the work begins, and a forecast is it in figures.
+#include "bootstrap.h"
 #include "components.h"
 #include "pivots.h"
 #include "start.h"
@@ -117,6 +118,8 @@ void choose_hold(const PlanTask &task, int64_t r, Plan &plan) {
         start_bytes(task.run, m, plan.start_rank, plan.start_columns, tile_bytes<float>(kernel, task.source));
     const int64_t solving =
         plan.solver_cost.bytes + 8 * m * (plan.start_columns + 2 * columns) + std::max(exact.vectors, most.vectors);
+    const bool with_bars = Components(task.recipe.values(), m).wants_bars();
+    const int64_t bars = with_bars ? bootstrap_bytes(m, r, task.run.threads()) : 0;
     auto fits = [&](Hold hold, Hold hold_exact) {
         auto pass = [](const Need &need, Hold held) {
             return held == Hold::matrix ? 0 : need.scratch + (held == Hold::nothing ? need.panels : 0);
@@ -128,7 +131,7 @@ void choose_hold(const PlanTask &task, int64_t r, Plan &plan) {
         int64_t held = kept(most, hold), working = pass(most, hold);
         if (plan.rough) held += kept(exact, hold_exact), working = std::max(working, pass(exact, hold_exact));
         plan.hold = hold, plan.hold_exact = hold_exact;
-        plan.bytes = held + 8 * m * (r + 7) + std::max({store, begin, solving + working});
+        plan.bytes = held + 8 * m * (r + 7) + std::max({store, begin, solving + working, bars});
         return plan.bytes <= task.budget_left;
     };
     const GramStorage storage = static_cast<GramStorage>(task.recipe.values().gram_storage);

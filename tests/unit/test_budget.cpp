@@ -105,6 +105,8 @@ void test_budgets() {
     climb({"subsampled", 3000, {{"kernel.sigma", "3"}, {"reducer.m", "400"}}});
     climb({"nystrom", 3000, {{"kernel.sigma", "3"}, {"reducer.m", "300"}, {"data.dtype", "f32"}}});
     climb({"nystrom", 3000, {{"kernel.sigma", "3"}, {"reducer", "uniform"}, {"reducer.m", "300"}}});
+    climb({"kpca", 3000, {{"kernel.sigma", "3"}, {"report.bootstrap", "50"}}});
+    climb({"nystrom", 3000, {{"kernel.sigma", "3"}, {"reducer.m", "200"}, {"report.bootstrap", "50"}}});
     climb({"gkpca", 3000, {{"kernel.sigma", "3"}, {"reducer.m", "900"}, {"reducer.mse", "0.05"}}});
     climb({"auto", 4000, {{"kernel.sigma", "3"}}});
     climb({"auto", 6000, {{"kernel.sigma", "1"}, {"data.dtype", "f32"}, {"accuracy", "1e-4"}}});
