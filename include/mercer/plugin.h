@@ -131,7 +131,8 @@ typedef struct mercer_kernel_ops {
 
     /* Optional: form values to the derivative of map there, in place, under the rules of map; 0 at a cusp. NULL, where map
      * is not: none is known; where map is NULL too it is 1. Models give gradients if all leaves of their kernel have one and
-     * are of form MERCER_DOT or MERCER_SQDIST. */
+     * are of form MERCER_DOT or MERCER_SQDIST. Squared distances of close rows are then made as right as values need them, to
+     * 8 u kappa; the fact lipschitz spares most calls for that. */
     void (*derivative)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 } mercer_kernel_ops;
 

@@ -161,8 +161,8 @@ Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m);
 double start_share(const Source &source, const Plan &plan, int64_t m); // of the stage `solve`
 double flops_of(const Source &source, double m, double evaluations, double columns);
 
-// Of an output's values at the weighted points behind a model: {p95, p99}.
-Json limits_of(const CountedVector<double> &values, const CountedVector<double> &weights);
+// Of an output's values at the n weighted points behind a model: {p95, p99}. weights nullptr: all 1.
+Json limits_of(Run &run, int64_t n, const double *values, const double *weights);
 
 const std::vector<Lift> &lifts();
 const Lift &find_lift(const std::string &name); // E_NAME with the nearest known

@@ -174,6 +174,7 @@ Lifted lift_as(const LiftTask &task) {
     }
     coefficients(task, *span, projection, kept, out);
     for (double &value : lambda) value /= total;
+    out.text["limits"] = limits_in_span(run, *span, projection, lambda, weights);
     out.tensors["lambda"] = vector_tensor(lambda);
     out.tensors["w"] = vector_tensor(task.centres.weights);
     out.capabilities = MERCER_CAN_DENSITY | MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
@@ -276,7 +277,7 @@ Plan plan_projected(const PlanTask &task) {
     const int64_t looks = drawn == 0 ? 0 : n * padded_columns<double>(p) * (8 + size) + drawn * (8 * p + 16) + 16 * n;
     const bool with_bars = Components(values, m).wants_bars();
     const int64_t bars = with_bars ? bootstrap_bytes(n, r, threads) + slab * threads : 0;
-    const int64_t held = 8 * n * 3 + 16 * m * p + 16 * m * m, evidence = std::max(norms + looks + computing, bars);
+    const int64_t held = 8 * n * 7 + 16 * m * p + 16 * m * m, evidence = std::max(norms + looks + computing, bars);
     auto factor = [&](auto type, int64_t rows) {
         using T = decltype(type);
         return std::pair(PartialCholesky<T>::kept_bytes(rows, m, false),
@@ -303,7 +304,7 @@ Plan plan_projected(const PlanTask &task) {
     else
         plan.kernel_evaluations.likely = plan.kernel_evaluations.most =
             order * order + pairs * (1 + 2 * order) + sampled + static_cast<double>(drawn) * order +
-            rows * order * (1 + (drawn > 0) + (values.replicates > 0));
+            rows * order * (2 + (drawn > 0) + (values.replicates > 0));
     plan.products = {1, 1};
     plan.flops_each = rows * order * order * (task.handed && plan.keep_factor ? 1 : 2);
     plan.dense_order = order;

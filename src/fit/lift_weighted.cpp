@@ -225,8 +225,8 @@ Tensor coefficients(const Eigenpairs &pairs, const Moments &moments, int64_t kep
 
 // Limits from the centres themselves, whose scores are z_l = sqrt(Lambda_l / w) u_l: T^2 = n sum u_l^2 / w, residual =
 // k(c, c) - 2 (K p) + p^T K p - sum z_l^2. No kernel value is needed.
-Json centre_limits(const Eigenpairs &pairs, const Moments &moments, const CountedVector<double> &weights, double total,
-                   int64_t kept, bool residual) {
+Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, const CountedVector<double> &weights,
+                   double total, int64_t kept, bool residual) {
     const size_t m = weights.size();
     CountedVector<double> spe(m), t2(m);
     for (size_t i = 0; i < m; ++i) spe[i] = moments.self[i] - 2 * moments.kp[i] + moments.mean_square;
@@ -237,8 +237,9 @@ Json centre_limits(const Eigenpairs &pairs, const Moments &moments, const Counte
             t2[i] += total * share;
         }
     for (double &value : spe) value = std::max(value, 0.0);
-    Json out = {{"t2", limits_of(t2, weights)}};
-    if (residual) out["residual"] = limits_of(spe, weights);
+    const int64_t count = static_cast<int64_t>(m);
+    Json out = {{"t2", limits_of(run, count, t2.data(), weights.data())}};
+    if (residual) out["residual"] = limits_of(run, count, spe.data(), weights.data());
     return out;
 }
 
@@ -331,7 +332,7 @@ Lifted lift_as(const LiftTask &task) {
                                   {"kind", m == n && moments.plain && centres.rows ? "exact" : "reduced-operator"}};
     if (centred) out.text["mean_square"] = moments.mean_square;
     out.text["limits"] =
-        centre_limits(pairs, moments, centres.weights, total, kept, out.capabilities & MERCER_CAN_RESIDUAL);
+        centre_limits(run, pairs, moments, centres.weights, total, kept, out.capabilities & MERCER_CAN_RESIDUAL);
     out.text["limits"]["kind"] = recipe.reducer() ? "centres" : "exact";
     out.text["residuals"] = std::vector<double>(pairs.residuals.begin(), pairs.residuals.begin() + kept);
     out.text["most_negative"] = pairs.most_negative / total;

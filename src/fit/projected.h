@@ -65,4 +65,9 @@ template <class T>
 Buffer<double> directions(Run &run, const SpanRows<T> &span, const Projection &projection, const double *weights,
                           int64_t p);
 
+// Limits of residual and T2 (limits.cpp) from all rows, for the first components; lambda as the model has them.
+template <class T>
+Json limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection, const std::vector<double> &lambda,
+                    const double *weights);
+
 } // namespace mercer
