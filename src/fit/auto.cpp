@@ -63,7 +63,8 @@ class Search {
             return exact(format("a factor in f32 proves no accuracy below %g", least_f32_accuracy));
         most_ = most_rank();
         if (most_ < 1) return exact("the memory budget holds no factor");
-        if (costs_.exact() <= costs_.factor(0, first_ranks[1]) + costs_.projection(first_ranks[1]))
+        if (costs_.exact() <= costs_.factor(0, first_ranks[1]) + costs_.projection(first_ranks[1]) +
+                                  costs_.rows(pilot_rows, padded_columns<T>(1)))
             return exact("so few rows are cheaper to look at whole");
         const PivotRows all{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n_, prepared_.weights.data()};
         factor_ = std::make_shared<PartialCholesky<T>>(run_, all, std::min(first_ranks[1], most_));
