@@ -131,7 +131,8 @@ typedef struct mercer_kernel_ops {
 
     /* Optional: form values to the derivative of map there, in place, under the rules of map; 0 at a cusp. NULL, where map
      * is not: none is known; where map is NULL too it is 1. Models give gradients if all leaves of their kernel have one and
-     * are of form MERCER_DOT or MERCER_SQDIST. */
+     * are of form MERCER_DOT or MERCER_SQDIST. Squared distances of close rows are then made as right as values need them, to
+     * 8 u kappa; the fact lipschitz spares most calls for that. */
     void (*derivative)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 } mercer_kernel_ops;
 
@@ -158,8 +159,11 @@ typedef struct mercer_cost {
     int64_t kernel_evaluations;
     int64_t passes;  /* solver: applications of the operator */
     int64_t columns; /* solver: of the widest application */
+    int64_t blocks;  /* solver: columns of all its blocks that it uses; not in bytes */
     int64_t m;       /* reducer: centres, at most; n where it is not known before. The host plans again after reduce */
     double flops;    /* beside kernel values and applications */
+    int64_t first_columns; /* solver: of the first application, where it may be wider than columns; 0: it is not */
+    int64_t first_blocks;  /* solver: columns of its blocks in use until then */
 } mercer_cost;
 
 /* What the lift wants beside the centres; NULL = not wanted. */
@@ -234,7 +238,8 @@ typedef struct mercer_visit {
 
 /* K ~ L L^T, K positive semi-definite. The rule scores candidates; the driver knows who is left (rows of sample weight 0 never
  * were), breaks ties towards the lowest row among scores >= (1 - 1e-10) max, draws random numbers, and never updates K.
- * A rule without score and update goes in blocks, a few sweeps over the rows; any other column by column. */
+ * A rule without score and update goes in blocks, a few sweeps over the rows; any other column by column. L is held in
+ * memory; in blocks, where nobody wants it and the budget does not hold it, each sweep makes it again. */
 enum {
     MERCER_PIVOT_BOUND = 1, /* the largest score is next; no candidate's score rises when others are chosen */
     MERCER_PIVOT_SAMPLE = 2 /* the next pivot is drawn in proportion to score times sample weight */
@@ -282,33 +287,43 @@ typedef struct mercer_pivots {
 
 /* ---- solvers ----------------------------------------------------------------------------------------------------- */
 
-/* A symmetric n x n operator; apply sets y. Blocks are f64, column-major; y never overlaps q. [serial] apply_rough is apply
- * with the rounding errors of f32 (some 1e-7 of the largest eigenvalue), for less; NULL where there is no such thing. */
+/* Tall columns, n rows of an operator's, live in blocks of the host's, stored in f32 or f64 as the operator says: sums are
+ * made in f64, what is stored is rounded. A range is some neighbouring columns of a block; solvers do with ranges what
+ * services do (block, dot, times, ...) and see no row. */
+typedef struct mercer_block mercer_block;
+typedef struct mercer_range {
+    mercer_block *block;
+    int64_t first, count;
+} mercer_range;
+
+/* A symmetric n x n operator; apply sets y, as many columns as q, which it never overlaps. [serial] apply_rough is apply with
+ * the rounding errors of f32 (some 1e-7 of the largest eigenvalue), for less; NULL where there is no such thing. */
 typedef struct mercer_operator {
     int64_t struct_size;
     int64_t n;
+    int32_t dtype; /* of blocks */
+    int32_t reserved;
     const void *self;
-    int32_t (*apply)(const struct mercer_operator *op, mercer_task *task, const double *q, int64_t ldq, int64_t p,
-                     double *y, int64_t ldy);
+    int32_t (*apply)(const struct mercer_operator *op, mercer_task *task, mercer_range q, mercer_range y);
+    int32_t (*apply_rough)(const struct mercer_operator *op, mercer_task *task, mercer_range q, mercer_range y);
     int32_t (*dense)(const struct mercer_operator *op, mercer_task *task, double *a, int64_t lda); /* both triangles */
     int32_t (*diagonal)(const struct mercer_operator *op, mercer_task *task, double *d);
-    int32_t (*apply_rough)(const struct mercer_operator *op, mercer_task *task, const double *q, int64_t ldq, int64_t p,
-                           double *y, int64_t ldy);
 } mercer_operator;
 
 typedef struct mercer_eigen_request {
     int64_t struct_size;
-    int64_t r;           /* 1 <= r <= n - locked_count */
+    int64_t r;           /* 1 <= r <= n - locked.count */
     double tol;          /* residuals |A v - lambda v| <= tol |lambda_1| */
     int64_t max_passes;  /* calls of apply, rough or not; 0: the solver's own limit */
-    const double *start; /* n x start_count: a guess, any columns; or NULL */
-    int64_t start_count;
-    const double
-        *locked; /* n x locked_count, orthonormal: solve in its complement (P A P); it need not be invariant. Or NULL */
-    int64_t locked_count;
+    int64_t start_count; /* columns of a guess, any columns; 0: none */
+    int32_t (*start)(void *user,
+                     mercer_range to); /* writes the first to.count <= start_count of them; asked at most once */
+    mercer_range locked;               /* orthonormal: solve in its complement (P A P); it need not be invariant */
     int32_t (*enough)(void *user, const double *values,
                       int64_t count); /* asked after each cycle; non-zero: stop. May be NULL */
     void *user;
+    int32_t rough; /* the operator has apply_rough */
+    int32_t reserved;
 } mercer_eigen_request;
 
 /* The algebraic top r, descending; arrays are the host's, of the sizes said; all arrives zeroed. Stopped by enough counts as
@@ -316,7 +331,7 @@ typedef struct mercer_eigen_request {
 typedef struct mercer_eigen_result {
     int64_t struct_size;
     double *values;       /* r */
-    double *vectors;      /* n x r, orthonormal */
+    mercer_range vectors; /* r columns, orthonormal */
     double *residuals;    /* r: norms |A v - lambda v| */
     double most_negative; /* smallest Ritz value seen */
     int64_t applies;      /* columns of the operator's input, all calls together */
@@ -325,13 +340,17 @@ typedef struct mercer_eigen_result {
     int32_t reserved;
 } mercer_eigen_result;
 
+enum {
+    MERCER_USES_START = 1, /* a solver that is told no such thing is given neither */
+    MERCER_USES_ROUGH = 2
+};
 typedef struct mercer_solver_ops {
     int64_t struct_size;
     int32_t flags;
     int32_t reserved;
     int32_t (*forecast)(const mercer_host *host, mercer_task *task, const void *params, int64_t n,
                         const mercer_eigen_request *request,
-                        mercer_cost *out); /* start and locked are NULL, their counts set */
+                        mercer_cost *out); /* no start, locked.block NULL, counts set */
     int32_t (*solve)(const mercer_host *host, mercer_task *task, const void *params, const mercer_operator *op,
                      const mercer_eigen_request *request, mercer_eigen_result *out);
 } mercer_solver_ops;
@@ -378,15 +397,23 @@ struct mercer_host {
     /* Top r eigenpairs of symmetric a (lower triangle; overwritten), descending, vectors n x r; r = n: all of them. */
     int32_t (*eigh)(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors,
                     int64_t ldv);
-    /* Makes the columns of x (n x p) orthonormal and orthogonal to against (n x q, orthonormal, may be NULL), twice;
-     * *rank of them are left, in front. Parallel, fixed bits. [serial] */
-    int32_t (*orthonormalise)(mercer_task *task, int64_t n, int64_t p, double *x, int64_t ldx, int64_t q,
-                              const double *against, int64_t lda, int64_t *rank);
-    /* C = A^T B for tall A (n x p) and B (n x q), and Y = beta Y + A S for a small S (p x q). Parallel, fixed bits. [serial] */
-    int32_t (*tall_dot)(mercer_task *task, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q,
-                        const double *b, int64_t ldb, double *c, int64_t ldc);
-    int32_t (*tall_times)(mercer_task *task, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q,
-                          const double *s, int64_t lds, double beta, double *y, int64_t ldy);
+
+    /* Tall columns (mercer_range). Parallel, fixed bits. [serial]
+     * block: zeroed columns for an operator, freed when the operation returns; NULL as for alloc. Memory is counted from the
+     * first use of a column on.
+     * dot: C (a.count x b.count) = A^T B.  times: Y = beta Y + A S, S a.count x y.count; Y may overlap A.
+     * copy: as many columns; may overlap.  norms: x.count lengths.  random: uniform(row, stream + j) - 0.5 in the j-th column.
+     * orthonormalise: makes the columns of x orthonormal and orthogonal to against (orthonormal; count 0: nothing), to
+     * rounding; *rank of them are left, in front.  get, put: whole columns as f64, column-major. */
+    mercer_block *(*block)(mercer_task *task, const mercer_operator *op, int64_t columns);
+    int32_t (*dot)(mercer_task *task, mercer_range a, mercer_range b, double *c, int64_t ldc);
+    int32_t (*times)(mercer_task *task, mercer_range a, const double *s, int64_t lds, double beta, mercer_range y);
+    int32_t (*copy)(mercer_task *task, mercer_range from, mercer_range to);
+    int32_t (*norms)(mercer_task *task, mercer_range x, double *out);
+    int32_t (*random)(mercer_task *task, mercer_range x, int64_t stream);
+    int32_t (*orthonormalise)(mercer_task *task, mercer_range x, mercer_range against, int64_t *rank);
+    int32_t (*get)(mercer_task *task, mercer_range x, double *out, int64_t ldo);
+    int32_t (*put)(mercer_task *task, mercer_range x, const double *from, int64_t ldf);
 
     /* The problem of a reducer. [serial] */
     int32_t (*visit)(mercer_task *task, const mercer_visit *visit, const mercer_consumer *consumer);
@@ -400,7 +427,8 @@ struct mercer_host {
                          const void **points); /* one of the two, after the map */
     int32_t (*pivot_cholesky)(mercer_task *task, const mercer_pivot_rule *rule, const mercer_pivot_stop *stop,
                               mercer_pivots *out);
-    /* What that will take, for forecasts: bounds for any rule, m = stop->m, which must be <= shape->n. */
+    /* What that will take, for forecasts: bounds for any rule, m = stop->m, which must be <= shape->n. Where the
+     * budget does not hold L, a rule that goes column by column is refused when it runs. */
     int32_t (*pivot_cost)(mercer_task *task, const mercer_shape *shape, const mercer_pivot_stop *stop,
                           mercer_cost *out);
 

@@ -13,7 +13,8 @@
  * are formed from W anew each time, errors do not build up as in a three-term recurrence (orthonormalise works twice).
  * A space without unconverged pairs is invariant. One that s random columns generate holds min(s, multiplicity) copies
  * of each eigenvector (with probability 1): if s < r, the start being the caller's, a random block looks for what it
- * missed. A basis of n columns is exact.
+ * missed. Beside a caller's start goes at least one random column, and what converges in the first product is not believed:
+ * a direction orthogonal to the start grows in the second. A basis of n columns is exact.
  *
  * Where the operator has a rough product (errors of f32, about e = 1e-7 |B|), images are rough until that is what is in the
  * way. Then the Ritz vectors X and the newest directions D get exact images in one product,
@@ -27,11 +28,10 @@
  * the gap after the r-th pair is within 2 e (rank below r, equal eigenvalues), residuals only wander near e, or an exact
  * product did not help - the images of the kept basis are made exact, and all products are from then on.
  *
- * Cost a cycle: one product with p columns, about n k (14 p + 4 r) flops and O(k^3). Memory: n (2 k + r + p + locked)
- * doubles. Error: each theta_j lies within |R_j| of an eigenvalue of B. That these are the top r is sure of an exact or
- * randomly generated invariant space; else, as in all Krylov methods, with a probability that a random start makes
- * overwhelming: a caller's start that is orthogonal to an eigenvector and converges at once is believed. Residuals
- * below 64 u max |theta| are rounding: a smaller tol counts as that.
+ * Cost a cycle: one product with p columns, about n k (14 p + 4 r) flops and O(k^3). Memory: n x (2 k + p + locked).
+ * Error: each theta_j lies within |R_j| of an eigenvalue of B. That these are the top r is sure of an exact or
+ * randomly generated invariant space; else, as in all Krylov methods, with a probability that random columns make
+ * overwhelming. Residuals below 64 u max |theta| (blocks in f32: 4 u_32) are rounding: a smaller tol counts as that.
  * Limit: where a restart cuts a cluster that is degenerate to rounding, Ritz vectors mix freely in it and residuals
  * fall slowly below sqrt(u) max |theta|, or not at all; converged = 0 says so. A block much narrower than r, with a tol of
  * 1e-3 and more copies of an eigenvalue than r, may take lower pairs for the last copies.
@@ -52,9 +52,10 @@ static const mercer_param rows[] = {
                      "columns of a product, 0: r + 6 rounded up to a multiple of 8, at most 64"),
 };
 
-/* The sizes: block, first block, restarted basis = residuals looked at, largest basis. n without the locked. */
+/* The sizes: block; columns of the caller's guess, first block; restarted basis = residuals looked at, largest basis, and room
+ * for it or for what make_exact puts side by side. n without the locked. */
 typedef struct sizes {
-    int64_t p, first, keep, cap;
+    int64_t p, guess, first, keep, cap, room;
 } sizes;
 
 static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -63,24 +64,29 @@ static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 /* Random columns beside r: with none, copies of a repeated eigenvalue may show only after lower pairs have converged. */
 enum { GUARD = 6 };
 
-static sizes plan(const krylov_params *params, int64_t n, int64_t r) {
+static sizes plan(const krylov_params *params, int64_t n, const mercer_eigen_request *request) {
+    const int64_t r = request->r;
     sizes s;
     s.p = min(params->block > 0 ? params->block : min((r + 13) / 8 * 8, 64), n);
-    s.first = min(max(r + GUARD, s.p), n);
     s.keep = min(r + max(s.p, GUARD), n);
-    s.cap = min(max(max(3 * r, r + 4 * s.p), s.keep + s.p), n);
+    s.cap = min(max(3 * r, r + 4 * s.p), n);
+    s.room = request->rough ? max(s.cap, s.keep + s.p + r) : s.cap;
+    s.guess = min(request->start_count, s.cap);
+    s.first = min(max(max(r + GUARD, s.p), s.guess > 0 ? s.guess + 1 : 0), s.cap);
     return s;
 }
 
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n,
                         const mercer_eigen_request *request, mercer_cost *out) {
     (void)host, (void)task;
-    const int64_t r = request->r, l = request->locked_count;
-    sizes s = plan(params, n - l, r);
+    const int64_t r = request->r, l = request->locked.count;
+    sizes s = plan(params, n - l, request);
     double k = (double)s.cap;
-    out->bytes =
-        8 * (n * (2 * (s.cap + r) + s.keep + 1 + l) + (2 * s.cap + max(s.cap, l)) * s.cap + (5 + s.keep) * s.cap);
-    out->columns = max(max(s.p + r, s.first), min(request->start_count, s.cap));
+    out->bytes = 8 * s.cap * (2 * s.cap + max(s.cap, l) + 3);
+    out->blocks = l + 2 * s.room + s.p;
+    out->columns = request->rough ? r + max(s.p, GUARD) : s.p;
+    out->first_columns = s.first;
+    out->first_blocks = l + 2 * s.first;
     out->passes = request->max_passes > 0 ? request->max_passes : default_passes;
     out->flops = (double)out->passes * ((double)n * k * (double)(14 * s.p + 4 * r) + 9 * k * k * k);
     return MERCER_OK;
@@ -94,10 +100,10 @@ typedef struct krylov {
     mercer_eigen_result *out;
     sizes size;
     double tol;
-    int64_t n, l, k;   /* rows, locked, columns of the basis */
-    int64_t random;    /* random columns so far */
-    double *q, *v, *w; /* [q v]: locked and basis, side by side; w: image of v */
-    double *h, *s, *small, *theta, *norm, *scratch;
+    int64_t n, l, k;                        /* rows, locked, columns of the basis */
+    int64_t random;                         /* random columns so far */
+    mercer_block *basis, *images, *scratch; /* locked and basis V, side by side; W; p columns */
+    double *h, *s, *small, *theta, *norm;
     double *error;      /* of each image */
     int rough_done;     /* products are exact from now on */
     double rough;       /* error of a rough image: guessed while nothing is measured */
@@ -120,42 +126,49 @@ enum {
     } while (0)
 
 static int32_t prepare(krylov *x) {
-    int64_t n = x->n, l = x->l, cap = x->size.cap;
-    int64_t r = x->request->r; /* make_exact wants room for r columns behind the basis */
-    int64_t count[] = {n * (l + cap + r), n * (cap + r), cap * cap, cap * cap, cap * max(cap, l), cap, cap, cap,
-                       n * x->size.keep};
-    double **array[] = {&x->q, &x->w, &x->h, &x->s, &x->small, &x->theta, &x->norm, &x->error, &x->scratch};
-    for (int i = 0; i < 9; i++)
+    int64_t l = x->l, cap = x->size.cap, count[] = {cap * cap, cap * cap, cap * max(cap, l), cap, cap, cap};
+    double **array[] = {&x->h, &x->s, &x->small, &x->theta, &x->norm, &x->error};
+    for (int i = 0; i < 6; i++)
         if (!(*array[i] = x->host->alloc(x->task, 8 * count[i]))) return MERCER_E_MEMORY;
-    if (l > 0) memcpy(x->q, x->request->locked, 8 * (size_t)(n * l));
-    x->v = x->q + n * l;
-    return MERCER_OK;
+    x->basis = x->host->block(x->task, x->op, l + x->size.room);
+    x->images = x->host->block(x->task, x->op, x->size.room);
+    x->scratch = x->host->block(x->task, x->op, x->size.p);
+    if (!x->basis || !x->images || !x->scratch) return MERCER_E_MEMORY;
+    return l > 0 ? x->host->copy(x->task, x->request->locked, (mercer_range){x->basis, 0, l}) : MERCER_OK;
 }
 
-/* Residuals below this say nothing. */
-static double rounding(const krylov *x) { return 64 * (DBL_EPSILON / 2) * x->scale; }
+/* Columns of V and W; the locked and the first k of V. */
+static mercer_range v(const krylov *x, int64_t first, int64_t count) {
+    return (mercer_range){x->basis, x->l + first, count};
+}
+static mercer_range w(const krylov *x, int64_t first, int64_t count) { return (mercer_range){x->images, first, count}; }
+static mercer_range known(const krylov *x, int64_t k) { return (mercer_range){x->basis, 0, x->l + k}; }
 
-/* w = P B v for count columns, v orthogonal to the locked ones. */
-static int32_t apply(krylov *x, int rough, int64_t count, const double *v, double *w) {
+/* Residuals below this say nothing. */
+static double rounding(const krylov *x) {
+    return (x->op->dtype == MERCER_F32 ? 4 * (FLT_EPSILON / 2) : 64 * (DBL_EPSILON / 2)) * x->scale;
+}
+
+/* W = P B V for some columns, which are orthogonal to the locked ones. */
+static int32_t apply(krylov *x, int rough, int64_t first, int64_t count) {
     const mercer_host *host = x->host;
-    int64_t n = x->n, l = x->l;
-    TRY((rough ? x->op->apply_rough : x->op->apply)(x->op, x->task, v, n, count, w, n));
+    int64_t l = x->l;
+    TRY((rough ? x->op->apply_rough : x->op->apply)(x->op, x->task, v(x, first, count), w(x, first, count)));
     x->out->passes += 1;
     x->out->applies += count;
     if (l == 0) return MERCER_OK;
-    TRY(host->tall_dot(x->task, n, l, x->q, n, count, w, n, x->small, l));
+    TRY(host->dot(x->task, known(x, 0), w(x, first, count), x->small, l));
     for (int64_t i = 0; i < l * count; i++) x->small[i] = -x->small[i];
-    return host->tall_times(x->task, n, l, x->q, n, count, x->small, l, 1, w, n);
+    return host->times(x->task, known(x, 0), x->small, l, 1, w(x, first, count));
 }
 
 /* H for the columns first ... first + count: each entry from the better of its two images. */
 static int32_t project(krylov *x, int64_t first, int64_t count) {
-    int64_t n = x->n, k = x->k, cap = x->size.cap;
-    double *h = x->h + cap * first;
-    TRY(x->host->tall_dot(x->task, n, k, x->v, n, count, x->w + n * first, n, h, cap));
+    int64_t k = x->k, cap = x->size.cap;
+    TRY(x->host->dot(x->task, v(x, 0, k), w(x, first, count), x->h + cap * first, cap));
     int better = 0;
     for (int64_t i = 0; i < k; i++) better |= x->error[i] < x->error[first];
-    if (better) TRY(x->host->tall_dot(x->task, n, k, x->w, n, count, x->v + n * first, n, x->small, k));
+    if (better) TRY(x->host->dot(x->task, w(x, 0, k), v(x, first, count), x->small, k));
     for (int64_t j = first; j < first + count; j++)
         for (int64_t i = 0; i < k; i++) {
             double *entry = &x->h[i + cap * j];
@@ -176,31 +189,33 @@ static int32_t project(krylov *x, int64_t first, int64_t count) {
 
 /* Takes the count columns that were written behind the basis into it: orthonormal, with image and H. */
 static int32_t extend(krylov *x, int64_t count, int64_t *rank) {
-    int64_t n = x->n, l = x->l, k = x->k;
-    double *v = x->v + n * k;
+    int64_t k = x->k;
     int rough = !x->rough_done;
-    TRY(x->host->orthonormalise(x->task, n, count, v, n, l + k, l + k ? x->q : NULL, n, rank));
+    TRY(x->host->orthonormalise(x->task, v(x, k, count), known(x, k), rank));
     if (*rank == 0) return MERCER_OK;
-    TRY(apply(x, rough, *rank, v, x->w + n * k));
+    TRY(apply(x, rough, k, *rank));
     for (int64_t j = k; j < k + *rank; j++) x->error[j] = rough ? fmax(x->rough, DBL_MIN) : 0;
     x->k += *rank;
     return project(x, k, *rank);
 }
 
-static void fill_random(krylov *x, double *v, int64_t count) {
-    for (int64_t j = 0; j < count; j++)
-        for (int64_t i = 0; i < x->n; i++) v[i + x->n * j] = x->host->uniform(x->task, i, x->random + j) - 0.5;
+static int32_t fill_random(krylov *x, int64_t first, int64_t count) {
+    TRY(x->host->random(x->task, v(x, first, count), x->random));
     x->random += count;
+    return MERCER_OK;
 }
 
 /* The first block: the caller's guess, filled up with random columns; once more where it was dependent. */
 static int32_t start(krylov *x) {
-    int64_t n = x->n, l = x->l, rank = x->request->start ? min(x->request->start_count, x->size.cap) : 0;
-    if (rank > 0) memcpy(x->v, x->request->start, 8 * (size_t)(n * rank));
+    int64_t rank = x->size.guess;
+    if (rank > 0) {
+        TRY(x->request->start(x->request->user, v(x, 0, rank)));
+        x->probed = 2; /* what is orthogonal to the guess shows beside it */
+    }
     for (int attempt = 0; attempt < 4 && (attempt == 0 || rank < x->size.first); attempt++) {
         int64_t count = max(rank, x->size.first);
-        fill_random(x, x->v + n * rank, count - rank);
-        TRY(x->host->orthonormalise(x->task, n, count, x->v, n, l, l ? x->q : NULL, n, &rank));
+        TRY(fill_random(x, rank, count - rank));
+        TRY(x->host->orthonormalise(x->task, v(x, 0, count), known(x, 0), &rank));
     }
     TRY(extend(x, rank, &rank));
     if (x->k < x->request->r)
@@ -211,12 +226,9 @@ static int32_t start(krylov *x) {
 
 /* [V W] <- [V W] S of the leading keep columns. */
 static int32_t restart(krylov *x) {
-    int64_t n = x->n, cap = x->size.cap, k = x->k, keep = min(x->size.keep, k);
-    double *basis[] = {x->v, x->w};
-    for (int i = 0; i < 2; i++) {
-        TRY(x->host->tall_times(x->task, n, k, basis[i], n, keep, x->s, cap, 0, x->scratch, n));
-        memcpy(basis[i], x->scratch, 8 * (size_t)(n * keep));
-    }
+    int64_t cap = x->size.cap, k = x->k, keep = min(x->size.keep, k);
+    TRY(x->host->times(x->task, v(x, 0, k), x->s, cap, 0, v(x, 0, keep)));
+    TRY(x->host->times(x->task, w(x, 0, k), x->s, cap, 0, w(x, 0, keep)));
     for (int64_t j = 0; j < keep; j++) {
         double square = 0;
         for (int64_t i = 0; i < k; i++) square += pow(x->error[i] * x->s[i + cap * j], 2);
@@ -255,33 +267,45 @@ static int32_t rayleigh_ritz(krylov *x) {
     return cap == x->n - x->l || k + x->size.p <= cap ? MERCER_OK : restart(x);
 }
 
-/* R = W S - V S Theta of the leading pairs, in scratch, and its norms. */
-static int32_t residuals(krylov *x, int64_t count) {
-    int64_t n = x->n, k = x->k, cap = x->size.cap;
-    TRY(x->host->tall_times(x->task, n, k, x->w, n, count, x->s, cap, 0, x->scratch, n));
+/* R = W S - V S Theta of some pairs, in scratch, and its norms. */
+static int32_t residuals(krylov *x, int64_t first, int64_t count) {
+    int64_t k = x->k, cap = x->size.cap;
+    const double *s = x->s + cap * first;
+    const mercer_range to = {x->scratch, 0, count};
+    TRY(x->host->times(x->task, w(x, 0, k), s, cap, 0, to));
     for (int64_t j = 0; j < count; j++)
-        for (int64_t i = 0; i < k; i++) x->small[i + k * j] = -x->theta[j] * x->s[i + cap * j];
-    TRY(x->host->tall_times(x->task, n, k, x->v, n, count, x->small, k, 1, x->scratch, n));
-    for (int64_t j = 0; j < count; j++) {
-        double sum = 0;
-        for (int64_t i = 0; i < n; i++) sum += x->scratch[i + n * j] * x->scratch[i + n * j];
-        x->norm[j] = sqrt(sum);
-    }
-    return MERCER_OK;
+        for (int64_t i = 0; i < k; i++) x->small[i + k * j] = -x->theta[first + j] * s[i + cap * j];
+    TRY(x->host->times(x->task, v(x, 0, k), x->small, k, 1, to));
+    return x->host->norms(x->task, to, x->norm + first);
 }
 
-/* New directions behind the basis: unit residuals of leading pairs that may be above the limit; last those that are no more
- * than errors of images, never mere rounding. */
-static int64_t directions(krylov *x, int64_t count, double limit) {
-    int64_t n = x->n, room = min(x->size.p, x->size.cap - x->k), taken = 0;
-    for (int last = 0; last < 2; last++)
-        for (int64_t j = 0; j < count && taken < room; j++) {
-            double norm = x->norm[j], error = image_error(x, j);
-            if (norm <= fmax(limit - error, rounding(x)) || (norm <= error) != last) continue;
-            double *to = x->v + n * (x->k + taken++), *from = x->scratch + n * j;
-            for (int64_t i = 0; i < n; i++) to[i] = from[i] / norm;
+/* May the residual of a pair be above the limit, and is it, or is it not, more than the error of an image? */
+static int wanted(const krylov *x, int64_t j, double limit, int by_errors) {
+    double norm = x->norm[j], error = image_error(x, j);
+    return norm > fmax(limit - error, rounding(x)) && (norm <= error) == by_errors;
+}
+
+/* Residuals of the leading pairs, all of the first r; behind the basis unit residuals as new directions, last those that are no
+ * more than errors of images, never mere rounding. */
+static int32_t directions(krylov *x, int64_t count, double limit, int64_t *added) {
+    int64_t room = min(x->size.p, x->size.cap - x->k), left = 0, step;
+    *added = 0;
+    for (int last = 0; last < 2 && (last == 0 || left > 0); last++)
+        for (int64_t first = 0; first < count && (*added < room || (!last && first < x->request->r)); first += step) {
+            int64_t taken = 0;
+            step = min(x->size.p, count - first);
+            TRY(residuals(x, first, step));
+            memset(x->small, 0, 8 * (size_t)(step * step));
+            for (int64_t j = 0; j < step; j++) {
+                left += !last && wanted(x, first + j, limit, 1);
+                if (*added + taken < room && wanted(x, first + j, limit, last))
+                    x->small[j + step * taken++] = 1 / x->norm[first + j];
+            }
+            const mercer_range from = {x->scratch, 0, step};
+            if (taken > 0) TRY(x->host->times(x->task, from, x->small, step, 0, v(x, x->k + *added, taken)));
+            *added += taken;
         }
-    return taken;
+    return MERCER_OK;
 }
 
 /* Rough images are in the way: errors of the wanted pairs' images pass what is allowed, and with exact images of the Ritz
@@ -307,20 +331,22 @@ static int stalls(krylov *x, double worst) {
 /* Exact images of the Ritz vectors and of the added columns behind the basis (directions, not yet in it), by one product;
  * measures what the rough ones were wrong by. */
 static int32_t make_exact(krylov *x, int64_t added) {
-    int64_t n = x->n, r = x->request->r, l = x->l, rank = 0;
-    double *d = x->v + n * x->k;
-    if (added > 0) TRY(x->host->orthonormalise(x->task, n, added, d, n, l + x->k, l + x->k ? x->q : NULL, n, &rank));
+    int64_t r = x->request->r, before = x->k, rank = 0;
+    if (added > 0) TRY(x->host->orthonormalise(x->task, v(x, before, added), known(x, before), &rank));
     TRY(restart(x));
     int64_t k = x->k;
-    memmove(x->v + n * k, d, 8 * (size_t)(n * rank));
-    memcpy(x->v + n * (k + rank), x->v, 8 * (size_t)(n * r));
-    TRY(apply(x, 0, rank + r, x->v + n * k, x->w + n * k));
+    TRY(x->host->copy(x->task, v(x, before, rank), v(x, k, rank)));
+    TRY(x->host->copy(x->task, v(x, 0, r), v(x, k + rank, r)));
+    TRY(apply(x, 0, k, rank + r));
+    const mercer_range was = w(x, 0, r), is = w(x, k + rank, r);
+    memset(x->small, 0, 8 * (size_t)(r * r));
+    for (int64_t j = 0; j < r; j++) x->small[j + r * j] = 1;
+    TRY(x->host->times(x->task, is, x->small, r, -1, was)); /* what it was wrong by */
+    TRY(x->host->norms(x->task, was, x->norm));
+    TRY(x->host->copy(x->task, is, was));
     double larger = 0; /* how much the errors are, of what was thought */
     for (int64_t j = 0; j < r; j++) {
-        double *was = x->w + n * j, *is = x->w + n * (k + rank + j), square = 0;
-        for (int64_t i = 0; i < n; i++) square += (is[i] - was[i]) * (is[i] - was[i]);
-        if (x->error[j] > rounding(x) / 4) larger = fmax(larger, sqrt(square) / x->error[j]);
-        memcpy(was, is, 8 * (size_t)n);
+        if (x->error[j] > rounding(x) / 4) larger = fmax(larger, x->norm[j] / x->error[j]);
         x->error[j] = 0;
     }
     if (larger > 0) x->rough = fmax(2 * larger * x->rough, rounding(x) / 4);
@@ -332,8 +358,9 @@ static int32_t make_exact(krylov *x, int64_t added) {
 
 /* Rough images have nothing more to tell: those of the kept basis become exact, and all later ones are. */
 static int32_t leave_rough(krylov *x) {
+    if (x->k <= x->size.keep) x->out->most_negative = INFINITY; /* all Ritz values come again, exact */
     TRY(restart(x));
-    TRY(apply(x, 0, x->k, x->v, x->w));
+    TRY(apply(x, 0, 0, x->k));
     memset(x->error, 0, 8 * (size_t)x->k);
     x->rough_done = 1;
     return project(x, 0, x->k);
@@ -351,14 +378,13 @@ static int32_t iterate(krylov *x, int64_t max_passes) {
     int64_t r = request->r, whole = x->n - x->l;
     for (double first = 0;;) {
         TRY(rayleigh_ritz(x));
-        int64_t count = min(x->k, x->size.keep), rank = 0;
-        TRY(residuals(x, count));
+        int64_t count = min(x->k, x->size.keep), rank = 0, added;
         double worst = 0, limit = fmax(x->tol * fabs(x->theta[0]), rounding(x));
+        TRY(directions(x, count, limit, &added));
         for (int64_t j = 0; j < r; j++) worst = fmax(worst, x->norm[j] + image_error(x, j));
         first = fmax(first, worst);
         x->out->converged = worst <= limit;
         TRY(tell(x, worst, limit, first));
-        int64_t added = directions(x, count, limit);
         int stop = request->enough && request->enough(request->user, x->theta, r);
         x->out->converged |= stop != 0;
         int done = x->out->converged && added > 0 && x->out->passes >= x->probed;
@@ -379,10 +405,14 @@ static int32_t iterate(krylov *x, int64_t max_passes) {
         if (x->k == whole) return MERCER_OK;
         if (added > 0) TRY(extend(x, added, &rank));
         if (rank > 0) continue;
+        if (!x->rough_done && worst > limit) { /* what is left of residuals is errors of images */
+            TRY(leave_rough(x));
+            continue;
+        }
         if (x->random >= r) /* invariant, and nothing can be missing */
             return MERCER_OK;
         added = min(x->size.p, x->size.cap - x->k);
-        fill_random(x, x->v + x->n * x->k, added);
+        TRY(fill_random(x, x->k, added));
         TRY(extend(x, added, &rank));
         x->probed = x->out->passes + 2;
         if (rank == 0) return MERCER_OK;
@@ -395,8 +425,8 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     krylov x = {.host = host, .task = task, .op = op, .request = request, .out = out};
     int64_t n = op->n, r = request->r;
     x.n = n;
-    x.l = request->locked_count;
-    x.size = plan(p, n - x.l, r);
+    x.l = request->locked.count;
+    x.size = plan(p, n - x.l, request);
     x.tol = request->tol;
     x.best = INFINITY;
     x.rough_done = !op->apply_rough || x.l > 0; /* its errors go by |A|, of which P A P says nothing */
@@ -408,11 +438,12 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     memcpy(out->values, x.theta, 8 * (size_t)r);
     out->most_negative = fmin(out->most_negative, x.theta[r - 1]);
     for (int64_t j = 0; j < r; j++) out->residuals[j] = x.norm[j] + image_error(&x, j);
-    return host->tall_times(task, n, x.k, x.v, n, r, x.s, x.size.cap, 0, out->vectors, n);
+    return host->times(task, v(&x, 0, x.k), x.s, x.size.cap, 0, out->vectors);
 }
 
 static const mercer_solver_ops ops = {
     .struct_size = sizeof(mercer_solver_ops),
+    .flags = MERCER_USES_START | MERCER_USES_ROUGH,
     .forecast = forecast,
     .solve = solve,
 };

@@ -14,12 +14,15 @@
 
 enum { ALL_BELOW = 512 };
 
+static int64_t computed(int64_t n, int64_t r) { return n <= ALL_BELOW ? n : r; } /* eigenpairs */
+
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n,
                         const mercer_eigen_request *request, mercer_cost *out) {
     (void)host, (void)task, (void)params;
-    const int64_t r = request->r, l = request->locked_count;
-    double columns = n <= ALL_BELOW ? (double)n : (double)r, size = (double)n;
-    out->bytes = 8 * n * n + (n <= ALL_BELOW ? 8 * n * (n + 1) : 0) + 8 * n * r + 8 * l * (n + l + r);
+    const int64_t r = request->r, l = request->locked.count, got = computed(n, r);
+    double columns = (double)got, size = (double)n;
+    out->bytes = 8 * (n * n + (n + 1) * got + l * (2 * n + l + r) + r * r);
+    out->blocks = r;
     out->passes = 2;
     out->columns = r;
     out->flops = 4. / 3 * size * size * size + 4 * size * size * columns;
@@ -51,55 +54,51 @@ static int32_t deflate(const mercer_host *host, mercer_task *task, int64_t n, do
     return host->gemm(task, 'N', 'T', n, n, l, -1, q, n, w, n, 1, a, n);
 }
 
-/* Norms of P A v - lambda v, by one application of the operator; below 64 u |A| they are rounding. */
+/* Norms of P A v - lambda v, by one application of the operator; below 64 u |A|, or what storing v costs, they are rounding. */
 static int32_t residuals(const mercer_host *host, mercer_task *task, const mercer_operator *op, double norm,
                          const mercer_eigen_request *request, mercer_eigen_result *out) {
-    double limit = fmax(request->tol * fabs(out->values[0]), 64 * (DBL_EPSILON / 2) * norm + DBL_MIN);
-    int64_t n = op->n, r = request->r, l = request->locked_count;
-    double *y = host->alloc(task, 8 * n * r), *small = l ? host->alloc(task, 8 * l * r) : NULL;
+    double rounding = op->dtype == MERCER_F32 ? 4 * (FLT_EPSILON / 2) : 64 * (DBL_EPSILON / 2);
+    double limit = fmax(request->tol * fabs(out->values[0]), rounding * norm + DBL_MIN);
+    int64_t r = request->r, l = request->locked.count;
+    double *small = host->alloc(task, 8 * l * r), *theta = host->alloc(task, 8 * r * r);
+    mercer_range y = {host->block(task, op, r), 0, r};
     int32_t status;
-    if (!y || (l && !small)) return MERCER_E_MEMORY;
-    if ((status = op->apply(op, task, out->vectors, n, r, y, n))) return status;
-    if (l && ((status = host->tall_dot(task, n, l, request->locked, n, r, y, n, small, l)) ||
-              (status = host->gemm(task, 'N', 'N', n, r, l, -1, request->locked, n, small, l, 1, y, n))))
-        return status;
-    for (int64_t j = 0; j < r; j++) {
-        double sum = 0;
-        for (int64_t i = 0; i < n; i++) {
-            double e = y[i + j * n] - out->values[j] * out->vectors[i + j * n];
-            sum += e * e;
-        }
-        out->residuals[j] = sqrt(sum);
-        if (!(out->residuals[j] <= limit)) out->converged = 0;
+    if (!y.block || !small || !theta) return MERCER_E_MEMORY;
+    if ((status = op->apply(op, task, out->vectors, y))) return status;
+    if (l > 0) {
+        if ((status = host->dot(task, request->locked, y, small, l))) return status;
+        for (int64_t i = 0; i < l * r; i++) small[i] = -small[i];
+        if ((status = host->times(task, request->locked, small, l, 1, y))) return status;
     }
+    for (int64_t j = 0; j < r; j++) theta[j + r * j] = -out->values[j];
+    if ((status = host->times(task, out->vectors, theta, r, 1, y)) || (status = host->norms(task, y, out->residuals)))
+        return status;
+    for (int64_t j = 0; j < r; j++)
+        if (!(out->residuals[j] <= limit)) out->converged = 0;
     return MERCER_OK;
 }
 
 static int32_t solve(const mercer_host *host, mercer_task *task, const void *params, const mercer_operator *op,
                      const mercer_eigen_request *request, mercer_eigen_result *out) {
     (void)params;
-    int64_t n = op->n, r = request->r, l = request->locked_count, got = n <= ALL_BELOW ? n : r;
-    double *a = host->alloc(task, 8 * n * n), *values = out->values, *vectors = out->vectors;
+    int64_t n = op->n, r = request->r, l = request->locked.count, got = computed(n, r);
+    double *a = host->alloc(task, 8 * n * n), *values = host->alloc(task, 8 * got),
+           *vectors = host->alloc(task, 8 * n * got), *q = host->alloc(task, 8 * n * l);
     int32_t status;
     if (!op->dense)
         return host->fail(task, MERCER_E_UNSUPPORTED,
                           "solver = dense, but this operator has no matrix: use block-krylov");
-    if (!a) return MERCER_E_MEMORY;
-    if (got > r) {
-        values = host->alloc(task, 8 * n);
-        vectors = host->alloc(task, 8 * n * n);
-        if (!values || !vectors) return MERCER_E_MEMORY;
-    }
+    if (!a || !values || !vectors || !q) return MERCER_E_MEMORY;
     if ((status = op->dense(op, task, a, n))) return status;
     double norm = column_norm(n, a);
     if (!isfinite(norm)) return host->fail(task, MERCER_E_NUMERICAL, "dense: the operator has NaN or Inf");
-    if ((l && (status = deflate(host, task, n, a, norm, l, request->locked))) || (status = host->progress(task, 0.1)) ||
-        (status = host->eigh(task, n, a, n, got, values, vectors, n)) || (status = host->progress(task, 0.9)))
+    if (l > 0 &&
+        ((status = host->get(task, request->locked, q, n)) || (status = deflate(host, task, n, a, norm, l, q))))
         return status;
-    if (got > r) {
-        for (int64_t j = 0; j < r; j++) out->values[j] = values[j];
-        for (int64_t i = 0; i < n * r; i++) out->vectors[i] = vectors[i];
-    }
+    if ((status = host->progress(task, 0.1)) || (status = host->eigh(task, n, a, n, got, values, vectors, n)) ||
+        (status = host->progress(task, 0.9)) || (status = host->put(task, out->vectors, vectors, n)))
+        return status;
+    for (int64_t j = 0; j < r; j++) out->values[j] = values[j];
     out->most_negative = values[got < n - l ? got - 1 : n - l - 1]; /* the locked ones are below it */
     out->applies = r;
     out->passes = 2;

@@ -12,11 +12,12 @@
  * lambda_r > |lambda_min|; once a Ritz value is below -theta_r, c is the most negative one seen: if a negative eigenvalue is
  * in the way it is in Q before long, the shift finds it, and it leaves again.
  *
- * Cost a cycle: one product with p columns, about 14 n p^2 + 8 n l p flops. Memory: 3 n p doubles. Each cycle divides
+ * Cost a cycle: one product with p columns, about 14 n p^2 + 8 n l p flops. Memory: n x 3 p. Each cycle divides
  * errors by (lambda_r + c) / (lambda_(p+1) + c), which makes many times the products of block-krylov: this solver is for
  * fidelity and for good starts. Error: each theta_j lies within |R_j| of an eigenvalue of B; that these are the top r is as
  * sure as that random columns meet them, and convergence in the first product, which is all the caller's start, does not
- * count. Residuals below 64 u max |theta| are rounding: a smaller tol counts as that. apply_rough is not used.
+ * count. Residuals below 64 u max |theta| (blocks in f32: 4 u_32) are rounding: a smaller tol counts as that. apply_rough is
+ * not used.
  */
 #include <float.h>
 #include <math.h>
@@ -47,9 +48,10 @@ static int64_t most_passes(const mercer_eigen_request *request) {
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n,
                         const mercer_eigen_request *request, mercer_cost *out) {
     (void)host, (void)task;
-    const int64_t l = request->locked_count, p = width(params, n - l, request->r);
+    const int64_t l = request->locked.count, p = width(params, n - l, request->r);
     const double tall = (double)n * (double)p, cube = (double)p * (double)p * (double)p;
-    out->bytes = 8 * p * (3 * n + 2 * p + l + 1);
+    out->bytes = 8 * p * (2 * p + l + 2);
+    out->blocks = 3 * p;
     out->columns = p;
     out->passes = most_passes(request);
     out->flops = (double)out->passes * (tall * (double)(14 * p + 8 * l) + 9 * cube);
@@ -63,10 +65,10 @@ typedef struct iteration {
     const mercer_eigen_request *request;
     mercer_eigen_result *out;
     int64_t n, l, p;
-    int64_t random;                 /* random columns so far */
-    double *q, *z, *x;              /* basis, then images of Ritz vectors; its image; Ritz vectors */
-    double *h, *s, *theta, *locked; /* locked: l x p */
-    double shift, scale;            /* scale: largest |theta| so far */
+    int64_t random;                        /* random columns so far */
+    mercer_range q, z, x;                  /* basis, then images of Ritz vectors; its image; Ritz vectors */
+    double *h, *s, *theta, *norm, *locked; /* locked: l x p */
+    double shift, scale;                   /* scale: largest |theta| so far */
 } iteration;
 
 #define TRY(call)                                                                                                      \
@@ -76,22 +78,26 @@ typedef struct iteration {
     } while (0)
 
 static int32_t prepare(iteration *x) {
-    const int64_t n = x->n, p = x->p;
-    const int64_t count[] = {n * p, n * p, n * p, p * p, p * p, p, x->l * p};
-    double **array[] = {&x->q, &x->z, &x->x, &x->h, &x->s, &x->theta, &x->locked};
-    for (int i = 0; i < 7; i++)
+    const int64_t p = x->p, count[] = {p * p, p * p, p, p, x->l * p};
+    double **array[] = {&x->h, &x->s, &x->theta, &x->norm, &x->locked};
+    for (int i = 0; i < 5; i++)
         if (!(*array[i] = x->host->alloc(x->task, 8 * count[i]))) return MERCER_E_MEMORY;
+    mercer_range *tall[] = {&x->q, &x->z, &x->x};
+    for (int i = 0; i < 3; i++) {
+        *tall[i] = (mercer_range){x->host->block(x->task, x->op, p), 0, p};
+        if (!tall[i]->block) return MERCER_E_MEMORY;
+    }
     return MERCER_OK;
 }
 
 /* Makes a basis of the first count columns of q, filled up with random ones. */
 static int32_t orthonormalise(iteration *x, int64_t count) {
-    const int64_t n = x->n, p = x->p;
+    const int64_t p = x->p;
     int64_t rank = 0;
     for (int attempt = 0; attempt < 4; attempt++) {
-        for (int64_t j = count; j < p; j++, x->random++)
-            for (int64_t i = 0; i < n; i++) x->q[i + n * j] = x->host->uniform(x->task, i, x->random) - 0.5;
-        TRY(x->host->orthonormalise(x->task, n, p, x->q, n, x->l, x->request->locked, n, &rank));
+        TRY(x->host->random(x->task, (mercer_range){x->q.block, count, p - count}, x->random));
+        x->random += p - count;
+        TRY(x->host->orthonormalise(x->task, x->q, x->request->locked, &rank));
         if (rank == p) return MERCER_OK;
         count = rank;
     }
@@ -100,25 +106,25 @@ static int32_t orthonormalise(iteration *x, int64_t count) {
 
 /* z = P A q */
 static int32_t apply(iteration *x) {
-    const int64_t n = x->n, l = x->l, p = x->p;
-    TRY(x->op->apply(x->op, x->task, x->q, n, p, x->z, n));
+    const int64_t l = x->l, p = x->p;
+    TRY(x->op->apply(x->op, x->task, x->q, x->z));
     x->out->passes += 1;
     x->out->applies += p;
     if (l == 0) return MERCER_OK;
-    TRY(x->host->tall_dot(x->task, n, l, x->request->locked, n, p, x->z, n, x->locked, l));
+    TRY(x->host->dot(x->task, x->request->locked, x->z, x->locked, l));
     for (int64_t i = 0; i < l * p; i++) x->locked[i] = -x->locked[i];
-    return x->host->tall_times(x->task, n, l, x->request->locked, n, p, x->locked, l, 1, x->z, n);
+    return x->host->times(x->task, x->request->locked, x->locked, l, 1, x->z);
 }
 
 /* Theta, X, and in q the images Z S. */
 static int32_t rayleigh_ritz(iteration *x) {
-    const int64_t n = x->n, p = x->p;
-    TRY(x->host->tall_dot(x->task, n, p, x->q, n, p, x->z, n, x->h, p));
+    const int64_t p = x->p;
+    TRY(x->host->dot(x->task, x->q, x->z, x->h, p));
     for (int64_t j = 0; j < p; j++)
         for (int64_t i = j; i < p; i++) x->h[i + p * j] = (x->h[i + p * j] + x->h[j + p * i]) / 2;
     TRY(x->host->eigh(x->task, p, x->h, p, p, x->theta, x->s, p));
-    TRY(x->host->tall_times(x->task, n, p, x->q, n, p, x->s, p, 0, x->x, n));
-    TRY(x->host->tall_times(x->task, n, p, x->z, n, p, x->s, p, 0, x->q, n));
+    TRY(x->host->times(x->task, x->q, x->s, p, 0, x->x));
+    TRY(x->host->times(x->task, x->z, x->s, p, 0, x->q));
     const double lowest = x->theta[p - 1];
     x->out->most_negative = fmin(x->out->most_negative, lowest);
     x->scale = fmax(x->scale, fmax(fabs(x->theta[0]), fabs(lowest)));
@@ -126,39 +132,47 @@ static int32_t rayleigh_ritz(iteration *x) {
     return MERCER_OK;
 }
 
-static double residuals(const iteration *x) {
-    double worst = 0;
-    for (int64_t j = 0; j < x->request->r; j++) {
-        double sum = 0;
-        for (int64_t i = x->n * j; i < x->n * (j + 1); i++) {
-            const double e = x->q[i] - x->theta[j] * x->x[i];
-            sum += e * e;
-        }
-        x->out->residuals[j] = sqrt(sum);
-        worst = fmax(worst, x->out->residuals[j]);
-    }
-    return worst;
+/* |Q - X Theta| of the wanted pairs, by way of z. */
+static int32_t residuals(iteration *x, double *worst) {
+    const int64_t p = x->p, r = x->request->r;
+    memset(x->s, 0, 8 * (size_t)(p * p));
+    for (int64_t j = 0; j < r; j++) x->s[j + p * j] = -x->theta[j];
+    const mercer_range to = {x->z.block, 0, r};
+    TRY(x->host->copy(x->task, (mercer_range){x->q.block, 0, r}, to));
+    TRY(x->host->times(x->task, x->x, x->s, p, 1, to));
+    TRY(x->host->norms(x->task, to, x->norm));
+    *worst = 0;
+    for (int64_t j = 0; j < r; j++) *worst = fmax(*worst, x->out->residuals[j] = x->norm[j]);
+    return MERCER_OK;
+}
+
+/* q += shift x */
+static int32_t shift(iteration *x) {
+    const int64_t p = x->p;
+    memset(x->s, 0, 8 * (size_t)(p * p));
+    for (int64_t j = 0; j < p; j++) x->s[j + p * j] = x->shift;
+    return x->host->times(x->task, x->x, x->s, p, 1, x->q);
 }
 
 static int32_t iterate(iteration *x) {
     const mercer_eigen_request *request = x->request;
-    const int64_t n = x->n, p = x->p, r = request->r, passes = most_passes(request);
-    const int64_t given = request->start ? min(request->start_count, p) : 0;
-    if (given > 0) memcpy(x->q, request->start, 8 * (size_t)(n * given));
+    const int64_t p = x->p, r = request->r, passes = most_passes(request), given = min(request->start_count, p);
+    const double unit = x->op->dtype == MERCER_F32 ? 4 * (FLT_EPSILON / 2) : 64 * (DBL_EPSILON / 2);
+    if (given > 0) TRY(request->start(request->user, (mercer_range){x->q.block, 0, given}));
     TRY(orthonormalise(x, given));
-    for (double first = 0, done = 0;;) {
+    for (double first = 0, done = 0, worst;;) {
         TRY(apply(x));
         TRY(rayleigh_ritz(x));
-        const double worst = residuals(x),
-                     limit = fmax(request->tol * fabs(x->theta[0]), 64 * (DBL_EPSILON / 2) * x->scale);
-        const int whole = p == n - x->l;
+        TRY(residuals(x, &worst));
+        const double limit = fmax(request->tol * fabs(x->theta[0]), unit * x->scale);
+        const int whole = p == x->n - x->l;
         first = fmax(first, worst);
         if (worst > limit && limit > 0) done = fmax(done, 1 - log(worst / limit) / log(first / limit));
         TRY(x->host->progress(x->task, done));
         x->out->converged = worst <= limit && (given == 0 || x->out->passes > 1 || whole);
         if (request->enough && request->enough(request->user, x->theta, r)) x->out->converged = 1;
         if (x->out->converged || whole || x->out->passes >= passes) return MERCER_OK;
-        for (int64_t i = 0; x->shift > 0 && i < n * p; i++) x->q[i] += x->shift * x->x[i];
+        if (x->shift > 0) TRY(shift(x));
         TRY(orthonormalise(x, p));
     }
 }
@@ -167,19 +181,19 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
                      const mercer_eigen_request *request, mercer_eigen_result *out) {
     iteration x = {.host = host, .task = task, .op = op, .request = request, .out = out};
     x.n = op->n;
-    x.l = request->locked_count;
+    x.l = request->locked.count;
     x.p = width(params, x.n - x.l, request->r);
     out->most_negative = INFINITY;
     out->applies = out->passes = 0;
     TRY(prepare(&x));
     TRY(iterate(&x));
     memcpy(out->values, x.theta, 8 * (size_t)request->r);
-    memcpy(out->vectors, x.x, 8 * (size_t)(x.n * request->r));
-    return MERCER_OK;
+    return host->copy(task, (mercer_range){x.x.block, 0, request->r}, out->vectors);
 }
 
 static const mercer_solver_ops ops = {
     .struct_size = sizeof(mercer_solver_ops),
+    .flags = MERCER_USES_START,
     .forecast = forecast,
     .solve = solve,
 };

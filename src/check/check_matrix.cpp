@@ -35,52 +35,68 @@ Matrix::Matrix(std::string text, const Values &spectrum)
 }
 
 void Matrix::begin_call(int64_t columns) const {
-    applies += columns, widest = std::max(widest, columns);
+    int64_t &most = applies == 0 ? first : widest;
+    most = std::max(most, columns);
+    applies += columns;
     if (cancel) *cancel = 1;
     if (calls() == fails_at) fail(MERCER_E_CALLBACK, "the operator fails");
 }
 
 namespace {
 
-void check_blocks(int64_t n, const double *x, int64_t ldx, int64_t p, const double *y, int64_t ldy) {
-    if (p < 1 || ldx < n || ldy < n || (x < y + ldy * p && y < x + ldx * p))
-        fail(MERCER_E_PLUGIN, "apply with p = %d, ldq = %d, ldy = %d, n = %d, or with blocks that overlap", int(p),
-             int(ldx), int(ldy), int(n));
-    for (int64_t j = 0; j < p; ++j)
-        if (!std::all_of(x + j * ldx, x + j * ldx + n, [](double v) { return std::isfinite(v); }))
-            fail(MERCER_E_PLUGIN, "apply to a column with NaN or Inf");
+Values values_of(Columns x) {
+    Values out(static_cast<size_t>(x.block->n() * x.count));
+    x.block->use(x.first, x.count);
+    for (int64_t j = 0; j < x.count; ++j) x.block->read(x.first + j, 0, x.block->n(), out.data() + j * x.block->n());
+    return out;
 }
 
-int32_t apply(const mercer_operator *op, mercer_task *task, const double *x, int64_t ldx, int64_t p, double *y,
-              int64_t ldy) {
+void put(const Values &from, Columns to) {
+    to.block->use(to.first, to.count);
+    for (int64_t j = 0; j < to.count; ++j)
+        to.block->write(to.first + j, 0, to.block->n(), from.data() + j * to.block->n());
+}
+
+// What is multiplied, all of it numbers.
+Values checked(const Matrix &m, Columns x, Columns y) {
+    check_columns("apply: q", x, m.n);
+    check_columns("apply: y", y, m.n);
+    if (x.count < 1 || x.count != y.count || overlap(x, y))
+        fail(MERCER_E_PLUGIN, "apply to %d columns for %d, or overlapping ones", int(x.count), int(y.count));
+    Values out = values_of(x);
+    if (!std::all_of(out.begin(), out.end(), [](double v) { return std::isfinite(v); }))
+        fail(MERCER_E_PLUGIN, "apply to a column with NaN or Inf");
+    return out;
+}
+
+int32_t apply(const mercer_operator *op, mercer_task *task, mercer_range x, mercer_range y) {
     const Matrix &m = *static_cast<const Matrix *>(op->self);
     return task->guard([&] {
         const int64_t n = m.n;
         m.products += 1;
-        m.begin_call(p);
-        check_blocks(n, x, ldx, p, y, ldy);
-        gemm('N', 'N', n, p, n, 1.0, m.a.data(), n, x, ldx, 0.0, y, ldy);
-        if (m.spoilt) y[n / 2] = NAN;
+        m.begin_call(x.count);
+        const Values from = checked(m, x, y);
+        Values to(from.size());
+        gemm('N', 'N', n, x.count, n, 1.0, m.a.data(), n, from.data(), n, 0.0, to.data(), n);
+        if (m.spoilt) to[static_cast<size_t>(n / 2)] = NAN;
+        put(to, y);
     });
 }
 
 // Matrix, block and sums in f32. The matrix is scaled to norm 1, as kernel values are of moderate size.
-int32_t apply_rough(const mercer_operator *op, mercer_task *task, const double *x, int64_t ldx, int64_t p, double *y,
-                    int64_t ldy) {
+int32_t apply_rough(const mercer_operator *op, mercer_task *task, mercer_range x, mercer_range y) {
     const Matrix &m = *static_cast<const Matrix *>(op->self);
     return task->guard([&] {
         const int64_t n = m.n;
         m.roughs += 1;
-        m.begin_call(p);
-        check_blocks(n, x, ldx, p, y, ldy);
-        std::vector<float> from(static_cast<size_t>(n * p)), to(from.size());
-        for (int64_t j = 0; j < p; ++j)
-            for (int64_t i = 0; i < n; ++i) from[static_cast<size_t>(i + j * n)] = static_cast<float>(x[i + j * ldx]);
-        gemm('N', 'N', n, p, n, 1.0F, m.a_32.data(), n, from.data(), n, 0.0F, to.data(), n);
-        for (int64_t j = 0; j < p; ++j)
-            for (int64_t i = 0; i < n; ++i)
-                y[i + j * ldy] = m.norm * static_cast<double>(to[static_cast<size_t>(i + j * n)]);
-        if (m.spoilt) y[n / 2] = NAN;
+        m.begin_call(x.count);
+        const Values q = checked(m, x, y);
+        std::vector<float> from(q.begin(), q.end()), to(from.size());
+        gemm('N', 'N', n, x.count, n, 1.0F, m.a_32.data(), n, from.data(), n, 0.0F, to.data(), n);
+        Values out(to.begin(), to.end());
+        for (double &value : out) value *= m.norm;
+        if (m.spoilt) out[static_cast<size_t>(n / 2)] = NAN;
+        put(out, y);
     });
 }
 
@@ -103,38 +119,56 @@ int32_t diagonal(const mercer_operator *op, mercer_task *, double *d) {
 } // namespace
 
 mercer_operator Matrix::op(bool with_rough) const {
-    return {sizeof(mercer_operator), n, this, apply, dense, diagonal, with_rough ? apply_rough : nullptr};
+    return {
+        sizeof(mercer_operator), n, MERCER_F64, 0, this, apply, with_rough ? apply_rough : nullptr, dense, diagonal};
 }
 
-Solution solve(Run &run, const Plugin &plugin, const Params &params, const mercer_operator &op,
-               const mercer_eigen_request &request, uint64_t seed) {
+Solution solve(Run &run, const Plugin &plugin, const Params &params, const mercer_operator &op, const Request &request,
+               uint64_t seed) {
     Solution s;
+    Block vectors(run, op.n, request.r, false), locked(run, op.n, request.locked_count(op.n), false);
+    put(request.locked_vectors, columns(locked));
     s.values.assign(static_cast<size_t>(request.r), 0);
     s.residuals = s.values;
-    s.vectors.assign(static_cast<size_t>(op.n * request.r), 0);
-    s.out = {sizeof s.out, s.values.data(), s.vectors.data(), s.residuals.data(), 0, 0, 0, 0, 0};
+    s.out = {sizeof s.out, s.values.data(), columns(vectors), s.residuals.data(), 0, 0, 0, 0, 0};
     s.cost.struct_size = sizeof s.cost;
     mercer_task task(run, Random(seed, Stage::solver));
-    mercer_eigen_request asked = request; // vectors are not known yet
-    asked.start = asked.locked = nullptr;
+    mercer_eigen_request asked = request; // there are no vectors yet
+    asked.start = nullptr;
+    asked.start_count = static_cast<int64_t>(request.guess.size()) / op.n;
+    asked.locked = {nullptr, 0, locked.cols()};
+    asked.rough = op.apply_rough != nullptr;
     s.status = plugin.solver.forecast(&host_table(), &task, params.values(), op.n, &asked, &s.cost);
+    struct Asked {
+        const Request &request;
+        int64_t times = 0;
+    } from{request};
+    asked.locked = columns(locked);
+    if (!asked.enough) asked.user = &from;
+    asked.start = [](void *user, mercer_range to) -> int32_t {
+        put(static_cast<Asked *>(user)->request.guess, to);
+        return MERCER_OK;
+    };
     if (s.status == MERCER_OK)
-        s.status = plugin.solver.solve(&host_table(), &task, params.values(), &op, &request, &s.out);
+        s.status = plugin.solver.solve(&host_table(), &task, params.values(), &op, &asked, &s.out);
     s.error = task.error;
-    for (const auto &block : task.arena) s.allocated += block.size();
+    s.vectors = values_of(columns(vectors));
+    for (const auto &memory : task.arena) s.allocated += memory.size();
+    for (const Block &block : task.blocks) s.columns += block.cols();
     return s;
 }
 
-Values exact(const Matrix &m, const mercer_eigen_request &request) {
-    const int64_t n = m.n, l = request.locked_count;
+Values exact(const Matrix &m, const Request &request) {
+    const int64_t n = m.n, l = request.locked_count(n);
     Values b = m.a, values(static_cast<size_t>(n)), vectors(b.size());
     if (l > 0) {
         Values p(b.size()), half(b.size());
         for (int64_t i = 0; i < n; ++i) p[static_cast<size_t>(i * (n + 1))] = 1;
-        gemm('N', 'T', n, n, l, -1.0, request.locked, n, request.locked, n, 1.0, p.data(), n);
+        const double *q = request.locked_vectors.data();
+        gemm('N', 'T', n, n, l, -1.0, q, n, q, n, 1.0, p.data(), n);
         gemm('N', 'N', n, n, n, 1.0, p.data(), n, m.a.data(), n, 0.0, half.data(), n);
         gemm('N', 'N', n, n, n, 1.0, half.data(), n, p.data(), n, 0.0, b.data(), n);
-        gemm('N', 'T', n, n, l, -3 * m.norm - 1, request.locked, n, request.locked, n, 1.0, b.data(), n); // to the end
+        gemm('N', 'T', n, n, l, -3 * m.norm - 1, q, n, q, n, 1.0, b.data(), n); // to the end
     }
     eigh_top(n, b.data(), n, n, values.data(), vectors.data(), n);
     values.resize(static_cast<size_t>(n - l));

@@ -16,7 +16,7 @@ struct Matrix {
     double norm = 0;
 
     mutable int64_t applies = 0, products = 0, roughs = 0, denses = 0; // columns; calls of apply, apply_rough, dense
-    mutable int64_t widest = 0;                                        // columns of one call
+    mutable int64_t first = 0, widest = 0;                             // columns of the first, of another call
     bool spoilt = false;                                               // products have a NaN
     int64_t fails_at = 0;                                              // this call, counted from 1, fails
     int32_t *cancel = nullptr;                                         // set in the first call
@@ -26,7 +26,18 @@ struct Matrix {
     mercer_operator op(bool with_rough = false) const;
     double rounding() const { return 128 * static_cast<double>(n) * 0x1p-53 * norm; }
     void begin_call(int64_t columns) const;
-    void forget() const { applies = products = roughs = denses = widest = 0; }
+    void forget() const { applies = products = roughs = denses = first = widest = 0; }
+};
+
+// What a solver is asked, with its vectors as numbers, column-major. A guess and `enough` exclude each other.
+struct Request : mercer_eigen_request {
+    Values guess, locked_vectors;
+    Request(int64_t r, double tol) : mercer_eigen_request{} {
+        struct_size = sizeof(mercer_eigen_request);
+        this->r = r;
+        this->tol = tol;
+    }
+    int64_t locked_count(int64_t n) const { return static_cast<int64_t>(locked_vectors.size()) / n; }
 };
 
 // What one call of a solver gave.
@@ -36,12 +47,13 @@ struct Solution {
     Values values, vectors, residuals;
     mercer_eigen_result out{};
     mercer_cost cost{};    // what it forecast
-    int64_t allocated = 0; // by the solver
+    int64_t allocated = 0; // by the solver: bytes beside its blocks, and columns of these
+    int64_t columns = 0;
 };
-Solution solve(Run &run, const Plugin &plugin, const Params &params, const mercer_operator &op,
-               const mercer_eigen_request &request, uint64_t seed);
+Solution solve(Run &run, const Plugin &plugin, const Params &params, const mercer_operator &op, const Request &request,
+               uint64_t seed);
 
 // Eigenvalues of P A P on the complement of the locked vectors (of A without), descending.
-Values exact(const Matrix &m, const mercer_eigen_request &request);
+Values exact(const Matrix &m, const Request &request);
 
 } // namespace mercer

@@ -20,16 +20,14 @@ namespace {
 constexpr double u64 = 0x1p-53, u32 = 0x1p-24;
 constexpr double f32_room = 16 * u32; // in |A|
 
-mercer_eigen_request request_for(int64_t r, double tol = 1e-8) {
-    return {sizeof(mercer_eigen_request), r, tol, 0, nullptr, 0, nullptr, 0, nullptr, nullptr};
-}
+Request request_for(int64_t r, double tol = 1e-8) { return {r, tol}; }
 
 // ---- what must hold of every solution, converged or not
 
-void check_vectors(const Matrix &m, const mercer_eigen_request &request, const Solution &s) {
-    const int64_t n = m.n, r = request.r, l = request.locked_count;
+void check_vectors(const Matrix &m, const Request &request, const Solution &s) {
+    const int64_t n = m.n, r = request.r, l = request.locked_count(n);
     const double slack = 128 * static_cast<double>(n) * u64;
-    Values all(request.locked, request.locked + l * n), gram(static_cast<size_t>((l + r) * r));
+    Values all = request.locked_vectors, gram(static_cast<size_t>((l + r) * r));
     all.insert(all.end(), s.vectors.begin(), s.vectors.end());
     if (!std::all_of(all.begin(), all.end(), [](double v) { return std::isfinite(v); }))
         broken("a vector has NaN or Inf");
@@ -44,13 +42,14 @@ void check_vectors(const Matrix &m, const mercer_eigen_request &request, const S
 }
 
 // |P A v - lambda v|, and that the solver said so.
-double check_residuals(const Matrix &m, const mercer_eigen_request &request, const Solution &s) {
-    const int64_t n = m.n, r = request.r, l = request.locked_count;
+double check_residuals(const Matrix &m, const Request &request, const Solution &s) {
+    const int64_t n = m.n, r = request.r, l = request.locked_count(n);
     Values y(s.vectors.size()), c(static_cast<size_t>(std::max<int64_t>(l * r, 1)));
     gemm('N', 'N', n, r, n, 1.0, m.a.data(), n, s.vectors.data(), n, 0.0, y.data(), n);
     if (l > 0) {
-        gemm('T', 'N', l, r, n, 1.0, request.locked, n, y.data(), n, 0.0, c.data(), l);
-        gemm('N', 'N', n, r, l, -1.0, request.locked, n, c.data(), l, 1.0, y.data(), n);
+        const double *q = request.locked_vectors.data();
+        gemm('T', 'N', l, r, n, 1.0, q, n, y.data(), n, 0.0, c.data(), l);
+        gemm('N', 'N', n, r, l, -1.0, q, n, c.data(), l, 1.0, y.data(), n);
     }
     double worst = 0;
     for (int64_t j = 0; j < r; ++j) {
@@ -80,15 +79,17 @@ void check_counts(const Matrix &m, const Solution &s) {
                static_cast<long long>(s.cost.passes), s.cost.flops);
     if (s.out.passes > s.cost.passes)
         broken("forecast: passes = %d, it took %d", int(s.cost.passes), int(s.out.passes));
-    if (m.widest > s.cost.columns)
-        broken("forecast: columns = %d, it applied to %d", int(s.cost.columns), int(m.widest));
-    if (s.allocated > s.cost.bytes)
-        broken("forecast: bytes = %lld, it allocated %lld", static_cast<long long>(s.cost.bytes),
-               static_cast<long long>(s.allocated));
+    if (m.first > std::max(s.cost.columns, s.cost.first_columns) || m.widest > s.cost.columns)
+        broken("forecast: columns = %d and %d, it applied to %d and %d", int(s.cost.first_columns), int(s.cost.columns),
+               int(m.first), int(m.widest));
+    if (s.allocated > s.cost.bytes || s.columns > s.cost.blocks)
+        broken("forecast: bytes = %lld, blocks = %lld, it allocated %lld and %lld",
+               static_cast<long long>(s.cost.bytes), static_cast<long long>(s.cost.blocks),
+               static_cast<long long>(s.allocated), static_cast<long long>(s.columns));
 }
 
 // own_tol: of a solver's own row, where it is larger than the request's.
-void check_truth(const Matrix &m, const mercer_eigen_request &request, const Solution &s, const Values &spectrum,
+void check_truth(const Matrix &m, const Request &request, const Solution &s, const Values &spectrum,
                  double own_tol = 0) {
     if (s.status != MERCER_OK) broken("it returned %d: %s", s.status, s.error.c_str());
     for (size_t j = 0; j < s.values.size(); ++j)
@@ -108,7 +109,7 @@ void check_truth(const Matrix &m, const mercer_eigen_request &request, const Sol
     check_counts(m, s);
 }
 
-void check_agreement(const Matrix &m, const mercer_eigen_request &request, const Solution &s, const Values &spectrum) {
+void check_agreement(const Matrix &m, const Request &request, const Solution &s, const Values &spectrum) {
     if (!s.out.converged) broken("it did not converge in %d passes", int(s.out.passes));
     const double allowed = std::max(request.tol * std::fabs(s.values[0]), m.rounding());
     for (size_t j = 0; j < s.values.size(); ++j)
@@ -151,13 +152,13 @@ class SolverSuite {
   public:
     SolverSuite(Suite &suite, bool rough) : suite_(suite), rough_(rough), settings_(check_settings(*suite.plugin)) {}
 
-    Solution run(const Matrix &m, const mercer_eigen_request &request, uint64_t seed = 1) {
+    Solution run(const Matrix &m, const Request &request, uint64_t seed = 1) {
         on(m, request, settings_[0]);
         m.forget();
         return solve(suite_.run, *suite_.plugin, settings_[0].params, m.op(rough_), request, seed);
     }
     // Converged, true, and the top of the spectrum.
-    Solution solved(const Matrix &m, const mercer_eigen_request &request, uint64_t seed = 1) {
+    Solution solved(const Matrix &m, const Request &request, uint64_t seed = 1) {
         Solution s = run(m, request, seed);
         Values spectrum = exact(m, request);
         check_truth(m, request, s, spectrum);
@@ -179,10 +180,11 @@ class SolverSuite {
     void settings();
 
   private:
-    void on(const Matrix &m, const mercer_eigen_request &request, const Setting &setting) {
+    void on(const Matrix &m, const Request &request, const Setting &setting) {
+        const int64_t locked = request.locked_count(m.n);
         suite_.on(m.text + ", n = " + std::to_string(m.n) + ", r = " + std::to_string(request.r) +
-                  (request.locked_count ? ", locked = " + std::to_string(request.locked_count) : "") + ", " +
-                  setting.text + (rough_ ? ", rough products" : ""));
+                  (locked ? ", locked = " + std::to_string(locked) : "") + ", " + setting.text +
+                  (rough_ ? ", rough products" : ""));
     }
     Suite &suite_;
     bool rough_; // the operator has rough products
@@ -222,7 +224,7 @@ void SolverSuite::indefinite() {
 void SolverSuite::tolerances() {
     Matrix m("decaying", decaying(120)), indefinite("indefinite", even(60, 1, -1));
     for (double tol : {0.3, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11}) {
-        const mercer_eigen_request request = request_for(4, tol);
+        const Request request = request_for(4, tol);
         Solution s = run(m, request), other = run(indefinite, request);
         const Values spectrum = exact(m, request);
         check_truth(m, request, s, spectrum);
@@ -248,29 +250,32 @@ void SolverSuite::locked() {
     for (const Matrix *matrix : {&m, &even_one})
         for (const Values *vectors : {&m.q, &mixed})
             for (int64_t count : {1, 3, 86}) {
-                mercer_eigen_request request = request_for(4);
-                request.locked = vectors->data(), request.locked_count = count;
+                Request request = request_for(4);
+                request.locked_vectors.assign(vectors->begin(), vectors->begin() + count * 90);
                 solved(*matrix, request);
             }
 }
 
-// A guess is any columns: good, dependent, zero, too few or too many.
+// A guess is any columns: good, dependent, zero, too few or too many, orthogonal to what is looked for.
 void SolverSuite::start() {
     Matrix m("decaying", decaying(100));
     Values guess(m.q.begin(), m.q.begin() + 100 * 9);
     for (int64_t count : {1, 4, 9}) {
-        mercer_eigen_request request = request_for(4);
-        request.start = guess.data(), request.start_count = count;
+        Request request = request_for(4);
+        request.guess.assign(guess.begin(), guess.begin() + count * 100);
         solved(m, request);
     }
+    Request others = request_for(4); // eigenvectors, but not the first: what they span is invariant and not the top
+    others.guess.assign(m.q.begin() + 100, m.q.begin() + 100 * 10);
+    solved(m, others);
     for (int64_t i = 0; i < 100; ++i) {
         guess[static_cast<size_t>(i)] = check_number(3000, i); // some column, its double, a zero
         guess[static_cast<size_t>(100 + i)] = 2 * guess[static_cast<size_t>(i)];
         guess[static_cast<size_t>(200 + i)] = 0;
     }
     for (int64_t count : {2, 3, 9}) {
-        mercer_eigen_request request = request_for(4);
-        request.start = guess.data(), request.start_count = count;
+        Request request = request_for(4);
+        request.guess.assign(guess.begin(), guess.begin() + count * 100);
         solved(m, request);
     }
 }
@@ -285,7 +290,7 @@ void SolverSuite::enough() {
     };
     Matrix m("slow", even(200, 1, 0));
     Asked asked{&m};
-    mercer_eigen_request request = request_for(5);
+    Request request = request_for(5);
     request.user = &asked;
     request.enough = [](void *user, const double *values, int64_t count) -> int32_t {
         Asked &a = *static_cast<Asked *>(user);
@@ -306,7 +311,7 @@ void SolverSuite::enough() {
 void SolverSuite::max_passes() {
     for (int64_t most : {1, 3}) {
         Matrix m("slow", even(200, 1, 0));
-        mercer_eigen_request request = request_for(5);
+        Request request = request_for(5);
         request.max_passes = most;
         Solution s = run(m, request);
         if (m.products + m.roughs > most)
@@ -340,7 +345,7 @@ void SolverSuite::cancel() {
         Run own(settings, nullptr);
         Matrix m("slow", even(200, 1, 0));
         m.cancel = &flag;
-        mercer_eigen_request request = request_for(5);
+        Request request = request_for(5);
         on(m, request, settings_[0]);
         Solution s = solve(own, *suite_.plugin, settings_[0].params, m.op(rough_), request, 1);
         if (s.status != MERCER_E_CANCELLED)
@@ -361,7 +366,7 @@ void SolverSuite::settings() {
     for (const Setting &setting : settings_)
         for (const Values &spectrum : {decaying(80), even(80, 1, -1)}) {
             Matrix m("some spectrum", spectrum);
-            mercer_eigen_request request = request_for(5);
+            Request request = request_for(5);
             on(m, request, setting);
             Solution s = solve(suite_.run, *suite_.plugin, setting.params, m.op(rough_), request, 1);
             if (s.status == MERCER_E_VALUE && setting.text != "defaults") {

@@ -23,6 +23,29 @@ class Budget {
     std::atomic<int64_t> used_{0}, peak_{0};
 };
 
+// Bytes that are counted for as long as it lives.
+class Claim {
+  public:
+    Claim() = default;
+    Claim(std::shared_ptr<Budget> budget, int64_t bytes) : budget_(std::move(budget)), bytes_(bytes) {
+        budget_->take(bytes);
+    }
+    Claim(Claim &&other) noexcept : budget_(std::move(other.budget_)), bytes_(other.bytes_) {}
+    Claim &operator=(Claim &&other) noexcept {
+        std::swap(budget_, other.budget_);
+        std::swap(bytes_, other.bytes_);
+        return *this;
+    }
+    ~Claim() {
+        if (budget_) budget_->give(bytes_);
+    }
+    bool held() const { return budget_ != nullptr; }
+
+  private:
+    std::shared_ptr<Budget> budget_;
+    int64_t bytes_ = 0;
+};
+
 // 60 % of what this process may still use: the smaller of the system's and the control group's available memory.
 int64_t default_budget();
 

@@ -14,19 +14,74 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t slab_rows = 4096;
+constexpr int64_t slab_rows = 4096, chunk_rows = 512; // rows converted at once, so that they stay in cache
 
 int64_t slabs_of(int64_t n) { return (n + slab_rows - 1) / slab_rows; }
 
+// Some rows of columns as f64.
+struct Rows {
+    double *data;
+    int64_t ld;
+};
+
+// Copies of rows, one user at a time. f64 blocks need none, and give all the rows of a slab at once.
+class Copies {
+  public:
+    Copies(Run &run, Columns x, bool always = false)
+        : x_(x), needed_(always || x.block->f32()), pool_([&run, x] {
+              return std::unique_ptr<Buffer<double>>(new Buffer<double>(run.buffer<double>(chunk_rows, x.count)));
+          }) {}
+    bool needed() const { return needed_; }
+    using Handle = Pool<Buffer<double>>::Handle;
+    Handle take() {
+        return needed_ ? pool_.take() : Handle(nullptr, [](Buffer<double> *) {});
+    }
+    Rows place(Handle &copy, int64_t row0) const {
+        return needed_ ? Rows{copy->data(), chunk_rows} : Rows{x_.block->column(x_.first) + row0, x_.block->n()};
+    }
+    Rows read(Handle &copy, int64_t row0, int64_t rows) const {
+        Rows out = place(copy, row0);
+        for (int64_t j = 0; needed_ && j < x_.count; ++j)
+            x_.block->read(x_.first + j, row0, rows, out.data + j * out.ld);
+        return out;
+    }
+    void write(Handle &copy, int64_t row0, int64_t rows) const {
+        for (int64_t j = 0; needed_ && j < x_.count; ++j)
+            x_.block->write(x_.first + j, row0, rows, copy->data() + j * chunk_rows);
+    }
+
+  private:
+    Columns x_;
+    bool needed_;
+    Pool<Buffer<double>> pool_;
+};
+
+void use(Columns x) {
+    if (x.count > 0) x.block->use(x.first, x.count);
+}
+
+// body(slab, row0, rows) for the rows of each slab in ascending order, `step` at once.
+template <class Body>
+void for_slabs(Run &run, int64_t n, int64_t step, Body &&body) {
+    parallel_for(run, slabs_of(n), [&](int64_t slab) {
+        const int64_t end = std::min(n, (slab + 1) * slab_rows);
+        for (int64_t row0 = slab * slab_rows; row0 < end; row0 += step) body(slab, row0, std::min(step, end - row0));
+    });
+}
+
 } // namespace
 
-void tall_dot(Run &run, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q, const double *b, int64_t ldb,
-              double *c, int64_t ldc) {
-    const int64_t slabs = slabs_of(n);
+void tall_dot(Run &run, Columns a, Columns b, double *c, int64_t ldc) {
+    const int64_t n = a.block->n(), p = a.count, q = b.count, slabs = slabs_of(n);
+    if (p == 0 || q == 0) return;
+    use(a), use(b);
     Buffer<double> parts = run.buffer<double>(p * q, std::max<int64_t>(slabs, 1));
-    parallel_for(run, slabs, [&](int64_t s) {
-        int64_t row0 = s * slab_rows, rows = std::min(slab_rows, n - row0);
-        gemm('T', 'N', p, q, rows, 1.0, a + row0, lda, b + row0, ldb, 0.0, parts.data() + s * p * q, p);
+    Copies as(run, a), bs(run, b);
+    for_slabs(run, n, as.needed() || bs.needed() ? chunk_rows : slab_rows, [&](int64_t s, int64_t row0, int64_t rows) {
+        Copies::Handle ha = as.take(), hb = bs.take();
+        const Rows x = as.read(ha, row0, rows), y = bs.read(hb, row0, rows);
+        gemm('T', 'N', p, q, rows, 1.0, x.data, x.ld, y.data, y.ld, row0 % slab_rows == 0 ? 0.0 : 1.0,
+             parts.data() + s * p * q, p);
     });
     for (int64_t j = 0; j < q; ++j)
         for (int64_t i = 0; i < p; ++i) {
@@ -36,87 +91,102 @@ void tall_dot(Run &run, int64_t n, int64_t p, const double *a, int64_t lda, int6
         }
 }
 
-void tall_times(Run &run, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q, const double *s, int64_t lds,
-                double beta, double *y, int64_t ldy) {
-    parallel_for(run, slabs_of(n), [&](int64_t slab) {
-        int64_t row0 = slab * slab_rows, rows = std::min(slab_rows, n - row0);
-        gemm('N', 'N', rows, q, p, 1.0, a + row0, lda, s, lds, beta, y + row0, ldy);
+void tall_times(Run &run, Columns a, const double *s, int64_t lds, double beta, Columns y) {
+    if (y.count == 0) return;
+    use(a), use(y);
+    Copies as(run, a, overlap(a, y)), ys(run, y);
+    const int64_t step = as.needed() || ys.needed() ? chunk_rows : slab_rows;
+    for_slabs(run, y.block->n(), step, [&](int64_t, int64_t row0, int64_t rows) {
+        Copies::Handle ha = as.take(), hy = ys.take();
+        const Rows x = as.read(ha, row0, rows), to = beta == 0 ? ys.place(hy, row0) : ys.read(hy, row0, rows);
+        gemm('N', 'N', rows, y.count, a.count, 1.0, x.data, x.ld, s, lds, beta, to.data, to.ld);
+        ys.write(hy, row0, rows);
     });
 }
 
-namespace {
+void tall_copy(Run &run, Columns from, Columns to) {
+    use(from), use(to);
+    Copies copies(run, from, true);
+    for_slabs(run, from.block->n(), chunk_rows, [&](int64_t, int64_t row0, int64_t rows) {
+        Copies::Handle hold = copies.take();
+        const Rows x = copies.read(hold, row0, rows);
+        for (int64_t j = 0; j < to.count; ++j) to.block->write(to.first + j, row0, rows, x.data + j * x.ld);
+    });
+}
 
-std::vector<double> column_norms(Run &run, int64_t n, int64_t p, const double *x, int64_t ldx) {
-    const int64_t slabs = slabs_of(n);
-    std::vector<double> parts(static_cast<size_t>(slabs * p)), norms(static_cast<size_t>(p));
-    parallel_for(run, slabs, [&](int64_t s) {
-        int64_t row0 = s * slab_rows, rows = std::min(slab_rows, n - row0);
-        for (int64_t j = 0; j < p; ++j) {
+void tall_norms(Run &run, Columns x, double *out) {
+    use(x);
+    const int64_t n = x.block->n(), slabs = slabs_of(n);
+    Buffer<double> parts = std::move(run.buffer<double>(slabs, x.count).zero());
+    Copies copies(run, x);
+    for_slabs(run, n, chunk_rows, [&](int64_t s, int64_t row0, int64_t rows) {
+        Copies::Handle hold = copies.take();
+        const Rows from = copies.read(hold, row0, rows);
+        for (int64_t j = 0; j < x.count; ++j) {
             double sum = 0;
-            for (int64_t i = 0; i < rows; ++i) sum += x[row0 + i + j * ldx] * x[row0 + i + j * ldx];
-            parts[static_cast<size_t>(s * p + j)] = sum;
+            for (int64_t i = 0; i < rows; ++i) sum += from.data[i + j * from.ld] * from.data[i + j * from.ld];
+            parts[s + j * slabs] += sum;
         }
     });
-    for (int64_t j = 0; j < p; ++j) {
+    for (int64_t j = 0; j < x.count; ++j) {
         double sum = 0;
-        for (int64_t s = 0; s < slabs; ++s) sum += parts[static_cast<size_t>(s * p + j)];
-        norms[static_cast<size_t>(j)] = std::sqrt(sum);
+        for (int64_t s = 0; s < slabs; ++s) sum += parts[s + j * slabs];
+        out[j] = std::sqrt(sum);
     }
-    return norms;
 }
 
-// X <- X M for a small p x kept matrix M, slab by slab through a copy.
-void multiply_in_place(Run &run, int64_t n, int64_t p, double *x, int64_t ldx, int64_t kept, const double *m) {
-    Buffer<double> copy = run.buffer<double>(n, p);
-    for (int64_t j = 0; j < p; ++j) std::copy_n(x + j * ldx, n, copy.data() + j * n);
-    tall_times(run, n, p, copy.data(), n, kept, m, p, 0.0, x, ldx);
+void tall_random(Run &run, Columns x, const Random &random, int64_t stream) {
+    use(x);
+    for_slabs(run, x.block->n(), chunk_rows, [&](int64_t, int64_t row0, int64_t rows) {
+        double values[chunk_rows];
+        for (int64_t j = 0; j < x.count; ++j) {
+            for (int64_t i = 0; i < rows; ++i) values[i] = random.uniform(row0 + i, stream + j) - 0.5;
+            x.block->write(x.first + j, row0, rows, values);
+        }
+    });
 }
 
-} // namespace
-
-int64_t orthonormalise(Run &run, int64_t n, int64_t p, double *x, int64_t ldx, int64_t q, const double *against,
-                       int64_t lda) {
-    constexpr double lost = 1e-13, smallest = 1e-26; // of a length, and of its square
+int64_t orthonormalise(Run &run, Columns x, Columns q) {
+    const bool f32 = x.count > 0 && x.block->f32();
+    const double lost = f32 ? 1e-6 : 1e-13, off_limit = f32 ? 4 * 0x1p-24 : 1e-14;
     constexpr int rounds = 4;
-    for (int round = 0; round < rounds && p > 0; ++round) {
-        std::vector<double> before = column_norms(run, n, p, x, ldx);
-        if (q > 0) {
-            Buffer<double> c = run.buffer<double>(q, p);
-            tall_dot(run, n, q, against, lda, p, x, ldx, c.data(), q);
+    for (int round = 0; round < rounds && x.count > 0; ++round) {
+        const int64_t p = x.count;
+        Buffer<double> c = std::move(run.buffer<double>(std::max<int64_t>(q.count, 1), p).zero());
+        if (q.count > 0) {
+            tall_dot(run, q, x, c.data(), q.count);
             for (double &value : c) value = -value;
-            tall_times(run, n, q, against, lda, p, c.data(), q, 1.0, x, ldx);
+            tall_times(run, q, c.data(), q.count, 1.0, x);
         }
-        std::vector<double> norms = column_norms(run, n, p, x, ldx);
-        bool shrunk = false;
-        int64_t left = 0;
-        for (int64_t j = 0; j < p; ++j) {
-            size_t at = static_cast<size_t>(j);
-            if (!(norms[at] > lost * before[at])) continue;
-            shrunk |= norms[at] < 0.5 * before[at];
-            double scale = 1 / norms[at];
-            for (int64_t i = 0; i < n; ++i) x[i + left * ldx] = x[i + j * ldx] * scale;
-            ++left;
-        }
-        p = left;
-        if (p == 0) break;
         Buffer<double> gram = run.buffer<double>(p, p), vectors = run.buffer<double>(p, p),
-                       values = run.buffer<double>(p);
-        tall_dot(run, n, p, x, ldx, p, x, ldx, gram.data(), p);
+                       values = run.buffer<double>(p), scale = run.buffer<double>(p);
+        tall_dot(run, x, x, gram.data(), p);
+        bool shrunk = false;
+        for (int64_t j = 0; j < p; ++j) {
+            const double norm = std::sqrt(gram[j + j * p]);
+            double square = gram[j + j * p]; // of the length before: Q is orthonormal
+            for (int64_t i = 0; i < q.count; ++i) square += c[i + j * q.count] * c[i + j * q.count];
+            scale[j] = norm > lost * std::sqrt(square) ? 1 / norm : 0;
+            shrunk |= scale[j] == 0 || norm < 0.5 * std::sqrt(square);
+        }
         double off = 0;
         for (int64_t j = 0; j < p; ++j)
-            for (int64_t i = 0; i < p; ++i) off = std::max(off, std::fabs(gram[i + j * p] - (i == j)));
-        if (round > 0 && !shrunk && off < 1e-14) break;
+            for (int64_t i = 0; i < p; ++i) {
+                off = std::max(off, std::fabs(gram[i + j * p] - (i == j)));
+                gram[i + j * p] = scale[i] > 0 && scale[j] > 0 ? gram[i + j * p] * scale[i] * scale[j] : 0;
+            }
+        if (round > 0 && !shrunk && off < off_limit) break;
         eigh_top(p, gram.data(), p, p, values.data(), vectors.data(), p);
+        const double least = std::max(1e-14 * static_cast<double>(p), f32 ? 1e-12 : 0) * values[0];
         int64_t kept = 0;
-        while (kept < p && values[kept] > smallest * values[0] &&
-               values[kept] > 1e-14 * static_cast<double>(p) * values[0])
-            ++kept;
+        while (kept < p && values[kept] > least) ++kept;
         for (int64_t j = 0; j < kept; ++j)
-            for (int64_t i = 0; i < p; ++i) vectors[i + j * p] /= std::sqrt(values[j]);
-        multiply_in_place(run, n, p, x, ldx, kept, vectors.data());
-        p = kept;
+            for (int64_t i = 0; i < p; ++i) vectors[i + j * p] *= scale[i] / std::sqrt(values[j]);
+        const Columns left{x.block, x.first, kept};
+        tall_times(run, x, vectors.data(), p, 0.0, left);
+        x.count = kept;
     }
-    return p;
+    return x.count;
 }
 
 } // namespace mercer

@@ -81,15 +81,17 @@ void Evidence<T>::prepare(int64_t p) {
     rows_ = std::make_unique<Rows>();
     Rows &to = *rows_;
     to.p = p;
-    to.u = directions(run_, span_, projection_, weights_, p);
-    to.law = std::make_unique<RowLaw>(run_, n, diagonal(), eta_, p, to.u.data(), n);
+    to.u = Block(run_, n, p, false);
+    directions(run_, span_, projection_, weights_, columns(to.u));
+    to.law = std::make_unique<RowLaw>(run_, n, diagonal(), eta_, p, to.u.column(0), n);
     to.su = std::move(run_.buffer<T>(n, pp).zero());
     Points<T> ys = points_;
     ys.lean();
     if (blocks * ys.held_bytes() <= run_.budget()->left() / 2) to.panels.resize(static_cast<size_t>(blocks));
     auto block = [&](int64_t b) {
         for (int64_t i = b * tile_rows; i < std::min(n, (b + 1) * tile_rows); ++i)
-            for (int64_t j = 0; j < p; ++j) to.su[i * pp + j] = static_cast<T>(std::sqrt(weight(i)) * to.u[i + j * n]);
+            for (int64_t j = 0; j < p; ++j)
+                to.su[i * pp + j] = static_cast<T>(std::sqrt(weight(i)) * to.u.column(j)[i]);
         if (!to.panels.empty()) to.panels[static_cast<size_t>(b)] = ys.load(run_, b);
     };
     parallel_for(run_, blocks, block, Tiles<T>(kernel_, ys, ys).serial());
@@ -149,7 +151,7 @@ RowMoments Evidence<T>::rows(int64_t p, int64_t s) {
     std::vector<double> ui(static_cast<size_t>(p));
     for (int64_t k = 0; k < s; ++k) {
         const int64_t i = drawn[k];
-        for (int64_t j = 0; j < p; ++j) ui[static_cast<size_t>(j)] = own.u[i + j * n];
+        for (int64_t j = 0; j < p; ++j) ui[static_cast<size_t>(j)] = own.u.column(j)[i];
         sample.add(r.data() + k * pp, ui.data(), diagonal_[i], own.law->probability(i));
     }
     return sample.moments();

@@ -40,7 +40,7 @@ class Evidence {
 
     struct Rows { // of p directions
         int64_t p, drawn = 0;
-        Buffer<double> u;             // the directions
+        Block u;                      // the directions
         Buffer<T> su;                 // S U, row-major
         std::vector<Panel<T>> panels; // of all rows; empty: loaded again by each strip
         std::unique_ptr<RowLaw> law;

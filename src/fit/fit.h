@@ -141,8 +141,8 @@ struct Lift {
     Plan (*plan)(const PlanTask &task); // E_BUDGET where it cannot be
     Lifted (*lift)(const LiftTask &task);
 };
-// Of an output's values at the weighted points behind a model: {p95, p99}.
-Json limits_of(const std::vector<double> &values, const std::vector<double> &weights);
+// Of an output's values at the n weighted points behind a model: {p95, p99}. weights nullptr: all 1.
+Json limits_of(Run &run, int64_t n, const double *values, const double *weights);
 
 // The rule of signs: a column is turned so that its entry of largest modulus (the first on a tie) becomes positive.
 template <class Entry>

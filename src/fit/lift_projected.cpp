@@ -128,13 +128,15 @@ Lifted lift_as(const LiftTask &task) {
     ErrorBars bars;
     if (choice.wants_bars() && rank > 0) {
         const int64_t p = std::min(rank, choice.ask());
-        Buffer<double> z = directions(run, *span, projection, weights, p);
+        Block z(run, n, p, false);
+        directions(run, *span, projection, weights, columns(z));
         for (int64_t j = 0; j < p; ++j)
             for (int64_t i = 0; i < n; ++i) {
                 const double root = weights ? std::sqrt(std::max(weights[i], 1e-300)) : 1;
-                z[i + j * n] *= std::sqrt(projection.theta[static_cast<size_t>(j)]) / root;
+                z.column(j)[i] *= std::sqrt(projection.theta[static_cast<size_t>(j)]) / root;
             }
-        bars = choice.bars(run, n, p, z.data(), weights, values.lift_centred != 0, static_cast<uint64_t>(values.seed));
+        bars =
+            choice.bars(run, n, p, z.column(0), weights, values.lift_centred != 0, static_cast<uint64_t>(values.seed));
     }
     int64_t kept = choice.kept(projection.theta, rank, projection.trace, choice.wants_bars() ? &bars : nullptr);
     if (proved) kept = std::min(kept, found.proof.r());
@@ -152,6 +154,7 @@ Lifted lift_as(const LiftTask &task) {
     }
     coefficients(task, *span, projection, kept, out);
     for (double &value : lambda) value /= total;
+    out.text["limits"] = limits_in_span(run, *span, projection, lambda, weights);
     out.tensors["lambda"] = vector_tensor(lambda);
     out.tensors["w"] = vector_tensor(task.centres.weights);
     out.capabilities = MERCER_CAN_DENSITY | MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;

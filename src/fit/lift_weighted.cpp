@@ -8,6 +8,8 @@
 // Rank: Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2); less is rounding of the entries (|E| <= c u trace).
 // Cost: m^2/2 kernel values and 2 m^2 flops a column for each pass; memory as operator.h says. Error of direction l:
 // about m u Lambda_1 / Lambda_l, and the solver's residual / gap.
+#include "../core/tall.h"
+#include "../gram/operator.h"
 #include "certify_report.h"
 #include "components.h"
 #include "fit.h"
@@ -23,16 +25,13 @@ namespace {
 // Notes passes, and maps each onto a share of what is left of the stage: how many there will be is not known.
 class Counted : public Operator {
   public:
-    Counted(const Operator &base, bool f32) : Operator(base.n()), base_(base), f32_(f32) {}
-    void apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override {
-        next(run, p, f32_, [&] { base_.apply(run, q, ldq, p, y, ldy); });
+    explicit Counted(const Operator &base) : Operator(base.n(), base.f32()), base_(base) {}
+    void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override {
+        next(run, p, rough || f32(), [&] { base_.product(run, rough, p, q, y); });
     }
     bool has_rough() const override { return base_.has_rough(); }
-    void apply_rough(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override {
-        next(run, p, true, [&] { base_.apply_rough(run, q, ldq, p, y, ldy); });
-    }
     void dense(Run &run, double *a, int64_t lda) const override {
-        next(run, 0, f32_, [&] { base_.dense(run, a, lda); });
+        next(run, 0, f32(), [&] { base_.dense(run, a, lda); });
     }
     void diagonal(Run &run, double *d) const override { base_.diagonal(run, d); }
 
@@ -51,89 +50,105 @@ class Counted : public Operator {
         body();
     }
     const Operator &base_;
-    bool f32_;
     mutable std::vector<Pass> passes_;
 };
 
 struct Eigenpairs {
     std::vector<double> values, residuals;
-    Buffer<double> vectors; // m x r
+    Block vectors; // m x r
     double most_negative = 0;
     bool converged = false;
+    int64_t m() const { return vectors.n(); }
+    // body(j, u) for the first `count` vectors.
+    template <class Body>
+    void each(Run &run, int64_t count, Body &&body) const {
+        Buffer<double> u = run.buffer<double>(m());
+        for (int64_t j = 0; j < count; ++j) {
+            vectors.read(j, 0, m(), u.data());
+            body(j, u.data());
+        }
+    }
 };
 
-Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operator &op, int64_t r,
-                 const Buffer<double> &start, std::map<std::string, double> &report) {
+// What a solver may begin with.
+struct Start {
+    int64_t count = 0;
+    std::function<void(Columns to)> write;
+};
+
+Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operator &op, int64_t r, const Start &start,
+                 std::map<std::string, double> &report) {
     Eigenpairs out;
     out.values.resize(static_cast<size_t>(r));
     out.residuals.resize(static_cast<size_t>(r));
-    out.vectors = run.buffer<double>(op.n(), r);
+    out.vectors = Block(run, op.n(), r, op.f32());
     mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver), nullptr, &report);
+    struct Asked {
+        mercer_task &task;
+        const Start &start;
+    } asked{task, start};
     mercer_operator c_op = op.c_operator();
-    mercer_eigen_request request{sizeof request,
-                                 r,
-                                 plan.tol,
-                                 recipe.values().max_passes,
-                                 start.empty() ? nullptr : start.data(),
-                                 start.size() / op.n(),
-                                 nullptr,
-                                 0,
-                                 nullptr,
-                                 nullptr};
+    mercer_eigen_request request{};
+    request.struct_size = sizeof request;
+    request.r = r;
+    request.tol = plan.tol;
+    request.max_passes = recipe.values().max_passes;
+    request.start_count = start.count;
+    request.rough = op.has_rough();
+    request.user = &asked;
+    request.start = [](void *user, mercer_range to) -> int32_t {
+        const Asked &from = *static_cast<Asked *>(user);
+        return from.task.guard([&] { from.start.write(to); });
+    };
     mercer_eigen_result result{
-        sizeof result, out.values.data(), out.vectors.data(), out.residuals.data(), 0, 0, 0, 0, 0};
+        sizeof result, out.values.data(), columns(out.vectors), out.residuals.data(), 0, 0, 0, 0, 0};
     task.check(plan.solver->solver.solve(&host_table(), &task, plan.solver_params.values(), &c_op, &request, &result),
                *plan.solver);
-    for (double value : out.values)
-        if (!std::isfinite(value))
-            fail(MERCER_E_NUMERICAL, "solver %s gave an eigenvalue that is not finite", plan.solver->name.c_str());
-    for (double value : out.vectors)
-        if (!std::isfinite(value))
-            fail(MERCER_E_NUMERICAL, "solver %s gave a vector that is not finite", plan.solver->name.c_str());
+    std::vector<double> norms(static_cast<size_t>(r));
+    tall_norms(run, columns(out.vectors), norms.data());
+    for (const std::vector<double> &numbers : {out.values, norms})
+        for (double value : numbers)
+            if (!std::isfinite(value))
+                fail(MERCER_E_NUMERICAL, "solver %s gave a pair that is not finite", plan.solver->name.c_str());
     out.most_negative = result.most_negative;
     out.converged = result.converged != 0;
     return out;
 }
 
-void fix_signs(int64_t m, int64_t r, double *vectors, const double *scale) {
-    for (int64_t j = 0; j < r; ++j) {
-        double *column = vectors + j * m;
-        const double sign = sign_of(m, [&](int64_t i) { return column[i] * (scale ? scale[i] : 1); });
-        for (int64_t i = 0; i < m; ++i) column[i] *= sign;
-    }
-}
-
 // Weights in the forms that are needed, and what the product with them says: K p, and the means behind total variance.
 struct Moments {
-    std::vector<double> root, p, kp, self; // self: k(c, c)
-    bool plain = true;                     // all weights 1
-    double mean_self = 0;                  // sum p_i k(c_i, c_i)
-    double mean_square = 0;                // p^T K p; 0 uncentred
+    const std::vector<double> &weights;
+    double total;                // sum of the weights
+    bool plain;                  // all of them 1
+    Buffer<double> roots, self;  // roots: empty where plain; self: k(c, c)
+    const double *ksu = nullptr; // K S u, S u = p sqrt(total); nullptr uncentred
+    double mean_self = 0;        // sum p_i k(c_i, c_i)
+    double mean_square = 0;      // p^T K p; 0 uncentred
 
     Moments(Run &run, const Operator &gram, const std::vector<double> &weights, double total)
-        : root(weights.size()), p(weights.size()), kp(weights.size()), self(weights.size()) {
+        : weights(weights), total(total),
+          plain(std::all_of(weights.begin(), weights.end(), [](double w) { return w == 1; })),
+          roots(run.buffer<double>(plain ? 0 : gram.n())), self(run.buffer<double>(gram.n())) {
         gram.diagonal(run, self.data());
-        for (size_t i = 0; i < p.size(); ++i) {
-            root[i] = std::sqrt(weights[i]);
-            p[i] = weights[i] / total;
-            plain &= weights[i] == 1;
-            mean_self += p[i] * self[i];
+        for (int64_t i = 0; i < self.size(); ++i) {
+            if (!plain) roots[i] = std::sqrt(weights[static_cast<size_t>(i)]);
+            mean_self += p(i) * self[i];
         }
     }
-    const double *scale() const { return plain ? nullptr : root.data(); }
-    void set_mean(const double *ksu, double total) { // K S u, S u = p sqrt(n)
+    double root(int64_t i) const { return plain ? 1 : roots[i]; }
+    double p(int64_t i) const { return weights[static_cast<size_t>(i)] / total; }
+    double kp(int64_t i) const { return ksu ? ksu[i] / std::sqrt(total) : 0; }
+    const double *scale() const { return plain ? nullptr : roots.data(); }
+    void set_mean(const double *product) {
+        ksu = product;
         mean_square = 0;
-        for (size_t i = 0; i < p.size(); ++i) {
-            kp[i] = ksu[i] / std::sqrt(total);
-            mean_square += p[i] * kp[i];
-        }
+        for (int64_t i = 0; i < self.size(); ++i) mean_square += p(i) * kp(i);
     }
 };
 
 // How many of the pairs are more than rounding, and what is to be said of them.
 int64_t cut_rank(const Recipe &recipe, const Plan &plan, const Eigenpairs &pairs, double trace, uint32_t *outcome) {
-    const double u_tile = plan.f32 ? 0x1p-24 : 0x1p-53,
-                 m = static_cast<double>(pairs.vectors.size() / static_cast<int64_t>(pairs.values.size()));
+    const double u_tile = plan.f32 ? 0x1p-24 : 0x1p-53, m = static_cast<double>(pairs.m());
     // Of an indefinite kernel the trace says nothing (it may be 0): then its largest eigenvalue is the scale.
     const double floor = (16 * u_tile + m * 0x1p-53) * std::max({trace, pairs.values[0], -pairs.most_negative});
     int64_t rank = 0;
@@ -151,13 +166,12 @@ int64_t cut_rank(const Recipe &recipe, const Plan &plan, const Eigenpairs &pairs
 
 // Scores of the centres, z_l = sqrt(Lambda_l) u_l / sqrt(w): column-major.
 Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t p) {
-    const int64_t m = static_cast<int64_t>(moments.p.size());
+    const int64_t m = pairs.m();
     Buffer<double> z = run.buffer<double>(m, p);
-    for (int64_t j = 0; j < p; ++j) {
+    pairs.each(run, p, [&](int64_t j, const double *u) {
         const double factor = std::sqrt(std::max(pairs.values[static_cast<size_t>(j)], 0.0));
-        for (int64_t i = 0; i < m; ++i)
-            z[i + j * m] = factor * pairs.vectors[i + j * m] / moments.root[static_cast<size_t>(i)];
-    }
+        for (int64_t i = 0; i < m; ++i) z[i + j * m] = factor * u[i] / moments.root(i);
+    });
     return z;
 }
 
@@ -170,39 +184,44 @@ Json residual_certificates(const Eigenpairs &pairs, int64_t kept, double total) 
                               total);
 }
 
-// A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p of the rounded A.
+// A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p of the rounded A. Each column's entry of largest modulus (the
+// first on a tie) is positive.
 template <class T>
-Tensor coefficients(const Eigenpairs &pairs, const Moments &moments, int64_t kept, std::vector<double> &b) {
-    const int64_t m = static_cast<int64_t>(moments.p.size());
+Tensor coefficients(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t kept, std::vector<double> &b) {
+    const int64_t m = pairs.m();
     Tensor a = make_tensor<T>(m, kept);
     b.assign(static_cast<size_t>(kept), 0.0);
-    for (int64_t j = 0; j < kept; ++j) {
-        const double factor = 1 / std::sqrt(pairs.values[static_cast<size_t>(j)]);
+    pairs.each(run, kept, [&](int64_t j, const double *u) {
+        const double factor = sign_of(m, [&](int64_t i) { return u[i] * moments.root(i); }) /
+                              std::sqrt(pairs.values[static_cast<size_t>(j)]);
+        double sum = 0;
         for (int64_t i = 0; i < m; ++i) {
-            const T entry = static_cast<T>(moments.root[static_cast<size_t>(i)] * pairs.vectors[i + j * m] * factor);
+            const T entry = static_cast<T>(moments.root(i) * u[i] * factor);
             tensor_data<T>(a)[i * kept + j] = entry;
-            b[static_cast<size_t>(j)] += static_cast<double>(entry) * moments.kp[static_cast<size_t>(i)];
+            sum += static_cast<double>(entry) * moments.kp(i);
         }
-    }
+        b[static_cast<size_t>(j)] = sum;
+    });
     return a;
 }
 
 // Limits from the centres themselves, whose scores are z_l = sqrt(Lambda_l / w) u_l: T^2 = n sum u_l^2 / w, residual =
 // k(c, c) - 2 (K p) + p^T K p - sum z_l^2. No kernel value is needed.
-Json centre_limits(const Eigenpairs &pairs, const Moments &moments, const std::vector<double> &weights, double total,
-                   int64_t kept, bool residual) {
-    const size_t m = weights.size();
-    std::vector<double> spe(m), t2(m);
-    for (size_t i = 0; i < m; ++i) spe[i] = moments.self[i] - 2 * moments.kp[i] + moments.mean_square;
-    for (size_t j = 0; j < static_cast<size_t>(kept); ++j)
-        for (size_t i = 0; i < m; ++i) {
-            const double u = pairs.vectors[static_cast<int64_t>(i + j * m)], share = u * u / weights[i];
-            spe[i] -= pairs.values[j] * share;
-            t2[i] += total * share;
+Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t kept, bool residual) {
+    const int64_t m = pairs.m();
+    std::vector<double> spe(static_cast<size_t>(m)), t2(static_cast<size_t>(m));
+    for (int64_t i = 0; i < m; ++i)
+        spe[static_cast<size_t>(i)] = moments.self[i] - 2 * moments.kp(i) + moments.mean_square;
+    pairs.each(run, kept, [&](int64_t j, const double *u) {
+        for (size_t i = 0; i < static_cast<size_t>(m); ++i) {
+            const double share = u[i] * u[i] / moments.weights[i];
+            spe[i] -= pairs.values[static_cast<size_t>(j)] * share;
+            t2[i] += moments.total * share;
         }
+    });
     for (double &value : spe) value = std::max(value, 0.0);
-    Json out = {{"t2", limits_of(t2, weights)}};
-    if (residual) out["residual"] = limits_of(spe, weights);
+    Json out = {{"t2", limits_of(run, m, t2.data(), moments.weights.data())}};
+    if (residual) out["residual"] = limits_of(run, m, spe.data(), moments.weights.data());
     return out;
 }
 
@@ -237,24 +256,28 @@ Lifted lift_as(const LiftTask &task) {
 
     run.stage("solve", 0.95);
     WeightedOperator weighted(run, pair ? static_cast<const Operator &>(*pair) : exact, moments.scale(), centred);
-    Counted op(weighted, sizeof(T) == 4);
+    Counted op(weighted);
     std::map<std::string, double> report;
-    Buffer<double> start;
-    if (plan.start_columns > 0) {
-        Run::Span span(run, 0, 0.1);
-        const PivotRows rows{centres.source, {}, prepared.kernel, centres.numbers(), m, centres.weights.data()};
-        start = start_vectors(run, rows, weighted, moments.scale(), plan.start_rank, plan.start_columns,
-                              Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver));
-    }
+    Start start{plan.start_columns, [&](Columns to) {
+                    Run::Span span(run, 0, 0.1);
+                    const PivotRows rows{centres.source,    {}, prepared.kernel,
+                                         centres.numbers(), m,  centres.weights.data()};
+                    start_vectors(run,
+                                  {rows, moments.plain ? nullptr : centres.weights.data(), centred, plan.start_rank,
+                                   Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver)},
+                                  to);
+                }};
     Components choice(recipe.values(), m);
     Eigenpairs pairs;
+    Block known;         // vectors, where more are wanted
     double variance = 0; // total, in the unit of the values
     for (;;) {
         pairs = solve(run, recipe, plan, op, choice.ask(), start, report);
-        if (centred) moments.set_mean(weighted.mean(run), total);
+        if (centred) moments.set_mean(weighted.mean(run));
         variance = std::max(moments.mean_self - moments.mean_square, 0.0) * total;
         if (!choice.more(pairs.values, variance)) break;
-        start = std::move(pairs.vectors); // what is known already
+        known = std::move(pairs.vectors);
+        start = {known.cols(), [&](Columns to) { tall_copy(run, columns(known, 0, to.count), to); }};
     }
     out.kernel_evaluations = exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0);
     out.passes = plan.hold == Hold::matrix ? 1 : 0;
@@ -274,15 +297,18 @@ Lifted lift_as(const LiftTask &task) {
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
     if (choice.wants_bars() && rank > 0) out.text["error_bars"] = bars.report(1, kept);
     if (m == n) out.text["certificates"] = residual_certificates(pairs, kept, total);
-    fix_signs(m, kept, pairs.vectors.data(), moments.scale());
     std::vector<double> b, lambda;
     for (int64_t j = 0; j < kept; ++j) lambda.push_back(pairs.values[static_cast<size_t>(j)] / total);
-    out.tensors["A"] =
-        prepared.f32 ? coefficients<float>(pairs, moments, kept, b) : coefficients<double>(pairs, moments, kept, b);
+    out.tensors["A"] = prepared.f32 ? coefficients<float>(run, pairs, moments, kept, b)
+                                    : coefficients<double>(run, pairs, moments, kept, b);
     out.tensors["b"] = vector_tensor(b);
     out.tensors["lambda"] = vector_tensor(lambda);
     out.tensors["w"] = vector_tensor(centres.weights);
-    if (centred) out.tensors["nu"] = vector_tensor(moments.p);
+    if (centred) {
+        Tensor nu = make_tensor<double>(m, 1, true);
+        for (int64_t i = 0; i < m; ++i) tensor_data<double>(nu)[i] = moments.p(i);
+        out.tensors["nu"] = std::move(nu);
+    }
     out.capabilities = MERCER_CAN_DENSITY;
     if (centred) out.capabilities |= MERCER_CAN_MEAN;
     if (prepared.kernel.is_psd() && !(out.outcome & MERCER_INDEFINITE))
@@ -290,8 +316,7 @@ Lifted lift_as(const LiftTask &task) {
     out.text["total_variance"] = {{"value", variance / total},
                                   {"kind", m == n && moments.plain && centres.rows ? "exact" : "reduced-operator"}};
     if (centred) out.text["mean_square"] = moments.mean_square;
-    out.text["limits"] =
-        centre_limits(pairs, moments, centres.weights, total, kept, out.capabilities & MERCER_CAN_RESIDUAL);
+    out.text["limits"] = centre_limits(run, pairs, moments, kept, out.capabilities & MERCER_CAN_RESIDUAL);
     out.text["limits"]["kind"] = recipe.reducer() ? "centres" : "exact";
     out.text["residuals"] = std::vector<double>(pairs.residuals.begin(), pairs.residuals.begin() + kept);
     out.text["most_negative"] = pairs.most_negative / total;

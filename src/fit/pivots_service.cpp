@@ -116,21 +116,35 @@ mercer_pivots run_pivots(PartialCholesky<T> &factor, mercer_task &task, const me
     return out;
 }
 
+namespace {
+
+template <class T>
+mercer_cost cost_of(const mercer_task &task, int64_t n, const PivotStop &until, bool columns) {
+    using Pivots = PartialCholesky<T>;
+    const int64_t m = until.m;
+    const Factor kind = columns ? Factor::held : Pivots::fitting(task.run, n, until, task.tile_bytes);
+    const int64_t copy = columns && sizeof(T) == 4 ? checked_bytes("the factor's columns", n, m, 8) : 0;
+    const int64_t bytes = Pivots::bytes(n, m, until.early(), task.run.threads(), task.tile_bytes, kind);
+    const int64_t own = kind == Factor::held ? 16 * n : 0; // scores and a column, for rules that want them
+    const double flops = static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(m);
+    const double times = kind == Factor::held ? 1 : 1 + static_cast<double>(Pivots::rounds(m)) / 3;
+    mercer_cost cost{};
+    cost.struct_size = sizeof cost;
+    cost.bytes = bytes + copy + own;
+    cost.kernel_evaluations = Pivots::evaluations(n, m, kind);
+    cost.m = m;
+    cost.flops = flops * times;
+    return cost;
+}
+
+} // namespace
+
 mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop) {
     const PivotStop until = read_stop(stop);
     const int64_t n = shape.n, m = until.m;
     if (m > n) fail(MERCER_E_VALUE, "m = %" PRId64 ", must be <= n = %" PRId64, m, n);
     const bool f32 = shape.dtype == MERCER_F32;
-    const int64_t factor = (f32 ? PartialCholesky<float>::bytes : PartialCholesky<double>::bytes)(
-        n, m, until.early(), task.run.threads(), task.tile_bytes);
-    const int64_t copy = stop.factor && f32 ? checked_bytes("the factor's columns", n, m, 8) : 0;
-    return {sizeof(mercer_cost),
-            factor + copy + 16 * n, // scores and a column, for rules that want them
-            PartialCholesky<double>::evaluations(n, m),
-            0,
-            0,
-            m,
-            static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(m)};
+    return f32 ? cost_of<float>(task, n, until, stop.factor) : cost_of<double>(task, n, until, stop.factor);
 }
 
 template mercer_pivots run_pivots(PartialCholesky<float> &, mercer_task &, const mercer_pivot_rule &,

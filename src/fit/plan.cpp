@@ -80,7 +80,9 @@ int64_t centre_bytes(const Source &source, int64_t m, bool f32) {
 
 mercer_cost forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source) {
     const int64_t n = source.rows();
-    mercer_cost cost{sizeof cost, 0, 0, 0, 0, n, 0};
+    mercer_cost cost{};
+    cost.struct_size = sizeof cost;
+    cost.m = n;
     if (!recipe.reducer()) return cost;
     mercer_task task(run, Random(0, Stage::reducer));
     mercer_shape shape{sizeof shape,
@@ -128,32 +130,47 @@ Plan plan_weighted(const PlanTask &task) {
     mercer_task operation(run, Random(0, Stage::solver));
     plan.solver_cost.struct_size = sizeof plan.solver_cost;
     // Callbacks are what costs where there are any: one set of values, in the type of the result.
-    const bool calls = kernel.has_user() || source.kind() == Source::Kind::objects,
-               iterates = plan.solver->name != "dense";
-    if (iterates && !calls && may_be_psd(kernel)) {
+    const bool calls = kernel.has_user() || source.kind() == Source::Kind::objects;
+    if (plan.solver->solver.flags & MERCER_USES_START && !calls && may_be_psd(kernel)) {
         plan.start_rank = std::min(start_rank, m / 8);
         plan.start_columns = std::min({plan.start_rank / 2, std::max<int64_t>(32, (r + 13) / 8 * 8), m});
-        if (values.lift_centred && plan.start_columns > r) --plan.start_columns; // the mean rides along
+        // A random column, and the mean, ride along.
+        plan.start_columns = std::max<int64_t>(plan.start_columns - 1 - (values.lift_centred != 0), 0);
     }
-    const mercer_eigen_request request{sizeof request,     r,       plan.tol, values.max_passes, nullptr,
-                                       plan.start_columns, nullptr, 0,        nullptr,           nullptr};
+    plan.rough = !plan.f32 && storage != GramStorage::f64 && !calls && plan.solver->solver.flags & MERCER_USES_ROUGH;
+    mercer_eigen_request request{};
+    request.struct_size = sizeof request;
+    request.r = r;
+    request.tol = plan.tol;
+    request.max_passes = values.max_passes;
+    request.start_count = plan.start_columns;
+    request.rough = plan.rough;
     operation.check(plan.solver->solver.forecast(&host_table(), &operation, plan.solver_params.values(), m, &request,
                                                  &plan.solver_cost),
                     *plan.solver);
 
-    plan.rough = !plan.f32 && storage != GramStorage::f64 && iterates && !calls;
-    const int64_t columns = std::min(m, plan.solver_cost.columns) + 1; // the mean rides along
-    const Need exact =
-        plan.f32 ? need_of<float>(run, kernel, source, m, columns) : need_of<double>(run, kernel, source, m, columns);
-    const Need most = plan.rough ? need_of<float>(run, kernel, source, m, columns) : exact;
-    plan.bytes = plan.solver_cost.bytes + std::max(exact.pass, most.pass) + 8 * m * (r + 2 * columns + 4);
-    if (plan.start_rank > 0) {
-        const int64_t begin = start_bytes(run, m, plan.start_rank, plan.start_columns, most.pass);
-        if (begin > budget_left)
-            plan.start_rank = plan.start_columns = 0;
-        else
-            plan.bytes = std::max(plan.bytes, begin);
-    }
+    const int64_t size = plan.f32 ? 4 : 8, r_block = checked_bytes("vectors", m, r, size);
+    const mercer_cost &solver = plan.solver_cost;
+    auto need = [&](int64_t columns, bool f32) {
+        return f32 ? need_of<float>(run, kernel, source, m, columns) : need_of<double>(run, kernel, source, m, columns);
+    };
+    // A pass of so many columns while so many of the solver's are in use.
+    auto pass = [&](int64_t columns, int64_t blocks) {
+        return std::max(need(columns, plan.f32).pass, need(columns, plan.f32 || plan.rough).pass) +
+               checked_bytes("the solver's blocks", m, blocks, size);
+    };
+    // The mean rides along in the first product, and in the first exact one.
+    const int64_t mean = values.lift_centred != 0, first = std::min(m, solver.first_columns),
+                  columns = std::min(m, solver.columns) + (plan.rough || first == 0 ? mean : 0);
+    const Need exact = need(columns, plan.f32), most = need(columns, plan.f32 || plan.rough);
+    int64_t most_at_once = pass(columns, solver.blocks);
+    if (first > 0) most_at_once = std::max(most_at_once, pass(first + mean, solver.first_blocks));
+    if (plan.start_columns > 0)
+        most_at_once = std::max(
+            most_at_once, start_bytes(run, m, plan.start_rank, plan.start_columns, tile_bytes<float>(kernel, source)) +
+                              plan.start_columns * m * size);
+    // Roots of weights, the mean, k(c, c) and one column; vectors, and scores where the solver is done.
+    plan.bytes = 8 * m * 4 + r_block + std::max(solver.bytes + most_at_once, 8 * m * r);
     auto take = [&](int64_t bytes) {
         if (plan.bytes + bytes > budget_left) return false;
         plan.bytes += bytes;

@@ -246,9 +246,10 @@ mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_piv
                                              const mercer_pivot_stop &stop) {
     const PivotStop until = read_stop(stop);
     const PivotRows rows{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n(), prepared_.weights.data()};
-    pivots_.push_back(
-        {std::make_shared<PartialCholesky<T>>(run_, rows, PartialCholesky<T>::first_capacity(until.m, until.early())),
-         {}});
+    const bool rounds = !rule.score && !rule.update && !stop.factor;
+    const Factor kind = rounds ? PartialCholesky<T>::fitting(run_, n(), until, tile_bytes()) : Factor::held;
+    const int64_t capacity = PartialCholesky<T>::first_capacity(std::min(until.m, n()), until.early());
+    pivots_.push_back({std::make_shared<PartialCholesky<T>>(run_, rows, capacity, kind), {}});
     auto &[factor, copy] = pivots_.back();
     const mercer_pivots out = run_pivots(*factor, task, rule, stop, copy);
     evaluations_ += factor->evaluations();
@@ -259,8 +260,8 @@ template <class T>
 std::shared_ptr<PartialCholesky<T>> DataProblem<T>::factor_of_given() const {
     if (pivots_.empty() || !out_.weights.empty()) return nullptr;
     const std::shared_ptr<PartialCholesky<T>> &factor = pivots_.back().factor;
-    const bool same =
-        std::equal(out_.index.begin(), out_.index.end(), factor->index(), factor->index() + factor->count());
+    const bool same = factor->held() && std::equal(out_.index.begin(), out_.index.end(), factor->index(),
+                                                   factor->index() + factor->count());
     return same ? factor : nullptr;
 }
 

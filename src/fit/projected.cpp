@@ -195,10 +195,9 @@ Projection project(Run &run, const SpanRows<T> &span, const double *weights, boo
 }
 
 template <class T>
-Buffer<double> directions(Run &run, const SpanRows<T> &span, const Projection &projection, const double *weights,
-                          int64_t p) {
-    const int64_t n = span.n(), m = span.rank();
-    Buffer<double> out = run.buffer<double>(n, p);
+void directions(Run &run, const SpanRows<T> &span, const Projection &projection, const double *weights, Columns to) {
+    const int64_t n = span.n(), m = span.rank(), p = to.count;
+    to.block->use(to.first, p);
     Buffer<T> v = run.buffer<T>(m, p); // V theta^-1/2
     std::vector<double> offset(static_cast<size_t>(p));
     for (int64_t j = 0; j < p; ++j)
@@ -208,30 +207,35 @@ Buffer<double> directions(Run &run, const SpanRows<T> &span, const Projection &p
             offset[static_cast<size_t>(j)] +=
                 static_cast<double>(v[k + j * m]) * projection.mean[static_cast<size_t>(k)];
         }
-    Pool<Buffer<T>> pool([&] { return std::unique_ptr<Buffer<T>>(new Buffer<T>()); });
+    struct Work {
+        Buffer<T> made, part;
+        Buffer<double> column;
+    };
+    Pool<Work> pool([&] {
+        return std::unique_ptr<Work>(new Work{{}, run.buffer<T>(span_slab, p), run.buffer<double>(span_slab)});
+    });
     auto slab = [&](int64_t s) {
         const int64_t row0 = s * span_slab, rows = std::min(span_slab, n - row0);
-        auto made = pool.take();
+        auto work = pool.take();
         int64_t stride = 0;
-        const T *l = span.rows(run, row0, rows, *made, stride);
-        Buffer<T> part = run.buffer<T>(rows, p);
-        gemm('T', 'N', rows, p, m, T(1), l, stride, v.data(), m, T(0), part.data(), rows);
-        for (int64_t j = 0; j < p; ++j)
+        const T *l = span.rows(run, row0, rows, work->made, stride), *part = work->part.data();
+        gemm('T', 'N', rows, p, m, T(1), l, stride, v.data(), m, T(0), work->part.data(), rows);
+        for (int64_t j = 0; j < p; ++j) {
             for (int64_t i = 0; i < rows; ++i) {
                 const double root = weights ? std::sqrt(weights[row0 + i]) : 1;
-                out[row0 + i + j * n] =
-                    root * (static_cast<double>(part[i + j * rows]) - offset[static_cast<size_t>(j)]);
+                work->column[i] = root * (static_cast<double>(part[i + j * rows]) - offset[static_cast<size_t>(j)]);
             }
+            to.block->write(to.first + j, row0, rows, work->column.data());
+        }
     };
     parallel_for(run, slabs_of(n), slab, span.serial());
-    return out;
 }
 
 template class SpanRows<float>;
 template class SpanRows<double>;
 template Projection project(Run &, const SpanRows<float> &, const double *, bool, int64_t);
 template Projection project(Run &, const SpanRows<double> &, const double *, bool, int64_t);
-template Buffer<double> directions(Run &, const SpanRows<float> &, const Projection &, const double *, int64_t);
-template Buffer<double> directions(Run &, const SpanRows<double> &, const Projection &, const double *, int64_t);
+template void directions(Run &, const SpanRows<float> &, const Projection &, const double *, Columns);
+template void directions(Run &, const SpanRows<double> &, const Projection &, const double *, Columns);
 
 } // namespace mercer

@@ -1,6 +1,7 @@
 // Kernel PCA restricted to the span of some points B (specification reduced sets 5, nystrom_projected; 7): rows of
 // L = k(X, B) L_B^-T, K_BB = L_B L_B^T, are coordinates of the data's projections in an orthonormal basis of that span.
 #pragma once
+#include "../core/block.h"
 #include "fit.h"
 #include "pivots.h"
 
@@ -81,9 +82,13 @@ struct Projection {
 template <class T>
 Projection project(Run &run, const SpanRows<T> &span, const double *weights, bool centred, int64_t count);
 
-// sqrt(w) (l - mu) V theta^-1/2 for all rows, n x p, column-major: orthonormal columns.
+// The first sqrt(w) (l - mu) V theta^-1/2 for all rows: orthonormal columns.
 template <class T>
-Buffer<double> directions(Run &run, const SpanRows<T> &span, const Projection &projection, const double *weights,
-                          int64_t p);
+void directions(Run &run, const SpanRows<T> &span, const Projection &projection, const double *weights, Columns to);
+
+// Limits of residual and T2 (limits.cpp) from all rows, for the first components; lambda as the model has them.
+template <class T>
+Json limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection, const std::vector<double> &lambda,
+                    const double *weights);
 
 } // namespace mercer

@@ -1,108 +1,87 @@
-// Where iterations begin: the leading eigenvectors of a Nystrom approximation K ~ L L^T, L by randomly pivoted Cholesky in
-// f32 (Chen, Epperly, Tropp and Webber 2023). They save half of the passes over K or more (FACTS B3.4); their error costs
-// nothing but passes.
-//
-//   P S L = U diag(sigma) V^T,  sigma^2 and V from the m x m matrix L^T S P S L;  start = P S L V_count
-//
-// S = diag(sqrt w), P = 1 - u u^T as in WeightedOperator. Cost: n m kernel values, 2 n m^2 flops in f32; memory n (4 m + 8
-// count) bytes.
+// Where iterations begin: the leading eigenvectors of a Nystrom approximation in f32, kernel PCA projected on the span of m
+// points (projected.h) that randomly pivoted Cholesky draws (Chen, Epperly, Tropp and Webber 2023). They save half of the
+// passes over K or more (FACTS B3.4); their error costs nothing but passes. The points are drawn from all rows where these are
+// few, else from a sample, one row of each of sample_rows equal parts, so that no n x m factor exists.
+// Cost: 2 n m kernel values (n m with the factor), 2 n m^2 flops in f32; memory O(m) a row of the sample, and a slab's for
+// each thread.
 #include "start.h"
 
-#include "../core/threads.h"
+#include "projected.h"
 
 namespace mercer {
 namespace {
 
-constexpr int64_t slab_rows = 1024;
+constexpr int64_t sample_rows = 16384;
+constexpr double least = 1e-6; // of theta_1: below it directions are errors of f32
 
-// Adds up what slabs of rows give, in their order.
-class SlabSum {
-  public:
-    SlabSum(Run &run, int64_t size, int64_t n)
-        : size_(size), n_(n), slabs_((n + slab_rows - 1) / slab_rows), run_(run) {}
-    // part(row0, rows, out) fills size numbers.
-    template <class Part>
-    Buffer<double> operator()(Part &&part) {
-        constexpr int64_t window = 16; // so that parts are few
-        Buffer<double> sum = std::move(run_.buffer<double>(size_).zero());
-        Buffer<float> parts = run_.buffer<float>(std::min(window, slabs_), size_);
-        for (int64_t first = 0; first < slabs_; first += window) {
-            const int64_t count = std::min(window, slabs_ - first);
-            parallel_for(run_, count, [&](int64_t s) {
-                const int64_t row0 = (first + s) * slab_rows;
-                part(row0, std::min(slab_rows, n_ - row0), parts.data() + s * size_);
-            });
-            for (int64_t s = 0; s < count; ++s)
-                for (int64_t k = 0; k < size_; ++k) sum[k] += static_cast<double>(parts[s * size_ + k]);
-        }
-        return sum;
+int64_t number_of(const PivotRows &rows, int64_t i) { return rows.numbers ? rows.numbers[i] : i; }
+
+// Pivots of a sample, as numbers of the source's rows.
+std::vector<int64_t> sampled_pivots(Run &run, const StartTask &task) {
+    std::vector<int64_t> numbers;
+    std::vector<double> weights;
+    for (int64_t s = 0; s < sample_rows; ++s) {
+        const int64_t first = s * task.rows.n / sample_rows, end = (s + 1) * task.rows.n / sample_rows;
+        const int64_t row = first + static_cast<int64_t>(task.random.uniform(s, -1) * static_cast<double>(end - first));
+        numbers.push_back(number_of(task.rows, row));
+        weights.push_back(task.weights ? task.weights[row] : 1);
     }
+    const PivotRows sample{task.rows.source, task.rows.map, task.rows.kernel,
+                           numbers.data(),   sample_rows,   weights.data()};
+    PartialCholesky<float> factor(run, sample, task.m);
+    factor.grow_sampled({task.m}, task.random);
+    std::vector<int64_t> out;
+    for (int64_t k = 0; k < factor.count(); ++k) out.push_back(numbers[static_cast<size_t>(factor.index()[k])]);
+    return out;
+}
 
-  private:
-    int64_t size_, n_, slabs_;
-    Run &run_;
-};
+// The factor of k(B, B) for the points of these numbers.
+std::shared_ptr<PartialCholesky<float>> basis_of(Run &run, const PivotRows &rows, const std::vector<int64_t> &points) {
+    const int64_t m = static_cast<int64_t>(points.size());
+    const PivotRows own{rows.source, rows.map, rows.kernel, points.data(), m, nullptr};
+    auto out = std::make_shared<PartialCholesky<float>>(run, own, m);
+    std::vector<int64_t> order(points.size());
+    for (size_t k = 0; k < order.size(); ++k) order[k] = static_cast<int64_t>(k);
+    out->append(order.data(), m);
+    return out;
+}
+
+void write(Run &run, const StartTask &task, const SpanRows<float> &span, Columns to) {
+    if (span.rank() == 0) return;
+    const Projection projection = project(run, span, task.weights, task.centred, to.count);
+    to.count = 0;
+    while (to.count < projection.count() &&
+           projection.theta[static_cast<size_t>(to.count)] > least * projection.theta[0])
+        ++to.count;
+    if (to.count > 0) directions(run, span, projection, task.weights, to);
+}
 
 } // namespace
 
-int64_t start_bytes(const Run &run, int64_t n, int64_t m, int64_t count, int64_t tile_bytes) {
-    return PartialCholesky<float>::bytes(n, m, false, run.threads(), tile_bytes) + 8 * n * count + 17 * 4 * m * m +
-           3 * 8 * m * m;
+void start_vectors(Run &run, const StartTask &task, Columns to) {
+    const PivotRows &rows = task.rows;
+    if (rows.n <= sample_rows) {
+        PartialCholesky<float> factor(run, rows, task.m);
+        factor.grow_sampled({task.m}, task.random);
+        return write(run, task, SpanRows<float>(factor), to);
+    }
+    const std::vector<int64_t> pivots = sampled_pivots(run, task);
+    const std::vector<LeafSpec> specs = leaf_specs(rows.kernel);
+    const int64_t m = static_cast<int64_t>(pivots.size());
+    Points<float> all = rows.numbers ? Points<float>(rows.source, rows.map, specs, rows.numbers, rows.n)
+                                     : Points<float>(rows.source, rows.map, specs);
+    write(run, task,
+          SpanRows<float>(run, rows.kernel, all, Points<float>(rows.source, rows.map, specs, pivots.data(), m),
+                          basis_of(run, rows, pivots)),
+          to);
 }
 
-Buffer<double> start_vectors(Run &run, const PivotRows &rows, const WeightedOperator &op, const double *root, int64_t m,
-                             int64_t count, const Random &random) {
-    const int64_t n = rows.n;
-    PartialCholesky<float> factor(run, rows, m);
-    factor.grow_sampled({m}, random);
-    m = factor.count();
-    count = std::min(count, m);
-    const int64_t ld = factor.stride();
-    const float *l = factor.factor();
-
-    // The mean u^T S L, and the matrix of what is left.
-    const double *u = op.unit();
-    SlabSum row_sum(run, m, n), square_sum(run, m * m, n);
-    auto weight = [&](int64_t i) { return static_cast<float>(root ? root[i] : 1); };
-    Buffer<double> mean = std::move(run.buffer<double>(m).zero());
-    if (op.centred())
-        mean = row_sum([&](int64_t row0, int64_t count_rows, float *out) {
-            std::fill_n(out, m, 0.0f);
-            for (int64_t i = row0; i < row0 + count_rows; ++i) {
-                const float factor_i = static_cast<float>(u[i]) * weight(i);
-                for (int64_t k = 0; k < m; ++k) out[k] += factor_i * l[i * ld + k];
-            }
-        });
-    auto centred_slab = [&](int64_t row0, int64_t count_rows, float *out) { // P S L, row-major
-        for (int64_t i = 0; i < count_rows; ++i) {
-            const float w = weight(row0 + i), ui = static_cast<float>(u[row0 + i]);
-            for (int64_t k = 0; k < m; ++k)
-                out[i * m + k] = w * l[(row0 + i) * ld + k] - ui * static_cast<float>(mean[k]);
-        }
-    };
-    Pool<Buffer<float>> slabs(
-        [&] { return std::unique_ptr<Buffer<float>>(new Buffer<float>(run.buffer<float>(slab_rows, m))); });
-    Buffer<double> gram = square_sum([&](int64_t row0, int64_t count_rows, float *out) {
-        auto slab = slabs.take();
-        centred_slab(row0, count_rows, slab->data());
-        gemm('N', 'T', m, m, count_rows, 1.0f, slab->data(), m, slab->data(), m, 0.0f, out, m);
-    });
-    Buffer<double> values = run.buffer<double>(count), vectors = run.buffer<double>(m, count);
-    eigh_top(m, gram.data(), m, count, values.data(), vectors.data(), m);
-    Buffer<float> v = run.buffer<float>(m, count);
-    std::copy(vectors.begin(), vectors.end(), v.begin());
-
-    Buffer<double> start = run.buffer<double>(n, count);
-    parallel_for(run, (n + slab_rows - 1) / slab_rows, [&](int64_t s) {
-        const int64_t row0 = s * slab_rows, count_rows = std::min(slab_rows, n - row0);
-        auto slab = slabs.take();
-        centred_slab(row0, count_rows, slab->data());
-        Buffer<float> part = run.buffer<float>(count_rows, count);
-        gemm('T', 'N', count_rows, count, m, 1.0f, slab->data(), m, v.data(), m, 0.0f, part.data(), count_rows);
-        for (int64_t j = 0; j < count; ++j)
-            std::copy_n(part.data() + j * count_rows, count_rows, start.data() + row0 + j * n);
-    });
-    return start;
+int64_t start_bytes(const Run &run, int64_t n, int64_t m, int64_t p, int64_t tile_bytes) {
+    const int64_t parts = std::max(int64_t{32} << 20, run.threads() * (m * m + m) * 4),
+                  slab = span_slab * (3 * 4 * m + 8 * m + 4 * p + 8) + tile_bytes;
+    const int64_t factor = PartialCholesky<float>::bytes(std::min(n, sample_rows), m, false, run.threads(), tile_bytes);
+    const int64_t sweep = parts + 4 * 8 * m * m + run.threads() * slab;
+    return n <= sample_rows ? factor + sweep : std::max(factor, sweep + 3 * 4 * m * m);
 }
 
 } // namespace mercer

@@ -1,15 +1,21 @@
 // Where iterations begin (start.cpp).
 #pragma once
-#include "../gram/operator.h"
+#include "../core/block.h"
 #include "pivots.h"
 
 namespace mercer {
 
-// Leading vectors (n x count) of a Nystrom approximation of op's matrix, m pivots; root: square roots of the weights, nullptr:
-// 1. Fewer columns where the matrix has no more rank.
-Buffer<double> start_vectors(Run &run, const PivotRows &rows, const WeightedOperator &op, const double *root, int64_t m,
-                             int64_t count, const Random &random);
-// What that takes at most, tile_bytes a thread for tiles.
-int64_t start_bytes(const Run &run, int64_t n, int64_t m, int64_t count, int64_t tile_bytes);
+// The problem of a weighted operator: rows with weights (nullptr: 1).
+struct StartTask {
+    const PivotRows &rows;
+    const double *weights;
+    bool centred;
+    int64_t m; // pivots
+    Random random;
+};
+// Leading vectors of a Nystrom approximation in `to`, whose last columns stay as they are where it has no more rank.
+void start_vectors(Run &run, const StartTask &task, Columns to);
+// What that takes at most for p vectors, tile_bytes a thread for tiles.
+int64_t start_bytes(const Run &run, int64_t n, int64_t m, int64_t p, int64_t tile_bytes);
 
 } // namespace mercer

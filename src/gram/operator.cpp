@@ -1,8 +1,8 @@
 #include "operator.h"
 
-#include "../core/tall.h"
 #include "../core/threads.h"
 
+#include <cinttypes>
 #include <cmath>
 #include <thread>
 
@@ -11,13 +11,26 @@ namespace {
 
 const Operator &self_of(const mercer_operator *op) { return *static_cast<const Operator *>(op->self); }
 
-int32_t apply_c(const mercer_operator *op, mercer_task *task, const double *q, int64_t ldq, int64_t p, double *y,
-                int64_t ldy) {
-    return task->guard([&] { self_of(op).apply(task->run, q, ldq, p, y, ldy); });
+void check(const Operator &op, Columns q, Columns y) {
+    check_columns("apply: q", q, op.n());
+    check_columns("apply: y", y, op.n());
+    if (q.count < 1 || q.count != y.count || overlap(q, y))
+        fail(MERCER_E_PLUGIN,
+             "apply: %" PRId64 " columns to %" PRId64 ", must be as many, 1 or more, that do not overlap", q.count,
+             y.count);
 }
-int32_t apply_rough_c(const mercer_operator *op, mercer_task *task, const double *q, int64_t ldq, int64_t p, double *y,
-                      int64_t ldy) {
-    return task->guard([&] { self_of(op).apply_rough(task->run, q, ldq, p, y, ldy); });
+
+int32_t apply_c(const mercer_operator *op, mercer_task *task, mercer_range q, mercer_range y) {
+    return task->guard([&] {
+        check(self_of(op), q, y);
+        self_of(op).apply(task->run, false, q, y);
+    });
+}
+int32_t apply_rough_c(const mercer_operator *op, mercer_task *task, mercer_range q, mercer_range y) {
+    return task->guard([&] {
+        check(self_of(op), q, y);
+        self_of(op).apply(task->run, true, q, y);
+    });
 }
 int32_t dense_c(const mercer_operator *op, mercer_task *task, double *a, int64_t lda) {
     return task->guard([&] { self_of(op).dense(task->run, a, lda); });
@@ -30,12 +43,41 @@ int32_t diagonal_c(const mercer_operator *op, mercer_task *task, double *d) {
 // at n = 10^6, and a pair of panels is some 10 ms of work.
 int64_t super_panels(int64_t blocks) { return std::min<int64_t>(512, (blocks + 1) / 2 * 2); }
 
-// to (rows x pp, row-major) = the rows of q from row0 on, padded with zeros.
-template <class T>
-void to_rows(const double *q, int64_t ldq, int64_t p, int64_t row0, int64_t rows, T *to, int64_t pp) {
-    std::fill_n(to, rows * pp, T(0));
-    for (int64_t j = 0; j < p; ++j)
-        for (int64_t i = 0; i < rows; ++i) to[i * pp + j] = static_cast<T>(q[row0 + i + j * ldq]);
+// S (k x p) = U^T Q, from slabs whose parts are added in order.
+constexpr int64_t slab_rows = 2048;
+Buffer<double> dots(Run &run, int64_t n, int64_t k, const Fill &u, int64_t p, const Fill &q) {
+    const int64_t slabs = (n + slab_rows - 1) / slab_rows;
+    Buffer<double> out = std::move(run.buffer<double>(k, p).zero()), parts = run.buffer<double>(k * p, slabs);
+    Pool<Buffer<double>> pool([&] {
+        return std::unique_ptr<Buffer<double>>(new Buffer<double>(run.buffer<double>(std::min(n, slab_rows), k + p)));
+    });
+    parallel_for(run, slabs, [&](int64_t s) {
+        auto rows = pool.take();
+        const int64_t row0 = s * slab_rows, count = std::min(slab_rows, n - row0);
+        u(row0, count, rows->data(), k);
+        q(row0, count, rows->data() + count * k, p);
+        gemm('N', 'T', k, p, count, 1.0, rows->data(), k, rows->data() + count * k, p, 0.0, parts.data() + s * k * p,
+             k);
+    });
+    for (int64_t s = 0; s < slabs; ++s)
+        for (int64_t i = 0; i < k * p; ++i) out[i] += parts[s * k * p + i];
+    return out;
+}
+
+// Y += U S for row-major Y.
+void add_product(Run &run, int64_t n, int64_t k, const Fill &u, int64_t p, const double *s, double *y, int64_t stride) {
+    parallel_for(run, (n + slab_rows - 1) / slab_rows, [&](int64_t slab) {
+        const int64_t row0 = slab * slab_rows, count = std::min(slab_rows, n - row0);
+        Buffer<double> rows = run.buffer<double>(k, count);
+        u(row0, count, rows.data(), k);
+        gemm('T', 'N', p, count, k, 1.0, s, k, rows.data(), k, 1.0, y + row0 * stride, stride);
+    });
+}
+
+Fill rows_of(Columns x) {
+    return [x](int64_t row0, int64_t rows, double *to, int64_t stride) {
+        for (int64_t j = 0; j < x.count; ++j) x.block->read(x.first + j, row0, rows, to + j, stride);
+    };
 }
 
 } // namespace
@@ -45,8 +87,28 @@ int64_t pass_evaluations(int64_t n) {
     return tile_rows * tile_rows * (full * (full + 1) / 2) + last * (full * tile_rows + last);
 }
 
+void Operator::apply(Run &run, bool rough, Columns q, Columns y) const {
+    q.block->use(q.first, q.count);
+    product(run, rough, q.count, rows_of(q), [&](double *from, int64_t stride) {
+        y.block->use(y.first, y.count);
+        parallel_for(run, blocks_of(n_), [&](int64_t b) {
+            const int64_t row0 = b * tile_rows, rows = std::min(tile_rows, n_ - row0);
+            for (int64_t j = 0; j < y.count; ++j)
+                y.block->write(y.first + j, row0, rows, from + row0 * stride + j, stride);
+        });
+    });
+}
+
 mercer_operator Operator::c_operator() const {
-    return {sizeof(mercer_operator), n_, this, apply_c, dense_c, diagonal_c, has_rough() ? apply_rough_c : nullptr};
+    return {sizeof(mercer_operator),
+            n_,
+            f32_ ? MERCER_F32 : MERCER_F64,
+            0,
+            this,
+            apply_c,
+            has_rough() ? apply_rough_c : nullptr,
+            dense_c,
+            diagonal_c};
 }
 
 template <class T>
@@ -67,7 +129,7 @@ int64_t GramOperator<T>::pass_bytes(const Run &run, int64_t n, int64_t p, const 
 
 template <class T>
 GramOperator<T>::GramOperator(Run &run, const Expression &kernel, const Points<T> &points, Hold hold)
-    : Operator(points.rows()), points_(points), tiles_(kernel, points_, points_) {
+    : Operator(points.rows(), sizeof(T) == 4), points_(points), tiles_(kernel, points_, points_) {
     points_.lean();
     const int64_t blocks = blocks_of(n());
     if (hold != Hold::nothing) {
@@ -187,16 +249,17 @@ void GramOperator<T>::meet_all(Run &run, int64_t pp, const Body &body) const {
 }
 
 template <class T>
-void GramOperator<T>::apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const {
+void GramOperator<T>::product(Run &run, bool, int64_t p, const Fill &q, const Take &y) const {
     const int64_t pp = padded_columns<T>(p);
     Buffer<T> in = run.buffer<T>(n(), pp);
     Buffer<double> out = run.buffer<double>(n(), pp);
-    auto each_block = [&](auto &&body) {
-        parallel_for(run, blocks_of(n()), [&](int64_t b) { body(b * tile_rows, block_rows(b)); });
-    };
-    each_block([&](int64_t row0, int64_t rows) {
-        to_rows(q, ldq, p, row0, rows, in.data() + row0 * pp, pp);
-        std::fill_n(out.data() + row0 * pp, rows * pp, 0.0);
+    parallel_for(run, blocks_of(n()), [&](int64_t b) {
+        const int64_t row0 = b * tile_rows, rows = block_rows(b);
+        double *place = out.data() + row0 * pp; // nothing is there yet
+        std::fill_n(place, rows * pp, 0.0);
+        q(row0, rows, place, pp);
+        std::transform(place, place + rows * pp, in.data() + row0 * pp, [](double v) { return static_cast<T>(v); });
+        std::fill_n(place, rows * pp, 0.0);
     });
     const ThinTable<T> &thin = thin_table<T>();
     // y_I += K q_J from each strip; y_J += K^T q_I from the strips of a tile together. f32: products in f32, sums across
@@ -222,10 +285,8 @@ void GramOperator<T>::apply(Run &run, const double *q, int64_t ldq, int64_t p, d
             if (k.last) add(other, j0, k.cols);
         }
     });
-    each_block([&](int64_t row0, int64_t rows) {
-        for (int64_t j = 0; j < p; ++j)
-            for (int64_t i = row0; i < row0 + rows; ++i) y[i + j * ldy] = out[i * pp + j];
-    });
+    in = Buffer<T>();
+    y(out.data(), pp);
 }
 
 template <class T>
@@ -251,64 +312,55 @@ template class GramOperator<float>;
 template class GramOperator<double>;
 
 WeightedOperator::WeightedOperator(Run &run, const Operator &base, const double *sqrt_weights, bool centred)
-    : Operator(base.n()), base_(base), scale_(sqrt_weights), centred_(centred), unit_(run.buffer<double>(base.n())),
+    : Operator(base.n(), base.f32()), base_(base), scale_(sqrt_weights), centred_(centred),
       mean_(run.buffer<double>(centred ? base.n() : 0)) {
     double square = 0;
-    for (int64_t i = 0; i < n(); ++i) {
-        unit_[i] = scale_ ? scale_[i] : 1.0;
-        square += unit_[i] * unit_[i];
-    }
-    for (double &value : unit_) value /= std::sqrt(square);
+    for (int64_t i = 0; i < n(); ++i) square += scale(i) * scale(i);
+    inverse_length_ = 1 / std::sqrt(square);
 }
 
-void WeightedOperator::project(Run &run, int64_t p, double *y, int64_t ldy) const {
-    if (!centred_) return;
-    std::vector<double> c(static_cast<size_t>(p));
-    tall_dot(run, n(), 1, unit_.data(), n(), p, y, ldy, c.data(), 1);
-    for (double &value : c) value = -value;
-    tall_times(run, n(), 1, unit_.data(), n(), p, c.data(), 1, 1.0, y, ldy);
-}
-
-void WeightedOperator::apply_as(Run &run, bool rough, const double *q, int64_t ldq, int64_t p, double *y,
-                                int64_t ldy) const {
+void WeightedOperator::product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const {
     const bool rides = centred_ && (known_ == Mean::unknown || (!rough && known_ == Mean::rough));
-    const int64_t width = p + rides;
-    Buffer<double> in = run.buffer<double>(n(), width), out = run.buffer<double>(rides ? n() : 0, width);
-    for (int64_t j = 0; j < p; ++j) std::copy_n(q + j * ldq, n(), in.data() + j * n());
-    project(run, p, in.data(), n());
-    if (rides) std::copy_n(unit_.data(), n(), in.data() + p * n());
-    auto scale = [&](double *block, int64_t ld) {
-        for (int64_t j = 0; scale_ && j < width; ++j)
-            for (int64_t i = 0; i < n(); ++i) block[i + j * ld] *= scale_[i];
+    const Fill u = [&](int64_t row0, int64_t rows, double *to, int64_t stride) {
+        for (int64_t i = 0; i < rows; ++i) to[i * stride] = unit(row0 + i);
     };
-    scale(in.data(), n());
-    double *to = rides ? out.data() : y;
-    const int64_t ld = rides ? n() : ldy;
-    rough ? base_.apply_rough(run, in.data(), n(), width, to, ld) : base_.apply(run, in.data(), n(), width, to, ld);
-    if (rides) {
-        std::copy_n(out.data() + p * n(), n(), mean_.data());
-        known_ = rough ? Mean::rough : Mean::exact;
-        for (int64_t j = 0; j < p; ++j) std::copy_n(out.data() + j * n(), n(), y + j * ldy);
-    }
-    for (int64_t j = 0; scale_ && j < p; ++j)
-        for (int64_t i = 0; i < n(); ++i) y[i + j * ldy] *= scale_[i];
-    project(run, p, y, ldy);
-}
-
-void WeightedOperator::apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const {
-    apply_as(run, false, q, ldq, p, y, ldy);
-}
-void WeightedOperator::apply_rough(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const {
-    apply_as(run, true, q, ldq, p, y, ldy);
+    Buffer<double> c; // u^T Q
+    if (centred_) c = dots(run, n(), 1, u, p, q);
+    const Fill in = [&](int64_t row0, int64_t rows, double *to, int64_t stride) {
+        q(row0, rows, to, stride);
+        for (int64_t i = 0; i < rows; ++i) {
+            double *row = to + i * stride;
+            const double si = scale(row0 + i), ui = unit(row0 + i);
+            for (int64_t j = 0; j < p; ++j) row[j] = si * (centred_ ? row[j] - ui * c[j] : row[j]);
+            if (rides) row[p] = si * ui;
+        }
+    };
+    base_.product(run, rough, p + rides, in, [&](double *out, int64_t stride) {
+        for (int64_t i = 0; rides && i < n(); ++i) mean_[i] = out[i * stride + p];
+        if (rides) known_ = rough ? Mean::rough : Mean::exact;
+        for (int64_t i = 0; scale_ && i < n(); ++i)
+            for (int64_t j = 0; j < p; ++j) out[i * stride + j] *= scale_[i];
+        if (centred_) {
+            const Fill made = [&](int64_t row0, int64_t rows, double *to, int64_t step) {
+                for (int64_t i = 0; i < rows; ++i) std::copy_n(out + (row0 + i) * stride, p, to + i * step);
+            };
+            c = dots(run, n(), 1, u, p, made);
+            for (double &value : c) value = -value;
+            add_product(run, n(), 1, u, p, c.data(), out, stride);
+        }
+        y(out, stride);
+    });
 }
 
 const double *WeightedOperator::mean(Run &run) const {
-    if (known_ != Mean::exact) {
-        Buffer<double> su = run.buffer<double>(n());
-        for (int64_t i = 0; i < n(); ++i) su[i] = (scale_ ? scale_[i] : 1.0) * unit_[i];
-        base_.apply(run, su.data(), n(), 1, mean_.data(), n());
-        known_ = Mean::exact;
-    }
+    if (known_ == Mean::exact) return mean_.data();
+    const Fill su = [&](int64_t row0, int64_t rows, double *to, int64_t stride) {
+        for (int64_t i = 0; i < rows; ++i) to[i * stride] = scale(row0 + i) * unit(row0 + i);
+    };
+    base_.product(run, false, 1, su, [&](double *out, int64_t stride) {
+        for (int64_t i = 0; i < n(); ++i) mean_[i] = out[i * stride];
+    });
+    known_ = Mean::exact;
     return mean_.data();
 }
 
@@ -318,13 +370,13 @@ void WeightedOperator::dense(Run &run, double *a, int64_t lda) const {
         for (int64_t i = 0; i < n(); ++i) a[i + j * lda] *= scale_[i] * scale_[j];
     if (!centred_) return;
     // P A P = A - u v^T - v u^T + c u u^T with v = A u, c = u^T v: one formula for both triangles.
-    Buffer<double> v = run.buffer<double>(n());
-    tall_times(run, n(), n(), a, lda, 1, unit_.data(), n(), 0.0, v.data(), n());
+    Buffer<double> u = run.buffer<double>(n()), v = run.buffer<double>(n());
+    for (int64_t i = 0; i < n(); ++i) u[i] = unit(i);
+    gemm('N', 'N', n(), 1, n(), 1.0, a, lda, u.data(), n(), 0.0, v.data(), n());
     double c = 0;
-    for (int64_t i = 0; i < n(); ++i) c += unit_[i] * v[i];
+    for (int64_t i = 0; i < n(); ++i) c += u[i] * v[i];
     for (int64_t j = 0; j < n(); ++j)
-        for (int64_t i = 0; i < n(); ++i)
-            a[i + j * lda] += c * (unit_[i] * unit_[j]) - (unit_[i] * v[j] + v[i] * unit_[j]);
+        for (int64_t i = 0; i < n(); ++i) a[i + j * lda] += c * (u[i] * u[j]) - (u[i] * v[j] + v[i] * u[j]);
 }
 
 void WeightedOperator::diagonal(Run &run, double *d) const {
@@ -332,10 +384,41 @@ void WeightedOperator::diagonal(Run &run, double *d) const {
     for (int64_t i = 0; scale_ && i < n(); ++i) d[i] *= scale_[i] * scale_[i];
     if (!centred_) return;
     const double *ksu = mean(run);
-    auto v = [&](int64_t i) { return ksu[i] * (scale_ ? scale_[i] : 1.0); }; // A u
+    auto v = [&](int64_t i) { return ksu[i] * scale(i); }; // A u
     double c = 0;
-    for (int64_t i = 0; i < n(); ++i) c += unit_[i] * v(i);
-    for (int64_t i = 0; i < n(); ++i) d[i] += unit_[i] * (c * unit_[i] - 2 * v(i));
+    for (int64_t i = 0; i < n(); ++i) c += unit(i) * v(i);
+    for (int64_t i = 0; i < n(); ++i) d[i] += unit(i) * (c * unit(i) - 2 * v(i));
+}
+
+void RankOperator::product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const {
+    const int64_t k = u_.count;
+    const Fill u = rows_of(u_);
+    Buffer<double> s = dots(run, n(), k, u, p, q);
+    for (int64_t j = 0; j < p; ++j)
+        for (int64_t i = 0; i < k; ++i) s[i + j * k] *= c_[static_cast<size_t>(i)];
+    base_.product(run, rough, p, q, [&](double *out, int64_t stride) {
+        add_product(run, n(), k, u, p, s.data(), out, stride);
+        y(out, stride);
+    });
+}
+
+void RankOperator::dense(Run &run, double *a, int64_t lda) const {
+    base_.dense(run, a, lda);
+    Buffer<double> u = run.buffer<double>(n());
+    for (int64_t k = 0; k < u_.count; ++k) {
+        u_.block->read(u_.first + k, 0, n(), u.data());
+        for (int64_t j = 0; j < n(); ++j)
+            for (int64_t i = 0; i < n(); ++i) a[i + j * lda] += c_[static_cast<size_t>(k)] * (u[i] * u[j]);
+    }
+}
+
+void RankOperator::diagonal(Run &run, double *d) const {
+    base_.diagonal(run, d);
+    Buffer<double> u = run.buffer<double>(n());
+    for (int64_t k = 0; k < u_.count; ++k) {
+        u_.block->read(u_.first + k, 0, n(), u.data());
+        for (int64_t i = 0; i < n(); ++i) d[i] += c_[static_cast<size_t>(k)] * (u[i] * u[i]);
+    }
 }
 
 } // namespace mercer

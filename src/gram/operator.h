@@ -1,7 +1,10 @@
 // Symmetric operators, the only thing a solver sees. A base (the kernel matrix, stored or streamed) and what composes with
-// it: scaling and centring.
+// it: scaling, centring, a matrix of low rank.
 #pragma once
+#include "../core/block.h"
 #include "tile.h"
+
+#include <functional>
 
 namespace mercer {
 
@@ -13,27 +16,33 @@ struct Meeting {
     int64_t a, b, round;
 };
 
+// Rows row0 ... row0 + rows of something tall, row-major; any thread, any order, more than once.
+using Fill = std::function<void(int64_t row0, int64_t rows, double *to, int64_t stride)>;
+// All rows of a product, row-major; may be written to.
+using Take = std::function<void(double *y, int64_t stride)>;
+
 class Operator {
   public:
-    explicit Operator(int64_t n) : n_(n) {}
+    Operator(int64_t n, bool f32) : n_(n), f32_(f32) {}
     virtual ~Operator() = default;
     int64_t n() const { return n_; }
-    // Y (n x p) = A Q; Y and Q do not overlap.
-    virtual void apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const = 0;
-    // The same with the rounding errors of f32, for less; only where has_rough().
+    bool f32() const { return f32_; } // how solvers' blocks are stored
+    // Y = A Q, p columns. Operators compose by wrapping both ends, so that Q and Y exist once, whatever is around the base.
+    // rough: with the rounding errors of f32, for less; only where has_rough().
+    virtual void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const = 0;
     virtual bool has_rough() const { return false; }
-    virtual void apply_rough(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const {
-        apply(run, q, ldq, p, y, ldy);
-    }
     // All of A, both triangles.
     virtual void dense(Run &run, double *a, int64_t lda) const = 0;
     virtual void diagonal(Run &run, double *d) const = 0;
 
+    // Of blocks' columns, which do not overlap.
+    void apply(Run &run, bool rough, Columns q, Columns y) const;
     // As plugins see it; this must outlive it.
     mercer_operator c_operator() const;
 
   private:
     int64_t n_;
+    bool f32_;
 };
 
 // What is kept of a kernel matrix between passes: nothing (rows are read and prepared again), its prepared rows, or all its
@@ -52,7 +61,7 @@ template <class T>
 class GramOperator : public Operator {
   public:
     GramOperator(Run &run, const Expression &kernel, const Points<T> &points, Hold hold);
-    void apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override;
+    void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override;
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
 
@@ -88,14 +97,12 @@ class GramOperator : public Operator {
 // An operator and a cheaper one for the same matrix, with the rounding errors of f32.
 class PairedOperator : public Operator {
   public:
-    PairedOperator(const Operator &exact, const Operator &rough) : Operator(exact.n()), exact_(exact), rough_(rough) {}
-    void apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override {
-        exact_.apply(run, q, ldq, p, y, ldy);
+    PairedOperator(const Operator &exact, const Operator &rough)
+        : Operator(exact.n(), exact.f32()), exact_(exact), rough_(rough) {}
+    void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override {
+        (rough ? rough_ : exact_).product(run, false, p, q, y);
     }
     bool has_rough() const override { return true; }
-    void apply_rough(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override {
-        rough_.apply(run, q, ldq, p, y, ldy);
-    }
     void dense(Run &run, double *a, int64_t lda) const override { exact_.dense(run, a, lda); }
     void diagonal(Run &run, double *d) const override { exact_.diagonal(run, d); }
 
@@ -104,31 +111,44 @@ class PairedOperator : public Operator {
 };
 
 // P S K S P with S = diag(s) and P = 1 - u u^T, u = s / |s|. With s = sqrt(w), sum w = n, it has the eigenvalues of the
-// weighted, centred kernel matrix; without centring P = 1. s empty: S = 1.
+// weighted, centred kernel matrix; without centring P = 1. s nullptr: S = 1.
 class WeightedOperator : public Operator {
   public:
     WeightedOperator(Run &run, const Operator &base, const double *sqrt_weights, bool centred);
-    void apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override;
+    void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override;
     bool has_rough() const override { return base_.has_rough(); }
-    void apply_rough(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override;
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
-    const double *unit() const { return unit_.data(); } // u, n
-    bool centred() const { return centred_; }
     // K S u: rides as one more column of the first product, and of the first that is exact; a product of its own where there
     // was none.
     const double *mean(Run &run) const;
 
   private:
     enum class Mean { unknown, rough, exact };
-    void apply_as(Run &run, bool rough, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const;
-    void project(Run &run, int64_t p, double *y, int64_t ldy) const;
+    double scale(int64_t i) const { return scale_ ? scale_[i] : 1; }
+    double unit(int64_t i) const { return scale(i) * inverse_length_; }
     const Operator &base_;
     const double *scale_;
     bool centred_;
-    Buffer<double> unit_;
+    double inverse_length_; // 1 / |s|
     mutable Buffer<double> mean_;
     mutable Mean known_ = Mean::unknown;
+};
+
+// A + U diag(c) U^T, U n x k.
+class RankOperator : public Operator {
+  public:
+    RankOperator(const Operator &base, Columns u, std::vector<double> c)
+        : Operator(base.n(), base.f32()), base_(base), u_(u), c_(std::move(c)) {}
+    void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override;
+    bool has_rough() const override { return base_.has_rough(); }
+    void dense(Run &run, double *a, int64_t lda) const override;
+    void diagonal(Run &run, double *d) const override;
+
+  private:
+    const Operator &base_;
+    Columns u_;
+    std::vector<double> c_;
 };
 
 } // namespace mercer

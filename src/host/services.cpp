@@ -135,32 +135,83 @@ int32_t eigh_service(mercer_task *task, int64_t n, double *a, int64_t lda, int64
     });
 }
 
-int32_t orthonormalise_service(mercer_task *task, int64_t n, int64_t p, double *x, int64_t ldx, int64_t q,
-                               const double *against, int64_t lda, int64_t *rank) {
+int64_t rows_of(Columns x) { return x.block ? x.block->n() : 0; }
+
+mercer_block *block_service(mercer_task *task, const mercer_operator *op, int64_t columns) {
+    mercer_block *block = nullptr;
+    task->guard([&] {
+        task->blocks.emplace_back(task->run, op->n, columns, op->dtype == MERCER_F32);
+        block = &task->blocks.back();
+    });
+    return block;
+}
+
+int32_t dot_service(mercer_task *task, mercer_range a, mercer_range b, double *c, int64_t ldc) {
     return task->guard([&] {
-        check_matrix("orthonormalise: x", n, p, ldx);
-        if (q > 0) check_matrix("orthonormalise: against", n, q, lda);
-        *rank = orthonormalise(task->run, n, p, x, ldx, q, against, lda);
+        check_columns("dot: a", a, rows_of(a));
+        check_columns("dot: b", b, rows_of(a));
+        check_matrix("dot: c", a.count, b.count, ldc);
+        tall_dot(task->run, a, b, c, ldc);
     });
 }
 
-int32_t tall_dot_service(mercer_task *task, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q,
-                         const double *b, int64_t ldb, double *c, int64_t ldc) {
+int32_t times_service(mercer_task *task, mercer_range a, const double *s, int64_t lds, double beta, mercer_range y) {
     return task->guard([&] {
-        check_matrix("tall_dot: a", n, p, lda);
-        check_matrix("tall_dot: b", n, q, ldb);
-        check_matrix("tall_dot: c", p, q, ldc);
-        tall_dot(task->run, n, p, a, lda, q, b, ldb, c, ldc);
+        check_columns("times: y", y, rows_of(y));
+        check_columns("times: a", a, rows_of(y));
+        check_matrix("times: s", a.count, y.count, lds);
+        tall_times(task->run, a, s, lds, beta, y);
     });
 }
 
-int32_t tall_times_service(mercer_task *task, int64_t n, int64_t p, const double *a, int64_t lda, int64_t q,
-                           const double *s, int64_t lds, double beta, double *y, int64_t ldy) {
+int32_t copy_service(mercer_task *task, mercer_range from, mercer_range to) {
     return task->guard([&] {
-        check_matrix("tall_times: a", n, p, lda);
-        check_matrix("tall_times: s", p, q, lds);
-        check_matrix("tall_times: y", n, q, ldy);
-        tall_times(task->run, n, p, a, lda, q, s, lds, beta, y, ldy);
+        check_columns("copy: from", from, rows_of(from));
+        check_columns("copy: to", to, rows_of(from));
+        if (from.count != to.count)
+            fail(MERCER_E_PLUGIN, "copy: %" PRId64 " columns to %" PRId64, from.count, to.count);
+        if (to.count > 0) tall_copy(task->run, from, to);
+    });
+}
+
+int32_t norms_service(mercer_task *task, mercer_range x, double *out) {
+    return task->guard([&] {
+        check_columns("norms: x", x, rows_of(x));
+        if (x.count > 0) tall_norms(task->run, x, out);
+    });
+}
+
+int32_t random_service(mercer_task *task, mercer_range x, int64_t stream) {
+    return task->guard([&] {
+        check_columns("random: x", x, rows_of(x));
+        if (x.count > 0) tall_random(task->run, x, task->random, stream);
+    });
+}
+
+int32_t orthonormalise_service(mercer_task *task, mercer_range x, mercer_range against, int64_t *rank) {
+    return task->guard([&] {
+        check_columns("orthonormalise: x", x, rows_of(x));
+        check_columns("orthonormalise: against", against, rows_of(x));
+        if (against.count > 0 && overlap(x, against)) fail(MERCER_E_PLUGIN, "orthonormalise: x overlaps against");
+        *rank = orthonormalise(task->run, x, against);
+    });
+}
+
+int32_t get_service(mercer_task *task, mercer_range x, double *out, int64_t ldo) {
+    return task->guard([&] {
+        check_columns("get: x", x, rows_of(x));
+        check_matrix("get: out", rows_of(x), x.count, ldo);
+        if (x.count > 0) x.block->use(x.first, x.count);
+        for (int64_t j = 0; j < x.count; ++j) x.block->read(x.first + j, 0, x.block->n(), out + j * ldo);
+    });
+}
+
+int32_t put_service(mercer_task *task, mercer_range x, const double *from, int64_t ldf) {
+    return task->guard([&] {
+        check_columns("put: x", x, rows_of(x));
+        check_matrix("put: from", rows_of(x), x.count, ldf);
+        if (x.count > 0) x.block->use(x.first, x.count);
+        for (int64_t j = 0; j < x.count; ++j) x.block->write(x.first + j, 0, x.block->n(), from + j * ldf);
     });
 }
 
@@ -212,9 +263,15 @@ constexpr mercer_host table = {
     trsm_service,
     potrf_service,
     eigh_service,
+    block_service,
+    dot_service,
+    times_service,
+    copy_service,
+    norms_service,
+    random_service,
     orthonormalise_service,
-    tall_dot_service,
-    tall_times_service,
+    get_service,
+    put_service,
     visit_service,
     columns_service,
     pairs_service,

@@ -1,7 +1,7 @@
 // What a running plugin operation may touch, and the table of services through which it does.
 #pragma once
+#include "../core/block.h"
 #include "../core/rng.h"
-#include "../core/run.h"
 #include "registry.h"
 
 #include <list>
@@ -40,6 +40,7 @@ struct mercer_task {
     int64_t tile_bytes = 0;   // of one thread that computes tiles of the problem, for forecasts
     std::map<std::string, double> *report;
     std::list<mercer::Buffer<unsigned char>> arena;
+    std::list<mercer::Block> blocks;
     std::mutex lock; // fail may be called by any thread
     char error[512] = "";
     int32_t error_code = 0;

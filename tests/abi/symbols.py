@@ -59,7 +59,7 @@ def check_layout(path, structs):
     for name, field in re.findall(r'^AT\((\w+), (\w+), \d+\);', open(path, encoding='utf-8').read(), re.M):
         pinned.setdefault(name, []).append(field)
     for name, fields in structs.items():
-        expect(fields[0] == 'struct_size', f'{name} opens with {fields[0]}')
+        expect(fields[0] == 'struct_size' or name == 'mercer_range', f'{name} opens with {fields[0]}')  # passed by value
         expect(pinned.get(name) == fields, f'layout.c pins {pinned.get(name)} of {name}, the header has {fields}')
 
 

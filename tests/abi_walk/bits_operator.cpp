@@ -17,7 +17,7 @@ namespace {
 class BitsOperator : public Operator { // lo + (hi - lo) b_ij, b_ij = [u(seed; i, j) (hi - lo) < K_ij - lo]
   public:
     BitsOperator(const Matrix &k, double lo, double hi, uint64_t seed)
-        : Operator(k.rows), lo_(lo), hi_(hi), width_((k.rows + 7) / 8) {
+        : Operator(k.rows, false), lo_(lo), hi_(hi), width_((k.rows + 7) / 8) {
         bits_.resize(static_cast<size_t>(n() * width_));
         Random random(seed, Stage::gram);
         for (int64_t i = 0; i < n(); ++i)
@@ -29,17 +29,20 @@ class BitsOperator : public Operator { // lo + (hi - lo) b_ij, b_ij = [u(seed; i
     unsigned char byte(int64_t i, int64_t k) const { return bits_[static_cast<size_t>(i * width_ + k)]; }
     double entry(int64_t i, int64_t j) const { return bit(i, j) ? hi_ : lo_; }
 
-    void apply(Run &run, const double *q, int64_t ldq, int64_t p, double *y, int64_t ldy) const override {
+    void product(Run &run, bool, int64_t p, const Fill &q, const Take &y) const override {
+        oracle::Vector in(static_cast<size_t>(n() * p)), out(in.size());
+        q(0, n(), in.data(), p);
         for (int64_t c = 0; c < p; ++c) {
             double sum = 0;
-            for (int64_t j = 0; j < n(); ++j) sum += q[j + c * ldq];
+            for (int64_t j = 0; j < n(); ++j) sum += in[static_cast<size_t>(j * p + c)];
             for (int64_t i = 0; i < n(); ++i) {
                 double part = 0;
-                for (int64_t j = 0; j < n(); ++j) part += bit(i, j) ? q[j + c * ldq] : 0;
-                y[i + c * ldy] = lo_ * sum + (hi_ - lo_) * part;
+                for (int64_t j = 0; j < n(); ++j) part += bit(i, j) ? in[static_cast<size_t>(j * p + c)] : 0;
+                out[static_cast<size_t>(i * p + c)] = lo_ * sum + (hi_ - lo_) * part;
             }
             run.progress(static_cast<double>(c + 1) / static_cast<double>(p));
         }
+        y(out.data(), p);
     }
     void dense(Run &, double *a, int64_t lda) const override {
         for (int64_t j = 0; j < n(); ++j)
@@ -79,18 +82,20 @@ void solve(const Plugin &plugin, const BitsOperator &bits, bool centred, const o
     mercer_operator c_op = op.c_operator();
     mercer_task task(run, Random(1, Stage::solver));
     Params params(plugin.params);
-    std::vector<double> values(r), vectors(static_cast<size_t>(n * r)), residuals(r), y(static_cast<size_t>(n * r));
-    mercer_eigen_request request{sizeof request, r, 1e-9, 0, nullptr, 0, nullptr, 0, nullptr, nullptr};
-    mercer_eigen_result result{sizeof result, values.data(), vectors.data(), residuals.data(), 0, 0, 0, 0, 0};
+    std::vector<double> values(r), residuals(r);
+    Block vectors(run, n, r, false), y(run, n, r, false);
+    mercer_eigen_request request{};
+    request.struct_size = sizeof request;
+    request.r = r;
+    request.tol = 1e-9;
+    mercer_eigen_result result{sizeof result, values.data(), columns(vectors), residuals.data(), 0, 0, 0, 0, 0};
     task.check(plugin.solver.solve(&host_table(), &task, params.values(), &c_op, &request, &result), plugin);
-    op.apply(run, vectors.data(), n, r, y.data(), n);
+    op.apply(run, false, columns(vectors), columns(y));
     CHECK(result.converged && result.most_negative < 0); // it is indefinite
     for (int64_t j = 0; j < r; ++j) {
         double error = 0;
         for (int64_t i = 0; i < n; ++i)
-            error =
-                std::max(error, std::fabs(y[static_cast<size_t>(i + j * n)] -
-                                          values[static_cast<size_t>(j)] * vectors[static_cast<size_t>(i + j * n)]));
+            error = std::max(error, std::fabs(y.column(j)[i] - values[static_cast<size_t>(j)] * vectors.column(j)[i]));
         CHECK(error <= 1e-9 * values[0]);
         CHECK(std::fabs(values[static_cast<size_t>(j)] - exact[static_cast<size_t>(j)]) <= 1e-9 * values[0]);
     }

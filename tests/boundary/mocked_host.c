@@ -76,9 +76,17 @@ static int32_t progress_mock(mercer_task *task, double fraction) {
     assert_true(fraction >= 0 && fraction <= 1);
     return (int32_t)mock();
 }
-static int32_t orthonormalise_mock(mercer_task *task, int64_t n, int64_t p, double *x, int64_t ldx, int64_t q,
-                                   const double *against, int64_t lda, int64_t *rank) {
-    (void)task, (void)n, (void)p, (void)x, (void)ldx, (void)q, (void)against, (void)lda;
+static mercer_block *block_mock(mercer_task *task, const mercer_operator *op, int64_t columns) {
+    (void)task, (void)op, (void)columns;
+    static char block; /* never looked into */
+    return mock() == MERCER_OK ? (mercer_block *)&block : NULL;
+}
+static int32_t random_mock(mercer_task *task, mercer_range x, int64_t stream) {
+    (void)task, (void)x, (void)stream;
+    return (int32_t)mock();
+}
+static int32_t orthonormalise_mock(mercer_task *task, mercer_range x, mercer_range against, int64_t *rank) {
+    (void)task, (void)x, (void)against;
     *rank = 0;
     return (int32_t)mock();
 }
@@ -93,6 +101,8 @@ static const mercer_host host = {.struct_size = sizeof(mercer_host),
                                  .progress = progress_mock,
                                  .alloc = alloc_mock,
                                  .uniform = uniform_mock,
+                                 .block = block_mock,
+                                 .random = random_mock,
                                  .orthonormalise = orthonormalise_mock,
                                  .weights = weights_mock,
                                  .landmarks = landmarks_mock,
@@ -169,13 +179,13 @@ static void given_passes_failures_on(void **state) {
 }
 
 static int32_t solve(const char *name) {
-    static double values[3], vectors[3 * N], residuals[3];
+    static double values[3], residuals[3];
     const mercer_solver_ops *ops = module_of(name)->ops;
     char params[256] = {0};
     mercer_operator op = {.struct_size = sizeof op, .n = N, .dense = dense_mock};
     mercer_eigen_request request = {.struct_size = sizeof request, .r = 3, .tol = 1e-9};
     mercer_eigen_result result = {
-        .struct_size = sizeof result, .values = values, .vectors = vectors, .residuals = residuals};
+        .struct_size = sizeof result, .values = values, .vectors = {NULL, 0, 3}, .residuals = residuals};
     int32_t status = ops->solve(&host, NULL, params, &op, &request, &result);
     while (blocks > 0) free(given_out[--blocks]);
     return status;
@@ -187,6 +197,14 @@ static void solvers_pass_failures_on(void **state) {
     assert_int_equal(solve("solver-block-krylov"), MERCER_E_MEMORY);
     assert_int_equal(solve("solver-orthogonal"), MERCER_E_MEMORY);
     assert_int_equal(solve("solver-dense"), MERCER_E_MEMORY);
+}
+
+static void solvers_pass_a_missing_block_on(void **state) {
+    (void)state;
+    will_return_always(alloc_mock, MERCER_OK);
+    will_return_always(block_mock, MERCER_E_MEMORY);
+    assert_int_equal(solve("solver-block-krylov"), MERCER_E_MEMORY);
+    assert_int_equal(solve("solver-orthogonal"), MERCER_E_MEMORY);
 }
 
 static void dense_passes_the_operators_failure_on(void **state) {
@@ -201,6 +219,11 @@ static void iterations_pass_a_services_failure_on(void **state) {
     (void)state;
     will_return_always(alloc_mock, MERCER_OK);
     will_return_maybe(progress_mock, MERCER_OK);
+    will_return_always(block_mock, MERCER_OK);
+    will_return_count(random_mock, STATUS, 2);
+    assert_int_equal(solve("solver-block-krylov"), STATUS);
+    assert_int_equal(solve("solver-orthogonal"), STATUS);
+    will_return_count(random_mock, MERCER_OK, 2);
     will_return_count(orthonormalise_mock, STATUS, 2);
     assert_int_equal(solve("solver-block-krylov"), STATUS);
     assert_int_equal(solve("solver-orthogonal"), STATUS);
@@ -212,6 +235,7 @@ int main(void) {
         cmocka_unit_test(pivoting_passes_failures_on),
         cmocka_unit_test(given_passes_failures_on),
         cmocka_unit_test(solvers_pass_failures_on),
+        cmocka_unit_test(solvers_pass_a_missing_block_on),
         cmocka_unit_test(dense_passes_the_operators_failure_on),
         cmocka_unit_test(iterations_pass_a_services_failure_on),
     };

@@ -227,7 +227,11 @@ void test_residuals() {
         for (double &value : x) value += noise * random.normal() / std::sqrt(static_cast<double>(n));
         mercer_run settings = one_thread();
         Run run({}, &settings);
-        TEST_ASSERT_EQUAL_INT64(p, orthonormalise(run, n, p, x.data(), n, 0, nullptr, n));
+        Block basis(run, n, p, false);
+        basis.use(0, p);
+        std::copy(x.begin(), x.end(), basis.column(0));
+        TEST_ASSERT_EQUAL_INT64(p, orthonormalise(run, columns(basis), {}));
+        x.assign(basis.column(0), basis.column(p));
         Dense ax(x.size()), u(x.size()), r(x.size());
         gemm('N', 'N', n, p, n, 1.0, a.data(), n, x.data(), n, 0.0, ax.data(), n);
         gemm('T', 'N', p, p, n, 1.0, x.data(), n, ax.data(), n, 0.0, gram.data(), p);

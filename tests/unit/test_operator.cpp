@@ -45,6 +45,27 @@ mercer_run threads(int64_t count) {
     return run;
 }
 
+// Products with columns of a block of the operator's type.
+std::vector<double> product(Run &run, const Operator &op, const std::vector<double> &q) {
+    const int64_t n = op.n(), p = static_cast<int64_t>(q.size()) / n;
+    Block in(run, n, p + 1, op.f32()), out(run, n, p + 2, op.f32());
+    for (int64_t j = 0; j < p; ++j) in.write(1 + j, 0, n, q.data() + j * n);
+    op.apply(run, false, columns(in, 1, p), columns(out, 1, p));
+    std::vector<double> y(q.size()), beside(static_cast<size_t>(2 * n), 1);
+    for (int64_t j = 0; j < p; ++j) out.read(1 + j, 0, n, y.data() + j * n);
+    out.read(0, 0, n, beside.data());
+    out.read(p + 1, 0, n, beside.data() + n);
+    for (double value : beside) TEST_ASSERT_TRUE(value == 0); // columns beside are left alone
+    return y;
+}
+
+std::vector<double> some_columns(int64_t n, int64_t p) {
+    std::vector<double> q(static_cast<size_t>(n * p));
+    oracle::Numbers numbers(9);
+    for (double &value : q) value = static_cast<double>(static_cast<float>(numbers()));
+    return q;
+}
+
 // Everything an operator says, in one array.
 template <class Make>
 std::vector<double> all_of(int64_t n, int64_t count, Make &&make) {
@@ -52,29 +73,26 @@ std::vector<double> all_of(int64_t n, int64_t count, Make &&make) {
     Run run({}, &settings);
     std::unique_ptr<Operator> op = make(run);
     const int64_t p = 3, ld = n + 2;
-    oracle::Numbers numbers(9);
-    Matrix q = numbers.matrix(p, ld);
-    std::vector<double> out(static_cast<size_t>(p * ld + ld * n + n), 4);
-    op->apply(run, q.v.data(), ld, p, out.data(), ld);
-    op->dense(run, out.data() + p * ld, ld);
-    op->diagonal(run, out.data() + p * ld + ld * n);
+    std::vector<double> out = product(run, *op, some_columns(n, p));
+    out.resize(static_cast<size_t>(p * n + ld * n + n), 4);
+    op->dense(run, out.data() + p * n, ld);
+    op->diagonal(run, out.data() + p * n + ld * n);
     return out;
 }
 
 // ... against the matrix it should be; `allowed` for an entry.
 void check_all(const std::vector<double> &out, const Matrix &a, double allowed, double u) {
     const int64_t n = a.rows, p = 3, ld = n + 2;
-    oracle::Numbers numbers(9);
-    Matrix q = numbers.matrix(p, ld);
+    const std::vector<double> q = some_columns(n, p);
     double largest = 0;
     for (double value : a.v) largest = std::max(largest, std::fabs(value));
+    const double error = static_cast<double>(n) * allowed + tolerance::sum(n, largest * static_cast<double>(n), u);
     for (int64_t j = 0; j < p; ++j)
-        for (int64_t i = 0; i < ld; ++i) {
-            double exact = i < n ? oracle::dot(a.row(i), q.row(j), n) : 4;
-            double error = static_cast<double>(n) * allowed + tolerance::sum(n, largest * static_cast<double>(n), u);
-            TEST_ASSERT_DOUBLE_WITHIN(i < n ? error : 0, exact, out[static_cast<size_t>(i + j * ld)]);
+        for (int64_t i = 0; i < n; ++i) { // and what storing it costs
+            const double exact = oracle::dot(a.row(i), q.data() + j * n, n);
+            TEST_ASSERT_DOUBLE_WITHIN(error + u * std::fabs(exact), exact, out[static_cast<size_t>(i + j * n)]);
         }
-    const double *dense = out.data() + p * ld, *diagonal = dense + ld * n;
+    const double *dense = out.data() + p * n, *diagonal = dense + ld * n;
     for (int64_t j = 0; j < n; ++j) {
         for (int64_t i = 0; i < n; ++i) {
             TEST_ASSERT_DOUBLE_WITHIN(allowed, a(i, j), dense[i + j * ld]);
@@ -118,7 +136,7 @@ void test_gram_f32() {
     for (int64_t n : {1, 257, 600}) check_gram<float>(n);
 }
 
-// Many blocks: super-panels of more than one (n > 64 * 256), checked on products alone.
+// Many blocks, checked on products alone.
 void test_many_blocks() {
     const int64_t n = 17000;
     Problem problem(n);
@@ -128,8 +146,7 @@ void test_many_blocks() {
         mercer_run settings = threads(count);
         Run run({}, &settings);
         GramOperator<float> op(run, problem.kernel, problem.points<float>(), Hold::rows);
-        std::vector<double> y(static_cast<size_t>(n));
-        op.apply(run, q.data(), n, 1, y.data(), n);
+        const std::vector<double> y = product(run, op, q);
         TEST_ASSERT_TRUE(first.empty() || first == y);
         first = y;
         TEST_ASSERT_TRUE(op.kernel_evaluations() >= n * (n + 1) / 2 &&
@@ -182,6 +199,42 @@ void test_weighted() {
             }
 }
 
+Matrix plus_rank(Matrix a, const std::vector<double> &u, const std::vector<double> &c) { // A + U diag(c) U^T
+    const int64_t n = a.rows;
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j < n; ++j)
+            for (size_t k = 0; k < c.size(); ++k)
+                a(i, j) += c[k] * u[static_cast<size_t>(i) + k * static_cast<size_t>(n)] *
+                           u[static_cast<size_t>(j) + k * static_cast<size_t>(n)];
+    return a;
+}
+
+void test_rank() { // of both signs, on a base that is itself composed; stored and streamed have the same bits
+    const std::vector<double> c = {2, -0.7, 0.1};
+    for (int64_t n : {1, 60, 2500}) {
+        Problem problem(n);
+        const std::vector<double> u = some_columns(n, 3), s(static_cast<size_t>(n), 1.0);
+        std::vector<double> first;
+        for (bool stored : {false, true})
+            for (int64_t count : {1, 8}) {
+                std::unique_ptr<Operator> base, centred;
+                Block block;
+                auto out = all_of(n, count, [&](Run &run) {
+                    base = gram_of<double>(run, problem, stored);
+                    centred = std::make_unique<WeightedOperator>(run, *base, nullptr, true);
+                    block = Block(run, n, 3, false);
+                    for (int64_t j = 0; j < 3; ++j) block.write(j, 0, n, u.data() + j * n);
+                    return std::make_unique<RankOperator>(*centred, columns(block), c);
+                });
+                if (first.empty() && n < 100) // as in test_weighted, and three terms more
+                    check_all(out, plus_rank(weighted(problem.gram(), s, true), u, c),
+                              tolerance::sum(n, 60, tolerance::u64), tolerance::u64);
+                TEST_ASSERT_TRUE(first.empty() || first == out);
+                first = out;
+            }
+    }
+}
+
 void test_c_operator() {
     Problem problem(40);
     mercer_run settings = threads(2);
@@ -189,11 +242,16 @@ void test_c_operator() {
     auto op = gram_of<double>(run, problem, false);
     mercer_operator c_op = op->c_operator();
     mercer_task task(run, Random(0, Stage::solver));
-    TEST_ASSERT_TRUE(c_op.struct_size == sizeof c_op && c_op.n == 40);
-    std::vector<double> q(40, 1.0), y(40), expected(40), diagonal(40), dense(1600);
-    op->apply(run, q.data(), 40, 1, expected.data(), 40);
-    TEST_ASSERT_EQUAL_INT(MERCER_OK, c_op.apply(&c_op, &task, q.data(), 40, 1, y.data(), 40));
-    TEST_ASSERT_TRUE(y == expected);
+    TEST_ASSERT_TRUE(c_op.struct_size == sizeof c_op && c_op.n == 40 && c_op.dtype == MERCER_F64 && !c_op.apply_rough);
+    const std::vector<double> ones(40, 1.0);
+    std::vector<double> y(40), diagonal(40), dense(1600);
+    mercer_block *block = host_table().block(&task, &c_op, 2), *other = host_table().block(&task, &c_op, 1);
+    block->write(0, 0, 40, ones.data());
+    TEST_ASSERT_EQUAL_INT(MERCER_OK, c_op.apply(&c_op, &task, {block, 0, 1}, {other, 0, 1}));
+    other->read(0, 0, 40, y.data());
+    TEST_ASSERT_TRUE(y == product(run, *op, ones));
+    for (mercer_range wrong : {mercer_range{block, 0, 1}, {block, 0, 2}, {other, 0, 2}, {other, 1, 1}, {nullptr, 0, 1}})
+        TEST_ASSERT_EQUAL_INT(MERCER_E_PLUGIN, c_op.apply(&c_op, &task, {block, 0, 1}, wrong));
     TEST_ASSERT_EQUAL_INT(MERCER_OK, c_op.dense(&c_op, &task, dense.data(), 40));
     TEST_ASSERT_EQUAL_INT(MERCER_OK, c_op.diagonal(&c_op, &task, diagonal.data()));
     TEST_ASSERT_TRUE(diagonal[7] == 1 && dense[7 + 7 * 40] == 1);
@@ -224,6 +282,7 @@ int main() {
     RUN_TEST(test_gram_f32);
     RUN_TEST(test_many_blocks);
     RUN_TEST(test_weighted);
+    RUN_TEST(test_rank);
     RUN_TEST(test_c_operator);
     RUN_TEST(test_expression_tiles);
     return UNITY_END();

@@ -88,8 +88,7 @@ class Problem {
 
 struct Case {
     const Problem &problem;
-    mercer_eigen_request request{};
-    oracle::Vector start;
+    Request request;
     std::string text; // for messages
 };
 
@@ -99,22 +98,20 @@ Case case_of(const Problem &problem, uint64_t seed) {
     auto up_to = [&](int64_t most) { return 1 + static_cast<int64_t>(random.uniform() * static_cast<double>(most)); };
     const double all = random.uniform(), tols[] = {1e-4, 1e-5, 1e-7, 1e-9, 1e-12};
     const int64_t r = all < 0.1 ? n : up_to(std::min<int64_t>(n, 20));
-    Case c{problem, {}, {}, ""};
-    c.request = {sizeof c.request, r, tols[up_to(5) - 1], 0, nullptr, 0, nullptr, 0, nullptr, nullptr};
+    Case c{problem, {r, tols[up_to(5) - 1]}, ""};
     if (random.uniform() < 0.2) c.request.max_passes = up_to(6);
     const double guess = random.uniform(); // none, or the top with an error, or a zero and equal columns
-    if (guess < 0.4) c.request.start_count = std::min(n, up_to(2 * r));
-    for (int64_t j = 0; j < c.request.start_count; ++j)
+    const int64_t given = guess < 0.4 ? std::min(n, up_to(2 * r)) : 0;
+    for (int64_t j = 0; j < given; ++j)
         for (int64_t i = 0; i < n; ++i)
-            c.start.push_back(guess > 0.3 ? static_cast<double>(j % 3 * i)
-                                          : problem.vectors(i, j) + (guess > 0.2   ? 1
-                                                                     : guess > 0.1 ? 1e-4
-                                                                                   : 0) *
-                                                                        random());
+            c.request.guess.push_back(guess > 0.3 ? static_cast<double>(j % 3 * i)
+                                                  : problem.vectors(i, j) + (guess > 0.2   ? 1
+                                                                             : guess > 0.1 ? 1e-4
+                                                                                           : 0) *
+                                                                                random());
     char text[200];
     std::snprintf(text, sizeof text, "problem %d: %s, n = %d, r = %d, tol = %g, max_passes = %d, start = %d", int(seed),
-                  problem.text.c_str(), int(n), int(r), c.request.tol, int(c.request.max_passes),
-                  int(c.request.start_count));
+                  problem.text.c_str(), int(n), int(r), c.request.tol, int(c.request.max_passes), int(given));
     c.text = text;
     return c;
 }
@@ -174,6 +171,8 @@ void check_figures(const Case &c, const Solution &s, const std::string &text) {
            static_cast<double>(m.calls()));
     at_most(s.out.passes, s.cost.passes, "passes");
     at_most(s.allocated, s.cost.bytes, "bytes");
+    at_most(s.columns, s.cost.blocks, "blocks");
+    at_most(m.first, std::max(s.cost.columns, s.cost.first_columns), "columns of the first product");
     at_most(m.widest, s.cost.columns, "columns");
     if (c.request.max_passes > 0) at_most(m.products + m.roughs, c.request.max_passes, "products");
 }
@@ -194,10 +193,8 @@ void run_one(Registry &registry, const char *name, const Case &c, uint64_t seed,
     }
     const mercer::Matrix &m = c.problem.matrix;
     m.forget();
-    mercer_eigen_request request = c.request;
-    request.start = c.start.empty() ? nullptr : c.start.data();
     Run run({}, nullptr);
-    Solution s = solve(run, *plugin, params, m.op(rough), request, seed);
+    Solution s = solve(run, *plugin, params, m.op(rough), c.request, seed);
     expect(s.status == MERCER_OK, text, s.error.c_str(), s.status, 0);
     check_pairs(c, s, text);
     check_figures(c, s, text);

@@ -22,67 +22,79 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     int64_t p = width(n, request->r);
     out->passes = ((const power *)params)->iterations;
     out->columns = p;
-    out->bytes = 8 * (3 * n * p + 3 * p * p + p);
+    out->bytes = 8 * p * (2 * p + request->locked.count + 3);
+    out->blocks = 3 * p;
     out->flops = (double)out->passes * 12 * (double)n * (double)p * (double)p;
     return MERCER_OK;
 }
 
 /* y = A q less its part along the locked vectors */
 static int32_t product(const mercer_host *host, mercer_task *task, const mercer_operator *op,
-                       const mercer_eigen_request *request, const double *q, int64_t p, double *y, double *small) {
-    int64_t n = op->n, l = request->locked_count;
-    int32_t status = op->apply(op, task, q, n, p, y, n);
+                       const mercer_eigen_request *request, mercer_range q, mercer_range y, double *small) {
+    int64_t l = request->locked.count;
+    int32_t status = op->apply(op, task, q, y);
     if (status || l == 0) return status;
-    if ((status = host->tall_dot(task, n, l, request->locked, n, p, y, n, small, l))) return status;
-    return host->gemm(task, 'N', 'N', n, p, l, -1, request->locked, n, small, l, 1, y, n);
+    if ((status = host->dot(task, request->locked, y, small, l))) return status;
+    for (int64_t i = 0; i < l * y.count; i++) small[i] = -small[i];
+    return host->times(task, request->locked, small, l, 1, y);
+}
+
+/* y += x diag(factor) */
+static int32_t add(const mercer_host *host, mercer_task *task, mercer_range x, const double *factor, mercer_range y,
+                   double *small) {
+    int64_t p = x.count;
+    for (int64_t j = 0; j < p; j++)
+        for (int64_t i = 0; i < p; i++) small[i + p * j] = i == j ? factor[j] : 0;
+    return host->times(task, x, small, p, 1, y);
 }
 
 static int32_t solve(const mercer_host *host, mercer_task *task, const void *params, const mercer_operator *op,
                      const mercer_eigen_request *request, mercer_eigen_result *out) {
-    int64_t n = op->n, r = request->r, l = request->locked_count, p = width(n - l, r), rank = 0;
+    int64_t n = op->n, r = request->r, l = request->locked.count, p = width(n - l, r), rank = 0;
     int64_t limit = ((const power *)params)->iterations;
-    double *q = host->alloc(task, 8 * n * p), *z = host->alloc(task, 8 * n * p), *x = host->alloc(task, 8 * n * p);
+    mercer_range q = {host->block(task, op, p), 0, p}, z = {host->block(task, op, p), 0, p};
+    mercer_range x = {host->block(task, op, p), 0, p};
     double *h = host->alloc(task, 8 * p * p), *s = host->alloc(task, 8 * p * p), *theta = host->alloc(task, 8 * p);
-    double *small = host->alloc(task, 8 * p * (l + 1)), shift = 0;
+    double *small = host->alloc(task, 8 * p * (l + 1)), *norm = host->alloc(task, 8 * p), shift = 0;
+    double unit = op->dtype == MERCER_F32 ? FLT_EPSILON : DBL_EPSILON;
     int32_t status = MERCER_OK;
-    if (!q || !z || !x || !h || !s || !theta || !small) return MERCER_E_MEMORY;
-    for (int64_t i = 0; i < n * p; i++) q[i] = host->uniform(task, i, 0) - 0.5;
+    if (!q.block || !z.block || !x.block || !h || !s || !theta || !small || !norm) return MERCER_E_MEMORY;
+    if ((status = host->random(task, q, 0))) return status;
     out->most_negative = INFINITY;
     out->applies = 0;
     for (out->passes = 0, out->converged = 0; out->passes < limit && !out->converged;) {
         if ((status = host->progress(task, (double)out->passes / (double)limit)) ||
-            (status = host->orthonormalise(task, n, p, q, n, l, request->locked, n, &rank)))
+            (status = host->orthonormalise(task, q, request->locked, &rank)))
             return status;
-        if (rank < p) /* directions lost: others come in their place */
-            for (int64_t i = n * rank; i < n * p; i++) q[i] = host->uniform(task, i, out->passes + 1) - 0.5;
-        if (rank < p && (status = host->orthonormalise(task, n, p, q, n, l, request->locked, n, &rank))) return status;
-        if ((status = product(host, task, op, request, q, p, z, small)) ||
-            (status = host->tall_dot(task, n, p, q, n, p, z, n, h, p)) ||
+        mercer_range lost = {q.block, rank, p - rank}; /* others come in their place */
+        if (rank < p && ((status = host->random(task, lost, p * (out->passes + 1))) ||
+                         (status = host->orthonormalise(task, q, request->locked, &rank))))
+            return status;
+        if ((status = product(host, task, op, request, q, z, small)) || (status = host->dot(task, q, z, h, p)) ||
             (status = host->eigh(task, p, h, p, p, theta, s, p)) ||
-            (status = host->tall_times(task, n, p, q, n, p, s, p, 0, x, n)) || /* Ritz vectors */
-            (status = host->tall_times(task, n, p, z, n, p, s, p, 0, q, n)))   /* and their images */
+            (status = host->times(task, q, s, p, 0, x)) || /* Ritz vectors */
+            (status = host->times(task, z, s, p, 0, q)))   /* and their images */
             return status;
         out->passes += 1;
         out->applies += p;
         out->most_negative = fmin(out->most_negative, theta[p - 1]);
         shift = fmax(shift, -theta[p - 1]);
         double scale = fmax(fabs(theta[0]), fabs(theta[p - 1]));
-        double allowed = fmax(request->tol * fabs(theta[0]), 64 * DBL_EPSILON * scale);
+        double allowed = fmax(request->tol * fabs(theta[0]), 64 * unit * scale);
+        for (int64_t j = 0; j < p; j++) norm[j] = -theta[j];
+        if ((status = host->copy(task, q, z)) || (status = add(host, task, x, norm, z, h)) ||
+            (status = host->norms(task, z, norm)))
+            return status;
         out->converged = 1;
         for (int64_t j = 0; j < r; j++) {
-            double sum = 0;
-            for (int64_t i = 0; i < n; i++) {
-                double e = q[i + n * j] - theta[j] * x[i + n * j];
-                sum += e * e;
-                out->vectors[i + n * j] = x[i + n * j];
-            }
             out->values[j] = theta[j];
-            out->residuals[j] = sqrt(sum);
-            out->converged = out->converged && out->residuals[j] <= allowed;
+            out->residuals[j] = norm[j];
+            out->converged = out->converged && norm[j] <= allowed;
         }
-        for (int64_t i = 0; i < n * p; i++) q[i] += shift * x[i];
+        for (int64_t j = 0; j < p; j++) norm[j] = shift;
+        if ((status = add(host, task, x, norm, q, h))) return status;
     }
-    return MERCER_OK;
+    return host->copy(task, (mercer_range){x.block, 0, r}, out->vectors);
 }
 
 static const mercer_solver_ops ops = {.struct_size = sizeof ops, .forecast = forecast, .solve = solve};
