@@ -43,8 +43,11 @@ struct Costs {
     }
     double projection(int64_t m) const { return n * static_cast<double>(m) * static_cast<double>(m); }
     double rows(double s, int64_t columns) const { return s * n * (c + 2.0 * static_cast<double>(columns)); }
-    double begun() const { return factor(0, first_ranks[1]) + projection(first_ranks[1]); }
     double exact() const { return n * n * (c + 96); }
+    // The first look, with a pilot.
+    double begun() const {
+        return factor(0, first_ranks[1]) + projection(first_ranks[1]) + rows(pilot_rows, padded_columns<float>(1));
+    }
 };
 
 template <class T>
@@ -201,8 +204,9 @@ class Search {
         tol_ = std::max(0.0, target / first.theta[0] / 4);
         proof.sines = subspace_sines(first, nullptr, proof.trace, proof.bounds, 0, Sides::both, r);
         if (enough(proof, r)) return true;
-        proof.norm_failure = look_failure(shares_.pairs, ++norms_);
-        proof.norm = std::min(proof.trace, evidence.norm(proof.norm_failure));
+        const double failure = look_failure(shares_.pairs, ++norms_);
+        proof.norm_failure = shares_.pairs - failure; // spent so far: the best of all looks is what is claimed
+        proof.norm = std::min(proof.trace, evidence.norm(failure));
         const Bounds by_norm = norm_bounds(first, proof.norm, proof.norm_failure);
         entry["norm"] = by_norm.worst_share(r);
         if (by_norm.worst_share(r) < proof.bounds.worst_share(r)) proof.bounds = by_norm;
@@ -225,7 +229,8 @@ class Search {
             if (!pilot) {
                 const double failure = next_failure();
                 ++samples_;
-                const Bounds sharp = row_bounds(spectrum, moments, proof.norm, failure, Sides::both);
+                Bounds sharp = row_bounds(spectrum, moments, proof.norm, failure, Sides::both);
+                sharp.failure = shares_.rows - failure; // spent so far
                 entry["rows"] = s;
                 if (!sharp.consistent) return false;
                 if (sharp.worst_share(r) < proof.bounds.worst_share(r)) proof.bounds = sharp;

@@ -54,7 +54,7 @@ class PartialCholesky;
 struct Findings;
 
 // To sum n. E_DATA where their sum is not positive and finite.
-void scale_weights(std::vector<double> &weights, int64_t n);
+void scale_weights(CountedVector<double> &weights, int64_t n);
 
 // What a reducer gave: rows by number, or points; weights sum to n.
 struct Reduction {

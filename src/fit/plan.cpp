@@ -154,7 +154,7 @@ void choose_hold(const PlanTask &task, int64_t r, Plan &plan) {
     };
     const GramStorage storage = static_cast<GramStorage>(task.recipe.values().gram_storage);
     const bool asked = storage == GramStorage::f64 || storage == GramStorage::f32;
-    const bool wanted = asked || (storage == GramStorage::automatic && !streams_well(kernel, task.source));
+    const bool wanted = asked || (storage == GramStorage::automatic && !streams_well(task.kernel, task.source));
     const Hold second = plan.rough ? Hold::rows : Hold::nothing;
     if (wanted && (fits(Hold::matrix, second) || fits(Hold::matrix, Hold::nothing))) return;
     if (asked || fits(Hold::rows, second) || fits(Hold::rows, Hold::nothing)) return;
