@@ -37,7 +37,7 @@ struct Options {
             throw Failure(MERCER_E_ARGUMENT, "only one of -o -, --scores - and --json can have standard output");
         if (!scores.empty() && scores == output && !is_stream(scores))
             throw Failure(MERCER_E_ARGUMENT, "-o and --scores name the same file " + output);
-        for (const std::string &input : {data, landmarks, weights})
+        for (const std::string &input : {data, landmarks, weights, checkpoint})
             check_apart(output, input), check_apart(scores, input);
         check_writable(output);
         check_writable(scores);

@@ -37,14 +37,13 @@ void compare(const std::string &path, const Json &there, const Json &here, const
 } // namespace
 
 Checkpoint::Checkpoint(Run &run, std::string path, Json identity)
-    : run_(run), path_(std::move(path)), identity_(std::move(identity)) {
+    : path_(std::move(path)), identity_(std::move(identity)) {
     const int fd = system_calls().open(path_.c_str(), 0, 0);
     if (fd < 0 && errno == ENOENT) return;
     if (fd >= 0) system_calls().close(fd);
     const InputFile input(path_);
     int64_t at = 0;
     const std::string what = "checkpoint '" + shown_path(path_) + "'";
-    claim_ = Claim(run.budget(), input.size());
     file_ = read_safetensors(
         [&](void *bytes, int64_t capacity) {
             const int64_t count = std::min(capacity, input.size() - at);
@@ -53,6 +52,7 @@ Checkpoint::Checkpoint(Run &run, std::string path, Json identity)
             return count;
         },
         input.size(), what);
+    for (const auto &[name, tensor] : file_.tensors) claims_.emplace(name, Claim(run.budget(), tensor.bytes.size()));
     Json text = parse_model_text(file_.metadata_json, what);
     if (!text.is_object() || !text.contains("checkpoint") || !text.contains("fit"))
         fail(MERCER_E_MODEL, "%s: no checkpoint", what.c_str());
@@ -82,8 +82,8 @@ bool Checkpoint::resume(double *numbers, int64_t count, const Columns *columns, 
         std::memcpy(block.bytes(columns[k].first), file_.tensors[name].bytes.data(),
                     static_cast<size_t>(file_.tensors[name].bytes.size()));
         file_.tensors.erase(name);
+        claims_.erase(name);
     }
-    if (ranges > 0) forget();
     return true;
 }
 

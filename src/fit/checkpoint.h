@@ -19,16 +19,13 @@ class Checkpoint : public Keeper {
     const Json &said() const { return said_; }
     const Tensor *tensor(const std::string &name) const;
     std::function<void(Json &said, std::map<std::string, TensorView> &tensors)> say;
-    // What was read is not wanted any more.
-    void forget() { file_.tensors.clear(), claim_ = Claim(); }
 
   private:
     using Clock = std::chrono::steady_clock;
-    Run &run_;
     std::string path_;
     Json identity_, said_;
     SafetensorsFile file_;
-    Claim claim_;
+    std::map<std::string, Claim> claims_; // of its tensors
     Clock::time_point written_{};
     double cost_ = -1; // seconds of the last write; below 0: there was none
 };

@@ -247,9 +247,8 @@ Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, in
 
 // What a checkpoint must have been made with: recipe, and digests of rows and weights.
 Json identity_of(const LiftTask &task) {
-    if (task.centres.numbers())
-        fail(MERCER_E_UNSUPPORTED,
-             "run: checkpoint: objects cannot be told from others, so a fit of them cannot go on");
+    if (task.centres.numbers() || task.prepared.kernel.has_user())
+        fail(MERCER_E_UNSUPPORTED, "checkpoint: objects and a user's kernel have no digest to be known again by");
     Json out = {{"version", MERCER_VERSION}, {"recipe", Json::object()}, {"dtype", task.plan.f32 ? "f32" : "f64"},
                 {"rough", task.plan.rough},  {"tol", task.plan.tol},     {"solver", task.plan.solver->name},
                 {"m", task.centres.m()}};
