@@ -131,7 +131,8 @@ typedef struct mercer_kernel_ops {
 
     /* Optional: form values to the derivative of map there, in place, under the rules of map; 0 at a cusp. NULL, where map
      * is not: none is known; where map is NULL too it is 1. Models give gradients if all leaves of their kernel have one and
-     * are of form MERCER_DOT or MERCER_SQDIST. */
+     * are of form MERCER_DOT or MERCER_SQDIST. Squared distances of close rows are then made as right as values need them, to
+     * 8 u kappa; the fact lipschitz spares most calls for that. */
     void (*derivative)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 } mercer_kernel_ops;
 
@@ -150,8 +151,8 @@ typedef struct mercer_shape {
     double h, kappa;   /* of the kernel, as in mercer_kernel_facts; in a forecast, where they are not known, NaN */
 } mercer_shape;
 
-/* What an operation will need, zeroed before the call. bytes beyond inputs and results; figures that the shape does not
- * decide are bounds. */
+/* What an operation will need, zeroed before the call. bytes beyond inputs and results, those of host->eigh included; figures
+ * that the shape does not decide are bounds, with what is likely beside them. */
 typedef struct mercer_cost {
     int64_t struct_size;
     int64_t bytes;
@@ -163,6 +164,8 @@ typedef struct mercer_cost {
     double flops;    /* beside kernel values and applications */
     int64_t first_columns; /* solver: of the first application, where it may be wider than columns; 0: it is not */
     int64_t first_blocks;  /* solver: columns of its blocks in use until then */
+    int64_t likely_passes, likely_m; /* 0: the bound itself */
+    double likely_evaluations;       /* 0: the bound itself */
 } mercer_cost;
 
 /* What the lift wants beside the centres; NULL = not wanted. */
@@ -237,7 +240,8 @@ typedef struct mercer_visit {
 
 /* K ~ L L^T, K positive semi-definite. The rule scores candidates; the driver knows who is left (rows of sample weight 0 never
  * were), breaks ties towards the lowest row among scores >= (1 - 1e-10) max, draws random numbers, and never updates K.
- * A rule without score and update goes in blocks, a few sweeps over the rows; any other column by column. */
+ * A rule without score and update goes in blocks, a few sweeps over the rows; any other column by column. L is held in
+ * memory; in blocks, where nobody wants it and the budget does not hold it, each sweep makes it again. */
 enum {
     MERCER_PIVOT_BOUND = 1, /* the largest score is next; no candidate's score rises when others are chosen */
     MERCER_PIVOT_SAMPLE = 2 /* the next pivot is drawn in proportion to score times sample weight */
@@ -393,7 +397,8 @@ struct mercer_host {
                     int64_t ldx);
     /* A = L L^T, lower triangle in place; *info = 0, or the order of the first minor that is not positive. */
     int32_t (*potrf)(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t *info);
-    /* Top r eigenpairs of symmetric a (lower triangle; overwritten), descending, vectors n x r; r = n: all of them. */
+    /* Top r eigenpairs of symmetric a (lower triangle; overwritten), descending, vectors n x r; r = n: all of them. Takes
+     * 8 n (2 n + 12) bytes meanwhile where r = n, else 8 n (r + 80). */
     int32_t (*eigh)(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors,
                     int64_t ldv);
 
@@ -435,7 +440,8 @@ struct mercer_host {
                          const void **points); /* one of the two, after the map */
     int32_t (*pivot_cholesky)(mercer_task *task, const mercer_pivot_rule *rule, const mercer_pivot_stop *stop,
                               mercer_pivots *out);
-    /* What that will take, for forecasts: bounds for any rule, m = stop->m, which must be <= shape->n. */
+    /* What that will take, for forecasts: bounds for any rule, m = stop->m, which must be <= shape->n. Where the
+     * budget does not hold L, a rule that goes column by column is refused when it runs. */
     int32_t (*pivot_cost)(mercer_task *task, const mercer_shape *shape, const mercer_pivot_stop *stop,
                           mercer_cost *out);
 

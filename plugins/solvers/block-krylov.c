@@ -50,6 +50,10 @@ enum {
     SCALARS = 14          /* that are kept */
 };
 
+/* Seen on data with structure, by residual and start (tests/bench, FACTS B3.4). */
+enum { FEW_FROM_START = 3, MORE_FROM_START = 5, FEW_FROM_RANDOM = 5, MORE_FROM_RANDOM = 8 };
+static const double loose_tol = 1e-6;
+
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(krylov_params, block, "0", "", MERCER_AUTO, 0, 1e6,
                      "columns of a product, 0: r + 6 rounded up to a multiple of 8, at most 64"),
@@ -85,12 +89,15 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     const int64_t r = request->r, l = request->locked.count;
     sizes s = plan(params, n - l, request);
     double k = (double)s.cap;
-    out->bytes = 8 * (s.cap * (2 * s.cap + max(s.cap, l) + 3) + SCALARS);
+    out->bytes = 8 * (s.cap * (4 * s.cap + max(s.cap, l) + 9) + SCALARS);
     out->blocks = l + 2 * s.room + s.p;
     out->columns = request->rough ? r + max(s.p, GUARD) : s.p;
     out->first_columns = s.first;
     out->first_blocks = l + 2 * s.first;
     out->passes = request->max_passes > 0 ? request->max_passes : default_passes;
+    const int loose = request->tol >= loose_tol;
+    out->likely_passes = min(out->passes, request->start_count > 0 ? (loose ? FEW_FROM_START : MORE_FROM_START)
+                                                                   : (loose ? FEW_FROM_RANDOM : MORE_FROM_RANDOM));
     out->flops = (double)out->passes * ((double)n * k * (double)(14 * s.p + 4 * r) + 9 * k * k * k);
     return MERCER_OK;
 }

@@ -28,7 +28,7 @@ typedef struct orthogonal_params {
     int64_t oversample;
 } orthogonal_params;
 
-enum { DEFAULT_OVERSAMPLE = 8, DEFAULT_PASSES = 1000 };
+enum { DEFAULT_OVERSAMPLE = 8, DEFAULT_PASSES = 1000, LIKELY_PASSES = 8 }; /* likely: seen on clusters */
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(orthogonal_params, oversample, "0", "", MERCER_AUTO, 0, 1e6,
@@ -54,6 +54,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     out->blocks = 3 * p;
     out->columns = p;
     out->passes = most_passes(request);
+    out->likely_passes = min(out->passes, LIKELY_PASSES);
     out->flops = (double)out->passes * (tall * (double)(14 * p + 8 * l) + 9 * cube);
     return MERCER_OK;
 }

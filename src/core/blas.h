@@ -26,6 +26,9 @@ void gemm(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha
           const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
 // X <- X op(L)^-1, L lower.
 void trsm(char trans, int64_t m, int64_t n, const double *l, int64_t ldl, double *x, int64_t ldx);
+// X (m x n) <- L^-1 X, L lower.
+void solve_lower(int64_t m, int64_t n, const double *l, int64_t ldl, double *x, int64_t ldx);
+void solve_lower(int64_t m, int64_t n, const float *l, int64_t ldl, float *x, int64_t ldx);
 // A = L L^T in the lower triangle; returns 0 or the order of the first minor that is not positive.
 int64_t potrf(int64_t n, double *a, int64_t lda);
 // Top r eigenpairs of symmetric a (lower triangle, overwritten), descending; vectors n x r. Workspace n r, for r = n 3 n^2.

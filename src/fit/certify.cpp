@@ -139,7 +139,7 @@ Bounds start(const RitzSpectrum &spectrum, const char *kind, double above, doubl
     Bounds out;
     out.kind = kind;
     out.failure = failure;
-    out.value = out.lower = out.upper = spectrum.theta;
+    out.theta = out.value = out.lower = out.upper = spectrum.theta;
     for (double &value : out.upper) value += above;
     return out;
 }
@@ -240,26 +240,55 @@ Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, doubl
     return out;
 }
 
-int64_t first_sample(const RitzSpectrum &spectrum, double target, double failure, Sides sides) {
-    const double p = static_cast<double>(spectrum.p()), l = Tails(spectrum.p(), 1, 0, failure, sides).l_p;
-    const double s = l * std::sqrt(20 * p * spectrum.total() / target);
-    return s < 0x1p62 ? std::max<int64_t>(1, static_cast<int64_t>(std::ceil(s))) : int64_t{1} << 62;
+namespace {
+
+// The error of the first r values that s rows should leave. Nothing is known of G, so it is taken for a multiple of 1, of
+// the sizes seen on clusters (n = 3000 to 6000, m = 200 to 600): |G| = |E|_F / 5 to / 17, |mean X^2| = tr |G| sqrt p / 20
+// to / 60, |W| = 2 |G|^2. B then falls into 2 x 2 blocks.
+double expected_error(const RitzSpectrum &spectrum, double norm, int64_t r, int64_t s, double failure, Sides sides) {
+    const double width = static_cast<double>(spectrum.p()), total = spectrum.total(), typical = norm / 13;
+    const Tails tails(spectrum.p(), s, std::sqrt(width * total), failure, sides);
+    const double v = total * typical * std::sqrt(width) / 40;
+    const double g = tails.largest(norm, typical, v), upper_g = typical + tails.deviation(g, v);
+    const double w = 2 * typical * typical, upper_w = w + tails.spread(g, 2 * total, w);
+    const double mu = spectrum.next + norm, coupling = std::min(upper_w, norm * upper_g);
+    double worst = 0;
+    for (int64_t i = 0; i < std::min(r, spectrum.p()); ++i) {
+        const double theta = spectrum.theta[static_cast<size_t>(i)], a = theta + upper_g, apart = (a - mu) / 2;
+        const double upper = std::max(mu, (a + mu) / 2 + std::sqrt(apart * apart + coupling));
+        worst = std::max(worst, std::min(upper, theta + norm) - theta - typical);
+    }
+    return worst;
+}
+
+// The least s up to `most` with error(s) <= target, error falling; most + 1 where there is none.
+template <class Error>
+int64_t least_rows(Error &&error, double target, int64_t most) {
+    if (!(error(most) <= target)) return most + 1;
+    int64_t low = 0, high = most; // not reached, reached
+    while (high - low > 1 + low / 64) {
+        const int64_t middle = low == 0 && high > 64 ? 64 : low + (high - low) / 2;
+        (error(middle) <= target ? high : low) = middle;
+    }
+    return high;
+}
+
+} // namespace
+
+int64_t rows_expected(const RitzSpectrum &spectrum, double norm, double failure, Sides sides, int64_t r, double target,
+                      int64_t most) {
+    norm = std::min(norm, spectrum.total());
+    return least_rows([&](int64_t s) { return expected_error(spectrum, norm, r, s, failure, sides); }, target, most);
 }
 
 int64_t rows_needed(const RitzSpectrum &spectrum, const RowMoments &pilot, double norm, double failure, Sides sides,
                     int64_t r, double target, int64_t most) {
-    auto reached = [&](int64_t s) {
-        RowMoments larger = pilot;
+    RowMoments larger = pilot;
+    auto error = [&](int64_t s) {
         larger.s = s;
-        return row_bounds(spectrum, larger, norm, failure, sides).worst(r) <= target;
+        return row_bounds(spectrum, larger, norm, failure, sides).worst(r);
     };
-    if (!reached(most)) return most + 1;
-    int64_t low = 0, high = most; // not reached, reached
-    while (high - low > 1 + low / 64) {
-        const int64_t middle = low == 0 && high > 64 ? 64 : low + (high - low) / 2;
-        (reached(middle) ? high : low) = middle;
-    }
-    return high;
+    return least_rows(error, target, most);
 }
 
 RitzSpectrum leading(const RitzSpectrum &all, int64_t p) {
@@ -269,28 +298,13 @@ RitzSpectrum leading(const RitzSpectrum &all, int64_t p) {
     return out;
 }
 
-// Nothing is known of G, so it is taken for a multiple of 1, of the sizes seen on clusters (n = 3000 to 6000, m = 200 to
-// 600): |G| = |E|_F / 5 to / 17, |mean X^2| = tr |G| sqrt p / 20 to / 60, |W| = 2 |G|^2. B then falls into 2 x 2 blocks.
 int64_t choose_width(const RitzSpectrum &all, double norm, int64_t r, int64_t s, double failure, Sides sides) {
     norm = std::min(norm, all.total());
-    const double typical = norm / 13;
     double least = std::numeric_limits<double>::infinity();
     int64_t best = std::min(r, all.p());
     for (int64_t p = best; p <= all.p(); ++p) {
-        const RitzSpectrum spectrum = leading(all, p);
-        const double width = static_cast<double>(p), total = all.total();
-        const Tails tails(p, s, std::sqrt(width * total), failure, sides);
-        const double v = total * typical * std::sqrt(width) / 40;
-        const double g = tails.largest(norm, typical, v), upper_g = typical + tails.deviation(g, v);
-        const double w = 2 * typical * typical, upper_w = w + tails.spread(g, 2 * total, w);
-        const double mu = spectrum.next + norm, coupling = std::min(upper_w, norm * upper_g);
-        double worst = 0;
-        for (int64_t i = 0; i < std::min(r, p); ++i) {
-            const double theta = spectrum.theta[static_cast<size_t>(i)], a = theta + upper_g, apart = (a - mu) / 2;
-            const double upper = std::max(mu, (a + mu) / 2 + std::sqrt(apart * apart + coupling));
-            worst = std::max(worst, std::min(upper, theta + norm) - theta);
-        }
-        if (worst < least * (1 - 1e-3)) least = worst, best = p;
+        const double error = expected_error(leading(all, p), norm, r, s, failure, sides);
+        if (error < least * (1 - 1e-3)) least = error, best = p;
     }
     return best;
 }

@@ -36,6 +36,7 @@ struct RitzSpectrum {
 // Bounds of the p largest eigenvalues of H K H. lower <= value <= upper, each descending, none NaN.
 struct Bounds {
     const char *kind = "";
+    std::vector<double> theta; // Ritz values
     std::vector<double> value; // what a model should return
     std::vector<double> lower, upper;
     double failure = 0;        // probability that any of them is wrong, the share behind `norm` not included
@@ -55,10 +56,9 @@ struct Shares {
     double pairs, rows; // failure probabilities of frobenius_bound and row_bounds that add up to delta
 };
 Shares share_failure(double delta, Sides sides);
-// Of look k = 1, 2, ... out of any number, and of each of `choices` certificates of which the best is taken after rows
-// are seen. A sample size that was chosen from a pilot's rows is such a choice unless the pilot is left out: keep a list
-// of sizes fixed beforehand, let each be a look, and let those passed over count.
-double look_failure(double delta, int64_t look, int64_t choices = 1);
+// Of certificate k = 1, 2, ... where each is looked at and the first that is good enough is taken. How many rows one of them
+// draws may follow from rows it leaves out.
+double look_failure(double delta, int64_t look);
 
 // ---- without rows
 
@@ -134,9 +134,10 @@ Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, doubl
 
 // ---- how many rows, how many columns of U: forecasts, that guarantee nothing
 
-// From nothing: L_p sqrt(20 p tr / target) rows bring the error of value_r near `target`.
-int64_t first_sample(const RitzSpectrum &spectrum, double target, double failure, Sides sides);
-// From a pilot: the least s (up to `most`) whose forecast error of the first r is below target; most + 1 where none is.
+// Before any row: the least s (up to `most`) that should bring the error of the first r below target; most + 1: none.
+int64_t rows_expected(const RitzSpectrum &spectrum, double norm, double failure, Sides sides, int64_t r, double target,
+                      int64_t most);
+// The same from a pilot.
 int64_t rows_needed(const RitzSpectrum &spectrum, const RowMoments &pilot, double norm, double failure, Sides sides,
                     int64_t r, double target, int64_t most);
 // The p in [r, theta.size()] with the smallest forecast error after s rows, from (theta, tr, F) alone and so free of

@@ -17,8 +17,8 @@ Shares share_failure(double delta, Sides sides) {
     return {delta / events, delta - delta / events};
 }
 
-double look_failure(double delta, int64_t look, int64_t choices) {
-    return std::ldexp(delta, -static_cast<int>(std::min<int64_t>(look, 1000))) / static_cast<double>(choices);
+double look_failure(double delta, int64_t look) {
+    return std::ldexp(delta, -static_cast<int>(std::min<int64_t>(look, 1000)));
 }
 
 double pair_share(double entry, bool same, double d_i, double d_j, double eta) {

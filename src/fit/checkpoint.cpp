@@ -84,6 +84,7 @@ bool Checkpoint::resume(double *numbers, int64_t count, const Columns *columns, 
         file_.tensors.erase(name);
         claims_.erase(name);
     }
+    if (ranges > 0) file_.tensors.clear(), claims_.clear(); // once: the next solve begins anew
     return true;
 }
 

@@ -42,31 +42,32 @@ RitzSpectrum Evidence<T>::spectrum(int64_t p) const {
 
 template <class T>
 double Evidence<T>::norm(double failure) {
-    constexpr int64_t count = 100'000, edge = strip_rows;
+    constexpr int64_t count = pairs, edge = strip_rows;
     const int64_t n = span_.n();
     Buffer<double> share = run_.buffer<double>(n), x = run_.buffer<double>(count);
     for (int64_t i = 0; i < n; ++i) share[i] = diagonal_[i] + eta_;
     const Lottery lottery(run_, n, share.data());
     Buffer<int64_t> first = run_.buffer<int64_t>(count), second = run_.buffer<int64_t>(count);
-    for (int64_t k = 0; k < count; ++k) {
-        first[k] = lottery.draw(random_.uniform(4 * look_ + 1, k));
-        second[k] = lottery.draw(random_.uniform(4 * look_ + 2, k));
-    }
+    parallel_for(run_, (count + tile_rows - 1) / tile_rows, [&](int64_t block) {
+        for (int64_t k = block * tile_rows; k < std::min(count, (block + 1) * tile_rows); ++k) {
+            first[k] = lottery.draw(random_.uniform(4 * look_ + 1, k));
+            second[k] = lottery.draw(random_.uniform(4 * look_ + 2, k));
+        }
+    });
     Points<T> xs = points_.only(first.data(), count), ys = points_.only(second.data(), count);
     const Tiles<T> tiles(kernel_, xs, ys);
     auto some = [&](int64_t block) {
         const int64_t at = block * edge, rows = std::min(edge, count - at), m = span_.rank();
         TileScratch<T> scratch = tiles.scratch(run_);
         tiles.compute(xs.load(run_, at, rows), ys.load(run_, at, rows), scratch);
-        Buffer<T> made_i, made_j;
+        Buffer<T> li = run_.buffer<T>(rows, m), lj = run_.buffer<T>(rows, m);
+        span_.gather(run_, first.data() + at, rows, li.data());
+        span_.gather(run_, second.data() + at, rows, lj.data());
         for (int64_t k = 0; k < rows; ++k) {
             const int64_t i = first[at + k], j = second[at + k];
-            int64_t stride = 0;
-            const T *li = span_.rows(run_, i, 1, made_i, stride), *lj = span_.rows(run_, j, 1, made_j, stride);
-            double entry = static_cast<double>(scratch.tile[k * tile_rows + k]);
-            for (int64_t c = 0; c < m; ++c) entry -= static_cast<double>(li[c]) * static_cast<double>(lj[c]);
-            entry *= std::sqrt(weight(i) * weight(j));
-            x[at + k] = pair_share(entry, i == j, diagonal_[i], diagonal_[j], eta_);
+            const double entry =
+                static_cast<double>(scratch.tile[k * tile_rows + k]) - dot(li.data() + k * m, lj.data() + k * m, m);
+            x[at + k] = pair_share(entry * std::sqrt(weight(i) * weight(j)), i == j, diagonal_[i], diagonal_[j], eta_);
         }
     };
     parallel_for(run_, (count + edge - 1) / edge, some, tiles.serial());
@@ -83,7 +84,6 @@ void Evidence<T>::prepare(int64_t p) {
     to.u = Block(run_, n, p, false);
     directions(run_, span_, projection_, weights_, columns(to.u));
     to.law = std::make_unique<RowLaw>(run_, n, diagonal(), eta_, p, to.u.column(0), n);
-    to.sample = std::make_unique<RowSample>(*to.law, p, eta_);
     to.su = std::move(run_.buffer<T>(n, pp).zero());
     Points<T> ys = points_;
     ys.lean();
@@ -97,21 +97,36 @@ void Evidence<T>::prepare(int64_t p) {
     parallel_for(run_, blocks, block, Tiles<T>(kernel_, ys, ys).serial());
 }
 
+// r_i <- sqrt(w_i) (r_i - l_i V sqrt(theta)) for the rows drawn.
+template <class T>
+void Evidence<T>::subtract_projection(const int64_t *drawn, int64_t count, double *r) const {
+    const int64_t m = span_.rank(), p = rows_->p, pp = padded_columns<T>(p);
+    Buffer<T> gathered = run_.buffer<T>(count, m);
+    span_.gather(run_, drawn, count, gathered.data());
+    Buffer<double> l = run_.buffer<double>(count, m), product = run_.buffer<double>(count, p);
+    std::copy(gathered.begin(), gathered.end(), l.begin());
+    gemm('T', 'N', p, count, m, 1.0, projection_.v.data(), m, l.data(), m, 0.0, product.data(), p);
+    for (int64_t k = 0; k < count; ++k)
+        for (int64_t j = 0; j < p; ++j)
+            r[k * pp + j] = std::sqrt(weight(drawn[k])) *
+                            (r[k * pp + j] - product[k * p + j] * std::sqrt(projection_.theta[static_cast<size_t>(j)]));
+}
+
 template <class T>
 RowMoments Evidence<T>::rows(int64_t p, int64_t s) {
     if (!rows_ || rows_->p != p) prepare(p);
     Rows &own = *rows_;
-    const int64_t n = span_.n(), m = span_.rank(), pp = padded_columns<T>(p), blocks = blocks_of(n);
-    const int64_t count = std::max<int64_t>(s - own.done, 0);
-    Buffer<int64_t> drawn = run_.buffer<int64_t>(count);
-    for (int64_t k = 0; k < count; ++k) drawn[k] = own.law->draw(random_.uniform(4 * look_, own.done + k));
-    Points<T> xs = points_.only(drawn.data(), count), ys = points_;
+    const int64_t n = span_.n(), pp = padded_columns<T>(p), blocks = blocks_of(n);
+    Buffer<int64_t> drawn = run_.buffer<int64_t>(s);
+    for (int64_t k = 0; k < s; ++k) drawn[k] = own.law->draw(random_.uniform(4 * look_, own.drawn + k));
+    own.drawn += s;
+    Points<T> xs = points_.only(drawn.data(), s), ys = points_;
     xs.lean();
     ys.lean();
     const Tiles<T> tiles(kernel_, xs, ys);
-    Buffer<double> r = run_.buffer<double>(count, pp);
+    Buffer<double> r = run_.buffer<double>(s, pp);
     auto strip_of = [&](int64_t t) {
-        const int64_t at = t * strip_rows, rows = std::min(strip_rows, count - at);
+        const int64_t at = t * strip_rows, rows = std::min(strip_rows, s - at);
         double *out = r.data() + at * pp;
         std::fill_n(out, rows * pp, 0.0);
         TileScratch<T> scratch = tiles.scratch(run_);
@@ -127,30 +142,19 @@ RowMoments Evidence<T>::rows(int64_t p, int64_t s) {
                                     own.su.data() + b * tile_rows * pp, pp, product.data(), pp, false);
             for (int64_t k = 0; k < rows * pp; ++k) out[k] += static_cast<double>(product[k]);
         }
-        Buffer<T> made;
-        for (int64_t k = 0; k < rows; ++k) { // minus l_i V sqrt(theta)
-            const int64_t i = drawn[at + k];
-            int64_t stride = 0;
-            const T *l = span_.rows(run_, i, 1, made, stride);
-            for (int64_t j = 0; j < p; ++j) {
-                double sum = 0;
-                for (int64_t c = 0; c < m; ++c) sum += static_cast<double>(l[c]) * projection_.v[c + j * m];
-                out[k * pp + j] = std::sqrt(weight(i)) *
-                                  (out[k * pp + j] - sum * std::sqrt(projection_.theta[static_cast<size_t>(j)]));
-            }
-        }
+        subtract_projection(drawn.data() + at, rows, out);
     };
-    parallel_for(run_, (count + strip_rows - 1) / strip_rows, strip_of, tiles.serial());
+    parallel_for(run_, (s + strip_rows - 1) / strip_rows, strip_of, tiles.serial());
     run_.progress(1);
-    evaluations_ += count * n;
+    evaluations_ += s * n;
+    RowSample sample(*own.law, p, eta_);
     std::vector<double> ui(static_cast<size_t>(p));
-    for (int64_t k = 0; k < count; ++k) {
+    for (int64_t k = 0; k < s; ++k) {
         const int64_t i = drawn[k];
         for (int64_t j = 0; j < p; ++j) ui[static_cast<size_t>(j)] = own.u.column(j)[i];
-        own.sample->add(r.data() + k * pp, ui.data(), diagonal_[i], own.law->probability(i));
+        sample.add(r.data() + k * pp, ui.data(), diagonal_[i], own.law->probability(i));
     }
-    own.done += count;
-    return own.sample->moments();
+    return sample.moments();
 }
 
 template class Evidence<float>;

@@ -7,19 +7,18 @@ namespace mercer {
 
 // Bounds for the first r eigenvalues and subspaces, unnormalised, with what they rest on.
 struct Proof {
-    std::vector<double> theta;
     double trace = 0;                  // of E + eta
     double norm = 0, norm_failure = 0; // F; 0: not asked for
     Bounds bounds;
     Sines sines;
     int64_t evaluations = 0;
+    int64_t r() const { return static_cast<int64_t>(sines.own.size()); }
     Json report(double total) const; // divided by it
 };
 // What `auto` knows already when the lift begins.
 struct Findings {
     Projection projection;
     Proof proof;
-    Buffer<double> self_values; // k(x, x)
 };
 template <class T>
 Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRows<T> &span,

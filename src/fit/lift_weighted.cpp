@@ -10,7 +10,7 @@
 // about m u Lambda_1 / Lambda_l, and the solver's residual / gap.
 #include "../core/tall.h"
 #include "../gram/operator.h"
-#include "certify.h"
+#include "certify_report.h"
 #include "checkpoint.h"
 #include "components.h"
 #include "fit.h"
@@ -19,14 +19,19 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
+#include <optional>
 
 namespace mercer {
 namespace {
 
-// Notes passes, and maps each onto a share of what is left of the stage: how many there will be is not known.
+// Notes passes, and maps each onto a share of what is left of the stage after `start`: as many as are likely to come fill
+// nine tenths of it, later ones half of the rest each.
 class Counted : public Operator {
   public:
-    explicit Counted(const Operator &base) : Operator(base.n(), base.f32()), base_(base) {}
+    Counted(Run &run, const Operator &base, double start, double likely)
+        : Operator(base.n(), base.f32()), base_(base), start_(start), likely_(std::max(likely, 1.0)) {
+        rest(run);
+    }
     void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override {
         next(run, p, rough || f32(), [&] { base_.product(run, rough, p, q, y); });
     }
@@ -46,13 +51,25 @@ class Counted : public Operator {
   private:
     template <class F>
     void next(Run &run, int64_t width, bool f32, F &&body) const {
-        const double before = static_cast<double>(passes_.size());
-        Run::Span span(run, 1 - std::pow(0.8, before), 1 - std::pow(0.8, before + 1));
+        const double from = share();
         passes_.push_back({width, f32});
-        body();
+        still_.reset();
+        {
+            Run::Span span(run, from, share());
+            body();
+        }
+        rest(run);
     }
+    double share() const { // of the stage, where passes_ begin to be followed by others
+        const double done = static_cast<double>(passes_.size()), before = std::min(done, likely_);
+        return start_ + (1 - start_) * (0.9 * before / likely_ + 0.1 * (1 - std::pow(0.5, done - before)));
+    }
+    // Between passes progress stands still.
+    void rest(Run &run) const { still_.emplace(run, share(), share()); }
     const Operator &base_;
+    double start_, likely_;
     mutable std::vector<Pass> passes_;
+    mutable std::optional<Run::Span> still_;
 };
 
 struct Eigenpairs {
@@ -120,7 +137,7 @@ Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operato
 
 // Weights in the forms that are needed, and what the product with them says: K p, and the means behind total variance.
 struct Moments {
-    const std::vector<double> &weights;
+    const CountedVector<double> &weights;
     double total;                // sum of the weights
     bool plain;                  // all of them 1
     Buffer<double> roots, self;  // roots: empty where plain; self: k(c, c)
@@ -128,7 +145,7 @@ struct Moments {
     double mean_self = 0;        // sum p_i k(c_i, c_i)
     double mean_square = 0;      // p^T K p; 0 uncentred
 
-    Moments(Run &run, const Operator &gram, const std::vector<double> &weights, double total)
+    Moments(Run &run, const Operator &gram, const CountedVector<double> &weights, double total)
         : weights(weights), total(total),
           plain(std::all_of(weights.begin(), weights.end(), [](double w) { return w == 1; })),
           roots(run.buffer<double>(plain ? 0 : gram.n())), self(run.buffer<double>(gram.n())) {
@@ -180,24 +197,11 @@ Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &m
 
 // |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed.
 Json residual_certificates(const Eigenpairs &pairs, int64_t kept, double total) {
-    Json out = Json::array();
-    if (kept == 0) return out;
+    if (kept == 0) return Json::array();
     const std::vector<double> theta(pairs.values.begin(), pairs.values.begin() + kept),
         residuals(pairs.residuals.begin(), pairs.residuals.begin() + kept);
-    const Bounds bounds = residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, true);
-    for (int64_t j = 0; j < kept; ++j) {
-        const size_t at = static_cast<size_t>(j);
-        out.push_back({{"name", "eigenvalue"},
-                       {"value", bounds.value[at] / total},
-                       {"kind", "conditional"},
-                       {"probability", 1.0},
-                       {"component", j},
-                       {"lower", bounds.lower[at] / total},
-                       {"upper", bounds.upper[at] / total},
-                       {"by", bounds.kind},
-                       {"if", "no eigenvalue above the last was missed"}});
-    }
-    return out;
+    return eigenvalue_entries(residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, true), kept, 0,
+                              total);
 }
 
 // A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p of the rounded A. Each column's entry of largest modulus (the
@@ -208,13 +212,9 @@ Tensor coefficients(Run &run, const Eigenpairs &pairs, const Moments &moments, i
     Tensor a = make_tensor<T>(m, kept);
     b.assign(static_cast<size_t>(kept), 0.0);
     pairs.each(run, kept, [&](int64_t j, const double *u) {
-        double factor = 1 / std::sqrt(pairs.values[static_cast<size_t>(j)]), best = 0, sum = 0;
-        int64_t at = 0;
-        for (int64_t i = 0; i < m; ++i) {
-            const double size = std::fabs(u[i]) * moments.root(i);
-            if (size > best * (1 + 1e-12)) best = size, at = i;
-        }
-        if (u[at] < 0) factor = -factor;
+        const double factor = sign_of(m, [&](int64_t i) { return u[i] * moments.root(i); }) /
+                              std::sqrt(pairs.values[static_cast<size_t>(j)]);
+        double sum = 0;
         for (int64_t i = 0; i < m; ++i) {
             const T entry = static_cast<T>(moments.root(i) * u[i] * factor);
             tensor_data<T>(a)[i * kept + j] = entry;
@@ -229,7 +229,7 @@ Tensor coefficients(Run &run, const Eigenpairs &pairs, const Moments &moments, i
 // k(c, c) - 2 (K p) + p^T K p - sum z_l^2. No kernel value is needed.
 Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t kept, bool residual) {
     const int64_t m = pairs.m();
-    std::vector<double> spe(static_cast<size_t>(m)), t2(static_cast<size_t>(m));
+    CountedVector<double> spe(static_cast<size_t>(m)), t2(static_cast<size_t>(m));
     for (int64_t i = 0; i < m; ++i)
         spe[static_cast<size_t>(i)] = moments.self[i] - 2 * moments.kp(i) + moments.mean_square;
     pairs.each(run, kept, [&](int64_t j, const double *u) {
@@ -240,8 +240,8 @@ Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, in
         }
     });
     for (double &value : spe) value = std::max(value, 0.0);
-    Json out = {{"t2", limits_of(t2, moments.weights)}};
-    if (residual) out["residual"] = limits_of(spe, moments.weights);
+    Json out = {{"t2", limits_of(run, m, t2.data(), moments.weights.data())}};
+    if (residual) out["residual"] = limits_of(run, m, spe.data(), moments.weights.data());
     return out;
 }
 
@@ -325,7 +325,7 @@ Lifted lift_as(const LiftTask &task) {
     const bool centred = recipe.values().lift_centred != 0;
     Lifted out;
 
-    run.stage("gram", plan.hold == Hold::matrix ? 0.4 : 0.1);
+    run.stage("gram");
     auto points_of = [&](auto type) {
         using U = decltype(type);
         const std::vector<LeafSpec> specs = leaf_specs(prepared.kernel);
@@ -341,22 +341,25 @@ Lifted lift_as(const LiftTask &task) {
     }
     Moments moments(run, exact, centres.weights, total);
 
-    run.stage("solve", 0.95);
+    run.stage("solve");
     WeightedOperator weighted(run, pair ? static_cast<const Operator &>(*pair) : exact, moments.scale(), centred);
-    Counted op(weighted);
+    const double started = start_share(*centres.source, plan, m);
+    Counted op(run, weighted, started, plan.products.likely);
     std::map<std::string, double> report;
     Start start{plan.start_columns, [&](Columns to) {
-                    Run::Span span(run, 0, 0.1);
+                    Run::Span span(run, 0, started);
                     const PivotRows rows{centres.source,    {}, prepared.kernel,
                                          centres.numbers(), m,  centres.weights.data()};
-                    start_vectors(run,
-                                  {rows, moments.self.data(), moments.plain ? nullptr : centres.weights.data(), centred,
-                                   plan.start_rank, Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver)},
-                                  to);
+                    out.kernel_evaluations +=
+                        start_vectors(run,
+                                      {rows, moments.plain ? nullptr : centres.weights.data(), centred, plan.start_rank,
+                                       Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver)},
+                                      to);
                 }};
     Components choice(recipe.values(), m);
-    Progress progress(task, weighted, op, choice,
-                      [&] { return exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0); });
+    Progress progress(task, weighted, op, choice, [&] {
+        return out.kernel_evaluations + exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0);
+    });
     out.checkpointed = progress.file() != nullptr;
     Eigenpairs pairs;
     Block known;         // vectors, where more are wanted
@@ -375,7 +378,9 @@ Lifted lift_as(const LiftTask &task) {
     for (const Counted::Pass &pass : op.passes()) {
         out.text["passes"].push_back({{"width", pass.width}, {"dtype", pass.f32 ? "f32" : "f64"}});
         out.passes += plan.hold != Hold::matrix || (plan.rough && !pass.f32);
+        out.columns += static_cast<double>(pass.width);
     }
+    out.products = static_cast<double>(op.passes().size());
 
     const int64_t rank = cut_rank(recipe, plan, pairs, moments.mean_self * total, &out.outcome);
     ErrorBars bars;

@@ -1,7 +1,11 @@
 // Limits of per-point outputs: what the points behind a model do not exceed but for a share of 5 % and of 1 %. They are
 // empirical: the q-quantile is the smallest value v such that points of values <= v carry at least the share q of all
 // weight (weights 1: the ceil(q n)-th value in order). Points a model was fitted on lie a little closer to it than new ones.
-#include "fit.h"
+//
+// In the span of some points, row i of L and d_i, what the span leaves out of it, say all: f = V^T (l_i - mu), residual =
+// d_i + |l_i - mu|^2 - |f|^2, T^2 = sum f_j^2 / lambda_j. One more sweep over L, 2 n m r flops; memory 3 n.
+#include "../core/threads.h"
+#include "projected.h"
 
 #include <algorithm>
 #include <numeric>
@@ -9,23 +13,71 @@
 namespace mercer {
 namespace {
 
-double quantile(const std::vector<double> &values, const std::vector<double> &weights,
-                const std::vector<size_t> &ascending, double q) {
-    const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+double quantile(const double *values, const double *weights, const Buffer<int64_t> &ascending, double q) {
+    auto weight = [&](int64_t i) { return weights ? weights[i] : 1.0; };
+    double total = 0, below = 0;
+    for (int64_t i = 0; i < ascending.size(); ++i) total += weight(i);
     const double share = q * total * (1 - 1e-12); // sums of weights round
-    double below = 0;
-    for (size_t i : ascending)
-        if ((below += weights[i]) >= share) return values[i];
-    return ascending.empty() ? 0 : values[ascending.back()];
+    for (int64_t i : ascending)
+        if ((below += weight(i)) >= share) return values[i];
+    return ascending.empty() ? 0 : values[ascending[ascending.size() - 1]];
 }
 
 } // namespace
 
-Json limits_of(const std::vector<double> &values, const std::vector<double> &weights) {
-    std::vector<size_t> ascending(values.size());
-    std::iota(ascending.begin(), ascending.end(), size_t{0});
-    std::sort(ascending.begin(), ascending.end(), [&](size_t i, size_t j) { return values[i] < values[j]; });
+Json limits_of(Run &run, int64_t n, const double *values, const double *weights) {
+    Buffer<int64_t> ascending = run.buffer<int64_t>(n);
+    std::iota(ascending.begin(), ascending.end(), int64_t{0});
+    std::sort(ascending.begin(), ascending.end(), [&](int64_t i, int64_t j) { return values[i] < values[j]; });
     return {{"p95", quantile(values, weights, ascending, 0.95)}, {"p99", quantile(values, weights, ascending, 0.99)}};
 }
+
+template <class T>
+Json limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection, const std::vector<double> &lambda,
+                    const double *weights) {
+    const int64_t n = span.n(), m = span.rank(), r = static_cast<int64_t>(lambda.size());
+    const int64_t width = padded_columns<T>(r), slabs = (n + span_slab - 1) / span_slab;
+    Buffer<T> v = std::move(run.buffer<T>(m, width).zero());
+    std::vector<double> offset(static_cast<size_t>(r)); // V^T mu
+    for (int64_t k = 0; k < m; ++k)
+        for (int64_t j = 0; j < r; ++j) {
+            v[k * width + j] = static_cast<T>(projection.v[k + j * m]);
+            offset[static_cast<size_t>(j)] += projection.v[k + j * m] * projection.mean[static_cast<size_t>(k)];
+        }
+    Buffer<double> residual = run.buffer<double>(n), t2 = run.buffer<double>(n);
+    struct Work {
+        Buffer<T> made, f;
+    };
+    Pool<Work> pool([&] { return std::unique_ptr<Work>(new Work{{}, run.buffer<T>(span_slab, width)}); });
+    parallel_for(run, slabs, [&](int64_t s) {
+        const int64_t row0 = s * span_slab, rows = std::min(span_slab, n - row0);
+        auto work = pool.take();
+        int64_t stride = 0;
+        const T *l = span.rows(run, row0, rows, work->made, stride);
+        thin_table<T>().product(rows, width, m, l, stride, 1, v.data(), width, work->f.data(), width, false);
+        for (int64_t i = 0; i < rows; ++i) {
+            double left = projection.residual[static_cast<size_t>(row0 + i)], sum = 0;
+            for (int64_t k = 0; k < m; ++k) {
+                const double x = static_cast<double>(l[i * stride + k]) - projection.mean[static_cast<size_t>(k)];
+                left += x * x;
+            }
+            for (int64_t j = 0; j < r; ++j) {
+                const double f = static_cast<double>(work->f[i * width + j]) - offset[static_cast<size_t>(j)];
+                left -= f * f;
+                sum += f * f / lambda[static_cast<size_t>(j)];
+            }
+            residual[row0 + i] = std::max(left, 0.0);
+            t2[row0 + i] = sum;
+        }
+    });
+    return {{"t2", limits_of(run, n, t2.data(), weights)},
+            {"residual", limits_of(run, n, residual.data(), weights)},
+            {"kind", "exact"}};
+}
+
+template Json limits_in_span(Run &, const SpanRows<float> &, const Projection &, const std::vector<double> &,
+                             const double *);
+template Json limits_in_span(Run &, const SpanRows<double> &, const Projection &, const std::vector<double> &,
+                             const double *);
 
 } // namespace mercer

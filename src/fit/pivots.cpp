@@ -1,7 +1,7 @@
 // Pivoted partial Cholesky K ~ L L^T  (specification reduced sets 7; sampling 4.1), in rounds: pivots are chosen among a
 // block of candidates whose residual is exact, then one sweep over all rows appends their columns (pivots_sweep.cpp). K is
 // never formed or updated. m pivots of n rows: n m kernel values and n m^2 flops, inside rounds at most n (m + 32)/4 values
-// more; memory n m.
+// more; memory n m, or m^2 where columns are made again (pivots_columns.cpp).
 //
 // Greedy (Fine & Scheinberg, JMLR 2 (2001); Franc & Hlavac, CAIP (2003)). Residual diagonals only fall, so those from
 // before the round bound them: the rows of largest d are candidates, and as long as the best exact residual among them is
@@ -59,14 +59,15 @@ class PartialCholesky<T>::Border {
 };
 
 template <class T>
-PartialCholesky<T>::PartialCholesky(Run &run, const PivotRows &rows, int64_t capacity)
-    : run_(run), rows_(rows),
+PartialCholesky<T>::PartialCholesky(Run &run, const PivotRows &rows, int64_t capacity, Factor kind)
+    : run_(run), rows_(rows), kind_(kind),
       points_(rows.numbers ? Points<T>(rows.source, rows.map, leaf_specs(rows.kernel), rows.numbers, rows.n)
                            : Points<T>(rows.source, rows.map, leaf_specs(rows.kernel))),
       residual_(run.buffer<double>(rows.n)) {
     if (!rows.kernel.is_psd())
         fail(MERCER_E_UNSUPPORTED, "kernel = %s: pivoted Cholesky needs a positive semi-definite kernel",
              rows.kernel.text().c_str());
+    points_.lean();
     {
         Run::Span span(run_, 0, 0);
         start();
@@ -78,6 +79,9 @@ PartialCholesky<T>::PartialCholesky(Run &run, const PivotRows &rows, int64_t cap
         residual_[i] = std::max(residual_[i], 0.0);
     }
     reserve(std::max<int64_t>(capacity, 1));
+    const int64_t ready = blocks_of(n()) * points_.held_bytes();
+    if (held() && ready <= std::min(factor_.bytes() / panels_share, run.budget()->left() / 4))
+        panels_.resize(static_cast<size_t>(blocks_of(n())));
 }
 
 template <class T>
@@ -105,7 +109,8 @@ void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
         {
             Run::Span span(run_, share(count()), share(count()));
             run_.progress(1);
-            const int64_t before = evaluations_;
+            const int64_t before =
+                evaluations_; // not those that make columns again: choices are those of a held factor
             round = choose(std::min(most - count(), most_accepted));
             spent_ += evaluations_ - before;
         }
@@ -139,53 +144,48 @@ void PartialCholesky<T>::grow_sampled(const PivotStop &stop, const Random &rando
     });
 }
 
-// The candidates of largest d, ties to the lowest row, and `first`; ascending.
+// The candidates of largest d, the largest first, ties to the lowest row.
 template <class T>
-std::vector<int64_t> PartialCholesky<T>::largest_rows(int64_t first, int64_t count) const {
+std::vector<int64_t> PartialCholesky<T>::largest_rows(int64_t wanted) const {
     auto before = [&](int64_t i, int64_t j) {
         return residual_[i] != residual_[j] ? residual_[i] > residual_[j] : i < j;
     };
     std::vector<int64_t> heap; // the last in this order on top
-    for (int64_t i = 0; i < n(); ++i) {
-        if (!candidate(i) || (static_cast<int64_t>(heap.size()) == count && !before(i, heap[0]))) continue;
-        if (static_cast<int64_t>(heap.size()) == count) {
+    double least = floor(count());
+    for (int64_t i = 0; i < n(); ++i) { // ascending, so that a tie with the last is no gain
+        if (!(residual_[i] > least) || weight(i) == 0) continue;
+        if (static_cast<int64_t>(heap.size()) == wanted) {
             std::pop_heap(heap.begin(), heap.end(), before);
             heap.pop_back();
         }
         heap.push_back(i);
         std::push_heap(heap.begin(), heap.end(), before);
+        if (static_cast<int64_t>(heap.size()) == wanted) least = residual_[heap[0]];
     }
-    if (std::find(heap.begin(), heap.end(), first) == heap.end()) heap[0] = first;
-    std::sort(heap.begin(), heap.end());
+    std::sort_heap(heap.begin(), heap.end(), before);
     return heap;
 }
 
 template <class T>
 typename PartialCholesky<T>::Round PartialCholesky<T>::choose_greedy(int64_t most, int64_t candidates) {
     Round round(run_, most);
-    double best = -1;
-    for (int64_t i = 0; i < n(); ++i)
-        if (candidate(i)) best = std::max(best, residual_[i]);
-    if (best < 0) return round;
-    int64_t first = 0;
-    while (!candidate(first) || residual_[first] < pivot_tie * best) ++first;
-    const std::vector<int64_t> rows = largest_rows(first, candidates);
-    const int64_t b = static_cast<int64_t>(rows.size());
-
-    double bound = -1;         // of the rows outside
-    int64_t lowest_tied = n(); // of those that a best score equal to the bound would tie with
-    auto outside = [&](auto &&body) {
-        for (int64_t i = 0, k = 0; i < n(); ++i) {
-            if (k < b && rows[static_cast<size_t>(k)] == i)
-                ++k;
-            else if (candidate(i))
-                body(i);
-        }
+    std::vector<int64_t> rows = largest_rows(candidates + 1);
+    if (rows.empty()) return round;
+    // The lowest row that ties with `largest`, but for those taken.
+    auto lowest_tied = [&](double largest, const std::vector<int64_t> &taken) {
+        int64_t i = 0;
+        while (residual_[i] < pivot_tie * largest || !candidate(i) || std::binary_search(taken.begin(), taken.end(), i))
+            ++i;
+        return i;
     };
-    outside([&](int64_t i) { bound = std::max(bound, residual_[i]); });
-    outside([&](int64_t i) {
-        if (residual_[i] >= pivot_tie * bound) lowest_tied = std::min(lowest_tied, i);
-    });
+    const int64_t first = lowest_tied(residual_[rows[0]], {});
+    int64_t next = -1; // the best outside
+    if (static_cast<int64_t>(rows.size()) > candidates) next = rows.back(), rows.pop_back();
+    if (std::find(rows.begin(), rows.end(), first) == rows.end()) next = rows.back(), rows.back() = first;
+    std::sort(rows.begin(), rows.end());
+    const int64_t b = static_cast<int64_t>(rows.size());
+    const double bound = next < 0 ? -1 : residual_[next];
+    const int64_t tied_outside = next < 0 ? n() : lowest_tied(bound, rows); // with a best score equal to the bound
 
     const Buffer<double> residual = residual_block(rows);
     Buffer<double> columns = run_.buffer<double>(most, b), d = run_.buffer<double>(b);
@@ -193,13 +193,13 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_greedy(int64_t mos
     std::vector<int64_t> places;
     for (int64_t k = 0; k < most; ++k) {
         const double least = floor(count() + k);
-        best = *std::max_element(d.begin(), d.end());
+        const double best = *std::max_element(d.begin(), d.end());
         if (!(best > least)) break;
         int64_t p = 0;
         while (!(d[p] > least && d[p] >= pivot_tie * best)) ++p;
         const int64_t row = rows[static_cast<size_t>(p)];
         // Outside, nobody's residual is above its bound. The first pivot is the best of all, for all bounds are exact.
-        const bool best_of_all = bound < pivot_tie * best || (bound <= best && row < lowest_tied);
+        const bool best_of_all = bound < pivot_tie * best || (bound <= best && row < tied_outside);
         if (k > 0 && !best_of_all) break;
         double *column = columns.data() + k * b;
         std::copy_n(residual.data() + p * b, b, column);
@@ -287,8 +287,8 @@ int64_t PartialCholesky<T>::append(const int64_t *rows, int64_t given) {
     return count() - before;
 }
 
-template PartialCholesky<float>::PartialCholesky(Run &, const PivotRows &, int64_t);
-template PartialCholesky<double>::PartialCholesky(Run &, const PivotRows &, int64_t);
+template PartialCholesky<float>::PartialCholesky(Run &, const PivotRows &, int64_t, Factor);
+template PartialCholesky<double>::PartialCholesky(Run &, const PivotRows &, int64_t, Factor);
 template void PartialCholesky<float>::grow_greedy(const PivotStop &);
 template void PartialCholesky<double>::grow_greedy(const PivotStop &);
 template void PartialCholesky<float>::grow_sampled(const PivotStop &, const Random &);

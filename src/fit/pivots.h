@@ -1,10 +1,12 @@
 // A partial Cholesky factor that grows: K ~ L L^T of the kernel matrix of n rows, residual diagonal d = diag(K - L L^T).
 // Pivots are chosen by the largest residual, drawn at random, or given; reducers, the start of the exact solver, the lift
-// `projected` and the method `auto` share it. Methods and bounds are in pivots.cpp and pivots_sweep.cpp.
+// `projected` and the method `auto` share it. Methods and bounds are in pivots.cpp and pivots_columns.cpp.
 #pragma once
+#include "../core/threads.h"
 #include "../gram/tile.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace mercer {
 
@@ -31,11 +33,17 @@ struct PivotStop {
     bool early() const { return mse > 0 || maxerr > 0 || trace > 0; }
 };
 
+// L is n x m numbers. Where that is too much, a factor keeps the pivots, what makes columns of them, and d; each sweep then
+// makes the earlier columns of its rows again, by the same products. Rows of candidates are made again among each other, not
+// in their slabs: what a product or a tile with close pairs (Tiles::fused) gives them may differ in the last bits, so that
+// pivots and d are those of a factor held up to rounding.
+enum class Factor { held, remade };
+
 template <class T>
 class PartialCholesky {
   public:
     // capacity: columns to make room for at first; more are made as they are needed.
-    PartialCholesky(Run &run, const PivotRows &rows, int64_t capacity);
+    PartialCholesky(Run &run, const PivotRows &rows, int64_t capacity, Factor kind = Factor::held);
     PartialCholesky(const PartialCholesky &) = delete;
 
     // All three continue what is there; nothing is done twice. After an exception (cancel, budget) the factor is of no use.
@@ -48,15 +56,17 @@ class PartialCholesky {
     // These rows, in this order (weight 0 is allowed). A row that lies in the span of those before it, or is one of them,
     // is passed over; index() then says who is there. Returns how many were taken.
     int64_t append(const int64_t *rows, int64_t count);
-    // Room for capacity columns: a copy of the factor, old and new at once.
+    // Room for capacity columns: a copy of the factor held, old and new at once.
     void reserve(int64_t capacity);
 
     int64_t n() const { return rows_.n; }
     int64_t count() const { return static_cast<int64_t>(index_.size()); }
     const int64_t *index() const { return index_.data(); } // count, in order of selection
-    // n x count, row-major with stride(); what lies beyond count in a row is undefined. Pivots' rows are lower triangular.
+    bool held() const { return kind_ == Factor::held; }
+    // Held: n x count, row-major with stride(); what lies beyond count in a row is undefined. Pivots' rows are lower triangular.
     const T *factor() const { return factor_.data(); }
     int64_t stride() const { return stride_; }
+    int64_t held_bytes() const { return factor_.bytes(); }
     const double *residual() const { return residual_.data(); } // n: d, exactly 0 at pivots
     double mean_residual() const { return residual_sum_ / weight_sum_; }
     double largest_residual() const { return largest_; }
@@ -65,7 +75,7 @@ class PartialCholesky {
     // The last growth ended because no candidate was left above the rank floor.
     bool rank_reached() const { return rank_reached_; }
     int64_t sweeps() const { return sweeps_; }
-    int64_t evaluations() const { return evaluations_; } // of the kernel
+    int64_t evaluations() const { return evaluations_ + again_; } // of the kernel
 
     bool reached(const PivotStop &stop) const { return reached(stop, residual_sum_, largest_); }
     // May row be the next pivot?
@@ -74,10 +84,22 @@ class PartialCholesky {
 
     // Columns to begin with, where m are wanted but an early stop may save most of them.
     static int64_t first_capacity(int64_t m, bool early) { return early ? std::min<int64_t>(m, 256) : m; }
-    // Bounds of what a factor of m columns takes (early: grown from first_capacity); tile_bytes: what one thread needs for
-    // tiles.
-    static int64_t bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes);
-    static int64_t evaluations(int64_t n, int64_t m) { return n * (m + 1) + allowance(n, m); }
+    // Bounds of what a factor of m columns takes (early: grown from first_capacity), remade for at most `rounds` sweeps;
+    // tile_bytes: what one thread needs for tiles.
+    static int64_t bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes,
+                         Factor kind = Factor::held);
+    static int64_t kept_bytes(int64_t n, int64_t m, bool early, int64_t tile_bytes); // of a held one, and its lists
+    static int64_t panels_of(int64_t tile_bytes);
+    static int64_t growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes);
+    // Held where three quarters of what the budget has left are enough: what comes after needs memory too.
+    static Factor fitting(const Run &run, int64_t n, const PivotStop &stop, int64_t tile_bytes) {
+        const int64_t held = bytes(n, std::min(stop.m, n), stop.early(), run.threads(), tile_bytes);
+        return held <= run.budget()->left() / 4 * 3 ? Factor::held : Factor::remade;
+    }
+    static int64_t evaluations(int64_t n, int64_t m, Factor kind = Factor::held) {
+        return n * (m + 1) + allowance(n, m) + (kind == Factor::held ? 0 : n * m / 2 * rounds(m));
+    }
+    static int64_t rounds(int64_t m) { return m / 32 + 4; } // of either rule, where candidates are not all alike
 
   private:
     // Pivots accepted in one round, at most `most`, and the triangle of L between them.
@@ -91,15 +113,31 @@ class PartialCholesky {
         Buffer<double> triangle;
     };
     class Border; // a Cholesky factor that grows by rows
-    struct Lower; // the triangle as the sweep wants it
-    static constexpr int64_t slab_rows = 1024, solve_width = 32;
+    struct Step { // what makes the columns of one round
+        Step(PartialCholesky &factor, const Round &round);
+        std::vector<int64_t> numbers; // of the pivots
+        int64_t from, width, stride;  // the columns; numbers in a row of solved
+        Points<T> points;
+        Panel<T> pivots;
+        Buffer<T> triangle, solved; // L_PP (stride - from in a row) and [M L_P, M], M its inverse
+    };
+    static constexpr int64_t slab_rows = 1024, slab_panels = slab_rows / tile_rows, few_rows = 128;
+    static constexpr int64_t solve_part = 128; // columns of [L_P, 1] that are solved for at once
     static_assert(slab_rows % tile_rows == 0);
+    static int64_t stride_of(int64_t capacity);
     static int64_t slabs_of(int64_t n) { return (n + slab_rows - 1) / slab_rows; }
     struct Scratch { // of one thread
-        Scratch(Run &run, const Tiles<T> &tiles)
-            : tile(tiles.scratch(run)), block(run.buffer<T>(slab_rows, solve_width)) {}
+        Scratch(Run &run, const Tiles<T> &tiles) : tile(tiles.scratch(run)) {}
         TileScratch<T> tile;
-        Buffer<T> block;
+        std::vector<Panel<T>> panels;
+        Buffer<T> rows; // of L, where it is not held
+    };
+    struct Block { // rows of L at work
+        Points<T> &points;
+        const Panel<T> *panels; // of these rows, each but the last of tile_rows
+        int64_t row0, rows;
+        T *l;
+        int64_t stride;
     };
     struct Sums { // over the rows of a slab
         double residual, largest, lowest;
@@ -107,6 +145,7 @@ class PartialCholesky {
     };
 
     static constexpr int64_t most_accepted = tile_rows; // pivots of one round
+    static constexpr int64_t panels_share = 10;         // rows stay ready for tiles where that is so small a part of L
     // Candidates of a greedy round: fewer mean more sweeps, more of them a longer block (FACTS B3.12).
     static int64_t greedy_candidates(int64_t m) { return std::clamp<int64_t>((m / 2 + 255) / 64 * 64, 128, 512); }
     // A sampled round ends with so many pivots; it draws twice as many candidates, the first, which rejects most and whose
@@ -129,32 +168,43 @@ class PartialCholesky {
     void grow(const PivotStop &stop, Choose &&choose);
     Round choose_greedy(int64_t most, int64_t candidates);
     Round choose_sampled(int64_t most, int64_t draws, const Random &random);
-    std::vector<int64_t> largest_rows(int64_t first, int64_t count) const;
+    std::vector<int64_t> largest_rows(int64_t wanted) const;
     bool reached(const PivotStop &stop, double residual_sum, double largest) const;
 
     // pivots_sweep.cpp
     void start();
     void for_each(int64_t count, const std::function<void(int64_t)> &body);
-    std::vector<int64_t> numbers_of(const std::vector<int64_t> &rows) const;
-    Buffer<T> rows_of_factor(const std::vector<int64_t> &rows, int64_t columns);
     Buffer<double> residual_block(const std::vector<int64_t> &rows);
     void add(const Round &round, const PivotStop &stop);
-    void patch(int64_t row0, int64_t rows, int64_t from, const Round &round);
-    Sums subtract(int64_t row0, int64_t rows, int64_t from);
+    Sums subtract(const Block &block, int64_t from);
     void drop_surplus(int64_t from, const PivotStop &stop);
+
+    // pivots_columns.cpp
+    std::vector<int64_t> numbers_of(const std::vector<int64_t> &rows) const;
+    Points<T> points_of(const std::vector<int64_t> &numbers) const;
+    Pool<Scratch> scratch();
+    Block slab(int64_t s, Scratch &scratch);
+    void make_again(const Block &block, const int64_t *rows, Scratch &scratch);
+    void columns(Step &step, const Block &block, Scratch &scratch);
+    void patch(const Step &step, const Block &block, const int64_t *rows) const;
+    Buffer<T> rows_of_factor(const std::vector<int64_t> &rows);
 
     Run &run_;
     PivotRows rows_;
+    Factor kind_;
     Points<T> points_;
+    std::vector<Panel<T>> panels_; // of all rows, where they are little beside the factor
     std::vector<int64_t> index_;
     std::vector<std::pair<int64_t, int64_t>> chosen_; // each pivot's row and column, by row
     Buffer<T> factor_;
+    std::vector<std::unique_ptr<Step>> steps_; // of a factor not held
     Buffer<double> residual_;
     int64_t capacity_ = 0, stride_ = 0;
     double largest_diagonal_ = 0, weight_sum_ = 0, trace_ = 0; // of rows that count
     double scale_ = 0;                                         // largest k(x, x) of all rows
     double residual_sum_ = 0, largest_ = 0;
     int64_t sweeps_ = 0, draws_ = 0, evaluations_ = 0, spent_ = 0; // spent: evaluations to choose
+    std::atomic<int64_t> again_{0};                                // evaluations for what was computed before
     bool rank_reached_ = false;
 };
 

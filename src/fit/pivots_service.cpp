@@ -116,21 +116,40 @@ mercer_pivots run_pivots(PartialCholesky<T> &factor, mercer_task &task, const me
     return out;
 }
 
-mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop) {
+namespace {
+
+template <class T>
+mercer_cost cost_of(mercer_task &task, int64_t n, const PivotStop &until, bool columns) {
+    using Pivots = PartialCholesky<T>;
+    const int64_t m = until.m, likely = until.early() ? (m + 1) / 2 : m;
+    const Factor kind = columns ? Factor::held : Pivots::fitting(task.run, n, until, task.tile_bytes);
+    const bool held = kind == Factor::held;
+    const int64_t factor = checked_bytes("the partial Cholesky factor", n, m, sizeof(T));
+    const int64_t copy = columns && sizeof(T) == 4 ? checked_bytes("the factor's columns", n, m, 8) : 0;
+    const double flops = static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(m),
+                 rounds = static_cast<double>(Pivots::rounds(m));
+    if (held) task.factor_bytes = factor;
+    mercer_cost cost{};
+    cost.struct_size = sizeof cost;
+    cost.bytes = Pivots::bytes(n, m, until.early(), task.run.threads(), task.tile_bytes, kind) + copy +
+                 (held ? 16 * n : 0); // scores and a column, for rules that want them
+    cost.kernel_evaluations = Pivots::evaluations(n, m, kind);
+    cost.m = m;
+    cost.likely_m = likely;
+    cost.likely_evaluations = 1.1 * static_cast<double>(n) * static_cast<double>(likely + 1) * // 1.1: inside rounds
+                              (held ? 1 : 1 + rounds / 8);
+    cost.flops = flops * (held ? 1 : 1 + rounds / 3);
+    return cost;
+}
+
+} // namespace
+
+mercer_cost pivot_cost(mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop) {
     const PivotStop until = read_stop(stop);
     const int64_t n = shape.n, m = until.m;
     if (m > n) fail(MERCER_E_VALUE, "m = %" PRId64 ", must be <= n = %" PRId64, m, n);
     const bool f32 = shape.dtype == MERCER_F32;
-    const int64_t factor = (f32 ? PartialCholesky<float>::bytes : PartialCholesky<double>::bytes)(
-        n, m, until.early(), task.run.threads(), task.tile_bytes);
-    const int64_t copy = stop.factor && f32 ? checked_bytes("the factor's columns", n, m, 8) : 0;
-    mercer_cost cost{};
-    cost.struct_size = sizeof cost;
-    cost.bytes = factor + copy + 16 * n; // scores and a column, for rules that want them
-    cost.kernel_evaluations = PartialCholesky<double>::evaluations(n, m);
-    cost.m = m;
-    cost.flops = static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(m);
-    return cost;
+    return f32 ? cost_of<float>(task, n, until, stop.factor) : cost_of<double>(task, n, until, stop.factor);
 }
 
 template mercer_pivots run_pivots(PartialCholesky<float> &, mercer_task &, const mercer_pivot_rule &,

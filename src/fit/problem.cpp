@@ -193,7 +193,7 @@ void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
                 fail(MERCER_E_VALUE, "landmarks: entry %" PRId64 " is row %" PRId64 ", must be 0 to %" PRId64, i,
                      landmark_index_[i], n() - 1);
         }
-        std::vector<int64_t> sorted(landmark_index_.begin(), landmark_index_.end());
+        CountedVector<int64_t> sorted(landmark_index_.begin(), landmark_index_.end());
         std::sort(sorted.begin(), sorted.end());
         auto twice = std::adjacent_find(sorted.begin(), sorted.end());
         if (twice != sorted.end()) fail(MERCER_E_VALUE, "landmarks: row %" PRId64 " is given twice", *twice);
@@ -246,9 +246,10 @@ mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_piv
                                              const mercer_pivot_stop &stop) {
     const PivotStop until = read_stop(stop);
     const PivotRows rows{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n(), prepared_.weights.data()};
-    pivots_.push_back(
-        {std::make_shared<PartialCholesky<T>>(run_, rows, PartialCholesky<T>::first_capacity(until.m, until.early())),
-         {}});
+    const bool rounds = !rule.score && !rule.update && !stop.factor;
+    const Factor kind = rounds ? PartialCholesky<T>::fitting(run_, n(), until, tile_bytes()) : Factor::held;
+    const int64_t capacity = PartialCholesky<T>::first_capacity(std::min(until.m, n()), until.early());
+    pivots_.push_back({std::make_shared<PartialCholesky<T>>(run_, rows, capacity, kind), {}});
     auto &[factor, copy] = pivots_.back();
     const mercer_pivots out = run_pivots(*factor, task, rule, stop, copy);
     evaluations_ += factor->evaluations();
@@ -259,8 +260,8 @@ template <class T>
 std::shared_ptr<PartialCholesky<T>> DataProblem<T>::factor_of_given() const {
     if (pivots_.empty() || !out_.weights.empty()) return nullptr;
     const std::shared_ptr<PartialCholesky<T>> &factor = pivots_.back().factor;
-    const bool same =
-        std::equal(out_.index.begin(), out_.index.end(), factor->index(), factor->index() + factor->count());
+    const bool same = factor->held() && std::equal(out_.index.begin(), out_.index.end(), factor->index(),
+                                                   factor->index() + factor->count());
     return same ? factor : nullptr;
 }
 
@@ -276,9 +277,13 @@ void warn_of_landmarks(const Run &run, const Recipe &recipe, const Data &data, c
 
 } // namespace
 
+int64_t Reduction::factor_bytes() const {
+    return std::visit([](const auto &held) { return held ? held->held_bytes() : int64_t{0}; }, factor);
+}
+
 Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared) {
     const int64_t n = prepared.source->rows();
-    const std::vector<double> &sample = prepared.weights;
+    const CountedVector<double> &sample = prepared.weights;
     Reduction out;
     if (!recipe.reducer()) { // all
         warn_of_landmarks(run, recipe, data, out);
@@ -301,6 +306,8 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
                    plugin);
         out.kernel_evaluations += problem.kernel_evaluations();
         out.factor = problem.factor_of_given();
+        const double order = static_cast<double>(out.m);
+        if (out.has_factor()) out.flops = static_cast<double>(n) * order * order;
     };
     if (prepared.f32)
         run_reducer(DataProblem<float>(run, prepared, data, foreseen_components(recipe.values(), n), out));
@@ -313,12 +320,16 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         for (int64_t k = 0; k < out.m; ++k)
             out.weights.push_back(out.index.empty() ? 1.0
                                                     : sample[static_cast<size_t>(out.index[static_cast<size_t>(k)])]);
-    double sum = 0;
-    for (double weight : out.weights) sum += weight;
-    if (!(sum > 0) || !std::isfinite(sum))
-        fail(MERCER_E_DATA, "the weights of all %" PRId64 " centres sum to %g", out.m, sum);
-    for (double &weight : out.weights) weight = weight / sum * static_cast<double>(n);
+    scale_weights(out.weights, n);
     return out;
+}
+
+void scale_weights(CountedVector<double> &weights, int64_t n) {
+    double sum = 0;
+    for (double weight : weights) sum += weight;
+    if (!(sum > 0) || !std::isfinite(sum))
+        fail(MERCER_E_DATA, "the weights of all %zu points: their sum is %g, must be > 0", weights.size(), sum);
+    for (double &weight : weights) weight = weight / sum * static_cast<double>(n);
 }
 
 } // namespace mercer

@@ -22,8 +22,8 @@ class DataProblem : public Problem {
                                  const mercer_pivot_stop &stop) override;
 
     int64_t tile_bytes(); // of one thread, for forecasts
-    // The factor that the last pivot_cholesky left, where its pivots are what was given, in order, with the rows' own
-    // weights; else nullptr.
+    // The factor that the last pivot_cholesky left, where it is held and its pivots are what was given, in order, with the
+    // rows' own weights; else nullptr.
     std::shared_ptr<PartialCholesky<T>> factor_of_given() const;
 
     void serve(mercer_task &task) { task_ = &task; } // whose callbacks' failures are told

@@ -12,18 +12,34 @@ namespace {
 
 int64_t slabs_of(int64_t n) { return (n + span_slab - 1) / span_slab; }
 
+// Slabs whose scatter is held at once.
+int64_t window_of(int64_t n, int64_t m, int64_t threads, int64_t size) {
+    constexpr int64_t most_bytes = int64_t{32} << 20;
+    return std::min(std::clamp<int64_t>(most_bytes / ((m * m + m) * size + 1), threads, 64), slabs_of(n));
+}
+
 } // namespace
+
+int64_t project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size) {
+    const int64_t eigh = 8 * m * (count < m ? count + 80 : 2 * m + 12);
+    return 8 * n + 8 * m * (m + count) + std::max(window_of(n, m, threads, size) * (m * m + m) * size, eigh);
+}
 
 template <class T>
 SpanRows<T>::SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points<T> basis_points,
                       std::shared_ptr<const PartialCholesky<T>> basis)
-    : basis_(std::move(basis)), points_(std::make_unique<Points<T>>(std::move(rows))),
-      basis_points_(std::make_unique<Points<T>>(std::move(basis_points))) {
+    : basis_(std::move(basis)), kernel_(&kernel), points_(std::make_unique<Points<T>>(std::move(rows))),
+      basis_points_(std::make_unique<Points<T>>(std::move(basis_points))),
+      column_(static_cast<size_t>(basis_points_->rows()), -1), self_(run.buffer<double>(points_->rows())) {
     points_->lean();
     basis_points_->lean();
     tiles_ = std::make_unique<Tiles<T>>(kernel, *points_, *basis_points_);
+    self_values(run, Tiles<T>(kernel, *points_, *points_), self_.data());
     for (int64_t b = 0; b < blocks_of(basis_points_->rows()); ++b) basis_panels_.push_back(basis_points_->load(run, b));
-    triangle_ = triangle(run);
+    for (int64_t k = 0; k < rank(); ++k) column_[static_cast<size_t>(basis_->index()[k])] = k;
+    const Buffer<double> exact = triangle(run);
+    triangle_ = run.buffer<T>(rank(), rank());
+    std::copy(exact.begin(), exact.end(), triangle_.begin());
 }
 
 template <class T>
@@ -37,119 +53,151 @@ Buffer<double> SpanRows<T>::triangle(Run &run) const {
     return out;
 }
 
+// K_xB L_B^-T by substitution in the tile's type, as the factor itself is made; row-major X is X^T to BLAS.
 template <class T>
-const T *SpanRows<T>::rows(Run &run, int64_t row0, int64_t count, Buffer<T> &scratch, int64_t &stride) const {
-    if (held_) {
-        stride = held_->stride();
-        return held_->factor() + row0 * stride;
-    }
+void SpanRows<T>::make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count,
+                       T *out) const {
     const int64_t m = rank();
-    if (scratch.empty()) scratch = run.buffer<T>(span_slab, m);
-    Buffer<double> x = run.buffer<double>(count, m);
-    TileScratch<T> tile = tiles_->scratch(run);
-    std::vector<int64_t> column(static_cast<size_t>(basis_points_->rows()), -1);
-    for (int64_t k = 0; k < m; ++k) column[static_cast<size_t>(basis_->index()[k])] = k;
+    TileScratch<T> tile = tiles.scratch(run);
     for (int64_t at = 0; at < count; at += tile_rows) {
-        const Panel<T> panel = points_->load(run, row0 + at, std::min(tile_rows, count - at));
+        const Panel<T> panel = points.load(run, row0 + at, std::min(tile_rows, count - at));
         for (const Panel<T> &y : basis_panels_)
-            tiles_->strips(panel, y, tile, [&](const auto &strip) {
-                for (int64_t j = 0; j < y.rows; ++j) {
-                    const int64_t k = column[static_cast<size_t>(y.row0 + j)];
-                    for (int64_t i = 0; k >= 0 && i < strip.rows; ++i)
-                        x[at + strip.row0 + i + k * count] = static_cast<double>(tile.tile[i * tile_rows + j]);
+            tiles.strips(panel, y, tile, [&](const auto &strip) {
+                for (int64_t i = 0; i < strip.rows; ++i) {
+                    T *to = out + (at + strip.row0 + i) * m;
+                    const T *values = tile.tile.data() + i * tile_rows;
+                    for (int64_t j = 0; j < y.rows; ++j)
+                        if (const int64_t k = column_[static_cast<size_t>(y.row0 + j)]; k >= 0) to[k] = values[j];
                 }
             });
     }
     evaluations_ += count * basis_points_->rows();
-    trsm('T', count, m, triangle_.data(), m, x.data(), count);
-    for (int64_t i = 0; i < count; ++i)
-        for (int64_t k = 0; k < m; ++k) scratch[i * m + k] = static_cast<T>(x[i + k * count]);
-    stride = m;
+    solve_lower(m, count, triangle_.data(), m, out, m);
+}
+
+template <class T>
+const T *SpanRows<T>::rows(Run &run, int64_t row0, int64_t count, Buffer<T> &scratch, int64_t &stride) const {
+    stride = held_ ? held_->stride() : rank();
+    if (held_) return held_->factor() + row0 * stride;
+    if (scratch.empty()) scratch = run.buffer<T>(span_slab, rank());
+    make(run, *points_, *tiles_, row0, count, scratch.data());
     return scratch.data();
 }
 
 template <class T>
-Projection project(Run &run, const SpanRows<T> &span, const double *self, const double *weights, bool centred,
-                   int64_t count) {
-    const int64_t n = span.n(), m = span.rank(), slabs = slabs_of(n);
-    auto weight = [&](int64_t i) { return weights ? weights[i] : 1.0; };
-    Projection out;
-    out.mean.assign(static_cast<size_t>(m), 0.0);
-    out.residual.resize(static_cast<size_t>(n));
-    std::vector<T> origin(static_cast<size_t>(m), T(0));
+void SpanRows<T>::gather(Run &run, const int64_t *numbers, int64_t count, T *out) const {
+    const int64_t m = rank();
+    for (int64_t k = 0; held_ && k < count; ++k)
+        std::copy_n(held_->factor() + numbers[k] * held_->stride(), m, out + k * m);
+    if (held_ || count == 0) return;
+    Points<T> some = points_->only(numbers, count), basis_points = *basis_points_;
+    some.lean();
+    make(run, some, Tiles<T>(*kernel_, some, basis_points), 0, count, out);
+}
+
+namespace {
+
+// The mean of the first slab, in the tile's type.
+template <class T>
+std::vector<T> origin_of(Run &run, const SpanRows<T> &span) {
+    const int64_t rows = std::min(span.n(), span_slab), m = span.rank();
     Buffer<T> scratch;
     int64_t stride = 0;
-    if (centred) {
-        const int64_t rows = std::min(n, span_slab);
-        const T *l = span.rows(run, 0, rows, scratch, stride);
-        std::vector<double> sum(static_cast<size_t>(m));
-        for (int64_t i = 0; i < rows; ++i)
-            for (int64_t k = 0; k < m; ++k) sum[static_cast<size_t>(k)] += static_cast<double>(l[i * stride + k]);
-        for (int64_t k = 0; k < m; ++k)
-            origin[static_cast<size_t>(k)] = static_cast<T>(sum[static_cast<size_t>(k)] / static_cast<double>(rows));
-    }
-    // Parts of a few slabs at once: scatter (lower blocks) and sums, in the tile's type.
-    constexpr int64_t block = 256, most_bytes = int64_t{32} << 20;
-    const int64_t part_size = m * m + m;
-    const int64_t window =
-        std::clamp<int64_t>(most_bytes / (part_size * static_cast<int64_t>(sizeof(T)) + 1), run.threads(), 64);
-    Buffer<T> parts = run.buffer<T>(std::min(window, slabs), part_size);
-    Buffer<double> scatter = std::move(run.buffer<double>(m, m).zero()), sums = std::move(run.buffer<double>(m).zero());
+    const T *l = span.rows(run, 0, rows, scratch, stride);
+    std::vector<double> sum(static_cast<size_t>(m));
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t k = 0; k < m; ++k) sum[static_cast<size_t>(k)] += static_cast<double>(l[i * stride + k]);
+    std::vector<T> out;
+    for (double value : sum) out.push_back(static_cast<T>(value / static_cast<double>(rows)));
+    return out;
+}
+
+// Scatter about the origin (lower blocks) and sum of a slab's rows x, which are roots of weights times l - c: a part.
+template <class T>
+void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots, T *part) {
+    constexpr int64_t block = 128;
+    for (int64_t j = 0; j < m; j += block) // column-major: rows from j on
+        gemm('N', 'T', m - j, std::min(block, m - j), rows, T(1), x + j, m, x + j, m, T(0), part + j + j * m, m);
+    T *sum = part + m * m;
+    std::fill_n(sum, m, T(0));
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t k = 0; k < m; ++k) sum[k] += roots[static_cast<size_t>(i)] * x[i * m + k];
+}
+
+// Scatter and sum about the origin (m columns of m, then m) of all rows; fills out.residual and square, |l|^2.
+template <class T>
+Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weights, const std::vector<T> &origin,
+                          Projection &out, double *square) {
+    const int64_t n = span.n(), m = span.rank(), slabs = slabs_of(n), part_size = m * m + m;
+    const int64_t window = window_of(n, m, run.threads(), sizeof(T)); // parts of a few slabs at once
+    Buffer<T> parts = run.buffer<T>(window, part_size);
+    Buffer<double> sums = std::move(run.buffer<double>(part_size).zero());
     struct Work {
         Buffer<T> made, rows;
     };
     Pool<Work> pool([&] { return std::unique_ptr<Work>(new Work{{}, run.buffer<T>(span_slab, m)}); });
-    double total = 0;
     for (int64_t first = 0; first < slabs; first += window) {
         const int64_t now = std::min(window, slabs - first);
         Run::Span span_of(run, static_cast<double>(first) / static_cast<double>(slabs),
                           static_cast<double>(first + now) / static_cast<double>(slabs));
-        parallel_for(run, now, [&](int64_t s) {
+        auto slab = [&](int64_t s) {
             const int64_t row0 = (first + s) * span_slab, rows = std::min(span_slab, n - row0);
             auto work = pool.take();
             int64_t ld = 0;
             const T *l = span.rows(run, row0, rows, work->made, ld);
-            T *x = work->rows.data(), *part = parts.data() + s * part_size, *sum = part + m * m;
-            std::fill_n(sum, m, T(0));
+            T *x = work->rows.data();
+            std::vector<T> roots;
             for (int64_t i = 0; i < rows; ++i) {
-                const T root = static_cast<T>(std::sqrt(weight(row0 + i)));
-                double square = 0;
-                for (int64_t k = 0; k < m; ++k) {
-                    const T value = l[i * ld + k];
-                    square += static_cast<double>(value) * static_cast<double>(value);
-                    x[i * m + k] = root * (value - origin[static_cast<size_t>(k)]);
-                    sum[k] += root * x[i * m + k];
-                }
-                out.residual[static_cast<size_t>(row0 + i)] = std::max(self[row0 + i] - square, 0.0);
+                const T root = static_cast<T>(weights ? std::sqrt(weights[row0 + i]) : 1);
+                roots.push_back(root);
+                for (int64_t k = 0; k < m; ++k) x[i * m + k] = root * (l[i * ld + k] - origin[static_cast<size_t>(k)]);
+                square[row0 + i] = dot(l + i * ld, l + i * ld, m);
+                out.residual[static_cast<size_t>(row0 + i)] = span.residual(row0 + i, square[row0 + i]);
             }
-            for (int64_t j = 0; j < m; j += block) // column-major scatter: rows from j on
-                gemm('N', 'T', m - j, std::min(block, m - j), rows, T(1), x + j, m, x + j, m, T(0), part + j + j * m,
-                     m);
+            scatter_of(x, rows, m, roots, parts.data() + s * part_size);
+        };
+        parallel_for(run, now, slab, span.serial());
+        parallel_for(run, m + 1, [&](int64_t j) { // one column of the scatter, then the sums; slabs in their order
+            for (int64_t s = 0; s < now; ++s)
+                for (int64_t k = j * m + (j < m ? j : 0); k < std::min((j + 1) * m, part_size); ++k)
+                    sums[k] += static_cast<double>(parts[s * part_size + k]);
         });
-        for (int64_t s = 0; s < now; ++s) {
-            const T *part = parts.data() + s * part_size;
-            for (int64_t j = 0; j < m; ++j)
-                for (int64_t i = j; i < m; ++i) scatter[i + j * m] += static_cast<double>(part[i + j * m]);
-            for (int64_t k = 0; k < m; ++k) sums[k] += static_cast<double>(part[m * m + k]);
-        }
     }
-    for (int64_t i = 0; i < n; ++i) total += weight(i);
-    double mean_square = 0;
+    return sums;
+}
+
+} // namespace
+
+template <class T>
+Projection project(Run &run, const SpanRows<T> &span, const double *weights, bool centred, int64_t count) {
+    const int64_t n = span.n(), m = span.rank();
+    Projection out;
+    out.mean.assign(static_cast<size_t>(m), 0.0);
+    out.residual.resize(static_cast<size_t>(n));
+    Buffer<double> square = run.buffer<double>(n);
+    const std::vector<T> origin = centred ? origin_of(run, span) : std::vector<T>(static_cast<size_t>(m));
+    Buffer<double> sums = sweep_rows(run, span, weights, origin, out, square.data());
+    double total = 0, mean_square = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        const double w = weights ? weights[i] : 1, d = out.residual[static_cast<size_t>(i)];
+        total += w;
+        out.uncentred += w * (d + square[i]);
+        out.left += w * d;
+    }
     for (int64_t k = 0; centred && k < m; ++k) {
         const size_t at = static_cast<size_t>(k);
-        const double shift = sums[k] / total; // mu - c
+        const double shift = sums[m * m + k] / total; // mu - c
         out.mean[at] = shift + static_cast<double>(origin[at]);
         mean_square += out.mean[at] * out.mean[at];
-        for (int64_t j = 0; j <= k; ++j) scatter[k + j * m] -= total * shift * (sums[j] / total);
+        for (int64_t j = 0; j <= k; ++j) sums[k + j * m] -= shift * sums[m * m + j];
     }
-    for (int64_t i = 0; i < n; ++i) {
-        out.trace += weight(i) * (self[i] - mean_square);
-        out.left += weight(i) * out.residual[static_cast<size_t>(i)];
-    }
+    out.trace = out.uncentred - total * mean_square;
+    constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
+    out.floor = (16 * u + static_cast<double>(m) * 0x1p-53) * out.uncentred;
     count = std::min(count, m);
     out.theta.resize(static_cast<size_t>(count));
     out.v = run.buffer<double>(m, count);
-    eigh_top(m, scatter.data(), m, count, out.theta.data(), out.v.data(), m);
+    eigh_top(m, sums.data(), m, count, out.theta.data(), out.v.data(), m);
     return out;
 }
 
@@ -173,7 +221,7 @@ void directions(Run &run, const SpanRows<T> &span, const Projection &projection,
     Pool<Work> pool([&] {
         return std::unique_ptr<Work>(new Work{{}, run.buffer<T>(span_slab, p), run.buffer<double>(span_slab)});
     });
-    parallel_for(run, slabs_of(n), [&](int64_t s) {
+    auto slab = [&](int64_t s) {
         const int64_t row0 = s * span_slab, rows = std::min(span_slab, n - row0);
         auto work = pool.take();
         int64_t stride = 0;
@@ -186,13 +234,14 @@ void directions(Run &run, const SpanRows<T> &span, const Projection &projection,
             }
             to.block->write(to.first + j, row0, rows, work->column.data());
         }
-    });
+    };
+    parallel_for(run, slabs_of(n), slab, span.serial());
 }
 
 template class SpanRows<float>;
 template class SpanRows<double>;
-template Projection project(Run &, const SpanRows<float> &, const double *, const double *, bool, int64_t);
-template Projection project(Run &, const SpanRows<double> &, const double *, const double *, bool, int64_t);
+template Projection project(Run &, const SpanRows<float> &, const double *, bool, int64_t);
+template Projection project(Run &, const SpanRows<double> &, const double *, bool, int64_t);
 template void directions(Run &, const SpanRows<float> &, const Projection &, const double *, Columns);
 template void directions(Run &, const SpanRows<double> &, const Projection &, const double *, Columns);
 

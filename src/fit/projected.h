@@ -11,6 +11,17 @@ namespace mercer {
 
 constexpr int64_t span_slab = 1024; // rows of L at once
 
+// sum x_i y_i in eight interleaved f64 sums, which compilers vectorise.
+template <class T>
+double dot(const T *x, const T *y, int64_t count) {
+    double lane[8] = {};
+    int64_t k = 0;
+    for (; k + 8 <= count; k += 8)
+        for (int64_t l = 0; l < 8; ++l) lane[l] += static_cast<double>(x[k + l]) * static_cast<double>(y[k + l]);
+    for (int64_t l = 0; k < count; ++k, ++l) lane[l] += static_cast<double>(x[k]) * static_cast<double>(y[k]);
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+}
+
 // L, in memory or made again slab by slab.
 template <class T>
 class SpanRows {
@@ -21,10 +32,17 @@ class SpanRows {
     SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points<T> basis_points,
              std::shared_ptr<const PartialCholesky<T>> basis);
 
-    int64_t n() const { return n_(); }
+    int64_t n() const { return held_ ? held_->n() : points_->rows(); }
     int64_t rank() const { return held_ ? held_->count() : basis_->count(); }
     // Rows row0 ... row0 + count of L, row-major with the stride it sets; valid as long as `scratch` and the factor.
     const T *rows(Run &run, int64_t row0, int64_t count, Buffer<T> &scratch, int64_t &stride) const;
+    // Rows by number, count x rank, row-major.
+    void gather(Run &run, const int64_t *numbers, int64_t count, T *out) const;
+    // d of row i, whose |l_i|^2 is given.
+    double residual(int64_t i, double square) const {
+        return held_ ? held_->residual()[i] : std::max(self_[i] - square, 0.0);
+    }
+    bool serial() const { return !held_ && tiles_->serial(); }
     // L_B, lower triangular, f64 column-major.
     Buffer<double> triangle(Run &run) const;
     // Which of B count: positions of the pivots among the points.
@@ -33,33 +51,47 @@ class SpanRows {
     int64_t evaluations() const { return evaluations_; }
 
   private:
-    int64_t n_() const { return held_ ? held_->n() : points_->rows(); }
+    void make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count, T *out) const;
     const PartialCholesky<T> *held_ = nullptr;
     std::shared_ptr<const PartialCholesky<T>> basis_;
+    const Expression *kernel_ = nullptr;
     std::unique_ptr<Points<T>> points_, basis_points_;
     std::unique_ptr<Tiles<T>> tiles_;
     std::vector<Panel<T>> basis_panels_;
-    Buffer<double> triangle_;
+    std::vector<int64_t> column_; // of L, for each point of B; -1: it is no pivot
+    Buffer<T> triangle_;
+    Buffer<double> self_; // k(x, x)
     mutable std::atomic<int64_t> evaluations_{0};
 };
 
 // The leading eigenpairs of  sum w_i (l_i - mu)(l_i - mu)^T  (uncentred: mu = 0), and what else one sweep over L says.
 struct Projection {
-    std::vector<double> theta;    // n lambda, descending
-    Buffer<double> v;             // rank x count, orthonormal
-    std::vector<double> mean;     // mu; zeros uncentred
-    std::vector<double> residual; // n: d = k(x, x) - |l|^2 >= 0, exactly what the factor says where it is held
-    double trace = 0;             // sum w (k(x, x) - |mu|^2): of the centred data's own operator, an upper bound
-    double left = 0;              // sum w d
+    std::vector<double> theta;      // n lambda, descending
+    Buffer<double> v;               // rank x count, orthonormal
+    std::vector<double> mean;       // mu; zeros uncentred
+    CountedVector<double> residual; // n: d = k(x, x) - |l|^2 >= 0, what the factor says where it is held
+    double uncentred = 0;           // sum w k(x, x)
+    double floor = 0;               // theta up to it is rounding
+    double trace = 0;               // sum w (k(x, x) - |mu|^2): of the centred data's own operator, an upper bound
+    double left = 0;                // sum w d
     int64_t count() const { return static_cast<int64_t>(theta.size()); }
+    int64_t above(double least) const {
+        return std::count_if(theta.begin(), theta.end(), [least](double value) { return value > least; });
+    }
 };
-// self: k(x, x) of the rows.
 template <class T>
-Projection project(Run &run, const SpanRows<T> &span, const double *self, const double *weights, bool centred,
-                   int64_t count);
+Projection project(Run &run, const SpanRows<T> &span, const double *weights, bool centred, int64_t count);
+
+// What that takes at most, but for a slab of L a thread.
+int64_t project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size);
 
 // The first sqrt(w) (l - mu) V theta^-1/2 for all rows: orthonormal columns.
 template <class T>
 void directions(Run &run, const SpanRows<T> &span, const Projection &projection, const double *weights, Columns to);
+
+// Limits of residual and T2 (limits.cpp) from all rows, for the first components; lambda as the model has them.
+template <class T>
+Json limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection, const std::vector<double> &lambda,
+                    const double *weights);
 
 } // namespace mercer

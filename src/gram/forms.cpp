@@ -1,13 +1,45 @@
 // Squared distances from dot products lose (d + 8) u (|x|^2 + |y|^2) to rounding, nothing of which shows when the rows are
-// far apart and everything when they are close; close pairs (below `doubt` times the norms) are redone by differences,
-// which are exact to (d + 2) u relative. See tile.cpp for the choice of doubt.
+// far apart and everything when they are close; close pairs are redone by differences, which are exact to (d + 2) u
+// relative. See tile.cpp for what is close.
 // One object per instruction set: no standard library templates here (see vmath.cpp).
 #include "forms.h"
 
 namespace mercer {
 namespace {
 
-// Sixteen partial sums in fixed order: the same bits whatever the vector width, and vectorised without reassociation.
+template <class T>
+inline int is_close(T value, T norms, Close<T> close) {
+    const T far = close.far * norms;
+    return !(value > close.near * norms) | !(value > far * far); // NaN is
+}
+
+template <class T>
+bool sqdist(int64_t m, int64_t n, const T *x_norms, const T *y_norms, Close<T> close, T *values, int64_t stride) {
+    int any = 0;
+    for (int64_t i = 0; i < m; ++i) {
+        T *row = values + i * stride;
+        for (int64_t j = 0; j < n; ++j) {
+            const T norms = x_norms[i] + y_norms[j], value = norms - 2 * row[j];
+            row[j] = value > 0 ? value : T(0);
+            any |= is_close(value, norms, close);
+        }
+    }
+    return any != 0;
+}
+
+template <class T>
+bool find(int64_t n, T x_norm, const T *y_norms, Close<T> close, const T *values, unsigned char *found) {
+    int any = 0;
+    for (int64_t j = 0; j < n; ++j) {
+        const int close_one = is_close(values[j], x_norm + y_norms[j], close);
+        found[j] = static_cast<unsigned char>(close_one);
+        any |= close_one;
+    }
+    return any != 0;
+}
+
+// Sixteen partial sums, added in a fixed order: the same bits whatever the vector width, and vectorised without
+// reassociation.
 template <class T>
 T square_difference(int64_t d, const T *x, const T *y) {
     T part[16] = {};
@@ -21,27 +53,15 @@ T square_difference(int64_t d, const T *x, const T *y) {
         T diff = x[k] - y[k];
         part[l] += diff * diff;
     }
-    T sum = 0;
-    for (int l = 0; l < 16; ++l) sum += part[l];
-    return sum;
+    for (int half = 8; half > 0; half /= 2)
+        for (int l = 0; l < half; ++l) part[l] += part[l + half];
+    return part[0];
 }
 
 template <class T>
-void sqdist(int64_t m, int64_t n, int64_t d, const T *x, const T *y, const T *x_norms, const T *y_norms, T doubt,
-            T *values, int64_t stride) {
-    for (int64_t i = 0; i < m; ++i) {
-        T *row = values + i * stride;
-        const T own = x_norms[i];
-        int close = 0;
-        for (int64_t j = 0; j < n; ++j) {
-            T norms = own + y_norms[j], value = norms - 2 * row[j];
-            row[j] = value > 0 ? value : T(0);
-            close |= !(value > doubt * norms);
-        }
-        if (!close || !x) continue; // sparse rows are not at hand; equal ones are at 0 by the order of their sums
-        for (int64_t j = 0; j < n; ++j)
-            if (!(row[j] > doubt * (own + y_norms[j]))) row[j] = square_difference(d, x + i * d, y + j * d);
-    }
+void differences(int64_t n, int64_t d, const T *x, const T *y, const unsigned char *found, T *values) {
+    for (int64_t j = 0; j < n; ++j)
+        if (found[j]) values[j] = square_difference(d, x, y + j * d);
 }
 
 struct L1 {
@@ -87,9 +107,11 @@ void pairwise(int64_t m, int64_t n, int64_t d, const T *x, const T *y, T *values
 
 extern const FormTable<float> MERCER_ISA_NAME(forms_f32);
 extern const FormTable<double> MERCER_ISA_NAME(forms_f64);
-const FormTable<float> MERCER_ISA_NAME(forms_f32) = {sqdist<float>, pairwise<L1, float>, pairwise<Chi2, float>,
-                                                     pairwise<Min, float>, pairwise<Hamming, float>};
-const FormTable<double> MERCER_ISA_NAME(forms_f64) = {sqdist<double>, pairwise<L1, double>, pairwise<Chi2, double>,
-                                                      pairwise<Min, double>, pairwise<Hamming, double>};
+const FormTable<float> MERCER_ISA_NAME(forms_f32) = {
+    sqdist<float>,         find<float>,          differences<float>,      pairwise<L1, float>,
+    pairwise<Chi2, float>, pairwise<Min, float>, pairwise<Hamming, float>};
+const FormTable<double> MERCER_ISA_NAME(forms_f64) = {
+    sqdist<double>,         find<double>,          differences<double>,      pairwise<L1, double>,
+    pairwise<Chi2, double>, pairwise<Min, double>, pairwise<Hamming, double>};
 
 } // namespace mercer

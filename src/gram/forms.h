@@ -4,13 +4,23 @@
 
 namespace mercer {
 
+// Pairs whose distance by products is in doubt: of squared distance v and norms s = |x|^2 + |y|^2, those that have not both
+// v > near s and v > (far s)^2.
+template <class T>
+struct Close {
+    T near, far;
+};
+
 template <class T>
 struct FormTable {
-    // A tile of dot products becomes squared distances, in place: values[i * stride + j] = |x_i|^2 + |y_j|^2 - 2 values.
-    // Clamped at 0; where that is below `doubt` times the norms' sum, recomputed from the rows x and y (d columns,
-    // row-major): exactly 0 for equal rows. x NULL: never recomputed.
-    void (*sqdist)(int64_t m, int64_t n, int64_t d, const T *x, const T *y, const T *x_norms, const T *y_norms, T doubt,
-                   T *values, int64_t stride);
+    // A tile of dot products becomes squared distances, in place: values[i * stride + j] = |x_i|^2 + |y_j|^2 - 2 values,
+    // clamped at 0. Says whether a pair is close.
+    bool (*sqdist)(int64_t m, int64_t n, const T *x_norms, const T *y_norms, Close<T> close, T *values, int64_t stride);
+    // Which pairs of one row of it are, 1 or 0; says whether one is.
+    bool (*find)(int64_t n, T x_norm, const T *y_norms, Close<T> close, const T *values, unsigned char *found);
+    // values[j] = |x - y_j|^2 by differences where found[j], y row-major (n x d): the same bits whatever else was found, and
+    // exactly 0 for equal rows.
+    void (*differences)(int64_t n, int64_t d, const T *x, const T *y, const unsigned char *found, T *values);
     // Pairwise forms; y is transposed (d x n) so that the inner loop runs along a row of the tile.
     void (*l1)(int64_t m, int64_t n, int64_t d, const T *x, const T *y, T *values, int64_t stride);
     void (*chi2)(int64_t m, int64_t n, int64_t d, const T *x, const T *y, T *values, int64_t stride);

@@ -171,35 +171,59 @@ void halves(int64_t d, const T *x, T *half) {
     }
 }
 
+// values_i = 2^(-|x - y_i|^2 / 2), in steps as wide as registers allow, the last one whole: coordinates of y are then read
+// in the order they lie in.
 template <class T>
-void row(int64_t n, int64_t d, const T *x, T x_half, const T *y, const T *y_half, T *values) {
-    constexpr int sums = 64 / width<T> < 8 ? 64 / width<T> : 8;
-    for (int64_t j = 0; j < n; j += sums * width<T>) {
-        Vector<T> sum[sums];
+void row_values(int64_t n, int64_t d, const T *x, const T *y, T *values) {
+    constexpr int count = rows * vectors; // sums, as many as in a tile's block
+    for (int64_t j = 0; j < n; j += count * width<T>) {
+        Vector<T> sum[count];
         MERCER_UNROLL
-        for (int c = 0; c < sums; ++c) sum[c] = Product<T>::begin(splat(x_half), load(y_half + j + c * width<T>));
+        for (int c = 0; c < count; ++c) sum[c] = splat(T(0));
         for (int64_t k = 0; k < d; ++k) {
             MERCER_UNROLL
-            for (int c = 0; c < sums; ++c)
-                sum[c] = Product<T>::add(splat(x[k]), load(y + k * ld + j + c * width<T>), sum[c]);
+            for (int c = 0; c < count; ++c)
+                sum[c] = Difference<T>::add(splat(x[k]), load(y + k * ld + j + c * width<T>), sum[c]);
         }
         MERCER_UNROLL
-        for (int c = 0; c < sums; ++c) store(values + j + c * width<T>, exp2(Product<T>::exponent(sum[c])));
+        for (int c = 0; c < count; ++c) store(values + j + c * width<T>, exp2(Difference<T>::exponent(sum[c])));
+    }
+}
+
+// `together` sums of products with the same values.
+template <int together, class T>
+void add_products(int64_t n, const T *values, const T *w, double *sums) {
+    constexpr int chains = fused_parts / width<T>;
+    Vector<T> sum[together][chains];
+    MERCER_UNROLL
+    for (int s = 0; s < together; ++s) {
+        MERCER_UNROLL
+        for (int c = 0; c < chains; ++c) sum[s][c] = splat(T(0));
+    }
+    for (int64_t i = 0; i < n; i += fused_parts) {
+        MERCER_UNROLL
+        for (int c = 0; c < chains; ++c) {
+            const Vector<T> value = load(values + i + c * width<T>);
+            MERCER_UNROLL
+            for (int s = 0; s < together; ++s) sum[s][c] = fma(value, load(w + s * ld + i + c * width<T>), sum[s][c]);
+        }
+    }
+    for (int s = 0; s < together; ++s) {
+        alignas(64) T part[fused_parts];
+        MERCER_UNROLL
+        for (int c = 0; c < chains; ++c) store(part + c * width<T>, sum[s][c]);
+        for (int l = 0; l < fused_parts; ++l) sums[s * fused_parts + l] += part[l];
     }
 }
 
 template <class T>
-void weighted_sum(int64_t n, int64_t stride, const T *values, const T *w, T *out) {
-    for (int64_t j = 0; j < stride; j += 8) { // four sums each, so that additions do not wait for each other
-        T sum[4][8] = {};
-        int64_t i = 0;
-        for (; i + 4 <= n; i += 4)
-            for (int l = 0; l < 4; ++l)
-                for (int c = 0; c < 8; ++c) sum[l][c] += values[i + l] * w[(i + l) * stride + j + c];
-        for (; i < n; ++i)
-            for (int c = 0; c < 8; ++c) sum[0][c] += values[i] * w[i * stride + j + c];
-        for (int c = 0; c < 8; ++c) out[j + c] = (sum[0][c] + sum[1][c]) + (sum[2][c] + sum[3][c]);
-    }
+void row(int64_t n, int64_t d, const T *x, const T *y, int64_t r, const T *w, double *sums) {
+    constexpr int together = width<T> >= 8 ? 4 : 1; // as registers allow
+    alignas(64) T values[ld];
+    row_values(n, d, x, y, values);
+    int64_t j = 0;
+    for (; j + together <= r; j += together) add_products<together>(n, values, w + j * ld, sums + j * fused_parts);
+    for (; j < r; ++j) add_products<1>(n, values, w + j * ld, sums + j * fused_parts);
 }
 
 template <class T>
@@ -278,8 +302,8 @@ void store_transposed(int64_t m, int64_t n, const T *values, T *out, int64_t str
 }
 
 template <class T>
-constexpr FusedTable<T> table = {halves<T>,       product<T>, product_checked<T>, difference<T>, row<T>,
-                                 weighted_sum<T>, finish<T>,  finish_checked<T>,  store_rows<T>, store_transposed<T>};
+constexpr FusedTable<T> table = {halves<T>, product<T>,        product_checked<T>, difference<T>,      row<T>,
+                                 finish<T>, finish_checked<T>, store_rows<T>,      store_transposed<T>};
 
 } // namespace
 

@@ -22,6 +22,7 @@ namespace mercer {
 
 constexpr int64_t fused_stride = 256;
 constexpr double fused_padding = -1e30; // a half whose 2^ is 0
+constexpr int fused_parts = 16;         // of each sum of `row`
 
 template <class T>
 struct FusedTable {
@@ -40,10 +41,10 @@ struct FusedTable {
     // The same entries as 2^(-|x' - y'|^2 / 2): the distance right to (d + 2) u of itself, exactly 1 for equal rows; at
     // 1.2 to 1.4 times the price. The halves are not used.
     Tile *difference;
-    // One point, its coordinates together, against a panel: the bits of product, for a row alone.
-    void (*row)(int64_t n, int64_t d, const T *x, T x_half, const T *y, const T *y_half, T *values);
-    // out[j] = sum of values[i] w[i * stride + j], i < n, j < stride, a multiple of 8.
-    void (*weighted_sum)(int64_t n, int64_t stride, const T *values, const T *w, T *out);
+    // One point, its coordinates together, against the first n of a panel: sums[j * 16 + l] += the l-th part of the sum of
+    // value_i w[j * 256 + i], j < r, the values being those of `difference`, to the bit. Columns of w (r x 256) beyond n are
+    // read and must be 0. Partial sums are in T, of at most 16 values a part.
+    void (*row)(int64_t n, int64_t d, const T *x, const T *y, int64_t r, const T *w, double *sums);
     // values holds x'.y' (m x n, anything around it) and becomes 2^(values + a_x + a_y).
     void (*finish)(int64_t m, int64_t n, const T *x_half, const T *y_half, T *values);
     T (*finish_checked)(int64_t m, int64_t n, const T *x_half, const T *y_half, T *values);

@@ -49,6 +49,12 @@ class Operator {
 // values.
 enum class Hold { nothing, rows, matrix };
 
+// Bytes of passes with p columns over n rows: blocks of vectors in any pass, scratch and panels of the threads where values
+// are computed and where rows are not held, held rows, held values.
+struct Need {
+    int64_t vectors, scratch, panels, rows, matrix;
+};
+
 // K = k(X, X), in tiles I <= J. Stored tiles are kept, streamed ones computed again in every pass; both feed the same
 // products in the same order, so the choice does not change a bit.
 //
@@ -65,9 +71,7 @@ class GramOperator : public Operator {
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
 
-    static int64_t stored_bytes(int64_t n);
-    // Of a pass with p columns, beyond what is held: panels and scratch of the threads, blocks of vectors.
-    static int64_t pass_bytes(const Run &run, int64_t n, int64_t p, const Tiles<T> &tiles);
+    static Need need(const Run &run, int64_t n, int64_t p, const Tiles<T> &tiles);
     int64_t kernel_evaluations() const { return evaluations_.load(); }
 
   private:

@@ -167,8 +167,13 @@ bool Points<T>::pack_leaf(Run &run, const U *rows, int64_t count, const LeafSpec
 
 template <class T>
 LeafRows<T> Points<T>::plain(Run &run, const Panel<T> &panel, size_t leaf) const {
+    Panel<T> again; // a lean panel has not kept its rows
+    again.row0 = panel.row0, again.rows = panel.rows;
+    again.mapped = run.buffer<T>(panel.rows, cols());
+    read_rows(panel.row0, panel.rows, again.mapped.data());
     LeafRows<T> out;
-    prepare_leaf(run, panel, leaves_[leaf], out);
+    prepare_leaf(run, again, leaves_[leaf], out);
+    if (out.own.empty()) out.own = std::move(again.mapped); // out.x points into it
     return out;
 }
 

@@ -1,8 +1,13 @@
-// A tile of squared distances comes from a product and norms; where less than `doubt` of the norms is left, the pair is
-// recomputed by differences. The product errs by about e = 2 sqrt(d + 8) u of the norms (rounding errors of d terms add up
-// like a random walk); doubt = 16 sqrt(e) balances the two: what is left of e is at most sqrt(e) / 16 of the distance (f64
-// 2e-9, f32 5e-5 at d = 16), and few pairs are that close: below 1 % of the norms at d = 16 in f32, 3 % at d = 800. Rows
-// are shifted to their training mean before, so that norms are no larger than the data's spread.
+// A tile of squared distances v comes from a product and norms, s = |x|^2 + |y|^2: v errs by about e s, e = sqrt(d + 8) u
+// (rounding errors of d terms add up like a random walk), and by no more than 2 (d + 4) u s. Rows are shifted to their
+// training mean before, so that s is no larger than the data's spread. Pairs of whose v that is too much are recomputed by
+// differences, right to (d + 2) u of v; which they are depends on the pair alone:
+//   * for values of a kernel whose derivative k' = dk/dv is known: where e s |k'| > 8 u kappa, kappa = k(x, x). |k'| =
+//     |dk/dr| / (2 r) <= L / (2 r), L the kernel's Lipschitz constant, spares asking for k' where r > sqrt(d + 8) L s / (16
+//     kappa). And below 4 (d + 8) u s, where v itself is in doubt, and with it k'; equal rows are among them and come out
+//     at exactly 0.
+//   * for all else: where v < doubt s. doubt = 16 sqrt(e) balances the two ways: what is left of e is at most sqrt(e) / 16
+//     of v (f64 1e-9, f32 3e-5 at d = 16), and few pairs are that close: below 1 % of s at d = 16 in f32, 2 % at d = 800.
 #include "tile.h"
 
 #include "../core/threads.h"
@@ -19,9 +24,21 @@ template <class T>
 constexpr int32_t dtype_of = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64;
 
 template <class T>
-T doubt(int64_t d) {
-    const double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
-    return static_cast<T>(16 * std::sqrt(2 * std::sqrt(static_cast<double>(d + 8)) * u));
+constexpr double unit = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
+
+double random_walk(int64_t d) { return std::sqrt(static_cast<double>(d + 8)); } // e / u
+
+// leaf nullptr: no values of a kernel, or none whose derivative is known.
+template <class T>
+Close<T> close_pairs(const Leaf *leaf, int64_t d) {
+    if (!leaf) return {static_cast<T>(16 * std::sqrt(random_walk(d) * unit<T>)), T(0)};
+    const double steepest = std::isnan(leaf->facts.lipschitz) ? INFINITY : leaf->facts.lipschitz;
+    return {static_cast<T>(4 * static_cast<double>(d + 8) * unit<T>),
+            static_cast<T>(random_walk(d) * steepest / (16 * leaf->facts.kappa))};
+}
+
+bool has_slope(const Leaf &leaf) {
+    return leaf.form == MERCER_SQDIST && leaf.plugin && leaf.plugin->kernel.derivative && leaf.facts.kappa > 0;
 }
 
 template <class T>
@@ -112,15 +129,50 @@ void Tiles<T>::object_values(const Strip &x, const Panel<T> &y, T *out, TileScra
         std::copy_n(scratch.values.data() + i * n, n, out + static_cast<int64_t>(i) * tile_rows);
 }
 
+// Of what was found close in a row, only what the kernel's slope there makes too much stays found.
 template <class T>
-void Tiles<T>::form(size_t index, const Strip &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const {
+void Tiles<T>::keep_steep(const Leaf &leaf, int64_t d, int64_t n, T x_norm, const T *y_norms, const T *values,
+                          unsigned char *found) const {
+    const T near = close_pairs<T>(&leaf, d).near;
+    T slope[tile_rows];
+    int32_t at[tile_rows];
+    int64_t count = 0;
+    for (int32_t j = 0; j < n; ++j)
+        if (found[j] && values[j] > near * (x_norm + y_norms[j])) at[count] = j, slope[count++] = values[j];
+    if (count == 0) return;
+    leaf.plugin->kernel.derivative(&host_table(), leaf.values(), dtype_of<T>, slope, count);
+    const double most = 8 * leaf.facts.kappa / random_walk(d);
+    for (int64_t c = 0; c < count; ++c) {
+        const double norms = static_cast<double>(x_norm + y_norms[at[c]]);
+        if (std::fabs(static_cast<double>(slope[c])) * norms <= most) found[at[c]] = 0;
+    }
+}
+
+template <class T>
+void Tiles<T>::square_distances(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t n, const Leaf *leaf,
+                                T *out) const {
+    const FormTable<T> &forms = form_table<T>();
+    const T *norms = a.norms.data() + x.row0;
+    const Close<T> close = close_pairs<T>(leaf, a.d);
+    if (!forms.sqdist(x.rows, n, norms, b.norms.data(), close, out, tile_rows)) return;
+    unsigned char found[tile_rows];
+    for (int64_t i = 0; i < x.rows; ++i, out += tile_rows) {
+        if (!forms.find(n, norms[i], b.norms.data(), close, out, found)) continue;
+        if (leaf) keep_steep(*leaf, a.d, n, norms[i], b.norms.data(), out, found);
+        forms.differences(n, a.d, a.x + (x.row0 + i) * a.d, b.x, found, out);
+    }
+}
+
+template <class T>
+void Tiles<T>::form(size_t index, const Strip &x, const Panel<T> &y, T *out, TileScratch<T> &scratch,
+                    const Leaf *leaf) const {
     const LeafSpec &spec = x_->leaves()[index];
     const int64_t m = x.rows, n = y.rows, ld = tile_rows;
     const FormTable<T> &forms = form_table<T>();
     if (x.x.sparse()) { // equal rows are at 0 because norms are summed in the same order
         sparse_dot(x, y, out, scratch);
         if (spec.form == MERCER_SQDIST)
-            forms.sqdist(m, n, 0, nullptr, nullptr, x.x.norms.data() + x.row0, y.norms.data(), T(-1), out, ld);
+            forms.sqdist(m, n, x.x.norms.data() + x.row0, y.norms.data(), {T(0), T(0)}, out, ld);
         return;
     }
     LeafRows<T> plain_x, plain_y; // packed rows that meet one that could not be
@@ -133,8 +185,7 @@ void Tiles<T>::form(size_t index, const Strip &x, const Panel<T> &y, T *out, Til
     case MERCER_DOT:
     case MERCER_SQDIST:
         gemm('T', 'N', n, m, d, T(1), b->x, d, rows, d, T(0), out, ld); // row-major out = (y x^T)^T in BLAS' order
-        if (spec.form == MERCER_SQDIST)
-            forms.sqdist(m, n, d, rows, b->x, a->norms.data() + x.row0, b->norms.data(), doubt<T>(d), out, ld);
+        if (spec.form == MERCER_SQDIST) square_distances(x, *a, *b, n, leaf, out);
         return;
     case MERCER_L1: return forms.l1(m, n, d, rows, b->transposed.data(), out, ld);
     case MERCER_CHI2: return forms.chi2(m, n, d, rows, b->transposed.data(), out, ld);
@@ -212,7 +263,8 @@ void Tiles<T>::leaf_values(size_t index, const Strip &x, const Panel<T> &y, T *o
     const int64_t m = x.rows, n = y.rows;
     if (!a.packed.empty() && !b.packed.empty()) return fused(x, a, b, n, out, scratch);
     if (leaf.form != MERCER_BLOCK || x_->objects()) {
-        x_->objects() ? object_values(x, y, out, scratch) : form(index, x, y, out, scratch);
+        x_->objects() ? object_values(x, y, out, scratch)
+                      : form(index, x, y, out, scratch, has_slope(leaf) ? &leaf : nullptr);
         return map(leaf, out, m, n);
     }
     mercer_view xs = row_view(a.x + x.row0 * a.d, m, a.d), ys = row_view(b.x, n, b.d);

@@ -78,7 +78,13 @@ class Tiles {
 
   private:
     // All write rows of stride tile_rows.
-    void form(size_t leaf, const Strip &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const;
+    // leaf: what it becomes values of, where their error counts and not the form's own (tile.cpp).
+    void form(size_t index, const Strip &x, const Panel<T> &y, T *out, TileScratch<T> &scratch,
+              const Leaf *leaf = nullptr) const;
+    void square_distances(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t n, const Leaf *leaf,
+                          T *out) const;
+    void keep_steep(const Leaf &leaf, int64_t d, int64_t n, T x_norm, const T *y_norms, const T *values,
+                    unsigned char *found) const;
     void fused(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t cols, T *out,
                TileScratch<T> &scratch) const;
     void leaf_values(size_t leaf, const Strip &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const;

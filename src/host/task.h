@@ -47,6 +47,7 @@ struct mercer_task {
     mercer::Keeper *keeper = nullptr; // nullptr: nothing is kept
     mercer::Problem *problem; // nullptr where the operation has none
     int64_t tile_bytes = 0;   // of one thread that computes tiles of the problem, for forecasts
+    int64_t factor_bytes = 0; // a forecast asked for pivot_cost: what the factor takes
     std::map<std::string, double> *report;
     std::list<mercer::Buffer<unsigned char>> arena;
     std::list<mercer::Block> blocks;
@@ -84,6 +85,6 @@ namespace mercer {
 const mercer_host &host_table();
 
 // What pivot_cholesky takes (fit/pivots_service.cpp).
-mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop);
+mercer_cost pivot_cost(mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop);
 
 } // namespace mercer

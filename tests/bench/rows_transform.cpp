@@ -73,7 +73,8 @@ void one(Bench &bench, Row &row) {
     const double all = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID), own = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
     calls();
     const double own_used = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - own;
-    row.checks.push_back({"allocations a call", double(allocations() - before) / CALLS, 0});
+    const double allocated = static_cast<double>(allocations() - before);
+    row.checks.push_back({"allocations a call", allocated / CALLS, 0});
     row.checks.push_back(
         {"CPU time of other threads / own", (cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - all - own_used) / own_used, 0.05});
     row.checks.push_back({"us of both GEMVs + exp", limit::one_row<T>(m, D, R) * 1e6, PRINTED});

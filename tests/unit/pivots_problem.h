@@ -40,7 +40,7 @@ inline PivotStop stop_at(int64_t m, double mse = 0, double maxerr = 0, double tr
     return {m, mse, maxerr, trace};
 }
 
-// What a factor says, as plain arrays.
+// What a factor says, as plain arrays; L is 0 where it is not held.
 struct Result {
     std::vector<int64_t> index;
     Matrix factor;
@@ -66,16 +66,17 @@ Result result_of(const PartialCholesky<T> &factor) {
                factor.rank_reached(),
                factor.sweeps(),
                factor.evaluations()};
-    for (int64_t i = 0; i < n; ++i)
+    for (int64_t i = 0; i < n && factor.held(); ++i)
         for (int64_t j = 0; j < m; ++j)
             out.factor(i, j) = static_cast<double>(factor.factor()[i * factor.stride() + j]);
     return out;
 }
 
 template <class T = double>
-Result greedy(const MatrixRows &matrix, PivotStop stop, const Vector &weights = {}) {
+Result greedy(const MatrixRows &matrix, PivotStop stop, const Vector &weights = {}, Factor kind = Factor::held) {
     Run run({}, nullptr);
-    PartialCholesky<T> factor(run, matrix.rows(weights), PartialCholesky<T>::first_capacity(stop.m, stop.early()));
+    const int64_t capacity = PartialCholesky<T>::first_capacity(stop.m, stop.early());
+    PartialCholesky<T> factor(run, matrix.rows(weights), capacity, kind);
     factor.grow_greedy(stop);
     return result_of(factor);
 }
@@ -91,6 +92,34 @@ Result sampled(const MatrixRows &matrix, PivotStop stop, uint64_t seed, const Ve
 }
 
 inline Matrix gaussian_gram(const Matrix &x, double sigma) { return oracle::gram(oracle::gaussian(sigma), x, x); }
+
+// Clusters in d columns, enough rows for several slabs, the last one short.
+struct Clusters {
+    explicit Clusters(int64_t n, int64_t d = 6) : x(n, d), kernel(parse_expression("gaussian"), registry) {
+        oracle::Numbers numbers(2);
+        const Matrix centres = numbers.matrix(12, d, -4, 4);
+        for (int64_t i = 0; i < n; ++i)
+            for (int64_t j = 0; j < d; ++j) x(i, j) = centres((i * 7) % 12, j) + numbers() + numbers() + numbers();
+        for (int64_t i = 0; i < n; ++i) weights.push_back(i % 5 == 3 ? 0 : 0.5 + numbers.uniform());
+        Run run({}, nullptr);
+        kernel.finish(run, d, [](const Leaf &, const std::string &) { return 3.0; });
+        source = make_view_source({sizeof(mercer_view), MERCER_F64, 0, n, d, d, 1, x.v.data()});
+    }
+    PivotRows rows() const { return {source, map, kernel, nullptr, x.rows, weights.data()}; }
+    Registry registry;
+    Matrix x;
+    Expression kernel;
+    InputMap map;
+    Vector weights;
+    std::shared_ptr<const Source> source;
+};
+
+inline mercer_run settings_of(int64_t threads) {
+    mercer_run run{};
+    run.struct_size = sizeof run;
+    run.threads = threads;
+    return run;
+}
 
 // Column by column, in long double. choose(d) names the next row, or -1: nobody is left.
 struct Naive {

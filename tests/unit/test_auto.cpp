@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 namespace {
 
@@ -22,12 +23,12 @@ std::string info(const Model &model, const char *path) {
 }
 
 void check_accuracy(Session &session, const Matrix &x, Layout layout, const char *accuracy, double allowed,
-                    const char *road) {
+                    const char *road, const Vector &weights = {}) {
     const Settings base = {{"sigma", "2"}, {"components", "6"}};
     Settings asked = base;
     asked.emplace_back("accuracy", accuracy);
-    const Vector exact = session.fit(x, base).vector("lambda");
-    Model model = session.fit(x, asked, {}, layout, "auto");
+    const Vector exact = session.fit(x, base, weights).vector("lambda");
+    Model model = session.fit(x, asked, weights, layout, "auto");
     const Vector found = model.vector("lambda");
     TEST_ASSERT_EQUAL_STRING(road, info(model, "/road/taken").c_str());
     for (size_t j = 0; j < exact.size(); ++j) TEST_ASSERT_DOUBLE_WITHIN(allowed * exact[j], exact[j], found[j]);
@@ -35,9 +36,15 @@ void check_accuracy(Session &session, const Matrix &x, Layout layout, const char
 
 void test_accuracy_is_kept() {
     Session session;
-    check_accuracy(session, clusters(400, 4, 8, 1), {}, "0.01", 0.01, "exact");
+    check_accuracy(session, clusters(150, 4, 8, 1), {}, "0.01", 0.01, "exact");
     check_accuracy(session, clusters(9000, 3, 8, 2), {}, "0.05", 0.05, "projected");
     check_accuracy(session, clusters(9000, 3, 8, 2), {true, false}, "0.05", 0.05, "projected");
+    Matrix slow = oracle::Numbers(7).matrix(3000, 8); // a spectrum that no factor ends
+    for (double &value : slow.v) value *= 8;
+    check_accuracy(session, slow, {}, "0.01", 0.01, "exact");
+    Vector weights(9000);
+    for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(i % 4);
+    check_accuracy(session, clusters(9000, 3, 8, 2), {}, "0.05", 0.05, "projected", weights);
 }
 
 void test_indefinite_is_refused() {
@@ -63,14 +70,87 @@ void test_indefinite_is_refused() {
     mercer_data_destroy(data);
 }
 
+void test_accuracy_is_checked() {
+    Session session;
+    mercer_recipe *recipe = session.recipe("auto", {});
+    for (const char *value : {"0", "-0.1", "nan", "1.5"}) {
+        TEST_ASSERT_NOT_EQUAL(MERCER_OK, mercer_recipe_set(recipe, "accuracy", value));
+        TEST_ASSERT_NOT_NULL(std::strstr(mercer_last_error(), "accuracy"));
+        TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), "must be"), mercer_last_error());
+    }
+    mercer_recipe_destroy(recipe);
+    // What f32 cannot prove goes the exact way, and says why.
+    const Matrix x = clusters(3000, 3, 8, 4);
+    const Settings fine = {{"sigma", "2"}, {"components", "3"}, {"accuracy", "1e-5"}};
+    const Model rough = session.fit(x, fine, {}, {true, false}, "auto");
+    TEST_ASSERT_EQUAL_STRING("exact", info(rough, "/road/taken").c_str());
+    TEST_ASSERT_NOT_NULL(std::strstr(info(rough, "/road/why").c_str(), "f32"));
+}
+
+// All points equal, one, two, duplicates, fewer dimensions than components: a model that can be used and says what it is.
 void test_odd_data() {
     Session session;
-    Matrix same(300, 2), one(1, 2);
-    for (const Matrix &x : {same, one}) {
-        Model model = session.fit(x, {{"sigma", "1"}}, {}, {}, "auto");
-        TEST_ASSERT_EQUAL_INT64(0, model.summary().r);
-        TEST_ASSERT_TRUE(model.summary().outcome & MERCER_RANK_REACHED);
+    Matrix many(4000, 2), two(2, 2), line(6000, 1);
+    two(1, 0) = 1;
+    for (int64_t i = 0; i < many.rows; ++i) // 20 points, two apart
+        many(i, 0) = static_cast<double>(2 * (i % 5)), many(i, 1) = static_cast<double>(2 * (i / 5 % 4));
+    for (int64_t i = 0; i < line.rows; ++i) line(i, 0) = static_cast<double>(i % 100) - 50;
+    struct Case {
+        Matrix x;
+        const char *kernel;
+        int64_t r;
+    };
+    for (const Case &odd :
+         {Case{Matrix(300, 2), "gaussian", 0}, Case{Matrix(9000, 2), "gaussian", 0}, Case{Matrix(1, 2), "gaussian", 0},
+          Case{two, "gaussian", 1}, Case{many, "gaussian", 19}, Case{line, "linear", 1}}) {
+        for (bool f32 : {false, true}) {
+            Settings settings = {{"kernel", odd.kernel}, {"components", "40"}};
+            if (std::strcmp(odd.kernel, "gaussian") == 0) settings.emplace_back("sigma", "1");
+            const Model model = session.fit(odd.x, settings, {}, {f32, false}, "auto");
+            TEST_ASSERT_EQUAL_INT64(odd.r, model.summary().r);
+            TEST_ASSERT_TRUE(model.summary().outcome & MERCER_RANK_REACHED);
+            const Matrix z = session.apply(model, odd.x, "scores", {f32, false});
+            TEST_ASSERT_EQUAL_INT64(odd.r, z.cols);
+            for (double value : z.v) TEST_ASSERT_TRUE(std::isfinite(value));
+            // Scores of the rows have the variances that the model states.
+            const Vector lambda = model.vector("lambda");
+            for (int64_t j = 0; j < odd.r; ++j) {
+                double square = 0;
+                for (int64_t i = 0; i < z.rows; ++i) square += z(i, j) * z(i, j) / static_cast<double>(z.rows);
+                const double size = lambda[static_cast<size_t>(j)];
+                TEST_ASSERT_DOUBLE_WITHIN(0.01 * size + (f32 ? 1e-5 : 1e-9) * lambda[0], size, square);
+            }
+        }
     }
+}
+
+// The report of a projected road: each eigenvalue between its bounds, theta below, the truth inside, the angle of the span.
+void test_report() {
+    Session session;
+    const Matrix x = clusters(9000, 3, 8, 2);
+    const Settings base = {{"sigma", "2"}, {"components", "6"}};
+    Settings asked = base;
+    asked.emplace_back("accuracy", "0.02");
+    const Vector exact = session.fit(x, base).vector("lambda");
+    const Model model = session.fit(x, asked, {}, {}, "auto");
+    TEST_ASSERT_NOT_NULL(std::strstr(info(model, "/road/why").c_str(), "projection on"));
+    const auto entries = nlohmann::json::parse(info(model, "/certificates"));
+    size_t values = 0, angles = 0;
+    for (const auto &entry : entries) {
+        if (entry["name"] == "subspace") angles += entry["value"] > 0 && entry["value"] <= 1;
+        if (entry["name"] != "eigenvalue") continue;
+        const double lower = entry["lower"], upper = entry["upper"], value = entry["value"], theta = entry["theta"];
+        const double truth = exact[values++], rounding = 1e-9 * exact[0];
+        TEST_ASSERT_TRUE(theta <= truth + rounding && lower <= value && value <= upper);
+        TEST_ASSERT_TRUE(lower <= truth + rounding && truth <= upper + rounding);
+        TEST_ASSERT_TRUE(upper - lower <= 2 * 0.02 * upper);
+        TEST_ASSERT_TRUE(entry["probability"] >= 0.999);
+    }
+    TEST_ASSERT_EQUAL_size_t(6, values);
+    TEST_ASSERT_EQUAL_size_t(6, angles);
+    const mercer_run one = with_threads(1), eight = with_threads(8);
+    const Model a = session.fit(x, asked, {}, {}, "auto", &one), b = session.fit(x, asked, {}, {}, "auto", &eight);
+    for (const char *name : {"C", "A", "b", "lambda", "nu"}) expect_same_bits(a.vector(name), b.vector(name), name);
 }
 
 int64_t components_of(Session &session, const Matrix &x, const Settings &settings, const char *method = "kpca") {
@@ -118,7 +198,9 @@ int main() {
     UNITY_BEGIN();
     RUN_TEST(test_accuracy_is_kept);
     RUN_TEST(test_indefinite_is_refused);
+    RUN_TEST(test_accuracy_is_checked);
     RUN_TEST(test_odd_data);
+    RUN_TEST(test_report);
     RUN_TEST(test_components);
     return UNITY_END();
 }

@@ -14,8 +14,7 @@ void test_shares() {
         TEST_ASSERT_DOUBLE_WITHIN(1e-16, sides == Sides::both ? 0.002 : 0.0025, shares.pairs);
     }
     double spent = 0;
-    for (int64_t look = 1; look < 60; ++look)
-        for (int choice = 0; choice < 3; ++choice) spent += look_failure(0.1, look, 3);
+    for (int64_t look = 1; look < 60; ++look) spent += look_failure(0.1, look);
     TEST_ASSERT_DOUBLE_WITHIN(1e-12, 0.1, spent);
     TEST_ASSERT_TRUE(look_failure(0.1, 5000) >= 0);
 }
@@ -144,10 +143,11 @@ void test_forecasts() {
     const double error = row_bounds(part.spectrum, sampled_rows(run, part, s, 3), norm, 0.01, Sides::upper).worst(r);
     TEST_ASSERT_TRUE(error < 1.2 * target && error > 0.5 * target);
     TEST_ASSERT_EQUAL_INT64(101, rows_needed(part.spectrum, pilot, norm, 0.01, Sides::upper, r, target / 1e6, 100));
-    const double l = std::log(3 * static_cast<double>(width) / 0.01);
-    TEST_ASSERT_EQUAL_INT64(static_cast<int64_t>(std::ceil(
-                                l * std::sqrt(20 * static_cast<double>(width) * part.spectrum.total() / target))),
-                            first_sample(part.spectrum, target, 0.01, Sides::upper));
+    // From nothing: within a factor of four of what a pilot says, more rows for less error, none for the impossible.
+    const int64_t expected = rows_expected(part.spectrum, norm, 0.01, Sides::upper, r, target, 100000);
+    TEST_ASSERT_TRUE(expected > s / 4 && expected < 4 * s);
+    TEST_ASSERT_TRUE(rows_expected(part.spectrum, norm, 0.01, Sides::upper, r, target / 2, 100000) > expected);
+    TEST_ASSERT_EQUAL_INT64(101, rows_expected(part.spectrum, norm, 0.01, Sides::upper, r, target / 1e6, 100));
 }
 
 } // namespace

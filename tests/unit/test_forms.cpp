@@ -107,40 +107,59 @@ void test_pairwise() {
     all_pairwise<float>();
 }
 
-// The engine's steps: products, norms, then the form. doubt as in tile.cpp, or none.
+// The engine's steps: products, norms, close pairs by differences.
 template <class T>
-std::vector<T> squared(const Named<T> &table, const Sides<T> &s, T doubt, bool rows, bool negative = false) {
-    std::vector<T> values(static_cast<size_t>(s.m * s.stride)), xn, yn;
+struct Squared {
+    std::vector<T> values;
+    std::vector<unsigned char> found; // m x n
+};
+template <class T>
+Squared<T> squared(const Named<T> &table, const Sides<T> &s, Close<T> close, bool rounded_up = false) {
+    Squared<T> out;
+    std::vector<T> xn, yn;
     for (int64_t i = 0; i < s.m; ++i) xn.push_back(static_cast<T>(oracle::dot(s.xs.row(i), s.xs.row(i), s.d)));
     for (int64_t j = 0; j < s.n; ++j) yn.push_back(static_cast<T>(oracle::dot(s.ys.row(j), s.ys.row(j), s.d)));
+    out.values.resize(static_cast<size_t>(s.m * s.stride));
     for (int64_t i = 0; i < s.m; ++i)
         for (int64_t j = 0; j < s.n; ++j) {
             double product = oracle::dot(s.xs.row(i), s.ys.row(j), s.d);
-            values[static_cast<size_t>(i * s.stride + j)] =
-                static_cast<T>(negative ? product * (1 + 4 * u<T>) : product); // a product rounded upwards
+            out.values[static_cast<size_t>(i * s.stride + j)] =
+                static_cast<T>(rounded_up ? product * (1 + 4 * u<T>) : product);
         }
-    table.forms->sqdist(s.m, s.n, s.d, rows ? s.x.data() : nullptr, rows ? s.y.data() : nullptr, xn.data(), yn.data(),
-                        doubt, values.data(), s.stride);
-    return values;
+    const bool any = table.forms->sqdist(s.m, s.n, xn.data(), yn.data(), close, out.values.data(), s.stride);
+    bool found_any = false;
+    for (int64_t i = 0; i < s.m; ++i) {
+        std::vector<unsigned char> found(static_cast<size_t>(s.n), 7);
+        T *row = out.values.data() + i * s.stride;
+        const bool here = table.forms->find(s.n, xn[static_cast<size_t>(i)], yn.data(), close, row, found.data());
+        TEST_ASSERT_TRUE(here == (std::count(found.begin(), found.end(), 1) > 0));
+        found_any |= here;
+        table.forms->differences(s.n, s.d, s.x.data() + i * s.d, s.y.data(), found.data(), row);
+        out.found.insert(out.found.end(), found.begin(), found.end());
+    }
+    TEST_ASSERT_TRUE_MESSAGE(any == found_any, table.name);
+    return out;
 }
 
 template <class T>
-void check_sqdist(double lo, double hi, const char *what) {
-    const T doubt = static_cast<T>(1e-2);
+void check_sqdist(double lo, double hi, Close<T> close, const char *what) {
     for (const auto &shape : shapes)
         for (const Named<T> &table : tables<T>()) {
             auto s = sides<T>(shape[0], shape[1], shape[2], lo, hi, false);
-            std::vector<T> values = squared(table, s, doubt, true, true);
+            const Squared<T> all = squared(table, s, close, true);
             for (int64_t i = 0; i < s.m; ++i)
                 for (int64_t j = 0; j < s.n; ++j) {
-                    double exact = oracle::sqdist(s.xs.row(i), s.ys.row(j), s.d);
-                    double norms =
+                    const double exact = oracle::sqdist(s.xs.row(i), s.ys.row(j), s.d);
+                    const double norms =
                         oracle::dot(s.xs.row(i), s.xs.row(i), s.d) + oracle::dot(s.ys.row(j), s.ys.row(j), s.d);
-                    double got = static_cast<double>(values[static_cast<size_t>(i * s.stride + j)]);
-                    // close pairs come from differences: relative error; the others from norms
-                    double allowed = exact < static_cast<double>(doubt) * norms / 2
-                                         ? tolerance::sum(s.d, exact, u<T>)
-                                         : tolerance::sqdist(s.d, norms, u<T>);
+                    const double got = static_cast<double>(all.values[static_cast<size_t>(i * s.stride + j)]);
+                    const bool found = all.found[static_cast<size_t>(i * s.n + j)] == 1;
+                    // found as said, but for rounding at the bounds; by differences then: relative error, else from norms
+                    const double by_norms = tolerance::sqdist(s.d, norms, u<T>);
+                    const double bound = std::max(double(close.near) * norms, std::pow(double(close.far) * norms, 2));
+                    if (exact < bound * (1 - 1e-5) - by_norms) TEST_ASSERT_TRUE_MESSAGE(found, what);
+                    if (exact > bound * (1 + 1e-5) + by_norms) TEST_ASSERT_FALSE_MESSAGE(found, what);
+                    const double allowed = found ? tolerance::sum(s.d, exact, u<T>) : by_norms;
                     TEST_ASSERT_TRUE_MESSAGE(got >= 0 && std::fabs(got - exact) <= allowed, what);
                     TEST_ASSERT_TRUE_MESSAGE(exact > 0 || got == 0, what); // equal rows: exactly 0
                 }
@@ -148,34 +167,42 @@ void check_sqdist(double lo, double hi, const char *what) {
 }
 
 void test_sqdist() {
-    check_sqdist<double>(-1, 1, "f64");
-    check_sqdist<float>(-1, 1, "f32");
+    check_sqdist<double>(-1, 1, {1e-2, 0}, "f64");
+    check_sqdist<float>(-1, 1, {1e-2f, 0}, "f32");
+    check_sqdist<double>(-1, 1, {1e-12, 0.05}, "f64, far");
+    check_sqdist<float>(-1, 1, {1e-4f, 0.05f}, "f32, far");
 }
 
 void test_sqdist_large_offset() { // norms 10^6 times the distances: all pairs are close
-    check_sqdist<double>(1e3, 1e3 + 1, "f64, offset");
-    check_sqdist<float>(1e3, 1e3 + 1, "f32, offset");
+    check_sqdist<double>(1e3, 1e3 + 1, {1e-2, 0}, "f64, offset");
+    check_sqdist<float>(1e3, 1e3 + 1, {1e-2f, 0}, "f32, offset");
 }
 
-// Sparse rows have no dense ones behind them: doubt is negative, rows are NULL, and empty rows are legal.
+// A distance found among many has the bits of one found alone; NaN and what overflowed are close.
 template <class T>
-void without_rows() {
+void one_of_many() {
+    const T inf = std::numeric_limits<T>::infinity();
     for (const Named<T> &table : tables<T>()) {
-        auto s = sides<T>(5, 19, 6, -1, 1, false);
-        std::vector<T> values = squared(table, s, T(-1), false);
-        TEST_ASSERT_TRUE_MESSAGE(values[0] == 0, table.name); // two empty rows
-        for (int64_t i = 0; i < s.m; ++i)
-            for (int64_t j = 0; j < s.n; ++j) {
-                double exact = oracle::sqdist(s.xs.row(i), s.ys.row(j), s.d),
-                       got = static_cast<double>(values[static_cast<size_t>(i * s.stride + j)]);
-                TEST_ASSERT_TRUE_MESSAGE(got >= 0 && std::fabs(got - exact) <= tolerance::sqdist(s.d, 24, u<T>),
-                                         table.name);
-            }
+        const auto s = sides<T>(1, 37, 21, -1, 1, false);
+        const std::vector<unsigned char> every(37, 1);
+        std::vector<T> all(37, T(-1));
+        table.forms->differences(s.n, s.d, s.x.data(), s.y.data(), every.data(), all.data());
+        for (size_t j = 0; j < 37; ++j) {
+            std::vector<unsigned char> one(37, 0);
+            one[j] = 1;
+            std::vector<T> values(37, T(-1));
+            table.forms->differences(s.n, s.d, s.x.data(), s.y.data(), one.data(), values.data());
+            for (size_t k = 0; k < 37; ++k) TEST_ASSERT_TRUE_MESSAGE(values[k] == (k == j ? all[k] : -1), table.name);
+        }
+        const T norms[] = {inf, 1, 0}, row[] = {inf, std::numeric_limits<T>::quiet_NaN(), 0};
+        unsigned char found[3] = {};
+        TEST_ASSERT_TRUE(table.forms->find(3, T(1), norms, {T(1e-3), 0}, row, found));
+        TEST_ASSERT_TRUE_MESSAGE(found[0] && found[1] && found[2], table.name);
     }
 }
-void test_sqdist_without_rows() {
-    without_rows<double>();
-    without_rows<float>();
+void test_one_of_many() {
+    one_of_many<double>();
+    one_of_many<float>();
 }
 
 void test_choice() {
@@ -193,7 +220,7 @@ int main() {
     RUN_TEST(test_pairwise);
     RUN_TEST(test_sqdist);
     RUN_TEST(test_sqdist_large_offset);
-    RUN_TEST(test_sqdist_without_rows);
+    RUN_TEST(test_one_of_many);
     RUN_TEST(test_choice);
     return UNITY_END();
 }

@@ -252,6 +252,40 @@ void test_specials() {
     check_specials<double>();
 }
 
+// Sums over a panel for one point: the values of `difference`, parts added in any order; what was there stays.
+template <class T>
+void check_row(int64_t d, int64_t n, int64_t r) {
+    const Panel<T> x(1, d, 9), y(n, d, 10);
+    oracle::Numbers numbers(11);
+    std::vector<T> point, w(size_t(r * ld), T(0));
+    for (int64_t k = 0; k < d; ++k) point.push_back(x.packed[at(k, 0)]);
+    for (int64_t j = 0; j < r; ++j)
+        for (int64_t i = 0; i < n; ++i) w[at(j, i)] = static_cast<T>(numbers());
+    for (const Named<T> &table : tables<T>()) {
+        const std::vector<T> values = run(*table.table, Which::difference, x, y, 0, 1, 0, n);
+        std::vector<double> sums(size_t((r + 1) * fused_parts), 0.25);
+        table.table->row(n, d, point.data(), y.packed.data(), r, w.data(), sums.data());
+        for (int64_t j = 0; j <= r; ++j) {
+            long double naive = 0, sizes = 0, got = 0;
+            for (int64_t i = 0; i < n && j < r; ++i) {
+                const long double term = static_cast<long double>(values[at(0, i)]) * w[at(j, i)];
+                naive += term, sizes += std::fabs(term);
+            }
+            for (int l = 0; l < fused_parts; ++l) got += sums[size_t(j * fused_parts + l)] - 0.25L;
+            const double allowed = tolerance::sum(ld / fused_parts, double(sizes), u<T>) + 16 * tolerance::u64;
+            TEST_ASSERT_TRUE_MESSAGE(std::fabs(got - naive) <= (j < r ? allowed : 0), table.name);
+        }
+    }
+}
+void test_row() {
+    for (int64_t d : {1, 3, 16, 256})
+        for (int64_t n : {1, 15, 64, 65, 200, 256})
+            for (int64_t r : {1, 4, 10, 15}) {
+                check_row<float>(d, n, r);
+                check_row<double>(d, n, r);
+            }
+}
+
 // 2^ alone: `finish` with halves of 0 over the whole range of exponents.
 template <class T>
 void check_exp2(T lowest) {
@@ -359,6 +393,7 @@ int main() {
     RUN_TEST(test_values);
     RUN_TEST(test_bits);
     RUN_TEST(test_worst);
+    RUN_TEST(test_row);
     RUN_TEST(test_specials);
     RUN_TEST(test_exp2);
     RUN_TEST(test_ends);

@@ -10,11 +10,11 @@ struct Case {
     const char *name;
     Settings settings;
     oracle::Pair k;
-    double lo, hi; // of the data
-    bool whole;    // whole numbers: entries that coincide
-    double slope;  // of k in its form, at the most
-    double sizes;  // of what the form's sum adds up; for sqdist the norms
-    bool cusp = false;
+    double lo, hi;    // of the data
+    bool whole;       // whole numbers: entries that coincide
+    double slope;     // of k in its form, at the most
+    double sizes;     // of what the form's sum adds up; for sqdist the norms
+    double sigma = 0; // of a cusp
 };
 
 std::vector<Case> cases() {
@@ -33,7 +33,7 @@ std::vector<Case> cases() {
          1 / 4.5,
          norms},
         {"rbf gamma", {{"kernel", "rbf"}, {"gamma", "0.7"}}, exp_of(0.7, oracle::sqdist), -1, 1, false, 0.7, norms},
-        {"laplacian l2", {{"kernel", "laplacian"}, {"sigma", "2"}}, oracle::laplacian(2), -1, 1, false, 0, norms, true},
+        {"laplacian l2", {{"kernel", "laplacian"}, {"sigma", "2"}}, oracle::laplacian(2), -1, 1, false, 0, norms, 2},
         {"laplacian l1",
          {{"kernel", "laplacian"}, {"kernel.norm", "l1"}, {"gamma", "0.3"}},
          exp_of(0.3, oracle::l1),
@@ -81,7 +81,7 @@ Matrix points(const Case &c, int64_t n, uint64_t seed) {
 
 double allowed(const Case &c, double u) {
     double form = c.slope * (tolerance::sqdist(d, c.sizes, u) + tolerance::sum(d, c.sizes, u));
-    return c.cusp ? tolerance::cusp(d, u) : tolerance::kernel(form, 1, u);
+    return c.sigma > 0 ? tolerance::steep(2 * std::sqrt(double(d)) / c.sigma) * u : tolerance::kernel(form, 1, u);
 }
 
 void test_every_kernel() {
@@ -139,9 +139,45 @@ void test_large_offset() {
         auto k = std::string(kernel) == "gaussian" ? oracle::gaussian(1) : oracle::laplacian(1);
         double error = std::string(kernel) == "gaussian"
                            ? tolerance::kernel(tolerance::sqdist(d, 4 * d, tolerance::u64), 1, tolerance::u64)
-                           : tolerance::cusp(d, tolerance::u64);
+                           : tolerance::steep(2 * std::sqrt(double(d))) * tolerance::u64;
         expect_near(session.kernel(settings, far).v, oracle::gram(k, x, x).v, error, kernel);
     }
+}
+
+// Duplicates, and near ones at all distances down to a rounding of a coordinate, around a mean of 0 and one far away.
+Matrix neighbours(int64_t cols, double offset, bool f32) {
+    constexpr int64_t half = 140;
+    oracle::Numbers numbers(static_cast<uint64_t>(cols));
+    Matrix x = numbers.matrix(2 * half, cols);
+    for (int64_t i = 0; i < half; ++i)
+        for (int64_t k = 0; k < cols; ++k) x(half + i, k) = x(i, k) + (i % 4 ? std::pow(10, -i % 18) * numbers() : 0);
+    for (double &value : x.v) value += offset;
+    if (f32)
+        for (double &value : x.v) value = static_cast<double>(static_cast<float>(value));
+    return x;
+}
+
+// Of a kernel with a cusp, close rows are as right as all others; equal ones are exactly k(x, x).
+void test_close_rows() {
+    Session session;
+    for (int64_t cols : {1, 2, 16, 100})
+        for (double offset : {0.0, 50.0})
+            for (bool f32 : {false, true})
+                for (double wide : {0.1, 1.0, 10.0}) {
+                    const Matrix x = neighbours(cols, offset, f32);
+                    const double length = std::sqrt(double(cols)), sigma = wide * length;
+                    const Settings settings = {{"kernel", "laplacian"}, {"sigma", std::to_string(sigma)}};
+                    const Matrix exact = oracle::gram(oracle::laplacian(std::stod(settings[1].second)), x, x);
+                    const double u = f32 ? tolerance::u32 : tolerance::u64;
+                    for (const Matrix *other : {static_cast<const Matrix *>(nullptr), &x}) {
+                        const Matrix k = session.kernel(settings, x, other, {f32, false});
+                        expect_near(k.v, exact.v, tolerance::steep(2 * length / sigma) * u, "close rows");
+                        for (int64_t i = 0; i < x.rows; ++i)
+                            for (int64_t j = 0; j < x.rows; ++j)
+                                if (std::equal(x.row(i), x.row(i) + cols, x.row(j)))
+                                    TEST_ASSERT_TRUE_MESSAGE(k(i, j) == 1, "equal rows");
+                    }
+                }
 }
 
 // Bandwidth rules: the number they give, on data whose distances are known.
@@ -189,6 +225,7 @@ int main() {
     RUN_TEST(test_layouts_have_the_same_bits);
     RUN_TEST(test_given_and_null_agree);
     RUN_TEST(test_large_offset);
+    RUN_TEST(test_close_rows);
     RUN_TEST(test_bandwidth);
     RUN_TEST(test_refusals);
     return UNITY_END();

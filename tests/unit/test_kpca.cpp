@@ -12,7 +12,6 @@ struct Case {
     oracle::Pair k;
     double lo, hi, kappa;
     double entry; // what entries may be off by, in u
-    double cusp = 0;
 };
 
 std::vector<Case> cases() {
@@ -32,8 +31,7 @@ std::vector<Case> cases() {
          -1,
          1,
          1,
-         16,
-         tolerance::cusp(d, tolerance::u64)},
+         tolerance::steep(2 * std::sqrt(double(d)))},
         {"laplacian l1",
          {{"kernel", "laplacian"}, {"norm", "l1"}, {"sigma", "2"}},
          exp_of(0.5, oracle::l1),
@@ -75,8 +73,7 @@ Exact solve(const Case &c, int64_t n, const Vector &weights, bool centred, doubl
     out.kq = oracle::gram(c.k, out.q, out.x);
     for (int64_t i = 0; i < out.q.rows; ++i) out.self.push_back(c.k(out.q.row(i), out.q.row(i), d));
     out.pca = oracle::kpca(out.k, weights.empty() ? Vector(static_cast<size_t>(n), 1.0) : weights, centred, r);
-    out.matrix =
-        tolerance::matrix(n, c.entry * u + c.cusp, c.kappa, std::max(u, tolerance::u64)) / static_cast<double>(n);
+    out.matrix = tolerance::matrix(n, c.entry * u, c.kappa, std::max(u, tolerance::u64)) / static_cast<double>(n);
     out.gap = INFINITY;
     for (size_t j = 0; j < r; ++j) out.gap = std::min(out.gap, out.pca.lambda[j] - out.pca.lambda[j + 1]);
     return out;
@@ -136,13 +133,11 @@ void test_weighted() {
 void test_f32() {
     Session session;
     for (const Case &c : cases()) {
-        Case single = c;
-        single.cusp = c.cusp > 0 ? tolerance::cusp(d, tolerance::u32) : 0;
-        Exact exact = solve(single, 50, {}, true, tolerance::u32);
+        Exact exact = solve(c, 50, {}, true, tolerance::u32);
         Layout layout{true, false};
         Model model = session.fit(exact.x, with(c.settings, "components", "4"), {}, layout);
         TEST_ASSERT_EQUAL_INT(MERCER_F32, model.summary().dtype);
-        check(session, single, exact, model, layout);
+        check(session, c, exact, model, layout);
     }
 }
 

@@ -88,6 +88,41 @@ void test_against_definitions() {
         }
 }
 
+// A few rows go another way than many: the same scores to rounding, and those that no centre is near are not lost.
+void test_row_by_row() {
+    Session session;
+    for (const int64_t n : {1, 90, 600})
+        for (const Settings &more : {Settings{},
+                                     {{"data.scale", "standard"}},
+                                     {{"kernel", "gaussian[3,1]"}},
+                                     {{"lift.centred", "false"}},
+                                     {{"components", "7"}}})
+            for (Layout layout : layouts) {
+                const Matrix x = points(n, 23);
+                Matrix q = points(21, 24);
+                std::copy_n(x.row(0), d, &q(0, 0));
+                std::fill_n(&q(1, 0), d, 1e3), std::fill_n(&q(2, 0), d, layout.f32 ? -1e30 : 1e200);
+                const Model model = session.fit(x, with(gaussian, more), {}, layout);
+                const Matrix all = session.apply(model, q, "scores", layout), a = model.tensor("A");
+                double weight = 0;
+                for (double value : a.v) weight += std::fabs(value);
+                const double u = layout.f32 ? tolerance::u32 : tolerance::u64;
+                // each way's values are right to what fused.h says, their sums to those of 256 terms
+                const double allowed = 2 * weight * (tolerance::fused(d, 40, 1, u) + tolerance::sum(256, 1, u));
+                for (int64_t at = 0, rows = 1; at < q.rows; at += rows, rows = rows % 4 + 1) {
+                    Matrix few(std::min(rows, q.rows - at), d);
+                    std::copy_n(q.row(at), few.v.size(), few.v.data());
+                    Held held(few, layout), out(Matrix(few.rows, all.cols), layout);
+                    mercer_data *data = session.data(held);
+                    mercer_view view = out.view();
+                    OK(mercer_model_transform(model.handle, nullptr, data, &view, 1, nullptr));
+                    mercer_data_destroy(data);
+                    const Vector own = to_matrix(view).v;
+                    expect_near(own, Vector(all.row(at), all.row(at) + own.size()), allowed, "row by row");
+                }
+            }
+}
+
 // sum_i w_i z_i z_i^T / n = 1 and, centred, sum_i w_i z_i = 0: of the training rows' whitened scores.
 void test_whitened_covariance() {
     Session session;
@@ -168,6 +203,30 @@ void test_limits() {
     const Model reduced = session.fit(x, with(gaussian, {{"reducer.m", "40"}}), {}, {}, "subsampled");
     TEST_ASSERT_EQUAL_STRING("centres", text_at(reduced, "/limits/kind").c_str());
     expect_limits(session, reduced, reduced.tensor("C"), {}, 1e-11);
+}
+
+// Of models in the span of some points, from all rows: of rows, whose factor is held, and of others, for which it is made again.
+void test_limits_in_span() {
+    Session session;
+    const Matrix x = points(1500, 21), others = points(40, 22); // two slabs
+    Vector weights;
+    for (int64_t i = 0; i < x.rows; ++i) weights.push_back(static_cast<double>(i % 3));
+    for (const char *centred : {"true", "false"}) {
+        const Settings settings = with(gaussian, {{"lift.centred", centred}, {"reducer.m", "40"}});
+        for (const Vector &given : {Vector{}, weights}) {
+            const Model model = session.fit(x, settings, given, {}, "nystrom");
+            TEST_ASSERT_EQUAL_STRING("exact", text_at(model, "/limits/kind").c_str());
+            expect_limits(session, model, x, given, 1e-9);
+        }
+        expect_limits(session, session.fit(x, settings, {}, {true, false}, "nystrom"), x, {}, 1e-4);
+        Held held(x), landmarks(others);
+        mercer_data *data = session.data(held);
+        mercer_view view = landmarks.view();
+        OK(mercer_data_attach(data, "landmarks", &view));
+        const Settings given = with(gaussian, {{"lift.centred", centred}, {"reducer", "given"}});
+        expect_limits(session, session.fit(data, given, "nystrom"), x, {}, 1e-9);
+        mercer_data_destroy(data);
+    }
 }
 
 // What lies outside the data is above the limits.
@@ -544,8 +603,10 @@ void tearDown() {}
 int main() {
     UNITY_BEGIN();
     RUN_TEST(test_against_definitions);
+    RUN_TEST(test_row_by_row);
     RUN_TEST(test_whitened_covariance);
     RUN_TEST(test_limits);
+    RUN_TEST(test_limits_in_span);
     RUN_TEST(test_novelty);
     RUN_TEST(test_gradients);
     RUN_TEST(test_large_gradients);

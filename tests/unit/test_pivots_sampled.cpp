@@ -143,34 +143,6 @@ void test_ends() { // full rank, rank reached, duplicates, nothing there
 
 // ---- on tiles
 
-// Clusters in d columns, enough rows for several slabs, the last one short.
-struct Clusters {
-    explicit Clusters(int64_t n, int64_t d = 6) : x(n, d), kernel(parse_expression("gaussian"), registry) {
-        oracle::Numbers numbers(2);
-        const Matrix centres = numbers.matrix(12, d, -4, 4);
-        for (int64_t i = 0; i < n; ++i)
-            for (int64_t j = 0; j < d; ++j) x(i, j) = centres((i * 7) % 12, j) + numbers() + numbers() + numbers();
-        for (int64_t i = 0; i < n; ++i) weights.push_back(i % 5 == 3 ? 0 : 0.5 + numbers.uniform());
-        Run run({}, nullptr);
-        kernel.finish(run, d, [](const Leaf &, const std::string &) { return 3.0; });
-        source = make_view_source({sizeof(mercer_view), MERCER_F64, 0, n, d, d, 1, x.v.data()});
-    }
-    PivotRows rows() const { return {source, map, kernel, nullptr, x.rows, weights.data()}; }
-    Registry registry;
-    Matrix x;
-    Expression kernel;
-    InputMap map;
-    Vector weights;
-    std::shared_ptr<const Source> source;
-};
-
-mercer_run settings_of(int64_t threads) {
-    mercer_run run{};
-    run.struct_size = sizeof run;
-    run.threads = threads;
-    return run;
-}
-
 template <class T>
 Result grown(const Clusters &data, int64_t threads, bool draw, PivotStop stop) {
     const mercer_run settings = settings_of(threads);
@@ -294,7 +266,7 @@ void test_progress() {
     mercer_run settings = settings_of(1);
     settings.progress = watch, settings.user = &seen;
     Run run({}, &settings);
-    run.stage("pivots", 1);
+    run.stage("pivots");
     PartialCholesky<double> factor(run, data.rows(), 400);
     factor.grow_greedy(stop_at(400));
     TEST_ASSERT_TRUE(seen.forward && seen.last > 0);

@@ -42,9 +42,10 @@ inline double sqdist(int64_t d, double norms, double u) { return static_cast<dou
 // exponent no larger than `exponent` where it matters (e^-t t <= 1/e: at most 1), 1 ulp for exp.
 inline double kernel(double form_error, double slope, double u) { return form_error * slope + 8 * u; }
 
-// exp(-r / sigma) near its cusp: by the choice of doubt (tile.cpp) r^2 is known to sqrt((d + 8) u) / 32 relative, r to
-// half of that, and r / sigma e^(-r / sigma) <= 1/e.
-inline double cusp(int64_t d, double u) { return std::sqrt(static_cast<double>(d + 8) * u) / 64 + 16 * u; }
+// exp(-r / sigma), in u: 8 are what tile.cpp leaves of the distance's error, 4 are of the map (a root, a product, r / sigma
+// e^(-r / sigma) <= 1/e) and exp; rows rounded when they are shifted to the mean move r by u (|x| + |y|): reach = that /
+// sigma.
+inline double steep(double reach) { return 12 + reach; }
 
 // Matrices whose entries differ by e differ by n e in the 2-norm; LAPACK and Jacobi each add a few n u |A|.
 inline double matrix(int64_t n, double entry, double norm, double u = u64) {

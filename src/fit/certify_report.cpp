@@ -1,0 +1,29 @@
+#include "certify_report.h"
+
+namespace mercer {
+
+Json certificate_entry(const char *name, double value, double failure) {
+    return {
+        {"name", name}, {"value", value}, {"kind", failure > 0 ? "probable" : "certain"}, {"probability", 1 - failure}};
+}
+
+Json eigenvalue_entries(const Bounds &bounds, int64_t r, double failure, double total) {
+    Json out = Json::array();
+    for (int64_t j = 0; j < r; ++j) {
+        const size_t at = static_cast<size_t>(j);
+        Json entry = certificate_entry("eigenvalue", bounds.value[at] / total, failure);
+        entry["component"] = j;
+        entry["theta"] = bounds.theta[at] / total;
+        entry["lower"] = bounds.lower[at] / total;
+        entry["upper"] = bounds.upper[at] / total;
+        entry["by"] = bounds.kind;
+        if (bounds.conditional) {
+            entry["kind"] = "conditional";
+            entry["if"] = "no eigenvalue above the last was missed";
+        }
+        out.push_back(std::move(entry));
+    }
+    return out;
+}
+
+} // namespace mercer

@@ -1,0 +1,177 @@
+// Columns of pivoted partial Cholesky: those of the pivots P of a round, for any rows i whose earlier columns l_i are known,
+//   x_i = (k_iP - l_i L_P^T) L_PP^-T = k_iP M^T - l_i (M L_P)^T,   M = L_PP^-1.
+// The second form is two products: nothing is solved row by row, and tiles are multiplied where they were computed. Cost of
+// p columns after s: p kernel values and 2 p s + p^2 flops a row (M is lower triangular, taken in blocks of some 40 columns:
+// p^2 becomes 1.1 to 2 p^2).
+// Error: M and M L_P come from substitution in f64. Either form magnifies the rounding errors of k_iP and l_i L_P^T by |M|,
+// at most the root of max d / floor; x is small where that is large, so that d is right to a few u_tile max k(x, x).
+// A factor not held makes columns again by the same products: in r rounds r / 2 times the kernel values, r / 3 more times
+// the flops.
+#include "pivots.h"
+
+namespace mercer {
+
+template <class T>
+PartialCholesky<T>::Step::Step(PartialCholesky &factor, const Round &round)
+    : numbers(factor.numbers_of(round.rows)), from(factor.count()), width(round.count()), stride(from + width),
+      points(factor.points_of(numbers)), pivots(points.load(factor.run_, 0)),
+      triangle(factor.run_.template buffer<T>(width, width)), solved(factor.run_.template buffer<T>(width, stride)) {
+    const Buffer<T> earlier = factor.rows_of_factor(round.rows);
+    Buffer<double> l = factor.run_.template buffer<double>(width, width); // column-major
+    for (int64_t i = 0; i < width; ++i)
+        for (int64_t k = 0; k < width; ++k) {
+            l[i + k * width] = k > i ? 0 : round.row(i)[k];
+            triangle[i * width + k] = static_cast<T>(l[i + k * width]);
+        }
+    parallel_for(factor.run_, (stride + solve_part - 1) / solve_part, [&](int64_t p) {
+        const int64_t first = p * solve_part, count = std::min(solve_part, stride - first);
+        Buffer<double> x = factor.run_.template buffer<double>(width, count); // row-major is X^T to BLAS
+        for (int64_t i = 0; i < width; ++i)
+            for (int64_t k = 0; k < count; ++k) {
+                const int64_t at = first + k;
+                x[i * count + k] = at < from ? static_cast<double>(earlier[i * from + at]) : at - from == i ? 1 : 0;
+            }
+        trsm('T', count, width, l.data(), width, x.data(), count);
+        for (int64_t i = 0; i < width; ++i)
+            for (int64_t k = 0; k < count; ++k) solved[i * stride + first + k] = static_cast<T>(x[i * count + k]);
+    });
+}
+
+template <class T>
+std::vector<int64_t> PartialCholesky<T>::numbers_of(const std::vector<int64_t> &rows) const {
+    std::vector<int64_t> numbers = rows;
+    if (rows_.numbers)
+        for (int64_t &number : numbers) number = rows_.numbers[number];
+    return numbers;
+}
+
+template <class T>
+Points<T> PartialCholesky<T>::points_of(const std::vector<int64_t> &numbers) const {
+    Points<T> points = points_.only(numbers.data(), static_cast<int64_t>(numbers.size()));
+    points.lean();
+    return points;
+}
+
+// Earlier columns first, in the tile's cache as long as it lasts; then, panel by panel, kernel values times M^T.
+template <class T>
+void PartialCholesky<T>::columns(Step &step, const Block &block, Scratch &scratch) {
+    constexpr int64_t wide = 48; // columns of M^T at once, at most: 64 take as long
+    const int64_t blocks = (step.width + wide - 1) / wide, width = (step.width + blocks - 1) / blocks;
+    const Tiles<T> tiles(rows_.kernel, block.points, step.points);
+    const bool later = step.from > 0;
+    T *x = block.l + step.from;
+    scratch.tile.by_differences = false;
+    if (later)
+        gemm('T', 'N', step.width, block.rows, step.from, T(-1), step.solved.data(), step.stride, block.l, block.stride,
+             T(0), x, block.stride);
+    for (int64_t at = 0; at < block.rows; at += tile_rows, x += tile_rows * block.stride) {
+        if (run_.stopped(static_cast<double>(block.row0) / static_cast<double>(n()))) return;
+        const Panel<T> &panel = block.panels[at / tile_rows];
+        tiles.compute(panel, step.pivots, scratch.tile);
+        for (int64_t j0 = 0; j0 < step.width; j0 += width) {
+            const int64_t j1 = std::min(step.width, j0 + width);
+            gemm('T', 'N', j1 - j0, panel.rows, j1, T(1), step.solved.data() + j0 * step.stride + step.from,
+                 step.stride, scratch.tile.tile.data(), tile_rows, T(later), x + j0, block.stride);
+        }
+    }
+}
+
+// What is known of rows of pivots is put in place of what was computed: those of earlier rounds are 0, the step's own are
+// its triangle. numbers: which rows the block has; nullptr: row0 and those after it.
+template <class T>
+void PartialCholesky<T>::patch(const Step &step, const Block &block, const int64_t *numbers) const {
+    auto known = [&](int64_t i, int64_t column) {
+        if (column >= step.from + step.width) return;
+        T *x = block.l + i * block.stride + step.from;
+        std::fill_n(x, step.width, T(0));
+        if (column >= step.from)
+            std::copy_n(step.triangle.data() + (column - step.from) * (step.stride - step.from), column - step.from + 1,
+                        x);
+    };
+    auto from = [&](int64_t row) {
+        return std::lower_bound(chosen_.begin(), chosen_.end(), std::pair<int64_t, int64_t>(row, -1));
+    };
+    if (!numbers) {
+        for (auto at = from(block.row0); at != chosen_.end() && at->first < block.row0 + block.rows; ++at)
+            known(at->first - block.row0, at->second);
+        return;
+    }
+    for (int64_t i = 0; i < block.rows; ++i)
+        if (const auto at = from(numbers[i]); at != chosen_.end() && at->first == numbers[i]) known(i, at->second);
+}
+
+template <class T>
+void PartialCholesky<T>::make_again(const Block &block, const int64_t *numbers, Scratch &scratch) {
+    for (const std::unique_ptr<Step> &step : steps_) {
+        columns(*step, block, scratch);
+        patch(*step, block, numbers);
+        again_ += block.rows * step->width;
+    }
+}
+
+template <class T>
+Pool<typename PartialCholesky<T>::Scratch> PartialCholesky<T>::scratch() {
+    const Tiles<T> tiles(rows_.kernel, points_, points_);
+    return Pool<Scratch>([this, tiles] { return std::make_unique<Scratch>(run_, tiles); });
+}
+
+// Rows of slab s with all columns there are.
+template <class T>
+typename PartialCholesky<T>::Block PartialCholesky<T>::slab(int64_t s, Scratch &scratch) {
+    Block out{points_, nullptr, s * slab_rows, std::min(slab_rows, n() - s * slab_rows), nullptr, stride_};
+    if (panels_.empty()) scratch.panels.resize(static_cast<size_t>(slab_panels));
+    Panel<T> *panels = panels_.empty() ? scratch.panels.data() : panels_.data() + s * slab_panels;
+    for (int64_t at = 0; at < out.rows; at += tile_rows) {
+        Panel<T> &panel = panels[at / tile_rows];
+        if (panel.rows == 0 || panel.row0 != out.row0 + at)
+            panel = points_.load(run_, out.row0 + at, std::min(tile_rows, out.rows - at));
+    }
+    out.panels = panels;
+    if (held()) {
+        out.l = factor_.data() + out.row0 * stride_;
+        return out;
+    }
+    if (scratch.rows.empty()) scratch.rows = run_.buffer<T>(slab_rows, stride_);
+    out.l = scratch.rows.data();
+    make_again(out, nullptr, scratch);
+    return out;
+}
+
+// L of these rows, count x count().
+template <class T>
+Buffer<T> PartialCholesky<T>::rows_of_factor(const std::vector<int64_t> &rows) {
+    const int64_t b = static_cast<int64_t>(rows.size()), s = count();
+    Buffer<T> out = run_.buffer<T>(b, s);
+    if (s == 0) return out;
+    if (held()) {
+        for (int64_t i = 0; i < b; ++i)
+            std::copy_n(factor_.data() + rows[static_cast<size_t>(i)] * stride_, s, out.data() + i * s);
+        return out;
+    }
+    const std::vector<int64_t> numbers = numbers_of(rows);
+    Points<T> points = points_of(numbers);
+    Pool<Scratch> pool = scratch();
+    for_each((b + few_rows - 1) / few_rows, [&](int64_t p) {
+        const int64_t row0 = p * few_rows;
+        auto work = pool.take();
+        const Panel<T> panel = points.load(run_, row0, std::min(few_rows, b - row0));
+        make_again({points, &panel, row0, panel.rows, out.data() + row0 * s, s}, rows.data() + row0, *work);
+    });
+    return out;
+}
+
+#define INSTANTIATE(T)                                                                                                 \
+    template std::vector<int64_t> PartialCholesky<T>::numbers_of(const std::vector<int64_t> &) const;                  \
+    template PartialCholesky<T>::Step::Step(PartialCholesky &, const Round &);                                         \
+    template void PartialCholesky<T>::columns(Step &, const Block &, Scratch &);                                       \
+    template void PartialCholesky<T>::patch(const Step &, const Block &, const int64_t *) const;                       \
+    template void PartialCholesky<T>::make_again(const Block &, const int64_t *, Scratch &);                           \
+    template Points<T> PartialCholesky<T>::points_of(const std::vector<int64_t> &) const;                              \
+    template Pool<typename PartialCholesky<T>::Scratch> PartialCholesky<T>::scratch();                                 \
+    template typename PartialCholesky<T>::Block PartialCholesky<T>::slab(int64_t, Scratch &);                          \
+    template Buffer<T> PartialCholesky<T>::rows_of_factor(const std::vector<int64_t> &)
+INSTANTIATE(float);
+INSTANTIATE(double);
+#undef INSTANTIATE
+
+} // namespace mercer
