@@ -149,7 +149,10 @@ void choose_hold(const PlanTask &task, int64_t r, Plan &plan) {
         int64_t held = kept(most, hold), working = pass(most, hold);
         if (plan.rough) held += kept(exact, hold_exact), working = std::max(working, pass(exact, hold_exact));
         plan.hold = hold, plan.hold_exact = hold_exact;
-        plan.bytes = held + always + std::max({store, begin, solver.bytes + products + working, bars, tensors});
+        const int64_t sure = std::max({store, solver.bytes + products + working, bars, tensors});
+        plan.bytes = held + always + std::max(begin, sure);
+        plan.likely_bytes =
+            held + always + std::max(begin / 5 * 4, sure); // of a start some scratch is for the worst case
         return plan.bytes <= task.budget_left;
     };
     const GramStorage storage = static_cast<GramStorage>(task.recipe.values().gram_storage);
