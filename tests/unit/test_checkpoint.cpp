@@ -40,7 +40,7 @@ const std::vector<Case> &cases() {
         {"f64, iterated in f32", {{"tol", "1e-11"}}},
         {"f64, weighted", {{"tol", "1e-10"}}, false, true},
         {"uncentred, f32, weighted", {{"lift.centred", "false"}}, true, true},
-        {"a share of the variance", {{"variance", "0.9"}}},
+        {"a share of the variance", {{"components", "40"}, {"variance", "0.9"}}},
         {"orthogonal", {{"solver", "orthogonal"}, {"tol", "1e-3"}}, true},
     };
     return all;
