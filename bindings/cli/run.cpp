@@ -39,9 +39,10 @@ int32_t show_progress(void *, const mercer_progress *progress) {
 
 } // namespace
 
-Run::Run(int64_t threads, int64_t memory) : run_(sized<mercer_run>()) {
+Run::Run(int64_t threads, int64_t memory, const char *checkpoint) : run_(sized<mercer_run>()) {
     run_.threads = threads;
     run_.memory = memory;
+    run_.checkpoint = checkpoint;
     run_.progress = ::isatty(STDERR_FILENO) ? show_progress : nullptr;
     run_.cancel = &cancel_flag;
     struct sigaction action = {};

@@ -128,6 +128,12 @@ typedef struct mercer_run {
     int32_t (*progress)(void *user, const mercer_progress *progress); /* non-zero stops: MERCER_E_CANCELLED */
     void *user;
     const int32_t *cancel; /* set to non-zero by any thread or signal handler to stop */
+    /* A fit whose solver iterates writes to this file what it needs to go on, after its first cycle and then as often as takes
+     * a tenth of the time; NULL: nowhere. A file that is there is resumed: the model is the same to the bit, its report has the
+     * passes of both runs. Refused where recipe, kernel, rows or weights are others (E_VALUE, the text says which) and where it
+     * is damaged (E_MODEL). Gone when the fit has succeeded; otherwise it stays. Other calls, and fits that end in no such
+     * solver, leave it alone. */
+    const char *checkpoint;
 } mercer_run;
 
 /* ---- context ----------------------------------------------------------------------------------------------------- */

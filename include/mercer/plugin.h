@@ -344,7 +344,8 @@ typedef struct mercer_eigen_result {
 
 enum {
     MERCER_USES_START = 1, /* a solver that is told no such thing is given neither */
-    MERCER_USES_ROUGH = 2
+    MERCER_USES_ROUGH = 2,
+    MERCER_KEEPS_STATE = 4 /* calls checkpoint and resume */
 };
 typedef struct mercer_solver_ops {
     int64_t struct_size;
@@ -417,6 +418,15 @@ struct mercer_host {
     int32_t (*orthonormalise)(mercer_task *task, mercer_range x, mercer_range against, int64_t *rank);
     int32_t (*get)(mercer_task *task, mercer_range x, double *out, int64_t ldo);
     int32_t (*put)(mercer_task *task, mercer_range x, const double *from, int64_t ldf);
+
+    /* For solvers whose cycles are long. checkpoint, after each: all that the rest follows from, some numbers and columns; the
+     * host writes them where and when it likes, and it is a cancel point. resume, first of all: fills numbers from what such a
+     * call had, if an earlier run left something (*found), and columns; ranges may be 0 where numbers say how many there are,
+     * and a second call asks for them. [serial] */
+    int32_t (*checkpoint)(mercer_task *task, const double *numbers, int64_t count, const mercer_range *columns,
+                          int64_t ranges);
+    int32_t (*resume)(mercer_task *task, double *numbers, int64_t count, const mercer_range *columns, int64_t ranges,
+                      int32_t *found);
 
     /* The problem of a reducer. [serial] */
     int32_t (*visit)(mercer_task *task, const mercer_visit *visit, const mercer_consumer *consumer);

@@ -29,6 +29,7 @@ mercer_run merged(const mercer_run &settings, const mercer_run *given) {
     if (run.memory) out.memory = run.memory;
     if (run.progress) out.progress = run.progress, out.user = run.user;
     if (run.cancel) out.cancel = run.cancel;
+    if (run.checkpoint) out.checkpoint = run.checkpoint;
     return out;
 }
 

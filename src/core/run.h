@@ -28,6 +28,7 @@ class Run {
     Run(const Run &) = delete;
 
     int64_t threads() const { return threads_; }
+    std::string checkpoint() const { return run_.checkpoint ? run_.checkpoint : ""; } // a file; empty: none
     const std::shared_ptr<Budget> &budget() const { return budget_; }
     template <class T>
     Buffer<T> buffer(int64_t rows, int64_t cols = 1) {

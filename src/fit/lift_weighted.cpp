@@ -11,6 +11,7 @@
 #include "../core/tall.h"
 #include "../gram/operator.h"
 #include "certify_report.h"
+#include "checkpoint.h"
 #include "components.h"
 #include "fit.h"
 #include "start.h"
@@ -45,6 +46,7 @@ class Counted : public Operator {
         bool f32;
     };
     const std::vector<Pass> &passes() const { return passes_; }
+    void passed(int64_t width, bool f32) { passes_.push_back({width, f32}); } // in an earlier run
 
   private:
     template <class F>
@@ -94,12 +96,13 @@ struct Start {
 };
 
 Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operator &op, int64_t r, const Start &start,
-                 std::map<std::string, double> &report) {
+                 std::map<std::string, double> &report, Keeper *keeper) {
     Eigenpairs out;
     out.values.resize(static_cast<size_t>(r));
     out.residuals.resize(static_cast<size_t>(r));
     out.vectors = Block(run, op.n(), r, op.f32());
     mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver), nullptr, &report);
+    task.keeper = keeper;
     struct Asked {
         mercer_task &task;
         const Start &start;
@@ -242,6 +245,73 @@ Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, in
     return out;
 }
 
+// What a checkpoint must have been made with: recipe, and digests of rows and weights.
+Json identity_of(const LiftTask &task) {
+    if (task.centres.numbers() || task.prepared.kernel.has_user())
+        fail(MERCER_E_UNSUPPORTED, "checkpoint: objects and a user's kernel have no digest to be known again by");
+    Json out = {{"version", MERCER_VERSION}, {"recipe", Json::object()}, {"dtype", task.plan.f32 ? "f32" : "f64"},
+                {"rough", task.plan.rough},  {"tol", task.plan.tol},     {"solver", task.plan.solver->name},
+                {"m", task.centres.m()}};
+    for (const auto &[name, value] : task.recipe.stored()) out["recipe"][name] = value;
+    out["recipe"]["kernel"] = task.prepared.kernel.text();
+    for (const auto &[name, value] : task.prepared.kernel.stored()) out["recipe"][name] = value;
+    for (const auto &[name, tensor] : task.centres.tensors)
+        out["data"][name] = crc_of(tensor.bytes.data(), tensor.bytes.size());
+    out["data"]["weights"] = crc_of(task.centres.weights.data(), 8 * task.centres.m());
+    return out;
+}
+
+// The host's state beside the solver's: the mean that rides along, what the report counts, how many pairs were asked for.
+class Progress {
+  public:
+    Progress(const LiftTask &task, WeightedOperator &weighted, Counted &counted, Components &choice,
+             std::function<int64_t()> evaluations)
+        : weighted_(weighted), counted_(counted), choice_(choice), evaluations_(std::move(evaluations)) {
+        if (task.run.checkpoint().empty() || !(task.plan.solver->solver.flags & MERCER_KEEPS_STATE)) return;
+        file_ = std::make_unique<Checkpoint>(task.run, task.run.checkpoint(), identity_of(task));
+        file_->say = [this](Json &said, auto &tensors) { say(said, tensors); };
+        if (!file_->said().is_null()) read(file_->said());
+    }
+    Checkpoint *file() { return file_.get(); }
+    int64_t evaluations() const { return before_ + evaluations_(); }
+
+  private:
+    void say(Json &said, std::map<std::string, TensorView> &tensors) const {
+        said = {{"ask", choice_.ask()},
+                {"evaluations", evaluations()},
+                {"mean", static_cast<int>(weighted_.known())},
+                {"passes", Json::array()}};
+        for (const Counted::Pass &pass : counted_.passes()) said["passes"].push_back({pass.width, pass.f32});
+        const Buffer<double> &mean = weighted_.known_mean();
+        if (weighted_.known() == WeightedOperator::Mean::unknown) return;
+        TensorView &view = tensors["mean"];
+        view.dtype = MERCER_F64, view.rows = mean.size(), view.vector = true;
+        view.data = mean.data(), view.bytes = mean.bytes();
+    }
+    void read(const Json &said) {
+        try {
+            choice_.ask(said.at("ask").get<int64_t>());
+            before_ = said.at("evaluations").get<int64_t>();
+            for (const Json &pass : said.at("passes"))
+                counted_.passed(pass.at(0).get<int64_t>(), pass.at(1).get<bool>());
+            const auto known = static_cast<WeightedOperator::Mean>(said.at("mean").get<int>());
+            if (known == WeightedOperator::Mean::unknown) return;
+            const Tensor *mean = file_->tensor("mean");
+            if (!mean || mean->dtype != MERCER_F64 || mean->rows != weighted_.known_mean().size() || mean->cols != 1)
+                fail(MERCER_E_MODEL, "checkpoint: it holds no mean");
+            weighted_.know(known, reinterpret_cast<const double *>(mean->bytes.data()));
+        } catch (const Json::exception &) {
+            fail(MERCER_E_MODEL, "checkpoint: its text is not one that this version writes");
+        }
+    }
+    WeightedOperator &weighted_;
+    Counted &counted_;
+    Components &choice_;
+    std::function<int64_t()> evaluations_;
+    int64_t before_ = 0;
+    std::unique_ptr<Checkpoint> file_;
+};
+
 template <class T>
 Lifted lift_as(const LiftTask &task) {
     Run &run = task.run;
@@ -287,18 +357,22 @@ Lifted lift_as(const LiftTask &task) {
                                       to);
                 }};
     Components choice(recipe.values(), m);
+    Progress progress(task, weighted, op, choice, [&] {
+        return out.kernel_evaluations + exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0);
+    });
+    out.checkpointed = progress.file() != nullptr;
     Eigenpairs pairs;
     Block known;         // vectors, where more are wanted
     double variance = 0; // total, in the unit of the values
     for (;;) {
-        pairs = solve(run, recipe, plan, op, choice.ask(), start, report);
+        pairs = solve(run, recipe, plan, op, choice.ask(), start, report, progress.file());
         if (centred) moments.set_mean(weighted.mean(run));
         variance = std::max(moments.mean_self - moments.mean_square, 0.0) * total;
         if (!choice.more(pairs.values, variance)) break;
         known = std::move(pairs.vectors);
         start = {known.cols(), [&](Columns to) { tall_copy(run, columns(known, 0, to.count), to); }};
     }
-    out.kernel_evaluations += exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0);
+    out.kernel_evaluations = progress.evaluations();
     out.passes = plan.hold == Hold::matrix ? 1 : 0;
     out.text["passes"] = Json::array();
     for (const Counted::Pass &pass : op.passes()) {

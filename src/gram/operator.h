@@ -126,9 +126,16 @@ class WeightedOperator : public Operator {
     // K S u: rides as one more column of the first product, and of the first that is exact; a product of its own where there
     // was none.
     const double *mean(Run &run) const;
+    // What is known of it, for another run to go on from.
+    enum class Mean { unknown, rough, exact };
+    Mean known() const { return known_; }
+    const Buffer<double> &known_mean() const { return mean_; }
+    void know(Mean how, const double *mean) {
+        known_ = how;
+        std::copy_n(mean, mean_.size(), mean_.data());
+    }
 
   private:
-    enum class Mean { unknown, rough, exact };
     double scale(int64_t i) const { return scale_ ? scale_[i] : 1; }
     double unit(int64_t i) const { return scale(i) * inverse_length_; }
     const Operator &base_;

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <time.h>
 
-enum { N = 30000, D = 16, R = 10 };
+enum { N = 60000, D = 16, R = 10 };
 
 typedef struct clock_state {
     int32_t cancel;
