@@ -197,8 +197,6 @@ inline void multiply_add(int64_t m, int64_t n, int64_t k, const T *a, int64_t ro
                          int64_t ldb, T *c, int64_t ldc) {
     constexpr int64_t W = LANES<T>;
     int64_t j = 0;
-    if constexpr (BYTES == 64)
-        for (; n - j >= 4 * W; j += 4 * W) add_columns<ROWS / 2, 4>(m, k, a, row_step, step, b + j, ldb, c + j, ldc);
     for (; n - j >= 2 * W; j += 2 * W) add_columns<ROWS, 2>(m, k, a, row_step, step, b + j, ldb, c + j, ldc);
     for (; n - j >= W; j += W) add_columns<2 * ROWS, 1>(m, k, a, row_step, step, b + j, ldb, c + j, ldc);
 }
