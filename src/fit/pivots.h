@@ -3,6 +3,7 @@
 // `projected` and the method `auto` share it. Methods and bounds are in pivots.cpp and pivots_columns.cpp.
 #pragma once
 #include "../core/threads.h"
+#include "../gram/thin.h"
 #include "../gram/tile.h"
 
 #include <algorithm>
@@ -111,20 +112,29 @@ class PartialCholesky {
     class Border; // a Cholesky factor that grows by rows
     struct Step { // what makes the columns of one round
         Step(PartialCholesky &factor, const Round &round);
+        int64_t depth() const { return from + made; }
+        // In a row of the part of solved that begins with column j0.
+        int64_t columns_from(int64_t j0) const { return padded_columns<T>(std::min(wide, made - j0)); }
         std::vector<int64_t> numbers; // of the pivots
-        int64_t from, width, stride;  // the columns; numbers in a row of solved
+        int64_t from, made, width;    // the columns; the first `width` of those made are used
         Points<T> points;
         Panel<T> pivots;
-        Buffer<T> triangle, solved; // L_PP (stride - from in a row) and [M L_P, M], M its inverse
+        Buffer<T> triangle; // L_PP, row-major
+        Buffer<T>
+            solved; // [-M L_P, M]^T, M the inverse of L_PP: depth() rows, in parts of `wide` columns each row-major
     };
     static constexpr int64_t slab_rows = 1024, slab_panels = slab_rows / tile_rows, few_rows = 128;
     static constexpr int64_t solve_part = 128; // columns of [L_P, 1] that are solved for at once
+    // Columns of one product: what it reads of them stays in the first cache, whatever their depth (64 in f64, or rows of
+    // all columns, cost 15 to 25 %).
+    static constexpr int64_t wide = 32;
     static_assert(slab_rows % tile_rows == 0);
     static int64_t stride_of(int64_t capacity);
     static int64_t slabs_of(int64_t n) { return (n + slab_rows - 1) / slab_rows; }
     struct Scratch { // of one thread
-        Scratch(Run &run, const Tiles<T> &tiles) : tile(tiles.scratch(run)) {}
+        Scratch(Run &run, const Tiles<T> &tiles) : tile(tiles.scratch(run)), columns(run.buffer<T>(tile_rows, wide)) {}
         TileScratch<T> tile;
+        Buffer<T> columns; // of a panel's rows
         std::vector<Panel<T>> panels;
         Buffer<T> rows; // of L, where it is not held
     };

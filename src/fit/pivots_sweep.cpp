@@ -227,10 +227,12 @@ int64_t PartialCholesky<T>::bytes(int64_t n, int64_t m, bool early, int64_t thre
     const int64_t lists = 16 * n + slabs * (static_cast<int64_t>(sizeof(Sums)) + (early ? 16 * most_accepted : 0));
     const int64_t b = std::max(greedy_candidates(m), first_draws * enough_accepted(m)), a = std::min(m, most_accepted);
     const int64_t choice = 8 * b * (b + a) + size * b * m + panels * b / few_rows / 2,
-                  step = size * a * (2 * m + 2 * a) + 8 * a * (a + threads * solve_part) + panels;
-    const int64_t all = lists + 8 * a * a + std::max(choice, step) + threads * (tile_bytes + panels);
-    if (kind == Factor::remade) // steps, and a slab a thread
-        return all + size * m * (m / 2 + 2 * a) + rounds(m) * panels / 2 + threads * size * slab_rows * stride_of(m);
+                  step = size * (padded_columns<T>(a) + a) * (m + a) + 8 * a * (a + threads * solve_part) + panels;
+    const int64_t all =
+        lists + 8 * a * a + std::max(choice, step) + threads * (tile_bytes + panels + size * tile_rows * wide);
+    if (kind == Factor::remade) // steps, each padded to 64 bytes, and a slab a thread
+        return all + size * m * (m / 2 + 2 * a) + rounds(m) * (panels / 2 + 64 * m) +
+               threads * size * slab_rows * stride_of(m);
     int64_t columns = stride_of(m);
     for (int64_t room = first_capacity(m, early); room < m; room *= 2) // the old and the new while one is copied
         columns = std::max(columns, stride_of(room) + stride_of(std::min(2 * room, m)));
