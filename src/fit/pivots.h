@@ -132,9 +132,8 @@ class PartialCholesky {
     static int64_t stride_of(int64_t capacity);
     static int64_t slabs_of(int64_t n) { return (n + slab_rows - 1) / slab_rows; }
     struct Scratch { // of one thread
-        Scratch(Run &run, const Tiles<T> &tiles) : tile(tiles.scratch(run)), columns(run.buffer<T>(tile_rows, wide)) {}
+        Scratch(Run &run, const Tiles<T> &tiles) : tile(tiles.scratch(run)) {}
         TileScratch<T> tile;
-        Buffer<T> columns; // of a panel's rows
         std::vector<Panel<T>> panels;
         Buffer<T> rows; // of L, where it is not held
     };

@@ -30,7 +30,9 @@ PartialCholesky<T>::Step::Step(PartialCholesky &factor, const Round &round)
         for (int64_t i = 0; i < width; ++i)
             for (int64_t k = 0; k < count; ++k) {
                 const int64_t at = first + k;
-                x[i * count + k] = at < from ? static_cast<double>(earlier[i * from + at]) : at - from == i ? 1 : 0;
+                x[i * count + k] = at < from        ? static_cast<double>(earlier[i * stride_of(from) + at])
+                                   : at - from == i ? 1
+                                                    : 0;
             }
         trsm('T', count, width, l.data(), width, x.data(), count);
         for (int64_t i = 0; i < width; ++i) {
@@ -66,16 +68,15 @@ void PartialCholesky<T>::columns(Step &step, const Block &block, Scratch &scratc
     for (int64_t at = 0; at < block.rows; at += tile_rows) {
         if (run_.stopped(static_cast<double>(block.row0) / static_cast<double>(n()))) return;
         const Panel<T> &panel = block.panels[at / tile_rows];
-        T *l = block.l + at * block.stride, *x = scratch.columns.data();
+        T *l = block.l + at * block.stride;
         tiles.compute(panel, step.pivots, scratch.tile);
         for (int64_t j0 = 0; j0 < step.width; j0 += wide) {
             const int64_t p = step.columns_from(j0), j1 = std::min(step.width, j0 + wide);
             const T *solved = step.solved.data() + j0 * step.depth();
-            thin.product(panel.rows, p, step.from, l, block.stride, 1, solved, p, x, p, false);
-            thin.product(panel.rows, p, j1, scratch.tile.tile.data(), tile_rows, 1, solved + step.from * p, p, x, p,
-                         true);
-            for (int64_t i = 0; i < panel.rows; ++i)
-                std::copy_n(x + i * p, j1 - j0, l + i * block.stride + step.from + j0);
+            T *x = l + step.from + j0;
+            thin.product(panel.rows, p, step.from, l, block.stride, 1, solved, p, x, block.stride, false);
+            thin.product(panel.rows, p, j1, scratch.tile.tile.data(), tile_rows, 1, solved + step.from * p, p, x,
+                         block.stride, true);
         }
     }
 }
@@ -140,15 +141,15 @@ typename PartialCholesky<T>::Block PartialCholesky<T>::slab(int64_t s, Scratch &
     return out;
 }
 
-// L of these rows, count x count().
+// L of these rows, each stride_of(count()) numbers.
 template <class T>
 Buffer<T> PartialCholesky<T>::rows_of_factor(const std::vector<int64_t> &rows) {
-    const int64_t b = static_cast<int64_t>(rows.size()), s = count();
-    Buffer<T> out = run_.buffer<T>(b, s);
+    const int64_t b = static_cast<int64_t>(rows.size()), s = count(), stride = stride_of(s);
+    Buffer<T> out = run_.buffer<T>(b, stride);
     if (s == 0) return out;
     if (held()) {
         for (int64_t i = 0; i < b; ++i)
-            std::copy_n(factor_.data() + rows[static_cast<size_t>(i)] * stride_, s, out.data() + i * s);
+            std::copy_n(factor_.data() + rows[static_cast<size_t>(i)] * stride_, s, out.data() + i * stride);
         return out;
     }
     const std::vector<int64_t> numbers = numbers_of(rows);
@@ -158,7 +159,7 @@ Buffer<T> PartialCholesky<T>::rows_of_factor(const std::vector<int64_t> &rows) {
         const int64_t row0 = p * few_rows;
         auto work = pool.take();
         const Panel<T> panel = points.load(run_, row0, std::min(few_rows, b - row0));
-        make_again({points, &panel, row0, panel.rows, out.data() + row0 * s, s}, rows.data() + row0, *work);
+        make_again({points, &panel, row0, panel.rows, out.data() + row0 * stride, stride}, rows.data() + row0, *work);
     });
     return out;
 }

@@ -48,11 +48,11 @@ void PartialCholesky<T>::start() {
     largest_ = largest_diagonal_;
 }
 
-// Whole lines; rows 1 KiB apart would share few sets of a cache.
+// Whole lines, with room for the columns that pad a product; rows 1 KiB apart would share few sets of a cache.
 template <class T>
 int64_t PartialCholesky<T>::stride_of(int64_t capacity) {
-    constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T));
-    const int64_t lines = (capacity + line - 1) / line;
+    constexpr int64_t line = padded_columns<T>(1);
+    const int64_t lines = padded_columns<T>(capacity + line - 1) / line;
     return (lines + (lines % 16 == 0)) * line;
 }
 
@@ -86,6 +86,7 @@ Buffer<double> PartialCholesky<T>::residual_block(const std::vector<int64_t> &ro
         Points<T> points = points_of(numbers);
         const Tiles<T> tiles(rows_.kernel, points, points);
         const Buffer<T> factor = rows_of_factor(rows);
+        const int64_t stride = stride_of(s);
         std::vector<Panel<T>> panels;
         std::vector<std::pair<int64_t, int64_t>> pairs; // of panels, one triangle
         for (int64_t i = 0; i < blocks; ++i) {
@@ -101,8 +102,8 @@ Buffer<double> PartialCholesky<T>::residual_block(const std::vector<int64_t> &ro
             T *tile = scratch->tile.tile.data();
             tiles.compute(x, y, scratch->tile);
             if (s > 0)
-                gemm('T', 'N', y.rows, x.rows, s, T(-1), factor.data() + y.row0 * s, s, factor.data() + x.row0 * s, s,
-                     T(1), tile, tile_rows);
+                gemm('T', 'N', y.rows, x.rows, s, T(-1), factor.data() + y.row0 * stride, stride,
+                     factor.data() + x.row0 * stride, stride, T(1), tile, tile_rows);
             for (int64_t i = 0; i < x.rows; ++i)
                 for (int64_t j = 0; j < (bi == bj ? i : y.rows); ++j)
                     out[(x.row0 + i) * b + y.row0 + j] = out[(y.row0 + j) * b + x.row0 + i] =
@@ -226,10 +227,10 @@ int64_t PartialCholesky<T>::bytes(int64_t n, int64_t m, bool early, int64_t thre
         std::max<int64_t>(tile_bytes - size * tile_rows * tile_rows, 0); // two, as tile_bytes has them
     const int64_t lists = 16 * n + slabs * (static_cast<int64_t>(sizeof(Sums)) + (early ? 16 * most_accepted : 0));
     const int64_t b = std::max(greedy_candidates(m), first_draws * enough_accepted(m)), a = std::min(m, most_accepted);
-    const int64_t choice = 8 * b * (b + a) + size * b * m + panels * b / few_rows / 2,
-                  step = size * (padded_columns<T>(a) + a) * (m + a) + 8 * a * (a + threads * solve_part) + panels;
-    const int64_t all =
-        lists + 8 * a * a + std::max(choice, step) + threads * (tile_bytes + panels + size * tile_rows * wide);
+    const int64_t choice = 8 * b * (b + a) + size * b * stride_of(m) + panels * b / few_rows / 2,
+                  step = size * (padded_columns<T>(a) + a) * (stride_of(m) + a) + 8 * a * (a + threads * solve_part) +
+                         panels;
+    const int64_t all = lists + 8 * a * a + std::max(choice, step) + threads * (tile_bytes + panels);
     if (kind == Factor::remade) // steps, each padded to 64 bytes, and a slab a thread
         return all + size * m * (m / 2 + 2 * a) + rounds(m) * (panels / 2 + 64 * m) +
                threads * size * slab_rows * stride_of(m);
