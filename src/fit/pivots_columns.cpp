@@ -1,8 +1,8 @@
 // Columns of pivoted partial Cholesky: those of the pivots P of a round, for any rows i whose earlier columns l_i are known,
 //   x_i = (k_iP - l_i L_P^T) L_PP^-T = k_iP M^T - l_i (M L_P)^T,   M = L_PP^-1.
 // The second form is two products: nothing is solved row by row, and tiles are multiplied where they were computed. Cost of
-// p columns after s: p kernel values and 2 p s + p^2 flops a row (M is lower triangular, taken 32 columns at once: p^2 becomes
-// p^2 + 32 p).
+// p columns after s: p kernel values and 2 p s + p^2 flops a row (M is lower triangular, taken w = 16 or 32 columns at once:
+// p^2 becomes p^2 + w p).
 // Error: M and M L_P come from substitution in f64. Either form magnifies the rounding errors of k_iP and l_i L_P^T by |M|,
 // at most the root of max d / floor; x is small where that is large, so that d is right to a few u_tile max k(x, x).
 // A factor not held makes columns again by the same products: in r rounds r / 2 times the kernel values, r / 3 more times
@@ -18,6 +18,7 @@ PartialCholesky<T>::Step::Step(PartialCholesky &factor, const Round &round)
       triangle(factor.run_.template buffer<T>(made, made)),
       solved(std::move(factor.run_.template buffer<T>(padded_columns<T>(made), depth()).zero())) {
     const Buffer<T> earlier = factor.rows_of_factor(round.rows);
+    const int64_t earlier_stride = stride_of(from);
     Buffer<double> l = factor.run_.template buffer<double>(width, width); // column-major
     for (int64_t i = 0; i < width; ++i)
         for (int64_t k = 0; k < width; ++k) {
@@ -30,9 +31,7 @@ PartialCholesky<T>::Step::Step(PartialCholesky &factor, const Round &round)
         for (int64_t i = 0; i < width; ++i)
             for (int64_t k = 0; k < count; ++k) {
                 const int64_t at = first + k;
-                x[i * count + k] = at < from        ? static_cast<double>(earlier[i * stride_of(from) + at])
-                                   : at - from == i ? 1
-                                                    : 0;
+                x[i * count + k] = at < from ? static_cast<double>(earlier[i * earlier_stride + at]) : at - from == i;
             }
         trsm('T', count, width, l.data(), width, x.data(), count);
         for (int64_t i = 0; i < width; ++i) {
@@ -59,7 +58,8 @@ Points<T> PartialCholesky<T>::points_of(const std::vector<int64_t> &numbers) con
     return points;
 }
 
-// Some columns at once, from the earlier ones and from kernel values of the same rows, while these are in the caches.
+// Strip by strip and some columns at once, from the earlier ones and from kernel values of the same rows, while both are in
+// the caches. What pads the last columns is undefined and lies where later columns will be.
 template <class T>
 void PartialCholesky<T>::columns(Step &step, const Block &block, Scratch &scratch) {
     const Tiles<T> tiles(rows_.kernel, block.points, step.points);
@@ -67,17 +67,17 @@ void PartialCholesky<T>::columns(Step &step, const Block &block, Scratch &scratc
     scratch.tile.by_differences = false;
     for (int64_t at = 0; at < block.rows; at += tile_rows) {
         if (run_.stopped(static_cast<double>(block.row0) / static_cast<double>(n()))) return;
-        const Panel<T> &panel = block.panels[at / tile_rows];
-        T *l = block.l + at * block.stride;
-        tiles.compute(panel, step.pivots, scratch.tile);
-        for (int64_t j0 = 0; j0 < step.width; j0 += wide) {
-            const int64_t p = step.columns_from(j0), j1 = std::min(step.width, j0 + wide);
-            const T *solved = step.solved.data() + j0 * step.depth();
-            T *x = l + step.from + j0;
-            thin.product(panel.rows, p, step.from, l, block.stride, 1, solved, p, x, block.stride, false);
-            thin.product(panel.rows, p, j1, scratch.tile.tile.data(), tile_rows, 1, solved + step.from * p, p, x,
-                         block.stride, true);
-        }
+        tiles.strips(block.panels[at / tile_rows], step.pivots, scratch.tile, [&](const auto &strip) {
+            T *l = block.l + (at + strip.row0) * block.stride;
+            for (int64_t j0 = 0; j0 < step.width; j0 += wide) {
+                const int64_t p = step.columns_from(j0), j1 = std::min(step.width, j0 + wide);
+                const T *solved = step.solved.data() + j0 * step.depth();
+                T *x = l + step.from + j0;
+                thin.product(strip.rows, p, step.from, l, block.stride, 1, solved, p, x, block.stride, false);
+                thin.product(strip.rows, p, j1, scratch.tile.tile.data(), tile_rows, 1, solved + step.from * p, p, x,
+                             block.stride, true);
+            }
+        });
     }
 }
 
