@@ -11,7 +11,7 @@ namespace cli {
 namespace {
 
 struct Options {
-    std::string data, method, output, scores, landmarks, weights;
+    std::string data, method, output, scores, landmarks, weights, checkpoint;
     bool json = false;
     RunOptions run;
 
@@ -27,6 +27,7 @@ struct Options {
         app.add_option("--landmarks", landmarks, "row numbers from 0 (i8) or rows of points, a .npy file")
             ->type_name("FILE");
         app.add_option("--weights", weights, "one number >= 0 a row, a .npy file")->type_name("FILE");
+        app.add_option("--checkpoint", checkpoint, "written now and then, resumed if it is there")->type_name("FILE");
         app.add_flag("--json", json, "print the model's report as JSON");
         run.add_to(app);
     }
@@ -36,7 +37,7 @@ struct Options {
             throw Failure(MERCER_E_ARGUMENT, "only one of -o -, --scores - and --json can have standard output");
         if (!scores.empty() && scores == output && !is_stream(scores))
             throw Failure(MERCER_E_ARGUMENT, "-o and --scores name the same file " + output);
-        for (const std::string &input : {data, landmarks, weights})
+        for (const std::string &input : {data, landmarks, weights, checkpoint})
             check_apart(output, input), check_apart(scores, input);
         check_writable(output);
         check_writable(scores);
@@ -92,7 +93,8 @@ void fit(mercer_context *context, const Words &words) {
     options.verify();
     line.apply(recipe.get());
 
-    const Run run(options.run.threads, static_cast<int64_t>(options.run.memory));
+    const Run run(options.run.threads, static_cast<int64_t>(options.run.memory),
+                  options.checkpoint.empty() ? nullptr : options.checkpoint.c_str());
     std::optional<Array> landmarks, weights;
     if (!options.landmarks.empty()) landmarks = read_npy(options.landmarks);
     if (!options.weights.empty()) weights = read_npy(options.weights).as_f64();

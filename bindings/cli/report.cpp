@@ -121,13 +121,15 @@ void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_f
                    {"kernel evaluations", "", happened("/kernel_evaluations", human_count)},
                    {"passes over the kernel matrix", "", happened("/kernel_passes", human_count)}};
     if (forecast) {
-        const std::string bound = forecast->exact ? "" : "<= ";
+        const auto foreseen = [](const mercer_figure &figure, Show show) {
+            return show(figure.likely) + (figure.most > figure.likely ? ", <= " + show(figure.most) : "");
+        };
         cells[0][1] = "forecast";
-        cells[1][1] = human_bytes(static_cast<double>(forecast->bytes));
-        cells[2][1] =
-            human_count(static_cast<double>(forecast->kernel_evaluations)) + (forecast->exact ? "" : " a pass");
-        cells[3][1] = bound + human_count(static_cast<double>(forecast->passes));
-        cells.push_back({"flops of these passes", bound + human_count(forecast->flops), ""});
+        cells[1][1] = foreseen(forecast->bytes, human_bytes);
+        cells[2][1] = foreseen(forecast->kernel_evaluations, human_count);
+        cells[3][1] = foreseen(forecast->passes, human_count);
+        cells.push_back(
+            {"flops", foreseen(forecast->flops, human_count), happened("/forecast/flops/happened", human_count)});
         cells.push_back({"dense, cannot be cancelled", human_seconds(forecast->dense_seconds), ""});
         cells.push_back({"kernel matrix", forecast->streams ? "streamed" : "stored", ""});
     }

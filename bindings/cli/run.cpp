@@ -28,11 +28,10 @@ std::string minutes(double seconds) {
 
 int32_t show_progress(void *, const mercer_progress *progress) {
     constexpr int width = 30;
-    constexpr double enough = 0.02; // below this share the time left is a guess
     const double share = std::clamp(progress->fraction, 0.0, 1.0);
     const auto filled = static_cast<size_t>(std::lround(share * width));
     const std::string bar = std::string(filled, '#') + std::string(width - filled, '.');
-    const std::string left = share < enough ? "" : "  " + minutes(progress->elapsed * (1 - share) / share) + " left";
+    const std::string left = progress->remaining < 0 ? "" : "  " + minutes(progress->remaining) + " left";
     std::fprintf(stderr, "\r\033[K%-8.16s [%s] %3.0f %%%s", progress->stage ? progress->stage : "", bar.c_str(),
                  100 * share, left.c_str());
     return 0;
@@ -40,9 +39,10 @@ int32_t show_progress(void *, const mercer_progress *progress) {
 
 } // namespace
 
-Run::Run(int64_t threads, int64_t memory) : run_(sized<mercer_run>()) {
+Run::Run(int64_t threads, int64_t memory, const char *checkpoint) : run_(sized<mercer_run>()) {
     run_.threads = threads;
     run_.memory = memory;
+    run_.checkpoint = checkpoint;
     run_.progress = ::isatty(STDERR_FILENO) ? show_progress : nullptr;
     run_.cancel = &cancel_flag;
     struct sigaction action = {};

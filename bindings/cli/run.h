@@ -9,7 +9,7 @@ namespace cli {
  * first SIGINT asks the call to stop, the second ends the process. */
 class Run {
   public:
-    Run(int64_t threads, int64_t memory);
+    Run(int64_t threads, int64_t memory, const char *checkpoint = nullptr);
     ~Run();
     Run(const Run &) = delete;
     Run &operator=(const Run &) = delete;

@@ -115,6 +115,7 @@ typedef struct mercer_progress {
     const char *stage; /* read, reduce, gram, solve, lift, write ... */
     double fraction;   /* of the whole call, 0 to 1 */
     double elapsed;    /* seconds */
+    double remaining;  /* seconds, likely; < 0: nothing can be said yet */
 } mercer_progress;
 
 /* How a long call runs: never part of a recipe, never changes a bit of the result. NULL, and every 0 inside, mean the
@@ -127,6 +128,12 @@ typedef struct mercer_run {
     int32_t (*progress)(void *user, const mercer_progress *progress); /* non-zero stops: MERCER_E_CANCELLED */
     void *user;
     const int32_t *cancel; /* set to non-zero by any thread or signal handler to stop */
+    /* A fit whose solver iterates writes to this file what it needs to go on, after its first cycle and then as often as takes
+     * a tenth of the time; NULL: nowhere. A file that is there is resumed: the model is the same to the bit, its report has the
+     * passes of both runs. Refused where recipe, kernel, rows or weights are others (E_VALUE, the text says which) and where it
+     * is damaged (E_MODEL). Gone when the fit has succeeded; otherwise it stays. Other calls, and fits that end in no such
+     * solver, leave it alone. */
+    const char *checkpoint;
 } mercer_run;
 
 /* ---- context ----------------------------------------------------------------------------------------------------- */
@@ -309,16 +316,23 @@ typedef struct mercer_user_kernel {
 } mercer_user_kernel;
 MERCER_API int32_t mercer_recipe_set_kernel(mercer_recipe *recipe, const mercer_user_kernel *kernel);
 
-/* What a fit will need, before it is done. */
+/* What a fit will need, before it is done: what is likely, and what is never exceeded. Where the two are equal the shape
+ * decides, and the figure is right to 10 % (bytes: or 4 MiB). */
+typedef struct mercer_figure {
+    double likely;
+    double most;
+} mercer_figure;
 typedef struct mercer_forecast {
     int64_t struct_size;
-    int64_t bytes;              /* most at one time, the model included, BLAS's own buffers not */
-    int64_t kernel_evaluations; /* where the number of passes is known, else per pass */
-    int64_t passes;             /* over the kernel matrix; a bound where solver iterates */
-    double flops;               /* of those passes */
-    double dense_seconds;       /* the part that cannot be cancelled */
-    int32_t streams;            /* 1: kernel values are recomputed in each pass, 0: stored */
-    int32_t exact;              /* 1: the shape decides every figure; 0: passes and what follows from them are bounds */
+    mercer_figure
+        bytes; /* most at one time, the model included, BLAS's own buffers not; the budget where the course of the
+                            fit decides (method auto; a number of components that is not given) */
+    mercer_figure kernel_evaluations;
+    mercer_figure passes; /* times that the kernel matrix of the centres is computed */
+    mercer_figure flops;  /* of kernel values (2 d each), products, factors and factorisations */
+    double dense_seconds; /* the part that cannot be cancelled */
+    int32_t streams;      /* 1: kernel values are recomputed in each pass, 0: stored */
+    int32_t reserved;
 } mercer_forecast;
 MERCER_API int32_t mercer_recipe_forecast(mercer_recipe *recipe, mercer_data *data, const mercer_run *run,
                                           mercer_forecast *out);

@@ -155,6 +155,7 @@ class Run : detail::Calls {
   public:
     int64_t threads = 0, memory = 0;
     const int32_t *cancel = nullptr;
+    std::string checkpoint;                                // a file; empty: none
     std::function<bool(const mercer_progress &)> progress; // true: stop, with MERCER_E_CANCELLED
 
     struct Given : mercer_run {
@@ -164,7 +165,8 @@ class Run : detail::Calls {
         auto call = [](void *user, const mercer_progress *now) {
             return guarded([&] { return static_cast<Run *>(user)->progress(*now); });
         };
-        return {{sizeof(mercer_run), threads, memory, progress ? +call : nullptr, const_cast<Run *>(this), cancel}};
+        return {{sizeof(mercer_run), threads, memory, progress ? +call : nullptr, const_cast<Run *>(this), cancel,
+                 checkpoint.empty() ? nullptr : checkpoint.c_str()}};
     }
 };
 

@@ -151,8 +151,8 @@ typedef struct mercer_shape {
     double h, kappa;   /* of the kernel, as in mercer_kernel_facts; in a forecast, where they are not known, NaN */
 } mercer_shape;
 
-/* What an operation will need, zeroed before the call. bytes beyond inputs and results; figures that the shape does not
- * decide are bounds. */
+/* What an operation will need, zeroed before the call. bytes beyond inputs and results, those of host->eigh included; figures
+ * that the shape does not decide are bounds, with what is likely beside them. */
 typedef struct mercer_cost {
     int64_t struct_size;
     int64_t bytes;
@@ -164,6 +164,8 @@ typedef struct mercer_cost {
     double flops;    /* beside kernel values and applications */
     int64_t first_columns; /* solver: of the first application, where it may be wider than columns; 0: it is not */
     int64_t first_blocks;  /* solver: columns of its blocks in use until then */
+    int64_t likely_passes, likely_m; /* 0: the bound itself */
+    double likely_evaluations;       /* 0: the bound itself */
 } mercer_cost;
 
 /* What the lift wants beside the centres; NULL = not wanted. */
@@ -342,7 +344,8 @@ typedef struct mercer_eigen_result {
 
 enum {
     MERCER_USES_START = 1, /* a solver that is told no such thing is given neither */
-    MERCER_USES_ROUGH = 2
+    MERCER_USES_ROUGH = 2,
+    MERCER_KEEPS_STATE = 4 /* calls checkpoint and resume */
 };
 typedef struct mercer_solver_ops {
     int64_t struct_size;
@@ -394,7 +397,8 @@ struct mercer_host {
                     int64_t ldx);
     /* A = L L^T, lower triangle in place; *info = 0, or the order of the first minor that is not positive. */
     int32_t (*potrf)(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t *info);
-    /* Top r eigenpairs of symmetric a (lower triangle; overwritten), descending, vectors n x r; r = n: all of them. */
+    /* Top r eigenpairs of symmetric a (lower triangle; overwritten), descending, vectors n x r; r = n: all of them. Takes
+     * 8 n (2 n + 12) bytes meanwhile where r = n, else 8 n (r + 80). */
     int32_t (*eigh)(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors,
                     int64_t ldv);
 
@@ -414,6 +418,15 @@ struct mercer_host {
     int32_t (*orthonormalise)(mercer_task *task, mercer_range x, mercer_range against, int64_t *rank);
     int32_t (*get)(mercer_task *task, mercer_range x, double *out, int64_t ldo);
     int32_t (*put)(mercer_task *task, mercer_range x, const double *from, int64_t ldf);
+
+    /* For solvers whose cycles are long. checkpoint, after each: all that the rest follows from, some numbers and columns; the
+     * host writes them where and when it likes, and it is a cancel point. resume, first of all: fills numbers from what such a
+     * call had, if an earlier run left something (*found), and columns; ranges may be 0 where numbers say how many there are,
+     * and a second call asks for them. [serial] */
+    int32_t (*checkpoint)(mercer_task *task, const double *numbers, int64_t count, const mercer_range *columns,
+                          int64_t ranges);
+    int32_t (*resume)(mercer_task *task, double *numbers, int64_t count, const mercer_range *columns, int64_t ranges,
+                      int32_t *found);
 
     /* The problem of a reducer. [serial] */
     int32_t (*visit)(mercer_task *task, const mercer_visit *visit, const mercer_consumer *consumer);

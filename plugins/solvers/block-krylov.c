@@ -45,7 +45,14 @@ typedef struct krylov_params {
     int64_t block;
 } krylov_params;
 
-enum { default_passes = 200 }; /* where the request sets no limit */
+enum {
+    default_passes = 200, /* where the request sets no limit */
+    SCALARS = 14          /* that are kept */
+};
+
+/* Seen on data with structure, by residual and start (tests/bench, FACTS B3.4). */
+enum { FEW_FROM_START = 3, MORE_FROM_START = 5, FEW_FROM_RANDOM = 5, MORE_FROM_RANDOM = 8 };
+static const double loose_tol = 1e-6;
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(krylov_params, block, "0", "", MERCER_AUTO, 0, 1e6,
@@ -82,12 +89,15 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     const int64_t r = request->r, l = request->locked.count;
     sizes s = plan(params, n - l, request);
     double k = (double)s.cap;
-    out->bytes = 8 * s.cap * (2 * s.cap + max(s.cap, l) + 3);
+    out->bytes = 8 * (s.cap * (4 * s.cap + max(s.cap, l) + 9) + SCALARS);
     out->blocks = l + 2 * s.room + s.p;
     out->columns = request->rough ? r + max(s.p, GUARD) : s.p;
     out->first_columns = s.first;
     out->first_blocks = l + 2 * s.first;
     out->passes = request->max_passes > 0 ? request->max_passes : default_passes;
+    const int loose = request->tol >= loose_tol;
+    out->likely_passes = min(out->passes, request->start_count > 0 ? (loose ? FEW_FROM_START : MORE_FROM_START)
+                                                                   : (loose ? FEW_FROM_RANDOM : MORE_FROM_RANDOM));
     out->flops = (double)out->passes * ((double)n * k * (double)(14 * s.p + 4 * r) + 9 * k * k * k);
     return MERCER_OK;
 }
@@ -100,18 +110,18 @@ typedef struct krylov {
     mercer_eigen_result *out;
     sizes size;
     double tol;
-    int64_t n, l, k;                        /* rows, locked, columns of the basis */
-    int64_t random;                         /* random columns so far */
-    mercer_block *basis, *images, *scratch; /* locked and basis V, side by side; W; p columns */
-    double *h, *s, *small, *theta, *norm;
-    double *error;      /* of each image */
-    int rough_done;     /* products are exact from now on */
-    double rough;       /* error of a rough image: guessed while nothing is measured */
-    double exact_worst; /* largest residual at the last exact product; 0: there was none */
-    double best;        /* largest residual when it last was half of what it had been before, after best_at passes */
+    int64_t n, l, k;                              /* rows, locked, columns of the basis */
+    int64_t random;                               /* random columns so far */
+    mercer_block *basis, *images, *scratch;       /* locked and basis V, side by side; W; p columns */
+    double *state, *h, *s, *small, *theta, *norm; /* h, error: in state */
+    double *error;                                /* of each image */
+    int rough_done;                               /* products are exact from now on */
+    double rough;                                 /* error of a rough image: guessed while nothing is measured */
+    double exact_worst;                           /* largest residual at the last exact product; 0: there was none */
+    double best; /* largest residual when it last was half of what it had been before, after best_at passes */
     int64_t best_at;
-    int64_t probed;         /* convergence counts from this pass on: a probe has to grow first */
-    double scale, progress; /* scale: largest |theta| so far */
+    int64_t probed;                /* convergence counts from this pass on: a probe has to grow first */
+    double scale, first, progress; /* scale: largest |theta| so far; first: largest residual */
 } krylov;
 
 enum {
@@ -125,11 +135,16 @@ enum {
         if (status_) return status_;                                                                                   \
     } while (0)
 
+/* What is kept: scalars, errors of images, H. */
+static int64_t state_size(const krylov *x) { return SCALARS + x->size.cap + x->size.cap * x->size.cap; }
+
 static int32_t prepare(krylov *x) {
-    int64_t l = x->l, cap = x->size.cap, count[] = {cap * cap, cap * cap, cap * max(cap, l), cap, cap, cap};
-    double **array[] = {&x->h, &x->s, &x->small, &x->theta, &x->norm, &x->error};
-    for (int i = 0; i < 6; i++)
+    int64_t l = x->l, cap = x->size.cap, count[] = {state_size(x), cap * cap, cap * max(cap, l), cap, cap};
+    double **array[] = {&x->state, &x->s, &x->small, &x->theta, &x->norm};
+    for (int i = 0; i < 5; i++)
         if (!(*array[i] = x->host->alloc(x->task, 8 * count[i]))) return MERCER_E_MEMORY;
+    x->error = x->state + SCALARS;
+    x->h = x->error + cap;
     x->basis = x->host->block(x->task, x->op, l + x->size.room);
     x->images = x->host->block(x->task, x->op, x->size.room);
     x->scratch = x->host->block(x->task, x->op, x->size.p);
@@ -367,24 +382,63 @@ static int32_t leave_rough(krylov *x) {
 }
 
 /* The fraction done, from the logarithm of the largest residual. */
-static int32_t tell(krylov *x, double worst, double limit, double first) {
+static int32_t tell(krylov *x, double worst, double limit) {
+    double first = x->first;
     double done = worst > limit && limit > 0 && first > limit ? 1 - log(worst / limit) / log(first / limit) : 0;
     x->progress = fmax(x->progress, fmin(done, 1));
     return x->host->progress(x->task, x->progress);
 }
 
+static int32_t keep(krylov *x) {
+    const double scalars[SCALARS] = {(double)x->k,
+                                     (double)x->random,
+                                     x->rough_done,
+                                     x->rough,
+                                     x->exact_worst,
+                                     x->best,
+                                     (double)x->best_at,
+                                     (double)x->probed,
+                                     x->scale,
+                                     x->progress,
+                                     x->first,
+                                     x->out->most_negative,
+                                     (double)x->out->applies,
+                                     (double)x->out->passes};
+    memcpy(x->state, scalars, sizeof scalars);
+    const mercer_range columns[] = {v(x, 0, x->k), w(x, 0, x->k)};
+    return x->host->checkpoint(x->task, x->state, state_size(x), columns, 2);
+}
+
+/* Goes on from what an earlier run kept, if it did. */
+static int32_t resume(krylov *x, int32_t *found) {
+    TRY(x->host->resume(x->task, x->state, state_size(x), NULL, 0, found));
+    if (!*found) return MERCER_OK;
+    const double *from = x->state;
+    if (!(from[0] >= x->request->r && from[0] <= (double)x->size.room))
+        return x->host->fail(x->task, MERCER_E_MODEL, "block-krylov: the checkpoint has a basis of %g columns",
+                             from[0]);
+    x->k = (int64_t)from[0], x->random = (int64_t)from[1];
+    x->rough_done = from[2] != 0, x->rough = from[3], x->exact_worst = from[4], x->best = from[5];
+    x->best_at = (int64_t)from[6], x->probed = (int64_t)from[7];
+    x->scale = from[8], x->progress = from[9], x->first = from[10];
+    x->out->most_negative = from[11], x->out->applies = (int64_t)from[12], x->out->passes = (int64_t)from[13];
+    const mercer_range columns[] = {v(x, 0, x->k), w(x, 0, x->k)};
+    return x->host->resume(x->task, x->state, state_size(x), columns, 2, found);
+}
+
 static int32_t iterate(krylov *x, int64_t max_passes) {
     const mercer_eigen_request *request = x->request;
     int64_t r = request->r, whole = x->n - x->l;
-    for (double first = 0;;) {
+    for (;;) {
+        TRY(keep(x));
         TRY(rayleigh_ritz(x));
         int64_t count = min(x->k, x->size.keep), rank = 0, added;
         double worst = 0, limit = fmax(x->tol * fabs(x->theta[0]), rounding(x));
         TRY(directions(x, count, limit, &added));
         for (int64_t j = 0; j < r; j++) worst = fmax(worst, x->norm[j] + image_error(x, j));
-        first = fmax(first, worst);
+        x->first = fmax(x->first, worst);
         x->out->converged = worst <= limit;
-        TRY(tell(x, worst, limit, first));
+        TRY(tell(x, worst, limit));
         int stop = request->enough && request->enough(request->user, x->theta, r);
         x->out->converged |= stop != 0;
         int done = x->out->converged && added > 0 && x->out->passes >= x->probed;
@@ -432,8 +486,10 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     x.rough_done = !op->apply_rough || x.l > 0; /* its errors go by |A|, of which P A P says nothing */
     out->most_negative = INFINITY;
     out->applies = out->passes = 0;
+    int32_t found = 0;
     TRY(prepare(&x));
-    TRY(start(&x));
+    TRY(resume(&x, &found));
+    if (!found) TRY(start(&x));
     TRY(iterate(&x, request->max_passes > 0 ? request->max_passes : default_passes));
     memcpy(out->values, x.theta, 8 * (size_t)r);
     out->most_negative = fmin(out->most_negative, x.theta[r - 1]);
@@ -443,7 +499,7 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
 
 static const mercer_solver_ops ops = {
     .struct_size = sizeof(mercer_solver_ops),
-    .flags = MERCER_USES_START | MERCER_USES_ROUGH,
+    .flags = MERCER_USES_START | MERCER_USES_ROUGH | MERCER_KEEPS_STATE,
     .forecast = forecast,
     .solve = solve,
 };

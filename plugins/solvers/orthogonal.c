@@ -28,7 +28,7 @@ typedef struct orthogonal_params {
     int64_t oversample;
 } orthogonal_params;
 
-enum { DEFAULT_OVERSAMPLE = 8, DEFAULT_PASSES = 1000 };
+enum { DEFAULT_OVERSAMPLE = 8, DEFAULT_PASSES = 1000, LIKELY_PASSES = 8 }; /* likely: seen on clusters */
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(orthogonal_params, oversample, "0", "", MERCER_AUTO, 0, 1e6,
@@ -54,6 +54,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     out->blocks = 3 * p;
     out->columns = p;
     out->passes = most_passes(request);
+    out->likely_passes = min(out->passes, LIKELY_PASSES);
     out->flops = (double)out->passes * (tall * (double)(14 * p + 8 * l) + 9 * cube);
     return MERCER_OK;
 }
@@ -154,13 +155,35 @@ static int32_t shift(iteration *x) {
     return x->host->times(x->task, x->x, x->s, p, 1, x->q);
 }
 
+/* What is kept: the basis of the next product, and these. */
+enum { STATE = 8 };
+
+static int32_t keep(iteration *x, double first, double done) {
+    const double state[STATE] = {
+        (double)x->random,      x->shift, x->scale, x->out->most_negative, (double)x->out->applies,
+        (double)x->out->passes, first,    done};
+    return x->host->checkpoint(x->task, state, STATE, &x->q, 1);
+}
+
+static int32_t resume(iteration *x, double *first, double *done, int32_t *found) {
+    double state[STATE];
+    TRY(x->host->resume(x->task, state, STATE, &x->q, 1, found));
+    if (!*found) return MERCER_OK;
+    x->random = (int64_t)state[0], x->shift = state[1], x->scale = state[2], x->out->most_negative = state[3];
+    x->out->applies = (int64_t)state[4], x->out->passes = (int64_t)state[5], *first = state[6], *done = state[7];
+    return MERCER_OK;
+}
+
 static int32_t iterate(iteration *x) {
     const mercer_eigen_request *request = x->request;
     const int64_t p = x->p, r = request->r, passes = most_passes(request), given = min(request->start_count, p);
     const double unit = x->op->dtype == MERCER_F32 ? 4 * (FLT_EPSILON / 2) : 64 * (DBL_EPSILON / 2);
-    if (given > 0) TRY(request->start(request->user, (mercer_range){x->q.block, 0, given}));
-    TRY(orthonormalise(x, given));
-    for (double first = 0, done = 0, worst;;) {
+    double first = 0, done = 0, worst;
+    int32_t found = 0;
+    TRY(resume(x, &first, &done, &found));
+    if (!found && given > 0) TRY(request->start(request->user, (mercer_range){x->q.block, 0, given}));
+    if (!found) TRY(orthonormalise(x, given));
+    for (;;) {
         TRY(apply(x));
         TRY(rayleigh_ritz(x));
         TRY(residuals(x, &worst));
@@ -174,6 +197,7 @@ static int32_t iterate(iteration *x) {
         if (x->out->converged || whole || x->out->passes >= passes) return MERCER_OK;
         if (x->shift > 0) TRY(shift(x));
         TRY(orthonormalise(x, p));
+        TRY(keep(x, first, done));
     }
 }
 
@@ -193,7 +217,7 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
 
 static const mercer_solver_ops ops = {
     .struct_size = sizeof(mercer_solver_ops),
-    .flags = MERCER_USES_START,
+    .flags = MERCER_USES_START | MERCER_KEEPS_STATE,
     .forecast = forecast,
     .solve = solve,
 };

@@ -79,9 +79,10 @@ void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data,
     const std::vector<mercer_view> views = read_outputs(outs, count);
     if (std::all_of(views.begin(), views.end(), [](const mercer_view &view) { return !view.data; })) return;
     Run running(model.settings(), run);
-    running.stage("read", 0.02);
+    running.expect({{"read", 1}, {"transform", 49}});
+    running.stage("read");
     std::shared_ptr<const Source> given = need(data, "data").data.source, loaded = given->load(running);
-    running.stage("transform", 1);
+    running.stage("transform");
     transform(running, model, asked.operation, asked.options, loaded ? loaded : given, views);
     running.progress(1);
 }

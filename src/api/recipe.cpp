@@ -72,7 +72,7 @@ int32_t mercer_recipe_forecast(mercer_recipe *recipe, mercer_data *data, const m
     return guard([&] {
         const Recipe &method = method_recipe(recipe);
         Run running(recipe->settings, run);
-        write_struct(out, forecast(running, method, need(data, "data").data), "forecast");
+        write_struct(out, forecast(running, method, need(data, "data").data).figures, "forecast");
     });
 }
 

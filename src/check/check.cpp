@@ -112,7 +112,7 @@ void check_plugin(Registry &registry, const RunSettings &settings, const std::st
         fail(MERCER_E_NAME, "plugin '%s': must be kernel-NAME, reducer-NAME, solver-NAME or an absolute path",
              name.c_str());
     Run run(settings, nullptr);
-    run.stage("check", 1);
+    run.stage("check");
     Suite suite(run, plugin);
     switch (plugin->kind) {
     case Kind::kernel: return check_kernel(suite);

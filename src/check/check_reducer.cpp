@@ -187,7 +187,7 @@ void check_centres(const Plugin &plugin, const Scene &scene, const Outcome &out)
 
 // As they are given, or those of the rows; fit() scales them to sum n.
 void check_weights(const Scene &scene, const Outcome &out) {
-    std::vector<double> weights = out.got.weights;
+    CountedVector<double> weights = out.got.weights;
     if (!weights.empty() && static_cast<int64_t>(weights.size()) != out.got.m)
         broken("%d weights for %d centres", int(weights.size()), int(out.got.m));
     if (weights.empty())

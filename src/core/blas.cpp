@@ -135,9 +135,8 @@ namespace {
 
 // Ascending, vectors in place of a: orthogonal to u, where dsyevr was seen to lose 2.5e-12 at order 149.
 void eigh_all(int64_t n, double *a, int64_t lda, double *ascending) {
-    Buffer<double> work(nullptr,
-                        1 + 6 * n + 2 * n * n); // computed here: dsyevd's own query wraps at n = 32 767, info = 0
-    Buffer<lapack_int> iwork(nullptr, 3 + 5 * n);
+    Buffer<double> work(1 + 6 * n + 2 * n * n); // computed here: dsyevd's own query wraps at n = 32 767, info = 0
+    Buffer<lapack_int> iwork(3 + 5 * n);
     Entry entry;
     lapack_int info = LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'L', small(n), a, small(lda), ascending, work.data(),
                                           small(work.size()), iwork.data(), small(iwork.size()));
@@ -146,8 +145,8 @@ void eigh_all(int64_t n, double *a, int64_t lda, double *ascending) {
 
 // The r largest, ascending. Workspace linear in n: 26 n and 10 n are its minima, the blocked reduction wants (nb + 6) n.
 void eigh_range(int64_t n, double *a, int64_t lda, int64_t r, double *ascending, double *vectors) {
-    Buffer<double> found(nullptr, n), work(nullptr, 70 * n);
-    Buffer<lapack_int> iwork(nullptr, 10 * n), support(nullptr, 2 * n);
+    Buffer<double> found(n), work(70 * n);
+    Buffer<lapack_int> iwork(10 * n), support(2 * n);
     lapack_int count = 0;
     Entry entry;
     lapack_int info = LAPACKE_dsyevr_work(LAPACK_COL_MAJOR, 'V', 'I', 'L', small(n), a, small(lda), 0, 0,
@@ -164,7 +163,7 @@ void eigh_range(int64_t n, double *a, int64_t lda, int64_t r, double *ascending,
 void eigh_top(int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors, int64_t ldv) {
     if (n == 0 || r == 0) return;
     check_finite("eigh", n, n, a, lda, true);
-    Buffer<double> ascending(nullptr, r), top(nullptr, r < n ? n : 0, r);
+    Buffer<double> ascending(r), top(r < n ? n : 0, r);
     r < n ? eigh_range(n, a, lda, r, ascending.data(), top.data()) : eigh_all(n, a, lda, ascending.data());
     const double *from = r < n ? top.data() : a;
     for (int64_t j = 0; j < r; ++j) {

@@ -19,6 +19,8 @@ struct mercer_block { // named by plugin.h
     // f64 blocks: a column itself.
     double *column(int64_t j) { return wide_.data() + n_ * j; }
     const double *column(int64_t j) const { return wide_.data() + n_ * j; }
+    // A column as it is stored, and those behind it.
+    void *bytes(int64_t j) { return f32_ ? static_cast<void *>(narrow_.data() + n_ * j) : column(j); }
     // Rows row0 ... row0 + rows of column j; stride: between their places outside.
     void read(int64_t j, int64_t row0, int64_t rows, double *to, int64_t stride = 1) const;
     void write(int64_t j, int64_t row0, int64_t rows, const double *from, int64_t stride = 1);

@@ -25,6 +25,16 @@ void Budget::take(int64_t bytes) {
 
 namespace {
 
+thread_local Budget *working_for = nullptr;
+
+} // namespace
+
+std::shared_ptr<Budget> Budget::current() { return working_for ? working_for->shared_from_this() : nullptr; }
+Budget::Scope::Scope(Budget *budget) : before_(working_for) { working_for = budget; }
+Budget::Scope::~Scope() { working_for = before_; }
+
+namespace {
+
 int64_t read_number(const char *path, int64_t otherwise) {
     FILE *file = std::fopen(path, "re");
     if (!file) return otherwise;
@@ -88,12 +98,11 @@ constexpr int64_t huge_page = int64_t{2} << 20, huge_from = int64_t{4} << 20;
 } // namespace
 
 void *allocate_block(int64_t bytes) {
-    int64_t alignment = bytes >= huge_from ? huge_page : 64;
-    if (bytes == 0) bytes = 1;
-    int64_t padded = (bytes + alignment - 1) / alignment * alignment;
-    void *block = std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(padded));
-    if (!block) throw std::bad_alloc();
-    if (alignment == huge_page) madvise(block, static_cast<size_t>(padded), MADV_HUGEPAGE);
+    const int64_t alignment = bytes >= huge_from ? huge_page : 64;
+    void *block = nullptr;
+    if (posix_memalign(&block, static_cast<size_t>(alignment), static_cast<size_t>(std::max<int64_t>(bytes, 1))) != 0)
+        throw std::bad_alloc();
+    advise_huge(block, bytes);
     return block;
 }
 

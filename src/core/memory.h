@@ -1,14 +1,16 @@
-// Memory: one budget a call, one kind of array. Everything that grows with n, m or d is a Buffer and is counted.
+// Memory: one budget a call. Everything that grows with n, m or d is a Buffer or a CountedVector, and counts on the budget
+// of the call that its thread works for.
 #pragma once
 #include "error.h"
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 namespace mercer {
 
 // Counts the bytes that a call holds and the most it held; refuses before an allocation would pass the limit.
-class Budget {
+class Budget : public std::enable_shared_from_this<Budget> {
   public:
     explicit Budget(int64_t limit) : limit_(limit) {}
     void take(int64_t bytes); // or E_BUDGET
@@ -17,6 +19,19 @@ class Budget {
     int64_t used() const { return used_.load(std::memory_order_relaxed); }
     int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
     int64_t left() const { return limit_ - used(); }
+
+    // Of the call that this thread works for; nullptr: outside of calls nothing is counted.
+    static std::shared_ptr<Budget> current();
+    // This thread works for a call as long as one lives; they end in the reverse of their order.
+    class Scope {
+      public:
+        explicit Scope(Budget *budget);
+        ~Scope();
+        Scope(const Scope &) = delete;
+
+      private:
+        Budget *before_;
+    };
 
   private:
     int64_t limit_;
@@ -59,11 +74,13 @@ void free_block(void *block) noexcept;
 // Asks for huge pages under memory of the caller's that is about to be filled.
 void advise_huge(void *memory, int64_t bytes) noexcept;
 
-// An uninitialised array of trivial T, owned, counted on a budget where one is given.
+// An uninitialised array of trivial T, owned. One that outlives its call (a model's) keeps the call's budget alive.
 template <class T>
 class Buffer {
   public:
     Buffer() = default;
+    explicit Buffer(int64_t rows, int64_t cols = 1) : Buffer(Budget::current(), rows, cols) {}
+    // On this budget; nullptr: on none.
     Buffer(std::shared_ptr<Budget> budget, int64_t rows, int64_t cols = 1) : budget_(std::move(budget)) {
         bytes_ = checked_bytes("an array", rows, cols, static_cast<int64_t>(sizeof(T)));
         if (budget_) budget_->take(bytes_);
@@ -117,5 +134,40 @@ class Buffer {
     T *data_ = nullptr;
     int64_t size_ = 0, bytes_ = 0;
 };
+
+// What makes a std::vector count, from the call in which it is made.
+template <class T>
+class CountedAllocator {
+  public:
+    using value_type = T;
+    using propagate_on_container_move_assignment = std::true_type;
+    using propagate_on_container_swap = std::true_type;
+    CountedAllocator() = default;
+    template <class U>
+    CountedAllocator(const CountedAllocator<U> &other) : budget_(other.budget()) {}
+    T *allocate(size_t count) {
+        const int64_t bytes = static_cast<int64_t>(count * sizeof(T));
+        if (budget_) budget_->take(bytes);
+        try {
+            return static_cast<T *>(allocate_block(bytes));
+        } catch (...) {
+            if (budget_) budget_->give(bytes);
+            throw;
+        }
+    }
+    void deallocate(T *block, size_t count) noexcept {
+        free_block(block);
+        if (budget_) budget_->give(static_cast<int64_t>(count * sizeof(T)));
+    }
+    CountedAllocator select_on_container_copy_construction() const { return {}; }
+    const std::shared_ptr<Budget> &budget() const { return budget_; }
+    bool operator==(const CountedAllocator &other) const { return budget_ == other.budget_; }
+
+  private:
+    std::shared_ptr<Budget> budget_ = Budget::current();
+};
+
+template <class T>
+using CountedVector = std::vector<T, CountedAllocator<T>>;
 
 } // namespace mercer

@@ -29,6 +29,7 @@ mercer_run merged(const mercer_run &settings, const mercer_run *given) {
     if (run.memory) out.memory = run.memory;
     if (run.progress) out.progress = run.progress, out.user = run.user;
     if (run.cancel) out.cancel = run.cancel;
+    if (run.checkpoint) out.checkpoint = run.checkpoint;
     return out;
 }
 
@@ -39,9 +40,19 @@ Run::Run(const RunSettings &settings, const mercer_run *run)
       threads_(run_.threads ? run_.threads : available_threads()),
       budget_(std::make_shared<Budget>(run_.memory ? run_.memory : default_budget())) {}
 
-void Run::stage(const char *name, double until) {
+void Run::expect(const Stages &stages) {
+    double all = 0, sum = 0;
+    for (const auto &[name, cost] : stages) all += cost;
+    ends_.clear();
+    for (const auto &[name, cost] : stages)
+        ends_.emplace_back(name, until_ + (1 - until_) * (all > 0 ? (sum += cost) / all : 1));
+}
+
+void Run::stage(const char *name) {
     from_ = until_;
-    until_ = until;
+    until_ = 1;
+    for (const auto &[expected, end] : ends_)
+        if (std::strcmp(expected, name) == 0) until_ = end;
     span_from_ = 0, span_to_ = 1;
     stage_ = name;
     opened_.emplace_back(name, seconds());
@@ -64,11 +75,21 @@ void Run::report(double fraction) noexcept {
     reported_ = now;
     double inside = span_from_ + (span_to_ - span_from_) * std::clamp(fraction, 0.0, 1.0);
     shown_ = std::max(shown_, from_ + (until_ - from_) * inside);
-    mercer_progress told{sizeof told, stage_, shown_, seconds()};
+    const double elapsed = seconds();
+    mercer_progress told{sizeof told, stage_, shown_, elapsed, remaining(elapsed)};
     set_callback_error("");
     if (run_.progress(run_.user, &told) == 0) return;
     std::snprintf(why_, sizeof why_, "%s%s", *callback_error() ? ": " : "", callback_error());
     stop_ = true;
+}
+
+// The finish is where the fraction done so far points to, smoothed over a few reports.
+double Run::remaining(double elapsed) {
+    constexpr double enough = 0.01, weight = 0.3;
+    if (shown_ < enough) return -1;
+    const double seen = elapsed / shown_;
+    finish_ = finish_ < 0 ? seen : finish_ + weight * (seen - finish_);
+    return std::max(finish_ - elapsed, 0.0);
 }
 
 void Run::progress(double fraction) {

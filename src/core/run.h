@@ -28,14 +28,18 @@ class Run {
     Run(const Run &) = delete;
 
     int64_t threads() const { return threads_; }
+    std::string checkpoint() const { return run_.checkpoint ? run_.checkpoint : ""; } // a file; empty: none
     const std::shared_ptr<Budget> &budget() const { return budget_; }
     template <class T>
     Buffer<T> buffer(int64_t rows, int64_t cols = 1) {
         return Buffer<T>(budget_, rows, cols);
     }
 
-    // Opens a stage that takes the call's progress from where it stands to `until`; loops inside fill it.
-    void stage(const char *name, double until);
+    // What is left of the call, and what each stage will cost, in any unit: its progress is shared out so.
+    using Stages = std::vector<std::pair<const char *, double>>;
+    void expect(const Stages &stages);
+    // Opens a stage; loops inside fill what was expected of it (the rest, where nothing was).
+    void stage(const char *name);
     // Seconds of the stages so far, in order, the open one included.
     std::vector<std::pair<std::string, double>> stage_seconds() const;
 
@@ -66,18 +70,21 @@ class Run {
   private:
     using Clock = std::chrono::steady_clock;
     void report(double fraction) noexcept;
+    double remaining(double elapsed);
 
     mercer_run run_;
     void (*log_)(void *, int32_t, const char *);
     void *log_user_;
     int64_t threads_;
     std::shared_ptr<Budget> budget_;
+    Budget::Scope counting_{budget_.get()};
     BlasScope blas_;
     pthread_t owner_ = pthread_self();
     Clock::time_point begin_ = Clock::now(), reported_{};
     const char *stage_ = "start";
     std::vector<std::pair<const char *, double>> opened_; // stages and when, in seconds
-    double from_ = 0, until_ = 0, span_from_ = 0, span_to_ = 1, shown_ = 0;
+    Stages ends_;                                         // of those expected, as shares of the call
+    double from_ = 0, until_ = 0, span_from_ = 0, span_to_ = 1, shown_ = 0, finish_ = -1;
     std::atomic<bool> stop_{false};
     char why_[256] = ""; // what the progress callback said
 };

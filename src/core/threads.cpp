@@ -97,6 +97,7 @@ void parallel_for(Run &run, int64_t count, const std::function<void(int64_t)> &b
     if (hold.owns_lock()) {
 #pragma omp parallel num_threads(static_cast <int>(prove(threads)))
         {
+            const Budget::Scope counting(run.budget().get());
             inside = true;
             loop.work();
             inside = false;

@@ -34,6 +34,9 @@ constexpr double least_f32_accuracy = 1e-4; // less drowns in the rounding of an
 
 struct Costs {
     double n, c; // rows, and a kernel value in flops
+    explicit Costs(const Source &source)
+        : n(static_cast<double>(source.rows())),
+          c(2.0 * static_cast<double>(std::max<int64_t>(source.cols(), 1)) + 15) {}
     double factor(int64_t from, int64_t to) const {
         const double a = static_cast<double>(from), b = static_cast<double>(to);
         return n * ((b - a) * c + b * b - a * a);
@@ -41,6 +44,10 @@ struct Costs {
     double projection(int64_t m) const { return n * static_cast<double>(m) * static_cast<double>(m); }
     double rows(double s, int64_t columns) const { return s * n * (c + 2.0 * static_cast<double>(columns)); }
     double exact() const { return n * n * (c + 96); }
+    // The first look, with a pilot.
+    double begun() const {
+        return factor(0, first_ranks[1]) + projection(first_ranks[1]) + rows(pilot_rows, padded_columns<float>(1));
+    }
 };
 
 template <class T>
@@ -51,9 +58,7 @@ class Search {
           weights_(prepared.weighted() ? prepared.weights.data() : nullptr),
           points_(prepared.source, prepared.map, leaf_specs(prepared.kernel)),
           pivots_(static_cast<uint64_t>(values_.seed), Stage::reducer),
-          draws_(static_cast<uint64_t>(values_.seed), Stage::certificate),
-          costs_{static_cast<double>(n_),
-                 2.0 * static_cast<double>(std::max<int64_t>(prepared.source->cols(), 1)) + 15},
+          draws_(static_cast<uint64_t>(values_.seed), Stage::certificate), costs_(*prepared.source),
           shares_(share_failure(values_.delta, Sides::both)) {
         road_.report = {{"accuracy", values_.accuracy}, {"looks", Json::array()}};
     }
@@ -63,8 +68,7 @@ class Search {
             return exact(format("a factor in f32 proves no accuracy below %g", least_f32_accuracy));
         most_ = most_rank();
         if (most_ < 1) return exact("the memory budget holds no factor");
-        if (costs_.exact() <= costs_.factor(0, first_ranks[1]) + costs_.projection(first_ranks[1]))
-            return exact("so few rows are cheaper to look at whole");
+        if (costs_.exact() <= costs_.begun()) return exact("so few rows are cheaper to look at whole");
         const PivotRows all{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n_, prepared_.weights.data()};
         factor_ = std::make_shared<PartialCholesky<T>>(run_, all, std::min(first_ranks[1], most_));
         for (int64_t m : first_ranks) grow(std::min(m, most_));
@@ -200,8 +204,9 @@ class Search {
         tol_ = std::max(0.0, target / first.theta[0] / 4);
         proof.sines = subspace_sines(first, nullptr, proof.trace, proof.bounds, 0, Sides::both, r);
         if (enough(proof, r)) return true;
-        proof.norm_failure = look_failure(shares_.pairs, ++norms_);
-        proof.norm = std::min(proof.trace, evidence.norm(proof.norm_failure));
+        const double failure = look_failure(shares_.pairs, ++norms_);
+        proof.norm_failure = shares_.pairs - failure; // spent so far: the best of all looks is what is claimed
+        proof.norm = std::min(proof.trace, evidence.norm(failure));
         const Bounds by_norm = norm_bounds(first, proof.norm, proof.norm_failure);
         entry["norm"] = by_norm.worst_share(r);
         if (by_norm.worst_share(r) < proof.bounds.worst_share(r)) proof.bounds = by_norm;
@@ -224,7 +229,8 @@ class Search {
             if (!pilot) {
                 const double failure = next_failure();
                 ++samples_;
-                const Bounds sharp = row_bounds(spectrum, moments, proof.norm, failure, Sides::both);
+                Bounds sharp = row_bounds(spectrum, moments, proof.norm, failure, Sides::both);
+                sharp.failure = shares_.rows - failure; // spent so far
                 entry["rows"] = s;
                 if (!sharp.consistent) return false;
                 if (sharp.worst_share(r) < proof.bounds.worst_share(r)) proof.bounds = sharp;
@@ -255,6 +261,7 @@ class Search {
         for (int64_t row : out.index) out.weights.push_back(prepared_.weights[static_cast<size_t>(row)]);
         scale_weights(out.weights, n_);
         out.kernel_evaluations = factor_->evaluations();
+        out.flops = static_cast<double>(n_) * static_cast<double>(out.m) * static_cast<double>(out.m);
         out.report["sweeps"] = static_cast<double>(factor_->sweeps());
         out.factor = std::move(factor_);
         out.findings = std::move(found);
@@ -292,6 +299,31 @@ class Search {
 };
 
 } // namespace
+
+// A sample may be as large as costs no more than exact passes, and follow smaller ones, a quarter more each time; the factor
+// grows by an eighth at the least, to n columns at the most.
+void foresee_road(const Source &source, bool f32, Forecast &ahead) {
+    constexpr double rank = 512, rows = 500; // of a typical proof, one look's pilot and pairs beside them
+    const Costs costs(source);
+    mercer_forecast &exact = ahead.figures;
+    const double n = costs.n, pairs = Evidence<double>::pairs,
+                 looks = 1 + std::log(std::max(n / static_cast<double>(first_ranks[0]), 1.0)) / std::log(9.0 / 8),
+                 largest = std::min(static_cast<double>(most_rows), n * (1 + 96 / costs.c)),
+                 drawn = 5 * largest + static_cast<double>(pilot_rows);
+    exact.kernel_evaluations.most +=
+        static_cast<double>(PartialCholesky<double>::evaluations(source.rows(), source.rows())) +
+        looks * (n * drawn + pairs);
+    exact.flops.most +=
+        flops_of(source, n, exact.kernel_evaluations.most, 0) + 3 * n * n * n + looks * n * drawn * 1024;
+    if (costs.exact() <= costs.begun()) return;
+    exact.kernel_evaluations.likely = n * (rank + rows) + pairs;
+    exact.passes.likely = 0;
+    exact.flops.likely = flops_of(source, n, exact.kernel_evaluations.likely, 0) + 3 * n * rank * rank;
+    exact.bytes.likely = std::min(exact.bytes.most, n * rank * 1.5 * (f32 ? 4 : 8) + 8 * n * 64);
+    exact.streams = 1;
+    for (auto &[stage, cost] : ahead.stages)
+        if (stage == std::string_view("reduce")) cost = exact.flops.likely * (f32 ? 1 : 2);
+}
 
 Road choose_road(Run &run, const Recipe &recipe, const Prepared &prepared) {
     if (!prepared.kernel.is_psd())

@@ -11,6 +11,8 @@ struct Road {
     double tol = 0;      // of the exact road's solver: relative to the first eigenvalue
     Json report = Json::object();
 };
+// What is known of that before: into a forecast of the exact road.
+void foresee_road(const Source &source, bool f32, Forecast &ahead);
 Road choose_road(Run &run, const Recipe &recipe, const Prepared &prepared);
 
 } // namespace mercer

@@ -89,6 +89,11 @@ int64_t bootstrap_count(const Random &random, int64_t b, int64_t i) {
     return count;
 }
 
+int64_t bootstrap_bytes(int64_t n, int64_t p, int64_t threads) {
+    const int64_t q = Sums(p).q, eigh = p * (2 * p + 12);
+    return 8 * (n * p + threads * (slab_rows * (q + group_size) + q * group_size + eigh));
+}
+
 BootstrapErrors bootstrap_eigenvalues(Run &run, int64_t n, int64_t p, const double *z, int64_t ldz,
                                       const double *weights, bool centred, int64_t r, int64_t replicates, double level,
                                       uint64_t seed) {

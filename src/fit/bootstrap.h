@@ -25,5 +25,7 @@ int64_t bootstrap_count(const Random &random, int64_t b, int64_t i);
 BootstrapErrors bootstrap_eigenvalues(Run &run, int64_t n, int64_t p, const double *z, int64_t ldz,
                                       const double *weights, bool centred, int64_t r, int64_t replicates, double level,
                                       uint64_t seed);
+// What that holds at most, z included.
+int64_t bootstrap_bytes(int64_t n, int64_t p, int64_t threads);
 
 } // namespace mercer

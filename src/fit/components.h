@@ -19,6 +19,7 @@ class Components {
     Components(const CoreValues &values, int64_t most);
     // How many pairs to solve for now; grows while more() says so.
     int64_t ask() const { return ask_; }
+    void ask(int64_t count) { ask_ = std::min(count, most_); } // as an earlier run had come to
     // Of the values found (descending) and the total variance in their unit: is the answer beyond them?
     bool more(const std::vector<double> &values, double total);
     // Of `rank` usable values. bars: where there are any.

@@ -42,7 +42,7 @@ RitzSpectrum Evidence<T>::spectrum(int64_t p) const {
 
 template <class T>
 double Evidence<T>::norm(double failure) {
-    constexpr int64_t count = 100'000, edge = strip_rows;
+    constexpr int64_t count = pairs, edge = strip_rows;
     const int64_t n = span_.n();
     Buffer<double> share = run_.buffer<double>(n), x = run_.buffer<double>(count);
     for (int64_t i = 0; i < n; ++i) share[i] = diagonal_[i] + eta_;

@@ -9,6 +9,8 @@ namespace mercer {
 template <class T>
 class Evidence {
   public:
+    static constexpr int64_t pairs = 100'000; // that norm() draws
+
     // All are borrowed. random: stage `certificate`; look numbers the streams of one method apart.
     Evidence(Run &run, const Expression &kernel, const Points<T> &rows, const SpanRows<T> &span,
              const Projection &projection, const double *weights, const Random &random, int64_t look);

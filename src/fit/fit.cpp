@@ -2,6 +2,7 @@
 
 #include "../gram/fused.h"
 #include "auto.h"
+#include "checkpoint.h"
 #include "problem.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 // The rows in index after T, in the tile's type.
 template <class T>
-Tensor gather_rows(Run &run, const Prepared &prepared, const std::vector<int64_t> &index) {
+Tensor gather_rows(Run &run, const Prepared &prepared, const CountedVector<int64_t> &index) {
     const int64_t m = static_cast<int64_t>(index.size()), d = prepared.source->cols();
     Points<T> points(prepared.source, prepared.map, {{MERCER_BLOCK, false, {}, {}}}, index.data(), m);
     Tensor rows = make_tensor<T>(m, d);
@@ -26,7 +27,7 @@ Tensor gather_rows(Run &run, const Prepared &prepared, const std::vector<int64_t
 }
 
 template <class T>
-void sparse_centres(const SparseSource &source, const std::vector<int64_t> &index, Centres &out) {
+void sparse_centres(const SparseSource &source, const CountedVector<int64_t> &index, Centres &out) {
     const int64_t m = static_cast<int64_t>(index.size());
     int64_t count = 0;
     for (int64_t row : index) count += source.offsets()[row + 1] - source.offsets()[row];
@@ -54,7 +55,7 @@ void sparse_centres(const SparseSource &source, const std::vector<int64_t> &inde
 Centres make_centres(Run &run, const Prepared &prepared, Reduction &reduction) {
     Centres out;
     const int64_t d = prepared.source->cols();
-    std::vector<int64_t> kept;
+    CountedVector<int64_t> kept;
     for (int64_t k = 0; k < reduction.m; ++k)
         if (reduction.weights[static_cast<size_t>(k)] > 0) {
             kept.push_back(reduction.index.empty() ? k : reduction.index[static_cast<size_t>(k)]);
@@ -113,7 +114,7 @@ Json parameter_json(const std::map<std::string, std::string> &stored) {
 
 Json timings_json(const Run &run) {
     Json out = Json::object();
-    for (const auto &[stage, seconds] : run.stage_seconds()) out[stage] = seconds;
+    for (const auto &[stage, seconds] : run.stage_seconds()) out[stage] = out.value(stage, 0.0) + seconds;
     out["total"] = run.seconds();
     return out;
 }
@@ -123,7 +124,7 @@ Json timings_json(const Run &run) {
 namespace {
 
 Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared, Reduction &reduction,
-                 const Centres &centres, const Plan &plan, const Lifted &lifted) {
+                 const Centres &centres, const Plan &plan, const Lifted &lifted, const mercer_forecast &ahead) {
     Json text = Json::object();
     text["format"] = 1;
     text["version"] = MERCER_VERSION;
@@ -146,9 +147,17 @@ Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared,
     for (auto &[name, value] : reduction.report) text["reported"]["reducer." + name] = value;
     text["kernel_evaluations"] = lifted.kernel_evaluations + static_cast<int64_t>(reduction.kernel_evaluations);
     text["kernel_passes"] = lifted.passes;
-    text["forecast"] = {{"bytes", plan.bytes},
-                        {"streams", plan.hold != Hold::matrix},
-                        {"kernel_evaluations_per_pass", pass_evaluations(centres.m())}};
+    const double m = static_cast<double>(centres.m()), evaluations = text["kernel_evaluations"];
+    auto figure = [](const mercer_figure &foreseen, double happened) -> Json {
+        return {{"likely", foreseen.likely}, {"most", foreseen.most}, {"happened", happened}};
+    };
+    text["forecast"] = {{"bytes", figure(ahead.bytes, static_cast<double>(run.budget()->peak()))},
+                        {"kernel_evaluations", figure(ahead.kernel_evaluations, evaluations)},
+                        {"passes", figure(ahead.passes, static_cast<double>(lifted.passes))},
+                        {"flops", figure(ahead.flops, flops_of(*prepared.source, m, evaluations, lifted.columns) +
+                                                          plan.flops_each * lifted.products + reduction.flops)},
+                        {"dense_seconds", ahead.dense_seconds},
+                        {"streams", ahead.streams != 0}};
     text["peak_bytes"] = run.budget()->peak();
     text["timings"] = timings_json(run);
     return text;
@@ -169,19 +178,19 @@ Tensors all_tensors(const Prepared &prepared, Centres &centres, Lifted &lifted) 
 
 } // namespace
 
-std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &data, const RunSettings &settings) {
-    run.stage("read", 0.02);
+std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &given, const RunSettings &settings) {
+    run.expect({{"read", 1}, {"the rest", 99}}); // before the number of rows is known
+    run.stage("read");
+    Data data = given;
+    if (auto loaded = data.source->load(run)) data.source = std::move(loaded);
+    run.budget()->take(data.source->held_bytes());
+    const Forecast ahead = forecast(run, recipe, data); // refuses before the work
+    run.expect(ahead.stages);
+    run.stage("read");
     Prepared prepared = prepare(run, recipe, data);
     const Source &source = *prepared.source;
-    int64_t foreseen = forecast_centres(run, recipe, data, source).m;
-    if (!recipe.reducer())
-        foreseen = std::count_if(prepared.weights.begin(), prepared.weights.end(), [](double w) { return w > 0; });
-    if (!recipe.is_auto() && (!recipe.reducer() || foreseen < source.rows())) // m is sure: refuse before the work
-        find_lift(recipe.values().lift)
-            .plan({run, recipe, prepared.kernel, source, prepared.f32, foreseen,
-                   run.budget()->left() - centre_bytes(source, foreseen, prepared.f32), false});
 
-    run.stage("reduce", recipe.is_auto() ? 0.6 : 0.05);
+    run.stage("reduce");
     Road road;
     if (recipe.is_auto()) road = choose_road(run, recipe, prepared);
     const Lift &lift = find_lift(recipe.is_auto() && road.exact ? "weighted" : recipe.values().lift);
@@ -189,16 +198,17 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
     if (!lift.uses_factor) reduction.factor = {};
     Centres centres = make_centres(run, prepared, reduction);
     reduction.points = Buffer<unsigned char>();
-    int64_t held = 0;
-    for (const auto &[name, tensor] : centres.tensors) held += tensor.bytes.bytes();
-    run.budget()->take(held); // the model's share, while the fit lasts
 
-    const Plan plan = lift.plan({run, recipe, prepared.kernel, source, prepared.f32, centres.m(), run.budget()->left(),
-                                 reduction.has_factor(), road.tol});
+    const int64_t most = std::min(run.budget()->limit(), static_cast<int64_t>(ahead.figures.bytes.most));
+    const Plan plan =
+        lift.plan({run, recipe, prepared.kernel, source, prepared.f32, centres.m(),
+                   most - base_bytes(source, centres.m(), prepared.f32), reduction.factor_bytes(), road.tol});
+    if (!plan.keep_factor) reduction.factor = {};
+    run.expect(lift_stages(source, plan, centres.m()));
     Lifted lifted = lift.lift({run, recipe, prepared, reduction, centres, plan});
 
-    run.stage("certify", 1);
-    Json text = report_text(run, recipe, prepared, reduction, centres, plan, lifted);
+    run.stage("certify");
+    Json text = report_text(run, recipe, prepared, reduction, centres, plan, lifted, ahead.figures);
     if (recipe.is_auto()) {
         text["road"] = std::move(road.report);
         text["lift"] = lift.name;
@@ -206,6 +216,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &dat
     }
     auto model = Model::assemble(std::move(text), all_tensors(prepared, centres, lifted), recipe.registry(), settings);
     if (prepared.kernel.has_user() && prepared.kernel.user) model = model->bind(prepared.kernel.user);
+    if (lifted.checkpointed) remove_checkpoint(run.checkpoint());
     run.progress(1);
     return model;
 }
@@ -245,9 +256,10 @@ void kernel_matrix_as(Run &run, const Prepared &x, const std::shared_ptr<const S
 } // namespace
 
 void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y, const mercer_view &out) {
-    run.stage("read", 0.1);
+    run.expect({{"read", 1}, {"gram", 9}});
+    run.stage("read");
     Prepared prepared = prepare(run, recipe, x);
-    run.stage("gram", 1);
+    run.stage("gram");
     prepared.f32 = out.dtype == MERCER_F32;
     std::shared_ptr<const Source> other;
     if (y) {

@@ -18,7 +18,13 @@ struct Data {
 };
 
 std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &data, const RunSettings &settings);
-mercer_forecast forecast(Run &run, const Recipe &recipe, const Data &data);
+// What that will need, and what its stages will cost.
+struct Forecast {
+    mercer_forecast figures{};
+    Run::Stages stages;
+};
+// From the shape and the budget alone; E_BUDGET where the fit will be refused. Rows that are not known are E_UNSUPPORTED.
+Forecast forecast(Run &run, const Recipe &recipe, const Data &data);
 // k(X, Y) into out; y may be nullptr: X.
 void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y, const mercer_view &out);
 
@@ -28,34 +34,37 @@ void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y,
 struct Prepared {
     std::shared_ptr<const Source> source; // can be read at will
     InputMap map;
-    Expression kernel;           // finished
-    bool f32 = false;            // tile type
-    std::vector<double> weights; // of the rows, sum n
+    Expression kernel;             // finished
+    bool f32 = false;              // tile type
+    CountedVector<double> weights; // of the rows, sum n
     bool weighted() const {
         return std::any_of(weights.begin(), weights.end(), [](double w) { return w != 1; });
     }
 };
 bool tile_is_f32(const Recipe &recipe, const Source &source);
 Prepared prepare(Run &run, const Recipe &recipe, const Data &data);
+// What prepare holds at most, beside the rows' weights.
+int64_t prepare_bytes(const Run &run, const Recipe &recipe, const Source &source);
 
 // Sample weights, scaled to sum n; all 1 without.
-std::vector<double> sample_weights(const Data &data, int64_t n);
+CountedVector<double> sample_weights(const Data &data, int64_t n);
 
 template <class T>
 class PartialCholesky;
 struct Findings;
 
 // To sum n. E_DATA where their sum is not positive and finite.
-void scale_weights(std::vector<double> &weights, int64_t n);
+void scale_weights(CountedVector<double> &weights, int64_t n);
 
 // What a reducer gave: rows by number, or points; weights sum to n.
 struct Reduction {
-    std::vector<int64_t> index;
+    CountedVector<int64_t> index;
     Buffer<unsigned char> points; // of the tile type; empty: index
     int64_t m = 0;
-    std::vector<double> weights;
+    CountedVector<double> weights;
     std::map<std::string, double> report;
     int64_t kernel_evaluations = 0;
+    double flops = 0; // of its factor
     bool used_landmarks = false;
     // K ~ L L^T with the rows in index as its pivots, where the reducer found them so; of the tile's type.
     std::variant<std::shared_ptr<PartialCholesky<float>>, std::shared_ptr<PartialCholesky<double>>> factor;
@@ -63,6 +72,7 @@ struct Reduction {
     bool has_factor() const {
         return std::visit([](const auto &held) { return held != nullptr; }, factor);
     }
+    int64_t factor_bytes() const; // 0: none
     template <class T>
     bool owns(const std::shared_ptr<PartialCholesky<T>> &other) const {
         const auto *held = std::get_if<std::shared_ptr<PartialCholesky<T>>>(&factor);
@@ -74,8 +84,8 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
 // C, ready for lifts: rows after T in the tile's type (or sparse, or numbers of objects), each with a positive weight.
 struct Centres {
     std::shared_ptr<const Source> source;
-    std::vector<int64_t> index; // objects
-    std::vector<double> weights;
+    CountedVector<int64_t> index; // objects
+    CountedVector<double> weights;
     bool rows = true; // of the data; else new points
     Tensors tensors;  // C ... as the model keeps it
     const int64_t *numbers() const { return index.empty() ? nullptr : index.data(); }
@@ -88,6 +98,8 @@ struct Lifted {
     Json text = Json::object();
     uint32_t outcome = 0, capabilities = 0;
     int64_t kernel_evaluations = 0, passes = 0; // times the kernel matrix was computed
+    double columns = 0, products = 0;
+    bool checkpointed = false;                  // the run's file is this fit's
 };
 
 // How the kernel matrix of m centres is to be held, and by whom it is to be solved: decided from the shape and the budget
@@ -102,15 +114,18 @@ struct Plan {
     std::shared_ptr<const Plugin> solver;      // nullptr: the lift needs none
     Params solver_params;
     mercer_cost solver_cost{};
-    int64_t bytes = 0; // of the lift: matrix, solver, panels
+    int64_t bytes = 0, likely_bytes = 0; // of the lift: matrix, solver, panels; 0: the same
+    mercer_figure kernel_evaluations{}, passes{};
+    mercer_figure products{}, columns{}; // with the kernel matrix, and of how many columns in all
+    double flops_each = 0;               // beside each product
+    double dense_order = 0;              // of the factorisation that cannot be cancelled
+    double certify_cost = 0;             // for progress (forecast.cpp)
     double tol = 0;
-};
-// What passes need beside the vectors: for one that streams, and what holding rows or values takes.
-struct Need {
-    int64_t pass, rows, matrix;
 };
 template <class T>
 Need need_of(const Run &run, const Expression &kernel, const Source &source, int64_t m, int64_t columns);
+template <class T>
+int64_t tile_bytes(const Expression &kernel, const Source &source); // of one thread that computes tiles
 
 struct PlanTask {
     Run &run;
@@ -120,12 +135,17 @@ struct PlanTask {
     bool f32;
     int64_t m; // centres
     int64_t budget_left;
-    bool handed;    // the reducer leaves its factor
+    int64_t handed; // bytes of the factor that the reducer leaves; 0: none
     double tol = 0; // what `auto` needs of a solver; 0: the recipe's
 };
-void refuse_over_budget(const PlanTask &task, const Plan &plan, const char *how);
-mercer_cost forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source);
-int64_t centre_bytes(const Source &source, int64_t m, bool f32); // as the model keeps them
+void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how); // beyond the base
+struct ForeseenCentres {
+    mercer_cost cost{}; // of the reducer; m: centres, at most
+    int64_t factor = 0; // bytes of the factor that it leaves, if it does
+};
+ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source);
+// What is held throughout: weights, m centres as the model keeps them, rows that were loaded.
+int64_t base_bytes(const Source &source, int64_t m, bool f32);
 
 struct LiftTask {
     Run &run;
@@ -141,6 +161,11 @@ struct Lift {
     Plan (*plan)(const PlanTask &task); // E_BUDGET where it cannot be
     Lifted (*lift)(const LiftTask &task);
 };
+// Efforts for progress, and work done: kernel values, and products with the kernel matrix.
+Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m);
+double start_share(const Source &source, const Plan &plan, int64_t m); // of the stage `solve`
+double flops_of(const Source &source, double m, double evaluations, double columns);
+
 // Of an output's values at the n weighted points behind a model: {p95, p99}. weights nullptr: all 1.
 Json limits_of(Run &run, int64_t n, const double *values, const double *weights);
 

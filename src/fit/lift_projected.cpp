@@ -9,6 +9,7 @@
 // Cost: n m kernel values, 2 n m^2 flops; memory n m for the factor, or its slabs made again; O(m^2) beyond.
 #include "lift_projected.h"
 
+#include "bootstrap.h"
 #include "certify_report.h"
 #include "components.h"
 #include "evidence.h"
@@ -29,7 +30,7 @@ std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows
     if (held && held->count() == centres.m()) return std::make_unique<SpanRows<T>>(*held);
     const int64_t m = centres.m();
     if (task.plan.keep_factor && centres.rows) {
-        std::vector<int64_t> given;
+        CountedVector<int64_t> given;
         for (int64_t k = 0; k < task.reduction.m; ++k)
             if (task.reduction.weights[static_cast<size_t>(k)] > 0)
                 given.push_back(task.reduction.index[static_cast<size_t>(k)]);
@@ -41,7 +42,7 @@ std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows
     }
     const PivotRows own{centres.source, {}, prepared.kernel, centres.numbers(), m, nullptr};
     auto basis = std::make_shared<PartialCholesky<T>>(task.run, own, m);
-    std::vector<int64_t> order(static_cast<size_t>(m));
+    CountedVector<int64_t> order(static_cast<size_t>(m));
     for (size_t k = 0; k < order.size(); ++k) order[k] = static_cast<int64_t>(k);
     basis->append(order.data(), m);
     const std::vector<LeafSpec> specs = leaf_specs(prepared.kernel);
@@ -52,8 +53,8 @@ std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows
 
 // Positions among the centres of the pivots of L: what was given in order, less what was passed over.
 template <class T>
-std::vector<int64_t> positions(const SpanRows<T> &span, const Reduction &reduction, bool numbers_of_rows) {
-    std::vector<int64_t> out;
+CountedVector<int64_t> positions(const SpanRows<T> &span, const Reduction &reduction, bool numbers_of_rows) {
+    CountedVector<int64_t> out;
     int64_t at = 0;
     for (int64_t k = 0, position = 0; k < reduction.m && at < span.rank(); ++k) {
         if (!(reduction.weights[static_cast<size_t>(k)] > 0)) continue;
@@ -75,12 +76,13 @@ void coefficients(const LiftTask &task, const SpanRows<T> &span, const Projectio
         for (int64_t j = 0; j < kept; ++j) x[j + k * (kept + 1)] = projection.v[k + j * rank];
         x[kept + k * (kept + 1)] = projection.mean[static_cast<size_t>(k)];
     }
-    std::vector<double> b(static_cast<size_t>(kept)), nu(static_cast<size_t>(m));
+    std::vector<double> b(static_cast<size_t>(kept));
+    CountedVector<double> nu(static_cast<size_t>(m));
     for (int64_t k = 0; k < rank; ++k)
         for (int64_t j = 0; j < kept; ++j)
             b[static_cast<size_t>(j)] += projection.v[k + j * rank] * projection.mean[static_cast<size_t>(k)];
     trsm('N', kept + 1, rank, triangle.data(), rank, x.data(), kept + 1);
-    const std::vector<int64_t> places = positions(span, task.reduction, task.centres.rows && !span.remade());
+    const CountedVector<int64_t> places = positions(span, task.reduction, task.centres.rows && !span.remade());
     std::vector<double> sign; // places ascend with k: the first on a tie
     for (int64_t j = 0; j < kept; ++j) sign.push_back(sign_of(rank, [&](int64_t k) { return x[j + k * (kept + 1)]; }));
     Tensor a = make_tensor<T>(m, kept);
@@ -110,7 +112,7 @@ Lifted lift_as(const LiftTask &task) {
              prepared.kernel.text().c_str());
     Lifted out;
 
-    run.stage("gram", 0.5);
+    run.stage("gram");
     Points<T> rows(prepared.source, prepared.map, leaf_specs(prepared.kernel));
     Findings own;
     Findings &found = task.reduction.findings ? *task.reduction.findings : own;
@@ -118,7 +120,7 @@ Lifted lift_as(const LiftTask &task) {
     const std::unique_ptr<SpanRows<T>> span = span_of<T>(task, rows, held);
     if (held && !task.reduction.owns(held)) out.kernel_evaluations += held->evaluations();
 
-    run.stage("solve", 0.8);
+    run.stage("solve");
     Components choice(values, span->rank());
     const int64_t looked_at = std::min(span->rank(), choice.is_open() ? most_open : 2 * choice.ask() + 20);
     const bool proved = !found.projection.theta.empty();
@@ -143,7 +145,7 @@ Lifted lift_as(const LiftTask &task) {
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
     if (choice.wants_bars() && rank > 0) out.text["error_bars"] = bars.report(1, kept);
 
-    run.stage("certify", 0.98);
+    run.stage("certify");
     std::vector<double> lambda(projection.theta.begin(), projection.theta.begin() + kept);
     out.text["certificates"] = Json::array();
     if (kept > 0) {
@@ -169,6 +171,7 @@ Lifted lift_as(const LiftTask &task) {
     out.text["mse"] = projection.left / total;
     out.text["rank"] = span->rank();
     out.kernel_evaluations += span->evaluations();
+    out.products = 1;
     return out;
 }
 
@@ -205,6 +208,7 @@ Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRow
     double norm = out.trace;
     if (wanted != Certificates::none && projection.left > 0) {
         out.norm_failure = wanted == Certificates::rows ? shares.pairs : values.delta;
+        Run::Span span_of_norm(run, 0, 0.3);
         norm = std::min(norm, evidence.norm(out.norm_failure));
         out.norm = norm;
         out.bounds = norm_bounds(evidence.spectrum(r), norm, out.norm_failure);
@@ -214,6 +218,7 @@ Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRow
         p = projection.count() > r
                 ? choose_width(evidence.spectrum(projection.count()), norm, r, s, shares.rows, Sides::both)
                 : r;
+        Run::Span span_of_rows(run, 0.3, 1);
         moments = evidence.rows(p, s);
         const Bounds sharp = row_bounds(evidence.spectrum(p), moments, norm, shares.rows, Sides::both);
         if (sharp.consistent) out.bounds = sharp;
@@ -231,20 +236,52 @@ template Proof prove(Run &, const LiftTask &, const Points<double> &, const Span
 
 Plan plan_projected(const PlanTask &task) {
     const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads();
-    const int64_t r = foreseen_components(task.recipe.values(), m), p = std::min(m, 2 * r + 20);
+    const CoreValues &values = task.recipe.values();
+    const int64_t r = foreseen_components(values, m), p = std::min(m, 2 * r + 20);
+    const Certificates certificates = static_cast<Certificates>(values.certificates);
+    const int64_t drawn = certificates != Certificates::rows ? 0 : values.rows > 0 ? values.rows : 4000;
     Plan plan;
     plan.f32 = task.f32;
-    const Need tiles = task.f32 ? need_of<float>(task.run, task.kernel, task.source, n, 1)
-                                : need_of<double>(task.run, task.kernel, task.source, n, 1);
-    const int64_t slab = span_slab * m * size, parts = std::max((int64_t{32} << 20), threads * (m * m + m) * size);
-    const int64_t fixed =
-        8 * n * (p + 6) + n * padded_columns<double>(p) * size + parts + 3 * 8 * m * m + threads * slab + tiles.pass;
-    const int64_t factor = task.f32 ? PartialCholesky<float>::bytes(n, m, false, threads, tiles.pass)
-                                    : PartialCholesky<double>::bytes(n, m, false, threads, tiles.pass);
-    plan.keep_factor = task.handed || fixed + factor <= task.budget_left;
-    plan.bytes = fixed + (task.handed ? 0 : plan.keep_factor ? factor : m * m * size + threads * slab);
-    plan.hold = Hold::nothing;
-    refuse_over_budget(task, plan, plan.keep_factor ? "with their factor" : "their factor made again");
+    const int64_t tile =
+        task.f32 ? tile_bytes<float>(task.kernel, task.source) : tile_bytes<double>(task.kernel, task.source);
+    const int64_t slab = span_slab * m * size, computing = threads * tile;
+    const int64_t project = project_bytes(n, m, p, threads, size) + threads * slab;
+    const int64_t norms = certificates == Certificates::none ? 0 : Evidence<double>::pairs * 24 + 16 * n;
+    const int64_t looks = drawn == 0 ? 0 : n * padded_columns<double>(p) * (8 + size) + drawn * (8 * p + 16) + 16 * n;
+    const bool with_bars = Components(values, m).wants_bars();
+    const int64_t bars = with_bars ? bootstrap_bytes(n, r, threads) + slab * threads : 0;
+    const int64_t held = 8 * n * 7 + 16 * m * p + 16 * m * m, evidence = std::max(norms + looks + computing, bars);
+    auto factor = [&](auto type, int64_t rows) {
+        using T = decltype(type);
+        return std::pair(PartialCholesky<T>::kept_bytes(rows, m, false, tile),
+                         PartialCholesky<T>::growing_bytes(rows, m, false, threads, tile));
+    };
+    const auto [kept, growing] = task.f32 ? factor(0.0F, n) : factor(0.0, n);
+    const int64_t with_factor =
+        held + std::max(kept, task.handed) + std::max({project, evidence, task.handed ? 0 : growing});
+    plan.keep_factor = with_factor <= task.budget_left;
+    const auto [own, own_growing] = task.f32 ? factor(0.0F, m) : factor(0.0, m);
+    const int64_t panels = blocks_of(m) * 2 * tile, again = threads * (span_slab * m * (8 + size) + tile);
+    plan.bytes = plan.keep_factor ? with_factor
+                                  : held + own + panels + std::max(own_growing, std::max(project, evidence) + again);
+    // Of less rank than m, all of it is less.
+    plan.likely_bytes = (held + std::max(kept, task.handed) + std::max(project, norms + looks)) / 10 * 9;
+    refuse_over_budget(task, plan.bytes, plan.keep_factor ? "with their factor" : "their factor made again");
+
+    // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows.
+    const double rows = static_cast<double>(n), order = static_cast<double>(m),
+                 pairs = certificates == Certificates::none ? 0 : Evidence<double>::pairs,
+                 sampled = static_cast<double>(drawn) * rows, made = rows * (order + 1) + 256 * order;
+    if (plan.keep_factor)
+        plan.kernel_evaluations = {pairs + sampled + (task.handed ? 0 : rows * order), pairs + sampled + made};
+    else
+        plan.kernel_evaluations.likely = plan.kernel_evaluations.most =
+            order * order + pairs * (1 + 2 * order) + sampled + static_cast<double>(drawn) * order +
+            rows * order * (2 + (drawn > 0) + (values.replicates > 0));
+    plan.products = {1, 1};
+    plan.flops_each = rows * order * order * (task.handed && plan.keep_factor ? 1 : 2);
+    plan.dense_order = order;
+    plan.certify_cost = (pairs * 64 + sampled) * (2 * static_cast<double>(task.source.cols()) + 15);
     return plan;
 }
 

@@ -11,6 +11,7 @@
 #include "../core/tall.h"
 #include "../gram/operator.h"
 #include "certify_report.h"
+#include "checkpoint.h"
 #include "components.h"
 #include "fit.h"
 #include "start.h"
@@ -18,14 +19,19 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
+#include <optional>
 
 namespace mercer {
 namespace {
 
-// Notes passes, and maps each onto a share of what is left of the stage: how many there will be is not known.
+// Notes passes, and maps each onto a share of what is left of the stage after `start`: as many as are likely to come fill
+// nine tenths of it, later ones half of the rest each.
 class Counted : public Operator {
   public:
-    explicit Counted(const Operator &base) : Operator(base.n(), base.f32()), base_(base) {}
+    Counted(Run &run, const Operator &base, double start, double likely)
+        : Operator(base.n(), base.f32()), base_(base), start_(start), likely_(std::max(likely, 1.0)) {
+        rest(run);
+    }
     void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override {
         next(run, p, rough || f32(), [&] { base_.product(run, rough, p, q, y); });
     }
@@ -40,17 +46,30 @@ class Counted : public Operator {
         bool f32;
     };
     const std::vector<Pass> &passes() const { return passes_; }
+    void passed(int64_t width, bool f32) { passes_.push_back({width, f32}); } // in an earlier run
 
   private:
     template <class F>
     void next(Run &run, int64_t width, bool f32, F &&body) const {
-        const double before = static_cast<double>(passes_.size());
-        Run::Span span(run, 1 - std::pow(0.8, before), 1 - std::pow(0.8, before + 1));
+        const double from = share();
         passes_.push_back({width, f32});
-        body();
+        still_.reset();
+        {
+            Run::Span span(run, from, share());
+            body();
+        }
+        rest(run);
     }
+    double share() const { // of the stage, where passes_ begin to be followed by others
+        const double done = static_cast<double>(passes_.size()), before = std::min(done, likely_);
+        return start_ + (1 - start_) * (0.9 * before / likely_ + 0.1 * (1 - std::pow(0.5, done - before)));
+    }
+    // Between passes progress stands still.
+    void rest(Run &run) const { still_.emplace(run, share(), share()); }
     const Operator &base_;
+    double start_, likely_;
     mutable std::vector<Pass> passes_;
+    mutable std::optional<Run::Span> still_;
 };
 
 struct Eigenpairs {
@@ -77,12 +96,13 @@ struct Start {
 };
 
 Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operator &op, int64_t r, const Start &start,
-                 std::map<std::string, double> &report) {
+                 std::map<std::string, double> &report, Keeper *keeper) {
     Eigenpairs out;
     out.values.resize(static_cast<size_t>(r));
     out.residuals.resize(static_cast<size_t>(r));
     out.vectors = Block(run, op.n(), r, op.f32());
     mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver), nullptr, &report);
+    task.keeper = keeper;
     struct Asked {
         mercer_task &task;
         const Start &start;
@@ -117,7 +137,7 @@ Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operato
 
 // Weights in the forms that are needed, and what the product with them says: K p, and the means behind total variance.
 struct Moments {
-    const std::vector<double> &weights;
+    const CountedVector<double> &weights;
     double total;                // sum of the weights
     bool plain;                  // all of them 1
     Buffer<double> roots, self;  // roots: empty where plain; self: k(c, c)
@@ -125,7 +145,7 @@ struct Moments {
     double mean_self = 0;        // sum p_i k(c_i, c_i)
     double mean_square = 0;      // p^T K p; 0 uncentred
 
-    Moments(Run &run, const Operator &gram, const std::vector<double> &weights, double total)
+    Moments(Run &run, const Operator &gram, const CountedVector<double> &weights, double total)
         : weights(weights), total(total),
           plain(std::all_of(weights.begin(), weights.end(), [](double w) { return w == 1; })),
           roots(run.buffer<double>(plain ? 0 : gram.n())), self(run.buffer<double>(gram.n())) {
@@ -209,7 +229,7 @@ Tensor coefficients(Run &run, const Eigenpairs &pairs, const Moments &moments, i
 // k(c, c) - 2 (K p) + p^T K p - sum z_l^2. No kernel value is needed.
 Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t kept, bool residual) {
     const int64_t m = pairs.m();
-    std::vector<double> spe(static_cast<size_t>(m)), t2(static_cast<size_t>(m));
+    CountedVector<double> spe(static_cast<size_t>(m)), t2(static_cast<size_t>(m));
     for (int64_t i = 0; i < m; ++i)
         spe[static_cast<size_t>(i)] = moments.self[i] - 2 * moments.kp(i) + moments.mean_square;
     pairs.each(run, kept, [&](int64_t j, const double *u) {
@@ -225,6 +245,73 @@ Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, in
     return out;
 }
 
+// What a checkpoint must have been made with: recipe, and digests of rows and weights.
+Json identity_of(const LiftTask &task) {
+    if (task.centres.numbers() || task.prepared.kernel.has_user())
+        fail(MERCER_E_UNSUPPORTED, "checkpoint: objects and a user's kernel have no digest to be known again by");
+    Json out = {{"version", MERCER_VERSION}, {"recipe", Json::object()}, {"dtype", task.plan.f32 ? "f32" : "f64"},
+                {"rough", task.plan.rough},  {"tol", task.plan.tol},     {"solver", task.plan.solver->name},
+                {"m", task.centres.m()}};
+    for (const auto &[name, value] : task.recipe.stored()) out["recipe"][name] = value;
+    out["recipe"]["kernel"] = task.prepared.kernel.text();
+    for (const auto &[name, value] : task.prepared.kernel.stored()) out["recipe"][name] = value;
+    for (const auto &[name, tensor] : task.centres.tensors)
+        out["data"][name] = crc_of(tensor.bytes.data(), tensor.bytes.size());
+    out["data"]["weights"] = crc_of(task.centres.weights.data(), 8 * task.centres.m());
+    return out;
+}
+
+// The host's state beside the solver's: the mean that rides along, what the report counts, how many pairs were asked for.
+class Progress {
+  public:
+    Progress(const LiftTask &task, WeightedOperator &weighted, Counted &counted, Components &choice,
+             std::function<int64_t()> evaluations)
+        : weighted_(weighted), counted_(counted), choice_(choice), evaluations_(std::move(evaluations)) {
+        if (task.run.checkpoint().empty() || !(task.plan.solver->solver.flags & MERCER_KEEPS_STATE)) return;
+        file_ = std::make_unique<Checkpoint>(task.run, task.run.checkpoint(), identity_of(task));
+        file_->say = [this](Json &said, auto &tensors) { say(said, tensors); };
+        if (!file_->said().is_null()) read(file_->said());
+    }
+    Checkpoint *file() { return file_.get(); }
+    int64_t evaluations() const { return before_ + evaluations_(); }
+
+  private:
+    void say(Json &said, std::map<std::string, TensorView> &tensors) const {
+        said = {{"ask", choice_.ask()},
+                {"evaluations", evaluations()},
+                {"mean", static_cast<int>(weighted_.known())},
+                {"passes", Json::array()}};
+        for (const Counted::Pass &pass : counted_.passes()) said["passes"].push_back({pass.width, pass.f32});
+        const Buffer<double> &mean = weighted_.known_mean();
+        if (weighted_.known() == WeightedOperator::Mean::unknown) return;
+        TensorView &view = tensors["mean"];
+        view.dtype = MERCER_F64, view.rows = mean.size(), view.vector = true;
+        view.data = mean.data(), view.bytes = mean.bytes();
+    }
+    void read(const Json &said) {
+        try {
+            choice_.ask(said.at("ask").get<int64_t>());
+            before_ = said.at("evaluations").get<int64_t>();
+            for (const Json &pass : said.at("passes"))
+                counted_.passed(pass.at(0).get<int64_t>(), pass.at(1).get<bool>());
+            const auto known = static_cast<WeightedOperator::Mean>(said.at("mean").get<int>());
+            if (known == WeightedOperator::Mean::unknown) return;
+            const Tensor *mean = file_->tensor("mean");
+            if (!mean || mean->dtype != MERCER_F64 || mean->rows != weighted_.known_mean().size() || mean->cols != 1)
+                fail(MERCER_E_MODEL, "checkpoint: it holds no mean");
+            weighted_.know(known, reinterpret_cast<const double *>(mean->bytes.data()));
+        } catch (const Json::exception &) {
+            fail(MERCER_E_MODEL, "checkpoint: its text is not one that this version writes");
+        }
+    }
+    WeightedOperator &weighted_;
+    Counted &counted_;
+    Components &choice_;
+    std::function<int64_t()> evaluations_;
+    int64_t before_ = 0;
+    std::unique_ptr<Checkpoint> file_;
+};
+
 template <class T>
 Lifted lift_as(const LiftTask &task) {
     Run &run = task.run;
@@ -238,7 +325,7 @@ Lifted lift_as(const LiftTask &task) {
     const bool centred = recipe.values().lift_centred != 0;
     Lifted out;
 
-    run.stage("gram", plan.hold == Hold::matrix ? 0.4 : 0.1);
+    run.stage("gram");
     auto points_of = [&](auto type) {
         using U = decltype(type);
         const std::vector<LeafSpec> specs = leaf_specs(prepared.kernel);
@@ -254,38 +341,46 @@ Lifted lift_as(const LiftTask &task) {
     }
     Moments moments(run, exact, centres.weights, total);
 
-    run.stage("solve", 0.95);
+    run.stage("solve");
     WeightedOperator weighted(run, pair ? static_cast<const Operator &>(*pair) : exact, moments.scale(), centred);
-    Counted op(weighted);
+    const double started = start_share(*centres.source, plan, m);
+    Counted op(run, weighted, started, plan.products.likely);
     std::map<std::string, double> report;
     Start start{plan.start_columns, [&](Columns to) {
-                    Run::Span span(run, 0, 0.1);
+                    Run::Span span(run, 0, started);
                     const PivotRows rows{centres.source,    {}, prepared.kernel,
                                          centres.numbers(), m,  centres.weights.data()};
-                    start_vectors(run,
-                                  {rows, moments.plain ? nullptr : centres.weights.data(), centred, plan.start_rank,
-                                   Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver)},
-                                  to);
+                    out.kernel_evaluations +=
+                        start_vectors(run,
+                                      {rows, moments.plain ? nullptr : centres.weights.data(), centred, plan.start_rank,
+                                       Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver)},
+                                      to);
                 }};
     Components choice(recipe.values(), m);
+    Progress progress(task, weighted, op, choice, [&] {
+        return out.kernel_evaluations + exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0);
+    });
+    out.checkpointed = progress.file() != nullptr;
     Eigenpairs pairs;
     Block known;         // vectors, where more are wanted
     double variance = 0; // total, in the unit of the values
     for (;;) {
-        pairs = solve(run, recipe, plan, op, choice.ask(), start, report);
+        pairs = solve(run, recipe, plan, op, choice.ask(), start, report, progress.file());
         if (centred) moments.set_mean(weighted.mean(run));
         variance = std::max(moments.mean_self - moments.mean_square, 0.0) * total;
         if (!choice.more(pairs.values, variance)) break;
         known = std::move(pairs.vectors);
         start = {known.cols(), [&](Columns to) { tall_copy(run, columns(known, 0, to.count), to); }};
     }
-    out.kernel_evaluations = exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0);
+    out.kernel_evaluations = progress.evaluations();
     out.passes = plan.hold == Hold::matrix ? 1 : 0;
     out.text["passes"] = Json::array();
     for (const Counted::Pass &pass : op.passes()) {
         out.text["passes"].push_back({{"width", pass.width}, {"dtype", pass.f32 ? "f32" : "f64"}});
         out.passes += plan.hold != Hold::matrix || (plan.rough && !pass.f32);
+        out.columns += static_cast<double>(pass.width);
     }
+    out.products = static_cast<double>(op.passes().size());
 
     const int64_t rank = cut_rank(recipe, plan, pairs, moments.mean_self * total, &out.outcome);
     ErrorBars bars;

@@ -67,6 +67,7 @@ class PartialCholesky {
     // Held: n x count, row-major with stride(); what lies beyond count in a row is undefined. Pivots' rows are lower triangular.
     const T *factor() const { return factor_.data(); }
     int64_t stride() const { return stride_; }
+    int64_t held_bytes() const { return factor_.bytes(); }
     const double *residual() const { return residual_.data(); } // n: d, exactly 0 at pivots
     double mean_residual() const { return residual_sum_ / weight_sum_; }
     double largest_residual() const { return largest_; }
@@ -88,6 +89,9 @@ class PartialCholesky {
     // tile_bytes: what one thread needs for tiles.
     static int64_t bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes,
                          Factor kind = Factor::held);
+    static int64_t kept_bytes(int64_t n, int64_t m, bool early, int64_t tile_bytes); // of a held one, and its lists
+    static int64_t panels_of(int64_t tile_bytes);
+    static int64_t growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes);
     // Held where three quarters of what the budget has left are enough: what comes after needs memory too.
     static Factor fitting(const Run &run, int64_t n, const PivotStop &stop, int64_t tile_bytes) {
         const int64_t held = bytes(n, std::min(stop.m, n), stop.early(), run.threads(), tile_bytes);

@@ -119,27 +119,32 @@ mercer_pivots run_pivots(PartialCholesky<T> &factor, mercer_task &task, const me
 namespace {
 
 template <class T>
-mercer_cost cost_of(const mercer_task &task, int64_t n, const PivotStop &until, bool columns) {
+mercer_cost cost_of(mercer_task &task, int64_t n, const PivotStop &until, bool columns) {
     using Pivots = PartialCholesky<T>;
-    const int64_t m = until.m;
+    const int64_t m = until.m, likely = until.early() ? (m + 1) / 2 : m;
     const Factor kind = columns ? Factor::held : Pivots::fitting(task.run, n, until, task.tile_bytes);
+    const bool held = kind == Factor::held;
+    const int64_t factor = checked_bytes("the partial Cholesky factor", n, m, sizeof(T));
     const int64_t copy = columns && sizeof(T) == 4 ? checked_bytes("the factor's columns", n, m, 8) : 0;
-    const int64_t bytes = Pivots::bytes(n, m, until.early(), task.run.threads(), task.tile_bytes, kind);
-    const int64_t own = kind == Factor::held ? 16 * n : 0; // scores and a column, for rules that want them
-    const double flops = static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(m);
-    const double times = kind == Factor::held ? 1 : 1 + static_cast<double>(Pivots::rounds(m)) / 3;
+    const double flops = static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(m),
+                 rounds = static_cast<double>(Pivots::rounds(m));
+    if (held) task.factor_bytes = factor;
     mercer_cost cost{};
     cost.struct_size = sizeof cost;
-    cost.bytes = bytes + copy + own;
+    cost.bytes = Pivots::bytes(n, m, until.early(), task.run.threads(), task.tile_bytes, kind) + copy +
+                 (held ? 16 * n : 0); // scores and a column, for rules that want them
     cost.kernel_evaluations = Pivots::evaluations(n, m, kind);
     cost.m = m;
-    cost.flops = flops * times;
+    cost.likely_m = likely;
+    cost.likely_evaluations = 1.1 * static_cast<double>(n) * static_cast<double>(likely + 1) * // 1.1: inside rounds
+                              (held ? 1 : 1 + rounds / 8);
+    cost.flops = flops * (held ? 1 : 1 + rounds / 3);
     return cost;
 }
 
 } // namespace
 
-mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop) {
+mercer_cost pivot_cost(mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop) {
     const PivotStop until = read_stop(stop);
     const int64_t n = shape.n, m = until.m;
     if (m > n) fail(MERCER_E_VALUE, "m = %" PRId64 ", must be <= n = %" PRId64, m, n);

@@ -220,25 +220,42 @@ void PartialCholesky<T>::drop_surplus(int64_t from, const PivotStop &stop) {
     }
 }
 
+// Two panels, as tile_bytes has them beside a tile.
 template <class T>
-int64_t PartialCholesky<T>::bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes, Factor kind) {
-    const int64_t size = sizeof(T), slabs = slabs_of(n);
-    const int64_t panels =
-        std::max<int64_t>(tile_bytes - size * tile_rows * tile_rows, 0); // two, as tile_bytes has them
-    const int64_t lists = 16 * n + slabs * (static_cast<int64_t>(sizeof(Sums)) + (early ? 16 * most_accepted : 0));
-    const int64_t b = std::max(greedy_candidates(m), first_draws * enough_accepted(m)), a = std::min(m, most_accepted);
-    const int64_t choice = 8 * b * (b + a) + size * b * stride_of(m) + panels * b / few_rows / 2,
-                  step = size * (padded_columns<T>(a) + a) * (stride_of(m) + a) + 8 * a * (a + threads * solve_part) +
-                         panels;
-    const int64_t all = lists + 8 * a * a + std::max(choice, step) + threads * (tile_bytes + panels);
-    if (kind == Factor::remade) // steps, each padded to 64 bytes, and a slab a thread
-        return all + size * m * (m / 2 + 2 * a) + rounds(m) * (panels / 2 + 64 * m) +
-               threads * size * slab_rows * stride_of(m);
+int64_t PartialCholesky<T>::panels_of(int64_t tile_bytes) {
+    return std::max<int64_t>(tile_bytes - tile_rows * tile_rows * static_cast<int64_t>(sizeof(T)), 0);
+}
+
+template <class T>
+int64_t PartialCholesky<T>::kept_bytes(int64_t n, int64_t m, bool early, int64_t tile_bytes) {
+    const int64_t size = sizeof(T), panels = panels_of(tile_bytes);
     int64_t columns = stride_of(m);
     for (int64_t room = first_capacity(m, early); room < m; room *= 2) // the old and the new while one is copied
         columns = std::max(columns, stride_of(room) + stride_of(std::min(2 * room, m)));
     const int64_t factor = checked_bytes("the partial Cholesky factor", n, columns, size);
-    return all + factor + std::min(factor / panels_share, blocks_of(n) * panels / 2);
+    return 8 * n + factor + std::min(factor / panels_share, blocks_of(n) * panels / 2);
+}
+
+template <class T>
+int64_t PartialCholesky<T>::growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes) {
+    const int64_t size = sizeof(T), a = std::min(most_accepted, m), panels = panels_of(tile_bytes);
+    const int64_t lists = 8 * n + slabs_of(n) * (static_cast<int64_t>(sizeof(Sums)) + (early ? 16 * most_accepted : 0));
+    const int64_t affordable = static_cast<int64_t>(std::sqrt(static_cast<double>(allowance(n, m)))) + 1;
+    const int64_t candidates = std::max(greedy_candidates(m), first_draws * enough_accepted(m));
+    const int64_t b = std::max(a, std::min({candidates, affordable, std::max<int64_t>(n, 1)}));
+    const int64_t choice = 8 * b * (b + a) + size * b * stride_of(m) + panels * b / few_rows / 2,
+                  step = size * (padded_columns<T>(a) + a) * (stride_of(m) + a) + 8 * a * (a + threads * solve_part) +
+                         panels;
+    return lists + 8 * a * a + std::max(choice, step) + threads * (tile_bytes + panels);
+}
+
+template <class T>
+int64_t PartialCholesky<T>::bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes, Factor kind) {
+    const int64_t size = sizeof(T), growing = growing_bytes(n, m, early, threads, tile_bytes);
+    if (kind == Factor::held) return kept_bytes(n, m, early, tile_bytes) + growing;
+    return 8 * n + growing + size * m * (m / 2 + 2 * std::min(most_accepted, m)) +
+           rounds(m) * (panels_of(tile_bytes) / 2 + 64 * m) + // steps, each padded to 64 bytes
+           threads * size * slab_rows * stride_of(m);         // and a slab a thread
 }
 
 template class PartialCholesky<float>;

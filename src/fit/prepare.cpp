@@ -15,7 +15,7 @@ namespace {
 
 struct ColumnStats {
     double count = 0;
-    std::vector<double> mean, square, lo, hi; // square: sum of squares about the mean
+    CountedVector<double> mean, square, lo, hi; // square: sum of squares about the mean
 
     void merge(const ColumnStats &other) {
         if (other.count == 0) return;
@@ -36,13 +36,14 @@ struct ColumnStats {
 };
 
 // weights: of the rows, sum n.
-ColumnStats slab_stats(Run &run, const Source &source, const std::vector<double> &weights, int64_t row0, int64_t rows) {
+ColumnStats slab_stats(Run &run, const Source &source, const CountedVector<double> &weights, int64_t row0,
+                       int64_t rows) {
     const int64_t d = source.cols();
     const size_t cols = static_cast<size_t>(d);
     Buffer<double> window = run.buffer<double>(rows, d);
     source.read(row0, rows, window.data());
-    ColumnStats stats{0, std::vector<double>(cols), std::vector<double>(cols), std::vector<double>(cols, INFINITY),
-                      std::vector<double>(cols, -INFINITY)};
+    ColumnStats stats{0, CountedVector<double>(cols), CountedVector<double>(cols),
+                      CountedVector<double>(cols, INFINITY), CountedVector<double>(cols, -INFINITY)};
     auto weight = [&](int64_t i) { return weights[static_cast<size_t>(row0 + i)]; };
     for (int64_t i = 0; i < rows; ++i) {
         if (weight(i) == 0) continue; // checked by read, else as if it were not there
@@ -65,12 +66,16 @@ ColumnStats slab_stats(Run &run, const Source &source, const std::vector<double>
 }
 
 // Slabs in windows of a few for each thread: a wide slab's statistics are as large as its rows.
-ColumnStats scan(Run &run, const Source &source, const std::vector<double> &weights) {
-    const int64_t n = source.rows(),
-                  rows = std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(source.cols(), 1), 1, 1024);
-    const int64_t slabs = (n + rows - 1) / rows,
-                  window = std::clamp<int64_t>((int64_t{1} << 21) / std::max<int64_t>(source.cols(), 1), 1,
-                                               4 * run.threads()); // 64 MiB
+int64_t scan_rows(const Source &source) {
+    return std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(source.cols(), 1), 1, 1024);
+}
+int64_t scan_window(const Run &run, const Source &source) { // 64 MiB
+    return std::clamp<int64_t>((int64_t{1} << 21) / std::max<int64_t>(source.cols(), 1), 1, 4 * run.threads());
+}
+
+ColumnStats scan(Run &run, const Source &source, const CountedVector<double> &weights) {
+    const int64_t n = source.rows(), rows = scan_rows(source), window = scan_window(run, source),
+                  slabs = (n + rows - 1) / rows;
     ColumnStats all;
     for (int64_t first = 0; first < slabs; first += window) {
         const int64_t count = std::min(window, slabs - first);
@@ -87,11 +92,11 @@ ColumnStats scan(Run &run, const Source &source, const std::vector<double> &weig
 }
 
 // The same from the entries alone (lo and hi are not asked of sparse data).
-ColumnStats sparse_stats(const SparseSource &source, const std::vector<double> &weights) {
+ColumnStats sparse_stats(const SparseSource &source, const CountedVector<double> &weights) {
     const size_t cols = static_cast<size_t>(source.cols());
     const double n = static_cast<double>(source.rows()); // the weights' sum
-    ColumnStats stats{n, std::vector<double>(cols), std::vector<double>(cols), {}, {}};
-    std::vector<double> zeros(cols, n); // weight of the rows without an entry
+    ColumnStats stats{n, CountedVector<double>(cols), CountedVector<double>(cols), {}, {}};
+    CountedVector<double> zeros(cols, n); // weight of the rows without an entry
     auto each = [&](auto &&body) {
         for (int64_t i = 0; i < source.rows(); ++i)
             for (int64_t k = source.offsets()[i]; k < source.offsets()[i + 1]; ++k)
@@ -122,18 +127,24 @@ InputMap make_map(DataScale scale, const ColumnStats &stats) {
     return map;
 }
 
-// The number behind a bandwidth rule: the weighted median or mean of the positive distances among at most 1000 rows of
-// positive weight (100 objects, whose distances may be dear), drawn by the seed. A pair counts w_i w_j times, and
+// Rows that a bandwidth is taken from, at most 128 MiB of them; objects, whose distances may be dear, are fewer.
+int64_t sample_size(const Source &source) {
+    const int64_t fits = (int64_t{1} << 24) / std::max<int64_t>(source.cols(), 1);
+    return source.kind() == Source::Kind::objects ? 100 : std::clamp<int64_t>(fits, 20, 1000);
+}
+
+// The number behind a bandwidth rule: the weighted median or mean of the positive distances among sample_size rows of
+// positive weight, drawn by the seed. A pair counts w_i w_j times, and
 // equal rows do not count, so weights are repetitions here too; 0 where all rows are equal.
 class Bandwidth {
   public:
-    Bandwidth(Run &run, const Prepared &prepared, const ColumnStats &stats, const std::vector<double> &weights,
+    Bandwidth(Run &run, const Prepared &prepared, const ColumnStats &stats, const CountedVector<double> &weights,
               uint64_t seed)
         : run_(run), prepared_(prepared), stats_(stats), weights_(weights), random_(seed, Stage::bandwidth) {}
 
     double operator()(const Leaf &leaf, const std::string &rule) const {
         if (rule == "scale") return scale(leaf);
-        std::vector<Distance> distances = sample(leaf);
+        CountedVector<Distance> distances = sample(leaf);
         double total = 0, sum = 0;
         for (const Distance &pair : distances) total += pair.weight, sum += pair.weight * pair.value;
         if (distances.empty()) return 0;
@@ -178,15 +189,13 @@ class Bandwidth {
         double value, weight;
     };
 
-    std::vector<Distance> sample(const Leaf &leaf) const {
+    CountedVector<Distance> sample(const Leaf &leaf) const {
         const Source &source = *prepared_.source;
         const bool objects = source.kind() == Source::Kind::objects;
-        const int64_t fits = (int64_t{1} << 24) / std::max<int64_t>(source.cols(), 1); // 128 MiB of them
-        std::vector<int64_t> rows;
+        CountedVector<int64_t> rows;
         for (int64_t i = 0; i < source.rows(); ++i)
             if (weights_[static_cast<size_t>(i)] > 0) rows.push_back(i);
-        const int64_t n = static_cast<int64_t>(rows.size()),
-                      wanted = std::min(n, objects ? 100 : std::clamp<int64_t>(fits, 20, 1000));
+        const int64_t n = static_cast<int64_t>(rows.size()), wanted = std::min(n, sample_size(source));
         for (int64_t i = 0; i < wanted; ++i) // the first steps of a Fisher-Yates shuffle
             std::swap(rows[static_cast<size_t>(i)],
                       rows[static_cast<size_t>(
@@ -196,24 +205,24 @@ class Bandwidth {
         return objects ? object_distances(rows) : row_distances(leaf, rows);
     }
 
-    void add(std::vector<Distance> &out, double distance, int64_t i, int64_t j) const {
+    void add(CountedVector<Distance> &out, double distance, int64_t i, int64_t j) const {
         if (distance > 0)
             out.push_back({distance, weights_[static_cast<size_t>(i)] * weights_[static_cast<size_t>(j)]});
     }
 
-    std::vector<Distance> object_distances(const std::vector<int64_t> &rows) const {
+    CountedVector<Distance> object_distances(const CountedVector<int64_t> &rows) const {
         std::vector<int64_t> i, j;
         for (size_t a = 0; a < rows.size(); ++a)
             for (size_t b = 0; b < a; ++b) i.push_back(rows[a]), j.push_back(rows[b]);
         std::vector<double> squares(i.size());
         static_cast<const ObjectSource &>(*prepared_.source)
             .pairs(i.data(), j.data(), static_cast<int64_t>(i.size()), squares.data());
-        std::vector<Distance> out;
+        CountedVector<Distance> out;
         for (size_t k = 0; k < i.size(); ++k) add(out, std::sqrt(squares[k]), i[k], j[k]);
         return out;
     }
 
-    std::vector<Distance> row_distances(const Leaf &leaf, const std::vector<int64_t> &rows) const {
+    CountedVector<Distance> row_distances(const Leaf &leaf, const CountedVector<int64_t> &rows) const {
         const int64_t d = prepared_.source->cols(), m = static_cast<int64_t>(rows.size());
         Buffer<double> values = run_.buffer<double>(m, d);
         for (int64_t i = 0; i < m; ++i) prepared_.source->read(rows[static_cast<size_t>(i)], 1, values.data() + i * d);
@@ -221,7 +230,9 @@ class Bandwidth {
         std::vector<LeafSpec> spec = {{leaf.form == MERCER_L1 ? MERCER_L1 : MERCER_SQDIST, false, leaf.columns, {}}};
         Points<double> points(sample, prepared_.map, spec);
         Tiles<double> tiles(spec[0].form, points, points);
-        std::vector<std::vector<Distance>> parts(static_cast<size_t>(blocks_of(m)));
+        std::vector<CountedVector<Distance>> parts(static_cast<size_t>(blocks_of(m)));
+        for (int64_t b = 0; b < blocks_of(m); ++b) // pairs of its rows with those before them
+            parts[static_cast<size_t>(b)].reserve(static_cast<size_t>(tile_rows * std::min(m, (b + 1) * tile_rows)));
         sweep<double>(run_, tiles, 0, m, [&](const Tile<double> &tile) {
             for (int64_t i = 0; i < tile.x.rows; ++i)
                 for (int64_t j = 0; j < tile.y.rows && tile.y.row0 + j < tile.x.row0 + i; ++j) {
@@ -231,7 +242,8 @@ class Bandwidth {
                 }
             return true;
         });
-        std::vector<Distance> out;
+        CountedVector<Distance> out;
+        out.reserve(static_cast<size_t>(m * (m - 1) / 2));
         for (const auto &part : parts) out.insert(out.end(), part.begin(), part.end());
         return out;
     }
@@ -239,7 +251,7 @@ class Bandwidth {
     Run &run_;
     const Prepared &prepared_;
     const ColumnStats &stats_;
-    const std::vector<double> &weights_;
+    const CountedVector<double> &weights_;
     Random random_;
 };
 
@@ -248,6 +260,28 @@ class Bandwidth {
 bool tile_is_f32(const Recipe &recipe, const Source &source) {
     const DataType dtype = static_cast<DataType>(recipe.values().data_dtype);
     return dtype == DataType::f32 || (dtype == DataType::as_given && source.dtype() == MERCER_F32);
+}
+
+int64_t prepare_bytes(const Run &run, const Recipe &recipe, const Source &source) {
+    const int64_t d = source.cols(), n = source.rows();
+    int64_t scanned = 0;
+    if (source.kind() == Source::Kind::sparse) {
+        scanned = 3 * 8 * d;
+    } else if (source.kind() == Source::Kind::dense) {
+        const int64_t rows = std::min(scan_rows(source), n), slabs = (n + rows - 1) / rows;
+        const int64_t window = std::min(scan_window(run, source), slabs), readers = std::min(run.threads(), window);
+        scanned = readers * (8 * rows * d + source.window_bytes(rows)) + (window + 2) * 4 * 8 * d;
+    }
+    auto is_asked_for = [](const Leaf &leaf) {
+        const int64_t rule = leaf.plugin ? leaf.params.table().find("bandwidth") : -1;
+        return rule >= 0 && !leaf.params.group_is_set(rule);
+    };
+    const std::vector<Leaf> &leaves = recipe.kernel().leaves;
+    if (std::none_of(leaves.begin(), leaves.end(), is_asked_for)) return scanned;
+    const int64_t m = std::min(n, sample_size(source)), blocks = blocks_of(m),
+                  pairs = (m * m / 2 + tile_rows * tile_rows * blocks * (blocks + 1) / 2) * 16;
+    return std::max(scanned, 8 * n + (8 * m + run.threads() * 3 * 8 * tile_rows) * d + pairs +
+                                 run.threads() * tile_rows * tile_rows * 16);
 }
 
 Prepared prepare(Run &run, const Recipe &recipe, const Data &data) {
@@ -290,8 +324,8 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data) {
     return out;
 }
 
-std::vector<double> sample_weights(const Data &data, int64_t n) {
-    std::vector<double> weights(static_cast<size_t>(n), 1.0);
+CountedVector<double> sample_weights(const Data &data, int64_t n) {
+    CountedVector<double> weights(static_cast<size_t>(n), 1.0);
     if (!data.has_weights()) return weights;
     const mercer_view &view = data.weights;
     if (view.rows != n) fail(MERCER_E_SHAPE, "weights: %" PRId64 " of them for %" PRId64 " rows", view.rows, n);

@@ -193,7 +193,7 @@ void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
                 fail(MERCER_E_VALUE, "landmarks: entry %" PRId64 " is row %" PRId64 ", must be 0 to %" PRId64, i,
                      landmark_index_[i], n() - 1);
         }
-        std::vector<int64_t> sorted(landmark_index_.begin(), landmark_index_.end());
+        CountedVector<int64_t> sorted(landmark_index_.begin(), landmark_index_.end());
         std::sort(sorted.begin(), sorted.end());
         auto twice = std::adjacent_find(sorted.begin(), sorted.end());
         if (twice != sorted.end()) fail(MERCER_E_VALUE, "landmarks: row %" PRId64 " is given twice", *twice);
@@ -277,9 +277,13 @@ void warn_of_landmarks(const Run &run, const Recipe &recipe, const Data &data, c
 
 } // namespace
 
+int64_t Reduction::factor_bytes() const {
+    return std::visit([](const auto &held) { return held ? held->held_bytes() : int64_t{0}; }, factor);
+}
+
 Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared) {
     const int64_t n = prepared.source->rows();
-    const std::vector<double> &sample = prepared.weights;
+    const CountedVector<double> &sample = prepared.weights;
     Reduction out;
     if (!recipe.reducer()) { // all
         warn_of_landmarks(run, recipe, data, out);
@@ -302,6 +306,8 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
                    plugin);
         out.kernel_evaluations += problem.kernel_evaluations();
         out.factor = problem.factor_of_given();
+        const double order = static_cast<double>(out.m);
+        if (out.has_factor()) out.flops = static_cast<double>(n) * order * order;
     };
     if (prepared.f32)
         run_reducer(DataProblem<float>(run, prepared, data, foreseen_components(recipe.values(), n), out));
@@ -318,11 +324,11 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
     return out;
 }
 
-void scale_weights(std::vector<double> &weights, int64_t n) {
+void scale_weights(CountedVector<double> &weights, int64_t n) {
     double sum = 0;
     for (double weight : weights) sum += weight;
     if (!(sum > 0) || !std::isfinite(sum))
-        fail(MERCER_E_DATA, "the weights of all %zu points sum to %g, must be > 0", weights.size(), sum);
+        fail(MERCER_E_DATA, "the weights of all %zu points: their sum is %g, must be > 0", weights.size(), sum);
     for (double &weight : weights) weight = weight / sum * static_cast<double>(n);
 }
 

@@ -12,7 +12,18 @@ namespace {
 
 int64_t slabs_of(int64_t n) { return (n + span_slab - 1) / span_slab; }
 
+// Slabs whose scatter is held at once.
+int64_t window_of(int64_t n, int64_t m, int64_t threads, int64_t size) {
+    constexpr int64_t most_bytes = int64_t{32} << 20;
+    return std::min(std::clamp<int64_t>(most_bytes / ((m * m + m) * size + 1), threads, 64), slabs_of(n));
+}
+
 } // namespace
+
+int64_t project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size) {
+    const int64_t eigh = 8 * m * (count < m ? count + 80 : 2 * m + 12);
+    return 8 * n + 8 * m * (m + count) + std::max(window_of(n, m, threads, size) * (m * m + m) * size, eigh);
+}
 
 template <class T>
 SpanRows<T>::SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points<T> basis_points,
@@ -117,13 +128,9 @@ void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots
 template <class T>
 Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weights, const std::vector<T> &origin,
                           Projection &out, double *square) {
-    const int64_t n = span.n(), m = span.rank(), slabs = slabs_of(n);
-    // Parts of a few slabs at once.
-    constexpr int64_t most_bytes = int64_t{32} << 20;
-    const int64_t part_size = m * m + m;
-    const int64_t window =
-        std::clamp<int64_t>(most_bytes / (part_size * static_cast<int64_t>(sizeof(T)) + 1), run.threads(), 64);
-    Buffer<T> parts = run.buffer<T>(std::min(window, slabs), part_size);
+    const int64_t n = span.n(), m = span.rank(), slabs = slabs_of(n), part_size = m * m + m;
+    const int64_t window = window_of(n, m, run.threads(), sizeof(T)); // parts of a few slabs at once
+    Buffer<T> parts = run.buffer<T>(window, part_size);
     Buffer<double> sums = std::move(run.buffer<double>(part_size).zero());
     struct Work {
         Buffer<T> made, rows;

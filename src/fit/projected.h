@@ -66,14 +66,14 @@ class SpanRows {
 
 // The leading eigenpairs of  sum w_i (l_i - mu)(l_i - mu)^T  (uncentred: mu = 0), and what else one sweep over L says.
 struct Projection {
-    std::vector<double> theta;    // n lambda, descending
-    Buffer<double> v;             // rank x count, orthonormal
-    std::vector<double> mean;     // mu; zeros uncentred
-    std::vector<double> residual; // n: d = k(x, x) - |l|^2 >= 0, what the factor says where it is held
-    double uncentred = 0;         // sum w k(x, x)
-    double floor = 0;             // theta up to it is rounding
-    double trace = 0;             // sum w (k(x, x) - |mu|^2): of the centred data's own operator, an upper bound
-    double left = 0;              // sum w d
+    std::vector<double> theta;      // n lambda, descending
+    Buffer<double> v;               // rank x count, orthonormal
+    std::vector<double> mean;       // mu; zeros uncentred
+    CountedVector<double> residual; // n: d = k(x, x) - |l|^2 >= 0, what the factor says where it is held
+    double uncentred = 0;           // sum w k(x, x)
+    double floor = 0;               // theta up to it is rounding
+    double trace = 0;               // sum w (k(x, x) - |mu|^2): of the centred data's own operator, an upper bound
+    double left = 0;                // sum w d
     int64_t count() const { return static_cast<int64_t>(theta.size()); }
     int64_t above(double least) const {
         return std::count_if(theta.begin(), theta.end(), [least](double value) { return value > least; });
@@ -81,6 +81,9 @@ struct Projection {
 };
 template <class T>
 Projection project(Run &run, const SpanRows<T> &span, const double *weights, bool centred, int64_t count);
+
+// What that takes at most, but for a slab of L a thread.
+int64_t project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size);
 
 // The first sqrt(w) (l - mu) V theta^-1/2 for all rows: orthonormal columns.
 template <class T>

@@ -17,7 +17,7 @@ constexpr double least = 1e-6; // of theta_1: below it directions are errors of 
 int64_t number_of(const PivotRows &rows, int64_t i) { return rows.numbers ? rows.numbers[i] : i; }
 
 // Pivots of a sample, as numbers of the source's rows.
-std::vector<int64_t> sampled_pivots(Run &run, const StartTask &task) {
+std::vector<int64_t> sampled_pivots(Run &run, const StartTask &task, int64_t &evaluations) {
     std::vector<int64_t> numbers;
     std::vector<double> weights;
     for (int64_t s = 0; s < sample_rows; ++s) {
@@ -30,6 +30,7 @@ std::vector<int64_t> sampled_pivots(Run &run, const StartTask &task) {
                            numbers.data(),   sample_rows,   weights.data()};
     PartialCholesky<float> factor(run, sample, task.m);
     factor.grow_sampled({task.m}, task.random);
+    evaluations += factor.evaluations();
     std::vector<int64_t> out;
     for (int64_t k = 0; k < factor.count(); ++k) out.push_back(numbers[static_cast<size_t>(factor.index()[k])]);
     return out;
@@ -58,30 +59,39 @@ void write(Run &run, const StartTask &task, const SpanRows<float> &span, Columns
 
 } // namespace
 
-void start_vectors(Run &run, const StartTask &task, Columns to) {
+int64_t start_vectors(Run &run, const StartTask &task, Columns to) {
     const PivotRows &rows = task.rows;
     if (rows.n <= sample_rows) {
         PartialCholesky<float> factor(run, rows, task.m);
         factor.grow_sampled({task.m}, task.random);
-        return write(run, task, SpanRows<float>(factor), to);
+        write(run, task, SpanRows<float>(factor), to);
+        return factor.evaluations();
     }
-    const std::vector<int64_t> pivots = sampled_pivots(run, task);
+    int64_t evaluations = 0;
+    const std::vector<int64_t> pivots = sampled_pivots(run, task, evaluations);
     const std::vector<LeafSpec> specs = leaf_specs(rows.kernel);
     const int64_t m = static_cast<int64_t>(pivots.size());
     Points<float> all = rows.numbers ? Points<float>(rows.source, rows.map, specs, rows.numbers, rows.n)
                                      : Points<float>(rows.source, rows.map, specs);
-    write(run, task,
-          SpanRows<float>(run, rows.kernel, all, Points<float>(rows.source, rows.map, specs, pivots.data(), m),
-                          basis_of(run, rows, pivots)),
-          to);
+    const auto basis = basis_of(run, rows, pivots);
+    const SpanRows<float> span(run, rows.kernel, all, Points<float>(rows.source, rows.map, specs, pivots.data(), m),
+                               basis);
+    write(run, task, span, to);
+    return evaluations + basis->evaluations() + span.evaluations() + rows.n;
 }
 
 int64_t start_bytes(const Run &run, int64_t n, int64_t m, int64_t p, int64_t tile_bytes) {
-    const int64_t parts = std::max(int64_t{32} << 20, run.threads() * (m * m + m) * 4),
-                  slab = span_slab * (3 * 4 * m + 8 * m + 4 * p + 8) + tile_bytes;
-    const int64_t factor = PartialCholesky<float>::bytes(std::min(n, sample_rows), m, false, run.threads(), tile_bytes);
-    const int64_t sweep = parts + 4 * 8 * m * m + run.threads() * slab;
-    return n <= sample_rows ? factor + sweep : std::max(factor, sweep + 3 * 4 * m * m);
+    if (m == 0) return 0;
+    using Pivots = PartialCholesky<float>;
+    const int64_t threads = run.threads(), few = std::min(n, sample_rows);
+    const int64_t chosen = Pivots::bytes(few, m, false, threads, tile_bytes);
+    const int64_t slabs = threads * (span_slab * (4 * (2 * m + p) + 8) + tile_bytes);
+    const int64_t sweep = project_bytes(n, m, p, threads, 4) + slabs + 16 * n;
+    if (n <= sample_rows)
+        return Pivots::kept_bytes(n, m, false, tile_bytes) +
+               std::max(Pivots::growing_bytes(n, m, false, threads, tile_bytes), sweep);
+    const int64_t basis = Pivots::bytes(m, m, false, threads, tile_bytes) + 4 * m * m + blocks_of(m) * tile_bytes;
+    return std::max(chosen + 16 * few, basis + sweep);
 }
 
 } // namespace mercer

@@ -112,19 +112,14 @@ mercer_operator Operator::c_operator() const {
 }
 
 template <class T>
-int64_t GramOperator<T>::stored_bytes(int64_t n) {
-    int64_t blocks = blocks_of(n);
-    return checked_bytes("a stored kernel matrix", n, n, sizeof(T)) / 2 +
-           blocks * tile_rows * tile_rows / 2 * static_cast<int64_t>(sizeof(T));
-}
-
-template <class T>
-int64_t GramOperator<T>::pass_bytes(const Run &run, int64_t n, int64_t p, const Tiles<T> &tiles) {
-    const int64_t blocks = blocks_of(n), supers = super_panels(blocks), pp = padded_columns<T>(p);
-    const int64_t held = 2 * ((blocks + supers - 1) / supers) * tiles.x().panel_bytes();
-    const int64_t part = tile_rows * pp * static_cast<int64_t>(sizeof(T));
-    return std::min({run.threads(), supers, std::max<int64_t>(blocks, 1)}) * (held + tiles.scratch_bytes() + 2 * part) +
-           n * pp * static_cast<int64_t>(sizeof(T) + sizeof(double));
+Need GramOperator<T>::need(const Run &run, int64_t n, int64_t p, const Tiles<T> &tiles) {
+    const int64_t size = sizeof(T), blocks = blocks_of(n), supers = super_panels(blocks), pp = padded_columns<T>(p);
+    const int64_t threads = std::min(run.threads(), std::max<int64_t>(supers, 1)), part = 2 * tile_rows * pp * size,
+                  loaded = std::min(2 * ((blocks + supers - 1) / supers), blocks);
+    return {threads * part + n * pp * static_cast<int64_t>(sizeof(T) + sizeof(double)), threads * tiles.scratch_bytes(),
+            threads * (loaded * tiles.x().held_bytes() + tiles.x().panel_bytes() - tiles.x().held_bytes()),
+            blocks * tiles.x().held_bytes(),
+            checked_bytes("a stored kernel matrix", n, n, size) / 2 + blocks * tile_rows * tile_rows / 2 * size};
 }
 
 template <class T>
@@ -165,8 +160,8 @@ namespace {
 
 // The order of a pass: all panels with themselves, then S - 1 rounds in which each meets one other (the circle method: all but
 // the last turn). A pair starts when both its panels are through with the rounds before.
-std::vector<Meeting> tournament(int64_t supers) {
-    std::vector<Meeting> out;
+CountedVector<Meeting> tournament(int64_t supers) {
+    CountedVector<Meeting> out;
     for (int64_t s = 0; s < supers; ++s) out.push_back({s, s, 0});
     const int64_t others = supers - 1;
     for (int64_t r = 0; r < others; ++r)
@@ -216,7 +211,7 @@ void GramOperator<T>::meet(Run &run, const Meeting &pair, int64_t supers, Work &
 template <class T>
 void GramOperator<T>::meet_all(Run &run, int64_t pp, const Body &body) const {
     const int64_t supers = super_panels(blocks_of(n()));
-    const std::vector<Meeting> pairs = tournament(supers);
+    const CountedVector<Meeting> pairs = tournament(supers);
     const bool compute = store_.empty();
     std::vector<std::atomic<int64_t>> through(static_cast<size_t>(supers)); // rounds that a panel is through with
     std::atomic<bool> broken{false};

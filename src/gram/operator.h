@@ -49,6 +49,12 @@ class Operator {
 // values.
 enum class Hold { nothing, rows, matrix };
 
+// Bytes of passes with p columns over n rows: blocks of vectors in any pass, scratch and panels of the threads where values
+// are computed and where rows are not held, held rows, held values.
+struct Need {
+    int64_t vectors, scratch, panels, rows, matrix;
+};
+
 // K = k(X, X), in tiles I <= J. Stored tiles are kept, streamed ones computed again in every pass; both feed the same
 // products in the same order, so the choice does not change a bit.
 //
@@ -65,9 +71,7 @@ class GramOperator : public Operator {
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
 
-    static int64_t stored_bytes(int64_t n);
-    // Of a pass with p columns, beyond what is held: panels and scratch of the threads, blocks of vectors.
-    static int64_t pass_bytes(const Run &run, int64_t n, int64_t p, const Tiles<T> &tiles);
+    static Need need(const Run &run, int64_t n, int64_t p, const Tiles<T> &tiles);
     int64_t kernel_evaluations() const { return evaluations_.load(); }
 
   private:
@@ -122,9 +126,16 @@ class WeightedOperator : public Operator {
     // K S u: rides as one more column of the first product, and of the first that is exact; a product of its own where there
     // was none.
     const double *mean(Run &run) const;
+    // What is known of it, for another run to go on from.
+    enum class Mean { unknown, rough, exact };
+    Mean known() const { return known_; }
+    const Buffer<double> &known_mean() const { return mean_; }
+    void know(Mean how, const double *mean) {
+        known_ = how;
+        std::copy_n(mean, mean_.size(), mean_.data());
+    }
 
   private:
-    enum class Mean { unknown, rough, exact };
     double scale(int64_t i) const { return scale_ ? scale_[i] : 1; }
     double unit(int64_t i) const { return scale(i) * inverse_length_; }
     const Operator &base_;

@@ -223,7 +223,7 @@ SparseSource::SparseSource(const mercer_sparse &s) : Source(Kind::sparse, s.rows
     if (reader.offset(majors) != s.count)
         fail(MERCER_E_DATA, "sparse: the last offset minus base is %" PRId64 ", count is %" PRId64,
              reader.offset(majors), s.count);
-    Buffer<int64_t> offsets(nullptr, s.rows + 1);
+    Buffer<int64_t> offsets(s.rows + 1);
     offsets.zero();
     for (int64_t i = 0; i < majors; ++i) {
         int64_t from = reader.offset(i), to = reader.offset(i + 1);
@@ -240,16 +240,16 @@ SparseSource::SparseSource(const mercer_sparse &s) : Source(Kind::sparse, s.rows
         }
     }
     for (int64_t i = 0; i < s.rows; ++i) offsets[i + 1] += offsets[i];
-    Buffer<Entry> entries(nullptr, s.count);
-    Buffer<int64_t> next(nullptr, s.rows);
+    Buffer<Entry> entries(s.count);
+    Buffer<int64_t> next(s.rows);
     std::copy_n(offsets.data(), s.rows, next.data());
     for (int64_t i = 0; i < majors; ++i)
         for (int64_t k = reader.offset(i); k < reader.offset(i + 1); ++k) {
             int64_t j = reader.minor(k), row = csr ? i : j, column = csr ? j : i;
             entries[next[row]++] = {static_cast<int32_t>(column), reader.value(k)};
         }
-    columns_ = Buffer<int32_t>(nullptr, s.count);
-    values_ = Buffer<double>(nullptr, s.count);
+    columns_ = Buffer<int32_t>(s.count);
+    values_ = Buffer<double>(s.count);
     for (int64_t i = 0; i < s.rows; ++i) {
         Entry *from = entries.data() + offsets[i], *to = entries.data() + offsets[i + 1];
         std::sort(from, to, [](const Entry &a, const Entry &b) { return a.column < b.column; });

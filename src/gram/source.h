@@ -33,6 +33,9 @@ class Source {
     // Bytes that load() will hold.
     virtual int64_t loaded_bytes() const { return 0; }
 
+    // Bytes that it holds itself, uncounted: it was made outside of calls.
+    virtual int64_t held_bytes() const { return 0; }
+
     // Bytes that one reader needs beside its output for a window of count rows.
     virtual int64_t window_bytes(int64_t) const { return 0; }
 
@@ -63,6 +66,7 @@ class SparseSource : public Source {
     const int64_t *offsets() const { return offsets_.data(); }
     const int32_t *columns() const { return columns_.data(); }
     int64_t count() const { return columns_.size(); }
+    int64_t held_bytes() const override { return offsets_.bytes() + columns_.bytes() + values_.bytes(); }
     double value(int64_t entry) const { return values_[entry]; }
     void read(int64_t row0, int64_t count, float *out) const override { fill(row0, count, out); }
     void read(int64_t row0, int64_t count, double *out) const override { fill(row0, count, out); }

@@ -215,6 +215,23 @@ int32_t put_service(mercer_task *task, mercer_range x, const double *from, int64
     });
 }
 
+int32_t checkpoint_service(mercer_task *task, const double *numbers, int64_t count, const mercer_range *columns,
+                           int64_t ranges) {
+    return task->guard([&] {
+        for (int64_t k = 0; k < ranges; ++k) check_columns("checkpoint", columns[k], rows_of(columns[k]));
+        if (task->keeper) task->keeper->save(numbers, count, columns, ranges);
+        task->run.progress(0);
+    });
+}
+
+int32_t resume_service(mercer_task *task, double *numbers, int64_t count, const mercer_range *columns, int64_t ranges,
+                       int32_t *found) {
+    return task->guard([&] {
+        for (int64_t k = 0; k < ranges; ++k) check_columns("resume", columns[k], rows_of(columns[k]));
+        *found = task->keeper && task->keeper->resume(numbers, count, columns, ranges);
+    });
+}
+
 int32_t visit_service(mercer_task *task, const mercer_visit *visit, const mercer_consumer *consumer) {
     return task->guard([&] { problem_of(task).visit(*visit, *consumer); });
 }
@@ -272,6 +289,8 @@ constexpr mercer_host table = {
     orthonormalise_service,
     get_service,
     put_service,
+    checkpoint_service,
+    resume_service,
     visit_service,
     columns_service,
     pairs_service,

@@ -26,6 +26,14 @@ class Problem {
                                          const mercer_pivot_stop &stop) = 0;
 };
 
+// Where a solver's state is kept between runs. Implemented by fit/checkpoint.cpp.
+class Keeper {
+  public:
+    virtual ~Keeper() = default;
+    virtual void save(const double *numbers, int64_t count, const Columns *columns, int64_t ranges) = 0;
+    virtual bool resume(double *numbers, int64_t count, const Columns *columns, int64_t ranges) = 0;
+};
+
 } // namespace mercer
 
 // Named by plugin.h; lives for one operation.
@@ -36,8 +44,10 @@ struct mercer_task {
 
     mercer::Run &run;
     mercer::Random random;
+    mercer::Keeper *keeper = nullptr; // nullptr: nothing is kept
     mercer::Problem *problem; // nullptr where the operation has none
     int64_t tile_bytes = 0;   // of one thread that computes tiles of the problem, for forecasts
+    int64_t factor_bytes = 0; // a forecast asked for pivot_cost: what the factor takes
     std::map<std::string, double> *report;
     std::list<mercer::Buffer<unsigned char>> arena;
     std::list<mercer::Block> blocks;
@@ -75,6 +85,6 @@ namespace mercer {
 const mercer_host &host_table();
 
 // What pivot_cholesky takes (fit/pivots_service.cpp).
-mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop);
+mercer_cost pivot_cost(mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop);
 
 } // namespace mercer

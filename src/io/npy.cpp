@@ -85,7 +85,7 @@ class NpySource : public Source {
     void read_entries(int64_t first, int64_t count, To *out) const {
         if (header_.kind == 'f' && header_.item == sizeof(To)) return fetch(first, count, out);
         int64_t most = std::min(count, block_rows * block_cols);
-        Buffer<unsigned char> raw(nullptr, most, header_.item);
+        Buffer<unsigned char> raw(most, header_.item);
         for (int64_t done = 0; done < count; done += most) {
             int64_t now = std::min(most, count - done);
             fetch(first + done, now, raw.data());
@@ -99,7 +99,7 @@ class NpySource : public Source {
     template <class To>
     void read_columns(int64_t row0, int64_t count, To *out) const {
         int64_t most = std::min(count, block_rows), width = std::min(cols(), block_cols);
-        Buffer<unsigned char> raw(nullptr, most * width, header_.item);
+        Buffer<unsigned char> raw(most * width, header_.item);
         for (int64_t i = 0; i < count; i += most)
             for (int64_t j = 0; j < cols(); j += width) {
                 int64_t high = std::min(most, count - i), wide = std::min(width, cols() - j);

@@ -8,12 +8,13 @@
 #include <zlib.h>
 
 namespace mercer {
-namespace safetensors {
 
 uint32_t crc_of(const void *bytes, int64_t count, uint32_t before) {
     return static_cast<uint32_t>(
         crc32_z(before, static_cast<const unsigned char *>(bytes), static_cast<size_t>(count)));
 }
+
+namespace safetensors {
 
 std::string crc_text(uint32_t crc) { return format("%08" PRIx32, crc); }
 
@@ -43,24 +44,23 @@ const DtypeName *find_dtype(int32_t dtype) {
     return found;
 }
 
-using Order = std::vector<std::pair<std::string, const Tensor *>>;
+using Order = std::vector<std::pair<std::string, TensorView>>;
 
 std::string make_header(const std::string &metadata_json, const Order &order) {
     nlohmann::ordered_json header, metadata;
     metadata["crc32"] = no_digits;
     metadata["format"] = "mercer";
     metadata["mercer"] = metadata_json;
-    for (auto &[name, tensor] : order)
-        metadata["crc32." + name] = crc_text(crc_of(tensor->bytes.data(), tensor->bytes.size()));
+    for (auto &[name, tensor] : order) metadata["crc32." + name] = crc_text(crc_of(tensor.data, tensor.bytes));
     header["__metadata__"] = std::move(metadata);
     int64_t at = 0;
     for (auto &[name, tensor] : order) {
         nlohmann::ordered_json &entry = header[name];
-        entry["dtype"] = find_dtype(tensor->dtype)->name;
-        entry["shape"] = nlohmann::ordered_json::array({tensor->rows});
-        if (!tensor->vector) entry["shape"].push_back(tensor->cols);
-        entry["data_offsets"] = nlohmann::ordered_json::array({at, at + tensor->bytes.size()});
-        at += tensor->bytes.size();
+        entry["dtype"] = find_dtype(tensor.dtype)->name;
+        entry["shape"] = nlohmann::ordered_json::array({tensor.rows});
+        if (!tensor.vector) entry["shape"].push_back(tensor.cols);
+        entry["data_offsets"] = nlohmann::ordered_json::array({at, at + tensor.bytes});
+        at += tensor.bytes;
     }
     try {
         return header.dump();
@@ -74,14 +74,14 @@ std::string make_header(const std::string &metadata_json, const Order &order) {
 int64_t dtype_size(int32_t dtype) { return find_dtype(dtype)->size; }
 
 void write_safetensors(const ByteSink &sink, const std::string &metadata_json,
-                       const std::map<std::string, const Tensor *> &tensors) {
+                       const std::map<std::string, TensorView> &tensors) {
     Order order(tensors.begin(), tensors.end());
     for (auto &[name, tensor] : order)
-        if (!is_tensor_name(name) || (tensor->vector && tensor->cols != 1) ||
-            tensor->bytes.size() != checked_bytes("a tensor", tensor->rows, tensor->cols, dtype_size(tensor->dtype)))
+        if (!is_tensor_name(name) || (tensor.vector && tensor.cols != 1) ||
+            tensor.bytes != checked_bytes("a tensor", tensor.rows, tensor.cols, dtype_size(tensor.dtype)))
             fail(MERCER_E_INTERNAL, "tensor '%s' cannot be written: bad name or size", name.c_str());
     std::stable_sort(order.begin(), order.end(),
-                     [](auto &a, auto &b) { return dtype_size(a.second->dtype) > dtype_size(b.second->dtype); });
+                     [](auto &a, auto &b) { return dtype_size(a.second.dtype) > dtype_size(b.second.dtype); });
     std::string header = make_header(metadata_json, order);
     uint64_t padded = (header.size() + 8 + alignment - 1) / alignment * alignment - 8;
     if (padded > longest_header) fail(MERCER_E_MODEL, "the model's text is too long: %zu bytes", header.size());
@@ -90,7 +90,7 @@ void write_safetensors(const ByteSink &sink, const std::string &metadata_json,
     header.insert(0, reinterpret_cast<const char *>(&padded), sizeof padded);
     sink(header.data(), static_cast<int64_t>(header.size()));
     for (auto &[name, tensor] : order)
-        if (!tensor->bytes.empty()) sink(tensor->bytes.data(), tensor->bytes.size());
+        if (tensor.bytes > 0) sink(tensor.data, tensor.bytes);
 }
 
 } // namespace mercer

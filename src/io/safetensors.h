@@ -21,6 +21,18 @@ struct Tensor {
 };
 int64_t dtype_size(int32_t dtype);
 
+// What is written: someone else's bytes.
+struct TensorView {
+    int32_t dtype = 0;
+    int64_t rows = 0, cols = 1;
+    bool vector = false;
+    const void *data = nullptr;
+    int64_t bytes = 0;
+    TensorView() = default;
+    TensorView(const Tensor &t)
+        : dtype(t.dtype), rows(t.rows), cols(t.cols), vector(t.vector), data(t.bytes.data()), bytes(t.bytes.size()) {}
+};
+
 // Printable ASCII without blank, quotes and backslash: needs no escapes in JSON, and messages show it as it is.
 bool is_tensor_name(std::string_view name);
 
@@ -31,7 +43,10 @@ using ByteSource = std::function<int64_t(void *bytes, int64_t capacity)>;
 // Tensors are written by name, those with entries of 8 bytes first, so that all are aligned; the same model gives the
 // same bytes. Names are printable ASCII without blanks, quotes and '\'.
 void write_safetensors(const ByteSink &sink, const std::string &metadata_json,
-                       const std::map<std::string, const Tensor *> &tensors);
+                       const std::map<std::string, TensorView> &tensors);
+
+// CRC-32 (zlib) of what comes after `before`.
+uint32_t crc_of(const void *bytes, int64_t count, uint32_t before = 0);
 
 struct SafetensorsFile {
     std::string metadata_json;

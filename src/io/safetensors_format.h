@@ -18,7 +18,6 @@ struct DtypeName {
 };
 constexpr DtypeName dtypes[] = {{MERCER_F32, 4, "F32"}, {MERCER_F64, 8, "F64"}, {MERCER_I64, 8, "I64"}};
 
-uint32_t crc_of(const void *bytes, int64_t count, uint32_t before = 0);
 std::string crc_text(uint32_t crc); // 8 lower-case hexadecimal digits
 
 // CRC-32 of length and header with the 8 digits of this very number as zeros.

@@ -185,7 +185,7 @@ void Reader::read_tensor(Entry &entry) {
     std::vector<Buffer<unsigned char>> pieces;
     uint32_t crc = 0;
     for (int64_t done = 0; done < total || pieces.empty(); done += most) {
-        Buffer<unsigned char> &piece = pieces.emplace_back(nullptr, std::min(most, total - done));
+        Buffer<unsigned char> &piece = pieces.emplace_back(std::min(most, total - done));
         if (fetch(piece.data(), piece.size()) < piece.size()) refuse("tensor '" + entry.name + "' is cut short");
         crc = crc_of(piece.data(), piece.size(), crc);
     }
@@ -196,7 +196,7 @@ void Reader::read_tensor(Entry &entry) {
         entry.tensor.bytes = std::move(pieces[0]);
         return;
     }
-    Buffer<unsigned char> whole(nullptr, total);
+    Buffer<unsigned char> whole(total);
     unsigned char *to = whole.data();
     for (Buffer<unsigned char> &piece : pieces) {
         to = std::copy(piece.begin(), piece.end(), to);

@@ -3,8 +3,8 @@
 namespace mercer {
 
 void write_model(const Model &model, const ByteSink &sink) {
-    std::map<std::string, const Tensor *> tensors;
-    for (const auto &[name, tensor] : model.tensors()) tensors[name] = &tensor;
+    std::map<std::string, TensorView> tensors;
+    for (const auto &[name, tensor] : model.tensors()) tensors[name] = tensor;
     write_safetensors(sink, model.stored_text(), tensors);
 }
 

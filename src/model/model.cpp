@@ -81,18 +81,12 @@ Tensor make_tensor(int64_t rows, int64_t cols, bool vector) {
     tensor.rows = rows;
     tensor.cols = cols;
     tensor.vector = vector;
-    tensor.bytes = Buffer<unsigned char>(nullptr, checked_bytes("a tensor", rows, cols, sizeof(T)));
+    tensor.bytes = Buffer<unsigned char>(checked_bytes("a tensor", rows, cols, sizeof(T)));
     return tensor;
 }
 template Tensor make_tensor<float>(int64_t, int64_t, bool);
 template Tensor make_tensor<double>(int64_t, int64_t, bool);
 template Tensor make_tensor<int64_t>(int64_t, int64_t, bool);
-
-Tensor vector_tensor(const std::vector<double> &values) {
-    Tensor tensor = make_tensor<double>(static_cast<int64_t>(values.size()), 1, true);
-    std::copy(values.begin(), values.end(), tensor_data<double>(tensor));
-    return tensor;
-}
 
 const Tensor *Model::tensor(const std::string &name) const {
     auto found = tensors_->find(name);

@@ -78,7 +78,7 @@ class Model {
     std::shared_ptr<Lazy> lazy_ = std::make_shared<Lazy>();
 };
 
-// A tensor of one column (vector) or a matrix, uncounted, C order.
+// A tensor of one column (vector) or a matrix, C order.
 template <class T>
 Tensor make_tensor(int64_t rows, int64_t cols, bool vector = false);
 template <class T>
@@ -89,7 +89,12 @@ template <class T>
 const T *tensor_data(const Tensor &tensor) {
     return reinterpret_cast<const T *>(tensor.bytes.data());
 }
-Tensor vector_tensor(const std::vector<double> &values);
+template <class Values>
+Tensor vector_tensor(const Values &values) {
+    Tensor tensor = make_tensor<double>(static_cast<int64_t>(values.size()), 1, true);
+    std::copy(values.begin(), values.end(), tensor_data<double>(tensor));
+    return tensor;
+}
 
 // Names of the set bits, as the report and files write them.
 Json outcome_names(uint32_t outcome);

@@ -22,19 +22,21 @@ AT(mercer_view, row_stride, 32);
 AT(mercer_view, col_stride, 40);
 AT(mercer_view, data, 48);
 
-SIZE(mercer_progress, 32);
+SIZE(mercer_progress, 40);
 AT(mercer_progress, struct_size, 0);
 AT(mercer_progress, stage, 8);
 AT(mercer_progress, fraction, 16);
 AT(mercer_progress, elapsed, 24);
+AT(mercer_progress, remaining, 32);
 
-SIZE(mercer_run, 48);
+SIZE(mercer_run, 56);
 AT(mercer_run, struct_size, 0);
 AT(mercer_run, threads, 8);
 AT(mercer_run, memory, 16);
 AT(mercer_run, progress, 24);
 AT(mercer_run, user, 32);
 AT(mercer_run, cancel, 40);
+AT(mercer_run, checkpoint, 48);
 
 SIZE(mercer_entry, 56);
 AT(mercer_entry, struct_size, 0);
@@ -105,15 +107,19 @@ AT(mercer_user_kernel, tile, 16);
 AT(mercer_user_kernel, user, 24);
 AT(mercer_user_kernel, release, 32);
 
-SIZE(mercer_forecast, 56);
+SIZE(mercer_figure, 16);
+AT(mercer_figure, likely, 0);
+AT(mercer_figure, most, 8);
+
+SIZE(mercer_forecast, 88);
 AT(mercer_forecast, struct_size, 0);
 AT(mercer_forecast, bytes, 8);
-AT(mercer_forecast, kernel_evaluations, 16);
-AT(mercer_forecast, passes, 24);
-AT(mercer_forecast, flops, 32);
-AT(mercer_forecast, dense_seconds, 40);
-AT(mercer_forecast, streams, 48);
-AT(mercer_forecast, exact, 52);
+AT(mercer_forecast, kernel_evaluations, 24);
+AT(mercer_forecast, passes, 40);
+AT(mercer_forecast, flops, 56);
+AT(mercer_forecast, dense_seconds, 72);
+AT(mercer_forecast, streams, 80);
+AT(mercer_forecast, reserved, 84);
 
 SIZE(mercer_output, 48);
 AT(mercer_output, struct_size, 0);
@@ -192,7 +198,7 @@ AT(mercer_shape, landmarks, 48);
 AT(mercer_shape, h, 56);
 AT(mercer_shape, kappa, 64);
 
-SIZE(mercer_cost, 80);
+SIZE(mercer_cost, 104);
 AT(mercer_cost, struct_size, 0);
 AT(mercer_cost, bytes, 8);
 AT(mercer_cost, kernel_evaluations, 16);
@@ -203,6 +209,9 @@ AT(mercer_cost, m, 48);
 AT(mercer_cost, flops, 56);
 AT(mercer_cost, first_columns, 64);
 AT(mercer_cost, first_blocks, 72);
+AT(mercer_cost, likely_passes, 80);
+AT(mercer_cost, likely_m, 88);
+AT(mercer_cost, likely_evaluations, 96);
 
 SIZE(mercer_want, 16);
 AT(mercer_want, struct_size, 0);
@@ -332,7 +341,7 @@ AT(mercer_solver_ops, reserved, 12);
 AT(mercer_solver_ops, forecast, 16);
 AT(mercer_solver_ops, solve, 24);
 
-SIZE(mercer_host, 264);
+SIZE(mercer_host, 280);
 AT(mercer_host, struct_size, 0);
 AT(mercer_host, abi, 8);
 AT(mercer_host, reserved, 12);
@@ -358,15 +367,17 @@ AT(mercer_host, random, 160);
 AT(mercer_host, orthonormalise, 168);
 AT(mercer_host, get, 176);
 AT(mercer_host, put, 184);
-AT(mercer_host, visit, 192);
-AT(mercer_host, columns, 200);
-AT(mercer_host, pairs, 208);
-AT(mercer_host, rows, 216);
-AT(mercer_host, weights, 224);
-AT(mercer_host, landmarks, 232);
-AT(mercer_host, pivot_cholesky, 240);
-AT(mercer_host, pivot_cost, 248);
-AT(mercer_host, give, 256);
+AT(mercer_host, checkpoint, 192);
+AT(mercer_host, resume, 200);
+AT(mercer_host, visit, 208);
+AT(mercer_host, columns, 216);
+AT(mercer_host, pairs, 224);
+AT(mercer_host, rows, 232);
+AT(mercer_host, weights, 240);
+AT(mercer_host, landmarks, 248);
+AT(mercer_host, pivot_cholesky, 256);
+AT(mercer_host, pivot_cost, 264);
+AT(mercer_host, give, 272);
 
 SIZE(mercer_module, 88);
 AT(mercer_module, struct_size, 0);

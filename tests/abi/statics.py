@@ -8,6 +8,8 @@ ALLOWED = {
     'error.cpp': ['last', 'callback'],
     # one BLAS in a process: its gate, and who set its thread count first
     'blas.cpp': ['gate_memory', 'scope_lock', 'scope_count', 'scope_saved', 'prepared'],
+    # which call's budget this thread counts on
+    'memory.cpp': ['working_for'],
     # one team of threads in a process; whether it may open a region, and how many threads the system gave
     'threads.cpp': ['team', 'inside', 'forked', 'at_fork', 'proved'],
     # modules are never closed, so what is open is a matter of the process

@@ -33,14 +33,14 @@ static void large(mercer_context *ctx, mercer_recipe *recipe) {
     mercer_forecast forecast = {.struct_size = sizeof forecast};
     mercer_model *streamed = NULL, *stored = NULL;
     OK(mercer_recipe_forecast(recipe, data, &wide, &forecast));
-    CHECK(!forecast.streams);
+    CHECK(forecast.streams); /* values of few columns are computed again as fast as they are read */
     OK(mercer_recipe_forecast(recipe, data, &tight, &forecast));
-    CHECK(forecast.streams && forecast.bytes <= tight.memory);
+    CHECK(forecast.streams && forecast.bytes.most <= (double)tight.memory);
     OK(mercer_model_fit(&streamed, recipe, data, &tight));
     double peak = info_number(streamed, "/peak_bytes");
     fprintf(stderr, "n = %d streamed: %.2f s, peak %.0f MiB, forecast %.0f MiB\n", LARGE,
-            info_number(streamed, "/timings/total"), peak / 0x1p20, (double)forecast.bytes / 0x1p20);
-    CHECK(peak <= (double)tight.memory && peak <= (double)forecast.bytes);
+            info_number(streamed, "/timings/total"), peak / 0x1p20, forecast.bytes.most / 0x1p20);
+    CHECK(peak <= (double)tight.memory && peak <= forecast.bytes.most);
     OK(mercer_model_fit(&stored, recipe, data, &wide));
     fprintf(stderr, "n = %d stored: %.2f s\n", LARGE, info_number(stored, "/timings/total"));
     const char *const tensors[] = {"C", "A", "b", "lambda", "nu", "w", "shift.1"};

@@ -182,27 +182,25 @@ inline void add_block(int64_t k, const T *a, int64_t row_step, int64_t step, con
         }
 }
 
-// The same for m x n, n whole vectors.
+template <int R, int V, class T>
+inline void add_columns(int64_t m, int64_t k, const T *a, int64_t row_step, int64_t step, const T *b, int64_t ldb, T *c,
+                        int64_t ldc) {
+    const int64_t whole = m / R * R;
+    for (int64_t i = 0; i < whole; i += R)
+        add_block<R, V>(k, a + i * row_step, row_step, step, b, ldb, c + i * ldc, ldc);
+    for (int64_t i = whole; i < m; ++i) add_block<1, V>(k, a + i * row_step, row_step, step, b, ldb, c + i * ldc, ldc);
+}
+
+// The same for m x n, n whole vectors: 2 ROWS sums at a time.
 template <class T>
 inline void multiply_add(int64_t m, int64_t n, int64_t k, const T *a, int64_t row_step, int64_t step, const T *b,
                          int64_t ldb, T *c, int64_t ldc) {
-    constexpr int R = ROWS;
-    for (int64_t j = 0, width; j < n; j += width) {
-        width = n - j >= 2 * LANES<T> ? 2 * LANES<T> : LANES<T>;
-        for (int64_t i = 0; i < m; i += R) {
-            const T *rows = a + i * row_step;
-            T *to = c + i * ldc + j;
-            if (m - i < R)
-                for (int64_t last = i; last < m; ++last)
-                    for (int64_t at = 0; at < width; at += LANES<T>)
-                        add_block<1, 1>(k, a + last * row_step, row_step, step, b + j + at, ldb,
-                                        c + last * ldc + j + at, ldc);
-            else if (width == LANES<T>)
-                add_block<R, 1>(k, rows, row_step, step, b + j, ldb, to, ldc);
-            else
-                add_block<R, 2>(k, rows, row_step, step, b + j, ldb, to, ldc);
-        }
-    }
+    constexpr int64_t W = LANES<T>;
+    int64_t j = 0;
+    if constexpr (BYTES == 64)
+        for (; n - j >= 4 * W; j += 4 * W) add_columns<ROWS / 2, 4>(m, k, a, row_step, step, b + j, ldb, c + j, ldc);
+    for (; n - j >= 2 * W; j += 2 * W) add_columns<ROWS, 2>(m, k, a, row_step, step, b + j, ldb, c + j, ldc);
+    for (; n - j >= W; j += W) add_columns<2 * ROWS, 1>(m, k, a, row_step, step, b + j, ldb, c + j, ldc);
 }
 
 } // namespace micro

@@ -220,9 +220,9 @@ static void indices_and_runs(void **state) {
     BAD(MERCER_E_ARGUMENT, "struct_size = 0", "sizeof", mercer_context_set_run(f.context, &run[3]));
     NEW(model, MERCER_E_ARGUMENT, "struct_size = 5000", "sizeof",
         mercer_model_fit(&f.new_model, f.recipe, f.data, &run[4]));
-    NEW(model, MERCER_E_BUDGET, "would make", "memory budget is 1000",
+    NEW(model, MERCER_E_BUDGET, "need 1.", "memory budget of 0.001 MiB",
         mercer_model_fit(&f.new_model, f.recipe, f.data, &run[5]));
-    BAD(MERCER_E_ARGUMENT, "struct_size = 0", "56", mercer_recipe_forecast(f.recipe, f.data, NULL, &forecast));
+    BAD(MERCER_E_ARGUMENT, "struct_size = 0", "88", mercer_recipe_forecast(f.recipe, f.data, NULL, &forecast));
     BAD(MERCER_E_ARGUMENT, "struct_size = 1048576", "64", mercer_model_summary(f.model, &summary));
     BAD(MERCER_E_VALUE, "'plugins'", "absolute", mercer_context_add_plugins(f.context, "plugins"));
     BAD(MERCER_E_VALUE, "''", "absolute", mercer_context_add_plugins(f.context, ""));

@@ -85,6 +85,12 @@ static int32_t random_mock(mercer_task *task, mercer_range x, int64_t stream) {
     (void)task, (void)x, (void)stream;
     return (int32_t)mock();
 }
+static int32_t resume_mock(mercer_task *task, double *numbers, int64_t count, const mercer_range *columns,
+                           int64_t ranges, int32_t *found) {
+    (void)task, (void)numbers, (void)count, (void)columns, (void)ranges;
+    *found = 0;
+    return (int32_t)mock();
+}
 static int32_t orthonormalise_mock(mercer_task *task, mercer_range x, mercer_range against, int64_t *rank) {
     (void)task, (void)x, (void)against;
     *rank = 0;
@@ -102,6 +108,7 @@ static const mercer_host host = {.struct_size = sizeof(mercer_host),
                                  .alloc = alloc_mock,
                                  .uniform = uniform_mock,
                                  .block = block_mock,
+                                 .resume = resume_mock,
                                  .random = random_mock,
                                  .orthonormalise = orthonormalise_mock,
                                  .weights = weights_mock,
@@ -220,6 +227,10 @@ static void iterations_pass_a_services_failure_on(void **state) {
     will_return_always(alloc_mock, MERCER_OK);
     will_return_maybe(progress_mock, MERCER_OK);
     will_return_always(block_mock, MERCER_OK);
+    will_return_count(resume_mock, STATUS, 2);
+    assert_int_equal(solve("solver-block-krylov"), STATUS);
+    assert_int_equal(solve("solver-orthogonal"), STATUS);
+    will_return_always(resume_mock, MERCER_OK);
     will_return_count(random_mock, STATUS, 2);
     assert_int_equal(solve("solver-block-krylov"), STATUS);
     assert_int_equal(solve("solver-orthogonal"), STATUS);

@@ -266,7 +266,7 @@ void test_progress() {
     mercer_run settings = settings_of(1);
     settings.progress = watch, settings.user = &seen;
     Run run({}, &settings);
-    run.stage("pivots", 1);
+    run.stage("pivots");
     PartialCholesky<double> factor(run, data.rows(), 400);
     factor.grow_greedy(stop_at(400));
     TEST_ASSERT_TRUE(seen.forward && seen.last > 0);

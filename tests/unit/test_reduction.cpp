@@ -44,8 +44,8 @@ void reduce_into(Outcome &out, const Rows &rows, const Settings &settings) {
     mercer_run two{};
     two.struct_size = sizeof two, two.threads = 2;
     Run run({}, &two);
-    run.stage("all", 1);
-    out.cost = forecast_centres(run, recipe, rows.data, *rows.data.source);
+    run.stage("all");
+    out.cost = forecast_centres(run, recipe, rows.data, *rows.data.source).cost;
     out.prepared = prepare(run, recipe, rows.data);
     const int64_t before = run.budget()->used();
     out.reduction = reduce(run, recipe, rows.data, out.prepared);

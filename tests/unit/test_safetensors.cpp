@@ -17,9 +17,11 @@ Tensor tensor(int32_t dtype, int64_t rows, int64_t cols, std::vector<T> values, 
 
 std::string write(const std::string &metadata, const std::map<std::string, const Tensor *> &tensors) {
     std::string file;
+    std::map<std::string, TensorView> views;
+    for (const auto &[name, tensor] : tensors) views.emplace(name, *tensor);
     write_safetensors([&](const void *bytes,
                           int64_t count) { file.append(static_cast<const char *>(bytes), static_cast<size_t>(count)); },
-                      metadata, tensors);
+                      metadata, views);
     return file;
 }
 

@@ -1,0 +1,120 @@
+// One safetensors file, as models are: the text holds the identity of the fit and the host's numbers, the tensors are the
+// solver's numbers ("solver.state"), its columns ("solver.columns.K", as they are stored) and the host's. Written straight from
+// the blocks, into a new file that replaces the old one, so that a kill at any moment leaves a whole file.
+// Cost: the first cycle is always written, later ones when ten times the seconds of the last write have passed.
+#include "checkpoint.h"
+
+#include "../core/block.h"
+#include "../io/files.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace mercer {
+namespace {
+
+constexpr double sparing = 10; // seconds of work for one of writing
+
+std::string name_of(int64_t range) { return "solver.columns." + std::to_string(range); }
+
+std::string shown(const Json &value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+// The first value that differs, parameters among them.
+void compare(const std::string &path, const Json &there, const Json &here, const std::string &prefix) {
+    for (const auto &[name, value] : here.items()) {
+        const Json other = there.is_object() ? there.value(name, Json()) : Json();
+        if (value == other) continue;
+        if (value.is_object()) compare(path, other, value, prefix + name + ".");
+        fail(MERCER_E_VALUE, "checkpoint '%s' is of another fit: %s%s = %s there, %s here", shown_path(path).c_str(),
+             prefix.c_str(), name.c_str(), shown(other).c_str(), shown(value).c_str());
+    }
+    for (const auto &[name, value] : there.items())
+        if (!here.contains(name))
+            fail(MERCER_E_VALUE, "checkpoint '%s' is of another fit: %s%s = %s there, not set here",
+                 shown_path(path).c_str(), prefix.c_str(), name.c_str(), shown(value).c_str());
+}
+
+} // namespace
+
+Checkpoint::Checkpoint(Run &run, std::string path, Json identity)
+    : path_(std::move(path)), identity_(std::move(identity)) {
+    const int fd = system_calls().open(path_.c_str(), 0, 0);
+    if (fd < 0 && errno == ENOENT) return;
+    if (fd >= 0) system_calls().close(fd);
+    const InputFile input(path_);
+    int64_t at = 0;
+    const std::string what = "checkpoint '" + shown_path(path_) + "'";
+    file_ = read_safetensors(
+        [&](void *bytes, int64_t capacity) {
+            const int64_t count = std::min(capacity, input.size() - at);
+            input.read(at, bytes, count);
+            at += count;
+            return count;
+        },
+        input.size(), what);
+    for (const auto &[name, tensor] : file_.tensors) claims_.emplace(name, Claim(run.budget(), tensor.bytes.size()));
+    Json text = parse_model_text(file_.metadata_json, what);
+    if (!text.is_object() || !text.contains("checkpoint") || !text.contains("fit"))
+        fail(MERCER_E_MODEL, "%s: no checkpoint", what.c_str());
+    compare(path_, text["fit"], identity_, "");
+    said_ = std::move(text["checkpoint"]);
+}
+
+const Tensor *Checkpoint::tensor(const std::string &name) const {
+    const auto found = file_.tensors.find(name);
+    return found == file_.tensors.end() ? nullptr : &found->second;
+}
+
+bool Checkpoint::resume(double *numbers, int64_t count, const Columns *columns, int64_t ranges) {
+    const Tensor *state = tensor("solver.state");
+    if (!state) return false;
+    auto fits = [&](const Tensor *tensor, int32_t dtype, int64_t rows, int64_t cols) {
+        if (!tensor || tensor->dtype != dtype || tensor->rows != rows || tensor->cols != cols)
+            fail(MERCER_E_MODEL, "checkpoint '%s': it holds not what the solver kept", shown_path(path_).c_str());
+    };
+    fits(state, MERCER_F64, count, 1);
+    std::memcpy(numbers, state->bytes.data(), static_cast<size_t>(8 * count));
+    for (int64_t k = 0; k < ranges; ++k) {
+        Block &block = *columns[k].block;
+        const std::string name = name_of(k);
+        fits(tensor(name), block.f32() ? MERCER_F32 : MERCER_F64, columns[k].count, block.n());
+        block.use(columns[k].first, columns[k].count);
+        std::memcpy(block.bytes(columns[k].first), file_.tensors[name].bytes.data(),
+                    static_cast<size_t>(file_.tensors[name].bytes.size()));
+        file_.tensors.erase(name);
+        claims_.erase(name);
+    }
+    if (ranges > 0) file_.tensors.clear(), claims_.clear(); // once: the next solve begins anew
+    return true;
+}
+
+void Checkpoint::save(const double *numbers, int64_t count, const Columns *columns, int64_t ranges) {
+    const Clock::time_point begin = Clock::now();
+    auto seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
+    if (cost_ >= 0 && seconds(begin - written_) < sparing * cost_) return;
+    Json text = {{"fit", identity_}, {"checkpoint", Json::object()}};
+    std::map<std::string, TensorView> tensors;
+    auto add = [&](const std::string &name, int32_t dtype, int64_t rows, int64_t cols, const void *data) {
+        TensorView &view = tensors[name];
+        view.dtype = dtype, view.rows = rows, view.cols = cols, view.vector = cols == 1, view.data = data;
+        view.bytes = rows * cols * dtype_size(dtype);
+    };
+    add("solver.state", MERCER_F64, count, 1, numbers);
+    for (int64_t k = 0; k < ranges; ++k) {
+        Block &block = *columns[k].block;
+        block.use(columns[k].first, columns[k].count);
+        add(name_of(k), block.f32() ? MERCER_F32 : MERCER_F64, columns[k].count, block.n(),
+            block.bytes(columns[k].first));
+    }
+    if (say) say(text["checkpoint"], tensors);
+    replace_file(path_, [&](const Writer &write) { write_safetensors(write, text.dump(), tensors); });
+    written_ = Clock::now();
+    cost_ = seconds(written_ - begin);
+}
+
+void remove_checkpoint(const std::string &path) {
+    if (system_calls().unlink(path.c_str()) != 0 && errno != ENOENT)
+        fail(MERCER_E_IO, "cannot remove '%s': %s", shown_path(path).c_str(), std::strerror(errno));
+}
+
+} // namespace mercer

@@ -1,0 +1,185 @@
+// What a fit will need, in figures: the plan of its lift, with what is held throughout and what reading and reducing take.
+//
+//   bytes   base + max(read, reduce, lift)
+//   flops   2 d a kernel value + 2 m^2 a column of a product with the kernel matrix + what solver and factors add
+//
+// Stages cost, for progress, in flops at the speed of a matrix product: a kernel value 2 d + 15 in f32 (15: what the exponential
+// costs, FACTS B3.12), twice that in f64; a factorisation or a sweep over tall blocks runs at a tenth of that speed.
+#include "../host/task.h"
+#include "auto.h"
+#include "components.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mercer {
+namespace {
+
+// With any bandwidth: forms, facts and which values are fused do not depend on it.
+Expression foreseen_kernel(Run &run, const Recipe &recipe, const Source &source) {
+    Expression kernel = recipe.kernel();
+    kernel.finish(run, source.cols(), [](const Leaf &, const std::string &) { return 1.0; });
+    return kernel;
+}
+
+constexpr double dense_flops_per_second = 10e9; // of dsyevr, whose half is memory-bound
+constexpr double slow = 10;                     // what does not run at the speed of a matrix product
+
+double as_double(int64_t value) { return static_cast<double>(value); }
+
+double value_cost(const Source &source, bool f32) {
+    return (2 * as_double(std::max<int64_t>(source.cols(), 1)) + 15) * (f32 ? 1 : 2);
+}
+
+// Reads are bound by memory and checks; a bandwidth sorts 5 x 10^5 distances.
+double read_cost(const Source &source) { return 50 * as_double(source.rows()) * as_double(source.cols()) + 2e9; }
+
+double reduce_cost(const Source &source, const ForeseenCentres &centres, bool f32) {
+    const mercer_cost &cost = centres.cost;
+    return cost.likely_evaluations * value_cost(source, f32) + 1.5 * cost.flops * (f32 ? 1 : 2);
+}
+
+double factorisation(double order) { return slow * 4 / 3 * order * order * order; }
+
+// The pivots and products of start.cpp.
+double start_cost(const Source &source, const Plan &plan, int64_t m) {
+    const double rank = as_double(plan.start_rank);
+    return as_double(m) * (rank * value_cost(source, true) + slow / 2 * 4 * rank * rank);
+}
+
+} // namespace
+
+double start_share(const Source &source, const Plan &plan, int64_t m) {
+    const double start = start_cost(source, plan, m);
+    return start > 0 ? start / lift_stages(source, plan, m)[1].second : 0;
+}
+
+Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m) {
+    const double values = plan.kernel_evaluations.likely * value_cost(source, plan.f32 || plan.rough),
+                 order = as_double(m), once = plan.hold == Hold::matrix ? values / plan.passes.likely : 0;
+    return {{"gram", once},
+            {"solve", start_cost(source, plan, m) + values - once +
+                          2 * order * order * plan.columns.likely * (plan.f32 || plan.rough ? 1 : 2) +
+                          slow / 2 * plan.flops_each * plan.products.likely + factorisation(plan.dense_order)},
+            {"certify", 100 * as_double(source.rows() + m) + plan.certify_cost}};
+}
+
+double flops_of(const Source &source, double m, double evaluations, double columns) {
+    return 2 * as_double(std::max<int64_t>(source.cols(), 1)) * evaluations + 2 * m * m * columns;
+}
+
+int64_t base_bytes(const Source &source, int64_t m, bool f32) {
+    const int64_t size = f32 ? 4 : 8, weights = 8 * source.rows() + 40 * m;
+    if (source.kind() == Source::Kind::objects) return weights + 8 * m;
+    if (const auto *sparse = dynamic_cast<const SparseSource *>(&source)) { // the tensors, and the rows behind tiles
+        const double share = std::min(as_double(m) / as_double(std::max<int64_t>(sparse->rows(), 1)), 1.0);
+        const int64_t entries = static_cast<int64_t>(share * as_double(sparse->count()));
+        return weights + source.held_bytes() + entries * (size + 8 + 12 + 16) + 24 * (m + 1);
+    }
+    return weights + source.loaded_bytes() + checked_bytes("the centres", m, source.cols(), size);
+}
+
+ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source) {
+    const int64_t n = source.rows();
+    ForeseenCentres out;
+    out.cost.struct_size = sizeof out.cost;
+    if (!recipe.reducer()) { // all rows that count
+        const CountedVector<double> weights = sample_weights(data, n);
+        out.cost.m = std::count_if(weights.begin(), weights.end(), [](double weight) { return weight > 0; });
+        out.cost.likely_m = out.cost.m;
+        return out;
+    }
+    mercer_task task(run, Random(0, Stage::reducer));
+    const bool f32 = tile_is_f32(recipe, source);
+    const mercer_shape shape{sizeof shape,
+                             n,
+                             source.cols(),
+                             foreseen_components(recipe.values(), n),
+                             f32 ? MERCER_F32 : MERCER_F64,
+                             0,
+                             0,
+                             0,
+                             data.landmarks.rows,
+                             NAN,
+                             NAN};
+    const Expression kernel = foreseen_kernel(run, recipe, source);
+    task.tile_bytes = f32 ? tile_bytes<float>(kernel, source) : tile_bytes<double>(kernel, source);
+    task.check(
+        recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape, &out.cost),
+        *recipe.reducer());
+    out.factor = task.factor_bytes;
+    out.cost.m = std::clamp<int64_t>(out.cost.m, 1, std::max(n, data.landmarks.rows));
+    if (out.cost.likely_m == 0) out.cost.likely_m = out.cost.m;
+    if (out.cost.likely_evaluations == 0) out.cost.likely_evaluations = as_double(out.cost.kernel_evaluations);
+    return out;
+}
+
+namespace {
+
+struct Sizes { // of a fit, in bytes
+    int64_t base, before_lift, likely_before;
+};
+
+// With m centres, of as many as there may be.
+mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres, const Plan &plan, int64_t m,
+                           const Sizes &sizes) {
+    const double order = as_double(m), share = order / as_double(centres.cost.m);
+    const int64_t lift = plan.likely_bytes > 0 ? std::min(plan.likely_bytes, plan.bytes) : plan.bytes;
+    mercer_forecast out{};
+    out.struct_size = sizeof out;
+    out.bytes = {as_double(sizes.base) + std::max(share * as_double(sizes.likely_before), as_double(lift)),
+                 as_double(sizes.base + std::max(sizes.before_lift, plan.bytes))};
+    out.kernel_evaluations = {centres.cost.likely_evaluations + plan.kernel_evaluations.likely,
+                              as_double(centres.cost.kernel_evaluations) + plan.kernel_evaluations.most};
+    out.passes = plan.passes;
+    auto flops = [&](double evaluations, double columns, double products) {
+        return flops_of(source, order, evaluations, columns) + plan.flops_each * products +
+               share * share * centres.cost.flops;
+    };
+    out.flops = {flops(out.kernel_evaluations.likely, plan.columns.likely, plan.products.likely),
+                 flops(out.kernel_evaluations.most, plan.columns.most, plan.products.most)};
+    out.dense_seconds = factorisation(plan.dense_order) / slow / dense_flops_per_second;
+    out.streams = plan.hold != Hold::matrix;
+    return out;
+}
+
+// What is likely with fewer centres.
+void expect_fewer(const mercer_forecast &fewer, mercer_forecast &out) {
+    for (mercer_figure mercer_forecast::*figure : {&mercer_forecast::bytes, &mercer_forecast::kernel_evaluations,
+                                                   &mercer_forecast::passes, &mercer_forecast::flops})
+        (out.*figure).likely = std::min((fewer.*figure).likely, (out.*figure).most);
+}
+
+} // namespace
+
+Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
+    const Source &source = *data.source;
+    if (source.rows() < 0) fail(MERCER_E_UNSUPPORTED, "the number of rows is not known before they are read");
+    if (source.rows() < 1) fail(MERCER_E_DATA, "the data have no rows");
+    const bool f32 = tile_is_f32(recipe, source), open = Components(recipe.values(), source.rows()).is_open();
+    const Expression kernel = foreseen_kernel(run, recipe, source);
+    const ForeseenCentres centres = forecast_centres(run, recipe, data, source);
+    const int64_t m = centres.cost.m;
+    const int64_t read = prepare_bytes(run, recipe, source);
+    const Sizes sizes{base_bytes(source, m, f32), std::max(centres.cost.bytes, read),
+                      std::max(centres.factor > 0 ? centres.factor : centres.cost.bytes, read)};
+    const PlanTask task{run, recipe, kernel, source, f32, m, run.budget()->limit() - sizes.base, centres.factor};
+    const Lift &lift = find_lift(recipe.is_auto() ? "weighted" : recipe.values().lift);
+    const Plan plan = lift.plan(task);
+    refuse_over_budget(task, sizes.before_lift, "to read and reduce");
+
+    Forecast out;
+    out.figures = figures_of(source, centres, plan, m, sizes);
+    if (centres.cost.likely_m < m) {
+        PlanTask usual = task;
+        usual.m = centres.cost.likely_m;
+        expect_fewer(figures_of(source, centres, lift.plan(usual), usual.m, sizes), out.figures);
+    }
+    out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
+    for (const auto &stage : lift_stages(source, plan, m)) out.stages.push_back(stage);
+    if (open || recipe.is_auto()) out.figures.bytes.most = as_double(run.budget()->limit());
+    if (recipe.is_auto()) foresee_road(source, f32, out);
+    return out;
+}
+
+} // namespace mercer

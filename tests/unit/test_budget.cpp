@@ -1,0 +1,148 @@
+// The counted peak against memory that was really touched, and budgets from refusal upwards: a fit is refused before its work, with
+// the forecast, or ends within its budget.
+#include "session.h"
+
+#include <fstream>
+#include <malloc.h>
+
+namespace {
+
+double number(const Model &model, const char *path) {
+    const char *text = nullptr;
+    OK(mercer_model_info(model.handle, path, &text));
+    return std::strtod(text, nullptr);
+}
+
+// Bytes by which this process's resident memory has grown at its highest since the constructor. Every block of 64 KiB and more is
+// a mapping of its own, so that what is freed is gone.
+class Growth {
+  public:
+    Growth() {
+        mallopt(M_MMAP_THRESHOLD, 64 << 10);
+        malloc_trim(0);
+        std::ofstream("/proc/self/clear_refs") << "5"; // VmHWM starts again from here
+        start_ = kibibytes("VmRSS:");
+    }
+    double bytes() const { return (kibibytes("VmHWM:") - start_) * 1024; }
+
+  private:
+    static double kibibytes(const std::string &field) {
+        std::ifstream status("/proc/self/status");
+        for (std::string line; std::getline(status, line);)
+            if (line.rfind(field, 0) == 0) return std::stod(line.substr(field.size()));
+        return NAN;
+    }
+    double start_;
+};
+
+// In 20 clusters.
+Matrix clusters(int64_t n, int64_t d) {
+    oracle::Numbers numbers(11);
+    const Matrix centres = numbers.matrix(20, d), noise = numbers.matrix(n, d);
+    Matrix x(n, d);
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t k = 0; k < d; ++k) x(i, k) = 3 * centres(i * 7 % 20, k) + noise(i, k);
+    return x;
+}
+
+struct Case {
+    const char *method;
+    int64_t n;
+    Settings settings;
+};
+
+// What is not counted: texts, lists of slabs and panels, the JSON of the report, threads.
+constexpr double uncounted = 4 * 0x1p20;
+
+void test_counted_is_held() {
+    const Case cases[] = {{"kpca", 20000, {{"gram.storage", "stream"}}},
+                          {"kpca", 3000, {{"gram.storage", "f64"}}},
+                          {"kpca", 900, {{"solver", "dense"}}},
+                          {"nystrom", 50000, {{"reducer.m", "300"}}},
+                          {"auto", 30000, {}}};
+    for (const Case &c : cases) {
+        Session session;
+        Held held(clusters(c.n, 8));
+        mercer_data *data = session.data(held);
+        Settings settings = {{"kernel.sigma", "4"}};
+        settings.insert(settings.end(), c.settings.begin(), c.settings.end());
+        const mercer_run two = with_threads(2);
+        session.fit(data, settings, c.method, &two); // what a process makes once: modules, tables, threads
+        const Growth growth;
+        const Model model = session.fit(data, settings, c.method, &two);
+        const double real = growth.bytes(), counted = number(model, "/peak_bytes");
+        char text[160];
+        std::snprintf(text, sizeof text, "%s, n = %lld: counted %.2f MiB, held %.2f", c.method,
+                      static_cast<long long>(c.n), counted / 0x1p20, real / 0x1p20);
+        std::printf("%s\n", text);
+        TEST_ASSERT_TRUE_MESSAGE(counted >= 0.95 * real - uncounted && counted <= 1.1 * real, text);
+        mercer_data_destroy(data);
+    }
+}
+
+int32_t note_stage(void *user, const mercer_progress *progress) {
+    *static_cast<std::string *>(user) = progress->stage;
+    return 0;
+}
+
+void climb(const Case &c) {
+    Session session;
+    Held held(clusters(c.n, 6));
+    mercer_data *data = session.data(held);
+    mercer_recipe *recipe = session.recipe(c.method, c.settings);
+    int64_t refused = 0, accepted = 0;
+    for (double budget = 0x1p17; accepted < 12; budget *= accepted ? 1.25 : 1.1) {
+        std::string stage;
+        mercer_run run = with_threads(2);
+        run.memory = static_cast<int64_t>(budget);
+        run.progress = note_stage, run.user = &stage;
+        mercer_forecast forecast{};
+        forecast.struct_size = sizeof forecast;
+        Model model;
+        const int32_t foreseen = mercer_recipe_forecast(recipe, data, &run, &forecast),
+                      status = mercer_model_fit(&model.handle, recipe, data, &run);
+        const std::string text =
+            std::string(c.method) + ", budget " + std::to_string(run.memory) + ": " + mercer_last_error();
+        TEST_ASSERT_EQUAL_INT_MESSAGE(foreseen, status, text.c_str());
+        if (status == MERCER_E_BUDGET) {
+            TEST_ASSERT_TRUE_MESSAGE(stage.empty() || stage == "read", stage.c_str());
+            ++refused;
+            continue;
+        }
+        OK(status);
+        ++accepted;
+        TEST_ASSERT_TRUE_MESSAGE(number(model, "/peak_bytes") <= budget, text.c_str());
+        TEST_ASSERT_TRUE_MESSAGE(number(model, "/peak_bytes") <= forecast.bytes.most, text.c_str());
+    }
+    std::printf("%s: %d refused, %d accepted\n", c.method, static_cast<int>(refused), static_cast<int>(accepted));
+    TEST_ASSERT_TRUE(refused > 0);
+    mercer_recipe_destroy(recipe);
+    mercer_data_destroy(data);
+}
+
+void test_budgets() {
+    climb({"kpca", 700, {{"kernel.sigma", "3"}}});
+    climb({"kpca", 3000, {{"kernel.sigma", "3"}}});
+    climb({"kpca", 2500, {{"kernel", "laplacian"}, {"kernel.sigma", "3"}, {"gram.storage", "f32"}}});
+    climb({"kpca", 2000, {{"kernel", "laplacian"}, {"solver", "orthogonal"}}}); // with a bandwidth
+    climb({"subsampled", 3000, {{"kernel.sigma", "3"}, {"reducer.m", "400"}}});
+    climb({"nystrom", 3000, {{"kernel.sigma", "3"}, {"reducer.m", "300"}, {"data.dtype", "f32"}}});
+    climb({"nystrom", 3000, {{"kernel.sigma", "3"}, {"reducer", "uniform"}, {"reducer.m", "300"}}});
+    climb({"kpca", 3000, {{"kernel.sigma", "3"}, {"report.bootstrap", "50"}}});
+    climb({"nystrom", 3000, {{"kernel.sigma", "3"}, {"reducer.m", "200"}, {"report.bootstrap", "50"}}});
+    climb({"gkpca", 3000, {{"kernel.sigma", "3"}, {"reducer.m", "900"}, {"reducer.mse", "0.05"}}});
+    climb({"auto", 4000, {{"kernel.sigma", "3"}}});
+    climb({"auto", 6000, {{"kernel.sigma", "1"}, {"data.dtype", "f32"}, {"accuracy", "1e-4"}}});
+}
+
+} // namespace
+
+void setUp() {}
+void tearDown() {}
+
+int main() {
+    UNITY_BEGIN();
+    RUN_TEST(test_counted_is_held);
+    RUN_TEST(test_budgets);
+    return UNITY_END();
+}

@@ -1,0 +1,239 @@
+// A fit that is stopped and goes on is the fit that was not stopped: to the bit, whenever it was stopped. And what does not
+// belong to it, or is damaged, is refused and left as it is.
+#include "io/files.h"
+#include "session.h"
+#include "temp_files.h"
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace mercer;
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr int64_t n = 2000, d = 3;
+
+int32_t cancel_flag = 0;
+int64_t writes_left = 0; // of checkpoints, before the fit is asked to stop
+
+// Writes that cost nothing, so that nearly every cycle is written, and are counted.
+void count_writes() {
+    static const auto rename = system_calls().rename;
+    system_calls().fsync = [](int) { return 0; };
+    system_calls().rename = [](const char *from, const char *to) {
+        if (--writes_left == 0) cancel_flag = 1;
+        return rename(from, to);
+    };
+}
+
+struct Case {
+    const char *text;
+    Settings settings;
+    bool f32 = false, weighted = false;
+};
+const std::vector<Case> &cases() {
+    static const std::vector<Case> all = {
+        {"f32", {}, true},
+        {"f64, iterated in f32", {{"tol", "1e-11"}}},
+        {"f64, weighted", {{"tol", "1e-10"}}, false, true},
+        {"uncentred, f32, weighted", {{"lift.centred", "false"}}, true, true},
+        {"a share of the variance", {{"components", "40"}, {"variance", "0.9"}}},
+        {"orthogonal", {{"solver", "orthogonal"}, {"tol", "1e-3"}}, true},
+    };
+    return all;
+}
+
+class Fit {
+  public:
+    Fit(Session &session, const Case &c, const TempFolder &folder, uint64_t seed = 5)
+        : session_(session), case_(c), x_(oracle::Numbers(seed).matrix(n, d)), path_(folder.path("fit.checkpoint")) {
+        settings = {{"kernel", "gaussian"}, {"sigma", "0.3"}, {"solver", "block-krylov"}, {"gram.storage", "stream"}};
+        if (std::none_of(c.settings.begin(), c.settings.end(), [](auto &s) { return s.first == "variance"; }))
+            settings.emplace_back("components", "6");
+        for (const auto &own : c.settings) {
+            std::erase_if(settings, [&](auto &s) { return s.first == own.first; });
+            settings.push_back(own);
+        }
+        for (int64_t i = 0; c.weighted && i < n; ++i) weights.push_back(1 + static_cast<double>(i % 3));
+    }
+    Settings settings;
+    Vector weights;
+    Matrix &x() { return x_; }
+
+    // Stopped behind that many writes; 0: never. Without a file: to compare with.
+    int32_t run(Model &out, int64_t stop_after = 0, bool with_file = true) {
+        Held held(x_, {case_.f32, false});
+        mercer_data *data = session_.data(held);
+        Matrix column(static_cast<int64_t>(weights.size()), 1);
+        column.v = weights;
+        Held attached(column);
+        mercer_view view = attached.view();
+        if (!weights.empty()) OK(mercer_data_attach(data, "weights", &view));
+        mercer_recipe *recipe = session_.recipe("kpca", settings);
+        mercer_run run = with_threads(2);
+        run.cancel = &cancel_flag;
+        run.checkpoint = with_file ? path_.c_str() : nullptr;
+        cancel_flag = 0;
+        writes_left = stop_after;
+        Model made;
+        const int32_t status = mercer_model_fit(&made.handle, recipe, data, &run);
+        mercer_recipe_destroy(recipe);
+        mercer_data_destroy(data);
+        out = std::move(made);
+        return status;
+    }
+
+  private:
+    Session &session_;
+    const Case &case_;
+    Matrix x_;
+    std::string path_;
+};
+
+Json report(const Model &model) {
+    const char *text = nullptr;
+    OK(mercer_model_info(model.handle, "", &text));
+    return Json::parse(text);
+}
+
+void expect_same(const Model &a, const Model &b, const char *what) {
+    for (const char *name : {"C", "A", "b", "lambda", "w"}) expect_same_bits(a.vector(name), b.vector(name), what);
+    const Json left = report(a), right = report(b);
+    for (const char *key : {"passes", "residuals", "most_negative", "kernel_evaluations", "kernel_passes", "outcome"})
+        TEST_ASSERT_TRUE_MESSAGE(left[key] == right[key], (std::string(what) + ": " + key).c_str());
+}
+
+void test_stopped_anywhere() {
+    for (const Case &c : cases()) {
+        TempFolder folder;
+        Session session;
+        Fit fit(session, c, folder);
+        Model whole, model;
+        OK(fit.run(whole, 0, false));
+        const bool rounds = fit.settings.back().first == "variance"; // the solver is called several times
+        TEST_ASSERT_TRUE(!rounds || whole.summary().r > 16);
+        int64_t stops = 0;
+        for (bool finished = false; !finished; ++stops) {
+            const int32_t status = fit.run(model, stops + 1);
+            finished = status == MERCER_OK; // fewer writes than that
+            if (finished) break;
+            TEST_ASSERT_EQUAL_INT_MESSAGE(MERCER_E_CANCELLED, status, c.text);
+            TEST_ASSERT_EQUAL_STRING("fit.checkpoint", folder.names().c_str());
+            OK(fit.run(model));
+            expect_same(whole, model, c.text);
+            TEST_ASSERT_EQUAL_STRING("", folder.names().c_str());
+        }
+        TEST_ASSERT_TRUE_MESSAGE(stops >= 1, c.text);
+        expect_same(whole, model, c.text); // the run that only wrote
+    }
+}
+
+// Each run does one cycle more.
+void test_stopped_again_and_again() {
+    TempFolder folder;
+    Session session;
+    Fit fit(session, cases()[1], folder);
+    Model whole, model;
+    OK(fit.run(whole, 0, false));
+    int64_t runs = 0;
+    while (fit.run(model, 2) == MERCER_E_CANCELLED) TEST_ASSERT_TRUE(++runs < 100);
+    TEST_ASSERT_TRUE(model.handle && runs >= 1);
+    expect_same(whole, model, "stopped again and again");
+}
+
+void refused(Fit &fit, const TempFolder &folder, int32_t code, const char *part) {
+    const std::string before = folder.read("fit.checkpoint");
+    Model model;
+    TEST_ASSERT_EQUAL_INT_MESSAGE(code, fit.run(model), part);
+    const std::string text = std::string(mercer_last_error()) + " must say " + part;
+    TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), part), text.c_str());
+    TEST_ASSERT_TRUE_MESSAGE(folder.read("fit.checkpoint") == before, part);
+}
+
+void test_refusals() {
+    TempFolder folder;
+    Session session;
+    Fit fit(session, cases()[2], folder);
+    Model whole, model;
+    OK(fit.run(whole, 0, false));
+    TEST_ASSERT_EQUAL_INT(MERCER_E_CANCELLED, fit.run(model, 1));
+
+    const Settings settings = fit.settings;
+    fit.settings[1].second = "0.31";
+    refused(fit, folder, MERCER_E_VALUE, "sigma = 0.3 there, 0.31 here");
+    fit.settings = settings;
+    fit.settings.emplace_back("seed", "2");
+    refused(fit, folder, MERCER_E_VALUE, "seed");
+    fit.settings = settings;
+    fit.weights[7] += 1, fit.weights[8] -= 1;
+    refused(fit, folder, MERCER_E_VALUE, "weights");
+    fit.weights[7] -= 1, fit.weights[8] += 1;
+    const double value = fit.x()(1234, 1);
+    fit.x()(1234, 1) = value * (1 + 0x1p-50);
+    refused(fit, folder, MERCER_E_VALUE, "data.C");
+    fit.x()(n - 1, d - 1) = NAN;
+    refused(fit, folder, MERCER_E_DATA, "NaN");
+    fit.x() = oracle::Numbers(5).matrix(n, d);
+
+    const std::string file = folder.read("fit.checkpoint");
+    for (size_t length : {size_t{0}, size_t{5}, size_t{100}, file.size() / 2, file.size() - 1}) {
+        folder.write("fit.checkpoint", file.substr(0, length));
+        refused(fit, folder, MERCER_E_MODEL, "fit.checkpoint");
+    }
+    oracle::Numbers random(3);
+    for (int flip = 0; flip < 40; ++flip) {
+        std::string bad = file;
+        const size_t at = flip < 20 ? static_cast<size_t>(random.uniform() * 1500)
+                                    : static_cast<size_t>(random.uniform() * static_cast<double>(file.size()));
+        bad[at] = static_cast<char>(bad[at] ^ (1 << flip % 8));
+        folder.write("fit.checkpoint", bad);
+        refused(fit, folder, MERCER_E_MODEL, "fit.checkpoint");
+    }
+    folder.write("fit.checkpoint", file);
+    OK(fit.run(model));
+    expect_same(whole, model, "after refusals");
+}
+
+// A child that is killed at some moment leaves nothing, or a whole file.
+void test_killed() {
+    TempFolder folder;
+    Session session;
+    Fit fit(session, cases()[1], folder);
+    Model whole, model;
+    OK(fit.run(whole, 0, false));
+    for (int kill_at = 0; kill_at < 20; ++kill_at) {
+        const pid_t child = fork();
+        TEST_ASSERT_TRUE(child >= 0);
+        if (child == 0) {
+            Model lost;
+            fit.run(lost);
+            _exit(0);
+        }
+        usleep(static_cast<useconds_t>(4000 * (1 + kill_at)));
+        kill(child, SIGKILL);
+        int ended = 0;
+        TEST_ASSERT_EQUAL_INT(child, waitpid(child, &ended, 0));
+        if (kill_at % 4 == 3) {
+            OK(fit.run(model));
+            expect_same(whole, model, "after a kill");
+        }
+    }
+}
+
+} // namespace
+
+void setUp() {}
+void tearDown() {}
+
+int main() {
+    count_writes();
+    UNITY_BEGIN();
+    RUN_TEST(test_stopped_anywhere);
+    RUN_TEST(test_stopped_again_and_again);
+    RUN_TEST(test_refusals);
+    RUN_TEST(test_killed);
+    return UNITY_END();
+}

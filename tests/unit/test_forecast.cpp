@@ -1,0 +1,165 @@
+// What a fit was forecast to need against what it needed, for methods, storages, types, shapes and budgets: bounds hold,
+// what the shape decides is right to 10 % (bytes: or 4 MiB), passes are within a factor 2 of what was likely. MERCER_SHOW=1
+// prints all.
+#include "session.h"
+
+namespace {
+
+double number(const Model &model, const std::string &path) {
+    const char *text = nullptr;
+    OK(mercer_model_info(model.handle, path.c_str(), &text));
+    return std::strtod(text, nullptr);
+}
+
+// n points in 20 clusters.
+Matrix clusters(int64_t n, int64_t d) {
+    oracle::Numbers numbers(11);
+    const Matrix centres = numbers.matrix(20, d);
+    Matrix x(n, d);
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t k = 0; k < d; ++k) x(i, k) = 3 * centres(i * 7 % 20, k) + 0.5 * (2 * numbers.uniform() - 1);
+    return x;
+}
+
+struct Case {
+    std::string name;
+    const char *method;
+    Settings settings;
+};
+
+mercer_run budget_of(int64_t memory) {
+    mercer_run run = with_threads(2);
+    run.memory = memory;
+    return run;
+}
+
+void expect_figure(const Model &model, const Case &c, const char *name, double slack) {
+    const std::string at = std::string("/forecast/") + name;
+    const double likely = number(model, at + "/likely"), most = number(model, at + "/most"),
+                 happened = number(model, at + "/happened");
+    char text[240];
+    std::snprintf(text, sizeof text, "%s: %s likely %.4g, at most %.4g, happened %.4g", c.name.c_str(), name, likely,
+                  most, happened);
+    if (std::getenv("MERCER_SHOW")) std::printf("%s\n", text);
+    TEST_ASSERT_TRUE_MESSAGE(likely <= most && happened <= most, text);
+    if (likely == most) TEST_ASSERT_TRUE_MESSAGE(happened >= 0.9 * most - slack, text);
+    if (std::string(name) != "passes" || !std::strcmp(c.method, "auto") || c.name.find("stop") != c.name.npos) return;
+    TEST_ASSERT_TRUE_MESSAGE(happened >= likely / 2 && happened <= 2 * likely, text);
+}
+
+void compare(Session &session, mercer_data *data, const Case &c, int64_t memory = 0) {
+    const mercer_run run = budget_of(memory);
+    const Model model = session.fit(data, c.settings, c.method, &run);
+    expect_figure(model, c, "bytes", 0x1p22);
+    expect_figure(model, c, "kernel_evaluations", 0);
+    expect_figure(model, c, "passes", 0);
+    expect_figure(model, c, "flops", 0);
+    if (memory > 0) TEST_ASSERT_TRUE(number(model, "/peak_bytes") <= static_cast<double>(memory));
+}
+
+Settings with(Settings settings, const Settings &more) {
+    settings.insert(settings.end(), more.begin(), more.end());
+    return settings;
+}
+
+void test_table() {
+    Session session;
+    for (int64_t n : {500, 1500, 6000})
+        for (int64_t d : {3, 200})
+            for (bool f32 : {false, true}) {
+                Held held(clusters(n, d), {f32, n == 1500});
+                mercer_data *data = session.data(held);
+                const std::string shape =
+                    "n = " + std::to_string(n) + ", d = " + std::to_string(d) + (f32 ? ", f32" : ", f64");
+                const Settings base = {{"kernel.sigma", "3"}, {"output.components", "8"}};
+                for (const char *storage : {"auto", "f64", "f32", "stream"})
+                    compare(session, data, {shape + " " + storage, "kpca", with(base, {{"gram.storage", storage}})});
+                for (const char *method : {"subsampled", "nystrom", "gkpca"})
+                    for (const char *reducer : {"uniform", "greedy", "rpcholesky"})
+                        compare(session, data,
+                                {shape + " " + method + " " + reducer, method,
+                                 with(base, {{"reducer", reducer}, {"reducer.m", "200"}})});
+                compare(session, data, {shape + " auto", "auto", base});
+                mercer_data_destroy(data);
+            }
+}
+
+// The same for what else data may be, centred or not, and within a budget.
+void test_kinds_of_data() {
+    Session session;
+    constexpr int64_t n = 1200, d = 5;
+    const Matrix x = clusters(n, d);
+    const auto all = [&](const std::string &name, mercer_data *data, bool vectors) {
+        for (const char *centred : {"true", "false"}) {
+            const Settings base = {{"kernel.sigma", "3"}, {"lift.centred", centred}};
+            for (const char *solver : {"dense", "block-krylov", "orthogonal"})
+                compare(session, data, {name + " " + solver, "kpca", with(base, {{"solver", solver}})});
+            if (!vectors) continue;
+            compare(session, data,
+                    {name + " rows", "nystrom", with(base, {{"reducer.m", "150"}, {"report.certificates", "rows"}})});
+            compare(session, data,
+                    {name + " stop", "gkpca", with(base, {{"reducer.m", "600"}, {"reducer.trace", "0.1"}})});
+            compare(session, data,
+                    {name + " stop", "subsampled",
+                     with(base, {{"reducer", "greedy"}, {"reducer.m", "1100"}, {"reducer.trace", "0.1"}})});
+            compare(session, data, {name + " variance", "kpca", with(base, {{"output.variance", "0.9"}})});
+            compare(session, data, {name + " tight", "kpca", base}, int64_t{8} << 20);
+        }
+        mercer_data_destroy(data);
+    };
+    Held held(x);
+    all("dense", session.data(held), true);
+
+    Matrix weights(n, 1);
+    for (int64_t i = 0; i < n; ++i) weights(i, 0) = i % 5 == 0 ? 0 : 1 + static_cast<double>(i % 3);
+    Held column(weights);
+    const mercer_view view = column.view();
+    mercer_data *weighted = session.data(held);
+    OK(mercer_data_attach(weighted, "weights", &view));
+    all("weighted", weighted, true);
+
+    std::vector<int64_t> offsets, columns;
+    std::vector<double> values;
+    for (int64_t i = 0; i < n; ++i) {
+        offsets.push_back(static_cast<int64_t>(values.size()));
+        for (int64_t k = i % 2; k < d; k += 2) columns.push_back(k), values.push_back(x(i, k));
+    }
+    offsets.push_back(static_cast<int64_t>(values.size()));
+    const mercer_sparse sparse{sizeof sparse,  MERCER_CSR,     MERCER_F64,     MERCER_I64,   0, n, d,
+                               offsets.back(), offsets.data(), columns.data(), values.data()};
+    mercer_data *rows = nullptr;
+    OK(mercer_data_from_sparse(&rows, session.context, &sparse));
+    all("sparse", rows, false);
+
+    mercer_objects objects{};
+    objects.struct_size = sizeof objects;
+    objects.rows = n;
+    objects.values = MERCER_DISTANCE;
+    objects.flags = MERCER_THREAD_SAFE;
+    objects.user = const_cast<Matrix *>(&x);
+    objects.pairs = [](void *user, const int64_t *i, const int64_t *j, int64_t count, double *out) -> int32_t {
+        const Matrix &points = *static_cast<const Matrix *>(user);
+        for (int64_t k = 0; k < count; ++k) {
+            double sum = 0;
+            for (int64_t c = 0; c < points.cols; ++c)
+                sum += (points(i[k], c) - points(j[k], c)) * (points(i[k], c) - points(j[k], c));
+            out[k] = std::sqrt(sum);
+        }
+        return 0;
+    };
+    mercer_data *pairs = nullptr;
+    OK(mercer_data_from_objects(&pairs, session.context, &objects));
+    all("objects", pairs, false);
+}
+
+} // namespace
+
+void setUp() {}
+void tearDown() {}
+
+int main() {
+    UNITY_BEGIN();
+    RUN_TEST(test_table);
+    RUN_TEST(test_kinds_of_data);
+    return UNITY_END();
+}
