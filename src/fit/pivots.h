@@ -124,8 +124,7 @@ class PartialCholesky {
         Points<T> points;
         Panel<T> pivots;
         Buffer<T> triangle; // L_PP, row-major
-        Buffer<T>
-            solved; // [-M L_P, M]^T, M the inverse of L_PP: depth() rows, in parts of `wide` columns each row-major
+        Buffer<T> solved;   // [-M L_P, M]^T, M the inverse of L_PP: parts of `wide` columns, depth() rows each
     };
     static constexpr int64_t slab_rows = 1024, slab_panels = slab_rows / tile_rows, few_rows = 128;
     static constexpr int64_t solve_part = 128; // columns of [L_P, 1] that are solved for at once
