@@ -128,8 +128,10 @@ void choose_hold(const PlanTask &task, int64_t r, Plan &plan) {
     const int64_t first = std::min(m, solver.first_columns),
                   columns = std::min(m, solver.columns) + (plan.rough || first == 0 ? mean : 0);
     const Need exact = need(plan.f32, columns), most = need(plan.f32 || plan.rough, columns);
-    const int64_t products =
-        std::max(product(columns, solver.blocks), first > 0 ? product(first + mean, solver.first_blocks) : 0);
+    const int64_t begun = first > 0 ? product(first + mean, solver.first_blocks) : 0,
+                  usual = first > 0 ? solver.first_blocks + 2 * solver.columns * solver.likely_passes : solver.blocks;
+    const int64_t products = std::max(product(columns, solver.blocks), begun),
+                  likely_products = std::max(product(columns, std::min(usual, solver.blocks)), begun);
     const int64_t begin =
         start_bytes(task.run, m, plan.start_rank, plan.start_columns, tile_bytes<float>(task.kernel, task.source)) +
         plan.start_columns * m * size;
@@ -149,10 +151,11 @@ void choose_hold(const PlanTask &task, int64_t r, Plan &plan) {
         int64_t held = kept(most, hold), working = pass(most, hold);
         if (plan.rough) held += kept(exact, hold_exact), working = std::max(working, pass(exact, hold_exact));
         plan.hold = hold, plan.hold_exact = hold_exact;
-        const int64_t sure = std::max({store, solver.bytes + products + working, bars, tensors});
-        plan.bytes = held + always + std::max(begin, sure);
-        plan.likely_bytes =
-            held + always + std::max(begin / 5 * 4, sure); // of a start some scratch is for the worst case
+        auto all = [&](int64_t start, int64_t vectors) {
+            return held + always + std::max({start, store, solver.bytes + vectors + working, bars, tensors});
+        };
+        plan.bytes = all(begin, products);
+        plan.likely_bytes = all(begin / 5 * 4, likely_products); // of a start some scratch is for the worst case
         return plan.bytes <= task.budget_left;
     };
     const GramStorage storage = static_cast<GramStorage>(task.recipe.values().gram_storage);

@@ -51,8 +51,9 @@ struct Case {
     Settings settings;
 };
 
-// What is not counted: texts, lists of slabs and panels, the JSON of the report, threads.
-constexpr double uncounted = 4 * 0x1p20;
+// What is not counted: texts, lists of slabs and panels, the JSON of the report, threads; huge pages that an array has begun.
+constexpr double uncounted = 8 * 0x1p20;
+constexpr double untouched = 0x1p20; // ends of arrays that a small fit does not reach
 
 void test_counted_is_held() {
     const Case cases[] = {{"kpca", 20000, {{"gram.storage", "stream"}}},
@@ -75,7 +76,7 @@ void test_counted_is_held() {
         std::snprintf(text, sizeof text, "%s, n = %lld: counted %.2f MiB, held %.2f", c.method,
                       static_cast<long long>(c.n), counted / 0x1p20, real / 0x1p20);
         std::printf("%s\n", text);
-        TEST_ASSERT_TRUE_MESSAGE(counted >= 0.95 * real - uncounted && counted <= 1.1 * real, text);
+        TEST_ASSERT_TRUE_MESSAGE(counted >= 0.95 * real - uncounted && counted <= 1.1 * real + untouched, text);
         mercer_data_destroy(data);
     }
 }

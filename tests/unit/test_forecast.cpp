@@ -103,7 +103,7 @@ void test_kinds_of_data() {
                     {name + " stop", "subsampled",
                      with(base, {{"reducer", "greedy"}, {"reducer.m", "1100"}, {"reducer.trace", "0.1"}})});
             compare(session, data, {name + " variance", "kpca", with(base, {{"output.variance", "0.9"}})});
-            compare(session, data, {name + " tight", "kpca", base}, int64_t{8} << 20);
+            compare(session, data, {name + " tight", "kpca", base}, int64_t{11} << 20);
         }
         mercer_data_destroy(data);
     };
