@@ -1,8 +1,8 @@
 // Columns of pivoted partial Cholesky: those of the pivots P of a round, for any rows i whose earlier columns l_i are known,
 //   x_i = (k_iP - l_i L_P^T) L_PP^-T = k_iP M^T - l_i (M L_P)^T,   M = L_PP^-1.
 // The second form is two products: nothing is solved row by row, and tiles are multiplied where they were computed. Cost of
-// p columns after s: p kernel values and 2 p s + p^2 flops a row (M is lower triangular, taken in blocks of some 40 columns:
-// p^2 becomes 1.1 to 2 p^2).
+// p columns after s: p kernel values and 2 p s + p^2 flops a row (M is lower triangular, taken w = 16 or 32 columns at once:
+// p^2 becomes p^2 + w p).
 // Error: M and M L_P come from substitution in f64. Either form magnifies the rounding errors of k_iP and l_i L_P^T by |M|,
 // at most the root of max d / floor; x is small where that is large, so that d is right to a few u_tile max k(x, x).
 // A factor not held makes columns again by the same products: in r rounds r / 2 times the kernel values, r / 3 more times
@@ -13,27 +13,33 @@ namespace mercer {
 
 template <class T>
 PartialCholesky<T>::Step::Step(PartialCholesky &factor, const Round &round)
-    : numbers(factor.numbers_of(round.rows)), from(factor.count()), width(round.count()), stride(from + width),
+    : numbers(factor.numbers_of(round.rows)), from(factor.count()), made(round.count()), width(made),
       points(factor.points_of(numbers)), pivots(points.load(factor.run_, 0)),
-      triangle(factor.run_.template buffer<T>(width, width)), solved(factor.run_.template buffer<T>(width, stride)) {
+      triangle(factor.run_.template buffer<T>(made, made)),
+      solved(std::move(factor.run_.template buffer<T>(padded_columns<T>(made), depth()).zero())) {
     const Buffer<T> earlier = factor.rows_of_factor(round.rows);
+    const int64_t earlier_stride = stride_of(from);
     Buffer<double> l = factor.run_.template buffer<double>(width, width); // column-major
     for (int64_t i = 0; i < width; ++i)
         for (int64_t k = 0; k < width; ++k) {
             l[i + k * width] = k > i ? 0 : round.row(i)[k];
-            triangle[i * width + k] = static_cast<T>(l[i + k * width]);
+            triangle[i * made + k] = static_cast<T>(l[i + k * width]);
         }
-    parallel_for(factor.run_, (stride + solve_part - 1) / solve_part, [&](int64_t p) {
-        const int64_t first = p * solve_part, count = std::min(solve_part, stride - first);
+    parallel_for(factor.run_, (depth() + solve_part - 1) / solve_part, [&](int64_t p) {
+        const int64_t first = p * solve_part, count = std::min(solve_part, depth() - first);
         Buffer<double> x = factor.run_.template buffer<double>(width, count); // row-major is X^T to BLAS
         for (int64_t i = 0; i < width; ++i)
             for (int64_t k = 0; k < count; ++k) {
                 const int64_t at = first + k;
-                x[i * count + k] = at < from ? static_cast<double>(earlier[i * from + at]) : at - from == i ? 1 : 0;
+                x[i * count + k] = at < from ? static_cast<double>(earlier[i * earlier_stride + at]) : at - from == i;
             }
         trsm('T', count, width, l.data(), width, x.data(), count);
-        for (int64_t i = 0; i < width; ++i)
-            for (int64_t k = 0; k < count; ++k) solved[i * stride + first + k] = static_cast<T>(x[i * count + k]);
+        for (int64_t i = 0; i < width; ++i) {
+            const int64_t j0 = i / wide * wide, step = columns_from(j0);
+            T *to = solved.data() + j0 * depth() + i - j0;
+            for (int64_t k = first; k < first + count; ++k)
+                to[k * step] = static_cast<T>(k < from ? -x[i * count + k - first] : x[i * count + k - first]);
+        }
     });
 }
 
@@ -52,27 +58,26 @@ Points<T> PartialCholesky<T>::points_of(const std::vector<int64_t> &numbers) con
     return points;
 }
 
-// Earlier columns first, in the tile's cache as long as it lasts; then, panel by panel, kernel values times M^T.
+// Strip by strip and some columns at once, from the earlier ones and from kernel values of the same rows, while both are in
+// the caches. What pads the last columns is undefined and lies where later columns will be.
 template <class T>
 void PartialCholesky<T>::columns(Step &step, const Block &block, Scratch &scratch) {
-    constexpr int64_t wide = 48; // columns of M^T at once, at most: 64 take as long
-    const int64_t blocks = (step.width + wide - 1) / wide, width = (step.width + blocks - 1) / blocks;
     const Tiles<T> tiles(rows_.kernel, block.points, step.points);
-    const bool later = step.from > 0;
-    T *x = block.l + step.from;
+    const ThinTable<T> &thin = thin_table<T>();
     scratch.tile.by_differences = false;
-    if (later)
-        gemm('T', 'N', step.width, block.rows, step.from, T(-1), step.solved.data(), step.stride, block.l, block.stride,
-             T(0), x, block.stride);
-    for (int64_t at = 0; at < block.rows; at += tile_rows, x += tile_rows * block.stride) {
+    for (int64_t at = 0; at < block.rows; at += tile_rows) {
         if (run_.stopped(static_cast<double>(block.row0) / static_cast<double>(n()))) return;
-        const Panel<T> &panel = block.panels[at / tile_rows];
-        tiles.compute(panel, step.pivots, scratch.tile);
-        for (int64_t j0 = 0; j0 < step.width; j0 += width) {
-            const int64_t j1 = std::min(step.width, j0 + width);
-            gemm('T', 'N', j1 - j0, panel.rows, j1, T(1), step.solved.data() + j0 * step.stride + step.from,
-                 step.stride, scratch.tile.tile.data(), tile_rows, T(later), x + j0, block.stride);
-        }
+        tiles.strips(block.panels[at / tile_rows], step.pivots, scratch.tile, [&](const auto &strip) {
+            T *l = block.l + (at + strip.row0) * block.stride;
+            for (int64_t j0 = 0; j0 < step.width; j0 += wide) {
+                const int64_t p = step.columns_from(j0), j1 = std::min(step.width, j0 + wide);
+                const T *solved = step.solved.data() + j0 * step.depth();
+                T *x = l + step.from + j0;
+                thin.product(strip.rows, p, step.from, l, block.stride, 1, solved, p, x, block.stride, false);
+                thin.product(strip.rows, p, j1, scratch.tile.tile.data(), tile_rows, 1, solved + step.from * p, p, x,
+                             block.stride, true);
+            }
+        });
     }
 }
 
@@ -85,8 +90,7 @@ void PartialCholesky<T>::patch(const Step &step, const Block &block, const int64
         T *x = block.l + i * block.stride + step.from;
         std::fill_n(x, step.width, T(0));
         if (column >= step.from)
-            std::copy_n(step.triangle.data() + (column - step.from) * (step.stride - step.from), column - step.from + 1,
-                        x);
+            std::copy_n(step.triangle.data() + (column - step.from) * step.made, column - step.from + 1, x);
     };
     auto from = [&](int64_t row) {
         return std::lower_bound(chosen_.begin(), chosen_.end(), std::pair<int64_t, int64_t>(row, -1));
@@ -137,15 +141,15 @@ typename PartialCholesky<T>::Block PartialCholesky<T>::slab(int64_t s, Scratch &
     return out;
 }
 
-// L of these rows, count x count().
+// L of these rows, each stride_of(count()) numbers.
 template <class T>
 Buffer<T> PartialCholesky<T>::rows_of_factor(const std::vector<int64_t> &rows) {
-    const int64_t b = static_cast<int64_t>(rows.size()), s = count();
-    Buffer<T> out = run_.buffer<T>(b, s);
+    const int64_t b = static_cast<int64_t>(rows.size()), s = count(), stride = stride_of(s);
+    Buffer<T> out = run_.buffer<T>(b, stride);
     if (s == 0) return out;
     if (held()) {
         for (int64_t i = 0; i < b; ++i)
-            std::copy_n(factor_.data() + rows[static_cast<size_t>(i)] * stride_, s, out.data() + i * s);
+            std::copy_n(factor_.data() + rows[static_cast<size_t>(i)] * stride_, s, out.data() + i * stride);
         return out;
     }
     const std::vector<int64_t> numbers = numbers_of(rows);
@@ -155,7 +159,7 @@ Buffer<T> PartialCholesky<T>::rows_of_factor(const std::vector<int64_t> &rows) {
         const int64_t row0 = p * few_rows;
         auto work = pool.take();
         const Panel<T> panel = points.load(run_, row0, std::min(few_rows, b - row0));
-        make_again({points, &panel, row0, panel.rows, out.data() + row0 * s, s}, rows.data() + row0, *work);
+        make_again({points, &panel, row0, panel.rows, out.data() + row0 * stride, stride}, rows.data() + row0, *work);
     });
     return out;
 }

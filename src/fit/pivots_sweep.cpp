@@ -48,11 +48,11 @@ void PartialCholesky<T>::start() {
     largest_ = largest_diagonal_;
 }
 
-// Whole lines; rows 1 KiB apart would share few sets of a cache.
+// Whole lines, with room for the columns that pad a product; rows 1 KiB apart would share few sets of a cache.
 template <class T>
 int64_t PartialCholesky<T>::stride_of(int64_t capacity) {
-    constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T));
-    const int64_t lines = (capacity + line - 1) / line;
+    constexpr int64_t line = padded_columns<T>(1);
+    const int64_t lines = padded_columns<T>(capacity + line - 1) / line;
     return (lines + (lines % 16 == 0)) * line;
 }
 
@@ -86,6 +86,7 @@ Buffer<double> PartialCholesky<T>::residual_block(const std::vector<int64_t> &ro
         Points<T> points = points_of(numbers);
         const Tiles<T> tiles(rows_.kernel, points, points);
         const Buffer<T> factor = rows_of_factor(rows);
+        const int64_t stride = stride_of(s);
         std::vector<Panel<T>> panels;
         std::vector<std::pair<int64_t, int64_t>> pairs; // of panels, one triangle
         for (int64_t i = 0; i < blocks; ++i) {
@@ -101,8 +102,8 @@ Buffer<double> PartialCholesky<T>::residual_block(const std::vector<int64_t> &ro
             T *tile = scratch->tile.tile.data();
             tiles.compute(x, y, scratch->tile);
             if (s > 0)
-                gemm('T', 'N', y.rows, x.rows, s, T(-1), factor.data() + y.row0 * s, s, factor.data() + x.row0 * s, s,
-                     T(1), tile, tile_rows);
+                gemm('T', 'N', y.rows, x.rows, s, T(-1), factor.data() + y.row0 * stride, stride,
+                     factor.data() + x.row0 * stride, stride, T(1), tile, tile_rows);
             for (int64_t i = 0; i < x.rows; ++i)
                 for (int64_t j = 0; j < (bi == bj ? i : y.rows); ++j)
                     out[(x.row0 + i) * b + y.row0 + j] = out[(y.row0 + j) * b + x.row0 + i] =
@@ -242,8 +243,9 @@ int64_t PartialCholesky<T>::growing_bytes(int64_t n, int64_t m, bool early, int6
     const int64_t affordable = static_cast<int64_t>(std::sqrt(static_cast<double>(allowance(n, m)))) + 1;
     const int64_t candidates = std::max(greedy_candidates(m), first_draws * enough_accepted(m));
     const int64_t b = std::max(a, std::min({candidates, affordable, std::max<int64_t>(n, 1)}));
-    const int64_t choice = 8 * b * (b + a) + size * b * m + panels * b / few_rows / 2,
-                  step = size * a * (2 * m + 2 * a) + 8 * a * (a + threads * solve_part) + panels;
+    const int64_t choice = 8 * b * (b + a) + size * b * stride_of(m) + panels * b / few_rows / 2,
+                  step = size * (padded_columns<T>(a) + a) * (stride_of(m) + a) + 8 * a * (a + threads * solve_part) +
+                         panels;
     return lists + 8 * a * a + std::max(choice, step) + threads * (tile_bytes + panels);
 }
 
@@ -252,8 +254,8 @@ int64_t PartialCholesky<T>::bytes(int64_t n, int64_t m, bool early, int64_t thre
     const int64_t size = sizeof(T), growing = growing_bytes(n, m, early, threads, tile_bytes);
     if (kind == Factor::held) return kept_bytes(n, m, early, tile_bytes) + growing;
     return 8 * n + growing + size * m * (m / 2 + 2 * std::min(most_accepted, m)) +
-           rounds(m) * panels_of(tile_bytes) / 2 +
-           threads * size * slab_rows * stride_of(m); // steps, and a slab a thread
+           rounds(m) * (panels_of(tile_bytes) / 2 + 64 * m) + // steps, each padded to 64 bytes
+           threads * size * slab_rows * stride_of(m);         // and a slab a thread
 }
 
 template class PartialCholesky<float>;
