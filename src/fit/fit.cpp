@@ -205,6 +205,8 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
                    most - base_bytes(source, centres.m(), prepared.f32), reduction.factor_bytes(), road.tol});
     if (!plan.keep_factor) reduction.factor = {};
     run.expect(lift_stages(source, plan, centres.m()));
+    if (!run.checkpoint().empty() && !(plan.solver && plan.solver->solver.flags & MERCER_KEEPS_STATE))
+        run.log(2, "no checkpoint is kept: only exact fits whose solver iterates have something to keep");
     Lifted lifted = lift.lift({run, recipe, prepared, reduction, centres, plan});
 
     run.stage("certify");

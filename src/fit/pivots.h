@@ -155,7 +155,7 @@ class PartialCholesky {
     static constexpr int64_t most_accepted = tile_rows; // pivots of one round
     static constexpr int64_t panels_share = 10;         // rows stay ready for tiles where that is so small a part of L
     // Candidates of a greedy round: fewer mean more sweeps, more of them a longer block (FACTS B3.12).
-    static int64_t greedy_candidates(int64_t m) { return std::clamp<int64_t>((m / 2 + 255) / 64 * 64, 128, 512); }
+    static int64_t greedy_candidates(int64_t m) { return std::clamp<int64_t>((m / 4 + 280) / 64 * 64, 128, 512); }
     // A sampled round ends with so many pivots; it draws twice as many candidates, the first, which rejects most and whose
     // candidates cost least, three times.
     static int64_t enough_accepted(int64_t m) { return m >= 1000 ? most_accepted : most_accepted / 2; }

@@ -87,12 +87,19 @@ Buffer<double> PartialCholesky<T>::residual_block(const std::vector<int64_t> &ro
         const Tiles<T> tiles(rows_.kernel, points, points);
         const Buffer<T> factor = rows_of_factor(rows);
         const int64_t stride = stride_of(s);
-        std::vector<Panel<T>> panels;
+        std::vector<Panel<T>> panels(static_cast<size_t>(blocks));
         std::vector<std::pair<int64_t, int64_t>> pairs; // of panels, one triangle
-        for (int64_t i = 0; i < blocks; ++i) {
-            panels.push_back(points.load(run_, i * few_rows, std::min(few_rows, b - i * few_rows)));
+        for (int64_t i = 0; i < blocks; ++i)
             for (int64_t j = 0; j <= i; ++j) pairs.emplace_back(i, j);
-        }
+        Buffer<T> turned = run_.buffer<T>(blocks * s, few_rows); // -L of each panel's rows, by columns
+        for_each(blocks, [&](int64_t i) {
+            const int64_t row0 = i * few_rows, count = std::min(few_rows, b - row0);
+            panels[static_cast<size_t>(i)] = points.load(run_, row0, count);
+            for (int64_t c = 0; c < s; ++c) {
+                T *to = turned.data() + (i * s + c) * few_rows;
+                for (int64_t k = 0; k < few_rows; ++k) to[k] = k < count ? -factor[(row0 + k) * stride + c] : T(0);
+            }
+        });
         Pool<Scratch> pool = scratch();
         for_each(static_cast<int64_t>(pairs.size()), [&](int64_t p) {
             const auto [bi, bj] = pairs[static_cast<size_t>(p)];
@@ -101,9 +108,8 @@ Buffer<double> PartialCholesky<T>::residual_block(const std::vector<int64_t> &ro
             scratch->tile.by_differences = false;
             T *tile = scratch->tile.tile.data();
             tiles.compute(x, y, scratch->tile);
-            if (s > 0)
-                gemm('T', 'N', y.rows, x.rows, s, T(-1), factor.data() + y.row0 * stride, stride,
-                     factor.data() + x.row0 * stride, stride, T(1), tile, tile_rows);
+            thin_table<T>().product(x.rows, few_rows, s, factor.data() + x.row0 * stride, stride, 1,
+                                    turned.data() + bj * s * few_rows, few_rows, tile, tile_rows, true);
             for (int64_t i = 0; i < x.rows; ++i)
                 for (int64_t j = 0; j < (bi == bj ? i : y.rows); ++j)
                     out[(x.row0 + i) * b + y.row0 + j] = out[(y.row0 + j) * b + x.row0 + i] =
