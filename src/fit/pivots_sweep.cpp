@@ -9,21 +9,6 @@
 #include <cmath>
 
 namespace mercer {
-namespace {
-
-// In eight interleaved sums, which compilers vectorise.
-template <class T>
-double squares(const T *x, int64_t count) {
-    double lane[8] = {};
-    int64_t k = 0;
-    for (; k + 8 <= count; k += 8)
-        for (int64_t l = 0; l < 8; ++l) lane[l] += static_cast<double>(x[k + l]) * static_cast<double>(x[k + l]);
-    for (int64_t l = 0; k < count; ++k, ++l) lane[l] += static_cast<double>(x[k]) * static_cast<double>(x[k]);
-    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
-
-} // namespace
-
 template <class T>
 void PartialCholesky<T>::for_each(int64_t count, const std::function<void(int64_t)> &body) {
     parallel_for(run_, count, body, Tiles<T>(rows_.kernel, points_, points_).serial());
@@ -126,7 +111,10 @@ Buffer<double> PartialCholesky<T>::residual_block(const std::vector<int64_t> &ro
 template <class T>
 typename PartialCholesky<T>::Sums PartialCholesky<T>::subtract(const Block &block, int64_t from) {
     const int64_t end = block.row0 + block.rows;
-    auto square = [&](int64_t i) { return squares(block.l + (i - block.row0) * block.stride + from, count() - from); };
+    auto square = [&](int64_t i) {
+        const T *x = block.l + (i - block.row0) * block.stride + from;
+        return dot(x, x, count() - from);
+    };
     auto at = std::lower_bound(chosen_.begin(), chosen_.end(), std::pair<int64_t, int64_t>(block.row0, -1));
     for (; at != chosen_.end() && at->first < end; ++at) residual_[at->first] = square(at->first);
     Sums sums{0, 0, 0, block.row0};
@@ -214,8 +202,10 @@ void PartialCholesky<T>::drop_surplus(int64_t from, const PivotStop &stop) {
         if (!reached(stop, sum, largest)) continue;
         const int64_t kept = from + k + 1;
         each_slab([&](const Block &block, double *) {
-            for (int64_t i = 0; i < block.rows; ++i)
-                residual_[block.row0 + i] += squares(block.l + i * block.stride + kept, count() - kept);
+            for (int64_t i = 0; i < block.rows; ++i) {
+                const T *x = block.l + i * block.stride + kept;
+                residual_[block.row0 + i] += dot(x, x, count() - kept);
+            }
         });
         index_.resize(static_cast<size_t>(kept));
         std::erase_if(chosen_, [&](const auto &pivot) { return pivot.second >= kept; });

@@ -254,4 +254,14 @@ inline Matrix golden_points() {
     return x;
 }
 
+// n points in 20 clusters: centres in [-3, 3)^d, noise in [-1, 1)^d.
+inline Matrix clusters(int64_t n, int64_t d, double noise = 1) {
+    Numbers numbers(11);
+    const Matrix centres = numbers.matrix(20, d), around = numbers.matrix(n, d);
+    Matrix x(n, d);
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t k = 0; k < d; ++k) x(i, k) = 3 * centres(i * 7 % 20, k) + noise * around(i, k);
+    return x;
+}
+
 } // namespace oracle

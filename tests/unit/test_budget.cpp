@@ -35,16 +35,6 @@ class Growth {
     double start_;
 };
 
-// In 20 clusters.
-Matrix clusters(int64_t n, int64_t d) {
-    oracle::Numbers numbers(11);
-    const Matrix centres = numbers.matrix(20, d), noise = numbers.matrix(n, d);
-    Matrix x(n, d);
-    for (int64_t i = 0; i < n; ++i)
-        for (int64_t k = 0; k < d; ++k) x(i, k) = 3 * centres(i * 7 % 20, k) + noise(i, k);
-    return x;
-}
-
 struct Case {
     const char *method;
     int64_t n;
@@ -63,7 +53,7 @@ void test_counted_is_held() {
                           {"auto", 30000, {}}};
     for (const Case &c : cases) {
         Session session;
-        Held held(clusters(c.n, 8));
+        Held held(oracle::clusters(c.n, 8));
         mercer_data *data = session.data(held);
         Settings settings = {{"kernel.sigma", "4"}};
         settings.insert(settings.end(), c.settings.begin(), c.settings.end());
@@ -88,7 +78,7 @@ int32_t note_stage(void *user, const mercer_progress *progress) {
 
 void climb(const Case &c) {
     Session session;
-    Held held(clusters(c.n, 6));
+    Held held(oracle::clusters(c.n, 6));
     mercer_data *data = session.data(held);
     mercer_recipe *recipe = session.recipe(c.method, c.settings);
     int64_t refused = 0, accepted = 0;

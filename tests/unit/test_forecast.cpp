@@ -11,16 +11,6 @@ double number(const Model &model, const std::string &path) {
     return std::strtod(text, nullptr);
 }
 
-// n points in 20 clusters.
-Matrix clusters(int64_t n, int64_t d) {
-    oracle::Numbers numbers(11);
-    const Matrix centres = numbers.matrix(20, d);
-    Matrix x(n, d);
-    for (int64_t i = 0; i < n; ++i)
-        for (int64_t k = 0; k < d; ++k) x(i, k) = 3 * centres(i * 7 % 20, k) + 0.5 * (2 * numbers.uniform() - 1);
-    return x;
-}
-
 struct Case {
     std::string name;
     const char *method;
@@ -67,7 +57,7 @@ void test_table() {
     for (int64_t n : {500, 1500, 6000})
         for (int64_t d : {3, 200})
             for (bool f32 : {false, true}) {
-                Held held(clusters(n, d), {f32, n == 1500});
+                Held held(oracle::clusters(n, d, 0.5), {f32, n == 1500});
                 mercer_data *data = session.data(held);
                 const std::string shape =
                     "n = " + std::to_string(n) + ", d = " + std::to_string(d) + (f32 ? ", f32" : ", f64");
@@ -88,7 +78,7 @@ void test_table() {
 void test_kinds_of_data() {
     Session session;
     constexpr int64_t n = 1200, d = 5;
-    const Matrix x = clusters(n, d);
+    const Matrix x = oracle::clusters(n, d, 0.5);
     const auto all = [&](const std::string &name, mercer_data *data, bool vectors) {
         for (const char *centred : {"true", "false"}) {
             const Settings base = {{"kernel.sigma", "3"}, {"lift.centred", centred}};

@@ -10,15 +10,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-Matrix clusters(int64_t n, int64_t d) {
-    oracle::Numbers numbers(11);
-    const Matrix centres = numbers.matrix(20, d), noise = numbers.matrix(n, d);
-    Matrix x(n, d);
-    for (int64_t i = 0; i < n; ++i)
-        for (int64_t k = 0; k < d; ++k) x(i, k) = 3 * centres(i * 7 % 20, k) + noise(i, k);
-    return x;
-}
-
 int32_t note(void *user, const mercer_progress *progress) {
     static_cast<std::vector<mercer_progress> *>(user)->push_back(*progress);
     return 0;
@@ -26,7 +17,7 @@ int32_t note(void *user, const mercer_progress *progress) {
 
 void test_time_left() {
     Session session;
-    Held held(clusters(24000, 16));
+    Held held(oracle::clusters(24000, 16));
     mercer_data *data = session.data(held);
     std::vector<mercer_progress> seen;
     mercer_run run = with_threads(1);
@@ -89,7 +80,7 @@ void test_cancel() {
     double worst = 0;
     for (const Case &c : cases) {
         Session session;
-        Held held(clusters(c.n, 16));
+        Held held(oracle::clusters(c.n, 16));
         mercer_data *data = session.data(held);
         Settings settings = {{"kernel.sigma", "4"}};
         settings.insert(settings.end(), c.settings.begin(), c.settings.end());
