@@ -108,6 +108,9 @@ void fit(mercer_context *context, const Words &words) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     write_model(model.get(), options.output);
     if (!options.scores.empty()) write_outputs(model.get(), nullptr, data.get(), options.scores, run.get());
+    const bool converged = fact_of(model.get(), "/outcome").find("not_converged") == std::string::npos;
+    if (converged && fact_of(model.get(), "/checkpointed") == "true")
+        std::remove(options.checkpoint.c_str()); // the model is safe
     clear_progress();
     report(options, model.get(), forecast, seconds);
     warn_of_outcome(model.get());

@@ -108,6 +108,8 @@ void print_headline(FILE *stream, mercer_model *model) {
                  fact_of(model, "/method").c_str(), fact_of(model, "/kernel").c_str(), static_cast<long long>(s.n),
                  static_cast<long long>(s.d), fact_of(model, "/dtype").c_str(), static_cast<long long>(s.r),
                  s.r == 1 ? "" : "s", static_cast<long long>(s.m), s.m == 1 ? "" : "s");
+    const std::string road = fact_of(model, "/road/why");
+    if (!road.empty()) std::fprintf(stream, "%s\n", road.c_str());
 }
 
 void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_forecast> &forecast, double seconds) {

@@ -118,8 +118,9 @@ typedef struct mercer_progress {
     double remaining;  /* seconds, likely; < 0: nothing can be said yet */
 } mercer_progress;
 
-/* How a long call runs: never part of a recipe, never changes a bit of the result. NULL, and every 0 inside, mean the
- * context's setting. cancel is read atomically and answered within 0.2 s, but for one dense factorisation; while a
+/* How a long call runs: never part of a recipe, never changes a bit of the result; but memory does where it decides how much of
+ * an approximation is held: a factor that is made again equals the held one to rounding, and method `auto` grows its factor no
+ * further than fits. NULL, and every 0 inside, mean the context's setting. cancel is read atomically and answered within 0.2 s, but for one dense factorisation; while a
  * callback of the caller runs, when it returns. Pointers live for the call. */
 typedef struct mercer_run {
     int64_t struct_size;
@@ -131,8 +132,8 @@ typedef struct mercer_run {
     /* A fit whose solver iterates writes to this file what it needs to go on, after its first cycle and then as often as takes
      * a tenth of the time; NULL: nowhere. A file that is there is resumed: the model is the same to the bit, its report has the
      * passes of both runs. Refused where recipe, kernel, rows or weights are others (E_VALUE, the text says which) and where it
-     * is damaged (E_MODEL). Gone when the fit has succeeded; otherwise it stays. Other calls, and fits that end in no such
-     * solver, leave it alone. */
+     * is damaged (E_MODEL). It stays when the fit ends, for the model may yet be lost, or want more passes: remove it once the
+     * model is safe. Other calls, and fits that end in no such solver, leave it alone. */
     const char *checkpoint;
 } mercer_run;
 

@@ -419,7 +419,7 @@ static int32_t resume(krylov *x, int32_t *found) {
     TRY(x->host->resume(x->task, x->state, state_size(x), NULL, 0, found));
     if (!*found) return MERCER_OK;
     const double *from = x->state;
-    if (!(from[0] >= x->request->r && from[0] <= (double)x->size.room))
+    if (!(from[0] >= x->request->r && from[0] <= (double)x->size.cap))
         return x->host->fail(x->task, MERCER_E_MODEL, "block-krylov: the checkpoint has a basis of %g columns",
                              from[0]);
     x->k = (int64_t)from[0], x->random = (int64_t)from[1];

@@ -112,9 +112,4 @@ void Checkpoint::save(const double *numbers, int64_t count, const Columns *colum
     cost_ = seconds(written_ - begin);
 }
 
-void remove_checkpoint(const std::string &path) {
-    if (system_calls().unlink(path.c_str()) != 0 && errno != ENOENT)
-        fail(MERCER_E_IO, "cannot remove '%s': %s", shown_path(path).c_str(), std::strerror(errno));
-}
-
 } // namespace mercer

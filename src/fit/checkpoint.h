@@ -30,7 +30,4 @@ class Checkpoint : public Keeper {
     double cost_ = -1; // seconds of the last write; below 0: there was none
 };
 
-// After a fit that succeeded.
-void remove_checkpoint(const std::string &path);
-
 } // namespace mercer

@@ -43,6 +43,7 @@ Components::Components(const CoreValues &values, int64_t most)
     : count_(values.components), most_(most), replicates_(values.replicates),
       variance_(std::isnan(values.variance) ? 0 : values.variance),
       threshold_(std::isnan(values.threshold) ? 0 : values.threshold) {
+    if (replicates_ == 1) fail(MERCER_E_VALUE, "report.bootstrap = 1, must be 0 or >= 2");
     if (by_noise() && replicates_ == 0) replicates_ = by_default;
     int64_t wanted = is_open() ? first_ask : count_;
     if (replicates_ > 0) wanted += std::max<int64_t>(wanted / 2, 8); // to measure noise by

@@ -218,7 +218,6 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     }
     auto model = Model::assemble(std::move(text), all_tensors(prepared, centres, lifted), recipe.registry(), settings);
     if (prepared.kernel.has_user() && prepared.kernel.user) model = model->bind(prepared.kernel.user);
-    if (lifted.checkpointed) remove_checkpoint(run.checkpoint());
     run.progress(1);
     return model;
 }

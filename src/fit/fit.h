@@ -99,7 +99,6 @@ struct Lifted {
     uint32_t outcome = 0, capabilities = 0;
     int64_t kernel_evaluations = 0, passes = 0; // times the kernel matrix was computed
     double columns = 0, products = 0;
-    bool checkpointed = false;                  // the run's file is this fit's
 };
 
 // How the kernel matrix of m centres is to be held, and by whom it is to be solved: decided from the shape and the budget

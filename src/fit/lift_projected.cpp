@@ -221,7 +221,13 @@ Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRow
         Run::Span span_of_rows(run, 0.3, 1);
         moments = evidence.rows(p, s);
         const Bounds sharp = row_bounds(evidence.spectrum(p), moments, norm, shares.rows, Sides::both);
-        if (sharp.consistent) out.bounds = sharp;
+        if (sharp.consistent) {
+            out.bounds = sharp;
+        } else { // rows contradict the norm that pairs gave: what is certain is left
+            norm = out.norm = out.trace, out.norm_failure = 0;
+            out.bounds = trace_bounds(evidence.spectrum(r));
+            moments = RowMoments(), p = r;
+        }
     }
     out.sines = subspace_sines(evidence.spectrum(p), moments.s > 0 ? &moments : nullptr, norm, out.bounds, shares.rows,
                                Sides::both, r);

@@ -252,7 +252,9 @@ Json identity_of(const LiftTask &task) {
     Json out = {{"version", MERCER_VERSION}, {"recipe", Json::object()}, {"dtype", task.plan.f32 ? "f32" : "f64"},
                 {"rough", task.plan.rough},  {"tol", task.plan.tol},     {"solver", task.plan.solver->name},
                 {"m", task.centres.m()}};
-    for (const auto &[name, value] : task.recipe.stored()) out["recipe"][name] = value;
+    for (const auto &[name, value] : task.recipe.stored()) // but for what may change from run to run
+        if (name != "solver.max_passes" && name != "solver.strict" && name.rfind("report.", 0) != 0)
+            out["recipe"][name] = value;
     out["recipe"]["kernel"] = task.prepared.kernel.text();
     for (const auto &[name, value] : task.prepared.kernel.stored()) out["recipe"][name] = value;
     for (const auto &[name, tensor] : task.centres.tensors)
@@ -360,7 +362,7 @@ Lifted lift_as(const LiftTask &task) {
     Progress progress(task, weighted, op, choice, [&] {
         return out.kernel_evaluations + exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0);
     });
-    out.checkpointed = progress.file() != nullptr;
+    if (progress.file()) out.text["checkpointed"] = true;
     Eigenpairs pairs;
     Block known;         // vectors, where more are wanted
     double variance = 0; // total, in the unit of the values

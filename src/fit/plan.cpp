@@ -173,7 +173,7 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
     Plan plan;
     plan.f32 = storage == GramStorage::f32 || (task.f32 && storage != GramStorage::f64);
     plan.tol = std::isnan(values.tol) ? (plan.f32 ? 1e-5 : 1e-9) : values.tol;
-    if (task.tol > 0) plan.tol = std::clamp(task.tol, plan.tol, 0.1);
+    if (task.tol > 0) plan.tol = std::max(plan.tol, std::min(task.tol, 0.1));
     plan.solver = std::move(solver);
     plan.solver_params = std::move(params);
     const int64_t m = task.m, r = foreseen_components(values, m), flags = plan.solver->solver.flags;
@@ -212,9 +212,10 @@ Plan plan_weighted(const PlanTask &task) {
 
 void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how) {
     if (bytes <= task.budget_left) return;
-    fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.3f MiB (%s), of the memory budget of %.3f MiB %.3f are left",
-         task.m, static_cast<double>(bytes) / 0x1p20, how, static_cast<double>(task.run.budget()->limit()) / 0x1p20,
-         static_cast<double>(std::max<int64_t>(task.budget_left, 0)) / 0x1p20);
+    const double limit = static_cast<double>(task.run.budget()->limit()) / 0x1p20,
+                 all = limit + static_cast<double>(bytes - task.budget_left) / 0x1p20;
+    fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.3f MiB in all (%s), of a memory budget of %.3f MiB", task.m, all,
+         how, limit);
 }
 
 } // namespace mercer

@@ -117,6 +117,11 @@ Recipe::Recipe(std::shared_ptr<Registry> registry, const std::string &name) : re
 
 void Recipe::set_part(const std::string &part, const std::string &value) {
     auto store = [&](const std::string &text) { core_.set(core_.table().find(part), text, part.c_str()); };
+    auto free_to_choose = [&](const std::string &name, const char *own) {
+        if (is_auto() && name != own)
+            fail(MERCER_E_VALUE, "%s = %s: the method 'auto' chooses it; 'nystrom' and 'kpca' leave it to you",
+                 part.c_str(), name.c_str());
+    };
     if (part == "method") {
         const Method *method = entry_of(methods(), value);
         if (!method) {
@@ -137,10 +142,12 @@ void Recipe::set_part(const std::string &part, const std::string &value) {
         store(kernel_->text());
     } else if (part == "lift") {
         std::string name = value.empty() ? method_->lift : value;
+        free_to_choose(name, method_->lift);
         store(find_lift(name).name);
     } else {
         bool reducer = part == "reducer";
         std::string name = !value.empty() ? value : reducer ? method_->reducer : "auto";
+        if (reducer) free_to_choose(name, method_->reducer);
         std::shared_ptr<const Plugin> plugin;
         if (name != (reducer ? "all" : "auto")) plugin = registry_->find(reducer ? Kind::reducer : Kind::solver, name);
         (reducer ? reducer_params_ : solver_params_) = plugin ? Params(plugin->params) : Params();

@@ -77,6 +77,38 @@ static void two_places(void **state) {
     has_rank(x, N, 1, (1 - exp(-9.0 / 8)) / 2);
 }
 
+/* 900 rows far from each other: the kernel matrix is 1, all of its eigenvalues equal. */
+static void equal_eigenvalues(void **state) {
+    (void)state;
+    enum { N = 900 };
+    double *x = noise(N * D);
+    for (int i = 0; i < N * D; i++) x[i] *= 1e5;
+    mercer_context *context = new_context();
+    mercer_data *data = new_data(context, x, N, D);
+    for (int k = 0; k < METHODS; k++) {
+        mercer_recipe *recipe = recipe_of(context, methods[k], "5");
+        mercer_model *model = NULL;
+        MUST(mercer_model_fit(&model, recipe, data, NULL));
+        int64_t count;
+        const double *lambda = tensor(model, "lambda", &count);
+        assert_int_equal(count, 5);
+        for (int64_t j = 0; k == 0 && j < count; j++) assert_true(fabs(lambda[j] * N - 1) <= 1e-9);
+        mercer_model_destroy(model), mercer_recipe_destroy(recipe);
+    }
+    mercer_data_destroy(data), mercer_context_destroy(context);
+    free(x);
+}
+
+static void auto_chooses_for_itself(void **state) {
+    (void)state;
+    mercer_context *context = new_context();
+    mercer_recipe *recipe = recipe_of(context, "auto", "5");
+    FAILS(MERCER_E_VALUE, "lift = weighted: the method 'auto' chooses", mercer_recipe_set(recipe, "lift", "weighted"));
+    FAILS(MERCER_E_VALUE, "reducer = uniform: the method 'auto' chooses",
+          mercer_recipe_set(recipe, "reducer", "uniform"));
+    mercer_recipe_destroy(recipe), mercer_context_destroy(context);
+}
+
 /* ---- budget ---- */
 
 static void no_room_for_a_panel(void **state) {
@@ -350,6 +382,8 @@ int main(void) {
         cmocka_unit_test(one_point),
         cmocka_unit_test(equal_points),
         cmocka_unit_test(two_places),
+        cmocka_unit_test(equal_eigenvalues),
+        cmocka_unit_test(auto_chooses_for_itself),
         cmocka_unit_test(no_room_for_a_panel),
         cmocka_unit_test(nan_in_row_a_million),
         cmocka_unit_test(files_that_change_during_a_fit),

@@ -144,6 +144,28 @@ void test_eigh_special() {
     }
 }
 
+// All of them 1, but for one 0 where centred: dsyevr alone finds fewer than are asked for.
+void test_eigh_equal() {
+    for (int64_t n : {40, 300, 700})
+        for (bool centred : {false, true}) {
+            constexpr int64_t r = 10;
+            const double mean = centred ? 1 / static_cast<double>(n) : 0, slack = tolerance::matrix(n, 0, 1);
+            std::vector<double> a(static_cast<size_t>(n * n), -mean), values(r), vectors(static_cast<size_t>(n * r));
+            for (int64_t i = 0; i < n; ++i) a[static_cast<size_t>(i + i * n)] += 1;
+            eigh_top(n, a.data(), n, r, values.data(), vectors.data(), n);
+            for (int64_t j = 0; j < r; ++j) {
+                TEST_ASSERT_DOUBLE_WITHIN(slack, 1, values[static_cast<size_t>(j)]);
+                double sum = 0; // A v = v - mean 1^T v 1
+                for (int64_t i = 0; i < n; ++i) sum += vectors[static_cast<size_t>(i + j * n)];
+                TEST_ASSERT_DOUBLE_WITHIN(slack, 0, mean * sum);
+                for (int64_t k = 0; k <= j; ++k)
+                    TEST_ASSERT_DOUBLE_WITHIN(
+                        slack, k == j,
+                        oracle::dot(&vectors[static_cast<size_t>(n * j)], &vectors[static_cast<size_t>(n * k)], n));
+            }
+        }
+}
+
 } // namespace
 
 void setUp() {}
@@ -155,5 +177,6 @@ int main() {
     RUN_TEST(test_cholesky);
     RUN_TEST(test_eigh);
     RUN_TEST(test_eigh_special);
+    RUN_TEST(test_eigh_equal);
     return UNITY_END();
 }
