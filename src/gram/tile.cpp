@@ -207,7 +207,8 @@ void Tiles<T>::fused(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b,
     const T *rows = a.packed.data() + x.row0, *half = a.half.data() + x.row0, *others = b.packed.data();
     const T most = fused_certain<T>(d);
     const bool sure = a.half_most + b.half_most <= most; // k <= 1
-    if ((scratch.by_differences || d <= few) && !sure) return table.difference(m, cols, d, rows, half, others, b.half.data(), out);
+    if ((scratch.by_differences || d <= few) && !sure)
+        return table.difference(m, cols, d, rows, half, others, b.half.data(), out);
     T worst = 0;
     if (d > in_registers) {
         gemm('N', 'T', cols, m, d, T(1), others, tile_rows, rows, tile_rows, T(0), out, tile_rows);
