@@ -45,9 +45,9 @@ struct mercer_task {
     mercer::Run &run;
     mercer::Random random;
     mercer::Keeper *keeper = nullptr; // nullptr: nothing is kept
-    mercer::Problem *problem; // nullptr where the operation has none
-    int64_t tile_bytes = 0;   // of one thread that computes tiles of the problem, for forecasts
-    int64_t factor_bytes = 0; // a forecast asked for pivot_cost: what the factor takes
+    mercer::Problem *problem;         // nullptr where the operation has none
+    int64_t tile_bytes = 0;           // of one thread that computes tiles of the problem, for forecasts
+    int64_t factor_bytes = 0;         // a forecast asked for pivot_cost: what the factor takes
     std::map<std::string, double> *report;
     std::list<mercer::Buffer<unsigned char>> arena;
     std::list<mercer::Block> blocks;
