@@ -397,8 +397,8 @@ struct mercer_host {
                     int64_t ldx);
     /* A = L L^T, lower triangle in place; *info = 0, or the order of the first minor that is not positive. */
     int32_t (*potrf)(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t *info);
-    /* Top r eigenpairs of symmetric a (lower triangle; overwritten), descending, vectors n x r; r = n: all of them. Takes
-     * 8 n (2 n + 12) bytes meanwhile where r = n, else 8 n (r + 80). */
+    /* Top r eigenpairs of symmetric a (its lower triangle; both are overwritten), descending, vectors n x r; r = n: all of them.
+     * Takes 8 n (2 n + 12) bytes meanwhile where r = n or eigenvalues are equal to rounding, else 8 n (r + 80). */
     int32_t (*eigh)(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors,
                     int64_t ldv);
 

@@ -31,8 +31,8 @@ void solve_lower(int64_t m, int64_t n, const double *l, int64_t ldl, double *x, 
 void solve_lower(int64_t m, int64_t n, const float *l, int64_t ldl, float *x, int64_t ldx);
 // A = L L^T in the lower triangle; returns 0 or the order of the first minor that is not positive.
 int64_t potrf(int64_t n, double *a, int64_t lda);
-// Top r eigenpairs of symmetric a (lower triangle, overwritten), descending; vectors n x r. Workspace n r, for r = n 3 n^2.
-// A call of order n takes about 10 n^3/3 flops and cannot be interrupted.
+// Top r eigenpairs of symmetric a (its lower triangle; both are overwritten), descending; vectors n x r. Workspace n r; 3 n^2 for
+// r = n, and where eigenvalues are equal to rounding. A call of order n takes about 10 n^3/3 flops and cannot be interrupted.
 void eigh_top(int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors, int64_t ldv);
 
 } // namespace mercer
