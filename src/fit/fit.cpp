@@ -200,9 +200,9 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     reduction.points = Buffer<unsigned char>();
 
     const int64_t most = std::min(run.budget()->limit(), static_cast<int64_t>(ahead.figures.bytes.most));
-    const Plan plan =
-        lift.plan({run, recipe, prepared.kernel, source, prepared.f32, centres.m(),
-                   most - base_bytes(source, centres.m(), prepared.f32), reduction.factor_bytes(), road.tol});
+    const Plan plan = lift.plan({run, recipe, prepared.kernel, source, prepared.f32, centres.m(),
+                                 most - base_bytes(source, centres.m(), prepared.f32), reduction.factor_bytes(),
+                                 road.tol, prepared.f32_serves});
     if (!plan.keep_factor) reduction.factor = {};
     run.expect(lift_stages(source, plan, centres.m()));
     if (!run.checkpoint().empty() && !(plan.solver && plan.solver->solver.flags & MERCER_KEEPS_STATE))

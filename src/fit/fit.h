@@ -36,6 +36,8 @@ struct Prepared {
     InputMap map;
     Expression kernel;             // finished
     bool f32 = false;              // tile type
+    bool f32_serves = true;        // what is rough or begins something may be computed in f32 (gram/magnitude.h)
+    bool squares_hold = true;      // f64 holds squares of kernel values
     CountedVector<double> weights; // of the rows, sum n
     bool weighted() const {
         return std::any_of(weights.begin(), weights.end(), [](double w) { return w != 1; });
@@ -134,8 +136,9 @@ struct PlanTask {
     bool f32;
     int64_t m; // centres
     int64_t budget_left;
-    int64_t handed; // bytes of the factor that the reducer leaves; 0: none
-    double tol = 0; // what `auto` needs of a solver; 0: the recipe's
+    int64_t handed;         // bytes of the factor that the reducer leaves; 0: none
+    double tol = 0;         // what `auto` needs of a solver; 0: the recipe's
+    bool f32_serves = true; // as prepared; in a forecast, where data are not known, the rule
 };
 void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how); // beyond the base
 struct ForeseenCentres {
