@@ -10,7 +10,8 @@ namespace {
 template <class T>
 inline int is_close(T value, T norms, Close<T> close) {
     const T far = close.far * norms;
-    return !(value > close.near * norms) | !(value > far * far); // NaN is
+    const bool certain = (value > far * far) | (value > close.beyond);
+    return !(value > close.near * norms) | !certain; // NaN is
 }
 
 template <class T>
