@@ -17,23 +17,24 @@ bool within(double value, double low, double high) { return value == 0 || (value
 
 // What the form of two rows is summed from is at most this, or four times (a squared distance).
 double size_of(const Leaf &leaf, const Extent &extent) {
-    const bool sums = leaf.form == MERCER_L1 || leaf.form == MERCER_MIN || leaf.form == MERCER_HAMMING;
+    const bool squares =
+        leaf.form == MERCER_DOT || leaf.form == MERCER_SQDIST || leaf.form == MERCER_CHI2 || leaf.form == MERCER_BLOCK;
     const size_t d = leaf.columns.empty() ? extent.lo.size() : leaf.columns.size();
     double size = 0;
     for (size_t k = 0; k < d; ++k) {
         const size_t at = leaf.columns.empty() ? k : static_cast<size_t>(leaf.columns[k]);
         const double shift = leaf.shift.empty() ? 0 : leaf.shift[k];
         const double reach = std::max(std::fabs(extent.lo[at] - shift), std::fabs(extent.hi[at] - shift));
-        size += sums ? reach : reach > 0 ? std::max(reach * reach, DBL_TRUE_MIN) : 0; // too small is not 0
+        size += !squares ? reach : reach > 0 ? std::max(reach * reach, DBL_TRUE_MIN) : 0; // too small is not 0
     }
     return size;
 }
 
 // |k| of a leaf.
 double value_of(const Leaf &leaf, double size) {
-    if (!leaf.plugin->kernel.map) return size;
     if (std::isfinite(leaf.facts.lo) && std::isfinite(leaf.facts.hi))
         return std::max(std::fabs(leaf.facts.lo), std::fabs(leaf.facts.hi));
+    if (!leaf.plugin->kernel.map) return size;
     const double form = leaf.form == MERCER_SQDIST ? 4 * size : size;
     double values[] = {0, form, leaf.form == MERCER_DOT ? -form : form};
     leaf.plugin->kernel.map(&host_table(), leaf.values(), MERCER_F64, values, 3);
