@@ -104,15 +104,13 @@ void pairwise(int64_t m, int64_t n, int64_t d, const T *x, const T *y, T *values
     }
 }
 
+template <class T>
+constexpr FormTable<T> table = {sqdist<T>,         find<T>,          differences<T>,      pairwise<L1, T>,
+                                pairwise<Chi2, T>, pairwise<Min, T>, pairwise<Hamming, T>};
+
 } // namespace
 
-extern const FormTable<float> MERCER_ISA_NAME(forms_f32);
-extern const FormTable<double> MERCER_ISA_NAME(forms_f64);
-const FormTable<float> MERCER_ISA_NAME(forms_f32) = {
-    sqdist<float>,         find<float>,          differences<float>,      pairwise<L1, float>,
-    pairwise<Chi2, float>, pairwise<Min, float>, pairwise<Hamming, float>};
-const FormTable<double> MERCER_ISA_NAME(forms_f64) = {
-    sqdist<double>,         find<double>,          differences<double>,      pairwise<L1, double>,
-    pairwise<Chi2, double>, pairwise<Min, double>, pairwise<Hamming, double>};
+MERCER_ISA_TABLE(FormTable<float>, forms_f32, table<float>);
+MERCER_ISA_TABLE(FormTable<double>, forms_f64, table<double>);
 
 } // namespace mercer
