@@ -59,7 +59,7 @@ enum {
     MERCER_E_SHAPE = 2,       /* sizes or strides that do not fit, or whose product overflows */
     MERCER_E_VALUE = 3,       /* a parameter outside its range, or parameters that exclude each other */
     MERCER_E_NAME = 4,        /* an unknown method, part, parameter, tensor ...: the text says the nearest known */
-    MERCER_E_DATA = 5,        /* NaN or Inf in the data, values that the kernel or the type does not take, a damaged data file */
+    MERCER_E_DATA = 5,        /* NaN or Inf in the data, values outside the kernel's domain or type, a damaged file */
     MERCER_E_MODEL = 6,       /* a damaged or inconsistent model file or set of tensors */
     MERCER_E_PLUGIN = 7,      /* a plugin was refused, or broke its contract */
     MERCER_E_UNSUPPORTED = 8, /* the combination, or this model, has no such operation */
