@@ -259,9 +259,8 @@ void kernel_matrix_as(Run &run, const Prepared &x, const std::shared_ptr<const S
 void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y, const mercer_view &out) {
     run.expect({{"read", 1}, {"gram", 9}});
     run.stage("read");
-    Prepared prepared = prepare(run, recipe, x);
+    const Prepared prepared = prepare(run, recipe, x, out.dtype == MERCER_F32);
     run.stage("gram");
-    prepared.f32 = out.dtype == MERCER_F32;
     std::shared_ptr<const Source> other;
     if (y) {
         other = y->source->load(run);

@@ -5,6 +5,7 @@
 #include "recipe.h"
 
 #include <cmath>
+#include <optional>
 #include <variant>
 
 namespace mercer {
@@ -44,7 +45,8 @@ struct Prepared {
     }
 };
 bool tile_is_f32(const Recipe &recipe, const Source &source);
-Prepared prepare(Run &run, const Recipe &recipe, const Data &data);
+// f32: the tile type, where not tile_is_f32 says it.
+Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional<bool> f32 = {});
 // What prepare holds at most, beside the rows' weights.
 int64_t prepare_bytes(const Run &run, const Recipe &recipe, const Source &source);
 
@@ -138,7 +140,7 @@ struct PlanTask {
     int64_t budget_left;
     int64_t handed;         // bytes of the factor that the reducer leaves; 0: none
     double tol = 0;         // what `auto` needs of a solver; 0: the recipe's
-    bool f32_serves = true; // as prepared; in a forecast, where data are not known, the rule
+    bool f32_serves = true; // as prepared; forecasts, which know no data, take it for granted
 };
 void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how); // beyond the base
 struct ForeseenCentres {

@@ -306,7 +306,7 @@ int64_t prepare_bytes(const Run &run, const Recipe &recipe, const Source &source
                                  run.threads() * tile_rows * tile_rows * 16);
 }
 
-Prepared prepare(Run &run, const Recipe &recipe, const Data &data) {
+Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional<bool> f32) {
     Prepared out;
     out.source = data.source->load(run);
     if (!out.source) out.source = data.source;
@@ -316,7 +316,7 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data) {
     const bool objects = source.kind() == Source::Kind::objects, sparse = source.kind() == Source::Kind::sparse;
     if (!objects && source.cols() < 1) fail(MERCER_E_DATA, "the data have no columns");
     const CoreValues &values = recipe.values();
-    out.f32 = tile_is_f32(recipe, source);
+    out.f32 = f32.value_or(tile_is_f32(recipe, source));
     const DataScale scale = static_cast<DataScale>(values.data_scale);
     if (scale != DataScale::none && (sparse || objects))
         fail(MERCER_E_UNSUPPORTED, "data.scale: %s",

@@ -30,10 +30,11 @@ double size_of(const Leaf &leaf, const Extent &extent) {
     return size;
 }
 
+bool bounded(const Leaf &leaf) { return std::isfinite(leaf.facts.lo) && std::isfinite(leaf.facts.hi); }
+
 // |k| of a leaf.
 double value_of(const Leaf &leaf, double size) {
-    if (std::isfinite(leaf.facts.lo) && std::isfinite(leaf.facts.hi))
-        return std::max(std::fabs(leaf.facts.lo), std::fabs(leaf.facts.hi));
+    if (bounded(leaf)) return std::max(std::fabs(leaf.facts.lo), std::fabs(leaf.facts.hi));
     if (!leaf.plugin->kernel.map) return size;
     const double form = leaf.form == MERCER_SQDIST ? 4 * size : size;
     double values[] = {0, form, leaf.form == MERCER_DOT ? -form : form};
@@ -58,7 +59,7 @@ Magnitude magnitude_of(const Expression &kernel, const Extent &extent, bool f32)
         out.fused = false;
         out.most = std::max(out.most, size);
         if (size > 0) out.least = std::min(out.least, size);
-        if (size > 0 && !leaf.plugin->kernel.map) out.least_bare = std::min(out.least_bare, size);
+        if (size > 0 && !leaf.plugin->kernel.map && !bounded(leaf)) out.least_bare = std::min(out.least_bare, size);
         values[l] = value_of(leaf, size);
     }
     for (const Expression::Term &term : kernel.terms()) {

@@ -15,7 +15,7 @@ struct Extent {
 struct Magnitude {
     double entry = 0;                  // largest |x|
     double most = 0, least = INFINITY; // of what the forms of leaves are summed from: largest, and smallest but 0
-    double least_bare = INFINITY;      // the smallest of leaves that are their form: what it loses, k loses
+    double least_bare = INFINITY;      // the smallest of leaves that grow with their form: what it loses, k loses
     double value = 0;                  // largest |k|
     bool fused = true; // all leaves are, and count in `value` alone: rows are scaled before they are rounded
 

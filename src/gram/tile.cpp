@@ -4,9 +4,8 @@
 // differences, right to (d + 2) u of v; which they are depends on the pair alone:
 //   * for values of a kernel whose derivative k' = dk/dv is known: where e s |k'| > 8 u kappa, kappa = k(x, x). |k'| =
 //     |dk/dr| / (2 r) <= L / (2 r), L the kernel's Lipschitz constant, spares asking for k' where r > sqrt(d + 8) L s / (16
-//     kappa). Where |k'| falls with v, a few of its values say from which v on it is small enough for all of a strip: what
-//     else is close is asked for. And below 4 (d + 8) u s, where v itself is in doubt, and with it k'; equal rows are among them and come out
-//     at exactly 0.
+//     kappa), and where |k'| falls with v, a few of its values spare it from some v on for all pairs of a strip. And below
+//     4 (d + 8) u s, where v itself is in doubt, and with it k'; equal rows are among them and come out at exactly 0.
 //   * for all else: where v < doubt s. doubt = 16 sqrt(e) balances the two ways: what is left of e is at most sqrt(e) / 16
 //     of v (f64 1e-9, f32 3e-5 at d = 16), and few pairs are that close: below 1 % of s at d = 16 in f32, 2 % at d = 800.
 #include "tile.h"
@@ -32,7 +31,7 @@ double random_walk(int64_t d) { return std::sqrt(static_cast<double>(d + 8)); } 
 // The most that |k'| s may be.
 double slope_allowed(const Leaf &leaf, int64_t d) { return 8 * leaf.facts.kappa / random_walk(d); }
 
-// From which v on |k'| <= steepest, not above `v`, where that is known to be so; the next of a few steps of sqrt 2.
+// From which v on |k'|, falling, is at most `steepest`: the least of some, from one down by sqrt 2; infinite if none is.
 double gentle_from(const Leaf &leaf, double v, double steepest) {
     constexpr int64_t steps = 24;
     double at[steps], slope[steps];
@@ -49,7 +48,7 @@ Close<T> close_pairs(const Leaf *leaf, int64_t d, double norms) {
     if (!leaf) return {static_cast<T>(16 * std::sqrt(random_walk(d) * unit<T>)), T(0)};
     const double steepest = std::isnan(leaf->facts.lipschitz) ? INFINITY : leaf->facts.lipschitz,
                  far = random_walk(d) * steepest / (16 * leaf->facts.kappa), v = far * norms * (far * norms);
-    // 0.99: keep_steep, which decides by the pair alone, asks in T and would keep none of those beyond.
+    // 0.99: keep_steep, which decides by the pair alone and asks in T, would keep none of those beyond.
     const double beyond = leaf->slope_falls && v > 0 && std::isfinite(v)
                               ? gentle_from(*leaf, v, 0.99 * slope_allowed(*leaf, d) / norms)
                               : INFINITY;

@@ -164,6 +164,8 @@ void test_beyond() {
     const Model held =
         session.fit(times(x, 1e25), {{"kernel", "linear"}, {"data.dtype", "f64"}, {"components", "3"}}, {}, f32);
     TEST_ASSERT_EQUAL_INT64(3, held.summary().r);
+    const Matrix k = session.kernel({{"kernel", "linear"}}, times(x, 1e150)); // the type of the result decides
+    TEST_ASSERT_DOUBLE_WITHIN(8 * d * tolerance::u64 * d, oracle::dot(x.row(0), x.row(1), d), k(0, 1) / 1e150 / 1e150);
     // f32 blocks of vectors: images of 1e37 and their squares.
     const Model near = session.fit(times(x, 1e18), {{"kernel", "linear"}, {"components", "3"}}, {}, f32);
     const Vector exact = covariance_values(x), lambda = near.vector("lambda");
