@@ -96,6 +96,28 @@ void test_bandwidth_scales() {
     }
 }
 
+// Sparse rows are never shifted, and their squares are what f32 would lose first.
+void test_sparse() {
+    Session session;
+    const int64_t n = 1200;
+    const Matrix x = points(n);
+    const Vector exact = covariance_values(x);
+    std::vector<int64_t> offsets, columns;
+    for (int64_t i = 0; i <= n; ++i) offsets.push_back(i * d);
+    for (int64_t i = 0; i < n * d; ++i) columns.push_back(i % d);
+    for (double s : scales) {
+        const Matrix values = times(x, s);
+        const mercer_sparse sparse{sizeof sparse, MERCER_CSR,     MERCER_F64,     MERCER_I64,     0, n, d,
+                                   n * d,         offsets.data(), columns.data(), values.v.data()};
+        mercer_data *data = nullptr;
+        OK(mercer_data_from_sparse(&data, session.context, &sparse));
+        const Vector lambda =
+            session.fit(data, {{"kernel", "linear"}, {"components", "3"}, {"solver", "block-krylov"}}).vector("lambda");
+        for (size_t j = 0; j < r; ++j) TEST_ASSERT_DOUBLE_WITHIN(1e-12 * exact[j], exact[j], lambda[j] / s / s);
+        mercer_data_destroy(data);
+    }
+}
+
 // Accuracy asked for is kept, whichever road is taken.
 void test_auto() {
     Session session;
@@ -183,6 +205,7 @@ int main() {
     UNITY_BEGIN();
     RUN_TEST(test_linear);
     RUN_TEST(test_bandwidth_scales);
+    RUN_TEST(test_sparse);
     RUN_TEST(test_auto);
     RUN_TEST(test_large_mean);
     RUN_TEST(test_beyond);
