@@ -12,6 +12,8 @@ namespace {
 
 int64_t slabs_of(int64_t n) { return (n + span_slab - 1) / span_slab; }
 
+constexpr int64_t scatter_block = 64; // its columns at once
+
 // Numbers between columns of a scatter, and of all that a slab leaves: scatter, and sum of its rows.
 int64_t scatter_stride(int64_t m, int64_t size) {
     return size == 4 ? padded_columns<float>(m) : padded_columns<double>(m);
@@ -28,8 +30,9 @@ int64_t window_of(int64_t n, int64_t m, int64_t threads, int64_t size) {
 
 int64_t project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size) {
     const int64_t eigh = 8 * m * (count < m ? count + 80 : 2 * m + 12);
-    const int64_t sweep = window_of(n, m, threads, size) * part_count(m, size) +
-                          threads * span_slab * (scatter_stride(m, size) - m); // rows, as wide as a scatter
+    const int64_t sweep =
+        window_of(n, m, threads, size) * part_count(m, size) +
+        threads * (span_slab * (scatter_stride(m, size) - m) + scatter_block * scatter_stride(m, size)); // as wide
     return 8 * n + 8 * m * (m + count) + std::max(sweep * size, eigh);
 }
 
@@ -121,16 +124,20 @@ std::vector<T> origin_of(Run &run, const SpanRows<T> &span) {
 }
 
 // Scatter about the origin (lower blocks) and sum of a slab's rows x, which are roots of weights times l - c: a part. Some
-// rows at a time, so that what meets a block of columns stays in the caches.
+// rows at a time, whose sums are added: rounding of equal rows, which all goes one way, is that of few terms then.
+// tile: scatter_block times the width of x.
 template <class T>
-void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots, T *part) {
-    constexpr int64_t block = 64, depth = 128;
+void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots, T *tile, T *part) {
+    constexpr int64_t depth = 64;
     const int64_t ld = padded_columns<T>(m);
-    for (int64_t j = 0; j < m; j += block) // columns j ... of the symmetric scatter, from the diagonal block on
+    std::fill_n(part, m * ld, T(0));
+    for (int64_t j = 0; j < m; j += scatter_block) // columns j ... of the symmetric scatter, from the diagonal block on
         for (int64_t k = 0; k < rows; k += depth) {
             const T *from = x + k * ld + j;
-            thin_table<T>().product(std::min(block, m - j), ld - j, std::min(depth, rows - k), from, 1, ld, from, ld,
-                                    part + j * ld + j, ld, k > 0);
+            const int64_t count = std::min(scatter_block, m - j), wide = ld - j;
+            thin_table<T>().product(count, wide, std::min(depth, rows - k), from, 1, ld, from, ld, tile, ld, false);
+            for (int64_t i = 0; i < count; ++i)
+                for (int64_t l = 0; l < wide; ++l) part[(j + i) * ld + j + l] += tile[i * ld + l];
         }
     T *sum = part + m * ld;
     std::fill_n(sum, m, T(0));
@@ -148,10 +155,11 @@ Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weigh
     Buffer<T> parts = run.buffer<T>(window, part_size);
     Buffer<double> sums = std::move(run.buffer<double>(m, m + 1).zero());
     struct Work {
-        Buffer<T> made, rows;
+        Buffer<T> made, rows, tile;
     };
     Pool<Work> pool([&] {
-        return std::unique_ptr<Work>(new Work{{}, std::move(run.buffer<T>(span_slab, width).zero())});
+        return std::unique_ptr<Work>(
+            new Work{{}, std::move(run.buffer<T>(span_slab, width).zero()), run.buffer<T>(scatter_block, width)});
     });
     for (int64_t first = 0; first < slabs; first += window) {
         const int64_t now = std::min(window, slabs - first);
@@ -172,7 +180,7 @@ Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weigh
                 square[row0 + i] = dot(l + i * ld, l + i * ld, m);
                 out.residual[static_cast<size_t>(row0 + i)] = span.residual(row0 + i, square[row0 + i]);
             }
-            scatter_of(x, rows, m, roots, parts.data() + s * part_size);
+            scatter_of(x, rows, m, roots, work->tile.data(), parts.data() + s * part_size);
         };
         parallel_for(run, now, slab, span.serial());
         parallel_for(run, m + 1, [&](int64_t j) { // one column of the scatter, then the sums; slabs in their order
