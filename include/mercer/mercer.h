@@ -267,7 +267,8 @@ MERCER_API void mercer_recipe_destroy(mercer_recipe *recipe);
 
 /* Sets one parameter, named part.name ("kernel.sigma", "reducer.m", "seed") or by a short name where that is unique in
  * the recipe ("sigma"); '-' and '_' are the same. A part ("kernel", "reducer", "lift", "solver") is a parameter as
- * well: changing it resets its rows. Numbers as text round-trip; "" means unset. */
+ * well: changing it resets its rows. A recipe has only the parameters that have an effect in it: MERCER_E_NAME says where
+ * another one belongs. Numbers as text round-trip; "" means unset. */
 MERCER_API int32_t mercer_recipe_set(mercer_recipe *recipe, const char *name, const char *value);
 MERCER_API int32_t mercer_recipe_set_real(mercer_recipe *recipe, const char *name, double value);
 
