@@ -318,7 +318,9 @@ typedef struct mercer_user_kernel {
 } mercer_user_kernel;
 MERCER_API int32_t mercer_recipe_set_kernel(mercer_recipe *recipe, const mercer_user_kernel *kernel);
 
-/* What a fit will need, before it is done: what is likely, and what is never exceeded. Where the two are equal the shape
+/* What a fit will need, before it is done: what is likely, and what is never exceeded. MERCER_E_BUDGET where the fit will be
+ * refused: a model holds its centres, so exact ones hold all rows, and data larger than the budget are for "nystrom", "auto" and
+ * the reducers that keep fewer. Where the two are equal the shape
  * decides, and the figure is right to 10 % (bytes: or 4 MiB). */
 typedef struct mercer_figure {
     double likely;

@@ -52,6 +52,11 @@ Recipe::Recipe(std::shared_ptr<Registry> registry, const std::string &name) : re
     operation_ = entry_of(operations(), name);
     core_ = Params(operation_ ? operation_->rows : core_table());
     if (operation_) return;
+    if (!entry_of(methods(), name)) {
+        std::vector<std::string> known = names_of(methods());
+        for (const std::string &other : names_of(operations())) known.push_back(other);
+        fail_unknown("method or operation", name, known);
+    }
     set_part("method", name);
 }
 
@@ -59,11 +64,7 @@ void Recipe::set_part(const std::string &part, const std::string &value) {
     auto store = [&](const std::string &text) { core_.set(core_.table().find(part), text, part.c_str()); };
     if (part == "method") {
         const Method *method = entry_of(methods(), value);
-        if (!method) {
-            std::vector<std::string> known = names_of(methods());
-            for (const std::string &name : names_of(operations())) known.push_back(name);
-            fail_unknown("method or operation", value, known);
-        }
+        if (!method) fail_unknown("method", value, names_of(methods()));
         method_ = method;
         store(value);
         set_part("kernel", "gaussian");
