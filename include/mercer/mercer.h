@@ -318,10 +318,10 @@ typedef struct mercer_user_kernel {
 } mercer_user_kernel;
 MERCER_API int32_t mercer_recipe_set_kernel(mercer_recipe *recipe, const mercer_user_kernel *kernel);
 
-/* What a fit will need, before it is done: what is likely, and what is never exceeded. MERCER_E_BUDGET where the fit will be
- * refused: a model holds its centres, so exact ones hold all rows, and data larger than the budget are for "nystrom", "auto" and
- * the reducers that keep fewer. Where the two are equal the shape
- * decides, and the figure is right to 10 % (bytes: or 4 MiB). */
+/* What a fit will need, before it is done: what is likely, and what is never exceeded. Where the two are equal the shape
+ * decides, and the figure is right to 10 % (bytes: or 4 MiB). MERCER_E_BUDGET where the fit will be refused. Data may be
+ * larger than the budget, but a model holds its centres, which of an exact one are all rows: "nystrom", "auto" and the
+ * reducer "rpcholesky" keep fewer. */
 typedef struct mercer_figure {
     double likely;
     double most;
