@@ -182,7 +182,12 @@ Model read_model(mercer_context *context, const std::string &path) {
     if (!is_stream(path)) return make<Model>(mercer_model_load, context, path.c_str());
     auto source = sized<mercer_source>();
     source.read = read_stdin;
-    return make<Model>(mercer_model_read, context, &source);
+    try {
+        return make<Model>(mercer_model_read, context, &source);
+    } catch (const Failure &) {
+        check_cancelled(); // the library knows it as an error of the callback
+        throw;
+    }
 }
 
 void write_model(mercer_model *model, const std::string &path) {
@@ -194,7 +199,9 @@ void write_model(mercer_model *model, const std::string &path) {
     auto sink = sized<mercer_sink>();
     sink.write = write_to_file;
     sink.user = &file;
-    check(mercer_model_write(model, &sink));
+    const int32_t status = mercer_model_write(model, &sink);
+    if (status != MERCER_OK) check_cancelled();
+    check(status);
     file.commit();
 }
 
