@@ -20,6 +20,16 @@ static mercer_recipe *recipe_of(mercer_context *context, const char *method, con
     return recipe;
 }
 
+/* A fit by that recipe, which is gone afterwards. */
+static int32_t fit(mercer_model **out, mercer_context *context, const char *method, const char *components,
+                   mercer_data *data, const mercer_run *run) {
+    mercer_recipe *recipe = recipe_of(context, method, components);
+    *out = NULL;
+    const int32_t status = mercer_model_fit(out, recipe, data, run);
+    mercer_recipe_destroy(recipe);
+    return status;
+}
+
 static const double *tensor(mercer_model *model, const char *name, int64_t *count) {
     mercer_view view = {.struct_size = sizeof view};
     MUST(mercer_model_tensor(model, name, &view));
@@ -34,9 +44,8 @@ static void has_rank(double *x, int64_t n, int64_t rank, double variance) {
     mercer_context *context = new_context();
     mercer_data *data = new_data(context, x, n, D);
     for (int k = 0; k < METHODS; k++) {
-        mercer_recipe *recipe = recipe_of(context, methods[k], "7");
-        mercer_model *model = NULL;
-        MUST(mercer_model_fit(&model, recipe, data, NULL));
+        mercer_model *model;
+        MUST(fit(&model, context, methods[k], "7", data, NULL));
         mercer_summary summary = {.struct_size = sizeof summary};
         MUST(mercer_model_summary(model, &summary));
         if (summary.r != rank || !(summary.outcome & MERCER_RANK_REACHED) ||
@@ -50,7 +59,7 @@ static void has_rank(double *x, int64_t n, int64_t rank, double variance) {
         for (int64_t i = 0; i < n * rank; i++) sum += scores[i] * scores[i];
         assert_true(fabs(sum / (double)n - variance) <= 1e-9);
         free(scores);
-        mercer_model_destroy(model), mercer_recipe_destroy(recipe);
+        mercer_model_destroy(model);
     }
     mercer_data_destroy(data), mercer_context_destroy(context);
 }
@@ -86,14 +95,13 @@ static void equal_eigenvalues(void **state) {
     mercer_context *context = new_context();
     mercer_data *data = new_data(context, x, N, D);
     for (int k = 0; k < METHODS; k++) {
-        mercer_recipe *recipe = recipe_of(context, methods[k], "5");
-        mercer_model *model = NULL;
-        MUST(mercer_model_fit(&model, recipe, data, NULL));
+        mercer_model *model;
+        MUST(fit(&model, context, methods[k], "5", data, NULL));
         int64_t count;
         const double *lambda = tensor(model, "lambda", &count);
         assert_int_equal(count, 5);
         for (int64_t j = 0; k == 0 && j < count; j++) assert_true(fabs(lambda[j] * N - 1) <= 1e-9);
-        mercer_model_destroy(model), mercer_recipe_destroy(recipe);
+        mercer_model_destroy(model);
     }
     mercer_data_destroy(data), mercer_context_destroy(context);
     free(x);
@@ -119,11 +127,9 @@ static void no_room_for_a_panel(void **state) {
     mercer_data *data = new_data(context, x, N, D);
     mercer_run run = {.struct_size = sizeof run, .memory = 4096};
     for (int k = 0; k < METHODS; k++) {
-        mercer_recipe *recipe = recipe_of(context, methods[k], "3");
-        mercer_model *model = NULL;
-        FAILS(MERCER_E_BUDGET, "budget", mercer_model_fit(&model, recipe, data, &run));
+        mercer_model *model;
+        FAILS(MERCER_E_BUDGET, "budget", fit(&model, context, methods[k], "3", data, &run));
         assert_null(model);
-        mercer_recipe_destroy(recipe);
     }
     mercer_data_destroy(data), mercer_context_destroy(context);
     free(x);
@@ -162,12 +168,10 @@ static void nan_in_row_a_million(void **state) {
     MUST(mercer_data_from_view(&memory, context, &view));
     MUST(mercer_data_from_npy(&file, context, path));
     for (int k = 0; k < METHODS; k++) {
-        mercer_recipe *recipe = recipe_of(context, methods[k], "3");
-        mercer_model *model = NULL;
+        mercer_model *model;
         mercer_run run = {.struct_size = sizeof run, .memory = (int64_t)4 << 30};
-        FAILS(MERCER_E_DATA, "row 1000000, column 1", mercer_model_fit(&model, recipe, memory, &run));
-        FAILS(MERCER_E_DATA, "row 1000000, column 1", mercer_model_fit(&model, recipe, file, &run));
-        mercer_recipe_destroy(recipe);
+        FAILS(MERCER_E_DATA, "row 1000000, column 1", fit(&model, context, methods[k], "3", memory, &run));
+        FAILS(MERCER_E_DATA, "row 1000000, column 1", fit(&model, context, methods[k], "3", file, &run));
     }
     mercer_data_destroy(memory), mercer_data_destroy(file), mercer_context_destroy(context);
     free(x);
