@@ -131,8 +131,9 @@ typedef struct mercer_run {
     const int32_t *cancel; /* set to non-zero by any thread or signal handler to stop */
     /* A fit whose solver iterates writes to this file what it needs to go on, after its first cycle and then as often as takes
      * a tenth of the time; NULL: nowhere. A file that is there is resumed: the model is the same to the bit, its report has the
-     * passes of both runs. Refused where recipe, kernel, rows or weights are others (E_VALUE, the text says which) and where it
-     * is damaged (E_MODEL). It stays when the fit ends, for the model may yet be lost, or want more passes: remove it once the
+     * passes of both runs. Refused where recipe, kernel, rows or weights are others (E_VALUE, the text says which), where it
+     * is damaged (E_MODEL), and before any work where it cannot be written to (E_IO). A write that fails later is a warning in
+     * the log: the file stays as it was, the fit goes on. It stays when the fit ends, for the model may yet be lost, or want more passes: remove it once the
      * model is safe. Other calls, and fits that end in no such solver, leave it alone. */
     const char *checkpoint;
 } mercer_run;
