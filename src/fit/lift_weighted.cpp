@@ -184,6 +184,17 @@ int64_t cut_rank(const Recipe &recipe, const Plan &plan, const Eigenpairs &pairs
     return rank;
 }
 
+// The components asked for go on beyond those that there is memory for.
+void say_cut(Run &run, const Recipe &recipe, const Plan &plan, Lifted &out) {
+    const std::string text = format("output.variance or output.threshold asks for more than %" PRId64
+                                    " pairs, the memory budget holds no more",
+                                    plan.most_pairs);
+    if (recipe.values().solver_strict) fail(MERCER_E_NUMERICAL, "%s", text.c_str());
+    out.outcome |= MERCER_NOT_CONVERGED;
+    out.text["stopped"] = text;
+    run.log(2, text.c_str());
+}
+
 // Scores of the centres, z_l = sqrt(Lambda_l) u_l / sqrt(w): column-major.
 Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t p) {
     const int64_t m = pairs.m();
@@ -292,7 +303,7 @@ class Progress {
     }
     void read(const Json &said) {
         try {
-            choice_.ask(said.at("ask").get<int64_t>());
+            choice_.resume(said.at("ask").get<int64_t>());
             before_ = said.at("evaluations").get<int64_t>();
             for (const Json &pass : said.at("passes"))
                 counted_.passed(pass.at(0).get<int64_t>(), pass.at(1).get<bool>());
@@ -359,6 +370,7 @@ Lifted lift_as(const LiftTask &task) {
                                       to);
                 }};
     Components choice(recipe.values(), m);
+    choice.room_for(plan.most_pairs);
     Progress progress(task, weighted, op, choice, [&] {
         return out.kernel_evaluations + exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0);
     });
@@ -392,6 +404,7 @@ Lifted lift_as(const LiftTask &task) {
                            static_cast<uint64_t>(recipe.values().seed));
     const int64_t kept = choice.kept(pairs.values, rank, variance, choice.wants_bars() ? &bars : nullptr);
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
+    if (choice.is_cut()) say_cut(run, recipe, plan, out);
     if (choice.wants_bars() && rank > 0) out.text["error_bars"] = bars.report(1, kept);
     if (m == n) out.text["certificates"] = residual_certificates(pairs, kept, total);
     std::vector<double> b, lambda;

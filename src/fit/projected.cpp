@@ -21,7 +21,7 @@ int64_t window_of(int64_t n, int64_t m, int64_t threads, int64_t size) {
 } // namespace
 
 int64_t project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size) {
-    const int64_t eigh = 8 * m * (count < m ? count + 80 : 2 * m + 12);
+    const int64_t eigh = 8 * m * std::max(count + 80, 2 * m + 12); // the latter where eigenvalues are equal
     return 8 * n + 8 * m * (m + count) + std::max(window_of(n, m, threads, size) * (m * m + m) * size, eigh);
 }
 
