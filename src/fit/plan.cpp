@@ -92,8 +92,8 @@ void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     const mercer_cost &cost = plan.solver_cost;
     const bool stored = plan.hold == Hold::matrix;
     const double pairs = static_cast<double>(pass_evaluations(task.m)), m = static_cast<double>(task.m);
-    const double rounds = plan.most_pairs > r ? 2 + std::ceil(std::log2(m)) : 1,
-                 likely = static_cast<double>(cost.likely_passes),
+    const bool grows = Components(task.recipe.values(), task.m).ask() < plan.most_pairs;
+    const double rounds = grows ? 2 + std::ceil(std::log2(m)) : 1, likely = static_cast<double>(cost.likely_passes),
                  most = (static_cast<double>(cost.passes) + iterates) * rounds;
     plan.passes = stored && !plan.rough ? mercer_figure{1, 1}
                   : stored              ? mercer_figure{1 + std::ceil(likely / 5), 1 + most}
@@ -117,10 +117,10 @@ bool calls_back(const PlanTask &task) { return task.kernel.has_user() || task.so
 
 // Bytes of a solve for r pairs, beside those that Hold decides.
 struct Working {
-    Need exact, most; // of a pass in the type of the result, and in that of most passes
-    int64_t always, start, bars,
-        end;             // held throughout; each while nothing else is: start, error bars, tensors of the model
-    mercer_figure solve; // the solver, its blocks, the vectors of a product
+    Need exact, most;         // of a pass in the type of the result, and in that of most passes
+    int64_t always;           // held throughout
+    int64_t start, bars, end; // each while nothing else is: start, error bars, tensors of the model
+    mercer_figure solve;      // the solver, its blocks, the vectors of a product
 };
 
 Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
@@ -172,8 +172,8 @@ mercer_figure bytes_of(const Working &of, const Plan &plan) {
         const int64_t solving = static_cast<int64_t>(solve) + working;
         return static_cast<double>(held + std::max({start, store, solving, of.bars, of.end}));
     };
-    return {all(of.start / 5 * 4, of.solve.likely),
-            all(of.start, of.solve.most)}; // some of a start is for the worst case
+    const int64_t likely_start = of.start / 5 * 4; // some scratch is for the worst case
+    return {all(likely_start, of.solve.likely), all(of.start, of.solve.most)};
 }
 
 // Sets what is held between passes, and bytes: as much as the budget allows, at the least nothing.

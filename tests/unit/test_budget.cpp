@@ -132,12 +132,12 @@ void test_budgets() {
 // Numbers of components that are open grow as far as there is memory, never beyond.
 void test_open_components() {
     const Settings slow = {{"kernel", "laplacian"}, {"kernel.sigma", "1"}},
-                   few = {{"solver.max_passes", "3"}, {"components", "0"}};
+                   few = {{"solver.max_passes", "2"}, {"components", "0"}};
     auto with = [&](Settings more, const Settings &others) {
         for (const Settings &settings : {slow, others}) more.insert(more.end(), settings.begin(), settings.end());
         return more;
     };
-    climb({"kpca", 1200, with({{"variance", "0.6"}}, few)});
+    climb({"kpca", 1050, with({{"variance", "0.5"}}, few)});
     climb({"kpca", 600, with({{"variance", "0.9"}}, few)});
     climb({"kpca", 1100, with({{"threshold", "0.001"}, {"solver", "orthogonal"}}, few)});
     climb({"kpca", 1100, with({{"threshold", "0.001"}, {"report.bootstrap", "4"}, {"components", "70"}}, {few[0]})});
