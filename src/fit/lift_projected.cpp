@@ -14,12 +14,12 @@
 #include "components.h"
 #include "evidence.h"
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace mercer {
 namespace {
-
-constexpr int64_t most_open = 512; // pairs looked at where their number is what is asked
 
 template <class T>
 std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows,
@@ -124,14 +124,15 @@ Lifted lift_as(const LiftTask &task) {
 
     run.stage("solve");
     Components choice(values, span->rank());
-    const int64_t looked_at = std::min(span->rank(), choice.is_open() ? most_open : 2 * choice.ask() + 20);
+    const int64_t looked_at = std::min(span->rank(), 2 * choice.most_ask() + 20);
     const bool proved = !found.projection.theta.empty();
     if (!proved) found.projection = project(run, *span, weights, values.lift_centred != 0, looked_at);
     const Projection &projection = found.projection;
     const int64_t rank = projection.above(projection.floor);
     ErrorBars bars;
     if (choice.wants_bars() && rank > 0) {
-        const int64_t p = std::min(rank, choice.ask());
+        const int64_t p =
+            std::min(rank, choice.behind_bars(choice.kept(projection.theta, rank, projection.trace, nullptr)));
         Block z(run, n, p, false);
         directions(run, *span, projection, weights, columns(z));
         for (int64_t j = 0; j < p; ++j)
@@ -242,39 +243,62 @@ template Proof prove(Run &, const LiftTask &, const Points<float> &, const SpanR
 template Proof prove(Run &, const LiftTask &, const Points<double> &, const SpanRows<double> &, const Projection &,
                      const double *, int64_t);
 
+namespace {
+
+// Of a factor of task.m columns with so many rows: for as long as it lives, and while it grows.
+std::pair<int64_t, int64_t> factor_bytes(const PlanTask &task, int64_t rows, int64_t tile) {
+    auto bytes = [&](auto type) {
+        using Pivots = PartialCholesky<decltype(type)>;
+        return std::pair(Pivots::kept_bytes(rows, task.m, false, tile),
+                         Pivots::growing_bytes(rows, task.m, false, task.run.threads(), tile));
+    };
+    return task.f32 ? bytes(0.0F) : bytes(0.0);
+}
+
+} // namespace
+
+SpanBytes span_bytes(const PlanTask &task, int64_t drawn) {
+    const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads();
+    const CoreValues &values = task.recipe.values();
+    const Components choice(values, m);
+    const int64_t r = choice.most_ask(), p = std::min(m, 2 * r + 20), slab = span_slab * m * size;
+    SpanBytes out{};
+    out.tile = task.f32 ? tile_bytes<float>(task.kernel, task.source) : tile_bytes<double>(task.kernel, task.source);
+    std::tie(out.factor, out.growing) = factor_bytes(task, n, out.tile);
+    out.held = 8 * n * 7 + 16 * m * p + 16 * m * m;
+    out.project = project_bytes(n, m, p, threads, size) + threads * slab;
+    if (drawn > 0 || static_cast<Certificates>(values.certificates) != Certificates::none)
+        out.drawn = Evidence<double>::pairs * 24 + 16 * n;
+    if (drawn > 0) {
+        const int64_t columns = padded_columns<float>(p),
+                      rows = task.f32 ? need_of<float>(task.run, task.kernel, task.source, n, 1).rows
+                                      : need_of<double>(task.run, task.kernel, task.source, n, 1).rows;
+        out.drawn += n * columns * (8 + size) + rows + drawn * (8 * columns + 24) + 16 * n;
+    }
+    out.evidence = out.drawn + threads * out.tile;
+    if (choice.wants_bars()) out.evidence = std::max(out.evidence, bootstrap_bytes(n, r, threads) + slab * threads);
+    return out;
+}
+
 Plan plan_projected(const PlanTask &task) {
     const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads();
     const CoreValues &values = task.recipe.values();
-    const int64_t r = foreseen_components(values, m), p = std::min(m, 2 * r + 20);
     const Certificates certificates = static_cast<Certificates>(values.certificates);
     const int64_t drawn = certificates != Certificates::rows ? 0 : values.rows > 0 ? values.rows : 4000;
     Plan plan;
     plan.f32 = task.f32;
-    const int64_t tile =
-        task.f32 ? tile_bytes<float>(task.kernel, task.source) : tile_bytes<double>(task.kernel, task.source);
-    const int64_t slab = span_slab * m * size, computing = threads * tile;
-    const int64_t project = project_bytes(n, m, p, threads, size) + threads * slab;
-    const int64_t norms = certificates == Certificates::none ? 0 : Evidence<double>::pairs * 24 + 16 * n;
-    const int64_t looks = drawn == 0 ? 0 : n * padded_columns<double>(p) * (8 + size) + drawn * (8 * p + 16) + 16 * n;
-    const bool with_bars = Components(values, m).wants_bars();
-    const int64_t bars = with_bars ? bootstrap_bytes(n, r, threads) + slab * threads : 0;
-    const int64_t held = 8 * n * 7 + 16 * m * p + 16 * m * m, evidence = std::max(norms + looks + computing, bars);
-    auto factor = [&](auto type, int64_t rows) {
-        using T = decltype(type);
-        return std::pair(PartialCholesky<T>::kept_bytes(rows, m, false, tile),
-                         PartialCholesky<T>::growing_bytes(rows, m, false, threads, tile));
-    };
-    const auto [kept, growing] = task.f32 ? factor(0.0F, n) : factor(0.0, n);
-    const int64_t with_factor =
-        held + std::max(kept, task.handed) + std::max({project, evidence, task.handed ? 0 : growing});
+    const SpanBytes of = span_bytes(task, drawn);
+    const int64_t factor = std::max(of.factor, task.handed),
+                  with_factor = of.held + factor + std::max({of.project, of.evidence, task.handed ? 0 : of.growing});
     plan.keep_factor = with_factor <= task.budget_left;
-    const auto [own, own_growing] = task.f32 ? factor(0.0F, m) : factor(0.0, m);
-    const int64_t panels = blocks_of(m) * 2 * tile, again = threads * (span_slab * m * (8 + size) + tile);
-    plan.bytes = plan.keep_factor ? with_factor
-                                  : held + own + panels + std::max(own_growing, std::max(project, evidence) + again);
+    plan.how = plan.keep_factor ? "with their factor" : "their factor made again";
+    const auto [basis, basis_growing] = factor_bytes(task, m, of.tile);
+    const int64_t panels = blocks_of(m) * 2 * of.tile, again = threads * (span_slab * m * (8 + size) + of.tile);
+    plan.bytes = plan.keep_factor
+                     ? with_factor
+                     : of.held + basis + panels + std::max(basis_growing, std::max(of.project, of.evidence) + again);
     // Of less rank than m, all of it is less.
-    plan.likely_bytes = (held + std::max(kept, task.handed) + std::max(project, norms + looks)) / 10 * 9;
-    refuse_over_budget(task, plan.bytes, plan.keep_factor ? "with their factor" : "their factor made again");
+    plan.likely_bytes = (of.held + factor + std::max(of.project, of.drawn)) / 10 * 9;
 
     // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows.
     const double rows = static_cast<double>(n), order = static_cast<double>(m),

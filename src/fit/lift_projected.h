@@ -20,6 +20,13 @@ struct Findings {
     Projection projection;
     Proof proof;
 };
+// What the lift takes, `drawn` rows of its evidence included: throughout, for the factor as long as it lives and while it grows,
+// for a sweep over it, for what is drawn, for the evidence in all; tile: of one thread.
+struct SpanBytes {
+    int64_t held, factor, growing, project, drawn, evidence, tile;
+};
+SpanBytes span_bytes(const PlanTask &task, int64_t drawn);
+
 template <class T>
 Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRows<T> &span,
             const Projection &projection, const double *weights, int64_t r);

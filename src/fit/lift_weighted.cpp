@@ -204,6 +204,17 @@ int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
     return rank;
 }
 
+// The components asked for go on beyond those that there is memory for.
+void say_cut(const LiftTask &task, Lifted &out) {
+    const std::string text = format("output.variance or output.threshold asks for more than %" PRId64
+                                    " pairs, the memory budget holds no more",
+                                    task.plan.most_pairs);
+    if (task.recipe.values().solver_strict) fail(MERCER_E_NUMERICAL, "%s", text.c_str());
+    out.outcome |= MERCER_NOT_CONVERGED;
+    out.text["stopped"] = text;
+    task.run.log(2, text.c_str());
+}
+
 // Scores of the centres, z_l = sqrt(Lambda_l) u_l / sqrt(w): column-major.
 Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t p) {
     const int64_t m = pairs.m();
@@ -312,7 +323,7 @@ class Progress {
     }
     void read(const Json &said) {
         try {
-            choice_.ask(said.at("ask").get<int64_t>());
+            choice_.resume(said.at("ask").get<int64_t>());
             before_ = said.at("evaluations").get<int64_t>();
             for (const Json &pass : said.at("passes"))
                 counted_.passed(pass.at(0).get<int64_t>(), pass.at(1).get<bool>());
@@ -415,6 +426,7 @@ int64_t choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments
                            moments.plain ? nullptr : moments.weights.data(), is_centred(task), seed_of(task));
     const int64_t kept = choice.kept(pairs.values, rank, moments.variance(), choice.wants_bars() ? &bars : nullptr);
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
+    if (choice.is_cut()) say_cut(task, out);
     if (wanted) out.text["error_bars"] = bars.report(1 / moments.unit(), kept);
     return kept;
 }
@@ -466,6 +478,7 @@ Lifted lift_as(const LiftTask &task) {
     WeightedOperator weighted(run, gram.both(), moments.scale(), is_centred(task));
     Counted op(run, weighted, started, task.plan.products.likely);
     Components choice(task.recipe.values(), centres.m());
+    choice.room_for(task.plan.most_pairs);
     int64_t begun = 0; // kernel values of the start
     Progress progress(task, weighted, op, choice, [&] { return begun + gram.evaluations(); });
     if (progress.file()) out.text["checkpointed"] = true;
