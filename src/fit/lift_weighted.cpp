@@ -195,13 +195,16 @@ Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &m
     return z;
 }
 
-// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed.
-Json residual_certificates(const Eigenpairs &pairs, int64_t kept, double total) {
+// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed. Products
+// in f32 err by some u of theta_1 (0.3 were seen), which residuals contain where they matter.
+Json residual_certificates(const Eigenpairs &pairs, int64_t kept, double total, bool f32) {
     if (kept == 0) return Json::array();
     const std::vector<double> theta(pairs.values.begin(), pairs.values.begin() + kept),
         residuals(pairs.residuals.begin(), pairs.residuals.begin() + kept);
-    return eigenvalue_entries(residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, true), kept, 0,
-                              total);
+    const double worst = *std::max_element(residuals.begin(), residuals.end()),
+                 image = f32 ? std::min(worst, 4 * 0x1p-24 * theta[0]) : 0;
+    return eigenvalue_entries(residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, true, image), kept,
+                              0, total);
 }
 
 // A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p of the rounded A. Each column's entry of largest modulus (the
@@ -393,7 +396,7 @@ Lifted lift_as(const LiftTask &task) {
     const int64_t kept = choice.kept(pairs.values, rank, variance, choice.wants_bars() ? &bars : nullptr);
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
     if (choice.wants_bars() && rank > 0) out.text["error_bars"] = bars.report(1, kept);
-    if (m == n) out.text["certificates"] = residual_certificates(pairs, kept, total);
+    if (m == n) out.text["certificates"] = residual_certificates(pairs, kept, total, plan.f32 || plan.rough);
     std::vector<double> b, lambda;
     for (int64_t j = 0; j < kept; ++j) lambda.push_back(pairs.values[static_cast<size_t>(j)] / total);
     out.tensors["A"] = prepared.f32 ? coefficients<float>(run, pairs, moments, kept, b)
