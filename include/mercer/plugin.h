@@ -71,12 +71,13 @@ typedef struct mercer_param {
 /* What the core computes from a pair of rows before the kernel maps it. */
 enum {
     MERCER_DOT = 1,     /* sum x y */
-    MERCER_SQDIST = 2,  /* sum (x - y)^2, never negative, exactly 0 for equal rows */
-    MERCER_L1 = 3,      /* sum |x - y| */
-    MERCER_CHI2 = 4,    /* sum (x - y)^2 / (x + y), 0/0 = 0; x, y >= 0 */
-    MERCER_MIN = 5,     /* sum min(x, y) */
-    MERCER_HAMMING = 6, /* number of unequal entries */
-    MERCER_BLOCK = 7    /* nothing: the kernel computes whole tiles of rows itself */
+    MERCER_COSINE = 2,  /* sum x y / (|x| |y|), 0 where x or y is 0 */
+    MERCER_SQDIST = 3,  /* sum (x - y)^2, never negative, exactly 0 for equal rows */
+    MERCER_L1 = 4,      /* sum |x - y| */
+    MERCER_CHI2 = 5,    /* sum (x - y)^2 / (x + y), 0/0 = 0; x, y >= 0 */
+    MERCER_MIN = 6,     /* sum min(x, y) */
+    MERCER_HAMMING = 7, /* number of unequal entries */
+    MERCER_BLOCK = 8    /* nothing: the kernel computes whole tiles of rows itself */
 };
 
 typedef struct mercer_kernel_input {
@@ -115,8 +116,8 @@ typedef struct mercer_kernel_ops {
      * NaN stays NaN; any count, any thread. dtype is MERCER_F32 or MERCER_F64. NULL: the form itself is the kernel. */
     void (*map)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 
-    /* Form MERCER_BLOCK only: k(x_i, y_j) for all rows, row-major and of one dtype. Any thread; of the services only fail
-     * and alloc (freed when it returns). */
+    /* Form MERCER_BLOCK only: k(x_i, y_j) for all rows, row-major and of one dtype. Any thread; of the services only fail,
+     * alloc (freed when it returns) and those that any thread may call. */
     int32_t (*block)(const mercer_host *host, mercer_task *task, const void *params, const mercer_view *x,
                      const mercer_view *y, const mercer_view *k);
 
@@ -467,6 +468,30 @@ static inline void mercer_exp(const mercer_host *host, int32_t dtype, void *valu
         host->exp_f32((float *)values, count);
     else
         host->exp_f64((double *)values, count);
+}
+
+/* For maps: each value v, in place, becomes expression, in the values' own type, which expression may call `real`. */
+#define MERCER_EACH(dtype, values, count, v, expression)                                                               \
+    do {                                                                                                               \
+        if ((dtype) == MERCER_F32) {                                                                                   \
+            typedef float real;                                                                                        \
+            MERCER_EACH_REAL(values, count, v, expression)                                                             \
+        } else {                                                                                                       \
+            typedef double real;                                                                                       \
+            MERCER_EACH_REAL(values, count, v, expression)                                                             \
+        }                                                                                                              \
+    } while (0)
+#define MERCER_EACH_REAL(values, count, v, expression)                                                                 \
+    real *mercer_values = (real *)(values);                                                                            \
+    for (int64_t mercer_i = 0; mercer_i < (count); mercer_i++) {                                                       \
+        const real v = mercer_values[mercer_i];                                                                        \
+        mercer_values[mercer_i] = (expression);                                                                        \
+    }
+
+/* The width in force of a kernel with rows sigma and bandwidth: as set, else what the rule gave; where all points are
+ * equal any does. */
+static inline double mercer_width(double sigma, const mercer_kernel_input *input) {
+    return sigma == sigma ? sigma : input->bandwidth > 0 ? input->bandwidth : 1;
 }
 
 /* ---- the module -------------------------------------------------------------------------------------------------- */

@@ -35,6 +35,7 @@ double form_error(int32_t form, int64_t d, double v, const double *x, const doub
     const double terms = static_cast<double>(d + 8) * u;
     switch (form) {
     case MERCER_DOT: return terms * std::sqrt(xx * yy) + 8 * u * std::fabs(v);
+    case MERCER_COSINE: return terms;
     case MERCER_SQDIST: return std::min(2 * terms * (xx + yy), v * std::sqrt(terms) / 16) + 8 * u * v;
     case MERCER_HAMMING: return 8 * u * v;
     default: return terms * sum + 8 * u * std::fabs(v);
@@ -103,7 +104,7 @@ Values tolerances(Suite &suite, const Subject &subject, const Rows &x, const Row
         for (size_t at = 0; at < v.size(); ++at) {
             const int64_t i = static_cast<int64_t>(at) / y.n, j = static_cast<int64_t>(at) % y.n;
             const double e = form_error(form, x.d, v[at], x.row(i), y.row(j), u);
-            lo[at] = form == MERCER_DOT || form == MERCER_MIN ? v[at] - e : std::max(v[at] - e, 0.0);
+            lo[at] = form <= MERCER_COSINE || form == MERCER_MIN ? v[at] - e : std::max(v[at] - e, 0.0);
             hi[at] += e;
         }
         lo = mapped(subject, lo), hi = mapped(subject, hi);

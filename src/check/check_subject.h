@@ -3,6 +3,7 @@
 //
 // Tolerance. With unit roundoff u of the tile's type, a value k = f(v) of the form's value v carries
 //   the error e of v:      dot          (d + 2) u |x| |y|
+//                          cosine       (d + 8) u
 //                          sqdist       min(2 (d + 8) u (|x|^2 + |y|^2), v sqrt((d + 8) u) / 16): see gram/tile.cpp
 //                          l1 chi2 min  (d + 8) u sum |x_k| + |y_k|; hamming counts exactly
 //                          and 8 u |v| for what map does to its argument (a rate rounded to f32, a product),

@@ -49,9 +49,10 @@ std::vector<LeafSpec> leaf_specs(const Expression &kernel) {
 template <class T>
 Points<T>::Points(std::shared_ptr<const Source> source, const InputMap &map, std::vector<LeafSpec> leaves)
     : source_(std::move(source)), map_(map), leaves_(std::move(leaves)) {
-    // Sparse rows stay sparse where every leaf is a function of dot products of whole rows.
+    // Sparse rows stay sparse where every leaf is a function of the same dot products of whole rows.
     for (const LeafSpec &leaf : leaves_)
-        dense_ |= leaf.form > MERCER_SQDIST || !leaf.columns.empty() || !leaf.shift.empty();
+        dense_ |= leaf.form > MERCER_SQDIST || !leaf.columns.empty() || !leaf.shift.empty() ||
+                  (leaf.form == MERCER_COSINE) != (leaves_[0].form == MERCER_COSINE);
 }
 
 template <class T>
@@ -85,6 +86,11 @@ Panel<T> Points<T>::load(Run &run, int64_t row0, int64_t rows) const {
 }
 
 namespace {
+
+bool copies_rows(const LeafSpec &leaf) {
+    return !leaf.columns.empty() || !leaf.shift.empty() || leaf.form == MERCER_COSINE;
+}
+bool has_norms(const LeafSpec &leaf) { return leaf.form <= MERCER_SQDIST || leaf.form == MERCER_MIN; }
 
 template <class U>
 void map_rows(const InputMap &map, int64_t d, U *rows, int64_t count) {
@@ -177,12 +183,30 @@ LeafRows<T> Points<T>::plain(Run &run, const Panel<T> &panel, size_t leaf) const
     return out;
 }
 
+namespace {
+
+// Sets the length of a row to 1; a row of zeros stays. Scaled by its largest entry, so that no square overflows.
+template <class T>
+void normalise(int64_t count, T *row) {
+    double most = 0, sum = 0;
+    for (int64_t k = 0; k < count; ++k) most = std::max(most, std::fabs(static_cast<double>(row[k])));
+    if (most == 0) return;
+    for (int64_t k = 0; k < count; ++k) {
+        const double share = static_cast<double>(row[k]) / most;
+        sum += share * share;
+    }
+    const double root = std::sqrt(sum);
+    for (int64_t k = 0; k < count; ++k) row[k] = static_cast<T>(static_cast<double>(row[k]) / most / root);
+}
+
+} // namespace
+
 template <class T>
 void Points<T>::prepare_leaf(Run &run, const Panel<T> &panel, const LeafSpec &spec, LeafRows<T> &leaf) const {
     const int64_t d = cols(), n = panel.rows;
     leaf.d = spec.columns.empty() ? d : static_cast<int64_t>(spec.columns.size());
     leaf.x = panel.mapped.data();
-    if (!spec.columns.empty() || !spec.shift.empty()) {
+    if (copies_rows(spec)) {
         leaf.own = run.buffer<T>(n, leaf.d);
         for (int64_t i = 0; i < n; ++i)
             for (int64_t k = 0; k < leaf.d; ++k) {
@@ -193,6 +217,7 @@ void Points<T>::prepare_leaf(Run &run, const Panel<T> &panel, const LeafSpec &sp
                         ? value
                         : static_cast<T>(static_cast<double>(value) - spec.shift[static_cast<size_t>(k)]);
             }
+        for (int64_t i = 0; spec.form == MERCER_COSINE && i < n; ++i) normalise(leaf.d, leaf.own.data() + i * leaf.d);
         leaf.x = leaf.own.data();
     }
     if (spec.nonnegative)
@@ -202,7 +227,7 @@ void Points<T>::prepare_leaf(Run &run, const Panel<T> &panel, const LeafSpec &sp
                      index_ ? index_[panel.row0 + k / leaf.d] : panel.row0 + k / leaf.d,
                      spec.columns.empty() ? k % leaf.d : spec.columns[static_cast<size_t>(k % leaf.d)],
                      static_cast<double>(leaf.x[k]));
-    if (spec.form == MERCER_DOT || spec.form == MERCER_SQDIST || spec.form == MERCER_MIN) {
+    if (has_norms(spec)) {
         leaf.norms = run.buffer<T>(n);
         for (int64_t i = 0; i < n; ++i) { // in the order of a sparse row's sum, so that equal rows are at distance 0
             T sum = 0;
@@ -210,7 +235,7 @@ void Points<T>::prepare_leaf(Run &run, const Panel<T> &panel, const LeafSpec &sp
                 T value = leaf.x[i * leaf.d + k];
                 sum += spec.form == MERCER_MIN ? value : value * value;
             }
-            leaf.norms[i] = sum;
+            leaf.norms[i] = spec.form == MERCER_COSINE ? T(sum > 0) : sum;
         }
     }
     if (spec.form >= MERCER_L1 && spec.form <= MERCER_HAMMING) {
@@ -226,6 +251,7 @@ void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
     auto row_of = [&](int64_t i) { return index_ ? index_[panel.row0 + i] : panel.row0 + i; };
     const bool nonnegative =
         std::any_of(leaves_.begin(), leaves_.end(), [](const LeafSpec &leaf) { return leaf.nonnegative; });
+    const bool cosine = leaves_[0].form == MERCER_COSINE; // then all are
     panel.offsets = run.buffer<int64_t>(panel.rows + 1);
     panel.offsets[0] = 0;
     for (int64_t i = 0; i < panel.rows; ++i)
@@ -249,7 +275,8 @@ void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
                      panel.columns[k], value);
             sum += panel.values[k] * panel.values[k];
         }
-        panel.norms[i] = sum;
+        panel.norms[i] = cosine ? T(sum > 0) : sum;
+        if (cosine) normalise(panel.offsets[i + 1] - panel.offsets[i], panel.values.data() + panel.offsets[i]);
     }
 }
 
@@ -274,8 +301,8 @@ int64_t Points<T>::held_bytes() const {
             bytes += tile_rows * (d + 1) * size;
             continue;
         }
-        if (!leaf.columns.empty() || !leaf.shift.empty()) bytes += rows * d * size;
-        if (leaf.form == MERCER_DOT || leaf.form == MERCER_SQDIST || leaf.form == MERCER_MIN) bytes += rows * size;
+        if (copies_rows(leaf)) bytes += rows * d * size;
+        if (has_norms(leaf)) bytes += rows * size;
         if (leaf.form >= MERCER_L1 && leaf.form <= MERCER_HAMMING) bytes += rows * d * size;
     }
     return bytes + (lean_ && packed ? 0 : rows * cols() * size);

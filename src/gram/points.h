@@ -39,7 +39,7 @@ template <class T>
 struct LeafRows {
     int64_t d = 0;
     const T *x = nullptr;             // rows x d; nullptr: sparse, objects, or packed
-    Buffer<T> own, transposed, norms; // behind x; d x rows; |x|^2 or, MERCER_MIN, sum x
+    Buffer<T> own, transposed, norms; // behind x; d x rows; k(x, x) of the forms dot, cosine, min; |x|^2
     Buffer<T> packed, half;           // as fused.h wants them; empty: not fused
     T half_most = 0;                  // largest |half|
 };

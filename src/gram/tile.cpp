@@ -183,6 +183,7 @@ void Tiles<T>::form(size_t index, const Strip &x, const Panel<T> &y, T *out, Til
     const T *rows = a->x + x.row0 * d;
     switch (spec.form) {
     case MERCER_DOT:
+    case MERCER_COSINE:
     case MERCER_SQDIST:
         gemm('T', 'N', n, m, d, T(1), b->x, d, rows, d, T(0), out, ld); // row-major out = (y x^T)^T in BLAS' order
         if (spec.form == MERCER_SQDIST) square_distances(x, *a, *b, n, leaf, out);
@@ -377,7 +378,7 @@ void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries, T *out) const {
                 std::vector<double> own(values.size());
                 objects->self(x.ids.data(), n, queries, own.data());
                 std::copy(own.begin(), own.end(), values.begin());
-            } else if (leaf.form == MERCER_DOT || leaf.form == MERCER_MIN) {
+            } else if (leaf.form <= MERCER_COSINE || leaf.form == MERCER_MIN) {
                 std::copy_n(x.sparse() ? x.norms.data() : rows.norms.data(), n, values.data());
             } else if (leaf.form == MERCER_BLOCK) {
                 constexpr int64_t edge = 16; // small blocks: n / 16 calls, not n

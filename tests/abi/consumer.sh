@@ -39,7 +39,7 @@ ${CC:-cc} -std=c11 -Wall -Wextra -Werror "$work/readme.c" $flags -o "$work/readm
 
 # The kernel and the reducer that CONTRIBUTING.md shows, as they stand there: one file each against the installed plugin.h.
 mkdir -p "$work/plugins"
-for name in kernel-cauchy reducer-first; do
+for name in kernel-student reducer-first; do
     awk -v file="plugins/${name%%-*}s/${name#*-}.c" '$1 == "+++" && $2 == file {on = 1; next} /^```/ && on {exit} on' \
         "$here/../../CONTRIBUTING.md" | sed 's/^+//' > "$work/$name.c"
     ${CC:-cc} -std=c11 -Wall -Wextra -Werror -O2 -shared -fPIC "$work/$name.c" -o "$work/plugins/$name.so" $(pkg-config --cflags mercer) -lm

@@ -87,6 +87,20 @@ inline Pair laplacian(double sigma) {
     return [=](const double *x, const double *y, int64_t d) { return std::exp(-std::sqrt(sqdist(x, y, d)) / sigma); };
 }
 
+inline Pair of_distance(std::function<double(double r)> k) {
+    return [=](const double *x, const double *y, int64_t d) { return k(std::sqrt(sqdist(x, y, d))); };
+}
+inline double cosine(const double *x, const double *y, int64_t d) {
+    const double lengths = std::sqrt(dot(x, x, d)) * std::sqrt(dot(y, y, d));
+    return lengths > 0 ? dot(x, y, d) / lengths : 0;
+}
+inline Pair anova(double gamma, int degree) {
+    return [=](const double *x, const double *y, int64_t d) {
+        const auto term = [&](int64_t k) { return std::exp(-gamma * (x[k] - y[k]) * (x[k] - y[k])); };
+        return std::pow(sum_over(d, term), degree);
+    };
+}
+
 inline Matrix gram(const Pair &k, const Matrix &x, const Matrix &y) {
     Matrix out(x.rows, y.rows);
     for (int64_t i = 0; i < x.rows; ++i)

@@ -8,6 +8,7 @@ import unittest
 
 import numpy as np
 from sklearn.decomposition import KernelPCA
+from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 from sklearn.metrics import pairwise
 
 F32, F64 = 1, 2
@@ -89,6 +90,15 @@ def kernels():
         # theirs is -sum (x-y)^2/(x+y) = sum 4xy/(x+y) - sum (x+y); ours sum 2xy/(x+y)
         ("additive-chi2", dict(kernel="additive-chi2"),
          lambda x, y: (pairwise.additive_chi2_kernel(x, y) + x.sum(1)[:, None] + y.sum(1)[None, :]) / 2),
+        ("polynomial", dict(kernel="poly", gamma=0.2, coef0=0.5, degree=4),
+         lambda x, y: pairwise.polynomial_kernel(x, y, gamma=0.2, coef0=0.5, degree=4)),
+        ("polynomial's defaults", dict(kernel="polynomial"), pairwise.polynomial_kernel),
+        ("sigmoid", dict(kernel="sigmoid", gamma=0.02, coef0=-0.1), lambda x, y: pairwise.sigmoid_kernel(x, y, gamma=0.02, coef0=-0.1)),
+        ("cosine", dict(kernel="cosine"), pairwise.cosine_similarity),
+        ("matern 0.5", dict(kernel="matern", nu=0.5, sigma=1.3), Matern(1.3, nu=0.5)),
+        ("matern 1.5", dict(kernel="matern", nu=1.5, sigma=1.3), Matern(1.3, nu=1.5)),
+        ("matern 2.5", dict(kernel="matern", nu=2.5, sigma=1.3), Matern(1.3, nu=2.5)),
+        ("rational-quadratic", dict(kernel="rational-quadratic", alpha=0.7, sigma=1.3), RationalQuadratic(1.3, 0.7)),
     ]
 
 
@@ -103,10 +113,11 @@ class SklearnTest(unittest.TestCase):
         for name, settings, function in kernels():
             for y in (None, self.y):
                 exact = function(self.x, self.x if y is None else y)
+                size = max(1, exact.max() / 24)  # of powers
                 for dtype, allowed in ((np.float64, 1e-13), (np.float32, 5e-5)):
                     x32, y32 = self.x.astype(dtype), None if y is None else y.astype(dtype)
                     with self.subTest(kernel=name, dtype=dtype.__name__, square=y is None):
-                        np.testing.assert_allclose(self.session.kernel(x32, y32, **settings), exact, rtol=0, atol=allowed)
+                        np.testing.assert_allclose(self.session.kernel(x32, y32, **settings), exact, rtol=0, atol=allowed * size)
                         np.testing.assert_array_equal(self.session.kernel(np.asfortranarray(x32), y32, **settings),
                                                       self.session.kernel(x32, y32, **settings))
 

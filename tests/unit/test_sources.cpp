@@ -163,6 +163,10 @@ void test_sparse_kernels_and_reducers() {
     Matrix x = points();
     for (const Settings &settings :
          std::vector<Settings>{{{"kernel", "linear"}},
+                               {{"kernel", "cosine"}},
+                               {{"kernel", "cosine + 0.5 linear"}}, // lengths differ by leaf: read dense
+                               {{"kernel", "cosine[0,2-4] * polynomial"}},
+                               {{"kernel", "matern"}, {"nu", "2.5"}, {"sigma", "1.5"}},
                                {{"kernel", "gaussian"}}, // median of distances
                                {{"kernel", "gaussian"}, {"bandwidth", "scale"}},
                                {{"kernel", "laplacian"}, {"norm", "l1"}, {"sigma", "2"}},

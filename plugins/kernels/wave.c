@@ -1,0 +1,82 @@
+/* wave.c - k(x, y) = sin(t) / t, t = r / sigma, r = |x - y|
+ *
+ * Genton, Journal of Machine Learning Research 2 (2001), section 3. h = sigma.
+ * Cost: a root, a sine and a quotient a value. Positive semidefinite in up to three dimensions alone: there it is the
+ * transform of an interval, of a disc with weights, of a sphere; kernel PCA reports what it finds below 0 in others.
+ * Values lie between sin(t)/t at t = 4.4934094579 and 1; the largest slope is at t = 2.0815759778.
+ * Error: absolute 4u, beyond that of r.
+ */
+#include <float.h>
+#include <math.h>
+#include <mercer/plugin.h>
+
+typedef struct wave {
+    double sigma;
+    int32_t bandwidth;
+    double rate; /* derived: 1 / sigma^2 */
+} wave;
+
+static const mercer_param rows[] = {
+    MERCER_PARAM_REAL(wave, sigma, "", "scale", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
+                      "length: k = sigma / r sin(r / sigma)"),
+    MERCER_PARAM_CHOICE(wave, bandwidth, "median", "median|mean|scale", "scale", 0,
+                        "sigma = median or mean distance of the data, or scale: sqrt(d var)"),
+};
+
+static int32_t finish(const mercer_host *host, mercer_task *task, void *params, const mercer_kernel_input *input) {
+    (void)host, (void)task;
+    wave *p = params;
+    p->sigma = mercer_width(p->sigma, input);
+    p->rate = fmin(1 / p->sigma / p->sigma, DBL_MAX);
+    return MERCER_OK;
+}
+
+static void roots(const wave *p, int32_t dtype, void *values, int64_t count) {
+    mercer_scale(dtype, values, count, p->rate);
+    MERCER_EACH(dtype, values, count, v, (real)sqrt(v));
+}
+
+static void map(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
+    (void)host;
+    roots(params, dtype, values, count);
+    MERCER_EACH(dtype, values, count, t, t == 0 ? 1 : isinf(t) ? 0 : (real)sin(t) / t);
+}
+
+/* (cos t - sin t / t) / (2 t^2) rate; below t = 1/2, where that cancels, by five terms of its series. */
+static double slope(double t) {
+    const double s = t * t;
+    if (isinf(t)) return 0;
+    if (t < 0.5) return -1. / 6 + s * (1. / 60 - s * (1. / 1680 - s * (1. / 90720 - s / 7983360)));
+    return (cos(t) - sin(t) / t) / (2 * s);
+}
+
+static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
+    (void)host;
+    const wave *p = params;
+    roots(p, dtype, values, count);
+    MERCER_EACH(dtype, values, count, t, (real)slope(t));
+    mercer_scale(dtype, values, count, p->rate);
+}
+
+static void facts(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out) {
+    (void)host;
+    const wave *p = params;
+    out->h = p->sigma;
+    out->kappa = 1;
+    out->lo = -0.21723362821122166;
+    out->hi = 1;
+    out->lipschitz = 0.43618182062715604 / p->sigma;
+    out->flags = MERCER_RADIAL | (d >= 1 && d <= 3 ? MERCER_PSD : 0);
+}
+
+static const mercer_kernel_ops ops = {
+    .struct_size = sizeof(mercer_kernel_ops),
+    .form = MERCER_SQDIST,
+    .finish = finish,
+    .map = map,
+    .facts = facts,
+    .derivative = derivative,
+};
+
+MERCER_PLUGIN(MERCER_KIND_KERNEL, "wave", MERCER_VERSION, "sigma / r sin(r / sigma), indefinite for d > 3",
+              "Genton, Journal of Machine Learning Research 2 (2001)", rows, wave, ops)
