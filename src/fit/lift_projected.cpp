@@ -158,7 +158,7 @@ Lifted lift_as(const LiftTask &task) {
     if (kept > 0) {
         const Proof proof = proved ? found.proof : prove<T>(run, task, rows, *span, projection, weights, kept);
         for (int64_t j = 0; j < kept; ++j) lambda[static_cast<size_t>(j)] = proof.bounds.value[static_cast<size_t>(j)];
-        out.text["certificates"] = proof.report(total);
+        out.text["certificates"] = proof.report(total, kept);
         out.kernel_evaluations += proof.evaluations;
     }
     coefficients(task, *span, projection, kept, out);
@@ -184,13 +184,13 @@ Lifted lift_as(const LiftTask &task) {
 
 } // namespace
 
-Json Proof::report(double total) const {
+Json Proof::report(double total, int64_t kept) const {
     Json out = Json::array();
     out.push_back(certificate_entry("trace", trace / total, 0));
     if (norm_failure > 0) out.push_back(certificate_entry("norm", norm / total, norm_failure));
     const double failure = bounds.failure + (bounds.kind == std::string("rows") ? norm_failure : 0);
-    for (Json &entry : eigenvalue_entries(bounds, r(), failure, total)) out.push_back(std::move(entry));
-    for (size_t j = 0; j < sines.own.size(); ++j) {
+    for (Json &entry : eigenvalue_entries(bounds, kept, failure, total)) out.push_back(std::move(entry));
+    for (size_t j = 0; j < static_cast<size_t>(kept); ++j) {
         Json entry = certificate_entry("subspace", sines.own[j], failure);
         entry["component"] = j;
         out.push_back(std::move(entry));
