@@ -332,7 +332,7 @@ typedef struct mercer_figure {
 } mercer_figure;
 typedef struct mercer_forecast {
     int64_t struct_size;
-    mercer_figure bytes;  /* most at one time, the model included, BLAS's own buffers not */
+    mercer_figure bytes; /* most at one time, the model included, BLAS's own buffers not */
     mercer_figure kernel_evaluations;
     mercer_figure passes; /* times that the kernel matrix of the centres is computed; 0: a projection on them */
     mercer_figure flops;  /* of kernel values (2 d each), products, factors and factorisations */

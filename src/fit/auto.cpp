@@ -6,7 +6,7 @@
 //   factor from m to m'     n ((m' - m) c + m'^2 - m^2)
 //   its projection          n m'^2
 //   s rows                  s n (c + 2 p)
-//   exact passes            2 n^2 / 2 (c + 4 * 24) where they begin from what is known and stop at this accuracy
+//   exact passes            2 n^2 / 2 (c + 4 * 24) where they begin from what is known and stop at residuals of 1e-6
 //
 // How many rows a factor will need follows from the trace of its residual, which each growth gives for nothing: tr ~ m^-a,
 // a from the last two sizes, |E|_F ~ tr^1.5 (clusters: tr^1.4 to tr^1.6), theta as at the last projection (rows_expected).
@@ -34,6 +34,9 @@ namespace {
 
 constexpr int64_t first_ranks[] = {64, 128}; // two, for the decay of the trace
 constexpr int64_t pilot_rows = 500, most_rows = int64_t{1} << 20;
+// Residuals of the exact road: looser ones are also those of pairs well below the largest, where eigenvalues lie close or a
+// start has hit lesser eigenvectors (off by 4 to 20 % were seen at residuals of 1 %, 4 % at 1e-5).
+constexpr double most_tol = 1e-6;
 constexpr double least_f32_accuracy = 1e-4; // less drowns in the rounding of an f32 factor (specification 6.5)
 
 struct Costs {
@@ -203,7 +206,7 @@ class Search {
         proof.bounds = trace_bounds(first);
         entry["trace"] = proof.bounds.worst_share(r);
         const double target = values_.accuracy * first.theta.back();
-        tol_ = std::max(0.0, target / first.theta[0] / 4);
+        tol_ = std::max(0.0, std::min(target / first.theta[0] / 4, most_tol));
         proof.sines = subspace_sines(first, nullptr, proof.trace, proof.bounds, 0, Sides::both, r);
         if (enough(proof, r)) return true;
         const double failure = look_failure(shares_.pairs, ++norms_);
@@ -331,8 +334,7 @@ class Search {
     Road road_;
     std::shared_ptr<PartialCholesky<T>> factor_;
     Known known_;
-    double decay_ = 1,
-           tol_ = 0; // tol_: residuals of accuracy lambda_r are enough, more than enough where values lie apart
+    double decay_ = 1, tol_ = 0;
     int64_t room_ = 0, norms_ = 0, samples_ = 0;
     int steps_ = 0;
 };

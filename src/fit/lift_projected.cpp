@@ -3,7 +3,7 @@
 //   K_BB = L_B L_B^T;  L = K_nB L_B^-T;  mu = L^T p;  sum w (l - mu)(l - mu)^T = V diag(theta) V^T
 //   A = L_B^-T V,  b = V^T mu,  nu = L_B^-T mu,  lambda = theta / n                 (uncentred: mu = 0)
 //
-// A centre in the span of those before it has coefficients 0. Total variance: mean k(x, x) - |mu|^2, at least the true one,
+// A centre in the span of others has coefficients 0. Total variance: mean k(x, x) - |mu|^2, at least the true one,
 // as |mu| is at most the length of the mean. mse = mean (k(x, x) - |l|^2) is what the span loses of the rows, and 0 <=
 // lambda_i(exact) - lambda_i <= mse; certify.h has the better bounds, which are in the report. m = n is exact kernel PCA.
 // Cost: n m kernel values, 2 n m^2 flops; memory n m for the factor, or its slabs made again; O(m^2) beyond.
@@ -51,17 +51,22 @@ std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows
     return std::make_unique<SpanRows<T>>(task.run, prepared.kernel, rows, std::move(points), std::move(basis));
 }
 
-// Positions among the centres of the pivots of L: what was given in order, less what was passed over.
+// For each centre its column of L, -1 where it has none; of centres that are the same row the first has it.
 template <class T>
-CountedVector<int64_t> positions(const SpanRows<T> &span, const Reduction &reduction, bool numbers_of_rows) {
-    CountedVector<int64_t> out;
-    int64_t at = 0;
-    for (int64_t k = 0, position = 0; k < reduction.m && at < span.rank(); ++k) {
+CountedVector<int64_t> columns_of(const SpanRows<T> &span, const Reduction &reduction, int64_t m,
+                                  bool numbers_of_rows) {
+    CountedVector<std::pair<int64_t, int64_t>> names; // and places
+    for (int64_t k = 0; k < reduction.m; ++k) {
         if (!(reduction.weights[static_cast<size_t>(k)] > 0)) continue;
-        const int64_t name = numbers_of_rows ? reduction.index[static_cast<size_t>(k)] : position;
-        if (name == span.index()[at]) out.push_back(position), ++at;
-        ++position;
+        const int64_t place = static_cast<int64_t>(names.size());
+        names.emplace_back(numbers_of_rows ? reduction.index[static_cast<size_t>(k)] : place, place);
     }
+    std::sort(names.begin(), names.end());
+    CountedVector<int64_t> out(static_cast<size_t>(m), -1);
+    for (int64_t k = 0; k < span.rank(); ++k)
+        out[static_cast<size_t>(
+            std::lower_bound(names.begin(), names.end(), std::pair<int64_t, int64_t>(span.index()[k], -1))->second)] =
+            k;
     return out;
 }
 
@@ -82,16 +87,18 @@ void coefficients(const LiftTask &task, const SpanRows<T> &span, const Projectio
         for (int64_t j = 0; j < kept; ++j)
             b[static_cast<size_t>(j)] += projection.v[k + j * rank] * projection.mean[static_cast<size_t>(k)];
     trsm('N', kept + 1, rank, triangle.data(), rank, x.data(), kept + 1);
-    const CountedVector<int64_t> places = positions(span, task.reduction, task.centres.rows && !span.remade());
-    std::vector<double> sign; // places ascend with k: the first on a tie
-    for (int64_t j = 0; j < kept; ++j) sign.push_back(sign_of(rank, [&](int64_t k) { return x[j + k * (kept + 1)]; }));
+    const CountedVector<int64_t> columns = columns_of(span, task.reduction, m, task.centres.rows && !span.remade());
+    auto entry = [&](int64_t j, int64_t place) { // j = kept: of nu
+        const int64_t k = columns[static_cast<size_t>(place)];
+        return k < 0 ? 0.0 : x[j + k * (kept + 1)];
+    };
+    std::vector<double> sign;
+    for (int64_t j = 0; j < kept; ++j) sign.push_back(sign_of(m, [&](int64_t place) { return entry(j, place); }));
     Tensor a = make_tensor<T>(m, kept);
-    std::fill_n(tensor_data<T>(a), m * kept, T(0));
-    for (int64_t k = 0; k < rank; ++k) {
-        const int64_t place = places[static_cast<size_t>(k)];
+    for (int64_t place = 0; place < m; ++place) {
         for (int64_t j = 0; j < kept; ++j)
-            tensor_data<T>(a)[place * kept + j] = static_cast<T>(sign[static_cast<size_t>(j)] * x[j + k * (kept + 1)]);
-        nu[static_cast<size_t>(place)] = x[kept + k * (kept + 1)];
+            tensor_data<T>(a)[place * kept + j] = static_cast<T>(sign[static_cast<size_t>(j)] * entry(j, place));
+        nu[static_cast<size_t>(place)] = entry(kept, place);
     }
     for (int64_t j = 0; j < kept; ++j) b[static_cast<size_t>(j)] *= sign[static_cast<size_t>(j)];
     out.tensors["A"] = std::move(a);
@@ -154,7 +161,7 @@ Lifted lift_as(const LiftTask &task) {
     if (kept > 0) {
         const Proof proof = proved ? found.proof : prove<T>(run, task, rows, *span, projection, weights, kept);
         for (int64_t j = 0; j < kept; ++j) lambda[static_cast<size_t>(j)] = proof.bounds.value[static_cast<size_t>(j)];
-        out.text["certificates"] = proof.report(total);
+        out.text["certificates"] = proof.report(total, kept);
         out.kernel_evaluations += proof.evaluations;
     }
     coefficients(task, *span, projection, kept, out);
@@ -180,13 +187,13 @@ Lifted lift_as(const LiftTask &task) {
 
 } // namespace
 
-Json Proof::report(double total) const {
+Json Proof::report(double total, int64_t kept) const {
     Json out = Json::array();
     out.push_back(certificate_entry("trace", trace / total, 0));
     if (norm_failure > 0) out.push_back(certificate_entry("norm", norm / total, norm_failure));
     const double failure = bounds.failure + (bounds.kind == std::string("rows") ? norm_failure : 0);
-    for (Json &entry : eigenvalue_entries(bounds, r(), failure, total)) out.push_back(std::move(entry));
-    for (size_t j = 0; j < sines.own.size(); ++j) {
+    for (Json &entry : eigenvalue_entries(bounds, kept, failure, total)) out.push_back(std::move(entry));
+    for (size_t j = 0; j < static_cast<size_t>(kept); ++j) {
         Json entry = certificate_entry("subspace", sines.own[j], failure);
         entry["component"] = j;
         out.push_back(std::move(entry));
@@ -303,7 +310,7 @@ Plan plan_projected(const PlanTask &task) {
     // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows.
     const double rows = static_cast<double>(n), order = static_cast<double>(m),
                  pairs = certificates == Certificates::none ? 0 : Evidence<double>::pairs,
-                 sampled = static_cast<double>(drawn) * rows, made = rows * (order + 1) + 256 * order;
+                 sampled = static_cast<double>(drawn) * rows, made = rows * (order + 1) + 4 * 256 * order;
     if (plan.keep_factor)
         plan.kernel_evaluations = {pairs + sampled + (task.handed ? 0 : rows * order), pairs + sampled + made};
     else

@@ -13,7 +13,7 @@ struct Proof {
     Sines sines;
     int64_t evaluations = 0;
     int64_t r() const { return static_cast<int64_t>(sines.own.size()); }
-    Json report(double total) const; // divided by it
+    Json report(double total, int64_t kept) const; // of the first, divided by total
 };
 // What `auto` knows already when the lift begins.
 struct Findings {

@@ -226,13 +226,16 @@ Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &m
     return z;
 }
 
-// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed.
-Json residual_certificates(const Eigenpairs &pairs, int64_t kept, double total) {
+// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed. Products
+// in f32 err by some u of theta_1 (0.3 were seen), which residuals contain where they matter.
+Json residual_certificates(const Eigenpairs &pairs, int64_t kept, double total, bool f32) {
     if (kept == 0) return Json::array();
     const std::vector<double> theta(pairs.values.begin(), pairs.values.begin() + kept),
         residuals(pairs.residuals.begin(), pairs.residuals.begin() + kept);
-    return eigenvalue_entries(residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, true), kept, 0,
-                              total);
+    const double worst = *std::max_element(residuals.begin(), residuals.end()),
+                 image = f32 ? std::min(worst, 4 * 0x1p-24 * theta[0]) : 0;
+    return eigenvalue_entries(residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, true, image), kept,
+                              0, total);
 }
 
 // A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p of the rounded A. Each column's entry of largest modulus (the
@@ -452,7 +455,9 @@ void write_text(const LiftTask &task, const Eigenpairs &pairs, const Moments &mo
     out.capabilities = MERCER_CAN_DENSITY | (is_centred(task) ? MERCER_CAN_MEAN : 0);
     if (task.prepared.kernel.is_psd() && !(out.outcome & MERCER_INDEFINITE))
         out.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
-    if (all) out.text["certificates"] = residual_certificates(pairs, kept, moments.total / unit);
+    if (all)
+        out.text["certificates"] =
+            residual_certificates(pairs, kept, moments.total / unit, task.plan.f32 || task.plan.rough);
     out.text["total_variance"] = {{"value", moments.variance() / moments.total * unit},
                                   {"kind", all && moments.plain && task.centres.rows ? "exact" : "reduced-operator"}};
     if (is_centred(task)) out.text["mean_square"] = moments.mean_square * unit;
