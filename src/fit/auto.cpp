@@ -1,12 +1,6 @@
 // `auto` grows a randomly pivoted Cholesky factor until rows of its residual prove that every one of the r eigenvalues is
 // right to the accuracy asked for (relative). A larger factor costs more and needs fewer rows: the next size is where what
-// is left to do costs least, in the currency of flops at the speed of a matrix product:
-//
-//   a kernel value          c = 2 d + 15   (15: what the exponential costs; 0.45 ns against 100 Gflop/s in f32, FACTS B3.12)
-//   factor from m to m'     n ((m' - m) c + m'^2 - m^2)
-//   its projection          n m'^2
-//   s rows                  s n (c + 2 p)
-//   exact passes            2 n^2 / 2 (c + 4 * 24) where they begin from what is known and stop at this accuracy
+// is left to do costs least (roads.h).
 //
 // How many rows a factor will need follows from the trace of its residual, which each growth gives for nothing: tr ~ m^-a,
 // a from the last two sizes, |E|_F ~ tr^1.5 (clusters: tr^1.4 to tr^1.6), theta as at the last projection (rows_expected).
@@ -17,71 +11,58 @@
 // a pilot of 500 rows, or from the sample before, which are left out of it. The exact road is taken when its passes cost
 // less than what is left of the other, when the factor would pass the budget, or when the kernel has no more rank. Wrong
 // forecasts cost time, never the proof.
+//
+// A budget that holds a factor but no exact passes leaves the projection alone: it grows as far as there is memory, and where
+// that proves less than was asked for, the model says so (not converged) and keeps what was proved.
 #include "auto.h"
 
 #include "components.h"
-#include "evidence.h"
+#include "roads.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cmath>
 
 namespace mercer {
 namespace {
 
-constexpr int64_t first_ranks[] = {64, 128}; // two, for the decay of the trace
-constexpr int64_t pilot_rows = 500, most_rows = int64_t{1} << 20;
-constexpr double least_f32_accuracy = 1e-4; // less drowns in the rounding of an f32 factor (specification 6.5)
-
-struct Costs {
-    double n, c; // rows, and a kernel value in flops
-    explicit Costs(const Source &source)
-        : n(static_cast<double>(source.rows())),
-          c(2.0 * static_cast<double>(std::max<int64_t>(source.cols(), 1)) + 15) {}
-    double factor(int64_t from, int64_t to) const {
-        const double a = static_cast<double>(from), b = static_cast<double>(to);
-        return n * ((b - a) * c + b * b - a * a);
-    }
-    double projection(int64_t m) const { return n * static_cast<double>(m) * static_cast<double>(m); }
-    double rows(double s, int64_t columns) const { return s * n * (c + 2.0 * static_cast<double>(columns)); }
-    double exact() const { return n * n * (c + 96); }
-    // The first look, with a pilot.
-    double begun() const {
-        return factor(0, first_ranks[1]) + projection(first_ranks[1]) + rows(pilot_rows, padded_columns<float>(1));
-    }
-};
+// Residuals of the exact road: looser ones are also those of pairs well below the largest, where eigenvalues lie close or a
+// start has hit lesser eigenvectors (off by 4 to 20 % were seen at residuals of 1 %, 4 % at 1e-5).
+constexpr double most_tol = 1e-6;
 
 template <class T>
 class Search {
   public:
-    Search(Run &run, const Recipe &recipe, const Prepared &prepared)
-        : run_(run), values_(recipe.values()), prepared_(prepared), n_(prepared.source->rows()),
+    Search(Run &run, const Recipe &recipe, const Prepared &prepared, const Roads &roads)
+        : run_(run), values_(recipe.values()), prepared_(prepared), roads_(roads), n_(prepared.source->rows()),
           weights_(prepared.weighted() ? prepared.weights.data() : nullptr),
           points_(prepared.source, prepared.map, leaf_specs(prepared.kernel)),
           pivots_(static_cast<uint64_t>(values_.seed), Stage::reducer),
           draws_(static_cast<uint64_t>(values_.seed), Stage::certificate), costs_(*prepared.source),
-          shares_(share_failure(values_.delta, Sides::both)) {
+          shares_(share_failure(values_.delta, Sides::both)), most_(roads.most_rank), most_rows_(roads.most_rows),
+          exact_cost_(roads.exact ? costs_.exact() : INFINITY) {
         road_.report = {{"accuracy", values_.accuracy}, {"looks", Json::array()}};
     }
 
     Road run() {
-        if (sizeof(T) == 4 && values_.accuracy < least_f32_accuracy)
-            return exact(format("a factor in f32 proves no accuracy below %g", least_f32_accuracy));
-        most_ = most_rank();
-        if (most_ < 1) return exact("the memory budget holds no factor");
-        if (costs_.exact() <= costs_.begun()) return exact("so few rows are cheaper to look at whole");
+        if (most_ == 0) return exact(roads_.why);
+        if (!prepared_.squares_hold && !roads_.exact)
+            fail(MERCER_E_DATA, "squares of kernel values are beyond f64, so exact passes alone will do, but %s",
+                 roads_.why.c_str());
+        if (!prepared_.squares_hold) return exact("f64 does not hold the squares of kernel values");
         const PivotRows all{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n_, prepared_.weights.data()};
         factor_ = std::make_shared<PartialCholesky<T>>(run_, all, std::min(first_ranks[1], most_));
         for (int64_t m : first_ranks) grow(std::min(m, most_));
-        if (factor_->count() == 0) return exact("all kernel values are 0");
+        if (factor_->count() == 0) return roads_.exact ? exact("all kernel values are 0") : nothing();
         for (int64_t number = 1;; ++number) {
             auto found = std::make_shared<Findings>();
-            const bool proved = step([&] { return look(*found, number); });
-            if (proved) return projected(std::move(found));
-            if (at_end())
-                return exact(factor_->rank_reached() ? "the factor has no more rank"
-                                                     : "the memory budget holds no larger factor");
-            if (known_.m != factor_->count()) return exact("what varies is no more than rounding");
-            if (!advance()) return exact("exact passes cost less than a larger factor");
+            if (step([&] { return look(*found, number); })) return projected(std::move(found));
+            const char *end = factor_->rank_reached()        ? "the factor has no more rank"
+                              : at_end()                     ? "the memory budget holds no larger factor"
+                              : known_.m != factor_->count() ? "what varies is no more than rounding"
+                              : !advance()                   ? "exact passes cost less than a larger factor"
+                                                             : nullptr;
+            if (end) return roads_.exact ? exact(end) : unproved(std::move(found), end);
         }
     }
 
@@ -101,11 +82,6 @@ class Search {
         int64_t p, s;
     };
 
-    // The largest factor that fits, with as much again for what is done with it.
-    int64_t most_rank() const {
-        const int64_t left = run_.budget()->left() - 8 * n_ * (4 * foreseen_components(values_, n_) + 48);
-        return std::min(n_, std::max<int64_t>(left, 0) / (3 * n_ * static_cast<int64_t>(sizeof(T))));
-    }
     bool at_end() const { return factor_->rank_reached() || factor_->count() >= most_; }
     double left() const { return factor_->trace_left() * factor_->trace(); }
 
@@ -124,16 +100,16 @@ class Search {
             decay_ = std::clamp(std::log(trace / left()) / std::log(static_cast<double>(m) / before), 0.1, 20.0);
     }
 
-    // Directions and rows that should prove the accuracy where the residual has this trace; s > most_rows: none do.
+    // Directions and rows that should prove the accuracy where the residual has this trace; s > most_rows_: none do.
     Sample expected(double trace) const {
         RitzSpectrum all = known_.all;
         all.trace = trace;
         const double norm = known_.norm * std::pow(trace / known_.trace, 1.5);
         Sample out{0, 4000};
         for (int round = 0; round < 2; ++round) {
-            out.p = choose_width(all, norm, known_.r, std::min(out.s, most_rows), next_failure(), Sides::both);
+            out.p = choose_width(all, norm, known_.r, std::min(out.s, most_rows_), next_failure(), Sides::both);
             out.s = rows_expected(leading(all, out.p), norm, next_failure(), Sides::both, known_.r, known_.target,
-                                  most_rows);
+                                  most_rows_);
         }
         return out;
     }
@@ -146,9 +122,9 @@ class Search {
             const Sample sample = expected(left() * std::pow(grown, -decay_));
             const double s = known_.correction * static_cast<double>(sample.s),
                          fixed = costs_.factor(factor_->count(), m) + (m == known_.m ? 0 : costs_.projection(m)),
-                         cost = sample.s > most_rows ? INFINITY : fixed + costs_.rows(s, padded_columns<T>(sample.p));
+                         cost = sample.s > most_rows_ ? INFINITY : fixed + costs_.rows(s, padded_columns<T>(sample.p));
             if (cost < best.cost) best = {m, cost};
-            if (m == most_ || fixed > std::min(best.cost, costs_.exact())) return best;
+            if (m == most_ || fixed > std::min(best.cost, exact_cost_)) return best;
         }
     }
 
@@ -156,8 +132,9 @@ class Search {
     bool advance() {
         int64_t least = std::min(most_, factor_->count() * 9 / 8 + 1);
         for (;;) {
-            const Size next = cheapest(least);
-            if (next.cost >= costs_.exact()) return false;
+            Size next = cheapest(least);
+            if (next.cost >= exact_cost_ && roads_.exact) return false;
+            if (next.cost >= exact_cost_) next.m = most_; // no size should do: forecasts may be wrong
             if (next.m == factor_->count()) return true;
             int64_t m = next.m;
             if (m > room_ && m <= room_ + room_ / 4 && room_ > factor_->count()) m = room_; // more is a copy of all
@@ -175,7 +152,7 @@ class Search {
         const SpanRows<T> span(*factor_);
         const int64_t m = factor_->count();
         const Components choice(values_, m);
-        const int64_t ask = choice.ask();
+        const int64_t ask = choice.most_ask();
         found.projection = project(run_, span, weights_, values_.lift_centred != 0, std::min(m, 2 * ask + 20));
         const Projection &projection = found.projection;
         Proof &proof = found.proof;
@@ -201,7 +178,7 @@ class Search {
         proof.bounds = trace_bounds(first);
         entry["trace"] = proof.bounds.worst_share(r);
         const double target = values_.accuracy * first.theta.back();
-        tol_ = std::max(0.0, target / first.theta[0] / 4);
+        tol_ = std::max(0.0, std::min(target / first.theta[0] / 4, most_tol));
         proof.sines = subspace_sines(first, nullptr, proof.trace, proof.bounds, 0, Sides::both, r);
         if (enough(proof, r)) return true;
         const double failure = look_failure(shares_.pairs, ++norms_);
@@ -215,7 +192,7 @@ class Search {
         if (!(target > 0)) return false;
         known_ = {factor_->count(), r, left(), proof.norm, target, evidence.spectrum(evidence.known()), 1};
         const Size next = cheapest(factor_->count());
-        return next.m == factor_->count() && next.cost < costs_.exact() && by_rows(evidence, proof, entry);
+        return next.m == factor_->count() && next.cost < exact_cost_ && by_rows(evidence, proof, entry);
     }
 
     bool by_rows(Evidence<T> &evidence, Proof &proof, Json &entry) {
@@ -232,7 +209,11 @@ class Search {
                 Bounds sharp = row_bounds(spectrum, moments, proof.norm, failure, Sides::both);
                 sharp.failure = shares_.rows - failure; // spent so far
                 entry["rows"] = s;
-                if (!sharp.consistent) return false;
+                if (!sharp.consistent) { // rows contradict the norm that pairs gave: what is certain is left
+                    proof.norm = proof.norm_failure = 0;
+                    proof.bounds = trace_bounds(leading(known_.all, r));
+                    return false;
+                }
                 if (sharp.worst_share(r) < proof.bounds.worst_share(r)) proof.bounds = sharp;
                 if (enough(proof, r)) {
                     proof.sines = subspace_sines(spectrum, &moments, proof.norm, proof.bounds, failure, Sides::both, r);
@@ -240,21 +221,51 @@ class Search {
                 }
             }
             const int64_t needed = rows_needed(spectrum, moments, proof.norm, next_failure(), Sides::both, r,
-                                               0.9 * known_.target, most_rows);
+                                               0.9 * known_.target, most_rows_);
             entry["needed"] = needed;
             s = pilot ? needed : std::max(needed, s + s / 4);
             known_.correction = static_cast<double>(needed) / static_cast<double>(forecast);
             const Size next = cheapest(factor_->count());
-            if (needed > most_rows || next.m != factor_->count() || next.cost >= costs_.exact()) return false;
+            if (std::max(needed, s) > most_rows_ || next.m != factor_->count() || next.cost >= exact_cost_)
+                return false;
         }
     }
 
     Road projected(std::shared_ptr<Findings> found) {
         road_.exact = false;
-        const Proof &proof = found->proof;
-        say(proof.r() == 0 ? std::string("the data have no variance")
-                           : format("projection on %" PRId64 " rows: %s prove %.2g of %.2g", factor_->count(),
-                                    proof.bounds.kind, proof.bounds.worst_share(proof.r()), values_.accuracy));
+        say(1, found->proof.r() == 0 ? "the data have no variance" : proved(found->proof));
+        return take(std::move(found));
+    }
+
+    // As far as there is memory.
+    Road unproved(std::shared_ptr<Findings> found, const char *end) {
+        const std::string text = proved(found->proof) + "; " + end + "; " + roads_.why;
+        if (values_.solver_strict) fail(MERCER_E_NUMERICAL, "auto: %s", text.c_str());
+        road_.exact = road_.proved = false;
+        say(2, text);
+        return take(std::move(found));
+    }
+
+    // One row stands for rows that have no length.
+    Road nothing() {
+        road_.exact = false;
+        say(1, "all kernel values are 0");
+        Reduction &out = road_.reduction;
+        const auto first =
+            std::find_if(prepared_.weights.begin(), prepared_.weights.end(), [](double weight) { return weight > 0; });
+        out.index.push_back(first - prepared_.weights.begin());
+        out.m = 1;
+        out.weights.push_back(static_cast<double>(n_));
+        out.kernel_evaluations = factor_->evaluations();
+        return std::move(road_);
+    }
+
+    std::string proved(const Proof &proof) const {
+        return format("projection on %" PRId64 " rows: %s prove %.2g of %.2g", factor_->count(), proof.bounds.kind,
+                      proof.bounds.worst_share(proof.r()), values_.accuracy);
+    }
+
+    Road take(std::shared_ptr<Findings> found) {
         Reduction &out = road_.reduction;
         out.index.assign(factor_->index(), factor_->index() + factor_->count());
         out.m = factor_->count();
@@ -270,67 +281,45 @@ class Search {
 
     Road exact(const std::string &why) {
         road_.tol = tol_;
-        say("exact passes over the kernel matrix: " + why);
+        say(1, "exact passes over the kernel matrix: " + why);
         return std::move(road_);
     }
 
-    void say(const std::string &text) {
+    void say(int32_t level, const std::string &text) {
         road_.report["taken"] = road_.exact ? "exact" : "projected";
         road_.report["why"] = text;
-        run_.log(1, ("auto: " + text).c_str());
+        run_.log(level, ("auto: " + text).c_str());
     }
 
     Run &run_;
     const CoreValues &values_;
     const Prepared &prepared_;
+    const Roads &roads_;
     int64_t n_;
     const double *weights_;
     Points<T> points_;
     Random pivots_, draws_;
     Costs costs_;
     Shares shares_;
+    int64_t most_, most_rows_; // columns, rows of a sample
+    double exact_cost_;        // infinite: no such road
     Road road_;
     std::shared_ptr<PartialCholesky<T>> factor_;
     Known known_;
-    double decay_ = 1,
-           tol_ = 0; // tol_: residuals of accuracy lambda_r are enough, more than enough where values lie apart
-    int64_t most_ = 0, room_ = 0, norms_ = 0, samples_ = 0;
+    double decay_ = 1, tol_ = 0;
+    int64_t room_ = 0, norms_ = 0, samples_ = 0;
     int steps_ = 0;
 };
 
 } // namespace
 
-// A sample may be as large as costs no more than exact passes, and follow smaller ones, a quarter more each time; the factor
-// grows by an eighth at the least, to n columns at the most.
-void foresee_road(const Source &source, bool f32, Forecast &ahead) {
-    constexpr double rank = 512, rows = 500; // of a typical proof, one look's pilot and pairs beside them
-    const Costs costs(source);
-    mercer_forecast &exact = ahead.figures;
-    const double n = costs.n, pairs = Evidence<double>::pairs,
-                 looks = 1 + std::log(std::max(n / static_cast<double>(first_ranks[0]), 1.0)) / std::log(9.0 / 8),
-                 largest = std::min(static_cast<double>(most_rows), n * (1 + 96 / costs.c)),
-                 drawn = 5 * largest + static_cast<double>(pilot_rows);
-    exact.kernel_evaluations.most +=
-        static_cast<double>(PartialCholesky<double>::evaluations(source.rows(), source.rows())) +
-        looks * (n * drawn + pairs);
-    exact.flops.most +=
-        flops_of(source, n, exact.kernel_evaluations.most, 0) + 3 * n * n * n + looks * n * drawn * 1024;
-    if (costs.exact() <= costs.begun()) return;
-    exact.kernel_evaluations.likely = n * (rank + rows) + pairs;
-    exact.passes.likely = 0;
-    exact.flops.likely = flops_of(source, n, exact.kernel_evaluations.likely, 0) + 3 * n * rank * rank;
-    exact.bytes.likely = std::min(exact.bytes.most, n * rank * 1.5 * (f32 ? 4 : 8) + 8 * n * 64);
-    exact.streams = 1;
-    for (auto &[stage, cost] : ahead.stages)
-        if (stage == std::string_view("reduce")) cost = exact.flops.likely * (f32 ? 1 : 2);
-}
-
-Road choose_road(Run &run, const Recipe &recipe, const Prepared &prepared) {
+Road choose_road(Run &run, const Recipe &recipe, const Prepared &prepared, const Roads &roads) {
     if (!prepared.kernel.is_psd())
         fail(MERCER_E_UNSUPPORTED,
              "kernel = %s: the method 'auto' needs a positive semi-definite kernel ('kpca' does not)",
              prepared.kernel.text().c_str());
-    return prepared.f32 ? Search<float>(run, recipe, prepared).run() : Search<double>(run, recipe, prepared).run();
+    return prepared.f32 ? Search<float>(run, recipe, prepared, roads).run()
+                        : Search<double>(run, recipe, prepared, roads).run();
 }
 
 } // namespace mercer
