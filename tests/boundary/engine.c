@@ -219,15 +219,22 @@ static int fit_again(struct shared *shared) {
     return different ? 2 : 0;
 }
 
+static void read_beside_a_fit(int readers) {
+    struct shared *shared = new_shared();
+    pthread_t *threads = calloc((size_t)readers, sizeof *threads);
+    for (int t = 0; t < readers; t++) assert_int_equal(pthread_create(&threads[t], NULL, reader, shared), 0);
+    for (int k = 0; k < 3; k++) assert_int_equal(fit_again(shared), 0);
+    for (int t = 0; t < readers; t++) pthread_join(threads[t], NULL);
+    assert_int_equal(shared->different, 0);
+    free(threads), free_shared(shared);
+}
 static void readers_beside_a_fit(void **state) {
     (void)state;
-    struct shared *shared = new_shared();
-    pthread_t threads[READERS];
-    for (int t = 0; t < READERS; t++) assert_int_equal(pthread_create(&threads[t], NULL, reader, shared), 0);
-    for (int k = 0; k < 3; k++) assert_int_equal(fit_again(shared), 0);
-    for (int t = 0; t < READERS; t++) pthread_join(threads[t], NULL);
-    assert_int_equal(shared->different, 0);
-    free_shared(shared);
+    read_beside_a_fit(READERS);
+}
+static void a_thousand_readers(void **state) {
+    (void)state;
+    read_beside_a_fit(1000);
 }
 
 /* A child made after regions were opened, and one made while 8 threads transform. */
@@ -263,6 +270,7 @@ int main(void) {
         cmocka_unit_test(no_room_for_a_panel),
         cmocka_unit_test(indefinite_kernels),
         cmocka_unit_test(readers_beside_a_fit),
+        cmocka_unit_test(a_thousand_readers),
         cmocka_unit_test(children_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
