@@ -31,7 +31,7 @@ const std::vector<std::string> &registries();
 std::string singular(const std::string &registry);
 
 struct Entry {
-    std::string name, aliases, summary, reference, path;
+    std::string name, aliases, summary, reference, path, version;
     int64_t value = 0;
 };
 std::vector<Entry> entries_of(mercer_context *context, const std::string &registry);

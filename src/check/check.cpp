@@ -1,6 +1,7 @@
 #include "check.h"
 
 #include <algorithm>
+#include <cfenv>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
@@ -84,12 +85,27 @@ void Suite::need(int32_t status, const mercer_task &task, const char *operation)
     broken("%s returned %d: %s", operation, status, *task.error ? task.error : "no text");
 }
 
+// Rounds to nearest, and keeps what lies below the smallest normal number.
+static bool usual_arithmetic() {
+    volatile double least = 0x1p-1022;
+    volatile double below = least / 4;
+    return std::fegetround() == FE_TONEAREST && below != 0 && below * 4 == least;
+}
+
 void Suite::check(const char *title, const std::function<void()> &body) {
     case_.clear();
     run.progress(0);
+    run.log(0, format("check: %s", title).c_str());
     const std::string owner = std::string(kind_name(plugin->kind)) + " " + plugin->name + ": ";
+    std::fenv_t mode;
+    std::fegetenv(&mode);
     try {
         body();
+        const bool usual = usual_arithmetic();
+        std::fesetenv(&mode);
+        if (!usual) broken("it changed the floating-point mode");
+    } catch (const std::bad_alloc &) {
+        throw;
     } catch (const Error &e) {
         if (e.code() == MERCER_E_MEMORY || e.code() == MERCER_E_BUDGET) throw;
         if (e.code() == MERCER_E_CANCELLED) run.progress(0); // throws, if it was the caller who cancelled
@@ -97,6 +113,8 @@ void Suite::check(const char *title, const std::function<void()> &body) {
         if (text.rfind(owner, 0) == 0) text.erase(0, owner.size());
         fail(MERCER_E_PLUGIN, "%s%s: %s%s%s%s", owner.c_str(), title, text.c_str(), case_.empty() ? "" : " [",
              case_.c_str(), case_.empty() ? "" : "]");
+    } catch (...) {
+        fail(MERCER_E_PLUGIN, "%s%s: it threw an exception", owner.c_str(), title);
     }
     note(std::string("pass: ") + title);
 }
