@@ -56,6 +56,21 @@ Setting full_setting(const Plugin &plugin, int64_t at) {
     return setting;
 }
 
+// Rounds to nearest, and keeps what lies below the smallest normal number.
+bool usual_arithmetic() {
+    volatile double least = 0x1p-1022;
+    volatile double below = least / 4;
+    return std::fegetround() == FE_TONEAREST && below != 0 && below * 4 == least;
+}
+
+// Puts the caller's floating-point mode back.
+struct KeptMode {
+    KeptMode() { std::fegetenv(&mode); }
+    ~KeptMode() { std::fesetenv(&mode); }
+    KeptMode(const KeptMode &) = delete;
+    std::fenv_t mode;
+};
+
 } // namespace
 
 std::vector<Setting> check_settings(const Plugin &plugin) {
@@ -85,25 +100,16 @@ void Suite::need(int32_t status, const mercer_task &task, const char *operation)
     broken("%s returned %d: %s", operation, status, *task.error ? task.error : "no text");
 }
 
-// Rounds to nearest, and keeps what lies below the smallest normal number.
-static bool usual_arithmetic() {
-    volatile double least = 0x1p-1022;
-    volatile double below = least / 4;
-    return std::fegetround() == FE_TONEAREST && below != 0 && below * 4 == least;
-}
-
 void Suite::check(const char *title, const std::function<void()> &body) {
     case_.clear();
     run.progress(0);
     run.log(0, format("check: %s", title).c_str());
     const std::string owner = std::string(kind_name(plugin->kind)) + " " + plugin->name + ": ";
-    std::fenv_t mode;
-    std::fegetenv(&mode);
+    const KeptMode mode;
+    const bool usual = usual_arithmetic();
     try {
         body();
-        const bool usual = usual_arithmetic();
-        std::fesetenv(&mode);
-        if (!usual) broken("it changed the floating-point mode");
+        if (usual_arithmetic() != usual) broken("it changed the floating-point mode");
     } catch (const std::bad_alloc &) {
         throw;
     } catch (const Error &e) {
