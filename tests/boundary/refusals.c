@@ -63,7 +63,7 @@ static void wrong_kinds_of_files(void **state) {
 
 static void wrong_paths(void **state) {
     (void)state;
-    char longest[6000], component[300], path[4096];
+    char longest[6000], component[300];
     memset(longest, 'a', sizeof longest - 1);
     longest[0] = '/', longest[sizeof longest - 1] = '\0';
     refused_unopened(longest, "must be shorter than 4096 bytes");

@@ -14,7 +14,7 @@
         out->flags = MERCER_PSD;                                                                                       \
     }                                                                                                                  \
     static const mercer_kernel_ops ops = {                                                                             \
-        .struct_size = sizeof(mercer_kernel_ops), .form = MERCER_DOT, .map = map, .facts = facts};                     \
+        sizeof(mercer_kernel_ops), MERCER_DOT, 0, NULL, NULL, map, NULL, facts, NULL, NULL, NULL};                     \
     MERCER_PLUGIN_BARE(MERCER_KIND_KERNEL, kernel_name, "1.0", "x.y", "", ops)
 
 #endif

@@ -17,7 +17,7 @@ static const mercer_param rows[] = {
 static void map(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     const double rate = -1 / ((const example_params *)params)->sigma;
     MERCER_EACH(dtype, values, count, v, (real)(rate * sqrt(v)));
-    host->exp(dtype, values, count);
+    mercer_exp(host, dtype, values, count);
 }
 
 /* What is true of all values: checked by `mercer plugin-check`. */
