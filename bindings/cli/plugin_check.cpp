@@ -27,14 +27,13 @@ std::string plugin_name(const std::string &given) {
 
 void report_log(void *, int32_t, const char *text) { report_to_parent(text); }
 
-[[noreturn]] void check_in_this_process(const std::string &name, int seconds) {
+[[noreturn]] void check_in_this_process(mercer_context *context, const std::string &name, int seconds) {
     limit_child(seconds);
-    const auto context = make<Context>(mercer_context_create);
     auto run = sized<mercer_run>();
     run.threads = 2; // some plugins are wrong only there
-    check(mercer_context_set_run(context.get(), &run));
-    check(mercer_context_set_log(context.get(), report_log, nullptr));
-    const int32_t status = mercer_plugin_check(context.get(), name.c_str());
+    check(mercer_context_set_run(context, &run));
+    check(mercer_context_set_log(context, report_log, nullptr));
+    const int32_t status = mercer_plugin_check(context, name.c_str());
     if (status == MERCER_OK) end_child_well();
     report_to_parent(failed + std::to_string(status) + " " + mercer_last_error());
     ::_exit(1);
@@ -78,7 +77,7 @@ std::vector<std::string> judge(const std::string &name, const Child &child, int 
 
 } // namespace
 
-void plugin_check(mercer_context *, const Words &words) {
+void plugin_check(mercer_context *context, const Words &words) {
     std::string given;
     int seconds = 60;
     bool as_json = false, in_this_process = false;
@@ -88,7 +87,7 @@ void plugin_check(mercer_context *, const Words &words) {
     line.app().add_flag("--json", as_json, "print the verdict as JSON");
     line.app().add_flag(child_flag, in_this_process)->group(""); // not shown
     line.parse();
-    if (in_this_process) check_in_this_process(given, seconds);
+    if (in_this_process) check_in_this_process(context, given, seconds);
 
     const std::string name = plugin_name(given);
     const Child child = run_child({"plugin-check", name, "--timeout", std::to_string(seconds), child_flag}, seconds);

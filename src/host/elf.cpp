@@ -22,6 +22,12 @@ static_assert(offsetof(ModuleHead, abi) == offsetof(mercer_module, abi));
 static_assert(offsetof(ModuleHead, kind) == offsetof(mercer_module, kind));
 static_assert(sizeof(ModuleHead) == offsetof(mercer_module, header));
 
+using Header = ElfW(Ehdr);
+using Segment = ElfW(Phdr);
+using Section = ElfW(Shdr);
+using Symbol = ElfW(Sym);
+using Dynamic = ElfW(Dyn);
+
 class File {
   public:
     File(const std::string &path, int fd) : path_(path), fd_(fd) {
@@ -59,21 +65,21 @@ class File {
 constexpr char short_segments[] = "the file is shorter than its program headers say";
 constexpr char short_sections[] = "the file is shorter than its section headers say";
 
-ElfW(Ehdr) read_header(const File &file) {
+Header read_header(const File &file) {
     constexpr char no_elf[] = "it is no ELF file";
-    const auto header = file.read<ElfW(Ehdr)>(0, 1, no_elf)[0];
+    const auto header = file.read<Header>(0, 1, no_elf)[0];
     if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) file.refuse(no_elf);
     if (header.e_ident[EI_CLASS] != __ehdr_start.e_ident[EI_CLASS]) file.refuse("its word size is not this library's");
     if (header.e_ident[EI_DATA] != __ehdr_start.e_ident[EI_DATA]) file.refuse("its byte order is not this library's");
     if (header.e_machine != __ehdr_start.e_machine) file.refuse("it is made for another machine");
     if (header.e_type != ET_DYN) file.refuse("it is no shared object");
-    if (header.e_phentsize != sizeof(ElfW(Phdr)) || header.e_shentsize != sizeof(ElfW(Shdr)))
+    if (header.e_phentsize != sizeof(Segment) || header.e_shentsize != sizeof(Section))
         file.refuse("its headers have an unknown size");
     return header;
 }
 
-void check_dynamic(const File &file, const ElfW(Phdr) & part) {
-    for (const auto &row : file.read<ElfW(Dyn)>(part.p_offset, part.p_filesz / sizeof(ElfW(Dyn)), short_segments)) {
+void check_dynamic(const File &file, const Segment &part) {
+    for (const auto &row : file.read<Dynamic>(part.p_offset, part.p_filesz / sizeof(Dynamic), short_segments)) {
         if (row.d_tag == DT_NULL) return;
         if (row.d_tag == DT_TEXTREL || (row.d_tag == DT_FLAGS && (row.d_un.d_val & DF_TEXTREL)))
             file.refuse("its code would have to be written to (text relocations)");
@@ -81,7 +87,7 @@ void check_dynamic(const File &file, const ElfW(Phdr) & part) {
 }
 
 // dlopen maps what these promise: beyond the end of a truncated file, touching that ends the process with SIGBUS.
-void check_segments(const File &file, const std::vector<ElfW(Phdr)> &parts) {
+void check_segments(const File &file, const std::vector<Segment> &parts) {
     bool stack_is_data = false, dynamic = false;
     for (const auto &part : parts) {
         if (!file.holds(part.p_offset, part.p_filesz)) file.refuse(short_segments);
@@ -92,8 +98,8 @@ void check_segments(const File &file, const std::vector<ElfW(Phdr)> &parts) {
     if (!stack_is_data) file.refuse("it wants an executable stack");
 }
 
-ElfW(Sym) find_symbol(const File &file, const ElfW(Ehdr) & header) {
-    const auto sections = file.read<ElfW(Shdr)>(header.e_shoff, header.e_shnum, short_sections);
+Symbol find_symbol(const File &file, const Header &header) {
+    const auto sections = file.read<Section>(header.e_shoff, header.e_shnum, short_sections);
     for (const auto &section : sections)
         if (section.sh_type != SHT_NOBITS && !file.holds(section.sh_offset, section.sh_size))
             file.refuse(short_sections);
@@ -103,7 +109,7 @@ ElfW(Sym) find_symbol(const File &file, const ElfW(Ehdr) & header) {
         auto names = file.read<char>(linked.sh_offset, linked.sh_size, short_sections);
         names.push_back('\0');
         for (const auto &symbol :
-             file.read<ElfW(Sym)>(section.sh_offset, section.sh_size / sizeof(ElfW(Sym)), short_sections))
+             file.read<Symbol>(section.sh_offset, section.sh_size / sizeof(Symbol), short_sections))
             if (symbol.st_shndx != SHN_UNDEF && symbol.st_name < names.size() &&
                 std::strcmp(names.data() + symbol.st_name, "mercer_plugin") == 0)
                 return symbol;
@@ -116,7 +122,7 @@ ElfW(Sym) find_symbol(const File &file, const ElfW(Ehdr) & header) {
 ModuleHead read_module_file(const std::string &path, int fd) {
     const File file(path, fd);
     const auto header = read_header(file);
-    const auto parts = file.read<ElfW(Phdr)>(header.e_phoff, header.e_phnum, short_segments);
+    const auto parts = file.read<Segment>(header.e_phoff, header.e_phnum, short_segments);
     check_segments(file, parts);
     const auto symbol = find_symbol(file, header);
     if ((symbol.st_info & 0xf) != STT_OBJECT) file.refuse("its 'mercer_plugin' is no data");
