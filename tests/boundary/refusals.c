@@ -3,6 +3,7 @@
 #include "plugin_files.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <sys/sysmacros.h>
 
 static char *plugin; /* where the cases put their file */
@@ -39,7 +40,11 @@ static void make_link(const char *path) { assert_int_equal(symlink("kernel-real.
 static void make_folder(const char *path) { assert_int_equal(mkdir(path, 0755), 0); }
 static void make_pipe(const char *path) { assert_int_equal(mkfifo(path, 0644), 0); } /* nobody waits for a writer */
 static void make_device(const char *path) {
-    if (mknod(path, S_IFCHR | 0644, makedev(1, 5)) != 0) make_folder(path); /* needs privileges */
+    const bool made = mknod(path, S_IFCHR | 0644, makedev(1, 5)) == 0; /* needs privileges, and a mount with devices */
+    const int fd = made ? open(path, O_RDONLY | O_NONBLOCK) : -1;
+    if (fd >= 0) close(fd);
+    if (made && fd < 0) unlink(path);
+    if (fd < 0) make_folder(path);
 }
 static void make_nothing(const char *path) { (void)path; }
 
