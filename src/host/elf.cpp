@@ -127,8 +127,8 @@ ModuleHead read_module_file(const std::string &path, int fd) {
     const auto symbol = find_symbol(file, header);
     if ((symbol.st_info & 0xf) != STT_OBJECT) file.refuse("its 'mercer_plugin' is no data");
     for (const auto &part : parts)
-        if (part.p_type == PT_LOAD && symbol.st_value >= part.p_vaddr &&
-            symbol.st_value - part.p_vaddr + sizeof(ModuleHead) <= part.p_filesz)
+        if (part.p_type == PT_LOAD && symbol.st_value >= part.p_vaddr && part.p_filesz >= sizeof(ModuleHead) &&
+            symbol.st_value - part.p_vaddr <= part.p_filesz - sizeof(ModuleHead))
             return file.read<ModuleHead>(part.p_offset + (symbol.st_value - part.p_vaddr), 1, short_segments)[0];
     file.refuse("its 'mercer_plugin' has no contents");
 }

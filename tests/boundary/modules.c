@@ -15,7 +15,7 @@ static void broken_modules(void **state) {
         {"kernel-user", "the kernel 'user' is the library's own"},
         {"kernel-rbf", "the name 'rbf' is an alias of 'gaussian'"},
         {"kernel-ops-null", "ops is NULL"},
-        {"kernel-ops-short", "ops.struct_size = 16, must be at least 48"},
+        {"kernel-ops-short", "ops.struct_size = 16, must be at least 56"},
         {"kernel-bad-form", "form = 99, must be MERCER_DOT to MERCER_BLOCK"},
         {"kernel-missing-op", "the operation 'facts' is missing"},
         {"kernel-no-block", "the operation 'block' is missing"},
