@@ -1,4 +1,6 @@
-/* kernel-crashes.c - writes to address 8. */
+/* kernel-crashes.c - writes to address 0. */
 #include "hostile.h"
 
-HOSTILE("crashes", *(volatile int *)8 = 1)
+static int *volatile nowhere;
+
+HOSTILE("crashes", *nowhere = 1)
