@@ -55,12 +55,13 @@ static int32_t add(const mercer_host *host, mercer_task *task, mercer_range x, c
 static int32_t solve(const mercer_host *host, mercer_task *task, const void *params, const mercer_operator *op,
                      const mercer_eigen_request *request, mercer_eigen_result *out) {
     int64_t n = op->n, r = request->r, l = request->locked.count, p = width(n - l, r), rank = 0;
-    int64_t limit = ((const example_params *)params)->iterations;
+    int64_t limit = request->max_passes > 0 ? request->max_passes : ((const example_params *)params)->iterations;
     mercer_range q = {host->block(task, op, p), 0, p}, z = {host->block(task, op, p), 0, p};
     mercer_range x = {host->block(task, op, p), 0, p};
     double *h = host->alloc(task, 8 * p * p), *s = host->alloc(task, 8 * p * p), *theta = host->alloc(task, 8 * p);
     double *small = host->alloc(task, 8 * p * (l + 1)), *norm = host->alloc(task, 8 * p), shift = 0;
-    double unit = op->dtype == MERCER_F32 ? FLT_EPSILON : DBL_EPSILON;
+    double rounding =
+        op->dtype == MERCER_F32 ? 4 * (FLT_EPSILON / 2) : 64 * (DBL_EPSILON / 2); /* of a residual, in |A| */
     int32_t status = MERCER_OK;
     if (!q.block || !z.block || !x.block || !h || !s || !theta || !small || !norm) return MERCER_E_MEMORY;
     if ((status = host->random(task, q, 0))) return status;
@@ -84,7 +85,7 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
         out->most_negative = fmin(out->most_negative, theta[p - 1]);
         shift = fmax(shift, -theta[p - 1]);
         double scale = fmax(fabs(theta[0]), fabs(theta[p - 1]));
-        double allowed = fmax(request->tol * fabs(theta[0]), 64 * unit * scale);
+        double allowed = fmax(request->tol * fabs(theta[0]), rounding * scale);
         for (int64_t j = 0; j < p; j++) norm[j] = -theta[j];
         if ((status = host->copy(task, q, z)) || (status = add(host, task, x, norm, z, h)) ||
             (status = host->norms(task, z, norm)))
@@ -95,6 +96,7 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
             out->residuals[j] = norm[j];
             out->converged = out->converged && norm[j] <= allowed;
         }
+        if (request->enough && request->enough(request->user, theta, r)) out->converged = 1;
         for (int64_t j = 0; j < p; j++) norm[j] = shift;
         if ((status = add(host, task, x, norm, q, h))) return status;
     }
