@@ -159,12 +159,14 @@ void plugin_new(mercer_context *context, const Words &words) {
     refuse_name(context, kind, name);
     const std::string file = kind + "-" + name;
     write_new(folder + "/" + file + ".c", named(skeleton, name));
-    std::printf("%s/%s.c is written. To build, check and use it:\n\n"
+    const char *method = kind == "reducer" ? "subsampled" : "kpca";
+    std::printf("%s/%s.c is written. To build, check and use it there:\n\n"
                 "  cc -std=c11 -Wall -Wextra -O2 -fno-math-errno -fPIC -shared %s.c -o %s.so $(pkg-config --cflags "
                 "mercer) -lm\n"
                 "  mercer plugin-check ./%s.so\n"
-                "  MERCER_PLUGIN_PATH=$PWD mercer fit X.npy --%s %s -o M.safetensors\n",
-                folder.c_str(), file.c_str(), file.c_str(), file.c_str(), file.c_str(), kind.c_str(), name.c_str());
+                "  MERCER_PLUGIN_PATH=$PWD mercer fit X.npy --method %s --%s %s -o M.safetensors\n",
+                folder.c_str(), file.c_str(), file.c_str(), file.c_str(), file.c_str(), method, kind.c_str(),
+                name.c_str());
 }
 
 } // namespace cli
