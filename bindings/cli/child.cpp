@@ -29,8 +29,8 @@ namespace cli {
 
 namespace {
 
-/* The child's descriptors. The token waits in a pipe that nobody reads before the end, not in memory or on a command line:
- * no plugin ends the process with it by accident. */
+/* The child's descriptors. The token waits in a pipe that nobody reads before the end, not in memory or on a command
+ * line: no plugin ends the process with it by accident. */
 constexpr int report_fd = 3, token_fd = 4;
 constexpr size_t token_size = 32, most_printed = 4096, most_lines = 10000;
 

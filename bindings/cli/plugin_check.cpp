@@ -15,7 +15,8 @@ namespace {
 
 constexpr char child_flag[] = "--in-this-process", checking[] = "check: ", passed[] = "pass: ", failed[] = "fail ";
 
-/* A file's absolute path, links in its folder followed: the library takes no other. What looks like no file is a name. */
+/* A file's absolute path, links in its folder followed: the library takes no other. What looks like no file is a
+ * name. */
 std::string plugin_name(const std::string &given) {
     const size_t slash = given.rfind('/');
     if (slash == std::string::npos && !given.ends_with(".so")) return given;
