@@ -1,12 +1,6 @@
 // `auto` grows a randomly pivoted Cholesky factor until rows of its residual prove that every one of the r eigenvalues is
 // right to the accuracy asked for (relative). A larger factor costs more and needs fewer rows: the next size is where what
-// is left to do costs least, in the currency of flops at the speed of a matrix product:
-//
-//   a kernel value          c = 2 d + 15   (15: what the exponential costs; 0.45 ns against 100 Gflop/s in f32, FACTS B3.12)
-//   factor from m to m'     n ((m' - m) c + m'^2 - m^2)
-//   its projection          n m'^2
-//   s rows                  s n (c + 2 p)
-//   exact passes            2 n^2 / 2 (c + 4 * 24) where they begin from what is known and stop at residuals of 1e-6
+// is left to do costs least (roads.h).
 //
 // How many rows a factor will need follows from the trace of its residual, which each growth gives for nothing: tr ~ m^-a,
 // a from the last two sizes, |E|_F ~ tr^1.5 (clusters: tr^1.4 to tr^1.6), theta as at the last projection (rows_expected).
@@ -23,7 +17,7 @@
 #include "auto.h"
 
 #include "components.h"
-#include "evidence.h"
+#include "roads.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -32,31 +26,9 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t first_ranks[] = {64, 128}; // two, for the decay of the trace
-constexpr int64_t pilot_rows = 500, most_rows = int64_t{1} << 20;
 // Residuals of the exact road: looser ones are also those of pairs well below the largest, where eigenvalues lie close or a
 // start has hit lesser eigenvectors (off by 4 to 20 % were seen at residuals of 1 %, 4 % at 1e-5).
 constexpr double most_tol = 1e-6;
-constexpr double least_f32_accuracy = 1e-4; // less drowns in the rounding of an f32 factor (specification 6.5)
-
-struct Costs {
-    double n, c; // rows, and a kernel value in flops
-    explicit Costs(const Source &source)
-        : n(static_cast<double>(source.rows())),
-          c(2.0 * static_cast<double>(std::max<int64_t>(source.cols(), 1)) + 15) {}
-    double factor(int64_t from, int64_t to) const {
-        const double a = static_cast<double>(from), b = static_cast<double>(to);
-        return n * ((b - a) * c + b * b - a * a);
-    }
-    double projection(int64_t m) const { return n * static_cast<double>(m) * static_cast<double>(m); }
-    double rows(double s, int64_t columns) const { return s * n * (c + 2.0 * static_cast<double>(columns)); }
-    double exact() const { return n * n * (c + 96); }
-    // One look, with so many rows.
-    double look(int64_t m, double s) const { return factor(0, m) + projection(m) + rows(s, padded_columns<float>(1)); }
-    // A larger factor would cost more than exact passes even if it grew in steps: 2 m'^2 - m^2 < n (c + 96) bounds them all.
-    double worth() const { return std::sqrt(n * (c + 96)); }
-    double worth_rows() const { return n * (c + 96) / c; }
-};
 
 template <class T>
 class Search {
@@ -340,104 +312,6 @@ class Search {
 };
 
 } // namespace
-
-namespace {
-
-// Bytes in all with a factor of so many columns: twice where it is copied to grow.
-int64_t projected_bytes(const PlanTask &exact, int64_t m, int64_t rows, int64_t read) {
-    PlanTask task = exact;
-    task.m = m;
-    const SpanBytes of = span_bytes(task, rows);
-    const int64_t copy = m > first_ranks[1] ? of.factor : 0,
-                  projecting = of.held + of.factor + std::max({copy, of.growing, of.project, of.evidence});
-    return base_bytes(exact.source, m, exact.f32) + std::max(read, projecting);
-}
-
-} // namespace
-
-// Rows of the residual take up to an eighth of the budget.
-Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
-    const Costs costs(exact.source);
-    const CoreValues &values = exact.recipe.values();
-    const int64_t n = exact.source.rows(), limit = exact.run.budget()->limit(), first = std::min(n, first_ranks[1]);
-    Roads out;
-    out.exact = bytes <= exact.budget_left;
-    const double most_columns = out.exact ? costs.worth() : costs.n;
-    const int64_t most = std::clamp(static_cast<int64_t>(most_columns), first, n),
-                  width = padded_columns<float>(2 * Components(values, most).most_ask() + 20);
-    out.most_rows = std::clamp(limit / 8 / (8 * width + 24), pilot_rows, most_rows);
-    if (out.exact) out.most_rows = std::min(out.most_rows, static_cast<int64_t>(costs.worth_rows()) + pilot_rows);
-    auto fits = [&](int64_t m) { return projected_bytes(exact, m, out.most_rows, read) <= limit; };
-    const bool provable = !exact.f32 || values.accuracy >= least_f32_accuracy;
-    if (!provable) {
-        out.why = format("a factor in f32 proves no accuracy below %g", least_f32_accuracy);
-    } else if (out.exact && costs.exact() <= costs.look(first_ranks[1], pilot_rows)) {
-        out.why = "so few rows are cheaper to look at whole";
-    } else if (!fits(first)) {
-        out.why = "the memory budget holds no factor";
-    } else {
-        int64_t above = most + 1; // the first that is too large
-        for (out.most_rank = first; above - out.most_rank > 1;) {
-            const int64_t middle = out.most_rank + (above - out.most_rank) / 2;
-            (fits(middle) ? out.most_rank : above) = middle;
-        }
-        if (!out.exact)
-            out.why = format("the memory budget holds no exact passes, which need %.0f MiB",
-                             static_cast<double>(limit + bytes - exact.budget_left) / 0x1p20);
-    }
-    if (out.exact || out.most_rank > 0) return out;
-    PlanTask least = exact;
-    least.m = first;
-    least.budget_left = limit - base_bytes(exact.source, first, exact.f32);
-    const int64_t needed = projected_bytes(exact, first, out.most_rows, read) - limit;
-    if (provable && needed < bytes - exact.budget_left)
-        refuse_over_budget(least, least.budget_left + needed, "with their factor");
-    refuse_over_budget(exact, bytes, "in exact passes");
-    return out;
-}
-
-// What is likely was seen at 20 000 and 100 000 rows of clusters, a curve, normal and uniform data, and of ijcnn1: 128 to 580
-// columns and 550 to 4000 rows for accuracies of 0.001 and 0.01, few rows or none for 0.1.
-void foresee_road(const PlanTask &exact, int64_t read, Forecast &ahead) {
-    const Roads &roads = ahead.roads;
-    if (roads.most_rank == 0) return;
-    const Costs costs(exact.source);
-    mercer_forecast &out = ahead.figures;
-    const double n = costs.n, most = static_cast<double>(roads.most_rank), pairs = Evidence<double>::pairs,
-                 looks = 1 + std::log(std::max(most / static_cast<double>(first_ranks[0]), 1.0)) / std::log(9.0 / 8),
-                 drawn = 5 * static_cast<double>(roads.most_rows) + static_cast<double>(pilot_rows);
-    mercer_forecast grown{}; // the projected road, to its end
-    grown.bytes.most = static_cast<double>(projected_bytes(exact, roads.most_rank, roads.most_rows, read));
-    grown.kernel_evaluations.most =
-        static_cast<double>(PartialCholesky<double>::evaluations(exact.source.rows(), roads.most_rank)) +
-        looks * (n * drawn + pairs);
-    grown.flops.most = flops_of(exact.source, n, grown.kernel_evaluations.most, 0) + 3 * n * most * most;
-    if (roads.exact) { // after it
-        out.bytes.most = std::max(out.bytes.most, grown.bytes.most);
-        out.kernel_evaluations.most += grown.kernel_evaluations.most;
-        out.flops.most += grown.flops.most;
-    } else {
-        grown.struct_size = out.struct_size;
-        out = grown;
-    }
-    const int64_t m = std::min<int64_t>(roads.most_rank, 192);
-    const double s = std::min({20 / exact.recipe.values().accuracy, 2000.0, static_cast<double>(roads.most_rows)}),
-                 cost = costs.look(m, s);
-    if (roads.exact && costs.exact() <= cost) return;
-    PlanTask likely = exact;
-    likely.m = m;
-    likely.budget_left = exact.run.budget()->limit() - base_bytes(exact.source, m, exact.f32);
-    const Plan plan = plan_projected(likely);
-    out.bytes.likely = std::min(out.bytes.most, static_cast<double>(base_bytes(exact.source, m, exact.f32) +
-                                                                    std::max(read, plan.likely_bytes)));
-    out.kernel_evaluations.likely = n * (static_cast<double>(m) + s) + pairs;
-    out.passes.likely = 0;
-    out.flops.likely = flops_of(exact.source, n, out.kernel_evaluations.likely, 0) + 2 * costs.projection(m);
-    out.streams = 1;
-    ahead.stages.resize(1); // read
-    ahead.stages.emplace_back("reduce", cost * (exact.f32 ? 1 : 2));
-    for (const auto &stage : lift_stages(exact.source, plan, m)) ahead.stages.push_back(stage);
-}
 
 Road choose_road(Run &run, const Recipe &recipe, const Prepared &prepared, const Roads &roads) {
     if (!prepared.kernel.is_psd())

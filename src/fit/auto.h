@@ -12,10 +12,6 @@ struct Road {
     double tol = 0;      // of the exact road's solver: relative to the first eigenvalue
     Json report = Json::object();
 };
-// What of that is open. exact: of all rows, whose lift takes these bytes; read: what reading takes. E_BUDGET: nothing is.
-Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read);
-// Into a forecast of the exact road.
-void foresee_road(const PlanTask &exact, int64_t read, Forecast &ahead);
 Road choose_road(Run &run, const Recipe &recipe, const Prepared &prepared, const Roads &roads);
 
 } // namespace mercer

@@ -6,7 +6,7 @@
 // Stages cost, for progress, in flops at the speed of a matrix product: a kernel value 2 d + 15 in f32 (15: what the exponential
 // costs, FACTS B3.12), twice that in f64; a factorisation or a sweep over tall blocks runs at a tenth of that speed.
 #include "../host/task.h"
-#include "auto.h"
+#include "roads.h"
 #include "components.h"
 
 #include <algorithm>
