@@ -218,7 +218,7 @@ static void undefined(void) { symbol()->st_shndx = SHN_UNDEF; }
 static void function(void) { symbol()->st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC); }
 static void elsewhere(void) { symbol()->st_value = UINT64_MAX - 8; }
 static void other_abi(void) { module()->abi = 1000; }
-static void short_module(void) { module()->struct_size = 96; }
+static void short_module(void) { module()->struct_size = 80; }
 static void negative_module(void) { module()->struct_size = INT64_MIN; }
 static void no_kind(void) { module()->kind = 4; }
 /* clang-format on */
@@ -255,7 +255,7 @@ static void damaged_modules(void **state) {
         {function, "'mercer_plugin' is no data"},
         {elsewhere, "'mercer_plugin' has no contents"},
         {other_abi, "plugin ABI 1000, this library has 0"},
-        {short_module, "module.struct_size = 96, must be at least 88"},
+        {short_module, "module.struct_size = 80, must be at least 88"},
         {negative_module, "module.struct_size = -9223372036854775808, must be at least"},
         {no_kind, "kind = 4 is unknown"},
     };
