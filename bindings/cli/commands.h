@@ -11,7 +11,11 @@ void transform(mercer_context *context, const Words &words);
 void info(mercer_context *context, const Words &words);
 void methods(mercer_context *context, const Words &words);
 void describe(mercer_context *context, const Words &words);
+void plugins(mercer_context *context, const Words &words);
+void plugin_check(mercer_context *context, const Words &words);
+void plugin_new(mercer_context *context, const Words &words);
 void demo(mercer_context *context, const Words &words);
+void version(mercer_context *context, const Words &words);
 
 /* An output operation on data, written to path: Z.npy, and Z.NAME.npy for each output after the first. Returns what was
  * written as JSON objects {name, path, dtype, shape}. what may be null: scores. */

@@ -1,5 +1,4 @@
 #include "commands.h"
-#include "json.h"
 #include "report.h"
 #include "run.h"
 
@@ -15,12 +14,15 @@ struct Command {
     void (*run)(mercer_context *context, const Words &words);
 };
 
-constexpr std::array<Command, 6> commands = {{
+constexpr std::array<Command, 9> commands = {{
     {"fit", "fit a model to data", cli::fit},
     {"transform", "apply a model to data", cli::transform},
     {"info", "say all that is known of a model", cli::info},
     {"methods", "list methods, kernels, reducers, lifts, solvers, operations; status codes", cli::methods},
     {"describe", "the parameters of a method or of a part", cli::describe},
+    {"plugins", "list the plugins, and where they were looked for", cli::plugins},
+    {"plugin-check", "run the conformance suite on a plugin, in a process of its own", cli::plugin_check},
+    {"plugin-new", "write the source of a new plugin", cli::plugin_new},
     {"demo", "make data, fit a model, draw a picture", cli::demo},
 }};
 
@@ -29,7 +31,7 @@ void print_usage() {
               "usage: mercer COMMAND [ARGUMENTS]\n");
     cli::Cells cells;
     for (const Command &command : commands) cells.push_back({std::string("  ") + command.name, command.summary});
-    cells.push_back({"  --version", "the version of the library"});
+    cells.push_back({"  --version", "version, BLAS, instruction set and threads of the library"});
     cli::print_table(stdout, cells, "ll");
     std::puts("\nmercer COMMAND --help says more.");
 }
@@ -48,15 +50,9 @@ void dispatch(Words words) {
         print_usage();
         return;
     }
-    if (name == "--version") {
-        const bool as_json = words.size() > 1 && words[1] == "--json";
-        const std::string version = mercer_version();
-        std::puts((as_json ? cli::json::object({{"version", cli::json::text(version)}}) : "mercer " + version).c_str());
-        return;
-    }
     const auto *command =
         std::find_if(commands.begin(), commands.end(), [&](const Command &c) { return name == c.name; });
-    if (command == commands.end()) {
+    if (command == commands.end() && name != "--version") {
         std::vector<std::string> known = {"--help", "--version"};
         for (const Command &one : commands) known.push_back(one.name);
         const std::string near = cli::suggestion(name, known);
@@ -66,7 +62,7 @@ void dispatch(Words words) {
     }
     const auto context = cli::make<cli::Context>(mercer_context_create);
     cli::check(mercer_context_set_log(context.get(), show_log, nullptr));
-    command->run(context.get(), Words(words.begin() + 1, words.end()));
+    (name == "--version" ? cli::version : command->run)(context.get(), Words(words.begin() + 1, words.end()));
 }
 
 } // namespace

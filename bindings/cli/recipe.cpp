@@ -15,8 +15,8 @@ std::string last_component(const std::string &name) { return name.substr(name.rf
 const char *or_empty(const char *text) { return text ? text : ""; }
 
 Entry copy(const mercer_entry &e) {
-    return {or_empty(e.name),      or_empty(e.aliases), or_empty(e.summary),
-            or_empty(e.reference), or_empty(e.path),    e.value};
+    return {or_empty(e.name), or_empty(e.aliases), or_empty(e.summary), or_empty(e.reference), or_empty(e.path),
+            e.value,          or_empty(e.version)};
 }
 
 } // namespace

@@ -1,4 +1,8 @@
 #include "../check/check.h"
+#include "../core/blas.h"
+#include "../core/threads.h"
+#include "../core/vmath.h"
+#include "../host/modules.h"
 #include "handles.h"
 
 using namespace mercer;
@@ -6,28 +10,50 @@ using namespace mercer;
 namespace {
 
 mercer_entry entry(mercer_context &context, const std::string &name, const std::string &aliases,
-                   const std::string &summary, const std::string &reference, const std::string &path,
-                   int64_t value = 0) {
+                   const std::string &summary, const std::string &reference, const std::string &path, int64_t value = 0,
+                   const std::string &version = "") {
     return {sizeof(mercer_entry),
             context.keep(name),
             context.keep(aliases),
             context.keep(summary),
             context.keep(reference),
             context.keep(path),
-            value};
+            value,
+            context.keep(version)};
 }
 
 mercer_entry plugin_entry(mercer_context &context, const Registry::Listing &listing) {
     const Plugin *plugin = listing.loaded.get();
     return entry(context, listing.name, listing.aliases, plugin ? plugin->summary : "", plugin ? plugin->reference : "",
-                 listing.path);
+                 listing.path, 0, plugin ? plugin->version : "");
 }
 
 Kind kind_of(const std::string &what) {
     if (what == "kernels") return Kind::kernel;
     if (what == "reducers") return Kind::reducer;
     if (what == "solvers") return Kind::solver;
-    fail_unknown("registry", what, {"methods", "operations", "kernels", "reducers", "lifts", "solvers", "statuses"});
+    fail_unknown(
+        "registry", what,
+        {"methods", "operations", "kernels", "reducers", "lifts", "solvers", "statuses", "folders", "files", "build"});
+}
+
+mercer_entry place_entry(mercer_context &context, const Registry::Place &place) {
+    return entry(context, place.name, "", place.state, "", place.path, place.count);
+}
+
+std::vector<mercer_entry> build_entries(mercer_context &context) {
+    const bool builtin = !builtin_modules().empty();
+    const std::string rows[][2] = {
+        {"version", MERCER_VERSION},
+        {"abi", std::to_string(MERCER_ABI)},
+        {"blas", blas_description()},
+        {"simd", isa_name(best_isa())},
+        {"threads", std::to_string(available_threads())},
+        {"plugins", builtin ? "built in" : "shared modules"},
+    };
+    std::vector<mercer_entry> out;
+    for (const auto &[name, text] : rows) out.push_back(entry(context, name, "", text, "", ""));
+    return out;
 }
 
 std::vector<mercer_entry> entries(mercer_context &context, const std::string &what) {
@@ -41,6 +67,12 @@ std::vector<mercer_entry> entries(mercer_context &context, const std::string &wh
     else if (what == "statuses")
         for (int64_t i = 0; const StatusText *row = status_text(i); ++i)
             out.push_back(entry(context, row->name, "", row->summary, "", "", row->code));
+    else if (what == "folders")
+        for (const Registry::Place &place : context.registry->folders()) out.push_back(place_entry(context, place));
+    else if (what == "files")
+        for (const Registry::Place &place : context.registry->files()) out.push_back(place_entry(context, place));
+    else if (what == "build")
+        out = build_entries(context);
     else
         for (const Registry::Listing &listing : context.registry->list(kind_of(what)))
             out.push_back(plugin_entry(context, listing));

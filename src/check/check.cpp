@@ -1,6 +1,7 @@
 #include "check.h"
 
 #include <algorithm>
+#include <cfenv>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
@@ -55,6 +56,21 @@ Setting full_setting(const Plugin &plugin, int64_t at) {
     return setting;
 }
 
+// Rounds to nearest, and keeps what lies below the smallest normal number.
+bool usual_arithmetic() {
+    volatile double least = 0x1p-1022;
+    volatile double below = least / 4;
+    return std::fegetround() == FE_TONEAREST && below != 0 && below * 4 == least;
+}
+
+// Puts the caller's floating-point mode back.
+struct KeptMode {
+    KeptMode() { std::fegetenv(&mode); }
+    ~KeptMode() { std::fesetenv(&mode); }
+    KeptMode(const KeptMode &) = delete;
+    std::fenv_t mode;
+};
+
 } // namespace
 
 std::vector<Setting> check_settings(const Plugin &plugin) {
@@ -87,9 +103,15 @@ void Suite::need(int32_t status, const mercer_task &task, const char *operation)
 void Suite::check(const char *title, const std::function<void()> &body) {
     case_.clear();
     run.progress(0);
+    run.log(0, format("check: %s", title).c_str());
     const std::string owner = std::string(kind_name(plugin->kind)) + " " + plugin->name + ": ";
+    const KeptMode mode;
+    const bool usual = usual_arithmetic();
     try {
         body();
+        if (usual_arithmetic() != usual) broken("it changed the floating-point mode");
+    } catch (const std::bad_alloc &) {
+        throw;
     } catch (const Error &e) {
         if (e.code() == MERCER_E_MEMORY || e.code() == MERCER_E_BUDGET) throw;
         if (e.code() == MERCER_E_CANCELLED) run.progress(0); // throws, if it was the caller who cancelled
@@ -97,6 +119,8 @@ void Suite::check(const char *title, const std::function<void()> &body) {
         if (text.rfind(owner, 0) == 0) text.erase(0, owner.size());
         fail(MERCER_E_PLUGIN, "%s%s: %s%s%s%s", owner.c_str(), title, text.c_str(), case_.empty() ? "" : " [",
              case_.c_str(), case_.empty() ? "" : "]");
+    } catch (...) {
+        fail(MERCER_E_PLUGIN, "%s%s: it threw an exception", owner.c_str(), title);
     }
     note(std::string("pass: ") + title);
 }

@@ -38,7 +38,7 @@ class Suite {
     Run &run;
     std::shared_ptr<const Plugin> plugin;
 
-    // Runs one check and logs "pass: title". What it throws is the plugin's fault, E_PLUGIN, unless memory ran out or
+    // Runs one check and logs "check: title" before it, "pass: title" after. What it throws is the plugin's fault, E_PLUGIN, unless memory ran out or
     // the caller cancelled.
     void check(const char *title, const std::function<void()> &body);
     // What the check is working on, for messages: "f32, d = 3, sigma = 0.7".

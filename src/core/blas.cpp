@@ -63,6 +63,21 @@ void check_finite(const char *what, int64_t rows, int64_t cols, const double *a,
 
 } // namespace
 
+std::string blas_description() {
+    // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY SkylakeX MAX_THREADS=64"
+    const std::string config = openblas_get_config();
+    const size_t name = config.find(' '), version = name == std::string::npos ? name : config.find(' ', name + 1);
+    const int parallel = openblas_get_parallel();
+    std::string out = config.substr(0, version) + (parallel == openblas_on_openmp ? " on OpenMP"
+                                                   : parallel == 0                ? ", one thread"
+                                                                                  : " on pthreads");
+    out += std::string(", ") + openblas_get_corename() + " kernels";
+    const size_t most = config.find("MAX_THREADS=");
+    if (parallel != 0 && most != std::string::npos)
+        out += ", at most " + config.substr(most + 12, config.find(' ', most) - most - 12) + " threads";
+    return out;
+}
+
 BlasScope::BlasScope() : saved_(0) {
     if (openblas_get_parallel() == openblas_on_openmp) {
         saved_ = omp_get_max_threads();

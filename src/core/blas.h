@@ -19,6 +19,9 @@ class BlasScope {
     int saved_;
 };
 
+// "OpenBLAS 0.3.21 on pthreads, SkylakeX kernels, at most 64 threads".
+std::string blas_description();
+
 // C = alpha op(A) op(B) + beta C.
 void gemm(char transa, char transb, int64_t m, int64_t n, int64_t k, double alpha, const double *a, int64_t lda,
           const double *b, int64_t ldb, double beta, double *c, int64_t ldc);

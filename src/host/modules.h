@@ -1,5 +1,7 @@
-// The operating system's side of plugins: where they may lie, and how a file becomes a module. All of dlfcn is here.
+// How a plugin's file becomes a module. All of dlfcn is here.
 #pragma once
+#include "elf.h"
+
 #include <mercer/plugin.h>
 
 #include <string>
@@ -7,17 +9,20 @@
 
 namespace mercer {
 
-// MERCER_PLUGIN_PATH (ignored when setuid), the user's data folder, and the folder "mercer" beside this library.
-std::vector<std::string> default_plugin_folders();
+// Fails with E_PLUGIN where the file would be refused before it is opened: by its path, by who may write it, by its own
+// contents. None of its code runs.
+void inspect_module(const std::string &path);
 
-// The first relative entry of MERCER_PLUGIN_PATH, which is not looked at; "" = none.
-std::string ignored_plugin_folder();
-
-// Opens a file and returns its entry. Refused with E_PLUGIN, before any of its code runs: a relative path, a symbolic
-// link, no regular file, a file or folder that others may write.
+// Inspects a file, opens it and returns its entry. A file that is open already is the same module.
 const mercer_module &open_module(const std::string &path);
+
+// Rules of the registry that the file alone can be held to.
+void check_head(const ModuleHead &head, const std::string &path);
 
 // The modules of a -Dplugins=builtin build; else empty.
 std::vector<const mercer_module *> builtin_modules();
+
+// Of this library, links followed; "" where it cannot be told.
+std::string library_file();
 
 } // namespace mercer

@@ -1,10 +1,12 @@
 #include "registry.h"
 
 #include "modules.h"
+#include "places.h"
 
 #include <plugin_aliases.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cinttypes>
 #include <cstring>
 #include <dirent.h>
@@ -55,6 +57,27 @@ std::string resolve_alias(Kind kind, const std::string &asked) {
     return asked;
 }
 
+// A recipe would take these names for something else.
+void check_unreserved(Kind kind, const std::string &name, const std::string &path) {
+    const char *own = kind == Kind::kernel ? "user" : kind == Kind::reducer ? "all" : "auto";
+    if (name == own) fail(MERCER_E_PLUGIN, "%s: the %s '%s' is the library's own", path.c_str(), kind_name(kind), own);
+    if (const std::string meant = resolve_alias(kind, name); meant != name)
+        fail(MERCER_E_PLUGIN, "%s: the name '%s' is an alias of '%s'", path.c_str(), name.c_str(), meant.c_str());
+}
+
+constexpr char suffix[] = ".so", bad_name[] = "a name is lower-case letters, digits and '-'";
+
+// "kernel-gaussian.so" -> kernel, "gaussian"; name "" where the file is no plugin's.
+std::pair<Kind, std::string> parse_file(const std::string &file) {
+    for (Kind kind : {Kind::kernel, Kind::reducer, Kind::solver}) {
+        const std::string prefix = std::string(kind_name(kind)) + "-";
+        if (file.rfind(prefix, 0) != 0) continue;
+        const std::string name = file.substr(prefix.size(), file.size() - prefix.size() - std::strlen(suffix));
+        if (is_name(name)) return {kind, name};
+    }
+    return {Kind::kernel, ""};
+}
+
 } // namespace
 
 const char *kind_name(Kind kind) {
@@ -65,20 +88,26 @@ const char *kind_name(Kind kind) {
     }
 }
 
+void check_head(const ModuleHead &head, const std::string &path) {
+    const char *shown = path.c_str();
+    if (head.abi != MERCER_PLUGIN_ABI)
+        fail(MERCER_E_PLUGIN, "%s: plugin ABI %d, this library has %d", shown, head.abi, MERCER_PLUGIN_ABI);
+    if (head.struct_size < static_cast<int64_t>(smallest_module))
+        fail(MERCER_E_PLUGIN, "%s: module.struct_size = %" PRId64 ", must be at least %zu", shown, head.struct_size,
+             smallest_module);
+    if (head.kind < MERCER_KIND_KERNEL || head.kind > MERCER_KIND_SOLVER)
+        fail(MERCER_E_PLUGIN, "%s: kind = %d is unknown", shown, head.kind);
+}
+
 std::shared_ptr<const Plugin> check_module(const mercer_module &module, const std::string &path) {
     const char *shown = path.c_str();
-    if (module.abi != MERCER_PLUGIN_ABI)
-        fail(MERCER_E_PLUGIN, "%s: plugin ABI %d, this library has %d", shown, module.abi, MERCER_PLUGIN_ABI);
-    if (module.struct_size < static_cast<int64_t>(smallest_module))
-        fail(MERCER_E_PLUGIN, "%s: module.struct_size = %" PRId64 ", must be at least %zu", shown, module.struct_size,
-             smallest_module);
+    check_head({module.struct_size, module.abi, module.kind}, path);
     if (!module.header || std::strcmp(module.header, MERCER_VERSION) != 0) // while the ABI is 0
         fail(MERCER_E_PLUGIN, "%s: built with the header of version %.40s, this library is %s", shown,
              module.header ? module.header : "?", MERCER_VERSION);
-    if (module.kind < MERCER_KIND_KERNEL || module.kind > MERCER_KIND_SOLVER)
-        fail(MERCER_E_PLUGIN, "%s: kind = %d is unknown", shown, module.kind);
     if (!module.name || !is_name(module.name))
         fail(MERCER_E_PLUGIN, "%s: its name must be lower-case letters, digits and '-'", shown);
+    check_unreserved(static_cast<Kind>(module.kind), module.name, path);
     if (!module.ops) fail(MERCER_E_PLUGIN, "%s: ops is NULL", shown);
     if (module.param_count < 0 || module.param_count > 1000 || (module.param_count > 0 && !module.params) ||
         module.params_size < 0 || module.params_size > 1 << 20)
@@ -109,37 +138,81 @@ std::shared_ptr<const Plugin> check_module(const mercer_module &module, const st
 }
 
 void Registry::add_folder(const std::string &folder) {
-    if (folder.empty() || folder[0] != '/')
-        fail(MERCER_E_VALUE, "plugin folder '%s', must be an absolute path", folder.c_str());
+    if (const std::string fault = path_fault(folder); !fault.empty())
+        fail(MERCER_E_VALUE, "plugin folder '%.400s' %s", folder.c_str(), fault.c_str());
     std::lock_guard hold(lock_);
     added_.push_back(folder);
 }
 
-std::vector<std::string> Registry::folders() const {
-    std::vector<std::string> all = added_;
-    for (std::string &folder : default_plugin_folders()) all.push_back(std::move(folder));
-    return all;
+std::vector<Registry::Folder> Registry::scan() const {
+    std::vector<Folder> out;
+    for (const std::string &folder : added_) out.push_back({folder, "", false, {}});
+    for (PluginFolder &folder : default_plugin_folders())
+        out.push_back(
+            {std::move(folder.path), folder.fault.empty() ? "" : "a plugin folder " + folder.fault, false, {}});
+    for (Folder &folder : out) {
+        if (!folder.fault.empty()) continue;
+        std::unique_ptr<DIR, int (*)(DIR *)> opened(opendir(folder.path.c_str()), closedir);
+        if (!opened) folder.absent = errno == ENOENT, folder.fault = std::strerror(errno);
+        while (const dirent *entry = opened ? readdir(opened.get()) : nullptr) {
+            const std::string file = entry->d_name;
+            if (file.size() <= std::strlen(suffix) || file.substr(file.size() - std::strlen(suffix)) != suffix)
+                continue;
+            auto [kind, name] = parse_file(file);
+            folder.files.push_back({kind, name, folder.path + "/" + file});
+        }
+        std::sort(folder.files.begin(), folder.files.end(),
+                  [](const File &a, const File &b) { return a.path < b.path; });
+    }
+    return out;
+}
+
+std::vector<Registry::Place> Registry::folders() {
+    std::lock_guard hold(lock_);
+    std::vector<Place> out;
+    for (const Folder &folder : scan()) {
+        const auto count = std::count_if(folder.files.begin(), folder.files.end(),
+                                         [](const File &file) { return !file.name.empty(); });
+        const std::string found = std::to_string(count) + (count == 1 ? " plugin" : " plugins");
+        out.push_back({folder.path, folder.path, folder.fault.empty() ? found : folder.fault, count});
+    }
+    return out;
+}
+
+std::vector<Registry::Place> Registry::files() {
+    std::lock_guard hold(lock_);
+    std::map<std::pair<Kind, std::string>, std::string> first; // and the path that it was found at
+    for (const mercer_module *module : builtin_modules())
+        first.emplace(std::pair(static_cast<Kind>(module->kind), module->name), "the one built in");
+    std::vector<Place> out;
+    for (const Folder &folder : scan())
+        for (const File &file : folder.files) {
+            if (file.name.empty()) {
+                const std::string base = file.path.substr(file.path.rfind('/') + 1);
+                out.push_back({base, file.path, std::string("ignored, ") + bad_name, 0});
+                continue;
+            }
+            std::string state = "found";
+            try {
+                inspect_module(file.path);
+            } catch (const Error &e) {
+                state = std::string(e.what()).substr(std::min(file.path.size() + 2, std::strlen(e.what())));
+            }
+            auto [at, is_first] = first.emplace(std::pair(file.kind, file.name), file.path);
+            if (!is_first) state = "shadowed by " + at->second;
+            out.push_back({std::string(kind_name(file.kind)) + "-" + file.name, file.path, state, 0});
+        }
+    return out;
 }
 
 std::vector<Registry::Listing> Registry::list(Kind kind) {
     std::lock_guard hold(lock_);
     std::map<std::string, std::string> found; // name -> path
-    const std::string prefix = std::string(kind_name(kind)) + "-", suffix = ".so";
     for (const mercer_module *module : builtin_modules())
         if (module->kind == static_cast<int32_t>(kind)) found.emplace(module->name, "");
-    for (const std::string &folder : folders()) {
-        DIR *dir = opendir(folder.c_str());
-        if (!dir) continue;
-        while (const dirent *entry = readdir(dir)) {
-            std::string file = entry->d_name;
-            if (file.size() <= prefix.size() + suffix.size() || file.compare(0, prefix.size(), prefix) != 0 ||
-                file.compare(file.size() - suffix.size(), suffix.size(), suffix) != 0)
-                continue;
-            std::string name = file.substr(prefix.size(), file.size() - prefix.size() - suffix.size());
-            if (is_name(name)) found.emplace(name, folder + "/" + file);
-        }
-        closedir(dir);
-    }
+    for (const Folder &folder : scan())
+        for (const File &file : folder.files)
+            if (file.kind == kind && !file.name.empty()) found.emplace(file.name, file.path);
     std::vector<Listing> out;
     for (auto &[name, path] : found) {
         std::string aliases;
@@ -148,6 +221,21 @@ std::vector<Registry::Listing> Registry::list(Kind kind) {
         out.push_back({name, path, aliases, loaded == loaded_.end() ? nullptr : loaded->second});
     }
     return out;
+}
+
+// Fails where a folder or a file was passed over that may be what the caller meant.
+void Registry::explain_unknown(Kind kind, const std::string &asked) {
+    std::lock_guard hold(lock_);
+    const std::string wanted = std::string("/") + kind_name(kind) + "-" + asked + suffix;
+    for (const Folder &folder : scan()) {
+        if (!folder.fault.empty() && !folder.absent)
+            fail(MERCER_E_NAME, "unknown %s '%.80s'; the folder '%.400s' was not looked at: %s", kind_name(kind),
+                 asked.c_str(), folder.path.c_str(), folder.fault.c_str());
+        for (const File &file : folder.files)
+            if (file.path == folder.path + wanted)
+                fail(MERCER_E_NAME, "unknown %s '%.80s'; '%.600s' is ignored, %s", kind_name(kind), asked.c_str(),
+                     file.path.c_str(), bad_name);
+    }
 }
 
 std::shared_ptr<const Plugin> Registry::find(Kind kind, const std::string &asked) {
@@ -173,9 +261,7 @@ std::shared_ptr<const Plugin> Registry::find(Kind kind, const std::string &asked
         std::lock_guard hold(lock_);
         return loaded_.emplace(std::pair(kind, name), plugin).first->second;
     }
-    if (std::string ignored = ignored_plugin_folder(); !ignored.empty())
-        fail(MERCER_E_NAME, "unknown %s '%.80s'; of MERCER_PLUGIN_PATH '%.200s' is ignored, folders must be absolute",
-             kind_name(kind), asked.c_str(), ignored.c_str());
+    explain_unknown(kind, asked);
     fail_unknown(kind_name(kind), asked, known);
 }
 

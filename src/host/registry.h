@@ -35,13 +35,33 @@ class Registry {
     // Sorted by name; a name found twice is the earlier folder's.
     std::vector<Listing> list(Kind kind);
 
+    // Where list() looked, in its order: the folders, each with what it holds ("3 plugins", "No such file ..."), and the
+    // files in them that end in .so ("found", "shadowed by ...", "refused, ..."). Opens none.
+    struct Place {
+        std::string name, path, state;
+        int64_t count; // of plugins in a folder
+    };
+    std::vector<Place> folders();
+    std::vector<Place> files();
+
     // By name or alias. E_NAME with the nearest known; E_PLUGIN with the reason of a refusal.
     std::shared_ptr<const Plugin> find(Kind kind, const std::string &name);
     // By absolute path, outside the folders.
     std::shared_ptr<const Plugin> load_file(const std::string &path);
 
   private:
-    std::vector<std::string> folders() const;
+    // A file KIND-NAME.so, or (name "") another one that ends in .so. Sorted by name within a folder.
+    struct File {
+        Kind kind;
+        std::string name, path;
+    };
+    struct Folder {
+        std::string path, fault; // why nothing is to be found here
+        bool absent;
+        std::vector<File> files;
+    };
+    std::vector<Folder> scan() const;
+    void explain_unknown(Kind kind, const std::string &asked);
     std::vector<std::string> added_;
     std::map<std::pair<Kind, std::string>, std::shared_ptr<const Plugin>> loaded_;
     std::mutex lock_; // a context belongs to one thread, but models loaded through it look up their kernels on theirs

@@ -81,6 +81,8 @@ def check_plugins(root, path):
 
 
 def check_bindings(root, path):
+    if path.startswith('bindings/cli/skeletons/'):  # plugins that `mercer plugin-new` writes
+        return check_plugins(root, path)
     for name in includes(root, path):
         target = os.path.normpath(os.path.join(os.path.dirname(path), name))
         if name.startswith('mercer/') and name not in ('mercer/mercer.h', 'mercer/mercer.hpp'):

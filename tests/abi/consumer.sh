@@ -1,9 +1,12 @@
 #!/bin/sh
-# consumer.sh installed|uninstalled build-folder shared|builtin: a project of a stranger. Builds consumer.c and consumer.cpp with
-# what pkg-config says and nothing else, against a staged installation or the build tree, and runs them: the library has to
-# find its plugins by itself.
+# consumer.sh installed|uninstalled build-folder shared|builtin [cmake] [compiler ...]: a project of a stranger. Builds consumer.c
+# and consumer.cpp with what pkg-config (and find_package of CMake) says and nothing else, against a staged installation or the
+# build tree, and runs them: the library has to find its plugins by itself. Then makes, builds and uses plugins of its own.
 set -eu
 state=$1 build=$2 plugins=$3
+shift 3
+cmake=
+case ${1-} in */cmake) cmake=$1; shift ;; esac
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -63,4 +66,49 @@ for program in c cpp; do
     found=$(cd "$work" && HOME=$work LD_LIBRARY_PATH=$library "./$program") || fail "$program ended with $?: $found"
     echo "$program: $found"
     [ "$plugins" = builtin ] || case $found in "$place"/*) ;; *) fail "the plugins came from '$found', not from $place" ;; esac
+done
+
+# Installed as a static library, too: the program needs no other file of ours.
+archive=$(find "$place" -name libmercer.a)
+if [ "$state" = installed ] && [ "$archive" ]; then
+    static=$(pkg-config --static --cflags --libs mercer | sed 's/-lmercer/-l:libmercer.a/')
+    ${CC:-cc} -std=c11 -Wall -Wextra -Werror "$here/consumer/consumer.c" $static -lm -o "$work/static"
+    (cd "$work" && ./static) || fail "the statically linked program ended with $?"
+    ! ldd "$work/static" | grep -q libmercer || fail "it was linked with the shared library"
+fi
+
+if [ "$state" = installed ] && [ "$cmake" ]; then
+    config=$(dirname "$(find "$place" -name mercer-config.cmake)")
+    # elsewhere than it was installed to: the package must not know where it lies
+    mv "$place" "$work/moved"
+    "$cmake" -S "$here/consumer" -B "$work/cmake" -Dmercer_DIR="$work/moved${config#"$place"}" \
+        -DMERCER_VERSION="$(pkg-config --modversion "$work/moved${pc#"$place"}")" > "$work/log" 2>&1 &&
+        "$cmake" --build "$work/cmake" >> "$work/log" 2>&1 || fail "CMake: $(tail -n 20 "$work/log")"
+    mv "$work/moved" "$place"
+    for program in c cpp static; do
+        [ ! -x "$work/cmake/$program" ] || (cd "$work" && HOME=$work LD_LIBRARY_PATH=$library "./cmake/$program") ||
+            fail "CMake's $program ended with $?"
+    done
+fi
+
+# What `mercer plugin-new` writes builds as it says with every compiler, conforms, and can be fitted with.
+[ "$state" = installed ] || exit 0
+mercer=$(find "$place" -path '*/bin/mercer')
+LD_LIBRARY_PATH=$library HOME=$work
+export LD_LIBRARY_PATH HOME
+cd "$work"
+"$mercer" demo -o demo > /dev/null
+for kind in kernel reducer solver; do
+    "$mercer" plugin-new $kind my-own -C plugins > said
+    line=$(sed -n 's/^  cc //p' said)
+    for compiler in "$@"; do
+        (cd plugins && eval "$compiler -Wpedantic -Werror $line") || fail "$compiler: the $kind of plugin-new"
+        "$mercer" plugin-check plugins/$kind-my-own.so > check || fail "the $kind of plugin-new: $(tail -n 1 check)"
+        tail -n 1 check | grep -qx conforms || fail "no verdict on the $kind of plugin-new"
+    done
+    method=subsampled
+    [ $kind != solver ] || method=kpca
+    MERCER_PLUGIN_PATH=$work/plugins "$mercer" fit demo/rings.npy --method $method --$kind my-own --components 2 -o own.safetensors --json > fit ||
+        fail "a fit with the $kind of plugin-new: $(cat fit)"
+    grep -q '"my-own' fit || fail "the $kind of plugin-new was not used"
 done

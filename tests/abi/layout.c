@@ -38,7 +38,7 @@ AT(mercer_run, user, 32);
 AT(mercer_run, cancel, 40);
 AT(mercer_run, checkpoint, 48);
 
-SIZE(mercer_entry, 56);
+SIZE(mercer_entry, 64);
 AT(mercer_entry, struct_size, 0);
 AT(mercer_entry, name, 8);
 AT(mercer_entry, aliases, 16);
@@ -46,6 +46,7 @@ AT(mercer_entry, summary, 24);
 AT(mercer_entry, reference, 32);
 AT(mercer_entry, path, 40);
 AT(mercer_entry, value, 48);
+AT(mercer_entry, version, 56);
 
 SIZE(mercer_chunks, 56);
 AT(mercer_chunks, struct_size, 0);

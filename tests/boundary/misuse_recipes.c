@@ -114,7 +114,7 @@ void indices_and_runs(void **state) {
                         {.struct_size = sizeof(mercer_run), .memory = 1000}};
     BAD(MERCER_E_VALUE, "-1", "0 to 4", mercer_context_entry(f.context, "methods", -1, &entry));
     BAD(MERCER_E_VALUE, "1000", "0 to 15", mercer_context_entry(f.context, "statuses", 1000, &entry));
-    BAD(MERCER_E_ARGUMENT, "4", "56", mercer_context_entry(f.context, "statuses", 0, &small_entry));
+    BAD(MERCER_E_ARGUMENT, "4", "64", mercer_context_entry(f.context, "statuses", 0, &small_entry));
     BAD(MERCER_E_VALUE, "row -1", "0 to ", mercer_recipe_row(f.recipe, -1, &public_row));
     BAD(MERCER_E_VALUE, "row 1000", "0 to ", mercer_recipe_row(f.recipe, 1000, &public_row));
     BAD(MERCER_E_VALUE, "row 0", "none", mercer_recipe_row(f.density, 0, &public_row));

@@ -84,7 +84,7 @@ error 2 1 trasform && says "did you mean 'transform'"
 error 2 4 methods --jsno && says 'did you mean --json'
 status 0 --help && shows transform
 status 0
-for command in fit transform info methods describe demo; do
+for command in fit transform info methods describe plugins plugin-check plugin-new demo; do
     status 0 $command --help
     shows "mercer $command"
     status 0 help $command && shows "mercer $command"

@@ -1,0 +1,107 @@
+#include "child.h"
+#include "commands.h"
+#include "json.h"
+
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace cli {
+
+namespace {
+
+constexpr char child_flag[] = "--in-this-process", checking[] = "check: ", passed[] = "pass: ", failed[] = "fail ";
+
+/* A file's absolute path, links in its folder followed: the library takes no other. What looks like no file is a
+ * name. */
+std::string plugin_name(const std::string &given) {
+    const size_t slash = given.rfind('/');
+    if (slash == std::string::npos && !given.ends_with(".so")) return given;
+    const std::string folder = slash == std::string::npos ? "." : given.substr(0, slash + 1);
+    char real[PATH_MAX];
+    if (!::realpath(folder.c_str(), real)) throw system_failure(folder, "find");
+    return (std::strcmp(real, "/") == 0 ? "" : std::string(real)) + "/" + given.substr(slash + 1);
+}
+
+void report_log(void *, int32_t, const char *text) { report_to_parent(text); }
+
+[[noreturn]] void check_in_this_process(mercer_context *context, const std::string &name, int seconds) {
+    limit_child(seconds);
+    auto run = sized<mercer_run>();
+    run.threads = 2; // some plugins are wrong only there
+    check(mercer_context_set_run(context, &run));
+    check(mercer_context_set_log(context, report_log, nullptr));
+    const int32_t status = mercer_plugin_check(context, name.c_str());
+    if (status == MERCER_OK) end_child_well();
+    report_to_parent(failed + std::to_string(status) + " " + mercer_last_error());
+    ::_exit(1);
+}
+
+/* What happened to a child that came to no verdict of its own; "" where it conforms. */
+std::string fault_of(const Child &child, int seconds) {
+    if (child.timed_out) return "it did not end within " + std::to_string(seconds) + " s";
+    if (WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGXCPU) return "it used too much processor time";
+    if (WIFSIGNALED(child.status)) return std::string("it crashed: ") + ::strsignal(WTERMSIG(child.status));
+    if (!child.token || WEXITSTATUS(child.status) != 0)
+        return "it ended the process, with exit status " + std::to_string(WEXITSTATUS(child.status));
+    if (!child.printed.empty()) return "it wrote to standard output or error";
+    if (child.left_processes) return "it left processes behind";
+    return "";
+}
+
+/* Throws unless the child's plugin conforms; prints and returns the checks that it passed. */
+std::vector<std::string> judge(const std::string &name, const Child &child, int seconds, bool quiet) {
+    std::vector<std::string> checks;
+    std::string at = "before the first check";
+    for (const std::string &line : child.lines) {
+        if (line.starts_with(checking)) at = "in the check '" + line.substr(std::strlen(checking)) + "'";
+        if (line.starts_with(passed)) {
+            checks.push_back(line.substr(std::strlen(passed)));
+            at = "after the check '" + checks.back() + "'";
+            if (!quiet) std::printf("%s\n", line.c_str());
+        }
+        if (line.starts_with(failed)) {
+            const int32_t code = std::atoi(line.c_str() + std::strlen(failed));
+            const std::string text = line.substr(std::min(line.size(), line.find(' ', std::strlen(failed)) + 1));
+            throw Failure(code, code == MERCER_E_PLUGIN ? "does not conform: " + text : text);
+        }
+    }
+    const std::string fault = fault_of(child, seconds);
+    if (fault.empty()) return checks;
+    std::string said = child.printed.substr(0, std::min<size_t>(child.printed.find('\n'), 200));
+    if (!said.empty()) said = " (it printed: " + said + ")";
+    throw Failure(MERCER_E_PLUGIN, "does not conform: " + name + ": " + at + ": " + fault + said);
+}
+
+} // namespace
+
+void plugin_check(mercer_context *context, const Words &words) {
+    std::string given;
+    int seconds = 60;
+    bool as_json = false, in_this_process = false;
+    Arguments line("plugin-check", "Runs the conformance suite on a plugin, in a process of its own.", words);
+    line.app().add_option("PLUGIN", given, "a file, or a name as kernel-gaussian")->required();
+    line.app().add_option("--timeout", seconds, "seconds it may take")->check(CLI::Range(1, 100000));
+    line.app().add_flag("--json", as_json, "print the verdict as JSON");
+    line.app().add_flag(child_flag, in_this_process)->group(""); // not shown
+    line.parse();
+    if (in_this_process) check_in_this_process(context, given, seconds);
+
+    const std::string name = plugin_name(given);
+    const Child child = run_child({"plugin-check", name, "--timeout", std::to_string(seconds), child_flag}, seconds);
+    std::vector<std::string> checks = judge(name, child, seconds, as_json);
+    if (!as_json) {
+        std::printf("conforms\n");
+        return;
+    }
+    for (std::string &title : checks) title = json::text(title);
+    std::printf(
+        "%s\n",
+        json::object({{"plugin", json::text(name)}, {"conforms", json::boolean(true)}, {"checks", json::array(checks)}})
+            .c_str());
+}
+
+} // namespace cli

@@ -1,0 +1,27 @@
+#include "commands.h"
+#include "json.h"
+#include "report.h"
+
+namespace cli {
+
+void version(mercer_context *context, const Words &words) {
+    bool as_json = false;
+    Arguments line("--version", "Says what the library is made of.", words);
+    line.app().add_flag("--json", as_json, "print it as JSON");
+    line.parse();
+
+    Cells cells;
+    std::vector<std::pair<std::string, std::string>> members;
+    for (const Entry &row : entries_of(context, "build")) {
+        cells.push_back({row.name, row.summary});
+        members.emplace_back(row.name, json::text(row.summary));
+    }
+    if (as_json) {
+        std::printf("%s\n", json::object(members).c_str());
+        return;
+    }
+    std::printf("mercer %s\n", mercer_version());
+    print_table(stdout, cells, "ll");
+}
+
+} // namespace cli

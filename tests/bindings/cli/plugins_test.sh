@@ -1,0 +1,132 @@
+#!/bin/sh
+# `mercer plugins`, `plugin-check` and `plugin-new` as a script sees them: plugins_test.sh MERCER FOLDER-OF-HOSTILE-PLUGINS PLUGIN
+# sanitized|plain. The hostile ones crash, hang and cheat: each has to get a verdict that names the check it was in.
+set -u
+mercer=$(realpath "$1") hostile=$(realpath "$2") sound=$3 build=$4
+python=/usr/bin/python3
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+checks=0 failures=0
+
+fail() {
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n' "$1"
+    head -c 600 err
+}
+
+# status WANTED WORDS...: runs mercer with these words into out and err
+status() {
+    checks=$((checks + 1))
+    wanted=$1
+    shift
+    "$mercer" "$@" >out 2>err </dev/null
+    got=$?
+    [ $got = "$wanted" ] || fail "exit code $got, not $wanted: mercer $*"
+}
+says() { checks=$((checks + 1)) && { grep -qF -- "$1" err || fail "standard error does not say: $1"; }; }
+shows() { checks=$((checks + 1)) && { grep -qF -- "$1" out || fail "standard output does not show: $1"; }; }
+json() { checks=$((checks + 1)) && { $python -m json.tool <out >/dev/null || fail 'standard output is no JSON'; }; }
+
+# ---- a verdict ---------------------------------------------------------------------------------------------------------
+
+status 0 plugin-check "$sound" && shows 'pass: symmetry' && [ "$(tail -n 1 out)" = conforms ] || fail 'no verdict'
+status 0 plugin-check "$sound" --json && json && shows '"conforms": true' && shows '"symmetry"'
+(cd "$hostile" && "$mercer" plugin-check kernel-marker.so >"$work/out" 2>"$work/err") || fail 'a relative path'
+ln -s "$hostile" elsewhere
+status 0 plugin-check elsewhere/kernel-marker.so
+status 2 plugin-check
+status 2 plugin-check kernel-nothing && says 'nothing'
+status 2 plugin-check "$sound" --timeout 0
+status 4 plugin-check "$hostile/kernel-ops-null.so" && says 'does not conform: ' && says 'ops is NULL'
+status 4 plugin-check "$hostile/kernel-missing.so" && says 'No such file'
+status 4 plugin-check "$hostile/kernel-undefined.so" --json && json && shows 'undefined symbol'
+
+# verdict NAME TEXT: this plugin does not conform, and the text says where and why
+verdict() {
+    before=$(date +%s)
+    status 4 plugin-check "$hostile/kernel-$1.so" --timeout 4
+    says 'does not conform: '
+    says "$2"
+    checks=$((checks + 1))
+    [ $(($(date +%s) - before)) -le 20 ] || fail "kernel-$1 took $(($(date +%s) - before)) s"
+    [ "$(wc -l <err)" -le 1 ] || [ "$build" = sanitized ] || fail "kernel-$1: more than one line"
+}
+at="in the check 'stored parameters'"
+verdict exits "$at: it ended the process, with exit status 0"
+verdict spins "$at: it did not end within 4 s"
+verdict sleeps "$at: it did not end within 4 s"
+verdict stops "$at: it did not end within 4 s"
+verdict floods 'it wrote to standard output or error (it printed: all is well'
+verdict forks 'it left processes behind'
+verdict closes 'it ended the process, with exit status 0'
+verdict rounds 'it changed the floating-point mode'
+verdict throws 'exception'
+if [ "$build" = plain ]; then
+    verdict crashes "$at: it crashed: Segmentation fault"
+    verdict aborts "$at: it crashed: Aborted"
+    verdict leaks "$at: it crashed: Segmentation fault"
+else
+    verdict crashes "$at: it "
+    verdict aborts "$at: it "
+fi
+checks=$((checks + 1))
+ps -eo args | grep -F "$hostile/" | grep -v grep && fail 'a hostile plugin is still running'
+
+# ---- what there is, and where was looked -------------------------------------------------------------------------------
+
+mkdir a b
+cp "$hostile/kernel-marker.so" a && cp "$hostile/kernel-marker.so" "$hostile/kernel-ops-null.so" b
+echo text >b/kernel-text.so
+MERCER_PLUGIN_PATH=$work/a:$work/b:relative
+export MERCER_PLUGIN_PATH
+status 0 plugins && shows 'solver   block-krylov' && shows gaussian && shows rbf && shows "$work/a/kernel-marker.so"
+shows 'ops is NULL' && shows 'no ELF file'
+status 0 plugins --trace && shows "$work/a: 1 plugin" && shows "$work/b: 3 plugins" && shows 'relative: a plugin folder must be absolute'
+shows "shadowed by $work/a/kernel-marker.so" && shows 'refused, it is no ELF file'
+status 0 plugins --trace --json && json && shows '"folders"' && shows '"state": "found"'
+status 4 fit X.npy --method kpca --kernel text -o M && says 'kernel-text.so: refused'
+status 2 fit X.npy --method kpca --kernel nothing -o M && says "'relative' was not looked at"
+unset MERCER_PLUGIN_PATH
+
+# ---- a new one ---------------------------------------------------------------------------------------------------------
+
+for kind in kernel reducer solver; do
+    status 0 plugin-new $kind my-own && shows "cc -std=c11" && shows "plugin-check ./$kind-my-own.so"
+    checks=$((checks + 2))
+    grep -q "\"my-own\"" $kind-my-own.c && grep -q my_own_params $kind-my-own.c || fail "$kind-my-own.c has another name"
+    ! grep -q example $kind-my-own.c || fail "$kind-my-own.c: the skeleton's name is left"
+    before=$(cksum $kind-my-own.c)
+    status 8 plugin-new $kind my-own && says 'File exists'
+    [ "$before" = "$(cksum $kind-my-own.c)" ] || fail "$kind-my-own.c was overwritten"
+done
+for name in Bad bad_name 9lives -x a/b .. '' "$(printf %061d 0 | tr 0 a)"; do
+    status 2 plugin-new kernel "$name"
+done
+status 2 plugin-new kernel gaussian && says 'already'
+status 2 plugin-new kernel rbf && says 'already'
+status 2 plugin-new thing own && says "no kind 'thing'"
+status 8 plugin-new kernel own -C /nonexistent
+
+# ---- what it is made of, and how long that takes to say -----------------------------------------------------------------
+
+status 0 --version && shows 'mercer 0.' && shows OpenBLAS && shows simd && shows threads
+status 0 --version --json && json && shows '"blas"'
+if [ "$build" = plain ]; then
+    for words in --version methods; do
+        checks=$((checks + 1))
+        $python - "$mercer" "$words" <<'END' || fail "mercer $words takes too long"
+import subprocess, sys, time
+times = []
+for _ in range(8):
+    start = time.perf_counter()
+    subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
+    times.append(time.perf_counter() - start)
+print(f'{sys.argv[2]}: {1000 * min(times):.1f} ms')
+sys.exit(min(times) > 0.020)
+END
+    done
+fi
+
+echo "cli plugins: $checks checks, $failures failed"
+[ $failures = 0 ]

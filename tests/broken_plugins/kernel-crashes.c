@@ -1,0 +1,6 @@
+/* kernel-crashes.c - writes to address 0. */
+#include "hostile.h"
+
+static int *volatile nowhere;
+
+HOSTILE("crashes", *nowhere = 1)

@@ -1,0 +1,6 @@
+/* kernel-rounds.c - leaves the rounding mode changed. */
+#include <fenv.h>
+
+#include "hostile.h"
+
+HOSTILE("rounds", fesetround(FE_TOWARDZERO))

@@ -1,0 +1,5 @@
+/* kernel-row-choices.c - must be refused: a choice between nothing. */
+#include "broken.h"
+
+static const mercer_param rows[] = {ROW("a", MERCER_CHOICE, .offset = 0)};
+ROWS("row-choices", 1, 8)

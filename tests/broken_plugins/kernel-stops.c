@@ -1,0 +1,6 @@
+/* kernel-stops.c - stops the process. */
+#include <signal.h>
+
+#include "hostile.h"
+
+HOSTILE("stops", raise(SIGSTOP))

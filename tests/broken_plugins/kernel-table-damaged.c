@@ -1,0 +1,5 @@
+/* kernel-table-damaged.c - must be refused: its number of rows cannot be. */
+#include "broken.h"
+
+SOUND_OPS
+MODULE(KERNEL, .name = "table-damaged", .param_count = -1, .ops = &ops)
