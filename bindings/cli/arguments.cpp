@@ -39,6 +39,12 @@ size_t distance(const std::string &a, const std::string &b) {
 
 } // namespace
 
+std::string nearest(const std::string &name, const Words &known) {
+    return *std::min_element(known.begin(), known.end(), [&](const std::string &a, const std::string &b) {
+        return distance(name, a) < distance(name, b);
+    });
+}
+
 Arguments::Arguments(const std::string &command, const std::string &summary, Words words)
     : app_(summary, "mercer " + command), words_(std::move(words)) {
     app_.set_help_flag("-h,--help", "print this");

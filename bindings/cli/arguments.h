@@ -12,6 +12,9 @@ namespace cli {
 
 using Words = std::vector<std::string>;
 
+/* The one of the known names that is spelt most alike. */
+std::string nearest(const std::string &name, const Words &known);
+
 /* The command line of one command: its fixed flags, and those that the rows of a recipe make.
  *
  *     Arguments line("fit", "...", words);
