@@ -44,9 +44,11 @@ struct Options {
 
     void verify() {
         if (kind.empty()) kind = data.empty() ? "scree" : "scatter";
-        if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
-            throw Failure(MERCER_E_NAME, "unknown kind '" + kind + "': did you mean " + nearest(kind, kinds) +
-                                             "? There are scree, scatter, density and residual");
+        if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+            const std::string meant = suggestion(kind, kinds);
+            throw Failure(MERCER_E_NAME, "unknown kind '" + kind + "', must be scree, scatter, density or residual" +
+                                             (meant.empty() ? "" : ": did you mean " + meant + "?"));
+        }
         if (kind == "scatter" && data.empty()) throw Failure(MERCER_E_ARGUMENT, "a scatter plot needs DATA");
         if (kind != "scatter" && !components.empty())
             throw Failure(MERCER_E_ARGUMENT, "--components goes with a scatter plot, not with kind " + kind);

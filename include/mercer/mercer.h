@@ -59,7 +59,7 @@ enum {
     MERCER_E_SHAPE = 2,       /* sizes or strides that do not fit, or whose product overflows */
     MERCER_E_VALUE = 3,       /* a parameter outside its range, or parameters that exclude each other */
     MERCER_E_NAME = 4,        /* an unknown method, part, parameter, tensor ...: the text says the nearest known */
-    MERCER_E_DATA = 5,        /* NaN or Inf in the data, values outside the kernel's domain, a damaged data file */
+    MERCER_E_DATA = 5,        /* NaN or Inf in the data, values outside the kernel's domain or type, a damaged file */
     MERCER_E_MODEL = 6,       /* a damaged or inconsistent model file or set of tensors */
     MERCER_E_PLUGIN = 7,      /* a plugin was refused, or broke its contract */
     MERCER_E_UNSUPPORTED = 8, /* the combination, or this model, has no such operation */
@@ -131,8 +131,9 @@ typedef struct mercer_run {
     const int32_t *cancel; /* set to non-zero by any thread or signal handler to stop */
     /* A fit whose solver iterates writes to this file what it needs to go on, after its first cycle and then as often as takes
      * a tenth of the time; NULL: nowhere. A file that is there is resumed: the model is the same to the bit, its report has the
-     * passes of both runs. Refused where recipe, kernel, rows or weights are others (E_VALUE, the text says which) and where it
-     * is damaged (E_MODEL). It stays when the fit ends, for the model may yet be lost, or want more passes: remove it once the
+     * passes of both runs. Refused where recipe, kernel, rows or weights are others (E_VALUE, the text says which), where it
+     * is damaged (E_MODEL), and before any work where it cannot be written to (E_IO). A write that fails later is a warning in
+     * the log: the file stays as it was, the fit goes on. It stays when the fit ends, for the model may yet be lost, or want more passes: remove it once the
      * model is safe. Other calls, and fits that end in no such solver, leave it alone. */
     const char *checkpoint;
 } mercer_run;
@@ -267,7 +268,8 @@ MERCER_API void mercer_recipe_destroy(mercer_recipe *recipe);
 
 /* Sets one parameter, named part.name ("kernel.sigma", "reducer.m", "seed") or by a short name where that is unique in
  * the recipe ("sigma"); '-' and '_' are the same. A part ("kernel", "reducer", "lift", "solver") is a parameter as
- * well: changing it resets its rows. Numbers as text round-trip; "" means unset. */
+ * well: changing it resets its rows. A recipe has only the parameters that have an effect in it: MERCER_E_NAME says where
+ * another one belongs. Numbers as text round-trip; "" means unset. */
 MERCER_API int32_t mercer_recipe_set(mercer_recipe *recipe, const char *name, const char *value);
 MERCER_API int32_t mercer_recipe_set_real(mercer_recipe *recipe, const char *name, double value);
 
@@ -318,7 +320,9 @@ typedef struct mercer_user_kernel {
 MERCER_API int32_t mercer_recipe_set_kernel(mercer_recipe *recipe, const mercer_user_kernel *kernel);
 
 /* What a fit will need, before it is done: what is likely, and what is never exceeded. Where the two are equal the shape
- * decides, and the figure is right to 10 % (bytes: or 4 MiB). */
+ * decides, and the figure is right to 10 % (bytes: or 4 MiB). MERCER_E_BUDGET where the fit will be refused. Data may be
+ * larger than the budget, but a model holds its centres, which of an exact one are all rows: "nystrom", "auto" and the
+ * reducer "rpcholesky" keep fewer. */
 typedef struct mercer_figure {
     double likely;
     double most;

@@ -66,6 +66,7 @@ class Search {
     Road run() {
         if (sizeof(T) == 4 && values_.accuracy < least_f32_accuracy)
             return exact(format("a factor in f32 proves no accuracy below %g", least_f32_accuracy));
+        if (!prepared_.squares_hold) return exact("f64 does not hold the squares of kernel values");
         most_ = most_rank();
         if (most_ < 1) return exact("the memory budget holds no factor");
         if (costs_.exact() <= costs_.begun()) return exact("so few rows are cheaper to look at whole");

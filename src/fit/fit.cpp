@@ -200,9 +200,9 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     reduction.points = Buffer<unsigned char>();
 
     const int64_t most = std::min(run.budget()->limit(), static_cast<int64_t>(ahead.figures.bytes.most));
-    const Plan plan =
-        lift.plan({run, recipe, prepared.kernel, source, prepared.f32, centres.m(),
-                   most - base_bytes(source, centres.m(), prepared.f32), reduction.factor_bytes(), road.tol});
+    const Plan plan = lift.plan({run, recipe, prepared.kernel, source, prepared.f32, centres.m(),
+                                 most - base_bytes(source, centres.m(), prepared.f32), reduction.factor_bytes(),
+                                 road.tol, prepared.f32_serves});
     if (!plan.keep_factor) reduction.factor = {};
     run.expect(lift_stages(source, plan, centres.m()));
     if (!run.checkpoint().empty() && !(plan.solver && plan.solver->solver.flags & MERCER_KEEPS_STATE))
@@ -259,9 +259,8 @@ void kernel_matrix_as(Run &run, const Prepared &x, const std::shared_ptr<const S
 void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y, const mercer_view &out) {
     run.expect({{"read", 1}, {"gram", 9}});
     run.stage("read");
-    Prepared prepared = prepare(run, recipe, x);
+    const Prepared prepared = prepare(run, recipe, x, out.dtype == MERCER_F32);
     run.stage("gram");
-    prepared.f32 = out.dtype == MERCER_F32;
     std::shared_ptr<const Source> other;
     if (y) {
         other = y->source->load(run);

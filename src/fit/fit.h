@@ -5,6 +5,7 @@
 #include "recipe.h"
 
 #include <cmath>
+#include <optional>
 #include <variant>
 
 namespace mercer {
@@ -36,13 +37,16 @@ struct Prepared {
     InputMap map;
     Expression kernel;             // finished
     bool f32 = false;              // tile type
+    bool f32_serves = true;        // what is rough or begins something may be computed in f32 (gram/magnitude.h)
+    bool squares_hold = true;      // f64 holds squares of kernel values
     CountedVector<double> weights; // of the rows, sum n
     bool weighted() const {
         return std::any_of(weights.begin(), weights.end(), [](double w) { return w != 1; });
     }
 };
 bool tile_is_f32(const Recipe &recipe, const Source &source);
-Prepared prepare(Run &run, const Recipe &recipe, const Data &data);
+// f32: the tile type, where not tile_is_f32 says it.
+Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional<bool> f32 = {});
 // What prepare holds at most, beside the rows' weights.
 int64_t prepare_bytes(const Run &run, const Recipe &recipe, const Source &source);
 
@@ -134,8 +138,9 @@ struct PlanTask {
     bool f32;
     int64_t m; // centres
     int64_t budget_left;
-    int64_t handed; // bytes of the factor that the reducer leaves; 0: none
-    double tol = 0; // what `auto` needs of a solver; 0: the recipe's
+    int64_t handed;         // bytes of the factor that the reducer leaves; 0: none
+    double tol = 0;         // what `auto` needs of a solver; 0: the recipe's
+    bool f32_serves = true; // as prepared; forecasts, which know no data, take it for granted
 };
 void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how); // beyond the base
 struct ForeseenCentres {
@@ -157,6 +162,8 @@ struct LiftTask {
 struct Lift {
     const char *name, *summary, *reference;
     bool uses_factor;                   // of the reduction; else it is freed before
+    bool solves;                        // its problem is a solver's
+    bool proves;                        // how far its eigenvalues are from those of all rows
     Plan (*plan)(const PlanTask &task); // E_BUDGET where it cannot be
     Lifted (*lift)(const LiftTask &task);
 };

@@ -110,6 +110,8 @@ Lifted lift_as(const LiftTask &task) {
     if (!prepared.kernel.is_psd())
         fail(MERCER_E_UNSUPPORTED, "kernel = %s: the lift 'projected' needs a positive semi-definite kernel",
              prepared.kernel.text().c_str());
+    if (static_cast<Certificates>(values.certificates) == Certificates::rows && !prepared.squares_hold)
+        fail(MERCER_E_DATA, "report.certificates = rows: f64 does not hold the squares of these data's kernel values");
     Lifted out;
 
     run.stage("gram");

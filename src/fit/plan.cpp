@@ -173,13 +173,15 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
     Plan plan;
     plan.f32 = storage == GramStorage::f32 || (task.f32 && storage != GramStorage::f64);
     plan.tol = std::isnan(values.tol) ? (plan.f32 ? 1e-5 : 1e-9) : values.tol;
+    if (plan.f32 && !task.f32 && !task.f32_serves)
+        fail(MERCER_E_DATA, "gram.storage = f32: entries or kernel values of these data are beyond it");
     if (task.tol > 0) plan.tol = std::max(plan.tol, std::min(task.tol, 0.1));
     plan.solver = std::move(solver);
     plan.solver_params = std::move(params);
     const int64_t m = task.m, r = foreseen_components(values, m), flags = plan.solver->solver.flags;
-    const bool iterates = plan.solver->name != "dense", calls = calls_back(task);
-    plan.rough = !plan.f32 && storage != GramStorage::f64 && !calls && flags & MERCER_USES_ROUGH;
-    if (flags & MERCER_USES_START && !calls && task.kernel.is_psd()) {
+    const bool iterates = plan.solver->name != "dense", in_f32 = task.f32_serves && !calls_back(task);
+    plan.rough = !plan.f32 && storage != GramStorage::f64 && in_f32 && flags & MERCER_USES_ROUGH;
+    if (flags & MERCER_USES_START && in_f32 && task.kernel.is_psd()) {
         plan.start_rank = std::min(start_rank, m / 8);
         plan.start_columns = std::min({plan.start_rank / 2, std::max<int64_t>(32, (r + 13) / 8 * 8), m});
         // A random column, and the mean, ride along.
@@ -214,8 +216,13 @@ void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how) {
     if (bytes <= task.budget_left) return;
     const double limit = static_cast<double>(task.run.budget()->limit()) / 0x1p20,
                  all = limit + static_cast<double>(bytes - task.budget_left) / 0x1p20;
-    fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.3f MiB in all (%s), of a memory budget of %.3f MiB", task.m, all,
-         how, limit);
+    const char *instead = "";
+    if (task.m == task.source.rows() && !task.recipe.reducer())
+        instead = task.recipe.is_auto()
+                      ? "; 'nystrom' keeps fewer"
+                      : "; an exact model keeps all rows: 'auto', 'nystrom' and the reducer 'rpcholesky' keep fewer";
+    fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.3f MiB in all (%s), of a memory budget of %.3f MiB%s", task.m,
+         all, how, limit, instead);
 }
 
 } // namespace mercer

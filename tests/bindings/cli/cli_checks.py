@@ -40,7 +40,9 @@ def make():
 
 
 def large():
-    np.save("LARGE.npy", np.random.default_rng(1).normal(size=(12000, 100)))
+    x = np.random.default_rng(1).normal(size=(12000, 100))
+    np.save("LARGE.npy", x)
+    np.save("DENSE.npy", x[:6000])
 
 
 def names(path):
@@ -56,6 +58,10 @@ def underscored(path):
 
 def no_row(path, name):
     assert name not in [row["name"] for row in load(path)["rows"]], name
+
+
+def one_row(path, name):
+    assert [row["name"] for row in load(path)["rows"]] == [name]
 
 
 def error(path, code):
