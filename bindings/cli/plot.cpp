@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 
 namespace cli {
 
@@ -82,22 +81,22 @@ chart::Figure figure_of(const std::string &kind, const Subject &subject) {
 
 } // namespace
 
-Array values_of(mercer_context *context, mercer_data *data, const mercer_run *run) {
+Array values_of(const Subject &subject, mercer_data *data, const std::string &name, int64_t columns) {
     auto facts = sized<mercer_data_facts>();
     check(mercer_data_inspect(data, &facts));
-    Array units = array_like(MERCER_F64, facts.cols, facts.cols);
-    for (int64_t j = 0; j < facts.cols; ++j) {
-        const double one = 1;
-        std::memcpy(units.bytes.data() + static_cast<size_t>(j * facts.cols + j) * sizeof one, &one, sizeof one);
-    }
+    if (facts.cols != columns)
+        throw Failure(MERCER_E_SHAPE,
+                      name + " has " + std::to_string(facts.cols) + " columns, must have " + std::to_string(columns));
     // x_ij = x_i . e_j: the library reads all forms of data, and a linear kernel's values on the unit vectors are the rows
-    const Recipe recipe = make<Recipe>(mercer_recipe_create, context, "kpca");
+    std::vector<double> units(static_cast<size_t>(columns * columns));
+    for (int64_t j = 0; j < columns; ++j) units[static_cast<size_t>(j * columns + j)] = 1;
+    const mercer_view unit_view = {sizeof unit_view, MERCER_F64, 0, columns, columns, columns, 1, units.data()};
+    const Data unit_rows = make<Data>(mercer_data_from_view, subject.context, &unit_view);
+    const Recipe recipe = make<Recipe>(mercer_recipe_create, subject.context, "kpca");
     check(mercer_recipe_set(recipe.get(), "kernel", "linear"));
-    const mercer_view unit_view = units.view();
-    const Data unit_rows = make<Data>(mercer_data_from_view, context, &unit_view);
-    Array values = array_like(MERCER_F64, facts.rows, facts.cols);
+    Array values = array_like(MERCER_F64, facts.rows, columns);
     const mercer_view view = values.view();
-    check(mercer_recipe_kernel(recipe.get(), data, unit_rows.get(), &view, run));
+    check(mercer_recipe_kernel(recipe.get(), data, unit_rows.get(), &view, subject.run));
     return values;
 }
 

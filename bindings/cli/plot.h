@@ -46,8 +46,8 @@ class Points {
     std::optional<chart::Axis> colours_;
 };
 
-/* The rows of data as numbers, whatever file they came from. */
-Array values_of(mercer_context *context, mercer_data *data, const mercer_run *run);
+/* The rows of data as numbers, whatever file they came from; E_SHAPE where they have not so many columns. */
+Array values_of(const Subject &subject, mercer_data *data, const std::string &name, int64_t columns);
 
 /* "component 2 (34.2 % of the variance)". */
 std::string component_title(mercer_model *model, int64_t component);

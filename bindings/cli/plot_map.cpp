@@ -69,12 +69,7 @@ void evaluate(Grid &grid, const Subject &subject, mercer_recipe *operation) {
             middles.push_back(grid.middle_x(static_cast<double>(i)));
             middles.push_back(grid.middle_y(static_cast<double>(j)));
         }
-    auto view = sized<mercer_view>();
-    view.dtype = MERCER_F64;
-    view.rows = static_cast<int64_t>(rows * columns);
-    view.cols = view.row_stride = 2;
-    view.col_stride = 1;
-    view.data = middles.data();
+    const mercer_view view = {sizeof view, MERCER_F64, 0, rows * columns, 2, 2, 1, middles.data()};
     const Data points = make<Data>(mercer_data_from_view, subject.context, &view);
     grid.values = column_of(apply(subject.model, operation, points.get(), subject.run)[0].values, 0);
 }
@@ -99,10 +94,7 @@ Figure map(const Subject &subject, const std::string &operation) {
                                                 " map needs a model of data with 2 columns, this one's have " +
                                                 std::to_string(summary.d));
     const Recipe recipe = make<Recipe>(mercer_recipe_create, subject.context, operation.c_str());
-    const Array points =
-        subject.data ? values_of(subject.context, subject.data, subject.run) : centres_of(subject.model);
-    if (points.cols != 2)
-        throw Failure(MERCER_E_SHAPE, "DATA have " + std::to_string(points.cols) + " columns, must be 2");
+    const Array points = subject.data ? values_of(subject, subject.data, "DATA", 2) : centres_of(subject.model);
     Grid grid = grid_around(points);
     evaluate(grid, subject, recipe.get());
 

@@ -24,11 +24,10 @@ std::string stem_of(const std::string &path) {
 
 std::vector<double> labels_of(const Subject &subject, int64_t rows) {
     const InputData file(subject.context, subject.labels);
-    const Array column = values_of(subject.context, file.get(), subject.run);
-    if (column.cols != 1 || column.rows != rows)
-        throw Failure(MERCER_E_SHAPE, subject.labels + " is " + std::to_string(column.rows) + " x " +
-                                          std::to_string(column.cols) + ", must be one label for each of " +
-                                          std::to_string(rows) + " rows");
+    const Array column = values_of(subject, file.get(), subject.labels, 1);
+    if (column.rows != rows)
+        throw Failure(MERCER_E_SHAPE, subject.labels + " has " + std::to_string(column.rows) +
+                                          " rows, must be one label for each of " + std::to_string(rows) + " rows");
     std::vector<double> labels;
     for (int64_t i = 0; i < rows; ++i) labels.push_back(column.at(i, 0));
     return labels;

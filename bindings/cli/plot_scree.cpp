@@ -85,7 +85,7 @@ Axis eigenvalue_axis(const std::vector<double> &values, const Intervals &interva
                 if (!logarithmic || end > 0.1 * *least) all.push_back(end);
     Range range = range_of(all);
     if (logarithmic) return {"eigenvalue", {range.lo / 1.4, range.hi * 1.4}, Axis::Kind::logarithmic};
-    if (range.lo >= 0) range = range.hi > 0 ? Range{0, 1.06 * range.hi} : Range{0, 1};
+    if (range.lo >= 0) range = range.hi > 1e-290 ? Range{0, 1.06 * range.hi} : Range{0, 1};
     return {"eigenvalue", range.lo < 0 ? padded(range, 0.06) : range, Axis::Kind::linear};
 }
 

@@ -247,7 +247,7 @@ error 2 1 plot M.safetensors X.npy -o X.npy
 error 2 1 plot M.safetensors X.npy --width 3 -o OLD
 error 2 1 plot M.safetensors
 error 3 2 plot M.safetensors X.npy --labels REAL.npy -o OLD && says '200 rows'
-error 3 2 plot M.safetensors X.npy --labels X.npy -o OLD
+error 3 2 plot M.safetensors X.npy --labels X.npy -o OLD && says 'X.npy has 4 columns, must have 1'
 error 3 2 plot M.safetensors NARROW.npy -o OLD
 error 8 14 plot M.safetensors X.npy --labels missing.npy -o OLD && says missing.npy
 error 8 14 plot missing.safetensors -o OLD
