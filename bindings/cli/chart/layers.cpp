@@ -121,7 +121,7 @@ std::string paint(const Map &map, const Frame &frame) {
 void fade(Marks &marks) {
     const double digits = std::log10(static_cast<double>(marks.x.size() + 1));
     marks.radius = std::clamp(4.6 - 0.75 * digits, 1.2, 4.0);
-    marks.opacity = std::clamp(1.1 - 0.16 * digits, 0.4, 0.9);
+    marks.opacity = std::clamp(1.2 - 0.2 * digits, 0.25, 0.9);
 }
 
 std::string mark_at(const Style &style, double x, double y, double radius) {

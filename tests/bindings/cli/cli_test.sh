@@ -202,9 +202,9 @@ status 0 fit X.npy --method kpca --sigma 2 --components 10 -o S.safetensors
 status 0 plot S.safetensors -o S.svg --width 300 && pic scree S.svg S.safetensors
 status 0 fit X.npy --method nystrom --m 40 --sigma 2 --components 10 -o S.safetensors && "$mercer" info S.safetensors --json >info.json
 status 0 plot S.safetensors -o S.svg && pic picture S.svg 20 eigenvalue 'proved bounds (probability 99.9 %)' 'cumulated share'
-status 0 fit X.npy --method kpca --kernel linear --components 4 --bootstrap 50 -o S.safetensors # 3 and 4 are alike
+status 0 fit ROUND.npy --method kpca --kernel linear --components 39 --bootstrap 100 -o S.safetensors # the last are noise
 "$mercer" info S.safetensors --json >info.json
-status 0 plot S.safetensors -o S.svg && pic scree S.svg S.safetensors
+status 0 plot S.safetensors -o S.svg && pic scree S.svg S.safetensors && pic bars S.svg
 
 for n in 1 10 10000; do
     status 0 transform M.safetensors N$n.npy -o Z.npy
@@ -218,6 +218,7 @@ for n in 1 10 10000; do
     done
 done
 status 0 plot M.safetensors N10000.npy --labels REAL.npy -o N.svg --json && json && pic colour_bar N.svg
+status 0 plot M.safetensors LONG.npy -o N.svg && pic picture N.svg 30000 && pic caption N.svg '1 in 2 of 60000 rows drawn'
 status 0 transform M.safetensors CONSTANT.npy -o Z.npy
 status 0 plot M.safetensors CONSTANT.npy -o N.svg && pic scatter N.svg Z.npy
 status 0 plot M.safetensors CONSTANT.npy -o N.svg --title "a < b & \"c\" 'd' $(printf '\001\377')" && pic title N.svg

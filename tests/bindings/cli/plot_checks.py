@@ -22,6 +22,8 @@ def make_plots():
         np.save(f"N{n}.npy", rows[:n])
         for classes in 1, 2, 12:
             np.save(f"N{n}C{classes}.npy", (np.arange(n) % classes + 1).astype("i4"))
+    np.save("LONG.npy", rng.normal(size=(60000, 4)))
+    np.save("ROUND.npy", rng.normal(size=(100, 40)))
     np.save("REAL.npy", rng.normal(size=10000))
     np.save("CONSTANT.npy", np.tile([3.0, 2, 1, 0], (5, 1)))
     np.save("PLANE.npy", rng.normal(size=(300, 2)) * [2, 1] + [5, -1])
@@ -179,7 +181,7 @@ def scree(path, model):
 
 
 def bars(path):
-    """The error bars are the report's."""
+    """The error bars are the report's, components that overlap noise are hollow."""
     (panel,) = group(ET.parse(path).getroot(), "panel")
     _, y, _ = axes(panel)
     (drawn,) = group(panel, "bars")
@@ -188,6 +190,8 @@ def bars(path):
     for column, name in enumerate(["upper", "lower"]):
         gap = np.abs(y.read(ends[:, column]) - report[name]).max()
         assert gap <= y.error(), (name, gap)
+    hollow = [c for g in group(panel, "marks")[-1] if g.get("fill") == "#fff" for c in g]
+    assert len(hollow) == sum(report["overlaps_noise"]), len(hollow)
 
 
 def crossing(path, level, out):
