@@ -204,7 +204,7 @@ status 0 fit X.npy --method nystrom --m 40 --sigma 2 --components 10 -o S.safete
 status 0 plot S.safetensors -o S.svg && pic picture S.svg 20 eigenvalue 'proved bounds (probability 99.9 %)' 'cumulated share'
 status 0 fit ROUND.npy --method kpca --kernel linear --components 39 --bootstrap 100 -o S.safetensors # the last are noise
 "$mercer" info S.safetensors --json >info.json
-status 0 plot S.safetensors -o S.svg && pic scree S.svg S.safetensors && pic bars S.svg
+status 0 plot S.safetensors -o S.svg && pic scree S.svg S.safetensors && pic bars S.svg 1
 
 for n in 1 10 10000; do
     status 0 transform M.safetensors N$n.npy -o Z.npy
