@@ -7,6 +7,7 @@
 #include "run.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace cli {
@@ -87,17 +88,16 @@ Array values_of(const Subject &subject, mercer_data *data, const std::string &na
     if (facts.cols != columns)
         throw Failure(MERCER_E_SHAPE,
                       name + " has " + std::to_string(facts.cols) + " columns, must have " + std::to_string(columns));
-    // x_ij = x_i . e_j: the library reads all forms of data, and a linear kernel's values on the unit vectors are the rows
+    // x_ij = x_i . e_j: the library reads all forms of data, and gives the rows as the scores of a linear kernel's model
+    // whose centres are the unit vectors
     std::vector<double> units(static_cast<size_t>(columns * columns));
     for (int64_t j = 0; j < columns; ++j) units[static_cast<size_t>(j * columns + j)] = 1;
-    const mercer_view unit_view = {sizeof unit_view, MERCER_F64, 0, columns, columns, columns, 1, units.data()};
-    const Data unit_rows = make<Data>(mercer_data_from_view, subject.context, &unit_view);
-    const Recipe recipe = make<Recipe>(mercer_recipe_create, subject.context, "kpca");
-    check(mercer_recipe_set(recipe.get(), "kernel", "linear"));
-    Array values = array_like(MERCER_F64, facts.rows, columns);
-    const mercer_view view = values.view();
-    check(mercer_recipe_kernel(recipe.get(), data, unit_rows.get(), &view, subject.run));
-    return values;
+    const mercer_view unit = {sizeof unit, MERCER_F64, 0, columns, columns, columns, 1, units.data()};
+    const std::array<const char *, 2> names = {"C", "A"};
+    const std::array<mercer_view, 2> tensors = {unit, unit};
+    const Model rows = make<Model>(mercer_model_from_tensors, subject.context, R"({"kernel": "linear"})", names.data(),
+                                   tensors.data(), static_cast<int64_t>(names.size()));
+    return apply(rows.get(), nullptr, data, subject.run)[0].values;
 }
 
 std::string component_title(mercer_model *model, int64_t component) {
