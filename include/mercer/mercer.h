@@ -119,8 +119,8 @@ typedef struct mercer_progress {
 } mercer_progress;
 
 /* How a long call runs: never part of a recipe, never changes a bit of the result; but memory does where it decides how much of
- * an approximation is held: a factor that is made again equals the held one to rounding, and method `auto` grows its factor no
- * further than fits. NULL, and every 0 inside, mean the context's setting. cancel is read atomically and answered within 0.2 s, but for one dense factorisation; while a
+ * an approximation is held: a factor that is made again equals the held one to rounding, method `auto` grows its factor no
+ * further than fits, and an open number of components ends where memory does. NULL, and every 0 inside, mean the context's setting. cancel is read atomically and answered within 0.2 s, but for one dense factorisation; while a
  * callback of the caller runs, when it returns. Pointers live for the call. */
 typedef struct mercer_run {
     int64_t struct_size;
@@ -322,18 +322,19 @@ MERCER_API int32_t mercer_recipe_set_kernel(mercer_recipe *recipe, const mercer_
 /* What a fit will need, before it is done: what is likely, and what is never exceeded. Where the two are equal the shape
  * decides, and the figure is right to 10 % (bytes: or 4 MiB). MERCER_E_BUDGET where the fit will be refused. Data may be
  * larger than the budget, but a model holds its centres, which of an exact one are all rows: "nystrom", "auto" and the
- * reducer "rpcholesky" keep fewer. */
+ * reducer "rpcholesky" keep fewer. Which road method `auto` will take, and how long it is, only the spectrum decides, which
+ * is not known before: what is likely is typical of spectra that a few hundred rows span, and for many of these right within
+ * a factor of 3; for others exact passes come on top. Where the number of components is open, bytes.most is for as many as
+ * the budget holds. */
 typedef struct mercer_figure {
     double likely;
     double most;
 } mercer_figure;
 typedef struct mercer_forecast {
     int64_t struct_size;
-    mercer_figure
-        bytes; /* most at one time, the model included, BLAS's own buffers not; the budget where the course of the
-                            fit decides (method auto; a number of components that is not given) */
+    mercer_figure bytes; /* most at one time, the model included, BLAS's own buffers not */
     mercer_figure kernel_evaluations;
-    mercer_figure passes; /* times that the kernel matrix of the centres is computed */
+    mercer_figure passes; /* times that the kernel matrix of the centres is computed; 0: a projection on them */
     mercer_figure flops;  /* of kernel values (2 d each), products, factors and factorisations */
     double dense_seconds; /* the part that cannot be cancelled */
     int32_t streams;      /* 1: kernel values are recomputed in each pass, 0: stored */
@@ -353,8 +354,10 @@ MERCER_API int32_t mercer_recipe_kernel(mercer_recipe *recipe, mercer_data *x, m
 enum {
     MERCER_RANK_REACHED = 1, /* fewer components than asked for: there are no more */
     MERCER_INDEFINITE = 2,   /* the kernel matrix has negative eigenvalues; they were left out */
-    MERCER_NOT_CONVERGED =
-        8 /* (4 is kept for parameters cut to what the data allow) residuals above solver.tol: they are in the report */
+    /* (4 is kept for parameters cut to what the data allow.) Less than what was asked for, the report says how much: residuals
+     * above solver.tol; accuracy of `auto` that is not proved, or a share of variance or threshold that is not reached,
+     * because the memory budget holds no more. An error under solver.strict. */
+    MERCER_NOT_CONVERGED = 8
 };
 
 /* What a model can do; an operation that needs more is MERCER_E_UNSUPPORTED. */
