@@ -104,7 +104,8 @@ void Points::add_to(Figure &figure, const Array &values, int64_t x, int64_t y, b
     figure.legend.insert(figure.legend.end(), keys_.begin(), keys_.end());
     if (!haloed) panel.colours = colours_;
     if (missing > 0)
-        figure.caption = std::to_string(missing) + " of " + std::to_string(rows_) + " rows without scores left out";
+        figure.caption =
+            std::to_string(missing) + " of " + std::to_string(rows_) + " rows left out, they have no finite values";
     if (every > 1)
         figure.caption += (figure.caption.empty() ? "" : "; ") + std::string("1 in ") + std::to_string(every) + " of " +
                           std::to_string(rows_) + " rows drawn";
