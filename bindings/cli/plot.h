@@ -25,7 +25,7 @@ chart::Figure scree(const Subject &subject);
 chart::Figure scatter(const Subject &subject);
 chart::Figure map(const Subject &subject, const std::string &operation); // over the plane of two columns
 
-/* Rows as points of a panel: they join its layers, its legend or its colour bar, and the caption says who is missing. */
+/* Rows as points of a panel: they join its layers, its legend or its colour bar; the caption says who is missing. */
 class Points {
   public:
     /* Label 0 for all rows where the subject has no labels. rows: how many there are. */
