@@ -2,6 +2,7 @@
 #define MERCER_CLI_COMMANDS_H
 
 #include "arguments.h"
+#include "npy.h"
 
 /* One function a command: reads its words, prints what it has to say, throws Failure where it cannot. */
 namespace cli {
@@ -11,14 +12,22 @@ void transform(mercer_context *context, const Words &words);
 void info(mercer_context *context, const Words &words);
 void methods(mercer_context *context, const Words &words);
 void describe(mercer_context *context, const Words &words);
+void plot(mercer_context *context, const Words &words);
 void plugins(mercer_context *context, const Words &words);
 void plugin_check(mercer_context *context, const Words &words);
 void plugin_new(mercer_context *context, const Words &words);
 void demo(mercer_context *context, const Words &words);
 void version(mercer_context *context, const Words &words);
 
-/* An output operation on data, written to path: Z.npy, and Z.NAME.npy for each output after the first. Returns what was
- * written as JSON objects {name, path, dtype, shape}. what may be null: scores. */
+/* An output operation on data. what may be null: scores. */
+struct Output {
+    std::string name;
+    Array values;
+};
+std::vector<Output> apply(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_run *run);
+
+/* The same, written to path: Z.npy, and Z.NAME.npy for each output after the first. Returns what was
+ * written as JSON objects {name, path, dtype, shape}. */
 std::vector<std::string> write_outputs(mercer_model *model, mercer_recipe *what, mercer_data *data,
                                        const std::string &path, const mercer_run *run);
 

@@ -1,8 +1,7 @@
 #include "commands.h"
 #include "files.h"
 #include "npy.h"
-#include "report.h"
-#include "svg.h"
+#include "plot.h"
 
 #include <cmath>
 #include <cstring>
@@ -45,32 +44,37 @@ Array make_rings() {
     return data;
 }
 
-std::vector<svg::Series> series_of(const Array &points, int64_t x, int64_t y) {
-    std::vector<svg::Series> all;
-    for (size_t ring = 0; ring < rings; ++ring) {
-        svg::Series series{ring_names[ring], {}, {}};
-        for (size_t i = ring * points_a_ring; i < (ring + 1) * points_a_ring; ++i) {
-            series.x.push_back(points.at(static_cast<int64_t>(i), x));
-            series.y.push_back(points.at(static_cast<int64_t>(i), y));
-        }
-        all.push_back(std::move(series));
+chart::Panel panel_of(const std::string &title, const Array &points, const std::vector<int64_t> &columns,
+                      const std::vector<std::string> &titles) {
+    chart::Marks marks;
+    for (size_t ring = 0; ring < rings; ++ring) marks.styles.push_back(chart::style_of_class(ring));
+    for (int64_t i = 0; i < points.rows; ++i) {
+        marks.x.push_back(points.at(i, columns[0]));
+        marks.y.push_back(points.at(i, columns[1]));
+        marks.style.push_back(static_cast<uint32_t>(i) / points_a_ring);
     }
-    return all;
+    chart::fade(marks);
+    chart::Panel panel;
+    panel.title = title;
+    panel.x = {titles[0], chart::padded(chart::range_of(marks.x), 0.06)};
+    panel.y = {titles[1], chart::padded(chart::range_of(marks.y), 0.06)};
+    panel.layers.push_back({marks});
+    return panel;
 }
 
-std::string axis_title(const Importance &importance, size_t component) {
-    return "component " + std::to_string(component + 1) + " (" +
-           percent(importance.eigenvalues.at(component) / importance.total) + " of variance)";
-}
-
-void draw(const std::string &path, const Array &data, const Array &scores, const Importance &importance) {
-    const auto embedding = [&](const char *title, size_t i, size_t j, bool equal) {
-        return svg::Panel{title, axis_title(importance, i), axis_title(importance, j), equal,
-                          series_of(scores, static_cast<int64_t>(i), static_cast<int64_t>(j))};
+void draw(const std::string &path, const Array &data, const Array &scores, mercer_model *model) {
+    const auto embedding = [&](const char *title, int64_t i, int64_t j) {
+        return panel_of(title, scores, {i, j}, {component_title(model, i + 1), component_title(model, j + 1)});
     };
-    const std::string picture = svg::scatter({{"(a) data", "x", "y", true, series_of(data, 0, 1)},
-                                              embedding("(b) embedding, from above", 0, 1, true),
-                                              embedding("(c) embedding, from the side", 0, 2, false)});
+    chart::Figure figure;
+    figure.width = 1140;
+    figure.aspect = 1;
+    figure.panels = {panel_of("(a) data", data, {0, 1}, {"x", "y"}), embedding("(b) embedding, from above", 0, 1),
+                     embedding("(c) embedding, from the side", 0, 2)};
+    for (const size_t k : {0, 1}) chart::equalise(figure.panels[k].x.range, figure.panels[k].y.range, figure.aspect);
+    for (size_t ring = 0; ring < rings; ++ring)
+        figure.legend.push_back({ring_names[ring], chart::style_of_class(ring)});
+    const std::string picture = chart::draw(figure);
     OutputFile file(path);
     file.write(picture.data(), picture.size());
     file.commit();
@@ -108,7 +112,7 @@ void demo(mercer_context *context, const Words &words) {
     fit(context, fit_words);
 
     const Model model = read_model(context, model_path);
-    draw(base + ".svg", data, read_npy(scores_path), importance_of(model.get()));
+    draw(base + ".svg", data, read_npy(scores_path), model.get());
     if (as_json) return;
     std::printf("wrote %s.svg: the picture; no line parts the rings in the data (a), component 3 does (c)\n",
                 base.c_str());

@@ -14,12 +14,13 @@ struct Command {
     void (*run)(mercer_context *context, const Words &words);
 };
 
-constexpr std::array<Command, 9> commands = {{
+constexpr std::array<Command, 10> commands = {{
     {"fit", "fit a model to data", cli::fit},
     {"transform", "apply a model to data", cli::transform},
     {"info", "say all that is known of a model", cli::info},
     {"methods", "list methods, kernels, reducers, lifts, solvers, operations; status codes", cli::methods},
     {"describe", "the parameters of a method or of a part", cli::describe},
+    {"plot", "draw eigenvalues, scores, a density or residual map as SVG", cli::plot},
     {"plugins", "list the plugins, and where they were looked for", cli::plugins},
     {"plugin-check", "run the conformance suite on a plugin, in a process of its own", cli::plugin_check},
     {"plugin-new", "write the source of a new plugin", cli::plugin_new},

@@ -57,23 +57,27 @@ std::vector<mercer_output> outputs_of(mercer_model *model, mercer_recipe *what, 
 
 } // namespace
 
+std::vector<Output> apply(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_run *run) {
+    std::vector<Output> outputs;
+    for (const mercer_output &output : outputs_of(model, what, data))
+        outputs.push_back({output.name, array_like(output.dtype, output.rows, output.cols)});
+    std::vector<mercer_view> views;
+    for (Output &output : outputs) views.push_back(output.values.view());
+    check(mercer_model_transform(model, what, data, views.data(), static_cast<int64_t>(views.size()), run));
+    return outputs;
+}
+
 std::vector<std::string> write_outputs(mercer_model *model, mercer_recipe *what, mercer_data *data,
                                        const std::string &path, const mercer_run *run) {
-    const auto outputs = outputs_of(model, what, data);
-    std::vector<Array> arrays;
-    for (const mercer_output &output : outputs) arrays.push_back(array_like(output.dtype, output.rows, output.cols));
-    std::vector<mercer_view> views;
-    for (Array &array : arrays) views.push_back(array.view());
-    check(mercer_model_transform(model, what, data, views.data(), static_cast<int64_t>(views.size()), run));
     std::vector<std::string> written;
-    for (size_t k = 0; k < arrays.size(); ++k) {
-        const std::string file = path_of(path, outputs[k].name, k);
-        write_npy(file, arrays[k]);
+    for (const auto &[name, values] : apply(model, what, data, run)) {
+        const std::string file = path_of(path, name, written.size());
+        write_npy(file, values);
         written.push_back(
-            json::object({{"name", json::text(outputs[k].name)},
+            json::object({{"name", json::text(name)},
                           {"path", json::text(file)},
-                          {"dtype", json::text(npy_dtype(arrays[k].dtype))},
-                          {"shape", json::array({std::to_string(arrays[k].rows), std::to_string(arrays[k].cols)})}}));
+                          {"dtype", json::text(npy_dtype(values.dtype))},
+                          {"shape", json::array({std::to_string(values.rows), std::to_string(values.cols)})}}));
     }
     return written;
 }

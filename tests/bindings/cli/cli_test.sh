@@ -49,12 +49,17 @@ json() {
     $python -m json.tool <out >json.out 2>&1 || fail 'standard output is no JSON'
 }
 
-# py NAME ARGUMENTS...: a check of cli_checks.py, which prints what is wrong
-py() {
+# py NAME ARGUMENTS..., pic NAME ARGUMENTS...: a check of cli_checks.py or plot_checks.py, which prints what is wrong
+py() { run_python cli_checks.py "$@"; }
+pic() { run_python plot_checks.py "$@"; }
+
+run_python() {
     checks=$((checks + 1))
-    $python "$here/cli_checks.py" "$@" >py.out 2>&1 && return
+    script=$1
+    shift
+    $python "$here/$script" "$@" >py.out 2>&1 && return
     tail -n 3 py.out
-    count_failure "cli_checks.py $*"
+    count_failure "$script $*"
 }
 
 same() {
@@ -73,6 +78,7 @@ error() {
 }
 
 py make # X.npy and friends
+printf old >OLD # an output that failures must leave alone
 
 fit='fit X.npy --method kpca --kernel gaussian --set kernel.sigma=2 --components 5'
 
@@ -84,7 +90,7 @@ error 2 1 trasform && says "did you mean 'transform'"
 error 2 4 methods --jsno && says 'did you mean --json'
 status 0 --help && shows transform
 status 0
-for command in fit transform info methods describe plugins plugin-check plugin-new demo; do
+for command in fit transform info methods describe plot plugins plugin-check plugin-new demo; do
     status 0 $command --help
     shows "mercer $command"
     status 0 help $command && shows "mercer $command"
@@ -183,6 +189,70 @@ slow='fit X.npy --method kpca --sigma 0.5 --components 5 --solver block-krylov -
 status 0 $slow -o S.safetensors && says 'not converged'
 error 5 9 $slow --solver.strict true -o S.safetensors
 
+# ---- pictures --------------------------------------------------------------------------------------------------------
+
+pic make_plots
+for r in 1 2 60; do
+    status 0 fit X.npy --method kpca --sigma 2 --components $r --bootstrap 20 -o S.safetensors
+    "$mercer" info S.safetensors --json >info.json
+    status 0 plot S.safetensors -o S.svg && pic scree S.svg S.safetensors && pic bars S.svg
+done
+status 0 fit X.npy --method kpca --sigma 2 --components 10 -o S.safetensors
+"$mercer" info S.safetensors --json >info.json
+status 0 plot S.safetensors -o S.svg --width 300 && pic scree S.svg S.safetensors
+status 0 fit X.npy --method nystrom --m 40 --sigma 2 --components 10 -o S.safetensors && "$mercer" info S.safetensors --json >info.json
+status 0 plot S.safetensors -o S.svg && pic picture S.svg 20 eigenvalue 'proved bounds (probability 99.9 %)' 'cumulated share'
+status 0 fit ROUND.npy --method kpca --kernel linear --components 39 --bootstrap 100 -o S.safetensors # the last are noise
+"$mercer" info S.safetensors --json >info.json
+status 0 plot S.safetensors -o S.svg && pic scree S.svg S.safetensors && pic bars S.svg 1
+
+for n in 1 10 10000; do
+    status 0 transform M.safetensors N$n.npy -o Z.npy
+    status 0 plot M.safetensors N$n.npy -o N.svg && pic scatter N.svg Z.npy
+    status 0 plot M.safetensors N$n.npy -o N.svg --components 5,3 --width 320 && pic scatter N.svg Z.npy 5 3
+    status 0 plot M.safetensors N$n.npy -o N.svg --components 2 && pic scatter N.svg Z.npy 0 2
+    for classes in 1 2 12; do
+        [ $n -ge $classes ] || continue
+        status 0 plot M.safetensors N$n.npy --labels N${n}C$classes.npy -o N.svg && pic classes N.svg $classes
+        pic small N.svg 2000000
+    done
+done
+status 0 plot M.safetensors N10000.npy --labels REAL.npy -o N.svg --json && json && pic colour_bar N.svg
+status 0 plot M.safetensors LONG.npy -o N.svg && pic picture N.svg 30000 && pic caption N.svg '1 in 2 of 60000 rows drawn'
+status 0 transform M.safetensors CONSTANT.npy -o Z.npy
+status 0 plot M.safetensors CONSTANT.npy -o N.svg && pic scatter N.svg Z.npy
+status 0 plot M.safetensors CONSTANT.npy -o N.svg --title "a < b & \"c\" 'd' $(printf '\001\377')" && pic title N.svg
+status 0 plot M.safetensors N10.npy -o N.svg && cp N.svg N2.svg
+status 0 plot M.safetensors N10.npy && same out N.svg 'plot to standard output'
+
+for scale in none standard; do
+    status 0 fit PLANE.npy --method kpca --components 3 --scale $scale -o S.safetensors && "$mercer" info S.safetensors --json >info.json
+    status 0 plot S.safetensors --kind density -o D.svg && pic picture D.svg 0
+    status 0 plot S.safetensors PLANE.npy --kind residual -o R.svg
+    for level in 95 99; do
+        pic crossing R.svg $level P.npy
+        status 0 transform S.safetensors P.npy --what residual -o V.npy && pic at_limit V.npy $level
+    done
+done
+
+error 2 4 plot M.safetensors --kind scre -o OLD && says 'did you mean scree'
+error 2 3 plot M.safetensors X.npy --components 1,9 -o OLD && says 'component 9'
+error 2 3 plot M.safetensors X.npy --components 0 -o OLD && says 'from 1 on'
+error 2 3 plot M.safetensors X.npy --components 1,2,3 -o OLD
+error 2 8 plot M.safetensors X.npy --kind density -o OLD && says '2 columns'
+error 2 1 plot M.safetensors --kind scatter -o OLD && says DATA
+error 2 1 plot M.safetensors X.npy --kind scree -o OLD
+error 2 1 plot M.safetensors --labels REAL.npy -o OLD
+error 2 1 plot M.safetensors --components 1 -o OLD
+error 2 1 plot M.safetensors X.npy -o X.npy
+error 2 1 plot M.safetensors X.npy --width 3 -o OLD
+error 2 1 plot M.safetensors
+error 3 2 plot M.safetensors X.npy --labels REAL.npy -o OLD && says '200 rows'
+error 3 2 plot M.safetensors X.npy --labels X.npy -o OLD && says 'X.npy has 4 columns, must have 1'
+error 3 2 plot M.safetensors NARROW.npy -o OLD
+error 8 14 plot M.safetensors X.npy --labels missing.npy -o OLD && says missing.npy
+error 8 14 plot missing.safetensors -o OLD
+
 # ---- streams ---------------------------------------------------------------------------------------------------------
 
 checks=$((checks + 3))
@@ -215,7 +285,6 @@ yes | "$mercer" fit - --method kpca -o S.safetensors >out 2>err # refused by its
 
 # ---- misuse and bad input --------------------------------------------------------------------------------------------
 
-printf old >OLD
 error 2 4 fit X.npy --method kpac -o OLD && says kpca
 error 2 4 fit X.npy --method kpca --kernel gausian -o OLD && says gaussian
 error 2 4 fit X.npy --method kpca --sigmma 2 -o OLD && says sigma
@@ -329,7 +398,7 @@ fi
 
 status 0 demo -o demo --json && json
 status 0 demo -o demo && shows .svg && shows forecast
-py picture demo/rings.svg
+pic picture demo/rings.svg 1800 'inner ring' 'middle ring' 'outer ring'
 
 echo "cli: $checks checks, $failures failed"
 [ $failures = 0 ]

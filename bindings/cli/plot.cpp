@@ -1,0 +1,139 @@
+#include "plot.h"
+#include "commands.h"
+#include "files.h"
+#include "json.h"
+#include "recipe.h"
+#include "report.h"
+#include "run.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace cli {
+
+namespace {
+
+const Words kinds = {"scree", "scatter", "density", "residual"};
+
+struct Options {
+    std::string model, data, output = "-", kind, labels, components, title;
+    double width = chart::Figure().width;
+    bool json = false;
+    RunOptions run;
+
+    void add_to(CLI::App &app) {
+        app.add_option("MODEL", model, "the model's file; - for standard input")->type_name("FILE")->required();
+        app.add_option("DATA", data, "rows to draw; - for standard input")->type_name("FILE");
+        app.add_option("-o,--output", output, "where the SVG goes; - for standard output")
+            ->type_name("FILE")
+            ->capture_default_str();
+        app.add_option("--kind", kind, "scree, scatter, density or residual (default: scatter of DATA, else scree)")
+            ->type_name("NAME");
+        app.add_option("--labels", labels, "a number a row: its class, or a value to colour it by")->type_name("FILE");
+        app.add_option("--components", components, "the two of a scatter plot, counted from 1; or one, over the rows")
+            ->type_name("I,J");
+        app.add_option("--title", title, "stands above the picture")->type_name("TEXT");
+        app.add_option("--width", width, "of the picture, in pixels of 1/96 inch")
+            ->type_name("PIXELS")
+            ->check(CLI::Range(300, 4000).description(""))
+            ->capture_default_str();
+        app.add_flag("--json", json, "print what was drawn as JSON");
+        run.add_to(app);
+    }
+
+    void verify() {
+        if (kind.empty()) kind = data.empty() ? "scree" : "scatter";
+        if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+            const std::string meant = suggestion(kind, kinds);
+            throw Failure(MERCER_E_NAME, "unknown kind '" + kind + "', must be scree, scatter, density or residual" +
+                                             (meant.empty() ? "" : ": did you mean " + meant + "?"));
+        }
+        if (kind == "scatter" && data.empty()) throw Failure(MERCER_E_ARGUMENT, "a scatter plot needs DATA");
+        if (kind != "scatter" && !components.empty())
+            throw Failure(MERCER_E_ARGUMENT, "--components goes with a scatter plot, not with kind " + kind);
+        if (kind == "scree" && !data.empty()) throw Failure(MERCER_E_ARGUMENT, "a scree plot takes no DATA");
+        if (!labels.empty() && data.empty()) throw Failure(MERCER_E_ARGUMENT, "--labels needs DATA");
+        if (is_stream(model) + is_stream(data) + is_stream(labels) > 1)
+            throw Failure(MERCER_E_ARGUMENT, "only one file can come from standard input");
+        if (is_stream(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+        for (const std::string &input : {model, data, labels}) check_apart(output, input);
+        check_writable(output);
+    }
+
+    std::vector<int64_t> component_numbers() const {
+        std::vector<int64_t> numbers;
+        for (const std::string &word : components.empty() ? Words() : split(components, ',')) {
+            int64_t number = 0;
+            const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+            if (error != std::errc() || end != word.data() + word.size()) number = 0;
+            numbers.push_back(number);
+            if (number < 1 || numbers.size() > 2)
+                throw Failure(MERCER_E_VALUE, "--components " + components + ", must be one or two numbers from 1 on");
+        }
+        return numbers;
+    }
+};
+
+chart::Figure figure_of(const std::string &kind, const Subject &subject) {
+    if (kind == "scree") return scree(subject);
+    return kind == "scatter" ? scatter(subject) : map(subject, kind);
+}
+
+} // namespace
+
+Array values_of(const Subject &subject, mercer_data *data, const std::string &name, int64_t columns) {
+    auto facts = sized<mercer_data_facts>();
+    check(mercer_data_inspect(data, &facts));
+    if (facts.cols != columns)
+        throw Failure(MERCER_E_SHAPE,
+                      name + " has " + std::to_string(facts.cols) + " columns, must have " + std::to_string(columns));
+    // x_ij = x_i . e_j: the library reads all forms of data, and gives the rows as the scores of a linear kernel's
+    // model whose centres are the unit vectors
+    std::vector<double> units(static_cast<size_t>(columns * columns));
+    for (int64_t j = 0; j < columns; ++j) units[static_cast<size_t>(j * columns + j)] = 1;
+    const mercer_view unit = {sizeof unit, MERCER_F64, 0, columns, columns, columns, 1, units.data()};
+    const std::array<const char *, 2> names = {"C", "A"};
+    const std::array<mercer_view, 2> tensors = {unit, unit};
+    const Model rows = make<Model>(mercer_model_from_tensors, subject.context, R"({"kernel": "linear"})", names.data(),
+                                   tensors.data(), static_cast<int64_t>(names.size()));
+    return apply(rows.get(), nullptr, data, subject.run)[0].values;
+}
+
+std::string component_title(mercer_model *model, int64_t component) {
+    const Importance importance = importance_of(model);
+    const auto at = static_cast<size_t>(component - 1);
+    const std::string name = "component " + std::to_string(component);
+    if (at >= importance.eigenvalues.size() || !(importance.total > 0)) return name;
+    return name + " (" + percent(importance.eigenvalues[at] / importance.total) + " of the variance)";
+}
+
+void plot(mercer_context *context, const Words &words) {
+    Options options;
+    Arguments line("plot", "Draws a model's eigenvalues, the scores of data, or a density or residual map as SVG.",
+                   words);
+    options.add_to(line.app());
+    line.parse();
+    options.verify();
+
+    const Run run(options.run.threads, static_cast<int64_t>(options.run.memory));
+    const Model model = read_model(context, options.model);
+    std::optional<InputData> data;
+    if (!options.data.empty()) data.emplace(context, options.data);
+    chart::Figure figure = figure_of(options.kind, {context, model.get(), data ? data->get() : nullptr, options.labels,
+                                                    options.component_numbers(), run.get()});
+    figure.title = options.title;
+    figure.width = options.width;
+    const std::string picture = chart::draw(figure);
+    OutputFile file(options.output);
+    file.write(picture.data(), picture.size());
+    file.commit();
+    if (options.json)
+        std::printf("%s\n", json::object({{"kind", json::text(options.kind)},
+                                          {"path", json::text(options.output)},
+                                          {"bytes", std::to_string(picture.size())},
+                                          {"caption", json::text(figure.caption)}})
+                                .c_str());
+}
+
+} // namespace cli

@@ -1,0 +1,140 @@
+#include "commands.h"
+#include "files.h"
+#include "json.h"
+#include "plot.h"
+#include "report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+namespace cli {
+
+namespace {
+
+using namespace chart;
+
+constexpr int64_t most_marks = 50000; // more make files that no viewer likes
+constexpr size_t levels = 64;         // of a continuous colour
+
+/* "usps.y" for folder/usps.y.npy. */
+std::string stem_of(const std::string &path) {
+    return is_stream(path) ? "label" : std::filesystem::path(path).stem().string();
+}
+
+std::vector<double> labels_of(const Subject &subject, int64_t rows) {
+    const InputData file(subject.context, subject.labels);
+    const Array column = values_of(subject, file.get(), subject.labels, 1);
+    if (column.rows != rows)
+        throw Failure(MERCER_E_SHAPE, subject.labels + " has " + std::to_string(column.rows) +
+                                          " rows, must be one label for each of " + std::to_string(rows) + " rows");
+    std::vector<double> labels;
+    for (int64_t i = 0; i < rows; ++i) labels.push_back(column.at(i, 0));
+    return labels;
+}
+
+std::vector<double> distinct(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    return values;
+}
+
+bool are_classes(const std::vector<double> &values) {
+    return values.size() <= most_classes &&
+           std::all_of(values.begin(), values.end(), [](double x) { return x == std::floor(x); });
+}
+
+/* Where a coordinate lies, with room around it. */
+Axis axis_over(const std::string &title, const std::vector<double> &values) {
+    return {title, padded(range_of(values), 0.05), Axis::Kind::linear};
+}
+
+} // namespace
+
+Points::Points(const Subject &subject, int64_t rows) : rows_(rows), style_(static_cast<size_t>(rows), 0) {
+    styles_ = {style_of_class(0)};
+    if (subject.labels.empty()) return;
+    const std::vector<double> labels = labels_of(subject, rows), classes = distinct(labels);
+    if (are_classes(classes))
+        colour_by_class(labels, classes);
+    else
+        colour_by_value(labels, stem_of(subject.labels));
+}
+
+void Points::colour_by_class(const std::vector<double> &labels, const std::vector<double> &classes) {
+    styles_.clear();
+    for (size_t k = 0; k < classes.size(); ++k) {
+        styles_.push_back(style_of_class(k));
+        keys_.push_back({json::number(classes[k]), styles_[k], "", false, false});
+    }
+    for (size_t i = 0; i < labels.size(); ++i)
+        style_[i] =
+            static_cast<uint32_t>(std::lower_bound(classes.begin(), classes.end(), labels[i]) - classes.begin());
+}
+
+void Points::colour_by_value(const std::vector<double> &labels, const std::string &title) {
+    colours_ = Axis{title, padded(range_of(labels), 0), Axis::Kind::linear};
+    styles_.clear();
+    for (size_t k = 0; k < levels; ++k)
+        styles_.push_back({colour_at((static_cast<double>(k) + 0.5) / levels), Shape::circle, false});
+    for (size_t i = 0; i < labels.size(); ++i)
+        style_[i] = static_cast<uint32_t>(std::clamp(colours_->share(labels[i]) * levels, 0.0, levels - 1.0));
+}
+
+void Points::add_to(Figure &figure, const Array &values, int64_t x, int64_t y, bool haloed) const {
+    Panel &panel = figure.panels[0];
+    const int64_t every = (rows_ + most_marks - 1) / most_marks;
+    int64_t missing = 0;
+    Marks marks;
+    marks.styles = styles_;
+    marks.haloed = haloed;
+    for (int64_t i = 0; i < rows_; ++i) {
+        const double at_x = x < 0 ? static_cast<double>(i) : values.at(i, x), at_y = values.at(i, y);
+        const bool drawable = usable(at_x) && usable(at_y);
+        missing += !drawable;
+        if (!drawable || i % every != 0) continue;
+        marks.x.push_back(at_x);
+        marks.y.push_back(at_y);
+        marks.style.push_back(style_[static_cast<size_t>(i)]);
+    }
+    fade(marks);
+    if (haloed) marks.opacity = 1;
+    if (haloed && keys_.empty() && !colours_) marks.styles[0].colour = "#222";
+    panel.layers.push_back({std::move(marks), false});
+    figure.legend.insert(figure.legend.end(), keys_.begin(), keys_.end());
+    if (!haloed) panel.colours = colours_;
+    if (missing > 0)
+        figure.caption =
+            std::to_string(missing) + " of " + std::to_string(rows_) + " rows left out, they have no finite values";
+    if (every > 1)
+        figure.caption += (figure.caption.empty() ? "" : "; ") + std::string("1 in ") + std::to_string(every) + " of " +
+                          std::to_string(rows_) + " rows drawn";
+}
+
+Figure scatter(const Subject &subject) {
+    auto summary = sized<mercer_summary>();
+    check(mercer_model_summary(subject.model, &summary));
+    std::vector<int64_t> components = subject.components;
+    for (int64_t j = 1; subject.components.empty() && j <= std::min<int64_t>(summary.r, 2); ++j)
+        components.push_back(j);
+    if (components.empty()) throw Failure(MERCER_E_UNSUPPORTED, "the model has no components to draw");
+    for (const int64_t component : components)
+        if (component > summary.r)
+            throw Failure(MERCER_E_VALUE,
+                          "component " + std::to_string(component) + ", the model has " + std::to_string(summary.r));
+
+    const Array scores = apply(subject.model, nullptr, subject.data, subject.run)[0].values;
+    const bool over_rows = components.size() == 1;
+    const int64_t x = over_rows ? -1 : components[0] - 1, y = components.back() - 1;
+    Figure figure;
+    figure.panels.resize(1);
+    Points(subject, scores.rows).add_to(figure, scores, x, y, false);
+    Panel &panel = figure.panels[0];
+    const Marks &marks = std::get<Marks>(panel.layers[0].content);
+    panel.x = axis_over(over_rows ? "row" : component_title(subject.model, x + 1), marks.x);
+    panel.y = axis_over(component_title(subject.model, y + 1), marks.y);
+    if (over_rows) panel.x.kind = Axis::Kind::whole;
+    return figure;
+}
+
+} // namespace cli

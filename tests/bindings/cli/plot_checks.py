@@ -1,0 +1,233 @@
+"""What cli_test.sh asks of the pictures: plot_checks.py CHECK ARGUMENTS... Pictures are read as a reader would: values
+are taken off the axes by their tick labels."""
+import itertools
+import re
+import sys
+import xml.etree.ElementTree as ET
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from cli_checks import load, tensor
+
+SVG = "{http://www.w3.org/2000/svg}"
+SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+ROUNDED = 0.06  # pixels: coordinates are written to a tenth
+
+
+def make_plots():
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(10000, 4)) * [3, 2, 1, 1]
+    for n in 1, 10, 10000:
+        np.save(f"N{n}.npy", rows[:n])
+        for classes in 1, 2, 12:
+            np.save(f"N{n}C{classes}.npy", (np.arange(n) % classes + 1).astype("i4"))
+    np.save("LONG.npy", rng.normal(size=(60000, 4)))
+    np.save("ROUND.npy", rng.normal(size=(100, 40)))
+    np.save("REAL.npy", rng.normal(size=10000))
+    np.save("CONSTANT.npy", np.tile([3.0, 2, 1, 0], (5, 1)))
+    np.save("PLANE.npy", rng.normal(size=(300, 2)) * [2, 1] + [5, -1])
+
+
+def shift(element):
+    found = re.search(r"translate\(([-\d.]+) ([-\d.]+)\)", element.get("transform", ""))
+    return np.array([float(g) for g in found.groups()]) if found else np.zeros(2)
+
+
+def placed(element, origin=0):
+    """All elements, each with where its (0, 0) lies in the picture; an upright text's own shift is its x and y."""
+    here = origin if element.tag == SVG + "text" else origin + shift(element)
+    yield element, here
+    for child in element:
+        yield from placed(child, here)
+
+
+def group(svg, name):
+    return [e for e in svg.iter() if e.get("class") == name]
+
+
+def box(text, origin):
+    """About where a text stands; letters 0.55 of the size wide, which is Helvetica's mean."""
+    size = float(text.get("font-size"))
+    width, height = 0.55 * size * len(text.text), 0.75 * size
+    left = {None: 0, "middle": width / 2, "end": width}[text.get("text-anchor")]
+    if text.get("transform"):
+        x, y = origin + shift(text)
+        return x - height, y - width + left, x, y + left
+    x, y = origin + [float(text.get("x")), float(text.get("y"))]
+    return x - left, y - height, x - left + width, y
+
+
+class Axis:
+    """Ticks of a path and the labels that follow it."""
+
+    def __init__(self, path, siblings):
+        steps = re.findall(r"M([-\d.]+) ([-\d.]+)([vh])(-?[\d.]+)", path.get("d"))
+        at = siblings.index(path) + 1
+        texts = [e.text or "" for e in itertools.takewhile(lambda e: e.tag == SVG + "text", siblings[at:])]
+        self.vertical = steps[0][2] == "h"
+        long = [s for s in steps if abs(float(s[3])) > 3]
+        self.x = {float(s[0]) for s in steps}
+        self.pixels = np.array([float(s[1 if self.vertical else 0]) for s in steps])
+        self.labelled = np.array([float(s[1 if self.vertical else 0]) for s in long])
+        self.labels, self.title = texts[: len(long)], texts[len(long)]
+        power = re.search("×10([⁻⁰¹²³⁴-⁹]+)", self.title)
+        unit = 10.0 ** int(power[1].translate(SUPERSCRIPTS)) if power else 1
+        self.log = self.labels[0].startswith("10") and self.labels[0][2:3] in "⁰¹²³⁴⁵⁶⁷⁸⁹⁻" and len(self.labels[0]) > 2
+        self.values = np.array([unit * self.value(label) for label in self.labels])
+
+    def value(self, label):
+        if self.log:
+            return 10.0 ** int(label[2:].translate(SUPERSCRIPTS))
+        number = float(label.replace("−", "-").rstrip(" %"))
+        return number / 100 if label.endswith("%") else number
+
+    def read(self, pixels):
+        """The values at pixels: the line, or power, through the outermost ticks."""
+        values = np.log10(self.values) if self.log else self.values
+        slope = (values[-1] - values[0]) / (self.labelled[-1] - self.labelled[0])
+        found = values[0] + slope * (np.asarray(pixels) - self.labelled[0])
+        return 10**found if self.log else found
+
+    def error(self):
+        """Of a value read: rounding of the mark and, carried on, of the ticks."""
+        values = np.log10(self.values) if self.log else self.values
+        return 4 * ROUNDED * abs((values[-1] - values[0]) / (self.labelled[-1] - self.labelled[0]))
+
+
+def axes(panel):
+    found = [Axis(e, list(panel)) for e in panel if e.get("class") == "ticks"]
+    return found[0], found[1], found[2:]
+
+
+def points(panel, layer=-1):
+    """Middles of the circles of a layer, and how many marks it has."""
+    marks = group(panel, "marks")[layer]
+    leaves = [e for e in marks.iter() if e.tag != SVG + "g"]
+    circles = [e for e in leaves if e.tag == SVG + "circle"]
+    return np.array([[float(c.get("cx")), float(c.get("cy"))] for c in circles]).reshape(-1, 2), len(leaves)
+
+
+def sound(path):
+    """Self-contained; ticks on the frame; texts inside the picture and apart from each other."""
+    svg = ET.parse(path).getroot()
+    allowed = {SVG + name for name in "svg g title rect path circle text".split()}
+    assert {e.tag for e in svg.iter()} <= allowed
+    assert not [a for e in svg.iter() for a in e.attrib if "href" in a or a.startswith("on")]
+    width, height = float(svg.get("width")), float(svg.get("height"))
+    boxes = [(box(e, at), e.text) for e, at in placed(svg) if e.tag == SVG + "text"]
+    for (x0, y0, x1, y1), text in boxes:
+        assert x0 >= 0 and y0 >= 0 and x1 <= width and y1 <= height, (text, x0, y0, x1, y1, width, height)
+    for ((ax0, ay0, ax1, ay1), a), ((bx0, by0, bx1, by1), b) in itertools.combinations(boxes, 2):
+        assert ax1 <= bx0 or bx1 <= ax0 or ay1 <= by0 or by1 <= ay0, (a, b)
+    for panel in group(svg, "panel"):
+        (frame,) = group(panel, "frame")
+        for axis in [e for e in panel if e.get("class") == "ticks"]:
+            axis = Axis(axis, list(panel))
+            length = float(frame.get("height" if axis.vertical else "width"))
+            assert len(axis.labels) >= 1 and axis.pixels.min() >= -ROUNDED and axis.pixels.max() <= length + ROUNDED
+    return svg
+
+
+def picture(path, count, *names):
+    """Of the demo, or of one panel: so many marks, and these names in the legend."""
+    svg = sound(path)
+    marks = sum(points(panel, k)[1] for panel in group(svg, "panel") for k in range(len(group(panel, "marks"))))
+    assert marks == int(count), marks
+    legend = [e.text for g in group(svg, "legend") for e in g.iter(SVG + "text")]
+    assert legend == list(names), legend
+
+
+def classes(path, count):
+    svg = sound(path)
+    legend = [e.text for g in group(svg, "legend") for e in g.iter(SVG + "text")]
+    assert legend == [str(k + 1) for k in range(int(count))], legend
+    looks = [(g[0].tag, g.get("fill")) for g in group(svg, "legend")[0].iter(SVG + "g") if g.get("fill")]
+    paths = [g[0].get("d", "") for g in group(svg, "legend")[0].iter(SVG + "g") if g.get("fill")]
+    assert len({(tag, fill, path.count("l")) for (tag, fill), path in zip(looks, paths)}) == int(count), looks
+
+
+def scatter(path, scores, i="1", j="2"):
+    """What is read off the picture are the scores."""
+    (panel,) = group(sound(path), "panel")
+    x, y, _ = axes(panel)
+    found, count = points(panel)
+    z = np.load(scores)
+    wanted = np.stack([z[:, int(i) - 1] if i != "0" else np.arange(len(z)), z[:, int(j) - 1]], axis=1)
+    read = np.stack([x.read(found[:, 0]), y.read(found[:, 1])], axis=1)
+    assert count == len(z) == len(found), (count, len(z))
+    unit = np.array([x.error(), y.error()])
+    for these, those in (read, wanted), (wanted, read):  # each mark is a score's, each score has its mark
+        gap, _ = cKDTree(those / unit).query(these / unit, p=np.inf)
+        assert gap.max() <= 1, gap.max()
+    if i != "0":
+        assert x.title.startswith(f"component {i} (") and "% of the variance" in x.title, x.title
+
+
+def scree(path, model):
+    svg = sound(path)
+    (panel,) = group(svg, "panel")
+    values = tensor(model, "lambda").ravel()
+    _, y, (right,) = axes(panel)
+    found, count = points(panel)
+    assert count == len(values)
+    read, error = y.read(found[:, 1]), y.error()
+    assert (np.abs(np.log10(read / values)) if y.log else np.abs(read - values)).max() <= error, (read, values)
+    assert y.log == (values.max() > 100 * values.min()), (y.log, values)
+    squares = [e for e in group(panel, "marks")[0].iter(SVG + "rect")]
+    middles = [float(s.get("y")) + float(s.get("height")) / 2 for s in squares]
+    total = load("info.json")["total_variance"]["value"]
+    assert np.abs(right.read(middles) - values.cumsum() / total).max() <= 2 * right.error()
+
+
+def bars(path, some="0"):
+    """The error bars are the report's, components that overlap noise are hollow."""
+    (panel,) = group(ET.parse(path).getroot(), "panel")
+    _, y, _ = axes(panel)
+    (drawn,) = group(panel, "bars")
+    ends = np.array(re.findall(r"M[-\d.]+ ([-\d.]+)h", drawn.get("d")), dtype=float).reshape(-1, 2)
+    report = load("info.json")["error_bars"]
+    for column, name in enumerate(["upper", "lower"]):
+        gap = np.abs(y.read(ends[:, column]) - report[name]).max()
+        assert gap <= y.error(), (name, gap)
+    hollow = [c for g in group(panel, "marks")[-1] if g.get("fill") == "#fff" for c in g]
+    assert len(hollow) == sum(report["overlaps_noise"]) >= int(some), len(hollow)
+
+
+def crossing(path, level, out):
+    """The points of the contour line at the first (95 %) or second (99 %) limit, read off the picture."""
+    (panel,) = group(sound(path), "panel")
+    x, y, _ = axes(panel)
+    lines = [e for e in panel if e.tag == SVG + "path" and e.get("stroke") == "#000"]
+    pixels = np.array(re.findall(r"[ML]([-\d.]+) ([-\d.]+)", lines[int(level == "99")].get("d")), dtype=float)
+    np.save(out, np.stack([x.read(pixels[:, 0]), y.read(pixels[:, 1])], axis=1))
+
+
+def at_limit(values, level):
+    """Linear interpolation in cells of 1/160 of the picture is right to a few percent of the limit."""
+    limit, values = load("info.json")["limits"]["residual"][f"p{level}"], np.load(values).ravel()
+    assert len(values) > 20 and np.abs(values / limit - 1).max() < 0.05, (limit, values.min(), values.max())
+
+
+def colour_bar(path):
+    svg = sound(path)
+    assert group(svg, "colours") and not group(svg, "legend")
+
+
+def title(path):
+    svg = sound(path)
+    texts = [e.text for e in svg.iter(SVG + "text")]
+    assert "a < b & \"c\" 'd' \ufffd\ufffd" in texts, texts
+
+
+def caption(path, text):
+    assert text in [e.text for e in sound(path).iter(SVG + "text")]
+
+
+def small(path, most):
+    size = len(open(path, "rb").read())
+    assert size < int(most), size
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
