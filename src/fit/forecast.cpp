@@ -76,7 +76,7 @@ int64_t base_bytes(const Source &source, int64_t m, bool f32) {
         const int64_t entries = static_cast<int64_t>(share * as_double(sparse->count()));
         return weights + source.held_bytes() + entries * (size + 8 + 12 + 16) + 24 * (m + 1);
     }
-    return weights + source.loaded_bytes() + checked_bytes("the centres", m, source.cols(), size);
+    return weights + source.loaded_bytes() + source.held_bytes() + checked_bytes("the centres", m, source.cols(), size);
 }
 
 ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source) {
@@ -84,7 +84,7 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     ForeseenCentres out;
     out.cost.struct_size = sizeof out.cost;
     if (!recipe.reducer()) { // all rows that count
-        const CountedVector<double> weights = sample_weights(data, n);
+        const CountedVector<double> weights = sample_weights(data, source);
         out.cost.m = std::count_if(weights.begin(), weights.end(), [](double weight) { return weight > 0; });
         out.cost.likely_m = out.cost.m;
         return out;

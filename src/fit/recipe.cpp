@@ -47,6 +47,10 @@ const std::shared_ptr<const ParamTable> &core_table() {
                      "type of kernel values, centres and outputs"),
             core_row(AT(data_scale), MERCER_CHOICE, "data.scale", "none", "none|standard|minmax", 0, 0, 0,
                      "scale columns first: to mean 0 and variance 1, or to [0, 1]"),
+            core_row(AT(data_lengths), MERCER_TEXT, "data.lengths", "", "", 0, 0, 0,
+                     "length of each column, one or d numbers separated by commas; columns are divided by them"),
+            core_row(AT(data_missing), MERCER_CHOICE, "data.missing", "error", "error|rows", 0, 0, 0,
+                     "rows with a NaN: an error, or left out of the fit and given NaN as their output"),
             core_row(AT(gram_storage), MERCER_CHOICE, "gram.storage", "auto", "auto|stream|f64|f32", 0, 0, 0,
                      "keep the kernel matrix in this type, or compute it again in each pass"),
             core_row(AT(lift_centred), MERCER_BOOL, "lift.centred", "true", "", 0, 0, 1,
@@ -99,6 +103,11 @@ const Entry *entry_of(const std::vector<Entry> &table, const std::string &name) 
 
 bool is_part(const std::string &name) {
     return name == "method" || name == "kernel" || name == "reducer" || name == "lift" || name == "solver";
+}
+
+// What a row alone cannot say of its value.
+void check_value(const std::string &name, const std::string &value) {
+    if (name == "data.lengths") parse_lengths(value);
 }
 
 std::string plain(std::string name) { // keyword arguments of some languages cannot hold '-'
@@ -205,8 +214,22 @@ void Recipe::set(const std::string &name, const std::string &value) {
         trial.set_part(row.name(), trim(value));
         *this = std::move(trial);
     } else {
+        if (row.params == &core_) check_value(row.name(), value);
         row.params->set(row.index, value, row.name().c_str());
     }
+}
+
+std::vector<double> parse_lengths(std::string_view text) {
+    std::vector<double> out;
+    if (trim(text).empty()) return out;
+    for (const std::string &piece : split(text, ',')) {
+        double value = 0;
+        if (!parse_number(piece, &value) || !(value > 0) || !std::isfinite(value))
+            fail(MERCER_E_VALUE, "data.lengths: number %zu is '%.40s', must be a finite number > 0", out.size(),
+                 piece.c_str());
+        out.push_back(value);
+    }
+    return out;
 }
 
 void Recipe::set_many(const std::vector<std::pair<std::string, std::string>> &pairs) {

@@ -160,7 +160,7 @@ static void nan_in_row_a_million(void **state) {
     mercer_view view = view_of(x, MERCER_F32, n, 2);
     mercer_data *memory = NULL, *file = NULL;
     MUST(mercer_data_from_view(&memory, context, &view));
-    MUST(mercer_data_from_npy(&file, context, path));
+    MUST(mercer_data_from_file(&file, context, path, NULL));
     for (int k = 0; k < METHODS; k++) {
         mercer_recipe *recipe = recipe_of(context, methods[k], "3");
         mercer_model *model = NULL;
@@ -205,7 +205,7 @@ static void files_that_change_during_a_fit(void **state) {
         const char *path = joined(folder, "changing.npy");
         write_npy(path, x, N, COLS);
         mercer_data *data = NULL;
-        MUST(mercer_data_from_npy(&data, context, path));
+        MUST(mercer_data_from_file(&data, context, path, NULL));
         mercer_recipe *recipe = recipe_of(context, "nystrom", "3");
         MUST(mercer_recipe_set(recipe, "reducer", "rpcholesky"));
         MUST(mercer_recipe_set(recipe, "reducer.m", "600"));
