@@ -111,7 +111,7 @@ void fit(mercer_context *context, const Words &words) {
         weights = read_npy(options.weights).as_f64();
     else
         options.data.weights = options.weights;
-    const InputData data(context, options.data);
+    const InputData data(context, options.data, run.get());
     attach(data.get(), "landmarks", landmarks);
     attach(data.get(), "weights", weights);
     const auto forecast = options.json ? std::nullopt : forecast_of(recipe.get(), data.get(), run.get());

@@ -70,7 +70,10 @@ void InputData::open(mercer_context *context, const std::string &path, const Inp
     data_ = make<Data>(mercer_data_from_file, context, path.c_str(), &file);
 }
 
-InputData::InputData(mercer_context *context, const InputOptions &options) {
+InputData::InputData(mercer_context *context, const InputOptions &options, const mercer_run *run) {
+    mercer_run reading = *run;
+    reading.checkpoint = nullptr;
+    check(mercer_context_set_run(context, &reading));
     if (!is_stream(options.path)) {
         open(context, options.path, options);
         return;

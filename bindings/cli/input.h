@@ -21,7 +21,8 @@ struct InputOptions {
 /* A file as data: CSV or .npy. Standard input is spooled to a nameless temporary file, which lives as long as this. */
 class InputData {
   public:
-    InputData(mercer_context *context, const InputOptions &options);
+    /* run: whose budget, progress and interrupts hold while a CSV file is read. */
+    InputData(mercer_context *context, const InputOptions &options, const mercer_run *run);
     ~InputData();
     InputData(const InputData &) = delete;
     InputData &operator=(const InputData &) = delete;

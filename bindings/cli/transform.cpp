@@ -97,7 +97,7 @@ void transform(mercer_context *context, const Words &words) {
     const Run run(options.run.threads, static_cast<int64_t>(options.run.memory));
     const Model model = read_model(context, options.model);
     options.data.expected = columns_of(model.get());
-    const InputData data(context, options.data);
+    const InputData data(context, options.data, run.get());
     const auto written = write_outputs(model.get(), recipe.get(), data.get(), options.output, run.get());
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (options.json)

@@ -34,13 +34,13 @@ mercer_data *from_csv(mercer_context &context, const char *path, const CsvOption
         for (const std::string &name : file.left_out) names += (names.empty() ? "" : ", ") + name;
         run.log(2, format("'%s': columns left out, which hold no numbers: %.200s", path, names.c_str()).c_str());
     }
-    mercer_data *data = new_data(file.source);
+    std::unique_ptr<mercer_data> data(new_data(file.source));
     data->data.columns = file.columns;
     data->file = std::move(file);
     data->data.labels = column_view(data->file.labels, MERCER_I64);
     data->data.weights = column_view(data->file.weights, MERCER_F64);
     write_names(*data);
-    return data;
+    return data.release();
 }
 
 CsvOptions csv_options(const mercer_file &file) {
