@@ -12,12 +12,6 @@ constexpr const char *row_group = "Parameters";
 
 bool is_flag(const std::string &word) { return word.size() > 2 && word.starts_with("--"); }
 
-/* Hyphens and underscores are equal. */
-std::string plain(std::string name) {
-    std::replace(name.begin(), name.end(), '_', '-');
-    return name;
-}
-
 /* "--sigma=5" -> "sigma". */
 std::string name_in(const std::string &flag) { return flag.substr(2, flag.find('=') - 2); }
 
@@ -38,6 +32,14 @@ size_t distance(const std::string &a, const std::string &b) {
 }
 
 } // namespace
+
+std::string suggestion(const std::string &name, const std::vector<std::string> &known) {
+    size_t best = 3; // letters apart that are no misprint
+    std::string nearest;
+    for (const auto &candidate : known)
+        if (const size_t d = distance(plain(name), candidate); d < best) best = d, nearest = candidate;
+    return nearest;
+}
 
 Arguments::Arguments(const std::string &command, const std::string &summary, Words words)
     : app_(summary, "mercer " + command), words_(std::move(words)) {
@@ -87,7 +89,8 @@ std::string Arguments::peek_positional() const {
     return "";
 }
 
-Recipe Arguments::recipe(mercer_context *context, const std::string &name) {
+Recipe Arguments::recipe(mercer_context *context, const std::string &registry, const std::string &name) {
+    find_entry(context, registry, name);
     if (!app_.get_option_no_throw("--set"))
         app_.add_option("--set", sets_, "set a parameter: part.name=value; may be repeated")
             ->type_name("NAME=VALUE")
@@ -96,9 +99,12 @@ Recipe Arguments::recipe(mercer_context *context, const std::string &name) {
             ->take_all()
             ->allow_extra_args(false);
     Recipe recipe = make<Recipe>(mercer_recipe_create, context, name.c_str());
-    for (const Row &row : rows_of(recipe.get())) {
-        const std::string value = is_part(row) ? peek(row.name) : "";
-        if (!value.empty()) check(mercer_recipe_set(recipe.get(), row.name.c_str(), value.c_str()));
+    auto rows = rows_of(recipe.get());
+    for (size_t i = 0; i < rows.size(); ++i) { // a part changes the rows that follow
+        const std::string value = is_part(rows[i]) ? peek(rows[i].name) : "";
+        if (value.empty()) continue;
+        check(mercer_recipe_set(recipe.get(), rows[i].name.c_str(), value.c_str()));
+        rows = rows_of(recipe.get());
     }
     add_rows(recipe.get());
     spell_canonically(recipe.get());
@@ -123,12 +129,13 @@ void Arguments::add_rows(mercer_recipe *recipe) {
 
 /* A flag that nobody knows gets the library's answer, which says the nearest parameter; unless one of ours is near. */
 void Arguments::refuse(mercer_recipe *recipe, const std::string &name) const {
-    constexpr size_t near = 2;
+    std::vector<std::string> own;
     for (const CLI::Option *option : app_.get_options())
-        for (const auto &known : option->get_lnames())
-            if (option->get_group() != row_group && distance(plain(name), known) <= near)
-                throw Failure(MERCER_E_NAME, "unknown flag --" + name + ": did you mean --" + known + "?");
-    value_of(recipe, name);
+        if (option->get_group() != row_group)
+            own.insert(own.end(), option->get_lnames().begin(), option->get_lnames().end());
+    if (const std::string near = suggestion(name, own); !near.empty())
+        throw Failure(MERCER_E_NAME, "unknown flag --" + name + ": did you mean --" + near + "?");
+    if (recipe) value_of(recipe, name);
     throw Failure(MERCER_E_NAME, "unknown flag --" + name);
 }
 
@@ -156,6 +163,10 @@ void Arguments::parse() {
     } catch (const CLI::CallForHelp &) {
         std::cout << app_.help();
         throw HelpShown();
+    } catch (const CLI::ExtrasError &error) { // of a command that has no parameters
+        for (const auto &word : words_)
+            if (is_flag(word) && !option_of(word)) refuse(nullptr, name_in(word));
+        throw Failure(MERCER_E_ARGUMENT, std::string(error.what()) + " (" + app_.get_name() + " --help says more)");
     } catch (const CLI::ParseError &error) {
         throw Failure(MERCER_E_ARGUMENT, std::string(error.what()) + " (" + app_.get_name() + " --help says more)");
     }
@@ -174,8 +185,9 @@ void Arguments::apply(mercer_recipe *recipe) const {
         names.push_back(set.substr(0, equals));
         values.push_back(set.substr(equals + 1));
         for (const Row &row : rows_of(recipe))
-            if (plain(row.name) == plain(names.back()) || plain(row.short_name) == plain(names.back()))
-                names.back() = row.name;
+            if (is_named(row, names.back())) names.back() = row.name;
+        if (std::count(names.begin(), names.end(), names.back()) > 1)
+            throw Failure(MERCER_E_ARGUMENT, names.back() + " is given twice");
     }
     std::vector<const char *> name_texts, value_texts;
     for (size_t i = 0; i < names.size(); ++i) {

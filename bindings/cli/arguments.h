@@ -12,11 +12,14 @@ namespace cli {
 
 using Words = std::vector<std::string>;
 
+/* The known name that a misprint may have meant, or "". */
+std::string suggestion(const std::string &name, const std::vector<std::string> &known);
+
 /* The command line of one command: its fixed flags, and those that the rows of a recipe make.
  *
  *     Arguments line("fit", "...", words);
  *     line.app().add_option(...);                  // fixed flags first: they win over short names
- *     Recipe recipe = line.recipe(context, name);  // parts that words name are set; its rows become flags
+ *     Recipe recipe = line.recipe(context, "methods", name);  // parts that words name are set; its rows become flags
  *     line.parse();
  *     line.apply(recipe.get());
  */
@@ -32,7 +35,8 @@ class Arguments {
     std::string peek(const std::string &flag) const;
     std::string peek_positional() const;
 
-    Recipe recipe(mercer_context *context, const std::string &name);
+    /* name is of that registry, or the failure says which of its names is near. */
+    Recipe recipe(mercer_context *context, const std::string &registry, const std::string &name);
 
     /* Fills the variables of all flags. Throws HelpShown, or Failure where the words do not fit. */
     void parse();
@@ -43,6 +47,7 @@ class Arguments {
   private:
     void add_rows(mercer_recipe *recipe);
     void spell_canonically(mercer_recipe *recipe);
+    /* recipe may be null: the command has none. */
     [[noreturn]] void refuse(mercer_recipe *recipe, const std::string &name) const;
     const CLI::Option *option_of(const std::string &flag) const;
     bool takes_value(const std::string &word) const;

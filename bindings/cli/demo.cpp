@@ -81,7 +81,9 @@ void draw(const std::string &path, const Array &data, const Array &scores, const
 void demo(mercer_context *context, const Words &words) {
     std::string folder = "mercer-demo";
     Arguments line("demo", "Makes three noisy rings, fits a model to them and draws what it sees.", words);
+    bool as_json = false;
     line.app().add_option("-o,--output", folder, "the folder for its files")->capture_default_str();
+    line.app().add_flag("--json", as_json, "print the model's report as JSON");
     line.parse();
     std::error_code error;
     std::filesystem::create_directories(folder, error);
@@ -94,15 +96,20 @@ void demo(mercer_context *context, const Words &words) {
     Words fit_words = {data_path};
     fit_words.insert(fit_words.end(), example.begin(), example.end());
     fit_words.insert(fit_words.end(), {"-o", model_path, "--scores", scores_path});
-    std::printf("three noisy rings, %lld points in the plane: %s\n\n$ mercer fit", static_cast<long long>(data.rows),
-                data_path.c_str());
-    for (const auto &word : fit_words) std::printf(" %s", word.c_str());
-    std::printf("\n\n");
-    std::fflush(stdout);
+    if (as_json) {
+        fit_words.push_back("--json");
+    } else {
+        std::printf("three noisy rings, %lld points in the plane: %s\n\n$ mercer fit",
+                    static_cast<long long>(data.rows), data_path.c_str());
+        for (const auto &word : fit_words) std::printf(" %s", word.c_str());
+        std::printf("\n\n");
+        std::fflush(stdout);
+    }
     fit(context, fit_words);
 
     const Model model = read_model(context, model_path);
     draw(base + ".svg", data, read_npy(scores_path), importance_of(model.get()));
+    if (as_json) return;
     std::printf("wrote %s.svg: the picture; no line parts the rings in the data (a), component 3 does (c)\n",
                 base.c_str());
 }

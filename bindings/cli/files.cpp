@@ -1,4 +1,5 @@
 #include "files.h"
+#include "npy.h"
 #include "run.h"
 
 #include <cerrno>
@@ -7,6 +8,7 @@
 #include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace cli {
 
@@ -30,6 +32,7 @@ bool is_device(const std::string &path) {
 
 void write_all(int descriptor, const std::string &name, const void *bytes, size_t count) {
     for (auto *at = static_cast<const char *>(bytes); count > 0;) {
+        check_cancelled();
         const ssize_t n = ::write(descriptor, at, count);
         if (n < 0 && errno != EINTR) throw system_failure(name, "write");
         if (n > 0) {
@@ -41,10 +44,10 @@ void write_all(int descriptor, const std::string &name, const void *bytes, size_
 
 size_t read_some(int descriptor, const std::string &name, void *bytes, size_t capacity) {
     for (;;) {
+        check_cancelled();
         const ssize_t n = ::read(descriptor, bytes, capacity);
         if (n >= 0) return static_cast<size_t>(n);
         if (errno != EINTR) throw system_failure(name, "read");
-        check_cancelled();
     }
 }
 
@@ -93,8 +96,14 @@ int spool_stdin() {
     ::unlink(path.c_str());
     try {
         std::string buffer(chunk, '\0');
-        while (const size_t n = read_some(STDIN_FILENO, "standard input", buffer.data(), buffer.size()))
+        bool first = true;
+        while (const size_t n = read_some(STDIN_FILENO, "standard input", buffer.data(), buffer.size())) {
+            const std::string_view bytes(buffer.data(), n);
+            if (std::exchange(first, false) && !begins_as_npy(bytes) && bytes.find('\0') != bytes.npos)
+                throw Failure(MERCER_E_DATA,
+                              "standard input is no data: it does not begin as an npy file, nor as text");
             write_all(descriptor, temporary_folder(), buffer.data(), n);
+        }
     } catch (...) {
         ::close(descriptor);
         throw;
@@ -151,7 +160,12 @@ Model read_model(mercer_context *context, const std::string &path) {
     if (!is_stream(path)) return make<Model>(mercer_model_load, context, path.c_str());
     auto source = sized<mercer_source>();
     source.read = read_stdin;
-    return make<Model>(mercer_model_read, context, &source);
+    try {
+        return make<Model>(mercer_model_read, context, &source);
+    } catch (const Failure &) {
+        check_cancelled(); // the library knows it as an error of the callback
+        throw;
+    }
 }
 
 void write_model(mercer_model *model, const std::string &path) {
@@ -163,12 +177,14 @@ void write_model(mercer_model *model, const std::string &path) {
     auto sink = sized<mercer_sink>();
     sink.write = write_to_file;
     sink.user = &file;
-    check(mercer_model_write(model, &sink));
+    const int32_t status = mercer_model_write(model, &sink);
+    if (status != MERCER_OK) check_cancelled();
+    check(status);
     file.commit();
 }
 
 std::string read_file(const std::string &path, size_t most) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int descriptor = is_stream(path) ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) throw system_failure(path, "open");
     std::string bytes;
     try {

@@ -41,6 +41,9 @@ struct Options {
     }
 
     void verify() const {
+        if (is_stream(data) + is_stream(landmarks) + is_stream(weights) > 1)
+            throw Failure(MERCER_E_ARGUMENT,
+                          "only one of DATA, --landmarks and --weights can come from standard input");
         if (is_stream(output) + is_stream(scores) + json > 1)
             throw Failure(MERCER_E_ARGUMENT, "only one of -o -, --scores - and --json can have standard output");
         if (!scores.empty() && scores == output && !is_stream(scores))
@@ -96,7 +99,7 @@ void fit(mercer_context *context, const Words &words) {
         line.append({"--kernel", kernel_of_values});
     Recipe recipe;
     if (!method.empty())
-        recipe = line.recipe(context, method);
+        recipe = line.recipe(context, "methods", method);
     else
         line.app().footer("With --method NAME, --help lists the parameters of that method too.");
     line.parse();

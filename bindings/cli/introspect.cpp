@@ -38,8 +38,8 @@ void print_entries(const std::string &registry, const std::vector<Entry> &entrie
 struct Subject {
     std::string registry;
     Entry entry;
-    std::string recipe; // a method or an operation
-    std::string part;   // "" or the row that chooses the subject, as "kernel"
+    std::string home, recipe; // "methods" or "operations", and one of them
+    std::string part;         // "" or the row that chooses the subject, as "kernel"
 };
 
 /* A method in which the part may be set to name. */
@@ -53,17 +53,45 @@ std::string method_with(mercer_context *context, const std::string &part, const 
     throw Failure(MERCER_E_UNSUPPORTED, "no method takes the " + part + " " + name);
 }
 
+/* A parameter of what is made without any flags; else the library's answer for the first method. */
+Subject find_parameter(mercer_context *context, const std::string &name) {
+    Subject subject{"parameters", {}, "", "", ""};
+    for (const char *home : {"methods", "operations"})
+        for (const Entry &entry : entries_of(context, home)) {
+            const Recipe recipe = make<Recipe>(mercer_recipe_create, context, entry.name.c_str());
+            const auto rows = rows_of(recipe.get());
+            const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row &r) { return is_named(r, name); });
+            if (row == rows.end()) continue;
+            if (subject.home.empty()) subject.home = home, subject.recipe = entry.name, subject.entry.name = row->name;
+            subject.entry.summary += (subject.entry.summary.empty() ? "belongs to " : ", ") + entry.name;
+        }
+    if (subject.home.empty()) {
+        const std::string first = entries_of(context, "methods").front().name;
+        const Recipe recipe = make<Recipe>(mercer_recipe_create, context, first.c_str());
+        value_of(recipe.get(), name);
+    }
+    return subject;
+}
+
+Subject find_in(mercer_context *context, const std::string &registry, const std::string &name) {
+    if (registry == "parameters") return find_parameter(context, name);
+    Subject subject{registry, find_entry(context, registry, name), registry, name, ""};
+    if (registry != "methods" && registry != "operations") {
+        subject.home = "methods";
+        subject.part = singular(registry);
+        subject.recipe = method_with(context, subject.part, subject.entry.name);
+    }
+    return subject;
+}
+
 /* Throws the library's answer for the first registry, or for the one whose answer knows a near name. */
 Subject find_subject(mercer_context *context, const std::string &name) {
+    std::vector<std::string> places = {"parameters"}; // which alone have dots in their names
+    if (name.find('.') == std::string::npos) places.insert(places.begin(), registries().begin(), registries().end());
     std::vector<Failure> answers;
-    for (const auto &registry : registries()) {
+    for (const auto &place : places) {
         try {
-            Subject subject{registry, find_entry(context, registry, name), name, ""};
-            if (registry != "methods" && registry != "operations") {
-                subject.part = singular(registry);
-                subject.recipe = method_with(context, subject.part, subject.entry.name);
-            }
-            return subject;
+            return find_in(context, place, name);
         } catch (const Failure &failure) {
             if (failure.code != MERCER_E_NAME) throw;
             answers.push_back(failure);
@@ -94,17 +122,18 @@ std::string row_json(mercer_recipe *recipe, const Row &row) {
 }
 
 void print_rows(mercer_recipe *recipe, const std::vector<Row> &rows) {
+    const auto all = rows_of(recipe);
     for (const Row &row : rows) {
         const std::string value = value_of(recipe, row.name);
         std::string head = "--" + row.name + (row.short_name.empty() ? "" : ", --" + row.short_name);
         const bool automatic = (row.flags & MERCER_AUTO) != 0;
         const std::string unset = automatic ? "automatic" : "unset";
         head += "  " + row.allowed() + ", default " + (row.initial.empty() ? unset : row.initial);
-        if (automatic && !row.initial.empty() && row.initial != "0") head += ", 0: automatic";
+        if (automatic && !row.initial.empty()) head += ", 0: automatic";
         if (value != row.initial) head += ", here " + value;
         std::printf("%s\n      %s\n", head.c_str(), row.doc.c_str());
         std::string others;
-        for (const Row &other : rows)
+        for (const Row &other : all)
             if (!row.group.empty() && other.group == row.group && other.name != row.name)
                 others += (others.empty() ? "" : ", ") + other.name;
         if (!others.empty()) std::printf("      Excludes %s.\n", others.c_str());
@@ -136,9 +165,9 @@ void methods(mercer_context *context, const Words &words) {
 void describe(mercer_context *context, const Words &words) {
     std::string name;
     bool as_json = false;
-    Arguments line("describe",
-                   "Prints what a method, operation, kernel, reducer, lift or solver is, and its parameters.", words);
-    line.app().add_option("NAME", name, "one of `mercer methods`")->required();
+    Arguments line("describe", "Prints what a method, operation, kernel, reducer, lift, solver or parameter is.",
+                   words);
+    line.app().add_option("NAME", name, "one of `mercer methods`, or a parameter, as kernel.sigma")->required();
     line.app().add_flag("--json", as_json, "print it as JSON");
     const std::string peeked = line.peek_positional();
     if (peeked.empty()) {
@@ -147,13 +176,15 @@ void describe(mercer_context *context, const Words &words) {
     }
     const Subject subject = find_subject(context, peeked);
     if (!subject.part.empty()) line.append({"--" + subject.part, subject.entry.name});
-    const Recipe recipe = line.recipe(context, subject.recipe);
+    const Recipe recipe = line.recipe(context, subject.home, subject.recipe);
     line.parse();
     line.apply(recipe.get());
 
     std::vector<Row> rows = rows_of(recipe.get());
     if (!subject.part.empty())
         std::erase_if(rows, [&](const Row &row) { return !row.name.starts_with(subject.part + "."); });
+    if (subject.registry == "parameters")
+        std::erase_if(rows, [&](const Row &row) { return row.name != subject.entry.name; });
     const Entry &entry = subject.entry;
     if (as_json) {
         std::vector<std::string> items;

@@ -1,4 +1,5 @@
 #include "commands.h"
+#include "json.h"
 #include "report.h"
 #include "run.h"
 
@@ -40,20 +41,29 @@ void show_log(void *, int32_t level, const char *text) {
     std::fprintf(stderr, "mercer: warning: %s\n", text);
 }
 
-void dispatch(const Words &words) {
+void dispatch(Words words) {
+    if (words.size() > 1 && words[0] == "help") words = {words[1], "--help"};
     const std::string name = words.empty() ? "--help" : words[0];
     if (name == "--help" || name == "-h" || name == "help") {
         print_usage();
         return;
     }
     if (name == "--version") {
-        std::printf("mercer %s\n", mercer_version());
+        const bool as_json = words.size() > 1 && words[1] == "--json";
+        const std::string version = mercer_version();
+        std::puts((as_json ? cli::json::object({{"version", cli::json::text(version)}}) : "mercer " + version).c_str());
         return;
     }
     const auto *command =
         std::find_if(commands.begin(), commands.end(), [&](const Command &c) { return name == c.name; });
-    if (command == commands.end())
-        throw cli::Failure(MERCER_E_ARGUMENT, "there is no command '" + name + "'; mercer --help lists them");
+    if (command == commands.end()) {
+        std::vector<std::string> known = {"--help", "--version"};
+        for (const Command &one : commands) known.push_back(one.name);
+        const std::string near = cli::suggestion(name, known);
+        throw cli::Failure(MERCER_E_ARGUMENT,
+                           "there is no command '" + name + "'; " +
+                               (near.empty() ? "mercer --help lists them" : "did you mean '" + near + "'?"));
+    }
     const auto context = cli::make<cli::Context>(mercer_context_create);
     cli::check(mercer_context_set_log(context.get(), show_log, nullptr));
     command->run(context.get(), Words(words.begin() + 1, words.end()));

@@ -169,6 +169,10 @@ void write_npy(const std::string &path, const Array &array, bool flat) {
     file.commit();
 }
 
+bool begins_as_npy(std::string_view bytes) {
+    return std::string_view(magic, magic_size).starts_with(bytes.substr(0, magic_size));
+}
+
 const char *npy_dtype(int32_t dtype) { return type_of(dtype).name; }
 
 } // namespace cli

@@ -4,6 +4,7 @@
 #include "handles.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cli {
@@ -28,6 +29,9 @@ Array read_npy(const std::string &path);
 
 /* Version 1, C order, little-endian; two dimensions, or one where flat is set. */
 void write_npy(const std::string &path, const Array &array, bool flat = false);
+
+/* These first bytes, however few, may be those of a .npy file. */
+bool begins_as_npy(std::string_view bytes);
 
 /* "f4", "f8", "i8": NumPy's name of a dtype. */
 const char *npy_dtype(int32_t dtype);

@@ -1,6 +1,7 @@
 #include "recipe.h"
 #include "json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <sstream>
@@ -81,6 +82,10 @@ std::string value_of(mercer_recipe *recipe, const std::string &name) {
 
 bool is_part(const Row &row) { return (row.flags & MERCER_PART) != 0; }
 
+bool is_named(const Row &row, const std::string &name) {
+    return plain(row.name) == plain(name) || plain(row.short_name) == plain(name);
+}
+
 const std::vector<std::string> &registries() {
     static const std::vector<std::string> names = {"methods", "operations", "kernels", "reducers", "lifts", "solvers"};
     return names;
@@ -111,6 +116,11 @@ std::vector<std::string> split(const std::string &text, char separator) {
     std::istringstream stream(text);
     for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
     return parts;
+}
+
+std::string plain(std::string name) {
+    std::replace(name.begin(), name.end(), '_', '-');
+    return name;
 }
 
 } // namespace cli

@@ -23,6 +23,8 @@ struct Row {
 std::vector<Row> rows_of(mercer_recipe *recipe);
 std::string value_of(mercer_recipe *recipe, const std::string &name);
 bool is_part(const Row &row);
+/* Full or short, hyphens and underscores being equal. */
+bool is_named(const Row &row, const std::string &name);
 
 /* The registries of mercer_context_count in the order in which they are shown. */
 const std::vector<std::string> &registries();
@@ -38,6 +40,8 @@ std::vector<Entry> entries_of(mercer_context *context, const std::string &regist
 Entry find_entry(mercer_context *context, const std::string &registry, const std::string &name);
 
 std::vector<std::string> split(const std::string &text, char separator);
+/* With hyphens for underscores, which are equal in names. */
+std::string plain(std::string name);
 
 } // namespace cli
 

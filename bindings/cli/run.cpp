@@ -14,7 +14,19 @@ namespace {
 std::sig_atomic_t cancel_flag; // read by the library as int32_t, atomically
 static_assert(sizeof cancel_flag == sizeof(int32_t));
 
-extern "C" void on_interrupt(int) { __atomic_store_n(&cancel_flag, 1, __ATOMIC_RELAXED); }
+constexpr int stops[] = {SIGINT, SIGTERM};
+
+/* What the signals that stop do from now on; the next one may be any of them. */
+void on_stop(void (*handler)(int)) {
+    struct sigaction action = {};
+    action.sa_handler = handler;
+    for (const int signal : stops) ::sigaction(signal, &action, nullptr);
+}
+
+extern "C" void ask_to_stop(int) {
+    __atomic_store_n(&cancel_flag, 1, __ATOMIC_RELAXED);
+    on_stop(SIG_DFL);
+}
 
 std::string minutes(double seconds) {
     const auto whole = static_cast<long long>(std::ceil(seconds));
@@ -45,15 +57,12 @@ Run::Run(int64_t threads, int64_t memory, const char *checkpoint) : run_(sized<m
     run_.checkpoint = checkpoint;
     run_.progress = ::isatty(STDERR_FILENO) ? show_progress : nullptr;
     run_.cancel = &cancel_flag;
-    struct sigaction action = {};
-    action.sa_handler = on_interrupt;
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    ::sigaction(SIGINT, &action, nullptr);
+    on_stop(ask_to_stop);
 }
 
 Run::~Run() {
     clear_progress();
-    std::signal(SIGINT, SIG_DFL);
+    on_stop(SIG_DFL);
 }
 
 void check_cancelled() {

@@ -6,7 +6,7 @@
 namespace cli {
 
 /* What a long call runs with: threads, memory, the progress bar and the interrupt key. While one of these exists the
- * first SIGINT asks the call to stop, the second ends the process. */
+ * first SIGINT or SIGTERM asks the call to stop, the second ends the process. */
 class Run {
   public:
     Run(int64_t threads, int64_t memory, const char *checkpoint = nullptr);
@@ -20,7 +20,7 @@ class Run {
     mercer_run run_;
 };
 
-/* Throws MERCER_E_CANCELLED once SIGINT has asked to stop. */
+/* Throws MERCER_E_CANCELLED once a signal has asked to stop. */
 void check_cancelled();
 
 /* Removes the progress bar from the terminal, before something else is written there. */

@@ -88,7 +88,7 @@ void transform(mercer_context *context, const Words &words) {
                    words);
     options.add_to(line.app());
     const std::string what = line.peek("what");
-    const Recipe recipe = line.recipe(context, what.empty() ? default_operation : what);
+    const Recipe recipe = line.recipe(context, "operations", what.empty() ? default_operation : what);
     line.parse();
     options.verify();
     line.apply(recipe.get());

@@ -291,7 +291,8 @@ MERCER_API void mercer_recipe_destroy(mercer_recipe *recipe);
 
 /* Sets one parameter, named part.name ("kernel.sigma", "reducer.m", "seed") or by a short name where that is unique in
  * the recipe ("sigma"); '-' and '_' are the same. A part ("kernel", "reducer", "lift", "solver") is a parameter as
- * well: changing it resets its rows. Numbers as text round-trip; "" means unset. */
+ * well: changing it resets its rows. A recipe has only the parameters that have an effect in it: MERCER_E_NAME says where
+ * another one belongs. Numbers as text round-trip; "" means unset. */
 MERCER_API int32_t mercer_recipe_set(mercer_recipe *recipe, const char *name, const char *value);
 MERCER_API int32_t mercer_recipe_set_real(mercer_recipe *recipe, const char *name, double value);
 
@@ -342,7 +343,9 @@ typedef struct mercer_user_kernel {
 MERCER_API int32_t mercer_recipe_set_kernel(mercer_recipe *recipe, const mercer_user_kernel *kernel);
 
 /* What a fit will need, before it is done: what is likely, and what is never exceeded. Where the two are equal the shape
- * decides, and the figure is right to 10 % (bytes: or 4 MiB). */
+ * decides, and the figure is right to 10 % (bytes: or 4 MiB). MERCER_E_BUDGET where the fit will be refused. Data may be
+ * larger than the budget, but a model holds its centres, which of an exact one are all rows: "nystrom", "auto" and the
+ * reducer "rpcholesky" keep fewer. */
 typedef struct mercer_figure {
     double likely;
     double most;

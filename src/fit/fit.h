@@ -158,6 +158,8 @@ struct LiftTask {
 struct Lift {
     const char *name, *summary, *reference;
     bool uses_factor;                   // of the reduction; else it is freed before
+    bool solves;                        // its problem is a solver's
+    bool proves;                        // how far its eigenvalues are from those of all rows
     Plan (*plan)(const PlanTask &task); // E_BUDGET where it cannot be
     Lifted (*lift)(const LiftTask &task);
 };

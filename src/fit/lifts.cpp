@@ -6,9 +6,9 @@ namespace mercer {
 const std::vector<Lift> &lifts() {
     static const std::vector<Lift> table = {
         {"weighted", "eigenproblem of the weighted kernel matrix of the centres",
-         "RSKPCA, Algorithm 1; weights 1: kernel PCA", false, plan_weighted, lift_weighted},
+         "RSKPCA, Algorithm 1; weights 1: kernel PCA", false, true, false, plan_weighted, lift_weighted},
         {"projected", "kernel PCA of all rows on the span of the centres",
-         "Williams and Seeger 2001; Franc and Hlavac 2003", true, plan_projected, lift_projected},
+         "Williams and Seeger 2001; Franc and Hlavac 2003", true, false, true, plan_projected, lift_projected},
     };
     return table;
 }

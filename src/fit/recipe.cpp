@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cinttypes>
-#include <cmath>
 
 namespace mercer {
 
@@ -22,71 +21,6 @@ const std::vector<Method> &methods() {
 
 namespace {
 
-constexpr double inf = INFINITY;
-
-// The core's rows are written as a plugin's are; their names carry the part.
-mercer_param core_row(int64_t offset, int32_t type, const char *name, const char *initial, const char *choices,
-                      int32_t flags, double lo, double hi, const char *doc) {
-    return {sizeof(mercer_param), offset, {sizeof(mercer_row), name, doc, initial, choices, "", type, flags, lo, hi}};
-}
-#define AT(field) MERCER_FIELD(decltype(CoreValues::field), CoreValues, field)
-
-const std::shared_ptr<const ParamTable> &core_table() {
-    static const auto table = [] {
-        const mercer_param rows[] = {
-            core_row(AT(method), MERCER_TEXT, "method", "", "", MERCER_PART | MERCER_SHORT, 0, 0,
-                     "how the problem is made smaller"),
-            core_row(AT(kernel), MERCER_TEXT, "kernel", "gaussian", "", MERCER_PART | MERCER_SHORT, 0, 0,
-                     "a kernel, or an expression like gaussian[0-7] * hamming[8-11] + 0.1 linear"),
-            core_row(AT(reducer), MERCER_TEXT, "reducer", "all", "", MERCER_PART | MERCER_SHORT, 0, 0,
-                     "which points stand for the data"),
-            core_row(AT(lift), MERCER_TEXT, "lift", "weighted", "", MERCER_PART | MERCER_SHORT, 0, 0,
-                     "which problem those points give"),
-            core_row(AT(solver), MERCER_TEXT, "solver", "auto", "", MERCER_PART | MERCER_SHORT, 0, 0, "who solves it"),
-            core_row(AT(data_dtype), MERCER_CHOICE, "data.dtype", "as-given", "as-given|f32|f64", MERCER_SHORT, 0, 0,
-                     "type of kernel values, centres and outputs"),
-            core_row(AT(data_scale), MERCER_CHOICE, "data.scale", "none", "none|standard|minmax", 0, 0, 0,
-                     "scale columns first: to mean 0 and variance 1, or to [0, 1]"),
-            core_row(AT(data_lengths), MERCER_TEXT, "data.lengths", "", "", 0, 0, 0,
-                     "length of each column, one or d numbers separated by commas; columns are divided by them"),
-            core_row(AT(data_missing), MERCER_CHOICE, "data.missing", "error", "error|rows", 0, 0, 0,
-                     "rows with a NaN: an error, or left out of the fit and given NaN as their output"),
-            core_row(AT(gram_storage), MERCER_CHOICE, "gram.storage", "auto", "auto|stream|f64|f32", 0, 0, 0,
-                     "keep the kernel matrix in this type, or compute it again in each pass"),
-            core_row(AT(lift_centred), MERCER_BOOL, "lift.centred", "true", "", 0, 0, 1,
-                     "subtract the mean in feature space"),
-            core_row(AT(tol), MERCER_REAL, "solver.tol", "", "", MERCER_LO_OPEN | MERCER_AUTO, 0, 1,
-                     "largest residual / first eigenvalue; unset: 1e-9, for f32 values 1e-5"),
-            core_row(AT(max_passes), MERCER_INT, "solver.max_passes", "0", "", MERCER_AUTO, 0, inf,
-                     "at most so many passes over the kernel matrix"),
-            core_row(AT(solver_strict), MERCER_BOOL, "solver.strict", "false", "", 0, 0, 1,
-                     "not converged is an error"),
-            core_row(AT(accuracy), MERCER_REAL, "accuracy", "0.01", "", MERCER_SHORT | MERCER_LO_OPEN, 0, 1,
-                     "method auto: largest relative error of each eigenvalue"),
-            core_row(AT(certificates), MERCER_CHOICE, "report.certificates", "cheap", "none|cheap|rows", 0, 0, 0,
-                     "proofs of projected models: the trace of what is lost; its norm too, from pairs; rows of it too"),
-            core_row(AT(rows), MERCER_INT, "report.rows", "0", "", MERCER_AUTO, 0, 1e9,
-                     "rows behind the certificate, 0: 4000"),
-            core_row(AT(delta), MERCER_REAL, "report.delta", "0.001", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,
-                     "probability that a certificate may be wrong"),
-            core_row(
-                AT(replicates), MERCER_INT, "report.bootstrap", "0", "", MERCER_AUTO, 0, 1e5,
-                "replicates behind error bars of the eigenvalues; 0: none, or 200 where they choose the components"),
-            core_row(AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT | MERCER_AUTO, 0, inf,
-                     "how many components; 0: those that stand out of their noise, by error bars"),
-            core_row(AT(variance), MERCER_REAL, "output.variance", "", "", MERCER_LO_OPEN, 0, 1,
-                     "as few components as explain this share of the total variance (components: at most so many)"),
-            core_row(AT(threshold), MERCER_REAL, "output.threshold", "", "", MERCER_LO_OPEN, 0, 1,
-                     "components of at least this share of the first eigenvalue (components: at most so many)"),
-            core_row(AT(seed), MERCER_INT, "seed", "0", "", MERCER_SHORT, 0, 0x1p53,
-                     "all random choices follow from it"),
-        };
-        return std::make_shared<const ParamTable>("core", rows, std::size(rows), sizeof(CoreValues));
-    }();
-    return table;
-}
-#undef AT
-
 template <class Table>
 std::vector<std::string> names_of(const Table &table) {
     std::vector<std::string> names;
@@ -105,15 +39,12 @@ bool is_part(const std::string &name) {
     return name == "method" || name == "kernel" || name == "reducer" || name == "lift" || name == "solver";
 }
 
-// What a row alone cannot say of its value.
-void check_value(const std::string &name, const std::string &value) {
-    if (name == "data.lengths") parse_lengths(value);
-}
-
 std::string plain(std::string name) { // keyword arguments of some languages cannot hold '-'
     std::replace(name.begin(), name.end(), '-', '_');
     return name;
 }
+
+std::string tail_of(const std::string &name) { return name.substr(name.rfind('.') + 1); }
 
 } // namespace
 
@@ -121,50 +52,50 @@ Recipe::Recipe(std::shared_ptr<Registry> registry, const std::string &name) : re
     operation_ = entry_of(operations(), name);
     core_ = Params(operation_ ? operation_->rows : core_table());
     if (operation_) return;
+    if (!entry_of(methods(), name)) {
+        std::vector<std::string> known = names_of(methods());
+        for (const std::string &other : names_of(operations())) known.push_back(other);
+        fail_unknown("method or operation", name, known);
+    }
     set_part("method", name);
 }
 
 void Recipe::set_part(const std::string &part, const std::string &value) {
     auto store = [&](const std::string &text) { core_.set(core_.table().find(part), text, part.c_str()); };
-    auto free_to_choose = [&](const std::string &name, const char *own) {
-        if (is_auto() && name != own)
-            fail(MERCER_E_VALUE, "%s = %s: the method 'auto' chooses it; 'nystrom' and 'kpca' leave it to you",
-                 part.c_str(), name.c_str());
-    };
     if (part == "method") {
         const Method *method = entry_of(methods(), value);
-        if (!method) {
-            std::vector<std::string> known = names_of(methods());
-            for (const std::string &name : names_of(operations())) known.push_back(name);
-            fail_unknown("method or operation", value, known);
-        }
+        if (!method) fail_unknown("method", value, names_of(methods()));
         method_ = method;
         store(value);
         set_part("kernel", "gaussian");
         set_part("reducer", method->reducer);
         set_part("lift", method->lift);
-        set_part("solver", "auto");
     } else if (part == "kernel") {
         auto kernel = std::make_shared<Expression>(parse_expression(value.empty() ? "gaussian" : value), *registry_);
         if (kernel_) kernel->user = kernel_->user;
         kernel_ = std::move(kernel);
         store(kernel_->text());
     } else if (part == "lift") {
-        std::string name = value.empty() ? method_->lift : value;
-        free_to_choose(name, method_->lift);
-        store(find_lift(name).name);
+        store(find_lift(value.empty() ? method_->lift : value).name);
+        set_part("solver", "auto");
     } else {
         bool reducer = part == "reducer";
         std::string name = !value.empty() ? value : reducer ? method_->reducer : "auto";
-        if (reducer) free_to_choose(name, method_->reducer);
         std::shared_ptr<const Plugin> plugin;
         if (name != (reducer ? "all" : "auto")) plugin = registry_->find(reducer ? Kind::reducer : Kind::solver, name);
         (reducer ? reducer_params_ : solver_params_) = plugin ? Params(plugin->params) : Params();
         store(plugin ? plugin->name : name);
         (reducer ? reducer_ : solver_) = std::move(plugin);
     }
+    for (size_t i = 0; i < core_.table().rows().size(); ++i) { // the part's own rows, and those that it does away with
+        const std::string name = core_.table().rows()[i].row.name;
+        if (!is_part(name) && (name.rfind(part + ".", 0) == 0 || !has_core_row(i)))
+            core_.set(static_cast<int64_t>(i), "", name.c_str());
+    }
     shown_.clear();
 }
+
+bool Recipe::has_core_row(size_t index) const { return operation_ || core_scope(index).holds(*this); }
 
 void Recipe::set_user(std::shared_ptr<const UserKernel> user) {
     if (!kernel_->has_user()) set_part("kernel", "user");
@@ -173,9 +104,9 @@ void Recipe::set_user(std::shared_ptr<const UserKernel> user) {
 
 std::vector<Recipe::Row> Recipe::rows() {
     std::vector<Row> out;
-    auto add = [&out](Params &params, const std::string &prefix) {
+    auto add = [&](Params &params, const std::string &prefix) {
         for (size_t i = 0; i < params.table().rows().size(); ++i)
-            out.push_back({&params, static_cast<int64_t>(i), prefix});
+            if (&params != &core_ || has_core_row(i)) out.push_back({&params, static_cast<int64_t>(i), prefix});
     };
     add(core_, "");
     for (size_t l = 0; kernel_ && l < kernel_->leaves.size(); ++l) add(kernel_->leaves[l].params, kernel_->prefix(l));
@@ -193,8 +124,7 @@ Recipe::Row Recipe::find(const std::string &asked) {
         std::string full = row.name();
         known.push_back(full);
         if (plain(full) == name) return row;
-        std::string tail = full.substr(full.rfind('.') + 1);
-        if (plain(tail) == name) shorts.push_back(row);
+        if (plain(tail_of(full)) == name) shorts.push_back(row);
     }
     if (shorts.size() == 1) return shorts[0];
     for (Row &row : shorts)
@@ -203,8 +133,23 @@ Recipe::Row Recipe::find(const std::string &asked) {
         fail(MERCER_E_NAME, "parameter '%s' is ambiguous: it may be '%s' or '%s'", asked.c_str(),
              shorts[0].name().c_str(), shorts[1].name().c_str());
     for (size_t i = 0, n = known.size(); i < n; ++i)
-        if (known[i].find('.') != std::string::npos) known.push_back(known[i].substr(known[i].rfind('.') + 1));
+        if (known[i].find('.') != std::string::npos) known.push_back(tail_of(known[i]));
+    refuse_elsewhere(name);
     fail_unknown("parameter", asked, known);
+}
+
+// E_NAME where another recipe has a row of this name.
+void Recipe::refuse_elsewhere(const std::string &name) const {
+    const std::vector<mercer_param> &params = core_.table().rows();
+    for (size_t i = 0; i < params.size(); ++i) {
+        const std::string full = params[i].row.name;
+        if (has_core_row(i) || (plain(full) != name && plain(tail_of(full)) != name)) continue;
+        const Scope &scope = core_scope(i);
+        const int64_t instead = core_.table().find(scope.instead);
+        const bool takes = instead >= 0 && has_core_row(static_cast<size_t>(instead));
+        fail(MERCER_E_NAME, "%s belongs to %s; '%s' %s%s", full.c_str(), scope.where, method_->name,
+             takes ? "takes " : "has no use for it here", takes ? scope.instead : "");
+    }
 }
 
 void Recipe::set(const std::string &name, const std::string &value) {
@@ -214,22 +159,9 @@ void Recipe::set(const std::string &name, const std::string &value) {
         trial.set_part(row.name(), trim(value));
         *this = std::move(trial);
     } else {
-        if (row.params == &core_) check_value(row.name(), value);
+        if (row.params == &core_ && !is_operation()) check_core_value(row.name(), value);
         row.params->set(row.index, value, row.name().c_str());
     }
-}
-
-std::vector<double> parse_lengths(std::string_view text) {
-    std::vector<double> out;
-    if (trim(text).empty()) return out;
-    for (const std::string &piece : split(text, ',')) {
-        double value = 0;
-        if (!parse_number(piece, &value) || !(value > 0) || !std::isfinite(value))
-            fail(MERCER_E_VALUE, "data.lengths: number %zu is '%.40s', must be a finite number > 0", out.size(),
-                 piece.c_str());
-        out.push_back(value);
-    }
-    return out;
 }
 
 void Recipe::set_many(const std::vector<std::pair<std::string, std::string>> &pairs) {
@@ -294,10 +226,10 @@ mercer_row Recipe::public_row(int64_t index) {
 std::map<std::string, std::string> Recipe::stored() const {
     std::map<std::string, std::string> out = kernel_->stored();
     auto add = [&out](const Params &params, const std::string &prefix) {
-        for (auto &[name, value] : params.stored())
-            if (!is_part(prefix + name)) out[prefix + name] = value;
+        for (auto &[name, value] : params.stored()) out[prefix + name] = value;
     };
-    add(core_, "");
+    for (auto &[name, value] : core_.stored())
+        if (!is_part(name) && has_core_row(static_cast<size_t>(core_.table().find(name)))) out[name] = value;
     add(reducer_params_, "reducer.");
     add(solver_params_, "solver.");
     return out;

@@ -2,6 +2,7 @@
 // list for the caller; each value lives in one place, the Params of its owner.
 #pragma once
 #include "../model/outputs.h"
+#include "core_rows.h"
 
 namespace mercer {
 
@@ -9,21 +10,6 @@ struct Method {
     const char *name, *reducer, *lift, *summary, *reference;
 };
 const std::vector<Method> &methods();
-
-// The core's own parameters; order and types are those of core_rows in recipe.cpp.
-struct CoreValues {
-    const char *method, *kernel, *reducer, *lift, *solver, *data_lengths;
-    int32_t data_dtype, data_scale, data_missing, gram_storage, lift_centred, solver_strict, certificates;
-    int64_t components, seed, max_passes, rows, replicates;
-    double tol, delta, accuracy, variance, threshold;
-};
-enum class DataType { as_given, f32, f64 };
-enum class DataScale { none, standard, minmax };
-enum class DataMissing { error, rows };
-// data.lengths: numbers > 0 (E_VALUE says which is none); empty: not set.
-std::vector<double> parse_lengths(std::string_view text);
-enum class GramStorage { automatic, stream, f64, f32 };
-enum class Certificates { none, cheap, rows };
 
 class Recipe {
   public:
@@ -63,6 +49,8 @@ class Recipe {
 
   private:
     Row find(const std::string &name);
+    bool has_core_row(size_t index) const;
+    void refuse_elsewhere(const std::string &name) const;
     void set_part(const std::string &part, const std::string &value);
 
     std::shared_ptr<Registry> registry_;

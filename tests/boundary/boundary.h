@@ -59,6 +59,7 @@ static inline mercer_data *new_data(mercer_context *context, double *values, int
     MUST(mercer_data_from_view(&data, context, &view));
     return data;
 }
+static inline mercer_run on_two_threads(void) { return (mercer_run){.struct_size = sizeof(mercer_run), .threads = 2}; }
 /* A recipe for "kpca" with settings given as pairs of texts, ended by NULL. */
 static inline mercer_recipe *new_recipe(mercer_context *context, ...) {
     mercer_recipe *recipe = NULL;
@@ -69,6 +70,28 @@ static inline mercer_recipe *new_recipe(mercer_context *context, ...) {
         MUST(mercer_recipe_set(recipe, name, va_arg(list, const char *)));
     va_end(list);
     return recipe;
+}
+
+static inline const char *get(mercer_recipe *recipe, const char *name) {
+    const char *value = NULL;
+    MUST(mercer_recipe_get(recipe, name, &value));
+    assert_non_null(value);
+    return value;
+}
+
+static inline mercer_recipe *recipe_of(mercer_context *context, const char *method, const char *components) {
+    mercer_recipe *recipe = NULL;
+    MUST(mercer_recipe_create(&recipe, context, method));
+    MUST(mercer_recipe_set(recipe, "components", components));
+    MUST(mercer_recipe_set(recipe, "kernel.sigma", "2"));
+    return recipe;
+}
+
+static inline const double *tensor(mercer_model *model, const char *name, int64_t *count) {
+    mercer_view view = {.struct_size = sizeof view};
+    MUST(mercer_model_tensor(model, name, &view));
+    *count = view.rows * view.cols;
+    return view.data;
 }
 
 #endif

@@ -1,6 +1,6 @@
-/* What goes wrong round a fit: data without rank, budgets without room, files that change while they are read, kernels that
- * are not what they say, threads and children beside it. */
-#include "temp_folder.h"
+/* What goes wrong round a fit: data without rank, budgets without room, kernels that are not what they say, threads and
+ * children beside it. */
+#include "boundary.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -11,21 +11,6 @@ enum { D = 4, R = 3 };
 
 static const char *const methods[] = {"kpca", "nystrom", "gkpca", "subsampled", "auto"};
 enum { METHODS = sizeof methods / sizeof *methods };
-
-static mercer_recipe *recipe_of(mercer_context *context, const char *method, const char *components) {
-    mercer_recipe *recipe = NULL;
-    MUST(mercer_recipe_create(&recipe, context, method));
-    MUST(mercer_recipe_set(recipe, "components", components));
-    MUST(mercer_recipe_set(recipe, "kernel.sigma", "2"));
-    return recipe;
-}
-
-static const double *tensor(mercer_model *model, const char *name, int64_t *count) {
-    mercer_view view = {.struct_size = sizeof view};
-    MUST(mercer_model_tensor(model, name, &view));
-    *count = view.rows * view.cols;
-    return view.data;
-}
 
 /* ---- rank ---- */
 
@@ -99,16 +84,6 @@ static void equal_eigenvalues(void **state) {
     free(x);
 }
 
-static void auto_chooses_for_itself(void **state) {
-    (void)state;
-    mercer_context *context = new_context();
-    mercer_recipe *recipe = recipe_of(context, "auto", "5");
-    FAILS(MERCER_E_VALUE, "lift = weighted: the method 'auto' chooses", mercer_recipe_set(recipe, "lift", "weighted"));
-    FAILS(MERCER_E_VALUE, "reducer = uniform: the method 'auto' chooses",
-          mercer_recipe_set(recipe, "reducer", "uniform"));
-    mercer_recipe_destroy(recipe), mercer_context_destroy(context);
-}
-
 /* ---- budget ---- */
 
 static void no_room_for_a_panel(void **state) {
@@ -127,99 +102,6 @@ static void no_room_for_a_panel(void **state) {
     }
     mercer_data_destroy(data), mercer_context_destroy(context);
     free(x);
-}
-
-/* ---- files ---- */
-
-static char *folder;
-
-static void write_npy(const char *path, const float *x, int64_t rows, int64_t cols) {
-    char header[128];
-    memset(header, ' ', sizeof header);
-    memcpy(header, "\x93NUMPY\x01\x00\x76\x00", 10);
-    int length = snprintf(header + 10, 117, "{'descr': '<f4', 'fortran_order': False, 'shape': (%lld, %lld), }",
-                          (long long)rows, (long long)cols);
-    header[10 + length] = ' ';
-    header[127] = '\n';
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(header, 1, sizeof header, file), sizeof header);
-    assert_int_equal(fwrite(x, sizeof *x, (size_t)(rows * cols), file), rows * cols);
-    assert_int_equal(fclose(file), 0);
-}
-
-static void nan_in_row_a_million(void **state) {
-    (void)state;
-    const int64_t n = 1000003;
-    float *x = calloc((size_t)n * 2, sizeof *x);
-    for (int64_t i = 0; i < 2 * n; i++) x[i] = (float)(i % 101);
-    x[1000000 * 2 + 1] = NAN;
-    const char *path = joined(folder, "million.npy");
-    write_npy(path, x, n, 2);
-    mercer_context *context = new_context();
-    mercer_view view = view_of(x, MERCER_F32, n, 2);
-    mercer_data *memory = NULL, *file = NULL;
-    MUST(mercer_data_from_view(&memory, context, &view));
-    MUST(mercer_data_from_file(&file, context, path, NULL));
-    for (int k = 0; k < METHODS; k++) {
-        mercer_recipe *recipe = recipe_of(context, methods[k], "3");
-        mercer_model *model = NULL;
-        mercer_run run = {.struct_size = sizeof run, .memory = (int64_t)4 << 30};
-        FAILS(MERCER_E_DATA, "row 1000000, column 1", mercer_model_fit(&model, recipe, memory, &run));
-        FAILS(MERCER_E_DATA, "row 1000000, column 1", mercer_model_fit(&model, recipe, file, &run));
-        mercer_recipe_destroy(recipe);
-    }
-    mercer_data_destroy(memory), mercer_data_destroy(file), mercer_context_destroy(context);
-    free(x);
-}
-
-struct changing {
-    const char *path;
-    int shrink; /* else NaN is written into the last row */
-    int done;
-};
-/* Once the first pass over the rows is through. */
-static int32_t change(void *user, const mercer_progress *progress) {
-    struct changing *file = user;
-    if (file->done || strcmp(progress->stage, "read") == 0) return 0;
-    file->done = 1;
-    struct stat about;
-    if (stat(file->path, &about) != 0) return 0;
-    if (file->shrink) return truncate(file->path, about.st_size / 2) != 0;
-    FILE *open = fopen(file->path, "r+b");
-    const float nan = NAN;
-    fseek(open, -(long)sizeof nan, SEEK_END);
-    fwrite(&nan, sizeof nan, 1, open);
-    return fclose(open) != 0;
-}
-
-/* Pivots are found in several sweeps over a file, each of which reads it again. */
-static void files_that_change_during_a_fit(void **state) {
-    (void)state;
-    enum { N = 40000, COLS = 64 };
-    double *values = noise(N * COLS);
-    float *x = malloc(sizeof(float) * N * COLS);
-    for (int i = 0; i < N * COLS; i++) x[i] = (float)values[i];
-    mercer_context *context = new_context();
-    for (int shrink = 0; shrink < 2; shrink++) {
-        const char *path = joined(folder, "changing.npy");
-        write_npy(path, x, N, COLS);
-        mercer_data *data = NULL;
-        MUST(mercer_data_from_file(&data, context, path, NULL));
-        mercer_recipe *recipe = recipe_of(context, "nystrom", "3");
-        MUST(mercer_recipe_set(recipe, "reducer", "rpcholesky"));
-        MUST(mercer_recipe_set(recipe, "reducer.m", "600"));
-        struct changing file = {path, shrink, 0};
-        mercer_run run = {.struct_size = sizeof run, .progress = change, .user = &file};
-        mercer_model *model = NULL;
-        FAILS(shrink ? MERCER_E_IO : MERCER_E_DATA, shrink ? "changing.npy" : "row 39999, column 63",
-              mercer_model_fit(&model, recipe, data, &run));
-        assert_true(file.done);
-        assert_null(model);
-        mercer_recipe_destroy(recipe), mercer_data_destroy(data);
-    }
-    mercer_context_destroy(context);
-    free(values), free(x);
 }
 
 /* ---- kernels that are not what they say ---- */
@@ -366,30 +248,16 @@ static void children_work(void **state) {
     free_shared(shared);
 }
 
-static int open_folder(void **state) {
-    (void)state;
-    folder = new_folder();
-    return 0;
-}
-static int close_folder(void **state) {
-    (void)state;
-    remove_folder(folder);
-    return 0;
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_point),
         cmocka_unit_test(equal_points),
         cmocka_unit_test(two_places),
         cmocka_unit_test(equal_eigenvalues),
-        cmocka_unit_test(auto_chooses_for_itself),
         cmocka_unit_test(no_room_for_a_panel),
-        cmocka_unit_test(nan_in_row_a_million),
-        cmocka_unit_test(files_that_change_during_a_fit),
         cmocka_unit_test(indefinite_kernels),
         cmocka_unit_test(readers_beside_a_fit),
         cmocka_unit_test(children_work),
     };
-    return cmocka_run_group_tests(tests, open_folder, close_folder);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

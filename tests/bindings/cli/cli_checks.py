@@ -86,7 +86,9 @@ def nan_rows(path, complete):
 
 
 def large():
-    np.save("LARGE.npy", np.random.default_rng(1).normal(size=(12000, 100)))
+    x = np.random.default_rng(1).normal(size=(12000, 100))
+    np.save("LARGE.npy", x)
+    np.save("DENSE.npy", x[:6000])
 
 
 def names(path):
@@ -102,6 +104,10 @@ def underscored(path):
 
 def no_row(path, name):
     assert name not in [row["name"] for row in load(path)["rows"]], name
+
+
+def one_row(path, name):
+    assert [row["name"] for row in load(path)["rows"]] == [name]
 
 
 def error(path, code):

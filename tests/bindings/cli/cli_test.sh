@@ -79,11 +79,15 @@ fit='fit X.npy --method kpca --kernel gaussian --set kernel.sigma=2 --components
 # ---- what there is ---------------------------------------------------------------------------------------------------
 
 status 0 --version && shows 'mercer 0.'
+status 0 --version --json && json
+error 2 1 trasform && says "did you mean 'transform'"
+error 2 4 methods --jsno && says 'did you mean --json'
 status 0 --help && shows transform
 status 0
 for command in fit transform info methods describe demo; do
     status 0 $command --help
     shows "mercer $command"
+    status 0 help $command && shows "mercer $command"
 done
 status 0 fit --method kpca --help && shows --kernel
 status 0 methods && shows kpca && shows gaussian && shows scores
@@ -102,6 +106,16 @@ status 0 describe gaussian && shows --sigma
 status 0 describe kpca --kernel linear --json && json && py no_row out kernel.sigma
 status 0 describe kpca --sigma 3 && shows 3
 status 2 describe gausian && says gaussian
+status 0 describe kernel.sigma && shows --sigma && shows 'Excludes kernel.gamma'
+status 0 describe accuracy --json && json && py one_row out accuracy
+status 0 describe whiten && shows scores
+error 2 4 describe foo.bar && says "unknown parameter 'foo.bar': known are method"
+error 2 4 describe kernel.sgima && says "did you mean 'kernel.sigma'"
+status 0 describe auto && shows --accuracy
+status 0 describe kpca --json && py no_row out accuracy
+status 0 describe nystrom --json && py no_row out solver.tol && py no_row out solver
+status 0 describe nystrom --lift weighted --solver block-krylov && shows --solver.block
+status 2 describe kpca --method scores && says "unknown method 'scores'"
 status 2 describe
 status 2 methods nothing
 error 2 1 nothing
@@ -207,6 +221,10 @@ checks=$((checks + 2))
 "$mercer" transform M.safetensors - -o - <Q.npy 2>err >piped.npy || fail 'transform M - -o -'
 "$mercer" info - --json <M.safetensors >out 2>err || fail 'info -'
 py equal piped.npy TQ.npy
+checks=$((checks + 1))
+"$mercer" fit X.npy --method subsampled --reducer given --landmarks - --sigma 2 --components 3 -o S.safetensors <I.npy >out 2>err || fail '--landmarks -'
+status 0 transform S.safetensors Q.npy -o SQ.npy && same SQ.npy LQ.npy '--landmarks -'
+status 2 fit - --method kpca --weights - -o S.safetensors
 status 2 transform - - -o Z.npy
 status 2 $fit -o - --json
 checks=$((checks + 1))
@@ -218,6 +236,9 @@ checks=$((checks + 1))
 "$mercer" transform M.safetensors - -o Z9.npy </dev/null >out 2>err
 [ $? = 3 ] || fail 'an empty standard input is not exit code 3'
 says 'standard input'
+checks=$((checks + 1))
+yes | "$mercer" fit - --method kpca -o S.safetensors >out 2>err # refused by its first bytes: it has no end
+[ $? = 3 ] || fail 'an endless standard input that is no array is not exit code 3'
 
 # ---- misuse and bad input --------------------------------------------------------------------------------------------
 
@@ -235,7 +256,13 @@ error 2 1 fit --method kpca -o OLD
 error 2 1 fit X.npy Y.npy --method kpca -o OLD
 error 2 1 fit X.npy --method kpca --set sigma -o OLD
 error 2 1 fit X.npy --method kpca --memory lots -o OLD
-error 2 4 transform M.safetensors Q.npy --what nothing -o OLD
+error 2 1 fit X.npy --method kpca --sigma 1 --sigma 2 -o OLD
+error 2 1 fit X.npy --method kpca --sigma 1 --set kernel.sigma=2 -o OLD && says 'kernel.sigma is given twice'
+error 2 4 fit X.npy --method kpca --accuracy 0.1 -o OLD && says "accuracy belongs to the method 'auto'; 'kpca' takes solver.tol"
+error 2 4 fit X.npy --method auto --reducer uniform -o OLD && says 'reducer belongs to'
+error 2 4 fit X.npy --method scores -o OLD && says "unknown method 'scores'"
+error 2 4 transform M.safetensors Q.npy --what nothing -o OLD && says 'known are scores, density'
+error 2 4 transform M.safetensors Q.npy --what denisty -o OLD && says "did you mean 'density'"
 error 2 4 transform M.safetensors Q.npy --nothing 1 -o OLD
 error 8 14 fit missing.npy --method kpca -o OLD && says missing.npy
 error 8 14 transform missing.safetensors Q.npy -o OLD && says missing.safetensors
@@ -263,18 +290,59 @@ checks=$((checks + 2))
 left=$(ls | grep -E '\.[A-Za-z0-9]{6}$|tmp' | grep -v safetensors)
 [ "$left" = '' ] || fail "left behind: $left"
 
-# ---- the interrupt key -----------------------------------------------------------------------------------------------
+# ---- signals ---------------------------------------------------------------------------------------------------------
 
-py large # LARGE.npy
-"$mercer" fit LARGE.npy --method kpca --sigma 2 --storage stream --threads 1 -o I.safetensors >out 2>err &
-fitting=$!
-sleep 1
-kill -INT $fitting
-wait $fitting
-got=$?
-checks=$((checks + 2))
-[ $got = 7 ] || fail "exit code $got, not 7, after an interrupt"
-[ ! -e I.safetensors ] || fail 'an interrupted fit wrote a model'
+# stopped WANTED NAME...: the command in the background ended with this exit code, and no file of these names is there
+stopped() {
+    wanted=$1
+    shift
+    wait $!
+    got=$?
+    checks=$((checks + 1))
+    [ $got = "$wanted" ] || fail "exit code $got, not $wanted, after a signal"
+    for name in "$@"; do
+        checks=$((checks + 1))
+        [ -z "$(find . -name "$name*")" ] || fail "left behind after a signal: $(find . -name "$name*")"
+    done
+}
+
+# until_there FILE: waits for it, at most 20 seconds
+until_there() {
+    tries=0
+    while [ ! -e "$1" ] && [ $tries -lt 200 ]; do sleep 0.1; tries=$((tries + 1)); done
+}
+
+py large # LARGE.npy, 6000 rows of it in DENSE.npy
+large='fit LARGE.npy --method kpca --sigma 2 --storage stream --threads 1'
+for signal in INT TERM; do
+    "$mercer" $large -o STOPPED.safetensors >out 2>err &
+    sleep 1
+    kill -$signal $!
+    stopped 7 STOPPED.safetensors
+done
+for turn in 1 2; do # the second goes on from what the first left
+    "$mercer" $large -o STOPPED.safetensors --checkpoint C.part >out 2>err &
+    until_there C.part
+    [ $turn = 1 ] || sleep 1
+    kill -TERM $!
+    stopped 7 STOPPED.safetensors C.part.
+    checks=$((checks + 1))
+    [ -s C.part ] || fail 'the checkpoint is gone'
+done
+mkfifo silent
+"$mercer" transform M.safetensors - -o STOPPED.npy <silent >out 2>err &
+exec 9>silent
+sleep 0.3
+kill -TERM $!
+stopped 7 STOPPED.npy
+exec 9>&-
+# a dense factorisation cannot be cancelled: the second signal ends it
+"$mercer" fit DENSE.npy --method kpca --sigma 2 --solver dense --threads 1 -o STOPPED.safetensors >out 2>err &
+sleep 2
+kill -TERM $!
+sleep 0.3
+kill -INT $!
+stopped 130 STOPPED.safetensors
 
 # ---- the progress bar ---------------------------------------------------------------------------------------------
 
@@ -286,6 +354,7 @@ fi
 
 # ---- the demo --------------------------------------------------------------------------------------------------------
 
+status 0 demo -o demo --json && json
 status 0 demo -o demo && shows .svg && shows forecast
 py picture demo/rings.svg
 

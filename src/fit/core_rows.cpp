@@ -1,0 +1,127 @@
+#include "core_rows.h"
+
+#include "fit.h"
+
+#include <cmath>
+
+namespace mercer {
+namespace {
+
+const Lift &lift_of(const Recipe &recipe) { return find_lift(recipe.values().lift); }
+
+constexpr Scope everywhere = {[](const Recipe &) { return true; }, "", ""};
+constexpr Scope automatic = {[](const Recipe &recipe) { return recipe.is_auto(); }, "the method 'auto'", "solver.tol"};
+constexpr Scope left_open = {[](const Recipe &recipe) { return !recipe.is_auto(); },
+                             "methods that leave it to you, like 'kpca' and 'nystrom'", ""};
+// The exact road of `auto` ends in a solver too.
+constexpr Scope solving = {[](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).solves; },
+                           "the lift 'weighted' and the method 'auto'", ""};
+constexpr Scope exact = {[](const Recipe &recipe) { return !recipe.is_auto() && lift_of(recipe).solves; },
+                         "the lift 'weighted'", "accuracy"};
+constexpr Scope proving = {[](const Recipe &recipe) { return lift_of(recipe).proves; },
+                           "the lift 'projected' and the method 'auto'", ""};
+// `auto` decides by itself what is worth paying for.
+constexpr Scope proving_as_asked = {[](const Recipe &recipe) { return !recipe.is_auto() && lift_of(recipe).proves; },
+                                    "the lift 'projected'", ""};
+
+struct CoreRow {
+    const Scope &scope;
+    mercer_param param;
+};
+
+// The core's rows are written as a plugin's are; their names carry the part.
+CoreRow core_row(const Scope &scope, int64_t offset, int32_t type, const char *name, const char *initial,
+                 const char *choices, int32_t flags, double lo, double hi, const char *doc) {
+    return {scope,
+            {sizeof(mercer_param), offset, {sizeof(mercer_row), name, doc, initial, choices, "", type, flags, lo, hi}}};
+}
+#define AT(field) MERCER_FIELD(decltype(CoreValues::field), CoreValues, field)
+
+const std::vector<CoreRow> &core_rows() {
+    constexpr double inf = INFINITY;
+    // Parts first, each before those whose rows it decides about.
+    static const std::vector<CoreRow> rows = {
+        core_row(everywhere, AT(method), MERCER_TEXT, "method", "", "", MERCER_PART | MERCER_SHORT, 0, 0,
+                 "how the problem is made smaller"),
+        core_row(everywhere, AT(kernel), MERCER_TEXT, "kernel", "gaussian", "", MERCER_PART | MERCER_SHORT, 0, 0,
+                 "a kernel, or an expression like gaussian[0-7] * hamming[8-11] + 0.1 linear"),
+        core_row(left_open, AT(reducer), MERCER_TEXT, "reducer", "all", "", MERCER_PART | MERCER_SHORT, 0, 0,
+                 "which points stand for the data"),
+        core_row(left_open, AT(lift), MERCER_TEXT, "lift", "weighted", "", MERCER_PART | MERCER_SHORT, 0, 0,
+                 "which problem those points give"),
+        core_row(solving, AT(solver), MERCER_TEXT, "solver", "auto", "", MERCER_PART | MERCER_SHORT, 0, 0,
+                 "who solves it"),
+        core_row(everywhere, AT(data_dtype), MERCER_CHOICE, "data.dtype", "as-given", "as-given|f32|f64", MERCER_SHORT,
+                 0, 0, "type of kernel values, centres and outputs"),
+        core_row(everywhere, AT(data_scale), MERCER_CHOICE, "data.scale", "none", "none|standard|minmax", 0, 0, 0,
+                 "scale columns first: to mean 0 and variance 1, or to [0, 1]"),
+        core_row(everywhere, AT(data_lengths), MERCER_TEXT, "data.lengths", "", "", 0, 0, 0,
+                 "length of each column, one or d numbers separated by commas; columns are divided by them"),
+        core_row(everywhere, AT(data_missing), MERCER_CHOICE, "data.missing", "error", "error|rows", 0, 0, 0,
+                 "rows with a NaN: an error, or left out of the fit and given NaN as their output"),
+        core_row(solving, AT(gram_storage), MERCER_CHOICE, "gram.storage", "auto", "auto|stream|f64|f32", 0, 0, 0,
+                 "keep the kernel matrix in this type, or compute it again in each pass"),
+        core_row(everywhere, AT(lift_centred), MERCER_BOOL, "lift.centred", "true", "", 0, 0, 1,
+                 "subtract the mean in feature space"),
+        core_row(exact, AT(tol), MERCER_REAL, "solver.tol", "", "", MERCER_LO_OPEN | MERCER_AUTO, 0, 1,
+                 "largest residual / first eigenvalue; unset: 1e-9, for f32 values 1e-5"),
+        core_row(solving, AT(max_passes), MERCER_INT, "solver.max_passes", "0", "", MERCER_AUTO, 0, inf,
+                 "at most so many passes over the kernel matrix"),
+        core_row(solving, AT(solver_strict), MERCER_BOOL, "solver.strict", "false", "", 0, 0, 1,
+                 "not converged is an error"),
+        core_row(automatic, AT(accuracy), MERCER_REAL, "accuracy", "0.01", "", MERCER_SHORT | MERCER_LO_OPEN, 0, 1,
+                 "largest relative error of each eigenvalue"),
+        core_row(proving_as_asked, AT(certificates), MERCER_CHOICE, "report.certificates", "cheap", "none|cheap|rows",
+                 0, 0, 0,
+                 "proofs of projected models: the trace of what is lost; its norm too, from pairs; rows of it too"),
+        core_row(proving_as_asked, AT(rows), MERCER_INT, "report.rows", "0", "", MERCER_AUTO, 0, 1e9,
+                 "rows behind the certificate, 0: 4000"),
+        core_row(proving, AT(delta), MERCER_REAL, "report.delta", "0.001", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,
+                 "probability that a certificate may be wrong"),
+        core_row(everywhere, AT(replicates), MERCER_INT, "report.bootstrap", "0", "", MERCER_AUTO, 0, 1e5,
+                 "replicates behind error bars of the eigenvalues; 0: none, or 200 where they choose the components"),
+        core_row(everywhere, AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT | MERCER_AUTO, 0,
+                 inf, "how many components; 0: those that stand out of their noise, by error bars"),
+        core_row(everywhere, AT(variance), MERCER_REAL, "output.variance", "", "", MERCER_LO_OPEN, 0, 1,
+                 "as few components as explain this share of the total variance (components: at most so many)"),
+        core_row(everywhere, AT(threshold), MERCER_REAL, "output.threshold", "", "", MERCER_LO_OPEN, 0, 1,
+                 "components of at least this share of the first eigenvalue (components: at most so many)"),
+        core_row(everywhere, AT(seed), MERCER_INT, "seed", "0", "", MERCER_SHORT, 0, 0x1p53,
+                 "all random choices follow from it"),
+    };
+    return rows;
+}
+#undef AT
+
+} // namespace
+
+const std::shared_ptr<const ParamTable> &core_table() {
+    static const auto table = [] {
+        std::vector<mercer_param> params;
+        for (const CoreRow &row : core_rows()) params.push_back(row.param);
+        return std::make_shared<const ParamTable>("core", params.data(), static_cast<int64_t>(params.size()),
+                                                  sizeof(CoreValues));
+    }();
+    return table;
+}
+
+const Scope &core_scope(size_t row) { return core_rows()[row].scope; }
+
+void check_core_value(const std::string &name, const std::string &value) {
+    if (name == "data.lengths") parse_lengths(value);
+}
+
+std::vector<double> parse_lengths(std::string_view text) {
+    std::vector<double> out;
+    if (trim(text).empty()) return out;
+    for (const std::string &piece : split(text, ',')) {
+        double value = 0;
+        if (!parse_number(piece, &value) || !(value > 0) || !std::isfinite(value))
+            fail(MERCER_E_VALUE, "data.lengths: number %zu is '%.40s', must be a finite number > 0", out.size(),
+                 piece.c_str());
+        out.push_back(value);
+    }
+    return out;
+}
+
+} // namespace mercer
