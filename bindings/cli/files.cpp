@@ -96,12 +96,13 @@ int spool_stdin() {
     ::unlink(path.c_str());
     try {
         std::string buffer(chunk, '\0');
-        bool first = true;
-        while (const size_t n = read_some(STDIN_FILENO, "standard input", buffer.data(), buffer.size())) {
+        bool begun = false, known = false; // known: an array, or text with numbers
+        for (size_t unknown = 0; const size_t n = read_some(STDIN_FILENO, "standard input", buffer.data(), chunk);) {
             const std::string_view bytes(buffer.data(), n);
-            if (std::exchange(first, false) && !begins_as_npy(bytes) && bytes.find('\0') != bytes.npos)
-                throw Failure(MERCER_E_DATA,
-                              "standard input is no data: it does not begin as an npy file, nor as text");
+            known |= !std::exchange(begun, true) && begins_as_npy(bytes);
+            known |= bytes.find_first_of("0123456789") != bytes.npos;
+            if (!known && (unknown += n) > chunk)
+                throw Failure(MERCER_E_DATA, "standard input is no data: no npy file, and text without a number");
             write_all(descriptor, temporary_folder(), buffer.data(), n);
         }
     } catch (...) {
