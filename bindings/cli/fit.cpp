@@ -41,7 +41,7 @@ struct Options {
     }
 
     void verify() const {
-        if (is_stream(data) + is_stream(landmarks) + is_stream(weights) > 1)
+        if (is_stream(data.path) + is_stream(landmarks) + is_stream(weights) > 1)
             throw Failure(MERCER_E_ARGUMENT,
                           "only one of DATA, --landmarks and --weights can come from standard input");
         if (is_stream(output) + is_stream(scores) + json > 1)
@@ -110,7 +110,7 @@ void fit(mercer_context *context, const Words &words) {
                   options.checkpoint.empty() ? nullptr : options.checkpoint.c_str());
     std::optional<Array> landmarks, weights;
     if (!options.landmarks.empty()) landmarks = read_npy(options.landmarks);
-    if (std::filesystem::exists(options.weights))
+    if (is_stream(options.weights) || std::filesystem::exists(options.weights))
         weights = read_npy(options.weights).as_f64();
     else
         options.data.weights = options.weights;
