@@ -192,7 +192,7 @@ MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *cont
 /* A file: .npy (v1 to v3, both orders; u1 i1 u2 i2 become f32, i4 u4 i8 u8 f64; f4, f8, b1), read by windows that count in
  * the budget, never mapped, and to stay unchanged until mercer_data_destroy; or CSV, read whole into f64 before this returns, as
  * the context's run says (memory, progress, cancel). options NULL: all is found out. A column is named by its name, or by its
- * number from 0. Missing values: "", NA, NaN, nan, null, ?. */
+ * number from 0; what a model was fitted on, mercer_model_info tells at /columns. Missing values: "", NA, NaN, nan, null, ?. */
 enum { MERCER_NPY = 1, MERCER_CSV = 2 };
 typedef struct mercer_file {
     int64_t struct_size;
@@ -277,8 +277,7 @@ typedef struct mercer_data_facts {
     int32_t dtype;
     int32_t kind;
     mercer_view labels; /* rows x 1, i64, borrowed; data NULL: there are none */
-    const char
-        *names; /* JSON {"columns": [...], "labels": [text of label 0, 1 ...]}, [] where there are none; borrowed */
+    const char *names;  /* JSON {"columns": [...], "labels": [text of label 0, 1 ...]}, [] for none; borrowed */
 } mercer_data_facts;
 MERCER_API int32_t mercer_data_inspect(const mercer_data *data, mercer_data_facts *out);
 MERCER_API void mercer_data_destroy(mercer_data *data);

@@ -358,7 +358,7 @@ CsvFile CsvParser::finish() {
 } // namespace
 
 CsvValue read_csv_value(std::string_view text) {
-    if (text.empty() || !is_digit(text.back())) // no missing word ends in a digit: most fields are spared the comparisons
+    if (text.empty() || !is_digit(text.back())) // as no missing word ends: comparisons are what takes the time
         if (is_missing(text)) return {CsvValue::Kind::missing, NAN, nullptr};
     const bool plus = text.size() > 1 && text[0] == '+' && (is_digit(text[1]) || text[1] == '.');
     const char *from = text.data() + plus, *end = text.data() + text.size();

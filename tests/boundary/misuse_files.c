@@ -61,4 +61,3 @@ void matrices(void **state) {
     mercer_recipe_destroy(gaussian), mercer_recipe_destroy(user);
     finish_rows();
 }
-

@@ -1,4 +1,5 @@
-// Weights and landmarks count in every method, whatever the source: weights as if rows were repeated, landmarks as the very centres.
+// Weights and landmarks count in every method, whatever the source: weights as if rows were repeated, landmarks as the very
+// centres.
 #include "session.h"
 #include "temp_files.h"
 

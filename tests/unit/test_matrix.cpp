@@ -45,7 +45,8 @@ Settings settings_of(const char *method, bool distances) {
     return out;
 }
 
-// Methods x kinds x layouts, with and without weights, against the rows themselves; queries by all columns and by the centres'.
+// Methods x kinds x layouts, with and without weights, against the rows themselves; queries by all columns, and by the
+// centres'.
 void test_methods() {
     Session session;
     const Rows rows;

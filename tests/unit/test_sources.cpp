@@ -242,8 +242,8 @@ void test_npy() {
     }
 }
 
-// A column-major file of 32 MB is read by windows: it is fitted on within 16 MiB (rows by rows: tests/boundary/large_files.c). f32 sums
-// of columns that are made again in another order: 1e-5.
+// A column-major file of 32 MB is read by windows: it is fitted on within 16 MiB (rows by rows: tests/boundary/large_files.c).
+// f32 sums of columns that are made again in another order: 1e-5.
 void test_npy_larger_than_the_budget() {
     constexpr int64_t rows = 200000, cols = 40;
     Session session;
