@@ -24,8 +24,10 @@ void write_csv(const std::string &path, const Array &array, const std::string &n
     constexpr size_t chunk = 1 << 20;
     OutputFile file(path);
     std::string text;
-    for (int64_t j = 0; j < array.cols; ++j)
-        text += (j ? "," : "") + name + (array.cols > 1 ? "." + std::to_string(j + 1) : "");
+    for (int64_t j = 0; j < array.cols; ++j) {
+        text.append(j ? "," : "").append(name);
+        if (array.cols > 1) text.append(".").append(std::to_string(j + 1));
+    }
     const size_t size = array.dtype == MERCER_F32 ? 4 : 8;
     for (int64_t i = 0; i < array.rows; ++i) {
         text += '\n';
