@@ -59,7 +59,7 @@ enum {
     MERCER_E_SHAPE = 2,       /* sizes or strides that do not fit, or whose product overflows */
     MERCER_E_VALUE = 3,       /* a parameter outside its range, or parameters that exclude each other */
     MERCER_E_NAME = 4,        /* an unknown method, part, parameter, tensor ...: the text says the nearest known */
-    MERCER_E_DATA = 5,        /* NaN or Inf in the data, values outside the kernel's domain, a damaged data file */
+    MERCER_E_DATA = 5,        /* NaN or Inf in the data, values outside the kernel's domain or type, a damaged file */
     MERCER_E_MODEL = 6,       /* a damaged or inconsistent model file or set of tensors */
     MERCER_E_PLUGIN = 7,      /* a plugin was refused, or broke its contract */
     MERCER_E_UNSUPPORTED = 8, /* the combination, or this model, has no such operation */
@@ -119,8 +119,8 @@ typedef struct mercer_progress {
 } mercer_progress;
 
 /* How a long call runs: never part of a recipe, never changes a bit of the result; but memory does where it decides how much of
- * an approximation is held: a factor that is made again equals the held one to rounding, and method `auto` grows its factor no
- * further than fits. NULL, and every 0 inside, mean the context's setting. cancel is read atomically and answered within 0.2 s, but for one dense factorisation; while a
+ * an approximation is held: a factor that is made again equals the held one to rounding, method `auto` grows its factor no
+ * further than fits, and an open number of components ends where memory does. NULL, and every 0 inside, mean the context's setting. cancel is read atomically and answered within 0.2 s, but for one dense factorisation; while a
  * callback of the caller runs, when it returns. Pointers live for the call. */
 typedef struct mercer_run {
     int64_t struct_size;
@@ -131,8 +131,9 @@ typedef struct mercer_run {
     const int32_t *cancel; /* set to non-zero by any thread or signal handler to stop */
     /* A fit whose solver iterates writes to this file what it needs to go on, after its first cycle and then as often as takes
      * a tenth of the time; NULL: nowhere. A file that is there is resumed: the model is the same to the bit, its report has the
-     * passes of both runs. Refused where recipe, kernel, rows or weights are others (E_VALUE, the text says which) and where it
-     * is damaged (E_MODEL). It stays when the fit ends, for the model may yet be lost, or want more passes: remove it once the
+     * passes of both runs. Refused where recipe, kernel, rows or weights are others (E_VALUE, the text says which), where it
+     * is damaged (E_MODEL), and before any work where it cannot be written to (E_IO). A write that fails later is a warning in
+     * the log: the file stays as it was, the fit goes on. It stays when the fit ends, for the model may yet be lost, or want more passes: remove it once the
      * model is safe. Other calls, and fits that end in no such solver, leave it alone. */
     const char *checkpoint;
 } mercer_run;
@@ -344,18 +345,19 @@ MERCER_API int32_t mercer_recipe_set_kernel(mercer_recipe *recipe, const mercer_
 /* What a fit will need, before it is done: what is likely, and what is never exceeded. Where the two are equal the shape
  * decides, and the figure is right to 10 % (bytes: or 4 MiB). MERCER_E_BUDGET where the fit will be refused. Data may be
  * larger than the budget, but a model holds its centres, which of an exact one are all rows: "nystrom", "auto" and the
- * reducer "rpcholesky" keep fewer. */
+ * reducer "rpcholesky" keep fewer. Which road method `auto` will take, and how long it is, only the spectrum decides, which
+ * is not known before: what is likely is typical of spectra that a few hundred rows span, and for many of these right within
+ * a factor of 3; for others exact passes come on top. Where the number of components is open, bytes.most is for as many as
+ * the budget holds. */
 typedef struct mercer_figure {
     double likely;
     double most;
 } mercer_figure;
 typedef struct mercer_forecast {
     int64_t struct_size;
-    mercer_figure
-        bytes; /* most at one time, the model included, BLAS's own buffers not; the budget where the course of the
-                            fit decides (method auto; a number of components that is not given) */
+    mercer_figure bytes; /* most at one time, the model included, BLAS's own buffers not */
     mercer_figure kernel_evaluations;
-    mercer_figure passes; /* times that the kernel matrix of the centres is computed */
+    mercer_figure passes; /* times that the kernel matrix of the centres is computed; 0: a projection on them */
     mercer_figure flops;  /* of kernel values (2 d each), products, factors and factorisations */
     double dense_seconds; /* the part that cannot be cancelled */
     int32_t streams;      /* 1: kernel values are recomputed in each pass, 0: stored */
@@ -375,8 +377,10 @@ MERCER_API int32_t mercer_recipe_kernel(mercer_recipe *recipe, mercer_data *x, m
 enum {
     MERCER_RANK_REACHED = 1, /* fewer components than asked for: there are no more */
     MERCER_INDEFINITE = 2,   /* the kernel matrix has negative eigenvalues; they were left out */
-    MERCER_NOT_CONVERGED =
-        8 /* (4 is kept for parameters cut to what the data allow) residuals above solver.tol: they are in the report */
+    /* (4 is kept for parameters cut to what the data allow.) Less than what was asked for, the report says how much: residuals
+     * above solver.tol; accuracy of `auto` that is not proved, or a share of variance or threshold that is not reached,
+     * because the memory budget holds no more. An error under solver.strict. */
+    MERCER_NOT_CONVERGED = 8
 };
 
 /* What a model can do; an operation that needs more is MERCER_E_UNSUPPORTED. */

@@ -121,6 +121,8 @@ typedef struct mercer_kernel_ops {
     int32_t (*block)(const mercer_host *host, mercer_task *task, const void *params, const mercer_view *x,
                      const mercer_view *y, const mercer_view *k);
 
+    /* Of d columns, and asked of very many too: where a radial kernel of form MERCER_SQDIST is positive definite for any d, its
+     * derivative's size falls with the form value (Schoenberg 1938), which the core relies on. */
     void (*facts)(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out);
 
     /* Optional, kernels > 0: form values to log k, in place. Models with a denominator g need it far from all centres. */
@@ -167,6 +169,7 @@ typedef struct mercer_cost {
     int64_t first_blocks;  /* solver: columns of its blocks in use until then */
     int64_t likely_passes, likely_m; /* 0: the bound itself */
     double likely_evaluations;       /* 0: the bound itself */
+    int64_t likely_bytes;            /* 0: the bound itself */
 } mercer_cost;
 
 /* What the lift wants beside the centres; NULL = not wanted. */

@@ -14,14 +14,15 @@ typedef struct inverse_multiquadric {
 } inverse_multiquadric;
 
 static const mercer_param rows[] = {
-    MERCER_PARAM_REAL(inverse_multiquadric, c, "1", "", 0, 1e-30, 1e30, "length: k = 1 / sqrt(r^2 + c^2)"),
+    MERCER_PARAM_REAL(inverse_multiquadric, c, "1", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
+                      "length: k = 1 / sqrt(r^2 + c^2)"),
 };
 
 static int32_t finish(const mercer_host *host, mercer_task *task, void *params, const mercer_kernel_input *input) {
     (void)host, (void)task;
     inverse_multiquadric *p = params;
     (void)input;
-    p->rate = 1 / p->c / p->c;
+    p->rate = fmin(1 / p->c / p->c, DBL_MAX);
     return MERCER_OK;
 }
 

@@ -47,7 +47,7 @@ typedef struct krylov_params {
 
 enum {
     default_passes = 200, /* where the request sets no limit */
-    SCALARS = 14          /* that are kept */
+    SCALARS = 14          /* of the state */
 };
 
 /* Seen on data with structure, by residual and start (tests/bench, FACTS B3.4). */
@@ -115,18 +115,24 @@ typedef struct krylov {
     mercer_eigen_result *out;
     sizes size;
     double tol;
-    int64_t n, l, k;                              /* rows, locked, columns of the basis */
-    int64_t random;                               /* random columns so far */
+    int64_t n, l;                                 /* rows, locked */
     mercer_block *basis, *images, *scratch;       /* locked and basis V, side by side; W; p columns */
     double *state, *h, *s, *small, *theta, *norm; /* h, error: in state */
     double *error;                                /* of each image */
-    int rough_done;                               /* products are exact from now on */
-    double rough;                                 /* error of a rough image: guessed while nothing is measured */
-    double exact_worst;                           /* largest residual at the last exact product; 0: there was none */
-    double best; /* largest residual when it last was half of what it had been before, after best_at passes */
-    int64_t best_at;
-    int64_t probed;                /* convergence counts from this pass on: a probe has to grow first */
-    double scale, first, progress; /* scale: largest |theta| so far; first: largest residual */
+    union {                                       /* what is kept beside these */
+        double scalars[SCALARS];
+        struct {
+            int64_t k, random;           /* columns of the basis; random columns so far */
+            int64_t applies, passes;     /* as the result has them */
+            int64_t probed;              /* convergence counts from this pass on: a probe has to grow first */
+            int64_t rough_done, best_at; /* products are exact from now on; passes when best was met */
+            double rough;                /* error of a rough image: guessed while nothing is measured */
+            double exact_worst;          /* largest residual at the last exact product; 0: there was none */
+            double best;                 /* largest residual when it last was half of what it had been before */
+            double scale, first;         /* largest |theta| so far; first: largest residual */
+            double progress, most_negative;
+        };
+    };
 } krylov;
 
 enum {
@@ -174,8 +180,8 @@ static int32_t apply(krylov *x, int rough, int64_t first, int64_t count) {
     const mercer_host *host = x->host;
     int64_t l = x->l;
     TRY((rough ? x->op->apply_rough : x->op->apply)(x->op, x->task, v(x, first, count), w(x, first, count)));
-    x->out->passes += 1;
-    x->out->applies += count;
+    x->passes += 1;
+    x->applies += count;
     if (l == 0) return MERCER_OK;
     TRY(host->dot(x->task, known(x, 0), w(x, first, count), x->small, l));
     for (int64_t i = 0; i < l * count; i++) x->small[i] = -x->small[i];
@@ -244,16 +250,19 @@ static int32_t start(krylov *x) {
     return MERCER_OK;
 }
 
+/* The error of the image of Ritz vector j. */
+static double image_error(const krylov *x, int64_t j) {
+    double square = 0;
+    for (int64_t i = 0; i < x->k; i++) square += pow(x->error[i] * x->s[i + x->size.cap * j], 2);
+    return sqrt(square);
+}
+
 /* [V W] <- [V W] S of the leading keep columns. */
 static int32_t restart(krylov *x) {
     int64_t cap = x->size.cap, k = x->k, keep = min(x->size.keep, k);
     TRY(x->host->times(x->task, v(x, 0, k), x->s, cap, 0, v(x, 0, keep)));
     TRY(x->host->times(x->task, w(x, 0, k), x->s, cap, 0, w(x, 0, keep)));
-    for (int64_t j = 0; j < keep; j++) {
-        double square = 0;
-        for (int64_t i = 0; i < k; i++) square += pow(x->error[i] * x->s[i + cap * j], 2);
-        x->small[j] = sqrt(square);
-    }
+    for (int64_t j = 0; j < keep; j++) x->small[j] = image_error(x, j);
     memcpy(x->error, x->small, 8 * (size_t)keep);
     memset(x->h, 0, 8 * (size_t)(cap * cap));
     memset(x->s, 0, 8 * (size_t)(cap * cap));
@@ -263,13 +272,6 @@ static int32_t restart(krylov *x) {
     }
     x->k = keep;
     return MERCER_OK;
-}
-
-/* The error of the image of Ritz vector j. */
-static double image_error(const krylov *x, int64_t j) {
-    double square = 0;
-    for (int64_t i = 0; i < x->k; i++) square += pow(x->error[i] * x->s[i + x->size.cap * j], 2);
-    return sqrt(square);
 }
 
 /* Ritz values, and vectors as columns of S; restarts with the leading ones where the next block would not fit. */
@@ -283,7 +285,7 @@ static int32_t rayleigh_ritz(krylov *x) {
         for (int64_t j = 0; j < k; j++) x->error[j] = x->rough;
     }
     double doubt = image_error(x, k - 1) > 0 ? GUESS_ULPS * FLT_EPSILON / 2 * x->scale : 0; /* 0 is not yet negative */
-    x->out->most_negative = fmin(x->out->most_negative, x->theta[k - 1] + doubt);
+    x->most_negative = fmin(x->most_negative, x->theta[k - 1] + doubt);
     return cap == x->n - x->l || k + x->size.p <= cap ? MERCER_OK : restart(x);
 }
 
@@ -344,8 +346,8 @@ static int wants_exact(const krylov *x, double limit) {
 
 /* Near their errors residuals only wander: a restart that cuts an equal cluster lets in several times the errors. */
 static int stalls(krylov *x, double worst) {
-    if (worst < x->best / 2) x->best = worst, x->best_at = x->out->passes;
-    return !x->rough_done && x->best <= 64 * x->rough && x->out->passes >= x->best_at + STALLED_PASSES;
+    if (worst < x->best / 2) x->best = worst, x->best_at = x->passes;
+    return !x->rough_done && x->best <= 64 * x->rough && x->passes >= x->best_at + STALLED_PASSES;
 }
 
 /* Exact images of the Ritz vectors and of the added columns behind the basis (directions, not yet in it), by one product;
@@ -378,7 +380,7 @@ static int32_t make_exact(krylov *x, int64_t added) {
 
 /* Rough images have nothing more to tell: those of the kept basis become exact, and all later ones are. */
 static int32_t leave_rough(krylov *x) {
-    if (x->k <= x->size.keep) x->out->most_negative = INFINITY; /* all Ritz values come again, exact */
+    if (x->k <= x->size.keep) x->most_negative = INFINITY; /* all Ritz values come again, exact */
     TRY(restart(x));
     TRY(apply(x, 0, 0, x->k));
     memset(x->error, 0, 8 * (size_t)x->k);
@@ -395,21 +397,7 @@ static int32_t tell(krylov *x, double worst, double limit) {
 }
 
 static int32_t keep(krylov *x) {
-    const double scalars[SCALARS] = {(double)x->k,
-                                     (double)x->random,
-                                     x->rough_done,
-                                     x->rough,
-                                     x->exact_worst,
-                                     x->best,
-                                     (double)x->best_at,
-                                     (double)x->probed,
-                                     x->scale,
-                                     x->progress,
-                                     x->first,
-                                     x->out->most_negative,
-                                     (double)x->out->applies,
-                                     (double)x->out->passes};
-    memcpy(x->state, scalars, sizeof scalars);
+    memcpy(x->state, x->scalars, sizeof x->scalars);
     const mercer_range columns[] = {v(x, 0, x->k), w(x, 0, x->k)};
     return x->host->checkpoint(x->task, x->state, state_size(x), columns, 2);
 }
@@ -418,15 +406,10 @@ static int32_t keep(krylov *x) {
 static int32_t resume(krylov *x, int32_t *found) {
     TRY(x->host->resume(x->task, x->state, state_size(x), NULL, 0, found));
     if (!*found) return MERCER_OK;
-    const double *from = x->state;
-    if (!(from[0] >= x->request->r && from[0] <= (double)x->size.cap))
-        return x->host->fail(x->task, MERCER_E_MODEL, "block-krylov: the checkpoint has a basis of %g columns",
-                             from[0]);
-    x->k = (int64_t)from[0], x->random = (int64_t)from[1];
-    x->rough_done = from[2] != 0, x->rough = from[3], x->exact_worst = from[4], x->best = from[5];
-    x->best_at = (int64_t)from[6], x->probed = (int64_t)from[7];
-    x->scale = from[8], x->progress = from[9], x->first = from[10];
-    x->out->most_negative = from[11], x->out->applies = (int64_t)from[12], x->out->passes = (int64_t)from[13];
+    memcpy(x->scalars, x->state, sizeof x->scalars);
+    if (x->k < x->request->r || x->k > x->size.cap)
+        return x->host->fail(x->task, MERCER_E_MODEL, "block-krylov: the checkpoint has a basis of %lld columns",
+                             (long long)x->k);
     const mercer_range columns[] = {v(x, 0, x->k), w(x, 0, x->k)};
     return x->host->resume(x->task, x->state, state_size(x), columns, 2, found);
 }
@@ -446,8 +429,8 @@ static int32_t iterate(krylov *x, int64_t max_passes) {
         TRY(tell(x, worst, limit));
         int stop = request->enough && request->enough(request->user, x->theta, r);
         x->out->converged |= stop != 0;
-        int done = x->out->converged && added > 0 && x->out->passes >= x->probed;
-        if (stop || done || x->out->passes >= max_passes) return MERCER_OK;
+        int done = x->out->converged && added > 0 && x->passes >= x->probed;
+        if (stop || done || x->passes >= max_passes) return MERCER_OK;
         int stalled = stalls(x, worst);
         if (stalled || wants_exact(x, limit)) {
             double gap = x->theta[r - 1] - x->theta[min(x->k - 1, x->size.keep)];
@@ -473,7 +456,7 @@ static int32_t iterate(krylov *x, int64_t max_passes) {
         added = min(x->size.p, x->size.cap - x->k);
         TRY(fill_random(x, x->k, added));
         TRY(extend(x, added, &rank));
-        x->probed = x->out->passes + 2;
+        x->probed = x->passes + 2;
         if (rank == 0) return MERCER_OK;
     }
 }
@@ -489,15 +472,15 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     x.tol = request->tol;
     x.best = INFINITY;
     x.rough_done = !op->apply_rough || x.l > 0; /* its errors go by |A|, of which P A P says nothing */
-    out->most_negative = INFINITY;
-    out->applies = out->passes = 0;
+    x.most_negative = INFINITY;
     int32_t found = 0;
     TRY(prepare(&x));
     TRY(resume(&x, &found));
     if (!found) TRY(start(&x));
     TRY(iterate(&x, request->max_passes > 0 ? request->max_passes : default_passes));
     memcpy(out->values, x.theta, 8 * (size_t)r);
-    out->most_negative = fmin(out->most_negative, x.theta[r - 1]);
+    out->most_negative = fmin(x.most_negative, x.theta[r - 1]);
+    out->applies = x.applies, out->passes = x.passes;
     for (int64_t j = 0; j < r; j++) out->residuals[j] = x.norm[j] + image_error(&x, j);
     return host->times(task, v(&x, 0, x.k), x.s, x.size.cap, 0, out->vectors);
 }

@@ -116,15 +116,8 @@ std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *j
 }
 
 std::shared_ptr<const Model> load(mercer_context &context, const char *path) {
-    InputFile file(path);
-    int64_t at = 0;
-    auto read = [&](void *bytes, int64_t capacity) {
-        int64_t take = std::min(capacity, file.size() - at);
-        file.read(at, bytes, take);
-        at += take;
-        return take;
-    };
-    return read_model(read, file.size(), path, *context.registry, context.settings);
+    const InputFile file(path);
+    return read_model(from_start(file), file.size(), path, *context.registry, context.settings);
 }
 
 void write(mercer_model *handle, const mercer_sink *given) {

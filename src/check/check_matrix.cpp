@@ -118,21 +118,56 @@ int32_t diagonal(const mercer_operator *op, mercer_task *, double *d) {
 
 } // namespace
 
-mercer_operator Matrix::op(bool with_rough) const {
-    return {
-        sizeof(mercer_operator), n, MERCER_F64, 0, this, apply, with_rough ? apply_rough : nullptr, dense, diagonal};
+mercer_operator Matrix::op(bool with_rough, bool f32) const {
+    this->f32 = f32;
+    return {sizeof(mercer_operator),
+            n,
+            f32 ? MERCER_F32 : MERCER_F64,
+            0,
+            this,
+            apply,
+            with_rough ? apply_rough : nullptr,
+            dense,
+            diagonal};
+}
+
+void Kept::save(const double *numbers, int64_t count, const Columns *columns, int64_t ranges) {
+    if (++saves != at_) return;
+    numbers_.assign(numbers, numbers + count);
+    columns_.clear();
+    for (int64_t k = 0; k < ranges; ++k) columns_.push_back(values_of(columns[k]));
+    before = m_.calls();
+    *cancel_ = 1;
+}
+
+bool Kept::resume(double *numbers, int64_t count, const Columns *columns, int64_t ranges) {
+    asked |= m_.calls() == 0;
+    if (numbers_.empty()) return false;
+    if (count != static_cast<int64_t>(numbers_.size()))
+        fail(MERCER_E_PLUGIN, "resume of %d numbers, it kept %d", int(count), int(numbers_.size()));
+    std::copy(numbers_.begin(), numbers_.end(), numbers);
+    for (int64_t k = 0; k < ranges; ++k) {
+        if (k >= static_cast<int64_t>(columns_.size()) ||
+            static_cast<int64_t>(columns_[static_cast<size_t>(k)].size()) != columns[k].count * columns[k].block->n())
+            fail(MERCER_E_PLUGIN, "resume of %d columns in range %d, which it did not keep", int(columns[k].count),
+                 int(k));
+        put(columns_[static_cast<size_t>(k)], columns[k]);
+    }
+    return true;
 }
 
 Solution solve(Run &run, const Plugin &plugin, const Params &params, const mercer_operator &op, const Request &request,
                uint64_t seed) {
     Solution s;
-    Block vectors(run, op.n, request.r, false), locked(run, op.n, request.locked_count(op.n), false);
+    const bool f32 = op.dtype == MERCER_F32;
+    Block vectors(run, op.n, request.r, f32), locked(run, op.n, request.locked_count(op.n), f32);
     put(request.locked_vectors, columns(locked));
     s.values.assign(static_cast<size_t>(request.r), 0);
     s.residuals = s.values;
     s.out = {sizeof s.out, s.values.data(), columns(vectors), s.residuals.data(), 0, 0, 0, 0, 0};
     s.cost.struct_size = sizeof s.cost;
     mercer_task task(run, Random(seed, Stage::solver));
+    task.keeper = request.keeper;
     mercer_eigen_request asked = request; // there are no vectors yet
     asked.start = nullptr;
     asked.start_count = static_cast<int64_t>(request.guess.size()) / op.n;

@@ -2,12 +2,14 @@
 //
 // Tolerances, u = 2^-53, |A| the largest modulus of an eigenvalue: `rounding` = 128 n u |A| covers a factorisation of
 // A, its formation from Q and a product with it, each a small multiple of n u |A| (their constants are about 1; 128
-// leaves room); 128 n u likewise for the dot products of unit vectors. A pair counts as converged where its residual is
-// at most tol |lambda_1| or rounding; then lambda_j is an eigenvalue to the same accuracy, and the j-th where no one
-// was missed. Every check is made twice, the second time with an operator that has rough products too: what is promised
-// of A has to come true all the same. Residuals that are told may then be larger than the true ones by f32_room: the
-// errors of f32, which are some u_32 |A| for an image, and what a solver that did not measure them assumes; smaller by as
-// much only where a loose tol let it do without any exact product. Values of such pairs err likewise.
+// leaves room); `slack` = 128 n u likewise the dot products of unit vectors. Where blocks are stored in f32 both have 16 u_32
+// more: columns that were rounded a few times, of length 1 or |A|. A pair counts as converged where its residual is at most
+// tol |lambda_1| or rounding; then lambda_j is an eigenvalue to the same accuracy, and the j-th where no one was missed. Every
+// check is made three times: with an operator that has nothing but exact products; with one that has rough ones too: what is
+// promised of A has to come true all the same; and with blocks in f32. Beside rough products residuals that are told may be
+// larger than the true ones by f32_room: the errors of f32, which are some u_32 |A| for an image, and what a solver that did
+// not measure them assumes; smaller by as much only where a loose tol let it do without any exact product. Values of such
+// pairs err likewise.
 #include "../core/blas.h"
 #include "check_matrix.h"
 
@@ -17,8 +19,7 @@
 namespace mercer {
 namespace {
 
-constexpr double u64 = 0x1p-53, u32 = 0x1p-24;
-constexpr double f32_room = 16 * u32; // in |A|
+constexpr double f32_room = 16 * 0x1p-24; // in |A|
 
 Request request_for(int64_t r, double tol = 1e-8) { return {r, tol}; }
 
@@ -26,7 +27,7 @@ Request request_for(int64_t r, double tol = 1e-8) { return {r, tol}; }
 
 void check_vectors(const Matrix &m, const Request &request, const Solution &s) {
     const int64_t n = m.n, r = request.r, l = request.locked_count(n);
-    const double slack = 128 * static_cast<double>(n) * u64;
+    const double slack = m.slack();
     Values all = request.locked_vectors, gram(static_cast<size_t>((l + r) * r));
     all.insert(all.end(), s.vectors.begin(), s.vectors.end());
     if (!std::all_of(all.begin(), all.end(), [](double v) { return std::isfinite(v); }))
@@ -150,12 +151,24 @@ Values low_rank(int64_t n, int64_t rank) {
 
 class SolverSuite {
   public:
-    SolverSuite(Suite &suite, bool rough) : suite_(suite), rough_(rough), settings_(check_settings(*suite.plugin)) {}
+    SolverSuite(Suite &suite, bool rough, bool f32)
+        : suite_(suite), rough_(rough), f32_(f32), settings_(check_settings(*suite.plugin)) {}
 
     Solution run(const Matrix &m, const Request &request, uint64_t seed = 1) {
-        on(m, request, settings_[0]);
+        return run(suite_.run, m, request, settings_[0], seed);
+    }
+    Solution run(Run &run, const Matrix &m, const Request &request, const Setting &setting, uint64_t seed = 1) {
+        on(m, request, setting);
         m.forget();
-        return solve(suite_.run, *suite_.plugin, settings_[0].params, m.op(rough_), request, seed);
+        return solve(run, *suite_.plugin, setting.params, m.op(rough_, f32_), request, seed);
+    }
+    // In a run of its own that *flag stops.
+    Solution stoppable(const Matrix &m, const Request &request, const int32_t *flag) {
+        RunSettings settings;
+        settings.run.cancel = flag;
+        settings.run.threads = suite_.run.threads();
+        Run own(settings, nullptr);
+        return run(own, m, request, settings_[0]);
     }
     // Converged, true, and the top of the spectrum.
     Solution solved(const Matrix &m, const Request &request, uint64_t seed = 1) {
@@ -170,6 +183,7 @@ class SolverSuite {
     void small();
     void indefinite();
     void tolerances();
+    void resume();
     void locked();
     void start();
     void enough();
@@ -184,10 +198,12 @@ class SolverSuite {
         const int64_t locked = request.locked_count(m.n);
         suite_.on(m.text + ", n = " + std::to_string(m.n) + ", r = " + std::to_string(request.r) +
                   (locked ? ", locked = " + std::to_string(locked) : "") + ", " + setting.text +
-                  (rough_ ? ", rough products" : ""));
+                  (rough_ ? ", rough products"
+                   : f32_ ? ", f32 blocks"
+                          : ""));
     }
     Suite &suite_;
-    bool rough_; // the operator has rough products
+    bool rough_, f32_; // the operator has rough products; blocks are stored in f32
     std::vector<Setting> settings_;
 };
 
@@ -197,8 +213,9 @@ void SolverSuite::spectra() {
     for (int64_t r : {2, 6, 8}) solved(flat, request_for(r));
     for (int64_t r : {3, 8}) solved(rank, request_for(r));
     solved(Matrix("large", decaying(600)), request_for(3)); // beyond what solvers may treat as small
-    solved(Matrix("tiny", decaying(60, 1e-60)), request_for(4));
-    solved(Matrix("huge", decaying(60, 1e60)), request_for(4));
+    const double far = f32_ ? 1e20 : 1e60;                  // images are stored
+    solved(Matrix("tiny", decaying(60, 1 / far)), request_for(4));
+    solved(Matrix("huge", decaying(60, far)), request_for(4));
 }
 
 void SolverSuite::small() {
@@ -236,6 +253,48 @@ void SolverSuite::tolerances() {
     }
     Solution s = run(m, request_for(4, 0)); // cannot be reached, and need not end as converged
     check_truth(m, request_for(4, 0), s, exact(m, request_for(4, 0)));
+}
+
+// That a solver that was stopped and goes on ends where it would have without.
+void check_same(const Solution &whole, const Solution &s, int64_t at) {
+    auto same = [&](const char *what, double is, double must) {
+        if (!(is == must))
+            broken("stopped at checkpoint %d and resumed, %s is %.17g, must be %.17g", int(at), what, is, must);
+    };
+    same("its status", s.status, whole.status);
+    for (size_t j = 0; j < s.values.size(); ++j)
+        same("a value", s.values[j], whole.values[j]), same("a residual", s.residuals[j], whole.residuals[j]);
+    for (size_t i = 0; i < s.vectors.size(); ++i) same("an entry of a vector", s.vectors[i], whole.vectors[i]);
+    same("most_negative", s.out.most_negative, whole.out.most_negative);
+    same("converged", s.out.converged, whole.out.converged);
+    same("passes, of both runs,", static_cast<double>(s.out.passes), static_cast<double>(whole.out.passes));
+    same("applies, of both runs,", static_cast<double>(s.out.applies), static_cast<double>(whole.out.applies));
+}
+
+// Stopped at any of its checkpoints and called again: the same bits, and no more products than one over what was left.
+void SolverSuite::resume() {
+    if (!(suite_.plugin->solver.flags & MERCER_KEEPS_STATE)) return;
+    for (const Values &spectrum : {even(200, 1, 0), repeated(90)}) {
+        Matrix m("slow or repeated", spectrum);
+        Request request = request_for(5);
+        Kept nothing(m, 0, nullptr);
+        request.keeper = &nothing;
+        const Solution whole = solved(m, request);
+        const int64_t calls = m.calls();
+        if (!nothing.asked || nothing.saves == 0) broken("it keeps its state, but does not call resume and checkpoint");
+        for (int64_t at = 1; at <= nothing.saves; ++at) {
+            int32_t flag = 0;
+            Kept kept(m, at, &flag);
+            request.keeper = &kept;
+            const Solution stopped = stoppable(m, request, &flag);
+            if (stopped.status != MERCER_E_CANCELLED)
+                broken("cancelled in checkpoint %d, it returned %d", int(at), stopped.status);
+            check_same(whole, run(m, request), at);
+            if (m.calls() > calls - kept.before + 1)
+                broken("stopped at checkpoint %d behind %d of %d calls of the operator, it made %d more", int(at),
+                       int(kept.before), int(calls), int(m.calls()));
+        }
+    }
 }
 
 // Eigenvectors, and vectors that are none: sums and differences of neighbours.
@@ -339,15 +398,9 @@ void SolverSuite::operators() {
 void SolverSuite::cancel() {
     for (int32_t before : {1, 0}) {
         int32_t flag = before;
-        RunSettings settings;
-        settings.run.cancel = &flag;
-        settings.run.threads = suite_.run.threads();
-        Run own(settings, nullptr);
         Matrix m("slow", even(200, 1, 0));
         m.cancel = &flag;
-        Request request = request_for(5);
-        on(m, request, settings_[0]);
-        Solution s = solve(own, *suite_.plugin, settings_[0].params, m.op(rough_), request, 1);
+        Solution s = stoppable(m, request_for(5), &flag);
         if (s.status != MERCER_E_CANCELLED)
             broken("cancelled %s the first call of the operator, it returned %d", before ? "before" : "in", s.status);
         if (m.calls() > 2) broken("cancelled, it went on to call the operator %d times", int(m.calls() - 1));
@@ -367,8 +420,7 @@ void SolverSuite::settings() {
         for (const Values &spectrum : {decaying(80), even(80, 1, -1)}) {
             Matrix m("some spectrum", spectrum);
             Request request = request_for(5);
-            on(m, request, setting);
-            Solution s = solve(suite_.run, *suite_.plugin, setting.params, m.op(rough_), request, 1);
+            Solution s = run(suite_.run, m, request, setting);
             if (s.status == MERCER_E_VALUE && setting.text != "defaults") {
                 suite_.note("left out: " + setting.text + ": " + s.error);
                 continue;
@@ -383,15 +435,17 @@ void SolverSuite::settings() {
 } // namespace
 
 void check_solver(Suite &suite) {
-    SolverSuite exact(suite, false), rough(suite, true);
+    SolverSuite exact(suite, false, false), rough(suite, true, false), f32(suite, false, true);
     auto check = [&](const std::string &title, void (SolverSuite::*body)()) {
         suite.check(title.c_str(), [&] { (exact.*body)(); });
         suite.check((title + ", rough products").c_str(), [&] { (rough.*body)(); });
+        suite.check((title + ", f32 blocks").c_str(), [&] { (f32.*body)(); });
     };
     check("spectra", &SolverSuite::spectra);
     check("small and trivial matrices", &SolverSuite::small);
     check("indefinite", &SolverSuite::indefinite);
     check("tolerances", &SolverSuite::tolerances);
+    check("resume", &SolverSuite::resume);
     check("locked", &SolverSuite::locked);
     check("start", &SolverSuite::start);
     check("enough", &SolverSuite::enough);

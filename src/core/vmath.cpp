@@ -61,9 +61,10 @@ void exp_all(T *values, int64_t count) {
     for (int64_t i = 0; i < count; ++i) values[i] = exp_one(values[i]);
 }
 
+constexpr VectorMath table = {exp_all<float>, exp_all<double>};
+
 } // namespace
 
-extern const VectorMath MERCER_ISA_NAME(vmath);
-const VectorMath MERCER_ISA_NAME(vmath) = {exp_all<float>, exp_all<double>};
+MERCER_ISA_TABLE(VectorMath, vmath, table);
 
 } // namespace mercer

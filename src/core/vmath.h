@@ -17,4 +17,9 @@ Isa best_isa();
 const char *isa_name(Isa isa);
 const VectorMath &vector_math();
 
+// Defines a table of functions that is compiled once per instruction set, each time under another name.
+#define MERCER_ISA_TABLE(Table, name, value)                                                                           \
+    extern const Table MERCER_ISA_NAME(name);                                                                          \
+    const Table MERCER_ISA_NAME(name) = value
+
 } // namespace mercer

@@ -22,8 +22,8 @@ double look_failure(double delta, int64_t look) {
 }
 
 double pair_share(double entry, bool same, double d_i, double d_j, double eta) {
-    const double whole = (std::max(d_i, 0.0) + eta) * (std::max(d_j, 0.0) + eta), e = entry + (same ? eta : 0.0);
-    return whole > 0 ? e * e / whole : 0.0;
+    const double a = std::max(d_i, 0.0) + eta, b = std::max(d_j, 0.0) + eta, e = entry + (same ? eta : 0.0);
+    return a > 0 && b > 0 ? e / a * (e / b) : 0.0; // whose squares may be beyond f64
 }
 
 double frobenius_bound(double total, const double *x, int64_t count, double failure) {

@@ -1,6 +1,7 @@
 // One safetensors file, as models are: the text holds the identity of the fit and the host's numbers, the tensors are the
 // solver's numbers ("solver.state"), its columns ("solver.columns.K", as they are stored) and the host's. Written straight from
 // the blocks, into a new file that replaces the old one, so that a kill at any moment leaves a whole file.
+// A write that fails, for want of room mostly, is a warning: the fit is worth more than its checkpoint.
 // Cost: the first cycle is always written, later ones when ten times the seconds of the last write have passed.
 #include "checkpoint.h"
 
@@ -37,27 +38,25 @@ void compare(const std::string &path, const Json &there, const Json &here, const
 } // namespace
 
 Checkpoint::Checkpoint(Run &run, std::string path, Json identity)
-    : path_(std::move(path)), identity_(std::move(identity)) {
+    : run_(run), path_(std::move(path)), identity_(std::move(identity)) {
+    check_replaceable(path_);
     const int fd = system_calls().open(path_.c_str(), 0, 0);
     if (fd < 0 && errno == ENOENT) return;
     if (fd >= 0) system_calls().close(fd);
-    const InputFile input(path_);
-    int64_t at = 0;
     const std::string what = "checkpoint '" + shown_path(path_) + "'";
-    file_ = read_safetensors(
-        [&](void *bytes, int64_t capacity) {
-            const int64_t count = std::min(capacity, input.size() - at);
-            input.read(at, bytes, count);
-            at += count;
-            return count;
-        },
-        input.size(), what);
-    for (const auto &[name, tensor] : file_.tensors) claims_.emplace(name, Claim(run.budget(), tensor.bytes.size()));
-    Json text = parse_model_text(file_.metadata_json, what);
-    if (!text.is_object() || !text.contains("checkpoint") || !text.contains("fit"))
-        fail(MERCER_E_MODEL, "%s: no checkpoint", what.c_str());
-    compare(path_, text["fit"], identity_, "");
-    said_ = std::move(text["checkpoint"]);
+    const InputFile input(path_);
+    try {
+        file_ = read_safetensors(from_start(input), input.size(), what, [&](const std::string &metadata) {
+            Json text = parse_model_text(metadata, what);
+            if (!text.is_object() || !text.contains("checkpoint") || !text.contains("fit"))
+                fail(MERCER_E_MODEL, "%s: no checkpoint", what.c_str());
+            compare(path_, text["fit"], identity_, "");
+            said_ = std::move(text["checkpoint"]);
+        });
+    } catch (const Error &e) {
+        if (e.code() != MERCER_E_BUDGET) throw;
+        fail(MERCER_E_BUDGET, "%s: %s", what.c_str(), e.what());
+    }
 }
 
 const Tensor *Checkpoint::tensor(const std::string &name) const {
@@ -82,9 +81,8 @@ bool Checkpoint::resume(double *numbers, int64_t count, const Columns *columns, 
         std::memcpy(block.bytes(columns[k].first), file_.tensors[name].bytes.data(),
                     static_cast<size_t>(file_.tensors[name].bytes.size()));
         file_.tensors.erase(name);
-        claims_.erase(name);
     }
-    if (ranges > 0) file_.tensors.clear(), claims_.clear(); // once: the next solve begins anew
+    if (ranges > 0) file_.tensors.clear(); // once: the next solve begins anew
     return true;
 }
 
@@ -107,7 +105,15 @@ void Checkpoint::save(const double *numbers, int64_t count, const Columns *colum
             block.bytes(columns[k].first));
     }
     if (say) say(text["checkpoint"], tensors);
-    replace_file(path_, [&](const Writer &write) { write_safetensors(write, text.dump(), tensors); });
+    try {
+        replace_file(path_, [&](const Writer &write) { write_safetensors(write, text.dump(), tensors); });
+        failing_ = false;
+    } catch (const Error &e) {
+        if (e.code() != MERCER_E_IO) throw;
+        if (!failing_)
+            run_.log(2, (std::string("the fit goes on, its checkpoint stays as it was: ") + e.what()).c_str());
+        failing_ = true;
+    }
     written_ = Clock::now();
     cost_ = seconds(written_ - begin);
 }

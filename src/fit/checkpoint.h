@@ -8,7 +8,7 @@ namespace mercer {
 class Checkpoint : public Keeper {
   public:
     // Reads path if it is there. E_VALUE unless it is of a fit with this very identity (an object of plain values), naming
-    // what differs; E_MODEL where it is damaged.
+    // what differs; E_MODEL where it is damaged, E_BUDGET where it holds too much, E_IO where path cannot be written to.
     Checkpoint(Run &run, std::string path, Json identity);
 
     void save(const double *numbers, int64_t count, const Columns *columns, int64_t ranges) override;
@@ -22,12 +22,13 @@ class Checkpoint : public Keeper {
 
   private:
     using Clock = std::chrono::steady_clock;
+    Run &run_;
     std::string path_;
     Json identity_, said_;
     SafetensorsFile file_;
-    std::map<std::string, Claim> claims_; // of its tensors
     Clock::time_point written_{};
-    double cost_ = -1; // seconds of the last write; below 0: there was none
+    double cost_ = -1;     // seconds of the last write; below 0: there was none
+    bool failing_ = false; // the last write did, and a warning said so
 };
 
 } // namespace mercer

@@ -200,7 +200,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
 
     run.stage("reduce");
     Road road;
-    if (recipe.is_auto()) road = choose_road(run, recipe, prepared);
+    if (recipe.is_auto()) road = choose_road(run, recipe, prepared, ahead.roads);
     const Lift &lift = find_lift(recipe.is_auto() && road.exact ? "weighted" : recipe.values().lift);
     Reduction reduction = road.exact ? reduce(run, recipe, data, prepared) : std::move(road.reduction);
     if (!lift.uses_factor) reduction.factor = {};
@@ -208,20 +208,31 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     reduction.points = Buffer<unsigned char>();
 
     const int64_t most = std::min(run.budget()->limit(), static_cast<int64_t>(ahead.figures.bytes.most));
-    const Plan plan =
-        lift.plan({run, recipe, prepared.kernel, source, prepared.f32, centres.m(),
-                   most - base_bytes(source, centres.m(), prepared.f32), reduction.factor_bytes(), road.tol});
+    const PlanTask task{run,
+                        recipe,
+                        prepared.kernel,
+                        source,
+                        prepared.f32,
+                        centres.m(),
+                        most - base_bytes(source, centres.m(), prepared.f32),
+                        reduction.factor_bytes(),
+                        road.tol,
+                        prepared.f32_serves};
+    const Plan plan = lift.plan(task);
+    refuse_over_budget(task, plan.bytes, plan.how);
     if (!plan.keep_factor) reduction.factor = {};
     run.expect(lift_stages(source, plan, centres.m()));
     if (!run.checkpoint().empty() && !(plan.solver && plan.solver->solver.flags & MERCER_KEEPS_STATE))
         run.log(2, "no checkpoint is kept: only exact fits whose solver iterates have something to keep");
     Lifted lifted = lift.lift({run, recipe, prepared, reduction, centres, plan});
+    if (!road.proved) lifted.outcome |= MERCER_NOT_CONVERGED;
 
     run.stage("certify");
     Json text = report_text(run, recipe, prepared, reduction, centres, plan, lifted, ahead.figures);
     if (!data.columns.empty()) text["columns"] = data.columns;
     if (recipe.is_auto()) {
         text["road"] = std::move(road.report);
+        text["forecast"]["road"] = ahead.figures.passes.likely > 0 ? "exact" : "projected";
         text["lift"] = lift.name;
         if (!road.exact) text["reducer"] = "rpcholesky";
     }
@@ -268,9 +279,8 @@ void kernel_matrix_as(Run &run, const Prepared &x, const std::shared_ptr<const S
 void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y, const mercer_view &out) {
     run.expect({{"read", 1}, {"gram", 9}});
     run.stage("read");
-    Prepared prepared = prepare(run, recipe, x);
+    const Prepared prepared = prepare(run, recipe, x, out.dtype == MERCER_F32);
     run.stage("gram");
-    prepared.f32 = out.dtype == MERCER_F32;
     std::shared_ptr<const Source> other;
     if (y) {
         other = y->source->load(run);

@@ -5,6 +5,7 @@
 #include "recipe.h"
 
 #include <cmath>
+#include <optional>
 #include <variant>
 
 namespace mercer {
@@ -19,10 +20,17 @@ struct Data {
 };
 
 std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &data, const RunSettings &settings);
+// Ways open to `auto`, by shape and budget.
+struct Roads {
+    bool exact = false;                   // passes over the kernel matrix
+    int64_t most_rank = 0, most_rows = 0; // of a factor, of its residual; 0: no projection
+    std::string why;                      // there is one alone
+};
 // What that will need, and what its stages will cost.
 struct Forecast {
     mercer_forecast figures{};
     Run::Stages stages;
+    Roads roads;
 };
 // From the shape and the budget alone; E_BUDGET where the fit will be refused. Rows that are not known are E_UNSUPPORTED.
 Forecast forecast(Run &run, const Recipe &recipe, const Data &data);
@@ -37,13 +45,16 @@ struct Prepared {
     InputMap map;
     Expression kernel;             // finished
     bool f32 = false;              // tile type
+    bool f32_serves = true;        // what is rough or begins something may be computed in f32 (gram/magnitude.h)
+    bool squares_hold = true;      // f64 holds squares of kernel values
     CountedVector<double> weights; // of the rows, sum n
     bool weighted() const {
         return std::any_of(weights.begin(), weights.end(), [](double w) { return w != 1; });
     }
 };
 bool tile_is_f32(const Recipe &recipe, const Source &source);
-Prepared prepare(Run &run, const Recipe &recipe, const Data &data);
+// f32: the tile type, where not tile_is_f32 says it.
+Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional<bool> f32 = {});
 // What prepare holds at most, beside the rows' weights.
 int64_t prepare_bytes(const Run &run, const Recipe &recipe, const Source &source);
 
@@ -114,7 +125,9 @@ struct Plan {
     std::shared_ptr<const Plugin> solver;      // nullptr: the lift needs none
     Params solver_params;
     mercer_cost solver_cost{};
+    const char *how = "";                // what takes the bytes, for those who are refused
     int64_t bytes = 0, likely_bytes = 0; // of the lift: matrix, solver, panels; 0: the same
+    int64_t most_pairs = 0;              // that the solver may be asked for
     mercer_figure kernel_evaluations{}, passes{};
     mercer_figure products{}, columns{}; // with the kernel matrix, and of how many columns in all
     double flops_each = 0;               // beside each product
@@ -135,8 +148,9 @@ struct PlanTask {
     bool f32;
     int64_t m; // centres
     int64_t budget_left;
-    int64_t handed; // bytes of the factor that the reducer leaves; 0: none
-    double tol = 0; // what `auto` needs of a solver; 0: the recipe's
+    int64_t handed;         // bytes of the factor that the reducer leaves; 0: none
+    double tol = 0;         // what `auto` needs of a solver; 0: the recipe's
+    bool f32_serves = true; // as prepared; forecasts, which know no data, take it for granted
 };
 void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how); // beyond the base
 struct ForeseenCentres {
@@ -160,7 +174,7 @@ struct Lift {
     bool uses_factor;                   // of the reduction; else it is freed before
     bool solves;                        // its problem is a solver's
     bool proves;                        // how far its eigenvalues are from those of all rows
-    Plan (*plan)(const PlanTask &task); // E_BUDGET where it cannot be
+    Plan (*plan)(const PlanTask &task); // the one of fewest bytes where none fits
     Lifted (*lift)(const LiftTask &task);
 };
 // Efforts for progress, and work done: kernel values, and products with the kernel matrix.

@@ -163,7 +163,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     const Source &source = *data.source;
     if (source.rows() < 0) fail(MERCER_E_UNSUPPORTED, "the number of rows is not known before they are read");
     if (source.rows() < 1) fail(MERCER_E_DATA, "the data have no rows");
-    const bool f32 = tile_is_f32(recipe, source), open = Components(recipe.values(), source.rows()).is_open();
+    const bool f32 = tile_is_f32(recipe, source);
     const Expression kernel = foreseen_kernel(run, recipe, source);
     const ForeseenCentres centres = forecast_centres(run, recipe, data, source);
     const int64_t m = centres.cost.m;
@@ -173,9 +173,14 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     const PlanTask task{run, recipe, kernel, source, f32, m, run.budget()->limit() - sizes.base, centres.factor};
     const Lift &lift = find_lift(recipe.is_auto() ? "weighted" : recipe.values().lift);
     const Plan plan = lift.plan(task);
-    refuse_over_budget(task, sizes.before_lift, "to read and reduce");
 
     Forecast out;
+    if (recipe.is_auto()) {
+        out.roads = find_roads(task, std::max(plan.bytes, sizes.before_lift), read);
+    } else {
+        refuse_over_budget(task, plan.bytes, plan.how);
+        refuse_over_budget(task, sizes.before_lift, "to read and reduce");
+    }
     out.figures = figures_of(source, centres, plan, m, sizes);
     if (centres.cost.likely_m < m) {
         PlanTask usual = task;
@@ -184,8 +189,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     }
     out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
     for (const auto &stage : lift_stages(source, plan, m)) out.stages.push_back(stage);
-    if (open || recipe.is_auto()) out.figures.bytes.most = as_double(run.budget()->limit());
-    if (recipe.is_auto()) foresee_road(source, f32, out);
+    if (recipe.is_auto()) foresee_road(task, read, out);
     return out;
 }
 

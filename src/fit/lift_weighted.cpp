@@ -5,7 +5,8 @@
 //
 // Since D^1/2 1 / sqrt n =: u is a unit vector, the centred operator is P D^1/2 K D^1/2 P with P = 1 - u u^T: centring is a
 // projection of the solver's blocks and never touches K. Total variance (exact, whatever r): mean k(c, c) - p^T K p.
-// Rank: Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2); less is rounding of the entries (|E| <= c u trace).
+// Rank: Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2); less is rounding of the entries (|E| <= c u trace). Where
+// squares of kernel values would not hold, all of it is counted in a power of 4.
 // Cost: m^2/2 kernel values and 2 m^2 flops a column for each pass; memory as operator.h says. Error of direction l:
 // about m u Lambda_1 / Lambda_l, and the solver's residual / gap.
 #include "../core/tall.h"
@@ -135,39 +136,57 @@ Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operato
     return out;
 }
 
-// Weights in the forms that are needed, and what the product with them says: K p, and the means behind total variance.
+// Root of the unit that kernel values of this size are counted in: 1, unless the squares that solvers take of them, or f32
+// blocks of vectors, would not hold; then a power of 2, which changes no bit.
+double root_unit_of(double value, bool f32) {
+    const int most = f32 ? 60 : 400; // exponents
+    int exponent = 0;
+    std::frexp(value, &exponent);
+    return value == 0 || std::abs(exponent) <= most ? 1 : std::ldexp(1, exponent / 2);
+}
+
+// Weights in the forms that are needed, and what the product with them says: K p, and the means behind total variance. All
+// that is of K is counted in `unit`, the eigenpairs of the operator with these scales too.
 struct Moments {
     const CountedVector<double> &weights;
     double total;                // sum of the weights
     bool plain;                  // all of them 1
-    Buffer<double> roots, self;  // roots: empty where plain; self: k(c, c)
-    const double *ksu = nullptr; // K S u, S u = p sqrt(total); nullptr uncentred
+    Buffer<double> scales, self; // sqrt(w / unit), empty where all are 1; k(c, c)
+    const double *ksu = nullptr; // K S u, S = diag(scales), S u = p sqrt(total / unit); nullptr uncentred
     double mean_self = 0;        // sum p_i k(c_i, c_i)
     double mean_square = 0;      // p^T K p; 0 uncentred
+    double root_unit = 1;
 
     Moments(Run &run, const Operator &gram, const CountedVector<double> &weights, double total)
         : weights(weights), total(total),
           plain(std::all_of(weights.begin(), weights.end(), [](double w) { return w == 1; })),
-          roots(run.buffer<double>(plain ? 0 : gram.n())), self(run.buffer<double>(gram.n())) {
+          self(run.buffer<double>(gram.n())) {
         gram.diagonal(run, self.data());
-        for (int64_t i = 0; i < self.size(); ++i) {
-            if (!plain) roots[i] = std::sqrt(weights[static_cast<size_t>(i)]);
-            mean_self += p(i) * self[i];
-        }
+        for (int64_t i = 0; i < self.size(); ++i) mean_self += p(i) * self[i];
+        root_unit = root_unit_of(mean_self, gram.f32());
+        mean_self /= unit();
+        for (double &value : self) value /= unit();
+        if (plain && root_unit == 1) return;
+        scales = run.buffer<double>(gram.n());
+        for (int64_t i = 0; i < scales.size(); ++i) scales[i] = std::sqrt(weights[static_cast<size_t>(i)]) / root_unit;
     }
-    double root(int64_t i) const { return plain ? 1 : roots[i]; }
+    double unit() const { return root_unit * root_unit; }
+    double root(int64_t i) const { return plain ? 1 : scales[i] * root_unit; }
     double p(int64_t i) const { return weights[static_cast<size_t>(i)] / total; }
-    double kp(int64_t i) const { return ksu ? ksu[i] / std::sqrt(total) : 0; }
-    const double *scale() const { return plain ? nullptr : roots.data(); }
+    double kp(int64_t i) const { return ksu ? ksu[i] / std::sqrt(total) / root_unit : 0; }
+    const double *scale() const { return scales.empty() ? nullptr : scales.data(); }
     void set_mean(const double *product) {
         ksu = product;
         mean_square = 0;
         for (int64_t i = 0; i < self.size(); ++i) mean_square += p(i) * kp(i);
     }
+    double variance() const { return std::max(mean_self - mean_square, 0.0) * total; }
 };
 
 // How many of the pairs are more than rounding, and what is to be said of them.
-int64_t cut_rank(const Recipe &recipe, const Plan &plan, const Eigenpairs &pairs, double trace, uint32_t *outcome) {
+int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, uint32_t *outcome) {
+    const Plan &plan = task.plan;
+    const double trace = moments.mean_self * moments.total;
     const double u_tile = plan.f32 ? 0x1p-24 : 0x1p-53, m = static_cast<double>(pairs.m());
     // Of an indefinite kernel the trace says nothing (it may be 0): then its largest eigenvalue is the scale.
     const double floor = (16 * u_tile + m * 0x1p-53) * std::max({trace, pairs.values[0], -pairs.most_negative});
@@ -175,13 +194,25 @@ int64_t cut_rank(const Recipe &recipe, const Plan &plan, const Eigenpairs &pairs
     while (rank < static_cast<int64_t>(pairs.values.size()) && pairs.values[static_cast<size_t>(rank)] > floor) ++rank;
     if (pairs.most_negative < -floor) *outcome |= MERCER_INDEFINITE;
     // Rounding alone leaves residuals of `floor`; constant data, whose eigenvalues are all 0, have no others.
-    const double allowed = std::max(plan.tol * std::fabs(pairs.values[0]), floor);
-    if (pairs.converged || *std::max_element(pairs.residuals.begin(), pairs.residuals.end()) <= allowed) return rank;
+    const double allowed = std::max(plan.tol * std::fabs(pairs.values[0]), floor),
+                 worst = *std::max_element(pairs.residuals.begin(), pairs.residuals.end());
+    if (pairs.converged || worst <= allowed) return rank;
     *outcome |= MERCER_NOT_CONVERGED;
-    if (recipe.values().solver_strict)
+    if (task.recipe.values().solver_strict)
         fail(MERCER_E_NUMERICAL, "solver %s did not converge: largest residual %.3g, allowed %.3g",
-             plan.solver->name.c_str(), *std::max_element(pairs.residuals.begin(), pairs.residuals.end()), allowed);
+             plan.solver->name.c_str(), worst * moments.unit(), allowed * moments.unit());
     return rank;
+}
+
+// The components asked for go on beyond those that there is memory for.
+void say_cut(const LiftTask &task, Lifted &out) {
+    const std::string text = format("output.variance or output.threshold asks for more than %" PRId64
+                                    " pairs, the memory budget holds no more",
+                                    task.plan.most_pairs);
+    if (task.recipe.values().solver_strict) fail(MERCER_E_NUMERICAL, "%s", text.c_str());
+    out.outcome |= MERCER_NOT_CONVERGED;
+    out.text["stopped"] = text;
+    task.run.log(2, text.c_str());
 }
 
 // Scores of the centres, z_l = sqrt(Lambda_l) u_l / sqrt(w): column-major.
@@ -195,13 +226,16 @@ Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &m
     return z;
 }
 
-// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed.
-Json residual_certificates(const Eigenpairs &pairs, int64_t kept, double total) {
+// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed. Products
+// in f32 err by some u of theta_1 (0.3 were seen), which residuals contain where they matter.
+Json residual_certificates(const Eigenpairs &pairs, int64_t kept, double total, bool f32) {
     if (kept == 0) return Json::array();
     const std::vector<double> theta(pairs.values.begin(), pairs.values.begin() + kept),
         residuals(pairs.residuals.begin(), pairs.residuals.begin() + kept);
-    return eigenvalue_entries(residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, true), kept, 0,
-                              total);
+    const double worst = *std::max_element(residuals.begin(), residuals.end()),
+                 image = f32 ? std::min(worst, 4 * 0x1p-24 * theta[0]) : 0;
+    return eigenvalue_entries(residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, true, image), kept,
+                              0, total);
 }
 
 // A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p of the rounded A. Each column's entry of largest modulus (the
@@ -213,14 +247,14 @@ Tensor coefficients(Run &run, const Eigenpairs &pairs, const Moments &moments, i
     b.assign(static_cast<size_t>(kept), 0.0);
     pairs.each(run, kept, [&](int64_t j, const double *u) {
         const double factor = sign_of(m, [&](int64_t i) { return u[i] * moments.root(i); }) /
-                              std::sqrt(pairs.values[static_cast<size_t>(j)]);
+                              std::sqrt(pairs.values[static_cast<size_t>(j)]) / moments.root_unit;
         double sum = 0;
         for (int64_t i = 0; i < m; ++i) {
             const T entry = static_cast<T>(moments.root(i) * u[i] * factor);
             tensor_data<T>(a)[i * kept + j] = entry;
             sum += static_cast<double>(entry) * moments.kp(i);
         }
-        b[static_cast<size_t>(j)] = sum;
+        b[static_cast<size_t>(j)] = sum * moments.unit();
     });
     return a;
 }
@@ -239,7 +273,7 @@ Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, in
             t2[i] += moments.total * share;
         }
     });
-    for (double &value : spe) value = std::max(value, 0.0);
+    for (double &value : spe) value = std::max(value, 0.0) * moments.unit();
     Json out = {{"t2", limits_of(run, m, t2.data(), moments.weights.data())}};
     if (residual) out["residual"] = limits_of(run, m, spe.data(), moments.weights.data());
     return out;
@@ -292,7 +326,7 @@ class Progress {
     }
     void read(const Json &said) {
         try {
-            choice_.ask(said.at("ask").get<int64_t>());
+            choice_.resume(said.at("ask").get<int64_t>());
             before_ = said.at("evaluations").get<int64_t>();
             for (const Json &pass : said.at("passes"))
                 counted_.passed(pass.at(0).get<int64_t>(), pass.at(1).get<bool>());
@@ -314,67 +348,66 @@ class Progress {
     std::unique_ptr<Checkpoint> file_;
 };
 
+// K in the type of the result and, where the plan has one, an f32 one beside it.
 template <class T>
-Lifted lift_as(const LiftTask &task) {
-    Run &run = task.run;
-    const Recipe &recipe = task.recipe;
-    const Prepared &prepared = task.prepared;
-    const Centres &centres = task.centres;
-    const Plan &plan = task.plan;
-    const int64_t n = prepared.source->rows();
-    const int64_t m = centres.m();
-    const double total = static_cast<double>(n);
-    const bool centred = recipe.values().lift_centred != 0;
-    Lifted out;
-
-    run.stage("gram");
-    auto points_of = [&](auto type) {
-        using U = decltype(type);
-        const std::vector<LeafSpec> specs = leaf_specs(prepared.kernel);
-        return centres.numbers() ? Points<U>(centres.source, {}, specs, centres.numbers(), m)
-                                 : Points<U>(centres.source, {}, specs);
-    };
-    GramOperator<T> exact(run, prepared.kernel, points_of(T()), plan.rough ? plan.hold_exact : plan.hold);
+struct Gram {
+    GramOperator<T> exact;
     std::unique_ptr<GramOperator<float>> rough;
     std::unique_ptr<PairedOperator> pair;
-    if (plan.rough) {
-        rough = std::make_unique<GramOperator<float>>(run, prepared.kernel, points_of(float()), plan.hold);
+
+    explicit Gram(const LiftTask &task)
+        : exact(task.run, task.prepared.kernel, centres<T>(task),
+                task.plan.rough ? task.plan.hold_exact : task.plan.hold) {
+        if (!task.plan.rough) return;
+        rough =
+            std::make_unique<GramOperator<float>>(task.run, task.prepared.kernel, centres<float>(task), task.plan.hold);
         pair = std::make_unique<PairedOperator>(exact, *rough);
     }
-    Moments moments(run, exact, centres.weights, total);
+    const Operator &both() const { return pair ? static_cast<const Operator &>(*pair) : exact; }
+    int64_t evaluations() const { return exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0); }
 
-    run.stage("solve");
-    WeightedOperator weighted(run, pair ? static_cast<const Operator &>(*pair) : exact, moments.scale(), centred);
-    const double started = start_share(*centres.source, plan, m);
-    Counted op(run, weighted, started, plan.products.likely);
-    std::map<std::string, double> report;
-    Start start{plan.start_columns, [&](Columns to) {
-                    Run::Span span(run, 0, started);
-                    const PivotRows rows{centres.source,    {}, prepared.kernel,
-                                         centres.numbers(), m,  centres.weights.data()};
-                    out.kernel_evaluations +=
-                        start_vectors(run,
-                                      {rows, moments.plain ? nullptr : centres.weights.data(), centred, plan.start_rank,
-                                       Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver)},
-                                      to);
-                }};
-    Components choice(recipe.values(), m);
-    Progress progress(task, weighted, op, choice, [&] {
-        return out.kernel_evaluations + exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0);
-    });
-    if (progress.file()) out.text["checkpointed"] = true;
-    Eigenpairs pairs;
-    Block known;         // vectors, where more are wanted
-    double variance = 0; // total, in the unit of the values
-    for (;;) {
-        pairs = solve(run, recipe, plan, op, choice.ask(), start, report, progress.file());
-        if (centred) moments.set_mean(weighted.mean(run));
-        variance = std::max(moments.mean_self - moments.mean_square, 0.0) * total;
-        if (!choice.more(pairs.values, variance)) break;
-        known = std::move(pairs.vectors);
-        start = {known.cols(), [&](Columns to) { tall_copy(run, columns(known, 0, to.count), to); }};
+  private:
+    template <class U>
+    static Points<U> centres(const LiftTask &task) {
+        const std::vector<LeafSpec> specs = leaf_specs(task.prepared.kernel);
+        const Centres &from = task.centres;
+        return from.numbers() ? Points<U>(from.source, {}, specs, from.numbers(), from.m())
+                              : Points<U>(from.source, {}, specs);
     }
-    out.kernel_evaluations = progress.evaluations();
+};
+
+bool is_centred(const LiftTask &task) { return task.recipe.values().lift_centred != 0; }
+
+uint64_t seed_of(const LiftTask &task) { return static_cast<uint64_t>(task.recipe.values().seed); }
+
+// Nystrom vectors of the centres; counts the kernel values that they take.
+Start nystrom_start(const LiftTask &task, const Moments &moments, double share, int64_t &evaluations) {
+    return {task.plan.start_columns, [&task, &moments, share, &evaluations](Columns to) {
+                Run::Span span(task.run, 0, share);
+                const Centres &centres = task.centres;
+                const double *weights = centres.weights.data();
+                const PivotRows rows{centres.source, {}, task.prepared.kernel, centres.numbers(), centres.m(), weights};
+                const Random random(seed_of(task), Stage::solver);
+                evaluations += start_vectors(
+                    task.run, {rows, moments.plain ? nullptr : weights, is_centred(task), task.plan.start_rank, random},
+                    to);
+            }};
+}
+
+// As many leading pairs as the choice of components asks for, once it has seen them.
+Eigenpairs solve_for(const LiftTask &task, const Operator &op, const WeightedOperator &weighted, Start start,
+                     Components &choice, Moments &moments, std::map<std::string, double> &report, Keeper *keeper) {
+    Block known; // vectors, where more are wanted
+    for (;;) {
+        Eigenpairs pairs = solve(task.run, task.recipe, task.plan, op, choice.ask(), start, report, keeper);
+        if (is_centred(task)) moments.set_mean(weighted.mean(task.run));
+        if (!choice.more(pairs.values, moments.variance())) return pairs;
+        known = std::move(pairs.vectors);
+        start = {known.cols(), [&](Columns to) { tall_copy(task.run, columns(known, 0, to.count), to); }};
+    }
+}
+
+void note_passes(const Plan &plan, const Counted &op, Lifted &out) {
     out.passes = plan.hold == Hold::matrix ? 1 : 0;
     out.text["passes"] = Json::array();
     for (const Counted::Pass &pass : op.passes()) {
@@ -383,41 +416,87 @@ Lifted lift_as(const LiftTask &task) {
         out.columns += static_cast<double>(pass.width);
     }
     out.products = static_cast<double>(op.passes().size());
+}
 
-    const int64_t rank = cut_rank(recipe, plan, pairs, moments.mean_self * total, &out.outcome);
+// How many of the pairs the model has: what is more than rounding, and of that what was asked for.
+int64_t choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, const Components &choice,
+                    Lifted &out) {
+    const int64_t rank = cut_rank(task, pairs, moments, &out.outcome);
     ErrorBars bars;
-    if (choice.wants_bars() && rank > 0)
-        bars = choice.bars(run, m, rank, fitted_scores(run, pairs, moments, rank).data(),
-                           moments.plain ? nullptr : centres.weights.data(), centred,
-                           static_cast<uint64_t>(recipe.values().seed));
-    const int64_t kept = choice.kept(pairs.values, rank, variance, choice.wants_bars() ? &bars : nullptr);
+    const bool wanted = choice.wants_bars() && rank > 0;
+    if (wanted)
+        bars = choice.bars(task.run, pairs.m(), rank, fitted_scores(task.run, pairs, moments, rank).data(),
+                           moments.plain ? nullptr : moments.weights.data(), is_centred(task), seed_of(task));
+    const int64_t kept = choice.kept(pairs.values, rank, moments.variance(), choice.wants_bars() ? &bars : nullptr);
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
-    if (choice.wants_bars() && rank > 0) out.text["error_bars"] = bars.report(1, kept);
-    if (m == n) out.text["certificates"] = residual_certificates(pairs, kept, total);
+    if (choice.is_cut()) say_cut(task, out);
+    if (wanted) out.text["error_bars"] = bars.report(1 / moments.unit(), kept);
+    return kept;
+}
+
+void write_tensors(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, int64_t kept, Lifted &out) {
     std::vector<double> b, lambda;
-    for (int64_t j = 0; j < kept; ++j) lambda.push_back(pairs.values[static_cast<size_t>(j)] / total);
-    out.tensors["A"] = prepared.f32 ? coefficients<float>(run, pairs, moments, kept, b)
-                                    : coefficients<double>(run, pairs, moments, kept, b);
+    for (int64_t j = 0; j < kept; ++j)
+        lambda.push_back(pairs.values[static_cast<size_t>(j)] / moments.total * moments.unit());
+    out.tensors["A"] = task.prepared.f32 ? coefficients<float>(task.run, pairs, moments, kept, b)
+                                         : coefficients<double>(task.run, pairs, moments, kept, b);
     out.tensors["b"] = vector_tensor(b);
     out.tensors["lambda"] = vector_tensor(lambda);
-    out.tensors["w"] = vector_tensor(centres.weights);
-    if (centred) {
-        Tensor nu = make_tensor<double>(m, 1, true);
-        for (int64_t i = 0; i < m; ++i) tensor_data<double>(nu)[i] = moments.p(i);
-        out.tensors["nu"] = std::move(nu);
-    }
-    out.capabilities = MERCER_CAN_DENSITY;
-    if (centred) out.capabilities |= MERCER_CAN_MEAN;
-    if (prepared.kernel.is_psd() && !(out.outcome & MERCER_INDEFINITE))
+    out.tensors["w"] = vector_tensor(moments.weights);
+    if (!is_centred(task)) return;
+    Tensor nu = make_tensor<double>(pairs.m(), 1, true);
+    for (int64_t i = 0; i < pairs.m(); ++i) tensor_data<double>(nu)[i] = moments.p(i);
+    out.tensors["nu"] = std::move(nu);
+}
+
+void write_text(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, int64_t kept, Lifted &out) {
+    const bool all = pairs.m() == task.prepared.source->rows();
+    const double unit = moments.unit();
+    out.capabilities = MERCER_CAN_DENSITY | (is_centred(task) ? MERCER_CAN_MEAN : 0);
+    if (task.prepared.kernel.is_psd() && !(out.outcome & MERCER_INDEFINITE))
         out.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
-    out.text["total_variance"] = {{"value", variance / total},
-                                  {"kind", m == n && moments.plain && centres.rows ? "exact" : "reduced-operator"}};
-    if (centred) out.text["mean_square"] = moments.mean_square;
-    out.text["limits"] = centre_limits(run, pairs, moments, kept, out.capabilities & MERCER_CAN_RESIDUAL);
-    out.text["limits"]["kind"] = recipe.reducer() ? "centres" : "exact";
-    out.text["residuals"] = std::vector<double>(pairs.residuals.begin(), pairs.residuals.begin() + kept);
-    out.text["most_negative"] = pairs.most_negative / total;
+    if (all)
+        out.text["certificates"] =
+            residual_certificates(pairs, kept, moments.total / unit, task.plan.f32 || task.plan.rough);
+    out.text["total_variance"] = {{"value", moments.variance() / moments.total * unit},
+                                  {"kind", all && moments.plain && task.centres.rows ? "exact" : "reduced-operator"}};
+    if (is_centred(task)) out.text["mean_square"] = moments.mean_square * unit;
+    out.text["limits"] = centre_limits(task.run, pairs, moments, kept, out.capabilities & MERCER_CAN_RESIDUAL);
+    out.text["limits"]["kind"] = task.recipe.reducer() ? "centres" : "exact";
+    out.text["residuals"] = Json::array();
+    for (int64_t j = 0; j < kept; ++j) out.text["residuals"].push_back(pairs.residuals[static_cast<size_t>(j)] * unit);
+    out.text["most_negative"] = pairs.most_negative / moments.total * unit;
+}
+
+template <class T>
+Lifted lift_as(const LiftTask &task) {
+    Run &run = task.run;
+    const Centres &centres = task.centres;
+    Lifted out;
+
+    run.stage("gram");
+    const Gram<T> gram(task);
+    Moments moments(run, gram.exact, centres.weights, static_cast<double>(task.prepared.source->rows()));
+
+    run.stage("solve");
+    const double started = start_share(*centres.source, task.plan, centres.m());
+    WeightedOperator weighted(run, gram.both(), moments.scale(), is_centred(task));
+    Counted op(run, weighted, started, task.plan.products.likely);
+    Components choice(task.recipe.values(), centres.m());
+    choice.room_for(task.plan.most_pairs);
+    int64_t begun = 0; // kernel values of the start
+    Progress progress(task, weighted, op, choice, [&] { return begun + gram.evaluations(); });
+    if (progress.file()) out.text["checkpointed"] = true;
+    std::map<std::string, double> report;
+    const Eigenpairs pairs = solve_for(task, op, weighted, nystrom_start(task, moments, started, begun), choice,
+                                       moments, report, progress.file());
     for (auto &[name, value] : report) out.text["reported"]["solver." + name] = value;
+    out.kernel_evaluations = progress.evaluations();
+    note_passes(task.plan, op, out);
+
+    const int64_t kept = choose_kept(task, pairs, moments, choice, out);
+    write_tensors(task, pairs, moments, kept, out);
+    write_text(task, pairs, moments, kept, out);
     return out;
 }
 

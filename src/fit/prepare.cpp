@@ -4,6 +4,7 @@
 #include "fit.h"
 
 #include "../core/threads.h"
+#include "../gram/magnitude.h"
 #include "../gram/matrix.h"
 
 #include <algorithm>
@@ -92,11 +93,12 @@ ColumnStats scan(Run &run, const Source &source, const CountedVector<double> &we
     return all;
 }
 
-// The same from the entries alone (lo and hi are not asked of sparse data).
+// The same from the entries alone; lo and hi from 0 on.
 ColumnStats sparse_stats(const SparseSource &source, const CountedVector<double> &weights) {
     const size_t cols = static_cast<size_t>(source.cols());
     const double n = static_cast<double>(source.rows()); // the weights' sum
-    ColumnStats stats{n, CountedVector<double>(cols), CountedVector<double>(cols), {}, {}};
+    ColumnStats stats{n, CountedVector<double>(cols), CountedVector<double>(cols), CountedVector<double>(cols),
+                      CountedVector<double>(cols)};
     CountedVector<double> zeros(cols, n); // weight of the rows without an entry
     auto each = [&](auto &&body) {
         for (int64_t i = 0; i < source.rows(); ++i)
@@ -105,6 +107,8 @@ ColumnStats sparse_stats(const SparseSource &source, const CountedVector<double>
     };
     each([&](size_t column, double value, double weight) {
         stats.mean[column] += weight * value / n;
+        stats.lo[column] = std::min(stats.lo[column], value);
+        stats.hi[column] = std::max(stats.hi[column], value);
         zeros[column] -= weight;
     });
     for (size_t c = 0; c < cols; ++c) stats.square[c] = std::max(zeros[c], 0.0) * stats.mean[c] * stats.mean[c];
@@ -122,6 +126,9 @@ InputMap make_map(DataScale scale, const ColumnStats &stats) {
         bool standard = scale == DataScale::standard;
         const bool constant = !(stats.hi[k] > stats.lo[k]); // its computed mean may be off by rounding
         double spread = constant ? 0 : standard ? std::sqrt(stats.square[k] / stats.count) : stats.hi[k] - stats.lo[k];
+        if (!std::isfinite(spread))
+            fail(MERCER_E_DATA, "data.scale: column %zu, from %g to %g, spreads beyond f64", k, stats.lo[k],
+                 stats.hi[k]);
         map.shift.push_back(standard && !constant ? stats.mean[k] : stats.lo[k]);
         map.scale.push_back(spread > 0 ? 1 / spread : 1); // a constant column becomes 0
     }
@@ -216,6 +223,9 @@ class Bandwidth {
     }
 
     void add(CountedVector<Distance> &out, double distance, int64_t i, int64_t j) const {
+        if (!std::isfinite(distance))
+            fail(MERCER_E_DATA, "kernel.bandwidth: the distance of rows %" PRId64 " and %" PRId64 " is beyond f64", i,
+                 j);
         if (distance > 0)
             out.push_back({distance, weights_[static_cast<size_t>(i)] * weights_[static_cast<size_t>(j)]});
     }
@@ -265,6 +275,18 @@ class Bandwidth {
     Random random_;
 };
 
+// Says what tiles can hold, of numbers between the columns' smallest and largest.
+void measure(Prepared &prepared, ColumnStats &stats) {
+    Extent extent{std::move(stats.lo), std::move(stats.hi)};
+    for (CountedVector<double> *ends : {&extent.lo, &extent.hi})
+        for (size_t k = 0; k < ends->size() && !prepared.map.identity(); ++k)
+            (*ends)[k] = ((*ends)[k] - prepared.map.shift[k]) * prepared.map.scale[k];
+    const Magnitude own = magnitude_of(prepared.kernel, extent, prepared.f32);
+    own.check(prepared.kernel, prepared.f32);
+    prepared.squares_hold = own.squares_hold();
+    prepared.f32_serves = magnitude_of(prepared.kernel, extent, true).serves_f32();
+}
+
 } // namespace
 
 bool tile_is_f32(const Recipe &recipe, const Source &source) {
@@ -276,7 +298,7 @@ int64_t prepare_bytes(const Run &run, const Recipe &recipe, const Source &source
     const int64_t d = source.cols(), n = source.rows();
     int64_t scanned = 0;
     if (source.kind() == Source::Kind::sparse) {
-        scanned = 3 * 8 * d;
+        scanned = 5 * 8 * d;
     } else if (source.kind() == Source::Kind::dense) {
         const int64_t rows = std::min(scan_rows(source), n), slabs = (n + rows - 1) / rows;
         const int64_t window = std::min(scan_window(run, source), slabs), readers = std::min(run.threads(), window);
@@ -294,7 +316,7 @@ int64_t prepare_bytes(const Run &run, const Recipe &recipe, const Source &source
                                  run.threads() * tile_rows * tile_rows * 16);
 }
 
-Prepared prepare(Run &run, const Recipe &recipe, const Data &data) {
+Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional<bool> f32) {
     Prepared out;
     out.source = data.source->load(run);
     if (!out.source) out.source = data.source;
@@ -304,7 +326,7 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data) {
     const bool objects = source.kind() == Source::Kind::objects, sparse = source.kind() == Source::Kind::sparse;
     if (!objects && source.cols() < 1) fail(MERCER_E_DATA, "the data have no columns");
     const CoreValues &values = recipe.values();
-    out.f32 = tile_is_f32(recipe, source);
+    out.f32 = f32.value_or(tile_is_f32(recipe, source));
     const DataScale scale = static_cast<DataScale>(values.data_scale);
     const std::vector<double> lengths = parse_lengths(values.data_lengths ? values.data_lengths : "");
     if (!lengths.empty() && objects) fail(MERCER_E_UNSUPPORTED, "data.lengths: objects have no columns");
@@ -335,6 +357,7 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data) {
             leaf.shift.push_back(out.map.identity() ? mean : (mean - out.map.shift[at]) * out.map.scale[at]);
         }
     }
+    measure(out, stats);
     return out;
 }
 

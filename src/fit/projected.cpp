@@ -12,17 +12,28 @@ namespace {
 
 int64_t slabs_of(int64_t n) { return (n + span_slab - 1) / span_slab; }
 
+constexpr int64_t scatter_block = 64; // its columns at once
+
+// Numbers between columns of a scatter, and of all that a slab leaves: scatter, and sum of its rows.
+int64_t scatter_stride(int64_t m, int64_t size) {
+    return size == 4 ? padded_columns<float>(m) : padded_columns<double>(m);
+}
+int64_t part_count(int64_t m, int64_t size) { return (m + 1) * scatter_stride(m, size); }
+
 // Slabs whose scatter is held at once.
 int64_t window_of(int64_t n, int64_t m, int64_t threads, int64_t size) {
     constexpr int64_t most_bytes = int64_t{32} << 20;
-    return std::min(std::clamp<int64_t>(most_bytes / ((m * m + m) * size + 1), threads, 64), slabs_of(n));
+    return std::min(std::clamp<int64_t>(most_bytes / (part_count(m, size) * size + 1), threads, 64), slabs_of(n));
 }
 
 } // namespace
 
 int64_t project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size) {
-    const int64_t eigh = 8 * m * (count < m ? count + 80 : 2 * m + 12);
-    return 8 * n + 8 * m * (m + count) + std::max(window_of(n, m, threads, size) * (m * m + m) * size, eigh);
+    const int64_t eigh = 8 * m * std::max(count + 80, 2 * m + 12); // the latter where eigenvalues are equal
+    const int64_t sweep =
+        window_of(n, m, threads, size) * part_count(m, size) +
+        threads * (span_slab * (scatter_stride(m, size) - m) + scatter_block * scatter_stride(m, size)); // as wide
+    return 8 * n + 8 * m * (m + count) + std::max(sweep * size, eigh);
 }
 
 template <class T>
@@ -112,30 +123,44 @@ std::vector<T> origin_of(Run &run, const SpanRows<T> &span) {
     return out;
 }
 
-// Scatter about the origin (lower blocks) and sum of a slab's rows x, which are roots of weights times l - c: a part.
+// Scatter about the origin (lower blocks) and sum of a slab's rows x, which are roots of weights times l - c: a part. Some
+// rows at a time, whose sums are added: rounding of equal rows, which all goes one way, is that of few terms then.
+// tile: scatter_block times the width of x.
 template <class T>
-void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots, T *part) {
-    constexpr int64_t block = 128;
-    for (int64_t j = 0; j < m; j += block) // column-major: rows from j on
-        gemm('N', 'T', m - j, std::min(block, m - j), rows, T(1), x + j, m, x + j, m, T(0), part + j + j * m, m);
-    T *sum = part + m * m;
+void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots, T *tile, T *part) {
+    constexpr int64_t depth = 64;
+    const int64_t ld = padded_columns<T>(m);
+    std::fill_n(part, m * ld, T(0));
+    for (int64_t j = 0; j < m; j += scatter_block) // columns j ... of the symmetric scatter, from the diagonal block on
+        for (int64_t k = 0; k < rows; k += depth) {
+            const T *from = x + k * ld + j;
+            const int64_t count = std::min(scatter_block, m - j), wide = ld - j;
+            thin_table<T>().product(count, wide, std::min(depth, rows - k), from, 1, ld, from, ld, tile, ld, false);
+            for (int64_t i = 0; i < count; ++i)
+                for (int64_t l = 0; l < wide; ++l) part[(j + i) * ld + j + l] += tile[i * ld + l];
+        }
+    T *sum = part + m * ld;
     std::fill_n(sum, m, T(0));
     for (int64_t i = 0; i < rows; ++i)
-        for (int64_t k = 0; k < m; ++k) sum[k] += roots[static_cast<size_t>(i)] * x[i * m + k];
+        for (int64_t k = 0; k < m; ++k) sum[k] += roots[static_cast<size_t>(i)] * x[i * ld + k];
 }
 
-// Scatter and sum about the origin (m columns of m, then m) of all rows; fills out.residual and square, |l|^2.
+// Scatter and sum about the origin (m columns, then one) of all rows; fills out.residual and square, |l|^2.
 template <class T>
 Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weights, const std::vector<T> &origin,
                           Projection &out, double *square) {
-    const int64_t n = span.n(), m = span.rank(), slabs = slabs_of(n), part_size = m * m + m;
+    const int64_t n = span.n(), m = span.rank(), slabs = slabs_of(n), width = padded_columns<T>(m),
+                  part_size = part_count(m, sizeof(T));
     const int64_t window = window_of(n, m, run.threads(), sizeof(T)); // parts of a few slabs at once
     Buffer<T> parts = run.buffer<T>(window, part_size);
-    Buffer<double> sums = std::move(run.buffer<double>(part_size).zero());
+    Buffer<double> sums = std::move(run.buffer<double>(m, m + 1).zero());
     struct Work {
-        Buffer<T> made, rows;
+        Buffer<T> made, rows, tile;
     };
-    Pool<Work> pool([&] { return std::unique_ptr<Work>(new Work{{}, run.buffer<T>(span_slab, m)}); });
+    Pool<Work> pool([&] {
+        return std::unique_ptr<Work>(
+            new Work{{}, std::move(run.buffer<T>(span_slab, width).zero()), run.buffer<T>(scatter_block, width)});
+    });
     for (int64_t first = 0; first < slabs; first += window) {
         const int64_t now = std::min(window, slabs - first);
         Run::Span span_of(run, static_cast<double>(first) / static_cast<double>(slabs),
@@ -150,17 +175,18 @@ Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weigh
             for (int64_t i = 0; i < rows; ++i) {
                 const T root = static_cast<T>(weights ? std::sqrt(weights[row0 + i]) : 1);
                 roots.push_back(root);
-                for (int64_t k = 0; k < m; ++k) x[i * m + k] = root * (l[i * ld + k] - origin[static_cast<size_t>(k)]);
+                for (int64_t k = 0; k < m; ++k)
+                    x[i * width + k] = root * (l[i * ld + k] - origin[static_cast<size_t>(k)]);
                 square[row0 + i] = dot(l + i * ld, l + i * ld, m);
                 out.residual[static_cast<size_t>(row0 + i)] = span.residual(row0 + i, square[row0 + i]);
             }
-            scatter_of(x, rows, m, roots, parts.data() + s * part_size);
+            scatter_of(x, rows, m, roots, work->tile.data(), parts.data() + s * part_size);
         };
         parallel_for(run, now, slab, span.serial());
         parallel_for(run, m + 1, [&](int64_t j) { // one column of the scatter, then the sums; slabs in their order
             for (int64_t s = 0; s < now; ++s)
-                for (int64_t k = j * m + (j < m ? j : 0); k < std::min((j + 1) * m, part_size); ++k)
-                    sums[k] += static_cast<double>(parts[s * part_size + k]);
+                for (int64_t k = j < m ? j : 0; k < m; ++k)
+                    sums[k + j * m] += static_cast<double>(parts[s * part_size + j * width + k]);
         });
     }
     return sums;
@@ -205,32 +231,33 @@ template <class T>
 void directions(Run &run, const SpanRows<T> &span, const Projection &projection, const double *weights, Columns to) {
     const int64_t n = span.n(), m = span.rank(), p = to.count;
     to.block->use(to.first, p);
-    Buffer<T> v = run.buffer<T>(m, p); // V theta^-1/2
+    const int64_t width = padded_columns<T>(p);
+    Buffer<T> v = std::move(run.buffer<T>(m, width).zero()); // V theta^-1/2, row-major
     std::vector<double> offset(static_cast<size_t>(p));
     for (int64_t j = 0; j < p; ++j)
         for (int64_t k = 0; k < m; ++k) {
-            v[k + j * m] =
+            const T value =
                 static_cast<T>(projection.v[k + j * m] / std::sqrt(projection.theta[static_cast<size_t>(j)]));
-            offset[static_cast<size_t>(j)] +=
-                static_cast<double>(v[k + j * m]) * projection.mean[static_cast<size_t>(k)];
+            v[k * width + j] = value;
+            offset[static_cast<size_t>(j)] += static_cast<double>(value) * projection.mean[static_cast<size_t>(k)];
         }
     struct Work {
         Buffer<T> made, part;
         Buffer<double> column;
     };
     Pool<Work> pool([&] {
-        return std::unique_ptr<Work>(new Work{{}, run.buffer<T>(span_slab, p), run.buffer<double>(span_slab)});
+        return std::unique_ptr<Work>(new Work{{}, run.buffer<T>(span_slab, width), run.buffer<double>(span_slab)});
     });
     auto slab = [&](int64_t s) {
         const int64_t row0 = s * span_slab, rows = std::min(span_slab, n - row0);
         auto work = pool.take();
         int64_t stride = 0;
         const T *l = span.rows(run, row0, rows, work->made, stride), *part = work->part.data();
-        gemm('T', 'N', rows, p, m, T(1), l, stride, v.data(), m, T(0), work->part.data(), rows);
+        thin_table<T>().product(rows, width, m, l, stride, 1, v.data(), width, work->part.data(), width, false);
         for (int64_t j = 0; j < p; ++j) {
             for (int64_t i = 0; i < rows; ++i) {
                 const double root = weights ? std::sqrt(weights[row0 + i]) : 1;
-                work->column[i] = root * (static_cast<double>(part[i + j * rows]) - offset[static_cast<size_t>(j)]);
+                work->column[i] = root * (static_cast<double>(part[i * width + j]) - offset[static_cast<size_t>(j)]);
             }
             to.block->write(to.first + j, row0, rows, work->column.data());
         }

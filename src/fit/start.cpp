@@ -85,7 +85,7 @@ int64_t start_bytes(const Run &run, int64_t n, int64_t m, int64_t p, int64_t til
     using Pivots = PartialCholesky<float>;
     const int64_t threads = run.threads(), few = std::min(n, sample_rows);
     const int64_t chosen = Pivots::bytes(few, m, false, threads, tile_bytes);
-    const int64_t slabs = threads * (span_slab * (4 * (2 * m + p) + 8) + tile_bytes);
+    const int64_t slabs = threads * (span_slab * (4 * (2 * m + padded_columns<float>(p)) + 8) + tile_bytes);
     const int64_t sweep = project_bytes(n, m, p, threads, 4) + slabs + 16 * n;
     if (n <= sample_rows)
         return Pivots::kept_bytes(n, m, false, tile_bytes) +

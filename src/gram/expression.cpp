@@ -187,7 +187,8 @@ void Expression::finish(Run &run, int64_t d, const BandwidthRule &bandwidth) {
                 fail(MERCER_E_VALUE, "kernel = %s: column %" PRId64 ", the data have %" PRId64, text().c_str(), column,
                      d);
         int64_t own = leaf_columns(leaf, d);
-        leaf.facts = {sizeof(mercer_kernel_facts), NAN, NAN, -INFINITY, INFINITY, NAN, 0, 0};
+        const mercer_kernel_facts none{sizeof(mercer_kernel_facts), NAN, NAN, -INFINITY, INFINITY, NAN, 0, 0};
+        leaf.facts = none;
         if (!leaf.plugin) {
             leaf.facts.flags = user && user->psd() ? MERCER_PSD : 0;
             continue;
@@ -199,6 +200,10 @@ void Expression::finish(Run &run, int64_t d, const BandwidthRule &bandwidth) {
         if (leaf.plugin->kernel.finish)
             task.check(leaf.plugin->kernel.finish(&host_table(), &task, leaf.params.values(), &input), *leaf.plugin);
         leaf.plugin->kernel.facts(&host_table(), leaf.values(), own, &leaf.facts);
+        // A radial kernel that is positive definite in any number of columns is completely monotone in v (Schoenberg 1938).
+        mercer_kernel_facts any = none;
+        leaf.plugin->kernel.facts(&host_table(), leaf.values(), int64_t{1} << 30, &any);
+        leaf.slope_falls = any.flags & MERCER_PSD && any.flags & MERCER_RADIAL;
     }
 }
 

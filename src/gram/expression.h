@@ -47,6 +47,7 @@ struct Leaf {
     std::vector<int64_t> columns; // empty: all
     int32_t form = MERCER_BLOCK;
     mercer_kernel_facts facts{};
+    bool slope_falls = false;  // |dk/dv| falls with the squared distance v
     std::vector<double> shift; // one a column of the leaf; empty: none. Only dense leaves of form sqdist have one.
     const void *values() const { return params.values(); }
     // dk/dx is known: form values have a derivative by x here, and k one by the form value in the plugin.

@@ -10,7 +10,8 @@ namespace {
 template <class T>
 inline int is_close(T value, T norms, Close<T> close) {
     const T far = close.far * norms;
-    return !(value > close.near * norms) | !(value > far * far); // NaN is
+    const bool certain = (value > far * far) | (value > close.beyond);
+    return !(value > close.near * norms) | !certain; // NaN is
 }
 
 template <class T>
@@ -103,15 +104,13 @@ void pairwise(int64_t m, int64_t n, int64_t d, const T *x, const T *y, T *values
     }
 }
 
+template <class T>
+constexpr FormTable<T> table = {sqdist<T>,         find<T>,          differences<T>,      pairwise<L1, T>,
+                                pairwise<Chi2, T>, pairwise<Min, T>, pairwise<Hamming, T>};
+
 } // namespace
 
-extern const FormTable<float> MERCER_ISA_NAME(forms_f32);
-extern const FormTable<double> MERCER_ISA_NAME(forms_f64);
-const FormTable<float> MERCER_ISA_NAME(forms_f32) = {
-    sqdist<float>,         find<float>,          differences<float>,      pairwise<L1, float>,
-    pairwise<Chi2, float>, pairwise<Min, float>, pairwise<Hamming, float>};
-const FormTable<double> MERCER_ISA_NAME(forms_f64) = {
-    sqdist<double>,         find<double>,          differences<double>,      pairwise<L1, double>,
-    pairwise<Chi2, double>, pairwise<Min, double>, pairwise<Hamming, double>};
+MERCER_ISA_TABLE(FormTable<float>, forms_f32, table<float>);
+MERCER_ISA_TABLE(FormTable<double>, forms_f64, table<double>);
 
 } // namespace mercer

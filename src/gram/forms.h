@@ -5,10 +5,10 @@
 namespace mercer {
 
 // Pairs whose distance by products is in doubt: of squared distance v and norms s = |x|^2 + |y|^2, those that have not both
-// v > near s and v > (far s)^2.
+// v > near s and either v > (far s)^2 or v > beyond.
 template <class T>
 struct Close {
-    T near, far;
+    T near, far, beyond = T(__builtin_inf());
 };
 
 template <class T>

@@ -307,9 +307,7 @@ constexpr FusedTable<T> table = {halves<T>, product<T>,        product_checked<T
 
 } // namespace
 
-extern const FusedTable<float> MERCER_ISA_NAME(fused_f32);
-extern const FusedTable<double> MERCER_ISA_NAME(fused_f64);
-const FusedTable<float> MERCER_ISA_NAME(fused_f32) = table<float>;
-const FusedTable<double> MERCER_ISA_NAME(fused_f64) = table<double>;
+MERCER_ISA_TABLE(FusedTable<float>, fused_f32, table<float>);
+MERCER_ISA_TABLE(FusedTable<double>, fused_f64, table<double>);
 
 } // namespace mercer

@@ -16,7 +16,7 @@
 // NaN stays NaN. The bits of an entry depend on its two points, T and the instruction set alone: not on m, n, its place
 // or its neighbours, nor on which of a function and its _checked twin computed it; and k(x, y) == k(y, x).
 #pragma once
-#include <cstdint>
+#include "../core/vmath.h"
 
 namespace mercer {
 

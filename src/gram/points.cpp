@@ -122,30 +122,39 @@ void Points<T>::read_rows(int64_t row0, int64_t rows, U *out) const {
 
 template <class T>
 void Points<T>::load_dense(Run &run, Panel<T> &panel) const {
-    auto pack_all = [&](const auto *rows) {
-        for (size_t l = 0; l < leaves_.size(); ++l)
-            if (!pack_leaf(run, rows, panel.rows, leaves_[l], panel.leaves[l])) return false;
-        return true;
-    };
     if (lean_ && sizeof(T) == 4 && source_->dtype() == MERCER_F64) { // rounded after the shift, not before
         Buffer<double> rows = run.buffer<double>(panel.rows, cols());
         read_rows(panel.row0, panel.rows, rows.data());
-        if (pack_all(rows.data())) return;
+        return prepare_leaves(run, rows.data(), panel);
     }
     panel.mapped = run.buffer<T>(panel.rows, cols());
     read_rows(panel.row0, panel.rows, panel.mapped.data());
-    const bool packed = pack_all(panel.mapped.data());
+    prepare_leaves(run, panel.mapped.data(), panel);
+}
+
+template <class T>
+template <class U>
+void Points<T>::prepare_leaves(Run &run, const U *rows, Panel<T> &panel) const {
+    bool packed = true;
+    for (size_t l = 0; packed && l < leaves_.size(); ++l)
+        packed = pack_leaf(run, rows, panel.rows, leaves_[l], panel.leaves[l]);
+    if (lean_ && packed) {
+        panel.mapped = Buffer<T>();
+        return;
+    }
+    if (panel.mapped.empty()) {
+        panel.mapped = run.buffer<T>(panel.rows, cols());
+        std::transform(rows, rows + panel.rows * cols(), panel.mapped.data(), [](U v) { return static_cast<T>(v); });
+    }
     for (size_t l = 0; l < leaves_.size(); ++l)
-        if (panel.leaves[l].packed.empty()) prepare_leaf(run, panel, leaves_[l], panel.leaves[l]);
-    if (lean_ && packed) panel.mapped = Buffer<T>();
+        if (panel.leaves[l].packed.empty()) prepare_leaf(run, rows, panel, leaves_[l], panel.leaves[l]);
 }
 
 // Rows as fused.h wants them: k = 2^(x'.y' + a_i + a_j) with x' = sqrt(2 rate log2 e) (x - shift) and a = -|x'|^2 / 2, of
-// the rounded x'. False where the squares might overflow: then the general forms serve.
+// the rounded x'. False where not all rows can be: then the general forms serve.
 template <class T>
 template <class U>
 bool Points<T>::pack_leaf(Run &run, const U *rows, int64_t count, const LeafSpec &spec, LeafRows<T> &leaf) const {
-    constexpr double widest = sizeof(T) == 4 ? 1e15 : 1e140;
     const double scale = fused_scale(spec.rate);
     if (!(spec.rate > 0) || !std::isfinite(scale)) return false;
     leaf.d = spec.columns.empty() ? cols() : static_cast<int64_t>(spec.columns.size());
@@ -159,7 +168,7 @@ bool Points<T>::pack_leaf(Run &run, const U *rows, int64_t count, const LeafSpec
         T *to = leaf.packed.data() + k * tile_rows;
         for (int64_t i = 0; i < count; ++i) {
             const double value = (static_cast<double>(from[i * cols()]) - shift) * scale;
-            narrow &= std::fabs(value) < widest;
+            narrow &= std::fabs(value) < fused_widest<T>;
             to[i] = static_cast<T>(value);
         }
         std::fill(to + count, to + tile_rows, T(0));
@@ -178,7 +187,7 @@ LeafRows<T> Points<T>::plain(Run &run, const Panel<T> &panel, size_t leaf) const
     again.mapped = run.buffer<T>(panel.rows, cols());
     read_rows(panel.row0, panel.rows, again.mapped.data());
     LeafRows<T> out;
-    prepare_leaf(run, again, leaves_[leaf], out);
+    prepare_leaf(run, again.mapped.data(), again, leaves_[leaf], out);
     if (out.own.empty()) out.own = std::move(again.mapped); // out.x points into it
     return out;
 }
@@ -201,8 +210,11 @@ void normalise(int64_t count, T *row) {
 
 } // namespace
 
+// rows: those of the panel, not yet rounded to T.
 template <class T>
-void Points<T>::prepare_leaf(Run &run, const Panel<T> &panel, const LeafSpec &spec, LeafRows<T> &leaf) const {
+template <class U>
+void Points<T>::prepare_leaf(Run &run, const U *rows, const Panel<T> &panel, const LeafSpec &spec,
+                             LeafRows<T> &leaf) const {
     const int64_t d = cols(), n = panel.rows;
     leaf.d = spec.columns.empty() ? d : static_cast<int64_t>(spec.columns.size());
     leaf.x = panel.mapped.data();
@@ -211,11 +223,8 @@ void Points<T>::prepare_leaf(Run &run, const Panel<T> &panel, const LeafSpec &sp
         for (int64_t i = 0; i < n; ++i)
             for (int64_t k = 0; k < leaf.d; ++k) {
                 int64_t from = spec.columns.empty() ? k : spec.columns[static_cast<size_t>(k)];
-                T value = panel.mapped[i * d + from];
-                leaf.own[i * leaf.d + k] =
-                    spec.shift.empty()
-                        ? value
-                        : static_cast<T>(static_cast<double>(value) - spec.shift[static_cast<size_t>(k)]);
+                const double shift = spec.shift.empty() ? 0 : spec.shift[static_cast<size_t>(k)];
+                leaf.own[i * leaf.d + k] = static_cast<T>(static_cast<double>(rows[i * d + from]) - shift);
             }
         for (int64_t i = 0; spec.form == MERCER_COSINE && i < n; ++i) normalise(leaf.d, leaf.own.data() + i * leaf.d);
         leaf.x = leaf.own.data();

@@ -26,8 +26,11 @@ struct LeafSpec {
 };
 std::vector<LeafSpec> leaf_specs(const Expression &kernel);
 
-// What coordinates are multiplied by when they are packed (fused.h).
+// What coordinates are multiplied by when they are packed (fused.h), and below what they must then be: squares must not
+// overflow.
 double fused_scale(double rate);
+template <class T>
+constexpr double fused_widest = sizeof(T) == 4 ? 1e15 : 1e140;
 // Products are exact enough where value * (|a_i| + |a_j|) is at most this: see Tiles::fused.
 template <class T>
 T fused_certain(int64_t d);
@@ -92,7 +95,10 @@ class Points {
     void read_rows(int64_t row0, int64_t rows, U *out) const;
     void load_dense(Run &run, Panel<T> &panel) const;
     void load_sparse(Run &run, Panel<T> &panel) const;
-    void prepare_leaf(Run &run, const Panel<T> &panel, const LeafSpec &spec, LeafRows<T> &leaf) const;
+    template <class U>
+    void prepare_leaves(Run &run, const U *rows, Panel<T> &panel) const;
+    template <class U>
+    void prepare_leaf(Run &run, const U *rows, const Panel<T> &panel, const LeafSpec &spec, LeafRows<T> &leaf) const;
     template <class U>
     bool pack_leaf(Run &run, const U *rows, int64_t count, const LeafSpec &spec, LeafRows<T> &leaf) const;
 

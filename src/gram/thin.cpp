@@ -77,9 +77,7 @@ constexpr ThinTable<T> table = {product<T>};
 
 } // namespace
 
-extern const ThinTable<float> MERCER_ISA_NAME(thin_f32);
-extern const ThinTable<double> MERCER_ISA_NAME(thin_f64);
-const ThinTable<float> MERCER_ISA_NAME(thin_f32) = table<float>;
-const ThinTable<double> MERCER_ISA_NAME(thin_f64) = table<double>;
+MERCER_ISA_TABLE(ThinTable<float>, thin_f32, table<float>);
+MERCER_ISA_TABLE(ThinTable<double>, thin_f64, table<double>);
 
 } // namespace mercer

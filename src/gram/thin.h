@@ -2,7 +2,7 @@
 // caches. Compiled once per instruction set (thin.cpp), because OpenBLAS knows only the processors of its day: on a newer one
 // it falls back to 256-bit registers, and these products are half of a pass.
 #pragma once
-#include <cstdint>
+#include "../core/vmath.h"
 
 namespace mercer {
 

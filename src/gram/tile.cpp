@@ -4,8 +4,8 @@
 // differences, right to (d + 2) u of v; which they are depends on the pair alone:
 //   * for values of a kernel whose derivative k' = dk/dv is known: where e s |k'| > 8 u kappa, kappa = k(x, x). |k'| =
 //     |dk/dr| / (2 r) <= L / (2 r), L the kernel's Lipschitz constant, spares asking for k' where r > sqrt(d + 8) L s / (16
-//     kappa). And below 4 (d + 8) u s, where v itself is in doubt, and with it k'; equal rows are among them and come out
-//     at exactly 0.
+//     kappa), and where |k'| falls with v, a few of its values spare it from some v on for all pairs of a strip. And below
+//     4 (d + 8) u s, where v itself is in doubt, and with it k'; equal rows are among them and come out at exactly 0.
 //   * for all else: where v < doubt s. doubt = 16 sqrt(e) balances the two ways: what is left of e is at most sqrt(e) / 16
 //     of v (f64 1e-9, f32 3e-5 at d = 16), and few pairs are that close: below 1 % of s at d = 16 in f32, 2 % at d = 800.
 #include "tile.h"
@@ -28,13 +28,31 @@ constexpr double unit = static_cast<double>(std::numeric_limits<T>::epsilon()) /
 
 double random_walk(int64_t d) { return std::sqrt(static_cast<double>(d + 8)); } // e / u
 
-// leaf nullptr: no values of a kernel, or none whose derivative is known.
+// The most that |k'| s may be.
+double slope_allowed(const Leaf &leaf, int64_t d) { return 8 * leaf.facts.kappa / random_walk(d); }
+
+// From which v on |k'|, falling, is at most `steepest`: the least of some, from one down by sqrt 2; infinite if none is.
+double gentle_from(const Leaf &leaf, double v, double steepest) {
+    constexpr int64_t steps = 24;
+    double at[steps], slope[steps];
+    for (int64_t i = 0; i < steps; ++i, v *= 0.7071067811865476) at[i] = slope[i] = v;
+    leaf.plugin->kernel.derivative(&host_table(), leaf.values(), MERCER_F64, slope, steps);
+    int64_t i = 0;
+    while (i < steps && std::fabs(slope[i]) <= steepest) ++i;
+    return i > 0 ? at[i - 1] : INFINITY;
+}
+
+// leaf nullptr: no values of a kernel, or none whose derivative is known. norms: the largest sum of two that will come.
 template <class T>
-Close<T> close_pairs(const Leaf *leaf, int64_t d) {
+Close<T> close_pairs(const Leaf *leaf, int64_t d, double norms) {
     if (!leaf) return {static_cast<T>(16 * std::sqrt(random_walk(d) * unit<T>)), T(0)};
-    const double steepest = std::isnan(leaf->facts.lipschitz) ? INFINITY : leaf->facts.lipschitz;
-    return {static_cast<T>(4 * static_cast<double>(d + 8) * unit<T>),
-            static_cast<T>(random_walk(d) * steepest / (16 * leaf->facts.kappa))};
+    const double steepest = std::isnan(leaf->facts.lipschitz) ? INFINITY : leaf->facts.lipschitz,
+                 far = random_walk(d) * steepest / (16 * leaf->facts.kappa), v = far * norms * (far * norms);
+    // 0.99: keep_steep, which decides by the pair alone and asks in T, would keep none of those beyond.
+    const double beyond = leaf->slope_falls && v > 0 && std::isfinite(v)
+                              ? gentle_from(*leaf, v, 0.99 * slope_allowed(*leaf, d) / norms)
+                              : INFINITY;
+    return {static_cast<T>(4 * static_cast<double>(d + 8) * unit<T>), static_cast<T>(far), static_cast<T>(beyond)};
 }
 
 bool has_slope(const Leaf &leaf) {
@@ -131,9 +149,8 @@ void Tiles<T>::object_values(const Strip &x, const Panel<T> &y, T *out, TileScra
 
 // Of what was found close in a row, only what the kernel's slope there makes too much stays found.
 template <class T>
-void Tiles<T>::keep_steep(const Leaf &leaf, int64_t d, int64_t n, T x_norm, const T *y_norms, const T *values,
+void Tiles<T>::keep_steep(const Leaf &leaf, int64_t d, int64_t n, T near, T x_norm, const T *y_norms, const T *values,
                           unsigned char *found) const {
-    const T near = close_pairs<T>(&leaf, d).near;
     T slope[tile_rows];
     int32_t at[tile_rows];
     int64_t count = 0;
@@ -141,7 +158,7 @@ void Tiles<T>::keep_steep(const Leaf &leaf, int64_t d, int64_t n, T x_norm, cons
         if (found[j] && values[j] > near * (x_norm + y_norms[j])) at[count] = j, slope[count++] = values[j];
     if (count == 0) return;
     leaf.plugin->kernel.derivative(&host_table(), leaf.values(), dtype_of<T>, slope, count);
-    const double most = 8 * leaf.facts.kappa / random_walk(d);
+    const double most = slope_allowed(leaf, d);
     for (int64_t c = 0; c < count; ++c) {
         const double norms = static_cast<double>(x_norm + y_norms[at[c]]);
         if (std::fabs(static_cast<double>(slope[c])) * norms <= most) found[at[c]] = 0;
@@ -153,12 +170,14 @@ void Tiles<T>::square_distances(const Strip &x, const LeafRows<T> &a, const Leaf
                                 T *out) const {
     const FormTable<T> &forms = form_table<T>();
     const T *norms = a.norms.data() + x.row0;
-    const Close<T> close = close_pairs<T>(leaf, a.d);
+    const double most = static_cast<double>(*std::max_element(norms, norms + x.rows)) +
+                        static_cast<double>(*std::max_element(b.norms.data(), b.norms.data() + n));
+    const Close<T> close = close_pairs<T>(leaf, a.d, most);
     if (!forms.sqdist(x.rows, n, norms, b.norms.data(), close, out, tile_rows)) return;
     unsigned char found[tile_rows];
     for (int64_t i = 0; i < x.rows; ++i, out += tile_rows) {
         if (!forms.find(n, norms[i], b.norms.data(), close, out, found)) continue;
-        if (leaf) keep_steep(*leaf, a.d, n, norms[i], b.norms.data(), out, found);
+        if (leaf) keep_steep(*leaf, a.d, n, close.near, norms[i], b.norms.data(), out, found);
         forms.differences(n, a.d, a.x + (x.row0 + i) * a.d, b.x, found, out);
     }
 }

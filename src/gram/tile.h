@@ -83,7 +83,7 @@ class Tiles {
               const Leaf *leaf = nullptr) const;
     void square_distances(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t n, const Leaf *leaf,
                           T *out) const;
-    void keep_steep(const Leaf &leaf, int64_t d, int64_t n, T x_norm, const T *y_norms, const T *values,
+    void keep_steep(const Leaf &leaf, int64_t d, int64_t n, T near, T x_norm, const T *y_norms, const T *values,
                     unsigned char *found) const;
     void fused(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t cols, T *out,
                TileScratch<T> &scratch) const;

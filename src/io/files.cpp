@@ -7,7 +7,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <memory>
+#include <string_view>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -62,7 +65,21 @@ class Descriptor {
     int fd_;
 };
 
-// The new file beside the old one. Unless commit() comes to its end, the destructor removes every trace of it.
+// Everyone else who tries to lock the file, this process included, is told to go away until the descriptor is closed, by a
+// kill too.
+bool lock(const Descriptor &file) { return flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
+
+// PID.NUMBER, with or without .old: what follows F.tmp. in the names that a Replacement of F uses.
+bool is_ours(std::string_view text) {
+    constexpr std::string_view digits = "0123456789", old = ".old";
+    if (text.ends_with(old)) text.remove_suffix(old.size());
+    const size_t dot = text.find_first_not_of(digits);
+    return dot != text.npos && dot > 0 && text[dot] == '.' && dot + 1 < text.size() &&
+           text.find_first_not_of(digits, dot + 1) == text.npos;
+}
+
+// The new file beside the old one, locked from its first moment to its last. Unless commit() comes to its end, the destructor
+// removes every trace of it; what a killed process could not remove, the next Replacement of the same file does.
 class Replacement {
   public:
     explicit Replacement(const std::string &path);
@@ -72,7 +89,8 @@ class Replacement {
 
   private:
     void find_target();
-    int create(mode_t mode);
+    void clear();
+    bool create(const std::string &name);
     int sync(const Descriptor &descriptor);
     void remove(std::string &path) noexcept;
     void keep_old();
@@ -80,6 +98,7 @@ class Replacement {
 
     std::string path_;             // as the caller wrote it, for messages
     std::string target_, folder_;  // what is replaced (links followed), and where it is
+    std::string stem_;             // of the names beside it
     std::string temporary_, kept_; // the new file, and the old one's second name until the new one is safe
     bool exists_ = false;
     mode_t mode_ = 0666;
@@ -90,12 +109,16 @@ class Replacement {
 Replacement::Replacement(const std::string &path) : path_(path), target_(path) {
     if (path.empty()) fail(MERCER_E_IO, "cannot write '': the path is empty");
     find_target();
-    size_t slash = target_.rfind('/');
-    folder_ = slash == std::string::npos ? "." : target_.substr(0, std::max<size_t>(slash, 1));
+    const size_t name = target_.rfind('/') + 1; // npos + 1 is 0
+    folder_ = name == 0 ? "." : target_.substr(0, std::max<size_t>(name - 1, 1));
+    stem_ = target_.substr(0, std::min(target_.size(), name + NAME_MAX - 40)) + ".tmp."; // so that a number fits
     int folder = open_file(folder_, O_RDONLY | O_DIRECTORY); // first: what cannot be synced later is not begun
     if (folder < 0) fail_io("write", path_, errno);
     in_folder_ = std::make_unique<Descriptor>(folder);
-    file_ = std::make_unique<Descriptor>(create(mode_));
+    clear();
+    int number = 0;
+    while (!create(stem_ + format("%ld.%d", static_cast<long>(getpid()), number++))) {
+    }
 }
 
 // Follows links, so that they go on pointing to the file; refuses what is no regular file, and what is write-protected,
@@ -119,20 +142,42 @@ void Replacement::find_target() {
     mode_ = about.st_mode & 0777;
 }
 
-// Sets temporary_. Its name is the target's, cut so that the addition fits, the process and a number: O_EXCL makes it
-// ours.
-int Replacement::create(mode_t mode) {
-    size_t name = target_.rfind('/') + 1; // npos + 1 is 0
-    std::string stem = target_.substr(0, std::min(target_.size(), name + NAME_MAX - 40));
-    for (int number = 0;; ++number) {
-        std::string candidate = stem + format(".tmp.%ld.%d", static_cast<long>(getpid()), number);
-        int fd = open_file(candidate, O_WRONLY | O_CREAT | O_EXCL, mode);
-        if (fd < 0 && errno == EEXIST && number < 10000) continue;
-        if (fd < 0) fail_io("write", path_, errno);
-        temporary_ = std::move(candidate);
-        if (exists_) (void)!fchmod(fd, mode); // what the umask took; some file systems have no modes
-        return fd;
+// Removes what killed processes have left: new files that nobody has locked, and second names of old ones (.old) unless the new
+// one is locked, under its first name or, renamed, as the target.
+void Replacement::clear() {
+    struct Probe {
+        explicit Probe(const std::string &path)
+            : file(open_file(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK)),
+              free(file.get() >= 0 ? lock(file) : errno == ENOENT) {}
+        const Descriptor file;
+        const bool free;
+    };
+    const size_t before = stem_.rfind('/') + 1;
+    std::error_code error, ignored;
+    for (std::filesystem::directory_iterator entry(folder_, error), end; !error && entry != end;
+         entry.increment(error)) {
+        const std::string name = stem_.substr(0, before) + entry->path().filename().string();
+        if (!name.starts_with(stem_) || !is_ours(std::string_view(name).substr(stem_.size()))) continue;
+        if (!entry->is_regular_file(ignored)) continue;
+        const bool old = name.ends_with(".old");
+        const Probe made(old ? name.substr(0, name.size() - 4) : name), placed(target_); // held until it is gone
+        if (made.free && (!old || placed.free)) retried([&] { return system_calls().unlink(name.c_str()); });
     }
+}
+
+// O_EXCL makes the file ours, unless someone who clears has locked or removed it before we could lock it: false, as where
+// the name is taken. A file system without locks is written to without.
+bool Replacement::create(const std::string &name) {
+    auto file = std::make_unique<Descriptor>(open_file(name, O_WRONLY | O_CREAT | O_EXCL, mode_));
+    if (file->get() < 0 && errno == EEXIST) return false;
+    if (file->get() < 0) fail_io("write", path_, errno);
+    if (!lock(*file) && errno == EWOULDBLOCK) return false;
+    struct stat about;
+    if (fstat(file->get(), &about) == 0 && about.st_nlink == 0) return false;
+    temporary_ = name;
+    file_ = std::move(file);
+    if (exists_) (void)!fchmod(file_->get(), mode_); // what the umask took; some file systems have no modes
+    return true;
 }
 
 void Replacement::write(const void *bytes, int64_t count) {
@@ -172,7 +217,6 @@ void Replacement::undo(int error) {
 
 void Replacement::commit() {
     if (!error_) error_ = sync(*file_);
-    if (int error = file_->close(); !error_) error_ = error;
     if (error_) fail_io("write", path_, error_);
     keep_old();
     if (retried([&] { return system_calls().rename(temporary_.c_str(), target_.c_str()); }) != 0) {
@@ -182,6 +226,7 @@ void Replacement::commit() {
     }
     temporary_.clear();
     if (int error = sync(*in_folder_)) undo(error);
+    if (int error = file_->close()) undo(error);
     remove(kept_);
 }
 
@@ -229,6 +274,17 @@ void InputFile::read(int64_t offset, void *bytes, int64_t count) const {
         count -= got;
     }
 }
+
+std::function<int64_t(void *bytes, int64_t capacity)> from_start(const InputFile &file) {
+    return [&file, at = int64_t{0}](void *bytes, int64_t capacity) mutable {
+        const int64_t count = std::min(capacity, file.size() - at);
+        file.read(at, bytes, count);
+        at += count;
+        return count;
+    };
+}
+
+void check_replaceable(const std::string &path) { Replacement file(path); }
 
 void replace_file(const std::string &path, const std::function<void(const Writer &write)> &body) {
     Replacement file(path);

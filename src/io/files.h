@@ -41,12 +41,19 @@ class InputFile {
     int64_t size_;
 };
 
-// Replaces path by what body writes: into a new file beside it, fsynced, renamed over it, the folder fsynced. On any
-// failure, an exception of body included, the old file stands and the new one is gone (after a failed fsync of the
-// folder by means of a hard link to the old file; a file system without them keeps the new file, whole). A new file
-// gets mode 0666 less the umask, a replaced one keeps its mode; a symbolic link stays and what it points to is
-// replaced. A folder, a device, a pipe and a write-protected file are refused.
+// The file's bytes one after another, up to capacity a call; 0 at the end. The file must outlive it.
+std::function<int64_t(void *bytes, int64_t capacity)> from_start(const InputFile &file);
+
+// Replaces path by what body writes: into a new file beside it, path.tmp.PID.NUMBER, fsynced, renamed over it, the folder
+// fsynced. On any failure, an exception of body included, the old file stands and the new one is gone (after a failure behind
+// the rename by means of a hard link to the old file; a file system without them keeps the new file, whole). A process that is
+// killed leaves the old file or the new one, and perhaps a name beside it, which the next writer of path removes: a writer
+// holds a lock (flock) on its new file, so that nobody takes it for left over. A new file gets mode 0666 less the umask, a
+// replaced one keeps its mode; a symbolic link stays and what it points to is replaced. A folder, a device, a pipe and a
+// write-protected file are refused.
 using Writer = std::function<void(const void *bytes, int64_t count)>;
 void replace_file(const std::string &path, const std::function<void(const Writer &write)> &body);
+// E_IO where that could not even begin: nothing is written.
+void check_replaceable(const std::string &path);
 
 } // namespace mercer

@@ -55,7 +55,9 @@ struct SafetensorsFile {
 // what: the file's name for messages ("model.safetensors"). E_MODEL names the header or the tensor that is damaged.
 // Sizes are believed only as far as bytes arrive: a header that promises more than `known_size` (or -1) is refused, and
 // a stream is read tensor by tensor, in pieces, so that a false length cannot allocate more than 64 MiB ahead of the
-// data. Sides of a tensor without entries are at most 2^31 - 1, but otherwise nothing vouches for them.
-SafetensorsFile read_safetensors(const ByteSource &source, int64_t known_size, const std::string &what);
+// data. Sides of a tensor without entries are at most 2^31 - 1, but otherwise nothing vouches for them. accept sees the text
+// before any tensor is read, and throws to refuse it.
+SafetensorsFile read_safetensors(const ByteSource &source, int64_t known_size, const std::string &what,
+                                 const std::function<void(const std::string &metadata_json)> &accept = nullptr);
 
 } // namespace mercer

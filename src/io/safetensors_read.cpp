@@ -33,7 +33,7 @@ class Reader {
   public:
     Reader(const ByteSource &source, int64_t known_size, const std::string &what)
         : source_(source), known_size_(known_size), what_(what) {}
-    SafetensorsFile read();
+    SafetensorsFile read(const std::function<void(const std::string &)> &accept);
 
   private:
     [[noreturn]] void refuse(const std::string &reason) const {
@@ -51,6 +51,7 @@ class Reader {
     const ByteSource &source_;
     int64_t known_size_;
     std::string what_, header_, metadata_json_;
+    Claim claim_; // of the header
     std::vector<Entry> entries_;
 };
 
@@ -75,6 +76,7 @@ void Reader::read_header() {
     if (known_size_ >= 0 && static_cast<int64_t>(length) > known_size_ - 8)
         refuse(
             format("the header is cut short: %" PRIu64 " bytes promised, %" PRId64 " there", length, known_size_ - 8));
+    if (auto budget = Budget::current()) claim_ = Claim(budget, static_cast<int64_t>(length));
     while (header_.size() < length) {
         size_t before = header_.size(), more = std::min<size_t>(length - before, size_t{1} << 20);
         header_.resize(before + more);
@@ -205,13 +207,14 @@ void Reader::read_tensor(Entry &entry) {
     entry.tensor.bytes = std::move(whole);
 }
 
-SafetensorsFile Reader::read() {
+SafetensorsFile Reader::read(const std::function<void(const std::string &)> &accept) {
     read_header();
     Json header = parse_header();
     for (auto &item : header.items())
         if (item.key() != "__metadata__") read_entry(item.key(), item.value());
     read_metadata(header["__metadata__"]);
     check_layout();
+    if (accept) accept(metadata_json_);
     SafetensorsFile file;
     file.metadata_json = std::move(metadata_json_);
     for (Entry &entry : entries_) {
@@ -223,8 +226,9 @@ SafetensorsFile Reader::read() {
 
 } // namespace
 
-SafetensorsFile read_safetensors(const ByteSource &source, int64_t known_size, const std::string &what) {
-    return Reader(source, known_size, what).read();
+SafetensorsFile read_safetensors(const ByteSource &source, int64_t known_size, const std::string &what,
+                                 const std::function<void(const std::string &metadata_json)> &accept) {
+    return Reader(source, known_size, what).read(accept);
 }
 
 } // namespace mercer

@@ -210,7 +210,7 @@ AT(mercer_shape, landmarks, 48);
 AT(mercer_shape, h, 56);
 AT(mercer_shape, kappa, 64);
 
-SIZE(mercer_cost, 104);
+SIZE(mercer_cost, 112);
 AT(mercer_cost, struct_size, 0);
 AT(mercer_cost, bytes, 8);
 AT(mercer_cost, kernel_evaluations, 16);
@@ -224,6 +224,7 @@ AT(mercer_cost, first_blocks, 72);
 AT(mercer_cost, likely_passes, 80);
 AT(mercer_cost, likely_m, 88);
 AT(mercer_cost, likely_evaluations, 96);
+AT(mercer_cost, likely_bytes, 104);
 
 SIZE(mercer_want, 16);
 AT(mercer_want, struct_size, 0);

@@ -12,6 +12,16 @@ enum { D = 4, R = 3 };
 static const char *const methods[] = {"kpca", "nystrom", "gkpca", "subsampled", "auto"};
 enum { METHODS = sizeof methods / sizeof *methods };
 
+/* A fit by that recipe, which is gone afterwards. */
+static int32_t fit(mercer_model **out, mercer_context *context, const char *method, const char *components,
+                   mercer_data *data, const mercer_run *run) {
+    mercer_recipe *recipe = recipe_of(context, method, components);
+    *out = NULL;
+    const int32_t status = mercer_model_fit(out, recipe, data, run);
+    mercer_recipe_destroy(recipe);
+    return status;
+}
+
 /* ---- rank ---- */
 
 /* Every method gives a model of `rank` components that transforms, and says that there are no more than that. */
@@ -19,9 +29,8 @@ static void has_rank(double *x, int64_t n, int64_t rank, double variance) {
     mercer_context *context = new_context();
     mercer_data *data = new_data(context, x, n, D);
     for (int k = 0; k < METHODS; k++) {
-        mercer_recipe *recipe = recipe_of(context, methods[k], "7");
-        mercer_model *model = NULL;
-        MUST(mercer_model_fit(&model, recipe, data, NULL));
+        mercer_model *model;
+        MUST(fit(&model, context, methods[k], "7", data, NULL));
         mercer_summary summary = {.struct_size = sizeof summary};
         MUST(mercer_model_summary(model, &summary));
         if (summary.r != rank || !(summary.outcome & MERCER_RANK_REACHED) ||
@@ -35,7 +44,7 @@ static void has_rank(double *x, int64_t n, int64_t rank, double variance) {
         for (int64_t i = 0; i < n * rank; i++) sum += scores[i] * scores[i];
         assert_true(fabs(sum / (double)n - variance) <= 1e-9);
         free(scores);
-        mercer_model_destroy(model), mercer_recipe_destroy(recipe);
+        mercer_model_destroy(model);
     }
     mercer_data_destroy(data), mercer_context_destroy(context);
 }
@@ -71,14 +80,13 @@ static void equal_eigenvalues(void **state) {
     mercer_context *context = new_context();
     mercer_data *data = new_data(context, x, N, D);
     for (int k = 0; k < METHODS; k++) {
-        mercer_recipe *recipe = recipe_of(context, methods[k], "5");
-        mercer_model *model = NULL;
-        MUST(mercer_model_fit(&model, recipe, data, NULL));
+        mercer_model *model;
+        MUST(fit(&model, context, methods[k], "5", data, NULL));
         int64_t count;
         const double *lambda = tensor(model, "lambda", &count);
         assert_int_equal(count, 5);
         for (int64_t j = 0; k == 0 && j < count; j++) assert_true(fabs(lambda[j] * N - 1) <= 1e-9);
-        mercer_model_destroy(model), mercer_recipe_destroy(recipe);
+        mercer_model_destroy(model);
     }
     mercer_data_destroy(data), mercer_context_destroy(context);
     free(x);
@@ -94,11 +102,9 @@ static void no_room_for_a_panel(void **state) {
     mercer_data *data = new_data(context, x, N, D);
     mercer_run run = {.struct_size = sizeof run, .memory = 4096};
     for (int k = 0; k < METHODS; k++) {
-        mercer_recipe *recipe = recipe_of(context, methods[k], "3");
-        mercer_model *model = NULL;
-        FAILS(MERCER_E_BUDGET, "budget", mercer_model_fit(&model, recipe, data, &run));
+        mercer_model *model;
+        FAILS(MERCER_E_BUDGET, "budget", fit(&model, context, methods[k], "3", data, &run));
         assert_null(model);
-        mercer_recipe_destroy(recipe);
     }
     mercer_data_destroy(data), mercer_context_destroy(context);
     free(x);

@@ -1,6 +1,7 @@
 // A fit that is stopped and goes on is the fit that was not stopped: to the bit, whenever it was stopped. And what does not
 // belong to it, or is damaged, is refused and left as it is.
 #include "io/files.h"
+#include "io/safetensors_format.h"
 #include "session.h"
 #include "temp_files.h"
 
@@ -18,10 +19,16 @@ constexpr int64_t n = 2000, d = 3;
 
 int32_t cancel_flag = 0;
 int64_t writes_left = 0; // of checkpoints, before the fit is asked to stop
+bool disk_full = false;
 
 // Writes that cost nothing, so that nearly every cycle is written, and are counted.
 void count_writes() {
     static const auto rename = system_calls().rename;
+    static const auto write = system_calls().write;
+    system_calls().write = [](int fd, const void *bytes, size_t count) -> ssize_t {
+        errno = ENOSPC;
+        return disk_full ? -1 : write(fd, bytes, count);
+    };
     system_calls().fsync = [](int) { return 0; };
     system_calls().rename = [](const char *from, const char *to) {
         if (--writes_left == 0) cancel_flag = 1;
@@ -64,7 +71,7 @@ class Fit {
     Matrix &x() { return x_; }
 
     // Stopped behind that many writes; 0: never. Without a file: to compare with.
-    int32_t run(Model &out, int64_t stop_after = 0, bool with_file = true) {
+    int32_t run(Model &out, int64_t stop_after = 0, bool with_file = true, int64_t memory = 0) {
         Held held(x_, {case_.f32, false});
         mercer_data *data = session_.data(held);
         Matrix column(static_cast<int64_t>(weights.size()), 1);
@@ -75,6 +82,7 @@ class Fit {
         mercer_recipe *recipe = session_.recipe("kpca", settings);
         mercer_run run = with_threads(2);
         run.cancel = &cancel_flag;
+        run.memory = memory;
         run.checkpoint = with_file ? path_.c_str() : nullptr;
         cancel_flag = 0;
         writes_left = stop_after;
@@ -198,6 +206,75 @@ void test_refusals() {
     expect_same(whole, model, "after refusals");
 }
 
+// A file of this fit, whole to all appearances, with a terabyte of columns in it (none of them on the disk).
+void test_hostile_sizes() {
+    TempFolder folder;
+    Session session;
+    Fit fit(session, cases()[0], folder);
+    Model model;
+    TEST_ASSERT_EQUAL_INT(MERCER_E_CANCELLED, fit.run(model, 1));
+    const std::string file = folder.read("fit.checkpoint");
+    uint64_t length = 0;
+    std::memcpy(&length, file.data(), 8);
+    auto header = nlohmann::ordered_json::parse(file.substr(8, length));
+    const int64_t rows = int64_t{1} << 20, cols = int64_t{1} << 18;
+    for (auto &[name, entry] : header.items()) { // the others become empty
+        if (name == "__metadata__") continue;
+        entry["shape"] = {0}, entry["data_offsets"] = {0, 0};
+        header["__metadata__"]["crc32." + name] = "00000000";
+    }
+    header["solver.columns.0"] = {
+        {"dtype", "F32"}, {"shape", {rows, cols}}, {"data_offsets", {int64_t{0}, 4 * rows * cols}}};
+    std::string text = header.dump();
+    text.resize((text.size() + 8 + 63) / 64 * 64 - 8, ' ');
+    text.replace(safetensors::opening.size(), 8, safetensors::crc_of_header(text));
+    length = text.size();
+    folder.write("fit.checkpoint", std::string(reinterpret_cast<const char *>(&length), 8) + text);
+    std::filesystem::resize_file(folder.path("fit.checkpoint"), 8 + length + static_cast<uint64_t>(4 * rows * cols));
+
+    auto says = [&](int32_t code, const char *part, int64_t memory) {
+        TEST_ASSERT_EQUAL_INT_MESSAGE(code, fit.run(model, 0, true, memory), mercer_last_error());
+        TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), part), mercer_last_error());
+        TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), "fit.checkpoint'"), mercer_last_error());
+    };
+    says(MERCER_E_BUDGET, "1099511627776 bytes more", int64_t{1} << 30);
+    fit.settings[1].second = "0.31"; // another fit's file is not even read
+    says(MERCER_E_VALUE, "sigma = 0.3 there", int64_t{1} << 30);
+}
+
+// A place that cannot be written to is refused before anything is computed; a disk that fills up later costs no work.
+void test_nowhere_to_write() {
+    static std::string warnings;
+    TempFolder folder;
+    Session session;
+    OK(mercer_context_set_log(
+        session.context, [](void *, int32_t level, const char *text) { warnings += level == 2 ? text : ""; }, nullptr));
+    const Case exact = {"f64", {{"tol", "1e-11"}}};
+    Model whole, model;
+    std::filesystem::create_directory(folder.path("fit.checkpoint"));
+    Fit fit(session, exact, folder);
+    TEST_ASSERT_EQUAL_INT(MERCER_E_IO, fit.run(model));
+    TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), "fit.checkpoint': Is a directory"),
+                                 mercer_last_error());
+    std::filesystem::remove(folder.path("fit.checkpoint"));
+
+    OK(fit.run(whole, 0, false));
+    for (int64_t stopped : {0, 1}) { // without a file, and with one to go on from
+        if (stopped) TEST_ASSERT_EQUAL_INT(MERCER_E_CANCELLED, fit.run(model, stopped));
+        const std::string before = folder.read("fit.checkpoint");
+        warnings.clear();
+        disk_full = true;
+        const int32_t status = fit.run(model);
+        disk_full = false;
+        OK(status);
+        expect_same(whole, model, "with a full disk");
+        TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(warnings.c_str(), "fit.checkpoint': No space left"), warnings.c_str());
+        TEST_ASSERT_TRUE(warnings.find("goes on") == warnings.rfind("goes on")); // said once
+        TEST_ASSERT_TRUE(before == folder.read("fit.checkpoint"));
+        TEST_ASSERT_EQUAL_STRING(stopped ? "fit.checkpoint" : "", folder.names().c_str());
+    }
+}
+
 // A child that is killed at some moment leaves nothing, or a whole file.
 void test_killed() {
     TempFolder folder;
@@ -220,6 +297,7 @@ void test_killed() {
         if (kill_at % 4 == 3) {
             OK(fit.run(model));
             expect_same(whole, model, "after a kill");
+            TEST_ASSERT_EQUAL_STRING("fit.checkpoint", folder.names().c_str());
         }
     }
 }
@@ -235,6 +313,8 @@ int main() {
     RUN_TEST(test_stopped_anywhere);
     RUN_TEST(test_stopped_again_and_again);
     RUN_TEST(test_refusals);
+    RUN_TEST(test_hostile_sizes);
+    RUN_TEST(test_nowhere_to_write);
     RUN_TEST(test_killed);
     return UNITY_END();
 }

@@ -5,6 +5,7 @@
 #include <climits>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -96,15 +97,57 @@ void test_replace() {
     TEST_ASSERT_EQUAL_STRING("without a folder", folder.read("plain").c_str());
 }
 
-void test_replace_long_name_and_stale_temporary() {
+void test_replace_long_name() {
     TempFolder folder;
     std::string name(NAME_MAX, 'n');
     put(folder.path(name), "long");
     TEST_ASSERT_EQUAL_STRING(name.c_str(), folder.names().c_str());
-    std::string stale = folder.write("m.tmp." + std::to_string(getpid()) + ".0", "stale");
-    put(folder.path("m"), "fresh");
-    TEST_ASSERT_EQUAL_STRING("fresh", folder.read("m").c_str());
-    TEST_ASSERT_TRUE(std::filesystem::exists(stale));
+}
+
+// What a killed process left goes away, whatever its number; what is locked, or not named like that, stays.
+void test_left_over() {
+    TempFolder folder;
+    const std::string own = "m.tmp." + std::to_string(getpid()), path = folder.path("m");
+    for (const std::string &name : {own + ".0", own + ".1.old", std::string("m.tmp.1.0"), std::string("m.tmp.1.0.old"),
+                                    std::string("m.tmp.2.17.old"), std::string("m.tmp.99999999999999999999.3")})
+        folder.write(name, "left over");
+    const char *others[] = {"m.tmp",      "m.tmp.1",     "m.tmp.1.x",  "m.tmp..1",  "m.tmp.1.",
+                            "m.tmp.-1.0", "m.tmp.1.0.b", "mm.tmp.1.0", "n.tmp.1.0", "m.tmp.1.0.old.old"};
+    for (const char *name : others) folder.write(name, "not ours");
+    std::filesystem::create_directory(folder.path("m.tmp.3.0"));
+    std::filesystem::create_symlink("m.tmp", folder.path("m.tmp.3.1"));
+    TEST_ASSERT_EQUAL_INT(0, mkfifo(folder.path("m.tmp.3.2").c_str(), 0600));
+    const std::string busy = folder.write("m.tmp.4.0", "being written");
+    folder.write("m.tmp.4.0.old", "a second name");
+    const int fd = open(busy.c_str(), O_RDONLY);
+    TEST_ASSERT_EQUAL_INT(0, flock(fd, LOCK_EX));
+    put(path, "fresh");
+    TEST_ASSERT_EQUAL_STRING("m m.tmp m.tmp.-1.0 m.tmp..1 m.tmp.1 m.tmp.1. m.tmp.1.0.b m.tmp.1.0.old.old m.tmp.1.x "
+                             "m.tmp.3.0 m.tmp.3.1 m.tmp.3.2 m.tmp.4.0 m.tmp.4.0.old mm.tmp.1.0 n.tmp.1.0",
+                             folder.names().c_str());
+    std::filesystem::rename(busy, path); // as its writer does, which then looks whether that will last
+    TempFolder other;
+    std::filesystem::rename(folder.path("m.tmp.4.0.old"), other.path("m.tmp.4.0.old"));
+    std::filesystem::rename(path, other.path("m"));
+    put(other.path("m"), "newer");
+    TEST_ASSERT_EQUAL_STRING("m m.tmp.4.0.old", other.names().c_str());
+    close(fd);
+    put(other.path("m"), "newest");
+    TEST_ASSERT_EQUAL_STRING("m", other.names().c_str());
+}
+
+// Writers of one file at once do not take each other's for left over: the last one stands.
+void test_writers_at_once() {
+    TempFolder folder;
+    const std::string path = folder.path("m");
+    replace_file(path, [&](const Writer &write) {
+        write("first", 5);
+        put(path, "second");
+        TEST_ASSERT_EQUAL_STRING("second", folder.read("m").c_str());
+        check_replaceable(path);
+    });
+    TEST_ASSERT_EQUAL_STRING("first", folder.read("m").c_str());
+    TEST_ASSERT_EQUAL_STRING("m", folder.names().c_str());
 }
 
 void test_replace_links() {
@@ -144,6 +187,7 @@ void test_replace_refusals() {
     for (auto &c : cases) {
         bool called = false;
         expect_error(MERCER_E_IO, c.part, [&] { replace_file(c.path, [&](const Writer &) { called = true; }); });
+        expect_error(MERCER_E_IO, c.part, [&] { check_replaceable(c.path); });
         TEST_ASSERT_FALSE(called);
     }
     TEST_ASSERT_EQUAL_STRING("file pipe", folder.names().c_str());
@@ -258,7 +302,9 @@ void tearDown() { system_calls() = fault.real; }
 int main() {
     UNITY_BEGIN();
     RUN_TEST(test_replace);
-    RUN_TEST(test_replace_long_name_and_stale_temporary);
+    RUN_TEST(test_replace_long_name);
+    RUN_TEST(test_left_over);
+    RUN_TEST(test_writers_at_once);
     RUN_TEST(test_replace_links);
     RUN_TEST(test_replace_refusals);
     RUN_TEST(test_body_that_throws_or_swallows);

@@ -156,7 +156,9 @@ void check_sqdist(double lo, double hi, Close<T> close, const char *what) {
                     const bool found = all.found[static_cast<size_t>(i * s.n + j)] == 1;
                     // found as said, but for rounding at the bounds; by differences then: relative error, else from norms
                     const double by_norms = tolerance::sqdist(s.d, norms, u<T>);
-                    const double bound = std::max(double(close.near) * norms, std::pow(double(close.far) * norms, 2));
+                    const double bound =
+                        std::max(double(close.near) * norms,
+                                 std::min(double(close.beyond), std::pow(double(close.far) * norms, 2)));
                     if (exact < bound * (1 - 1e-5) - by_norms) TEST_ASSERT_TRUE_MESSAGE(found, what);
                     if (exact > bound * (1 + 1e-5) + by_norms) TEST_ASSERT_FALSE_MESSAGE(found, what);
                     const double allowed = found ? tolerance::sum(s.d, exact, u<T>) : by_norms;
@@ -171,6 +173,8 @@ void test_sqdist() {
     check_sqdist<float>(-1, 1, {1e-2f, 0}, "f32");
     check_sqdist<double>(-1, 1, {1e-12, 0.05}, "f64, far");
     check_sqdist<float>(-1, 1, {1e-4f, 0.05f}, "f32, far");
+    check_sqdist<double>(-1, 1, {1e-12, 0.2, 0.8}, "f64, beyond");
+    check_sqdist<float>(-1, 1, {1e-4f, 0.2f, 0.8f}, "f32, beyond");
 }
 
 void test_sqdist_large_offset() { // norms 10^6 times the distances: all pairs are close

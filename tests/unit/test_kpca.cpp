@@ -93,8 +93,7 @@ void check(Session &session, const Case &c, const Exact &exact, const Model &mod
     TEST_ASSERT_TRUE(model.has("nu") == pca.centred);
     if (pca.centred) expect_near(model.vector("nu"), pca.p, 4 * tolerance::u64, c.name);
     expect_near(session.apply(model, exact.q, "scores", layout).v, pca.scores(exact.kq).v, score, c.name);
-    expect_near(session.apply(model, exact.x, "scores", layout).v, pca.scores(exact.k).v, score,
-                c.name); // fitted = transform
+    expect_near(session.apply(model, exact.x, "scores", layout).v, pca.scores(exact.k).v, score, c.name);
     expect_near(session.apply(model, exact.q, "density", layout).v, pca.density(exact.kq),
                 exact.matrix + 16 * c.kappa * tolerance::u64 * (layout.f32 ? 0x1p29 : 1), c.name);
     double residual = 4 * std::sqrt(c.kappa) * score * r + 8 * exact.matrix; // squares of scores up to 2 sqrt(kappa)
@@ -139,6 +138,31 @@ void test_f32() {
         TEST_ASSERT_EQUAL_INT(MERCER_F32, model.summary().dtype);
         check(session, c, exact, model, layout);
     }
+}
+
+// Fitted scores are transform(train): H K H A = n A diag(lambda) and A^T 1 = 0, so the scores of row i are n lambda times row
+// i of A. For an eigenvector of the matrix that was fitted, what is left is the difference to the one that transform sees
+// (each as far from the true one as `matrix` says) times a column of A, as long as (n lambda)^-1/2: no gap comes in.
+void test_fitted_scores() {
+    Session session;
+    const int64_t n = 300; // two panels
+    for (const Case &c : cases())
+        for (bool f32 : {false, true}) {
+            const double u = f32 ? tolerance::u32 : tolerance::u64;
+            const Matrix x = oracle::Numbers(21).matrix(n, d, c.lo, c.hi);
+            const Layout layout{f32, false};
+            const Model model =
+                session.fit(x, with(with(c.settings, "components", "4"), "solver", "dense"), {}, layout);
+            const Matrix a = model.tensor("A");
+            const Vector lambda = model.vector("lambda");
+            Matrix fitted(n, r);
+            for (int64_t i = 0; i < n; ++i)
+                for (int64_t j = 0; j < r; ++j)
+                    fitted(i, j) = static_cast<double>(n) * lambda[static_cast<size_t>(j)] * a(i, j);
+            const double longest = 1 / std::sqrt(static_cast<double>(n) * lambda[r - 1]);
+            expect_near(session.apply(model, x, "scores", layout).v, fitted.v,
+                        2 * tolerance::matrix(n, c.entry * u, c.kappa, u) * longest, c.name);
+        }
 }
 
 // The same exact answers whatever solver and storage. A larger problem, so that all paths have several tiles.
@@ -279,6 +303,7 @@ int main() {
     RUN_TEST(test_against_naive);
     RUN_TEST(test_weighted);
     RUN_TEST(test_f32);
+    RUN_TEST(test_fitted_scores);
     RUN_TEST(test_solvers_and_storage);
     RUN_TEST(test_not_converged);
     RUN_TEST(test_objects);

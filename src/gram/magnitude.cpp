@@ -1,0 +1,91 @@
+#include "magnitude.h"
+
+#include "points.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+
+namespace mercer {
+namespace {
+
+// f32 has 2^-126 to 2^127: less 24 bits below the largest value, and sums over some 2^20 rows above it. f64's squares have
+// half of its exponents.
+constexpr double f32_low = 0x1p-100, f32_high = 0x1p100, square_low = 0x1p-480, square_high = 0x1p480;
+
+bool within(double value, double low, double high) { return value == 0 || (value > low && value < high); }
+
+// What the form of two rows is summed from is at most this, or four times (a squared distance).
+double size_of(const Leaf &leaf, const Extent &extent) {
+    const bool squares =
+        leaf.form == MERCER_DOT || leaf.form == MERCER_SQDIST || leaf.form == MERCER_CHI2 || leaf.form == MERCER_BLOCK;
+    const size_t d = leaf.columns.empty() ? extent.lo.size() : leaf.columns.size();
+    double size = 0;
+    for (size_t k = 0; k < d; ++k) {
+        const size_t at = leaf.columns.empty() ? k : static_cast<size_t>(leaf.columns[k]);
+        const double shift = leaf.shift.empty() ? 0 : leaf.shift[k];
+        const double reach = std::max(std::fabs(extent.lo[at] - shift), std::fabs(extent.hi[at] - shift));
+        size += !squares ? reach : reach > 0 ? std::max(reach * reach, DBL_TRUE_MIN) : 0; // too small is not 0
+    }
+    return size;
+}
+
+bool bounded(const Leaf &leaf) { return std::isfinite(leaf.facts.lo) && std::isfinite(leaf.facts.hi); }
+
+// |k| of a leaf.
+double value_of(const Leaf &leaf, double size) {
+    if (bounded(leaf)) return std::max(std::fabs(leaf.facts.lo), std::fabs(leaf.facts.hi));
+    if (!leaf.plugin->kernel.map) return size;
+    const double form = leaf.form == MERCER_SQDIST ? 4 * size : size;
+    double values[] = {0, form, leaf.form == MERCER_DOT ? -form : form};
+    leaf.plugin->kernel.map(&host_table(), leaf.values(), MERCER_F64, values, 3);
+    return std::max({std::fabs(values[0]), std::fabs(values[1]), std::fabs(values[2])});
+}
+
+} // namespace
+
+Magnitude magnitude_of(const Expression &kernel, const Extent &extent, bool f32) {
+    Magnitude out;
+    for (size_t k = 0; k < extent.lo.size(); ++k)
+        out.entry = std::max({out.entry, std::fabs(extent.lo[k]), std::fabs(extent.hi[k])});
+    const std::vector<LeafSpec> specs = leaf_specs(kernel);
+    std::vector<double> values(specs.size(), 1.0); // of a caller's function nothing is known
+    for (size_t l = 0; l < specs.size(); ++l) {
+        const Leaf &leaf = kernel.leaves[l];
+        if (!leaf.plugin || extent.lo.empty()) continue;
+        const double size = size_of(leaf, extent), rate = specs[l].rate;
+        if (rate > 0 && std::sqrt(size) * fused_scale(rate) < (f32 ? fused_widest<float> : fused_widest<double>))
+            continue;
+        out.fused = false;
+        out.most = std::max(out.most, size);
+        if (size > 0) out.least = std::min(out.least, size);
+        if (size > 0 && !leaf.plugin->kernel.map && !bounded(leaf)) out.least_bare = std::min(out.least_bare, size);
+        values[l] = value_of(leaf, size);
+    }
+    for (const Expression::Term &term : kernel.terms()) {
+        double product = std::fabs(term.weight);
+        for (size_t l : term.leaves) product *= values[l];
+        out.value += product;
+    }
+    return out;
+}
+
+void Magnitude::check(const Expression &kernel, bool f32) const {
+    // 8: a squared distance, and twice its norms beside it. Low: what is lost below the smallest number is rounding.
+    const double high = (f32 ? static_cast<double>(FLT_MAX) : DBL_MAX) / 8, low = f32 ? 0x1p-120 : 0x1p-1015;
+    const char *type = f32 ? "f32 (data.dtype = f64 has more)" : "f64";
+    if (!(entry <= high && most <= high && value <= high))
+        fail(MERCER_E_DATA, "kernel = %s: with entries up to %.3g what it sums or its values may be beyond %s",
+             kernel.text().c_str(), entry, type);
+    if (least_bare < low)
+        fail(MERCER_E_DATA, "kernel = %s: with entries of no more than %.3g its values are too small for %s",
+             kernel.text().c_str(), entry, type);
+}
+
+bool Magnitude::serves_f32() const {
+    return (fused || (entry < f32_high && most < f32_high && least > f32_low)) && within(value, f32_low, f32_high);
+}
+
+bool Magnitude::squares_hold() const { return within(value, square_low, square_high); }
+
+} // namespace mercer
