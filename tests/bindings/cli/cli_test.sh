@@ -193,7 +193,7 @@ status 3 fit GAPS.csv $fit_csv && says 'row 3, column 1 is NaN'
 status 0 fit GAPS.csv $fit_csv --data.missing rows --scores ZG.npy
 status 0 fit COMPLETE.npy $fit_csv --scores ZD.npy && py nan_rows ZG.npy ZD.npy
 error 2 4 fit X.csv $fit_csv --labels knid && says kind
-error 3 2 transform M.safetensors X.csv --columns a,b -o OLD2
+error 3 2 transform M.safetensors X.csv --columns a,c -o OLD2
 error 2 3 fit X.csv $fit_csv --separator x && says semicolon
 
 # matrices instead of rows
