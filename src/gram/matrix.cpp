@@ -34,32 +34,37 @@ void MatrixSource::check_fit(Run &run) const {
     const int64_t n = rows(), blocks = (n + side - 1) / side;
     if (columns() != n)
         fail(MERCER_E_SHAPE, "the matrix is %" PRId64 " x %" PRId64 ", must be square to be fitted on", n, columns());
+    const bool by_rows = view_.col_stride == 1;
     std::vector<double> largest(static_cast<size_t>(blocks));
     parallel_for(run, blocks, [&](int64_t b) {
         for (int64_t i = b * side; i < std::min(n, (b + 1) * side); ++i)
             for (int64_t j = 0; j < n; ++j) {
-                const double value = entry(i, j);
-                if (!std::isfinite(value) || (is_distance() && value < 0)) pair_is_wrong(value, i, j);
+                const double value = by_rows ? entry(i, j) : entry(j, i);
+                if (!std::isfinite(value) || (is_distance() && value < 0))
+                    pair_is_wrong(value, by_rows ? i : j, by_rows ? j : i);
                 largest[static_cast<size_t>(b)] = std::max(largest[static_cast<size_t>(b)], std::fabs(value));
             }
     });
     const double allowed = 1000 * (view_.dtype == MERCER_F32 ? 0x1p-24 : 0x1p-53) *
                            (largest.empty() ? 0 : *std::max_element(largest.begin(), largest.end()));
-    auto check_pair = [&](int64_t i, int64_t j) {
-        if (i == j && is_distance() && entry(i, i) > allowed)
+    auto is_wrong = [&](int64_t i, int64_t j) {
+        return i == j ? is_distance() && entry(i, i) > allowed : std::fabs(entry(i, j) - entry(j, i)) > allowed;
+    };
+    parallel_for(run, blocks, [&](int64_t b) {
+        std::pair<int64_t, int64_t> first{n, n};
+        for (int64_t column = b; column < blocks; ++column)
+            for (int64_t i = b * side; i < std::min({n, (b + 1) * side, first.first + 1}); ++i)
+                for (int64_t j = std::max(i, column * side); j < std::min(n, (column + 1) * side); ++j)
+                    if (is_wrong(i, j)) first = std::min(first, {i, j});
+        const auto [i, j] = first;
+        if (i == j && i < n)
             fail(MERCER_E_DATA, "the matrix has %g for the distance of row %" PRId64 " to itself, must be 0",
                  entry(i, i), i);
-        if (std::fabs(entry(i, j) - entry(j, i)) > allowed)
+        if (i < n)
             fail(MERCER_E_DATA,
                  "the matrix is not symmetric: row %" PRId64 ", column %" PRId64 " is %.9g, row %" PRId64
                  ", column %" PRId64 " is %.9g",
                  i, j, entry(i, j), j, i, entry(j, i));
-    };
-    parallel_for(run, blocks, [&](int64_t b) {
-        for (int64_t column = b; column < blocks; ++column)
-            for (int64_t i = b * side; i < std::min(n, (b + 1) * side); ++i)
-                for (int64_t j = std::max(i, column * side); j < std::min(n, (column + 1) * side); ++j)
-                    check_pair(i, j);
     });
 }
 

@@ -4,7 +4,6 @@
 #include "../core/threads.h"
 
 #include <algorithm>
-#include <cinttypes>
 #include <cmath>
 
 namespace mercer {
@@ -44,9 +43,7 @@ void scan(const Source &source, int64_t row0, int64_t rows, double *window, unsi
         bool missing = false;
         for (int64_t k = find_not_finite(1, d, window); k < d; ++k) {
             missing |= std::isnan(window[k]);
-            if (std::isinf(window[k]))
-                fail(MERCER_E_DATA, "row %" PRId64 ", column %" PRId64 " is inf, must be finite",
-                     source.number(row0 + i), k);
+            if (std::isinf(window[k])) source.refuse(row0 + i, k, "inf, must be finite");
         }
         complete[row0 + i] = !missing;
     }

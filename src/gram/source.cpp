@@ -21,16 +21,19 @@ int64_t find_not_finite(int64_t rows, int64_t cols, const T *values) {
 template int64_t find_not_finite(int64_t, int64_t, const float *);
 template int64_t find_not_finite(int64_t, int64_t, const double *);
 
+void Source::refuse(int64_t row, int64_t column, const char *what) const {
+    const std::string file = name_.empty() ? "" : "'" + name_ + "': ";
+    fail(MERCER_E_DATA, "%srow %" PRId64 ", column %" PRId64 " is %s", file.c_str(), number(row), column, what);
+}
+
 template <class T>
 void Source::check(int64_t row0, int64_t count, const T *values) const {
     if (finite_) return;
     const int64_t at = find_not_finite(count, cols_, values);
     if (at == count * cols_) return;
-    const std::string file = name_.empty() ? "" : "'" + name_ + "': ";
-    fail(MERCER_E_DATA, "%srow %" PRId64 ", column %" PRId64 " is %s", file.c_str(), number(row0 + at / cols_),
-         at % cols_,
-         std::isnan(values[at]) ? "NaN, must be finite (data.missing = rows leaves such rows out)"
-                                : "inf, must be finite");
+    refuse(row0 + at / cols_, at % cols_,
+           std::isnan(values[at]) ? "NaN, must be finite (data.missing = rows leaves such rows out)"
+                                  : "inf, must be finite");
 }
 template void Source::check(int64_t, int64_t, const float *) const;
 template void Source::check(int64_t, int64_t, const double *) const;

@@ -33,6 +33,8 @@ class Source {
     // The same as they are.
     virtual void fill(int64_t row0, int64_t count, float *out) const = 0;
     virtual void fill(int64_t row0, int64_t count, double *out) const = 0;
+    // E_DATA: what this entry is.
+    [[noreturn]] void refuse(int64_t row, int64_t column, const char *what) const;
     bool is_finite() const { return finite_; } // whatever is read: its values cannot be else, or were checked
 
     // Rows of the caller's data, of which these may be some (missing.h): how many, and the number of row i.

@@ -148,6 +148,10 @@ void test_refused() {
     };
     fails(session, with(70, 200, distances(70, 200) + 1e-9), MERCER_DISTANCE, MERCER_E_DATA,
           "the matrix is not symmetric: row 70, column 200 is");
+    Matrix twice = with(70, 200, 9); // the first by rows, though another block of columns
+    twice(65, 300) = 9;
+    fails(session, twice, MERCER_DISTANCE, MERCER_E_DATA,
+          "not symmetric: row 65, column 300 is 9, row 300, column 65 is");
     fails(session, with(200, 70, 0), MERCER_DISTANCE, MERCER_E_DATA, "not symmetric: row 70, column 200 is");
     fails(session, with(5, 5, 1e-3), MERCER_DISTANCE, MERCER_E_DATA, "the distance of row 5 to itself, must be 0");
     fails(session, with(340, 2, -1), MERCER_DISTANCE, MERCER_E_DATA,
