@@ -13,8 +13,8 @@ void methods(mercer_context *context, const Words &words);
 void describe(mercer_context *context, const Words &words);
 void demo(mercer_context *context, const Words &words);
 
-/* An output operation on data, written to path: Z.npy, and Z.NAME.npy for each output after the first (Z.csv: CSV). Returns what was
- * written as JSON objects {name, path, dtype, shape}. what may be null: scores. */
+/* An output operation on data, written to path: Z.npy, and Z.NAME.npy for each output after the first (Z.csv: CSV).
+ * Returns what was written as JSON objects {name, path, dtype, shape}. what may be null: scores. */
 std::vector<std::string> write_outputs(mercer_model *model, mercer_recipe *what, mercer_data *data,
                                        const std::string &path, const mercer_run *run);
 

@@ -33,8 +33,8 @@ class OutputFile {
  * folder. */
 void check_writable(const std::string &path);
 
-/* Copies standard input to a file without a name, so that none is left behind however the command ends; its descriptor. What is
- * neither .npy nor text with numbers is soon refused: it may be without end. */
+/* Copies standard input to a file without a name, so that none is left behind however the command ends; its descriptor.
+ * What is neither .npy nor text with numbers is soon refused: it may be without end. */
 int spool_stdin();
 
 Model read_model(mercer_context *context, const std::string &path);
