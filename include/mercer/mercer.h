@@ -188,14 +188,28 @@ MERCER_API int32_t mercer_plugin_check(mercer_context *context, const char *name
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 
 /* n observations, to fit on or to transform. Values are checked when they are read: NaN or Inf is MERCER_E_DATA with the
- * first row and column. All constructors take a context for its log and settings only. */
+ * first row and column (NaN: unless data.missing = rows). All constructors take a context for its log and settings only. */
 
 /* f32 or f64, row- or column-major, borrowed until mercer_data_destroy. */
 MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *context, const mercer_view *view);
 
-/* A .npy file (v1 to v3, both orders; u1 i1 u2 i2 become f32, i4 u4 i8 u8 f64; f4, f8, b1). Read by windows that count
- * in the budget; never mapped. The file must stay unchanged until mercer_data_destroy. */
-MERCER_API int32_t mercer_data_from_npy(mercer_data **out, mercer_context *context, const char *path);
+/* A file: .npy (v1 to v3, both orders; u1 i1 u2 i2 become f32, i4 u4 i8 u8 f64; f4, f8, b1), read by windows that count in
+ * the budget, never mapped, and to stay unchanged until mercer_data_destroy; or CSV, read whole into f64 before this returns, as
+ * the context's run says (memory, progress, cancel). options NULL: all is found out. A column is named by its name, or by its
+ * number from 0; what a model was fitted on, mercer_model_info tells at /columns. Missing values: "", NA, NaN, nan, null, ?. */
+enum { MERCER_NPY = 1, MERCER_CSV = 2 };
+typedef struct mercer_file {
+    int64_t struct_size;
+    int32_t format;    /* 0: MERCER_NPY if it begins as one, else MERCER_CSV; the fields below are for CSV alone */
+    int32_t separator; /* ',' ';' '\t' ' ' '|'; 0: that of the first four which parts the first lines alike */
+    int32_t header;    /* 1: the first line has names; -1: it has not; 0: it has where there is no number in it */
+    int32_t reserved;
+    const char *labels;  /* a column: text becomes 0, 1 ... in order of appearance, whole numbers stay; NULL: none */
+    const char *weights; /* a column, numbers >= 0; NULL: none */
+    const char *columns; /* separated by commas ("a name", quoted, may have one); NULL: all others that hold numbers */
+} mercer_file;
+MERCER_API int32_t mercer_data_from_file(mercer_data **out, mercer_context *context, const char *path,
+                                         const mercer_file *options);
 
 /* Rows by callback; without MERCER_REWINDABLE they serve one call. next writes up to capacity rows, row-major,
  * beginning with row first_row, and says how many in *rows; 0 rows is the end. first_row = 0 again asks to rewind:
@@ -247,11 +261,18 @@ typedef struct mercer_objects {
 } mercer_objects;
 MERCER_API int32_t mercer_data_from_objects(mercer_data **out, mercer_context *context, const mercer_objects *objects);
 
+/* Objects known by a matrix, borrowed until mercer_data_destroy; values = MERCER_DISTANCE or MERCER_KERNEL (with the kernel
+ * "user", as above). To fit on: n x n, symmetric. Queries: a row each, with n columns, or m in the order of the model's
+ * "indices". Kernel values are taken to be positive semi-definite: a fit that finds they are not says so. */
+MERCER_API int32_t mercer_data_from_matrix(mercer_data **out, mercer_context *context, const mercer_view *view,
+                                           int32_t values);
+
 /* Adds a column to the data, borrowed: what = "weights" (rows x 1, f32 or f64, >= 0, some > 0: a weight of 2 is a row
- * given twice) or "landmarks" (i64 row numbers from 0, or rows of points; for the reducer "given"). */
+ * given twice), "landmarks" (i64 row numbers from 0, or rows of points; for the reducer "given") or "labels" (rows x 1, i64;
+ * for pictures and for those who ask mercer_data_inspect, no fit looks at them). */
 MERCER_API int32_t mercer_data_attach(mercer_data *data, const char *what, const mercer_view *view);
 
-/* What is known of the data. */
+/* What is known of the data; what is borrowed lives until mercer_data_destroy. */
 enum { MERCER_DENSE = 1, MERCER_SPARSE = 2, MERCER_OBJECTS = 3 };
 typedef struct mercer_data_facts {
     int64_t struct_size;
@@ -259,6 +280,8 @@ typedef struct mercer_data_facts {
     int64_t cols; /* 0: objects */
     int32_t dtype;
     int32_t kind;
+    mercer_view labels; /* rows x 1, i64, borrowed; data NULL: there are none */
+    const char *names;  /* JSON {"columns": [...], "labels": [text of label 0, 1 ...]}, [] for none; borrowed */
 } mercer_data_facts;
 MERCER_API int32_t mercer_data_inspect(const mercer_data *data, mercer_data_facts *out);
 MERCER_API void mercer_data_destroy(mercer_data *data);

@@ -25,6 +25,9 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     double columns = (double)got, size = (double)n;
     out->bytes = 8 * (n * n + (n + 1) * got + eigh + l * (2 * n + l + r) + r * r);
     out->likely_bytes = out->bytes - 8 * (eigh - likely_eigh); /* unless eigenvalues are equal */
+    const int64_t fewer =
+        n > ALL_BELOW ? 8 * ALL_BELOW * (4 * ALL_BELOW + 13) : 0; /* all pairs, of fewer points than foreseen */
+    if (out->bytes < fewer) out->bytes = fewer;
     out->blocks = r;
     out->passes = 2;
     out->columns = r;

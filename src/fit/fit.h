@@ -13,7 +13,8 @@ namespace mercer {
 // What the caller's data handle holds.
 struct Data {
     std::shared_ptr<const Source> source;
-    mercer_view weights{}, landmarks{}; // data NULL: none
+    mercer_view weights{}, landmarks{}, labels{}; // data NULL: none
+    std::vector<std::string> columns;             // names; empty: not known
     bool has_weights() const { return weights.data != nullptr; }
     bool has_landmarks() const { return landmarks.data != nullptr; }
 };
@@ -57,8 +58,8 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional
 // What prepare holds at most, beside the rows' weights.
 int64_t prepare_bytes(const Run &run, const Recipe &recipe, const Source &source);
 
-// Sample weights, scaled to sum n; all 1 without.
-CountedVector<double> sample_weights(const Data &data, int64_t n);
+// Sample weights of the rows of source, which is the data's, loaded, or its complete rows; scaled to sum n, all 1 without.
+CountedVector<double> sample_weights(const Data &data, const Source &source);
 
 template <class T>
 class PartialCholesky;

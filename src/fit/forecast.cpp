@@ -76,7 +76,7 @@ int64_t base_bytes(const Source &source, int64_t m, bool f32) {
         const int64_t entries = static_cast<int64_t>(share * as_double(sparse->count()));
         return weights + source.held_bytes() + entries * (size + 8 + 12 + 16) + 24 * (m + 1);
     }
-    return weights + source.loaded_bytes() + checked_bytes("the centres", m, source.cols(), size);
+    return weights + source.loaded_bytes() + source.held_bytes() + checked_bytes("the centres", m, source.cols(), size);
 }
 
 ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source) {
@@ -84,7 +84,7 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     ForeseenCentres out;
     out.cost.struct_size = sizeof out.cost;
     if (!recipe.reducer()) { // all rows that count
-        const CountedVector<double> weights = sample_weights(data, n);
+        const CountedVector<double> weights = sample_weights(data, source);
         out.cost.m = std::count_if(weights.begin(), weights.end(), [](double weight) { return weight > 0; });
         out.cost.likely_m = out.cost.m;
         return out;
@@ -115,6 +115,13 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
 }
 
 namespace {
+
+// What complete_rows will hold.
+int64_t missing_bytes(const Recipe &recipe, const Source &source) {
+    const bool sought = static_cast<DataMissing>(recipe.values().data_missing) == DataMissing::rows &&
+                        source.kind() == Source::Kind::dense && source.given_rows() == source.rows();
+    return sought ? 9 * source.rows() : 0;
+}
 
 struct Sizes { // of a fit, in bytes
     int64_t base, before_lift, likely_before;
@@ -161,7 +168,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     const ForeseenCentres centres = forecast_centres(run, recipe, data, source);
     const int64_t m = centres.cost.m;
     const int64_t read = prepare_bytes(run, recipe, source);
-    const Sizes sizes{base_bytes(source, m, f32), std::max(centres.cost.bytes, read),
+    const Sizes sizes{base_bytes(source, m, f32) + missing_bytes(recipe, source), std::max(centres.cost.bytes, read),
                       std::max(centres.factor > 0 ? centres.factor : centres.cost.bytes, read)};
     const PlanTask task{run, recipe, kernel, source, f32, m, run.budget()->limit() - sizes.base, centres.factor};
     const Lift &lift = find_lift(recipe.is_auto() ? "weighted" : recipe.values().lift);
