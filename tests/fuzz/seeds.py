@@ -51,6 +51,19 @@ def npy_seeds():
     yield "magic", b"\x93NUMPY"
 
 
+def csv_seeds():
+    texts = {
+        "plain": "a,b\n1,2\n3,4\n", "crlf": "a,b\r\n1,2\r\n3,4\r\n", "bom": "\ufeffa;b\n1;2\n3;4\n", "tabs": "1\t2\n3\t4\n", "spaces": "1 2\n3 4\n",
+        "quotes": '"a ""x""",b\n"1",2\n3,"4"\n', "open-quote": 'a,b\n"1,2\n3,4\n', "labels": "species,x\nsetosa,1\nvirginica,2\nsetosa,3\n",
+        "missing": "x,y\n1,NA\n,nan\n?,null\n2,3\n", "ragged": "1,2\n3\n4,5,6\n", "huge": "1e999,2\n3,4\n", "hex": "0x10,2\n3,4\n", "nul": "1,2\n3,\0\n",
+        "no-end": "1,2\n3,4", "one": "7", "nothing": "", "blank-lines": "\n\n1,2\n\n3,4\n\n", "comma-numbers": "1,5;2,5\n3,5;4,5\n",
+        "long-number": "1" * 400 + ",2\n", "names-twice": "a,a\n1,2\n", "latin": "caf\u00e9,b\n1,2\n", "only-header": "a,b,c\n", "plus": "+1,-2\n 3 , 4 \n",
+        "inf": "1,inf\n2,-inf\n", "wide": ",".join(map(str, range(300))) + "\n" + ",".join("1" for _ in range(300)) + "\n",
+    }
+    for name, text in texts.items():
+        yield name, text.encode("latin1" if name == "latin" else "utf8")
+
+
 def expression_seeds():
     texts = ["gaussian", "gaussian[0-7] * hamming[8-11] + 0.1 linear", "2e-3 poly+.5 cosine[1,2,7-9]*matern", "user", "a*a", "1 2 linear",
              "linear[", "linear[5-1]", "linear[0-99999999999999999999]", "+", "1e999 linear", "\u03b3 linear", "gaussian" * 40, "[[]]", "0 linear",
@@ -81,7 +94,7 @@ def model_seeds(mercer):
 
 
 def main(mercer, corpus):
-    for target, seeds in ("npy", npy_seeds()), ("expression", expression_seeds()), ("model", model_seeds(mercer)):
+    for target, seeds in ("npy", npy_seeds()), ("csv", csv_seeds()), ("expression", expression_seeds()), ("model", model_seeds(mercer)):
         folder = pathlib.Path(corpus, target)
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in seeds:
