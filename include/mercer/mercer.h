@@ -164,7 +164,7 @@ MERCER_API int32_t mercer_context_set_run(mercer_context *context, const mercer_
  * "build" (of the library: name, and in summary its BLAS, instruction set, threads ...) | "folders" (in which plugins are
  * looked for, in that order; summary says what is there) | "files" (in them; "found", "shadowed by ...", "refused, ...").
  * entry(index) fills *out for 0 <= index < count; its texts live until the context is destroyed. Counting and listing
- * read file names only: summary, reference and version of a plugin are "" until it has been loaded by name (mercer_context_find,
+ * open no plugin: summary, reference and version of one are "" until it has been loaded by name (mercer_context_find,
  * which resolves aliases too). */
 typedef struct mercer_entry {
     int64_t struct_size;
@@ -182,7 +182,8 @@ MERCER_API int32_t mercer_context_entry(mercer_context *context, const char *wha
 MERCER_API int32_t mercer_context_find(mercer_context *context, const char *what, const char *name, mercer_entry *out);
 
 /* Loads a plugin and runs the conformance suite of its kind on it, in this process. name = "kernel-gaussian" or an
- * absolute path. Every check is logged, as "check: TITLE" (level 0) before and "pass: TITLE" after it; the first that fails is the error: MERCER_E_PLUGIN. */
+ * absolute path. Every check is logged, as "check: TITLE" (level 0) before and "pass: TITLE" after it; the first that fails
+ * is the error: MERCER_E_PLUGIN. `mercer plugin-check` does this in a process of its own. */
 MERCER_API int32_t mercer_plugin_check(mercer_context *context, const char *name);
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */
