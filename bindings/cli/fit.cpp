@@ -16,7 +16,7 @@ constexpr const char *kernel_of_values = "user"; // mercer.h's name for kernels 
 
 struct Options {
     InputOptions data;
-    std::string method, output, scores, landmarks, weights, checkpoint;
+    std::string method = "auto", output, scores, landmarks, weights, checkpoint;
     bool json = false;
     RunOptions run;
 
@@ -24,7 +24,7 @@ struct Options {
         data.add_to(app);
         app.add_option("--method", method, "see `mercer methods`; its parameters become flags")
             ->type_name("NAME")
-            ->required();
+            ->capture_default_str();
         app.add_option("-o,--output", output, "where the model goes; - for standard output")
             ->type_name("FILE")
             ->required();
@@ -97,11 +97,7 @@ void fit(mercer_context *context, const Words &words) {
     const std::string method = line.peek("method");
     if (line.peek("precomputed") == "kernel" && line.peek("kernel").empty())
         line.append({"--kernel", kernel_of_values});
-    Recipe recipe;
-    if (!method.empty())
-        recipe = line.recipe(context, "methods", method);
-    else
-        line.app().footer("With --method NAME, --help lists the parameters of that method too.");
+    const Recipe recipe = line.recipe(context, "methods", method.empty() ? options.method : method);
     line.parse();
     options.verify();
     line.apply(recipe.get());

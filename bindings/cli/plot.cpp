@@ -1,6 +1,7 @@
 #include "plot.h"
 #include "commands.h"
 #include "files.h"
+#include "input.h"
 #include "json.h"
 #include "recipe.h"
 #include "report.h"
@@ -9,6 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
+#include <optional>
 
 namespace cli {
 
@@ -17,20 +20,22 @@ namespace {
 const Words kinds = {"scree", "scatter", "density", "residual"};
 
 struct Options {
-    std::string model, data, output = "-", kind, labels, components, title;
+    std::string model, output = "-", kind, labels, components, title;
+    InputOptions data;
     double width = chart::Figure().width;
     bool json = false;
     RunOptions run;
 
     void add_to(CLI::App &app) {
         app.add_option("MODEL", model, "the model's file; - for standard input")->type_name("FILE")->required();
-        app.add_option("DATA", data, "rows to draw; - for standard input")->type_name("FILE");
+        data.add_to(app, false);
         app.add_option("-o,--output", output, "where the SVG goes; - for standard output")
             ->type_name("FILE")
             ->capture_default_str();
         app.add_option("--kind", kind, "scree, scatter, density or residual (default: scatter of DATA, else scree)")
             ->type_name("NAME");
-        app.add_option("--labels", labels, "a number a row: its class, or a value to colour it by")->type_name("FILE");
+        app.add_option("--labels", labels, "what each row is: a column of a CSV file, or a file of one number a row")
+            ->type_name("FILE|COLUMN");
         app.add_option("--components", components, "the two of a scatter plot, counted from 1; or one, over the rows")
             ->type_name("I,J");
         app.add_option("--title", title, "stands above the picture")->type_name("TEXT");
@@ -43,22 +48,25 @@ struct Options {
     }
 
     void verify() {
-        if (kind.empty()) kind = data.empty() ? "scree" : "scatter";
+        if (kind.empty()) kind = data.path.empty() ? "scree" : "scatter";
         if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
             const std::string meant = suggestion(kind, kinds);
             throw Failure(MERCER_E_NAME, "unknown kind '" + kind + "', must be scree, scatter, density or residual" +
                                              (meant.empty() ? "" : ": did you mean " + meant + "?"));
         }
-        if (kind == "scatter" && data.empty()) throw Failure(MERCER_E_ARGUMENT, "a scatter plot needs DATA");
+        if (kind == "scatter" && data.path.empty()) throw Failure(MERCER_E_ARGUMENT, "a scatter plot needs DATA");
         if (kind != "scatter" && !components.empty())
             throw Failure(MERCER_E_ARGUMENT, "--components goes with a scatter plot, not with kind " + kind);
-        if (kind == "scree" && !data.empty()) throw Failure(MERCER_E_ARGUMENT, "a scree plot takes no DATA");
-        if (!labels.empty() && data.empty()) throw Failure(MERCER_E_ARGUMENT, "--labels needs DATA");
-        if (is_stream(model) + is_stream(data) + is_stream(labels) > 1)
+        if (kind == "scree" && !data.path.empty()) throw Failure(MERCER_E_ARGUMENT, "a scree plot takes no DATA");
+        if (!labels.empty() && data.path.empty()) throw Failure(MERCER_E_ARGUMENT, "--labels needs DATA");
+        if (is_stream(model) + is_stream(data.path) + is_stream(labels) > 1)
             throw Failure(MERCER_E_ARGUMENT, "only one file can come from standard input");
         if (is_stream(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
-        for (const std::string &input : {model, data, labels}) check_apart(output, input);
+        for (const std::string &input : {model, data.path, labels}) check_apart(output, input);
         check_writable(output);
+        if (is_stream(labels) || std::filesystem::exists(labels)) return;
+        data.labels = labels; // a column
+        labels.clear();
     }
 
     std::vector<int64_t> component_numbers() const {
@@ -119,7 +127,8 @@ void plot(mercer_context *context, const Words &words) {
     const Run run(options.run.threads, static_cast<int64_t>(options.run.memory));
     const Model model = read_model(context, options.model);
     std::optional<InputData> data;
-    if (!options.data.empty()) data.emplace(context, options.data);
+    options.data.expected = columns_of(model.get());
+    if (!options.data.path.empty()) data.emplace(context, options.data, run.get());
     chart::Figure figure = figure_of(options.kind, {context, model.get(), data ? data->get() : nullptr, options.labels,
                                                     options.component_numbers(), run.get()});
     figure.title = options.title;

@@ -15,7 +15,7 @@ struct Subject {
     mercer_context *context;
     mercer_model *model;
     mercer_data *data;               // or null
-    std::string labels;              // a file, "" for none
+    std::string labels;              // a file, "" for those of data, if it has any
     std::vector<int64_t> components; // counted from 1; empty: the first ones
     const mercer_run *run;
 };
@@ -36,7 +36,13 @@ class Points {
     void add_to(chart::Figure &figure, const Array &values, int64_t x, int64_t y, bool haloed) const;
 
   private:
-    void colour_by_class(const std::vector<double> &labels, const std::vector<double> &classes);
+    struct Labels {
+        std::vector<double> values;
+        std::vector<std::string> names; // of 0, 1 ...; empty: numbers name themselves
+        std::string title;
+    };
+    static Labels labels_of(const Subject &subject, int64_t rows);
+    void colour_by_class(const Labels &labels, const std::vector<double> &classes);
     void colour_by_value(const std::vector<double> &labels, const std::string &title);
 
     int64_t rows_;

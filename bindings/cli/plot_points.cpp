@@ -1,5 +1,6 @@
 #include "commands.h"
 #include "files.h"
+#include "input.h"
 #include "json.h"
 #include "plot.h"
 #include "report.h"
@@ -22,17 +23,6 @@ std::string stem_of(const std::string &path) {
     return is_stream(path) ? "label" : std::filesystem::path(path).stem().string();
 }
 
-std::vector<double> labels_of(const Subject &subject, int64_t rows) {
-    const InputData file(subject.context, subject.labels);
-    const Array column = values_of(subject, file.get(), subject.labels, 1);
-    if (column.rows != rows)
-        throw Failure(MERCER_E_SHAPE, subject.labels + " has " + std::to_string(column.rows) +
-                                          " rows, must be one label for each of " + std::to_string(rows) + " rows");
-    std::vector<double> labels;
-    for (int64_t i = 0; i < rows; ++i) labels.push_back(column.at(i, 0));
-    return labels;
-}
-
 std::vector<double> distinct(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     values.erase(std::unique(values.begin(), values.end()), values.end());
@@ -51,25 +41,54 @@ Axis axis_over(const std::string &title, const std::vector<double> &values) {
 
 } // namespace
 
+Points::Labels Points::labels_of(const Subject &subject, int64_t rows) {
+    Labels out;
+    if (!subject.labels.empty()) {
+        InputOptions file;
+        file.path = subject.labels;
+        const InputData opened(subject.context, file, subject.run);
+        const Array column = values_of(subject, opened.get(), subject.labels, 1);
+        if (column.rows != rows)
+            throw Failure(MERCER_E_SHAPE, subject.labels + " has " + std::to_string(column.rows) +
+                                              " rows, must be one label for each of " + std::to_string(rows) + " rows");
+        for (int64_t i = 0; i < rows; ++i) out.values.push_back(column.at(i, 0));
+        out.title = stem_of(subject.labels);
+        return out;
+    }
+    if (!subject.data) return out;
+    auto facts = sized<mercer_data_facts>();
+    check(mercer_data_inspect(subject.data, &facts));
+    const auto *numbers = static_cast<const int64_t *>(facts.labels.data);
+    for (int64_t i = 0; numbers && i < rows; ++i) out.values.push_back(static_cast<double>(numbers[i]));
+    for (const json::Value &member : json::parse(facts.names).members)
+        for (const json::Value &name : member.members)
+            if (member.name == "labels") out.names.push_back(name.text);
+    out.title = "label";
+    return out;
+}
+
 Points::Points(const Subject &subject, int64_t rows) : rows_(rows), style_(static_cast<size_t>(rows), 0) {
     styles_ = {style_of_class(0)};
-    if (subject.labels.empty()) return;
-    const std::vector<double> labels = labels_of(subject, rows), classes = distinct(labels);
+    const Labels labels = labels_of(subject, rows);
+    if (labels.values.empty()) return;
+    const std::vector<double> classes = distinct(labels.values);
     if (are_classes(classes))
         colour_by_class(labels, classes);
     else
-        colour_by_value(labels, stem_of(subject.labels));
+        colour_by_value(labels.values, labels.title);
 }
 
-void Points::colour_by_class(const std::vector<double> &labels, const std::vector<double> &classes) {
+void Points::colour_by_class(const Labels &labels, const std::vector<double> &classes) {
     styles_.clear();
     for (size_t k = 0; k < classes.size(); ++k) {
+        const bool named = classes[k] >= 0 && classes[k] < static_cast<double>(labels.names.size());
+        const std::string name = named ? labels.names[static_cast<size_t>(classes[k])] : json::number(classes[k]);
         styles_.push_back(style_of_class(k));
-        keys_.push_back({json::number(classes[k]), styles_[k], "", false, false});
+        keys_.push_back({name, styles_[k], "", false, false});
     }
-    for (size_t i = 0; i < labels.size(); ++i)
+    for (size_t i = 0; i < labels.values.size(); ++i)
         style_[i] =
-            static_cast<uint32_t>(std::lower_bound(classes.begin(), classes.end(), labels[i]) - classes.begin());
+            static_cast<uint32_t>(std::lower_bound(classes.begin(), classes.end(), labels.values[i]) - classes.begin());
 }
 
 void Points::colour_by_value(const std::vector<double> &labels, const std::string &title) {

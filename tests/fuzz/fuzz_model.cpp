@@ -38,7 +38,8 @@ std::string repaired(std::string bytes) {
     if (length > bytes.size() - 8) return bytes;
     std::string header = bytes.substr(8, length);
     const Json json = Json::parse(header, nullptr, false);
-    for (const auto &[name, entry] : json.is_object() ? json.items() : Json::object().items()) {
+    if (!json.is_object()) return bytes;
+    for (const auto &[name, entry] : json.items()) {
         const std::string key = "\"crc32." + name + "\":\"";
         const size_t at = header.find(key);
         if (at == header.npos || at + key.size() + 8 > header.size() || !entry.is_object()) continue;
