@@ -56,28 +56,6 @@ std::string temporary_folder() {
     return folder && *folder ? folder : "/tmp";
 }
 
-/* Copies standard input to a file without a name, so that none is left behind however the command ends. What does not
- * begin as a .npy file is not copied at all: it may be without end. */
-int spool() {
-    std::string path = temporary_folder() + "/mercer-XXXXXX";
-    const int descriptor = ::mkostemp(path.data(), O_CLOEXEC);
-    if (descriptor < 0) throw system_failure(path, "create");
-    ::unlink(path.c_str());
-    try {
-        std::string buffer(chunk, '\0');
-        bool first = true;
-        while (const size_t n = read_some(STDIN_FILENO, "standard input", buffer.data(), buffer.size())) {
-            if (std::exchange(first, false) && !begins_as_npy({buffer.data(), n}))
-                throw Failure(MERCER_E_DATA, "standard input is no npy file: it does not begin as one");
-            write_all(descriptor, temporary_folder(), buffer.data(), n);
-        }
-    } catch (...) {
-        ::close(descriptor);
-        throw;
-    }
-    return descriptor;
-}
-
 /* What a callback returns when its work throws: the text travels by mercer_set_error. */
 template <class Work>
 int32_t guarded(Work work) {
@@ -109,6 +87,29 @@ void check_apart(const std::string &output, const std::string &input) {
     if (::stat(output.c_str(), &one) != 0 || ::stat(input.c_str(), &other) != 0 || !S_ISREG(one.st_mode)) return;
     if (one.st_dev == other.st_dev && one.st_ino == other.st_ino)
         throw Failure(MERCER_E_ARGUMENT, "'" + output + "' is read, it cannot be written as well");
+}
+
+int spool_stdin() {
+    std::string path = temporary_folder() + "/mercer-XXXXXX";
+    const int descriptor = ::mkostemp(path.data(), O_CLOEXEC);
+    if (descriptor < 0) throw system_failure(path, "create");
+    ::unlink(path.c_str());
+    try {
+        std::string buffer(chunk, '\0');
+        bool begun = false, known = false; // known: an array, or text with numbers
+        for (size_t unknown = 0; const size_t n = read_some(STDIN_FILENO, "standard input", buffer.data(), chunk);) {
+            const std::string_view bytes(buffer.data(), n);
+            known |= !std::exchange(begun, true) && begins_as_npy(bytes);
+            known |= bytes.find_first_of("0123456789") != bytes.npos;
+            if (!known && (unknown += n) > chunk)
+                throw Failure(MERCER_E_DATA, "standard input is no data: no npy file, and text without a number");
+            write_all(descriptor, temporary_folder(), buffer.data(), n);
+        }
+    } catch (...) {
+        ::close(descriptor);
+        throw;
+    }
+    return descriptor;
 }
 
 bool is_stream(const std::string &path) { return path == "-"; }
@@ -154,28 +155,6 @@ void OutputFile::commit() {
         ::rename(temporary_.c_str(), path_.c_str()) != 0)
         throw system_failure(path_, "write");
     temporary_.clear();
-}
-
-InputData::InputData(mercer_context *context, const std::string &path) {
-    if (!is_stream(path)) {
-        data_ = make<Data>(mercer_data_from_npy, context, path.c_str());
-        return;
-    }
-    descriptor_ = spool();
-    const std::string name = "/proc/self/fd/" + std::to_string(descriptor_);
-    try {
-        data_ = make<Data>(mercer_data_from_npy, context, name.c_str());
-    } catch (const Failure &failure) {
-        ::close(descriptor_);
-        std::string text = failure.what();
-        if (const size_t at = text.find(name); at != std::string::npos) text.replace(at, name.size(), "standard input");
-        throw Failure(failure.code, text);
-    }
-}
-
-InputData::~InputData() {
-    data_.reset();
-    if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 Model read_model(mercer_context *context, const std::string &path) {

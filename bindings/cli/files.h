@@ -33,20 +33,9 @@ class OutputFile {
  * folder. */
 void check_writable(const std::string &path);
 
-/* A .npy file as data; standard input is spooled to a nameless temporary file, which lives as long as this. */
-class InputData {
-  public:
-    InputData(mercer_context *context, const std::string &path);
-    ~InputData();
-    InputData(const InputData &) = delete;
-    InputData &operator=(const InputData &) = delete;
-
-    mercer_data *get() const { return data_.get(); }
-
-  private:
-    int descriptor_ = -1; // of the spool
-    Data data_;
-};
+/* Copies standard input to a file without a name, so that none is left behind however the command ends; its descriptor. What is
+ * neither .npy nor text with numbers is soon refused: it may be without end. */
+int spool_stdin();
 
 Model read_model(mercer_context *context, const std::string &path);
 void write_model(mercer_model *model, const std::string &path);

@@ -1,46 +1,54 @@
 #include "commands.h"
 #include "files.h"
+#include "input.h"
 #include "npy.h"
 #include "report.h"
 #include "run.h"
 
 #include <chrono>
+#include <filesystem>
 
 namespace cli {
 
 namespace {
 
+constexpr const char *kernel_of_values = "user"; // mercer.h's name for kernels that are no function of the library
+
 struct Options {
-    std::string data, method, output, scores, landmarks, weights, checkpoint;
+    InputOptions data;
+    std::string method, output, scores, landmarks, weights, checkpoint;
     bool json = false;
     RunOptions run;
 
     void add_to(CLI::App &app) {
-        app.add_option("DATA", data, "the rows, a .npy file; - for standard input")->type_name("FILE")->required();
+        data.add_to(app);
         app.add_option("--method", method, "see `mercer methods`; its parameters become flags")
             ->type_name("NAME")
             ->required();
         app.add_option("-o,--output", output, "where the model goes; - for standard output")
             ->type_name("FILE")
             ->required();
-        app.add_option("--scores", scores, "where the data's own scores go, a .npy file")->type_name("FILE");
+        app.add_option("--scores", scores, "where the data's own scores go, .csv or .npy")->type_name("FILE");
         app.add_option("--landmarks", landmarks, "row numbers from 0 (i8) or rows of points, a .npy file")
             ->type_name("FILE");
-        app.add_option("--weights", weights, "one number >= 0 a row, a .npy file")->type_name("FILE");
+        app.add_option("--weights", weights, "one number >= 0 a row: a .npy file, or a column of a CSV file")
+            ->type_name("FILE|COLUMN");
+        app.add_option("--labels", data.labels, "a column of a CSV file that says what the rows are: not fitted on")
+            ->type_name("COLUMN");
         app.add_option("--checkpoint", checkpoint, "written now and then, resumed if it is there")->type_name("FILE");
         app.add_flag("--json", json, "print the model's report as JSON");
         run.add_to(app);
     }
 
     void verify() const {
-        if (is_stream(data) + is_stream(landmarks) + is_stream(weights) > 1)
+        if (is_stream(data.path) + is_stream(landmarks) + is_stream(weights) > 1)
             throw Failure(MERCER_E_ARGUMENT,
                           "only one of DATA, --landmarks and --weights can come from standard input");
         if (is_stream(output) + is_stream(scores) + json > 1)
             throw Failure(MERCER_E_ARGUMENT, "only one of -o -, --scores - and --json can have standard output");
         if (!scores.empty() && scores == output && !is_stream(scores))
             throw Failure(MERCER_E_ARGUMENT, "-o and --scores name the same file " + output);
-        for (const std::string &input : {data, landmarks, weights, checkpoint})
+        for (const std::string &input : {data.path, landmarks, weights, checkpoint})
             check_apart(output, input), check_apart(scores, input);
         check_writable(output);
         check_writable(scores);
@@ -87,6 +95,8 @@ void fit(mercer_context *context, const Words &words) {
     Arguments line("fit", "Fits a model to data and writes it to a file.", words);
     options.add_to(line.app());
     const std::string method = line.peek("method");
+    if (line.peek("precomputed") == "kernel" && line.peek("kernel").empty())
+        line.append({"--kernel", kernel_of_values});
     Recipe recipe;
     if (!method.empty())
         recipe = line.recipe(context, "methods", method);
@@ -100,8 +110,11 @@ void fit(mercer_context *context, const Words &words) {
                   options.checkpoint.empty() ? nullptr : options.checkpoint.c_str());
     std::optional<Array> landmarks, weights;
     if (!options.landmarks.empty()) landmarks = read_npy(options.landmarks);
-    if (!options.weights.empty()) weights = read_npy(options.weights).as_f64();
-    const InputData data(context, options.data);
+    if (is_stream(options.weights) || std::filesystem::exists(options.weights))
+        weights = read_npy(options.weights).as_f64();
+    else
+        options.data.weights = options.weights;
+    const InputData data(context, options.data, run.get());
     attach(data.get(), "landmarks", landmarks);
     attach(data.get(), "weights", weights);
     const auto forecast = options.json ? std::nullopt : forecast_of(recipe.get(), data.get(), run.get());

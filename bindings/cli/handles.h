@@ -22,7 +22,7 @@ using Data = std::unique_ptr<mercer_data, Destroyer<mercer_data_destroy>>;
 using Recipe = std::unique_ptr<mercer_recipe, Destroyer<mercer_recipe_destroy>>;
 using Model = std::unique_ptr<mercer_model, Destroyer<mercer_model_destroy>>;
 
-/* Calls a constructor of mercer.h: make<Data>(mercer_data_from_npy, context.get(), path). */
+/* Calls a constructor of mercer.h: make<Data>(mercer_model_load, context.get(), path). */
 template <class Owner, class Constructor, class... Arguments>
 Owner make(Constructor constructor, Arguments &&...arguments) {
     typename Owner::pointer handle = nullptr;

@@ -96,9 +96,9 @@ class Reader {
         }
         std::string out;
         for (++at_; at_ < json_.size() && json_[at_] != '"'; ++at_) {
-            if (json_[at_] == '\\' && at_ + 1 < json_.size() && json_[at_ + 1] != 'u')
-                ++at_; // \uXXXX is shown as it stands
-            out += json_[at_];
+            const bool escaped = json_[at_] == '\\' && at_ + 1 < json_.size() && json_[at_ + 1] != 'u';
+            at_ += escaped; // \uXXXX is shown as it stands
+            out += !escaped ? json_[at_] : json_[at_] == 'n' ? '\n' : json_[at_] == 't' ? '\t' : json_[at_];
         }
         ++at_;
         return out;
@@ -132,6 +132,13 @@ void flatten_into(std::vector<std::vector<std::string>> &rows, const std::string
 } // namespace
 
 Value parse(const std::string &json) { return Reader(json).value(); }
+
+const Value &member(const Value &object, const std::string &name) {
+    static const Value none;
+    for (const Value &value : object.members)
+        if (value.name == name) return value;
+    return none;
+}
 
 std::vector<std::vector<std::string>> flatten(const Value &value, size_t most) {
     std::vector<std::vector<std::string>> rows;

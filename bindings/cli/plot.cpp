@@ -7,6 +7,7 @@
 #include "run.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace cli {
@@ -16,20 +17,24 @@ namespace {
 const Words kinds = {"scree", "scatter", "density", "residual"};
 
 struct Options {
-    std::string model, data, output = "-", kind, labels, components, title;
+    InputOptions data;
+    std::string model, output = "-", kind, labels, components, title;
     double width = chart::Figure().width;
     bool json = false;
     RunOptions run;
 
     void add_to(CLI::App &app) {
         app.add_option("MODEL", model, "the model's file; - for standard input")->type_name("FILE")->required();
-        app.add_option("DATA", data, "rows to draw; - for standard input")->type_name("FILE");
+        data.add_to(app);
+        app.get_option("DATA")->required(false);
         app.add_option("-o,--output", output, "where the SVG goes; - for standard output")
             ->type_name("FILE")
             ->capture_default_str();
         app.add_option("--kind", kind, "scree, scatter, density or residual (default: scatter of DATA, else scree)")
             ->type_name("NAME");
-        app.add_option("--labels", labels, "a number a row: its class, or a value to colour it by")->type_name("FILE");
+        app.add_option("--labels", labels,
+                       "a label a row, its class or a value to colour it by: a file, or a column of DATA")
+            ->type_name("FILE|COLUMN");
         app.add_option("--components", components, "the two of a scatter plot, counted from 1; or one, over the rows")
             ->type_name("I,J");
         app.add_option("--title", title, "stands above the picture")->type_name("TEXT");
@@ -42,21 +47,21 @@ struct Options {
     }
 
     void verify() {
-        if (kind.empty()) kind = data.empty() ? "scree" : "scatter";
+        if (kind.empty()) kind = data.path.empty() ? "scree" : "scatter";
         if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
             const std::string meant = suggestion(kind, kinds);
             throw Failure(MERCER_E_NAME, "unknown kind '" + kind + "', must be scree, scatter, density or residual" +
                                              (meant.empty() ? "" : ": did you mean " + meant + "?"));
         }
-        if (kind == "scatter" && data.empty()) throw Failure(MERCER_E_ARGUMENT, "a scatter plot needs DATA");
+        if (kind == "scatter" && data.path.empty()) throw Failure(MERCER_E_ARGUMENT, "a scatter plot needs DATA");
         if (kind != "scatter" && !components.empty())
             throw Failure(MERCER_E_ARGUMENT, "--components goes with a scatter plot, not with kind " + kind);
-        if (kind == "scree" && !data.empty()) throw Failure(MERCER_E_ARGUMENT, "a scree plot takes no DATA");
-        if (!labels.empty() && data.empty()) throw Failure(MERCER_E_ARGUMENT, "--labels needs DATA");
-        if (is_stream(model) + is_stream(data) + is_stream(labels) > 1)
+        if (kind == "scree" && !data.path.empty()) throw Failure(MERCER_E_ARGUMENT, "a scree plot takes no DATA");
+        if (!labels.empty() && data.path.empty()) throw Failure(MERCER_E_ARGUMENT, "--labels needs DATA");
+        if (is_stream(model) + is_stream(data.path) + is_stream(labels) > 1)
             throw Failure(MERCER_E_ARGUMENT, "only one file can come from standard input");
         if (is_stream(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
-        for (const std::string &input : {model, data, labels}) check_apart(output, input);
+        for (const std::string &input : {model, data.path, labels}) check_apart(output, input);
         check_writable(output);
     }
 
@@ -87,17 +92,17 @@ Array values_of(const Subject &subject, mercer_data *data, const std::string &na
     if (facts.cols != columns)
         throw Failure(MERCER_E_SHAPE,
                       name + " has " + std::to_string(facts.cols) + " columns, must have " + std::to_string(columns));
-    // x_ij = x_i . e_j: the library reads all forms of data, and a linear kernel's values on the unit vectors are the rows
+    // x_ij = x_i . e_j: the library reads all forms of data, and gives the rows as the scores of a linear kernel's model
+    // whose centres are the unit vectors; a row with a missing value has none
     std::vector<double> units(static_cast<size_t>(columns * columns));
     for (int64_t j = 0; j < columns; ++j) units[static_cast<size_t>(j * columns + j)] = 1;
-    const mercer_view unit_view = {sizeof unit_view, MERCER_F64, 0, columns, columns, columns, 1, units.data()};
-    const Data unit_rows = make<Data>(mercer_data_from_view, subject.context, &unit_view);
-    const Recipe recipe = make<Recipe>(mercer_recipe_create, subject.context, "kpca");
-    check(mercer_recipe_set(recipe.get(), "kernel", "linear"));
-    Array values = array_like(MERCER_F64, facts.rows, columns);
-    const mercer_view view = values.view();
-    check(mercer_recipe_kernel(recipe.get(), data, unit_rows.get(), &view, subject.run));
-    return values;
+    const mercer_view unit = {sizeof unit, MERCER_F64, 0, columns, columns, columns, 1, units.data()};
+    const std::array<const char *, 2> names = {"C", "A"};
+    const std::array<mercer_view, 2> tensors = {unit, unit};
+    const Model rows = make<Model>(mercer_model_from_tensors, subject.context,
+                                   R"({"kernel": "linear", "parameters": {"data.missing": "rows"}})", names.data(),
+                                   tensors.data(), static_cast<int64_t>(names.size()));
+    return apply(rows.get(), nullptr, data, subject.run)[0].values;
 }
 
 std::string component_title(mercer_model *model, int64_t component) {
@@ -119,9 +124,11 @@ void plot(mercer_context *context, const Words &words) {
     const Run run(options.run.threads, static_cast<int64_t>(options.run.memory));
     const Model model = read_model(context, options.model);
     std::optional<InputData> data;
-    if (!options.data.empty()) data.emplace(context, options.data);
-    chart::Figure figure = figure_of(options.kind, {context, model.get(), data ? data->get() : nullptr, options.labels,
-                                                    options.component_numbers(), run.get()});
+    options.data.expected = columns_of(model.get());
+    if (!is_label_file(options.labels)) options.data.labels = options.labels;
+    if (!options.data.path.empty()) data.emplace(context, options.data, run.get());
+    chart::Figure figure = figure_of(options.kind, {context, model.get(), data ? data->get() : nullptr, options.data,
+                                                    options.labels, options.component_numbers(), run.get()});
     figure.title = options.title;
     figure.width = options.width;
     const std::string picture = chart::draw(figure);

@@ -22,15 +22,47 @@ std::string stem_of(const std::string &path) {
     return is_stream(path) ? "label" : std::filesystem::path(path).stem().string();
 }
 
-std::vector<double> labels_of(const Subject &subject, int64_t rows) {
-    const InputData file(subject.context, subject.labels);
+/* The only column that the options leave of a file. */
+Labels from_numbers(const Subject &subject, const InputOptions &options, const std::string &title) {
+    const InputData file(subject.context, options, subject.run);
     const Array column = values_of(subject, file.get(), subject.labels, 1);
-    if (column.rows != rows)
-        throw Failure(MERCER_E_SHAPE, subject.labels + " has " + std::to_string(column.rows) +
-                                          " rows, must be one label for each of " + std::to_string(rows) + " rows");
-    std::vector<double> labels;
-    for (int64_t i = 0; i < rows; ++i) labels.push_back(column.at(i, 0));
+    Labels labels{title, {}, {}};
+    for (int64_t i = 0; i < column.rows; ++i) labels.values.push_back(column.at(i, 0));
     return labels;
+}
+
+Labels from_file(const Subject &subject) {
+    InputOptions options;
+    options.path = subject.labels;
+    return from_numbers(subject, options, stem_of(subject.labels));
+}
+
+/* More texts than classes can have: they may be numbers with decimals, which the library gives as data only. */
+Labels from_column_of_numbers(const Subject &subject, size_t texts) {
+    InputOptions options = subject.input;
+    options.columns = subject.labels;
+    options.labels.clear();
+    try {
+        return from_numbers(subject, options, subject.labels);
+    } catch (const Failure &) {
+        throw Failure(MERCER_E_UNSUPPORTED, subject.labels + " has " + std::to_string(texts) +
+                                                " different texts, a picture can tell " + std::to_string(most_classes) +
+                                                " apart");
+    }
+}
+
+Labels from_column(const Subject &subject) {
+    auto facts = sized<mercer_data_facts>();
+    check(mercer_data_inspect(subject.data, &facts));
+    if (!facts.labels.data)
+        throw Failure(MERCER_E_IO, "--labels " + subject.labels +
+                                       ": there is no such file, and DATA is no CSV file with such a column");
+    Labels labels{subject.labels, {}, {}};
+    const auto *values = static_cast<const int64_t *>(facts.labels.data);
+    for (int64_t i = 0; i < facts.rows; ++i) labels.values.push_back(static_cast<double>(values[i]));
+    for (const json::Value &name : json::member(json::parse(facts.names), "labels").members)
+        labels.names.push_back(name.text);
+    return labels.names.size() > most_classes ? from_column_of_numbers(subject, labels.names.size()) : labels;
 }
 
 std::vector<double> distinct(std::vector<double> values) {
@@ -51,34 +83,41 @@ Axis axis_over(const std::string &title, const std::vector<double> &values) {
 
 } // namespace
 
+bool is_label_file(const std::string &labels) { return is_stream(labels) || std::filesystem::exists(labels); }
+
 Points::Points(const Subject &subject, int64_t rows) : rows_(rows), style_(static_cast<size_t>(rows), 0) {
     styles_ = {style_of_class(0)};
     if (subject.labels.empty()) return;
-    const std::vector<double> labels = labels_of(subject, rows), classes = distinct(labels);
+    const Labels labels = is_label_file(subject.labels) ? from_file(subject) : from_column(subject);
+    if (static_cast<int64_t>(labels.values.size()) != rows)
+        throw Failure(MERCER_E_SHAPE, subject.labels + " has " + std::to_string(labels.values.size()) +
+                                          " rows, must be one label for each of " + std::to_string(rows) + " rows");
+    const std::vector<double> classes = distinct(labels.values);
     if (are_classes(classes))
         colour_by_class(labels, classes);
     else
-        colour_by_value(labels, stem_of(subject.labels));
+        colour_by_value(labels);
 }
 
-void Points::colour_by_class(const std::vector<double> &labels, const std::vector<double> &classes) {
+void Points::colour_by_class(const Labels &labels, const std::vector<double> &classes) {
     styles_.clear();
     for (size_t k = 0; k < classes.size(); ++k) {
         styles_.push_back(style_of_class(k));
-        keys_.push_back({json::number(classes[k]), styles_[k], "", false, false});
+        const bool named = classes[k] >= 0 && classes[k] < static_cast<double>(labels.names.size());
+        keys_.push_back({named ? labels.names[static_cast<size_t>(classes[k])] : json::number(classes[k]), styles_[k]});
     }
-    for (size_t i = 0; i < labels.size(); ++i)
+    for (size_t i = 0; i < labels.values.size(); ++i)
         style_[i] =
-            static_cast<uint32_t>(std::lower_bound(classes.begin(), classes.end(), labels[i]) - classes.begin());
+            static_cast<uint32_t>(std::lower_bound(classes.begin(), classes.end(), labels.values[i]) - classes.begin());
 }
 
-void Points::colour_by_value(const std::vector<double> &labels, const std::string &title) {
-    colours_ = Axis{title, padded(range_of(labels), 0), Axis::Kind::linear};
+void Points::colour_by_value(const Labels &labels) {
+    colours_ = Axis{labels.title, padded(range_of(labels.values), 0), Axis::Kind::linear};
     styles_.clear();
     for (size_t k = 0; k < levels; ++k)
         styles_.push_back({colour_at((static_cast<double>(k) + 0.5) / levels), Shape::circle, false});
-    for (size_t i = 0; i < labels.size(); ++i)
-        style_[i] = static_cast<uint32_t>(std::clamp(colours_->share(labels[i]) * levels, 0.0, levels - 1.0));
+    for (size_t i = 0; i < labels.values.size(); ++i)
+        style_[i] = static_cast<uint32_t>(std::clamp(colours_->share(labels.values[i]) * levels, 0.0, levels - 1.0));
 }
 
 void Points::add_to(Figure &figure, const Array &values, int64_t x, int64_t y, bool haloed) const {

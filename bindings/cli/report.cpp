@@ -133,7 +133,12 @@ void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_f
         cells.push_back(
             {"flops", foreseen(forecast->flops, human_count), happened("/forecast/flops/happened", human_count)});
         cells.push_back({"dense, cannot be cancelled", human_seconds(forecast->dense_seconds), ""});
-        cells.push_back({"kernel matrix", forecast->streams ? "streamed" : "stored", ""});
+        const bool projects = forecast->passes.likely == 0;
+        cells.push_back({"kernel matrix",
+                         projects            ? "not used: a projection"
+                         : forecast->streams ? "streamed"
+                                             : "stored",
+                         ""});
     }
     cells.push_back({"time", "", human_seconds(seconds)});
     print_table(stream, cells, "lrr");
@@ -143,7 +148,7 @@ void warn_of_outcome(mercer_model *model) {
     static constexpr std::array<std::pair<uint32_t, const char *>, 3> texts = {{
         {MERCER_RANK_REACHED, "fewer components than asked for: there are no more"},
         {MERCER_INDEFINITE, "the kernel matrix has negative eigenvalues; they were left out"},
-        {MERCER_NOT_CONVERGED, "not converged: some residuals are above the tolerance"},
+        {MERCER_NOT_CONVERGED, "not converged: residuals, or what is proved or kept, fall short of what was asked for"},
     }};
     auto summary = sized<mercer_summary>();
     check(mercer_model_summary(model, &summary));

@@ -1,5 +1,7 @@
 #include "commands.h"
+#include "csv.h"
 #include "files.h"
+#include "input.h"
 #include "json.h"
 #include "npy.h"
 #include "report.h"
@@ -14,14 +16,15 @@ namespace {
 constexpr const char *default_operation = "scores"; // what NULL means in mercer.h
 
 struct Options {
-    std::string model, data, output, what = default_operation;
+    InputOptions data;
+    std::string model, output, what = default_operation;
     bool json = false;
     RunOptions run;
 
     void add_to(CLI::App &app) {
         app.add_option("MODEL", model, "the model's file; - for standard input")->type_name("FILE")->required();
-        app.add_option("DATA", data, "the rows, a .npy file; - for standard input")->type_name("FILE")->required();
-        app.add_option("-o,--output", output, "where the .npy goes; - for standard output")
+        data.add_to(app);
+        app.add_option("-o,--output", output, "where the array goes, .csv or .npy; - for standard output")
             ->type_name("FILE")
             ->required();
         app.add_option("--what", what, "the operation, see `mercer methods operations`")
@@ -32,18 +35,19 @@ struct Options {
     }
 
     void verify() const {
-        if (is_stream(model) && is_stream(data))
+        if (is_stream(model) && is_stream(data.path))
             throw Failure(MERCER_E_ARGUMENT, "model and data cannot both come from standard input");
         if (is_stream(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
-        check_apart(output, data), check_apart(output, model);
+        check_apart(output, data.path), check_apart(output, model);
         check_writable(output);
     }
 };
 
-/* Z.npy for the first output, Z.NAME.npy for another. */
+/* Z.npy for the first output, Z.NAME.npy for another; the same with .csv. */
 std::string path_of(const std::string &path, const std::string &name, size_t index) {
     if (index == 0 || is_stream(path)) return path;
-    return path.ends_with(".npy") ? path.substr(0, path.size() - 4) + "." + name + ".npy" : path + "." + name;
+    const size_t ending = path.ends_with(".npy") || is_csv_path(path) ? path.size() - 4 : path.size();
+    return path.substr(0, ending) + "." + name + path.substr(ending);
 }
 
 std::vector<mercer_output> outputs_of(mercer_model *model, mercer_recipe *what, mercer_data *data) {
@@ -72,7 +76,7 @@ std::vector<std::string> write_outputs(mercer_model *model, mercer_recipe *what,
     std::vector<std::string> written;
     for (const auto &[name, values] : apply(model, what, data, run)) {
         const std::string file = path_of(path, name, written.size());
-        write_npy(file, values);
+        is_csv_path(file) ? write_csv(file, values, name) : write_npy(file, values);
         written.push_back(
             json::object({{"name", json::text(name)},
                           {"path", json::text(file)},
@@ -96,7 +100,8 @@ void transform(mercer_context *context, const Words &words) {
     const auto start = std::chrono::steady_clock::now();
     const Run run(options.run.threads, static_cast<int64_t>(options.run.memory));
     const Model model = read_model(context, options.model);
-    const InputData data(context, options.data);
+    options.data.expected = columns_of(model.get());
+    const InputData data(context, options.data, run.get());
     const auto written = write_outputs(model.get(), recipe.get(), data.get(), options.output, run.get());
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (options.json)

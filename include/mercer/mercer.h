@@ -119,8 +119,8 @@ typedef struct mercer_progress {
 } mercer_progress;
 
 /* How a long call runs: never part of a recipe, never changes a bit of the result; but memory does where it decides how much of
- * an approximation is held: a factor that is made again equals the held one to rounding, and method `auto` grows its factor no
- * further than fits. NULL, and every 0 inside, mean the context's setting. cancel is read atomically and answered within 0.2 s, but for one dense factorisation; while a
+ * an approximation is held: a factor that is made again equals the held one to rounding, method `auto` grows its factor no
+ * further than fits, and an open number of components ends where memory does. NULL, and every 0 inside, mean the context's setting. cancel is read atomically and answered within 0.2 s, but for one dense factorisation; while a
  * callback of the caller runs, when it returns. Pointers live for the call. */
 typedef struct mercer_run {
     int64_t struct_size;
@@ -185,14 +185,28 @@ MERCER_API int32_t mercer_plugin_check(mercer_context *context, const char *name
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 
 /* n observations, to fit on or to transform. Values are checked when they are read: NaN or Inf is MERCER_E_DATA with the
- * first row and column. All constructors take a context for its log and settings only. */
+ * first row and column (NaN: unless data.missing = rows). All constructors take a context for its log and settings only. */
 
 /* f32 or f64, row- or column-major, borrowed until mercer_data_destroy. */
 MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *context, const mercer_view *view);
 
-/* A .npy file (v1 to v3, both orders; u1 i1 u2 i2 become f32, i4 u4 i8 u8 f64; f4, f8, b1). Read by windows that count
- * in the budget; never mapped. The file must stay unchanged until mercer_data_destroy. */
-MERCER_API int32_t mercer_data_from_npy(mercer_data **out, mercer_context *context, const char *path);
+/* A file: .npy (v1 to v3, both orders; u1 i1 u2 i2 become f32, i4 u4 i8 u8 f64; f4, f8, b1), read by windows that count in
+ * the budget, never mapped, and to stay unchanged until mercer_data_destroy; or CSV, read whole into f64 before this returns, as
+ * the context's run says (memory, progress, cancel). options NULL: all is found out. A column is named by its name, or by its
+ * number from 0; what a model was fitted on, mercer_model_info tells at /columns. Missing values: "", NA, NaN, nan, null, ?. */
+enum { MERCER_NPY = 1, MERCER_CSV = 2 };
+typedef struct mercer_file {
+    int64_t struct_size;
+    int32_t format;    /* 0: MERCER_NPY if it begins as one, else MERCER_CSV; the fields below are for CSV alone */
+    int32_t separator; /* ',' ';' '\t' ' ' '|'; 0: that of the first four which parts the first lines alike */
+    int32_t header;    /* 1: the first line has names; -1: it has not; 0: it has where there is no number in it */
+    int32_t reserved;
+    const char *labels;  /* a column: text becomes 0, 1 ... in order of appearance, whole numbers stay; NULL: none */
+    const char *weights; /* a column, numbers >= 0; NULL: none */
+    const char *columns; /* separated by commas ("a name", quoted, may have one); NULL: all others that hold numbers */
+} mercer_file;
+MERCER_API int32_t mercer_data_from_file(mercer_data **out, mercer_context *context, const char *path,
+                                         const mercer_file *options);
 
 /* Rows by callback; without MERCER_REWINDABLE they serve one call. next writes up to capacity rows, row-major,
  * beginning with row first_row, and says how many in *rows; 0 rows is the end. first_row = 0 again asks to rewind:
@@ -244,11 +258,18 @@ typedef struct mercer_objects {
 } mercer_objects;
 MERCER_API int32_t mercer_data_from_objects(mercer_data **out, mercer_context *context, const mercer_objects *objects);
 
+/* Objects known by a matrix, borrowed until mercer_data_destroy; values = MERCER_DISTANCE or MERCER_KERNEL (with the kernel
+ * "user", as above). To fit on: n x n, symmetric. Queries: a row each, with n columns, or m in the order of the model's
+ * "indices". Kernel values are taken to be positive semi-definite: a fit that finds they are not says so. */
+MERCER_API int32_t mercer_data_from_matrix(mercer_data **out, mercer_context *context, const mercer_view *view,
+                                           int32_t values);
+
 /* Adds a column to the data, borrowed: what = "weights" (rows x 1, f32 or f64, >= 0, some > 0: a weight of 2 is a row
- * given twice) or "landmarks" (i64 row numbers from 0, or rows of points; for the reducer "given"). */
+ * given twice), "landmarks" (i64 row numbers from 0, or rows of points; for the reducer "given") or "labels" (rows x 1, i64;
+ * for pictures and for those who ask mercer_data_inspect, no fit looks at them). */
 MERCER_API int32_t mercer_data_attach(mercer_data *data, const char *what, const mercer_view *view);
 
-/* What is known of the data. */
+/* What is known of the data; what is borrowed lives until mercer_data_destroy. */
 enum { MERCER_DENSE = 1, MERCER_SPARSE = 2, MERCER_OBJECTS = 3 };
 typedef struct mercer_data_facts {
     int64_t struct_size;
@@ -256,6 +277,8 @@ typedef struct mercer_data_facts {
     int64_t cols; /* 0: objects */
     int32_t dtype;
     int32_t kind;
+    mercer_view labels; /* rows x 1, i64, borrowed; data NULL: there are none */
+    const char *names;  /* JSON {"columns": [...], "labels": [text of label 0, 1 ...]}, [] for none; borrowed */
 } mercer_data_facts;
 MERCER_API int32_t mercer_data_inspect(const mercer_data *data, mercer_data_facts *out);
 MERCER_API void mercer_data_destroy(mercer_data *data);
@@ -322,18 +345,19 @@ MERCER_API int32_t mercer_recipe_set_kernel(mercer_recipe *recipe, const mercer_
 /* What a fit will need, before it is done: what is likely, and what is never exceeded. Where the two are equal the shape
  * decides, and the figure is right to 10 % (bytes: or 4 MiB). MERCER_E_BUDGET where the fit will be refused. Data may be
  * larger than the budget, but a model holds its centres, which of an exact one are all rows: "nystrom", "auto" and the
- * reducer "rpcholesky" keep fewer. */
+ * reducer "rpcholesky" keep fewer. Which road method `auto` will take, and how long it is, only the spectrum decides, which
+ * is not known before: what is likely is typical of spectra that a few hundred rows span, and for many of these right within
+ * a factor of 3; for others exact passes come on top. Where the number of components is open, bytes.most is for as many as
+ * the budget holds. */
 typedef struct mercer_figure {
     double likely;
     double most;
 } mercer_figure;
 typedef struct mercer_forecast {
     int64_t struct_size;
-    mercer_figure
-        bytes; /* most at one time, the model included, BLAS's own buffers not; the budget where the course of the
-                            fit decides (method auto; a number of components that is not given) */
+    mercer_figure bytes; /* most at one time, the model included, BLAS's own buffers not */
     mercer_figure kernel_evaluations;
-    mercer_figure passes; /* times that the kernel matrix of the centres is computed */
+    mercer_figure passes; /* times that the kernel matrix of the centres is computed; 0: a projection on them */
     mercer_figure flops;  /* of kernel values (2 d each), products, factors and factorisations */
     double dense_seconds; /* the part that cannot be cancelled */
     int32_t streams;      /* 1: kernel values are recomputed in each pass, 0: stored */
@@ -353,8 +377,10 @@ MERCER_API int32_t mercer_recipe_kernel(mercer_recipe *recipe, mercer_data *x, m
 enum {
     MERCER_RANK_REACHED = 1, /* fewer components than asked for: there are no more */
     MERCER_INDEFINITE = 2,   /* the kernel matrix has negative eigenvalues; they were left out */
-    MERCER_NOT_CONVERGED =
-        8 /* (4 is kept for parameters cut to what the data allow) residuals above solver.tol: they are in the report */
+    /* (4 is kept for parameters cut to what the data allow.) Less than what was asked for, the report says how much: residuals
+     * above solver.tol; accuracy of `auto` that is not proved, or a share of variance or threshold that is not reached,
+     * because the memory budget holds no more. An error under solver.strict. */
+    MERCER_NOT_CONVERGED = 8
 };
 
 /* What a model can do; an operation that needs more is MERCER_E_UNSUPPORTED. */

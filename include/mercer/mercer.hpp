@@ -98,7 +98,7 @@ class Handle : protected Calls {
 
   protected:
     explicit Handle(T *handle) : handle_(handle) {}
-    // By a constructor of mercer.h: Handle(mercer_data_from_npy, context, path).
+    // By a constructor of mercer.h: Handle(mercer_data_from_view, context, &view).
     template <class Make, class... Arguments>
     explicit Handle(Make make, Arguments... arguments) : handle_(made(make, arguments...)) {}
 
@@ -221,8 +221,12 @@ class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
     static Data from_view(const Context &context, const mercer_view &view) {
         return Data(mercer_data_from_view, context.get(), &view);
     }
-    static Data from_npy(const Context &context, const std::string &path) {
-        return Data(mercer_data_from_npy, context.get(), path.c_str());
+    static Data from_file(const Context &context, const std::string &path, const mercer_file *options = nullptr) {
+        return Data(mercer_data_from_file, context.get(), path.c_str(), options);
+    }
+    // values = MERCER_DISTANCE or MERCER_KERNEL.
+    static Data from_matrix(const Context &context, const mercer_view &view, int32_t values) {
+        return Data(mercer_data_from_matrix, context.get(), &view, values);
     }
     static Data from_sparse(const Context &context, const mercer_sparse &sparse) {
         return Data(mercer_data_from_sparse, context.get(), &sparse);

@@ -169,6 +169,7 @@ typedef struct mercer_cost {
     int64_t first_blocks;  /* solver: columns of its blocks in use until then */
     int64_t likely_passes, likely_m; /* 0: the bound itself */
     double likely_evaluations;       /* 0: the bound itself */
+    int64_t likely_bytes;            /* 0: the bound itself */
 } mercer_cost;
 
 /* What the lift wants beside the centres; NULL = not wanted. */

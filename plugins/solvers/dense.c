@@ -20,9 +20,14 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
                         const mercer_eigen_request *request, mercer_cost *out) {
     (void)host, (void)task, (void)params;
     const int64_t r = request->r, l = request->locked.count, got = computed(n, r);
-    const int64_t eigh = n * (got == n ? 2 * n + 12 : r + 80);
+    const int64_t likely_eigh = n * (got == n ? 2 * n + 12 : r + 80),
+                  eigh = n * (2 * n + 12 > r + 80 ? 2 * n + 12 : r + 80);
     double columns = (double)got, size = (double)n;
     out->bytes = 8 * (n * n + (n + 1) * got + eigh + l * (2 * n + l + r) + r * r);
+    out->likely_bytes = out->bytes - 8 * (eigh - likely_eigh); /* unless eigenvalues are equal */
+    const int64_t fewer =
+        n > ALL_BELOW ? 8 * ALL_BELOW * (4 * ALL_BELOW + 13) : 0; /* all pairs, of fewer points than foreseen */
+    if (out->bytes < fewer) out->bytes = fewer;
     out->blocks = r;
     out->passes = 2;
     out->columns = r;

@@ -1,3 +1,4 @@
+#include "../gram/matrix.h"
 #include "../io/npy.h"
 #include "handles.h"
 
@@ -12,6 +13,69 @@ mercer_data *new_data(std::shared_ptr<Source> source) {
     source->own(); // from here on the caller's release is ours to call
     data->data.source = std::move(source);
     return data;
+}
+
+template <class T>
+mercer_view column_view(const CountedVector<T> &values, int32_t dtype) {
+    void *data = values.empty() ? nullptr : const_cast<T *>(values.data());
+    return {sizeof(mercer_view), dtype, 0, static_cast<int64_t>(values.size()), 1, 1, 1, data};
+}
+
+void write_names(mercer_data &data) {
+    data.names = Json{{"columns", data.data.columns}, {"labels", data.file.label_names}}.dump();
+}
+
+mercer_data *from_csv(mercer_context &context, const char *path, const CsvOptions &options) {
+    Run run(context.settings, nullptr);
+    run.stage("read");
+    CsvFile file = open_csv(run, path, options);
+    if (!file.left_out.empty()) {
+        std::string names;
+        for (const std::string &name : file.left_out) names += (names.empty() ? "" : ", ") + name;
+        run.log(2, format("'%s': columns left out, which hold no numbers: %.200s", path, names.c_str()).c_str());
+    }
+    std::unique_ptr<mercer_data> data(new_data(file.source));
+    data->data.columns = file.columns;
+    data->file = std::move(file);
+    data->data.labels = column_view(data->file.labels, MERCER_I64);
+    data->data.weights = column_view(data->file.weights, MERCER_F64);
+    write_names(*data);
+    return data.release();
+}
+
+CsvOptions csv_options(const mercer_file &file) {
+    auto text = [](const char *given) { return std::string(given ? given : ""); };
+    constexpr std::string_view separators("\0,;\t |", 6);
+    if (file.separator < 0 || file.separator > 127 ||
+        separators.find(static_cast<char>(file.separator)) == separators.npos)
+        fail(MERCER_E_VALUE, "file: separator = %d, must be ',' ';' tab ' ' '|' or 0", file.separator);
+    if (file.header < -1 || file.header > 1) fail(MERCER_E_VALUE, "file: header = %d, must be -1, 0 or 1", file.header);
+    using Header = CsvOptions::Header;
+    return {static_cast<char>(file.separator),
+            file.header > 0   ? Header::yes
+            : file.header < 0 ? Header::no
+                              : Header::found,
+            text(file.labels), text(file.weights), text(file.columns)};
+}
+
+mercer_data *from_file(mercer_context &context, const char *path, const mercer_file *options) {
+    mercer_file file{};
+    if (options) file = read_struct(options, "file", sizeof(mercer_file));
+    if (file.format < 0 || file.format > MERCER_CSV)
+        fail(MERCER_E_VALUE, "file: format = %d, must be 0, MERCER_NPY or MERCER_CSV", file.format);
+    if (file.reserved != 0) fail(MERCER_E_ARGUMENT, "file: reserved = %d, must be 0", file.reserved);
+    const CsvOptions csv = csv_options(file);
+    if (file.format == 0) file.format = is_npy(path) ? MERCER_NPY : MERCER_CSV;
+    if (file.format == MERCER_CSV) return from_csv(context, path, csv);
+    if (!csv.labels.empty() || !csv.weights.empty() || !csv.columns.empty())
+        fail(MERCER_E_UNSUPPORTED, "'%s': columns, labels and weights are chosen of CSV files only, this is npy", path);
+    return new_data(open_npy(path));
+}
+
+mercer_data *from_matrix(const mercer_view &view, int32_t values) {
+    if (values != MERCER_DISTANCE && values != MERCER_KERNEL)
+        fail(MERCER_E_ARGUMENT, "values = %d, must be MERCER_DISTANCE or MERCER_KERNEL", values);
+    return new_data(std::make_shared<MatrixSource>(view, values));
 }
 
 mercer_data *from_chunks(const mercer_chunks *given) {
@@ -64,23 +128,33 @@ mercer_data_facts facts_of(const mercer_data &data) {
     const int32_t kind = source.kind() == Source::Kind::dense    ? MERCER_DENSE
                          : source.kind() == Source::Kind::sparse ? MERCER_SPARSE
                                                                  : MERCER_OBJECTS;
-    return {sizeof(mercer_data_facts), source.rows(), source.cols(), source.dtype(), kind};
+    mercer_view labels = data.data.labels;
+    labels.struct_size = sizeof labels;
+    return {sizeof(mercer_data_facts), source.rows(), source.cols(), source.dtype(), kind, labels, data.names.c_str()};
+}
+
+mercer_view read_column(const mercer_data &data, const char *what, const mercer_view *given, unsigned dtypes) {
+    const mercer_view view = read_view(what, given, dtypes);
+    const int64_t rows = data.data.source->rows();
+    if (view.cols != 1 || (rows >= 0 && view.rows != rows))
+        fail(MERCER_E_SHAPE, "%s are %" PRId64 " x %" PRId64 ", must be %s x 1", what, view.rows, view.cols,
+             rows < 0 ? "rows" : number_text(rows).c_str());
+    return view;
 }
 
 void attach(mercer_data &data, const std::string &what, const mercer_view *given) {
     if (what == "weights") {
-        mercer_view view = read_view("weights", given, floats);
-        const int64_t rows = data.data.source->rows();
-        if (view.cols != 1 || (rows >= 0 && view.rows != rows))
-            fail(MERCER_E_SHAPE, "weights are %" PRId64 " x %" PRId64 ", must be %s x 1", view.rows, view.cols,
-                 rows < 0 ? "rows" : number_text(rows).c_str());
-        data.data.weights = view;
+        data.data.weights = read_column(data, "weights", given, floats);
     } else if (what == "landmarks") {
         mercer_view view = read_view("landmarks", given, floats | 1u << MERCER_I64);
         if (view.rows < 1) fail(MERCER_E_SHAPE, "landmarks: there are none");
         data.data.landmarks = view;
+    } else if (what == "labels") {
+        data.data.labels = read_column(data, "labels", given, 1u << MERCER_I64);
+        data.file.label_names.clear();
+        write_names(data);
     } else {
-        fail_unknown("attachment", what, {"weights", "landmarks"});
+        fail_unknown("attachment", what, {"weights", "landmarks", "labels"});
     }
 }
 
@@ -91,8 +165,9 @@ int32_t mercer_data_from_view(mercer_data **out, mercer_context *context, const 
         out, [&] { return need(context, "context"), new_data(make_view_source(read_view("view", view, floats))); });
 }
 
-int32_t mercer_data_from_npy(mercer_data **out, mercer_context *context, const char *path) {
-    return construct(out, [&] { return need(context, "context"), new_data(open_npy(text_of(path, "path"))); });
+int32_t mercer_data_from_file(mercer_data **out, mercer_context *context, const char *path,
+                              const mercer_file *options) {
+    return construct(out, [&] { return from_file(need(context, "context"), text_of(path, "path"), options); });
 }
 
 int32_t mercer_data_from_chunks(mercer_data **out, mercer_context *context, const mercer_chunks *chunks) {
@@ -105,6 +180,11 @@ int32_t mercer_data_from_sparse(mercer_data **out, mercer_context *context, cons
 
 int32_t mercer_data_from_objects(mercer_data **out, mercer_context *context, const mercer_objects *objects) {
     return construct(out, [&] { return need(context, "context"), from_objects(objects); });
+}
+
+int32_t mercer_data_from_matrix(mercer_data **out, mercer_context *context, const mercer_view *view, int32_t values) {
+    return construct(out,
+                     [&] { return need(context, "context"), from_matrix(read_view("view", view, floats), values); });
 }
 
 int32_t mercer_data_attach(mercer_data *data, const char *what, const mercer_view *view) {

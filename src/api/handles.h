@@ -2,6 +2,7 @@
 #pragma once
 #include "../core/structs.h"
 #include "../fit/fit.h"
+#include "../io/csv.h"
 
 #include <set>
 
@@ -14,6 +15,8 @@ struct mercer_context {
 
 struct mercer_data {
     mercer::Data data;
+    mercer::CsvFile file;                                // what data borrows of it
+    std::string names = R"({"columns":[],"labels":[]})"; // handed out by inspect
 };
 
 struct mercer_recipe {

@@ -112,7 +112,7 @@ struct Scene {
         prepared.source = data.source;
         prepared.kernel = gaussian(run, data.source->cols());
         prepared.f32 = f32;
-        prepared.weights = sample_weights(data, n);
+        prepared.weights = sample_weights(data, *prepared.source);
     }
     Scene(const Scene &) = delete;
     int64_t n() const { return prepared.source->rows(); }
@@ -121,7 +121,7 @@ struct Scene {
     void weigh() {
         for (int64_t i = 0; i < n(); ++i) weights.push_back(i % 3 == 2 ? 0 : 0.5 + 2 * check_number(500, i));
         data.weights = view_of(weights.data(), MERCER_F64, n(), 1);
-        prepared.weights = sample_weights(data, n());
+        prepared.weights = sample_weights(data, *prepared.source);
     }
 };
 

@@ -177,7 +177,10 @@ void eigh_top(int64_t n, double *a, int64_t lda, int64_t r, double *values, doub
     check_finite("eigh", n, n, a, lda, true);
     Buffer<double> ascending(n), top(r < n ? n : 0, r);
     const bool few = r < n && eigh_range(n, a, lda, r, ascending.data(), top.data());
-    if (!few) eigh_all(n, a, lda, ascending.data());
+    if (!few) {
+        top = Buffer<double>();
+        eigh_all(n, a, lda, ascending.data());
+    }
     const int64_t count = few ? r : n, ld = few ? n : lda;
     const double *from = few ? top.data() : a;
     for (int64_t j = 0; j < r; ++j) {

@@ -97,16 +97,22 @@ constexpr int64_t huge_page = int64_t{2} << 20, huge_from = int64_t{4} << 20;
 
 } // namespace
 
-void *allocate_block(int64_t bytes) {
+void *allocate_block(Budget *budget, int64_t bytes) {
     const int64_t alignment = bytes >= huge_from ? huge_page : 64;
     void *block = nullptr;
-    if (posix_memalign(&block, static_cast<size_t>(alignment), static_cast<size_t>(std::max<int64_t>(bytes, 1))) != 0)
+    if (budget) budget->take(bytes);
+    if (posix_memalign(&block, static_cast<size_t>(alignment), static_cast<size_t>(std::max<int64_t>(bytes, 1))) != 0) {
+        if (budget) budget->give(bytes);
         throw std::bad_alloc();
+    }
     advise_huge(block, bytes);
     return block;
 }
 
-void free_block(void *block) noexcept { std::free(block); }
+void free_block(Budget *budget, void *block, int64_t bytes) noexcept {
+    std::free(block);
+    if (budget && block) budget->give(bytes);
+}
 
 void advise_huge(void *memory, int64_t bytes) noexcept {
     constexpr uintptr_t page = 4096;

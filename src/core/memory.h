@@ -67,10 +67,10 @@ int64_t default_budget();
 // a * b * size as a count of bytes, or E_SHAPE where it passes 2^61.
 int64_t checked_bytes(const char *what, int64_t a, int64_t b, int64_t size);
 
-// Raw blocks, 64-byte aligned; from 4 MiB on aligned to and advised for huge pages (first touch of 800 MB costs 0.5 s
-// with small ones, 0.1 s with huge ones). Throws bad_alloc.
-void *allocate_block(int64_t bytes);
-void free_block(void *block) noexcept;
+// Blocks counted on a budget (nullptr: on none), 64-byte aligned; from 4 MiB on aligned to and advised for huge pages (first
+// touch of 800 MB costs 0.5 s with small ones, 0.1 s with huge ones). Throws E_BUDGET or bad_alloc.
+void *allocate_block(Budget *budget, int64_t bytes);
+void free_block(Budget *budget, void *block, int64_t bytes) noexcept; // block nullptr: nothing
 // Asks for huge pages under memory of the caller's that is about to be filled.
 void advise_huge(void *memory, int64_t bytes) noexcept;
 
@@ -83,13 +83,7 @@ class Buffer {
     // On this budget; nullptr: on none.
     Buffer(std::shared_ptr<Budget> budget, int64_t rows, int64_t cols = 1) : budget_(std::move(budget)) {
         bytes_ = checked_bytes("an array", rows, cols, static_cast<int64_t>(sizeof(T)));
-        if (budget_) budget_->take(bytes_);
-        try {
-            data_ = static_cast<T *>(allocate_block(bytes_));
-        } catch (...) {
-            if (budget_) budget_->give(bytes_);
-            throw;
-        }
+        data_ = static_cast<T *>(allocate_block(budget_.get(), bytes_));
         size_ = rows * cols;
     }
     Buffer(Buffer &&other) noexcept { swap(other); }
@@ -97,10 +91,7 @@ class Buffer {
         swap(other);
         return *this;
     }
-    ~Buffer() {
-        free_block(data_);
-        if (budget_ && data_) budget_->give(bytes_);
-    }
+    ~Buffer() { free_block(budget_.get(), data_, bytes_); }
 
     T *data() { return data_; }
     const T *data() const { return data_; }
@@ -146,18 +137,10 @@ class CountedAllocator {
     template <class U>
     CountedAllocator(const CountedAllocator<U> &other) : budget_(other.budget()) {}
     T *allocate(size_t count) {
-        const int64_t bytes = static_cast<int64_t>(count * sizeof(T));
-        if (budget_) budget_->take(bytes);
-        try {
-            return static_cast<T *>(allocate_block(bytes));
-        } catch (...) {
-            if (budget_) budget_->give(bytes);
-            throw;
-        }
+        return static_cast<T *>(allocate_block(budget_.get(), static_cast<int64_t>(count * sizeof(T))));
     }
     void deallocate(T *block, size_t count) noexcept {
-        free_block(block);
-        if (budget_) budget_->give(static_cast<int64_t>(count * sizeof(T)));
+        free_block(budget_.get(), block, static_cast<int64_t>(count * sizeof(T)));
     }
     CountedAllocator select_on_container_copy_construction() const { return {}; }
     const std::shared_ptr<Budget> &budget() const { return budget_; }

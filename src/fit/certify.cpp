@@ -321,7 +321,7 @@ double rest_from_factor(const std::vector<double> &factor_theta, const std::vect
 // 2 x 2 blocks. That the eigenvalue of the SAME number lies within rho_i of theta_i is false where Ritz values are closer
 // than their residuals: [[t, 0, c], [0, t, c], [c, c, t]] has rho = c, c and lambda_1 = t + sqrt(2) c.
 Bounds residual_bounds(const std::vector<double> &theta, const std::vector<double> &residuals, double rest,
-                       double failure, bool conditional) {
+                       double failure, bool conditional, double image) {
     RitzSpectrum spectrum;
     spectrum.theta = theta;
     Bounds out = start(spectrum, "residuals", 0, failure);
@@ -337,7 +337,8 @@ Bounds residual_bounds(const std::vector<double> &theta, const std::vector<doubl
     std::sort(each.rbegin(), each.rend());
     for (size_t i = 0; i < theta.size(); ++i) {
         const double whole = squares > 0 ? coupled(theta[i], squares) : std::max(theta[i], rest);
-        out.upper[i] = std::max(theta[i], std::min(each[i], whole));
+        out.upper[i] = std::max(theta[i], std::min(each[i], whole)) + image;
+        out.lower[i] = std::max(theta[i] - image, 0.0);
     }
     return finish(std::move(out), 0);
 }

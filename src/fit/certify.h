@@ -150,9 +150,9 @@ RitzSpectrum leading(const RitzSpectrum &all, int64_t p);
 // An upper bound on v^T K v over unit v orthogonal to all Ritz vectors: from a factor's Ritz values (p + 1 of them, or 0
 // for the missing), captured_i = |L^T H u_i|^2 and norm >= |E|.
 double rest_from_factor(const std::vector<double> &factor_theta, const std::vector<double> &captured, double norm);
-// theta_i <= lambda_i <= theta_i + min(c_i, c_i^2 / gap), c_i about |residual|; `rest` as above and its failure. Where
-// rest is only the next Ritz value and its residual, say conditional.
+// theta_i <= lambda_i <= theta_i + min(c_i, c_i^2 / gap), c_i about |residual|, both but for `image`, how far the images K u_i
+// may be wrong; `rest` as above and its failure. Where rest is only the next Ritz value and its residual, say conditional.
 Bounds residual_bounds(const std::vector<double> &theta, const std::vector<double> &residuals, double rest,
-                       double failure, bool conditional);
+                       double failure, bool conditional, double image = 0);
 
 } // namespace mercer

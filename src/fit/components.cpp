@@ -4,7 +4,10 @@
 
 #include "bootstrap.h"
 
+#include <algorithm>
+#include <cinttypes>
 #include <cmath>
+#include <numeric>
 
 namespace mercer {
 namespace {
@@ -45,29 +48,35 @@ Components::Components(const CoreValues &values, int64_t most)
       threshold_(std::isnan(values.threshold) ? 0 : values.threshold) {
     if (replicates_ == 1) fail(MERCER_E_VALUE, "report.bootstrap = 1, must be 0 or >= 2");
     if (by_noise() && replicates_ == 0) replicates_ = by_default;
-    int64_t wanted = is_open() ? first_ask : count_;
-    if (replicates_ > 0) wanted += std::max<int64_t>(wanted / 2, 8); // to measure noise by
-    ask_ = std::min(wanted, most_);
+    ask_ = with_noise(!is_open() ? count_ : count_ > 0 ? std::min(count_, first_ask) : first_ask);
+    end_ = by_noise() ? ask_ : count_ > 0 ? with_noise(count_) : most_;
+    room_ = end_;
 }
 
 int64_t foreseen_components(const CoreValues &values, int64_t most) {
     const Components choice(values, most);
-    return choice.is_open() ? std::min(most, 4 * first_ask) : choice.ask();
+    return choice.is_open() ? std::min(choice.most_ask(), 4 * first_ask) : choice.ask();
+}
+
+void Components::resume(int64_t ask) {
+    if (ask > room_)
+        fail(MERCER_E_BUDGET, "checkpoint: it had come to %" PRId64 " pairs, the memory budget holds %" PRId64, ask,
+             room_);
+    ask_ = std::max(ask, ask_);
+}
+
+void Components::room_for(int64_t pairs) { room_ = std::clamp(pairs, ask_, end_); }
+
+bool Components::beyond(const std::vector<double> &values, double total) const {
+    if (variance_ > 0) return std::accumulate(values.begin(), values.end(), 0.0) < variance_ * total;
+    return threshold_ > 0 && !values.empty() && values.back() >= threshold_ * values[0];
 }
 
 bool Components::more(const std::vector<double> &values, double total) {
-    if (ask_ >= most_ || values.empty()) return false;
-    const int64_t found = static_cast<int64_t>(values.size());
-    bool beyond = false;
-    if (variance_ > 0) {
-        double sum = 0;
-        for (double value : values) sum += value;
-        beyond = sum < variance_ * total;
-    } else if (threshold_ > 0) {
-        beyond = values.back() >= threshold_ * values[0];
-    }
-    if (beyond) ask_ = std::min(2 * found, most_);
-    return beyond;
+    const bool wanted = ask_ < end_ && beyond(values, total);
+    cut_ = wanted && ask_ >= room_;
+    if (wanted) ask_ = std::min(2 * ask_, room_);
+    return wanted && !cut_;
 }
 
 int64_t Components::kept(const std::vector<double> &values, int64_t rank, double total, const ErrorBars *bars) const {

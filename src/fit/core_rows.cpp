@@ -55,6 +55,10 @@ const std::vector<CoreRow> &core_rows() {
                  0, 0, "type of kernel values, centres and outputs"),
         core_row(everywhere, AT(data_scale), MERCER_CHOICE, "data.scale", "none", "none|standard|minmax", 0, 0, 0,
                  "scale columns first: to mean 0 and variance 1, or to [0, 1]"),
+        core_row(everywhere, AT(data_lengths), MERCER_TEXT, "data.lengths", "", "", 0, 0, 0,
+                 "length of each column, one or d numbers separated by commas; columns are divided by them"),
+        core_row(everywhere, AT(data_missing), MERCER_CHOICE, "data.missing", "error", "error|rows", 0, 0, 0,
+                 "rows with a NaN: an error, or left out of the fit and given NaN as their output"),
         core_row(solving, AT(gram_storage), MERCER_CHOICE, "gram.storage", "auto", "auto|stream|f64|f32", 0, 0, 0,
                  "keep the kernel matrix in this type, or compute it again in each pass"),
         core_row(everywhere, AT(lift_centred), MERCER_BOOL, "lift.centred", "true", "", 0, 0, 1,
@@ -102,5 +106,22 @@ const std::shared_ptr<const ParamTable> &core_table() {
 }
 
 const Scope &core_scope(size_t row) { return core_rows()[row].scope; }
+
+void check_core_value(const std::string &name, const std::string &value) {
+    if (name == "data.lengths") parse_lengths(value);
+}
+
+std::vector<double> parse_lengths(std::string_view text) {
+    std::vector<double> out;
+    if (trim(text).empty()) return out;
+    for (const std::string &piece : split(text, ',')) {
+        double value = 0;
+        if (!parse_number(piece, &value) || !(value > 0) || !std::isfinite(value))
+            fail(MERCER_E_VALUE, "data.lengths: number %zu is '%.40s', must be a finite number > 0", out.size(),
+                 piece.c_str());
+        out.push_back(value);
+    }
+    return out;
+}
 
 } // namespace mercer

@@ -8,13 +8,14 @@ class Recipe;
 
 // Order and types are those of the rows in core_rows.cpp.
 struct CoreValues {
-    const char *method, *kernel, *reducer, *lift, *solver;
-    int32_t data_dtype, data_scale, gram_storage, lift_centred, solver_strict, certificates;
+    const char *method, *kernel, *reducer, *lift, *solver, *data_lengths;
+    int32_t data_dtype, data_scale, data_missing, gram_storage, lift_centred, solver_strict, certificates;
     int64_t components, seed, max_passes, rows, replicates;
     double tol, delta, accuracy, variance, threshold;
 };
 enum class DataType { as_given, f32, f64 };
 enum class DataScale { none, standard, minmax };
+enum class DataMissing { error, rows };
 enum class GramStorage { automatic, stream, f64, f32 };
 enum class Certificates { none, cheap, rows };
 
@@ -26,6 +27,10 @@ struct Scope {
 };
 
 const std::shared_ptr<const ParamTable> &core_table();
+// What a row cannot say of its value: E_VALUE.
+void check_core_value(const std::string &name, const std::string &value);
+// data.lengths: numbers > 0; empty: not set.
+std::vector<double> parse_lengths(std::string_view text);
 const Scope &core_scope(size_t row);
 
 } // namespace mercer

@@ -1,6 +1,7 @@
 #include "fit.h"
 
 #include "../gram/fused.h"
+#include "../gram/missing.h"
 #include "auto.h"
 #include "checkpoint.h"
 #include "problem.h"
@@ -27,7 +28,8 @@ Tensor gather_rows(Run &run, const Prepared &prepared, const CountedVector<int64
 }
 
 template <class T>
-void sparse_centres(const SparseSource &source, const CountedVector<int64_t> &index, Centres &out) {
+void sparse_centres(const SparseSource &source, const InputMap &map, const CountedVector<int64_t> &index,
+                    Centres &out) {
     const int64_t m = static_cast<int64_t>(index.size());
     int64_t count = 0;
     for (int64_t row : index) count += source.offsets()[row + 1] - source.offsets()[row];
@@ -38,7 +40,8 @@ void sparse_centres(const SparseSource &source, const CountedVector<int64_t> &in
         tensor_data<int64_t>(offsets)[i] = at;
         int64_t row = index[static_cast<size_t>(i)];
         for (int64_t k = source.offsets()[row]; k < source.offsets()[row + 1]; ++k, ++at) {
-            tensor_data<T>(values)[at] = static_cast<T>(source.value(k));
+            const double scale = map.identity() ? 1 : map.scale[static_cast<size_t>(source.columns()[k])];
+            tensor_data<T>(values)[at] = static_cast<T>(source.value(k) * scale);
             tensor_data<int64_t>(columns)[at] = source.columns()[k];
         }
     }
@@ -73,7 +76,8 @@ Centres make_centres(Run &run, const Prepared &prepared, Reduction &reduction) {
     }
     if (!reduction.index.empty() && kind == Source::Kind::sparse) {
         const auto &source = static_cast<const SparseSource &>(*prepared.source);
-        prepared.f32 ? sparse_centres<float>(source, kept, out) : sparse_centres<double>(source, kept, out);
+        prepared.f32 ? sparse_centres<float>(source, prepared.map, kept, out)
+                     : sparse_centres<double>(source, prepared.map, kept, out);
         return out;
     }
     if (reduction.index.empty()) {
@@ -183,6 +187,10 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     run.stage("read");
     Data data = given;
     if (auto loaded = data.source->load(run)) data.source = std::move(loaded);
+    if (static_cast<DataMissing>(recipe.values().data_missing) == DataMissing::rows) {
+        data.source = complete_rows(run, std::move(data.source));
+        if (data.source->rows() < 1) fail(MERCER_E_DATA, "every row of the data has a missing value");
+    }
     run.budget()->take(data.source->held_bytes());
     const Forecast ahead = forecast(run, recipe, data); // refuses before the work
     run.expect(ahead.stages);
@@ -192,7 +200,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
 
     run.stage("reduce");
     Road road;
-    if (recipe.is_auto()) road = choose_road(run, recipe, prepared);
+    if (recipe.is_auto()) road = choose_road(run, recipe, prepared, ahead.roads);
     const Lift &lift = find_lift(recipe.is_auto() && road.exact ? "weighted" : recipe.values().lift);
     Reduction reduction = road.exact ? reduce(run, recipe, data, prepared) : std::move(road.reduction);
     if (!lift.uses_factor) reduction.factor = {};
@@ -200,19 +208,31 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     reduction.points = Buffer<unsigned char>();
 
     const int64_t most = std::min(run.budget()->limit(), static_cast<int64_t>(ahead.figures.bytes.most));
-    const Plan plan = lift.plan({run, recipe, prepared.kernel, source, prepared.f32, centres.m(),
-                                 most - base_bytes(source, centres.m(), prepared.f32), reduction.factor_bytes(),
-                                 road.tol, prepared.f32_serves});
+    const PlanTask task{run,
+                        recipe,
+                        prepared.kernel,
+                        source,
+                        prepared.f32,
+                        centres.m(),
+                        most - base_bytes(source, centres.m(), prepared.f32),
+                        reduction.factor_bytes(),
+                        road.tol,
+                        prepared.f32_serves};
+    const Plan plan = lift.plan(task);
+    refuse_over_budget(task, plan.bytes, plan.how);
     if (!plan.keep_factor) reduction.factor = {};
     run.expect(lift_stages(source, plan, centres.m()));
     if (!run.checkpoint().empty() && !(plan.solver && plan.solver->solver.flags & MERCER_KEEPS_STATE))
         run.log(2, "no checkpoint is kept: only exact fits whose solver iterates have something to keep");
     Lifted lifted = lift.lift({run, recipe, prepared, reduction, centres, plan});
+    if (!road.proved) lifted.outcome |= MERCER_NOT_CONVERGED;
 
     run.stage("certify");
     Json text = report_text(run, recipe, prepared, reduction, centres, plan, lifted, ahead.figures);
+    if (!data.columns.empty()) text["columns"] = data.columns;
     if (recipe.is_auto()) {
         text["road"] = std::move(road.report);
+        text["forecast"]["road"] = ahead.figures.passes.likely > 0 ? "exact" : "projected";
         text["lift"] = lift.name;
         if (!road.exact) text["reducer"] = "rpcholesky";
     }

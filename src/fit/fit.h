@@ -13,16 +13,24 @@ namespace mercer {
 // What the caller's data handle holds.
 struct Data {
     std::shared_ptr<const Source> source;
-    mercer_view weights{}, landmarks{}; // data NULL: none
+    mercer_view weights{}, landmarks{}, labels{}; // data NULL: none
+    std::vector<std::string> columns;             // names; empty: not known
     bool has_weights() const { return weights.data != nullptr; }
     bool has_landmarks() const { return landmarks.data != nullptr; }
 };
 
 std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &data, const RunSettings &settings);
+// Ways open to `auto`, by shape and budget.
+struct Roads {
+    bool exact = false;                   // passes over the kernel matrix
+    int64_t most_rank = 0, most_rows = 0; // of a factor, of its residual; 0: no projection
+    std::string why;                      // there is one alone
+};
 // What that will need, and what its stages will cost.
 struct Forecast {
     mercer_forecast figures{};
     Run::Stages stages;
+    Roads roads;
 };
 // From the shape and the budget alone; E_BUDGET where the fit will be refused. Rows that are not known are E_UNSUPPORTED.
 Forecast forecast(Run &run, const Recipe &recipe, const Data &data);
@@ -50,8 +58,8 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional
 // What prepare holds at most, beside the rows' weights.
 int64_t prepare_bytes(const Run &run, const Recipe &recipe, const Source &source);
 
-// Sample weights, scaled to sum n; all 1 without.
-CountedVector<double> sample_weights(const Data &data, int64_t n);
+// Sample weights of the rows of source, which is the data's, loaded, or its complete rows; scaled to sum n, all 1 without.
+CountedVector<double> sample_weights(const Data &data, const Source &source);
 
 template <class T>
 class PartialCholesky;
@@ -117,7 +125,9 @@ struct Plan {
     std::shared_ptr<const Plugin> solver;      // nullptr: the lift needs none
     Params solver_params;
     mercer_cost solver_cost{};
+    const char *how = "";                // what takes the bytes, for those who are refused
     int64_t bytes = 0, likely_bytes = 0; // of the lift: matrix, solver, panels; 0: the same
+    int64_t most_pairs = 0;              // that the solver may be asked for
     mercer_figure kernel_evaluations{}, passes{};
     mercer_figure products{}, columns{}; // with the kernel matrix, and of how many columns in all
     double flops_each = 0;               // beside each product
@@ -164,7 +174,7 @@ struct Lift {
     bool uses_factor;                   // of the reduction; else it is freed before
     bool solves;                        // its problem is a solver's
     bool proves;                        // how far its eigenvalues are from those of all rows
-    Plan (*plan)(const PlanTask &task); // E_BUDGET where it cannot be
+    Plan (*plan)(const PlanTask &task); // the one of fewest bytes where none fits
     Lifted (*lift)(const LiftTask &task);
 };
 // Efforts for progress, and work done: kernel values, and products with the kernel matrix.

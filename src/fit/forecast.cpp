@@ -76,7 +76,7 @@ int64_t base_bytes(const Source &source, int64_t m, bool f32) {
         const int64_t entries = static_cast<int64_t>(share * as_double(sparse->count()));
         return weights + source.held_bytes() + entries * (size + 8 + 12 + 16) + 24 * (m + 1);
     }
-    return weights + source.loaded_bytes() + checked_bytes("the centres", m, source.cols(), size);
+    return weights + source.loaded_bytes() + source.held_bytes() + checked_bytes("the centres", m, source.cols(), size);
 }
 
 ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source) {
@@ -84,7 +84,7 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     ForeseenCentres out;
     out.cost.struct_size = sizeof out.cost;
     if (!recipe.reducer()) { // all rows that count
-        const CountedVector<double> weights = sample_weights(data, n);
+        const CountedVector<double> weights = sample_weights(data, source);
         out.cost.m = std::count_if(weights.begin(), weights.end(), [](double weight) { return weight > 0; });
         out.cost.likely_m = out.cost.m;
         return out;
@@ -115,6 +115,13 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
 }
 
 namespace {
+
+// What complete_rows will hold.
+int64_t missing_bytes(const Recipe &recipe, const Source &source) {
+    const bool sought = static_cast<DataMissing>(recipe.values().data_missing) == DataMissing::rows &&
+                        source.kind() == Source::Kind::dense && source.given_rows() == source.rows();
+    return sought ? 9 * source.rows() : 0;
+}
 
 struct Sizes { // of a fit, in bytes
     int64_t base, before_lift, likely_before;
@@ -156,19 +163,24 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     const Source &source = *data.source;
     if (source.rows() < 0) fail(MERCER_E_UNSUPPORTED, "the number of rows is not known before they are read");
     if (source.rows() < 1) fail(MERCER_E_DATA, "the data have no rows");
-    const bool f32 = tile_is_f32(recipe, source), open = Components(recipe.values(), source.rows()).is_open();
+    const bool f32 = tile_is_f32(recipe, source);
     const Expression kernel = foreseen_kernel(run, recipe, source);
     const ForeseenCentres centres = forecast_centres(run, recipe, data, source);
     const int64_t m = centres.cost.m;
     const int64_t read = prepare_bytes(run, recipe, source);
-    const Sizes sizes{base_bytes(source, m, f32), std::max(centres.cost.bytes, read),
+    const Sizes sizes{base_bytes(source, m, f32) + missing_bytes(recipe, source), std::max(centres.cost.bytes, read),
                       std::max(centres.factor > 0 ? centres.factor : centres.cost.bytes, read)};
     const PlanTask task{run, recipe, kernel, source, f32, m, run.budget()->limit() - sizes.base, centres.factor};
     const Lift &lift = find_lift(recipe.is_auto() ? "weighted" : recipe.values().lift);
     const Plan plan = lift.plan(task);
-    refuse_over_budget(task, sizes.before_lift, "to read and reduce");
 
     Forecast out;
+    if (recipe.is_auto()) {
+        out.roads = find_roads(task, std::max(plan.bytes, sizes.before_lift), read);
+    } else {
+        refuse_over_budget(task, plan.bytes, plan.how);
+        refuse_over_budget(task, sizes.before_lift, "to read and reduce");
+    }
     out.figures = figures_of(source, centres, plan, m, sizes);
     if (centres.cost.likely_m < m) {
         PlanTask usual = task;
@@ -177,8 +189,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     }
     out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
     for (const auto &stage : lift_stages(source, plan, m)) out.stages.push_back(stage);
-    if (open || recipe.is_auto()) out.figures.bytes.most = as_double(run.budget()->limit());
-    if (recipe.is_auto()) foresee_road(source, f32, out);
+    if (recipe.is_auto()) foresee_road(task, read, out);
     return out;
 }
 

@@ -3,7 +3,7 @@
 //   K_BB = L_B L_B^T;  L = K_nB L_B^-T;  mu = L^T p;  sum w (l - mu)(l - mu)^T = V diag(theta) V^T
 //   A = L_B^-T V,  b = V^T mu,  nu = L_B^-T mu,  lambda = theta / n                 (uncentred: mu = 0)
 //
-// A centre in the span of those before it has coefficients 0. Total variance: mean k(x, x) - |mu|^2, at least the true one,
+// A centre in the span of others has coefficients 0. Total variance: mean k(x, x) - |mu|^2, at least the true one,
 // as |mu| is at most the length of the mean. mse = mean (k(x, x) - |l|^2) is what the span loses of the rows, and 0 <=
 // lambda_i(exact) - lambda_i <= mse; certify.h has the better bounds, which are in the report. m = n is exact kernel PCA.
 // Cost: n m kernel values, 2 n m^2 flops; memory n m for the factor, or its slabs made again; O(m^2) beyond.
@@ -14,12 +14,12 @@
 #include "components.h"
 #include "evidence.h"
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace mercer {
 namespace {
-
-constexpr int64_t most_open = 512; // pairs looked at where their number is what is asked
 
 template <class T>
 std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows,
@@ -51,17 +51,22 @@ std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows
     return std::make_unique<SpanRows<T>>(task.run, prepared.kernel, rows, std::move(points), std::move(basis));
 }
 
-// Positions among the centres of the pivots of L: what was given in order, less what was passed over.
+// For each centre its column of L, -1 where it has none; of centres that are the same row the first has it.
 template <class T>
-CountedVector<int64_t> positions(const SpanRows<T> &span, const Reduction &reduction, bool numbers_of_rows) {
-    CountedVector<int64_t> out;
-    int64_t at = 0;
-    for (int64_t k = 0, position = 0; k < reduction.m && at < span.rank(); ++k) {
+CountedVector<int64_t> columns_of(const SpanRows<T> &span, const Reduction &reduction, int64_t m,
+                                  bool numbers_of_rows) {
+    CountedVector<std::pair<int64_t, int64_t>> names; // and places
+    for (int64_t k = 0; k < reduction.m; ++k) {
         if (!(reduction.weights[static_cast<size_t>(k)] > 0)) continue;
-        const int64_t name = numbers_of_rows ? reduction.index[static_cast<size_t>(k)] : position;
-        if (name == span.index()[at]) out.push_back(position), ++at;
-        ++position;
+        const int64_t place = static_cast<int64_t>(names.size());
+        names.emplace_back(numbers_of_rows ? reduction.index[static_cast<size_t>(k)] : place, place);
     }
+    std::sort(names.begin(), names.end());
+    CountedVector<int64_t> out(static_cast<size_t>(m), -1);
+    for (int64_t k = 0; k < span.rank(); ++k)
+        out[static_cast<size_t>(
+            std::lower_bound(names.begin(), names.end(), std::pair<int64_t, int64_t>(span.index()[k], -1))->second)] =
+            k;
     return out;
 }
 
@@ -82,16 +87,18 @@ void coefficients(const LiftTask &task, const SpanRows<T> &span, const Projectio
         for (int64_t j = 0; j < kept; ++j)
             b[static_cast<size_t>(j)] += projection.v[k + j * rank] * projection.mean[static_cast<size_t>(k)];
     trsm('N', kept + 1, rank, triangle.data(), rank, x.data(), kept + 1);
-    const CountedVector<int64_t> places = positions(span, task.reduction, task.centres.rows && !span.remade());
-    std::vector<double> sign; // places ascend with k: the first on a tie
-    for (int64_t j = 0; j < kept; ++j) sign.push_back(sign_of(rank, [&](int64_t k) { return x[j + k * (kept + 1)]; }));
+    const CountedVector<int64_t> columns = columns_of(span, task.reduction, m, task.centres.rows && !span.remade());
+    auto entry = [&](int64_t j, int64_t place) { // j = kept: of nu
+        const int64_t k = columns[static_cast<size_t>(place)];
+        return k < 0 ? 0.0 : x[j + k * (kept + 1)];
+    };
+    std::vector<double> sign;
+    for (int64_t j = 0; j < kept; ++j) sign.push_back(sign_of(m, [&](int64_t place) { return entry(j, place); }));
     Tensor a = make_tensor<T>(m, kept);
-    std::fill_n(tensor_data<T>(a), m * kept, T(0));
-    for (int64_t k = 0; k < rank; ++k) {
-        const int64_t place = places[static_cast<size_t>(k)];
+    for (int64_t place = 0; place < m; ++place) {
         for (int64_t j = 0; j < kept; ++j)
-            tensor_data<T>(a)[place * kept + j] = static_cast<T>(sign[static_cast<size_t>(j)] * x[j + k * (kept + 1)]);
-        nu[static_cast<size_t>(place)] = x[kept + k * (kept + 1)];
+            tensor_data<T>(a)[place * kept + j] = static_cast<T>(sign[static_cast<size_t>(j)] * entry(j, place));
+        nu[static_cast<size_t>(place)] = entry(kept, place);
     }
     for (int64_t j = 0; j < kept; ++j) b[static_cast<size_t>(j)] *= sign[static_cast<size_t>(j)];
     out.tensors["A"] = std::move(a);
@@ -124,14 +131,15 @@ Lifted lift_as(const LiftTask &task) {
 
     run.stage("solve");
     Components choice(values, span->rank());
-    const int64_t looked_at = std::min(span->rank(), choice.is_open() ? most_open : 2 * choice.ask() + 20);
+    const int64_t looked_at = std::min(span->rank(), 2 * choice.most_ask() + 20);
     const bool proved = !found.projection.theta.empty();
     if (!proved) found.projection = project(run, *span, weights, values.lift_centred != 0, looked_at);
     const Projection &projection = found.projection;
     const int64_t rank = projection.above(projection.floor);
     ErrorBars bars;
     if (choice.wants_bars() && rank > 0) {
-        const int64_t p = std::min(rank, choice.ask());
+        const int64_t p =
+            std::min(rank, choice.behind_bars(choice.kept(projection.theta, rank, projection.trace, nullptr)));
         Block z(run, n, p, false);
         directions(run, *span, projection, weights, columns(z));
         for (int64_t j = 0; j < p; ++j)
@@ -153,7 +161,7 @@ Lifted lift_as(const LiftTask &task) {
     if (kept > 0) {
         const Proof proof = proved ? found.proof : prove<T>(run, task, rows, *span, projection, weights, kept);
         for (int64_t j = 0; j < kept; ++j) lambda[static_cast<size_t>(j)] = proof.bounds.value[static_cast<size_t>(j)];
-        out.text["certificates"] = proof.report(total);
+        out.text["certificates"] = proof.report(total, kept);
         out.kernel_evaluations += proof.evaluations;
     }
     coefficients(task, *span, projection, kept, out);
@@ -179,13 +187,13 @@ Lifted lift_as(const LiftTask &task) {
 
 } // namespace
 
-Json Proof::report(double total) const {
+Json Proof::report(double total, int64_t kept) const {
     Json out = Json::array();
     out.push_back(certificate_entry("trace", trace / total, 0));
     if (norm_failure > 0) out.push_back(certificate_entry("norm", norm / total, norm_failure));
     const double failure = bounds.failure + (bounds.kind == std::string("rows") ? norm_failure : 0);
-    for (Json &entry : eigenvalue_entries(bounds, r(), failure, total)) out.push_back(std::move(entry));
-    for (size_t j = 0; j < sines.own.size(); ++j) {
+    for (Json &entry : eigenvalue_entries(bounds, kept, failure, total)) out.push_back(std::move(entry));
+    for (size_t j = 0; j < static_cast<size_t>(kept); ++j) {
         Json entry = certificate_entry("subspace", sines.own[j], failure);
         entry["component"] = j;
         out.push_back(std::move(entry));
@@ -242,44 +250,67 @@ template Proof prove(Run &, const LiftTask &, const Points<float> &, const SpanR
 template Proof prove(Run &, const LiftTask &, const Points<double> &, const SpanRows<double> &, const Projection &,
                      const double *, int64_t);
 
+namespace {
+
+// Of a factor of task.m columns with so many rows: for as long as it lives, and while it grows.
+std::pair<int64_t, int64_t> factor_bytes(const PlanTask &task, int64_t rows, int64_t tile) {
+    auto bytes = [&](auto type) {
+        using Pivots = PartialCholesky<decltype(type)>;
+        return std::pair(Pivots::kept_bytes(rows, task.m, false, tile),
+                         Pivots::growing_bytes(rows, task.m, false, task.run.threads(), tile));
+    };
+    return task.f32 ? bytes(0.0F) : bytes(0.0);
+}
+
+} // namespace
+
+SpanBytes span_bytes(const PlanTask &task, int64_t drawn) {
+    const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads();
+    const CoreValues &values = task.recipe.values();
+    const Components choice(values, m);
+    const int64_t r = choice.most_ask(), p = std::min(m, 2 * r + 20), slab = span_slab * m * size;
+    SpanBytes out{};
+    out.tile = task.f32 ? tile_bytes<float>(task.kernel, task.source) : tile_bytes<double>(task.kernel, task.source);
+    std::tie(out.factor, out.growing) = factor_bytes(task, n, out.tile);
+    out.held = 8 * n * 7 + 16 * m * p + 16 * m * m;
+    out.project = project_bytes(n, m, p, threads, size) + threads * slab;
+    if (drawn > 0 || static_cast<Certificates>(values.certificates) != Certificates::none)
+        out.drawn = Evidence<double>::pairs * 24 + 16 * n;
+    if (drawn > 0) {
+        const int64_t columns = padded_columns<float>(p),
+                      rows = task.f32 ? need_of<float>(task.run, task.kernel, task.source, n, 1).rows
+                                      : need_of<double>(task.run, task.kernel, task.source, n, 1).rows;
+        out.drawn += n * columns * (8 + size) + rows + drawn * (8 * columns + 24) + 16 * n;
+    }
+    out.evidence = out.drawn + threads * out.tile;
+    if (choice.wants_bars()) out.evidence = std::max(out.evidence, bootstrap_bytes(n, r, threads) + slab * threads);
+    return out;
+}
+
 Plan plan_projected(const PlanTask &task) {
     const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads();
     const CoreValues &values = task.recipe.values();
-    const int64_t r = foreseen_components(values, m), p = std::min(m, 2 * r + 20);
     const Certificates certificates = static_cast<Certificates>(values.certificates);
     const int64_t drawn = certificates != Certificates::rows ? 0 : values.rows > 0 ? values.rows : 4000;
     Plan plan;
     plan.f32 = task.f32;
-    const int64_t tile =
-        task.f32 ? tile_bytes<float>(task.kernel, task.source) : tile_bytes<double>(task.kernel, task.source);
-    const int64_t slab = span_slab * m * size, computing = threads * tile;
-    const int64_t project = project_bytes(n, m, p, threads, size) + threads * slab;
-    const int64_t norms = certificates == Certificates::none ? 0 : Evidence<double>::pairs * 24 + 16 * n;
-    const int64_t looks = drawn == 0 ? 0 : n * padded_columns<double>(p) * (8 + size) + drawn * (8 * p + 16) + 16 * n;
-    const bool with_bars = Components(values, m).wants_bars();
-    const int64_t bars = with_bars ? bootstrap_bytes(n, r, threads) + slab * threads : 0;
-    const int64_t held = 8 * n * 7 + 16 * m * p + 16 * m * m, evidence = std::max(norms + looks + computing, bars);
-    auto factor = [&](auto type, int64_t rows) {
-        using T = decltype(type);
-        return std::pair(PartialCholesky<T>::kept_bytes(rows, m, false, tile),
-                         PartialCholesky<T>::growing_bytes(rows, m, false, threads, tile));
-    };
-    const auto [kept, growing] = task.f32 ? factor(0.0F, n) : factor(0.0, n);
-    const int64_t with_factor =
-        held + std::max(kept, task.handed) + std::max({project, evidence, task.handed ? 0 : growing});
+    const SpanBytes of = span_bytes(task, drawn);
+    const int64_t factor = std::max(of.factor, task.handed),
+                  with_factor = of.held + factor + std::max({of.project, of.evidence, task.handed ? 0 : of.growing});
     plan.keep_factor = with_factor <= task.budget_left;
-    const auto [own, own_growing] = task.f32 ? factor(0.0F, m) : factor(0.0, m);
-    const int64_t panels = blocks_of(m) * 2 * tile, again = threads * (span_slab * m * (8 + size) + tile);
-    plan.bytes = plan.keep_factor ? with_factor
-                                  : held + own + panels + std::max(own_growing, std::max(project, evidence) + again);
+    plan.how = plan.keep_factor ? "with their factor" : "their factor made again";
+    const auto [basis, basis_growing] = factor_bytes(task, m, of.tile);
+    const int64_t panels = blocks_of(m) * 2 * of.tile, again = threads * (span_slab * m * (8 + size) + of.tile);
+    plan.bytes = plan.keep_factor
+                     ? with_factor
+                     : of.held + basis + panels + std::max(basis_growing, std::max(of.project, of.evidence) + again);
     // Of less rank than m, all of it is less.
-    plan.likely_bytes = (held + std::max(kept, task.handed) + std::max(project, norms + looks)) / 10 * 9;
-    refuse_over_budget(task, plan.bytes, plan.keep_factor ? "with their factor" : "their factor made again");
+    plan.likely_bytes = (of.held + factor + std::max(of.project, of.drawn)) / 10 * 9;
 
     // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows.
     const double rows = static_cast<double>(n), order = static_cast<double>(m),
                  pairs = certificates == Certificates::none ? 0 : Evidence<double>::pairs,
-                 sampled = static_cast<double>(drawn) * rows, made = rows * (order + 1) + 256 * order;
+                 sampled = static_cast<double>(drawn) * rows, made = rows * (order + 1) + 4 * 256 * order;
     if (plan.keep_factor)
         plan.kernel_evaluations = {pairs + sampled + (task.handed ? 0 : rows * order), pairs + sampled + made};
     else

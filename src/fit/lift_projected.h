@@ -13,13 +13,20 @@ struct Proof {
     Sines sines;
     int64_t evaluations = 0;
     int64_t r() const { return static_cast<int64_t>(sines.own.size()); }
-    Json report(double total) const; // divided by it
+    Json report(double total, int64_t kept) const; // of the first, divided by total
 };
 // What `auto` knows already when the lift begins.
 struct Findings {
     Projection projection;
     Proof proof;
 };
+// What the lift takes, `drawn` rows of its evidence included: throughout, for the factor as long as it lives and while it grows,
+// for a sweep over it, for what is drawn, for the evidence in all; tile: of one thread.
+struct SpanBytes {
+    int64_t held, factor, growing, project, drawn, evidence, tile;
+};
+SpanBytes span_bytes(const PlanTask &task, int64_t drawn);
+
 template <class T>
 Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRows<T> &span,
             const Projection &projection, const double *weights, int64_t r);

@@ -204,6 +204,17 @@ int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
     return rank;
 }
 
+// The components asked for go on beyond those that there is memory for.
+void say_cut(const LiftTask &task, Lifted &out) {
+    const std::string text = format("output.variance or output.threshold asks for more than %" PRId64
+                                    " pairs, the memory budget holds no more",
+                                    task.plan.most_pairs);
+    if (task.recipe.values().solver_strict) fail(MERCER_E_NUMERICAL, "%s", text.c_str());
+    out.outcome |= MERCER_NOT_CONVERGED;
+    out.text["stopped"] = text;
+    task.run.log(2, text.c_str());
+}
+
 // Scores of the centres, z_l = sqrt(Lambda_l) u_l / sqrt(w): column-major.
 Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t p) {
     const int64_t m = pairs.m();
@@ -215,13 +226,16 @@ Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &m
     return z;
 }
 
-// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed.
-Json residual_certificates(const Eigenpairs &pairs, int64_t kept, double total) {
+// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed. Products
+// in f32 err by some u of theta_1 (0.3 were seen), which residuals contain where they matter.
+Json residual_certificates(const Eigenpairs &pairs, int64_t kept, double total, bool f32) {
     if (kept == 0) return Json::array();
     const std::vector<double> theta(pairs.values.begin(), pairs.values.begin() + kept),
         residuals(pairs.residuals.begin(), pairs.residuals.begin() + kept);
-    return eigenvalue_entries(residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, true), kept, 0,
-                              total);
+    const double worst = *std::max_element(residuals.begin(), residuals.end()),
+                 image = f32 ? std::min(worst, 4 * 0x1p-24 * theta[0]) : 0;
+    return eigenvalue_entries(residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, true, image), kept,
+                              0, total);
 }
 
 // A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p of the rounded A. Each column's entry of largest modulus (the
@@ -312,7 +326,7 @@ class Progress {
     }
     void read(const Json &said) {
         try {
-            choice_.ask(said.at("ask").get<int64_t>());
+            choice_.resume(said.at("ask").get<int64_t>());
             before_ = said.at("evaluations").get<int64_t>();
             for (const Json &pass : said.at("passes"))
                 counted_.passed(pass.at(0).get<int64_t>(), pass.at(1).get<bool>());
@@ -415,6 +429,7 @@ int64_t choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments
                            moments.plain ? nullptr : moments.weights.data(), is_centred(task), seed_of(task));
     const int64_t kept = choice.kept(pairs.values, rank, moments.variance(), choice.wants_bars() ? &bars : nullptr);
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
+    if (choice.is_cut()) say_cut(task, out);
     if (wanted) out.text["error_bars"] = bars.report(1 / moments.unit(), kept);
     return kept;
 }
@@ -440,7 +455,9 @@ void write_text(const LiftTask &task, const Eigenpairs &pairs, const Moments &mo
     out.capabilities = MERCER_CAN_DENSITY | (is_centred(task) ? MERCER_CAN_MEAN : 0);
     if (task.prepared.kernel.is_psd() && !(out.outcome & MERCER_INDEFINITE))
         out.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
-    if (all) out.text["certificates"] = residual_certificates(pairs, kept, moments.total / unit);
+    if (all)
+        out.text["certificates"] =
+            residual_certificates(pairs, kept, moments.total / unit, task.plan.f32 || task.plan.rough);
     out.text["total_variance"] = {{"value", moments.variance() / moments.total * unit},
                                   {"kind", all && moments.plain && task.centres.rows ? "exact" : "reduced-operator"}};
     if (is_centred(task)) out.text["mean_square"] = moments.mean_square * unit;
@@ -466,6 +483,7 @@ Lifted lift_as(const LiftTask &task) {
     WeightedOperator weighted(run, gram.both(), moments.scale(), is_centred(task));
     Counted op(run, weighted, started, task.plan.products.likely);
     Components choice(task.recipe.values(), centres.m());
+    choice.room_for(task.plan.most_pairs);
     int64_t begun = 0; // kernel values of the start
     Progress progress(task, weighted, op, choice, [&] { return begun + gram.evaluations(); });
     if (progress.file()) out.text["checkpointed"] = true;

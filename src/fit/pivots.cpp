@@ -183,10 +183,22 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_greedy(int64_t mos
     if (static_cast<int64_t>(rows.size()) > candidates) next = rows.back(), rows.pop_back();
     if (std::find(rows.begin(), rows.end(), first) == rows.end()) next = rows.back(), rows.back() = first;
     std::sort(rows.begin(), rows.end());
-    const int64_t b = static_cast<int64_t>(rows.size());
     const double bound = next < 0 ? -1 : residual_[next];
     const int64_t tied_outside = next < 0 ? n() : lowest_tied(bound, rows); // with a best score equal to the bound
 
+    // Outside, nobody's residual is above its bound. The first pivot is the best of all, for all bounds are exact.
+    take_largest(round, rows, most, [&](int64_t row, double best) {
+        return bound < pivot_tie * best || (bound <= best && row < tied_outside);
+    });
+    return round;
+}
+
+// Of these rows the one of largest residual, the first on a tie, then of what that leaves, and so on: while `go` after the
+// first, at most `most`.
+template <class T>
+template <class Go>
+void PartialCholesky<T>::take_largest(Round &round, const std::vector<int64_t> &rows, int64_t most, Go &&go) {
+    const int64_t b = static_cast<int64_t>(rows.size());
     const Buffer<double> residual = residual_block(rows);
     Buffer<double> columns = run_.buffer<double>(most, b), d = run_.buffer<double>(b);
     for (int64_t i = 0; i < b; ++i) d[i] = residual[i * b + i];
@@ -198,9 +210,7 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_greedy(int64_t mos
         int64_t p = 0;
         while (!(d[p] > least && d[p] >= pivot_tie * best)) ++p;
         const int64_t row = rows[static_cast<size_t>(p)];
-        // Outside, nobody's residual is above its bound. The first pivot is the best of all, for all bounds are exact.
-        const bool best_of_all = bound < pivot_tie * best || (bound <= best && row < tied_outside);
-        if (k > 0 && !best_of_all) break;
+        if (k > 0 && !go(row, best)) break;
         double *column = columns.data() + k * b;
         std::copy_n(residual.data() + p * b, b, column);
         for (int64_t q = 0; q < k; ++q) {
@@ -218,7 +228,6 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_greedy(int64_t mos
         for (int64_t q = 0; q <= k; ++q) round.row(k)[q] = columns[q * b + p];
         round.rows.push_back(row);
     }
-    return round;
 }
 
 template <class T>
@@ -256,8 +265,12 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_sampled(int64_t mo
     return round;
 }
 
+// In the order of the rows given, a small pivot before a large one would carry the errors of its column, entries' errors over
+// its root, into all that come after, time and again. So the largest goes first: of all rows within a round, and a round
+// ends where what is left of its rows is far below the rows that wait.
 template <class T>
 int64_t PartialCholesky<T>::append(const int64_t *rows, int64_t given) {
+    constexpr double far_below = 1e-3;
     const int64_t before = count();
     for (int64_t k = 0; k < given; ++k)
         if (rows[k] < 0 || rows[k] >= n())
@@ -266,25 +279,24 @@ int64_t PartialCholesky<T>::append(const int64_t *rows, int64_t given) {
         Run::Span span(run_, 0, 0);
         reserve(before + given);
     }
-    for (int64_t at = 0, part; at < given; at += part) {
-        part = std::min(given - at, most_accepted);
-        auto share = [&](int64_t k) { return static_cast<double>(k) / static_cast<double>(given); };
-        Round round(run_, part);
+    std::vector<int64_t> left(rows, rows + given);
+    auto share = [&](size_t waiting) { return 1 - static_cast<double>(waiting) / static_cast<double>(given); };
+    for (;;) {
+        std::erase_if(left, [&](int64_t row) { return !(residual_[row] > floor(count())); });
+        if (left.empty()) return count() - before;
+        std::stable_sort(left.begin(), left.end(), [&](int64_t i, int64_t j) { return residual_[i] > residual_[j]; });
+        const size_t part = std::min(left.size(), static_cast<size_t>(most_accepted));
+        const double waiting = part < left.size() ? far_below * residual_[left[part]] : 0;
+        Round round(run_, static_cast<int64_t>(part));
         {
-            Run::Span span(run_, share(at), share(at));
+            Run::Span span(run_, share(left.size()), share(left.size()));
             run_.progress(1);
-            const Buffer<double> residual = residual_block({rows + at, rows + at + part});
-            Border border(round, residual, part);
-            for (int64_t p = 0; p < part; ++p) {
-                const double d = border.left(p);
-                if (d > floor(count() + round.count())) border.take(p, rows[at + p], d);
-            }
+            take_largest(round, {left.begin(), left.begin() + static_cast<int64_t>(part)}, round.most,
+                         [&](int64_t, double best) { return best >= waiting; });
         }
-        if (round.rows.empty()) continue;
-        Run::Span span(run_, share(at), share(at + part));
+        Run::Span span(run_, share(left.size()), share(left.size() - round.rows.size()));
         add(round, {n()});
     }
-    return count() - before;
 }
 
 template PartialCholesky<float>::PartialCholesky(Run &, const PivotRows &, int64_t, Factor);

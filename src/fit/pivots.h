@@ -65,8 +65,8 @@ class PartialCholesky {
     void grow_greedy(const PivotStop &stop);
     // Each drawn with probability w d / sum w d. The same random must come again when growth continues.
     void grow_sampled(const PivotStop &stop, const Random &random);
-    // These rows, in this order (weight 0 is allowed). A row that lies in the span of those before it, or is one of them,
-    // is passed over; index() then says who is there. Returns how many were taken.
+    // These rows (weight 0 is allowed), the largest residual first. A row that lies in the span of those before it, or is
+    // one of them, is passed over; index() then says who is there, in what order. Returns how many were taken.
     int64_t append(const int64_t *rows, int64_t count);
     // Room for capacity columns: a copy of the factor held, old and new at once.
     void reserve(int64_t capacity);
@@ -187,6 +187,8 @@ class PartialCholesky {
     void grow(const PivotStop &stop, Choose &&choose);
     Round choose_greedy(int64_t most, int64_t candidates);
     Round choose_sampled(int64_t most, int64_t draws, const Random &random);
+    template <class Go>
+    void take_largest(Round &round, const std::vector<int64_t> &rows, int64_t most, Go &&go);
     std::vector<int64_t> largest_rows(int64_t wanted) const;
     bool reached(const PivotStop &stop, double residual_sum, double largest) const;
 

@@ -66,30 +66,34 @@ template Need need_of<double>(const Run &, const Expression &, const Source &, i
 
 namespace {
 
-void ask_solver(const PlanTask &task, int64_t r, Plan &plan) {
+// For r pairs, from so many columns to begin with.
+void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan) {
     mercer_task operation(task.run, Random(0, Stage::solver));
     mercer_eigen_request request{};
     request.struct_size = sizeof request;
     request.r = r;
     request.tol = plan.tol;
     request.max_passes = task.recipe.values().max_passes;
-    request.start_count = plan.start_columns;
+    request.start_count = begun;
     request.rough = plan.rough;
+    plan.solver_cost = {};
     plan.solver_cost.struct_size = sizeof plan.solver_cost;
     operation.check(plan.solver->solver.forecast(&host_table(), &operation, plan.solver_params.values(), task.m,
                                                  &request, &plan.solver_cost),
                     *plan.solver);
     if (plan.solver_cost.likely_passes == 0) plan.solver_cost.likely_passes = plan.solver_cost.passes;
+    if (plan.solver_cost.likely_bytes == 0) plan.solver_cost.likely_bytes = plan.solver_cost.bytes;
 }
 
 // Times that the kernel matrix is computed: once to be stored, else in each product; of a rough matrix beside an exact one
 // one product in five is exact, as a rule. A mean that rode along with no exact product takes one of its own, and where the
 // number of components is open it may be solved for anew each time it has doubled.
-void count_work(const PlanTask &task, int64_t r, bool iterates, bool open, Plan &plan) {
+void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     const mercer_cost &cost = plan.solver_cost;
     const bool stored = plan.hold == Hold::matrix;
     const double pairs = static_cast<double>(pass_evaluations(task.m)), m = static_cast<double>(task.m);
-    const double rounds = open ? 2 + std::ceil(std::log2(m)) : 1, likely = static_cast<double>(cost.likely_passes),
+    const bool grows = Components(task.recipe.values(), task.m).ask() < plan.most_pairs;
+    const double rounds = grows ? 2 + std::ceil(std::log2(m)) : 1, likely = static_cast<double>(cost.likely_passes),
                  most = (static_cast<double>(cost.passes) + iterates) * rounds;
     plan.passes = stored && !plan.rough ? mercer_figure{1, 1}
                   : stored              ? mercer_figure{1 + std::ceil(likely / 5), 1 + most}
@@ -111,8 +115,15 @@ void count_work(const PlanTask &task, int64_t r, bool iterates, bool open, Plan 
 // Callbacks are what costs where there are any: one set of values, in the type of the result.
 bool calls_back(const PlanTask &task) { return task.kernel.has_user() || task.source.kind() == Source::Kind::objects; }
 
-// Sets what is held between passes, and bytes: as much as the budget allows, at the least nothing.
-void choose_hold(const PlanTask &task, int64_t r, Plan &plan) {
+// Bytes of a solve for r pairs, beside those that Hold decides.
+struct Working {
+    Need exact, most;         // of a pass in the type of the result, and in that of most passes
+    int64_t always;           // held throughout
+    int64_t start, bars, end; // each while nothing else is: start, error bars, tensors of the model
+    mercer_figure solve;      // the solver, its blocks, the vectors of a product
+};
+
+Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
     const int64_t m = task.m, size = plan.f32 ? 4 : 8, mean = task.recipe.values().lift_centred != 0;
     const mercer_cost &solver = plan.solver_cost;
     auto need = [&](bool f32, int64_t columns) {
@@ -127,44 +138,76 @@ void choose_hold(const PlanTask &task, int64_t r, Plan &plan) {
     // The mean rides along in the first product, and in the first exact one.
     const int64_t first = std::min(m, solver.first_columns),
                   columns = std::min(m, solver.columns) + (plan.rough || first == 0 ? mean : 0);
-    const Need exact = need(plan.f32, columns), most = need(plan.f32 || plan.rough, columns);
     const int64_t begun = first > 0 ? product(first + mean, solver.first_blocks) : 0,
                   usual = first > 0 ? solver.first_blocks + 2 * solver.columns * solver.likely_passes : solver.blocks;
-    const int64_t products = std::max(product(columns, solver.blocks), begun),
-                  likely_products = std::max(product(columns, std::min(usual, solver.blocks)), begun);
-    const int64_t begin =
+    Working out{};
+    out.exact = need(plan.f32, columns), out.most = need(plan.f32 || plan.rough, columns);
+    out.solve = {
+        static_cast<double>(solver.likely_bytes + std::max(product(columns, std::min(usual, solver.blocks)), begun)),
+        static_cast<double>(solver.bytes + std::max(product(columns, solver.blocks), begun))};
+    out.start =
         start_bytes(task.run, m, plan.start_rank, plan.start_columns, tile_bytes<float>(task.kernel, task.source)) +
         plan.start_columns * m * size;
-    const bool with_bars = Components(task.recipe.values(), m).wants_bars();
-    const int64_t bars = 8 * m * r + (with_bars ? bootstrap_bytes(m, r, task.run.threads()) : 0),
-                  tensors = m * (size * r + 5 * 8); // A, w and nu; limits
+    out.bars = 8 * m * r;
+    if (Components(task.recipe.values(), m).wants_bars()) out.bars += bootstrap_bytes(m, r, task.run.threads());
+    out.end = m * (size * r + 5 * 8); // A, w and nu; limits
     // Roots of weights, the mean, its unit vector, k(c, c) and one column; the solver's vectors.
-    const int64_t always = m * (5 * 8 + size * r);
+    out.always = m * (5 * 8 + size * r);
+    return out;
+}
+
+// The most of all that, with what plan.hold and plan.hold_exact keep.
+mercer_figure bytes_of(const Working &of, const Plan &plan) {
+    auto pass = [](const Need &need, Hold held) {
+        return held == Hold::matrix ? 0 : need.scratch + (held == Hold::nothing ? need.panels : 0);
+    };
+    auto kept = [](const Need &need, Hold held) {
+        return held == Hold::matrix ? need.matrix : held == Hold::rows ? need.rows : 0;
+    };
+    const int64_t store = plan.hold == Hold::matrix ? of.most.rows + of.most.scratch + of.most.panels : 0;
+    int64_t held = of.always + kept(of.most, plan.hold), working = pass(of.most, plan.hold);
+    if (plan.rough)
+        held += kept(of.exact, plan.hold_exact), working = std::max(working, pass(of.exact, plan.hold_exact));
+    auto all = [&](int64_t start, double solve) {
+        const int64_t solving = static_cast<int64_t>(solve) + working;
+        return static_cast<double>(held + std::max({start, store, solving, of.bars, of.end}));
+    };
+    const int64_t likely_start = of.start / 5 * 4; // some scratch is for the worst case
+    return {all(likely_start, of.solve.likely), all(of.start, of.solve.most)};
+}
+
+// Sets what is held between passes, and bytes: as much as the budget allows, at the least nothing.
+void choose_hold(const PlanTask &task, const Working &working, Plan &plan) {
     auto fits = [&](Hold hold, Hold hold_exact) {
-        auto pass = [](const Need &need, Hold held) {
-            return held == Hold::matrix ? 0 : need.scratch + (held == Hold::nothing ? need.panels : 0);
-        };
-        auto kept = [](const Need &need, Hold held) {
-            return held == Hold::matrix ? need.matrix : held == Hold::rows ? need.rows : 0;
-        };
-        const int64_t store = hold == Hold::matrix ? most.rows + most.scratch + most.panels : 0;
-        int64_t held = kept(most, hold), working = pass(most, hold);
-        if (plan.rough) held += kept(exact, hold_exact), working = std::max(working, pass(exact, hold_exact));
         plan.hold = hold, plan.hold_exact = hold_exact;
-        auto all = [&](int64_t start, int64_t vectors) {
-            return held + always + std::max({start, store, solver.bytes + vectors + working, bars, tensors});
-        };
-        plan.bytes = all(begin, products);
-        plan.likely_bytes = all(begin / 5 * 4, likely_products); // of a start some scratch is for the worst case
+        const mercer_figure bytes = bytes_of(working, plan);
+        plan.likely_bytes = static_cast<int64_t>(bytes.likely), plan.bytes = static_cast<int64_t>(bytes.most);
         return plan.bytes <= task.budget_left;
     };
     const GramStorage storage = static_cast<GramStorage>(task.recipe.values().gram_storage);
     const bool asked = storage == GramStorage::f64 || storage == GramStorage::f32;
     const bool wanted = asked || (storage == GramStorage::automatic && !streams_well(task.kernel, task.source));
     const Hold second = plan.rough ? Hold::rows : Hold::nothing;
+    plan.how = asked ? "kernel matrix stored" : "kernel matrix streamed";
     if (wanted && (fits(Hold::matrix, second) || fits(Hold::matrix, Hold::nothing))) return;
     if (asked || fits(Hold::rows, second) || fits(Hold::rows, Hold::nothing)) return;
     fits(Hold::nothing, Hold::nothing);
+}
+
+// A number of pairs that is open may grow from r to as many as the budget holds, those of the round before beside them.
+void allow_growth(const PlanTask &task, int64_t r, Plan &plan) {
+    const int64_t end = Components(task.recipe.values(), task.m).most_ask(), size = plan.f32 ? 4 : 8;
+    plan.most_pairs = r;
+    while (plan.most_pairs < end && plan.bytes <= task.budget_left) {
+        const int64_t next = std::min(2 * plan.most_pairs, end);
+        Plan larger = plan;
+        ask_solver(task, next, plan.most_pairs, larger);
+        const int64_t bytes = static_cast<int64_t>(bytes_of(working_of(task, next, larger), larger).most) +
+                              checked_bytes("vectors", task.m, next, size);
+        if (bytes > task.budget_left) return;
+        plan.most_pairs = next;
+        plan.bytes = std::max(plan.bytes, bytes);
+    }
 }
 
 Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Params params) {
@@ -187,9 +230,10 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
         // A random column, and the mean, ride along.
         plan.start_columns = std::max<int64_t>(plan.start_columns - 1 - (values.lift_centred != 0), 0);
     }
-    ask_solver(task, r, plan);
-    choose_hold(task, r, plan);
-    count_work(task, r, iterates, Components(values, m).is_open(), plan);
+    ask_solver(task, r, plan.start_columns, plan);
+    choose_hold(task, working_of(task, r, plan), plan);
+    allow_growth(task, r, plan);
+    count_work(task, r, iterates, plan);
     return plan;
 }
 
@@ -206,9 +250,6 @@ Plan plan_weighted(const PlanTask &task) {
                 : task.m <= dense_up_to ? chosen("dense")
                                         : chosen("block-krylov");
     if (!recipe.solver() && task.m <= dense_up_to && plan.bytes > task.budget_left) plan = chosen("block-krylov");
-    const GramStorage storage = static_cast<GramStorage>(recipe.values().gram_storage);
-    const bool stored = storage == GramStorage::f64 || storage == GramStorage::f32;
-    refuse_over_budget(task, plan.bytes, stored ? "kernel matrix stored" : "kernel matrix streamed");
     return plan;
 }
 

@@ -5,6 +5,7 @@
 
 #include "../core/threads.h"
 #include "../gram/magnitude.h"
+#include "../gram/matrix.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -132,6 +133,15 @@ InputMap make_map(DataScale scale, const ColumnStats &stats) {
         map.scale.push_back(spread > 0 ? 1 / spread : 1); // a constant column becomes 0
     }
     return map;
+}
+
+// Columns are divided by their lengths after all else.
+void divide(InputMap &map, const std::vector<double> &lengths, int64_t d) {
+    if (lengths.empty()) return;
+    if (lengths.size() != 1 && static_cast<int64_t>(lengths.size()) != d)
+        fail(MERCER_E_SHAPE, "data.lengths: %zu numbers, must be 1 or %" PRId64 ", one a column", lengths.size(), d);
+    if (map.identity()) map.shift.assign(static_cast<size_t>(d), 0.0), map.scale.assign(static_cast<size_t>(d), 1.0);
+    for (size_t k = 0; k < map.scale.size(); ++k) map.scale[k] /= lengths[lengths.size() == 1 ? 0 : k];
 }
 
 // Rows that a bandwidth is taken from, at most 128 MiB of them; objects, whose distances may be dear, are fewer.
@@ -312,12 +322,14 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional
     if (!out.source) out.source = data.source;
     const Source &source = *out.source;
     if (source.rows() < 1) fail(MERCER_E_DATA, "the data have no rows");
-    out.weights = sample_weights(data, source.rows());
+    out.weights = sample_weights(data, source);
     const bool objects = source.kind() == Source::Kind::objects, sparse = source.kind() == Source::Kind::sparse;
     if (!objects && source.cols() < 1) fail(MERCER_E_DATA, "the data have no columns");
     const CoreValues &values = recipe.values();
     out.f32 = f32.value_or(tile_is_f32(recipe, source));
     const DataScale scale = static_cast<DataScale>(values.data_scale);
+    const std::vector<double> lengths = parse_lengths(values.data_lengths ? values.data_lengths : "");
+    if (!lengths.empty() && objects) fail(MERCER_E_UNSUPPORTED, "data.lengths: objects have no columns");
     if (scale != DataScale::none && (sparse || objects))
         fail(MERCER_E_UNSUPPORTED, "data.scale: %s",
              sparse ? "shifting sparse data would fill them" : "objects have no columns");
@@ -331,8 +343,10 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional
     else if (!objects)
         stats = scan(run, source, out.weights);
     out.map = make_map(scale, stats);
+    divide(out.map, lengths, source.cols());
     out.kernel.choose_forms();
     if (objects) check_objects(out.kernel, static_cast<const ObjectSource &>(source));
+    if (const auto *matrix = dynamic_cast<const MatrixSource *>(&source)) matrix->check_fit(run);
     out.kernel.finish(run, source.cols(), Bandwidth(run, out, stats, out.weights, static_cast<uint64_t>(values.seed)));
     for (Leaf &leaf : out.kernel.leaves) {
         if (objects && !leaf.plugin && static_cast<const ObjectSource &>(source).psd()) leaf.facts.flags |= MERCER_PSD;
@@ -347,17 +361,19 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional
     return out;
 }
 
-CountedVector<double> sample_weights(const Data &data, int64_t n) {
+CountedVector<double> sample_weights(const Data &data, const Source &source) {
+    const int64_t n = source.rows();
     CountedVector<double> weights(static_cast<size_t>(n), 1.0);
     if (!data.has_weights()) return weights;
     const mercer_view &view = data.weights;
-    if (view.rows != n) fail(MERCER_E_SHAPE, "weights: %" PRId64 " of them for %" PRId64 " rows", view.rows, n);
+    if (view.rows != source.given_rows())
+        fail(MERCER_E_SHAPE, "weights: %" PRId64 " of them for %" PRId64 " rows", view.rows, source.given_rows());
     for (int64_t i = 0; i < n; ++i) {
-        double value = view.dtype == MERCER_F32
-                           ? static_cast<double>(static_cast<const float *>(view.data)[i * view.row_stride])
-                           : static_cast<const double *>(view.data)[i * view.row_stride];
+        const int64_t row = source.number(i), at = row * view.row_stride;
+        double value = view.dtype == MERCER_F32 ? static_cast<double>(static_cast<const float *>(view.data)[at])
+                                                : static_cast<const double *>(view.data)[at];
         if (!std::isfinite(value) || value < 0)
-            fail(MERCER_E_DATA, "weights: row %" PRId64 " has %g, must be finite and >= 0", i, value);
+            fail(MERCER_E_DATA, "weights: row %" PRId64 " has %g, must be finite and >= 0", row, value);
         weights[static_cast<size_t>(i)] = value;
     }
     scale_weights(weights, n);

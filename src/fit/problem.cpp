@@ -176,6 +176,23 @@ void DataProblem<T>::weights(double *out) {
     std::copy(prepared_.weights.begin(), prepared_.weights.end(), out);
 }
 
+// The caller's row, counted among those that are fitted on.
+template <class T>
+int64_t DataProblem<T>::number_of_landmark(int64_t entry, int64_t row) const {
+    const Source &source = points_.source();
+    if (row < 0 || row >= source.given_rows())
+        fail(MERCER_E_VALUE, "landmarks: entry %" PRId64 " is row %" PRId64 ", must be 0 to %" PRId64, entry, row,
+             source.given_rows() - 1);
+    int64_t from = 0; // rows keep their order
+    for (int64_t to = n(); from < to;) {
+        const int64_t middle = (from + to) / 2;
+        source.number(middle) < row ? from = middle + 1 : to = middle;
+    }
+    if (from == n() || source.number(from) != row)
+        fail(MERCER_E_DATA, "landmarks: entry %" PRId64 " is row %" PRId64 ", which has a missing value", entry, row);
+    return from;
+}
+
 template <class T>
 void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
     *index = nullptr;
@@ -187,16 +204,14 @@ void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
     if (view.dtype == MERCER_I64) {
         if (view.cols != 1) fail(MERCER_E_SHAPE, "landmarks: row numbers are one column, not %" PRId64, view.cols);
         landmark_index_ = run_.buffer<int64_t>(view.rows);
-        for (int64_t i = 0; i < view.rows; ++i) {
-            landmark_index_[i] = static_cast<const int64_t *>(view.data)[i * view.row_stride];
-            if (landmark_index_[i] < 0 || landmark_index_[i] >= n())
-                fail(MERCER_E_VALUE, "landmarks: entry %" PRId64 " is row %" PRId64 ", must be 0 to %" PRId64, i,
-                     landmark_index_[i], n() - 1);
-        }
+        for (int64_t i = 0; i < view.rows; ++i)
+            landmark_index_[i] = number_of_landmark(i, static_cast<const int64_t *>(view.data)[i * view.row_stride]);
+
         CountedVector<int64_t> sorted(landmark_index_.begin(), landmark_index_.end());
         std::sort(sorted.begin(), sorted.end());
         auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-        if (twice != sorted.end()) fail(MERCER_E_VALUE, "landmarks: row %" PRId64 " is given twice", *twice);
+        if (twice != sorted.end())
+            fail(MERCER_E_VALUE, "landmarks: row %" PRId64 " is given twice", points_.source().number(*twice));
         *index = landmark_index_.data();
         return;
     }
@@ -225,7 +240,9 @@ void DataProblem<T>::give(int64_t count, const int64_t *index, const void *point
         Buffer<unsigned char> grown = run_.buffer<unsigned char>(out_.m + count, row);
         if (out_.m > 0) std::memcpy(grown.data(), out_.points.data(), static_cast<size_t>(out_.m * row));
         std::memcpy(grown.data() + out_.m * row, points, static_cast<size_t>(count * row));
-        check_finite_rows(out_.m, count, points_.cols(), static_cast<const T *>(points));
+        if (const int64_t bad = find_not_finite(count, points_.cols(), static_cast<const T *>(points));
+            bad < count * points_.cols())
+            fail(MERCER_E_PLUGIN, "give: point %" PRId64 " is not finite", out_.m + bad / points_.cols());
         out_.points = std::move(grown);
     }
     for (int64_t k = 0; weights && k < count; ++k) {

@@ -32,6 +32,7 @@ class DataProblem : public Problem {
   private:
     int64_t n() const { return points_.rows(); }
     void check_index(const int64_t *index, int64_t count) const;
+    int64_t number_of_landmark(int64_t entry, int64_t row) const;
     void require(int32_t status) const;
     // Tiles between all rows and the rows in index, to body.
     void sweep_columns(const int64_t *index, int64_t count, const std::function<bool(const Tile<T> &)> &body);

@@ -29,7 +29,7 @@ int64_t window_of(int64_t n, int64_t m, int64_t threads, int64_t size) {
 } // namespace
 
 int64_t project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size) {
-    const int64_t eigh = 8 * m * (count < m ? count + 80 : 2 * m + 12);
+    const int64_t eigh = 8 * m * std::max(count + 80, 2 * m + 12); // the latter where eigenvalues are equal
     const int64_t sweep =
         window_of(n, m, threads, size) * part_count(m, size) +
         threads * (span_slab * (scatter_stride(m, size) - m) + scatter_block * scatter_stride(m, size)); // as wide

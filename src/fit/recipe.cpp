@@ -159,6 +159,7 @@ void Recipe::set(const std::string &name, const std::string &value) {
         trial.set_part(row.name(), trim(value));
         *this = std::move(trial);
     } else {
+        if (row.params == &core_ && !is_operation()) check_core_value(row.name(), value);
         row.params->set(row.index, value, row.name().c_str());
     }
 }

@@ -11,17 +11,29 @@
 namespace mercer {
 
 template <class T>
-void check_finite_rows(int64_t row0, int64_t rows, int64_t cols, const T *values) {
+int64_t find_not_finite(int64_t rows, int64_t cols, const T *values) {
+    const int64_t count = rows * cols;
     T sum = 0; // 0 * NaN and 0 * Inf are NaN: one pass without branches, a second only to name the place
-    for (int64_t k = 0; k < rows * cols; ++k) sum += 0 * values[k];
-    if (sum == 0) return;
-    for (int64_t k = 0; k < rows * cols; ++k)
-        if (!std::isfinite(values[k]))
-            fail(MERCER_E_DATA, "row %" PRId64 ", column %" PRId64 " is %s, must be finite", row0 + k / cols, k % cols,
-                 std::isnan(values[k]) ? "NaN" : "inf");
+    for (int64_t k = 0; k < count; ++k) sum += 0 * values[k];
+    if (sum == 0) return count;
+    return std::find_if(values, values + count, [](T value) { return !std::isfinite(value); }) - values;
 }
-template void check_finite_rows(int64_t, int64_t, int64_t, const float *);
-template void check_finite_rows(int64_t, int64_t, int64_t, const double *);
+template int64_t find_not_finite(int64_t, int64_t, const float *);
+template int64_t find_not_finite(int64_t, int64_t, const double *);
+
+template <class T>
+void Source::check(int64_t row0, int64_t count, const T *values) const {
+    if (finite_) return;
+    const int64_t at = find_not_finite(count, cols_, values);
+    if (at == count * cols_) return;
+    const std::string file = name_.empty() ? "" : "'" + name_ + "': ";
+    fail(MERCER_E_DATA, "%srow %" PRId64 ", column %" PRId64 " is %s", file.c_str(), number(row0 + at / cols_),
+         at % cols_,
+         std::isnan(values[at]) ? "NaN, must be finite (data.missing = rows leaves such rows out)"
+                                : "inf, must be finite");
+}
+template void Source::check(int64_t, int64_t, const float *) const;
+template void Source::check(int64_t, int64_t, const double *) const;
 
 mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes) {
     if (!view) fail(MERCER_E_ARGUMENT, "%s is NULL", what);
@@ -56,8 +68,8 @@ namespace {
 class ViewSource : public Source {
   public:
     explicit ViewSource(const mercer_view &view) : Source(Kind::dense, view.rows, view.cols, view.dtype), view_(view) {}
-    void read(int64_t row0, int64_t count, float *out) const override { copy(row0, count, out); }
-    void read(int64_t row0, int64_t count, double *out) const override { copy(row0, count, out); }
+    void fill(int64_t row0, int64_t count, float *out) const override { copy(row0, count, out); }
+    void fill(int64_t row0, int64_t count, double *out) const override { copy(row0, count, out); }
 
   private:
     template <class To>
@@ -77,7 +89,6 @@ class ViewSource : public Source {
                 const From *column = from + k * view_.col_stride + row0 * view_.row_stride;
                 for (int64_t i = 0; i < count; ++i) out[i * d + k] = static_cast<To>(column[i]);
             }
-        check_finite_rows(row0, count, d, out);
     }
     mercer_view view_;
 };
@@ -87,14 +98,14 @@ class ArraySource : public Source {
   public:
     ArraySource(Buffer<T> values, int64_t rows, int64_t cols)
         : Source(Kind::dense, rows, cols, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64), values_(std::move(values)) {}
-    void read(int64_t row0, int64_t count, float *out) const override { copy(row0, count, out); }
-    void read(int64_t row0, int64_t count, double *out) const override { copy(row0, count, out); }
+    int64_t loaded_bytes() const override { return values_.bytes(); }
+    void fill(int64_t row0, int64_t count, float *out) const override { copy(row0, count, out); }
+    void fill(int64_t row0, int64_t count, double *out) const override { copy(row0, count, out); }
 
   private:
     template <class To>
     void copy(int64_t row0, int64_t count, To *out) const {
         std::copy_n(values_.data() + row0 * cols(), count * cols(), out);
-        check_finite_rows(row0, count, cols(), out);
     }
     Buffer<T> values_;
 };
@@ -107,8 +118,8 @@ class ChunkSource : public Source {
     ~ChunkSource() override {
         if (owned() && chunks_.release) chunks_.release(chunks_.user);
     }
-    void read(int64_t, int64_t, float *) const override { fail(MERCER_E_INTERNAL, "chunks are read by load()"); }
-    void read(int64_t, int64_t, double *) const override { fail(MERCER_E_INTERNAL, "chunks are read by load()"); }
+    void fill(int64_t, int64_t, float *) const override { fail(MERCER_E_INTERNAL, "chunks are read by load()"); }
+    void fill(int64_t, int64_t, double *) const override { fail(MERCER_E_INTERNAL, "chunks are read by load()"); }
 
     int64_t loaded_bytes() const override { return rows() * cols() * (dtype() == MERCER_F32 ? 4 : 8); }
     std::shared_ptr<const Source> load(Run &run) const override {
@@ -120,7 +131,7 @@ class ChunkSource : public Source {
   private:
     // Fills up to capacity rows; less only at the end.
     template <class T>
-    int64_t fill(Run &run, int64_t first, int64_t capacity, T *out) const {
+    int64_t pull(Run &run, int64_t first, int64_t capacity, T *out) const {
         int64_t filled = 0;
         while (filled < capacity) {
             run.progress(rows() > 0 ? static_cast<double>(first + filled) / static_cast<double>(rows()) : 0);
@@ -143,10 +154,10 @@ class ChunkSource : public Source {
         const int64_t d = cols();
         if (rows() >= 0) {
             Buffer<T> all = run.buffer<T>(rows(), d), beyond = run.buffer<T>(1, d);
-            int64_t total = fill(run, 0, rows(), all.data());
+            int64_t total = pull(run, 0, rows(), all.data());
             if (total < rows())
                 fail(MERCER_E_DATA, "the chunk callback ended after %" PRId64 " rows of %" PRId64, total, rows());
-            if (fill(run, total, 1, beyond.data()) != 0)
+            if (pull(run, total, 1, beyond.data()) != 0)
                 fail(MERCER_E_DATA, "the chunk callback has more than the %" PRId64 " rows it announced", rows());
             return make_array_source(std::move(all), total, d);
         }
@@ -155,7 +166,7 @@ class ChunkSource : public Source {
         int64_t total = 0, got = piece;
         while (got == piece) {
             pieces.push_back(run.buffer<T>(piece, d));
-            total += got = fill(run, total, piece, pieces.back().data());
+            total += got = pull(run, total, piece, pieces.back().data());
         }
         Buffer<T> all = run.buffer<T>(total, d);
         int64_t at = 0;
@@ -214,6 +225,7 @@ class SparseReader {
 } // namespace
 
 SparseSource::SparseSource(const mercer_sparse &s) : Source(Kind::sparse, s.rows, s.cols, s.dtype) {
+    be_finite(); // checked below
     const bool csr = s.layout == MERCER_CSR;
     const int64_t majors = csr ? s.rows : s.cols, minors = csr ? s.cols : s.rows;
     const char *major = csr ? "row" : "column", *minor = csr ? "column" : "row";
@@ -269,20 +281,20 @@ SparseSource::SparseSource(int64_t cols, Buffer<int64_t> offsets, Buffer<int32_t
       values_(std::move(values)) {}
 
 template <class T>
-void SparseSource::fill(int64_t row0, int64_t count, T *out) const {
+void SparseSource::spread(int64_t row0, int64_t count, T *out) const {
     std::fill_n(out, count * cols(), T(0));
     for (int64_t i = 0; i < count; ++i)
         for (int64_t k = offsets_[row0 + i]; k < offsets_[row0 + i + 1]; ++k)
             out[i * cols() + columns_[k]] = static_cast<T>(values_[k]);
 }
 
-template void SparseSource::fill(int64_t, int64_t, float *) const;
-template void SparseSource::fill(int64_t, int64_t, double *) const;
+template void SparseSource::spread(int64_t, int64_t, float *) const;
+template void SparseSource::spread(int64_t, int64_t, double *) const;
 
 // ---- objects
 
-ObjectSource::ObjectSource(const mercer_objects &objects)
-    : Source(Kind::objects, objects.rows, 0, MERCER_F64), objects_(objects) {}
+ObjectSource::ObjectSource(const mercer_objects &objects, const char *origin)
+    : Source(Kind::objects, objects.rows, 0, MERCER_F64), objects_(objects), origin_(origin) {}
 ObjectSource::~ObjectSource() {
     if (owned() && objects_.release) objects_.release(objects_.user);
 }
@@ -291,11 +303,14 @@ void ObjectSource::pairs(const int64_t *i, const int64_t *j, int64_t count, doub
     call_back("the pairs callback returned an error",
               [&] { return objects_.pairs(objects_.user, i, j, count, values); });
     for (int64_t k = 0; k < count; ++k) {
-        if (!std::isfinite(values[k]) || (is_distance() && values[k] < 0))
-            fail(MERCER_E_DATA, "the pairs callback gave %g for the pair (%" PRId64 ", %" PRId64 "), must be finite%s",
-                 values[k], i[k], j[k], is_distance() ? " and >= 0" : "");
+        if (!std::isfinite(values[k]) || (is_distance() && values[k] < 0)) pair_is_wrong(values[k], i[k], j[k]);
         if (is_distance()) values[k] *= values[k];
     }
+}
+
+void ObjectSource::pair_is_wrong(double value, int64_t i, int64_t j) const {
+    fail(MERCER_E_DATA, "%s %g for the pair (%" PRId64 ", %" PRId64 "), must be finite%s", origin_, value, i, j,
+         is_distance() ? " and >= 0" : "");
 }
 
 void ObjectSource::self(const int64_t *i, int64_t count, bool queries, double *values) const {
@@ -311,7 +326,7 @@ void ObjectSource::self(const int64_t *i, int64_t count, bool queries, double *v
     }
 }
 
-void ObjectSource::read(int64_t, int64_t, float *) const { fail(MERCER_E_UNSUPPORTED, "objects have no columns"); }
-void ObjectSource::read(int64_t, int64_t, double *) const { fail(MERCER_E_UNSUPPORTED, "objects have no columns"); }
+void ObjectSource::fill(int64_t, int64_t, float *) const { fail(MERCER_E_UNSUPPORTED, "objects have no columns"); }
+void ObjectSource::fill(int64_t, int64_t, double *) const { fail(MERCER_E_UNSUPPORTED, "objects have no columns"); }
 
 } // namespace mercer

@@ -4,6 +4,7 @@
 #include "../core/memory.h"
 
 #include <memory>
+#include <string>
 
 namespace mercer {
 
@@ -27,10 +28,18 @@ class Source {
 
     // Rows row0 ... row0 + count, row-major, into out; sparse ones with their zeros. NaN and Inf are E_DATA with the first
     // row and column.
-    virtual void read(int64_t row0, int64_t count, float *out) const = 0;
-    virtual void read(int64_t row0, int64_t count, double *out) const = 0;
+    void read(int64_t row0, int64_t count, float *out) const { fill(row0, count, out), check(row0, count, out); }
+    void read(int64_t row0, int64_t count, double *out) const { fill(row0, count, out), check(row0, count, out); }
+    // The same as they are.
+    virtual void fill(int64_t row0, int64_t count, float *out) const = 0;
+    virtual void fill(int64_t row0, int64_t count, double *out) const = 0;
+    bool is_finite() const { return finite_; } // whatever is read: its values cannot be else, or were checked
 
-    // Bytes that load() will hold.
+    // Rows of the caller's data, of which these may be some (missing.h): how many, and the number of row i.
+    virtual int64_t given_rows() const { return rows_; }
+    virtual int64_t number(int64_t row) const { return row; }
+
+    // Bytes that load() holds, or will hold.
     virtual int64_t loaded_bytes() const { return 0; }
 
     // Bytes that it holds itself, uncounted: it was made outside of calls.
@@ -44,17 +53,23 @@ class Source {
         : kind_(kind), rows_(rows), cols_(cols), dtype_(dtype) {}
 
     bool owned() const { return owned_; }
+    void be_finite() { finite_ = true; }
+    void be_named(std::string name) { name_ = std::move(name); } // for messages
 
   private:
+    template <class T>
+    void check(int64_t row0, int64_t count, const T *values) const;
+
     Kind kind_;
     int64_t rows_, cols_;
     int32_t dtype_;
-    bool owned_ = false;
+    bool owned_ = false, finite_ = false;
+    std::string name_;
 };
 
-// E_DATA for the first NaN or Inf of a window that begins with row row0.
+// The first entry that is NaN or Inf, rows * cols where there is none.
 template <class T>
-void check_finite_rows(int64_t row0, int64_t rows, int64_t cols, const T *values);
+int64_t find_not_finite(int64_t rows, int64_t cols, const T *values);
 
 // Compressed sparse rows, base 0, columns ascending in each row; values in the type they were given in.
 class SparseSource : public Source {
@@ -68,12 +83,12 @@ class SparseSource : public Source {
     int64_t count() const { return columns_.size(); }
     int64_t held_bytes() const override { return offsets_.bytes() + columns_.bytes() + values_.bytes(); }
     double value(int64_t entry) const { return values_[entry]; }
-    void read(int64_t row0, int64_t count, float *out) const override { fill(row0, count, out); }
-    void read(int64_t row0, int64_t count, double *out) const override { fill(row0, count, out); }
+    void fill(int64_t row0, int64_t count, float *out) const override { spread(row0, count, out); }
+    void fill(int64_t row0, int64_t count, double *out) const override { spread(row0, count, out); }
 
   private:
     template <class T>
-    void fill(int64_t row0, int64_t count, T *out) const;
+    void spread(int64_t row0, int64_t count, T *out) const;
     Buffer<int64_t> offsets_;
     Buffer<int32_t> columns_;
     Buffer<double> values_; // exact for f32 too
@@ -82,7 +97,8 @@ class SparseSource : public Source {
 // Objects: values between pairs, by the caller's callback.
 class ObjectSource : public Source {
   public:
-    explicit ObjectSource(const mercer_objects &objects);
+    // origin: who gives the values, for messages.
+    explicit ObjectSource(const mercer_objects &objects, const char *origin = "the pairs callback gave");
     ~ObjectSource() override;
     bool is_distance() const { return objects_.values == MERCER_DISTANCE; }
     bool thread_safe() const { return objects_.flags & MERCER_THREAD_SAFE; }
@@ -90,11 +106,15 @@ class ObjectSource : public Source {
     // Distances are squared here. queries: i counts queries, whose own value is then only known to self.
     void pairs(const int64_t *i, const int64_t *j, int64_t count, double *values) const;
     void self(const int64_t *i, int64_t count, bool queries, double *values) const;
-    void read(int64_t, int64_t, float *) const override;
-    void read(int64_t, int64_t, double *) const override;
+    void fill(int64_t, int64_t, float *) const override;
+    void fill(int64_t, int64_t, double *) const override;
+
+  protected:
+    [[noreturn]] void pair_is_wrong(double value, int64_t i, int64_t j) const;
 
   private:
     mercer_objects objects_;
+    const char *origin_;
 };
 
 std::shared_ptr<Source> make_view_source(const mercer_view &view);

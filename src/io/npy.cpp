@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cinttypes>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -43,10 +44,13 @@ class NpySource : public Source {
   public:
     NpySource(std::unique_ptr<InputFile> file, const NpyHeader &header)
         : Source(Kind::dense, header.rows, header.cols, is_single(header) ? MERCER_F32 : MERCER_F64),
-          file_(std::move(file)), header_(header) {}
+          file_(std::move(file)), header_(header) {
+        if (header.kind != 'f') be_finite();
+        be_named(shown_path(file_->path()));
+    }
 
-    void read(int64_t row0, int64_t count, float *out) const override { read_window(row0, count, out); }
-    void read(int64_t row0, int64_t count, double *out) const override { read_window(row0, count, out); }
+    void fill(int64_t row0, int64_t count, float *out) const override { read_window(row0, count, out); }
+    void fill(int64_t row0, int64_t count, double *out) const override { read_window(row0, count, out); }
 
     int64_t window_bytes(int64_t count) const override {
         count = std::min(count, rows());
@@ -69,12 +73,6 @@ class NpySource : public Source {
             read_columns(row0, count, out);
         else
             read_entries(row0 * cols(), count * cols(), out);
-        if (header_.kind != 'f') return;
-        try {
-            check_finite_rows(row0, count, cols(), out);
-        } catch (const Error &e) {
-            fail(e.code(), "'%s': %s", shown_path(file_->path()).c_str(), e.what());
-        }
     }
 
     void fetch(int64_t entry, int64_t count, void *to) const {
@@ -119,6 +117,14 @@ class NpySource : public Source {
 };
 
 } // namespace
+
+bool is_npy(const std::string &path) {
+    constexpr std::string_view magic = "\x93NUMPY";
+    InputFile file(path);
+    char start[magic.size()] = {};
+    file.read(0, start, std::min<int64_t>(file.size(), magic.size()));
+    return std::string_view(start, sizeof start) == magic;
+}
 
 std::shared_ptr<Source> open_npy(const std::string &path) {
     auto file = std::make_unique<InputFile>(path);

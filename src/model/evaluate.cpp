@@ -1,9 +1,11 @@
 #include "evaluate.h"
 
 #include "../core/threads.h"
+#include "../gram/matrix.h"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace mercer {
 
@@ -16,10 +18,21 @@ std::vector<LeafSpec> Evaluator<T>::specs(const Model &model, Panels panels) {
     return specs;
 }
 
+// Rows fitted on; a matrix may have one column a centre instead.
+template <class T>
+CountedVector<int64_t> Evaluator<T>::numbers(const Model &model, const Source &data) {
+    CountedVector<int64_t> out;
+    if (!model.indices()) return out;
+    out.assign(model.indices(), model.indices() + model.m());
+    const auto *matrix = dynamic_cast<const MatrixSource *>(&data);
+    if (matrix && matrix->columns() != model.n()) std::iota(out.begin(), out.end(), int64_t{0});
+    return out;
+}
+
 template <class T>
 Evaluator<T>::Evaluator(Run &run, const Model &model, const std::shared_ptr<const Source> &data, Panels panels)
-    : run_(run), model_(model), queries_(data, model.map(), specs(model, panels)),
-      centres_(model.indices() ? Points<T>(data, {}, specs(model, panels), model.indices(), model.m())
+    : run_(run), model_(model), numbers_(numbers(model, *data)), queries_(data, model.map(), specs(model, panels)),
+      centres_(model.indices() ? Points<T>(data, {}, specs(model, panels), numbers_.data(), model.m())
                                : Points<T>(model.centres(), {}, specs(model, panels))),
       tiles_(model.has_frequencies() ? Tiles<T>(MERCER_DOT, queries_, centres_)
                                      : Tiles<T>(model.kernel(), queries_, centres_)) {

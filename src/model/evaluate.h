@@ -48,11 +48,13 @@ class Evaluator {
 
   private:
     static std::vector<LeafSpec> specs(const Model &model, Panels panels);
+    static CountedVector<int64_t> numbers(const Model &model, const Source &data);
     void add(const Weights<T> &w, const Panel<T> &y, int64_t rows, T *values, T *product, double *sums);
     void add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_t n, const T *values, T *product, double *sums);
 
     Run &run_;
     const Model &model_;
+    CountedVector<int64_t> numbers_; // of objects behind the centres, as the queries count them
     Points<T> queries_, centres_;
     Tiles<T> tiles_;
 };

@@ -215,6 +215,7 @@ void Model::read_text() {
     const Json total = text_.value("total_variance", Json::object());
     summary_.total_variance = total.is_object() ? number_at(total, "value", 0) : number_at(text_, "total_variance", 0);
     mean_square_ = number_at(text_, "mean_square", 0);
+    leaves_missing_ = text_.value("parameters", Json::object()).value("data.missing", "") == "rows";
     if (summary_.n < 1) fail(MERCER_E_MODEL, "header: n = %" PRId64 ", must be >= 1", summary_.n);
     if (summary_.m == 0 && summary_.r > 0)
         fail(MERCER_E_MODEL, "header: %" PRId64 " components on no centres", summary_.r);
@@ -247,8 +248,10 @@ void Model::check_shapes() const {
         if (indices()[k] < 0 || indices()[k] >= n())
             fail(MERCER_E_MODEL, "tensor 'indices': entry %" PRId64 " is row %" PRId64 " of %" PRId64, k, indices()[k],
                  n());
-    if (tensor("C.values") && tensor("T.shift"))
-        fail(MERCER_E_MODEL, "tensor 'T.shift': sparse centres have no input map, it would fill them");
+    if (const Tensor *shift = tensor("C.values") ? tensor("T.shift") : nullptr)
+        for (int64_t k = 0; k < d(); ++k)
+            if (tensor_data<double>(*shift)[k] != 0)
+                fail(MERCER_E_MODEL, "tensor 'T.shift': entry %" PRId64 ": shifting sparse centres would fill them", k);
     if (has_frequencies() && (summary_.capabilities || tensor("v")))
         fail(MERCER_E_MODEL, "a model of frequencies has scores only: no capability, no tensor 'v'");
     if (can(MERCER_CAN_MEAN) && !tensor("nu")) fail(MERCER_E_MODEL, "capability 'mean' without the tensor 'nu'");

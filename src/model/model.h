@@ -41,8 +41,9 @@ class Model {
     const std::shared_ptr<const Source> &centres() const { return centres_; }
     const int64_t *indices() const; // objects: m row numbers
     bool has_frequencies() const { return frequencies_; }
-    std::string why_no_gradient() const;                // "": it has one
-    double mean_square() const { return mean_square_; } // nu^T K nu
+    std::string why_no_gradient() const;                    // "": it has one
+    double mean_square() const { return mean_square_; }     // nu^T K nu
+    bool leaves_missing() const { return leaves_missing_; } // outputs of rows with a NaN are NaN
     // nullptr: this model has no such short cut.
     const RowScores *row_scores() const;
     const RunSettings &settings() const { return settings_; } // threads and budget of the context it was made in
@@ -62,7 +63,7 @@ class Model {
     Expression kernel_;
     InputMap map_;
     std::shared_ptr<const Source> centres_;
-    bool frequencies_ = false;
+    bool frequencies_ = false, leaves_missing_ = false;
     double mean_square_ = 0;
     mercer_summary summary_{};
     struct Info {

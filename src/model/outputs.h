@@ -19,10 +19,11 @@ struct Output {
 // The caller's array: of the model's type, or f64; data NULL: not wanted.
 class Target {
   public:
-    explicit Target(const mercer_view &view) : view_(view) {}
+    // rows: whose outputs these are; the view has all rows that the caller gave.
+    Target(const mercer_view &view, const Source &rows) : view_(view), rows_(&rows) {}
     void put(int64_t row, int64_t col, double value) const {
         if (!view_.data) return;
-        const int64_t at = row * view_.row_stride + col * view_.col_stride;
+        const int64_t at = rows_->number(row) * view_.row_stride + col * view_.col_stride;
         if (view_.dtype == MERCER_F32)
             static_cast<float *>(view_.data)[at] = static_cast<float>(value);
         else
@@ -31,6 +32,7 @@ class Target {
 
   private:
     mercer_view view_;
+    const Source *rows_;
 };
 
 template <class T>

@@ -37,19 +37,20 @@ class FusedRow : public RowScores {
     FusedRow(const Model &model, const LeafSpec &spec)
         : d_(static_cast<int64_t>(spec.columns.empty() ? static_cast<size_t>(model.d()) : spec.columns.size())),
           r_(model.r()), spec_(spec), map_(model.map()), scale_(fused_scale(spec.rate)),
-          weights_(nullptr, blocks_of(model.m()) * r_, tile_rows), offset_(static_cast<size_t>(r_)) {
+          offset_(static_cast<size_t>(r_)) {
         RunSettings quiet;
         quiet.run.threads = 1;
-        quiet.run.memory = int64_t{1} << 40; // the model's own memory, no run's
+        quiet.run.memory = model.settings().run.memory;
         Run run(quiet, nullptr);
+        weights_ = run.buffer<T>(blocks_of(model.m()) * r_, tile_rows);
         Points<T> points(model.centres(), {}, {spec});
         points.lean();
-        for (int64_t b = 0; b < blocks_of(model.m()); ++b) {
-            panels_.push_back(points.load(run, b));
-            panels_.back().leaves[0].packed.uncount();
-            panels_.back().leaves[0].half.uncount();
+        for (int64_t b = 0; b < blocks_of(model.m()); ++b) panels_.push_back(points.load(run, b));
+        for (Panel<T> &panel : panels_) { // the model's from here on
+            panel.leaves[0].packed.uncount();
+            panel.leaves[0].half.uncount();
         }
-        weights_.zero();
+        weights_.zero().uncount();
         const Tensor &a = *model.tensor("A");
         for (int64_t i = 0; i < model.m(); ++i)
             for (int64_t j = 0; j < r_; ++j)
@@ -97,7 +98,12 @@ class FusedRow : public RowScores {
 } // namespace
 
 std::unique_ptr<const RowScores> make_row_scores(const Model &model) {
-    return model.dtype() == MERCER_F32 ? FusedRow<float>::make(model) : FusedRow<double>::make(model);
+    try {
+        return model.dtype() == MERCER_F32 ? FusedRow<float>::make(model) : FusedRow<double>::make(model);
+    } catch (const Error &error) {
+        if (error.code() != MERCER_E_BUDGET) throw;
+        return nullptr;
+    }
 }
 
 } // namespace mercer

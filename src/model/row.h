@@ -15,7 +15,7 @@ class RowScores {
     static constexpr int64_t most_rows = 4, most_columns = 256, most_components = 64;
 };
 // nullptr where the model has another shape: more than one leaf, one that is not fused (gram/fused.h), a denominator, many
-// columns or components, or centres of more than 64 MiB.
+// columns or components, centres of more than 64 MiB, or more than the context's memory budget.
 std::unique_ptr<const RowScores> make_row_scores(const Model &model);
 
 } // namespace mercer

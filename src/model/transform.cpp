@@ -3,6 +3,8 @@
 // follows from it as it stands; a residual is a difference of numbers of size k(x, x) and no more exact than u k(x, x).
 #include "outputs.h"
 
+#include "../gram/matrix.h"
+#include "../gram/missing.h"
 #include "evaluate.h"
 
 #include <algorithm>
@@ -147,10 +149,22 @@ void residual(const Request<T> &request) {
 void check_queries(const Model &model, const Source &data) {
     if (model.indices() && data.kind() != Source::Kind::objects)
         fail(MERCER_E_SHAPE, "the model was fitted on objects: queries must be objects too");
+    if (const auto *matrix = dynamic_cast<const MatrixSource *>(&data);
+        matrix && model.indices() && matrix->columns() != model.m() && matrix->columns() != model.n())
+        fail(MERCER_E_SHAPE,
+             "the matrix of queries has %" PRId64 " columns, must have %" PRId64 " (one a centre) or %" PRId64
+             " (one a row fitted on)",
+             matrix->columns(), model.m(), model.n());
     if (model.indices()) check_objects(model.kernel(), static_cast<const ObjectSource &>(data));
     if (!model.indices() && (data.kind() == Source::Kind::objects || data.cols() != model.d()))
         fail(MERCER_E_SHAPE, "queries have %" PRId64 " columns, the model was fitted on %" PRId64, data.cols(),
              model.d());
+}
+
+void fill_with_nan(const Source &data, int64_t cols, const mercer_view &out) {
+    const Target target(out, data);
+    for (int64_t i = 0; i < data.rows(); ++i)
+        for (int64_t j = 0; j < cols; ++j) target.put(i, j, NAN);
 }
 
 void check_array(const Model &model, const Source &data, const Output &output, size_t index, const mercer_view &out) {
@@ -195,12 +209,17 @@ void transform(Run &run, const Model &model, const Operation &operation, const O
     if (model.kernel().has_user() && !model.kernel().user && data->kind() != Source::Kind::objects &&
         !model.has_frequencies())
         fail(MERCER_E_UNSUPPORTED, "the model's user kernel is not here: give it back with mercer_model_bind");
-    if (data->rows() == 0) return;
-    const std::vector<Target> targets(outs.begin(), outs.end());
+    const auto rows = model.leaves_missing() ? complete_rows(run, data) : data;
+    std::vector<Target> targets;
+    for (size_t k = 0; k < outs.size(); ++k) {
+        if (rows != data) fill_with_nan(*data, outputs[k].cols, outs[k]);
+        targets.emplace_back(outs[k], *rows);
+    }
+    if (rows->rows() == 0) return;
     if (model.dtype() == MERCER_F32)
-        operation.f32({run, model, options, data, targets});
+        operation.f32({run, model, options, rows, targets});
     else
-        operation.f64({run, model, options, data, targets});
+        operation.f64({run, model, options, rows, targets});
 }
 
 } // namespace mercer

@@ -47,6 +47,16 @@ AT(mercer_entry, reference, 32);
 AT(mercer_entry, path, 40);
 AT(mercer_entry, value, 48);
 
+SIZE(mercer_file, 48);
+AT(mercer_file, struct_size, 0);
+AT(mercer_file, format, 8);
+AT(mercer_file, separator, 12);
+AT(mercer_file, header, 16);
+AT(mercer_file, reserved, 20);
+AT(mercer_file, labels, 24);
+AT(mercer_file, weights, 32);
+AT(mercer_file, columns, 40);
+
 SIZE(mercer_chunks, 56);
 AT(mercer_chunks, struct_size, 0);
 AT(mercer_chunks, dtype, 8);
@@ -80,12 +90,14 @@ AT(mercer_objects, self, 32);
 AT(mercer_objects, user, 40);
 AT(mercer_objects, release, 48);
 
-SIZE(mercer_data_facts, 32);
+SIZE(mercer_data_facts, 96);
 AT(mercer_data_facts, struct_size, 0);
 AT(mercer_data_facts, rows, 8);
 AT(mercer_data_facts, cols, 16);
 AT(mercer_data_facts, dtype, 24);
 AT(mercer_data_facts, kind, 28);
+AT(mercer_data_facts, labels, 32);
+AT(mercer_data_facts, names, 88);
 
 SIZE(mercer_row, 72);
 AT(mercer_row, struct_size, 0);
@@ -198,7 +210,7 @@ AT(mercer_shape, landmarks, 48);
 AT(mercer_shape, h, 56);
 AT(mercer_shape, kappa, 64);
 
-SIZE(mercer_cost, 104);
+SIZE(mercer_cost, 112);
 AT(mercer_cost, struct_size, 0);
 AT(mercer_cost, bytes, 8);
 AT(mercer_cost, kernel_evaluations, 16);
@@ -212,6 +224,7 @@ AT(mercer_cost, first_blocks, 72);
 AT(mercer_cost, likely_passes, 80);
 AT(mercer_cost, likely_m, 88);
 AT(mercer_cost, likely_evaluations, 96);
+AT(mercer_cost, likely_bytes, 104);
 
 SIZE(mercer_want, 16);
 AT(mercer_want, struct_size, 0);

@@ -123,7 +123,7 @@ void budget(Bench &bench, Row &row) {
 void million(Bench &bench, Row &row) {
     const int64_t n = bench.rows(1000000);
     auto problem = std::make_shared<Problem<float>>(bench, row, clusters<float>(n, D, 20, 1), SIGMA);
-    auto data = std::make_shared<mercer::Data>(mercer::Data::from_npy(bench.context, problem->path));
+    auto data = std::make_shared<mercer::Data>(mercer::Data::from_file(bench.context, problem->path));
     const mercer::Recipe recipe = recipe_of(bench, "kpca", SIGMA, COMPONENTS);
     const Growth growth;
     Clock clock;

@@ -43,7 +43,7 @@ static void nan_in_row_a_million(void **state) {
     mercer_view view = view_of(x, MERCER_F32, n, 2);
     mercer_data *memory = NULL, *file = NULL;
     MUST(mercer_data_from_view(&memory, context, &view));
-    MUST(mercer_data_from_npy(&file, context, path));
+    MUST(mercer_data_from_file(&file, context, path, NULL));
     static const char *const methods[] = {"kpca", "nystrom", "gkpca", "subsampled", "auto", NULL};
     for (int k = 0; methods[k]; k++) {
         mercer_recipe *recipe = recipe_of(context, methods[k], "3");
@@ -89,7 +89,7 @@ static void files_that_change_during_a_fit(void **state) {
         const char *path = joined(folder, "changing.npy");
         write_npy(path, x, N, COLS);
         mercer_data *data = NULL;
-        MUST(mercer_data_from_npy(&data, context, path));
+        MUST(mercer_data_from_file(&data, context, path, NULL));
         mercer_recipe *recipe = recipe_of(context, "nystrom", "3");
         MUST(mercer_recipe_set(recipe, "reducer", "rpcholesky"));
         MUST(mercer_recipe_set(recipe, "reducer.m", "600"));
@@ -152,7 +152,7 @@ static void larger_than_the_budget(void **state) {
     const int64_t bytes = (int64_t)sizeof(float) * ROWS * COLS, little = bytes / 4 * 3;
     mercer_context *context = new_context();
     mercer_data *data = NULL;
-    MUST(mercer_data_from_npy(&data, context, path));
+    MUST(mercer_data_from_file(&data, context, path, NULL));
     static const char *const names[] = {"method", "reducer", "lift", "reducer.m", "components", "sigma", "dtype"};
     static const char *const values_of[][7] = {{"nystrom", "uniform", "projected", "60", "4", "6", "f64"},
                                                {"kpca", "rpcholesky", "projected", "60", "4", "6", "f64"}};

@@ -124,6 +124,8 @@ int main(void) {
         cmocka_unit_test(values_of_data),
         cmocka_unit_test(models),
         cmocka_unit_test(paths),
+        cmocka_unit_test(data_files),
+        cmocka_unit_test(matrices),
         cmocka_unit_test(nothing_was_changed),
         cmocka_unit_test(the_table_is_as_long_as_promised),
     };

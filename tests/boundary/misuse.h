@@ -43,6 +43,9 @@ void chunks_and_objects(void **state);
 void sparse(void **state);
 void attachments(void **state);
 void values_of_data(void **state);
+/* misuse_files.c */
+void data_files(void **state);
+void matrices(void **state);
 /* misuse_models.c */
 void models(void **state);
 void paths(void **state);

@@ -47,10 +47,10 @@ void paths(void **state) {
     snprintf(garbage, sizeof garbage, "%s", joined(folder, "garbage"));
     write_file(garbage, "not what you think it is, but long enough to look at", 52);
     NEW(data, MERCER_E_IO, "/nowhere/x.npy", "No such file",
-        mercer_data_from_npy(&f.new_data, f.context, "/nowhere/x.npy"));
-    NEW(data, MERCER_E_IO, folder, "directory", mercer_data_from_npy(&f.new_data, f.context, folder));
-    NEW(data, MERCER_E_IO, "''", "empty", mercer_data_from_npy(&f.new_data, f.context, ""));
-    NEW(data, MERCER_E_DATA, "garbage", "npy", mercer_data_from_npy(&f.new_data, f.context, garbage));
+        mercer_data_from_file(&f.new_data, f.context, "/nowhere/x.npy", NULL));
+    NEW(data, MERCER_E_IO, folder, "directory", mercer_data_from_file(&f.new_data, f.context, folder, NULL));
+    NEW(data, MERCER_E_IO, "''", "empty", mercer_data_from_file(&f.new_data, f.context, "", NULL));
+    NEW(data, MERCER_E_DATA, "garbage", "rows", mercer_data_from_file(&f.new_data, f.context, garbage, NULL));
     NEW(model, MERCER_E_IO, "/nowhere/m", "No such file", mercer_model_load(&f.new_model, f.context, "/nowhere/m"));
     NEW(model, MERCER_E_IO, "''", "empty", mercer_model_load(&f.new_model, f.context, ""));
     NEW(model, MERCER_E_MODEL, "garbage", "header", mercer_model_load(&f.new_model, f.context, garbage));

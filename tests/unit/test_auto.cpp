@@ -153,6 +153,86 @@ void test_report() {
     for (const char *name : {"C", "A", "b", "lambda", "nu"}) expect_same_bits(a.vector(name), b.vector(name), name);
 }
 
+// A budget that holds a factor but not the matrix that exact passes are told to store.
+struct Tight {
+    mercer_run run = with_threads(2);
+    Settings settings = {{"sigma", "2"}, {"components", "6"}, {"gram.storage", "f64"}};
+    Tight() { run.memory = int64_t{24} << 20; }
+};
+
+int32_t fit_status(Session &session, const Matrix &x, const Settings &settings, const mercer_run &run, Model &model) {
+    Held held(x);
+    mercer_data *data = session.data(held);
+    mercer_recipe *recipe = session.recipe("auto", settings);
+    const int32_t status = mercer_model_fit(&model.handle, recipe, data, &run);
+    mercer_recipe_destroy(recipe);
+    mercer_data_destroy(data);
+    return status;
+}
+
+void test_no_exact_road() {
+    Session session;
+    const Tight tight;
+    auto with = [&](const char *accuracy, const char *strict) {
+        Settings out = tight.settings;
+        out.insert(out.end(), {{"accuracy", accuracy}, {"solver.strict", strict}});
+        return out;
+    };
+    const Matrix easy = clusters(4000, 3, 8, 2);
+    Matrix slow = oracle::Numbers(7).matrix(4000, 8);
+    for (double &value : slow.v) value *= 8;
+
+    Model proved;
+    OK(fit_status(session, easy, with("0.05", "true"), tight.run, proved));
+    TEST_ASSERT_EQUAL_STRING("projected", info(proved, "/road/taken").c_str());
+    TEST_ASSERT_EQUAL_UINT32(0, proved.summary().outcome);
+    const Vector exact = session.fit(easy, {{"sigma", "2"}, {"components", "6"}}).vector("lambda"),
+                 found = proved.vector("lambda");
+    for (size_t j = 0; j < exact.size(); ++j) TEST_ASSERT_DOUBLE_WITHIN(0.05 * exact[j], exact[j], found[j]);
+
+    // What cannot be proved: a model of the same use that says so, whose bounds hold; or an error.
+    Model short_of;
+    OK(fit_status(session, slow, with("0.01", "false"), tight.run, short_of));
+    TEST_ASSERT_EQUAL_UINT32(MERCER_NOT_CONVERGED, short_of.summary().outcome);
+    TEST_ASSERT_EQUAL_STRING("projected", info(short_of, "/road/taken").c_str());
+    TEST_ASSERT_NOT_NULL(std::strstr(info(short_of, "/road/why").c_str(), "the memory budget holds no exact passes"));
+    const Vector truth = session.fit(slow, {{"sigma", "2"}, {"components", "6"}}).vector("lambda");
+    size_t values = 0;
+    for (const auto &entry : nlohmann::json::parse(info(short_of, "/certificates"))) {
+        if (entry["name"] != "eigenvalue") continue;
+        const double exact_value = truth[values++];
+        TEST_ASSERT_TRUE(entry["lower"] <= exact_value * (1 + 1e-9) && exact_value <= entry["upper"]);
+    }
+    TEST_ASSERT_EQUAL_size_t(6, values);
+    TEST_ASSERT_EQUAL_INT64(6, session.apply(short_of, slow).cols);
+    Model none;
+    TEST_ASSERT_EQUAL_INT(MERCER_E_NUMERICAL, fit_status(session, slow, with("0.01", "true"), tight.run, none));
+    TEST_ASSERT_NOT_NULL(std::strstr(mercer_last_error(), "prove"));
+
+    Settings linear = with("0.01", "true");
+    linear[0] = {"kernel", "linear"};
+    Model zero;
+    OK(fit_status(session, Matrix(4000, 3), linear, tight.run, zero));
+    TEST_ASSERT_EQUAL_UINT32(MERCER_RANK_REACHED, zero.summary().outcome);
+    TEST_ASSERT_EQUAL_INT64(0, zero.summary().r);
+}
+
+// A share of the variance that takes more pairs than there is memory for.
+void test_components_end_with_memory() {
+    Session session;
+    const Matrix x = oracle::Numbers(3).matrix(2500, 6);
+    const Settings asked = {{"kernel", "laplacian"}, {"sigma", "0.3"}, {"components", "0"}, {"variance", "0.9"}};
+    mercer_run run = with_threads(2);
+    run.memory = int64_t{110} << 20;
+    const Model model = session.fit(x, asked, {}, {}, "kpca", &run);
+    TEST_ASSERT_EQUAL_UINT32(MERCER_NOT_CONVERGED, model.summary().outcome & MERCER_NOT_CONVERGED);
+    TEST_ASSERT_NOT_NULL(std::strstr(info(model, "/stopped").c_str(), "memory budget"));
+    const Vector lambda = model.vector("lambda");
+    double sum = 0;
+    for (double value : lambda) sum += value;
+    TEST_ASSERT_TRUE(lambda.size() >= 64 && sum < 0.9 * model.summary().total_variance);
+}
+
 int64_t components_of(Session &session, const Matrix &x, const Settings &settings, const char *method = "kpca") {
     return session.fit(x, settings, {}, {}, method).summary().r;
 }
@@ -187,6 +267,14 @@ void test_components() {
         TEST_ASSERT_TRUE(lower < lambda[static_cast<size_t>(j)] && lambda[static_cast<size_t>(j)] < upper);
     }
     TEST_ASSERT_TRUE(components_of(session, x, {{"sigma", "2"}, {"components", "0"}, {"m", "100"}}, "nystrom") >= 6);
+    // More than a first look has, error bars and all.
+    const Settings most = {{"sigma", "2"}, {"components", "0"}, {"variance", "0.99"}, {"report.bootstrap", "20"}};
+    const int64_t needed = components_of(session, x, most);
+    TEST_ASSERT_TRUE(needed > 24);
+    Settings given = most;
+    given.insert(given.end(), {{"m", "600"}, {"reducer", "rpcholesky"}});
+    TEST_ASSERT_INT64_WITHIN(3, needed, components_of(session, x, given, "nystrom"));
+    TEST_ASSERT_INT64_WITHIN(3, needed, components_of(session, x, most, "auto"));
 }
 
 } // namespace
@@ -201,6 +289,8 @@ int main() {
     RUN_TEST(test_accuracy_is_checked);
     RUN_TEST(test_odd_data);
     RUN_TEST(test_report);
+    RUN_TEST(test_no_exact_road);
     RUN_TEST(test_components);
+    RUN_TEST(test_components_end_with_memory);
     return UNITY_END();
 }

@@ -123,7 +123,32 @@ void test_budgets() {
     climb({"nystrom", 3000, {{"kernel.sigma", "3"}, {"reducer.m", "200"}, {"report.bootstrap", "50"}}});
     climb({"gkpca", 3000, {{"kernel.sigma", "3"}, {"reducer.m", "900"}, {"reducer.mse", "0.05"}}});
     climb({"auto", 4000, {{"kernel.sigma", "3"}}});
+    // Projections alone: the matrix that exact passes would store fits no budget of these.
+    climb({"auto", 4000, {{"kernel.sigma", "3"}, {"gram.storage", "f64"}, {"accuracy", "0.05"}}});
+    climb({"auto", 3000, {{"kernel.sigma", "3"}, {"variance", "0.95"}, {"components", "0"}, {"data.dtype", "f32"}}});
     climb({"auto", 6000, {{"kernel.sigma", "1"}, {"data.dtype", "f32"}, {"accuracy", "1e-4"}}});
+}
+
+// Numbers of components that are open grow as far as there is memory, never beyond.
+void test_open_components() {
+    const Settings slow = {{"kernel", "laplacian"}, {"kernel.sigma", "1"}},
+                   few = {{"solver.max_passes", "2"}, {"components", "0"}};
+    auto with = [&](Settings more, const Settings &others) {
+        for (const Settings &settings : {slow, others}) more.insert(more.end(), settings.begin(), settings.end());
+        return more;
+    };
+    climb({"kpca", 1050, with({{"variance", "0.5"}}, few)});
+    climb({"kpca", 600, with({{"variance", "0.9"}}, few)});
+    climb({"kpca", 1100, with({{"threshold", "0.001"}, {"solver", "orthogonal"}}, few)});
+    climb({"kpca", 1100, with({{"threshold", "0.001"}, {"report.bootstrap", "4"}, {"components", "70"}}, {few[0]})});
+    climb({"nystrom", 1500, with({{"variance", "0.9"}, {"m", "150"}, {"report.bootstrap", "4"}}, {few[1]})});
+    climb({"nystrom", 1500, with({{"variance", "0.9"}, {"m", "150"}, {"report.certificates", "rows"}}, {few[1]})});
+}
+
+// Equal eigenvalues take another factorisation, with more workspace.
+void test_equal_eigenvalues() {
+    climb({"kpca", 900, {{"kernel.sigma", "1e-3"}, {"solver", "dense"}}});
+    climb({"nystrom", 2000, {{"kernel.sigma", "1e-3"}, {"m", "600"}}});
 }
 
 } // namespace
@@ -135,5 +160,7 @@ int main() {
     UNITY_BEGIN();
     RUN_TEST(test_counted_is_held);
     RUN_TEST(test_budgets);
+    RUN_TEST(test_open_components);
+    RUN_TEST(test_equal_eigenvalues);
     return UNITY_END();
 }

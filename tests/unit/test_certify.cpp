@@ -284,6 +284,10 @@ void test_residuals() {
     TEST_ASSERT_TRUE(close.conditional);
     const Bounds below = residual_bounds({1}, {0.5}, 2, 0, true); // the rest is larger: [[1, c], [c, 2]]
     TEST_ASSERT_DOUBLE_WITHIN(1e-12, 1.5 + std::sqrt(0.5), below.upper[0]);
+    const Bounds rough = residual_bounds({3, 1e-9}, {0.1, 0.1}, 1, 0, true, 1e-8); // images are known to 1e-8
+    const Bounds sure = residual_bounds({3, 1e-9}, {0.1, 0.1}, 1, 0, true);
+    TEST_ASSERT_TRUE(rough.lower[0] == 3 - 1e-8 && rough.lower[1] == 0 && sure.lower[0] == 3);
+    TEST_ASSERT_TRUE(rough.upper[0] == sure.upper[0] + 1e-8 && rough.upper[1] == sure.upper[1] + 1e-8);
     const Bounds exact = residual_bounds({3, 2}, {0, 0}, 2, 0, true);
     TEST_ASSERT_TRUE(exact.upper[0] == 3 && exact.upper[1] == 2);
 }

@@ -142,6 +142,30 @@ void test_kinds_of_data() {
     all("objects", pairs, false);
 }
 
+// Method auto where a few hundred rows span what varies: of the road it takes what is likely.
+void test_auto_is_foreseen() {
+    Session session;
+    oracle::Numbers numbers(4);
+    Matrix normal(20000, 16), even = numbers.matrix(20000, 8);
+    for (double &value : normal.v) value = numbers() + numbers() + numbers();
+    for (const Matrix &x : {normal, even})
+        for (const char *accuracy : {"0.01", "0.003"}) {
+            Held held(x, {true, false});
+            mercer_data *data = session.data(held);
+            const Model model = session.fit(data, {{"accuracy", accuracy}}, "auto");
+            const double happened = number(model, "/forecast/kernel_evaluations/happened"),
+                         likely = number(model, "/forecast/kernel_evaluations/likely");
+            char text[120];
+            std::snprintf(text, sizeof text, "accuracy %s: likely %.3g, happened %.3g", accuracy, likely, happened);
+            TEST_ASSERT_TRUE_MESSAGE(happened <= 3 * likely && likely <= 3 * happened, text);
+            const char *road = nullptr;
+            OK(mercer_model_info(model.handle, "/forecast/road", &road));
+            TEST_ASSERT_EQUAL_STRING("projected", road);
+            TEST_ASSERT_TRUE(number(model, "/forecast/bytes/most") < 0x1p29); // not the budget
+            mercer_data_destroy(data);
+        }
+}
+
 } // namespace
 
 void setUp() {}
@@ -151,5 +175,6 @@ int main() {
     UNITY_BEGIN();
     RUN_TEST(test_table);
     RUN_TEST(test_kinds_of_data);
+    RUN_TEST(test_auto_is_foreseen);
     return UNITY_END();
 }

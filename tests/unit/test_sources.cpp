@@ -237,9 +237,90 @@ void test_npy() {
         Matrix stored = fortran ? oracle::transposed(x) : x;
         file.append(reinterpret_cast<const char *>(stored.v.data()), stored.v.size() * sizeof(double));
         mercer_data *data = nullptr;
-        OK(mercer_data_from_npy(&data, session.context, folder.write("x.npy", file).c_str()));
+        OK(mercer_data_from_file(&data, session.context, folder.write("x.npy", file).c_str(), nullptr));
         same(session, data, x, 0, "npy");
     }
+}
+
+// A column-major file of 7.3 MiB is read by windows: it is fitted on within 7 MiB (rows by rows: tests/boundary/large_files.c).
+// f32 sums of columns that are made again in another order: 1e-5.
+void test_npy_larger_than_the_budget() {
+    constexpr int64_t rows = 30000, cols = 64;
+    Session session;
+    TempFolder folder;
+    const Matrix x = oracle::clusters(rows, cols);
+    mercer_run run = with_threads(1);
+    run.memory = int64_t{7} << 20;
+    std::string file = "{'descr': '<f4', 'fortran_order': True, 'shape': (30000, 64), }";
+    file.resize(118, ' '), file[117] = '\n';
+    file = std::string("\x93NUMPY\x01\x00\x76\x00", 10) + file;
+    for (int64_t k = 0; k < rows * cols; ++k) {
+        const float value = static_cast<float>(x(k % rows, k / rows));
+        file.append(reinterpret_cast<const char *>(&value), sizeof value);
+    }
+    mercer_data *data = nullptr;
+    OK(mercer_data_from_file(&data, session.context, folder.write("x.npy", file).c_str(), nullptr));
+    const Settings settings = {{"sigma", "12"}, {"components", "4"}, {"m", "40"}, {"certificates", "none"}};
+    const Model model = session.fit(data, settings, "nystrom", &run);
+    expect_near(model.vector("lambda"), session.fit(x, settings, {}, {true, false}, "nystrom").vector("lambda"), 1e-5,
+                "windows");
+    mercer_data_destroy(data);
+}
+
+mercer_data_facts inspect(mercer_data *data) {
+    mercer_data_facts facts{};
+    facts.struct_size = sizeof facts;
+    OK(mercer_data_inspect(data, &facts));
+    return facts;
+}
+
+// Names and labels come out of the data, names of columns out of the model too, and the context's budget holds while CSV is read.
+void test_names_and_labels() {
+    Session session;
+    TempFolder folder;
+    std::string text = "kind,a,\"b\"\"c\"\n";
+    for (int i = 0; i < 30; ++i)
+        text +=
+            std::string(i % 3 ? "x" : "\xc3\xa4") + "," + std::to_string(i) + "," + std::to_string(i * i % 7) + "\n";
+    const std::string path = folder.write("x.csv", text);
+    mercer_file file{sizeof file, 0, 0, 0, 0, "kind", nullptr, nullptr};
+    mercer_data *data = nullptr;
+    OK(mercer_data_from_file(&data, session.context, path.c_str(), &file));
+    mercer_data_facts facts = inspect(data);
+    TEST_ASSERT_EQUAL_STRING("{\"columns\":[\"a\",\"b\\\"c\"],\"labels\":[\"\xc3\xa4\",\"x\"]}", facts.names);
+    TEST_ASSERT_TRUE(facts.rows == 30 && facts.cols == 2 && facts.dtype == MERCER_F64 && facts.kind == MERCER_DENSE);
+    const Matrix labels = to_matrix(facts.labels);
+    for (int64_t i = 0; i < 30; ++i) TEST_ASSERT_TRUE(labels(i, 0) == (i % 3 != 0));
+    const Model model = session.fit(data, {{"components", "2"}});
+    const char *names = nullptr;
+    OK(mercer_model_info(model.handle, "/columns/1", &names));
+    TEST_ASSERT_EQUAL_STRING("b\"c", names);
+
+    std::vector<int64_t> own(30, 7); // labels of an array's own
+    const mercer_view view{sizeof view, MERCER_I64, 0, 30, 1, 1, 1, own.data()};
+    OK(mercer_data_attach(data, "labels", &view));
+    facts = inspect(data);
+    TEST_ASSERT_TRUE(facts.labels.data == own.data());
+    TEST_ASSERT_EQUAL_STRING("{\"columns\":[\"a\",\"b\\\"c\"],\"labels\":[]}", facts.names);
+    mercer_data_destroy(data);
+    Held held(Matrix(30, 2));
+    data = session.data(held);
+    facts = inspect(data);
+    TEST_ASSERT_TRUE(!facts.labels.data && std::strcmp(facts.names, "{\"columns\":[],\"labels\":[]}") == 0);
+    OK(mercer_data_attach(data, "labels", &view));
+    TEST_ASSERT_EQUAL_INT64(30, inspect(data).labels.rows);
+    mercer_data_destroy(data);
+
+    mercer_run run{};
+    run.struct_size = sizeof run;
+    run.memory = 1 << 16;
+    OK(mercer_context_set_run(session.context, &run));
+    TEST_ASSERT_EQUAL_INT(MERCER_E_BUDGET, mercer_data_from_file(&data, session.context, path.c_str(), nullptr));
+    const int32_t stop = 1;
+    run.memory = 0, run.cancel = &stop;
+    OK(mercer_context_set_run(session.context, &run));
+    TEST_ASSERT_EQUAL_INT(MERCER_E_CANCELLED, mercer_data_from_file(&data, session.context, path.c_str(), nullptr));
+    TEST_ASSERT_NULL(data);
 }
 
 void test_not_finite() { // named by its first row and column, whatever the way it came
@@ -302,6 +383,8 @@ int main() {
     RUN_TEST(test_sparse_queries);
     RUN_TEST(test_sparse_refused);
     RUN_TEST(test_npy);
+    RUN_TEST(test_npy_larger_than_the_budget);
+    RUN_TEST(test_names_and_labels);
     RUN_TEST(test_not_finite);
     RUN_TEST(test_landmarks);
     return UNITY_END();

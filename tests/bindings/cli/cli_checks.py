@@ -1,4 +1,5 @@
 """What cli_test.sh asks of Python: cli_checks.py CHECK ARGUMENTS... in the folder with the test's files."""
+import csv
 import json
 import sys
 
@@ -37,6 +38,50 @@ def make():
     open("SHORT.npy", "wb").write(open("X.npy", "rb").read()[:-100])
     open("TEXT.npy", "w").write("this is no array, and no model either; " * 20)
     open("FLIPPED.safetensors", "wb").write(b"\x08\0\0\0\0\0\0\0{}")
+
+
+    write_csvs(x, weights)
+    d2 = ((x[:, None, :] - x[None, :, :]) ** 2).sum(-1)
+    np.save("K.npy", np.exp(-d2 / (2 * SIGMA**2)))
+    np.save("D.dist.npy", np.sqrt(d2))
+    queries = np.load("Q.npy")
+    np.save("KQ.npy", gram(queries, x))
+
+
+# The same rows: with names, text, labels and weights; and queries whose columns stand in another order, among others.
+def write_csvs(x, weights):
+    with open("X.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "a", "b, or \"b\"", "c", "kind", "d", "w"])
+        for i, row in enumerate(x):
+            writer.writerow([f"row {i}", *map(repr, map(float, row[:3])), ["one", "two\nlines", "3"][i % 3], repr(float(row[3])), weights[i]])
+    queries = np.load("Q.npy")
+    with open("Q.csv", "w", newline="") as file:
+        writer = csv.writer(file, delimiter=";")
+        writer.writerow(["d", "other", "c", "a", "b, or \"b\""])
+        writer.writerows([repr(float(row[3])), 7, *(repr(float(row[k])) for k in (2, 0, 1))] for row in queries)
+    np.savetxt("PLAIN.csv", x, delimiter=" ")
+    with open("GAPS.csv", "w") as file:
+        file.writelines(",".join("NA" if (i, j) in ((3, 1), (7, 0)) else repr(float(v)) for j, v in enumerate(row)) + "\n"
+                        for i, row in enumerate(x))
+    np.save("COMPLETE.npy", np.delete(x, (3, 7), 0))
+
+
+def csv_equal(path, npy):
+    with open(path, newline="") as file:
+        header, *rows = csv.reader(file)
+    values = np.array(rows, float)
+    assert np.array_equal(values, np.load(npy)), "not the same numbers"
+    assert len(header) == values.shape[1] and header[0].startswith("scores"), header
+
+
+def csv_columns(path):
+    assert load(path)["columns"] == ["a", 'b, or "b"', "c", "d"], load(path)["columns"]
+
+
+def nan_rows(path, complete):
+    z, whole = np.load(path), np.load(complete)
+    assert np.isnan(z[[3, 7]]).all() and np.array_equal(np.delete(z, (3, 7), 0), whole), "not aligned"
 
 
 def large():

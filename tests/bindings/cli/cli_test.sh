@@ -182,6 +182,33 @@ status 0 fit X.npy --method subsampled --reducer given --landmarks P.npy --sigma
 status 0 transform L.safetensors Q.npy -o LQ.npy
 status 0 transform P.safetensors Q.npy -o PQ.npy && py equal LQ.npy PQ.npy
 
+# CSV: the same rows give the same model, by name whatever their order; text is left out, and said so
+fit_csv='--method kpca --sigma 2 --components 5 -o C.safetensors'
+status 0 fit X.csv $fit_csv --labels kind --columns 'a,"b, or ""b""",c,d' --scores ZC.npy --json && json && py csv_columns out
+same ZC.npy Z.npy 'rows of a CSV file'
+status 0 transform C.safetensors Q.csv -o CQ.npy && same CQ.npy TQ.npy 'columns by name'
+status 0 transform C.safetensors Q.npy -o CQ.npy && same CQ.npy TQ.npy 'columns by number'
+status 0 transform M.safetensors PLAIN.csv --separator blank --header no -o CQ.npy && py equal CQ.npy Z.npy
+status 0 transform M.safetensors X.npy -o T.csv && py csv_equal T.csv Z.npy
+status 0 fit X.csv $fit_csv --labels kind --weights w && says 'left out' && says id
+status 0 transform C.safetensors Q.csv -o WC.npy && same WC.npy WQ.npy 'weights by name'
+checks=$((checks + 1))
+"$mercer" transform C.safetensors - -o - <Q.csv 2>err >piped.npy || fail 'transform C - -o - of CSV'
+same piped.npy WQ.npy 'CSV from standard input'
+status 3 fit GAPS.csv $fit_csv && says 'row 3, column 1 is NaN'
+status 0 fit GAPS.csv $fit_csv --data.missing rows --scores ZG.npy
+status 0 fit COMPLETE.npy $fit_csv --scores ZD.npy && py nan_rows ZG.npy ZD.npy
+error 2 4 fit X.csv $fit_csv --labels knid && says kind
+error 3 2 transform M.safetensors X.csv --columns a,b -o OLD2
+error 2 3 fit X.csv $fit_csv --separator x && says semicolon
+
+# matrices instead of rows
+for input in 'K.npy --precomputed kernel' 'D.dist.npy --precomputed distances --sigma 2'; do
+    status 0 fit $input --method kpca --components 5 -o K.safetensors --scores KZ.npy && py equal KZ.npy Z.npy
+done
+status 0 fit K.npy --precomputed kernel --method kpca --components 5 -o K.safetensors
+status 0 transform K.safetensors KQ.npy --precomputed kernel -o KZ.npy && py equal KZ.npy TQ.npy
+
 # outcomes are warnings
 status 0 fit X.npy --method kpca --kernel linear --components 9 -o S.safetensors && says warning
 

@@ -1,0 +1,110 @@
+#include "input.h"
+#include "files.h"
+#include "json.h"
+#include "report.h"
+
+#include <algorithm>
+#include <array>
+#include <unistd.h>
+
+namespace cli {
+
+namespace {
+
+char separator_of(const std::string &text) {
+    static constexpr std::array<std::pair<const char *, char>, 5> names = {
+        {{"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}, {"blank", ' '}, {"bar", '|'}}};
+    for (const auto &[name, character] : names)
+        if (text == name || text == std::string(1, character)) return character;
+    if (text.empty()) return '\0';
+    throw Failure(MERCER_E_VALUE, "--separator " + text + ", must be comma, semicolon, tab, blank or bar");
+}
+
+/* Whoever opens a file that cannot be read will say why. */
+bool is_npy(const std::string &path) {
+    constexpr size_t enough = 16;
+    try {
+        return begins_as_npy(read_file(path, enough));
+    } catch (const Failure &) {
+        return false;
+    }
+}
+
+const char *or_null(const std::string &text) { return text.empty() ? nullptr : text.c_str(); }
+
+} // namespace
+
+void InputOptions::add_to(CLI::App &app) {
+    constexpr const char *group = "Data";
+    app.add_option("DATA", path, "the rows, .csv or .npy; - for standard input")->type_name("FILE")->required();
+    app.add_option("--columns", columns, "columns of a CSV file by name or number from 0 (default: those of numbers)")
+        ->type_name("NAME,...")
+        ->group(group);
+    app.add_option("--separator", separator, "of a CSV file: comma, semicolon, tab, blank, bar (default: found)")
+        ->type_name("NAME")
+        ->group(group);
+    app.add_option("--header", header, "is the first line of a CSV file names? (default: if no number is in it)")
+        ->type_name("yes|no")
+        ->check(CLI::IsMember({"yes", "no"}).description(""))
+        ->group(group);
+    app.add_option("--precomputed", precomputed, "the file, a .npy, holds values between objects, not rows of columns")
+        ->type_name("kernel|distances")
+        ->check(CLI::IsMember({"kernel", "distances"}).description(""))
+        ->group(group);
+}
+
+void InputData::open(mercer_context *context, const std::string &path, const InputOptions &options) {
+    if (!options.precomputed.empty()) {
+        matrix_ = read_npy(path);
+        const mercer_view view = matrix_.view();
+        data_ = make<Data>(mercer_data_from_matrix, context, &view,
+                           options.precomputed == "kernel" ? MERCER_KERNEL : MERCER_DISTANCE);
+        return;
+    }
+    auto file = sized<mercer_file>();
+    file.separator = separator_of(options.separator);
+    file.header = options.header.empty() ? 0 : options.header == "yes" ? 1 : -1;
+    file.labels = or_null(options.labels);
+    file.weights = or_null(options.weights);
+    file.columns = or_null(options.columns.empty() && !is_npy(path) ? options.expected : options.columns);
+    data_ = make<Data>(mercer_data_from_file, context, path.c_str(), &file);
+}
+
+InputData::InputData(mercer_context *context, const InputOptions &options, const mercer_run *run) {
+    mercer_run reading = *run;
+    reading.checkpoint = nullptr;
+    check(mercer_context_set_run(context, &reading));
+    if (!is_stream(options.path)) {
+        open(context, options.path, options);
+        return;
+    }
+    descriptor_ = spool_stdin();
+    const std::string name = "/proc/self/fd/" + std::to_string(descriptor_);
+    try {
+        open(context, name, options);
+    } catch (const Failure &failure) {
+        ::close(descriptor_);
+        std::string text = failure.what();
+        if (const size_t at = text.find(name); at != std::string::npos) text.replace(at, name.size(), "standard input");
+        throw Failure(failure.code, text);
+    }
+}
+
+InputData::~InputData() {
+    data_.reset();
+    if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::string columns_of(mercer_model *model) {
+    std::string out;
+    const std::string names = fact_of(model, "/columns");
+    if (names.empty()) return out;
+    for (const json::Value &name : json::parse(names).members) {
+        std::string quoted = "\"";
+        for (const char c : name.text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+        out += (out.empty() ? "" : ",") + quoted + "\"";
+    }
+    return out;
+}
+
+} // namespace cli

@@ -1,0 +1,45 @@
+#ifndef MERCER_CLI_INPUT_H
+#define MERCER_CLI_INPUT_H
+
+#include "handles.h"
+#include "npy.h"
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace cli {
+
+/* How a file of data is to be read: flags of every command that reads one. */
+struct InputOptions {
+    std::string path, columns, separator, header, precomputed;
+    std::string labels, weights; /* of CSV: columns */
+    std::string expected;        /* what --columns is for CSV where it is not given */
+
+    void add_to(CLI::App &app);
+};
+
+/* A file as data: CSV or .npy. Standard input is spooled to a nameless temporary file, which lives as long as this. */
+class InputData {
+  public:
+    /* run: whose budget, progress and interrupts hold while a CSV file is read. */
+    InputData(mercer_context *context, const InputOptions &options, const mercer_run *run);
+    ~InputData();
+    InputData(const InputData &) = delete;
+    InputData &operator=(const InputData &) = delete;
+
+    mercer_data *get() const { return data_.get(); }
+
+  private:
+    void open(mercer_context *context, const std::string &path, const InputOptions &options);
+
+    int descriptor_ = -1; // of the spool
+    Array matrix_;        // that precomputed data borrow
+    Data data_;
+};
+
+/* Columns that a model was fitted on, as --columns takes them; "" where they are not known. */
+std::string columns_of(mercer_model *model);
+
+} // namespace cli
+
+#endif

@@ -1,0 +1,386 @@
+#include "csv.h"
+
+#include "../core/run.h"
+#include "../core/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cinttypes>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+
+namespace mercer {
+namespace {
+
+constexpr char separators[] = {'\t', ';', ',',
+                               ' '}; // a file may have those before it in its text, not so often after it
+constexpr size_t most_labels = 1 << 20, most_columns = 1 << 20, shown_text = 40;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool is_missing(std::string_view text) {
+    return text.empty() || text == "NA" || text == "NaN" || text == "nan" || text == "null" || text == "?";
+}
+
+// Of digits that std::from_chars finds out of range: are they too small rather than too large?
+bool vanishes(std::string_view digits) {
+    const size_t e = std::min(digits.find_first_of("eE"), digits.size());
+    const std::string_view mantissa = digits.substr(0, e);
+    int64_t exponent = 0;
+    if (e < digits.size()) {
+        std::string_view text = digits.substr(e + 1);
+        if (text.starts_with('+')) text.remove_prefix(1);
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), exponent);
+        if (error != std::errc()) return text.starts_with('-');
+    }
+    const size_t point = std::min(mantissa.find('.'), mantissa.size()), first = mantissa.find_first_of("123456789");
+    return static_cast<double>(exponent) + static_cast<double>(point) - static_cast<double>(first) < 0;
+}
+
+bool is_hexadecimal(std::string_view digits) {
+    return digits.size() > 2 && digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') &&
+           digits.find_first_not_of("0123456789abcdefABCDEF.pP+-", 2) == digits.npos;
+}
+
+bool has_decimal_comma(std::string_view digits) {
+    return digits.find(',') != digits.npos && digits.find_first_of("0123456789") != digits.npos &&
+           digits.find_first_not_of("0123456789.,eE+-") == digits.npos;
+}
+
+bool is_utf8(std::string_view text) {
+    for (size_t k = 0; k < text.size();) {
+        const unsigned char lead = static_cast<unsigned char>(text[k]);
+        const size_t length = lead < 0x80   ? 1
+                              : lead < 0xc2 ? 0
+                              : lead < 0xe0 ? 2
+                              : lead < 0xf0 ? 3
+                              : lead < 0xf5 ? 4
+                                            : 0;
+        if (length == 0 || k + length > text.size()) return false;
+        uint32_t code = length == 1 ? lead : lead & (0x7fu >> length);
+        for (size_t b = 1; b < length; ++b) {
+            const unsigned char next = static_cast<unsigned char>(text[k + b]);
+            if ((next & 0xc0) != 0x80) return false;
+            code = code << 6 | (next & 0x3fu);
+        }
+        if ((length == 3 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
+            (length == 4 && (code < 0x10000 || code > 0x10ffff)))
+            return false;
+        k += length;
+    }
+    return true;
+}
+
+// For messages: short, and one line.
+std::string shown(std::string_view text) {
+    std::string out(text.substr(0, shown_text));
+    for (char &c : out)
+        if (c < ' ' || c > '~') c = '?';
+    return text.size() > shown_text ? out + "..." : out;
+}
+
+// ---- rows
+
+// Rows of a file in pieces of equal length, of all columns that were read; some of them are the data.
+class CsvSource : public Source {
+  public:
+    CsvSource(const std::string &name, std::vector<Buffer<double>> pieces, int64_t rows, int64_t width,
+              std::vector<int64_t> kept)
+        : Source(Kind::dense, rows, static_cast<int64_t>(kept.size()), MERCER_F64), pieces_(std::move(pieces)),
+          width_(width), kept_(std::move(kept)) {
+        be_named(name);
+    }
+    void fill(int64_t row0, int64_t count, float *out) const override { gather(row0, count, out); }
+    void fill(int64_t row0, int64_t count, double *out) const override { gather(row0, count, out); }
+    int64_t held_bytes() const override {
+        int64_t bytes = 0;
+        for (const Buffer<double> &piece : pieces_) bytes += piece.bytes();
+        return bytes;
+    }
+
+    static int64_t rows_of_piece(int64_t width) { return std::max<int64_t>(1, (int64_t{1} << 17) / width); }
+
+  private:
+    template <class T>
+    void gather(int64_t row0, int64_t count, T *out) const {
+        const int64_t most = rows_of_piece(width_), d = cols();
+        for (int64_t i = row0; i < row0 + count; ++i, out += d) {
+            const double *row = pieces_[static_cast<size_t>(i / most)].data() + i % most * width_;
+            if (d == width_)
+                std::copy_n(row, d, out);
+            else
+                for (int64_t k = 0; k < d; ++k) out[k] = static_cast<T>(row[kept_[static_cast<size_t>(k)]]);
+        }
+    }
+    std::vector<Buffer<double>> pieces_;
+    int64_t width_;
+    std::vector<int64_t> kept_;
+};
+
+// ---- what is found out about a file
+
+std::vector<size_t> first_counts(const InputFile &file, char separator) {
+    constexpr size_t enough = 10;
+    std::vector<size_t> counts;
+    try {
+        CsvRecords records(file, separator);
+        while (counts.size() < enough && records.next()) counts.push_back(records.fields().size());
+    } catch (const Error &) { // then those before it
+    }
+    return counts;
+}
+
+// The first that parts the first records into equally many fields; else the first but blanks that parts the first record.
+char find_separator(const InputFile &file) {
+    char fallback = 0;
+    for (char separator : separators) {
+        const std::vector<size_t> counts = first_counts(file, separator);
+        if (counts.empty() || counts[0] < 2) continue;
+        if (std::all_of(counts.begin(), counts.end(), [&](size_t count) { return count == counts[0]; }))
+            return separator;
+        if (!fallback && separator != ' ') fallback = separator;
+    }
+    return fallback ? fallback : ',';
+}
+
+// Text everywhere, or nothing: no data begin like this.
+bool looks_like_header(const std::vector<CsvField> &fields) {
+    bool text = false;
+    for (const CsvField &field : fields) {
+        const CsvValue::Kind kind = read_csv_value(field.text).kind;
+        if (kind != CsvValue::Kind::text && !field.text.empty()) return false;
+        text |= kind == CsvValue::Kind::text;
+    }
+    return text;
+}
+
+// ---- the parser
+
+class CsvParser {
+  public:
+    CsvParser(Run &run, const std::string &path, const CsvOptions &options)
+        : run_(run), options_(options), file_(path), name_(shown_path(path)),
+          records_(file_, options.separator ? options.separator : find_separator(file_)) {}
+
+    CsvFile parse() {
+        if (!records_.next()) fail(MERCER_E_DATA, "'%s' has no rows: there is nothing in it", name_.c_str());
+        begin();
+        do {
+            if (rows_ % 1024 == 0)
+                run_.progress(static_cast<double>(records_.bytes_read()) / static_cast<double>(file_.size()));
+            add_row();
+        } while (records_.next());
+        return finish();
+    }
+
+  private:
+    enum class Column { open, number, text }; // open: nothing but missing values so far
+
+    [[noreturn]] void refuse(size_t column, std::string_view text, const char *what) const {
+        const std::string name = header_ ? " ('" + shown(names_[column]) + "')" : "";
+        fail(MERCER_E_DATA, "'%s': line %" PRId64 ", column %zu%s: '%s' %s", name_.c_str(), records_.line(), column,
+             name.c_str(), shown(text).c_str(), what);
+    }
+
+    void begin();
+    void name_columns(const std::vector<CsvField> &fields);
+    size_t find(const std::string &what, std::string_view asked) const;
+    void choose_columns(const std::vector<CsvField> &first);
+    void add_row();
+    double value_of(size_t slot, std::string_view text);
+    int64_t label_of(size_t column, std::string_view text);
+    CsvFile finish();
+    void settle_labels(CsvFile &out) const;
+
+    Run &run_;
+    const CsvOptions &options_;
+    InputFile file_;
+    std::string name_;
+    CsvRecords records_;
+    bool header_ = false;
+    std::vector<std::string> names_;         // of all columns
+    std::optional<size_t> labels_, weights_; // columns
+    std::vector<size_t> chosen_;             // columns, one a slot
+    std::vector<Column> kinds_;              // of the slots
+    std::vector<size_t> skipped_;            // columns that are text from the first row on
+    int64_t rows_ = 0;
+    std::vector<Buffer<double>> pieces_;
+    CountedVector<int64_t> label_values_;
+    CountedVector<double> weight_values_;
+    std::map<std::string, int64_t, std::less<>> categories_;
+};
+
+// Reads the header, if there is one; the current record is then the first row.
+void CsvParser::begin() {
+    header_ = options_.header == CsvOptions::Header::yes ||
+              (options_.header == CsvOptions::Header::found && looks_like_header(records_.fields()));
+    if (records_.fields().size() > most_columns)
+        fail(MERCER_E_DATA, "'%s': line %" PRId64 " has %zu fields, must be at most %zu", name_.c_str(),
+             records_.line(), records_.fields().size(), most_columns);
+    name_columns(records_.fields());
+    if (header_ && !records_.next()) fail(MERCER_E_DATA, "'%s' has no rows: a header and nothing else", name_.c_str());
+    if (!options_.labels.empty()) labels_ = find("labels", options_.labels);
+    if (!options_.weights.empty()) weights_ = find("weights", options_.weights);
+    choose_columns(records_.fields());
+}
+
+void CsvParser::name_columns(const std::vector<CsvField> &fields) {
+    std::map<std::string_view, size_t> seen;
+    for (size_t k = 0; k < fields.size(); ++k) {
+        const std::string_view text = header_ ? fields[k].text : std::string_view();
+        names_.push_back(text.empty() ? number_text(static_cast<int64_t>(k)) : std::string(text));
+        if (text.empty()) continue;
+        if (!is_utf8(text)) refuse(k, text, "is no UTF-8 text");
+        if (const auto [other, added] = seen.emplace(text, k); !added)
+            refuse(k, text, format("is the name of column %zu already", other->second).c_str());
+    }
+}
+
+// A column by its name, else by its number.
+size_t CsvParser::find(const std::string &what, std::string_view asked) const {
+    const auto named = std::find(names_.begin(), names_.end(), asked);
+    if (named != names_.end()) return static_cast<size_t>(named - names_.begin());
+    int64_t number = 0;
+    if (parse_number(asked, &number)) {
+        if (number >= 0 && number < static_cast<int64_t>(names_.size())) return static_cast<size_t>(number);
+        fail(MERCER_E_NAME, "'%s': %s: column %" PRId64 ", must be 0 to %zu", name_.c_str(), what.c_str(), number,
+             names_.size() - 1);
+    }
+    if (!header_)
+        fail(MERCER_E_NAME, "'%s': %s: column '%s', but the file has no header: name it by its number", name_.c_str(),
+             what.c_str(), shown(asked).c_str());
+    fail_unknown(("column of '" + name_ + "'").c_str(), shown(asked), names_);
+}
+
+void CsvParser::choose_columns(const std::vector<CsvField> &first) {
+    if (!options_.columns.empty()) {
+        CsvRecords list(options_.columns, "columns", ',');
+        if (!list.next()) fail(MERCER_E_VALUE, "columns = '%s' names none", options_.columns.c_str());
+        for (const CsvField &field : list.fields()) {
+            chosen_.push_back(find("columns", field.text));
+            if (std::count(chosen_.begin(), chosen_.end(), chosen_.back()) > 1)
+                fail(MERCER_E_VALUE, "columns: '%s' is named twice", shown(field.text).c_str());
+        }
+    }
+    for (size_t k = 0; options_.columns.empty() && k < names_.size(); ++k) {
+        if (k == labels_ || k == weights_) continue;
+        const bool text = k < first.size() && read_csv_value(first[k].text).kind == CsvValue::Kind::text;
+        (text ? skipped_ : chosen_).push_back(k);
+    }
+    kinds_.assign(chosen_.size(), options_.columns.empty() ? Column::open : Column::number);
+    if (chosen_.empty()) fail(MERCER_E_DATA, "'%s' has no column of numbers", name_.c_str());
+}
+
+double CsvParser::value_of(size_t slot, std::string_view text) {
+    if (kinds_[slot] == Column::text) return NAN;
+    const CsvValue value = read_csv_value(text);
+    if (value.kind == CsvValue::Kind::number) {
+        kinds_[slot] = Column::number;
+        return value.number;
+    }
+    if (value.kind == CsvValue::Kind::refused) refuse(chosen_[slot], text, value.reason);
+    if (value.kind == CsvValue::Kind::text && kinds_[slot] == Column::number)
+        refuse(chosen_[slot], text, "is no number");
+    if (value.kind == CsvValue::Kind::text) kinds_[slot] = Column::text;
+    return NAN;
+}
+
+int64_t CsvParser::label_of(size_t column, std::string_view text) {
+    const auto known = categories_.find(text);
+    if (known != categories_.end()) return known->second;
+    if (!is_utf8(text)) refuse(column, text, "is no UTF-8 text");
+    if (categories_.size() == most_labels)
+        refuse(column, text, format("is one label more than %zu", most_labels).c_str());
+    const int64_t number = static_cast<int64_t>(categories_.size());
+    categories_.emplace(text, number);
+    return number;
+}
+
+void CsvParser::add_row() {
+    const std::vector<CsvField> &fields = records_.fields();
+    if (fields.size() != names_.size())
+        fail(MERCER_E_DATA, "'%s': line %" PRId64 ", column %zu: the line has %zu fields, the first one has %zu",
+             name_.c_str(), records_.line(), std::min(fields.size(), names_.size()), fields.size(), names_.size());
+    const int64_t width = static_cast<int64_t>(chosen_.size()), most = CsvSource::rows_of_piece(width);
+    if (rows_ % most == 0) pieces_.push_back(run_.buffer<double>(most, width));
+    double *row = pieces_.back().data() + rows_ % most * width;
+    for (size_t slot = 0; slot < chosen_.size(); ++slot) row[slot] = value_of(slot, fields[chosen_[slot]].text);
+    if (labels_) label_values_.push_back(label_of(*labels_, fields[*labels_].text));
+    if (weights_) {
+        const CsvValue weight = read_csv_value(fields[*weights_].text);
+        if (weight.kind != CsvValue::Kind::number || weight.number < 0)
+            refuse(*weights_, fields[*weights_].text, "is no weight, must be a number >= 0");
+        weight_values_.push_back(weight.number);
+    }
+    ++rows_;
+}
+
+// Labels that are whole numbers, all of them, stay what they are.
+void CsvParser::settle_labels(CsvFile &out) const {
+    out.label_names.resize(categories_.size());
+    std::vector<int64_t> numbers(categories_.size());
+    bool whole = true;
+    for (const auto &[text, at] : categories_) {
+        const CsvValue value = read_csv_value(text);
+        whole &= value.kind == CsvValue::Kind::number && value.number == std::floor(value.number) &&
+                 std::fabs(value.number) <= 0x1p53;
+        if (whole) numbers[static_cast<size_t>(at)] = static_cast<int64_t>(value.number);
+        out.label_names[static_cast<size_t>(at)] = text;
+    }
+    if (!whole) return;
+    for (int64_t &label : out.labels) label = numbers[static_cast<size_t>(label)];
+    out.label_names.clear();
+}
+
+CsvFile CsvParser::finish() {
+    CsvFile out;
+    std::vector<int64_t> kept;
+    for (size_t slot = 0; slot < chosen_.size(); ++slot)
+        if (kinds_[slot] == Column::number) {
+            kept.push_back(static_cast<int64_t>(slot));
+            out.columns.push_back(names_[chosen_[slot]]);
+        } else {
+            skipped_.push_back(chosen_[slot]);
+        }
+    if (kept.empty()) fail(MERCER_E_DATA, "'%s' has no column of numbers", name_.c_str());
+    std::sort(skipped_.begin(), skipped_.end());
+    for (size_t column : skipped_) out.left_out.push_back(names_[column]);
+    out.labels = std::move(label_values_);
+    settle_labels(out);
+    out.weights = std::move(weight_values_);
+    out.source = std::make_shared<CsvSource>(name_, std::move(pieces_), rows_, static_cast<int64_t>(chosen_.size()),
+                                             std::move(kept));
+    return out;
+}
+
+} // namespace
+
+CsvValue read_csv_value(std::string_view text) {
+    if (text.empty() || !is_digit(text.back())) // as no missing word ends: comparisons are what takes the time
+        if (is_missing(text)) return {CsvValue::Kind::missing, NAN, nullptr};
+    const bool plus = text.size() > 1 && text[0] == '+' && (is_digit(text[1]) || text[1] == '.');
+    const char *from = text.data() + plus, *end = text.data() + text.size();
+    double value = 0;
+    const auto [at, error] = std::from_chars(from, end, value);
+    const std::string_view digits = text.substr(text[0] == '+' || text[0] == '-' ? 1 : 0);
+    if (at == end && error == std::errc()) {
+        if (std::isnan(value)) return {CsvValue::Kind::missing, NAN, nullptr};
+        if (std::isinf(value)) return {CsvValue::Kind::refused, 0, "is infinite, must be finite"};
+        return {CsvValue::Kind::number, value, nullptr};
+    }
+    if (at == end && error == std::errc::result_out_of_range) {
+        if (vanishes(digits)) return {CsvValue::Kind::number, text[0] == '-' ? -0.0 : 0.0, nullptr};
+        return {CsvValue::Kind::refused, 0, "is beyond the range of f64"};
+    }
+    if (is_hexadecimal(digits)) return {CsvValue::Kind::refused, 0, "is hexadecimal, must be decimal"};
+    if (has_decimal_comma(text)) return {CsvValue::Kind::refused, 0, "has a comma in it, must have a decimal point"};
+    return {CsvValue::Kind::text, 0, nullptr};
+}
+
+CsvFile open_csv(Run &run, const std::string &path, const CsvOptions &options) {
+    return CsvParser(run, path, options).parse();
+}
+
+} // namespace mercer
