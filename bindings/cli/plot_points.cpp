@@ -55,8 +55,8 @@ Labels from_column(const Subject &subject) {
     auto facts = sized<mercer_data_facts>();
     check(mercer_data_inspect(subject.data, &facts));
     if (!facts.labels.data)
-        throw Failure(MERCER_E_IO, "--labels " + subject.labels +
-                                       ": there is no such file, and DATA is no CSV file with such a column");
+        throw Failure(MERCER_E_IO,
+                      "--labels " + subject.labels + ": there is no such file, and DATA have no such column");
     Labels labels{subject.labels, {}, {}};
     const auto *values = static_cast<const int64_t *>(facts.labels.data);
     for (int64_t i = 0; i < facts.rows; ++i) labels.values.push_back(static_cast<double>(values[i]));
@@ -83,7 +83,9 @@ Axis axis_over(const std::string &title, const std::vector<double> &values) {
 
 } // namespace
 
-bool is_label_file(const std::string &labels) { return is_stream(labels) || std::filesystem::exists(labels); }
+bool is_label_file(const std::string &labels) {
+    return is_stream(labels) || labels.ends_with(".npy") || std::filesystem::exists(labels);
+}
 
 Points::Points(const Subject &subject, int64_t rows) : rows_(rows), style_(static_cast<size_t>(rows), 0) {
     styles_ = {style_of_class(0)};
@@ -143,7 +145,8 @@ void Points::add_to(Figure &figure, const Array &values, int64_t x, int64_t y, b
     figure.legend.insert(figure.legend.end(), keys_.begin(), keys_.end());
     if (!haloed) panel.colours = colours_;
     if (missing > 0)
-        figure.caption = std::to_string(missing) + " of " + std::to_string(rows_) + " rows without scores left out";
+        figure.caption =
+            std::to_string(missing) + " of " + std::to_string(rows_) + " rows left out, they have no finite values";
     if (every > 1)
         figure.caption += (figure.caption.empty() ? "" : "; ") + std::string("1 in ") + std::to_string(every) + " of " +
                           std::to_string(rows_) + " rows drawn";
