@@ -27,7 +27,11 @@ Labels from_numbers(const Subject &subject, const InputOptions &options, const s
     const InputData file(subject.context, options, subject.run);
     const Array column = values_of(subject, file.get(), subject.labels, 1);
     Labels labels{title, {}, {}};
-    for (int64_t i = 0; i < column.rows; ++i) labels.values.push_back(column.at(i, 0));
+    for (int64_t i = 0; i < column.rows; ++i) {
+        labels.values.push_back(column.at(i, 0));
+        if (!std::isfinite(labels.values.back()))
+            throw Failure(MERCER_E_DATA, subject.labels + ": row " + std::to_string(i) + " has no label");
+    }
     return labels;
 }
 
@@ -44,7 +48,8 @@ Labels from_column_of_numbers(const Subject &subject, size_t texts) {
     options.labels.clear();
     try {
         return from_numbers(subject, options, subject.labels);
-    } catch (const Failure &) {
+    } catch (const Failure &failure) {
+        if (failure.code == MERCER_E_DATA) throw;
         throw Failure(MERCER_E_UNSUPPORTED, subject.labels + " has " + std::to_string(texts) +
                                                 " different texts, a picture can tell " + std::to_string(most_classes) +
                                                 " apart");
