@@ -92,8 +92,8 @@ Array values_of(const Subject &subject, mercer_data *data, const std::string &na
     if (facts.cols != columns)
         throw Failure(MERCER_E_SHAPE,
                       name + " has " + std::to_string(facts.cols) + " columns, must have " + std::to_string(columns));
-    // x_ij = x_i . e_j: the library reads all forms of data, and gives the rows as the scores of a linear kernel's model
-    // whose centres are the unit vectors; a row with a missing value has none
+    // x_ij = x_i . e_j: the library reads all forms of data, and gives the rows as the scores of a linear kernel's
+    // model whose centres are the unit vectors; a row with a missing value has none
     std::vector<double> units(static_cast<size_t>(columns * columns));
     for (int64_t j = 0; j < columns; ++j) units[static_cast<size_t>(j * columns + j)] = 1;
     const mercer_view unit = {sizeof unit, MERCER_F64, 0, columns, columns, columns, 1, units.data()};

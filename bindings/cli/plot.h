@@ -33,7 +33,7 @@ struct Labels {
     std::vector<std::string> names; // of the labels 0, 1 ..., where they were text
 };
 
-/* Rows as points of a panel: they join its layers, its legend or its colour bar, and the caption says who is missing. */
+/* Rows as points of a panel: they join its layers, its legend or its colour bar; the caption says who is missing. */
 class Points {
   public:
     /* Label 0 for all rows where the subject has no labels. rows: how many there are. */

@@ -14,7 +14,7 @@ namespace {
 using namespace chart;
 using json::member;
 
-constexpr const char *blue = "#0072b2", *red = "#d55e00", *grey = "#7f7f7f";
+const std::string blue = style_of_class(0).colour, red = style_of_class(1).colour, grey = style_of_class(6).colour;
 constexpr double log_from = 100; // largest / smallest eigenvalue from which a linear axis would hide the small ones
 
 double number_of(const json::Value &value) { return std::strtod(value.text.c_str(), nullptr); }

@@ -34,9 +34,12 @@ Layout layout_of(const Figure &figure) {
     const double outer = figure.width / static_cast<double>(std::max<size_t>(figure.panels.size(), 1));
     for (const Panel &panel : figure.panels)
         if (!panel.title.empty()) layout.top = 34;
-    for (int round = 0; round < 3; ++round) {
+    const auto fit_frame = [&] {
         layout.width = std::max(outer - layout.left - layout.right, 60.0);
         layout.height = figure.aspect * layout.width;
+    };
+    for (int round = 0; round < 3; ++round) {
+        fit_frame();
         layout.left = 0, layout.right = 24;
         for (const Panel &panel : figure.panels) {
             layout.left = std::max(layout.left, room_beside(panel.y, layout.height) + 6);
@@ -44,9 +47,8 @@ Layout layout_of(const Figure &figure) {
             if (panel.colours)
                 layout.right = std::max(layout.right, bar_gap + bar_width + room_beside(*panel.colours, layout.height));
         }
-        layout.width = std::max(outer - layout.left - layout.right, 60.0);
-        layout.height = figure.aspect * layout.width;
     }
+    fit_frame();
     return layout;
 }
 

@@ -6,7 +6,8 @@
 
 /* Marching squares: in each square of four neighbouring middles the level crosses 0, 2 or 4 of the edges. Crossed edges
  * are nodes of a graph in which each square joins its two (at a saddle two and two: the mean of the corners decides
- * which); every node has at most two neighbours, so the graph falls into chains and rings. Cost O(cells log crossings). */
+ * which); every node has at most two neighbours, so the graph falls into chains and rings. Cost: O(cells), and O(log
+ * crossings) for each crossing. */
 namespace cli::chart {
 
 namespace {

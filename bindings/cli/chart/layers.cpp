@@ -86,10 +86,10 @@ std::string paint(const ErrorBars &bars, const Frame &frame) {
 
 /* Neighbours of one colour in a row are one rectangle; all rectangles of a colour are one path. */
 std::string paint(const Map &map, const Frame &frame) {
-    constexpr size_t levels = 64;
-    constexpr size_t none = levels;
+    constexpr size_t levels = 64, none = levels;
     const Grid &grid = map.grid;
-    const auto level_of = [&](double value) {
+    const auto level_at = [&](size_t i, size_t j) {
+        const double value = grid.values[j * grid.columns + i];
         if (!usable(value)) return none;
         const double share = (value - map.scale.lo) / map.scale.length();
         return static_cast<size_t>(std::clamp(share * levels, 0.0, levels - 1.0));
@@ -100,9 +100,8 @@ std::string paint(const Map &map, const Frame &frame) {
     std::array<std::string, levels + 1> paths;
     for (size_t j = 0; j < grid.rows; ++j)
         for (size_t i = 0, end = 0; i < grid.columns; i = end) {
-            const auto value = grid.values.begin() + static_cast<std::ptrdiff_t>(j * grid.columns);
-            const size_t level = level_of(value[static_cast<std::ptrdiff_t>(i)]);
-            while (end < grid.columns && level_of(value[static_cast<std::ptrdiff_t>(end)]) == level) ++end;
+            const size_t level = level_at(i, j);
+            while (end < grid.columns && level_at(end, j) == level) ++end;
             const double left = edge(i, grid.columns, frame.width), right = edge(end, grid.columns, frame.width);
             const double top = edge(grid.rows - j - 1, grid.rows, frame.height);
             const double bottom = edge(grid.rows - j, grid.rows, frame.height);

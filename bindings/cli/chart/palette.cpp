@@ -9,8 +9,8 @@ namespace cli::chart {
 
 namespace {
 
-/* Told apart by all kinds of colour vision: Okabe and Ito's, grey for their yellow, which is too light on white; the last
- * four, of other shapes, differ from those of their hue in lightness. */
+/* Told apart by all kinds of colour vision: Okabe and Ito's, grey for their yellow, which is too light on white; the
+ * last four, of other shapes, differ from those of their hue in lightness. */
 constexpr std::array<const char *, 12> colours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00",
                                                   "#7f7f7f", "#000000", "#882255", "#c8b400", "#332288", "#8b4513"};
 constexpr size_t shapes = 4, of_one_shape = 8;

@@ -1,5 +1,5 @@
-"""What cli_test.sh asks of the pictures: plot_checks.py CHECK ARGUMENTS... Pictures are read as a reader would: values are
-taken off the axes by their tick labels."""
+"""What cli_test.sh asks of the pictures: plot_checks.py CHECK ARGUMENTS... Pictures are read as a reader would: values
+are taken off the axes by their tick labels."""
 import itertools
 import re
 import sys
