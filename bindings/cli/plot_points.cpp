@@ -41,19 +41,16 @@ Labels from_file(const Subject &subject) {
     return from_numbers(subject, options, stem_of(subject.labels));
 }
 
-/* More texts than classes can have: they may be numbers with decimals, which the library gives as data only. */
+/* More texts than classes can have are numbers with decimals, which the library gives as data only: read again. */
 Labels from_column_of_numbers(const Subject &subject, size_t texts) {
-    InputOptions options = subject.input;
-    options.columns = subject.labels;
-    options.labels.clear();
-    try {
-        return from_numbers(subject, options, subject.labels);
-    } catch (const Failure &failure) {
-        if (failure.code == MERCER_E_DATA) throw;
+    if (is_stream(subject.input.path))
         throw Failure(MERCER_E_UNSUPPORTED, subject.labels + " has " + std::to_string(texts) +
                                                 " different texts, a picture can tell " + std::to_string(most_classes) +
                                                 " apart");
-    }
+    InputOptions options = subject.input;
+    options.columns = subject.labels;
+    options.labels.clear();
+    return from_numbers(subject, options, subject.labels);
 }
 
 Labels from_column(const Subject &subject) {
