@@ -26,8 +26,8 @@ struct Output {
 };
 std::vector<Output> apply(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_run *run);
 
-/* The same, written to path: Z.npy, and Z.NAME.npy for each output after the first (Z.csv: CSV). Returns
- * what was written as JSON objects {name, path, dtype, shape}. */
+/* The same, written to path: Z.npy, and Z.NAME.npy for each output after the first (Z.csv:
+ * CSV). Returns what was written as JSON objects {name, path, dtype, shape}. */
 std::vector<std::string> write_outputs(mercer_model *model, mercer_recipe *what, mercer_data *data,
                                        const std::string &path, const mercer_run *run);
 

@@ -133,6 +133,13 @@ void flatten_into(std::vector<std::vector<std::string>> &rows, const std::string
 
 Value parse(const std::string &json) { return Reader(json).value(); }
 
+const Value &member(const Value &object, const std::string &name) {
+    static const Value none;
+    for (const Value &value : object.members)
+        if (value.name == name) return value;
+    return none;
+}
+
 std::vector<std::vector<std::string>> flatten(const Value &value, size_t most) {
     std::vector<std::vector<std::string>> rows;
     flatten_into(rows, "", value, most);

@@ -26,6 +26,9 @@ struct Value {
 /* Reads what the library wrote; text that is no JSON gives what was read so far. */
 Value parse(const std::string &json);
 
+/* The member of that name; an empty scalar where there is none. */
+const Value &member(const Value &object, const std::string &name);
+
 /* The scalars as rows {dotted name, value}; arrays of scalars are one row, cut after `most` entries. */
 std::vector<std::vector<std::string>> flatten(const Value &value, size_t most);
 

@@ -20,21 +20,23 @@ namespace {
 const Words kinds = {"scree", "scatter", "density", "residual"};
 
 struct Options {
-    std::string model, output = "-", kind, labels, components, title;
     InputOptions data;
+    std::string model, output = "-", kind, labels, components, title;
     double width = chart::Figure().width;
     bool json = false;
     RunOptions run;
 
     void add_to(CLI::App &app) {
         app.add_option("MODEL", model, "the model's file; - for standard input")->type_name("FILE")->required();
-        data.add_to(app, false);
+        data.add_to(app);
+        app.get_option("DATA")->required(false);
         app.add_option("-o,--output", output, "where the SVG goes; - for standard output")
             ->type_name("FILE")
             ->capture_default_str();
         app.add_option("--kind", kind, "scree, scatter, density or residual (default: scatter of DATA, else scree)")
             ->type_name("NAME");
-        app.add_option("--labels", labels, "what each row is: a column of a CSV file, or a file of one number a row")
+        app.add_option("--labels", labels,
+                       "a label a row, its class or a value to colour it by: a file, or a column of DATA")
             ->type_name("FILE|COLUMN");
         app.add_option("--components", components, "the two of a scatter plot, counted from 1; or one, over the rows")
             ->type_name("I,J");
@@ -97,13 +99,14 @@ Array values_of(const Subject &subject, mercer_data *data, const std::string &na
         throw Failure(MERCER_E_SHAPE,
                       name + " has " + std::to_string(facts.cols) + " columns, must have " + std::to_string(columns));
     // x_ij = x_i . e_j: the library reads all forms of data, and gives the rows as the scores of a linear kernel's
-    // model whose centres are the unit vectors
+    // model whose centres are the unit vectors; a row with a missing value has none
     std::vector<double> units(static_cast<size_t>(columns * columns));
     for (int64_t j = 0; j < columns; ++j) units[static_cast<size_t>(j * columns + j)] = 1;
     const mercer_view unit = {sizeof unit, MERCER_F64, 0, columns, columns, columns, 1, units.data()};
     const std::array<const char *, 2> names = {"C", "A"};
     const std::array<mercer_view, 2> tensors = {unit, unit};
-    const Model rows = make<Model>(mercer_model_from_tensors, subject.context, R"({"kernel": "linear"})", names.data(),
+    const Model rows = make<Model>(mercer_model_from_tensors, subject.context,
+                                   R"({"kernel": "linear", "parameters": {"data.missing": "rows"}})", names.data(),
                                    tensors.data(), static_cast<int64_t>(names.size()));
     return apply(rows.get(), nullptr, data, subject.run)[0].values;
 }
@@ -128,9 +131,10 @@ void plot(mercer_context *context, const Words &words) {
     const Model model = read_model(context, options.model);
     std::optional<InputData> data;
     options.data.expected = columns_of(model.get());
+    if (!is_label_file(options.labels)) options.data.labels = options.labels;
     if (!options.data.path.empty()) data.emplace(context, options.data, run.get());
-    chart::Figure figure = figure_of(options.kind, {context, model.get(), data ? data->get() : nullptr, options.labels,
-                                                    options.component_numbers(), run.get()});
+    chart::Figure figure = figure_of(options.kind, {context, model.get(), data ? data->get() : nullptr, options.data,
+                                                    options.labels, options.component_numbers(), run.get()});
     figure.title = options.title;
     figure.width = options.width;
     const std::string picture = chart::draw(figure);

@@ -2,7 +2,7 @@
 #define MERCER_CLI_PLOT_H
 
 #include "chart/chart.h"
-#include "npy.h"
+#include "input.h"
 
 #include <string>
 #include <vector>
@@ -15,7 +15,8 @@ struct Subject {
     mercer_context *context;
     mercer_model *model;
     mercer_data *data;               // or null
-    std::string labels;              // a file, "" for those of data, if it has any
+    InputOptions input;              // where data came from
+    std::string labels;              // "" for none, a file, or the name of the column that the data took them from
     std::vector<int64_t> components; // counted from 1; empty: the first ones
     const mercer_run *run;
 };
@@ -24,6 +25,13 @@ struct Subject {
 chart::Figure scree(const Subject &subject);
 chart::Figure scatter(const Subject &subject);
 chart::Figure map(const Subject &subject, const std::string &operation); // over the plane of two columns
+
+/* A label a row. */
+struct Labels {
+    std::string title;
+    std::vector<double> values;
+    std::vector<std::string> names; // of the labels 0, 1 ..., where they were text
+};
 
 /* Rows as points of a panel: they join its layers, its legend or its colour bar; the caption says who is missing. */
 class Points {
@@ -36,14 +44,8 @@ class Points {
     void add_to(chart::Figure &figure, const Array &values, int64_t x, int64_t y, bool haloed) const;
 
   private:
-    struct Labels {
-        std::vector<double> values;
-        std::vector<std::string> names; // of 0, 1 ...; empty: numbers name themselves
-        std::string title;
-    };
-    static Labels labels_of(const Subject &subject, int64_t rows);
     void colour_by_class(const Labels &labels, const std::vector<double> &classes);
-    void colour_by_value(const std::vector<double> &labels, const std::string &title);
+    void colour_by_value(const Labels &labels);
 
     int64_t rows_;
     std::vector<uint32_t> style_; // of each row
@@ -54,6 +56,9 @@ class Points {
 
 /* The rows of data as numbers, whatever file they came from; E_SHAPE where they have not so many columns. */
 Array values_of(const Subject &subject, mercer_data *data, const std::string &name, int64_t columns);
+
+/* Where --labels is the name of a file, not of a column. */
+bool is_label_file(const std::string &labels);
 
 /* "component 2 (34.2 % of the variance)". */
 std::string component_title(mercer_model *model, int64_t component);

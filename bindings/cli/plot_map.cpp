@@ -31,6 +31,12 @@ Array tensor_of(mercer_model *model, const char *name) {
     return array;
 }
 
+/* "width", where the model knows its columns by name. */
+std::string column_title(mercer_model *model, int64_t column) {
+    const std::string number = std::to_string(column), name = fact_of(model, "/columns/" + number);
+    return name.empty() ? "column " + number : name;
+}
+
 /* The model's centres before its input map, x = c / scale + shift. */
 Array centres_of(mercer_model *model) {
     const Array shift = tensor_of(model, "T.shift"), scale = tensor_of(model, "T.scale");
@@ -101,8 +107,8 @@ Figure map(const Subject &subject, const std::string &operation) {
     Figure figure;
     figure.panels.resize(1);
     Panel &panel = figure.panels[0];
-    panel.x = {"column 0", grid.x, Axis::Kind::linear};
-    panel.y = {"column 1", grid.y, Axis::Kind::linear};
+    panel.x = {column_title(subject.model, 0), grid.x, Axis::Kind::linear};
+    panel.y = {column_title(subject.model, 1), grid.y, Axis::Kind::linear};
     Range scale = range_of(grid.values);
     if (scale.lo > 0) scale.lo = 0;
     if (!(scale.length() > 0)) scale = padded(scale, 0);

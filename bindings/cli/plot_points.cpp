@@ -23,6 +23,51 @@ std::string stem_of(const std::string &path) {
     return is_stream(path) ? "label" : std::filesystem::path(path).stem().string();
 }
 
+/* The only column that the options leave of a file. */
+Labels from_numbers(const Subject &subject, const InputOptions &options, const std::string &title) {
+    const InputData file(subject.context, options, subject.run);
+    const Array column = values_of(subject, file.get(), subject.labels, 1);
+    Labels labels{title, {}, {}};
+    for (int64_t i = 0; i < column.rows; ++i) {
+        labels.values.push_back(column.at(i, 0));
+        if (!std::isfinite(labels.values.back()))
+            throw Failure(MERCER_E_DATA, subject.labels + ": row " + std::to_string(i) + " has no label");
+    }
+    return labels;
+}
+
+Labels from_file(const Subject &subject) {
+    InputOptions options;
+    options.path = subject.labels;
+    return from_numbers(subject, options, stem_of(subject.labels));
+}
+
+/* More texts than classes can have are numbers with decimals, which the library gives as data only: read again. */
+Labels from_column_of_numbers(const Subject &subject, size_t texts) {
+    if (is_stream(subject.input.path))
+        throw Failure(MERCER_E_UNSUPPORTED, subject.labels + " has " + std::to_string(texts) +
+                                                " different texts, a picture can tell " + std::to_string(most_classes) +
+                                                " apart");
+    InputOptions options = subject.input;
+    options.columns = subject.labels;
+    options.labels.clear();
+    return from_numbers(subject, options, subject.labels);
+}
+
+Labels from_column(const Subject &subject) {
+    auto facts = sized<mercer_data_facts>();
+    check(mercer_data_inspect(subject.data, &facts));
+    if (!facts.labels.data)
+        throw Failure(MERCER_E_IO,
+                      "--labels " + subject.labels + ": there is no such file, and DATA have no such column");
+    Labels labels{subject.labels, {}, {}};
+    const auto *values = static_cast<const int64_t *>(facts.labels.data);
+    for (int64_t i = 0; i < facts.rows; ++i) labels.values.push_back(static_cast<double>(values[i]));
+    for (const json::Value &name : json::member(json::parse(facts.names), "labels").members)
+        labels.names.push_back(name.text);
+    return labels.names.size() > most_classes ? from_column_of_numbers(subject, labels.names.size()) : labels;
+}
+
 std::vector<double> distinct(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     values.erase(std::unique(values.begin(), values.end()), values.end());
@@ -41,41 +86,22 @@ Axis axis_over(const std::string &title, const std::vector<double> &values) {
 
 } // namespace
 
-Points::Labels Points::labels_of(const Subject &subject, int64_t rows) {
-    Labels out;
-    if (!subject.labels.empty()) {
-        InputOptions file;
-        file.path = subject.labels;
-        const InputData opened(subject.context, file, subject.run);
-        const Array column = values_of(subject, opened.get(), subject.labels, 1);
-        if (column.rows != rows)
-            throw Failure(MERCER_E_SHAPE, subject.labels + " has " + std::to_string(column.rows) +
-                                              " rows, must be one label for each of " + std::to_string(rows) + " rows");
-        for (int64_t i = 0; i < rows; ++i) out.values.push_back(column.at(i, 0));
-        out.title = stem_of(subject.labels);
-        return out;
-    }
-    if (!subject.data) return out;
-    auto facts = sized<mercer_data_facts>();
-    check(mercer_data_inspect(subject.data, &facts));
-    const auto *numbers = static_cast<const int64_t *>(facts.labels.data);
-    for (int64_t i = 0; numbers && i < rows; ++i) out.values.push_back(static_cast<double>(numbers[i]));
-    for (const json::Value &member : json::parse(facts.names).members)
-        for (const json::Value &name : member.members)
-            if (member.name == "labels") out.names.push_back(name.text);
-    out.title = "label";
-    return out;
+bool is_label_file(const std::string &labels) {
+    return is_stream(labels) || labels.ends_with(".npy") || std::filesystem::exists(labels);
 }
 
 Points::Points(const Subject &subject, int64_t rows) : rows_(rows), style_(static_cast<size_t>(rows), 0) {
     styles_ = {style_of_class(0)};
-    const Labels labels = labels_of(subject, rows);
-    if (labels.values.empty()) return;
+    if (subject.labels.empty()) return;
+    const Labels labels = is_label_file(subject.labels) ? from_file(subject) : from_column(subject);
+    if (static_cast<int64_t>(labels.values.size()) != rows)
+        throw Failure(MERCER_E_SHAPE, subject.labels + " has " + std::to_string(labels.values.size()) +
+                                          " rows, must be one label for each of " + std::to_string(rows) + " rows");
     const std::vector<double> classes = distinct(labels.values);
     if (are_classes(classes))
         colour_by_class(labels, classes);
     else
-        colour_by_value(labels.values, labels.title);
+        colour_by_value(labels);
 }
 
 void Points::colour_by_class(const Labels &labels, const std::vector<double> &classes) {
@@ -84,20 +110,21 @@ void Points::colour_by_class(const Labels &labels, const std::vector<double> &cl
         const bool named = classes[k] >= 0 && classes[k] < static_cast<double>(labels.names.size());
         const std::string name = named ? labels.names[static_cast<size_t>(classes[k])] : json::number(classes[k]);
         styles_.push_back(style_of_class(k));
-        keys_.push_back({name, styles_[k], "", false, false});
+        const bool named = classes[k] >= 0 && classes[k] < static_cast<double>(labels.names.size());
+        keys_.push_back({named ? labels.names[static_cast<size_t>(classes[k])] : json::number(classes[k]), styles_[k]});
     }
     for (size_t i = 0; i < labels.values.size(); ++i)
         style_[i] =
             static_cast<uint32_t>(std::lower_bound(classes.begin(), classes.end(), labels.values[i]) - classes.begin());
 }
 
-void Points::colour_by_value(const std::vector<double> &labels, const std::string &title) {
-    colours_ = Axis{title, padded(range_of(labels), 0), Axis::Kind::linear};
+void Points::colour_by_value(const Labels &labels) {
+    colours_ = Axis{labels.title, padded(range_of(labels.values), 0), Axis::Kind::linear};
     styles_.clear();
     for (size_t k = 0; k < levels; ++k)
         styles_.push_back({colour_at((static_cast<double>(k) + 0.5) / levels), Shape::circle, false});
-    for (size_t i = 0; i < labels.size(); ++i)
-        style_[i] = static_cast<uint32_t>(std::clamp(colours_->share(labels[i]) * levels, 0.0, levels - 1.0));
+    for (size_t i = 0; i < labels.values.size(); ++i)
+        style_[i] = static_cast<uint32_t>(std::clamp(colours_->share(labels.values[i]) * levels, 0.0, levels - 1.0));
 }
 
 void Points::add_to(Figure &figure, const Array &values, int64_t x, int64_t y, bool haloed) const {

@@ -12,18 +12,12 @@ namespace cli {
 namespace {
 
 using namespace chart;
+using json::member;
 
 const std::string blue = style_of_class(0).colour, red = style_of_class(1).colour, grey = style_of_class(6).colour;
 constexpr double log_from = 100; // largest / smallest eigenvalue from which a linear axis would hide the small ones
 
 double number_of(const json::Value &value) { return std::strtod(value.text.c_str(), nullptr); }
-
-const json::Value &member(const json::Value &object, const std::string &name) {
-    static const json::Value none;
-    for (const json::Value &value : object.members)
-        if (value.name == name) return value;
-    return none;
-}
 
 std::vector<double> numbers(const json::Value &list) {
     std::vector<double> out;

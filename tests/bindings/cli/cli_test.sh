@@ -262,6 +262,18 @@ for scale in none standard; do
     done
 done
 
+status 0 fit FLOWERS.csv --columns length,width --data.missing rows --method kpca --components 3 -o S.safetensors
+"$mercer" info S.safetensors --json >info.json
+for kind in scatter density residual; do
+    status 0 plot S.safetensors FLOWERS.csv --labels species --kind $kind -o F.svg
+    pic caption F.svg '1 of 150 rows left out, they have no finite values'
+    [ $kind = residual ] || pic picture F.svg 149 'red & round' '<green>' blue
+done
+pic caption F.svg width && pic caption F.svg length # the columns' names
+status 0 plot S.safetensors FLOWERS.csv --labels mass -o F.svg && pic colour_bar F.svg && pic caption F.svg mass
+status 0 plot S.safetensors FLOWERS.csv --labels number -o F.svg && pic colour_bar F.svg
+error 2 4 plot S.safetensors FLOWERS.csv --labels spcies -o OLD && says species
+
 error 2 4 plot M.safetensors --kind scre -o OLD && says 'did you mean scree'
 error 2 3 plot M.safetensors X.npy --components 1,9 -o OLD && says 'component 9'
 error 2 3 plot M.safetensors X.npy --components 0 -o OLD && says 'from 1 on'

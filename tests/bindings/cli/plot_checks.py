@@ -29,6 +29,13 @@ def make_plots():
     np.save("PLANE.npy", rng.normal(size=(300, 2)) * [2, 1] + [5, -1])
 
 
+    with open("FLOWERS.csv", "w") as file:  # row 7 has no width
+        print("length,width,species,mass,number", file=file)
+        for i, (a, b) in enumerate(rng.normal(size=(150, 2)) + np.arange(150)[:, None] % 3):
+            species = ["red & round", "<green>", "blue"][i % 3]
+            print(f"{a:.3f},{'' if i == 7 else f'{b:.3f}'},{species},{a + 2 * b:.3f},{i}", file=file)
+
+
 def shift(element):
     found = re.search(r"translate\(([-\d.]+) ([-\d.]+)\)", element.get("transform", ""))
     return np.array([float(g) for g in found.groups()]) if found else np.zeros(2)
