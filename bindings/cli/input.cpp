@@ -34,9 +34,9 @@ const char *or_null(const std::string &text) { return text.empty() ? nullptr : t
 
 } // namespace
 
-void InputOptions::add_to(CLI::App &app, bool required) {
+void InputOptions::add_to(CLI::App &app) {
     constexpr const char *group = "Data";
-    app.add_option("DATA", path, "the rows, .csv or .npy; - for standard input")->type_name("FILE")->required(required);
+    app.add_option("DATA", path, "the rows, .csv or .npy; - for standard input")->type_name("FILE")->required();
     app.add_option("--columns", columns, "columns of a CSV file by name or number from 0 (default: those of numbers)")
         ->type_name("NAME,...")
         ->group(group);

@@ -15,7 +15,7 @@ struct InputOptions {
     std::string labels, weights; /* of CSV: columns */
     std::string expected;        /* what --columns is for CSV where it is not given */
 
-    void add_to(CLI::App &app, bool required = true);
+    void add_to(CLI::App &app);
 };
 
 /* A file as data: CSV or .npy. Standard input is spooled to a nameless temporary file, which lives as long as this. */

@@ -1,7 +1,6 @@
 #include "plot.h"
 #include "commands.h"
 #include "files.h"
-#include "input.h"
 #include "json.h"
 #include "recipe.h"
 #include "report.h"
@@ -10,8 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <filesystem>
-#include <optional>
 
 namespace cli {
 
@@ -66,9 +63,6 @@ struct Options {
         if (is_stream(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
         for (const std::string &input : {model, data.path, labels}) check_apart(output, input);
         check_writable(output);
-        if (is_stream(labels) || std::filesystem::exists(labels)) return;
-        data.labels = labels; // a column
-        labels.clear();
     }
 
     std::vector<int64_t> component_numbers() const {

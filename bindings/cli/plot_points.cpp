@@ -1,6 +1,5 @@
 #include "commands.h"
 #include "files.h"
-#include "input.h"
 #include "json.h"
 #include "plot.h"
 #include "report.h"
@@ -107,8 +106,6 @@ Points::Points(const Subject &subject, int64_t rows) : rows_(rows), style_(stati
 void Points::colour_by_class(const Labels &labels, const std::vector<double> &classes) {
     styles_.clear();
     for (size_t k = 0; k < classes.size(); ++k) {
-        const bool named = classes[k] >= 0 && classes[k] < static_cast<double>(labels.names.size());
-        const std::string name = named ? labels.names[static_cast<size_t>(classes[k])] : json::number(classes[k]);
         styles_.push_back(style_of_class(k));
         const bool named = classes[k] >= 0 && classes[k] < static_cast<double>(labels.names.size());
         keys_.push_back({named ? labels.names[static_cast<size_t>(classes[k])] : json::number(classes[k]), styles_[k]});
