@@ -89,7 +89,7 @@ std::string Arguments::peek_positional() const {
     return "";
 }
 
-Recipe Arguments::recipe(mercer_context *context, const std::string &registry, const std::string &name) {
+Recipe Arguments::recipe(mercer_context *context, const std::string &registry, const std::string &name, Wanted wanted) {
     find_entry(context, registry, name);
     if (!app_.get_option_no_throw("--set"))
         app_.add_option("--set", sets_, "set a parameter: part.name=value; may be repeated")
@@ -106,13 +106,14 @@ Recipe Arguments::recipe(mercer_context *context, const std::string &registry, c
         check(mercer_recipe_set(recipe.get(), rows[i].name.c_str(), value.c_str()));
         rows = rows_of(recipe.get());
     }
-    add_rows(recipe.get());
+    add_rows(recipe.get(), wanted);
     spell_canonically(recipe.get());
     return recipe;
 }
 
-void Arguments::add_rows(mercer_recipe *recipe) {
+void Arguments::add_rows(mercer_recipe *recipe, Wanted wanted) {
     for (const Row &row : rows_of(recipe)) {
+        if (!wanted(row)) continue;
         std::string names;
         if (!option_of("--" + row.name)) names = "--" + row.name;
         if (!row.short_name.empty() && !option_of("--" + row.short_name))

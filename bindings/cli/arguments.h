@@ -35,8 +35,11 @@ class Arguments {
     std::string peek(const std::string &flag) const;
     std::string peek_positional() const;
 
-    /* name is of that registry, or the failure says which of its names is near. */
-    Recipe recipe(mercer_context *context, const std::string &registry, const std::string &name);
+    /* name is of that registry, or the failure says which of its names is near. wanted: which rows become flags. */
+    using Wanted = bool (*)(const Row &row);
+    Recipe recipe(
+        mercer_context *context, const std::string &registry, const std::string &name,
+        Wanted wanted = [](const Row &) { return true; });
 
     /* Fills the variables of all flags. Throws HelpShown, or Failure where the words do not fit. */
     void parse();
@@ -45,7 +48,7 @@ class Arguments {
     void apply(mercer_recipe *recipe) const;
 
   private:
-    void add_rows(mercer_recipe *recipe);
+    void add_rows(mercer_recipe *recipe, Wanted wanted);
     void spell_canonically(mercer_recipe *recipe);
     /* recipe may be null: the command has none. */
     [[noreturn]] void refuse(mercer_recipe *recipe, const std::string &name) const;

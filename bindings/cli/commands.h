@@ -9,6 +9,9 @@ namespace cli {
 
 void fit(mercer_context *context, const Words &words);
 void transform(mercer_context *context, const Words &words);
+void kernel(mercer_context *context, const Words &words);
+void forecast(mercer_context *context, const Words &words);
+void convert(mercer_context *context, const Words &words);
 void info(mercer_context *context, const Words &words);
 void methods(mercer_context *context, const Words &words);
 void describe(mercer_context *context, const Words &words);

@@ -14,9 +14,12 @@ struct Command {
     void (*run)(mercer_context *context, const Words &words);
 };
 
-constexpr std::array<Command, 10> commands = {{
+constexpr std::array<Command, 13> commands = {{
     {"fit", "fit a model to data", cli::fit},
     {"transform", "apply a model to data", cli::transform},
+    {"kernel", "write the matrix of a kernel's values", cli::kernel},
+    {"forecast", "say what a fit will need", cli::forecast},
+    {"convert", "write a model as JSON, or as .npy files", cli::convert},
     {"info", "say all that is known of a model", cli::info},
     {"methods", "list methods, kernels, reducers, lifts, solvers, operations; status codes", cli::methods},
     {"describe", "the parameters of a method or of a part", cli::describe},

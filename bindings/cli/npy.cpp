@@ -147,6 +147,14 @@ Array array_like(int32_t dtype, int64_t rows, int64_t cols) {
     return a;
 }
 
+Array tensor_of(mercer_model *model, const std::string &name) {
+    auto view = sized<mercer_view>();
+    if (mercer_model_tensor(model, name.c_str(), &view) != MERCER_OK) return {};
+    Array array = array_like(view.dtype, view.rows, view.cols);
+    std::memcpy(array.bytes.data(), view.data, array.bytes.size());
+    return array;
+}
+
 Array read_npy(const std::string &path) { return NpyReader(path).array(); }
 
 void write_npy(const std::string &path, const Array &array, bool flat) {

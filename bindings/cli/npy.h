@@ -24,6 +24,9 @@ struct Array {
 /* Room for rows x cols values, row-major. */
 Array array_like(int32_t dtype, int64_t rows, int64_t cols);
 
+/* A model's tensor, copied; empty where it has none of that name. */
+Array tensor_of(mercer_model *model, const std::string &name);
+
 /* i8, f4 or f8 in little-endian order, one or two dimensions; a vector is one column. */
 Array read_npy(const std::string &path);
 

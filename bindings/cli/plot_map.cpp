@@ -23,14 +23,6 @@ std::vector<double> column_of(const Array &values, int64_t column) {
 }
 
 /* An array of the model as numbers; no rows where it has none of that name. */
-Array tensor_of(mercer_model *model, const char *name) {
-    auto view = sized<mercer_view>();
-    if (mercer_model_tensor(model, name, &view) != MERCER_OK) return {};
-    Array array = array_like(view.dtype, view.rows, view.cols);
-    std::memcpy(array.bytes.data(), view.data, array.bytes.size());
-    return array;
-}
-
 /* "width", where the model knows its columns by name. */
 std::string column_title(mercer_model *model, int64_t column) {
     const std::string number = std::to_string(column), name = fact_of(model, "/columns/" + number);

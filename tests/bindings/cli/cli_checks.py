@@ -179,6 +179,40 @@ def sklearn_queries(scores):
     same_up_to_sign(np.load(scores), peer().transform(np.load("Q.npy")))
 
 
+def gram_of(path):
+    k = np.load(path)
+    assert k.dtype == np.float64 and np.abs(k - gram(np.load("X.npy"), np.load("X.npy"))).max() < 1e-14
+
+
+def gram_between(path):
+    k = np.load(path)
+    assert k.dtype == np.float32 and np.abs(k - gram(np.load("X.npy"), np.load("Q.npy"))).max() < 1e-5
+
+
+def foreseen(path, model):  # a dense solver: what happens is what was foreseen
+    text = load(path)
+    assert text["passes"]["likely"] >= 1 and text["bytes"]["likely"] <= text["bytes"]["most"]
+    rows = len(np.load("X.npy"))
+    assert rows * (rows + 1) / 2 <= text["kernel_evaluations"]["likely"] <= 4 * rows * rows, text
+
+
+def converted(path, model):
+    values = load(path)["values"]
+    with open(model, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    assert sorted(values) == sorted(name for name in header if name != "__metadata__")
+    for name in values:
+        assert np.array_equal(np.array(values[name]).ravel(), tensor(model, name).ravel()), name
+
+
+def converted_folder(folder, path):
+    whole = load(path)
+    values = whole.pop("values")
+    assert load(folder + "/model.json") == whole
+    for name, value in values.items():
+        assert np.array_equal(np.load(f"{folder}/{name}.npy"), np.array(value)), name
+
+
 def density(path):
     expected = gram(np.load("Q.npy"), np.load("X.npy")).mean(1)
     got = np.load(path).ravel()

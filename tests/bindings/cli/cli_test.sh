@@ -90,7 +90,7 @@ error 2 1 trasform && says "did you mean 'transform'"
 error 2 4 methods --jsno && says 'did you mean --json'
 status 0 --help && shows transform
 status 0
-for command in fit transform info methods describe plot plugins plugin-check plugin-new demo; do
+for command in fit transform kernel forecast convert info methods describe plot plugins plugin-check plugin-new demo; do
     status 0 $command --help
     shows "mercer $command"
     status 0 help $command && shows "mercer $command"
@@ -139,6 +139,18 @@ status 0 transform M.safetensors X.npy -o T.npy
 py equal T.npy Z.npy
 status 0 transform M.safetensors Q.npy -o TQ.npy --json && json && py outputs out TQ.npy
 py sklearn_queries TQ.npy
+status 0 kernel X.npy --kernel gaussian --set kernel.sigma=2 -o OWN.npy --json && json && py gram_of OWN.npy
+status 0 kernel X.npy Q.npy --sigma 2 --dtype f32 -o OWNQ.npy && py gram_between OWNQ.npy
+error 2 4 kernel X.npy --components 3 -o OLD && says components
+error 3 2 kernel X.npy NARROW.npy -o OLD
+error 2 1 kernel X.npy
+status 0 forecast X.npy --method kpca --components 5 && shows 'kernel evaluations'
+status 0 forecast X.npy --method kpca --components 5 --json && json && py foreseen out M2.safetensors
+error 6 11 forecast X.npy --method kpca --memory 1kB
+status 0 convert M.safetensors -o M.json && py converted M.json M.safetensors
+status 0 convert M.safetensors -o - && json
+status 0 convert M.safetensors -o FOLDER && py converted_folder FOLDER M.json
+error 8 14 convert M.safetensors -o FOLDER && says 'there already'
 status 0 transform M.safetensors Q.npy -o D.npy --what density && py density D.npy
 status 0 transform M.safetensors Q.npy -o R.npy --what residual && py residual R.npy
 status 0 describe scores && shows --whiten

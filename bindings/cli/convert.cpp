@@ -1,0 +1,92 @@
+#include "commands.h"
+#include "files.h"
+#include "json.h"
+#include "report.h"
+
+#include <filesystem>
+
+namespace cli {
+
+namespace {
+
+/* A tensor as the model's report lists it. */
+struct Listed {
+    std::string name;
+    bool flat; // one dimension
+};
+
+std::vector<Listed> tensors_of(mercer_model *model) {
+    std::vector<Listed> out;
+    for (const json::Value &tensor : json::parse(fact_of(model, "/tensors")).members)
+        for (const json::Value &member : tensor.members)
+            if (member.name == "shape") out.push_back({tensor.name, member.members.size() == 1});
+    return out;
+}
+
+std::string values_json(const Array &array, bool flat) {
+    std::vector<std::string> rows;
+    for (int64_t i = 0; i < array.rows; ++i) {
+        std::vector<std::string> row;
+        for (int64_t j = 0; j < array.cols; ++j) row.push_back(json::number(array.at(i, j)));
+        rows.push_back(flat ? row[0] : json::array(row));
+    }
+    return json::array(rows);
+}
+
+void write_text(const std::string &path, const std::string &text) {
+    OutputFile file(path);
+    file.write(text.data(), text.size());
+    file.commit();
+}
+
+/* The report, with the arrays themselves under "values". */
+void to_json(mercer_model *model, const std::string &path) {
+    std::vector<std::pair<std::string, std::string>> values;
+    for (const auto &[name, flat] : tensors_of(model))
+        values.emplace_back(name, values_json(tensor_of(model, name), flat));
+    std::string text = fact_of(model, "");
+    text.resize(text.rfind('}'));
+    write_text(path, text + ", \"values\": " + json::object(values) + "}\n");
+}
+
+/* NAME.npy for each tensor and, last, model.json. */
+void to_folder(mercer_model *model, const std::string &folder) {
+    std::error_code error;
+    if (std::filesystem::exists(folder) && !std::filesystem::is_empty(folder, error))
+        throw Failure(MERCER_E_IO, folder + " is there already, and not an empty folder");
+    std::filesystem::create_directory(folder, error);
+    if (error) throw Failure(MERCER_E_IO, folder + ": " + error.message());
+    for (const auto &[name, flat] : tensors_of(model))
+        write_npy(folder + "/" + name + ".npy", tensor_of(model, name), flat);
+    write_text(folder + "/model.json", fact_of(model, "") + "\n");
+}
+
+} // namespace
+
+void convert(mercer_context *context, const Words &words) {
+    std::string path, output;
+    bool as_json = false;
+    Arguments line("convert", "Writes a model as JSON, or its arrays as .npy files with the report beside them.",
+                   words);
+    line.app().add_option("MODEL", path, "the model's file; - for standard input")->type_name("FILE")->required();
+    line.app()
+        .add_option("-o,--output", output, "F.json, - for JSON on standard output, or a new folder for .npy files")
+        ->type_name("FILE|FOLDER")
+        ->required();
+    line.app().add_flag("--json", as_json, "print what was written as JSON");
+    line.parse();
+
+    if (is_stream(output) && as_json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+    check_apart(output, path);
+    const Model model = read_model(context, path);
+    if (is_stream(output) || output.ends_with(".json"))
+        to_json(model.get(), output);
+    else
+        to_folder(model.get(), output);
+    std::vector<std::string> names;
+    for (const Listed &tensor : tensors_of(model.get())) names.push_back(json::text(tensor.name));
+    if (as_json)
+        std::printf("%s\n", json::object({{"path", json::text(output)}, {"tensors", json::array(names)}}).c_str());
+}
+
+} // namespace cli

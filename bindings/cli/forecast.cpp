@@ -1,0 +1,62 @@
+#include "commands.h"
+#include "input.h"
+#include "json.h"
+#include "report.h"
+#include "run.h"
+
+namespace cli {
+
+namespace {
+
+std::string figure_json(const mercer_figure &figure) {
+    return json::object({{"likely", json::number(figure.likely)}, {"most", json::number(figure.most)}});
+}
+
+void print(const mercer_forecast &ahead) {
+    Cells cells = {{"", "likely", "never more than"}};
+    const auto row = [&](const char *name, const mercer_figure &figure, std::string (*show)(double)) {
+        cells.push_back({name, show(figure.likely), show(figure.most)});
+    };
+    row("memory", ahead.bytes, human_bytes);
+    row("kernel evaluations", ahead.kernel_evaluations, human_count);
+    row("passes over the kernel matrix", ahead.passes, human_count);
+    row("flops", ahead.flops, human_count);
+    cells.push_back({"dense, cannot be cancelled", human_seconds(ahead.dense_seconds), ""});
+    print_table(stdout, cells, "lrr");
+}
+
+} // namespace
+
+void forecast(mercer_context *context, const Words &words) {
+    InputOptions input;
+    std::string method = "auto";
+    bool as_json = false;
+    RunOptions limits;
+    Arguments line("forecast", "Says what a fit will need, without fitting; fails where it would be refused.", words);
+    input.add_to(line.app());
+    line.app()
+        .add_option("--method", method, "see `mercer methods`; its parameters become flags")
+        ->type_name("NAME")
+        ->capture_default_str();
+    line.app().add_flag("--json", as_json, "print it as JSON");
+    limits.add_to(line.app());
+    const std::string asked = line.peek("method");
+    const Recipe recipe = line.recipe(context, "methods", asked.empty() ? method : asked);
+    line.parse();
+    line.apply(recipe.get());
+
+    const Run run(limits.threads, static_cast<int64_t>(limits.memory));
+    const InputData data(context, input, run.get());
+    auto ahead = sized<mercer_forecast>();
+    check(mercer_recipe_forecast(recipe.get(), data.get(), run.get(), &ahead));
+    if (!as_json) return print(ahead);
+    std::printf("%s\n", json::object({{"bytes", figure_json(ahead.bytes)},
+                                      {"kernel_evaluations", figure_json(ahead.kernel_evaluations)},
+                                      {"passes", figure_json(ahead.passes)},
+                                      {"flops", figure_json(ahead.flops)},
+                                      {"dense_seconds", json::number(ahead.dense_seconds)},
+                                      {"streams", json::boolean(ahead.streams != 0)}})
+                            .c_str());
+}
+
+} // namespace cli

@@ -1,0 +1,90 @@
+#include "commands.h"
+#include "csv.h"
+#include "files.h"
+#include "input.h"
+#include "json.h"
+#include "run.h"
+
+#include <optional>
+
+namespace cli {
+
+namespace {
+
+struct Options {
+    InputOptions data;
+    std::string other, output;
+    bool json = false;
+    RunOptions run;
+
+    void add_to(CLI::App &app) {
+        data.add_to(app);
+        app.add_option("OTHER", other, "rows of the same columns: the matrix is between the two (default: DATA again)")
+            ->type_name("FILE");
+        app.add_option("-o,--output", output, "where the matrix goes, .csv or .npy; - for standard output")
+            ->type_name("FILE")
+            ->required();
+        app.add_flag("--json", json, "print what was written as JSON");
+        run.add_to(app);
+    }
+
+    void verify() const {
+        if (is_stream(data.path) && is_stream(other))
+            throw Failure(MERCER_E_ARGUMENT, "only one of DATA and OTHER can come from standard input");
+        if (is_stream(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+        for (const std::string &input : {data.path, other}) check_apart(output, input);
+        check_writable(output);
+    }
+};
+
+mercer_data_facts facts_of(mercer_data *data) {
+    auto facts = sized<mercer_data_facts>();
+    check(mercer_data_inspect(data, &facts));
+    return facts;
+}
+
+/* The type of the matrix: as the recipe says, else as the data have it. */
+int32_t dtype_of(mercer_recipe *recipe, const mercer_data_facts &facts) {
+    const std::string asked = value_of(recipe, "data.dtype");
+    return asked == "f32" ? MERCER_F32 : asked == "f64" ? MERCER_F64 : facts.dtype;
+}
+
+bool says_what_values_are(const Row &row) {
+    return row.name.starts_with("kernel") || row.name.starts_with("data.") || row.name == "seed";
+}
+
+} // namespace
+
+void kernel(mercer_context *context, const Words &words) {
+    Options options;
+    Arguments line("kernel",
+                   "Writes the matrix of a kernel's values between rows; the map of columns and the bandwidth are "
+                   "those of a fit on DATA.",
+                   words);
+    options.add_to(line.app());
+    const Recipe recipe = line.recipe(context, "methods", "kpca", says_what_values_are);
+    line.parse();
+    options.verify();
+    line.apply(recipe.get());
+
+    const Run run(options.run.threads, static_cast<int64_t>(options.run.memory));
+    const InputData data(context, options.data, run.get());
+    std::optional<InputData> other;
+    InputOptions second = options.data;
+    second.path = options.other;
+    if (!options.other.empty()) other.emplace(context, second, run.get());
+    const mercer_data_facts facts = facts_of(data.get());
+    Array matrix =
+        array_like(dtype_of(recipe.get(), facts), facts.rows, other ? facts_of(other->get()).rows : facts.rows);
+    const mercer_view view = matrix.view();
+    check(mercer_recipe_kernel(recipe.get(), data.get(), other ? other->get() : nullptr, &view, run.get()));
+    is_csv_path(options.output) ? write_csv(options.output, matrix, "k") : write_npy(options.output, matrix);
+    if (options.json)
+        std::printf("%s\n",
+                    json::object({{"path", json::text(options.output)},
+                                  {"dtype", json::text(npy_dtype(matrix.dtype))},
+                                  {"shape", json::array({std::to_string(matrix.rows), std::to_string(matrix.cols)})}})
+                        .c_str());
+}
+
+} // namespace cli
