@@ -146,7 +146,7 @@ void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_f
 
 void warn_of_outcome(mercer_model *model) {
     static constexpr std::array<std::pair<uint32_t, const char *>, 3> texts = {{
-        {MERCER_RANK_REACHED, "fewer components than asked for: there are no more"},
+        {MERCER_RANK_REACHED, "fewer components than asked for: no more are above rounding"},
         {MERCER_INDEFINITE, "the kernel matrix has negative eigenvalues; they were left out"},
         {MERCER_NOT_CONVERGED, "not converged: residuals, or what is proved or kept, fall short of what was asked for"},
     }};

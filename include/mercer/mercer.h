@@ -379,7 +379,7 @@ MERCER_API int32_t mercer_recipe_kernel(mercer_recipe *recipe, mercer_data *x, m
 
 /* Things that a usable model may have met. */
 enum {
-    MERCER_RANK_REACHED = 1, /* fewer components than asked for: there are no more */
+    MERCER_RANK_REACHED = 1, /* fewer components than asked for: no more are above rounding, which in f64 is less */
     MERCER_INDEFINITE = 2,   /* the kernel matrix has negative eigenvalues; they were left out */
     /* (4 is kept for parameters cut to what the data allow.) Less than what was asked for, the report says how much: residuals
      * above solver.tol; accuracy of `auto` that is not proved, or a share of variance or threshold that is not reached,

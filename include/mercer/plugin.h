@@ -330,6 +330,9 @@ typedef struct mercer_eigen_request {
     void *user;
     int32_t rough; /* the operator has apply_rough */
     int32_t reserved;
+    double
+        scale; /* of the numbers that a product rounds, a few units of which it may err by: |A| before it was centred, at
+                   * most; 0: not known (of a forecast it never is) */
 } mercer_eigen_request;
 
 /* The algebraic top r, descending; arrays are the host's, of the sizes said; all arrives zeroed. Stopped by enough counts as

@@ -170,6 +170,12 @@ static mercer_range v(const krylov *x, int64_t first, int64_t count) {
 static mercer_range w(const krylov *x, int64_t first, int64_t count) { return (mercer_range){x->images, first, count}; }
 static mercer_range known(const krylov *x, int64_t k) { return (mercer_range){x->basis, 0, x->l + k}; }
 
+/* What a rough image is wrong by as far as is known without measuring: products round numbers as large as those of the
+ * operator before it was centred, which may be a thousand times |B|; request->scale is well above those, so one ulp does. */
+static double guessed_error(const krylov *x) {
+    return FLT_EPSILON / 2 * fmax(GUESS_ULPS * x->scale, x->request->scale);
+}
+
 /* Residuals below this say nothing. */
 static double rounding(const krylov *x) {
     return (x->op->dtype == MERCER_F32 ? 4 * (FLT_EPSILON / 2) : 64 * (DBL_EPSILON / 2)) * x->scale;
@@ -281,10 +287,10 @@ static int32_t rayleigh_ritz(krylov *x) {
     TRY(x->host->eigh(x->task, k, x->small, k, k, x->theta, x->s, cap));
     x->scale = fmax(x->scale, fmax(fabs(x->theta[0]), fabs(x->theta[k - 1])));
     if (!x->rough_done && x->exact_worst == 0) {
-        x->rough = GUESS_ULPS * FLT_EPSILON / 2 * x->scale;
+        x->rough = guessed_error(x);
         for (int64_t j = 0; j < k; j++) x->error[j] = x->rough;
     }
-    double doubt = image_error(x, k - 1) > 0 ? GUESS_ULPS * FLT_EPSILON / 2 * x->scale : 0; /* 0 is not yet negative */
+    double doubt = image_error(x, k - 1) > 0 ? guessed_error(x) : 0; /* 0 is not yet negative */
     x->most_negative = fmin(x->most_negative, x->theta[k - 1] + doubt);
     return cap == x->n - x->l || k + x->size.p <= cap ? MERCER_OK : restart(x);
 }

@@ -178,7 +178,7 @@ class Search {
         proof.bounds = trace_bounds(first);
         entry["trace"] = proof.bounds.worst_share(r);
         const double target = values_.accuracy * first.theta.back();
-        tol_ = std::max(0.0, std::min(target / first.theta[0] / 4, most_tol));
+        plan_residuals(first, target);
         proof.sines = subspace_sines(first, nullptr, proof.trace, proof.bounds, 0, Sides::both, r);
         if (enough(proof, r)) return true;
         const double failure = look_failure(shares_.pairs, ++norms_);
@@ -193,6 +193,14 @@ class Search {
         known_ = {factor_->count(), r, left(), proof.norm, target, evidence.spectrum(evidence.known()), 1};
         const Size next = cheapest(factor_->count());
         return next.m == factor_->count() && next.cost < exact_cost_ && by_rows(evidence, proof, entry);
+    }
+
+    // r residuals rho together leave an eigenvalue open by (1 + sqrt r) rho (residual_bounds), kernel values in f32 by u of the
+    // trace, and residuals in f32 do not fall below 4 u theta_1.
+    void plan_residuals(const RitzSpectrum &spectrum, double target) {
+        const double together = 1 + std::sqrt(static_cast<double>(spectrum.p())), u = 0x1p-24;
+        tol_ = std::max(0.0, std::min(target / spectrum.theta[0] / together / 2, most_tol));
+        road_.f32 = u * factor_->trace() <= target / 4 && 4 * u * spectrum.theta[0] * together <= target / 4;
     }
 
     bool by_rows(Evidence<T> &evidence, Proof &proof, Json &entry) {
@@ -312,6 +320,25 @@ class Search {
 };
 
 } // namespace
+
+Plan plan_exact(PlanTask task, bool f32) {
+    Plan plan = plan_weighted(task);
+    if (!plan.f32 || f32 || !task.f32) return plan;
+    task.f32 = false;
+    Plan wide = plan_weighted(task);
+    return wide.f32 || wide.bytes > task.budget_left ? plan : wide;
+}
+
+void judge_exact(Run &run, const Recipe &recipe, const Plan &plan, double worst_share, Road &road) {
+    if (worst_share <= recipe.values().accuracy) return;
+    const std::string much = std::isfinite(worst_share) ? format("%.2g", worst_share) : "nothing",
+                      text = road.report["why"].get<std::string>() + "; residuals prove " + much +
+                             format(" of %.2g in %s", recipe.values().accuracy, plan.f32 ? "f32" : "f64");
+    if (recipe.values().solver_strict) fail(MERCER_E_NUMERICAL, "auto: %s", text.c_str());
+    road.proved = false;
+    road.report["why"] = text;
+    run.log(2, ("auto: " + text).c_str());
+}
 
 Road choose_road(Run &run, const Recipe &recipe, const Prepared &prepared, const Roads &roads) {
     if (!prepared.kernel.is_psd())

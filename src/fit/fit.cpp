@@ -123,10 +123,6 @@ Json timings_json(const Run &run) {
     return out;
 }
 
-} // namespace
-
-namespace {
-
 Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared, Reduction &reduction,
                  const Centres &centres, const Plan &plan, const Lifted &lifted, const mercer_forecast &ahead) {
     Json text = Json::object();
@@ -218,13 +214,14 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
                         reduction.factor_bytes(),
                         road.tol,
                         prepared.f32_serves};
-    const Plan plan = lift.plan(task);
+    const Plan plan = recipe.is_auto() && road.exact ? plan_exact(task, road.f32) : lift.plan(task);
     refuse_over_budget(task, plan.bytes, plan.how);
     if (!plan.keep_factor) reduction.factor = {};
     run.expect(lift_stages(source, plan, centres.m()));
     if (!run.checkpoint().empty() && !(plan.solver && plan.solver->solver.flags & MERCER_KEEPS_STATE))
         run.log(2, "no checkpoint is kept: only exact fits whose solver iterates have something to keep");
     Lifted lifted = lift.lift({run, recipe, prepared, reduction, centres, plan});
+    if (recipe.is_auto() && road.exact) judge_exact(run, recipe, plan, lifted.worst_share, road);
     if (!road.proved) lifted.outcome |= MERCER_NOT_CONVERGED;
 
     run.stage("certify");

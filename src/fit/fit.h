@@ -111,6 +111,7 @@ struct Lifted {
     uint32_t outcome = 0, capabilities = 0;
     int64_t kernel_evaluations = 0, passes = 0; // times the kernel matrix was computed
     double columns = 0, products = 0;
+    double worst_share = 0; // what certificates of an exact fit leave open of an eigenvalue, relative
 };
 
 // How the kernel matrix of m centres is to be held, and by whom it is to be solved: decided from the shape and the budget

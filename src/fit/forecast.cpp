@@ -6,8 +6,10 @@
 // Stages cost, for progress, in flops at the speed of a matrix product: a kernel value 2 d + 15 in f32 (15: what the exponential
 // costs, FACTS B3.12), twice that in f64; a factorisation or a sweep over tall blocks runs at a tenth of that speed.
 #include "../host/task.h"
-#include "roads.h"
+#include "auto.h"
 #include "components.h"
+#include "roads.h"
+#include "start.h"
 
 #include <algorithm>
 #include <cmath>
@@ -44,7 +46,8 @@ double factorisation(double order) { return slow * 4 / 3 * order * order * order
 // The pivots and products of start.cpp.
 double start_cost(const Source &source, const Plan &plan, int64_t m) {
     const double rank = as_double(plan.start_rank);
-    return as_double(m) * (rank * value_cost(source, true) + slow / 2 * 4 * rank * rank);
+    return start_evaluations(m, plan.start_rank).likely * value_cost(source, true) +
+           as_double(m) * slow / 2 * 4 * rank * rank;
 }
 
 } // namespace
@@ -157,6 +160,16 @@ void expect_fewer(const mercer_forecast &fewer, mercer_forecast &out) {
         (out.*figure).likely = std::min((fewer.*figure).likely, (out.*figure).most);
 }
 
+// The exact road of f32 data, which goes in f64 where f32 is not known to keep the accuracy.
+void expect_wider(const mercer_forecast &wider, Forecast &out) {
+    const bool sure = out.roads.most_rank == 0; // nothing will be known
+    for (mercer_figure mercer_forecast::*figure : {&mercer_forecast::bytes, &mercer_forecast::kernel_evaluations,
+                                                   &mercer_forecast::passes, &mercer_forecast::flops}) {
+        mercer_figure &to = out.figures.*figure;
+        to = {sure ? (wider.*figure).likely : to.likely, std::max(to.most, (wider.*figure).most)};
+    }
+}
+
 } // namespace
 
 Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
@@ -187,6 +200,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
         usual.m = centres.cost.likely_m;
         expect_fewer(figures_of(source, centres, lift.plan(usual), usual.m, sizes), out.figures);
     }
+    if (recipe.is_auto()) expect_wider(figures_of(source, centres, plan_exact(task, false), m, sizes), out);
     out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
     for (const auto &stage : lift_stages(source, plan, m)) out.stages.push_back(stage);
     if (recipe.is_auto()) foresee_road(task, read, out);

@@ -96,8 +96,8 @@ struct Start {
     std::function<void(Columns to)> write;
 };
 
-Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operator &op, int64_t r, const Start &start,
-                 std::map<std::string, double> &report, Keeper *keeper) {
+Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operator &op, double scale, int64_t r,
+                 const Start &start, std::map<std::string, double> &report, Keeper *keeper) {
     Eigenpairs out;
     out.values.resize(static_cast<size_t>(r));
     out.residuals.resize(static_cast<size_t>(r));
@@ -116,6 +116,7 @@ Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operato
     request.max_passes = recipe.values().max_passes;
     request.start_count = start.count;
     request.rough = op.has_rough();
+    request.scale = scale;
     request.user = &asked;
     request.start = [](void *user, mercer_range to) -> int32_t {
         const Asked &from = *static_cast<Asked *>(user);
@@ -180,13 +181,14 @@ struct Moments {
         mean_square = 0;
         for (int64_t i = 0; i < self.size(); ++i) mean_square += p(i) * kp(i);
     }
+    double trace() const { return mean_self * total; } // of the matrix before it is centred, which bounds its norm
     double variance() const { return std::max(mean_self - mean_square, 0.0) * total; }
 };
 
 // How many of the pairs are more than rounding, and what is to be said of them.
 int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, uint32_t *outcome) {
     const Plan &plan = task.plan;
-    const double trace = moments.mean_self * moments.total;
+    const double trace = moments.trace();
     const double u_tile = plan.f32 ? 0x1p-24 : 0x1p-53, m = static_cast<double>(pairs.m());
     // Of an indefinite kernel the trace says nothing (it may be 0): then its largest eigenvalue is the scale.
     const double floor = (16 * u_tile + m * 0x1p-53) * std::max({trace, pairs.values[0], -pairs.most_negative});
@@ -226,16 +228,17 @@ Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &m
     return z;
 }
 
-// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed. Products
-// in f32 err by some u of theta_1 (0.3 were seen), which residuals contain where they matter.
-Json residual_certificates(const Eigenpairs &pairs, int64_t kept, double total, bool f32) {
-    if (kept == 0) return Json::array();
+// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed. Kernel values
+// in f32 err by about u of k(c, c), the products with them by less: by u of the trace in all, before it is centred. Residuals
+// know of it only where the solver has an exact operator to compare with, and contain it there.
+Bounds bounds_of(const Eigenpairs &pairs, const Moments &moments, const Plan &plan, int64_t kept) {
     const std::vector<double> theta(pairs.values.begin(), pairs.values.begin() + kept),
         residuals(pairs.residuals.begin(), pairs.residuals.begin() + kept);
-    const double worst = *std::max_element(residuals.begin(), residuals.end()),
-                 image = f32 ? std::min(worst, 4 * 0x1p-24 * theta[0]) : 0;
-    return eigenvalue_entries(residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, true, image), kept,
-                              0, total);
+    const double worst = *std::max_element(residuals.begin(), residuals.end()), rounding = 0x1p-24 * moments.trace(),
+                 image = plan.f32     ? rounding
+                         : plan.rough ? std::min(worst, rounding)
+                                      : 0;
+    return residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, true, image);
 }
 
 // A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p of the rounded A. Each column's entry of largest modulus (the
@@ -399,7 +402,8 @@ Eigenpairs solve_for(const LiftTask &task, const Operator &op, const WeightedOpe
                      Components &choice, Moments &moments, std::map<std::string, double> &report, Keeper *keeper) {
     Block known; // vectors, where more are wanted
     for (;;) {
-        Eigenpairs pairs = solve(task.run, task.recipe, task.plan, op, choice.ask(), start, report, keeper);
+        Eigenpairs pairs =
+            solve(task.run, task.recipe, task.plan, op, moments.trace(), choice.ask(), start, report, keeper);
         if (is_centred(task)) moments.set_mean(weighted.mean(task.run));
         if (!choice.more(pairs.values, moments.variance())) return pairs;
         known = std::move(pairs.vectors);
@@ -450,19 +454,23 @@ void write_tensors(const LiftTask &task, const Eigenpairs &pairs, const Moments 
 }
 
 void write_text(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, int64_t kept, Lifted &out) {
-    const bool all = pairs.m() == task.prepared.source->rows();
+    // All rows that count, each with its own weight.
+    const bool all =
+        task.centres.rows && (!task.recipe.reducer() || (moments.plain && pairs.m() == task.prepared.source->rows()));
     const double unit = moments.unit();
     out.capabilities = MERCER_CAN_DENSITY | (is_centred(task) ? MERCER_CAN_MEAN : 0);
     if (task.prepared.kernel.is_psd() && !(out.outcome & MERCER_INDEFINITE))
         out.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
-    if (all)
-        out.text["certificates"] =
-            residual_certificates(pairs, kept, moments.total / unit, task.plan.f32 || task.plan.rough);
+    if (all && kept > 0) {
+        const Bounds bounds = bounds_of(pairs, moments, task.plan, kept);
+        out.text["certificates"] = eigenvalue_entries(bounds, kept, 0, moments.total / unit);
+        out.worst_share = bounds.worst_share(kept);
+    }
     out.text["total_variance"] = {{"value", moments.variance() / moments.total * unit},
-                                  {"kind", all && moments.plain && task.centres.rows ? "exact" : "reduced-operator"}};
+                                  {"kind", all ? "exact" : "reduced-operator"}};
     if (is_centred(task)) out.text["mean_square"] = moments.mean_square * unit;
     out.text["limits"] = centre_limits(task.run, pairs, moments, kept, out.capabilities & MERCER_CAN_RESIDUAL);
-    out.text["limits"]["kind"] = task.recipe.reducer() ? "centres" : "exact";
+    out.text["limits"]["kind"] = all ? "exact" : "centres";
     out.text["residuals"] = Json::array();
     for (int64_t j = 0; j < kept; ++j) out.text["residuals"].push_back(pairs.residuals[static_cast<size_t>(j)] * unit);
     out.text["most_negative"] = pairs.most_negative / moments.total * unit;

@@ -98,12 +98,8 @@ void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     plan.passes = stored && !plan.rough ? mercer_figure{1, 1}
                   : stored              ? mercer_figure{1 + std::ceil(likely / 5), 1 + most}
                                         : mercer_figure{likely, most};
-    plan.kernel_evaluations = {pairs * plan.passes.likely, pairs * plan.passes.most};
-    if (plan.start_rank > 0) {
-        plan.kernel_evaluations.likely += m * static_cast<double>(plan.start_rank + 1);
-        plan.kernel_evaluations.most +=
-            static_cast<double>(PartialCholesky<float>::evaluations(task.m, plan.start_rank));
-    }
+    const mercer_figure start = start_evaluations(task.m, plan.start_rank);
+    plan.kernel_evaluations = {pairs * plan.passes.likely + start.likely, pairs * plan.passes.most + start.most};
     const double width = static_cast<double>(cost.columns + 1);
     plan.columns = iterates ? mercer_figure{width * likely, width * most}
                             : mercer_figure{static_cast<double>(r + 1), static_cast<double>(r + 1)};
@@ -215,10 +211,9 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
     const GramStorage storage = static_cast<GramStorage>(values.gram_storage);
     Plan plan;
     plan.f32 = storage == GramStorage::f32 || (task.f32 && storage != GramStorage::f64);
-    plan.tol = std::isnan(values.tol) ? (plan.f32 ? 1e-5 : 1e-9) : values.tol;
+    plan.tol = !std::isnan(values.tol) ? values.tol : task.tol > 0 ? std::max(task.tol, 1e-9) : plan.f32 ? 1e-5 : 1e-9;
     if (plan.f32 && !task.f32 && !task.f32_serves)
         fail(MERCER_E_DATA, "gram.storage = f32: entries or kernel values of these data are beyond it");
-    if (task.tol > 0) plan.tol = std::max(plan.tol, std::min(task.tol, 0.1));
     plan.solver = std::move(solver);
     plan.solver_params = std::move(params);
     const int64_t m = task.m, r = foreseen_components(values, m), flags = plan.solver->solver.flags;

@@ -80,6 +80,15 @@ int64_t start_vectors(Run &run, const StartTask &task, Columns to) {
     return evaluations + basis->evaluations() + span.evaluations() + rows.n;
 }
 
+mercer_figure start_evaluations(int64_t n, int64_t m) {
+    if (m == 0) return {};
+    using Pivots = PartialCholesky<float>;
+    const int64_t few = std::min(n, sample_rows), sweeps = n <= sample_rows ? 0 : 2 * n * m + n,
+                  basis = n <= sample_rows ? 0 : Pivots::evaluations(m, m);
+    return {static_cast<double>(few * (m + 1) + sweeps + basis),
+            static_cast<double>(Pivots::evaluations(few, m) + sweeps + basis)};
+}
+
 int64_t start_bytes(const Run &run, int64_t n, int64_t m, int64_t p, int64_t tile_bytes) {
     if (m == 0) return 0;
     using Pivots = PartialCholesky<float>;

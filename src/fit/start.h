@@ -16,7 +16,9 @@ struct StartTask {
 // Leading vectors of a Nystrom approximation in `to`, whose last columns stay as they are where it has no more rank. Returns the
 // kernel values that it took.
 int64_t start_vectors(Run &run, const StartTask &task, Columns to);
-// What that takes at most for p vectors, tile_bytes a thread for tiles.
+// Kernel values that it takes for n rows and m pivots.
+mercer_figure start_evaluations(int64_t n, int64_t m);
+// What it holds at most for p vectors, tile_bytes a thread for tiles.
 int64_t start_bytes(const Run &run, int64_t n, int64_t m, int64_t p, int64_t tile_bytes);
 
 } // namespace mercer

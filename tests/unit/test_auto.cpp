@@ -87,6 +87,37 @@ void test_accuracy_is_checked() {
     TEST_ASSERT_NOT_NULL(std::strstr(info(rough, "/road/why").c_str(), "f32"));
 }
 
+// Eigenvalues near the rounding of f32 are proved in f64; a storage that is asked for is kept, and what it leaves open is said.
+void test_exact_road_is_proved() {
+    Session session;
+    const Matrix x = oracle::Numbers(8).matrix(1500, 16, -4, 4);
+    const double accuracy = 0.01;
+    Settings settings = {{"sigma", "60"}, {"components", "50"}, {"accuracy", "0.01"}};
+    const Model wide = session.fit(x, settings, {}, {true, false}, "auto");
+    TEST_ASSERT_EQUAL_STRING("exact", info(wide, "/road/taken").c_str());
+    TEST_ASSERT_FALSE(wide.summary().outcome & MERCER_NOT_CONVERGED);
+    int64_t bounded = 0;
+    for (const auto &entry : nlohmann::json::parse(info(wide, "/certificates"))) {
+        const double value = entry["value"], lower = entry["lower"], upper = entry["upper"];
+        TEST_ASSERT_TRUE(std::max(upper - value, value - lower) <= accuracy * lower);
+        ++bounded;
+    }
+    TEST_ASSERT_EQUAL_INT64(50, bounded);
+
+    settings.emplace_back("gram.storage", "f32");
+    const Model narrow = session.fit(x, settings, {}, {true, false}, "auto");
+    TEST_ASSERT_TRUE(narrow.summary().outcome & MERCER_NOT_CONVERGED);
+    TEST_ASSERT_NOT_NULL(std::strstr(info(narrow, "/road/why").c_str(), "residuals prove"));
+    settings.emplace_back("solver.strict", "true");
+    Held held(x, {true, false});
+    mercer_data *data = session.data(held);
+    mercer_recipe *strict = session.recipe("auto", settings);
+    Model none;
+    TEST_ASSERT_EQUAL_INT(MERCER_E_NUMERICAL, mercer_model_fit(&none.handle, strict, data, nullptr));
+    mercer_recipe_destroy(strict);
+    mercer_data_destroy(data);
+}
+
 // All points equal, one, two, duplicates, fewer dimensions than components: a model that can be used and says what it is.
 void test_odd_data() {
     Session session;
@@ -287,6 +318,7 @@ int main() {
     RUN_TEST(test_accuracy_is_kept);
     RUN_TEST(test_indefinite_is_refused);
     RUN_TEST(test_accuracy_is_checked);
+    RUN_TEST(test_exact_road_is_proved);
     RUN_TEST(test_odd_data);
     RUN_TEST(test_report);
     RUN_TEST(test_no_exact_road);

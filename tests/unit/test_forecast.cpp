@@ -142,6 +142,15 @@ void test_kinds_of_data() {
     all("objects", pairs, false);
 }
 
+// So many rows that the start samples its pivots and computes its columns twice; the matrix, stored, is computed once.
+void test_sampled_start() {
+    Session session;
+    Held held(oracle::clusters(16500, 2, 0.5), {true, false});
+    mercer_data *data = session.data(held);
+    compare(session, data, {"sampled start", "kpca", {{"sigma", "3"}, {"components", "3"}, {"gram.storage", "f32"}}});
+    mercer_data_destroy(data);
+}
+
 // Method auto where a few hundred rows span what varies: of the road it takes what is likely.
 void test_auto_is_foreseen() {
     Session session;
@@ -175,6 +184,7 @@ int main() {
     UNITY_BEGIN();
     RUN_TEST(test_table);
     RUN_TEST(test_kinds_of_data);
+    RUN_TEST(test_sampled_start);
     RUN_TEST(test_auto_is_foreseen);
     return UNITY_END();
 }

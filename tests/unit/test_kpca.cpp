@@ -293,6 +293,64 @@ void test_indefinite() {
     mercer_data_destroy(data);
 }
 
+std::string info(const Model &model, const std::string &path) {
+    const char *text = nullptr;
+    OK(mercer_model_info(model.handle, path.c_str(), &text));
+    return text;
+}
+
+double bound(const Model &model, int64_t component, const char *side) {
+    return std::strtod(info(model, "/certificates/" + std::to_string(component) + "/" + side).c_str(), nullptr);
+}
+
+// A wide kernel: the uncentred matrix has an eigenvalue of about n, the centred one is hundreds of times smaller. What iterations
+// in f32 leave of the former is not to pass for negative eigenvalues, and bounds of f32 have to be as wide.
+void test_wide_kernel() {
+    Session session;
+    const Matrix x = oracle::Numbers(31).matrix(1200, 16, -4, 4); // no more rows have a dense solver
+    for (const char *components : {"17", "40"}) {
+        const Model model = session.fit(x, {{"sigma", "200"}, {"components", components}});
+        TEST_ASSERT_FALSE(model.summary().outcome & MERCER_INDEFINITE);
+        TEST_ASSERT_TRUE(model.summary().capabilities & MERCER_CAN_RESIDUAL);
+    }
+    Matrix rounded = x; // f64 sees the same points
+    for (double &value : rounded.v) value = static_cast<double>(static_cast<float>(value));
+    const Settings base = {{"sigma", "200"}, {"components", "10"}};
+    const Vector truth =
+        session.fit(rounded, {{"sigma", "200"}, {"components", "10"}, {"gram.storage", "f64"}}).vector("lambda");
+    const Model single = session.fit(x, base, {}, {true, false});
+    TEST_ASSERT_TRUE(single.summary().r > 0);
+    for (int64_t j = 0; j < single.summary().r; ++j) {
+        const double value = truth[static_cast<size_t>(j)];
+        TEST_ASSERT_TRUE(bound(single, j, "lower") <= value && value <= bound(single, j, "upper"));
+    }
+}
+
+// Weights are repeated rows, 0 is a row that is not there: as exact as those.
+void test_weighted_is_exact() {
+    Session session;
+    const Matrix x = oracle::Numbers(32).matrix(60, 3);
+    Vector weights(60);
+    Matrix repeated(60, 3);
+    int64_t rows = 0;
+    for (int64_t i = 0; i < 60; ++i) {
+        weights[static_cast<size_t>(i)] = static_cast<double>(i % 3);
+        for (int64_t copy = 0; copy < i % 3; ++copy, ++rows)
+            for (int64_t k = 0; k < 3; ++k) repeated(rows, k) = x(i, k);
+    }
+    TEST_ASSERT_EQUAL_INT64(60, rows);
+    const Settings settings = {{"sigma", "1"}, {"components", "4"}};
+    const Model weighted = session.fit(x, settings, weights), plain = session.fit(repeated, settings);
+    TEST_ASSERT_EQUAL_STRING("exact", info(weighted, "/total_variance/kind").c_str());
+    TEST_ASSERT_EQUAL_STRING("exact", info(weighted, "/limits/kind").c_str());
+    TEST_ASSERT_DOUBLE_WITHIN(1e-13, plain.summary().total_variance, weighted.summary().total_variance);
+    for (int64_t j = 0; j < 4; ++j) {
+        const double value = plain.vector("lambda")[static_cast<size_t>(j)], rounding = 60 * tolerance::u64;
+        TEST_ASSERT_TRUE(bound(weighted, j, "lower") <= value + rounding &&
+                         value - rounding <= bound(weighted, j, "upper"));
+    }
+}
+
 } // namespace
 
 void setUp() {}
@@ -308,5 +366,7 @@ int main() {
     RUN_TEST(test_not_converged);
     RUN_TEST(test_objects);
     RUN_TEST(test_indefinite);
+    RUN_TEST(test_wide_kernel);
+    RUN_TEST(test_weighted_is_exact);
     return UNITY_END();
 }
