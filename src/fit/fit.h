@@ -22,9 +22,11 @@ struct Data {
 std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &data, const RunSettings &settings);
 // Ways open to `auto`, by shape and budget.
 struct Roads {
-    bool exact = false;                   // passes over the kernel matrix
-    int64_t most_rank = 0, most_rows = 0; // of a factor, of its residual; 0: no projection
-    std::string why;                      // there is one alone
+    bool exact = false;     // passes over the kernel matrix
+    int64_t most_rank = 0;  // of a factor; 0: no projection
+    int64_t most_rows = 0;  // of its residual; 0: pairs alone
+    int64_t most_width = 0; // directions that rows are projected on
+    std::string why;        // there is one alone
 };
 // What that will need, and what its stages will cost.
 struct Forecast {

@@ -256,7 +256,8 @@ Plan plan_weighted(const PlanTask &task) {
 void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how) {
     if (bytes <= task.budget_left) return;
     const double limit = static_cast<double>(task.run.budget()->limit()) / 0x1p20,
-                 all = limit + static_cast<double>(bytes - task.budget_left) / 0x1p20;
+                 needed = limit + static_cast<double>(bytes - task.budget_left) / 0x1p20,
+                 all = std::ceil(needed * 1000) / 1000; // as printed, it is enough
     const char *instead = "";
     if (task.m == task.source.rows() && !task.recipe.reducer())
         instead = task.recipe.is_auto()
