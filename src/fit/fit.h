@@ -133,7 +133,7 @@ struct Plan {
     mercer_figure kernel_evaluations{}, passes{};
     mercer_figure products{}, columns{}; // with the kernel matrix, and of how many columns in all
     double flops_each = 0;               // beside each product
-    double dense_order = 0;              // of the factorisation that cannot be cancelled
+    double dense_order = 0;              // of the largest factorisation, which cannot be cancelled
     double certify_cost = 0;             // for progress (forecast.cpp)
     double tol = 0;
 };
@@ -183,6 +183,7 @@ struct Lift {
 Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m);
 double start_share(const Source &source, const Plan &plan, int64_t m); // of the stage `solve`
 double flops_of(const Source &source, double m, double evaluations, double columns);
+double dense_seconds(double order); // of an eigendecomposition
 
 // Of an output's values at the n weighted points behind a model: {p95, p99}. weights nullptr: all 1.
 Json limits_of(Run &run, int64_t n, const double *values, const double *weights);

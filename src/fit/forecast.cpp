@@ -6,8 +6,8 @@
 // Stages cost, for progress, in flops at the speed of a matrix product: a kernel value 2 d + 15 in f32 (15: what the exponential
 // costs, FACTS B3.12), twice that in f64; a factorisation or a sweep over tall blocks runs at a tenth of that speed.
 #include "../host/task.h"
-#include "roads.h"
 #include "components.h"
+#include "roads.h"
 
 #include <algorithm>
 #include <cmath>
@@ -67,6 +67,8 @@ Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m) {
 double flops_of(const Source &source, double m, double evaluations, double columns) {
     return 2 * as_double(std::max<int64_t>(source.cols(), 1)) * evaluations + 2 * m * m * columns;
 }
+
+double dense_seconds(double order) { return factorisation(order) / slow / dense_flops_per_second; }
 
 int64_t base_bytes(const Source &source, int64_t m, bool f32) {
     const int64_t size = f32 ? 4 : 8, weights = 8 * source.rows() + 40 * m;
@@ -145,7 +147,7 @@ mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres,
     };
     out.flops = {flops(out.kernel_evaluations.likely, plan.columns.likely, plan.products.likely),
                  flops(out.kernel_evaluations.most, plan.columns.most, plan.products.most)};
-    out.dense_seconds = factorisation(plan.dense_order) / slow / dense_flops_per_second;
+    out.dense_seconds = dense_seconds(plan.dense_order);
     out.streams = plan.hold != Hold::matrix;
     return out;
 }

@@ -109,7 +109,7 @@ void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
                             : mercer_figure{static_cast<double>(r + 1), static_cast<double>(r + 1)};
     plan.products = {likely, most};
     plan.flops_each = cost.flops / static_cast<double>(std::max<int64_t>(cost.passes, 1));
-    plan.dense_order = iterates ? 0 : m;
+    plan.dense_order = iterates ? std::min(m, static_cast<double>(cost.blocks) / 2) : m; // basis, and its images
 }
 
 // Callbacks are what costs where there are any: one set of values, in the type of the result.

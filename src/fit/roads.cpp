@@ -124,6 +124,7 @@ void foresee_road(const PlanTask &exact, int64_t read, Forecast &ahead) {
         out = grown;
     }
     const auto [m, s, cost] = likely_look(costs, values, roads);
+    out.dense_seconds = std::max(roads.exact ? out.dense_seconds : 0, dense_seconds(static_cast<double>(m)));
     if (roads.exact && costs.exact() <= cost) return;
     PlanTask likely = exact;
     likely.m = m;
