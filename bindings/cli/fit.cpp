@@ -81,7 +81,6 @@ void report(const Options &options, mercer_model *model, const std::optional<mer
     print_headline(stream, model);
     std::fputc('\n', stream);
     print_importance(stream, importance_of(model));
-    std::fputc('\n', stream);
     print_costs(stream, model, forecast, seconds);
     std::fputc('\n', stream);
     for (const auto &path : {options.output, options.scores})

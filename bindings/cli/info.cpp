@@ -23,7 +23,6 @@ void info(mercer_context *context, const Words &words) {
     print_headline(stdout, model.get());
     std::printf("\n");
     print_importance(stdout, importance_of(model.get()));
-    std::printf("\n");
     print_table(stdout, json::flatten(json::parse(text), most), "ll");
     warn_of_outcome(model.get());
 }

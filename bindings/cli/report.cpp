@@ -99,6 +99,7 @@ void print_importance(FILE *stream, const Importance &importance) {
     }
     print_table(stream, cells, "rrrr");
     if (values.size() > most_components) std::fprintf(stream, "... and %zu more\n", values.size() - most_components);
+    std::fputc('\n', stream);
 }
 
 void print_headline(FILE *stream, mercer_model *model) {
@@ -133,7 +134,8 @@ void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_f
         cells.push_back(
             {"flops", foreseen(forecast->flops, human_count), happened("/forecast/flops/happened", human_count)});
         cells.push_back({"dense, cannot be cancelled", human_seconds(forecast->dense_seconds), ""});
-        const bool projects = forecast->passes.likely == 0;
+        const std::string passes = fact_of(model, "/kernel_passes"); // a forecast may have meant the other road
+        const bool projects = passes.empty() ? forecast->passes.likely == 0 : std::strtod(passes.c_str(), nullptr) == 0;
         cells.push_back({"kernel matrix",
                          projects            ? "not used: a projection"
                          : forecast->streams ? "streamed"

@@ -349,7 +349,7 @@ MERCER_API int32_t mercer_recipe_set_kernel(mercer_recipe *recipe, const mercer_
 /* What a fit will need, before it is done: what is likely, and what is never exceeded. Where the two are equal the shape
  * decides, and the figure is right to 10 % (bytes: or 4 MiB). MERCER_E_BUDGET where the fit will be refused. Data may be
  * larger than the budget, but a model holds its centres, which of an exact one are all rows: "nystrom", "auto" and the
- * reducer "rpcholesky" keep fewer. Which road method `auto` will take, and how long it is, only the spectrum decides, which
+ * reducer "rpcholesky" keep fewer ("auto" no fewer than 32, and a factor of so many columns in memory). Which road method `auto` will take, and how long it is, only the spectrum decides, which
  * is not known before: what is likely is typical of spectra that a few hundred rows span, and for many of these right within
  * a factor of 3; for others exact passes come on top. Where the number of components is open, bytes.most is for as many as
  * the budget holds. */
@@ -363,7 +363,7 @@ typedef struct mercer_forecast {
     mercer_figure kernel_evaluations;
     mercer_figure passes; /* times that the kernel matrix of the centres is computed; 0: a projection on them */
     mercer_figure flops;  /* of kernel values (2 d each), products, factors and factorisations */
-    double dense_seconds; /* the part that cannot be cancelled */
+    double dense_seconds; /* the longest part that cannot be cancelled, about */
     int32_t streams;      /* 1: kernel values are recomputed in each pass, 0: stored */
     int32_t reserved;
 } mercer_forecast;

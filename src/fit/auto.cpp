@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
+#include <cstring>
 
 namespace mercer {
 namespace {
@@ -38,9 +39,10 @@ class Search {
           weights_(prepared.weighted() ? prepared.weights.data() : nullptr),
           points_(prepared.source, prepared.map, leaf_specs(prepared.kernel)),
           pivots_(static_cast<uint64_t>(values_.seed), Stage::reducer),
-          draws_(static_cast<uint64_t>(values_.seed), Stage::certificate), costs_(*prepared.source),
+          draws_(static_cast<uint64_t>(values_.seed), Stage::certificate),
+          costs_(*prepared.source, foreseen_components(values_, n_)),
           shares_(share_failure(values_.delta, Sides::both)), most_(roads.most_rank), most_rows_(roads.most_rows),
-          exact_cost_(roads.exact ? costs_.exact() : INFINITY) {
+          exact_cost_(roads.exact ? costs_.exact() : INFINITY), effort_(likely_look(costs_, values_, roads).cost) {
         road_.report = {{"accuracy", values_.accuracy}, {"looks", Json::array()}};
     }
 
@@ -56,7 +58,7 @@ class Search {
         if (factor_->count() == 0) return roads_.exact ? exact("all kernel values are 0") : nothing();
         for (int64_t number = 1;; ++number) {
             auto found = std::make_shared<Findings>();
-            if (step([&] { return look(*found, number); })) return projected(std::move(found));
+            if (step(look_cost(), [&] { return look(*found, number); })) return projected(std::move(found));
             const char *end = factor_->rank_reached()        ? "the factor has no more rank"
                               : at_end()                     ? "the memory budget holds no larger factor"
                               : known_.m != factor_->count() ? "what varies is no more than rounding"
@@ -85,18 +87,23 @@ class Search {
     bool at_end() const { return factor_->rank_reached() || factor_->count() >= most_; }
     double left() const { return factor_->trace_left() * factor_->trace(); }
 
-    // How many there will be is not known: each takes half of the progress that is left.
+    // How many there will be is not known: each takes its share of the effort foreseen, and at most half of what is left.
     template <class Body>
-    auto step(Body &&body) {
-        Run::Span span(run_, 1 - std::ldexp(1, -steps_), 1 - std::ldexp(1, -steps_ - 1));
-        ++steps_;
+    auto step(double cost, Body &&body) {
+        effort_ = std::max(effort_, spent_ + 2 * cost);
+        const double from = progress_;
+        progress_ += (1 - from) * cost / (effort_ - spent_);
+        spent_ += cost;
+        Run::Span span(run_, from, progress_);
         return body();
     }
+    // A look costs its projection, and rows as far as they are foreseen.
+    double look_cost() const { return costs_.projection(factor_->count()) + std::max(effort_ - spent_, 0.0) / 2; }
 
     void grow(int64_t m) {
         const double before = static_cast<double>(factor_->count()), trace = left();
-        step([&] { factor_->grow_sampled({m}, pivots_); });
-        if (before > 0 && left() > 0)
+        step(costs_.factor(factor_->count(), m), [&] { factor_->grow_sampled({m}, pivots_); });
+        if (before > 0 && static_cast<double>(m) > before && left() > 0)
             decay_ = std::clamp(std::log(trace / left()) / std::log(static_cast<double>(m) / before), 0.1, 20.0);
     }
 
@@ -105,6 +112,7 @@ class Search {
         RitzSpectrum all = known_.all;
         all.trace = trace;
         const double norm = known_.norm * std::pow(trace / known_.trace, 1.5);
+        if (most_rows_ == 0) return {known_.r, norm <= 0.9 * known_.target ? 0 : 1}; // pairs alone
         Sample out{0, 4000};
         for (int round = 0; round < 2; ++round) {
             out.p = choose_width(all, norm, known_.r, std::min(out.s, most_rows_), next_failure(), Sides::both);
@@ -190,7 +198,14 @@ class Search {
         proof.sines = subspace_sines(first, nullptr, proof.norm, proof.bounds, 0, Sides::both, r);
         if (enough(proof, r)) return true;
         if (!(target > 0)) return false;
-        known_ = {factor_->count(), r, left(), proof.norm, target, evidence.spectrum(evidence.known()), 1};
+        known_ = {factor_->count(),
+                  r,
+                  left(),
+                  proof.norm,
+                  target,
+                  evidence.spectrum(std::min(evidence.known(), roads_.most_width)),
+                  1};
+        if (most_rows_ == 0) return false;
         const Size next = cheapest(factor_->count());
         return next.m == factor_->count() && next.cost < exact_cost_ && by_rows(evidence, proof, entry);
     }
@@ -269,8 +284,11 @@ class Search {
     }
 
     std::string proved(const Proof &proof) const {
-        return format("projection on %" PRId64 " rows: %s prove %.2g of %.2g", factor_->count(), proof.bounds.kind,
-                      proof.bounds.worst_share(proof.r()), values_.accuracy);
+        const double share = proof.bounds.worst_share(proof.r());
+        const std::string rows = format("projection on %" PRId64 " rows: ", factor_->count());
+        if (!(share <= 1)) return rows + format("nothing is proved (%g %% asked)", 100 * values_.accuracy);
+        return rows + format("proved to %.2g %% (%g %% asked), by %s", 100 * share, 100 * values_.accuracy,
+                             std::strcmp(proof.bounds.kind, "frobenius") == 0 ? "pairs" : proof.bounds.kind);
     }
 
     Road take(std::shared_ptr<Findings> found) {
@@ -316,7 +334,7 @@ class Search {
     Known known_;
     double decay_ = 1, tol_ = 0;
     int64_t room_ = 0, norms_ = 0, samples_ = 0;
-    int steps_ = 0;
+    double effort_, spent_ = 0, progress_ = 0; // in flops; of the stage
 };
 
 } // namespace

@@ -1,6 +1,6 @@
 // Rows:  R_i = sqrt(w_i) (k(x_i, X) S U - l_i V sqrt(theta)),  since L^T S U = V sqrt(theta): a strip of s rows against all
 // panels of the data, one thin product each; cost s n kernel values and 2 s n p flops, memory n p in the tile's type. Pairs:
-// 64 x 64 tiles of which the diagonal is used, which is cheaper than pairs one by one.
+// 64 x 64 tiles of which the diagonal is used.
 //
 // eta: L comes from a factor in the tile's type, whose rounding leaves E + eta positive only; 0.03 to 0.3 u |L|^2 were seen
 // (tests/unit/test_certify_coverage), u |L|^2 is allowed.
@@ -11,6 +11,13 @@
 #include <cmath>
 
 namespace mercer {
+
+int64_t pairs_at_once(const Expression &kernel, bool objects) { return objects || kernel.has_user() ? 1 : strip_rows; }
+double pair_values(const Expression &kernel, const Source &source) {
+    constexpr int64_t count = Evidence<double>::pairs;
+    const int64_t edge = pairs_at_once(kernel, source.kind() == Source::Kind::objects), rest = count % edge;
+    return static_cast<double>((count - rest) * edge + rest * rest);
+}
 
 template <class T>
 Evidence<T>::Evidence(Run &run, const Expression &kernel, const Points<T> &rows, const SpanRows<T> &span,
@@ -42,8 +49,8 @@ RitzSpectrum Evidence<T>::spectrum(int64_t p) const {
 
 template <class T>
 double Evidence<T>::norm(double failure) {
-    constexpr int64_t count = pairs, edge = strip_rows;
-    const int64_t n = span_.n();
+    constexpr int64_t count = pairs;
+    const int64_t n = span_.n(), edge = pairs_at_once(kernel_, points_.objects() != nullptr);
     Buffer<double> share = run_.buffer<double>(n), x = run_.buffer<double>(count);
     for (int64_t i = 0; i < n; ++i) share[i] = diagonal_[i] + eta_;
     const Lottery lottery(run_, n, share.data());
@@ -71,7 +78,7 @@ double Evidence<T>::norm(double failure) {
         }
     };
     parallel_for(run_, (count + edge - 1) / edge, some, tiles.serial());
-    evaluations_ += count;
+    evaluations_ += count / edge * edge * edge + (count % edge) * (count % edge);
     return frobenius_bound(spectrum(1).total(), x.data(), count, failure);
 }
 

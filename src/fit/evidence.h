@@ -6,6 +6,11 @@
 
 namespace mercer {
 
+// Kernel values that norm() computes. Pairs are the diagonal of tiles, which is cheaper than pairs one by one, but where
+// each value is a callback's.
+int64_t pairs_at_once(const Expression &kernel, bool objects);
+double pair_values(const Expression &kernel, const Source &source);
+
 template <class T>
 class Evidence {
   public:

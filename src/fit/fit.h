@@ -22,9 +22,11 @@ struct Data {
 std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &data, const RunSettings &settings);
 // Ways open to `auto`, by shape and budget.
 struct Roads {
-    bool exact = false;                   // passes over the kernel matrix
-    int64_t most_rank = 0, most_rows = 0; // of a factor, of its residual; 0: no projection
-    std::string why;                      // there is one alone
+    bool exact = false;     // passes over the kernel matrix
+    int64_t most_rank = 0;  // of a factor; 0: no projection
+    int64_t most_rows = 0;  // of its residual; 0: pairs alone
+    int64_t most_width = 0; // directions that rows are projected on
+    std::string why;        // there is one alone
 };
 // What that will need, and what its stages will cost.
 struct Forecast {
@@ -132,7 +134,7 @@ struct Plan {
     mercer_figure kernel_evaluations{}, passes{};
     mercer_figure products{}, columns{}; // with the kernel matrix, and of how many columns in all
     double flops_each = 0;               // beside each product
-    double dense_order = 0;              // of the factorisation that cannot be cancelled
+    double dense_order = 0;              // of the largest factorisation, which cannot be cancelled
     double certify_cost = 0;             // for progress (forecast.cpp)
     double tol = 0;
 };
@@ -182,6 +184,7 @@ struct Lift {
 Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m);
 double start_share(const Source &source, const Plan &plan, int64_t m); // of the stage `solve`
 double flops_of(const Source &source, double m, double evaluations, double columns);
+double dense_seconds(double order); // of an eigendecomposition
 
 // Of an output's values at the n weighted points behind a model: {p95, p99}. weights nullptr: all 1.
 Json limits_of(Run &run, int64_t n, const double *values, const double *weights);

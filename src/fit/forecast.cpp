@@ -71,6 +71,8 @@ double flops_of(const Source &source, double m, double evaluations, double colum
     return 2 * as_double(std::max<int64_t>(source.cols(), 1)) * evaluations + 2 * m * m * columns;
 }
 
+double dense_seconds(double order) { return factorisation(order) / slow / dense_flops_per_second; }
+
 int64_t base_bytes(const Source &source, int64_t m, bool f32) {
     const int64_t size = f32 ? 4 : 8, weights = 8 * source.rows() + 40 * m;
     if (source.kind() == Source::Kind::objects) return weights + 8 * m;
@@ -148,7 +150,7 @@ mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres,
     };
     out.flops = {flops(out.kernel_evaluations.likely, plan.columns.likely, plan.products.likely),
                  flops(out.kernel_evaluations.most, plan.columns.most, plan.products.most)};
-    out.dense_seconds = factorisation(plan.dense_order) / slow / dense_flops_per_second;
+    out.dense_seconds = dense_seconds(plan.dense_order);
     out.streams = plan.hold != Hold::matrix;
     return out;
 }

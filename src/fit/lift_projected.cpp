@@ -181,7 +181,8 @@ Lifted lift_as(const LiftTask &task) {
     out.text["mse"] = projection.left / total;
     out.text["rank"] = span->rank();
     out.kernel_evaluations += span->evaluations();
-    out.products = 1;
+    const double share = static_cast<double>(span->rank()) / static_cast<double>(task.centres.m());
+    out.products = share * share; // of less rank than foreseen
     return out;
 }
 
@@ -264,7 +265,7 @@ std::pair<int64_t, int64_t> factor_bytes(const PlanTask &task, int64_t rows, int
 
 } // namespace
 
-SpanBytes span_bytes(const PlanTask &task, int64_t drawn) {
+SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width) {
     const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads();
     const CoreValues &values = task.recipe.values();
     const Components choice(values, m);
@@ -274,10 +275,10 @@ SpanBytes span_bytes(const PlanTask &task, int64_t drawn) {
     std::tie(out.factor, out.growing) = factor_bytes(task, n, out.tile);
     out.held = 8 * n * 7 + 16 * m * p + 16 * m * m;
     out.project = project_bytes(n, m, p, threads, size) + threads * slab;
-    if (drawn > 0 || static_cast<Certificates>(values.certificates) != Certificates::none)
+    if (task.recipe.is_auto() || static_cast<Certificates>(values.certificates) != Certificates::none)
         out.drawn = Evidence<double>::pairs * 24 + 16 * n;
     if (drawn > 0) {
-        const int64_t columns = padded_columns<float>(p),
+        const int64_t columns = padded_columns<float>(std::min(p, width)),
                       rows = task.f32 ? need_of<float>(task.run, task.kernel, task.source, n, 1).rows
                                       : need_of<double>(task.run, task.kernel, task.source, n, 1).rows;
         out.drawn += n * columns * (8 + size) + rows + drawn * (8 * columns + 24) + 16 * n;
@@ -291,10 +292,11 @@ Plan plan_projected(const PlanTask &task) {
     const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads();
     const CoreValues &values = task.recipe.values();
     const Certificates certificates = static_cast<Certificates>(values.certificates);
-    const int64_t drawn = certificates != Certificates::rows ? 0 : values.rows > 0 ? values.rows : 4000;
+    const bool samples = certificates == Certificates::rows && !task.recipe.is_auto(); // auto has its proof before
+    const int64_t drawn = !samples ? 0 : values.rows > 0 ? values.rows : 4000;
     Plan plan;
     plan.f32 = task.f32;
-    const SpanBytes of = span_bytes(task, drawn);
+    const SpanBytes of = span_bytes(task, drawn, m);
     const int64_t factor = std::max(of.factor, task.handed),
                   with_factor = of.held + factor + std::max({of.project, of.evidence, task.handed ? 0 : of.growing});
     plan.keep_factor = with_factor <= task.budget_left;
@@ -309,18 +311,19 @@ Plan plan_projected(const PlanTask &task) {
 
     // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows.
     const double rows = static_cast<double>(n), order = static_cast<double>(m),
-                 pairs = certificates == Certificates::none ? 0 : Evidence<double>::pairs,
+                 pairs = certificates == Certificates::none ? 0 : pair_values(task.kernel, task.source),
+                 gathered = certificates == Certificates::none ? 0 : 2.0 * Evidence<double>::pairs,
                  sampled = static_cast<double>(drawn) * rows, made = rows * (order + 1) + 4 * 256 * order;
     if (plan.keep_factor)
         plan.kernel_evaluations = {pairs + sampled + (task.handed ? 0 : rows * order), pairs + sampled + made};
     else
         plan.kernel_evaluations.likely = plan.kernel_evaluations.most =
-            order * order + pairs * (1 + 2 * order) + sampled + static_cast<double>(drawn) * order +
+            order * order + pairs + gathered * order + sampled + static_cast<double>(drawn) * order +
             rows * order * (2 + (drawn > 0) + (values.replicates > 0));
     plan.products = {1, 1};
     plan.flops_each = rows * order * order * (task.handed && plan.keep_factor ? 1 : 2);
     plan.dense_order = order;
-    plan.certify_cost = (pairs * 64 + sampled) * (2 * static_cast<double>(task.source.cols()) + 15);
+    plan.certify_cost = (pairs + sampled) * (2 * static_cast<double>(task.source.cols()) + 15);
     return plan;
 }
 

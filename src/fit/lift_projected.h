@@ -20,12 +20,12 @@ struct Findings {
     Projection projection;
     Proof proof;
 };
-// What the lift takes, `drawn` rows of its evidence included: throughout, for the factor as long as it lives and while it grows,
+// What the lift takes, `drawn` rows of its evidence for so many directions included: throughout, for the factor as long as it lives and while it grows,
 // for a sweep over it, for what is drawn, for the evidence in all; tile: of one thread.
 struct SpanBytes {
     int64_t held, factor, growing, project, drawn, evidence, tile;
 };
-SpanBytes span_bytes(const PlanTask &task, int64_t drawn);
+SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width);
 
 template <class T>
 Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRows<T> &span,

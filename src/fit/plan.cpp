@@ -105,7 +105,7 @@ void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
                             : mercer_figure{static_cast<double>(r + 1), static_cast<double>(r + 1)};
     plan.products = {likely, most};
     plan.flops_each = cost.flops / static_cast<double>(std::max<int64_t>(cost.passes, 1));
-    plan.dense_order = iterates ? 0 : m;
+    plan.dense_order = iterates ? std::min(m, static_cast<double>(cost.blocks) / 2) : m; // basis, and its images
 }
 
 // Callbacks are what costs where there are any: one set of values, in the type of the result.
@@ -251,7 +251,8 @@ Plan plan_weighted(const PlanTask &task) {
 void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how) {
     if (bytes <= task.budget_left) return;
     const double limit = static_cast<double>(task.run.budget()->limit()) / 0x1p20,
-                 all = limit + static_cast<double>(bytes - task.budget_left) / 0x1p20;
+                 needed = limit + static_cast<double>(bytes - task.budget_left) / 0x1p20,
+                 all = std::ceil(needed * 1000) / 1000; // as printed, it is enough
     const char *instead = "";
     if (task.m == task.source.rows() && !task.recipe.reducer())
         instead = task.recipe.is_auto()

@@ -12,41 +12,72 @@ namespace {
 constexpr int64_t most_rows = int64_t{1} << 20;
 constexpr double least_f32_accuracy = 1e-4; // less drowns in the rounding of an f32 factor (specification 6.5)
 
+// What rows of the residual may take.
+struct Sampling {
+    int64_t width, rows;
+};
+
 // Bytes in all with a factor of so many columns: twice where it is copied to grow.
-int64_t projected_bytes(const PlanTask &exact, int64_t m, int64_t rows, int64_t read) {
+int64_t projected_bytes(const PlanTask &exact, int64_t m, const Sampling &sampling, int64_t read) {
     PlanTask task = exact;
     task.m = m;
-    const SpanBytes of = span_bytes(task, rows);
+    const SpanBytes of = span_bytes(task, sampling.rows, sampling.width);
     const int64_t copy = m > first_ranks[1] ? of.factor : 0,
                   projecting = of.held + of.factor + std::max({copy, of.growing, of.project, of.evidence});
     return base_bytes(exact.source, m, exact.f32) + std::max(read, projecting);
 }
 
+// From the most that is of use to none, where pairs alone prove. An eighth of the budget, or few rows, are for strips.
+std::vector<Sampling> samplings(const Components &choice, int64_t limit, int64_t useful) {
+    constexpr int64_t few = 4000;
+    const int64_t r = choice.most_ask(), wide = 2 * r + 20;
+    auto rows = [&](int64_t width) {
+        return std::min(useful, std::clamp(limit / 8 / (8 * padded_columns<float>(width) + 24), pilot_rows, most_rows));
+    };
+    return {{wide, rows(wide)}, {r, rows(r)}, {r, std::min(few, rows(r))}, {r, 0}};
+}
+
 } // namespace
 
-// Rows of the residual take up to an eighth of the budget.
+LikelyLook likely_look(const Costs &costs, const CoreValues &values, const Roads &roads) {
+    const int64_t r = Components(values, static_cast<int64_t>(costs.n)).ask(),
+                  m = std::min(roads.most_rank, std::max<int64_t>(192, 2 * r + 20));
+    const double s = std::min({20 / values.accuracy, 2000.0, static_cast<double>(roads.most_rows)});
+    return {m, s, costs.look(m, s, std::min(r, m))};
+}
+
+// What a tight budget takes away, in this order: directions and rows of the residual, then columns of the factor.
 Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
-    const Costs costs(exact.source);
     const CoreValues &values = exact.recipe.values();
-    const int64_t n = exact.source.rows(), limit = exact.run.budget()->limit(), first = std::min(n, first_ranks[1]);
+    const int64_t n = exact.source.rows(), limit = exact.run.budget()->limit(), r = foreseen_components(values, n);
+    const Costs costs(exact.source, r);
     Roads out;
     out.exact = bytes <= exact.budget_left;
     const double most_columns = out.exact ? costs.worth() : costs.n;
-    const int64_t most = std::clamp(static_cast<int64_t>(most_columns), first, n),
-                  width = padded_columns<float>(2 * Components(values, most).most_ask() + 20);
-    out.most_rows = std::clamp(limit / 8 / (8 * width + 24), pilot_rows, most_rows);
-    if (out.exact) out.most_rows = std::min(out.most_rows, static_cast<int64_t>(costs.worth_rows()) + pilot_rows);
-    auto fits = [&](int64_t m) { return projected_bytes(exact, m, out.most_rows, read) <= limit; };
+    const int64_t most = std::clamp(static_cast<int64_t>(most_columns), std::min(n, first_ranks[1]), n),
+                  least = std::min(n, std::clamp(r, least_rank, first_ranks[1]));
+    const std::vector<Sampling> ways = samplings(
+        Components(values, most), limit, out.exact ? static_cast<int64_t>(costs.worth_rows()) + pilot_rows : most_rows);
+    Sampling sampling = ways.front();
+    auto fits = [&](int64_t m) { return projected_bytes(exact, m, sampling, read) <= limit; };
+    auto begins_with = [&] { // the first factor; 0: the budget holds none
+        for (int64_t first = first_ranks[1];; first /= 2) {
+            for (const Sampling &way : ways)
+                if (sampling = way; fits(std::min(n, std::max(first, least))))
+                    return std::min(n, std::max(first, least));
+            if (first <= least) return int64_t{0};
+        }
+    };
     const bool provable = !exact.f32 || values.accuracy >= least_f32_accuracy;
     if (!provable) {
         out.why = format("a factor in f32 proves no accuracy below %g", least_f32_accuracy);
-    } else if (out.exact && costs.exact() <= costs.look(first_ranks[1], pilot_rows)) {
+    } else if (out.exact && costs.exact() <= costs.look(first_ranks[1], pilot_rows, 1)) {
         out.why = "so few rows are cheaper to look at whole";
-    } else if (!fits(first)) {
+    } else if (out.most_rank = begins_with(); out.most_rank == 0) {
         out.why = "the memory budget holds no factor";
     } else {
-        int64_t above = most + 1; // the first that is too large
-        for (out.most_rank = first; above - out.most_rank > 1;) {
+        out.most_rows = sampling.rows, out.most_width = sampling.width;
+        for (int64_t above = most + 1; above - out.most_rank > 1;) { // above: the first that is too large
             const int64_t middle = out.most_rank + (above - out.most_rank) / 2;
             (fits(middle) ? out.most_rank : above) = middle;
         }
@@ -55,12 +86,12 @@ Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
                              static_cast<double>(limit + bytes - exact.budget_left) / 0x1p20);
     }
     if (out.exact || out.most_rank > 0) return out;
-    PlanTask least = exact;
-    least.m = first;
-    least.budget_left = limit - base_bytes(exact.source, first, exact.f32);
-    const int64_t needed = projected_bytes(exact, first, out.most_rows, read) - limit;
+    PlanTask factor = exact;
+    factor.m = least;
+    factor.budget_left = limit - base_bytes(exact.source, least, exact.f32);
+    const int64_t needed = projected_bytes(exact, least, ways.back(), read) - limit;
     if (provable && needed < bytes - exact.budget_left)
-        refuse_over_budget(least, least.budget_left + needed, "with their factor");
+        refuse_over_budget(factor, factor.budget_left + needed, "with their factor");
     refuse_over_budget(exact, bytes, "in exact passes");
     return out;
 }
@@ -70,13 +101,16 @@ Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
 void foresee_road(const PlanTask &exact, int64_t read, Forecast &ahead) {
     const Roads &roads = ahead.roads;
     if (roads.most_rank == 0) return;
-    const Costs costs(exact.source);
+    const CoreValues &values = exact.recipe.values();
+    const Costs costs(exact.source, foreseen_components(values, exact.source.rows()));
     mercer_forecast &out = ahead.figures;
-    const double n = costs.n, most = static_cast<double>(roads.most_rank), pairs = Evidence<double>::pairs,
+    const double n = costs.n, most = static_cast<double>(roads.most_rank),
+                 pairs = pair_values(exact.kernel, exact.source),
                  looks = 1 + std::log(std::max(most / static_cast<double>(first_ranks[0]), 1.0)) / std::log(9.0 / 8),
                  drawn = 5 * static_cast<double>(roads.most_rows) + static_cast<double>(pilot_rows);
     mercer_forecast grown{}; // the projected road, to its end
-    grown.bytes.most = static_cast<double>(projected_bytes(exact, roads.most_rank, roads.most_rows, read));
+    grown.bytes.most =
+        static_cast<double>(projected_bytes(exact, roads.most_rank, {roads.most_width, roads.most_rows}, read));
     grown.kernel_evaluations.most =
         static_cast<double>(PartialCholesky<double>::evaluations(exact.source.rows(), roads.most_rank)) +
         looks * (n * drawn + pairs);
@@ -89,9 +123,8 @@ void foresee_road(const PlanTask &exact, int64_t read, Forecast &ahead) {
         grown.struct_size = out.struct_size;
         out = grown;
     }
-    const int64_t m = std::min<int64_t>(roads.most_rank, 192);
-    const double s = std::min({20 / exact.recipe.values().accuracy, 2000.0, static_cast<double>(roads.most_rows)}),
-                 cost = costs.look(m, s);
+    const auto [m, s, cost] = likely_look(costs, values, roads);
+    out.dense_seconds = std::max(roads.exact ? out.dense_seconds : 0, dense_seconds(static_cast<double>(m)));
     if (roads.exact && costs.exact() <= cost) return;
     PlanTask likely = exact;
     likely.m = m;

@@ -164,7 +164,8 @@ void test_report() {
     asked.emplace_back("accuracy", "0.02");
     const Vector exact = session.fit(x, base).vector("lambda");
     const Model model = session.fit(x, asked, {}, {}, "auto");
-    TEST_ASSERT_NOT_NULL(std::strstr(info(model, "/road/why").c_str(), "projection on"));
+    const std::string why = info(model, "/road/why");
+    TEST_ASSERT_TRUE(why.find("projection on") == 0 && why.find("% (2 % asked), by ") != why.npos);
     const auto entries = nlohmann::json::parse(info(model, "/certificates"));
     size_t values = 0, angles = 0;
     for (const auto &entry : entries) {
@@ -248,6 +249,41 @@ void test_no_exact_road() {
     TEST_ASSERT_EQUAL_INT64(0, zero.summary().r);
 }
 
+// What is refused would do with the memory that it names; what fitted into so much memory does so where no more is given.
+void test_budgets_are_used() {
+    Session session;
+    Held held(clusters(20000, 16, 20, 9), {true, false});
+    mercer_data *data = session.data(held);
+    auto asked = [](const char *components) {
+        return Settings{{"components", components}, {"gram.storage", "f64"}}; // which no budget of these holds
+    };
+    for (const char *components : {"10", "100"}) {
+        mercer_recipe *recipe = session.recipe("auto", asked(components));
+        mercer_run run = with_threads(2);
+        run.memory = int64_t{4} << 20;
+        mercer_forecast forecast{};
+        forecast.struct_size = sizeof forecast;
+        TEST_ASSERT_EQUAL_INT(MERCER_E_BUDGET, mercer_recipe_forecast(recipe, data, &run, &forecast));
+        const std::string text = mercer_last_error();
+        const double named = std::atof(text.c_str() + text.find("need ") + 5);
+        run.memory = static_cast<int64_t>(named * 0x1p20) + 1; // as printed: three decimals
+        OK(mercer_recipe_forecast(recipe, data, &run, &forecast));
+        run.memory -= 2048;
+        TEST_ASSERT_EQUAL_INT(MERCER_E_BUDGET, mercer_recipe_forecast(recipe, data, &run, &forecast));
+        mercer_recipe_destroy(recipe);
+    }
+    const Model free = session.fit(data, {{"components", "10"}}, "auto");
+    TEST_ASSERT_EQUAL_STRING("projected", info(free, "/road/taken").c_str());
+    mercer_run run = with_threads(2);
+    run.memory = static_cast<int64_t>(1.3 * std::atof(info(free, "/peak_bytes").c_str()));
+    for (const Settings &settings : {Settings{{"components", "10"}}, asked("10")}) {
+        const Model tight = session.fit(data, settings, "auto", &run);
+        TEST_ASSERT_EQUAL_STRING("projected", info(tight, "/road/taken").c_str());
+        TEST_ASSERT_EQUAL_UINT32(0, tight.summary().outcome);
+    }
+    mercer_data_destroy(data);
+}
+
 // A share of the variance that takes more pairs than there is memory for.
 void test_components_end_with_memory() {
     Session session;
@@ -322,6 +358,7 @@ int main() {
     RUN_TEST(test_odd_data);
     RUN_TEST(test_report);
     RUN_TEST(test_no_exact_road);
+    RUN_TEST(test_budgets_are_used);
     RUN_TEST(test_components);
     RUN_TEST(test_components_end_with_memory);
     return UNITY_END();

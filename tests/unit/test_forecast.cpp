@@ -3,6 +3,8 @@
 // prints all.
 #include "session.h"
 
+#include <atomic>
+
 namespace {
 
 double number(const Model &model, const std::string &path) {
@@ -175,6 +177,76 @@ void test_auto_is_foreseen() {
         }
 }
 
+// More components take a larger factor; the eigenproblem of either cannot be cancelled.
+void test_auto_foresees_components() {
+    Session session;
+    Held held(oracle::clusters(30000, 16), {true, false});
+    mercer_data *data = session.data(held);
+    for (const char *components : {"10", "100"}) {
+        mercer_recipe *recipe = session.recipe("auto", {{"components", components}, {"kernel.sigma", "4"}});
+        mercer_forecast ahead{};
+        ahead.struct_size = sizeof ahead;
+        OK(mercer_recipe_forecast(recipe, data, nullptr, &ahead));
+        mercer_recipe_destroy(recipe);
+        TEST_ASSERT_EQUAL_DOUBLE(0, ahead.passes.likely);
+        const double m = std::max(192.0, 2 * std::atof(components) + 20);
+        TEST_ASSERT_TRUE(ahead.kernel_evaluations.likely >= 30000 * m);
+        TEST_ASSERT_TRUE(ahead.dense_seconds >= 4.0 / 3 * m * m * m / 1e10);
+    }
+    mercer_data_destroy(data);
+}
+
+// A factor of less rank than m costs by its rank.
+void test_flops_of_less_rank() {
+    Session session;
+    Held held(oracle::clusters(3000, 4));
+    mercer_data *data = session.data(held);
+    const Model model =
+        session.fit(data, {{"kernel", "linear"}, {"reducer.m", "200"}, {"reducer", "uniform"}}, "nystrom");
+    TEST_ASSERT_TRUE(number(model, "/rank") <= 4);
+    // Of 2 n m^2 = 2.4e8 and 5.6e7 for kernel values, most of them those of pairs, the latter are left.
+    TEST_ASSERT_TRUE(number(model, "/forecast/flops/happened") <= 0.3 * number(model, "/forecast/flops/likely"));
+    mercer_data_destroy(data);
+}
+
+// Values that a kernel is asked for are those that are reported, but for k(x, x) of the rows (blocks of 16 x 16).
+void test_values_are_counted() {
+    Session session;
+    constexpr int64_t n = 2000;
+    Held held(oracle::clusters(n, 4));
+    mercer_data *data = session.data(held);
+    for (const char *memory : {"0", "6291456"}) {
+        std::atomic<int64_t> asked{0};
+        mercer_user_kernel kernel{};
+        kernel.struct_size = sizeof kernel;
+        kernel.flags = MERCER_THREAD_SAFE | MERCER_PSD;
+        kernel.user = &asked;
+        kernel.tile = [](void *user, const mercer_view *a, const mercer_view *b, const mercer_view *k) -> int32_t {
+            *static_cast<std::atomic<int64_t> *>(user) += k->rows * k->cols;
+            for (int64_t i = 0; i < k->rows; ++i)
+                for (int64_t j = 0; j < k->cols; ++j)
+                    static_cast<double *>(k->data)[i * k->row_stride + j] =
+                        std::exp(-0.05 * oracle::sqdist(static_cast<double *>(a->data) + i * a->row_stride,
+                                                        static_cast<double *>(b->data) + j * b->row_stride, a->cols));
+            return 0;
+        };
+        mercer_recipe *recipe = session.recipe("nystrom", {{"kernel", "user"}, {"reducer.m", "50"}});
+        OK(mercer_recipe_set_kernel(recipe, &kernel));
+        mercer_run run = budget_of(std::atoll(memory));
+        Model model;
+        OK(mercer_model_fit(&model.handle, recipe, data, &run));
+        mercer_recipe_destroy(recipe);
+        const double counted = number(model, "/kernel_evaluations");
+        char text[120];
+        std::snprintf(text, sizeof text, "asked for %lld, counted %.0f", static_cast<long long>(asked), counted);
+        TEST_ASSERT_TRUE_MESSAGE(static_cast<double>(asked) >= counted - n,
+                                 text); // n: the diagonal as values of pivots
+        TEST_ASSERT_TRUE_MESSAGE(static_cast<double>(asked) <= counted + 2 * 16 * n, text);
+        TEST_ASSERT_TRUE_MESSAGE(counted <= number(model, "/forecast/kernel_evaluations/most"), text);
+    }
+    mercer_data_destroy(data);
+}
+
 } // namespace
 
 void setUp() {}
@@ -185,6 +257,9 @@ int main() {
     RUN_TEST(test_table);
     RUN_TEST(test_kinds_of_data);
     RUN_TEST(test_sampled_start);
+    RUN_TEST(test_values_are_counted);
+    RUN_TEST(test_flops_of_less_rank);
     RUN_TEST(test_auto_is_foreseen);
+    RUN_TEST(test_auto_foresees_components);
     return UNITY_END();
 }
