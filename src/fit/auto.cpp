@@ -10,7 +10,8 @@
 // delta is spent over norms and over samples, on each half of what is left (certify.h). The size of a sample follows from
 // a pilot of 500 rows, or from the sample before, which are left out of it. The exact road is taken when its passes cost
 // less than what is left of the other, when the factor would pass the budget, or when the kernel has no more rank. Wrong
-// forecasts cost time, never the proof.
+// forecasts cost time, never the proof. Exact passes go in f64 where f32 is not known to keep the accuracy and the budget holds
+// them; what their residuals prove is compared with what was asked for.
 //
 // A budget that holds a factor but no exact passes leaves the projection alone: it grows as far as there is memory, and where
 // that proves less than was asked for, the model says so (not converged) and keeps what was proved.

@@ -106,6 +106,26 @@ void coefficients(const LiftTask &task, const SpanRows<T> &span, const Projectio
     if (task.recipe.values().lift_centred) out.tensors["nu"] = vector_tensor(nu);
 }
 
+// From the scores of all rows.
+template <class T>
+ErrorBars bars_of(const LiftTask &task, Components &choice, const SpanRows<T> &span, const Projection &projection,
+                  int64_t rank) {
+    const CoreValues &values = task.recipe.values();
+    const int64_t n = task.prepared.source->rows(),
+                  p = std::min(rank,
+                               choice.behind_bars(choice.kept(projection.theta, rank, projection.trace, nullptr)));
+    const double *weights = task.prepared.weighted() ? task.prepared.weights.data() : nullptr;
+    Block z(task.run, n, p, false);
+    directions(task.run, span, projection, weights, columns(z));
+    for (int64_t j = 0; j < p; ++j)
+        for (int64_t i = 0; i < n; ++i) {
+            const double root = weights ? std::sqrt(std::max(weights[i], 1e-300)) : 1;
+            z.column(j)[i] *= std::sqrt(projection.theta[static_cast<size_t>(j)]) / root;
+        }
+    return choice.bars(task.run, n, p, z.column(0), weights, values.lift_centred != 0,
+                       static_cast<uint64_t>(values.seed));
+}
+
 template <class T>
 Lifted lift_as(const LiftTask &task) {
     Run &run = task.run;
@@ -137,19 +157,7 @@ Lifted lift_as(const LiftTask &task) {
     const Projection &projection = found.projection;
     const int64_t rank = projection.above(projection.floor);
     ErrorBars bars;
-    if (choice.wants_bars() && rank > 0) {
-        const int64_t p =
-            std::min(rank, choice.behind_bars(choice.kept(projection.theta, rank, projection.trace, nullptr)));
-        Block z(run, n, p, false);
-        directions(run, *span, projection, weights, columns(z));
-        for (int64_t j = 0; j < p; ++j)
-            for (int64_t i = 0; i < n; ++i) {
-                const double root = weights ? std::sqrt(std::max(weights[i], 1e-300)) : 1;
-                z.column(j)[i] *= std::sqrt(projection.theta[static_cast<size_t>(j)]) / root;
-            }
-        bars =
-            choice.bars(run, n, p, z.column(0), weights, values.lift_centred != 0, static_cast<uint64_t>(values.seed));
-    }
+    if (choice.wants_bars() && rank > 0) bars = bars_of(task, choice, *span, projection, rank);
     int64_t kept = choice.kept(projection.theta, rank, projection.trace, choice.wants_bars() ? &bars : nullptr);
     if (proved) kept = std::min(kept, found.proof.r());
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
