@@ -78,11 +78,13 @@ if [ "$state" = installed ] && [ "$archive" ]; then
 fi
 
 if [ "$state" = installed ] && [ "$cmake" ]; then
-    config=$(dirname "$(find "$place" -name mercer-config.cmake)")
+    version=$(pkg-config --modversion mercer)
+    prefix=$(pkg-config --variable=prefix mercer)
+    prefix=${prefix#"$place"}
     # elsewhere than it was installed to: the package must not know where it lies
     mv "$place" "$work/moved"
-    "$cmake" -S "$here/consumer" -B "$work/cmake" -Dmercer_DIR="$work/moved${config#"$place"}" \
-        -DMERCER_VERSION="$(pkg-config --modversion "$work/moved${pc#"$place"}")" > "$work/log" 2>&1 &&
+    "$cmake" -S "$here/consumer" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$work/moved$prefix" \
+        -DMERCER_VERSION="$version" > "$work/log" 2>&1 &&
         "$cmake" --build "$work/cmake" >> "$work/log" 2>&1 || fail "CMake: $(tail -n 20 "$work/log")"
     mv "$work/moved" "$place"
     for program in c cpp static; do

@@ -96,6 +96,7 @@ for command in fit transform info methods describe plot plugins plugin-check plu
     status 0 help $command && shows "mercer $command"
 done
 status 0 fit --method kpca --help && shows --kernel
+status 0 fit --help && shows --accuracy # auto's
 status 0 methods && shows kpca && shows gaussian && shows scores
 status 0 methods kernels && shows gaussian
 status 0 methods statuses && shows 14
@@ -332,7 +333,7 @@ error 2 3 fit X.npy --method kpca --sigma -1 -o OLD && says sigma
 error 2 3 fit X.npy --method kpca --components many -o OLD && says components
 error 2 3 fit X.npy --method kpca --sigma 1 --gamma 1 -o OLD
 error 2 1 fit X.npy --method kpca
-error 2 1 fit X.npy -o OLD
+error 2 1 fit -o OLD
 error 2 1 fit --method kpca -o OLD
 error 2 1 fit X.npy Y.npy --method kpca -o OLD
 error 2 1 fit X.npy --method kpca --set sigma -o OLD
