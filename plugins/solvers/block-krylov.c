@@ -171,9 +171,10 @@ static mercer_range w(const krylov *x, int64_t first, int64_t count) { return (m
 static mercer_range known(const krylov *x, int64_t k) { return (mercer_range){x->basis, 0, x->l + k}; }
 
 /* What a rough image is wrong by as far as is known without measuring: products round numbers as large as those of the
- * operator before it was centred, which may be a thousand times |B|; request->scale is well above those, so one ulp does. */
-static double guessed_error(const krylov *x) {
-    return FLT_EPSILON / 2 * fmax(GUESS_ULPS * x->scale, x->request->scale);
+ * operator before it was centred, which may be a thousand times |B|. share: of request->scale, which is a trace: all of it is a
+ * bound; a tenth is what products come near whose largest eigenvalue is a third of it (0.3 u of that were seen). */
+static double guessed_error(const krylov *x, double share) {
+    return FLT_EPSILON / 2 * fmax(GUESS_ULPS * x->scale, share * x->request->scale);
 }
 
 /* Residuals below this say nothing. */
@@ -287,10 +288,10 @@ static int32_t rayleigh_ritz(krylov *x) {
     TRY(x->host->eigh(x->task, k, x->small, k, k, x->theta, x->s, cap));
     x->scale = fmax(x->scale, fmax(fabs(x->theta[0]), fabs(x->theta[k - 1])));
     if (!x->rough_done && x->exact_worst == 0) {
-        x->rough = guessed_error(x);
+        x->rough = guessed_error(x, 0.1);
         for (int64_t j = 0; j < k; j++) x->error[j] = x->rough;
     }
-    double doubt = image_error(x, k - 1) > 0 ? guessed_error(x) : 0; /* 0 is not yet negative */
+    double doubt = image_error(x, k - 1) > 0 ? guessed_error(x, 1) : 0; /* 0 is not yet negative */
     x->most_negative = fmin(x->most_negative, x->theta[k - 1] + doubt);
     return cap == x->n - x->l || k + x->size.p <= cap ? MERCER_OK : restart(x);
 }
