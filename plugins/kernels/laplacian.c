@@ -36,8 +36,7 @@ static int32_t choose_form(const void *params) {
 static int32_t finish(const mercer_host *host, mercer_task *task, void *params, const mercer_kernel_input *input) {
     (void)host, (void)task;
     laplacian *p = params;
-    if (isnan(p->sigma) && isnan(p->gamma))
-        p->sigma = input->bandwidth > 0 ? input->bandwidth : 1; /* 0: all points are equal, any width does */
+    if (isnan(p->gamma)) p->sigma = mercer_width(p->sigma, input);
     p->rate = fmin(isnan(p->sigma) ? p->gamma : 1 / p->sigma, DBL_MAX);
     return MERCER_OK;
 }
@@ -45,10 +44,7 @@ static int32_t finish(const mercer_host *host, mercer_task *task, void *params, 
 static void log_map(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     (void)host;
     const laplacian *p = params;
-    if (p->norm == L2 && dtype == MERCER_F32)
-        for (int64_t i = 0; i < count; i++) ((float *)values)[i] = sqrtf(((float *)values)[i]);
-    else if (p->norm == L2)
-        for (int64_t i = 0; i < count; i++) ((double *)values)[i] = sqrt(((double *)values)[i]);
+    if (p->norm == L2) MERCER_EACH(dtype, values, count, v, (real)sqrt(v));
     mercer_scale(dtype, values, count, -p->rate);
 }
 

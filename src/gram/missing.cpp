@@ -25,11 +25,8 @@ class CompleteRows : public Source {
   private:
     template <class T>
     void gather(int64_t row0, int64_t count, T *out) const {
-        for (int64_t i = 0, rows = 1; i < count; i += rows) { // runs of consecutive rows at once
-            const int64_t *at = numbers_.data() + row0 + i;
-            for (rows = 1; i + rows < count && at[rows] == at[0] + rows;) ++rows;
-            all_->fill(at[0], rows, out + i * cols());
-        }
+        each_run(numbers_.data() + row0, count,
+                 [&](int64_t i, int64_t first, int64_t rows) { all_->fill(first, rows, out + i * cols()); });
     }
     std::shared_ptr<const Source> all_;
     Buffer<int64_t> numbers_;

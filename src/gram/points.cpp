@@ -112,11 +112,8 @@ void Points<T>::read_rows(int64_t row0, int64_t rows, U *out) const {
     if (!index_)
         source_->read(row0, rows, out);
     else
-        for (int64_t i = 0, run_rows = 1; i < rows; i += run_rows) { // runs of consecutive rows at once
-            const int64_t *at = index_ + row0 + i;
-            for (run_rows = 1; i + run_rows < rows && at[run_rows] == at[0] + run_rows;) ++run_rows;
-            source_->read(at[0], run_rows, out + i * d);
-        }
+        each_run(index_ + row0, rows,
+                 [&](int64_t i, int64_t first, int64_t count) { source_->read(first, count, out + i * d); });
     map_rows(map_, d, out, rows);
 }
 

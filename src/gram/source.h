@@ -129,4 +129,13 @@ std::shared_ptr<Source> make_array_source(Buffer<T> values, int64_t rows, int64_
 // view as its caller compiled it, widened and checked: dtypes is a bit set of 1 << MERCER_F32 ...; what names it.
 mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes);
 
+// body(i, first, count) for each run of consecutive numbers index[i] = first ... of `rows` of them: so many rows at once.
+template <class Body>
+void each_run(const int64_t *index, int64_t rows, Body &&body) {
+    for (int64_t i = 0, count = 1; i < rows; i += count) {
+        for (count = 1; i + count < rows && index[i + count] == index[i] + count;) ++count;
+        body(i, index[i], count);
+    }
+}
+
 } // namespace mercer
