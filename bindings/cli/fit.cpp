@@ -12,8 +12,6 @@ namespace cli {
 
 namespace {
 
-constexpr const char *kernel_of_values = "user"; // mercer.h's name for kernels that are no function of the library
-
 struct Options {
     InputOptions data;
     std::string method = "auto", output, scores, landmarks, weights, checkpoint;
@@ -93,10 +91,7 @@ void fit(mercer_context *context, const Words &words) {
     Options options;
     Arguments line("fit", "Fits a model to data and writes it to a file.", words);
     options.add_to(line.app());
-    const std::string method = line.peek("method");
-    if (line.peek("precomputed") == "kernel" && line.peek("kernel").empty())
-        line.append({"--kernel", kernel_of_values});
-    const Recipe recipe = line.recipe(context, "methods", method.empty() ? options.method : method);
+    const Recipe recipe = recipe_of_method(line, context, options.method);
     line.parse();
     options.verify();
     line.apply(recipe.get());

@@ -40,8 +40,7 @@ void forecast(mercer_context *context, const Words &words) {
         ->capture_default_str();
     line.app().add_flag("--json", as_json, "print it as JSON");
     limits.add_to(line.app());
-    const std::string asked = line.peek("method");
-    const Recipe recipe = line.recipe(context, "methods", asked.empty() ? method : asked);
+    const Recipe recipe = recipe_of_method(line, context, method);
     line.parse();
     line.apply(recipe.get());
 

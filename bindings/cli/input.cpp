@@ -11,6 +11,8 @@ namespace cli {
 
 namespace {
 
+constexpr const char *kernel_of_values = "user"; // mercer.h's name for kernels that are no function of the library
+
 char separator_of(const std::string &text) {
     static constexpr std::array<std::pair<const char *, char>, 5> names = {
         {{"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}, {"blank", ' '}, {"bar", '|'}}};
@@ -93,6 +95,19 @@ InputData::InputData(mercer_context *context, const InputOptions &options, const
 InputData::~InputData() {
     data_.reset();
     if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+mercer_data_facts facts_of(mercer_data *data) {
+    auto facts = sized<mercer_data_facts>();
+    check(mercer_data_inspect(data, &facts));
+    return facts;
+}
+
+Recipe recipe_of_method(Arguments &line, mercer_context *context, const std::string &method) {
+    const std::string asked = line.peek("method");
+    if (line.peek("precomputed") == "kernel" && line.peek("kernel").empty())
+        line.append({"--kernel", kernel_of_values});
+    return line.recipe(context, "methods", asked.empty() ? method : asked);
 }
 
 std::string columns_of(mercer_model *model) {

@@ -1,6 +1,7 @@
 #ifndef MERCER_CLI_INPUT_H
 #define MERCER_CLI_INPUT_H
 
+#include "arguments.h"
 #include "handles.h"
 #include "npy.h"
 
@@ -36,6 +37,11 @@ class InputData {
     Array matrix_;        // that precomputed data borrow
     Data data_;
 };
+
+mercer_data_facts facts_of(mercer_data *data);
+
+/* The recipe of --method, or of `method` where words name none. Values of a kernel need no --kernel. */
+Recipe recipe_of_method(Arguments &line, mercer_context *context, const std::string &method);
 
 /* Columns that a model was fitted on, as --columns takes them; "" where they are not known. */
 std::string columns_of(mercer_model *model);

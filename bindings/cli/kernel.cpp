@@ -37,12 +37,6 @@ struct Options {
     }
 };
 
-mercer_data_facts facts_of(mercer_data *data) {
-    auto facts = sized<mercer_data_facts>();
-    check(mercer_data_inspect(data, &facts));
-    return facts;
-}
-
 /* The type of the matrix: as the recipe says, else as the data have it. */
 int32_t dtype_of(mercer_recipe *recipe, const mercer_data_facts &facts) {
     const std::string asked = value_of(recipe, "data.dtype");

@@ -87,8 +87,7 @@ chart::Figure figure_of(const std::string &kind, const Subject &subject) {
 } // namespace
 
 Array values_of(const Subject &subject, mercer_data *data, const std::string &name, int64_t columns) {
-    auto facts = sized<mercer_data_facts>();
-    check(mercer_data_inspect(data, &facts));
+    const mercer_data_facts facts = facts_of(data);
     if (facts.cols != columns)
         throw Failure(MERCER_E_SHAPE,
                       name + " has " + std::to_string(facts.cols) + " columns, must have " + std::to_string(columns));

@@ -54,8 +54,7 @@ Labels from_column_of_numbers(const Subject &subject, size_t texts) {
 }
 
 Labels from_column(const Subject &subject) {
-    auto facts = sized<mercer_data_facts>();
-    check(mercer_data_inspect(subject.data, &facts));
+    const mercer_data_facts facts = facts_of(subject.data);
     if (!facts.labels.data)
         throw Failure(MERCER_E_IO,
                       "--labels " + subject.labels + ": there is no such file, and DATA have no such column");

@@ -20,8 +20,8 @@ struct Findings {
     Projection projection;
     Proof proof;
 };
-// What the lift takes, `drawn` rows of its evidence for so many directions included: throughout, for the factor as long as it lives and while it grows,
-// for a sweep over it, for what is drawn, for the evidence in all; tile: of one thread.
+// What the lift takes, with `drawn` rows of its evidence for so many directions: throughout, for the factor as long as it lives
+// and while it grows, for a sweep over it, for what is drawn, for the evidence in all; tile: of one thread.
 struct SpanBytes {
     int64_t held, factor, growing, project, drawn, evidence, tile;
 };

@@ -219,6 +219,7 @@ error 2 3 fit X.csv $fit_csv --separator x && says semicolon
 for input in 'K.npy --precomputed kernel' 'D.dist.npy --precomputed distances --sigma 2'; do
     status 0 fit $input --method kpca --components 5 -o K.safetensors --scores KZ.npy && py equal KZ.npy Z.npy
 done
+status 0 forecast K.npy --precomputed kernel --method kpca --components 5
 status 0 fit K.npy --precomputed kernel --method kpca --components 5 -o K.safetensors
 status 0 transform K.safetensors KQ.npy --precomputed kernel -o KZ.npy && py equal KZ.npy TQ.npy
 
