@@ -12,7 +12,8 @@ std::string entry_json(const Entry &entry, const std::string &registry) {
     if (registry == "statuses")
         return json::object({{"code", std::to_string(entry.value)},
                              {"name", json::text(entry.name)},
-                             {"summary", json::text(entry.summary)}});
+                             {"summary", json::text(entry.summary)},
+                             {"exit", std::to_string(exit_code(static_cast<int32_t>(entry.value)))}});
     std::vector<std::string> aliases;
     for (const auto &alias : split(entry.aliases, ' ')) aliases.push_back(json::text(alias));
     return json::object({{"name", json::text(entry.name)},
@@ -27,11 +28,12 @@ void print_entries(const std::string &registry, const std::vector<Entry> &entrie
     Cells cells;
     for (const Entry &entry : entries) {
         if (registry == "statuses")
-            cells.push_back({"  " + std::to_string(entry.value), entry.name, entry.summary});
+            cells.push_back({"  " + std::to_string(entry.value), entry.name,
+                             "exit " + std::to_string(exit_code(static_cast<int32_t>(entry.value))), entry.summary});
         else
             cells.push_back({"  " + entry.name, entry.aliases, entry.summary.empty() ? entry.path : entry.summary});
     }
-    print_table(stdout, cells, registry == "statuses" ? "rll" : "lll");
+    print_table(stdout, cells, registry == "statuses" ? "rlll" : "lll");
 }
 
 /* What a name stands for, and a recipe that has it. */

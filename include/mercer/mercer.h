@@ -52,9 +52,10 @@ extern "C" {
 
 /* ---- status ------------------------------------------------------------------------------------------------------ */
 
-/* One code per kind of fault; the text of mercer_last_error tells the cases apart. Numbers are never reused. */
+/* One code per kind of fault; the text of mercer_last_error tells the cases apart. Numbers are never reused. The same list is
+ * the registry "statuses" of mercer_context_entry, and `mercer methods statuses` in a shell. */
 enum {
-    MERCER_OK = 0,
+    MERCER_OK = 0,            /* done; a model's outcome says what it has met */
     MERCER_E_ARGUMENT = 1,    /* a null pointer or handle, a struct_size that cannot be, a flag that does not exist */
     MERCER_E_SHAPE = 2,       /* sizes or strides that do not fit, or whose product overflows */
     MERCER_E_VALUE = 3,       /* a parameter outside its range, or parameters that exclude each other */

@@ -29,7 +29,7 @@ inline namespace v0 { // follows MERCER_ABI, and keeps these names apart from th
 
 class Error : public std::runtime_error {
   public:
-    Error(int32_t code, const char *text) : std::runtime_error(text), code_(code) {}
+    Error(int32_t code, const std::string &text) : std::runtime_error(text), code_(code) {}
     int32_t code() const noexcept { return code_; } // MERCER_E_ARGUMENT ...
 
   private:
@@ -38,10 +38,12 @@ class Error : public std::runtime_error {
 
 namespace detail {
 
-template <class T>
+template <class Entry>
 constexpr int32_t dtype() {
-    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int64_t>);
-    return std::is_same_v<T, float> ? MERCER_F32 : std::is_same_v<T, double> ? MERCER_F64 : MERCER_I64;
+    using T = std::remove_const_t<Entry>;
+    constexpr bool whole = std::is_same_v<T, int64_t> || std::is_same_v<T, int32_t>;
+    static_assert(whole || std::is_same_v<T, float> || std::is_same_v<T, double>);
+    return whole ? (sizeof(T) == 8 ? MERCER_I64 : MERCER_I32) : (sizeof(T) == 8 ? MERCER_F64 : MERCER_F32);
 }
 
 // How the functions of mercer.h are called, and how they call back.
@@ -117,24 +119,52 @@ class Handle : protected Calls {
 
 } // namespace detail
 
+inline std::string version() { return mercer_version(); } // of the library: "0.1.0 (abi 0)"
+
 // ---- views
 
-// Of float, double or int64_t; never written to, unless it is an output.
+// Rows and columns of memory that is owned elsewhere, of [const] float, double, int64_t or (of sparse indices) int32_t. The
+// library writes to none but outputs.
 template <class T>
-mercer_view strided(const T *data, int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) {
-    void *address = const_cast<T *>(data);
-    return {sizeof(mercer_view), detail::dtype<T>(), 0, rows, cols, row_stride, col_stride, address};
+class View {
+  public:
+    View(T *data, int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride)
+        : data_(data), rows_(rows), cols_(cols), row_stride_(row_stride), col_stride_(col_stride) {}
+    // What a callback receives and what tensors are; of another type it is an Error.
+    View(const mercer_view &view)
+        : View(static_cast<T *>(view.data), view.rows, view.cols, view.row_stride, view.col_stride) {
+        if (view.dtype != detail::dtype<T>())
+            throw Error(MERCER_E_ARGUMENT, "view: dtype = " + std::to_string(view.dtype) + ", must be " +
+                                               std::to_string(detail::dtype<T>()));
+    }
+    operator mercer_view() const {
+        void *address = const_cast<std::remove_const_t<T> *>(data_);
+        return {sizeof(mercer_view), detail::dtype<T>(), 0, rows_, cols_, row_stride_, col_stride_, address};
+    }
+    int64_t rows() const noexcept { return rows_; }
+    int64_t cols() const noexcept { return cols_; }
+    T *data() const noexcept { return data_; }
+    T &operator()(int64_t i, int64_t j = 0) const { return data_[i * row_stride_ + j * col_stride_]; }
+
+  private:
+    T *data_;
+    int64_t rows_, cols_, row_stride_, col_stride_;
+};
+
+template <class T>
+View<T> strided(T *data, int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) {
+    return {data, rows, cols, row_stride, col_stride};
 }
 template <class T>
-mercer_view row_major(const T *data, int64_t rows, int64_t cols) {
-    return strided(data, rows, cols, cols, 1);
+View<T> row_major(T *data, int64_t rows, int64_t cols) {
+    return {data, rows, cols, cols, 1};
 }
 template <class T>
-mercer_view column_major(const T *data, int64_t rows, int64_t cols) {
-    return strided(data, rows, cols, 1, rows);
+View<T> column_major(T *data, int64_t rows, int64_t cols) {
+    return {data, rows, cols, 1, rows};
 }
 template <class T>
-mercer_view column(const std::vector<T> &values) {
+View<const T> column(const std::vector<T> &values) {
     return row_major(values.data(), static_cast<int64_t>(values.size()), 1);
 }
 
@@ -147,7 +177,8 @@ struct Matrix {
     Matrix(int64_t n, int64_t d) : rows(n), cols(d), values(static_cast<size_t>(n * d)) {}
     T &operator()(int64_t i, int64_t j) { return values[static_cast<size_t>(i * cols + j)]; }
     const T &operator()(int64_t i, int64_t j) const { return values[static_cast<size_t>(i * cols + j)]; }
-    mercer_view view() const { return row_major(values.data(), rows, cols); }
+    View<T> view() { return row_major(values.data(), rows, cols); }
+    View<const T> view() const { return row_major(values.data(), rows, cols); }
 };
 
 // How a long call runs; 0: as the context says.
@@ -191,9 +222,11 @@ class Context : public detail::Handle<mercer_context, mercer_context_destroy> {
         return done(mercer_context_set_run(get(), kept->c()));
     }
 
-    int64_t count(const char *what) const { return got(int64_t{0}, mercer_context_count, get(), what); }
-    mercer_entry entry(const char *what, int64_t index) const {
-        return got(sized<mercer_entry>(), mercer_context_entry, get(), what, index);
+    std::vector<mercer_entry> entries(const char *what) const {
+        std::vector<mercer_entry> out;
+        for (int64_t i = 0, n = got(int64_t{0}, mercer_context_count, get(), what); i < n; ++i)
+            out.push_back(got(sized<mercer_entry>(), mercer_context_entry, get(), what, i));
+        return out;
     }
     mercer_entry find(const char *what, const std::string &name) const {
         return got(sized<mercer_entry>(), mercer_context_find, get(), what, name.c_str());
@@ -209,6 +242,14 @@ class Context : public detail::Handle<mercer_context, mercer_context_destroy> {
 
 // ---- data
 
+// How a file is read; the defaults find out.
+struct File {
+    int32_t format = 0; // MERCER_NPY or MERCER_CSV; what follows is for CSV alone
+    char separator = 0;
+    int32_t header = 0;                   // 1: the first line has names, -1: it has not
+    std::string labels, weights, columns; // names or numbers of columns; columns separated by commas
+};
+
 class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
   public:
     // Writes up to capacity rows from row first on; returns how many, 0 = the end.
@@ -221,14 +262,37 @@ class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
     static Data from_view(const Context &context, const mercer_view &view) {
         return Data(mercer_data_from_view, context.get(), &view);
     }
-    static Data from_file(const Context &context, const std::string &path, const mercer_file *options = nullptr) {
-        return Data(mercer_data_from_file, context.get(), path.c_str(), options);
+    static Data from_file(const Context &context, const std::string &path, const File &file = {}) {
+        auto text = [](const std::string &name) { return name.empty() ? nullptr : name.c_str(); };
+        const mercer_file options = {sizeof options,    file.format,        file.separator,    file.header, 0,
+                                     text(file.labels), text(file.weights), text(file.columns)};
+        return Data(mercer_data_from_file, context.get(), path.c_str(), &options);
     }
     // values = MERCER_DISTANCE or MERCER_KERNEL.
     static Data from_matrix(const Context &context, const mercer_view &view, int32_t values) {
         return Data(mercer_data_from_matrix, context.get(), &view, values);
     }
-    static Data from_sparse(const Context &context, const mercer_sparse &sparse) {
+    // layout = MERCER_CSR or MERCER_CSC; of rows (columns) there is one offset more than rows (columns).
+    template <class T, class Index>
+    static Data from_sparse(const Context &context, int32_t layout, int64_t rows, int64_t cols,
+                            const std::vector<Index> &offsets, const std::vector<Index> &indices,
+                            const std::vector<T> &values, int32_t base = 0) {
+        const auto majors = static_cast<size_t>(layout == MERCER_CSR ? rows : cols);
+        if (offsets.size() != majors + 1 || indices.size() != values.size())
+            throw Error(MERCER_E_SHAPE, "sparse: " + std::to_string(offsets.size()) + " offsets, must be " +
+                                            std::to_string(majors + 1) + "; " + std::to_string(indices.size()) +
+                                            " indices, must be as many as values: " + std::to_string(values.size()));
+        const mercer_sparse sparse = {sizeof sparse,
+                                      layout,
+                                      detail::dtype<T>(),
+                                      detail::dtype<Index>(),
+                                      base,
+                                      rows,
+                                      cols,
+                                      static_cast<int64_t>(values.size()),
+                                      offsets.data(),
+                                      indices.data(),
+                                      values.data()};
         return Data(mercer_data_from_sparse, context.get(), &sparse);
     }
     // rows = -1: not known before the end.

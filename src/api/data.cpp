@@ -80,7 +80,7 @@ mercer_data *from_matrix(const mercer_view &view, int32_t values) {
 
 mercer_data *from_chunks(const mercer_chunks *given) {
     mercer_chunks chunks = read_struct(given, "chunks", sizeof(mercer_chunks));
-    if (!chunks.next) fail(MERCER_E_ARGUMENT, "chunks: next is NULL");
+    need(chunks.next, "chunks: next");
     if (chunks.dtype != MERCER_F32 && chunks.dtype != MERCER_F64)
         fail(MERCER_E_ARGUMENT, "chunks: dtype = %d, must be MERCER_F32 or MERCER_F64", chunks.dtype);
     if (chunks.flags & ~MERCER_REWINDABLE)
@@ -105,8 +105,9 @@ mercer_data *from_sparse(const mercer_sparse *given) {
         fail(MERCER_E_SHAPE,
              "sparse: %" PRId64 " x %" PRId64 " with %" PRId64 " entries, must be >= 0 x 1 to 2147483647 with >= 0",
              sparse.rows, sparse.cols, sparse.count);
-    if (!sparse.offsets || (sparse.count > 0 && (!sparse.indices || !sparse.values)))
-        fail(MERCER_E_ARGUMENT, "sparse: offsets, indices or values is NULL");
+    auto given_array = [](const void *array, const char *name) { need(static_cast<const char *>(array), name); };
+    given_array(sparse.offsets, "sparse: offsets");
+    if (sparse.count > 0) given_array(sparse.indices, "sparse: indices"), given_array(sparse.values, "sparse: values");
     checked_bytes("sparse", sparse.rows, 1, 16);
     checked_bytes("sparse", sparse.count, 1, 8);
     return new_data(std::make_shared<SparseSource>(sparse));
@@ -114,12 +115,11 @@ mercer_data *from_sparse(const mercer_sparse *given) {
 
 mercer_data *from_objects(const mercer_objects *given) {
     mercer_objects objects = read_struct(given, "objects", sizeof(mercer_objects));
-    if (!objects.pairs) fail(MERCER_E_ARGUMENT, "objects: pairs is NULL");
+    need(objects.pairs, "objects: pairs");
     if (objects.rows < 0) fail(MERCER_E_SHAPE, "objects: rows = %" PRId64 ", must be >= 0", objects.rows);
     if (objects.values != MERCER_DISTANCE && objects.values != MERCER_KERNEL)
         fail(MERCER_E_ARGUMENT, "objects: values = %d, must be MERCER_DISTANCE or MERCER_KERNEL", objects.values);
-    if (objects.flags & ~(MERCER_THREAD_SAFE | MERCER_PSD))
-        fail(MERCER_E_ARGUMENT, "objects: flags = %d are unknown", objects.flags);
+    check_flags("objects", objects.flags);
     return new_data(std::make_shared<ObjectSource>(objects));
 }
 
@@ -147,7 +147,7 @@ void attach(mercer_data &data, const std::string &what, const mercer_view *given
         data.data.weights = read_column(data, "weights", given, floats);
     } else if (what == "landmarks") {
         mercer_view view = read_view("landmarks", given, floats | 1u << MERCER_I64);
-        if (view.rows < 1) fail(MERCER_E_SHAPE, "landmarks: there are none");
+        if (view.rows < 1) fail(MERCER_E_SHAPE, "landmarks: %" PRId64 " rows, must be >= 1", view.rows);
         data.data.landmarks = view;
     } else if (what == "labels") {
         data.data.labels = read_column(data, "labels", given, 1u << MERCER_I64);

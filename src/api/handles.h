@@ -41,11 +41,17 @@ int32_t construct(Handle **out, F &&make) noexcept {
     });
 }
 
+// Of kernels and of objects.
+inline void check_flags(const char *what, int32_t flags) {
+    if (flags & ~(MERCER_THREAD_SAFE | MERCER_PSD))
+        fail(MERCER_E_ARGUMENT, "%s: flags = %d, must be of MERCER_THREAD_SAFE, MERCER_PSD", what, flags);
+}
+
 inline mercer_user_kernel read_user_kernel(const mercer_user_kernel *given) {
     mercer_user_kernel kernel = read_struct(given, "user_kernel", sizeof(mercer_user_kernel));
-    if (!kernel.tile) fail(MERCER_E_ARGUMENT, "user_kernel: tile is NULL");
-    if (kernel.flags & ~(MERCER_THREAD_SAFE | MERCER_PSD))
-        fail(MERCER_E_ARGUMENT, "user_kernel: flags = %d are unknown", kernel.flags);
+    need(kernel.tile, "user_kernel: tile");
+    check_flags("user_kernel", kernel.flags);
+    if (kernel.reserved != 0) fail(MERCER_E_ARGUMENT, "user_kernel: reserved = %d, must be 0", kernel.reserved);
     return kernel;
 }
 

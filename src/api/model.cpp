@@ -16,7 +16,8 @@ struct Asked {
 Asked read_operation(mercer_recipe *what) {
     if (!what) return {operations().front(), {}};
     if (!what->recipe.is_operation())
-        fail(MERCER_E_ARGUMENT, "what: '%s' is no operation", what->recipe.values().method);
+        fail(MERCER_E_ARGUMENT, "what: '%s' is a method, an operation on a model is needed",
+             what->recipe.values().method);
     return {what->recipe.operation(), what->recipe.options()};
 }
 
@@ -29,6 +30,7 @@ void describe_output(mercer_model *handle, mercer_recipe *what, mercer_data *dat
     const Model &model = model_of(handle);
     const Asked asked = read_operation(what);
     const std::vector<Output> outputs = asked.outputs(model);
+    need(count, "count");
     const int64_t rows = need(data, "data").data.source->rows();
     if (rows < 0) fail(MERCER_E_UNSUPPORTED, "data: the number of rows is not known before they are read");
     if (index < 0 || index >= static_cast<int64_t>(outputs.size()))
@@ -38,7 +40,7 @@ void describe_output(mercer_model *handle, mercer_recipe *what, mercer_data *dat
     write_struct(out,
                  mercer_output{sizeof(mercer_output), output.name, output.doc, rows, output.cols, model.dtype(), 0},
                  "output");
-    need(count, "count") = static_cast<int64_t>(outputs.size());
+    *count = static_cast<int64_t>(outputs.size());
 }
 
 // data NULL: not wanted.
@@ -94,7 +96,7 @@ std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *j
     Tensors tensors;
     const char *at = reinterpret_cast<const char *>(views); // elements lie struct_size of the first apart
     for (int64_t k = 0; k < count; ++k, at += views->struct_size) {
-        const char *name = text_of(names[k], "a name");
+        const char *name = text_of(names[k], format("names[%" PRId64 "]", k).c_str());
         mercer_view view = read_view(name, reinterpret_cast<const mercer_view *>(at),
                                      1u << MERCER_F32 | 1u << MERCER_F64 | 1u << MERCER_I64);
         Tensor tensor = view.dtype == MERCER_F32   ? make_tensor<float>(view.rows, view.cols)
@@ -110,7 +112,8 @@ std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *j
         if (!is_tensor_name(name))
             fail(MERCER_E_MODEL, "tensor '%.80s': names are printable ASCII without blanks, quotes and backslashes",
                  name);
-        if (!tensors.emplace(name, std::move(tensor)).second) fail(MERCER_E_MODEL, "tensor '%s' is given twice", name);
+        if (!tensors.emplace(name, std::move(tensor)).second)
+            fail(MERCER_E_MODEL, "tensor '%s' is given twice, must be once", name);
     }
     return Model::assemble(parse_model_text(json, "json"), std::move(tensors), *context.registry, context.settings);
 }
@@ -122,20 +125,20 @@ std::shared_ptr<const Model> load(mercer_context &context, const char *path) {
 
 void write(mercer_model *handle, const mercer_sink *given) {
     mercer_sink sink = read_struct(given, "sink", sizeof(mercer_sink));
-    if (!sink.write) fail(MERCER_E_ARGUMENT, "sink: write is NULL");
+    need(sink.write, "sink: write");
     write_model(model_of(handle), [&](const void *bytes, int64_t count) {
-        call_back("the sink returned an error", [&] { return sink.write(sink.user, bytes, count); });
+        call_back("the sink", [&] { return sink.write(sink.user, bytes, count); });
     });
 }
 
 std::shared_ptr<const Model> read(mercer_context &context, const mercer_source *given) {
     mercer_source source = read_struct(given, "source", sizeof(mercer_source));
-    if (!source.read) fail(MERCER_E_ARGUMENT, "source: read is NULL");
+    need(source.read, "source: read");
     auto pull = [&](void *bytes, int64_t capacity) {
         int64_t got = 0;
-        call_back("the source returned an error", [&] { return source.read(source.user, bytes, capacity, &got); });
+        call_back("the source", [&] { return source.read(source.user, bytes, capacity, &got); });
         if (got < 0 || got > capacity)
-            fail(MERCER_E_CALLBACK, "the source says %" PRId64 " bytes, capacity was %" PRId64, got, capacity);
+            fail(MERCER_E_CALLBACK, "the source says %" PRId64 " bytes, must be 0 to %" PRId64, got, capacity);
         return got;
     };
     return read_model(pull, -1, "the model", *context.registry, context.settings);

@@ -21,8 +21,10 @@ void set_kernel(mercer_recipe &handle, const mercer_user_kernel *given) {
 
 void set_many(mercer_recipe &handle, const char *const *names, const char *const *values, int64_t count) {
     if (count < 0) fail(MERCER_E_VALUE, "count = %" PRId64 ", must be >= 0", count);
+    auto nth = [](const char *array, int64_t i) { return format("%s[%" PRId64 "]", array, i); };
     std::vector<std::pair<std::string, std::string>> pairs;
-    for (int64_t i = 0; i < count; ++i) pairs.emplace_back(text_of(names[i], "a name"), text_of(values[i], "a value"));
+    for (int64_t i = 0; i < count; ++i)
+        pairs.emplace_back(text_of(names[i], nth("names", i).c_str()), text_of(values[i], nth("values", i).c_str()));
     handle.recipe.set_many(pairs);
 }
 

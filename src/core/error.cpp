@@ -28,23 +28,25 @@ std::string vformat(const char *format, va_list args) {
     return text;
 }
 
+// In the words of mercer.h (a test compares).
+#define NAMED(code) code, #code
 constexpr StatusText statuses[] = {
-    {MERCER_OK, "MERCER_OK", "a usable object exists"},
-    {MERCER_E_ARGUMENT, "MERCER_E_ARGUMENT", "a null pointer or handle, a bad struct_size or flag"},
-    {MERCER_E_SHAPE, "MERCER_E_SHAPE", "sizes or strides that do not fit"},
-    {MERCER_E_VALUE, "MERCER_E_VALUE", "a parameter outside its range"},
-    {MERCER_E_NAME, "MERCER_E_NAME", "an unknown name"},
-    {MERCER_E_DATA, "MERCER_E_DATA", "NaN, Inf, a value outside the domain, or a damaged data file"},
-    {MERCER_E_MODEL, "MERCER_E_MODEL", "a damaged or inconsistent model"},
-    {MERCER_E_PLUGIN, "MERCER_E_PLUGIN", "a plugin was refused or broke its contract"},
-    {MERCER_E_UNSUPPORTED, "MERCER_E_UNSUPPORTED", "no such operation for this combination or model"},
-    {MERCER_E_NUMERICAL, "MERCER_E_NUMERICAL", "not converged under solver.strict, or a non-finite result"},
-    {MERCER_E_MEMORY, "MERCER_E_MEMORY", "an allocation failed"},
-    {MERCER_E_BUDGET, "MERCER_E_BUDGET", "would need more than the memory budget"},
-    {MERCER_E_CANCELLED, "MERCER_E_CANCELLED", "stopped by the progress callback or the cancel flag"},
-    {MERCER_E_CALLBACK, "MERCER_E_CALLBACK", "a callback of the caller returned an error"},
-    {MERCER_E_IO, "MERCER_E_IO", "the operating system refused to open, read, write or rename"},
-    {MERCER_E_INTERNAL, "MERCER_E_INTERNAL", "a defect of libmercer"},
+    {NAMED(MERCER_OK), "done; a model's outcome says what it has met"},
+    {NAMED(MERCER_E_ARGUMENT), "a null pointer or handle, a struct_size that cannot be, a flag that does not exist"},
+    {NAMED(MERCER_E_SHAPE), "sizes or strides that do not fit, or whose product overflows"},
+    {NAMED(MERCER_E_VALUE), "a parameter outside its range, or parameters that exclude each other"},
+    {NAMED(MERCER_E_NAME), "an unknown method, part, parameter, tensor ...: the text says the nearest known"},
+    {NAMED(MERCER_E_DATA), "NaN or Inf in the data, values outside the kernel's domain or type, a damaged file"},
+    {NAMED(MERCER_E_MODEL), "a damaged or inconsistent model file or set of tensors"},
+    {NAMED(MERCER_E_PLUGIN), "a plugin was refused, or broke its contract"},
+    {NAMED(MERCER_E_UNSUPPORTED), "the combination, or this model, has no such operation"},
+    {NAMED(MERCER_E_NUMERICAL), "not converged under solver.strict, or a non-finite result"},
+    {NAMED(MERCER_E_MEMORY), "an allocation failed"},
+    {NAMED(MERCER_E_BUDGET), "would need more than the memory budget: the text says how much"},
+    {NAMED(MERCER_E_CANCELLED), "the progress callback or the cancel flag asked to stop"},
+    {NAMED(MERCER_E_CALLBACK), "a callback of the caller returned an error"},
+    {NAMED(MERCER_E_IO), "the operating system refused to open, read, write or rename"},
+    {NAMED(MERCER_E_INTERNAL), "a defect of this library: please report it"},
 };
 
 } // namespace

@@ -26,16 +26,17 @@ std::string format(const char *format, ...) __attribute__((format(printf, 1, 2))
 void set_last_error(const char *text) noexcept;
 const char *last_error() noexcept;
 
-// Runs a callback of the caller; where it returns non-zero, E_CALLBACK with the text that this very callback gave to
-// mercer_set_error, else `otherwise`.
+// Runs a callback of the caller, named who; where it returns non-zero, E_CALLBACK with the text that this very callback
+// gave to mercer_set_error, else with what it returned.
 void set_callback_error(const char *text) noexcept;
 const char *callback_error() noexcept; // "" = none
 template <class F>
-void call_back(const char *otherwise, F &&callback) {
+void call_back(const char *who, F &&callback) {
     set_callback_error("");
-    if (callback() == 0) return;
-    const char *text = callback_error();
-    fail(MERCER_E_CALLBACK, "%s", *text ? text : otherwise);
+    const int32_t returned = callback();
+    if (returned == 0) return;
+    if (const char *text = callback_error(); *text) fail(MERCER_E_CALLBACK, "%s", text);
+    fail(MERCER_E_CALLBACK, "%s returned %d, must return 0", who, returned);
 }
 
 // Name of a status code ("MERCER_E_VALUE") and what it stands for; nullptr beyond the last.

@@ -87,7 +87,8 @@ int64_t checked_bytes(const char *what, int64_t a, int64_t b, int64_t size) {
     int64_t elements = 0, bytes = 0;
     if (a < 0 || b < 0 || __builtin_mul_overflow(a, b, &elements) || __builtin_mul_overflow(elements, size, &bytes) ||
         bytes > INT64_MAX / 4)
-        fail(MERCER_E_SHAPE, "%s of %" PRId64 " x %" PRId64 " entries is too large", what, a, b);
+        fail(MERCER_E_SHAPE, "%s of %" PRId64 " x %" PRId64 " entries is too large, must be below 2^61 bytes", what, a,
+             b);
     return bytes;
 }
 

@@ -174,7 +174,8 @@ void Params::set(int64_t index, std::string_view text, const char *shown) {
         for (size_t i = 0; i < touched_.size(); ++i) {
             const mercer_row &other = table_->rows()[i].row;
             if (static_cast<int64_t>(i) != index && touched_[i] && std::strcmp(other.group, row.group) == 0)
-                fail(MERCER_E_VALUE, "%s: '%s' is set already, and only one of the two may be", shown, other.name);
+                fail(MERCER_E_VALUE, "%s = %.*s: '%s' is set already, and only one of the two may be", shown,
+                     static_cast<int>(std::min<size_t>(text.size(), 80)), text.data(), other.name);
         }
     std::string trimmed = trim(text);
     write(index, trimmed.empty() ? row.initial : trimmed, shown);

@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include "structs.h"
 #include "threads.h"
 
 #include <algorithm>
@@ -10,11 +11,8 @@
 namespace mercer {
 
 mercer_run read_run(const mercer_run *run) {
-    mercer_run full{};
-    if (!run) return full;
-    if (run->struct_size < 8 || run->struct_size > 4096)
-        fail(MERCER_E_ARGUMENT, "run: struct_size = %" PRId64 ", must be sizeof(mercer_run)", run->struct_size);
-    std::memcpy(&full, run, static_cast<size_t>(std::min<int64_t>(run->struct_size, sizeof full)));
+    if (!run) return {};
+    const mercer_run full = read_struct(run, "run", sizeof run->struct_size);
     if (full.threads < 0 || full.threads > 1024)
         fail(MERCER_E_VALUE, "run: threads = %" PRId64 ", must be 0 to 1024", full.threads);
     if (full.memory < 0) fail(MERCER_E_VALUE, "run: memory = %" PRId64 ", must be >= 0", full.memory);
@@ -78,8 +76,12 @@ void Run::report(double fraction) noexcept {
     const double elapsed = seconds();
     mercer_progress told{sizeof told, stage_, shown_, elapsed, remaining(elapsed)};
     set_callback_error("");
-    if (run_.progress(run_.user, &told) == 0) return;
-    std::snprintf(why_, sizeof why_, "%s%s", *callback_error() ? ": " : "", callback_error());
+    const int32_t returned = run_.progress(run_.user, &told);
+    if (returned == 0) return;
+    if (const char *text = callback_error(); *text)
+        std::snprintf(why_, sizeof why_, "%s", text);
+    else
+        std::snprintf(why_, sizeof why_, "progress returned %d", returned);
     stop_ = true;
 }
 
@@ -94,7 +96,7 @@ double Run::remaining(double elapsed) {
 
 void Run::progress(double fraction) {
     report(fraction);
-    if (stop_) fail(MERCER_E_CANCELLED, "cancelled in stage '%s'%s", stage_, why_);
+    if (stop_) fail(MERCER_E_CANCELLED, "cancelled in stage '%s': %s", stage_, why_);
 }
 
 bool Run::stopped(double fraction) noexcept {

@@ -86,7 +86,7 @@ class Run {
     Stages ends_;                                         // of those expected, as shares of the call
     double from_ = 0, until_ = 0, span_from_ = 0, span_to_ = 1, shown_ = 0, finish_ = -1;
     std::atomic<bool> stop_{false};
-    char why_[256] = ""; // what the progress callback said
+    char why_[256] = "the cancel flag is not 0"; // or what the progress callback said
 };
 
 } // namespace mercer

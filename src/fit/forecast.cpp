@@ -177,7 +177,7 @@ void expect_wider(const mercer_forecast &wider, Forecast &out) {
 Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     const Source &source = *data.source;
     if (source.rows() < 0) fail(MERCER_E_UNSUPPORTED, "the number of rows is not known before they are read");
-    if (source.rows() < 1) fail(MERCER_E_DATA, "the data have no rows");
+    if (source.rows() < 1) fail(MERCER_E_DATA, "the data have 0 rows, must be >= 1");
     const bool f32 = tile_is_f32(recipe, source);
     const Expression kernel = foreseen_kernel(run, recipe, source);
     const ForeseenCentres centres = forecast_centres(run, recipe, data, source);

@@ -321,10 +321,10 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional
     out.source = data.source->load(run);
     if (!out.source) out.source = data.source;
     const Source &source = *out.source;
-    if (source.rows() < 1) fail(MERCER_E_DATA, "the data have no rows");
+    if (source.rows() < 1) fail(MERCER_E_DATA, "the data have 0 rows, must be >= 1");
     out.weights = sample_weights(data, source);
     const bool objects = source.kind() == Source::Kind::objects, sparse = source.kind() == Source::Kind::sparse;
-    if (!objects && source.cols() < 1) fail(MERCER_E_DATA, "the data have no columns");
+    if (!objects && source.cols() < 1) fail(MERCER_E_DATA, "the data have 0 columns, must be >= 1");
     const CoreValues &values = recipe.values();
     out.f32 = f32.value_or(tile_is_f32(recipe, source));
     const DataScale scale = static_cast<DataScale>(values.data_scale);

@@ -202,7 +202,7 @@ void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
     if (!data_.has_landmarks())
         fail(MERCER_E_ARGUMENT, "the reducer 'given' needs landmarks: attach row numbers (i64) or rows to the data");
     if (view.dtype == MERCER_I64) {
-        if (view.cols != 1) fail(MERCER_E_SHAPE, "landmarks: row numbers are one column, not %" PRId64, view.cols);
+        if (view.cols != 1) fail(MERCER_E_SHAPE, "landmarks: row numbers in %" PRId64 " columns, must be 1", view.cols);
         landmark_index_ = run_.buffer<int64_t>(view.rows);
         for (int64_t i = 0; i < view.rows; ++i)
             landmark_index_[i] = number_of_landmark(i, static_cast<const int64_t *>(view.data)[i * view.row_stride]);
@@ -211,7 +211,8 @@ void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
         std::sort(sorted.begin(), sorted.end());
         auto twice = std::adjacent_find(sorted.begin(), sorted.end());
         if (twice != sorted.end())
-            fail(MERCER_E_VALUE, "landmarks: row %" PRId64 " is given twice", points_.source().number(*twice));
+            fail(MERCER_E_VALUE, "landmarks: row %" PRId64 " is given twice, must be once at most",
+                 points_.source().number(*twice));
         *index = landmark_index_.data();
         return;
     }

@@ -185,9 +185,9 @@ const char *Recipe::get(const std::string &name) {
 
 mercer_row Recipe::public_row(int64_t index) {
     std::vector<Row> all = rows();
-    if (all.empty()) fail(MERCER_E_VALUE, "row %" PRId64 ", there are none", index);
+    if (all.empty()) fail(MERCER_E_VALUE, "index = %" PRId64 ", there are none", index);
     if (index < 0 || index >= static_cast<int64_t>(all.size()))
-        fail(MERCER_E_VALUE, "row %" PRId64 ", must be 0 to %zu", index, all.size() - 1);
+        fail(MERCER_E_VALUE, "index = %" PRId64 ", must be 0 to %zu", index, all.size() - 1);
     mercer_row out = all[static_cast<size_t>(index)].row();
     std::string full = all[static_cast<size_t>(index)].name();
     std::string &name = shown_[full];

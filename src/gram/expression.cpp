@@ -134,7 +134,7 @@ std::string expression_text(const ExpressionText &expression) {
 }
 
 void UserKernel::tile(const mercer_view &x, const mercer_view &y, const mercer_view &k) const {
-    call_back("the user kernel returned an error", [&] { return kernel_.tile(kernel_.user, &x, &y, &k); });
+    call_back("the user kernel", [&] { return kernel_.tile(kernel_.user, &x, &y, &k); });
 }
 
 Expression::Expression(const ExpressionText &text, Registry &registry) : text_(text) {

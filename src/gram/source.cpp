@@ -1,6 +1,7 @@
 #include "source.h"
 
 #include "../core/run.h"
+#include "../core/structs.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -39,7 +40,7 @@ template void Source::check(int64_t, int64_t, const float *) const;
 template void Source::check(int64_t, int64_t, const double *) const;
 
 mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes) {
-    if (!view) fail(MERCER_E_ARGUMENT, "%s is NULL", what);
+    need(view, what);
     if (view->struct_size < static_cast<int64_t>(sizeof(mercer_view)) || view->struct_size > 4096)
         fail(MERCER_E_ARGUMENT, "%s: struct_size = %" PRId64 ", must be sizeof(mercer_view) = %zu", what,
              view->struct_size, sizeof(mercer_view));
@@ -62,7 +63,7 @@ mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes
     checked_bytes(what, std::max<int64_t>(out.rows, 1), std::max<int64_t>(out.cols, 1), 8);
     const int64_t lines = by_row ? out.rows : out.cols;
     if (lines > 1) checked_bytes(what, lines, by_row ? out.row_stride : out.col_stride, 8);
-    if (!out.data && out.rows * out.cols > 0) fail(MERCER_E_ARGUMENT, "%s: data is NULL", what);
+    if (out.rows * out.cols > 0) need(static_cast<char *>(out.data), format("%s: data", what).c_str());
     return out;
 }
 
@@ -139,11 +140,11 @@ class ChunkSource : public Source {
         while (filled < capacity) {
             run.progress(rows() > 0 ? static_cast<double>(first + filled) / static_cast<double>(rows()) : 0);
             int64_t got = 0;
-            call_back("the chunk callback returned an error", [&] {
+            call_back("the chunk callback", [&] {
                 return chunks_.next(chunks_.user, first + filled, capacity - filled, out + filled * cols(), &got);
             });
             if (got < 0 || got > capacity - filled)
-                fail(MERCER_E_CALLBACK, "the chunk callback says %" PRId64 " rows, capacity was %" PRId64, got,
+                fail(MERCER_E_CALLBACK, "the chunk callback says %" PRId64 " rows, must be 0 to %" PRId64, got,
                      capacity - filled);
             used_ = true;
             if (got == 0) break;
@@ -234,23 +235,27 @@ SparseSource::SparseSource(const mercer_sparse &s) : Source(Kind::sparse, s.rows
     const char *major = csr ? "row" : "column", *minor = csr ? "column" : "row";
     SparseReader reader(s);
     if (reader.offset(0) != 0)
-        fail(MERCER_E_DATA, "sparse: the first offset is %" PRId64 ", must be base", reader.offset(0) + s.base);
+        fail(MERCER_E_DATA, "sparse: the first offset is %" PRId64 ", must be base = %d", reader.offset(0) + s.base,
+             s.base);
     if (reader.offset(majors) != s.count)
-        fail(MERCER_E_DATA, "sparse: the last offset minus base is %" PRId64 ", count is %" PRId64,
+        fail(MERCER_E_DATA, "sparse: the last offset minus base is %" PRId64 ", must be count = %" PRId64,
              reader.offset(majors), s.count);
     Buffer<int64_t> offsets(s.rows + 1);
     offsets.zero();
     for (int64_t i = 0; i < majors; ++i) {
         int64_t from = reader.offset(i), to = reader.offset(i + 1);
         if (to < from || to > s.count)
-            fail(MERCER_E_DATA, "sparse: the offsets of %s %" PRId64 " do not ascend", major, i);
+            fail(MERCER_E_DATA,
+                 "sparse: the offsets of %s %" PRId64 " are %" PRId64 " and %" PRId64 ", must ascend up to count",
+                 major, i, from + s.base, to + s.base);
         for (int64_t k = from; k < to; ++k) {
             int64_t j = reader.minor(k);
             if (j < 0 || j >= minors)
                 fail(MERCER_E_DATA, "sparse: %s %" PRId64 " names %s %" PRId64 ", must be 0 to %" PRId64, major, i,
                      minor, j, minors - 1);
             if (!std::isfinite(reader.value(k)))
-                fail(MERCER_E_DATA, "row %" PRId64 ", column %" PRId64 " is not finite", csr ? i : j, csr ? j : i);
+                fail(MERCER_E_DATA, "row %" PRId64 ", column %" PRId64 " is %g, must be finite", csr ? i : j,
+                     csr ? j : i, reader.value(k));
             ++offsets[(csr ? i : j) + 1];
         }
     }
@@ -270,7 +275,7 @@ SparseSource::SparseSource(const mercer_sparse &s) : Source(Kind::sparse, s.rows
         std::sort(from, to, [](const Entry &a, const Entry &b) { return a.column < b.column; });
         for (Entry *e = from; e != to; ++e) {
             if (e != from && e[-1].column == e->column)
-                fail(MERCER_E_DATA, "sparse: row %" PRId64 " has column %d twice", i, e->column);
+                fail(MERCER_E_DATA, "sparse: row %" PRId64 " has column %d twice, must be once at most", i, e->column);
             columns_[e - entries.data()] = e->column;
             values_[e - entries.data()] = e->value;
         }
@@ -303,8 +308,7 @@ ObjectSource::~ObjectSource() {
 }
 
 void ObjectSource::pairs(const int64_t *i, const int64_t *j, int64_t count, double *values) const {
-    call_back("the pairs callback returned an error",
-              [&] { return objects_.pairs(objects_.user, i, j, count, values); });
+    call_back("the pairs callback", [&] { return objects_.pairs(objects_.user, i, j, count, values); });
     for (int64_t k = 0; k < count; ++k) {
         if (!std::isfinite(values[k]) || (is_distance() && values[k] < 0)) pair_is_wrong(values[k], i[k], j[k]);
         if (is_distance()) values[k] *= values[k];
@@ -320,8 +324,7 @@ void ObjectSource::self(const int64_t *i, int64_t count, bool queries, double *v
     if (is_distance()) {
         std::fill_n(values, count, 0.0);
     } else if (objects_.self) {
-        call_back("the self callback returned an error",
-                  [&] { return objects_.self(objects_.user, i, count, values); });
+        call_back("the self callback", [&] { return objects_.self(objects_.user, i, count, values); });
     } else if (queries) {
         fail(MERCER_E_UNSUPPORTED, "this needs k(q, q) of the queries: their objects have no self callback");
     } else {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
+#include <optional>
 
 namespace mercer {
 namespace {
@@ -67,6 +68,27 @@ int64_t count_at(const Json &json, const char *key, int64_t otherwise) {
     double value = number_at(json, key, static_cast<double>(otherwise));
     if (!(value >= 0 && value <= largest_count)) bad_text(key);
     return static_cast<int64_t>(value);
+}
+
+// Says what the deepest value on the way has. (Keys are a file's: longer ones than any of ours are not worth comparing.)
+[[noreturn]] void fail_unknown_path(const Json &all, const std::string &path) {
+    constexpr size_t longest = 80;
+    Json::json_pointer at;
+    while (true) {
+        const Json &node = all.at(at);
+        if (node.is_array())
+            fail(MERCER_E_NAME, "unknown path '%.80s': '%.80s' has %zu values, from 0 on", path.c_str(),
+                 at.to_string().c_str(), node.size());
+        std::vector<std::string> known;
+        std::optional<Json::json_pointer> next;
+        for (const auto &item : node.items()) {
+            if (!node.is_object() || item.key().size() > longest) continue;
+            known.push_back((at / item.key()).to_string());
+            if (path.starts_with(known.back() + "/")) next = at / item.key();
+        }
+        if (!next) fail_unknown("path", path, known);
+        at = *next;
+    }
 }
 
 } // namespace
@@ -358,7 +380,7 @@ const char *Model::info(const std::string &path) const {
     try {
         node = &info_->all.at(Json::json_pointer(path));
     } catch (const nlohmann::json::exception &) {
-        fail(MERCER_E_NAME, "unknown path '%.80s': mercer_model_info with \"\" shows all", path.c_str());
+        fail_unknown_path(info_->all, path);
     }
     std::string text = node->is_string()
                            ? node->get<std::string>()

@@ -148,7 +148,8 @@ void residual(const Request<T> &request) {
 
 void check_queries(const Model &model, const Source &data) {
     if (model.indices() && data.kind() != Source::Kind::objects)
-        fail(MERCER_E_SHAPE, "the model was fitted on objects: queries must be objects too");
+        fail(MERCER_E_SHAPE,
+             "queries are rows of %" PRId64 " columns, must be objects, as what the model was fitted on", data.cols());
     if (const auto *matrix = dynamic_cast<const MatrixSource *>(&data);
         matrix && model.indices() && matrix->columns() != model.m() && matrix->columns() != model.n())
         fail(MERCER_E_SHAPE,

@@ -1,7 +1,8 @@
 #!/bin/sh
 # consumer.sh installed|uninstalled build-folder shared|builtin [cmake] [compiler ...]: a project of a stranger. Builds consumer.c
 # and consumer.cpp with what pkg-config (and find_package of CMake) says and nothing else, against a staged installation or the
-# build tree, and runs them: the library has to find its plugins by itself. Then makes, builds and uses plugins of its own.
+# build tree, and runs them: the library has to find its plugins by itself. The same for the example of bindings/cpp. Then makes,
+# builds and uses plugins of its own.
 set -eu
 state=$1 build=$2 plugins=$3
 shift 3
@@ -35,6 +36,7 @@ export PKG_CONFIG_PATH PKG_CONFIG_ALLOW_SYSTEM_CFLAGS PKG_CONFIG_ALLOW_SYSTEM_LI
 flags=$(pkg-config --cflags --libs mercer)
 ${CC:-cc} -std=c11 -Wall -Wextra -Werror "$here/consumer/consumer.c" $flags -lm -o "$work/c"
 ${CXX:-c++} -std=c++17 -Wall -Wextra -Werror "$here/consumer/consumer.cpp" $flags -o "$work/cpp"
+${CXX:-c++} -std=c++17 -Wall -Wextra -Werror "$here/../../bindings/cpp/example.cpp" $flags -o "$work/example"
 
 # The program on the README's first screen, as it stands there.
 awk '/^```c$/ {on = 1; next} /^```/ && on {exit} on' "$here/../../README.md" > "$work/readme.c"
@@ -62,6 +64,15 @@ unset MERCER_PLUGIN_PATH XDG_DATA_HOME
 for module in "$work"/plugins/*.so; do
     "$build/tests/conformance/conformance" "$module" > "$work/check" 2>&1 || fail "CONTRIBUTING's $module: $(tail -n 2 "$work/check")"
 done
+(cd "$work" && HOME=$work LD_LIBRARY_PATH=$library ./example) > "$work/said" || fail "example.cpp ended with $?"
+diff "$here/../../bindings/cpp/expected.txt" "$work/said" || fail "example.cpp prints something else"
+
+# Every function of mercer.h is reached through mercer.hpp: consumer.cpp, which calls none itself, needs them all.
+functions() { nm -D "$1" "$2" | sed -n 's/.* [TU] \(mercer_[a-z_0-9]*\).*/\1/p' | sort -u; }
+! grep -nE 'mercer_[a-z_]+\(' "$here/consumer/consumer.cpp" || fail "consumer.cpp calls the C functions"
+functions --defined-only "$library/libmercer.so" > "$work/exported"
+functions --undefined-only "$work/cpp" | diff "$work/exported" - || fail "mercer.hpp does not reach these functions"
+
 for program in c cpp; do
     found=$(cd "$work" && HOME=$work LD_LIBRARY_PATH=$library "./$program") || fail "$program ended with $?: $found"
     echo "$program: $found"

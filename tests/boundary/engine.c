@@ -237,24 +237,60 @@ static void a_thousand_readers(void **state) {
     read_beside_a_fit(1000);
 }
 
-/* A child made after regions were opened, and one made while 8 threads transform. */
-static void children_work(void **state) {
-    (void)state;
+static void *fitter(void *user) {
+    struct shared *shared = user;
+    for (int k = 0; k < 5; k++)
+        if (fit_again(shared) != 0) __atomic_add_fetch(&shared->different, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static pid_t child_that(int (*work)(struct shared *), struct shared *shared) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    alarm(60); /* a hang is a failure */
+    _exit(work(shared));
+}
+static void ended_well(pid_t child) {
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("the child ended with status %d", status);
+}
+
+static int do_all(struct shared *none) {
+    (void)none;
     struct shared *shared = new_shared();
-    for (int busy = 0; busy < 2; busy++) {
+    const int wrong = fit_again(shared);
+    free_shared(shared);
+    return wrong;
+}
+/* Parent and child both begin with the library: this test is the first. */
+static void a_child_made_before_the_first_call(void **state) {
+    (void)state;
+    const pid_t child = child_that(do_all, NULL);
+    assert_int_equal(do_all(NULL), 0);
+    ended_well(child);
+}
+
+static int go_on(struct shared *shared) {
+    const int wrong = fit_again(shared);
+    reader(shared);
+    return wrong ? wrong : shared->different ? 3 : 0;
+}
+/* Made after regions were opened, while 8 threads transform, while 2 fit. */
+static void children_made_after_and_during(void **state) {
+    (void)state;
+    static const struct {
+        int threads;
+        void *(*work)(void *);
+    } beside[] = {{0, reader}, {8, reader}, {2, fitter}};
+    struct shared *shared = new_shared();
+    for (size_t b = 0; b < sizeof beside / sizeof *beside; b++) {
         pthread_t threads[8];
-        for (int t = 0; busy && t < 8; t++) assert_int_equal(pthread_create(&threads[t], NULL, reader, shared), 0);
-        const pid_t child = fork();
-        if (child == 0) {
-            alarm(60); /* a hang is a failure */
-            int wrong = fit_again(shared);
-            reader(shared);
-            _exit(wrong ? wrong : shared->different ? 3 : 0);
-        }
-        int status = 0;
-        assert_int_equal(waitpid(child, &status, 0), child);
-        for (int t = 0; busy && t < 8; t++) pthread_join(threads[t], NULL);
-        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("the child ended with status %d", status);
+        for (int t = 0; t < beside[b].threads; t++)
+            assert_int_equal(pthread_create(&threads[t], NULL, beside[b].work, shared), 0);
+        const pid_t child = child_that(go_on, shared);
+        ended_well(child);
+        for (int t = 0; t < beside[b].threads; t++) pthread_join(threads[t], NULL);
         assert_int_equal(fit_again(shared), 0); /* and the parent still does */
     }
     assert_int_equal(shared->different, 0);
@@ -263,6 +299,7 @@ static void children_work(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_child_made_before_the_first_call),
         cmocka_unit_test(one_point),
         cmocka_unit_test(equal_points),
         cmocka_unit_test(two_places),
@@ -271,7 +308,7 @@ int main(void) {
         cmocka_unit_test(indefinite_kernels),
         cmocka_unit_test(readers_beside_a_fit),
         cmocka_unit_test(a_thousand_readers),
-        cmocka_unit_test(children_work),
+        cmocka_unit_test(children_made_after_and_during),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,12 +124,13 @@ static void a_text_is_not_left_for_the_next_failure(void **state) {
     run.progress = noisy_progress;
     MUST(mercer_model_fit(&model, recipe, few, &run));
     mercer_source source = {sizeof source, silent, NULL};
-    FAILS(MERCER_E_CALLBACK, "the source returned an error", mercer_model_read(&read, context, &source));
+    FAILS(MERCER_E_CALLBACK, "the source returned 1, must return 0", mercer_model_read(&read, context, &source));
     mercer_set_error("said outside of any callback");
     mercer_chunks chunks = {sizeof chunks, MERCER_F64, 0, 4, 2, no_rows, &calls, NULL};
     mercer_data *data;
     MUST(mercer_data_from_chunks(&data, context, &chunks));
-    FAILS(MERCER_E_CALLBACK, "the chunk callback returned an error", mercer_model_fit(&read, recipe, data, NULL));
+    FAILS(MERCER_E_CALLBACK, "the chunk callback returned 1, must return 0",
+          mercer_model_fit(&read, recipe, data, NULL));
     mercer_data_destroy(data);
     mercer_model_destroy(model);
     mercer_data_destroy(few);

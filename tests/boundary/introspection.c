@@ -1,5 +1,5 @@
 /* Rows as data: everything a binding makes its help, flags and keywords of can be read, and means what it says. */
-#include "boundary.h"
+#include "temp_folder.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -190,9 +190,13 @@ static void operations_have_rows_too(void **state) {
     }
 }
 
+/* In the header's own words: NAME = 7, and the summary as its comment. */
 static void statuses_are_listed(void **state) {
     (void)state;
     int64_t count = 0;
+    size_t size;
+    char *header = (char *)read_file(MERCER_HEADER, &size), head[64], tail[256];
+    header[size] = '\0';
     MUST(mercer_context_count(context, "statuses", &count));
     assert_int_equal(count, 16);
     for (int64_t i = 0; i < count; i++) {
@@ -200,8 +204,13 @@ static void statuses_are_listed(void **state) {
         MUST(mercer_context_entry(context, "statuses", i, &entry));
         assert_int_equal(entry.value, i);
         assert_int_equal(strncmp(entry.name, i ? "MERCER_E_" : "MERCER_OK", 9), 0);
-        assert_true(entry.summary[0]);
+        snprintf(head, sizeof head, "\n    %s = %d", entry.name, (int)i);
+        snprintf(tail, sizeof tail, "/* %s */\n", entry.summary);
+        const char *line = strstr(header, head), *comment = line ? strstr(line + 1, "/*") : NULL;
+        if (!comment || strncmp(comment, tail, strlen(tail)) != 0)
+            fail_msg("%s is '%s' in the library, not in mercer.h", entry.name, entry.summary);
     }
+    free(header);
     assert_string_equal(mercer_version(), MERCER_VERSION " (abi 0)");
 }
 

@@ -1,25 +1,48 @@
-/* The table of misuses. Its rows are counted: at least 60, all different, at most 20 of them a null pointer. */
+/* The table of misuses, and what it promises: at least 200 entries, all different, at most 50 of them null pointers,
+ * and every function of mercer.h that can fail among them. */
 #include "misuse.h"
+
+enum { FEWEST = 200, MOST_NULLS = 50, LONGEST_TEXT = 1023 };
 
 struct misuse f;
 
 static struct {
-    const char *rows[400];
-    int count, nulls, wrong;
+    struct entry entries[1000];
+    int count, wrong;
 } table;
 
-void row(int32_t code, const char *saw, const char *allowed, void **out, int32_t status, const char *call,
-         const char *file, int line) {
+static bool is_same(const struct entry *a, const struct entry *b) {
+    return strcmp(a->function, b->function) == 0 && strcmp(a->argument, b->argument) == 0 &&
+           strcmp(a->fault, b->fault) == 0;
+}
+
+static bool is_one_line(const char *text) {
+    for (const char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ') return false;
+    return *text && strlen(text) <= LONGEST_TEXT;
+}
+
+void add(struct entry entry, void **out, int32_t status) {
     const char *text = mercer_last_error();
     for (int i = 0; i < table.count; i++)
-        if (strcmp(table.rows[i], call) == 0) fail_msg("%s:%d: this row is there twice: %s", file, line, call);
-    assert_true(table.count < 400);
-    table.rows[table.count++] = call;
-    table.nulls += strcmp(saw, "NULL") == 0;
-    if (status == code && strstr(text, saw) && strstr(text, allowed) && !strchr(text, '\n') && (!out || !*out)) return;
+        if (is_same(&table.entries[i], &entry))
+            fail_msg("%s:%d: %s, %s, %s is there already: %s:%d", entry.file, entry.line, entry.function,
+                     entry.argument, entry.fault, table.entries[i].file, table.entries[i].line);
+    assert_true(table.count < (int)(sizeof table.entries / sizeof *table.entries));
+    table.entries[table.count++] = entry;
+    if (status == entry.code && *entry.saw && *entry.allowed && strstr(text, entry.saw) &&
+        strstr(text, entry.allowed) && is_one_line(text) && (!out || !*out))
+        return;
     table.wrong++;
-    print_error("%s:%d: %s\n  status %d (not %d), text '%s' (not '%s' and '%s')%s\n", file, line, call, (int)status,
-                (int)code, text, saw, allowed, out && *out ? ", *out is not NULL" : "");
+    print_error("%s:%d: %s, %s, %s\n  status %d (not %d), text '%s' (not '%s' and '%s')%s\n", entry.file, entry.line,
+                entry.function, entry.argument, entry.fault, (int)status, (int)entry.code, text, entry.saw,
+                entry.allowed, out && *out ? ", *out is not NULL" : "");
+}
+
+void finish_entries(void) {
+    const int wrong = table.wrong;
+    table.wrong = 0;
+    assert_int_equal(wrong, 0);
 }
 
 static int begin(void **state) {
@@ -51,83 +74,75 @@ static int end(void **state) {
     return 0;
 }
 
-void finish_rows(void) {
-    int wrong = table.wrong;
-    table.wrong = 0;
-    assert_int_equal(wrong, 0);
-}
-
-static void null_pointers(void **state) {
-    (void)state;
-    int64_t count = 0;
-    mercer_view view = doubles(f.x, N, D), empty = doubles(NULL, N, D);
-    const char *value = "1";
-    mercer_chunks chunks = {.struct_size = sizeof chunks, .dtype = MERCER_F64, .rows = 3, .cols = 1};
-    mercer_objects objects = {.struct_size = sizeof objects, .rows = 3, .values = MERCER_DISTANCE};
-    mercer_sparse sparse = {sizeof sparse, MERCER_CSR, MERCER_F64, MERCER_I64, 0, 2, 2, 0, NULL, NULL, NULL};
-    mercer_user_kernel kernel = {.struct_size = sizeof kernel};
-    mercer_sink sink = {.struct_size = sizeof sink};
-    mercer_source source = {.struct_size = sizeof source};
-    BAD(MERCER_E_ARGUMENT, "NULL", "out", mercer_context_create(NULL));
-    BAD(MERCER_E_ARGUMENT, "NULL", "context", mercer_context_add_plugins(NULL, "/tmp"));
-    BAD(MERCER_E_ARGUMENT, "NULL", "folder", mercer_context_add_plugins(f.context, NULL));
-    BAD(MERCER_E_ARGUMENT, "NULL", "what", mercer_context_count(f.context, NULL, &count));
-    BAD(MERCER_E_ARGUMENT, "NULL", "count", mercer_context_count(f.context, "kernels", NULL));
-    NEW(data, MERCER_E_ARGUMENT, "NULL", "context", mercer_data_from_view(&f.new_data, NULL, &view));
-    NEW(data, MERCER_E_ARGUMENT, "NULL", "view", mercer_data_from_view(&f.new_data, f.context, NULL));
-    NEW(data, MERCER_E_ARGUMENT, "NULL", "data", mercer_data_from_view(&f.new_data, f.context, &empty));
-    NEW(data, MERCER_E_ARGUMENT, "NULL", "next", mercer_data_from_chunks(&f.new_data, f.context, &chunks));
-    NEW(data, MERCER_E_ARGUMENT, "NULL", "offsets", mercer_data_from_sparse(&f.new_data, f.context, &sparse));
-    NEW(data, MERCER_E_ARGUMENT, "NULL", "pairs", mercer_data_from_objects(&f.new_data, f.context, &objects));
-    NEW(recipe, MERCER_E_ARGUMENT, "NULL", "name", mercer_recipe_create(&f.new_recipe, f.context, NULL));
-    BAD(MERCER_E_ARGUMENT, "NULL", "value", mercer_recipe_set(f.recipe, "sigma", NULL));
-    BAD(MERCER_E_ARGUMENT, "NULL", "names", mercer_recipe_set_many(f.recipe, NULL, &value, 1));
-    NEW(model, MERCER_E_ARGUMENT, "NULL", "recipe", mercer_model_fit(&f.new_model, NULL, f.data, NULL));
-    NEW(model, MERCER_E_ARGUMENT, "NULL", "data", mercer_model_fit(&f.new_model, f.recipe, NULL, NULL));
-    BAD(MERCER_E_ARGUMENT, "NULL", "outs", mercer_model_transform(f.model, NULL, f.data, NULL, 1, NULL));
-    BAD(MERCER_E_ARGUMENT, "NULL", "tile", mercer_recipe_set_kernel(f.recipe, &kernel));
-    BAD(MERCER_E_ARGUMENT, "NULL", "write", mercer_model_write(f.model, &sink));
-    NEW(model, MERCER_E_ARGUMENT, "NULL", "read", mercer_model_read(&f.new_model, f.context, &source));
-    finish_rows();
-}
-static void the_table_is_as_long_as_promised(void **state) {
-    (void)state;
-    print_message("%d rows, %d of them a null pointer\n", table.count, table.nulls);
-    assert_true(table.count >= 60);
-    assert_true(table.nulls <= 20);
-}
-
 static void nothing_was_changed(void **state) {
     (void)state;
     mercer_view out = doubles(f.out, N, R);
-    const char *value = NULL;
-    MUST(mercer_recipe_get(f.recipe, "components", &value));
-    assert_string_equal(value, "2");
-    MUST(mercer_recipe_get(f.recipe, "kernel", &value));
-    assert_string_equal(value, "gaussian");
-    MUST(mercer_recipe_get(f.recipe, "sigma", &value));
-    assert_string_equal(value, "");
+    assert_string_equal(get(f.recipe, "components"), "2");
+    assert_string_equal(get(f.recipe, "kernel"), "gaussian");
+    assert_string_equal(get(f.recipe, "sigma"), "");
     MUST(mercer_model_fit(&f.new_model, f.recipe, f.data, NULL));
     MUST(mercer_model_transform(f.new_model, NULL, f.data, &out, 1, NULL));
     mercer_model_destroy(f.new_model);
 }
+
+static void the_table_is_as_long_as_promised(void **state) {
+    (void)state;
+    int nulls = 0;
+    for (int i = 0; i < table.count; i++) nulls += strcmp(table.entries[i].fault, NULL_POINTER) == 0;
+    print_message("%d different misuses, %d of them null pointers\n", table.count, nulls);
+    assert_true(table.count >= FEWEST);
+    assert_true(nulls <= MOST_NULLS);
+}
+
+static void every_function_that_can_fail_is_there(void **state) {
+    (void)state;
+    static const char opening[] = "MERCER_API int32_t ";
+    size_t size;
+    char *header = (char *)read_file(MERCER_HEADER, &size);
+    header[size] = '\0';
+    int functions = 0, missing = 0;
+    for (char *at = header; (at = strstr(at, opening)); functions++) {
+        at += sizeof opening - 1;
+        at[strcspn(at, "(")] = '\0';
+        bool found = false;
+        for (int i = 0; i < table.count && !found; i++) found = strcmp(table.entries[i].function, at) == 0;
+        if (!found) print_error("no misuse of %s\n", at), missing++;
+        at += strlen(at) + 1;
+    }
+    free(header);
+    print_message("of %d functions\n", functions);
+    assert_true(functions > 30);
+    assert_int_equal(missing, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(null_pointers),
         cmocka_unit_test(names),
-        cmocka_unit_test(parameters),
-        cmocka_unit_test(indices_and_runs),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(other_rows),
+        cmocka_unit_test(kernel_expressions),
+        cmocka_unit_test(indices_and_sizes),
         cmocka_unit_test(views),
         cmocka_unit_test(chunks_and_objects),
         cmocka_unit_test(sparse),
         cmocka_unit_test(attachments),
         cmocka_unit_test(values_of_data),
-        cmocka_unit_test(models),
-        cmocka_unit_test(paths),
-        cmocka_unit_test(data_files),
         cmocka_unit_test(matrices),
+        cmocka_unit_test(paths),
+        cmocka_unit_test(npy_files),
+        cmocka_unit_test(csv_files),
+        cmocka_unit_test(model_files),
+        cmocka_unit_test(outputs),
+        cmocka_unit_test(queries),
+        cmocka_unit_test(capabilities),
+        cmocka_unit_test(tensors),
+        cmocka_unit_test(runs),
+        cmocka_unit_test(checkpoints),
+        cmocka_unit_test(callbacks),
         cmocka_unit_test(nothing_was_changed),
         cmocka_unit_test(the_table_is_as_long_as_promised),
+        cmocka_unit_test(every_function_that_can_fail_is_there),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

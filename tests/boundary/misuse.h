@@ -1,12 +1,16 @@
-/* Wrong arguments, a row each: the status, and a text that says what was seen and what is allowed; what a constructor
- * was to fill is NULL. One table is filled by several files. */
+/* The table of misuses: each entry is a function of mercer.h, the argument that is wrong and what is wrong with it,
+ * which no other entry says again; the code; and two parts of the text, the value seen and what is allowed. Several
+ * files fill the one table, a test of misuse.c counts it. */
 #ifndef MERCER_TESTS_MISUSE_H
 #define MERCER_TESTS_MISUSE_H
 
 #include "temp_folder.h"
 
+#include <stdbool.h>
+
 enum { N = 6, D = 2, R = 2 };
 
+/* What is right, for the arguments beside the wrong one. */
 extern struct misuse {
     mercer_context *context;
     mercer_data *data;
@@ -20,34 +24,64 @@ extern struct misuse {
     mercer_model *new_model;
 } f;
 
-/* One row: NEW for a constructor of f.new_##what, BAD for all else. saw and allowed are parts of the text. */
-#define BAD(code, saw, allowed, ...)                                                                                   \
-    row((code), (saw), (allowed), NULL, (__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
-#define NEW(what, code, saw, allowed, ...)                                                                             \
+struct entry {
+    const char *function, *argument, *fault;
+    int32_t code;
+    const char *saw, *allowed, *file;
+    int line;
+};
+
+/* An entry, and the call with the arguments that follow: NEW for a constructor, which has to leave f.new_##what NULL
+ * (it is the first argument and not among those given), BAD for all else. */
+#define BAD(function, argument, fault, code, saw, allowed, ...)                                                        \
+    add((struct entry){#function, (argument), (fault), (code), (saw), (allowed), __FILE__, __LINE__}, NULL,            \
+        function(__VA_ARGS__))
+#define NEW(what, function, argument, fault, code, saw, allowed, ...)                                                  \
     do {                                                                                                               \
         f.new_##what = (void *)&f;                                                                                     \
-        int32_t status_ = (__VA_ARGS__);                                                                               \
-        row((code), (saw), (allowed), (void **)&f.new_##what, status_, #__VA_ARGS__, __FILE__, __LINE__);              \
+        int32_t status_ = function(&f.new_##what, __VA_ARGS__);                                                        \
+        add((struct entry){#function, (argument), (fault), (code), (saw), (allowed), __FILE__, __LINE__},              \
+            (void **)&f.new_##what, status_);                                                                          \
     } while (0)
-void row(int32_t code, const char *saw, const char *allowed, void **out, int32_t status, const char *call,
-         const char *file, int line);
-void finish_rows(void);
+/* Null pointers and handles are faults like others, but the table may not live on them. */
+#define NULL_POINTER "null pointer"
+#define NO(function, argument, ...)                                                                                    \
+    BAD(function, argument, NULL_POINTER, MERCER_E_ARGUMENT, argument " is NULL", "must not be", __VA_ARGS__)
+#define NO_NEW(what, function, argument, ...)                                                                          \
+    NEW(what, function, argument, NULL_POINTER, MERCER_E_ARGUMENT, argument " is NULL", "must not be", __VA_ARGS__)
 
+void add(struct entry entry, void **out, int32_t status);
+/* At the end of each test: all its entries have been tried, and fail it together. */
+void finish_entries(void);
+
+/* misuse_nulls.c */
+void null_pointers(void **state);
 /* misuse_recipes.c */
 void names(void **state);
-void parameters(void **state);
-void indices_and_runs(void **state);
+void numbers(void **state);
+void other_rows(void **state);
+void kernel_expressions(void **state);
+void indices_and_sizes(void **state);
 /* misuse_data.c */
 void views(void **state);
 void chunks_and_objects(void **state);
 void sparse(void **state);
 void attachments(void **state);
 void values_of_data(void **state);
-/* misuse_files.c */
-void data_files(void **state);
 void matrices(void **state);
-/* misuse_models.c */
-void models(void **state);
+/* misuse_files.c */
 void paths(void **state);
+void npy_files(void **state);
+void csv_files(void **state);
+void model_files(void **state);
+/* misuse_models.c */
+void outputs(void **state);
+void queries(void **state);
+void capabilities(void **state);
+void tensors(void **state);
+/* misuse_runs.c */
+void runs(void **state);
+void checkpoints(void **state);
+void callbacks(void **state);
 
 #endif

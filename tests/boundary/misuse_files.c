@@ -1,63 +1,168 @@
-/* Files and matrices that cannot be read as data. */
+/* Files: paths that lead nowhere, disks that are full, and files that are not what they say. */
 #include "misuse.h"
 
-/* A file with these options. */
-static int32_t opened(const char *path, mercer_file options) {
-    options.struct_size = sizeof options;
-    return mercer_data_from_file(&f.new_data, f.context, path, &options);
+static char *folder;
+
+/* Where a file of this name lies. */
+static const char *written_as(const char *name, const void *bytes, size_t count) {
+    const char *path = joined(folder, name);
+    write_file(path, bytes, count);
+    return path;
 }
 
-void data_files(void **state) {
+void paths(void **state) {
     (void)state;
-    char *folder = new_folder();
-    char csv[4096], npy[4096], far[4096];
-    const char header[] =
-        "\x93NUMPY\1\0\x36\0{'descr':'<f8','fortran_order':False,'shape':(1,1)}    \n\0\0\0\0\0\0\0\0";
-    snprintf(csv, sizeof csv, "%s", joined(folder, "x.csv"));
-    snprintf(npy, sizeof npy, "%s", joined(folder, "x.npy"));
-    snprintf(far, sizeof far, "%s", joined(folder, "far.csv"));
-    write_file(csv, "height,name\n1,a\n2,b\n", 20);
-    write_file(npy, header, 72);
-    write_file(far, "x,y\n1,2\n3,1e999\n", 17);
-    mercer_file small = {.struct_size = 8};
-    NEW(data, MERCER_E_ARGUMENT, "struct_size = 8", "48", mercer_data_from_file(&f.new_data, f.context, csv, &small));
-    NEW(data, MERCER_E_VALUE, "format = 3", "MERCER_CSV", opened(csv, (mercer_file){.format = 3}));
-    NEW(data, MERCER_E_VALUE, "format = -1", "MERCER_CSV", opened(csv, (mercer_file){.format = -1}));
-    NEW(data, MERCER_E_VALUE, "separator = 120", "tab", opened(csv, (mercer_file){.separator = 'x'}));
-    NEW(data, MERCER_E_VALUE, "separator = 300", "tab", opened(csv, (mercer_file){.separator = 300}));
-    NEW(data, MERCER_E_VALUE, "header = 2", "-1, 0 or 1", opened(csv, (mercer_file){.header = 2}));
-    NEW(data, MERCER_E_ARGUMENT, "reserved = 1", "0", opened(csv, (mercer_file){.reserved = 1}));
-    NEW(data, MERCER_E_NAME, "'hight'", "'height'", opened(csv, (mercer_file){.labels = "hight"}));
-    NEW(data, MERCER_E_NAME, "column 2", "0 to 1", opened(csv, (mercer_file){.weights = "2"}));
-    NEW(data, MERCER_E_VALUE, "'0'", "twice", opened(csv, (mercer_file){.columns = "height,0"}));
-    NEW(data, MERCER_E_DATA, "'a'", "number", opened(csv, (mercer_file){.columns = "name"}));
-    NEW(data, MERCER_E_DATA, "line 3, column 1 ('y'): '1e999'", "range",
-        opened(far, (mercer_file){.format = MERCER_CSV}));
-    NEW(data, MERCER_E_DATA, "x.csv", "no npy file", opened(csv, (mercer_file){.format = MERCER_NPY}));
-    NEW(data, MERCER_E_UNSUPPORTED, "x.npy", "CSV files only", opened(npy, (mercer_file){.columns = "0"}));
+    folder = new_folder();
+    const char *file = written_as("file", "1\n", 2), *link = joined(folder, "link");
+    char under[4096], name[300], gone[4096];
+    snprintf(under, sizeof under, "%.4000s/below", file);
+    memset(name, 'n', sizeof name - 1), name[sizeof name - 1] = '\0';
+    const char *long_name = joined(folder, name);
+    assert_int_equal(symlink(joined(folder, "nowhere"), link), 0);
+    snprintf(gone, sizeof gone, "%.4000s", link);
+    NEW(data, mercer_data_from_file, "path", "no such folder", MERCER_E_IO, "/nowhere/x.npy", "No such file", f.context,
+        "/nowhere/x.npy", NULL);
+    NEW(data, mercer_data_from_file, "path", "a folder", MERCER_E_IO, folder, "directory", f.context, folder, NULL);
+    NEW(data, mercer_data_from_file, "path", "empty", MERCER_E_IO, "''", "empty", f.context, "", NULL);
+    NEW(data, mercer_data_from_file, "path", "below a file", MERCER_E_IO, under, "Not a directory", f.context, under,
+        NULL);
+    NEW(data, mercer_data_from_file, "path", "a device", MERCER_E_IO, "/dev/null", "regular file", f.context,
+        "/dev/null", NULL);
+    NEW(model, mercer_model_load, "path", "no such folder", MERCER_E_IO, "/nowhere/m", "No such file", f.context,
+        "/nowhere/m");
+    NEW(model, mercer_model_load, "path", "empty", MERCER_E_IO, "''", "empty", f.context, "");
+    NEW(model, mercer_model_load, "path", "a folder", MERCER_E_IO, folder, "directory", f.context, folder);
+    NEW(model, mercer_model_load, "path", "a device", MERCER_E_IO, "/dev/zero", "regular file", f.context, "/dev/zero");
+    NEW(model, mercer_model_load, "path", "a link to nothing", MERCER_E_IO, gone, "No such file", f.context, gone);
+    BAD(mercer_model_save, "path", "no such folder", MERCER_E_IO, "/nowhere/m", "No such file", f.model, "/nowhere/m");
+    BAD(mercer_model_save, "path", "a folder", MERCER_E_IO, folder, "directory", f.model, folder);
+    BAD(mercer_model_save, "path", "empty", MERCER_E_IO, "''", "empty", f.model, "");
+    BAD(mercer_model_save, "path", "below a file", MERCER_E_IO, under, "Not a directory", f.model, under);
+    BAD(mercer_model_save, "path", "a link to nothing", MERCER_E_IO, gone, "a link to nothing", f.model, gone);
+    BAD(mercer_model_save, "path", "too long a name", MERCER_E_IO, "nnnn", "File name too long", f.model, long_name);
+    BAD(mercer_model_save, "path", "a folder that takes no files", MERCER_E_IO, "/proc/model", "cannot write", f.model,
+        "/proc/model");
+    BAD(mercer_model_save, "path", "a full device", MERCER_E_IO, "/dev/full", "No space left", f.model, "/dev/full");
     remove_folder(folder);
-    finish_rows();
+    finish_entries();
 }
 
-void matrices(void **state) {
+/* An npy file of version 1 with this dict, and so many bytes after it. */
+static const char *npy(const char *dict, int bytes) {
+    char text[256];
+    const int length = (int)strlen(dict);
+    memcpy(text, "\x93NUMPY\1\0", 8);
+    text[8] = (char)length, text[9] = 0;
+    memcpy(text + 10, dict, (size_t)length);
+    memset(text + 10 + length, 0, (size_t)bytes);
+    return written_as("x.npy", text, (size_t)(10 + length + bytes));
+}
+#define NPY(fault, saw, allowed, dict, bytes)                                                                          \
+    NEW(data, mercer_data_from_file, "an npy file", fault, MERCER_E_DATA, saw, allowed, f.context, npy(dict, bytes),   \
+        NULL)
+
+void npy_files(void **state) {
     (void)state;
-    double values[9] = {0, 1, 2, 1, 0, 3, 2.5, 3, 0};
-    mercer_view square = doubles(values, 3, 3), wide = doubles(values, 2, 3), none = doubles(values, 3, 3);
-    none.dtype = MERCER_I64;
-    mercer_recipe *gaussian = new_recipe(f.context, "sigma", "1", NULL),
-                  *user = new_recipe(f.context, "kernel", "user", NULL);
-    mercer_data *crooked = NULL, *flat = NULL;
-    MUST(mercer_data_from_matrix(&crooked, f.context, &square, MERCER_DISTANCE));
-    MUST(mercer_data_from_matrix(&flat, f.context, &wide, MERCER_KERNEL));
-    NEW(data, MERCER_E_ARGUMENT, "values = 0", "MERCER_KERNEL",
-        mercer_data_from_matrix(&f.new_data, f.context, &square, 0));
-    NEW(data, MERCER_E_ARGUMENT, "dtype = 3", "MERCER_F64",
-        mercer_data_from_matrix(&f.new_data, f.context, &none, MERCER_KERNEL));
-    NEW(model, MERCER_E_DATA, "row 0, column 2 is 2, row 2, column 0 is 2.5", "symmetric",
-        mercer_model_fit(&f.new_model, gaussian, crooked, NULL));
-    NEW(model, MERCER_E_SHAPE, "2 x 3", "square", mercer_model_fit(&f.new_model, user, flat, NULL));
-    NEW(model, MERCER_E_UNSUPPORTED, "gaussian", "'user'", mercer_model_fit(&f.new_model, gaussian, flat, NULL));
-    mercer_data_destroy(crooked), mercer_data_destroy(flat);
-    mercer_recipe_destroy(gaussian), mercer_recipe_destroy(user);
-    finish_rows();
+    folder = new_folder();
+    const char good[] = "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1)}";
+    NPY("pickled objects", "'|O'", "never read", "{'descr': '|O', 'fortran_order': False, 'shape': (1, 1)}", 8);
+    NPY("complex numbers", "'<c16'", "real and imaginary", "{'descr': '<c16', 'fortran_order': False, 'shape': (1,)}",
+        16);
+    NPY("text", "'<U3'", "must be numbers", "{'descr': '<U3', 'fortran_order': False, 'shape': (1,)}", 12);
+    NPY("named fields", "structured", "only plain numbers",
+        "{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}", 8);
+    NPY("unknown type", "'<q9'", "must be f4 f8", "{'descr': '<q9', 'fortran_order': False, 'shape': (1,)}", 8);
+    NPY("big-endian", "'>f8'", "astype('<f8')", "{'descr': '>f8', 'fortran_order': False, 'shape': (1,)}", 8);
+    NPY("three dimensions", "shape = (1, 1, 1)", "must be 1 or 2",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1, 1)}", 8);
+    NPY("a number for a shape", "single number", "must be a matrix",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': ()}", 8);
+    NPY("no order", "no key 'fortran_order'", "npy header", "{'descr': '<f8', 'shape': (1, 1)}", 8);
+    NPY("an order that is none", "character", "True or False",
+        "{'descr': '<f8', 'fortran_order': maybe(), 'shape': (1, 1)}", 8);
+    NPY("an unknown key", "'shapes'", "must be descr, fortran_order, shape",
+        "{'descr': '<f8', 'fortran_order': False, 'shapes': (1, 1)}", 8);
+    NPY("shorter than its header says", "8 bytes shorter", "than its header says", good, 0);
+    NPY("longer than its header says", "2 bytes longer", "than its header says", good, 10);
+    NPY("a shape beyond memory", "(4611686018427387904, 4)", "too large",
+        "{'descr': '<f8', 'fortran_order': True, 'shape': (4611686018427387904, 4)}", 8);
+    NPY("no columns", "x.npy", "no columns", "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 0)}", 0);
+    NEW(data, mercer_data_from_file, "an npy file", "version 9", MERCER_E_DATA, "version 9.0",
+        "must be 1.0, 2.0 or 3.0", f.context, written_as("x.npy", "\x93NUMPY\x9\0\x36\0{}", 12), NULL);
+    NEW(data, mercer_data_from_file, "an npy file", "cut in its header", MERCER_E_DATA, "x.npy",
+        "ends inside its npy header", f.context, written_as("x.npy", "\x93NUMPY\1\0\x36\0{'des", 15), NULL);
+    remove_folder(folder);
+    finish_entries();
+}
+
+#define CSV(argument, fault, code, saw, allowed, text, ...)                                                            \
+    do {                                                                                                               \
+        const mercer_file options_ = {.struct_size = sizeof options_, __VA_ARGS__};                                    \
+        NEW(data, mercer_data_from_file, argument, fault, code, saw, allowed, f.context,                               \
+            written_as("x.csv", text, sizeof(text) - 1), &options_);                                                   \
+    } while (0)
+
+void csv_files(void **state) {
+    (void)state;
+    static const char good[] = "height,name\n1,a\n2,b\n";
+    folder = new_folder();
+    const mercer_file small = {.struct_size = 8}, columns = {.struct_size = sizeof columns, .columns = "0"};
+    NEW(data, mercer_data_from_file, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 8", "= 48",
+        f.context, written_as("x.csv", good, sizeof good - 1), &small);
+    NEW(data, mercer_data_from_file, "columns", "of an npy file", MERCER_E_UNSUPPORTED, "x.npy", "CSV files only",
+        f.context, npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1)}", 8), &columns);
+    CSV("format", "unknown", MERCER_E_VALUE, "format = 3", "MERCER_CSV", good, .format = 3);
+    CSV("format", "negative", MERCER_E_VALUE, "format = -1", "MERCER_CSV", good, .format = -1);
+    CSV("format", "npy for a CSV file", MERCER_E_DATA, "x.csv", "no npy file", good, .format = MERCER_NPY);
+    CSV("separator", "a letter", MERCER_E_VALUE, "separator = 120", "tab", good, .separator = 'x');
+    CSV("separator", "no character", MERCER_E_VALUE, "separator = 300", "tab", good, .separator = 300);
+    CSV("header", "2", MERCER_E_VALUE, "header = 2", "-1, 0 or 1", good, .header = 2);
+    CSV("reserved", "not 0", MERCER_E_ARGUMENT, "reserved = 1", "must be 0", good, .reserved = 1);
+    CSV("labels", "misspelt", MERCER_E_NAME, "'hight'", "'height'", good, .labels = "hight");
+    CSV("weights", "a number too large", MERCER_E_NAME, "column 2", "must be 0 to 1", good, .weights = "2");
+    CSV("weights", "a negative one", MERCER_E_DATA, "'-1'", ">= 0", "x,w\n1,1\n2,-1\n", .weights = "w");
+    CSV("columns", "twice", MERCER_E_VALUE, "'0'", "twice", good, .columns = "height,0");
+    CSV("columns", "text", MERCER_E_DATA, "'a'", "number", good, .columns = "name");
+    CSV("columns", "a name without header", MERCER_E_NAME, "'height'", "by its number", "1,2\n3,4\n",
+        .columns = "height");
+    CSV("a CSV file", "a number beyond f64", MERCER_E_DATA, "line 3, column 1 ('y'): '1e999'", "range",
+        "x,y\n1,2\n3,1e999\n", .format = 0);
+    CSV("a CSV file", "empty", MERCER_E_DATA, "x.csv", "no rows", "", .format = 0);
+    CSV("a CSV file", "a header alone", MERCER_E_DATA, "x.csv", "a header and nothing else", "x,y\n", .format = 0);
+    CSV("a CSV file", "a line of more fields", MERCER_E_DATA, "line 3", "the first one has 2", "x,y\n1,2\n3,4,5\n",
+        .format = 0);
+    CSV("a CSV file", "two columns of one name", MERCER_E_DATA, "'x'", "name of column 0 already", "x,x\n1,2\n",
+        .format = 0);
+    CSV("a CSV file", "UTF-16", MERCER_E_DATA, "UTF-16", "must be UTF-8", "\xff\xfe\x31\0\n\0", .format = 0);
+    CSV("a CSV file", "no numbers", MERCER_E_DATA, "x.csv", "no column of numbers", "a,b\nc,d\n", .header = 1);
+    remove_folder(folder);
+    finish_entries();
+}
+
+#define MODEL(fault, saw, allowed)                                                                                     \
+    NEW(model, mercer_model_load, "a model file", fault, MERCER_E_MODEL, saw, allowed, f.context,                      \
+        written_as("changed", bytes, size))
+
+void model_files(void **state) {
+    (void)state;
+    folder = new_folder();
+    size_t size;
+    MUST(mercer_model_save(f.model, joined(folder, "model")));
+    unsigned char *bytes = read_file(joined(folder, "model"), &size);
+    const unsigned char last = bytes[size - 1], first = bytes[0], middle = bytes[40];
+    bytes[size - 1] ^= 1;
+    MODEL("a bit of a tensor", "CRC-32 is", "the header says");
+    bytes[size - 1] = last, bytes[40] ^= 1;
+    MODEL("a bit of its header", "changed", "header is damaged");
+    bytes[40] = middle, bytes[0] ^= 1, size -= 8;
+    bytes[0] = first;
+    MODEL("cut", "changed", "cut short");
+    size = 5;
+    MODEL("five bytes", "changed", "ends inside the header");
+    free(bytes);
+    bytes = (unsigned char *)strdup("not what you think it is, but long enough to look at"), size = 52;
+    MODEL("text", "changed", "header");
+    free(bytes);
+    remove_folder(folder);
+    finish_entries();
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <mercer/mercer.hpp>
 
@@ -150,6 +151,57 @@ void callbacks(const mercer::Context &context, const mercer::Data &data, const s
     must(alive == 0, "every callback was released once");
 }
 
+void other_data(const mercer::Context &context, const std::vector<double> &x) {
+    std::ofstream("cpp.csv") << "height;kind;w\n1;a;1\n2;b;2\n4;a;1\n";
+    mercer::File file;
+    file.labels = "kind", file.weights = "w", file.separator = ';';
+    mercer::Data csv = mercer::Data::from_file(context, "cpp.csv", file);
+    must(csv.facts().rows == 3 && csv.facts().cols == 1, "a CSV file");
+    must(mercer::View<const int64_t>(csv.facts().labels)(1) == 1, "labels");
+    must(thrown_by<mercer::Error>([&] { mercer::View<double>(csv.facts().labels); }).find("dtype = 3") !=
+             std::string::npos,
+         "a view of another type");
+
+    const std::vector<int32_t> offsets = {0, 1, 3}, columns = {0, 0, 1};
+    const std::vector<float> values = {1, 2, 3};
+    must(mercer::Data::from_sparse(context, MERCER_CSR, 2, 2, offsets, columns, values).facts().kind == MERCER_SPARSE,
+         "sparse");
+    thrown_by<mercer::Error>([&] { mercer::Data::from_sparse(context, MERCER_CSR, 3, 2, offsets, columns, values); });
+
+    const std::vector<double> distances = {0, 1, 2, 1, 0, 3, 2, 3, 0}, weights = {1, 2, 1};
+    mercer::Data matrix =
+        mercer::Data::from_matrix(context, mercer::column_major(distances.data(), 3, 3), MERCER_DISTANCE);
+    matrix.attach("weights", mercer::column(weights));
+    mercer::Recipe recipe(context, "kpca");
+    must(mercer::Model::fit(recipe.set("kernel.sigma", 1), matrix).summary().n == 3, "a matrix");
+
+    mercer::Matrix<double> k(3, 3);
+    recipe.set("kernel", "linear")
+        .kernel(mercer::Data::from_view(context, mercer::strided(x.data(), 3, 1, 3, 1)), nullptr, k.view());
+    must(k(1, 2) == x[3] * x[6], "a kernel matrix of every third number");
+
+    const std::vector<double> centres = {1, 2};
+    auto model = mercer::Model::from_tensors(context, R"({"kernel": "linear"})",
+                                             {{"C", mercer::column(centres)}, {"A", mercer::column(centres)}});
+    mercer::Data one = mercer::Data::from_view(context, mercer::row_major(centres.data(), 1, 1));
+    must(model.transform<double>(one)(0, 0) == 1 * 1 + 2 * 2, "a model from arrays");
+}
+
+void contexts(mercer::Context &context) {
+    must(mercer::version().find(MERCER_VERSION) == 0, "version");
+    must(context.entries("statuses").size() == 16, "entries");
+    thrown_by<mercer::Error>([&] { context.add_plugins("relative"); });
+    thrown_by<mercer::Error>([&] { context.check_plugin("kernel-no-such"); });
+    mercer::Run run;
+    run.threads = 2;
+    context.set_run(std::move(run));
+    static_assert(!std::is_copy_constructible_v<mercer::Context> && !std::is_copy_constructible_v<mercer::Recipe> &&
+                  !std::is_copy_constructible_v<mercer::Data> && std::is_copy_constructible_v<mercer::Model>);
+    static_assert(std::is_nothrow_move_constructible_v<mercer::Context> &&
+                  std::is_nothrow_move_assignable_v<mercer::Data> &&
+                  std::is_nothrow_move_constructible_v<mercer::Model>);
+}
+
 } // namespace
 
 int main() {
@@ -158,7 +210,9 @@ int main() {
         mercer::Context context;
         context.set_log([](int32_t, const char *) {});
         mercer::Data data = mercer::Data::from_view(context, mercer::row_major(x.data(), 200, 3));
+        contexts(context);
         fit_save_load(context, data);
+        other_data(context, x);
         callbacks(context, data, x);
         std::cout << context.find("kernels", "rbf").path << '\n';
         return 0;

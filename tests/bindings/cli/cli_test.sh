@@ -99,8 +99,8 @@ status 0 fit --method kpca --help && shows --kernel
 status 0 fit --help && shows --accuracy # auto's
 status 0 methods && shows kpca && shows gaussian && shows scores
 status 0 methods kernels && shows gaussian
-status 0 methods statuses && shows 14
-status 0 methods statuses --json && json
+status 0 methods statuses && shows 'exit 2  a parameter outside its range'
+status 0 methods statuses --json && json && shows '"exit"'
 status 0 methods --json && json
 "$mercer" methods --json >methods.json
 for name in $($python "$here/cli_checks.py" names methods.json); do
