@@ -39,7 +39,10 @@ std::string allowed(const mercer_row &row) {
         for (const std::string &choice : split(row.choices, '|')) list += (list.empty() ? "" : ", ") + choice;
         return "must be one of " + list;
     }
-    std::string lo = number_text(row.lo), hi = number_text(row.hi);
+    auto end = [&](double x) { // of whole numbers in digits
+        return row.type == MERCER_INT && std::fabs(x) < 0x1p63 ? number_text(static_cast<int64_t>(x)) : number_text(x);
+    };
+    const std::string lo = end(row.lo), hi = end(row.hi);
     const char *ge = row.flags & MERCER_LO_OPEN ? "> " : ">= ", *le = row.flags & MERCER_HI_OPEN ? "< " : "<= ";
     if (std::isinf(row.lo) && std::isinf(row.hi))
         return row.type == MERCER_INT ? "must be a whole number" : "must be a finite number";

@@ -148,8 +148,8 @@ void residual(const Request<T> &request) {
 
 void check_queries(const Model &model, const Source &data) {
     if (model.indices() && data.kind() != Source::Kind::objects)
-        fail(MERCER_E_SHAPE,
-             "queries are rows of %" PRId64 " columns, must be objects, as what the model was fitted on", data.cols());
+        fail(MERCER_E_SHAPE, "queries are rows of %" PRId64 " columns, must be objects, as those fitted on",
+             data.cols());
     if (const auto *matrix = dynamic_cast<const MatrixSource *>(&data);
         matrix && model.indices() && matrix->columns() != model.m() && matrix->columns() != model.n())
         fail(MERCER_E_SHAPE,
@@ -157,7 +157,9 @@ void check_queries(const Model &model, const Source &data) {
              " (one a row fitted on)",
              matrix->columns(), model.m(), model.n());
     if (model.indices()) check_objects(model.kernel(), static_cast<const ObjectSource &>(data));
-    if (!model.indices() && (data.kind() == Source::Kind::objects || data.cols() != model.d()))
+    if (!model.indices() && data.kind() == Source::Kind::objects)
+        fail(MERCER_E_SHAPE, "queries are objects, must be rows of %" PRId64 " columns, as those fitted on", model.d());
+    if (!model.indices() && data.cols() != model.d())
         fail(MERCER_E_SHAPE, "queries have %" PRId64 " columns, the model was fitted on %" PRId64, data.cols(),
              model.d());
 }

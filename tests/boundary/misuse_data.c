@@ -145,12 +145,12 @@ void sparse(void **state) {
 }
 
 /* A fit on f.x with this attached. */
-#define FIT_WITH(what, view, fault, code, saw, allowed)                                                                \
+#define FIT_WITH(recipe, what, view, fault, code, saw, allowed)                                                        \
     do {                                                                                                               \
         const mercer_view view_ = (view);                                                                              \
         mercer_data *data_ = new_data(f.context, f.x, N, D);                                                           \
         MUST(mercer_data_attach(data_, what, &view_));                                                                 \
-        NEW(model, mercer_model_fit, what, fault, code, saw, allowed, given, data_, NULL);                             \
+        NEW(model, mercer_model_fit, what, fault, code, saw, allowed, recipe, data_, NULL);                            \
         mercer_data_destroy(data_);                                                                                    \
     } while (0)
 
@@ -172,20 +172,21 @@ void attachments(void **state) {
     BAD(mercer_data_attach, "landmarks", "none", MERCER_E_SHAPE, "0 rows", "must be >= 1", f.data, "landmarks", &none);
 
     mercer_recipe *given = new_recipe(f.context, "method", "subsampled", "reducer", "given", NULL);
-    NEW(model, mercer_model_fit, "landmarks", "not attached", MERCER_E_ARGUMENT, "needs landmarks",
-        "attach row numbers", given, f.data, NULL);
-    FIT_WITH("landmarks", view_of(far, MERCER_I64, 2, 1), "beyond the rows", MERCER_E_VALUE, "is row 6", "0 to 5");
-    FIT_WITH("landmarks", view_of(before, MERCER_I64, 2, 1), "negative", MERCER_E_VALUE, "is row -1", "0 to 5");
-    FIT_WITH("landmarks", view_of(twice, MERCER_I64, 3, 1), "twice", MERCER_E_VALUE, "row 3 is given twice",
+    NEW(model, mercer_model_fit, "landmarks", "not attached", MERCER_E_VALUE, "reducer = given", "attach row numbers",
+        given, f.data, NULL);
+    FIT_WITH(given, "landmarks", view_of(far, MERCER_I64, 2, 1), "beyond the rows", MERCER_E_VALUE, "is row 6",
+             "0 to 5");
+    FIT_WITH(given, "landmarks", view_of(before, MERCER_I64, 2, 1), "negative", MERCER_E_VALUE, "is row -1", "0 to 5");
+    FIT_WITH(given, "landmarks", view_of(twice, MERCER_I64, 3, 1), "twice", MERCER_E_VALUE, "row 3 is given twice",
              "once at most");
-    FIT_WITH("landmarks", view_of(numbers, MERCER_I64, 3, 2), "numbers in two columns", MERCER_E_SHAPE, "2 columns",
-             "must be 1");
-    FIT_WITH("landmarks", doubles(f.x, 2, 3), "points of other columns", MERCER_E_SHAPE, "have 3 columns",
+    FIT_WITH(given, "landmarks", view_of(numbers, MERCER_I64, 3, 2), "numbers in two columns", MERCER_E_SHAPE,
+             "2 columns", "must be 1");
+    FIT_WITH(given, "landmarks", doubles(f.x, 2, 3), "points of other columns", MERCER_E_SHAPE, "have 3 columns",
              "the data have 2");
-    FIT_WITH("weights", doubles(negative, N, 1), "negative", MERCER_E_DATA, "row 2 has -2", ">= 0");
-    FIT_WITH("weights", doubles(zero, N, 1), "all 0", MERCER_E_DATA, "sum is 0", "must be > 0");
-    FIT_WITH("weights", doubles(nan, N, 1), "NaN", MERCER_E_DATA, "row 3 has nan", "must be finite");
-    FIT_WITH("weights", doubles(endless, N, 1), "infinite", MERCER_E_DATA, "row 1 has inf", "must be finite");
+    FIT_WITH(f.recipe, "weights", doubles(negative, N, 1), "negative", MERCER_E_DATA, "row 2 has -2", ">= 0");
+    FIT_WITH(f.recipe, "weights", doubles(zero, N, 1), "all 0", MERCER_E_DATA, "sum is 0", "must be > 0");
+    FIT_WITH(f.recipe, "weights", doubles(nan, N, 1), "NaN", MERCER_E_DATA, "row 3 has nan", "must be finite");
+    FIT_WITH(f.recipe, "weights", doubles(endless, N, 1), "infinite", MERCER_E_DATA, "row 1 has inf", "must be finite");
     mercer_recipe_destroy(given);
     finish_entries();
 }

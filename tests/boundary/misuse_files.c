@@ -1,6 +1,9 @@
 /* Files: paths that lead nowhere, disks that are full, and files that are not what they say. */
 #include "misuse.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 static char *folder;
 
 /* Where a file of this name lies. */
@@ -42,7 +45,14 @@ void paths(void **state) {
     BAD(mercer_model_save, "path", "too long a name", MERCER_E_IO, "nnnn", "File name too long", f.model, long_name);
     BAD(mercer_model_save, "path", "a folder that takes no files", MERCER_E_IO, "/proc/model", "cannot write", f.model,
         "/proc/model");
-    BAD(mercer_model_save, "path", "a full device", MERCER_E_IO, "/dev/full", "No space left", f.model, "/dev/full");
+    BAD(mercer_model_save, "path", "a device", MERCER_E_IO, "/dev/full", "not a regular file", f.model, "/dev/full");
+    struct rlimit limit, tight;
+    MUST(getrlimit(RLIMIT_FSIZE, &limit));
+    tight = limit, tight.rlim_cur = 100;
+    signal(SIGXFSZ, SIG_IGN);
+    MUST(setrlimit(RLIMIT_FSIZE, &tight));
+    BAD(mercer_model_save, "path", "a file that may not grow", MERCER_E_IO, file, "File too large", f.model, file);
+    MUST(setrlimit(RLIMIT_FSIZE, &limit));
     remove_folder(folder);
     finish_entries();
 }

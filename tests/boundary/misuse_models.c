@@ -41,8 +41,8 @@ void outputs(void **state) {
         "/timings/totl", &text);
     BAD(mercer_model_info, "path", "beyond an array", MERCER_E_NAME, "'/eigenvalues/2'", "has 2 values, from 0 on",
         f.model, "/eigenvalues/2", &text);
-    BAD(mercer_model_info, "path", "below a number", MERCER_E_NAME, "'/eigenvalues/0/1'", "known are none", f.model,
-        "/total_variance/value/1", &text);
+    BAD(mercer_model_info, "path", "below a number", MERCER_E_NAME, "'/total_variance/value/1'", "known are none",
+        f.model, "/total_variance/value/1", &text);
     BAD(mercer_model_tensor, "name", "misspelt", MERCER_E_NAME, "'lamda'", "'lambda'", f.model, "lamda", &tensor);
     BAD(mercer_model_tensor, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 3", "= 56", f.model, "A",
         &tensor);
@@ -76,8 +76,8 @@ void queries(void **state) {
         wide, &out, NULL);
     MUST(mercer_data_from_matrix(&matrix, f.context, &known, MERCER_DISTANCE));
     MUST(mercer_data_from_matrix(&off, f.context, &rows, MERCER_DISTANCE));
-    BAD(mercer_model_transform, "data", "objects for vectors", MERCER_E_SHAPE, "objects", "2 columns", f.model, NULL,
-        matrix, &three, 1, NULL);
+    BAD(mercer_model_transform, "data", "objects for vectors", MERCER_E_SHAPE, "queries are objects",
+        "rows of 2 columns", f.model, NULL, matrix, &three, 1, NULL);
     mercer_recipe *recipe = new_recipe(f.context, "components", "1", "sigma", "1", NULL);
     mercer_model *model = NULL;
     MUST(mercer_model_fit(&model, recipe, matrix, NULL));

@@ -192,12 +192,12 @@ void kernel_expressions(void **state) {
     (void)state;
     SET(f.recipe, "kernel", "columns that do not end", "gaussian[0-", "expected a column", "gaussian[0-");
     SET(f.recipe, "kernel", "columns that descend", "gaussian[5-2]", "ascending", "gaussian[5-2]");
-    SET(f.recipe, "kernel", "a sum of one", "gaussian +", "expected a name", "gaussian +");
+    SET(f.recipe, "kernel", "a sum of one", "gaussian +", "expected a kernel's name", "gaussian +");
     SET(f.recipe, "kernel", "weight 0", "a weight of 0", "must be > 0", "0 gaussian");
-    SET(f.recipe, "kernel", "negative weight", "-1 gaussian", "expected a name", "-1 gaussian");
+    SET(f.recipe, "kernel", "negative weight", "-1 gaussian", "expected a kernel's name", "-1 gaussian");
     SET(f.recipe, "kernel", "two without a sign", "gaussian linear", "at character 10", "gaussian linear");
-    SET(f.recipe, "kernel", "parentheses", "(linear)", "expected a name", "(linear)");
-    SET(f.recipe, "kernel", "a path", "../linear", "expected a name", "../linear");
+    SET(f.recipe, "kernel", "parentheses", "(linear)", "expected a kernel's name", "(linear)");
+    SET(f.recipe, "kernel", "a path", "../linear", "expected a number", "../linear");
     mercer_recipe *column = new_recipe(f.context, "kernel", "gaussian[7]", NULL);
     NEW(model, mercer_model_fit, "kernel", "column beyond the data", MERCER_E_VALUE, "column 7", "the data have 2",
         column, f.data, NULL);
