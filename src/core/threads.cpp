@@ -17,7 +17,9 @@ namespace {
 std::mutex team;                  // held by the one call whose region is open
 thread_local bool inside = false; // this thread is in a region of ours
 std::atomic<bool> forked{false};  // libgomp hangs in a forked child, whoever opened regions before the fork
-const int at_fork = pthread_atfork(nullptr, nullptr, [] { forked = true; });
+std::mutex handles;
+const int at_fork =
+    pthread_atfork([] { handles.lock(); }, [] { handles.unlock(); }, [] { handles.unlock(), forked = true; });
 std::atomic<int64_t> proved{1}; // how many threads the system has been seen to give us
 
 // libgomp ends the process when it cannot create a thread, so plain ones are tried first, once per larger team.
@@ -81,6 +83,8 @@ class Loop {
 };
 
 } // namespace
+
+std::mutex &handles_lock() { return handles; }
 
 int64_t available_threads() {
     cpu_set_t set;

@@ -15,6 +15,10 @@ class Run;
 // Cores this process may use (affinity), at least 1.
 int64_t available_threads();
 
+// Held, never for long, while threads look up or change what they share through handles: the plugins of a context, the
+// texts of a model. One for the process, so that fork() can wait for it: a child finds it free, and all behind it whole.
+std::mutex &handles_lock();
+
 // body(i) for 0 <= i < count, in any order, on up to run.threads() threads; the calling thread is one of them. Between
 // tasks it asks for cancel and reports done / count. The first exception (lowest i) is rethrown when all have stopped.
 // serial: on the calling thread alone, in ascending order (what callbacks that are not thread-safe need).

@@ -62,7 +62,7 @@ void MatrixSource::check_fit(Run &run) const {
                  entry(i, i), i);
         if (i < n)
             fail(MERCER_E_DATA,
-                 "the matrix must be symmetric: row %" PRId64 ", column %" PRId64 " is %.9g, row %" PRId64
+                 "the matrix is not symmetric: row %" PRId64 ", column %" PRId64 " is %.9g, row %" PRId64
                  ", column %" PRId64 " is %.9g",
                  i, j, entry(i, j), j, i, entry(j, i));
     });

@@ -1,5 +1,6 @@
 #include "registry.h"
 
+#include "../core/threads.h"
 #include "modules.h"
 #include "places.h"
 
@@ -140,7 +141,7 @@ std::shared_ptr<const Plugin> check_module(const mercer_module &module, const st
 void Registry::add_folder(const std::string &folder) {
     if (const std::string fault = path_fault(folder); !fault.empty())
         fail(MERCER_E_VALUE, "plugin folder '%.400s' %s", folder.c_str(), fault.c_str());
-    std::lock_guard hold(lock_);
+    std::lock_guard hold(handles_lock());
     added_.push_back(folder);
 }
 
@@ -168,7 +169,7 @@ std::vector<Registry::Folder> Registry::scan() const {
 }
 
 std::vector<Registry::Place> Registry::folders() {
-    std::lock_guard hold(lock_);
+    std::lock_guard hold(handles_lock());
     std::vector<Place> out;
     for (const Folder &folder : scan()) {
         const auto count = std::count_if(folder.files.begin(), folder.files.end(),
@@ -180,7 +181,7 @@ std::vector<Registry::Place> Registry::folders() {
 }
 
 std::vector<Registry::Place> Registry::files() {
-    std::lock_guard hold(lock_);
+    std::lock_guard hold(handles_lock());
     std::map<std::pair<Kind, std::string>, std::string> first; // and the path that it was found at
     for (const mercer_module *module : builtin_modules())
         first.emplace(std::pair(static_cast<Kind>(module->kind), module->name), "the one built in");
@@ -206,7 +207,7 @@ std::vector<Registry::Place> Registry::files() {
 }
 
 std::vector<Registry::Listing> Registry::list(Kind kind) {
-    std::lock_guard hold(lock_);
+    std::lock_guard hold(handles_lock());
     std::map<std::string, std::string> found; // name -> path
     for (const mercer_module *module : builtin_modules())
         if (module->kind == static_cast<int32_t>(kind)) found.emplace(module->name, "");
@@ -225,7 +226,7 @@ std::vector<Registry::Listing> Registry::list(Kind kind) {
 
 // Fails where a folder or a file was passed over that may be what the caller meant.
 void Registry::explain_unknown(Kind kind, const std::string &asked) {
-    std::lock_guard hold(lock_);
+    std::lock_guard hold(handles_lock());
     const std::string wanted = std::string("/") + kind_name(kind) + "-" + asked + suffix;
     for (const Folder &folder : scan()) {
         if (!folder.fault.empty() && !folder.absent)
@@ -241,7 +242,7 @@ void Registry::explain_unknown(Kind kind, const std::string &asked) {
 std::shared_ptr<const Plugin> Registry::find(Kind kind, const std::string &asked) {
     const std::string name = resolve_alias(kind, asked);
     {
-        std::lock_guard hold(lock_);
+        std::lock_guard hold(handles_lock());
         auto loaded = loaded_.find({kind, name});
         if (loaded != loaded_.end()) return loaded->second;
     }
@@ -258,7 +259,7 @@ std::shared_ptr<const Plugin> Registry::find(Kind kind, const std::string &asked
         } else {
             plugin = load_file(listing.path);
         }
-        std::lock_guard hold(lock_);
+        std::lock_guard hold(handles_lock());
         return loaded_.emplace(std::pair(kind, name), plugin).first->second;
     }
     explain_unknown(kind, asked);

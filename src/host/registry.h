@@ -3,8 +3,6 @@
 #pragma once
 #include "../core/params.h"
 
-#include <mutex>
-
 namespace mercer {
 
 enum class Kind { kernel = MERCER_KIND_KERNEL, reducer = MERCER_KIND_REDUCER, solver = MERCER_KIND_SOLVER };
@@ -63,8 +61,8 @@ class Registry {
     std::vector<Folder> scan() const;
     void explain_unknown(Kind kind, const std::string &asked);
     std::vector<std::string> added_;
+    // Behind handles_lock(): a context belongs to one thread, but models loaded through it look up their kernels on theirs.
     std::map<std::pair<Kind, std::string>, std::shared_ptr<const Plugin>> loaded_;
-    std::mutex lock_; // a context belongs to one thread, but models loaded through it look up their kernels on theirs
 };
 
 } // namespace mercer

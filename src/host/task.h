@@ -6,6 +6,7 @@
 
 #include <list>
 #include <map>
+#include <mutex>
 
 namespace mercer {
 

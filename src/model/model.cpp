@@ -1,5 +1,7 @@
 #include "model.h"
 
+#include "../core/threads.h"
+
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
@@ -373,7 +375,7 @@ void Model::write_info() {
 
 // Texts are made when they are first asked for: all of them at once would be as large as a hostile file likes.
 const char *Model::info(const std::string &path) const {
-    std::lock_guard hold(info_->lock);
+    std::lock_guard hold(handles_lock());
     auto found = info_->texts.find(path);
     if (found != info_->texts.end()) return found->second.c_str();
     const Json *node = nullptr;

@@ -5,6 +5,7 @@
 #include "../io/safetensors.h"
 #include "row.h"
 
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 namespace mercer {
@@ -68,8 +69,7 @@ class Model {
     mercer_summary summary_{};
     struct Info {
         Json all;
-        std::mutex lock;
-        std::map<std::string, std::string> texts; // handed out, by JSON pointer
+        std::map<std::string, std::string> texts; // handed out, by JSON pointer; behind handles_lock()
     };
     std::shared_ptr<Info> info_;
     struct Lazy {

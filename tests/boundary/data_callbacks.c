@@ -111,7 +111,7 @@ static void chunk_callbacks_that_fail_or_lie(void **state) {
         {0, 2, INT64_MAX, -1, NULL, MERCER_E_CALLBACK, "says 9223372036854775807 rows"},
         {0, 2, INT64_MIN, -1, NULL, MERCER_E_CALLBACK, "says -9223372036854775808 rows"},
         {0, 3, 0, CN, NULL, MERCER_E_DATA, "ended after 200 rows of 700"},
-        {0, 1, 0, -1, NULL, MERCER_E_DATA, "no rows"},
+        {0, 1, 0, -1, NULL, MERCER_E_DATA, "0 rows"},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct chunks chunks = {.x = x,

@@ -207,7 +207,7 @@ void test_sparse_refused() {
         {"column 3 twice", [](auto &c) { c.indices[0] = c.indices[1] = 3; }},
         {"names column 7", [](auto &c) { c.indices[0] = 7; }},
         {"names column -1", [](auto &c) { c.indices[0] = -1; }},
-        {"do not ascend", [](auto &c) { c.offsets[1] = c.offsets[3] + 1; }},
+        {"must ascend", [](auto &c) { c.offsets[1] = c.offsets[3] + 1; }},
         {"first offset", [](auto &c) { c.offsets[0] = 1; }},
         {"last offset", [](auto &c) { c.offsets.back() -= 1; }},
         {"not finite", [](auto &c) { c.values[0] = NAN; }},
