@@ -11,7 +11,7 @@ import re
 import sys
 
 SKIPPED = {'.git', 'build', '__pycache__', '.cache'}
-SOURCE_NAME = re.compile(r'[\w{},*./-]+\.(?:c|h|cpp|hpp|py|sh|R|m|rs|in|md|build)')
+SOURCE_NAME = re.compile(r'[\w{},*./-]+\.(?:c|h|cpp|hpp|py|sh|R|rs|in|md|build)')
 
 
 def tree(root):

@@ -24,12 +24,12 @@ def allowed(row):
         return 'a name, see below'
     if row['choices']:
         return ' '.join(f'`{choice}`' for choice in row['choices'])
-    if row['type'] not in ('real', 'int'):
-        return row['type']
+    if row['type'] == 'bool':
+        return '`true` `false`'
     low, high = row['lo'], row['hi']
-    if low is None and high is None:
+    if row['type'] == 'text' or low is high is None:
         return row['type']
-    if high is None:
+    if high is None or high >= 9e15:  # the largest integers of a double are no limit to tell
         return f'{row["type"]} {">" if row["lo_open"] else ">="} {low:g}'
     return f'{row["type"]} in {"(" if row["lo_open"] else "["}{low:g}, {high:.15g}{")" if row["hi_open"] else "]"}'
 
@@ -77,7 +77,7 @@ class Registry:
     def kernel_parameters(self, name):
         groups = {}
         for row in self.rows(name, 'kernel.'):
-            text = f'`{row["name"].split(".")[-1]}`' + (f' {row["default"]}' if row['default'] else '')
+            text = f'`{row["name"].split(".")[-1]}`' + (f' = {row["default"]}' if row['default'] else '')
             groups.setdefault(row['group'] or row['name'], []).append(text)
         return ', '.join(' or '.join(group) for group in groups.values())
 

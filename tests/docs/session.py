@@ -55,12 +55,15 @@ class Session:
         shutil.rmtree(self.folder)
 
     def run(self, command, refused):
-        """Lines that it prints; None where its program is not installed. It may fail only where a refusal is shown."""
+        """Lines that it prints; None where its program is not installed. Only where a refusal is shown may it fail."""
         if not shutil.which(command.split()[0], path=self.environment['PATH']):
-            print(f'not run, for it is not here: {command}')
+            print(f'not run, for its program is not here: {command}')
             return None
         done = subprocess.run(['sh', '-c', command], cwd=self.folder, env=self.environment, text=True, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode and 'ModuleNotFoundError' in done.stdout:
+            print(f'not run, for a module is not here: {command}')
+            return None
         if done.returncode and not refused:
             raise SystemExit(f'FAILED: {command}\n{done.stdout}')
         return done.stdout.rstrip('\n').split('\n') if done.stdout.strip() else []
