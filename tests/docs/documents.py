@@ -32,7 +32,7 @@ def wanted(mercer, read, home):
         out['docs/tutorial.md'] = session.replay(read('docs/tutorial.md'))
         for name, picture in session.pictures(out['docs/tutorial.md']).items():
             path = f'docs/{name}'
-            out[path] = read(path) if same(read(path), picture, 0.05) else picture
+            out[path] = read(path) if same(read(path), picture, 0, 0.11) else picture
     return out
 
 
