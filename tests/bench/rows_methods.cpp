@@ -45,7 +45,7 @@ std::vector<Entry> method_rows() {
     return {
         {"methods-clusters", "all methods, r = 10, f32: 20 clusters, n = 50 000 x 16, a spectrum that falls", false,
          [](Bench &bench, Row &row) { methods(bench, row, clusters<float>(bench.rows(50000), D, 20, 1), 5); }},
-        {"methods-cube", "the same, uniform in the cube, sigma 1: a spectrum that hardly falls", false,
-         [](Bench &bench, Row &row) { methods(bench, row, cube<float>(bench.rows(50000), D, 1), 1); }},
+        {"methods-cube", "the same, uniform in the cube, sigma 0.5: a spectrum that hardly falls", false,
+         [](Bench &bench, Row &row) { methods(bench, row, cube<float>(bench.rows(50000), D, 1), 0.5); }},
     };
 }

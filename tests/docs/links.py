@@ -30,8 +30,8 @@ def without_blocks(text):
 
 def anchors(text):
     """What GitHub makes of headings, and ids."""
-    heads = [re.sub(r'[^\w\- ]', '', head.lower()).replace(' ', '-') for head in re.findall(r'^#+ (.+)$', without_blocks(text), re.M)]
-    return set(heads) | set(re.findall(r'<a id="([^"]+)"', text))
+    heads = re.findall(r'^#+ (.+)$', without_blocks(text), re.M)
+    return {re.sub(r'[^\w\- ]', '', head.lower()).replace(' ', '-') for head in heads} | set(re.findall(r'<a id="([^"]+)"', text))
 
 
 def expanded(name):
@@ -44,8 +44,11 @@ class Tree:
     def __init__(self, root):
         self.root = root
         self.folders, self.files = tree(root)
-        self.texts = {path: open(os.path.join(root, path), encoding='utf-8').read() for path in self.files if path.endswith('.md')}
-        self.failures = []
+        self.texts, self.failures = {}, []
+        for path in self.files:
+            if path.endswith('.md'):
+                with open(os.path.join(root, path), encoding='utf-8') as file:
+                    self.texts[path] = file.read()
 
     def is_file(self, folder, name):
         if re.search(r'\b[A-Z]+\b', name.replace('_', ' ')) and not name.endswith('README.md'):
@@ -83,11 +86,9 @@ class Tree:
 
     def check(self):
         for path, text in self.texts.items():
-            if path == 'CHANGELOG.md':  # tells of what was, too
-                self.check_links(path, text)
-                continue
             self.check_links(path, text)
-            self.check_names(path, text)
+            if path != 'CHANGELOG.md':  # which tells of what was, too
+                self.check_names(path, text)
         for folder in self.folders:
             if any(os.path.dirname(file) == ('' if folder == '.' else folder) for file in self.files):
                 self.check_folder(folder)

@@ -17,10 +17,10 @@ class Group:
         self.comment, self.declarations = [], []
 
     def functions(self):
-        return [name for text in self.declarations for name in re.findall(r'MERCER_API[^;(]*?\b(mercer_\w+)\s*\(', text)]
+        return re.findall(r'MERCER_API[^;(]*?\b(mercer_\w+)\s*\(', '\n'.join(self.declarations))
 
     def types(self):
-        return [name for text in self.declarations for name in re.findall(r'typedef struct (mercer_\w+)', text)]
+        return re.findall(r'typedef struct (mercer_\w+)', '\n'.join(self.declarations))
 
     def names(self):
         return self.types() + self.functions()
@@ -100,7 +100,8 @@ def prose(comment, known):
 def codes(group, known):
     rows = ['| code | name | meaning |', '| --- | --- | --- |']
     for name, number, meaning in CONSTANT.findall(group.declarations[0]):
-        rows.append(f'| {number} | `{name}` | {marked(meaning or "a usable object exists; its outcome may say more", known)} |')
+        meaning = marked(meaning or 'a usable object exists; its outcome may say more', known)
+        rows.append(f'| {number} | `{name}` | {meaning} |')
     return '\n'.join(rows) + '\n'
 
 

@@ -8,6 +8,14 @@ def cell(text):
     return text.replace('|', r'\|')
 
 
+def marked(text):
+    return re.sub(r'([*_<])', r'\\\1', text)
+
+
+def code(names, between=' '):
+    return between.join(f'`{name}`' for name in names)
+
+
 def table(heads, rows):
     lines = [heads, ['---'] * len(heads), *rows]
     return ''.join('|' + '|'.join(f' {text} ' if text else ' ' for text in line) + '|\n' for line in lines)
@@ -23,7 +31,7 @@ def allowed(row):
     if row['part']:
         return 'a name, see below'
     if row['choices']:
-        return ' '.join(f'`{choice}`' for choice in row['choices'])
+        return code(row['choices'])
     if row['type'] == 'bool':
         return '`true` `false`'
     low, high = row['lo'], row['hi']
@@ -71,7 +79,7 @@ class Registry:
             value = {row['name']: f'`{row["default"]}`' for row in self.rows(method['name'])}
             rows.append([f'`{method["name"]}`', cell(method['summary']), value.get('reducer', 'it decides'),
                          value.get('lift', 'it decides'), cell(method['reference'])])
-        parts = [f'{part}s ' + ' '.join(f'`{name}`' for name in self.names(part)) for part in ('reducer', 'lift', 'solver')]
+        parts = [f'{part}s {code(self.names(part))}' for part in ('reducer', 'lift', 'solver')]
         return table(['method', '', 'reducer', 'lift', 'source'], rows) + '\nThe parts: ' + '; '.join(parts) + '.\n'
 
     def kernel_parameters(self, name):
@@ -87,7 +95,7 @@ class Registry:
         entries = {entry['name']: entry for entry in self.entries('kernels')}
         rows = []
         for name in [name for name in kept if name in entries] + [name for name in entries if name not in kept]:
-            names = ', '.join(f'`{text}`' for text in [name, *entries[name]['aliases']])
+            names = code([name, *entries[name]['aliases']], ', ')
             summary = self.ask('describe', name)['summary']
             rows.append([names, cell(summary), self.kernel_parameters(name), *kept.get(name, [''] * 4)])
         return table(['kernel', 'k(x, y)', 'parameters', 'scikit-learn', 'kernlab', 'mlpack', 'MATLAB'], rows)
@@ -112,15 +120,16 @@ class Registry:
         for having in found.values():
             name, what, value, doc = parameter(having[0][1])
             value = value if len({row['default'] for _, row in having}) == 1 else "the method's"
-            out.append([name, what, value, doc, 'all' if len(having) == len(methods) else ' '.join(f'`{m}`' for m, _ in having)])
+            out.append([name, what, value, doc, 'all' if len(having) == len(methods) else code(m for m, _ in having)])
         return table(['parameter', 'allowed', 'default', '', 'of the methods'], out)
 
     def part(self, registry, start):
         out = []
         for entry in self.entries(registry):
             told = self.ask('describe', entry['name'])
-            names = ', '.join(f'`{name}`' for name in [entry['name'], *entry['aliases']])
-            out.append(f'**{names}**: {marked(told["summary"])}' + (f' ({told["reference"]})' if told['reference'] else '') + '\n')
+            names = code([entry['name'], *entry['aliases']], ', ')
+            source = f' ({told["reference"]})' if told['reference'] else ''
+            out.append(f'**{names}**: {marked(told["summary"])}{source}\n')
             rows = self.rows(entry['name'], start)
             if rows:
                 out.append(table(['parameter', 'allowed', 'default', ''], map(parameter, rows)))
@@ -154,7 +163,3 @@ will do where that is unique: `--sigma`. A recipe has only those that have an ef
 What a model gives for rows: `mercer transform --what NAME`.
 
 {self.part('operations', '')}'''
-
-
-def marked(text):
-    return re.sub(r'([*_<])', r'\\\1', text)
