@@ -14,9 +14,10 @@ namespace cli {
 namespace {
 
 /* The example that is run: the words of a `mercer fit`. */
-const Words example = {"--method", "kpca", "--kernel", "gaussian", "--set", "kernel.sigma=1.5", "--components", "6"};
+const Words example = {"--labels", "ring",  "--method",         "kpca",         "--kernel",
+                       "gaussian", "--set", "kernel.sigma=1.5", "--components", "6"};
 
-constexpr std::array<const char *, 3> ring_names = {"inner ring", "middle ring", "outer ring"};
+constexpr std::array<const char *, 3> ring_names = {"inner", "middle", "outer"};
 constexpr size_t rings = ring_names.size(), points_a_ring = 200;
 
 /* Two normal numbers; the standard library's own distributions differ between implementations. */
@@ -42,6 +43,20 @@ Array make_rings() {
         }
     std::memcpy(data.bytes.data(), values.data(), data.bytes.size());
     return data;
+}
+
+/* As CSV with a column that says which ring. */
+void write_rings(const std::string &path, const Array &data) {
+    std::string text = "x,y,ring\n";
+    for (int64_t i = 0; i < data.rows; ++i) {
+        char line[64];
+        std::snprintf(line, sizeof line, "%.4f,%.4f,%s\n", data.at(i, 0), data.at(i, 1),
+                      ring_names[static_cast<size_t>(i) / points_a_ring]);
+        text += line;
+    }
+    OutputFile file(path);
+    file.write(text.data(), text.size());
+    file.commit();
 }
 
 chart::Panel panel_of(const std::string &title, const Array &points, const std::vector<int64_t> &columns,
@@ -73,7 +88,7 @@ void draw(const std::string &path, const Array &data, const Array &scores, merce
                      embedding("(c) embedding, from the side", 0, 2)};
     for (const size_t k : {0, 1}) chart::equalise(figure.panels[k].x.range, figure.panels[k].y.range, figure.aspect);
     for (size_t ring = 0; ring < rings; ++ring)
-        figure.legend.push_back({ring_names[ring], chart::style_of_class(ring)});
+        figure.legend.push_back({std::string(ring_names[ring]) + " ring", chart::style_of_class(ring)});
     const std::string picture = chart::draw(figure);
     OutputFile file(path);
     file.write(picture.data(), picture.size());
@@ -93,10 +108,10 @@ void demo(mercer_context *context, const Words &words) {
     std::filesystem::create_directories(folder, error);
     if (error) throw Failure(MERCER_E_IO, folder + ": cannot create: " + error.message());
     const std::string base = folder + "/rings";
-    const std::string data_path = base + ".npy", model_path = base + ".safetensors", scores_path = base + "-scores.npy";
+    const std::string data_path = base + ".csv", model_path = base + ".safetensors", scores_path = base + "-scores.npy";
 
     const Array data = make_rings();
-    write_npy(data_path, data);
+    write_rings(data_path, data);
     Words fit_words = {data_path};
     fit_words.insert(fit_words.end(), example.begin(), example.end());
     fit_words.insert(fit_words.end(), {"-o", model_path, "--scores", scores_path});

@@ -12,7 +12,10 @@
  *
  * Conventions, which hold for every function unless its comment says otherwise:
  * - Status. What can fail returns an int32_t: 0 (MERCER_OK) or one of the MERCER_E_ codes. After a failure no object was
- *   made, no argument changed, *out is NULL, and mercer_last_error() tells this thread why in one line.
+ *   made, no argument changed, *out is NULL, and mercer_last_error() tells this thread why in one line. Any function may
+ *   answer MERCER_E_ARGUMENT, MERCER_E_SHAPE (of a view), MERCER_E_MEMORY and MERCER_E_INTERNAL; one that takes a mercer_run
+ *   also MERCER_E_BUDGET, MERCER_E_CANCELLED and MERCER_E_CALLBACK, and MERCER_E_DATA and MERCER_E_IO if it reads data. What
+ *   else it may answer stands at the function.
  * - Ownership. The out-pointer of a constructor comes first and is the caller's to destroy; _destroy(NULL) is legal.
  *   Text and arrays handed out are borrowed, never written, and live as long as the comment says (of a model: until the
  *   caller's own reference is destroyed). Arguments are copied before the call returns, but for the arrays of
@@ -86,6 +89,7 @@ MERCER_API void mercer_set_error(const char *text);
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
+/* Types of entries: IEEE numbers, and integers with a sign. */
 enum { MERCER_F32 = 1, MERCER_F64 = 2, MERCER_I64 = 3, MERCER_I32 = 4 }; /* i32: sparse indices only */
 
 /* A matrix in the caller's memory; strides count elements, and do not matter where there are none. One of the two
@@ -119,10 +123,11 @@ typedef struct mercer_progress {
     double remaining;  /* seconds, likely; < 0: nothing can be said yet */
 } mercer_progress;
 
-/* How a long call runs: never part of a recipe, never changes a bit of the result; but memory does where it decides how much of
- * an approximation is held: a factor that is made again equals the held one to rounding, method `auto` grows its factor no
- * further than fits, and an open number of components ends where memory does. NULL, and every 0 inside, mean the context's setting. cancel is read atomically and answered within 0.2 s, but for one dense factorisation; while a
- * callback of the caller runs, when it returns. Pointers live for the call. */
+/* How a long call runs: never part of a recipe, never changes a bit of the result; but memory does where it decides how much
+ * of an approximation is held: a factor that is made again equals the held one to rounding, method `auto` grows its factor no
+ * further than fits, and an open number of components ends where memory does. NULL, and every 0 inside, mean the context's
+ * setting. cancel is read atomically and answered within 0.2 s, but for one dense factorisation; while a callback of the
+ * caller runs, when it returns. Pointers live for the call. */
 typedef struct mercer_run {
     int64_t struct_size;
     int64_t threads; /* 0: all cores this process may use */
@@ -134,23 +139,25 @@ typedef struct mercer_run {
      * a tenth of the time; NULL: nowhere. A file that is there is resumed: the model is the same to the bit, its report has the
      * passes of both runs. Refused where recipe, kernel, rows or weights are others (E_VALUE, the text says which), where it
      * is damaged (E_MODEL), and before any work where it cannot be written to (E_IO). A write that fails later is a warning in
-     * the log: the file stays as it was, the fit goes on. It stays when the fit ends, for the model may yet be lost, or want more passes: remove it once the
-     * model is safe. Other calls, and fits that end in no such solver, leave it alone. */
+     * the log: the file stays as it was, the fit goes on. It stays when the fit ends, for the model may yet be lost, or want
+     * more passes: remove it once the model is safe. Other calls, and fits that end in no such solver, leave it alone. */
     const char *checkpoint;
 } mercer_run;
 
 /* ---- context ----------------------------------------------------------------------------------------------------- */
 
+/* The four handles: where plugins are looked for, and settings; rows; a method and its parameters; what a fit gives. */
 typedef struct mercer_context mercer_context;
 typedef struct mercer_data mercer_data;
 typedef struct mercer_recipe mercer_recipe;
 typedef struct mercer_model mercer_model;
 
-/* Opens no plugin and starts no thread. */
+/* A new context; making it opens no plugin and starts no thread. It may be destroyed before what was made of it. */
 MERCER_API int32_t mercer_context_create(mercer_context **out);
 MERCER_API void mercer_context_destroy(mercer_context *context);
 
-/* Adds an absolute folder in which plugins are looked for, before MERCER_PLUGIN_PATH and the installed ones. */
+/* Adds an absolute folder in which plugins are looked for, before MERCER_PLUGIN_PATH and the installed ones.
+ * MERCER_E_VALUE: the path is not absolute. A folder that is not there, or not to be trusted, is passed over. */
 MERCER_API int32_t mercer_context_add_plugins(mercer_context *context, const char *folder);
 
 /* Receives log lines (level 0 = debug, 1 = note, 2 = warning), on the thread whose call is running. NULL: none. */
@@ -158,15 +165,14 @@ MERCER_API int32_t mercer_context_set_log(mercer_context *context,
                                           void (*log)(void *user, int32_t level, const char *text), void *user);
 
 /* What a NULL run, or a 0 in one, means from now on. Copied; a recipe copies it, and the log, when it is made, so what they
- * point to must live as long as both; a model copies threads and memory only. */
+ * point to must live as long as both; a model copies threads and memory only. MERCER_E_VALUE: threads or memory are out of
+ * range. */
 MERCER_API int32_t mercer_context_set_run(mercer_context *context, const mercer_run *run);
 
-/* Registries as data. what = "methods" | "operations" | "kernels" | "reducers" | "lifts" | "solvers" | "statuses" |
+/* An entry of a registry. what = "methods" | "operations" | "kernels" | "reducers" | "lifts" | "solvers" | "statuses" |
  * "build" (of the library: name, and in summary its BLAS, instruction set, threads ...) | "folders" (in which plugins are
  * looked for, in that order; summary says what is there) | "files" (in them; "found", "shadowed by ...", "refused, ...").
- * entry(index) fills *out for 0 <= index < count; its texts live until the context is destroyed. Counting and listing
- * open no plugin: summary, reference and version of one are "" until it has been loaded by name (mercer_context_find,
- * which resolves aliases too). */
+ * Texts live until the context is destroyed. */
 typedef struct mercer_entry {
     int64_t struct_size;
     const char *name;
@@ -178,8 +184,14 @@ typedef struct mercer_entry {
     const char *version;   /* of a plugin */
 } mercer_entry;
 
+/* How many entries a registry has, and the one with that index, from 0 on. Counting and listing open no plugin: summary,
+ * reference and version of one are "" until it has been loaded by name. MERCER_E_NAME: no such registry; MERCER_E_VALUE: no
+ * such index. */
 MERCER_API int32_t mercer_context_count(mercer_context *context, const char *what, int64_t *count);
 MERCER_API int32_t mercer_context_entry(mercer_context *context, const char *what, int64_t index, mercer_entry *out);
+
+/* The entry of that name or alias; a plugin is loaded for it. MERCER_E_NAME: there is none, the text says the nearest;
+ * MERCER_E_PLUGIN: it is refused, the text says why. */
 MERCER_API int32_t mercer_context_find(mercer_context *context, const char *what, const char *name, mercer_entry *out);
 
 /* Loads a plugin and runs the conformance suite of its kind on it, in this process. name = "kernel-gaussian" or an
@@ -192,13 +204,15 @@ MERCER_API int32_t mercer_plugin_check(mercer_context *context, const char *name
 /* n observations, to fit on or to transform. Values are checked when they are read: NaN or Inf is MERCER_E_DATA with the
  * first row and column (NaN: unless data.missing = rows). All constructors take a context for its log and settings only. */
 
-/* f32 or f64, row- or column-major, borrowed until mercer_data_destroy. */
+/* Rows in the caller's memory: f32 or f64, row- or column-major, borrowed until mercer_data_destroy. */
 MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *context, const mercer_view *view);
 
 /* A file: .npy (v1 to v3, both orders; u1 i1 u2 i2 become f32, i4 u4 i8 u8 f64; f4, f8, b1), read by windows that count in
  * the budget, never mapped, and to stay unchanged until mercer_data_destroy; or CSV, read whole into f64 before this returns, as
  * the context's run says (memory, progress, cancel). options NULL: all is found out. A column is named by its name, or by its
- * number from 0; what a model was fitted on, mercer_model_info tells at /columns. Missing values: "", NA, NaN, nan, null, ?. */
+ * number from 0; what a model was fitted on, mercer_model_info tells at /columns. Missing values: "", NA, NaN, nan, null, ?.
+ * MERCER_E_IO: it cannot be read; MERCER_E_DATA: damaged, pickled, of a type that is not read; MERCER_E_NAME: no such column;
+ * MERCER_E_UNSUPPORTED: columns, labels or weights of an npy file. */
 enum { MERCER_NPY = 1, MERCER_CSV = 2 };
 typedef struct mercer_file {
     int64_t struct_size;
@@ -228,7 +242,7 @@ typedef struct mercer_chunks {
 } mercer_chunks;
 MERCER_API int32_t mercer_data_from_chunks(mercer_data **out, mercer_context *context, const mercer_chunks *chunks);
 
-/* Compressed sparse rows or columns, copied. Duplicated entries are an error, order inside a row is free. */
+/* Compressed sparse rows or columns, copied. Order inside a row is free; MERCER_E_DATA: an entry twice, or outside. */
 enum { MERCER_CSR = 1, MERCER_CSC = 2 };
 typedef struct mercer_sparse {
     int64_t struct_size;
@@ -271,7 +285,7 @@ MERCER_API int32_t mercer_data_from_matrix(mercer_data **out, mercer_context *co
 
 /* Adds a column to the data, borrowed: what = "weights" (rows x 1, f32 or f64, >= 0, some > 0: a weight of 2 is a row
  * given twice), "landmarks" (i64 row numbers from 0, or rows of points; for the reducer "given") or "labels" (rows x 1, i64;
- * for pictures and for those who ask mercer_data_inspect, no fit looks at them). */
+ * for pictures and for those who ask mercer_data_inspect, no fit looks at them). MERCER_E_NAME: what is none of them. */
 MERCER_API int32_t mercer_data_attach(mercer_data *data, const char *what, const mercer_view *view);
 
 /* What is known of the data; what is borrowed lives until mercer_data_destroy. */
@@ -290,14 +304,15 @@ MERCER_API void mercer_data_destroy(mercer_data *data);
 
 /* ---- recipe ------------------------------------------------------------------------------------------------------ */
 
-/* A method (see mercer_context_entry "methods") or an operation with its parameters; each is checked as it is set. */
+/* A method (see mercer_context_entry "methods") or an operation with its parameters; each is checked as it is set.
+ * MERCER_E_NAME: there is none of that name. */
 MERCER_API int32_t mercer_recipe_create(mercer_recipe **out, mercer_context *context, const char *name);
 MERCER_API void mercer_recipe_destroy(mercer_recipe *recipe);
 
 /* Sets one parameter, named part.name ("kernel.sigma", "reducer.m", "seed") or by a short name where that is unique in
  * the recipe ("sigma"); '-' and '_' are the same. A part ("kernel", "reducer", "lift", "solver") is a parameter as
  * well: changing it resets its rows. A recipe has only the parameters that have an effect in it: MERCER_E_NAME says where
- * another one belongs. Numbers as text round-trip; "" means unset. */
+ * another one belongs, or which is nearest; MERCER_E_VALUE what is allowed. Numbers as text round-trip; "" means unset. */
 MERCER_API int32_t mercer_recipe_set(mercer_recipe *recipe, const char *name, const char *value);
 MERCER_API int32_t mercer_recipe_set_real(mercer_recipe *recipe, const char *name, double value);
 
@@ -305,11 +320,11 @@ MERCER_API int32_t mercer_recipe_set_real(mercer_recipe *recipe, const char *nam
 MERCER_API int32_t mercer_recipe_set_many(mercer_recipe *recipe, const char *const *names, const char *const *values,
                                           int64_t count);
 
-/* The value as text, "" when unset; borrowed until the recipe changes or is destroyed. */
+/* The value as text, "" when unset; borrowed until the recipe changes or is destroyed. MERCER_E_NAME as above. */
 MERCER_API int32_t mercer_recipe_get(mercer_recipe *recipe, const char *name, const char **value);
 
 /* The parameters of a recipe as it now is: help, flags, keywords and documentation are made of these rows. Texts live
- * until a part of the recipe changes or it is destroyed. */
+ * until a part of the recipe changes or it is destroyed. MERCER_E_VALUE: there is no row of that index, from 0 on. */
 enum { MERCER_REAL = 1, MERCER_INT = 2, MERCER_BOOL = 3, MERCER_CHOICE = 4, MERCER_TEXT = 5 };
 enum {
     MERCER_LO_OPEN = 1, /* lo itself is not allowed */
@@ -350,10 +365,10 @@ MERCER_API int32_t mercer_recipe_set_kernel(mercer_recipe *recipe, const mercer_
 /* What a fit will need, before it is done: what is likely, and what is never exceeded. Where the two are equal the shape
  * decides, and the figure is right to 10 % (bytes: or 4 MiB). MERCER_E_BUDGET where the fit will be refused. Data may be
  * larger than the budget, but a model holds its centres, which of an exact one are all rows: "nystrom", "auto" and the
- * reducer "rpcholesky" keep fewer ("auto" no fewer than 32, and a factor of so many columns in memory). Which road method `auto` will take, and how long it is, only the spectrum decides, which
- * is not known before: what is likely is typical of spectra that a few hundred rows span, and for many of these right within
- * a factor of 3; for others exact passes come on top. Where the number of components is open, bytes.most is for as many as
- * the budget holds. */
+ * reducer "rpcholesky" keep fewer ("auto" no fewer than 32, and a factor of so many columns in memory). Which road method
+ * `auto` will take, and how long it is, only the spectrum decides, which is not known before: what is likely is typical of
+ * spectra that a few hundred rows span, and for many of these right within a factor of 3; for others exact passes come on
+ * top. Where the number of components is open, bytes.most is for as many as the budget holds. */
 typedef struct mercer_figure {
     double likely;
     double most;
@@ -399,11 +414,12 @@ enum {
     MERCER_CAN_GRADIENT = 64 /* df/dx: rows are dense, and every leaf of the kernel has a derivative */
 };
 
-/* Fits; data may be destroyed afterwards. The recipe is copied. */
+/* Fits; data may be destroyed afterwards. The recipe is copied. Also MERCER_E_VALUE and MERCER_E_UNSUPPORTED: parameters that
+ * do not go with these data; MERCER_E_NUMERICAL: not converged under solver.strict; MERCER_E_PLUGIN. */
 MERCER_API int32_t mercer_model_fit(mercer_model **out, mercer_recipe *recipe, mercer_data *data,
                                     const mercer_run *run);
 
-/* One more reference to the same model, for another owner. */
+/* One more reference to the same model, for another owner, who destroys it. */
 MERCER_API int32_t mercer_model_retain(mercer_model *model);
 MERCER_API void mercer_model_destroy(mercer_model *model);
 
@@ -418,7 +434,8 @@ MERCER_API void mercer_model_destroy(mercer_model *model);
  *   t2        n x 1    sum f_j(x)^2 / lambda_j (Hotelling)
  *   gradient  n x r d  df_j/dx_c in column j d + c, x as it is given (before the input map)
  *
- * What is unusual is above a limit: mercer_model_info(model, "/limits/residual/p95", ...), include/README.md. */
+ * What is unusual is above a limit: mercer_model_info(model, "/limits/residual/p95", ...), include/README.md.
+ * MERCER_E_UNSUPPORTED: the model lacks the capability; MERCER_E_VALUE: no output of that index. */
 typedef struct mercer_output {
     int64_t struct_size;
     const char *name;
@@ -432,6 +449,7 @@ MERCER_API int32_t mercer_model_output(mercer_model *model, mercer_recipe *what,
 MERCER_API int32_t mercer_model_transform(mercer_model *model, mercer_recipe *what, mercer_data *data,
                                           const mercer_view *outs, int64_t count, const mercer_run *run);
 
+/* The numbers that every caller wants of a model. */
 typedef struct mercer_summary {
     int64_t struct_size;
     int64_t n, d, m, r; /* rows fitted on, their columns (0: objects), centres, components */
@@ -453,7 +471,8 @@ MERCER_API int32_t mercer_model_info(mercer_model *model, const char *path, cons
 MERCER_API int32_t mercer_model_tensor(mercer_model *model, const char *name, mercer_view *out);
 
 /* A model from arrays, copied: json as mercer_model_info writes it, of which only "kernel" is needed ("parameters", "n",
- * "method", "capabilities", "total_variance" have defaults); tensors at least a centre set and A. Checked like a file. */
+ * "method", "capabilities", "total_variance" have defaults); tensors at least a centre set and A. Checked like a file:
+ * MERCER_E_MODEL. */
 MERCER_API int32_t mercer_model_from_tensors(mercer_model **out, mercer_context *context, const char *json,
                                              const char *const *names, const mercer_view *tensors, int64_t count);
 
@@ -476,7 +495,8 @@ typedef struct mercer_source {
 MERCER_API int32_t mercer_model_write(mercer_model *model, const mercer_sink *sink);
 MERCER_API int32_t mercer_model_read(mercer_model **out, mercer_context *context, const mercer_source *source);
 
-/* A new model like the old one with its user kernel given back, after mercer_model_load. */
+/* A new model like the old one with its user kernel given back, after mercer_model_load. MERCER_E_UNSUPPORTED: its kernel has
+ * no leaf "user". */
 MERCER_API int32_t mercer_model_bind(mercer_model **out, mercer_model *model, const mercer_user_kernel *kernel);
 
 #ifdef __cplusplus

@@ -24,5 +24,5 @@ static const mercer_kernel_ops ops = {
     .facts = facts,
 };
 
-MERCER_PLUGIN_BARE(MERCER_KIND_KERNEL, "cosine", MERCER_VERSION, "x.y / (|x| |y|)",
+MERCER_PLUGIN_BARE(MERCER_KIND_KERNEL, "cosine", MERCER_VERSION, "x.y / (|x| |y|), 0 for a row of zeros",
                    "Salton, Wong & Yang, Communications of the ACM 18 (1975)", ops)

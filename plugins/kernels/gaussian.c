@@ -80,5 +80,5 @@ static const mercer_kernel_ops ops = {
     .derivative = derivative,
 };
 
-MERCER_PLUGIN(MERCER_KIND_KERNEL, "gaussian", MERCER_VERSION, "exp(-r^2 / (2 sigma^2))",
+MERCER_PLUGIN(MERCER_KIND_KERNEL, "gaussian", MERCER_VERSION, "exp(-r^2 / (2 sigma^2)) = exp(-gamma r^2)",
               "Schoelkopf, Smola & Mueller, Neural Computation 10 (1998)", rows, gaussian, ops)

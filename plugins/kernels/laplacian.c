@@ -96,6 +96,6 @@ static const mercer_kernel_ops ops = {
     .derivative = derivative,
 };
 
-MERCER_PLUGIN(MERCER_KIND_KERNEL, "laplacian", MERCER_VERSION, "exp(-r / sigma), Euclidean or l1 distance",
+MERCER_PLUGIN(MERCER_KIND_KERNEL, "laplacian", MERCER_VERSION, "exp(-r / sigma) = exp(-gamma r), r Euclidean or l1",
               "Rasmussen & Williams, Gaussian Processes for Machine Learning (2006), section 4.2.1", rows, laplacian,
               ops)

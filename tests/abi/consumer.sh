@@ -38,9 +38,12 @@ ${CC:-cc} -std=c11 -Wall -Wextra -Werror "$here/consumer/consumer.c" $flags -lm 
 ${CXX:-c++} -std=c++17 -Wall -Wextra -Werror "$here/consumer/consumer.cpp" $flags -o "$work/cpp"
 ${CXX:-c++} -std=c++17 -Wall -Wextra -Werror "$here/../../bindings/cpp/example.cpp" $flags -o "$work/example"
 
-# The program on the README's first screen, as it stands there.
-awk '/^```c$/ {on = 1; next} /^```/ && on {exit} on' "$here/../../README.md" > "$work/readme.c"
-${CC:-cc} -std=c11 -Wall -Wextra -Werror "$work/readme.c" $flags -o "$work/readme"
+# The programs on the README's first screen, as they stand there.
+for language in c cpp; do
+    awk -v fence="\`\`\`$language" '$0 == fence {on = 1; next} /^```/ && on {exit} on' "$here/../../README.md" > "$work/readme.$language"
+done
+${CC:-cc} -std=c11 -Wall -Wextra -Werror "$work/readme.c" $flags -o "$work/readme-c"
+${CXX:-c++} -std=c++17 -Wall -Wextra -Werror "$work/readme.cpp" $flags -o "$work/readme-cpp"
 
 # The kernel and the reducer that CONTRIBUTING.md shows, as they stand there: one file each against the installed plugin.h.
 mkdir -p "$work/plugins"
@@ -60,7 +63,11 @@ fi
 
 # Nothing but the library itself may lead to the plugins.
 unset MERCER_PLUGIN_PATH XDG_DATA_HOME
-[ "$(cd "$work" && HOME=$work LD_LIBRARY_PATH=$library ./readme | wc -l)" = 6 ] || fail "the README's program does not print 6 rows"
+for language in c cpp; do
+    (cd "$work" && HOME=$work LD_LIBRARY_PATH=$library "./readme-$language") > "$work/readme-$language.out" || fail "the README's program in $language"
+done
+[ "$(wc -l < "$work/readme-c.out")" = 6 ] || fail "the README's program does not print 6 rows"
+cmp "$work/readme-c.out" "$work/readme-cpp.out" || fail "the README's programs in C and C++ do not print the same"
 for module in "$work"/plugins/*.so; do
     "$build/tests/conformance/conformance" "$module" > "$work/check" 2>&1 || fail "CONTRIBUTING's $module: $(tail -n 2 "$work/check")"
 done
@@ -121,7 +128,7 @@ for kind in kernel reducer solver; do
     done
     method=subsampled
     [ $kind != solver ] || method=kpca
-    MERCER_PLUGIN_PATH=$work/plugins "$mercer" fit demo/rings.npy --method $method --$kind my-own --components 2 -o own.safetensors --json > fit ||
+    MERCER_PLUGIN_PATH=$work/plugins "$mercer" fit demo/rings.csv --labels ring --method $method --$kind my-own --components 2 -o own.safetensors --json > fit ||
         fail "a fit with the $kind of plugin-new: $(cat fit)"
     grep -q '"my-own' fit || fail "the $kind of plugin-new was not used"
 done

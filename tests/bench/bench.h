@@ -105,6 +105,8 @@ std::vector<Entry> kernel_rows();
 std::vector<Entry> exact_rows();
 std::vector<Entry> reduced_rows();
 std::vector<Entry> transform_rows();
+std::vector<Entry> data_rows();
+std::vector<Entry> method_rows();
 
 void measure(Row &row, const Options &options); // runs all contestants in turn, then decides
 void print(const Row &row);

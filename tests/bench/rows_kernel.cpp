@@ -48,6 +48,40 @@ void kernel_matrix(Bench &bench, Row &row, int64_t d, double sklearn) {
     bench.against(row, bench.python, "NumPy formula", NONE, "kernel_numpy", problem->path, {sigma});
 }
 
+double best_of(int times, const auto &seconds) {
+    double best = INFINITY;
+    for (int k = 0; k < times; ++k) best = std::min(best, seconds());
+    return best;
+}
+
+// All kernels of the registry as they are by default, on rows >= 0, for all want those: what one costs beside the Gaussian.
+template <class T>
+void all_kernels(Bench &bench, Row &row) {
+    const int64_t n = bench.rows(10000);
+    const Problem<T> problem(bench, row, cube<T>(n, 16, 1), 1);
+    const auto points = problem.template points<T>();
+    const double entries = static_cast<double>(n) * static_cast<double>(n);
+    const double limit = best_of(5, [&] { return limit::kernel_matrix(*points, bench.options.threads); });
+    row.checks.push_back({"limit of the Gaussian, ns an entry", 1e9 * limit / entries, PRINTED});
+    for (int64_t i = 0; i < bench.context.count("kernels"); ++i) {
+        const std::string name = bench.context.entry("kernels", i).name;
+        mercer::Recipe recipe(bench.context, "kpca");
+        recipe.set("kernel", name);
+        const std::vector<mercer_row> rows = recipe.rows();
+        const auto is_width = [](const mercer_row &one) { return one.name == std::string("kernel.sigma"); };
+        if (std::any_of(rows.begin(), rows.end(), is_width)) recipe.set("kernel.sigma", 1); // no search on the data
+        const double seconds = best_of(3, [&] {
+            Clock clock;
+            Fresh<T> k(n * n);
+            recipe.kernel(problem.data, nullptr, mercer::row_major(k.data(), n, n));
+            return clock.seconds();
+        });
+        char text[80];
+        std::snprintf(text, sizeof text, "%s, %.2f ns: times that", name.c_str(), 1e9 * seconds / entries);
+        row.checks.push_back({text, seconds / limit, PRINTED});
+    }
+}
+
 template <class T>
 void blas(Bench &bench, Row &row) {
     const int64_t n = bench.rows(4096);
@@ -74,5 +108,7 @@ std::vector<Entry> kernel_rows() {
          [](Bench &bench, Row &row) { kernel_matrix<double>(bench, row, 256, NONE); }},
         {"kernel-f32-d256", "the same in f32", false,
          [](Bench &bench, Row &row) { kernel_matrix<float>(bench, row, 256, NONE); }},
+        {"kernels-f64", "matrices of all kernels, n = 10 000, d = 16, into fresh memory", false, all_kernels<double>},
+        {"kernels-f32", "the same in f32", false, all_kernels<float>},
     };
 }
