@@ -36,7 +36,7 @@ constexpr StatusText statuses[] = {
     {MERCER_E_NAME, "MERCER_E_NAME", "an unknown name"},
     {MERCER_E_DATA, "MERCER_E_DATA", "NaN, Inf, a value outside the domain, or a damaged data file"},
     {MERCER_E_MODEL, "MERCER_E_MODEL", "a damaged or inconsistent model"},
-    {MERCER_E_PLUGIN, "MERCER_E_PLUGIN", "a plugin was refused or broke its contract"},
+    {MERCER_E_PLUGIN, "MERCER_E_PLUGIN", "a plugin is missing, was refused, or broke its contract"},
     {MERCER_E_UNSUPPORTED, "MERCER_E_UNSUPPORTED", "no such operation for this combination or model"},
     {MERCER_E_NUMERICAL, "MERCER_E_NUMERICAL", "not converged under solver.strict, or a non-finite result"},
     {MERCER_E_MEMORY, "MERCER_E_MEMORY", "an allocation failed"},
