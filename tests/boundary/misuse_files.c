@@ -26,7 +26,10 @@ void data_files(void **state) {
     NEW(data, MERCER_E_VALUE, "separator = 120", "tab", opened(csv, (mercer_file){.separator = 'x'}));
     NEW(data, MERCER_E_VALUE, "separator = 300", "tab", opened(csv, (mercer_file){.separator = 300}));
     NEW(data, MERCER_E_VALUE, "header = 2", "-1, 0 or 1", opened(csv, (mercer_file){.header = 2}));
-    NEW(data, MERCER_E_ARGUMENT, "reserved = 1", "0", opened(csv, (mercer_file){.reserved = 1}));
+    NEW(data, MERCER_E_VALUE, "values = 3", "MERCER_DISTANCE or MERCER_KERNEL",
+        opened(csv, (mercer_file){.values = 3}));
+    NEW(data, MERCER_E_VALUE, "values = -1", "MERCER_DISTANCE or MERCER_KERNEL",
+        opened(csv, (mercer_file){.values = -1}));
     NEW(data, MERCER_E_NAME, "'hight'", "'height'", opened(csv, (mercer_file){.labels = "hight"}));
     NEW(data, MERCER_E_NAME, "column 2", "0 to 1", opened(csv, (mercer_file){.weights = "2"}));
     NEW(data, MERCER_E_VALUE, "'0'", "twice", opened(csv, (mercer_file){.columns = "height,0"}));
