@@ -78,15 +78,16 @@ Words Arguments::completions() const {
         kept = last_.substr(0, equals + 1);
     }
     const auto positionals = app_.get_options([](const CLI::Option *option) { return option->get_positional(); });
-    Words words;
+    Words words, fitting;
     if (asked)
         words = values_for_completion(*asked, last_.substr(kept.size()));
     else if (!last_.starts_with("-") && places < positionals.size())
         words = values_of_type(positionals[places]->get_type_name());
     else
         kept = "--", words = names_for_completion(last_, "");
-    std::erase_if(words, [&](std::string &word) { return !(word = kept + word).starts_with(last_); });
-    return words;
+    for (const std::string &word : words)
+        if ((kept + word).starts_with(last_)) fitting.push_back(kept + word);
+    return fitting;
 }
 
 void completion(mercer_context *, const Words &words) {

@@ -195,9 +195,10 @@ MERCER_API int32_t mercer_plugin_check(mercer_context *context, const char *name
 MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *context, const mercer_view *view);
 
 /* A file: .npy (v1 to v3, both orders; u1 i1 u2 i2 become f32, i4 u4 i8 u8 f64; f4, f8, b1), read by windows that count in
- * the budget, never mapped, and to stay unchanged until mercer_data_destroy; or CSV, read whole into f64. What is read whole is
- * read before this returns, as the context's run says (memory, progress, cancel). options NULL: all is found out. A column is named by its name, or by its
- * number from 0; what a model was fitted on, mercer_model_info tells at /columns. Missing values: "", NA, NaN, nan, null, ?. */
+ * the budget, never mapped, and to stay unchanged until mercer_data_destroy; or CSV, read whole into f64. What is read whole
+ * is read before this returns, as the context's run says (memory, progress, cancel). options NULL: all is found out. A column
+ * is named by its name, or by its number from 0; what a model was fitted on, mercer_model_info tells at /columns. Missing
+ * values: "", NA, NaN, nan, null, ?. */
 enum { MERCER_NPY = 1, MERCER_CSV = 2 };
 typedef struct mercer_file {
     int64_t struct_size;

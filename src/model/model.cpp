@@ -84,6 +84,17 @@ std::string missing_plugins(const ExpressionText &text, Registry &registry) {
     return out;
 }
 
+// "/usr/lib/mercer/kernel-gaussian.so, version 0.1.0" of each leaf's plugin.
+std::string plugin_files(const Expression &kernel) {
+    std::set<std::string> files;
+    for (const Leaf &leaf : kernel.leaves)
+        if (const Plugin *plugin = leaf.plugin.get())
+            files.insert((plugin->path.empty() ? plugin->name : plugin->path) + ", version " + plugin->version);
+    std::string out;
+    for (const std::string &file : files) out += (out.empty() ? "" : " and ") + file;
+    return out;
+}
+
 } // namespace
 
 Json outcome_names(uint32_t outcome) { return names(outcome_bits, outcome); }
@@ -287,8 +298,7 @@ void Model::read_kernel(Registry &registry, Plugins plugins) {
             read_parameters();
         } catch (const Error &e) {
             if (plugins == Plugins::needed || e.code() != MERCER_E_VALUE) throw;
-            missing_ =
-                "it was made with other versions of the kernel's plugins than are here: " + std::string(e.what());
+            missing_ = "its parameters are not those of " + plugin_files(kernel_) + ": " + e.what();
             return;
         }
         RunSettings quiet;

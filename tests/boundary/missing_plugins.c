@@ -197,7 +197,10 @@ static void a_plugin_that_became_another(void **state) {
         } else {
             mercer_model *model;
             MUST(read_back(&model, context, &bytes, 0));
-            assert_has(info(model, "/missing"), "made with other versions of the kernel's plugins");
+            char file[4200];
+            snprintf(file, sizeof file,
+                     "its parameters are not those of %s/kernel-aged.so, version %d.0: ", plugins_of(age), age);
+            assert_has(info(model, "/missing"), file);
             can_only_be_looked_at(context, model, &bytes, why[age]);
             mercer_model_destroy(model);
         }

@@ -130,6 +130,7 @@ status 2 plugin-new kernel gaussian && says 'already'
 status 2 plugin-new kernel rbf && says 'already'
 status 2 plugin-new thing own && says 'KIND = thing, must be one of kernel, reducer, solver'
 status 8 plugin-new kernel own -C /nonexistent
+status 0 plugin-new kernel own --json && json && shows '"path": "./kernel-own.c"'
 
 # ---- what it is made of, and how long that takes to say -----------------------------------------------------------------
 
