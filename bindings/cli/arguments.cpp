@@ -13,9 +13,9 @@ namespace {
 
 bool is_flag(const std::string &word) { return word.size() > 2 && word.starts_with("--"); }
 
-std::string listed(const Words &choices) {
+std::string joined(const Words &choices, const std::string &between) {
     std::string out;
-    for (size_t i = 0; i < choices.size(); ++i) out += (i == 0 ? "" : ", ") + choices[i];
+    for (const std::string &choice : choices) out += (out.empty() ? "" : between) + choice;
     return out;
 }
 
@@ -60,13 +60,11 @@ std::string suggestion(const std::string &name, const std::vector<std::string> &
 }
 
 CLI::Option *one_of(CLI::Option *option, const Words &choices) {
-    std::string type;
-    for (const std::string &choice : choices) type += (type.empty() ? "" : "|") + choice;
-    return option->type_name(type)->check([option, choices](const std::string &value) {
+    return option->type_name(joined(choices, "|"))->check([option, choices](const std::string &value) {
         if (std::find(choices.begin(), choices.end(), value) != choices.end()) return "";
         const std::string near = suggestion(value, choices);
         refuse_value(option, value,
-                     "one of " + listed(choices) + (near.empty() ? "" : ": did you mean '" + near + "'?"));
+                     "one of " + joined(choices, ", ") + (near.empty() ? "" : ": did you mean '" + near + "'?"));
     });
 }
 
