@@ -83,7 +83,8 @@ void dispatch(Words words) {
 
 int main(int argc, char **argv) {
     const Words words(argv + 1, argv + argc);
-    const bool as_json = std::find(words.begin(), words.end(), "--json") != words.end();
+    const auto has = [&](const char *word) { return std::find(words.begin(), words.end(), word) != words.end(); };
+    const bool as_json = has("--json") && !has(cli::complete_flag);
     try {
         dispatch(words);
         if (std::fflush(stdout) != 0) throw cli::system_failure("standard output", "write");

@@ -83,6 +83,7 @@ is 'mercer fit ' ''
 is 'mercer fit X.npy -o ' ''
 is 'mercer fit X.npy --threads ' ''
 is 'mercer fit --method nothing --' ''
+is 'mercer fit --method nothing --json --' ''
 is 'mercer nothing ' ''
 
 # a plugin of the user's own
