@@ -460,7 +460,7 @@ MERCER_API int32_t mercer_model_from_tensors(mercer_model **out, mercer_context 
 /* Files are safetensors: see include/README.md. save replaces path atomically: the old file or the new one, never less. A model
  * whose kernel cannot be computed here, because a plugin is missing, refused, or of a version that does not take the model's
  * parameters, is loaded all the same, to be looked at: what needs no kernel works (summary, info, tensor, save, write), all else
- * is MERCER_E_PLUGIN, it has no capability, and info at "/missing" says what it wants. */
+ * is MERCER_E_PLUGIN, it has no capability, and info at "/missing" says what it wants. from_tensors makes none. */
 MERCER_API int32_t mercer_model_save(mercer_model *model, const char *path);
 MERCER_API int32_t mercer_model_load(mercer_model **out, mercer_context *context, const char *path);
 
