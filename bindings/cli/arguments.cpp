@@ -1,6 +1,9 @@
 #include "arguments.h"
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
 #include <iostream>
 #include <numeric>
 
@@ -8,9 +11,24 @@ namespace cli {
 
 namespace {
 
-constexpr const char *row_group = "Parameters";
-
 bool is_flag(const std::string &word) { return word.size() > 2 && word.starts_with("--"); }
+
+std::string joined(const Words &choices, const std::string &between) {
+    std::string out;
+    for (const std::string &choice : choices) out += (out.empty() ? "" : between) + choice;
+    return out;
+}
+
+[[noreturn]] void refuse_value(const CLI::Option *option, const std::string &value, const std::string &allowed) {
+    throw Failure(MERCER_E_VALUE, option->get_name() + " = " + value + ", must be " + allowed);
+}
+
+/* All of the text. */
+template <class T>
+bool read_number(const std::string &text, T &value) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size();
+}
 
 /* "--sigma=5" -> "sigma". */
 std::string name_in(const std::string &flag) { return flag.substr(2, flag.find('=') - 2); }
@@ -41,13 +59,44 @@ std::string suggestion(const std::string &name, const std::vector<std::string> &
     return nearest;
 }
 
+CLI::Option *one_of(CLI::Option *option, const Words &choices) {
+    return option->type_name(joined(choices, "|"))->check([option, choices](const std::string &value) {
+        if (std::find(choices.begin(), choices.end(), value) != choices.end()) return "";
+        const std::string near = suggestion(value, choices);
+        refuse_value(option, value,
+                     "one of " + joined(choices, ", ") + (near.empty() ? "" : ": did you mean '" + near + "'?"));
+    });
+}
+
+CLI::Option *within(CLI::Option *option, int32_t type, double lo, double hi) {
+    Row row;
+    row.type = type;
+    row.lo = lo;
+    row.hi = hi;
+    return option->type_name(row.allowed())->check([option, row](const std::string &text) {
+        double value = 0;
+        int64_t whole = 0;
+        const bool known = row.type == MERCER_INT ? read_number(text, whole) : read_number(text, value);
+        if (row.type == MERCER_INT) value = static_cast<double>(whole);
+        if (!known || !(value >= row.lo && value <= row.hi)) refuse_value(option, text, row.allowed());
+        return "";
+    });
+}
+
 Arguments::Arguments(const std::string &command, const std::string &summary, Words words)
     : app_(summary, "mercer " + command), words_(std::move(words)) {
+    if (words_.size() > 1 && words_[0] == complete_flag) {
+        completing_ = true;
+        last_ = words_.back();
+        words_.pop_back();
+        words_.erase(words_.begin());
+    }
     app_.set_help_flag("-h,--help", "print this");
     app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
 }
 
 const CLI::Option *Arguments::option_of(const std::string &flag) const {
+    if (!is_flag(flag)) return flag.starts_with("-") && flag != "-" ? app_.get_option_no_throw(flag) : nullptr;
     const std::string name = plain(name_in(flag));
     for (const CLI::Option *option : app_.get_options())
         for (const auto &known : option->get_lnames())
@@ -56,10 +105,9 @@ const CLI::Option *Arguments::option_of(const std::string &flag) const {
 }
 
 bool Arguments::takes_value(const std::string &word) const {
-    if (word == "-o") return true;
-    if (!is_flag(word) || word.find('=') != std::string::npos) return false;
     const CLI::Option *option = option_of(word);
-    return !option || option->get_items_expected_max() > 0; // those of the rows to come take one
+    if (word.find('=') != std::string::npos) return false;
+    return option ? option->get_items_expected_max() > 0 : is_flag(word); // those of the rows to come take one
 }
 
 std::string Arguments::peek(const std::string &flag) const {
@@ -93,7 +141,7 @@ Recipe Arguments::recipe(mercer_context *context, const std::string &registry, c
     find_entry(context, registry, name);
     if (!app_.get_option_no_throw("--set"))
         app_.add_option("--set", sets_, "set a parameter: part.name=value; may be repeated")
-            ->type_name("NAME=VALUE")
+            ->type_name(assignment_type)
             ->type_size(1)
             ->expected(1)
             ->take_all()
@@ -112,6 +160,7 @@ Recipe Arguments::recipe(mercer_context *context, const std::string &registry, c
 }
 
 void Arguments::add_rows(mercer_recipe *recipe, Wanted wanted) {
+    constexpr size_t most_shown = 80; // letters of what is allowed
     for (const Row &row : rows_of(recipe)) {
         if (!wanted(row)) continue;
         std::string names;
@@ -120,10 +169,15 @@ void Arguments::add_rows(mercer_recipe *recipe, Wanted wanted) {
             names += (names.empty() ? "--" : ",--") + row.short_name;
         if (names.empty()) continue;
         const std::string key = row.name;
-        const std::string doc = row.doc + (row.initial.empty() ? "" : " (default " + row.initial + ")");
+        std::string type = row.allowed(), doc = row.doc + (row.initial.empty() ? "" : " (default " + row.initial + ")");
+        if (is_part(row) && type.size() > most_shown) {
+            doc += "; see `mercer methods " + row.name + "s`";
+            type = row.name;
+            std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::toupper(c); });
+        }
         app_.add_option_function<std::string>(
                 names, [this, key](const std::string &value) { flags_[key] = value; }, doc)
-            ->type_name(row.allowed())
+            ->type_name(type)
             ->group(row_group);
     }
 }
@@ -150,26 +204,48 @@ void Arguments::spell_canonically(mercer_recipe *recipe) {
         if (const CLI::Option *option = option_of(word)) {
             for (const auto &known : option->get_lnames())
                 if (plain(known) == plain(name)) word.replace(2, name.size(), known);
-        } else {
+        } else if (!completing_) {
             refuse(recipe, name);
         }
         i += value_follows;
     }
 }
 
+/* CLI11's error in the words of all others: which argument, its value, what is allowed. */
+Failure Arguments::usage(const CLI::ParseError &error) const {
+    std::string said = error.what(), name;
+    const CLI::Option *option = nullptr;
+    for (const CLI::Option *one : app_.get_options())
+        if (said.starts_with(one->get_name()) && one->get_name().size() > name.size())
+            option = one, name = one->get_name();
+    const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
+    if (kind == CLI::ExitCodes::ExtrasError)
+        said = (app_.remaining().front().starts_with("-") ? "unknown flag " : "there is no place for ") +
+               app_.remaining().front();
+    else if (option && kind == CLI::ExitCodes::RequiredError)
+        said = name + " is missing: " + option->get_description();
+    else if (option && option->count() > 1)
+        said = name + " is given twice";
+    else if (option && kind == CLI::ExitCodes::ArgumentMismatch)
+        said = name + " has no value, must be " + option->get_type_name();
+    return {MERCER_E_ARGUMENT, said + " (" + app_.get_name() + " --help says more)"};
+}
+
 void Arguments::parse() {
+    if (completing_) {
+        for (const std::string &word : completions()) std::cout << word << '\n';
+        throw HelpShown();
+    }
     Words reversed(words_.rbegin(), words_.rend());
     try {
         app_.parse(reversed);
     } catch (const CLI::CallForHelp &) {
         std::cout << app_.help();
         throw HelpShown();
-    } catch (const CLI::ExtrasError &error) { // of a command that has no parameters
-        for (const auto &word : words_)
-            if (is_flag(word) && !option_of(word)) refuse(nullptr, name_in(word));
-        throw Failure(MERCER_E_ARGUMENT, std::string(error.what()) + " (" + app_.get_name() + " --help says more)");
     } catch (const CLI::ParseError &error) {
-        throw Failure(MERCER_E_ARGUMENT, std::string(error.what()) + " (" + app_.get_name() + " --help says more)");
+        for (const auto &word : words_) // of a command that has no parameters
+            if (is_flag(word) && !option_of(word)) refuse(nullptr, name_in(word));
+        throw usage(error);
     }
 }
 
@@ -182,7 +258,7 @@ void Arguments::apply(mercer_recipe *recipe) const {
     for (const auto &set : sets_) {
         const size_t equals = set.find('=');
         if (equals == std::string::npos || equals == 0)
-            throw Failure(MERCER_E_ARGUMENT, "--set " + set + ", must be name=value");
+            throw Failure(MERCER_E_ARGUMENT, "--set = " + set + ", must be NAME=VALUE");
         names.push_back(set.substr(0, equals));
         values.push_back(set.substr(equals + 1));
         for (const Row &row : rows_of(recipe))
@@ -199,10 +275,16 @@ void Arguments::apply(mercer_recipe *recipe) const {
 }
 
 void RunOptions::add_to(CLI::App &app) {
-    app.add_option("--threads", threads, "threads to use (default: all cores)")->type_name("N");
-    app.add_option("--memory", memory, "budget, as 4GiB or 500MB (default: 60 % of what is available)")
-        ->type_name("SIZE")
-        ->transform(CLI::AsSizeValue(true).description(""));
+    within(app.add_option("--threads", threads, "threads to use (0, the default: all cores)"), MERCER_INT, 0, INFINITY);
+    CLI::Option *size = app.add_option("--memory", memory, "budget (default: 60 % of what is available)");
+    size->type_name("SIZE")->transform([size](const std::string &text) {
+        std::string bytes = text;
+        try {
+            if (!text.starts_with("-") && CLI::AsSizeValue(true)(bytes).empty()) return bytes;
+        } catch (const CLI::ValidationError &) { // a number too large
+        }
+        refuse_value(size, text, "a number of bytes, as 4GiB or 500MB");
+    });
 }
 
 } // namespace cli

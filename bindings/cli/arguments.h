@@ -15,6 +15,14 @@ using Words = std::vector<std::string>;
 /* The known name that a misprint may have meant, or "". */
 std::string suggestion(const std::string &name, const std::vector<std::string> &known);
 
+/* What the value of a fixed flag may be: help shows it, others are refused in the words of the library. The type_name of what
+ * cannot be listed is in upper case; METHOD, OPERATION, KERNEL ... are names of these registries (see completion.cpp). */
+CLI::Option *one_of(CLI::Option *option, const Words &choices);
+CLI::Option *within(CLI::Option *option, int32_t type, double lo, double hi); /* type: of mercer.h's rows */
+
+/* As the first word after a command: what may the last one become? */
+constexpr const char *complete_flag = "--complete";
+
 /* The command line of one command: its fixed flags, and those that the rows of a recipe make.
  *
  *     Arguments line("fit", "...", words);
@@ -41,7 +49,7 @@ class Arguments {
         mercer_context *context, const std::string &registry, const std::string &name,
         Wanted wanted = [](const Row &) { return true; });
 
-    /* Fills the variables of all flags. Throws HelpShown, or Failure where the words do not fit. */
+    /* Fills the variables of all flags. Throws HelpShown, or Failure where the words do not fit. Nothing is done before. */
     void parse();
 
     /* Sets all parameters that were given, parts first. */
@@ -52,11 +60,20 @@ class Arguments {
     void spell_canonically(mercer_recipe *recipe);
     /* recipe may be null: the command has none. */
     [[noreturn]] void refuse(mercer_recipe *recipe, const std::string &name) const;
+    Failure usage(const CLI::ParseError &error) const;
     const CLI::Option *option_of(const std::string &flag) const;
     bool takes_value(const std::string &word) const;
 
+    /* Of the last word; names with a dot only once one is written, all groups where group is "". */
+    Words completions() const;
+    Words names_for_completion(const std::string &begun, const std::string &group) const;
+    Words values_for_completion(const CLI::Option &option, const std::string &begun) const;
+    static constexpr const char *row_group = "Parameters", *assignment_type = "NAME=VALUE";
+
     CLI::App app_;
     Words words_;
+    bool completing_ = false;
+    std::string last_;                         // the word to complete, which is none of words_
     Words sets_;                               // --set name=value
     std::map<std::string, std::string> flags_; // row name -> value
 };

@@ -19,6 +19,7 @@ void plot(mercer_context *context, const Words &words);
 void plugins(mercer_context *context, const Words &words);
 void plugin_check(mercer_context *context, const Words &words);
 void plugin_new(mercer_context *context, const Words &words);
+void completion(mercer_context *context, const Words &words);
 void demo(mercer_context *context, const Words &words);
 void version(mercer_context *context, const Words &words);
 

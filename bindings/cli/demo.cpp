@@ -101,7 +101,10 @@ void demo(mercer_context *context, const Words &words) {
     std::string folder = "mercer-demo";
     Arguments line("demo", "Makes three noisy rings, fits a model to them and draws what it sees.", words);
     bool as_json = false;
-    line.app().add_option("-o,--output", folder, "the folder for its files")->capture_default_str();
+    line.app()
+        .add_option("-o,--output", folder, "the folder for its files")
+        ->type_name("FOLDER")
+        ->capture_default_str();
     line.app().add_flag("--json", as_json, "print the model's report as JSON");
     line.parse();
     std::error_code error;

@@ -13,7 +13,7 @@ struct Failure : std::runtime_error {
     int32_t code;
 };
 
-/* The command was asked for its help, which has been printed. */
+/* The command was asked for its help, or how its last word may go on, and has printed that. */
 struct HelpShown {};
 
 /* Throws the library's own text unless status is MERCER_OK. */

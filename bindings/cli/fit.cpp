@@ -21,7 +21,7 @@ struct Options {
     void add_to(CLI::App &app) {
         data.add_to(app);
         app.add_option("--method", method, "see `mercer methods`; its parameters become flags")
-            ->type_name("NAME")
+            ->type_name("METHOD")
             ->capture_default_str();
         app.add_option("-o,--output", output, "where the model goes; - for standard output")
             ->type_name("FILE")
@@ -31,8 +31,7 @@ struct Options {
             ->type_name("FILE");
         app.add_option("--weights", weights, "one number >= 0 a row: a .npy file, or a column of a CSV file")
             ->type_name("FILE|COLUMN");
-        app.add_option("--labels", data.labels, "a column of a CSV file that says what the rows are: not fitted on")
-            ->type_name("COLUMN");
+        data.add_labels_to(app);
         app.add_option("--checkpoint", checkpoint, "written now and then, resumed if it is there")->type_name("FILE");
         app.add_flag("--json", json, "print the model's report as JSON");
         run.add_to(app);
@@ -61,6 +60,8 @@ void attach(mercer_data *data, const char *what, std::optional<Array> &array) {
     const mercer_view view = array->view();
     check(mercer_data_attach(data, what, &view));
 }
+
+double size_of(const std::optional<Array> &array) { return array ? static_cast<double>(array->bytes.size()) : 0; }
 
 std::optional<mercer_forecast> forecast_of(mercer_recipe *recipe, mercer_data *data, const mercer_run *run) {
     auto forecast = sized<mercer_forecast>();
@@ -104,16 +105,17 @@ void fit(mercer_context *context, const Words &words) {
         weights = read_npy(options.weights).as_f64();
     else
         options.data.weights = options.weights;
-    const InputData data(context, options.data, run.get());
+    const mercer_run beside = run_beside(*run.get(), size_of(landmarks) + size_of(weights), "landmarks and weights");
+    const InputData data(context, options.data, &beside);
     attach(data.get(), "landmarks", landmarks);
     attach(data.get(), "weights", weights);
-    const auto forecast = options.json ? std::nullopt : forecast_of(recipe.get(), data.get(), run.get());
+    const auto forecast = options.json ? std::nullopt : forecast_of(recipe.get(), data.get(), &beside);
 
     const auto start = std::chrono::steady_clock::now();
-    const Model model = make<Model>(mercer_model_fit, recipe.get(), data.get(), run.get());
+    const Model model = make<Model>(mercer_model_fit, recipe.get(), data.get(), &beside);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     write_model(model.get(), options.output);
-    if (!options.scores.empty()) write_outputs(model.get(), nullptr, data.get(), options.scores, run.get());
+    if (!options.scores.empty()) write_outputs(model.get(), nullptr, data.get(), options.scores, &beside);
     const bool converged = fact_of(model.get(), "/outcome").find("not_converged") == std::string::npos;
     if (converged && fact_of(model.get(), "/checkpointed") == "true")
         std::remove(options.checkpoint.c_str()); // the model is safe

@@ -36,8 +36,9 @@ void forecast(mercer_context *context, const Words &words) {
     input.add_to(line.app());
     line.app()
         .add_option("--method", method, "see `mercer methods`; its parameters become flags")
-        ->type_name("NAME")
+        ->type_name("METHOD")
         ->capture_default_str();
+    input.add_labels_to(line.app());
     line.app().add_flag("--json", as_json, "print it as JSON");
     limits.add_to(line.app());
     const Recipe recipe = recipe_of_method(line, context, method);

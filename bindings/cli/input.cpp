@@ -19,7 +19,7 @@ char separator_of(const std::string &text) {
     for (const auto &[name, character] : names)
         if (text == name || text == std::string(1, character)) return character;
     if (text.empty()) return '\0';
-    throw Failure(MERCER_E_VALUE, "--separator " + text + ", must be comma, semicolon, tab, blank or bar");
+    throw Failure(MERCER_E_VALUE, "--separator = " + text + ", must be one of comma, semicolon, tab, blank, bar");
 }
 
 /* Whoever opens a file that cannot be read will say why. */
@@ -42,30 +42,28 @@ void InputOptions::add_to(CLI::App &app) {
     app.add_option("--columns", columns, "columns of a CSV file by name or number from 0 (default: those of numbers)")
         ->type_name("NAME,...")
         ->group(group);
-    app.add_option("--separator", separator, "of a CSV file: comma, semicolon, tab, blank, bar (default: found)")
-        ->type_name("NAME")
+    app.add_option("--separator", separator, "of a CSV file (default: found)")
+        ->type_name("comma|semicolon|tab|blank|bar")
         ->group(group);
-    app.add_option("--header", header, "is the first line of a CSV file names? (default: if no number is in it)")
-        ->type_name("yes|no")
-        ->check(CLI::IsMember({"yes", "no"}).description(""))
+    one_of(
+        app.add_option("--header", header, "is the first line of a CSV file names? (default: if no number is in it)"),
+        {"yes", "no"})
         ->group(group);
-    app.add_option("--precomputed", precomputed, "the file, a .npy, holds values between objects, not rows of columns")
-        ->type_name("kernel|distances")
-        ->check(CLI::IsMember({"kernel", "distances"}).description(""))
+    one_of(app.add_option("--precomputed", precomputed, "the file holds values between objects, not rows of columns"),
+           {"kernel", "distances"})
         ->group(group);
 }
 
+void InputOptions::add_labels_to(CLI::App &app) {
+    app.add_option("--labels", labels, "a column of a CSV file that says what the rows are: not fitted on")
+        ->type_name("COLUMN");
+}
+
 void InputData::open(mercer_context *context, const std::string &path, const InputOptions &options) {
-    if (!options.precomputed.empty()) {
-        matrix_ = read_npy(path);
-        const mercer_view view = matrix_.view();
-        data_ = make<Data>(mercer_data_from_matrix, context, &view,
-                           options.precomputed == "kernel" ? MERCER_KERNEL : MERCER_DISTANCE);
-        return;
-    }
     auto file = sized<mercer_file>();
     file.separator = separator_of(options.separator);
     file.header = options.header.empty() ? 0 : options.header == "yes" ? 1 : -1;
+    file.values = options.precomputed.empty() ? 0 : options.precomputed == "kernel" ? MERCER_KERNEL : MERCER_DISTANCE;
     file.labels = or_null(options.labels);
     file.weights = or_null(options.weights);
     file.columns = or_null(options.columns.empty() && !is_npy(path) ? options.expected : options.columns);

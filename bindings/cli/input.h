@@ -3,7 +3,6 @@
 
 #include "arguments.h"
 #include "handles.h"
-#include "npy.h"
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -17,6 +16,7 @@ struct InputOptions {
     std::string expected;        /* what --columns is for CSV where it is not given */
 
     void add_to(CLI::App &app);
+    void add_labels_to(CLI::App &app); /* of what fits */
 };
 
 /* A file as data: CSV or .npy. Standard input is spooled to a nameless temporary file, which lives as long as this. */
@@ -34,7 +34,6 @@ class InputData {
     void open(mercer_context *context, const std::string &path, const InputOptions &options);
 
     int descriptor_ = -1; // of the spool
-    Array matrix_;        // that precomputed data borrow
     Data data_;
 };
 

@@ -148,8 +148,9 @@ void methods(mercer_context *context, const Words &words) {
     std::string which;
     bool as_json = false;
     Arguments line("methods", "Lists the methods and what they are made of.", words);
-    line.app().add_option("WHICH", which,
-                          "only these: methods, operations, kernels, reducers, lifts, solvers, statuses");
+    Words known = registries();
+    known.push_back("statuses");
+    one_of(line.app().add_option("WHICH", which, "only these"), known);
     line.app().add_flag("--json", as_json, "print them as JSON");
     line.parse();
 
@@ -169,7 +170,10 @@ void describe(mercer_context *context, const Words &words) {
     bool as_json = false;
     Arguments line("describe", "Prints what a method, operation, kernel, reducer, lift, solver or parameter is.",
                    words);
-    line.app().add_option("NAME", name, "one of `mercer methods`, or a parameter, as kernel.sigma")->required();
+    line.app()
+        .add_option("NAME", name, "one of `mercer methods`, or a parameter, as kernel.sigma")
+        ->type_name("METHOD|OPERATION|KERNEL|REDUCER|LIFT|SOLVER|PARAMETER")
+        ->required();
     line.app().add_flag("--json", as_json, "print it as JSON");
     const std::string peeked = line.peek_positional();
     if (peeked.empty()) {

@@ -68,10 +68,12 @@ void kernel(mercer_context *context, const Words &words) {
     second.path = options.other;
     if (!options.other.empty()) other.emplace(context, second, run.get());
     const mercer_data_facts facts = facts_of(data.get());
-    Array matrix =
-        array_like(dtype_of(recipe.get(), facts), facts.rows, other ? facts_of(other->get()).rows : facts.rows);
+    const int32_t dtype = dtype_of(recipe.get(), facts);
+    const int64_t cols = other ? facts_of(other->get()).rows : facts.rows;
+    const mercer_run beside = run_beside(*run.get(), bytes_like(dtype, facts.rows, cols), "the kernel's values");
+    Array matrix = array_like(dtype, facts.rows, cols);
     const mercer_view view = matrix.view();
-    check(mercer_recipe_kernel(recipe.get(), data.get(), other ? other->get() : nullptr, &view, run.get()));
+    check(mercer_recipe_kernel(recipe.get(), data.get(), other ? other->get() : nullptr, &view, &beside));
     is_csv_path(options.output) ? write_csv(options.output, matrix, "k") : write_npy(options.output, matrix);
     if (options.json)
         std::printf("%s\n",

@@ -14,7 +14,7 @@ struct Command {
     void (*run)(mercer_context *context, const Words &words);
 };
 
-constexpr std::array<Command, 13> commands = {{
+constexpr std::array<Command, 14> commands = {{
     {"fit", "fit a model to data", cli::fit},
     {"transform", "apply a model to data", cli::transform},
     {"kernel", "write the matrix of a kernel's values", cli::kernel},
@@ -27,6 +27,7 @@ constexpr std::array<Command, 13> commands = {{
     {"plugins", "list the plugins, and where they were looked for", cli::plugins},
     {"plugin-check", "run the conformance suite on a plugin, in a process of its own", cli::plugin_check},
     {"plugin-new", "write the source of a new plugin", cli::plugin_new},
+    {"completion", "print the script that makes a shell complete command lines", cli::completion},
     {"demo", "make data, fit a model, draw a picture", cli::demo},
 }};
 
@@ -47,7 +48,16 @@ void show_log(void *, int32_t level, const char *text) {
     std::fprintf(stderr, "mercer: warning: %s\n", text);
 }
 
+void print_commands(const std::string &begun) {
+    Words names = {"help", "--help", "--version"};
+    for (const Command &one : commands) names.push_back(one.name);
+    for (const std::string &name : names)
+        if (name.starts_with(begun)) std::printf("%s\n", name.c_str());
+}
+
 void dispatch(Words words) {
+    const size_t help = !words.empty() && words[0] == "help";
+    if (words.size() > help + 1 && words[help] == cli::complete_flag) return print_commands(words.back());
     if (words.size() > 1 && words[0] == "help") words = {words[1], "--help"};
     const std::string name = words.empty() ? "--help" : words[0];
     if (name == "--help" || name == "-h" || name == "help") {
@@ -73,7 +83,8 @@ void dispatch(Words words) {
 
 int main(int argc, char **argv) {
     const Words words(argv + 1, argv + argc);
-    const bool as_json = std::find(words.begin(), words.end(), "--json") != words.end();
+    const auto has = [&](const char *word) { return std::find(words.begin(), words.end(), word) != words.end(); };
+    const bool as_json = has("--json") && !has(cli::complete_flag);
     try {
         dispatch(words);
         if (std::fflush(stdout) != 0) throw cli::system_failure("standard output", "write");

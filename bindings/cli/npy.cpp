@@ -147,6 +147,10 @@ Array array_like(int32_t dtype, int64_t rows, int64_t cols) {
     return a;
 }
 
+double bytes_like(int32_t dtype, int64_t rows, int64_t cols) {
+    return static_cast<double>(type_of(dtype).size) * static_cast<double>(rows) * static_cast<double>(cols);
+}
+
 Array tensor_of(mercer_model *model, const std::string &name) {
     auto view = sized<mercer_view>();
     if (mercer_model_tensor(model, name.c_str(), &view) != MERCER_OK) return {};

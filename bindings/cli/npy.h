@@ -21,8 +21,9 @@ struct Array {
     Array as_f64() const;
 };
 
-/* Room for rows x cols values, row-major. */
+/* Room for rows x cols values, row-major, and how much that is. */
 Array array_like(int32_t dtype, int64_t rows, int64_t cols);
+double bytes_like(int32_t dtype, int64_t rows, int64_t cols);
 
 /* A model's tensor, copied; empty where it has none of that name. */
 Array tensor_of(mercer_model *model, const std::string &name);

@@ -14,8 +14,6 @@ namespace cli {
 
 namespace {
 
-const Words kinds = {"scree", "scatter", "density", "residual"};
-
 struct Options {
     InputOptions data;
     std::string model, output = "-", kind, labels, components, title;
@@ -30,17 +28,15 @@ struct Options {
         app.add_option("-o,--output", output, "where the SVG goes; - for standard output")
             ->type_name("FILE")
             ->capture_default_str();
-        app.add_option("--kind", kind, "scree, scatter, density or residual (default: scatter of DATA, else scree)")
-            ->type_name("NAME");
+        one_of(app.add_option("--kind", kind, "the picture (default: scatter of DATA, else scree)"),
+               {"scree", "scatter", "density", "residual"});
         app.add_option("--labels", labels,
                        "a label a row, its class or a value to colour it by: a file, or a column of DATA")
             ->type_name("FILE|COLUMN");
         app.add_option("--components", components, "the two of a scatter plot, counted from 1; or one, over the rows")
             ->type_name("I,J");
         app.add_option("--title", title, "stands above the picture")->type_name("TEXT");
-        app.add_option("--width", width, "of the picture, in pixels of 1/96 inch")
-            ->type_name("PIXELS")
-            ->check(CLI::Range(300, 4000).description(""))
+        within(app.add_option("--width", width, "of the picture, in pixels of 1/96 inch"), MERCER_REAL, 300, 4000)
             ->capture_default_str();
         app.add_flag("--json", json, "print what was drawn as JSON");
         run.add_to(app);
@@ -48,11 +44,6 @@ struct Options {
 
     void verify() {
         if (kind.empty()) kind = data.path.empty() ? "scree" : "scatter";
-        if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
-            const std::string meant = suggestion(kind, kinds);
-            throw Failure(MERCER_E_NAME, "unknown kind '" + kind + "', must be scree, scatter, density or residual" +
-                                             (meant.empty() ? "" : ": did you mean " + meant + "?"));
-        }
         if (kind == "scatter" && data.path.empty()) throw Failure(MERCER_E_ARGUMENT, "a scatter plot needs DATA");
         if (kind != "scatter" && !components.empty())
             throw Failure(MERCER_E_ARGUMENT, "--components goes with a scatter plot, not with kind " + kind);
@@ -73,7 +64,8 @@ struct Options {
             if (error != std::errc() || end != word.data() + word.size()) number = 0;
             numbers.push_back(number);
             if (number < 1 || numbers.size() > 2)
-                throw Failure(MERCER_E_VALUE, "--components " + components + ", must be one or two numbers from 1 on");
+                throw Failure(MERCER_E_VALUE,
+                              "--components = " + components + ", must be one or two numbers from 1 on");
         }
         return numbers;
     }

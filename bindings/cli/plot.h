@@ -3,6 +3,7 @@
 
 #include "chart/chart.h"
 #include "input.h"
+#include "npy.h"
 
 #include <string>
 #include <vector>

@@ -83,8 +83,9 @@ void plugin_check(mercer_context *context, const Words &words) {
     int seconds = 60;
     bool as_json = false, in_this_process = false;
     Arguments line("plugin-check", "Runs the conformance suite on a plugin, in a process of its own.", words);
-    line.app().add_option("PLUGIN", given, "a file, or a name as kernel-gaussian")->required();
-    line.app().add_option("--timeout", seconds, "seconds it may take")->check(CLI::Range(1, 100000));
+    line.app().add_option("PLUGIN", given, "a file, or a name as kernel-gaussian")->type_name("FILE|NAME")->required();
+    within(line.app().add_option("--timeout", seconds, "seconds it may take"), MERCER_INT, 1, 100000)
+        ->capture_default_str();
     line.app().add_flag("--json", as_json, "print the verdict as JSON");
     line.app().add_flag(child_flag, in_this_process)->group(""); // not shown
     line.parse();

@@ -145,20 +145,24 @@ void plugins(mercer_context *context, const Words &words) {
 
 void plugin_new(mercer_context *context, const Words &words) {
     std::string kind, name, folder = ".";
+    bool as_json = false;
     Arguments line("plugin-new", "Writes the source of a plugin that builds and conforms, to go on from.", words);
-    line.app().add_option("KIND", kind, "kernel, reducer or solver")->required();
-    line.app().add_option("NAME", name, "lower-case letters, digits and '-'")->required();
+    one_of(line.app().add_option("KIND", kind, "what it is to be")->required(), {"kernel", "reducer", "solver"});
+    line.app().add_option("NAME", name, "lower-case letters, digits and '-'")->type_name("NAME")->required();
     line.app().add_option("-C", folder, "the folder it goes to")->type_name("FOLDER");
+    line.app().add_flag("--json", as_json, "print what was written as JSON");
     line.parse();
 
     const auto *skeleton = kind == "kernel"    ? skeletons::kernel
                            : kind == "reducer" ? skeletons::reducer
-                           : kind == "solver"  ? skeletons::solver
-                                               : nullptr;
-    if (!skeleton) throw Failure(MERCER_E_NAME, "there is no kind '" + kind + "': kernel, reducer or solver");
+                                               : skeletons::solver;
     refuse_name(context, kind, name);
     const std::string file = kind + "-" + name;
     write_new(folder + "/" + file + ".c", named(skeleton, name));
+    if (as_json) {
+        std::printf("%s\n", json::object({{"path", json::text(folder + "/" + file + ".c")}}).c_str());
+        return;
+    }
     const char *method = kind == "reducer" ? "subsampled" : "kpca";
     std::printf("%s/%s.c is written. To build, check and use it there:\n\n"
                 "  cc -std=c11 -Wall -Wextra -O2 -fno-math-errno -fPIC -shared %s.c -o %s.so $(pkg-config --cflags "

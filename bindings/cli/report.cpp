@@ -147,6 +147,8 @@ void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_f
 }
 
 void warn_of_outcome(mercer_model *model) {
+    if (const std::string missing = fact_of(model, "/missing"); !missing.empty())
+        std::fprintf(stderr, "mercer: warning: this model can only be looked at: %s\n", missing.c_str());
     static constexpr std::array<std::pair<uint32_t, const char *>, 3> texts = {{
         {MERCER_RANK_REACHED, "fewer components than asked for: no more are above rounding"},
         {MERCER_INDEFINITE, "the kernel matrix has negative eigenvalues; they were left out"},

@@ -1,4 +1,5 @@
 #include "run.h"
+#include "report.h"
 
 #include <algorithm>
 #include <cmath>
@@ -63,6 +64,16 @@ Run::Run(int64_t threads, int64_t memory, const char *checkpoint) : run_(sized<m
 Run::~Run() {
     clear_progress();
     on_stop(SIG_DFL);
+}
+
+mercer_run run_beside(const mercer_run &run, double bytes, const std::string &what) {
+    mercer_run left = run;
+    if (run.memory == 0) return left; // a share of what is available, which these bytes are no more
+    if (bytes >= static_cast<double>(run.memory))
+        throw Failure(MERCER_E_BUDGET, what + " need " + human_bytes(bytes) + ", the budget is " +
+                                           human_bytes(static_cast<double>(run.memory)));
+    left.memory -= static_cast<int64_t>(bytes);
+    return left;
 }
 
 void check_cancelled() {

@@ -3,6 +3,8 @@
 
 #include "handles.h"
 
+#include <string>
+
 namespace cli {
 
 /* What a long call runs with: threads, memory, the progress bar and the interrupt key. While one of these exists the
@@ -19,6 +21,9 @@ class Run {
   private:
     mercer_run run_;
 };
+
+/* The same run for the library alone, while the command itself holds so many bytes for `what`: they count in --memory. */
+mercer_run run_beside(const mercer_run &run, double bytes, const std::string &what);
 
 /* Throws MERCER_E_CANCELLED once a signal has asked to stop. */
 void check_cancelled();

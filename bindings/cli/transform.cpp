@@ -28,7 +28,7 @@ struct Options {
             ->type_name("FILE")
             ->required();
         app.add_option("--what", what, "the operation, see `mercer methods operations`")
-            ->type_name("NAME")
+            ->type_name("OPERATION")
             ->capture_default_str();
         app.add_flag("--json", json, "print what was written as JSON");
         run.add_to(app);
@@ -62,12 +62,16 @@ std::vector<mercer_output> outputs_of(mercer_model *model, mercer_recipe *what, 
 } // namespace
 
 std::vector<Output> apply(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_run *run) {
+    const std::vector<mercer_output> shapes = outputs_of(model, what, data);
+    double bytes = 0;
+    for (const mercer_output &shape : shapes) bytes += bytes_like(shape.dtype, shape.rows, shape.cols);
+    const mercer_run beside = run_beside(*run, bytes, std::string("the ") + shapes[0].name);
     std::vector<Output> outputs;
-    for (const mercer_output &output : outputs_of(model, what, data))
+    for (const mercer_output &output : shapes)
         outputs.push_back({output.name, array_like(output.dtype, output.rows, output.cols)});
     std::vector<mercer_view> views;
     for (Output &output : outputs) views.push_back(output.values.view());
-    check(mercer_model_transform(model, what, data, views.data(), static_cast<int64_t>(views.size()), run));
+    check(mercer_model_transform(model, what, data, views.data(), static_cast<int64_t>(views.size()), &beside));
     return outputs;
 }
 

@@ -65,7 +65,7 @@ enum {
     MERCER_E_NAME = 4,        /* an unknown method, part, parameter, tensor ...: the text says the nearest known */
     MERCER_E_DATA = 5,        /* NaN or Inf in the data, values outside the kernel's domain or type, a damaged file */
     MERCER_E_MODEL = 6,       /* a damaged or inconsistent model file or set of tensors */
-    MERCER_E_PLUGIN = 7,      /* a plugin was refused, or broke its contract */
+    MERCER_E_PLUGIN = 7,      /* a plugin is missing, was refused, or broke its contract */
     MERCER_E_UNSUPPORTED = 8, /* the combination, or this model, has no such operation */
     MERCER_E_NUMERICAL = 9,   /* not converged under solver.strict, or a non-finite result */
     MERCER_E_MEMORY = 10,     /* an allocation failed */
@@ -208,18 +208,18 @@ MERCER_API int32_t mercer_plugin_check(mercer_context *context, const char *name
 MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *context, const mercer_view *view);
 
 /* A file: .npy (v1 to v3, both orders; u1 i1 u2 i2 become f32, i4 u4 i8 u8 f64; f4, f8, b1), read by windows that count in
- * the budget, never mapped, and to stay unchanged until mercer_data_destroy; or CSV, read whole into f64 before this returns, as
- * the context's run says (memory, progress, cancel). options NULL: all is found out. A column is named by its name, or by its
- * number from 0; what a model was fitted on, mercer_model_info tells at /columns. Missing values: "", NA, NaN, nan, null, ?.
- * MERCER_E_IO: it cannot be read; MERCER_E_DATA: damaged, pickled, of a type that is not read; MERCER_E_NAME: no such column;
- * MERCER_E_UNSUPPORTED: columns, labels or weights of an npy file. */
+ * the budget, never mapped, and to stay unchanged until mercer_data_destroy; or CSV, read whole into f64. What is read whole
+ * is read before this returns, as the context's run says (memory, progress, cancel). options NULL: all is found out. A column
+ * is named by its name, or by its number from 0; what a model was fitted on, mercer_model_info tells at /columns. Missing
+ * values: "", NA, NaN, nan, null, ?. MERCER_E_IO: it cannot be read; MERCER_E_DATA: damaged, pickled, of a type that is not
+ * read; MERCER_E_NAME: no such column; MERCER_E_UNSUPPORTED: columns, labels or weights of an npy file. */
 enum { MERCER_NPY = 1, MERCER_CSV = 2 };
 typedef struct mercer_file {
     int64_t struct_size;
-    int32_t format;    /* 0: MERCER_NPY if it begins as one, else MERCER_CSV; the fields below are for CSV alone */
-    int32_t separator; /* ',' ';' '\t' ' ' '|'; 0: that of the first four which parts the first lines alike */
-    int32_t header;    /* 1: the first line has names; -1: it has not; 0: it has where there is no number in it */
-    int32_t reserved;
+    int32_t format;      /* 0: MERCER_NPY if it begins as one, else MERCER_CSV; all else but values is for CSV alone */
+    int32_t separator;   /* ',' ';' '\t' ' ' '|'; 0: that of the first four which parts the first lines alike */
+    int32_t header;      /* 1: the first line has names; -1: it has not; 0: it has where there is no number in it */
+    int32_t values;      /* 0: rows of columns; MERCER_DISTANCE or MERCER_KERNEL: as from_matrix below, read whole */
     const char *labels;  /* a column: text becomes 0, 1 ... in order of appearance, whole numbers stay; NULL: none */
     const char *weights; /* a column, numbers >= 0; NULL: none */
     const char *columns; /* separated by commas ("a name", quoted, may have one); NULL: all others that hold numbers */
@@ -476,7 +476,10 @@ MERCER_API int32_t mercer_model_tensor(mercer_model *model, const char *name, me
 MERCER_API int32_t mercer_model_from_tensors(mercer_model **out, mercer_context *context, const char *json,
                                              const char *const *names, const mercer_view *tensors, int64_t count);
 
-/* Files are safetensors: see include/README.md. save replaces path atomically: the old file or the new one, never less. */
+/* Files are safetensors: see include/README.md. save replaces path atomically: the old file or the new one, never less. A model
+ * whose kernel cannot be computed here, because a plugin is missing, refused, or of a version that does not take the model's
+ * parameters, is loaded all the same, to be looked at: what needs no kernel works (summary, info, tensor, save, write), all else
+ * is MERCER_E_PLUGIN, it has no capability, and info at "/missing" says what it wants. from_tensors makes none. */
 MERCER_API int32_t mercer_model_save(mercer_model *model, const char *path);
 MERCER_API int32_t mercer_model_load(mercer_model **out, mercer_context *context, const char *path);
 

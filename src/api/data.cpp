@@ -25,9 +25,7 @@ void write_names(mercer_data &data) {
     data.names = Json{{"columns", data.data.columns}, {"labels", data.file.label_names}}.dump();
 }
 
-mercer_data *from_csv(mercer_context &context, const char *path, const CsvOptions &options) {
-    Run run(context.settings, nullptr);
-    run.stage("read");
+mercer_data *from_csv(Run &run, const char *path, const CsvOptions &options) {
     CsvFile file = open_csv(run, path, options);
     if (!file.left_out.empty()) {
         std::string names;
@@ -58,18 +56,31 @@ CsvOptions csv_options(const mercer_file &file) {
             text(file.labels), text(file.weights), text(file.columns)};
 }
 
+mercer_data *from_npy(const char *path, const CsvOptions &csv) {
+    if (!csv.labels.empty() || !csv.weights.empty() || !csv.columns.empty())
+        fail(MERCER_E_UNSUPPORTED, "'%s': columns, labels and weights are chosen of CSV files only, this is npy", path);
+    return new_data(open_npy(path));
+}
+
 mercer_data *from_file(mercer_context &context, const char *path, const mercer_file *options) {
     mercer_file file{};
     if (options) file = read_struct(options, "file", sizeof(mercer_file));
     if (file.format < 0 || file.format > MERCER_CSV)
         fail(MERCER_E_VALUE, "file: format = %d, must be 0, MERCER_NPY or MERCER_CSV", file.format);
-    if (file.reserved != 0) fail(MERCER_E_ARGUMENT, "file: reserved = %d, must be 0", file.reserved);
+    if (file.values < 0 || file.values > MERCER_KERNEL)
+        fail(MERCER_E_VALUE, "file: values = %d, must be 0, MERCER_DISTANCE or MERCER_KERNEL", file.values);
     const CsvOptions csv = csv_options(file);
     if (file.format == 0) file.format = is_npy(path) ? MERCER_NPY : MERCER_CSV;
-    if (file.format == MERCER_CSV) return from_csv(context, path, csv);
-    if (!csv.labels.empty() || !csv.weights.empty() || !csv.columns.empty())
-        fail(MERCER_E_UNSUPPORTED, "'%s': columns, labels and weights are chosen of CSV files only, this is npy", path);
-    return new_data(open_npy(path));
+    Run run(context.settings, nullptr);
+    run.stage("read");
+    std::unique_ptr<mercer_data> data(file.format == MERCER_CSV ? from_csv(run, path, csv) : from_npy(path, csv));
+    if (file.values) {
+        data->data.source = MatrixSource::from_rows(run, *data->data.source, file.values);
+        data->file.source.reset();
+        data->data.columns.clear(); // objects have none
+        write_names(*data);
+    }
+    return data.release();
 }
 
 mercer_data *from_matrix(const mercer_view &view, int32_t values) {

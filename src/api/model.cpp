@@ -10,7 +10,10 @@ const Model &model_of(mercer_model *handle) { return *need(handle, "model").mode
 struct Asked {
     const Operation &operation;
     OutputOptions options;
-    std::vector<Output> outputs(const Model &model) const { return operation.outputs(model, options); }
+    std::vector<Output> outputs(const Model &model) const {
+        model.need_kernel(); // even where it is not used: without it a model has no capability
+        return operation.outputs(model, options);
+    }
 };
 
 Asked read_operation(mercer_recipe *what) {

@@ -1,4 +1,4 @@
-// Objects known by a matrix of their distances or kernel values, in the caller's memory.
+// Objects known by a matrix of their distances or kernel values, in the caller's memory or read from a file.
 #pragma once
 #include "source.h"
 
@@ -9,6 +9,9 @@ class MatrixSource : public ObjectSource {
     // values = MERCER_DISTANCE or MERCER_KERNEL. Kernel values are taken to be positive semi-definite: solvers and pivoted
     // Cholesky say where they are not.
     MatrixSource(const mercer_view &view, int32_t values);
+    // The rows of another source, read whole.
+    static std::shared_ptr<MatrixSource> from_rows(Run &run, const Source &rows, int32_t values);
+    int64_t held_bytes() const override { return held_.bytes(); }
     int64_t columns() const { return view_.cols; }
     // E_SHAPE, or E_DATA with the first pair, where this cannot be fitted on: it must be square, symmetric but for rounding,
     // and finite; distances are >= 0, and 0 on the diagonal.
@@ -17,7 +20,10 @@ class MatrixSource : public ObjectSource {
   private:
     static int32_t look_up(void *self, const int64_t *i, const int64_t *j, int64_t count, double *values);
     double entry(int64_t i, int64_t j) const;
+    template <class T>
+    static std::shared_ptr<MatrixSource> read_whole(Run &run, const Source &rows, int32_t values);
     mercer_view view_;
+    Buffer<unsigned char> held_; // behind the view; empty: it is the caller's
 };
 
 } // namespace mercer

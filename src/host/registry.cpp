@@ -266,6 +266,25 @@ std::shared_ptr<const Plugin> Registry::find(Kind kind, const std::string &asked
     fail_unknown(kind_name(kind), asked, known);
 }
 
+std::string Registry::why_missing(Kind kind, const std::string &name) {
+    const std::string what = std::string("the ") + kind_name(kind) + " '" + name + "' ";
+    try {
+        find(kind, name);
+        return "";
+    } catch (const Error &e) {
+        if (e.code() == MERCER_E_PLUGIN) return what + "cannot be used: " + e.what();
+        if (e.code() != MERCER_E_NAME) throw;
+    }
+    std::string folders;
+    std::lock_guard hold(lock_);
+    for (const Folder &folder : scan()) {
+        folders += (folders.empty() ? "" : ", ") + folder.path;
+        if (!folder.fault.empty() && !folder.absent) folders += " (" + folder.fault + ")";
+    }
+    return what + "is not installed: there is no " + kind_name(kind) + "-" + resolve_alias(kind, name) + suffix +
+           " in " + (folders.empty() ? "any folder" : folders);
+}
+
 std::shared_ptr<const Plugin> Registry::load_file(const std::string &path) {
     std::shared_ptr<const Plugin> plugin = check_module(open_module(path), path);
     std::string file = path.substr(path.rfind('/') + 1);

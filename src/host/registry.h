@@ -44,6 +44,8 @@ class Registry {
 
     // By name or alias. E_NAME with the nearest known; E_PLUGIN with the reason of a refusal.
     std::shared_ptr<const Plugin> find(Kind kind, const std::string &name);
+    // "" or why that plugin is not to be had: where its file was looked for, or why it is refused.
+    std::string why_missing(Kind kind, const std::string &name);
     // By absolute path, outside the folders.
     std::shared_ptr<const Plugin> load_file(const std::string &path);
 

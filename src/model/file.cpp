@@ -23,7 +23,7 @@ std::shared_ptr<const Model> read_model(const ByteSource &source, int64_t known_
     SafetensorsFile file = read_safetensors(source, known_size, what);
     Json text = parse_model_text(file.metadata_json, what);
     try {
-        return Model::assemble(std::move(text), std::move(file.tensors), registry, settings);
+        return Model::assemble(std::move(text), std::move(file.tensors), registry, settings, Plugins::wanted);
     } catch (const Error &e) {
         fail(e.code(), "%s: %s", what.c_str(), e.what());
     }

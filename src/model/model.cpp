@@ -6,6 +6,7 @@
 #include <cinttypes>
 #include <cmath>
 #include <optional>
+#include <set>
 
 namespace mercer {
 namespace {
@@ -93,6 +94,31 @@ int64_t count_at(const Json &json, const char *key, int64_t otherwise) {
     }
 }
 
+// The plugins of leaves that are not to be had, each once, and why; "" = none. A hostile text may name any number.
+std::string missing_plugins(const ExpressionText &text, Registry &registry) {
+    constexpr size_t most = 4;
+    std::map<std::string, std::string> why;
+    for (const auto &term : text.terms)
+        for (const auto &leaf : term.leaves)
+            if (leaf.name != "user" && why.size() < most && why.count(leaf.name) == 0)
+                if (std::string fault = registry.why_missing(Kind::kernel, leaf.name); !fault.empty())
+                    why[leaf.name] = std::move(fault);
+    std::string out;
+    for (const auto &[name, fault] : why) out += (out.empty() ? "" : "; ") + fault;
+    return out;
+}
+
+// "/usr/lib/mercer/kernel-gaussian.so, version 0.1.0" of each leaf's plugin.
+std::string plugin_files(const Expression &kernel) {
+    std::set<std::string> files;
+    for (const Leaf &leaf : kernel.leaves)
+        if (const Plugin *plugin = leaf.plugin.get())
+            files.insert((plugin->path.empty() ? plugin->name : plugin->path) + ", version " + plugin->version);
+    std::string out;
+    for (const std::string &file : files) out += (out.empty() ? "" : " and ") + file;
+    return out;
+}
+
 } // namespace
 
 Json outcome_names(uint32_t outcome) { return names(outcome_bits, outcome); }
@@ -134,7 +160,7 @@ const int64_t *Model::indices() const {
 }
 
 std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registry &registry,
-                                             const RunSettings &settings) {
+                                             const RunSettings &settings, Plugins plugins) {
     std::shared_ptr<Model> model(new Model);
     model->settings_.run.threads = settings.run.threads; // callbacks may not live as long as the model
     model->settings_.run.memory = settings.run.memory;
@@ -144,7 +170,8 @@ std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registr
         model->read_centres();
         model->read_text();
         model->check_shapes();
-        model->read_kernel(registry);
+        model->read_kernel(registry, plugins);
+        model->read_map();
         model->see_capabilities();
         model->write_info();
     } catch (const nlohmann::json::exception &e) {
@@ -154,7 +181,7 @@ std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registr
 }
 
 std::shared_ptr<const Model> Model::bind(std::shared_ptr<const UserKernel> user) const {
-    if (!kernel_.has_user())
+    if (!kernel().has_user())
         fail(MERCER_E_UNSUPPORTED, "the model's kernel is '%s': it has no leaf 'user'", kernel_.text().c_str());
     std::shared_ptr<Model> model(new Model(*this));
     model->kernel_.user = std::move(user);
@@ -285,19 +312,18 @@ void Model::check_shapes() const {
 }
 
 // Every fault of the text is the model's; an unknown or refused plugin keeps its own code.
-void Model::read_kernel(Registry &registry) {
+void Model::read_kernel(Registry &registry, Plugins plugins) {
     try {
-        kernel_ = Expression(parse_expression(text_at(text_, "kernel", nullptr)), registry);
-        const Json parameters = text_.value("parameters", Json::object());
-        for (size_t l = 0; l < kernel_.leaves.size(); ++l) {
-            Params &params = kernel_.leaves[l].params;
-            for (size_t row = 0; row < params.table().rows().size(); ++row) {
-                std::string name = kernel_.prefix(l) + params.table().rows()[row].row.name;
-                if (!parameters.contains(name)) continue;
-                const Json &value = parameters[name];
-                params.set(static_cast<int64_t>(row), value.is_string() ? value.get<std::string>() : value.dump(),
-                           name.c_str());
-            }
+        const ExpressionText text = parse_expression(text_at(text_, "kernel", nullptr));
+        if (plugins == Plugins::wanted) missing_ = missing_plugins(text, registry);
+        if (!missing_.empty()) return;
+        kernel_ = Expression(text, registry);
+        try {
+            read_parameters();
+        } catch (const Error &e) {
+            if (plugins == Plugins::needed || e.code() != MERCER_E_VALUE) throw;
+            missing_ = "its parameters are not those of " + plugin_files(kernel_) + ": " + e.what();
+            return;
         }
         RunSettings quiet;
         quiet.run.threads = 1;
@@ -318,6 +344,29 @@ void Model::read_kernel(Registry &registry) {
             fail(MERCER_E_MODEL, "tensor 'shift.%zu' does not fit its leaf", l + 1);
         leaf.shift.assign(tensor_data<double>(*shift), tensor_data<double>(*shift) + shift->rows);
     }
+}
+
+// E_VALUE where a plugin does not take what is stored for it: its rows are others than those of the one that wrote it.
+void Model::read_parameters() {
+    const Json stored = text_.value("parameters", Json::object());
+    std::set<std::string> known;
+    for (size_t l = 0; l < kernel_.leaves.size(); ++l) {
+        Params &params = kernel_.leaves[l].params;
+        for (size_t row = 0; row < params.table().rows().size(); ++row) {
+            const std::string name = kernel_.prefix(l) + params.table().rows()[row].row.name;
+            known.insert(name);
+            if (!stored.contains(name)) continue;
+            const Json &value = stored[name];
+            params.set(static_cast<int64_t>(row), value.is_string() ? value.get<std::string>() : value.dump(),
+                       name.c_str());
+        }
+    }
+    for (const auto &[name, value] : stored.items())
+        if (name.rfind("kernel.", 0) == 0 && known.count(name) == 0)
+            fail(MERCER_E_VALUE, "the kernel '%.200s' has no parameter '%.80s'", kernel_.text().c_str(), name.c_str());
+}
+
+void Model::read_map() {
     if (const Tensor *scale = tensor("T.scale")) {
         const Tensor *shift = tensor("T.shift");
         map_.scale.assign(tensor_data<double>(*scale), tensor_data<double>(*scale) + scale->rows);
@@ -337,6 +386,10 @@ std::string Model::why_no_gradient() const {
 }
 
 void Model::see_capabilities() {
+    if (!missing_.empty()) {
+        summary_.capabilities = 0;
+        return;
+    }
     summary_.capabilities &= ~uint32_t{MERCER_CAN_SHARE | MERCER_CAN_GRADIENT};
     if (!kernel_.calls_back()) summary_.capabilities |= MERCER_CAN_SHARE;
     if (why_no_gradient().empty()) summary_.capabilities |= MERCER_CAN_GRADIENT;
@@ -349,7 +402,11 @@ const RowScores *Model::row_scores() const {
 
 void Model::write_info() {
     Json info = text_;
-    info["capabilities"] = capability_names(summary_.capabilities);
+    info.erase("missing"); // of a model that had been read elsewhere
+    if (missing_.empty())
+        info["capabilities"] = capability_names(summary_.capabilities);
+    else
+        info["missing"] = missing_;
     info["dtype"] = dtype_name(dtype());
     info["n"] = n();
     info["d"] = d();

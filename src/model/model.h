@@ -13,11 +13,14 @@ namespace mercer {
 using Json = nlohmann::ordered_json;
 using Tensors = std::map<std::string, Tensor>;
 
+// Of the kernel: a model that was stored may do without, and can then be looked at only.
+enum class Plugins { needed, wanted };
+
 class Model {
   public:
     // Checks that the tensors and the text fit each other, and finds the kernel's plugins; E_MODEL says what does not.
     static std::shared_ptr<const Model> assemble(Json text, Tensors tensors, Registry &registry,
-                                                 const RunSettings &settings);
+                                                 const RunSettings &settings, Plugins plugins = Plugins::needed);
     // The same model with its user kernel.
     std::shared_ptr<const Model> bind(std::shared_ptr<const UserKernel> user) const;
 
@@ -36,7 +39,11 @@ class Model {
     const Tensors &tensors() const { return *tensors_; }
     mercer_view tensor_view(const std::string &name) const; // E_NAME
 
-    const Expression &kernel() const { return kernel_; }
+    // E_PLUGIN where the kernel cannot be computed here.
+    void need_kernel() const {
+        if (!missing_.empty()) fail(MERCER_E_PLUGIN, "this model can only be looked at: %s", missing_.c_str());
+    }
+    const Expression &kernel() const { return need_kernel(), kernel_; }
     const InputMap &map() const { return map_; }
     // What stands on the other side of k: rows, sparse rows, or (objects) nullptr with row numbers.
     const std::shared_ptr<const Source> &centres() const { return centres_; }
@@ -54,13 +61,16 @@ class Model {
     void read_text();
     void read_centres();
     void check_shapes() const;
-    void read_kernel(Registry &registry);
+    void read_kernel(Registry &registry, Plugins plugins);
+    void read_parameters();
+    void read_map();
     void see_capabilities(); // those that are no property of the tensors but follow from the kernel
     void write_info();
 
     RunSettings settings_;
     Json text_;
     std::shared_ptr<const Tensors> tensors_; // shared with the models that bind() makes
+    std::string missing_;                    // "" or why the kernel cannot be computed
     Expression kernel_;
     InputMap map_;
     std::shared_ptr<const Source> centres_;

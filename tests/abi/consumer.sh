@@ -25,6 +25,7 @@ if [ "$state" = installed ]; then
         [ -n "$(find "$place" -path "*/include/mercer/$header")" ] || fail "$header was not installed"
     done
     [ -n "$(find "$place" -name LICENSE)" ] || fail "the licence was not installed"
+    [ -n "$(find "$place" -path '*/bash-completion/completions/mercer')" ] || fail "the completion was not installed"
 else
     place=$build
     pc=$build/meson-uninstalled/mercer-uninstalled.pc

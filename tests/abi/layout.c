@@ -53,7 +53,7 @@ AT(mercer_file, struct_size, 0);
 AT(mercer_file, format, 8);
 AT(mercer_file, separator, 12);
 AT(mercer_file, header, 16);
-AT(mercer_file, reserved, 20);
+AT(mercer_file, values, 20);
 AT(mercer_file, labels, 24);
 AT(mercer_file, weights, 32);
 AT(mercer_file, columns, 40);

@@ -124,10 +124,11 @@ void csv_files(void **state) {
     CSV("format", "unknown", MERCER_E_VALUE, "format = 3", "MERCER_CSV", good, .format = 3);
     CSV("format", "negative", MERCER_E_VALUE, "format = -1", "MERCER_CSV", good, .format = -1);
     CSV("format", "npy for a CSV file", MERCER_E_DATA, "x.csv", "no npy file", good, .format = MERCER_NPY);
+    CSV("values", "unknown", MERCER_E_VALUE, "values = 3", "MERCER_DISTANCE or MERCER_KERNEL", good, .values = 3);
+    CSV("values", "negative", MERCER_E_VALUE, "values = -1", "MERCER_DISTANCE or MERCER_KERNEL", good, .values = -1);
     CSV("separator", "a letter", MERCER_E_VALUE, "separator = 120", "tab", good, .separator = 'x');
     CSV("separator", "no character", MERCER_E_VALUE, "separator = 300", "tab", good, .separator = 300);
     CSV("header", "2", MERCER_E_VALUE, "header = 2", "-1, 0 or 1", good, .header = 2);
-    CSV("reserved", "not 0", MERCER_E_ARGUMENT, "reserved = 1", "must be 0", good, .reserved = 1);
     CSV("labels", "misspelt", MERCER_E_NAME, "'hight'", "'height'", good, .labels = "hight");
     CSV("weights", "a number too large", MERCER_E_NAME, "column 2", "must be 0 to 1", good, .weights = "2");
     CSV("weights", "a negative one", MERCER_E_DATA, "'-1'", ">= 0", "x,w\n1,1\n2,-1\n", .weights = "w");

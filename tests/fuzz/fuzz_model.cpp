@@ -93,8 +93,7 @@ void load(const std::string &bytes) {
     const int32_t status = mercer_model_read(&model, fuzz_context(), &source);
     if (status != MERCER_OK) {
         FUZZ_NEED(!model);
-        return need_refusal(status,
-                            {MERCER_E_MODEL, MERCER_E_PLUGIN, MERCER_E_NAME, MERCER_E_MEMORY, MERCER_E_UNSUPPORTED});
+        return need_refusal(status, {MERCER_E_MODEL, MERCER_E_PLUGIN, MERCER_E_MEMORY, MERCER_E_UNSUPPORTED});
     }
     use(model);
     std::string again;

@@ -1,5 +1,6 @@
 // Objects known by a matrix of distances or kernel values give the models of the rows behind it.
 #include "session.h"
+#include "temp_files.h"
 
 #include <limits>
 
@@ -174,6 +175,46 @@ void test_refused() {
     TEST_ASSERT_EQUAL_INT(MERCER_E_ARGUMENT, mercer_data_from_matrix(&none, session.context, &view, 3));
 }
 
+// A file gives the bits of the matrix that it holds, counts in the budget while it is read, and has no columns.
+void test_files() {
+    Session session;
+    TempFolder folder;
+    const Rows rows;
+    const Matrix distances = oracle::gram(rows.distance, rows.x, rows.x);
+    std::string text;
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j < n; ++j) text += mercer::format("%.17g%c", distances(i, j), j + 1 < n ? ',' : '\n');
+    const std::string path = folder.write("d.csv", text);
+    mercer_file file{sizeof file, 0, 0, 0, MERCER_DISTANCE, nullptr, nullptr, nullptr};
+    mercer_data *data = nullptr;
+    OK(mercer_data_from_file(&data, session.context, path.c_str(), &file));
+    mercer_data_facts facts{};
+    facts.struct_size = sizeof facts;
+    OK(mercer_data_inspect(data, &facts));
+    TEST_ASSERT_TRUE(facts.rows == n && facts.cols == 0 && facts.kind == MERCER_OBJECTS);
+    TEST_ASSERT_EQUAL_STRING("{\"columns\":[],\"labels\":[]}", facts.names);
+    const Square square(session, distances, MERCER_DISTANCE);
+    const Settings settings = settings_of("kpca", true);
+    expect_near(session.fit(data, settings).vector("lambda"), session.fit(square.data, settings).vector("lambda"), 0,
+                "a matrix from a file");
+    mercer_data_destroy(data);
+
+    std::string npy = "{'descr': '<f8', 'fortran_order': False, 'shape': (350, 350), }";
+    npy.resize(118, ' '), npy[117] = '\n';
+    npy = std::string("\x93NUMPY\x01\x00\x76\x00", 10) + npy;
+    npy.append(reinterpret_cast<const char *>(distances.v.data()), distances.v.size() * sizeof(double));
+    const std::string array = folder.write("d.npy", npy);
+    mercer_run run{};
+    run.struct_size = sizeof run;
+    for (const int64_t beside : {int64_t{-1}, int64_t{1} << 21}) { // what is read at a time
+        run.memory = n * n * 8 + beside;
+        OK(mercer_context_set_run(session.context, &run));
+        const int32_t status = mercer_data_from_file(&data, session.context, array.c_str(), &file);
+        TEST_ASSERT_EQUAL_INT(beside < 0 ? MERCER_E_BUDGET : MERCER_OK, status);
+        mercer_data_destroy(data);
+    }
+}
+
 } // namespace
 
 void setUp() {}
@@ -186,5 +227,6 @@ int main() {
     RUN_TEST(test_f32);
     RUN_TEST(test_indefinite);
     RUN_TEST(test_refused);
+    RUN_TEST(test_files);
     return UNITY_END();
 }

@@ -1,6 +1,8 @@
 """What cli_test.sh asks of Python: cli_checks.py CHECK ARGUMENTS... in the folder with the test's files."""
 import csv
 import json
+import re
+import subprocess
 import sys
 
 import numpy as np
@@ -43,6 +45,7 @@ def make():
     write_csvs(x, weights)
     d2 = ((x[:, None, :] - x[None, :, :]) ** 2).sum(-1)
     np.save("K.npy", np.exp(-d2 / (2 * SIGMA**2)))
+    np.savetxt("K.csv", np.exp(-d2 / (2 * SIGMA**2)), delimiter=",")
     np.save("D.dist.npy", np.sqrt(d2))
     queries = np.load("Q.npy")
     np.save("KQ.npy", gram(queries, x))
@@ -65,6 +68,25 @@ def write_csvs(x, weights):
         file.writelines(",".join("NA" if (i, j) in ((3, 1), (7, 0)) else repr(float(v)) for j, v in enumerate(row)) + "\n"
                         for i, row in enumerate(x))
     np.save("COMPLETE.npy", np.delete(x, (3, 7), 0))
+
+
+# The page and the help of the commands know the same flags; those of parameters are left to `mercer describe`.
+def manual(page, mercer):
+    sections = re.split(r"\n\.S[SH] ", open(page).read().replace("\\-", "-"))
+    section = {text.split("\n")[0]: text for text in sections}
+    say = lambda *words: subprocess.run([mercer, *words], check=True, capture_output=True, text=True).stdout
+    commands = re.findall(r"^  (\S+)  ", say("--help"), re.M)
+    assert "fit" in commands and "--version" in commands, commands
+    for command in commands:
+        subject = ["kpca"] if command == "describe" else []  # without one it does not know any parameter
+        fixed = say(command, *subject, "--help").split("\nParameters:")[0]
+        flags = set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", fixed, re.M)) | set(re.findall(r"^  (-\w)[, ]", fixed, re.M))
+        flags -= {"--help", "-h"}
+        told = set(re.findall(r"(?<![\w-])--?[a-zA-Z][a-z-]*", section[command]))
+        entries = " ".join(re.findall(r"^\.TP\n\.B[RI]? (.*)", section[command], re.M))
+        told_alone = set(re.findall(r"(?<![\w-])--[a-z-]+", entries)) - {"--part", "--name"}  # these stand for parameters
+        assert flags <= told, (command, "not in the manual", flags - told)
+        assert told_alone <= flags, (command, "not in the help", told_alone - flags)
 
 
 def csv_equal(path, npy):

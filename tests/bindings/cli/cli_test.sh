@@ -95,6 +95,7 @@ for command in fit transform kernel forecast convert info methods describe plot 
     shows "mercer $command"
     status 0 help $command && shows "mercer $command"
 done
+py manual "$here/../../../bindings/cli/mercer.1" "$mercer"
 status 0 fit --method kpca --help && shows --kernel
 status 0 fit --help && shows --accuracy # auto's
 status 0 methods && shows kpca && shows gaussian && shows scores
@@ -124,7 +125,6 @@ status 0 describe nystrom --json && py no_row out solver.tol && py no_row out so
 status 0 describe nystrom --lift weighted --solver block-krylov && shows --solver.block
 status 2 describe kpca --method scores && says "unknown method 'scores'"
 status 2 describe
-status 2 methods nothing
 error 2 1 nothing
 
 # ---- fit and transform -----------------------------------------------------------------------------------------------
@@ -216,10 +216,11 @@ error 3 2 transform M.safetensors X.csv --columns a,c -o OLD2
 error 2 3 fit X.csv $fit_csv --separator x && says semicolon
 
 # matrices instead of rows
-for input in 'K.npy --precomputed kernel' 'D.dist.npy --precomputed distances --sigma 2'; do
+for input in 'K.npy --precomputed kernel' 'K.csv --precomputed kernel' 'D.dist.npy --precomputed distances --sigma 2'; do
     status 0 fit $input --method kpca --components 5 -o K.safetensors --scores KZ.npy && py equal KZ.npy Z.npy
 done
 status 0 forecast K.npy --precomputed kernel --method kpca --components 5
+status 0 forecast X.csv --labels kind --method kpca
 status 0 fit K.npy --precomputed kernel --method kpca --components 5 -o K.safetensors
 status 0 transform K.safetensors KQ.npy --precomputed kernel -o KZ.npy && py equal KZ.npy TQ.npy
 
@@ -288,7 +289,7 @@ status 0 plot S.safetensors FLOWERS.csv --labels mass -o F.svg && pic colour_bar
 status 0 plot S.safetensors FLOWERS.csv --labels number -o F.svg && pic colour_bar F.svg
 error 2 4 plot S.safetensors FLOWERS.csv --labels spcies -o OLD && says species
 
-error 2 4 plot M.safetensors --kind scre -o OLD && says 'did you mean scree'
+error 2 3 plot M.safetensors --kind scre -o OLD && says "--kind = scre, must be one of scree, scatter, density, residual: did you mean 'scree'"
 error 2 3 plot M.safetensors X.npy --components 1,9 -o OLD && says 'component 9'
 error 2 3 plot M.safetensors X.npy --components 0 -o OLD && says 'from 1 on'
 error 2 3 plot M.safetensors X.npy --components 1,2,3 -o OLD
@@ -298,7 +299,7 @@ error 2 1 plot M.safetensors X.npy --kind scree -o OLD
 error 2 1 plot M.safetensors --labels REAL.npy -o OLD
 error 2 1 plot M.safetensors --components 1 -o OLD
 error 2 1 plot M.safetensors X.npy -o X.npy
-error 2 1 plot M.safetensors X.npy --width 3 -o OLD
+error 2 3 plot M.safetensors X.npy --width 3 -o OLD && says '--width = 3, must be real in [300, 4000]'
 error 2 1 plot M.safetensors
 error 3 2 plot M.safetensors X.npy --labels REAL.npy -o OLD && says '200 rows'
 error 3 2 plot M.safetensors X.npy --labels X.npy -o OLD && says 'X.npy has 4 columns, must have 1'
@@ -320,6 +321,14 @@ py equal piped.npy TQ.npy
 checks=$((checks + 1))
 "$mercer" fit X.npy --method subsampled --reducer given --landmarks - --sigma 2 --components 3 -o S.safetensors <I.npy >out 2>err || fail '--landmarks -'
 status 0 transform S.safetensors Q.npy -o SQ.npy && same SQ.npy LQ.npy '--landmarks -'
+checks=$((checks + 4))
+"$mercer" kernel - Q.npy --sigma 2 --dtype f32 -o - <X.npy 2>err >piped.npy || fail 'kernel - -o -'
+same piped.npy OWNQ.npy 'kernel from standard input'
+"$mercer" convert - -o - <M.safetensors 2>err >piped.json || fail 'convert - -o -'
+same piped.json M.json 'a model from standard input'
+"$mercer" forecast - --method kpca <X.npy >out 2>err && shows memory || fail 'forecast -'
+"$mercer" plot M.safetensors - -o - <N10.npy 2>err >piped.svg || fail 'plot M - -o -'
+same piped.svg N2.svg 'a picture to standard output'
 status 2 fit - --method kpca --weights - -o S.safetensors
 status 2 transform - - -o Z.npy
 status 2 $fit -o - --json
@@ -345,13 +354,21 @@ error 2 4 fit X.npy --method kpca --set kernel.sigmma=2 -o OLD && says sigma
 error 2 3 fit X.npy --method kpca --sigma -1 -o OLD && says sigma
 error 2 3 fit X.npy --method kpca --components many -o OLD && says components
 error 2 3 fit X.npy --method kpca --sigma 1 --gamma 1 -o OLD
-error 2 1 fit X.npy --method kpca
+error 2 1 fit X.npy --method kpca && says '--output is missing: where the model goes'
 error 2 1 fit -o OLD
-error 2 1 fit --method kpca -o OLD
-error 2 1 fit X.npy Y.npy --method kpca -o OLD
-error 2 1 fit X.npy --method kpca --set sigma -o OLD
-error 2 1 fit X.npy --method kpca --memory lots -o OLD
-error 2 1 fit X.npy --method kpca --sigma 1 --sigma 2 -o OLD
+error 2 1 fit --method kpca -o OLD && says 'DATA is missing: the rows'
+error 2 1 fit X.npy Y.npy --method kpca -o OLD && says 'there is no place for Y.npy' 
+error 2 1 fit X.npy --method kpca --set sigma -o OLD && says '--set = sigma, must be NAME=VALUE'
+error 2 3 fit X.npy --method kpca --memory lots -o OLD && says '--memory = lots, must be a number of bytes, as 4GiB'
+error 2 3 fit X.npy --method kpca --threads two -o OLD && says '--threads = two, must be int >= 0'
+error 2 3 fit X.npy --method kpca --threads -1 -o OLD && says '--threads = -1, must be int >= 0'
+error 2 3 fit X.npy --method kpca --header maybe -o OLD && says '--header = maybe, must be one of yes, no'
+error 2 3 fit X.npy --method kpca --precomputed kernels -o OLD && says "did you mean 'kernel'"
+status 2 fit X.npy --method kpca -o OLD --sigma && says '--kernel.sigma has no value, must be real > 0'
+error 2 1 fit X.npy --method kpca -o OLD -q && says 'unknown flag -q'
+error 2 3 fit X.npy --method kpca --memory -1 -o OLD && says 'a number of bytes'
+error 2 1 fit X.npy --method kpca --sigma 1 --sigma 2 -o OLD && says 'sigma is given twice'
+error 2 3 methods nothing && says 'must be one of methods'
 error 2 1 fit X.npy --method kpca --sigma 1 --set kernel.sigma=2 -o OLD && says 'kernel.sigma is given twice'
 error 2 4 fit X.npy --method kpca --accuracy 0.1 -o OLD && says "accuracy belongs to the method 'auto'; 'kpca' takes solver.tol"
 error 2 4 fit X.npy --method auto --reducer uniform -o OLD && says 'reducer belongs to'
@@ -380,6 +397,10 @@ error 4 6 info FLIPPED.safetensors
 error 4 6 transform CUT.safetensors Q.npy -o OLD
 error 4 6 info TEXT.npy
 error 6 11 $fit --memory 1kB -o OLD
+error 6 11 transform M.safetensors LONG.npy --memory 2MB -o OLD && says 'the scores need 2.3 MiB, the budget is 1.9 MiB'
+error 6 11 kernel X.npy --memory 300kB -o OLD && says "the kernel's values need"
+error 6 11 $fit --weights W.npy --memory 1kB -o OLD && says 'landmarks and weights need'
+error 6 11 fit K.npy --precomputed kernel --method kpca --memory 100kB -o OLD
 checks=$((checks + 2))
 [ "$(cat OLD)" = old ] || fail 'a failed command changed its output file'
 left=$(ls | grep -E '\.[A-Za-z0-9]{6}$|tmp' | grep -v safetensors)
@@ -441,10 +462,15 @@ stopped 130 STOPPED.safetensors
 
 # ---- the progress bar ---------------------------------------------------------------------------------------------
 
+bar='\[[#.]*\] *[0-9]* %'
+checks=$((checks + 1))
+"$mercer" fit DENSE.npy --method kpca --sigma 2 --components 5 -o S.safetensors >out 2>err || fail 'fit DENSE.npy'
+! grep -q "$bar" err out || fail 'progress that is no terminal'
 if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then # some containers have no terminals to give
-    checks=$((checks + 1))
-    script -qec "'$mercer' $fit -o S.safetensors --json >/dev/null" /dev/null >out </dev/null
-    grep -q '\[[#.]*\].* %' out || fail 'no progress on a terminal'
+    checks=$((checks + 2))
+    script -qec "'$mercer' fit DENSE.npy --method kpca --sigma 2 --components 5 -o S.safetensors --json >/dev/null" /dev/null >out </dev/null
+    grep -q "$bar" out || fail 'no progress on a terminal'
+    grep -q "$bar  [0-9:]* left" out || fail 'no time left on a terminal'
 fi
 
 # ---- the demo --------------------------------------------------------------------------------------------------------

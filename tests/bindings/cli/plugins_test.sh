@@ -89,6 +89,29 @@ status 4 fit X.npy --method kpca --kernel text -o M && says 'kernel-text.so: ref
 status 2 fit X.npy --method kpca --kernel nothing -o M && says "'relative' was not looked at"
 unset MERCER_PLUGIN_PATH
 
+# ---- a model without its plugin ------------------------------------------------------------------------------------------
+
+mkdir aged && cp "$hostile/kernel-aged-1.so" aged/kernel-aged.so
+seq 40 | awk '{print sin($1) "," cos(3 * $1) "," $1 % 7}' >rows.csv
+MERCER_PLUGIN_PATH=$work/aged
+export MERCER_PLUGIN_PATH
+status 0 fit rows.csv --method kpca --kernel aged --height 2 --components 2 -o A.safetensors --scores Z.npy
+status 0 info A.safetensors && shows kpca && cp A.safetensors before
+unset MERCER_PLUGIN_PATH
+status 0 info A.safetensors && shows kpca && shows eigenvalue && says 'warning: this model can only be looked at: the kernel'
+says 'there is no kernel-aged.so in'
+status 0 info A.safetensors --json && json && shows '"missing"'
+status 0 convert A.safetensors -o A.json
+status 0 plot A.safetensors -o A.svg
+status 4 transform A.safetensors rows.csv -o Z2.npy && says "there is no kernel-aged.so in"
+status 4 transform A.safetensors rows.csv -o Z2.npy --json && json && shows '"code": 7'
+MERCER_PLUGIN_PATH=$work/aged
+export MERCER_PLUGIN_PATH
+status 0 transform A.safetensors rows.csv -o Z2.npy
+checks=$((checks + 1))
+cmp -s Z.npy Z2.npy || fail 'not the scores of the fit'
+unset MERCER_PLUGIN_PATH
+
 # ---- a new one ---------------------------------------------------------------------------------------------------------
 
 for kind in kernel reducer solver; do
@@ -105,24 +128,25 @@ for name in Bad bad_name 9lives -x a/b .. '' "$(printf %061d 0 | tr 0 a)"; do
 done
 status 2 plugin-new kernel gaussian && says 'already'
 status 2 plugin-new kernel rbf && says 'already'
-status 2 plugin-new thing own && says "no kind 'thing'"
+status 2 plugin-new thing own && says 'KIND = thing, must be one of kernel, reducer, solver'
 status 8 plugin-new kernel own -C /nonexistent
+status 0 plugin-new kernel own --json && json && shows '"path": "./kernel-own.c"'
 
 # ---- what it is made of, and how long that takes to say -----------------------------------------------------------------
 
 status 0 --version && shows 'mercer 0.' && shows OpenBLAS && shows simd && shows threads
 status 0 --version --json && json && shows '"blas"'
 if [ "$build" = plain ]; then
-    for words in --version methods; do
+    for words in --version methods 'fit --complete X.npy --method auto --kernel g'; do
         checks=$((checks + 1))
-        $python - "$mercer" "$words" <<'END' || fail "mercer $words takes too long"
+        $python - "$mercer" $words <<'END' || fail "mercer $words takes too long"
 import subprocess, sys, time
 times = []
 for _ in range(8):
     start = time.perf_counter()
     subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)
     times.append(time.perf_counter() - start)
-print(f'{sys.argv[2]}: {1000 * min(times):.1f} ms')
+print(f'{" ".join(sys.argv[2:])}: {1000 * min(times):.1f} ms')
 sys.exit(min(times) > 0.020)
 END
     done
