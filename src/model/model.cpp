@@ -123,7 +123,7 @@ std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registr
         model->read_kernel(registry);
         model->see_capabilities();
         model->write_info();
-    } catch (const nlohmann::json::exception &e) {
+    } catch (const Json::exception &e) {
         fail(MERCER_E_MODEL, "header: %s", e.what());
     }
     return model;
@@ -342,8 +342,9 @@ void Model::write_info() {
     info["explained_ratio"] = share;
     Json shapes = Json::object();
     for (const auto &[name, value] : *tensors_)
-        shapes[name] = {{"dtype", dtype_name(value.dtype)},
-                        {"shape", value.vector ? Json::array({value.rows}) : Json::array({value.rows, value.cols})}};
+        shapes[name] =
+            record({{"dtype", dtype_name(value.dtype)},
+                    {"shape", value.vector ? Json::array({value.rows}) : Json::array({value.rows, value.cols})}});
     info["tensors"] = shapes;
     info_ = std::make_shared<Info>();
     info_->all = std::move(info);
@@ -357,7 +358,7 @@ const char *Model::info(const std::string &path) const {
     const Json *node = nullptr;
     try {
         node = &info_->all.at(Json::json_pointer(path));
-    } catch (const nlohmann::json::exception &) {
+    } catch (const Json::exception &) {
         fail(MERCER_E_NAME, "unknown path '%.80s': mercer_model_info with \"\" shows all", path.c_str());
     }
     std::string text = node->is_string()

@@ -1,15 +1,13 @@
 // The expansion  f(x) = A^T k_C(T x) / g(x) - b: immutable, shared by any number of threads. Its tensors and one JSON text
 // are all there is to it; a fit, a file and mercer_model_from_tensors make it through the same door, Model::assemble.
 #pragma once
+#include "../core/json.h"
 #include "../gram/tile.h"
 #include "../io/safetensors.h"
 #include "row.h"
 
-#include <nlohmann/json.hpp>
-
 namespace mercer {
 
-using Json = nlohmann::ordered_json;
 using Tensors = std::map<std::string, Tensor>;
 
 class Model {
