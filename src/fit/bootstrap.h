@@ -5,6 +5,8 @@
 //
 // so no kernel value is needed. c_b are counts of independent Poisson(1) draws: resampling n rows with replacement, n
 // itself Poisson, which the division undoes up to 1/n; they are a pure function of (seed, b, row).
+// Percentiles keep the bias of the largest eigenvalues of a sample, which are too large where as many directions matter as
+// there are rows: there the interval lies above the eigenvalue of the law, and may lie above that of the sample.
 #pragma once
 #include "../core/rng.h"
 #include "../core/run.h"

@@ -14,6 +14,7 @@
 #include "certify_report.h"
 #include "checkpoint.h"
 #include "components.h"
+#include "eigenpairs.h"
 #include "fit.h"
 #include "start.h"
 
@@ -24,118 +25,6 @@
 
 namespace mercer {
 namespace {
-
-// Notes passes, and maps each onto a share of what is left of the stage after `start`: as many as are likely to come fill
-// nine tenths of it, later ones half of the rest each.
-class Counted : public Operator {
-  public:
-    Counted(Run &run, const Operator &base, double start, double likely)
-        : Operator(base.n(), base.f32()), base_(base), start_(start), likely_(std::max(likely, 1.0)) {
-        rest(run);
-    }
-    void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override {
-        next(run, p, rough || f32(), [&] { base_.product(run, rough, p, q, y); });
-    }
-    bool has_rough() const override { return base_.has_rough(); }
-    void dense(Run &run, double *a, int64_t lda) const override {
-        next(run, 0, f32(), [&] { base_.dense(run, a, lda); });
-    }
-    void diagonal(Run &run, double *d) const override { base_.diagonal(run, d); }
-
-    struct Pass {
-        int64_t width; // columns; 0: the whole matrix
-        bool f32;
-    };
-    const std::vector<Pass> &passes() const { return passes_; }
-    void passed(int64_t width, bool f32) { passes_.push_back({width, f32}); } // in an earlier run
-
-  private:
-    template <class F>
-    void next(Run &run, int64_t width, bool f32, F &&body) const {
-        const double from = share();
-        passes_.push_back({width, f32});
-        still_.reset();
-        {
-            Run::Span span(run, from, share());
-            body();
-        }
-        rest(run);
-    }
-    double share() const { // of the stage, where passes_ begin to be followed by others
-        const double done = static_cast<double>(passes_.size()), before = std::min(done, likely_);
-        return start_ + (1 - start_) * (0.9 * before / likely_ + 0.1 * (1 - std::pow(0.5, done - before)));
-    }
-    // Between passes progress stands still.
-    void rest(Run &run) const { still_.emplace(run, share(), share()); }
-    const Operator &base_;
-    double start_, likely_;
-    mutable std::vector<Pass> passes_;
-    mutable std::optional<Run::Span> still_;
-};
-
-struct Eigenpairs {
-    std::vector<double> values, residuals;
-    Block vectors; // m x r
-    double most_negative = 0;
-    bool converged = false;
-    int64_t m() const { return vectors.n(); }
-    // body(j, u) for the first `count` vectors.
-    template <class Body>
-    void each(Run &run, int64_t count, Body &&body) const {
-        Buffer<double> u = run.buffer<double>(m());
-        for (int64_t j = 0; j < count; ++j) {
-            vectors.read(j, 0, m(), u.data());
-            body(j, u.data());
-        }
-    }
-};
-
-// What a solver may begin with.
-struct Start {
-    int64_t count = 0;
-    std::function<void(Columns to)> write;
-};
-
-Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operator &op, double scale, int64_t r,
-                 const Start &start, std::map<std::string, double> &report, Keeper *keeper) {
-    Eigenpairs out;
-    out.values.resize(static_cast<size_t>(r));
-    out.residuals.resize(static_cast<size_t>(r));
-    out.vectors = Block(run, op.n(), r, op.f32());
-    mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver), nullptr, &report);
-    task.keeper = keeper;
-    struct Asked {
-        mercer_task &task;
-        const Start &start;
-    } asked{task, start};
-    mercer_operator c_op = op.c_operator();
-    mercer_eigen_request request{};
-    request.struct_size = sizeof request;
-    request.r = r;
-    request.tol = plan.tol;
-    request.max_passes = recipe.values().max_passes;
-    request.start_count = start.count;
-    request.rough = op.has_rough();
-    request.scale = scale;
-    request.user = &asked;
-    request.start = [](void *user, mercer_range to) -> int32_t {
-        const Asked &from = *static_cast<Asked *>(user);
-        return from.task.guard([&] { from.start.write(to); });
-    };
-    mercer_eigen_result result{
-        sizeof result, out.values.data(), columns(out.vectors), out.residuals.data(), 0, 0, 0, 0, 0};
-    task.check(plan.solver->solver.solve(&host_table(), &task, plan.solver_params.values(), &c_op, &request, &result),
-               *plan.solver);
-    std::vector<double> norms(static_cast<size_t>(r));
-    tall_norms(run, columns(out.vectors), norms.data());
-    for (const std::vector<double> &numbers : {out.values, norms})
-        for (double value : numbers)
-            if (!std::isfinite(value))
-                fail(MERCER_E_NUMERICAL, "solver %s gave a pair that is not finite", plan.solver->name.c_str());
-    out.most_negative = result.most_negative;
-    out.converged = result.converged != 0;
-    return out;
-}
 
 // Root of the unit that kernel values of this size are counted in: 1, unless the squares that solvers take of them, or f32
 // blocks of vectors, would not hold; then a power of 2, which changes no bit.

@@ -3,6 +3,10 @@
 #pragma once
 #include "model.h"
 
+#include <atomic>
+#include <cfloat>
+#include <cmath>
+
 namespace mercer {
 
 // The options of all operations; each has rows for its own.
@@ -21,18 +25,28 @@ class Target {
   public:
     // rows: whose outputs these are; the view has all rows that the caller gave.
     Target(const mercer_view &view, const Source &rows) : view_(view), rows_(&rows) {}
-    void put(int64_t row, int64_t col, double value) const {
+    void put(int64_t row, int64_t col, double value) {
+        const bool f32 = view_.dtype == MERCER_F32;
+        if (!(std::fabs(value) <= (f32 ? double(FLT_MAX) : DBL_MAX))) lose(rows_->number(row));
         if (!view_.data) return;
         const int64_t at = rows_->number(row) * view_.row_stride + col * view_.col_stride;
-        if (view_.dtype == MERCER_F32)
+        if (f32)
             static_cast<float *>(view_.data)[at] = static_cast<float>(value);
         else
             static_cast<double *>(view_.data)[at] = value;
     }
+    // The first of the caller's rows with a value that is no number of the array's type, or -1.
+    int64_t first_lost() const { return lost_; }
 
   private:
+    void lose(int64_t row) {
+        std::atomic_ref<int64_t> lost(lost_);
+        for (int64_t seen = lost; (seen < 0 || row < seen) && !lost.compare_exchange_weak(seen, row);) {
+        }
+    }
     mercer_view view_;
     const Source *rows_;
+    int64_t lost_ = -1;
 };
 
 template <class T>
@@ -41,7 +55,7 @@ struct Request {
     const Model &model;
     const OutputOptions &options;
     const std::shared_ptr<const Source> &data;
-    std::vector<Target> outs; // as many as Operation::outputs says
+    std::vector<Target> &outs; // as many as Operation::outputs says
 };
 
 struct Operation {

@@ -162,7 +162,7 @@ void check_queries(const Model &model, const Source &data) {
 }
 
 void fill_with_nan(const Source &data, int64_t cols, const mercer_view &out) {
-    const Target target(out, data);
+    Target target(out, data);
     for (int64_t i = 0; i < data.rows(); ++i)
         for (int64_t j = 0; j < cols; ++j) target.put(i, j, NAN);
 }
@@ -220,6 +220,10 @@ void transform(Run &run, const Model &model, const Operation &operation, const O
         operation.f32({run, model, options, rows, targets});
     else
         operation.f64({run, model, options, rows, targets});
+    for (size_t k = 0; k < outputs.size(); ++k)
+        if (const int64_t row = targets[k].first_lost(); row >= 0)
+            fail(MERCER_E_NUMERICAL, "%s of row %" PRId64 ": beyond %s, or undefined where kernel values are",
+                 outputs[k].name, row, outs[k].dtype == MERCER_F32 ? "f32" : "f64");
 }
 
 } // namespace mercer

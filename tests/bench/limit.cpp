@@ -219,22 +219,23 @@ double pass(const Points<T> &x, const T *q, T *y, int64_t p, int threads, int64_
 
 template <class T>
 double factor(const Points<T> &x, int64_t m, int threads) {
-    constexpr int64_t ROUND = 128, ROWS = 1024;
+    constexpr int64_t ROUND = 128, ROWS = 1024, WIDE = micro::COLS<T>;
     const int64_t n = x.padded, padded = pad(m, micro::COLS<T>), tiles = (n + ROWS - 1) / ROWS;
+    const int64_t stride = padded + micro::COLS<T>; // rows a power of two apart would share few sets of a cache
     const bool blas = blas_is_faster<T>();
     const BlasThreads one(1);
     const double seconds = seconds_of([&] {
-        Fresh<T> l(n * padded);
+        Fresh<T> l(n * stride);
         for (int64_t s = 0; s < padded; s += ROUND) {
             const int64_t width = std::min(ROUND, padded - s);
-            const std::vector<T> pivots(static_cast<size_t>(padded * width), T(-1e-3)); // their rows, turned
+            const std::vector<T> pivots(static_cast<size_t>(padded * WIDE), T(-1e-3)); // their rows, turned
             share_out(threads, tiles, [&](int, int64_t tile) {
                 const int64_t i = tile * ROWS, rows = std::min(ROWS, n - i);
-                T *here = &l[i * padded + s];
-                values<true>(x, i, rows, x, s, width, here, padded);
-                if (s > 0)
-                    thin<T>(rows, width, s, With::plain, &l[i * padded], padded, pivots.data(), here, width, padded,
-                            blas);
+                T *here = &l[i * stride + s];
+                values<true>(x, i, rows, x, s, width, here, stride);
+                for (int64_t j = 0; j < width; j += WIDE) // with half of the columns of their own: a round's triangle
+                    thin<T>(rows, WIDE, s + width / 2, With::plain, &l[i * stride], stride, pivots.data(), here + j,
+                            WIDE, stride, blas);
             });
         }
     });

@@ -40,7 +40,8 @@ double kernel_matrix(const Points<T> &x, int threads);
 template <class T>
 double pass(const Points<T> &x, const T *q, T *y, int64_t p, int threads, int64_t stride = 1);
 
-// n x m kernel values into a fresh factor, in rounds of 128 columns, each times all columns before it: n m^2 flops.
+// n x m kernel values into a fresh factor, in rounds of 128 columns, each times all columns before it and half of its own:
+// n m^2 flops.
 template <class T>
 double factor(const Points<T> &x, int64_t m, int threads);
 

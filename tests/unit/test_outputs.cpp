@@ -249,6 +249,30 @@ void refused(Session &session, const Model &model, const Matrix &q, const char *
     mercer_data_destroy(data);
 }
 
+// What the type of the outputs does not hold is an error that names the row, not an infinity among the scores.
+void test_beyond_the_type() {
+    Session session;
+    const Matrix x = points(20, 31);
+    for (Layout layout : layouts)
+        for (const char *what : {"scores", "t2", "residual"})
+            for (const char *kernel : {"polynomial", "linear"}) {
+                const Model model = session.fit(x, {{"kernel", kernel}, {"components", "2"}}, {}, layout);
+                Matrix q = points(700, 32);
+                std::fill_n(&q(600, 0), d, layout.f32 ? 3e38 : 1e308), std::fill_n(&q(601, 0), d, -1e38);
+                Held held(q, layout), out(Matrix(q.rows, 2), layout);
+                mercer_data *data = session.data(held);
+                mercer_view view = out.view();
+                mercer_recipe *operation = session.recipe(what, {});
+                TEST_ASSERT_EQUAL_INT(MERCER_E_NUMERICAL,
+                                      mercer_model_transform(model.handle, operation, data, &view, 1, nullptr));
+                TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), "of row 600: beyond"),
+                                             mercer_last_error());
+                TEST_ASSERT_NOT_NULL(std::strstr(mercer_last_error(), what));
+                mercer_recipe_destroy(operation);
+                mercer_data_destroy(data);
+            }
+}
+
 Model from_tensors(Session &session, const char *json, std::vector<std::pair<const char *, Matrix>> tensors) {
     std::vector<Held> held;
     std::vector<mercer_view> views;
@@ -361,6 +385,7 @@ int main() {
     RUN_TEST(test_limits_in_span);
     RUN_TEST(test_novelty);
     RUN_TEST(test_options);
+    RUN_TEST(test_beyond_the_type);
     RUN_TEST(test_refusals);
     return UNITY_END();
 }

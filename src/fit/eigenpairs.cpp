@@ -1,0 +1,81 @@
+#include "eigenpairs.h"
+
+#include "../core/tall.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mercer {
+
+Counted::Counted(Run &run, const Operator &base, double start, double likely)
+    : Operator(base.n(), base.f32()), base_(base), start_(start), likely_(std::max(likely, 1.0)) {
+    rest(run);
+}
+
+template <class F>
+void Counted::next(Run &run, int64_t width, bool f32, F &&body) const {
+    const double from = share();
+    passes_.push_back({width, f32});
+    still_.reset();
+    {
+        Run::Span span(run, from, share());
+        body();
+    }
+    rest(run);
+}
+
+void Counted::product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const {
+    next(run, p, rough || f32(), [&] { base_.product(run, rough, p, q, y); });
+}
+
+void Counted::dense(Run &run, double *a, int64_t lda) const {
+    next(run, 0, f32(), [&] { base_.dense(run, a, lda); });
+}
+
+double Counted::share() const {
+    const double done = static_cast<double>(passes_.size()), before = std::min(done, likely_);
+    return start_ + (1 - start_) * (0.9 * before / likely_ + 0.1 * (1 - std::pow(0.5, done - before)));
+}
+
+Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operator &op, double scale, int64_t r,
+                 const Start &start, std::map<std::string, double> &report, Keeper *keeper) {
+    Eigenpairs out;
+    out.values.resize(static_cast<size_t>(r));
+    out.residuals.resize(static_cast<size_t>(r));
+    out.vectors = Block(run, op.n(), r, op.f32());
+    mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::solver), nullptr, &report);
+    task.keeper = keeper;
+    struct Asked {
+        mercer_task &task;
+        const Start &start;
+    } asked{task, start};
+    mercer_operator c_op = op.c_operator();
+    mercer_eigen_request request{};
+    request.struct_size = sizeof request;
+    request.r = r;
+    request.tol = plan.tol;
+    request.max_passes = recipe.values().max_passes;
+    request.start_count = start.count;
+    request.rough = op.has_rough();
+    request.scale = scale;
+    request.user = &asked;
+    request.start = [](void *user, mercer_range to) -> int32_t {
+        const Asked &from = *static_cast<Asked *>(user);
+        return from.task.guard([&] { from.start.write(to); });
+    };
+    mercer_eigen_result result{
+        sizeof result, out.values.data(), columns(out.vectors), out.residuals.data(), 0, 0, 0, 0, 0};
+    task.check(plan.solver->solver.solve(&host_table(), &task, plan.solver_params.values(), &c_op, &request, &result),
+               *plan.solver);
+    std::vector<double> norms(static_cast<size_t>(r));
+    tall_norms(run, columns(out.vectors), norms.data());
+    for (const std::vector<double> &numbers : {out.values, norms})
+        for (double value : numbers)
+            if (!std::isfinite(value))
+                fail(MERCER_E_NUMERICAL, "solver %s gave a pair that is not finite", plan.solver->name.c_str());
+    out.most_negative = result.most_negative;
+    out.converged = result.converged != 0;
+    return out;
+}
+
+} // namespace mercer

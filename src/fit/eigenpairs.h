@@ -1,0 +1,68 @@
+// The top r eigenpairs of an operator by the plan's solver, and the passes over the operator that they take.
+#pragma once
+#include "../gram/operator.h"
+#include "fit.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+
+namespace mercer {
+
+// Notes passes, and maps each onto a share of what is left of the stage after `start`: as many as are likely to come fill
+// nine tenths of it, later ones half of the rest each.
+class Counted : public Operator {
+  public:
+    Counted(Run &run, const Operator &base, double start, double likely);
+    void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override;
+    bool has_rough() const override { return base_.has_rough(); }
+    void dense(Run &run, double *a, int64_t lda) const override;
+    void diagonal(Run &run, double *d) const override { base_.diagonal(run, d); }
+
+    struct Pass {
+        int64_t width; // columns; 0: the whole matrix
+        bool f32;
+    };
+    const std::vector<Pass> &passes() const { return passes_; }
+    void passed(int64_t width, bool f32) { passes_.push_back({width, f32}); } // in an earlier run
+
+  private:
+    template <class F>
+    void next(Run &run, int64_t width, bool f32, F &&body) const;
+    double share() const; // of the stage, where passes_ begin to be followed by others
+    // Between passes progress stands still.
+    void rest(Run &run) const { still_.emplace(run, share(), share()); }
+    const Operator &base_;
+    double start_, likely_;
+    mutable std::vector<Pass> passes_;
+    mutable std::optional<Run::Span> still_;
+};
+
+struct Eigenpairs {
+    std::vector<double> values, residuals;
+    Block vectors; // m x r
+    double most_negative = 0;
+    bool converged = false;
+    int64_t m() const { return vectors.n(); }
+    // body(j, u) for the first `count` vectors.
+    template <class Body>
+    void each(Run &run, int64_t count, Body &&body) const {
+        Buffer<double> u = run.buffer<double>(m());
+        for (int64_t j = 0; j < count; ++j) {
+            vectors.read(j, 0, m(), u.data());
+            body(j, u.data());
+        }
+    }
+};
+
+// What a solver may begin with.
+struct Start {
+    int64_t count = 0;
+    std::function<void(Columns to)> write;
+};
+
+// scale: of the operator's norm (mercer_eigen_request); keeper: of the solver's state, or nullptr.
+Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operator &op, double scale, int64_t r,
+                 const Start &start, std::map<std::string, double> &report, Keeper *keeper);
+
+} // namespace mercer
