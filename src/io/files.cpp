@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
-#include <filesystem>
 #include <memory>
 #include <string_view>
 #include <sys/file.h>
@@ -154,12 +154,12 @@ void Replacement::clear() {
         const bool free;
     };
     const size_t before = stem_.rfind('/') + 1;
-    std::error_code error, ignored;
-    for (std::filesystem::directory_iterator entry(folder_, error), end; !error && entry != end;
-         entry.increment(error)) {
-        const std::string name = stem_.substr(0, before) + entry->path().filename().string();
+    const std::unique_ptr<DIR, int (*)(DIR *)> opened(opendir(folder_.c_str()), closedir); // std::filesystem may abort
+    while (const dirent *entry = opened ? readdir(opened.get()) : nullptr) {
+        const std::string name = stem_.substr(0, before) + entry->d_name;
+        struct stat about;
         if (!name.starts_with(stem_) || !is_ours(std::string_view(name).substr(stem_.size()))) continue;
-        if (!entry->is_regular_file(ignored)) continue;
+        if (lstat(name.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
         const bool old = name.ends_with(".old");
         const Probe made(old ? name.substr(0, name.size() - 4) : name), placed(target_); // held until it is gone
         if (made.free && (!old || placed.free)) retried([&] { return system_calls().unlink(name.c_str()); });

@@ -1,9 +1,11 @@
-// faults SCENARIO: plays it again and again. Every allocation fails once, alone and with all that follow until the
-// library's function returns; every system call fails once with each error, or gives a short count. After each: the right
+// faults SCENARIO: plays it again and again. Wherever memory is allocated, told apart by the callers, the first and the
+// second allocation fail, and the first with all that follow until the library's function returns; every system call fails with
+// each error, or gives a short count. After each: the right
 // answer, the same result, no block and no descriptor lost. A process that does not survive its fault is one more
 // defect; the next one goes on behind it.
 #include "scene.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -12,7 +14,6 @@
 #include <execinfo.h>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,7 +35,7 @@ constexpr int64_t most_defects = 20;
 struct Shared {
     size_t phase;
     int64_t nth;
-    int64_t struck[std::size(phases)], refused[std::size(phases)], places, defects;
+    int64_t struck[std::size(phases)], refused[std::size(phases)], allocations, places, defects;
     bool done;
     char calls[400];
 };
@@ -86,10 +87,10 @@ class Child {
         for (int k = 0; k < 3; ++k) usual_ = play(scenario_, folder_, {}); // tables that are made once are made now
         if (!usual_.defect.empty()) return tell("without a fault", usual_);
         if (usual_.lost != 0) return tell("without a fault, blocks are lost", usual_);
+        note_places();
         for (; shared_.phase < std::size(phases); ++shared_.phase, shared_.nth = 1)
-            for (; shared_.defects < most_defects && strike(); shared_.nth += stride()) {
+            for (; shared_.defects < most_defects && (is_known() || strike()); ++shared_.nth) {
             }
-        shared_.places = static_cast<int64_t>(places_.size());
         std::string list;
         for (const auto &[name, count] : by_call_) list += " " + name + " " + std::to_string(count);
         std::snprintf(shared_.calls, sizeof shared_.calls, "%s", list.c_str());
@@ -97,7 +98,22 @@ class Child {
     }
 
   private:
-    int64_t stride() const { return phases[shared_.phase].lasting ? scenario_.stride : 1; }
+    void note_places() {
+        std::vector<uint64_t> places(static_cast<size_t>(usual_.allocations));
+        faults_note_places(places.data(), usual_.allocations);
+        play(scenario_, folder_, {});
+        faults_note_places(nullptr, 0);
+        std::map<uint64_t, int64_t> before;
+        for (uint64_t place : places) times_.push_back(++before[place]);
+        shared_.allocations = usual_.allocations;
+        shared_.places = static_cast<int64_t>(before.size());
+    }
+    // One more allocation of a place where enough have failed.
+    bool is_known() const {
+        const Phase &phase = phases[shared_.phase];
+        const auto at = static_cast<size_t>(shared_.nth - 1);
+        return phase.kind == ALLOCATION && at < times_.size() && times_[at] > (phase.lasting ? 1 : 2);
+    }
     // false: there is no such allocation or call.
     bool strike() {
         const Phase &phase = phases[shared_.phase];
@@ -106,9 +122,6 @@ class Child {
         if (!played.met) return false;
         ++shared_.struck[shared_.phase];
         shared_.refused[shared_.phase] += played.answered != MERCER_OK;
-        void *const *stack;
-        const int depth = faults_stack(&stack);
-        if (phase.kind == ALLOCATION) places_.insert(std::vector<void *>(stack, stack + std::min(depth, 8)));
         if (phase.error == EIO) ++by_call_[faults_name()];
         if (played.lost != 0 || played.descriptor != usual_.descriptor) played = again(armed); // not what is made once
         if (!played.defect.empty())
@@ -145,12 +158,13 @@ class Child {
     const std::string folder_;
     Shared &shared_;
     Played usual_;
-    std::set<std::vector<void *>> places_;
+    std::vector<int64_t> times_; // the how manieth of its place each allocation is
     std::map<std::string, int64_t> by_call_;
 };
 
 void report(const Scenario &scenario, const Shared &shared) {
-    std::printf("%s: allocations at %ld places", scenario.name, static_cast<long>(shared.places));
+    std::printf("%s: %ld allocations at %ld places", scenario.name, static_cast<long>(shared.allocations),
+                static_cast<long>(shared.places));
     for (size_t k = 0; k < std::size(phases); ++k)
         std::printf(", %s %ld (refused %ld)", phases[k].name, static_cast<long>(shared.struck[k]),
                     static_cast<long>(shared.refused[k]));
@@ -187,9 +201,9 @@ bool run(const Scenario &scenario) {
     if (file < 0 || ftruncate(file, sizeof(Shared)) != 0) return std::perror("memfd_create"), false;
     Shared &shared = shared_from(file);
     shared.nth = 1;
-    const char *base = std::getenv("TMPDIR");
-    std::string folder = std::string(base ? base : "/tmp") + "/mercer-faults-XXXXXX";
-    if (!mkdtemp(folder.data())) return std::perror("mkdtemp"), false;
+    std::string folder = "/dev/shm/mercer-faults-XXXXXX"; // in memory, where fsync costs nothing
+    if (!mkdtemp(folder.data()) && !mkdtemp((folder = "/tmp/mercer-faults-XXXXXX").data()))
+        return std::perror("mkdtemp"), false;
     while (!shared.done && shared.defects < most_defects) {
         const int status = in_child(scenario, file, folder);
         if (status == 0) break;
@@ -199,7 +213,8 @@ bool run(const Scenario &scenario) {
     }
     std::filesystem::remove_all(folder);
     report(scenario, shared);
-    if (shared.defects == 0 && (shared.struck[0] < scenario.allocations || shared.struck[2] < scenario.calls))
+    if (shared.defects == 0 &&
+        (std::min(shared.places, shared.struck[1]) < scenario.places || shared.struck[2] < scenario.calls))
         return std::printf("too few: %s has lost its way\n", scenario.name), false;
     return shared.done && shared.defects == 0;
 }

@@ -25,6 +25,9 @@ void faults_begin(void);                    /* once, before any other */
 void faults_arm(const struct fault *fault); /* counts from 0 again */
 void faults_watch(int on); /* around the library's functions; a fault that was met is over at the end */
 
+/* Where each allocation comes from, as a number, into to[0], to[1] ... until there is no more room; NULL: not any longer. */
+void faults_note_places(uint64_t *to, int64_t room);
+
 /* Since it was armed: the fault was met; by what (a function's name); the addresses it was called from. */
 int faults_met(void);
 const char *faults_name(void);

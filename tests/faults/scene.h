@@ -97,7 +97,6 @@ const std::vector<double> &noise();
 struct Scenario {
     const char *name;
     void (*play)(Scene &);
-    int64_t allocations, calls; // at least so many are to be met
-    int64_t stride;             // every so many-th allocation fails
+    int64_t places, calls; // that are to be met at least: where memory is allocated, and system calls
 };
 extern const std::vector<Scenario> scenarios;
