@@ -21,8 +21,8 @@ mercer_view column_view(const CountedVector<T> &values, int32_t dtype) {
     return {sizeof(mercer_view), dtype, 0, static_cast<int64_t>(values.size()), 1, 1, 1, data};
 }
 
-void write_names(mercer_data &data) {
-    data.names = Json{{"columns", data.data.columns}, {"labels", data.file.label_names}}.dump();
+std::string names_text(const std::vector<std::string> &columns, const std::vector<std::string> &labels) {
+    return record({{"columns", columns}, {"labels", labels}}).dump();
 }
 
 mercer_data *from_csv(Run &run, const char *path, const CsvOptions &options) {
@@ -37,7 +37,7 @@ mercer_data *from_csv(Run &run, const char *path, const CsvOptions &options) {
     data->file = std::move(file);
     data->data.labels = column_view(data->file.labels, MERCER_I64);
     data->data.weights = column_view(data->file.weights, MERCER_F64);
-    write_names(*data);
+    data->names = names_text(data->data.columns, data->file.label_names);
     return data.release();
 }
 
@@ -161,9 +161,10 @@ void attach(mercer_data &data, const std::string &what, const mercer_view *given
         if (view.rows < 1) fail(MERCER_E_SHAPE, "landmarks: %" PRId64 " rows, must be >= 1", view.rows);
         data.data.landmarks = view;
     } else if (what == "labels") {
-        data.data.labels = read_column(data, "labels", given, 1u << MERCER_I64);
+        const mercer_view labels = read_column(data, "labels", given, 1u << MERCER_I64);
+        data.names = names_text(data.data.columns, {});
+        data.data.labels = labels;
         data.file.label_names.clear();
-        write_names(data);
     } else {
         fail_unknown("attachment", what, {"weights", "landmarks", "labels"});
     }

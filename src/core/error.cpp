@@ -38,7 +38,7 @@ constexpr StatusText statuses[] = {
     {NAMED(MERCER_E_NAME), "an unknown method, part, parameter, tensor ...: the text says the nearest known"},
     {NAMED(MERCER_E_DATA), "NaN or Inf in the data, values outside the kernel's domain or type, a damaged file"},
     {NAMED(MERCER_E_MODEL), "a damaged or inconsistent model file or set of tensors"},
-    {NAMED(MERCER_E_PLUGIN), "a plugin was refused, or broke its contract"},
+    {NAMED(MERCER_E_PLUGIN), "a plugin is missing, was refused, or broke its contract"},
     {NAMED(MERCER_E_UNSUPPORTED), "the combination, or this model, has no such operation"},
     {NAMED(MERCER_E_NUMERICAL), "not converged under solver.strict, or a non-finite result"},
     {NAMED(MERCER_E_MEMORY), "an allocation failed"},

@@ -35,23 +35,22 @@ Budget::Scope::~Scope() { working_for = before_; }
 
 namespace {
 
-int64_t read_number(const char *path, int64_t otherwise) {
-    FILE *file = std::fopen(path, "re");
-    if (!file) return otherwise;
+using File = std::unique_ptr<FILE, int (*)(FILE *)>;
+File open_text(const std::string &path) { return {std::fopen(path.c_str(), "re"), std::fclose}; }
+
+int64_t read_number(const std::string &path, int64_t otherwise) {
+    const File file = open_text(path);
     int64_t value = otherwise;
-    if (std::fscanf(file, "%" SCNd64, &value) != 1) value = otherwise; // "max" stays `otherwise`
-    std::fclose(file);
+    if (!file || std::fscanf(file.get(), "%" SCNd64, &value) != 1) return otherwise; // "max" stays `otherwise`
     return value;
 }
 
 int64_t available_memory() {
     int64_t kib = -1;
-    if (FILE *file = std::fopen("/proc/meminfo", "re")) {
-        char line[128];
-        while (std::fgets(line, sizeof line, file))
-            if (std::sscanf(line, "MemAvailable: %" SCNd64, &kib) == 1) break;
-        std::fclose(file);
-    }
+    const File file = open_text("/proc/meminfo");
+    char line[128];
+    while (file && std::fgets(line, sizeof line, file.get()))
+        if (std::sscanf(line, "MemAvailable: %" SCNd64, &kib) == 1) break;
     if (kib >= 0) return kib * 1024;
     return static_cast<int64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
 }
@@ -59,20 +58,18 @@ int64_t available_memory() {
 // What this process' control group and those above it leave: v2, the folder named by /proc/self/cgroup up to the root.
 int64_t group_memory() {
     int64_t left = INT64_MAX;
-    FILE *file = std::fopen("/proc/self/cgroup", "re");
-    if (!file) return left;
+    const File file = open_text("/proc/self/cgroup");
     char line[512];
-    while (std::fgets(line, sizeof line, file)) {
+    while (file && std::fgets(line, sizeof line, file.get())) {
         if (std::strncmp(line, "0::", 3) != 0) continue;
         std::string path(line + 3, std::strcspn(line + 3, "\n"));
         for (;; path.erase(path.rfind('/'))) {
             std::string folder = "/sys/fs/cgroup" + path;
-            int64_t limit = read_number((folder + "/memory.max").c_str(), INT64_MAX);
-            if (limit != INT64_MAX) left = std::min(left, limit - read_number((folder + "/memory.current").c_str(), 0));
+            int64_t limit = read_number(folder + "/memory.max", INT64_MAX);
+            if (limit != INT64_MAX) left = std::min(left, limit - read_number(folder + "/memory.current", 0));
             if (path.find('/') == path.npos) break;
         }
     }
-    std::fclose(file);
     return left;
 }
 

@@ -44,7 +44,7 @@ class Search {
           costs_(*prepared.source, foreseen_components(values_, n_)),
           shares_(share_failure(values_.delta, Sides::both)), most_(roads.most_rank), most_rows_(roads.most_rows),
           exact_cost_(roads.exact ? costs_.exact() : INFINITY), effort_(likely_look(costs_, values_, roads).cost) {
-        road_.report = {{"accuracy", values_.accuracy}, {"looks", Json::array()}};
+        road_.report = record({{"accuracy", values_.accuracy}, {"looks", Json::array()}});
     }
 
     Road run() {
@@ -170,7 +170,7 @@ class Search {
         if (rank == 0 && factor_->rank_reached()) return true; // nothing varies
         const int64_t r = std::max<int64_t>(choice.kept(projection.theta, rank, projection.trace, nullptr), 1);
         Evidence<T> evidence(run_, prepared_.kernel, points_, span, projection, weights_, draws_, number);
-        Json entry = {{"m", m}};
+        Json entry = record({{"m", m}});
         const bool enough = decide(evidence, proof, entry, r);
         proof.evaluations = evidence.evaluations();
         entry["proved"] = proof.bounds.worst_share(r);

@@ -3,8 +3,10 @@
 namespace mercer {
 
 Json certificate_entry(const char *name, double value, double failure) {
-    return {
-        {"name", name}, {"value", value}, {"kind", failure > 0 ? "probable" : "certain"}, {"probability", 1 - failure}};
+    return record({{"name", name},
+                   {"value", value},
+                   {"kind", failure > 0 ? "probable" : "certain"},
+                   {"probability", 1 - failure}});
 }
 
 Json eigenvalue_entries(const Bounds &bounds, int64_t r, double failure, double total) {

@@ -90,7 +90,7 @@ void Checkpoint::save(const double *numbers, int64_t count, const Columns *colum
     const Clock::time_point begin = Clock::now();
     auto seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
     if (cost_ >= 0 && seconds(begin - written_) < sparing * cost_) return;
-    Json text = {{"fit", identity_}, {"checkpoint", Json::object()}};
+    Json text = record({{"fit", identity_}, {"checkpoint", Json::object()}});
     std::map<std::string, TensorView> tensors;
     auto add = [&](const std::string &name, int32_t dtype, int64_t rows, int64_t cols, const void *data) {
         TensorView &view = tensors[name];

@@ -30,7 +30,7 @@ int64_t ErrorBars::above_noise() const {
 }
 
 Json ErrorBars::report(double unit, int64_t kept) const {
-    Json out = {{"replicates", replicates}, {"level", level}, {"noise", noise / unit}};
+    Json out = record({{"replicates", replicates}, {"level", level}, {"noise", noise / unit}});
     for (const char *name : {"sd", "lower", "upper", "overlaps_noise"}) out[name] = Json::array();
     for (int64_t k = 0; k < kept; ++k) {
         const size_t at = static_cast<size_t>(k);

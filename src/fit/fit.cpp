@@ -149,15 +149,16 @@ Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared,
     text["kernel_passes"] = lifted.passes;
     const double m = static_cast<double>(centres.m()), evaluations = text["kernel_evaluations"];
     auto figure = [](const mercer_figure &foreseen, double happened) -> Json {
-        return {{"likely", foreseen.likely}, {"most", foreseen.most}, {"happened", happened}};
+        return record({{"likely", foreseen.likely}, {"most", foreseen.most}, {"happened", happened}});
     };
-    text["forecast"] = {{"bytes", figure(ahead.bytes, static_cast<double>(run.budget()->peak()))},
-                        {"kernel_evaluations", figure(ahead.kernel_evaluations, evaluations)},
-                        {"passes", figure(ahead.passes, static_cast<double>(lifted.passes))},
-                        {"flops", figure(ahead.flops, flops_of(*prepared.source, m, evaluations, lifted.columns) +
-                                                          plan.flops_each * lifted.products + reduction.flops)},
-                        {"dense_seconds", ahead.dense_seconds},
-                        {"streams", ahead.streams != 0}};
+    text["forecast"] =
+        record({{"bytes", figure(ahead.bytes, static_cast<double>(run.budget()->peak()))},
+                {"kernel_evaluations", figure(ahead.kernel_evaluations, evaluations)},
+                {"passes", figure(ahead.passes, static_cast<double>(lifted.passes))},
+                {"flops", figure(ahead.flops, flops_of(*prepared.source, m, evaluations, lifted.columns) +
+                                                  plan.flops_each * lifted.products + reduction.flops)},
+                {"dense_seconds", ahead.dense_seconds},
+                {"streams", ahead.streams != 0}});
     text["peak_bytes"] = run.budget()->peak();
     text["timings"] = timings_json(run);
     return text;

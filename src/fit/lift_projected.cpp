@@ -184,8 +184,8 @@ Lifted lift_as(const LiftTask &task) {
         out.capabilities |= MERCER_CAN_MEAN;
         out.text["mean_square"] = mean_square;
     }
-    out.text["total_variance"] = {{"value", std::max(projection.trace / total, 0.0)},
-                                  {"kind", span->rank() == n ? "exact" : "upper-bound"}};
+    out.text["total_variance"] = record(
+        {{"value", std::max(projection.trace / total, 0.0)}, {"kind", span->rank() == n ? "exact" : "upper-bound"}});
     out.text["mse"] = projection.left / total;
     out.text["rank"] = span->rank();
     out.kernel_evaluations += span->evaluations();

@@ -166,7 +166,7 @@ Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, in
         }
     });
     for (double &value : spe) value = std::max(value, 0.0) * moments.unit();
-    Json out = {{"t2", limits_of(run, m, t2.data(), moments.weights.data())}};
+    Json out = record({{"t2", limits_of(run, m, t2.data(), moments.weights.data())}});
     if (residual) out["residual"] = limits_of(run, m, spe.data(), moments.weights.data());
     return out;
 }
@@ -175,9 +175,13 @@ Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, in
 Json identity_of(const LiftTask &task) {
     if (task.centres.numbers() || task.prepared.kernel.has_user())
         fail(MERCER_E_UNSUPPORTED, "checkpoint: objects and a user's kernel have no digest to be known again by");
-    Json out = {{"version", MERCER_VERSION}, {"recipe", Json::object()}, {"dtype", task.plan.f32 ? "f32" : "f64"},
-                {"rough", task.plan.rough},  {"tol", task.plan.tol},     {"solver", task.plan.solver->name},
-                {"m", task.centres.m()}};
+    Json out = record({{"version", MERCER_VERSION},
+                       {"recipe", Json::object()},
+                       {"dtype", task.plan.f32 ? "f32" : "f64"},
+                       {"rough", task.plan.rough},
+                       {"tol", task.plan.tol},
+                       {"solver", task.plan.solver->name},
+                       {"m", task.centres.m()}});
     for (const auto &[name, value] : task.recipe.stored()) // but for what may change from run to run
         if (name != "solver.max_passes" && name != "solver.strict" && name.rfind("report.", 0) != 0)
             out["recipe"][name] = value;
@@ -205,10 +209,10 @@ class Progress {
 
   private:
     void say(Json &said, std::map<std::string, TensorView> &tensors) const {
-        said = {{"ask", choice_.ask()},
-                {"evaluations", evaluations()},
-                {"mean", static_cast<int>(weighted_.known())},
-                {"passes", Json::array()}};
+        said = record({{"ask", choice_.ask()},
+                       {"evaluations", evaluations()},
+                       {"mean", static_cast<int>(weighted_.known())},
+                       {"passes", Json::array()}});
         for (const Counted::Pass &pass : counted_.passes()) said["passes"].push_back({pass.width, pass.f32});
         const Buffer<double> &mean = weighted_.known_mean();
         if (weighted_.known() == WeightedOperator::Mean::unknown) return;
@@ -304,7 +308,7 @@ void note_passes(const Plan &plan, const Counted &op, Lifted &out) {
     out.passes = plan.hold == Hold::matrix ? 1 : 0;
     out.text["passes"] = Json::array();
     for (const Counted::Pass &pass : op.passes()) {
-        out.text["passes"].push_back({{"width", pass.width}, {"dtype", pass.f32 ? "f32" : "f64"}});
+        out.text["passes"].push_back(record({{"width", pass.width}, {"dtype", pass.f32 ? "f32" : "f64"}}));
         out.passes += plan.hold != Hold::matrix || (plan.rough && !pass.f32);
         out.columns += static_cast<double>(pass.width);
     }
@@ -355,8 +359,8 @@ void write_text(const LiftTask &task, const Eigenpairs &pairs, const Moments &mo
         out.text["certificates"] = eigenvalue_entries(bounds, kept, 0, moments.total / unit);
         out.worst_share = bounds.worst_share(kept);
     }
-    out.text["total_variance"] = {{"value", moments.variance() / moments.total * unit},
-                                  {"kind", all ? "exact" : "reduced-operator"}};
+    out.text["total_variance"] =
+        record({{"value", moments.variance() / moments.total * unit}, {"kind", all ? "exact" : "reduced-operator"}});
     if (is_centred(task)) out.text["mean_square"] = moments.mean_square * unit;
     out.text["limits"] = centre_limits(task.run, pairs, moments, kept, out.capabilities & MERCER_CAN_RESIDUAL);
     out.text["limits"]["kind"] = all ? "exact" : "centres";

@@ -29,7 +29,8 @@ Json limits_of(Run &run, int64_t n, const double *values, const double *weights)
     Buffer<int64_t> ascending = run.buffer<int64_t>(n);
     std::iota(ascending.begin(), ascending.end(), int64_t{0});
     std::sort(ascending.begin(), ascending.end(), [&](int64_t i, int64_t j) { return values[i] < values[j]; });
-    return {{"p95", quantile(values, weights, ascending, 0.95)}, {"p99", quantile(values, weights, ascending, 0.99)}};
+    return record(
+        {{"p95", quantile(values, weights, ascending, 0.95)}, {"p99", quantile(values, weights, ascending, 0.99)}});
 }
 
 template <class T>
@@ -70,9 +71,9 @@ Json limits_in_span(Run &run, const SpanRows<T> &span, const Projection &project
             t2[row0 + i] = sum;
         }
     });
-    return {{"t2", limits_of(run, n, t2.data(), weights)},
-            {"residual", limits_of(run, n, residual.data(), weights)},
-            {"kind", "exact"}};
+    return record({{"t2", limits_of(run, n, t2.data(), weights)},
+                   {"residual", limits_of(run, n, residual.data(), weights)},
+                   {"kind", "exact"}});
 }
 
 template Json limits_in_span(Run &, const SpanRows<float> &, const Projection &, const std::vector<double> &,

@@ -98,7 +98,7 @@ void Recipe::set_part(const std::string &part, const std::string &value) {
 bool Recipe::has_core_row(size_t index) const { return operation_ || core_scope(index).holds(*this); }
 
 void Recipe::set_user(std::shared_ptr<const UserKernel> user) {
-    if (!kernel_->has_user()) set_part("kernel", "user");
+    if (!kernel_->has_user()) set("kernel", "user");
     kernel_->user = std::move(user);
 }
 

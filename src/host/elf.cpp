@@ -46,8 +46,12 @@ class File {
             end > size_)
             refuse(shorter);
         std::vector<T> out(count);
-        if (bytes && pread(fd_, out.data(), bytes, static_cast<off_t>(offset)) != static_cast<ssize_t>(bytes))
-            refuse(shorter);
+        for (auto *to = reinterpret_cast<char *>(out.data()); offset < end;) {
+            const ssize_t got = pread(fd_, to, end - offset, static_cast<off_t>(offset));
+            if (got < 0 && errno == EINTR) continue;
+            if (got <= 0) refuse(got < 0 ? std::strerror(errno) : shorter);
+            to += got, offset += static_cast<uint64_t>(got);
+        }
         return out;
     }
 

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <cfenv>
-#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -39,7 +38,8 @@ class Descriptor {
     explicit Descriptor(const std::string &path) {
         if (const std::string fault = path_fault(path); !fault.empty())
             fail(MERCER_E_PLUGIN, "%.400s: refused, a plugin's path %s", path.c_str(), fault.c_str());
-        fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        do fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        while (fd_ < 0 && errno == EINTR);
         if (fd_ < 0)
             fail(MERCER_E_PLUGIN, "%s: refused, %s", path.c_str(),
                  errno == ELOOP ? "it is a symbolic link" : std::strerror(errno));
@@ -109,10 +109,8 @@ std::vector<const mercer_module *> builtin_modules() {
 std::string library_file() {
     Dl_info self;
     if (!dladdr(reinterpret_cast<const void *>(&library_file), &self) || !self.dli_fname) return "";
-    char *real = realpath(self.dli_fname, nullptr);
-    std::string file = real ? real : self.dli_fname;
-    std::free(real);
-    return file;
+    const std::string real = real_path(self.dli_fname);
+    return real.empty() ? self.dli_fname : real;
 }
 
 } // namespace mercer

@@ -8,6 +8,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <unistd.h>
 
 namespace mercer {
@@ -51,6 +52,12 @@ std::string path_fault(const std::string &path) {
     return "";
 }
 
+std::string real_path(const std::string &path) {
+    const std::unique_ptr<char, void (*)(void *)> real(realpath(path.c_str(), nullptr), std::free);
+    if (!real && errno == ENOMEM) throw std::bad_alloc();
+    return real ? real.get() : "";
+}
+
 std::vector<PluginFolder> default_plugin_folders() {
     std::vector<PluginFolder> folders;
     if (const char *listed = secure_getenv("MERCER_PLUGIN_PATH"))
@@ -73,10 +80,8 @@ void refuse_strangers(const std::string &path, const struct stat &file) {
     refuse_writable(path, file, "the file");
     refuse_writable(path, status_of(folder, path), "its folder");
     refuse_replaceable(path, folder);
-    char *real = realpath(folder.c_str(), nullptr); // a link in the path leads elsewhere
-    if (!real) fail(MERCER_E_PLUGIN, "%s: %s: %s", path.c_str(), folder.c_str(), std::strerror(errno));
-    const std::string target = real;
-    std::free(real);
+    const std::string target = real_path(folder); // a link in the path leads elsewhere
+    if (target.empty()) fail(MERCER_E_PLUGIN, "%s: %s: %s", path.c_str(), folder.c_str(), std::strerror(errno));
     if (target != folder) refuse_replaceable(path, target);
 }
 

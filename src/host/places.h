@@ -9,6 +9,9 @@ namespace mercer {
 // "" or why a plugin's path, or a folder of plugins, is not looked at: it is relative, holds "..", control characters ...
 std::string path_fault(const std::string &path);
 
+// Without links; "": there is none, errno says why.
+std::string real_path(const std::string &path);
+
 struct PluginFolder {
     std::string path, fault; // of its path, "" = none
 };

@@ -154,14 +154,17 @@ std::vector<Registry::Folder> Registry::scan() const {
     for (Folder &folder : out) {
         if (!folder.fault.empty()) continue;
         std::unique_ptr<DIR, int (*)(DIR *)> opened(opendir(folder.path.c_str()), closedir);
+        if (!opened && errno == ENOMEM) throw std::bad_alloc();
         if (!opened) folder.absent = errno == ENOENT, folder.fault = std::strerror(errno);
-        while (const dirent *entry = opened ? readdir(opened.get()) : nullptr) {
+        const dirent *entry = nullptr;
+        while (opened && (errno = 0, entry = readdir(opened.get()))) {
             const std::string file = entry->d_name;
             if (file.size() <= std::strlen(suffix) || file.substr(file.size() - std::strlen(suffix)) != suffix)
                 continue;
             auto [kind, name] = parse_file(file);
             folder.files.push_back({kind, name, folder.path + "/" + file});
         }
+        if (opened && errno) folder.fault = std::strerror(errno);
         std::sort(folder.files.begin(), folder.files.end(),
                   [](const File &a, const File &b) { return a.path < b.path; });
     }
@@ -233,7 +236,7 @@ void Registry::explain_unknown(Kind kind, const std::string &asked) {
             fail(MERCER_E_NAME, "unknown %s '%.80s'; the folder '%.400s' was not looked at: %s", kind_name(kind),
                  asked.c_str(), folder.path.c_str(), folder.fault.c_str());
         for (const File &file : folder.files)
-            if (file.path == folder.path + wanted)
+            if (file.name.empty() && file.path == folder.path + wanted)
                 fail(MERCER_E_NAME, "unknown %s '%.80s'; '%.600s' is ignored, %s", kind_name(kind), asked.c_str(),
                      file.path.c_str(), bad_name);
     }

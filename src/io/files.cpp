@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
-#include <filesystem>
 #include <memory>
 #include <string_view>
 #include <sys/file.h>
@@ -51,8 +51,9 @@ int64_t regular_size(int fd) {
 
 class Descriptor {
   public:
-    explicit Descriptor(int fd) : fd_(fd) {}
-    Descriptor(const Descriptor &) = delete;
+    explicit Descriptor(int fd = -1) : fd_(fd) {}
+    Descriptor(Descriptor &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    Descriptor &operator=(Descriptor &&other) noexcept { return std::swap(fd_, other.fd_), *this; }
     ~Descriptor() { close(); }
     int get() const { return fd_; }
     // 0 or an errno. Linux has freed the number even where it says EINTR, so that is no failure and never repeated.
@@ -90,7 +91,7 @@ class Replacement {
   private:
     void find_target();
     void clear();
-    bool create(const std::string &name);
+    bool create(std::string name);
     int sync(const Descriptor &descriptor);
     void remove(std::string &path) noexcept;
     void keep_old();
@@ -103,7 +104,7 @@ class Replacement {
     bool exists_ = false;
     mode_t mode_ = 0666;
     int error_ = 0; // of the first write that failed: a body that goes on regardless must not lead to a commit
-    std::unique_ptr<Descriptor> in_folder_, file_;
+    Descriptor in_folder_, file_;
 };
 
 Replacement::Replacement(const std::string &path) : path_(path), target_(path) {
@@ -112,9 +113,8 @@ Replacement::Replacement(const std::string &path) : path_(path), target_(path) {
     const size_t name = target_.rfind('/') + 1; // npos + 1 is 0
     folder_ = name == 0 ? "." : target_.substr(0, std::max<size_t>(name - 1, 1));
     stem_ = target_.substr(0, std::min(target_.size(), name + NAME_MAX - 40)) + ".tmp."; // so that a number fits
-    int folder = open_file(folder_, O_RDONLY | O_DIRECTORY); // first: what cannot be synced later is not begun
-    if (folder < 0) fail_io("write", path_, errno);
-    in_folder_ = std::make_unique<Descriptor>(folder);
+    in_folder_ = Descriptor(open_file(folder_, O_RDONLY | O_DIRECTORY)); // what cannot be synced later is not begun
+    if (in_folder_.get() < 0) fail_io("write", path_, errno);
     clear();
     int number = 0;
     while (!create(stem_ + format("%ld.%d", static_cast<long>(getpid()), number++))) {
@@ -131,6 +131,7 @@ void Replacement::find_target() {
     }
     if (S_ISLNK(about.st_mode)) {
         std::unique_ptr<char, void (*)(void *)> real(realpath(path_.c_str(), nullptr), std::free);
+        if (!real && errno == ENOMEM) throw std::bad_alloc();
         if (!real && errno == ENOENT)
             fail(MERCER_E_IO, "cannot write '%s': a link to nothing", shown_path(path_).c_str());
         if (!real || stat(real.get(), &about) != 0) fail_io("write", path_, errno);
@@ -153,12 +154,12 @@ void Replacement::clear() {
         const bool free;
     };
     const size_t before = stem_.rfind('/') + 1;
-    std::error_code error, ignored;
-    for (std::filesystem::directory_iterator entry(folder_, error), end; !error && entry != end;
-         entry.increment(error)) {
-        const std::string name = stem_.substr(0, before) + entry->path().filename().string();
+    const std::unique_ptr<DIR, int (*)(DIR *)> opened(opendir(folder_.c_str()), closedir); // std::filesystem may abort
+    while (const dirent *entry = opened ? readdir(opened.get()) : nullptr) {
+        const std::string name = stem_.substr(0, before) + entry->d_name;
+        struct stat about;
         if (!name.starts_with(stem_) || !is_ours(std::string_view(name).substr(stem_.size()))) continue;
-        if (!entry->is_regular_file(ignored)) continue;
+        if (lstat(name.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
         const bool old = name.ends_with(".old");
         const Probe made(old ? name.substr(0, name.size() - 4) : name), placed(target_); // held until it is gone
         if (made.free && (!old || placed.free)) retried([&] { return system_calls().unlink(name.c_str()); });
@@ -167,23 +168,23 @@ void Replacement::clear() {
 
 // O_EXCL makes the file ours, unless someone who clears has locked or removed it before we could lock it: false, as where
 // the name is taken. A file system without locks is written to without.
-bool Replacement::create(const std::string &name) {
-    auto file = std::make_unique<Descriptor>(open_file(name, O_WRONLY | O_CREAT | O_EXCL, mode_));
-    if (file->get() < 0 && errno == EEXIST) return false;
-    if (file->get() < 0) fail_io("write", path_, errno);
-    if (!lock(*file) && errno == EWOULDBLOCK) return false;
+bool Replacement::create(std::string name) {
+    Descriptor file(open_file(name, O_WRONLY | O_CREAT | O_EXCL, mode_));
+    if (file.get() < 0 && errno == EEXIST) return false;
+    if (file.get() < 0) fail_io("write", path_, errno);
+    if (!lock(file) && errno == EWOULDBLOCK) return false;
     struct stat about;
-    if (fstat(file->get(), &about) == 0 && about.st_nlink == 0) return false;
-    temporary_ = name;
+    if (fstat(file.get(), &about) == 0 && about.st_nlink == 0) return false;
+    temporary_ = std::move(name); // a copy could fail, and the file would stay
     file_ = std::move(file);
-    if (exists_) (void)!fchmod(file_->get(), mode_); // what the umask took; some file systems have no modes
+    if (exists_) (void)!fchmod(file_.get(), mode_); // what the umask took; some file systems have no modes
     return true;
 }
 
 void Replacement::write(const void *bytes, int64_t count) {
     auto from = static_cast<const char *>(bytes);
     while (count > 0 && !error_) {
-        ssize_t done = retried([&] { return system_calls().write(file_->get(), from, static_cast<size_t>(count)); });
+        ssize_t done = retried([&] { return system_calls().write(file_.get(), from, static_cast<size_t>(count)); });
         if (done <= 0) error_ = done < 0 ? errno : EIO;
         from += std::max<ssize_t>(done, 0);
         count -= std::max<ssize_t>(done, 0);
@@ -204,8 +205,8 @@ void Replacement::remove(std::string &path) noexcept {
 // A second name for the old file, so that even a failure after the rename can be undone. Without hard links it has
 // none.
 void Replacement::keep_old() {
-    std::string name = temporary_ + ".old";
-    if (exists_ && ::link(target_.c_str(), name.c_str()) == 0) kept_ = name;
+    kept_ = temporary_ + ".old";
+    if (!exists_ || ::link(target_.c_str(), kept_.c_str()) != 0) kept_.clear();
 }
 
 void Replacement::undo(int error) {
@@ -216,7 +217,7 @@ void Replacement::undo(int error) {
 }
 
 void Replacement::commit() {
-    if (!error_) error_ = sync(*file_);
+    if (!error_) error_ = sync(file_);
     if (error_) fail_io("write", path_, error_);
     keep_old();
     if (retried([&] { return system_calls().rename(temporary_.c_str(), target_.c_str()); }) != 0) {
@@ -225,8 +226,8 @@ void Replacement::commit() {
         fail_io("write", path_, error_);
     }
     temporary_.clear();
-    if (int error = sync(*in_folder_)) undo(error);
-    if (int error = file_->close()) undo(error);
+    if (int error = sync(in_folder_)) undo(error);
+    if (int error = file_.close()) undo(error);
     remove(kept_);
 }
 

@@ -1,9 +1,9 @@
+#include "../core/json.h"
 #include "safetensors_format.h"
 
 #include <algorithm>
 #include <bit>
 #include <cinttypes>
-#include <nlohmann/json.hpp>
 #include <vector>
 #include <zlib.h>
 
@@ -47,7 +47,7 @@ const DtypeName *find_dtype(int32_t dtype) {
 using Order = std::vector<std::pair<std::string, TensorView>>;
 
 std::string make_header(const std::string &metadata_json, const Order &order) {
-    nlohmann::ordered_json header, metadata;
+    Json header, metadata;
     metadata["crc32"] = no_digits;
     metadata["format"] = "mercer";
     metadata["mercer"] = metadata_json;
@@ -55,16 +55,16 @@ std::string make_header(const std::string &metadata_json, const Order &order) {
     header["__metadata__"] = std::move(metadata);
     int64_t at = 0;
     for (auto &[name, tensor] : order) {
-        nlohmann::ordered_json &entry = header[name];
+        Json &entry = header[name];
         entry["dtype"] = find_dtype(tensor.dtype)->name;
-        entry["shape"] = nlohmann::ordered_json::array({tensor.rows});
+        entry["shape"] = Json::array({tensor.rows});
         if (!tensor.vector) entry["shape"].push_back(tensor.cols);
-        entry["data_offsets"] = nlohmann::ordered_json::array({at, at + tensor.bytes});
+        entry["data_offsets"] = Json::array({at, at + tensor.bytes});
         at += tensor.bytes;
     }
     try {
         return header.dump();
-    } catch (const nlohmann::json::type_error &) {
+    } catch (const Json::type_error &) {
         fail(MERCER_E_MODEL, "the model's text is not UTF-8");
     }
 }

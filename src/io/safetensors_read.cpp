@@ -1,9 +1,9 @@
+#include "../core/json.h"
 #include "safetensors_format.h"
 
 #include <algorithm>
 #include <bit>
 #include <cinttypes>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -15,7 +15,6 @@ using namespace safetensors;
 
 namespace {
 
-using Json = nlohmann::json;
 static_assert(std::endian::native == std::endian::little, "tensors are used as they lie in the file");
 
 constexpr int64_t piece_bytes = int64_t{64} << 20; // taken ahead of the data
@@ -41,10 +40,10 @@ class Reader {
     }
     int64_t fetch(void *bytes, int64_t count);
     void read_header();
-    Json parse_header() const;
-    void read_metadata(Json &metadata);
-    std::string metadata_crc(const Json &metadata, const std::string &name) const;
-    void read_entry(const std::string &name, const Json &value);
+    SortedJson parse_header() const;
+    void read_metadata(SortedJson &metadata);
+    std::string metadata_crc(const SortedJson &metadata, const std::string &name) const;
+    void read_entry(const std::string &name, const SortedJson &value);
     void check_layout();
     void read_tensor(Entry &entry);
 
@@ -92,11 +91,11 @@ void Reader::read_header() {
         refuse("the header is not padded with blanks to 64 bytes, or holds control characters");
 }
 
-Json Reader::parse_header() const {
+SortedJson Reader::parse_header() const {
     std::vector<std::set<std::string>> keys; // of each object and array that is open
     int items = 0;
-    auto check = [&](int, Json::parse_event_t event, Json &value) {
-        using Event = Json::parse_event_t;
+    auto check = [&](int, SortedJson::parse_event_t event, SortedJson &value) {
+        using Event = SortedJson::parse_event_t;
         if (++items > most_items) refuse("the header has too many entries");
         if (event == Event::object_start || event == Event::array_start) {
             keys.emplace_back();
@@ -108,12 +107,12 @@ Json Reader::parse_header() const {
         }
         return true;
     };
-    Json header = Json::parse(header_, check, false);
+    SortedJson header = SortedJson::parse(header_, check, false);
     if (!header.is_object()) refuse("the header is not JSON");
     return header;
 }
 
-std::string Reader::metadata_crc(const Json &metadata, const std::string &name) const {
+std::string Reader::metadata_crc(const SortedJson &metadata, const std::string &name) const {
     auto found = metadata.find("crc32." + name);
     if (found == metadata.end()) refuse("the header has no CRC-32 of tensor '" + name + "'");
     const std::string &digits = found->get_ref<const std::string &>();
@@ -122,7 +121,7 @@ std::string Reader::metadata_crc(const Json &metadata, const std::string &name) 
     return digits;
 }
 
-void Reader::read_metadata(Json &metadata) {
+void Reader::read_metadata(SortedJson &metadata) {
     for (auto &item : metadata.items())
         if (!item.value().is_string()) refuse("the header's __metadata__ must hold text only");
     if (metadata.value("format", "") != "mercer") refuse("the header does not say format = mercer");
@@ -133,17 +132,17 @@ void Reader::read_metadata(Json &metadata) {
 }
 
 // Two non-negative numbers, or one where that is allowed.
-bool read_sizes(const Json &list, size_t fewest, int64_t *first, int64_t *second) {
+bool read_sizes(const SortedJson &list, size_t fewest, int64_t *first, int64_t *second) {
     if (!list.is_array() || list.size() < fewest || list.size() > 2) return false;
     int64_t *to = first;
-    for (const Json &value : list) {
+    for (const SortedJson &value : list) {
         if (!value.is_number_unsigned() || value.get<uint64_t>() > INT64_MAX) return false;
         *std::exchange(to, second) = value.get<int64_t>();
     }
     return true;
 }
 
-void Reader::read_entry(const std::string &name, const Json &value) {
+void Reader::read_entry(const std::string &name, const SortedJson &value) {
     if (!is_tensor_name(name)) refuse("the header has a tensor with an illegal name");
     Entry entry;
     entry.name = name;
@@ -152,8 +151,9 @@ void Reader::read_entry(const std::string &name, const Json &value) {
     if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
         !value.contains("data_offsets"))
         wrong("must have dtype, shape and data_offsets, nothing else");
+    if (!value["dtype"].is_string()) wrong("dtype must be F32, F64 or I64");
     for (const DtypeName &known : dtypes)
-        if (value["dtype"] == known.name) tensor.dtype = known.dtype;
+        if (value["dtype"].get_ref<const std::string &>() == known.name) tensor.dtype = known.dtype;
     if (tensor.dtype == 0) wrong("dtype must be F32, F64 or I64");
     if (!read_sizes(value["shape"], 1, &tensor.rows, &tensor.cols)) wrong("shape must be one or two sizes");
     if (!read_sizes(value["data_offsets"], 2, &entry.begin, &entry.end)) wrong("data_offsets must be two sizes");
@@ -209,7 +209,7 @@ void Reader::read_tensor(Entry &entry) {
 
 SafetensorsFile Reader::read(const std::function<void(const std::string &)> &accept) {
     read_header();
-    Json header = parse_header();
+    SortedJson header = parse_header();
     for (auto &item : header.items())
         if (item.key() != "__metadata__") read_entry(item.key(), item.value());
     read_metadata(header["__metadata__"]);

@@ -174,7 +174,7 @@ std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registr
         model->read_map();
         model->see_capabilities();
         model->write_info();
-    } catch (const nlohmann::json::exception &e) {
+    } catch (const Json::exception &e) {
         fail(MERCER_E_MODEL, "header: %s", e.what());
     }
     return model;
@@ -423,8 +423,9 @@ void Model::write_info() {
     info["explained_ratio"] = share;
     Json shapes = Json::object();
     for (const auto &[name, value] : *tensors_)
-        shapes[name] = {{"dtype", dtype_name(value.dtype)},
-                        {"shape", value.vector ? Json::array({value.rows}) : Json::array({value.rows, value.cols})}};
+        shapes[name] =
+            record({{"dtype", dtype_name(value.dtype)},
+                    {"shape", value.vector ? Json::array({value.rows}) : Json::array({value.rows, value.cols})}});
     info["tensors"] = shapes;
     info_ = std::make_shared<Info>();
     info_->all = std::move(info);
@@ -438,7 +439,7 @@ const char *Model::info(const std::string &path) const {
     const Json *node = nullptr;
     try {
         node = &info_->all.at(Json::json_pointer(path));
-    } catch (const nlohmann::json::exception &) {
+    } catch (const Json::exception &) {
         fail_unknown_path(info_->all, path);
     }
     std::string text = node->is_string()

@@ -1,16 +1,15 @@
 // The expansion  f(x) = A^T k_C(T x) / g(x) - b: immutable, shared by any number of threads. Its tensors and one JSON text
 // are all there is to it; a fit, a file and mercer_model_from_tensors make it through the same door, Model::assemble.
 #pragma once
+#include "../core/json.h"
 #include "../gram/tile.h"
 #include "../io/safetensors.h"
 #include "row.h"
 
 #include <mutex>
-#include <nlohmann/json.hpp>
 
 namespace mercer {
 
-using Json = nlohmann::ordered_json;
 using Tensors = std::map<std::string, Tensor>;
 
 // Of the kernel: a model that was stored may do without, and can then be looked at only.

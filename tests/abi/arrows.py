@@ -24,7 +24,7 @@ KEEPERS = {
     r'omp\.h': ['src/core/blas.cpp', 'src/core/threads.cpp'],
     r'dlfcn\.h': ['src/host/modules.cpp'],
     r'zlib\.h': ['src/io/safetensors.cpp'],
-    r'nlohmann/.*': ['src/model/model.h', 'src/io/safetensors.cpp', 'src/io/safetensors_read.cpp'],
+    r'nlohmann/.*': ['src/core/json.h'],
 }
 GENERATED = {'plugin_aliases.h'}
 C_LIBRARY = {'assert.h', 'float.h', 'limits.h', 'math.h', 'stdbool.h', 'stddef.h', 'stdint.h', 'stdlib.h', 'string.h'}

@@ -17,7 +17,7 @@ namespace {
 
 using Model = ::Model; // the session's
 
-int64_t kills = 100; // of each kind of file
+int64_t kills = 250; // of each kind of file
 
 // A child calls body(1), body(2), ... until it is killed, at most 3 ms after it began; every other child's fsync costs nothing, so
 // that moments in other calls are met often.

@@ -1,0 +1,236 @@
+// faults SCENARIO: plays it again and again. Wherever memory is allocated, told apart by the callers, the first and the
+// second allocation fail, and the first with all that follow until the library's function returns; every system call fails with
+// each error, or gives a short count. After each: the right
+// answer, the same result, no block and no descriptor lost. A process that does not survive its fault is one more
+// defect; the next one goes on behind it.
+#include "scene.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <execinfo.h>
+#include <filesystem>
+#include <map>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+struct Phase {
+    const char *name;
+    int kind, lasting, error;
+};
+constexpr Phase phases[] = {
+    {"alone", ALLOCATION, 0, 0},     {"lasting", ALLOCATION, 1, 0}, {"EIO", CALL, 0, EIO},
+    {"ENOSPC", CALL, 0, ENOSPC},     {"EINTR", CALL, 0, EINTR},     {"EACCES", CALL, 0, EACCES},
+    {"short", CALL, 0, SHORT_COUNT},
+};
+constexpr int64_t most_defects = 20;
+
+// What parent and child both see.
+struct Shared {
+    size_t phase;
+    int64_t nth;
+    int64_t struck[std::size(phases)], refused[std::size(phases)], allocations, places, defects;
+    bool done;
+    char calls[400];
+};
+
+struct Played {
+    int64_t allocations = 0, calls = 0, lost = 0;
+    int descriptor = 0; // the lowest that is free
+    uint64_t digest = 0;
+    int32_t answered = MERCER_OK;
+    std::string defect;
+    bool met = false;
+};
+
+Played play(const Scenario &scenario, const std::string &folder, const fault &armed) {
+    Played out;
+    const int64_t before = faults_live();
+    faults_arm(&armed);
+    {
+        Scene scene(folder, armed);
+        try {
+            scenario.play(scene);
+        } catch (const Defect &defect) {
+            out.defect = defect.text;
+        }
+        faults_watch(0);
+        out.digest = scene.digest();
+        out.answered = scene.answered();
+    }
+    out.met = faults_met();
+    out.allocations = faults_seen(ALLOCATION);
+    out.calls = faults_seen(CALL);
+    for (const auto &entry : std::filesystem::directory_iterator(folder)) std::filesystem::remove_all(entry.path());
+    out.descriptor = dup(STDERR_FILENO);
+    close(out.descriptor);
+    out.lost = faults_live() - before - (out.defect.capacity() > 15);
+    return out;
+}
+
+std::string describe(const Scenario &scenario, const Shared &shared) {
+    return std::string(scenario.name) + ", " + phases[shared.phase].name + " " + std::to_string(shared.nth);
+}
+
+class Child {
+  public:
+    Child(const Scenario &scenario, std::string folder, Shared &shared)
+        : scenario_(scenario), folder_(std::move(folder)), shared_(shared) {}
+
+    void run() {
+        for (int k = 0; k < 3; ++k) usual_ = play(scenario_, folder_, {}); // tables that are made once are made now
+        if (!usual_.defect.empty()) return tell("without a fault", usual_);
+        if (usual_.lost != 0) return tell("without a fault, blocks are lost", usual_);
+        note_places();
+        for (; shared_.phase < std::size(phases); ++shared_.phase, shared_.nth = 1)
+            for (; shared_.defects < most_defects && (is_known() || strike()); ++shared_.nth) {
+            }
+        std::string list;
+        for (const auto &[name, count] : by_call_) list += " " + name + " " + std::to_string(count);
+        std::snprintf(shared_.calls, sizeof shared_.calls, "%s", list.c_str());
+        shared_.done = true;
+    }
+
+  private:
+    void note_places() {
+        std::vector<uint64_t> places(static_cast<size_t>(usual_.allocations));
+        faults_note_places(places.data(), usual_.allocations);
+        play(scenario_, folder_, {});
+        faults_note_places(nullptr, 0);
+        std::map<uint64_t, int64_t> before;
+        for (uint64_t place : places) times_.push_back(++before[place]);
+        shared_.allocations = usual_.allocations;
+        shared_.places = static_cast<int64_t>(before.size());
+    }
+    // One more allocation of a place where enough have failed.
+    bool is_known() const {
+        const Phase &phase = phases[shared_.phase];
+        const auto at = static_cast<size_t>(shared_.nth - 1);
+        return phase.kind == ALLOCATION && at < times_.size() && times_[at] > (phase.lasting ? 1 : 2);
+    }
+    // false: there is no such allocation or call.
+    bool strike() {
+        const Phase &phase = phases[shared_.phase];
+        const fault armed = {phase.kind, phase.lasting, shared_.nth, phase.error, 0};
+        Played played = play(scenario_, folder_, armed);
+        if (!played.met) return false;
+        ++shared_.struck[shared_.phase];
+        shared_.refused[shared_.phase] += played.answered != MERCER_OK;
+        if (phase.error == EIO) ++by_call_[faults_name()];
+        if (played.lost != 0 || played.descriptor != usual_.descriptor) played = again(armed); // not what is made once
+        if (!played.defect.empty())
+            tell("", played);
+        else if (played.digest != usual_.digest && !faults_hid_a_folder())
+            tell("another result", played);
+        else if (played.lost != 0)
+            tell("blocks are lost", played);
+        else if (played.descriptor != usual_.descriptor)
+            tell("a descriptor is lost", played);
+        usual_.descriptor = played.descriptor;
+        return true;
+    }
+
+    Played again(const fault &armed) {
+        usual_.descriptor = play(scenario_, folder_, {}).descriptor;
+        faults_trace(1);
+        Played played = play(scenario_, folder_, armed);
+        if (played.lost != 0) faults_print_lost();
+        faults_trace(0);
+        return played;
+    }
+
+    void tell(const char *what, const Played &played) {
+        std::fprintf(stderr, "DEFECT %s (%s): %s %s, %ld blocks more\n", describe(scenario_, shared_).c_str(),
+                     played.met ? faults_name() : "", what, played.defect.c_str(), static_cast<long>(played.lost));
+        void *const *stack;
+        const int depth = faults_stack(&stack);
+        if (played.met) backtrace_symbols_fd(stack, depth, STDERR_FILENO);
+        ++shared_.defects;
+    }
+
+    const Scenario &scenario_;
+    const std::string folder_;
+    Shared &shared_;
+    Played usual_;
+    std::vector<int64_t> times_; // the how manieth of its place each allocation is
+    std::map<std::string, int64_t> by_call_;
+};
+
+void report(const Scenario &scenario, const Shared &shared) {
+    std::printf("%s: %ld allocations at %ld places", scenario.name, static_cast<long>(shared.allocations),
+                static_cast<long>(shared.places));
+    for (size_t k = 0; k < std::size(phases); ++k)
+        std::printf(", %s %ld (refused %ld)", phases[k].name, static_cast<long>(shared.struck[k]),
+                    static_cast<long>(shared.refused[k]));
+    std::printf("; calls:%s; %ld defects\n", shared.calls, static_cast<long>(shared.defects));
+}
+
+Shared &shared_from(int file) {
+    void *memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    return *static_cast<Shared *>(memory);
+}
+
+// In a process of its own, which is no fork of ours: the library opens no parallel region in one.
+int in_child(const Scenario &scenario, int file, const std::string &folder) {
+    const pid_t child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "faults", scenario.name, std::to_string(file).c_str(), folder.c_str(), nullptr);
+        std::_Exit(127);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+// Says where, before the process ends of it.
+void last_words(int number) {
+    void *stack[DEPTH];
+    backtrace_symbols_fd(stack, backtrace(stack, DEPTH), STDERR_FILENO);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+bool run(const Scenario &scenario) {
+    const int file = memfd_create("faults", 0);
+    if (file < 0 || ftruncate(file, sizeof(Shared)) != 0) return std::perror("memfd_create"), false;
+    Shared &shared = shared_from(file);
+    shared.nth = 1;
+    std::string folder = "/dev/shm/mercer-faults-XXXXXX"; // in memory, where fsync costs nothing
+    if (!mkdtemp(folder.data()) && !mkdtemp((folder = "/tmp/mercer-faults-XXXXXX").data()))
+        return std::perror("mkdtemp"), false;
+    while (!shared.done && shared.defects < most_defects) {
+        const int status = in_child(scenario, file, folder);
+        if (status == 0) break;
+        std::fprintf(stderr, "DEFECT %s: the process ends with status %d\n", describe(scenario, shared).c_str(),
+                     status);
+        ++shared.defects, ++shared.nth;
+    }
+    std::filesystem::remove_all(folder);
+    report(scenario, shared);
+    if (shared.defects == 0 &&
+        (std::min(shared.places, shared.struck[1]) < scenario.places || shared.struck[2] < scenario.calls))
+        return std::printf("too few: %s has lost its way\n", scenario.name), false;
+    return shared.done && shared.defects == 0;
+}
+
+} // namespace
+
+// faults SCENARIO; in the child with a file that both share, and a folder.
+int main(int argc, char **argv) {
+    faults_begin();
+    for (const Scenario &scenario : scenarios) {
+        if (argc < 2 || std::strcmp(argv[1], scenario.name) != 0) continue;
+        if (argc == 2) return !run(scenario);
+        for (int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE}) signal(number, last_words);
+        Child(scenario, argv[3], shared_from(std::atoi(argv[2]))).run();
+        std::_Exit(0);
+    }
+    std::fprintf(stderr, "there is no such scenario\n");
+    return 2;
+}

@@ -1,0 +1,321 @@
+// What the library is asked for while its allocations and system calls fail: sizes are small, roads are many.
+#include "scene.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace {
+
+mercer_view column(const void *data, int32_t dtype, int64_t rows) {
+    return {sizeof(mercer_view), dtype, 0, rows, 1, 1, 1, const_cast<void *>(data)};
+}
+
+void exact(Scene &s) {
+    const Context context = s.context();
+    const Data data = s.rows(context, 40, 3);
+    const mercer_view weights = column(noise().data(), MERCER_F64, 40);
+    s.must([&] { return mercer_data_attach(data.get(), "weights", &weights); });
+    const Recipe recipe =
+        s.recipe(context, "kpca", {{"data.scale", "standard"}, {"components", "3"}, {"bootstrap", "9"}});
+    const Model model = s.fit(recipe, data);
+    s.keep(model);
+    const char *text = nullptr;
+    for (const char *path : {"", "/certificates", "/forecast/bytes/likely"})
+        s.must([&] { return mercer_model_info(model.get(), path, &text); });
+    mercer_summary summary = {};
+    summary.struct_size = sizeof summary;
+    s.must([&] { return mercer_model_summary(model.get(), &summary); });
+    s.keep(&summary, sizeof summary);
+}
+
+// Few points for many rows, chosen by every reducer.
+void reduced(Scene &s) {
+    const Context context = s.context();
+    const Data data = s.rows(context, 90, 3, MERCER_F32);
+    const int64_t numbers[] = {3, 14, 15, 9, 26, 5};
+    const mercer_view landmarks = column(numbers, MERCER_I64, 6);
+    s.must([&] { return mercer_data_attach(data.get(), "landmarks", &landmarks); });
+    for (const char *reducer : {"uniform", "given", "rpcholesky", "greedy"}) {
+        Settings settings = {{"reducer", reducer}, {"components", "2"}, {"data.scale", "minmax"}};
+        if (std::strcmp(reducer, "given") != 0) settings.emplace_back("m", "12");
+        s.keep(s.fit(s.recipe(context, "nystrom", settings), data));
+    }
+}
+
+void automatic(Scene &s) {
+    const Context context = s.context();
+    const Data data = s.rows(context, 80, 2);
+    for (const char *sigma : {"2", "0.05"}) // one road and the other
+        s.keep(s.fit(s.recipe(context, "auto", {{"components", "2"}, {"kernel.sigma", sigma}}), data));
+}
+
+std::string npy(int64_t rows, int64_t cols) {
+    std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", " +
+                         std::to_string(cols) + "), }";
+    header.resize(118 - 1, ' ');
+    header += '\n';
+    return std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header +
+           std::string(reinterpret_cast<const char *>(noise().data()), static_cast<size_t>(rows * cols) * 8);
+}
+
+// From a file by windows, matrix made anew in each pass; the second fit goes on from the first one's checkpoint.
+void checkpointed(Scene &s) {
+    s.put("rows.npy", npy(300, 3));
+    const std::string rows = s.path("rows.npy"), file = s.path("checkpoint");
+    const Context context = s.context();
+    const Data data = s.made<Data>(
+        [&](mercer_data **out) { return mercer_data_from_file(out, context.get(), rows.c_str(), nullptr); });
+    const Recipe recipe = s.recipe(context, "kpca",
+                                   {{"solver", "block-krylov"},
+                                    {"gram.storage", "stream"},
+                                    {"kernel.sigma", "0.3"},
+                                    {"components", "4"},
+                                    {"tol", "1e-10"}});
+    mercer_run run = {};
+    run.struct_size = sizeof run;
+    run.checkpoint = file.c_str();
+    s.keep(s.fit(recipe, data, &run));
+    s.keep(s.fit(recipe, data, &run));
+    if (!faults_met()) s.expect_files("checkpoint rows.npy");
+}
+
+void outputs(Scene &s) {
+    const Context context = s.context();
+    const Data data = s.rows(context, 40, 3), one = s.rows(context, 1, 3), many = s.rows(context, 600, 3);
+    const Model model = s.fit(s.recipe(context, "kpca", {{"components", "3"}, {"kernel.sigma", "1"}}), data);
+    for (const char *what : {"scores", "density", "residual", "t2", "gradient"}) s.keep_output(model, data, what, 40);
+    s.keep_output(model, one, nullptr, 1);
+    s.keep_output(model, many, nullptr, 600);
+}
+
+// Bytes in a room of their own: a callback that allocates would be taken for the library.
+struct Room {
+    char bytes[1 << 16];
+    int64_t count, read;
+};
+int32_t sink(void *user, const void *bytes, int64_t count) {
+    auto &room = *static_cast<Room *>(user);
+    if (room.count + count > static_cast<int64_t>(sizeof room.bytes)) return 1;
+    std::memcpy(room.bytes + room.count, bytes, static_cast<size_t>(count));
+    room.count += count;
+    return 0;
+}
+int32_t source(void *user, void *bytes, int64_t capacity, int64_t *count) {
+    auto &room = *static_cast<Room *>(user);
+    *count = std::min(capacity, room.count - room.read);
+    std::memcpy(bytes, room.bytes + room.read, static_cast<size_t>(*count));
+    room.read += *count;
+    return 0;
+}
+
+void files(Scene &s) {
+    static Room room;
+    const Context context = s.context();
+    const Data data = s.rows(context, 30, 2);
+    const Model model =
+        s.fit(s.recipe(context, "nystrom", {{"components", "2"}, {"m", "6"}, {"data.scale", "standard"}}), data);
+    const mercer_sink to = {sizeof to, sink, &room};
+    s.must([&] {
+        room.count = 0;
+        return mercer_model_write(model.get(), &to);
+    });
+    const std::string bytes(room.bytes, static_cast<size_t>(room.count)), old = "the old file", file = s.path("model");
+    for (const char *before : {"", "the old file"}) {
+        if (*before) s.put("model", before);
+        s.after_failure = [&] {
+            if (s.get("model") != before) throw Defect{"the old file is not what it was"};
+            s.expect_files(*before ? "model" : "");
+        };
+        s.must([&] { return mercer_model_save(model.get(), file.c_str()); });
+        s.after_failure = nullptr;
+        if (s.get("model") != bytes) throw Defect{"the file is not the model"};
+        s.expect_files("model");
+        if (!*before) std::remove(file.c_str());
+    }
+    const Model loaded =
+        s.made<Model>([&](mercer_model **out) { return mercer_model_load(out, context.get(), file.c_str()); });
+    const mercer_source from = {sizeof from, source, &room};
+    const Model read = s.made<Model>([&](mercer_model **out) {
+        room.read = 0;
+        return mercer_model_read(out, context.get(), &from);
+    });
+    for (const Model *copy : {&loaded, &read}) {
+        s.must([&] {
+            room.count = 0;
+            return mercer_model_write(copy->get(), &to);
+        });
+        if (bytes != std::string(room.bytes, static_cast<size_t>(room.count))) throw Defect{"not the model written"};
+    }
+    std::remove(file.c_str());
+}
+
+int32_t product(void *, const mercer_view *x, const mercer_view *y, const mercer_view *k) {
+    for (int64_t i = 0; i < x->rows; ++i)
+        for (int64_t j = 0; j < y->rows; ++j) {
+            double sum = 0;
+            for (int64_t c = 0; c < x->cols; ++c)
+                sum += static_cast<double *>(x->data)[i * x->row_stride + c * x->col_stride] *
+                       static_cast<double *>(y->data)[j * y->row_stride + c * y->col_stride];
+            static_cast<double *>(k->data)[i * k->row_stride + j * k->col_stride] = sum;
+        }
+    return 0;
+}
+
+// A model made by hand, and one of a user's kernel, written, read and bound again.
+void tensors(Scene &s) {
+    static Room room;
+    const Context context = s.context();
+    const double a[] = {1, 2, 3};
+    const mercer_view views[] = {{sizeof(mercer_view), MERCER_F64, 0, 3, 2, 2, 1, const_cast<double *>(noise().data())},
+                                 column(a, MERCER_F64, 3)};
+    const char *names[] = {"C", "A"};
+    s.keep(s.made<Model>([&](mercer_model **out) {
+        return mercer_model_from_tensors(out, context.get(), R"({"kernel":"chi2 + 0.5 linear"})", names, views, 2);
+    }));
+    const mercer_user_kernel kernel = {sizeof kernel, MERCER_PSD, 0, product, nullptr, nullptr};
+    const Data data = s.rows(context, 20, 3);
+    const Recipe recipe = s.recipe(context, "kpca", {{"components", "2"}, {"kernel", "user"}});
+    s.must([&] { return mercer_recipe_set_kernel(recipe.get(), &kernel); });
+    const Model model = s.fit(recipe, data);
+    const mercer_sink to = {sizeof to, sink, &room};
+    s.must([&] {
+        room.count = 0;
+        return mercer_model_write(model.get(), &to);
+    });
+    const mercer_source from = {sizeof from, source, &room};
+    const Model read = s.made<Model>([&](mercer_model **out) {
+        room.read = 0;
+        return mercer_model_read(out, context.get(), &from);
+    });
+    const Model bound = s.made<Model>([&](mercer_model **out) { return mercer_model_bind(out, read.get(), &kernel); });
+    s.keep_output(bound, data, nullptr, 20);
+}
+
+int32_t distance(void *, const int64_t *i, const int64_t *j, int64_t count, double *values) {
+    for (int64_t k = 0; k < count; ++k)
+        values[k] = std::fabs(noise()[static_cast<size_t>(i[k])] - noise()[static_cast<size_t>(j[k])]);
+    return 0;
+}
+
+// Kernel matrices and fits of all that is no plain matrix of rows.
+void kernels(Scene &s) {
+    const Context context = s.context();
+    const Data x = s.rows(context, 20, 4), y = s.rows(context, 8, 4);
+    std::vector<double> values(20 * 20);
+    mercer_view out = {sizeof out, MERCER_F64, 0, 20, 8, 8, 1, values.data()};
+    const Recipe sum = s.recipe(context, "kpca", {{"kernel", "gaussian[0-1] * hamming[2] + 0.1 anova + laplacian"}});
+    s.must([&] { return mercer_recipe_kernel(sum.get(), x.get(), y.get(), &out, nullptr); });
+    s.keep(values.data(), 20 * 8 * sizeof(double));
+
+    const int64_t offsets[] = {0, 2, 3, 5, 5, 6}, columns[] = {0, 2, 1, 0, 1, 2};
+    const mercer_sparse sparse = {sizeof sparse, MERCER_CSR, MERCER_F64,    MERCER_I64, 0, 5, 3, 6,
+                                  offsets,       columns,    noise().data()};
+    const Data few =
+        s.made<Data>([&](mercer_data **to) { return mercer_data_from_sparse(to, context.get(), &sparse); });
+    const Recipe recipe = s.recipe(context, "kpca", {{"components", "2"}, {"kernel.sigma", "1"}});
+    s.keep(s.fit(recipe, few));
+
+    mercer_objects objects = {};
+    objects.struct_size = sizeof objects, objects.rows = 20, objects.values = MERCER_DISTANCE, objects.pairs = distance;
+    const Data pairs =
+        s.made<Data>([&](mercer_data **to) { return mercer_data_from_objects(to, context.get(), &objects); });
+    s.keep(s.fit(recipe, pairs));
+
+    out.cols = out.row_stride = 20;
+    s.must([&] { return mercer_recipe_kernel(recipe.get(), x.get(), nullptr, &out, nullptr); });
+    const Data matrix =
+        s.made<Data>([&](mercer_data **to) { return mercer_data_from_matrix(to, context.get(), &out, MERCER_KERNEL); });
+    s.keep(s.fit(s.recipe(context, "kpca", {{"components", "2"}, {"kernel", "user"}}), matrix));
+}
+
+// All that can be asked without a fit. The context has no settings: its budget is found out.
+void listings(Scene &s) {
+    const Context context = s.made<Context>([](mercer_context **out) { return mercer_context_create(out); });
+    s.must([&] { return mercer_context_add_plugins(context.get(), "/nonexistent/mercer"); });
+    mercer_entry entry = {};
+    for (const char *what :
+         {"methods", "operations", "kernels", "reducers", "lifts", "solvers", "statuses", "build", "folders"}) {
+        int64_t count = 0;
+        s.must([&] { return mercer_context_count(context.get(), what, &count); });
+        entry.struct_size = sizeof entry;
+        s.must([&] { return mercer_context_entry(context.get(), what, 0, &entry); });
+        s.keep(entry.name, std::strlen(entry.name));
+    }
+    s.must([&] { return mercer_context_find(context.get(), "kernels", "rbf", &entry); });
+    const Data data = s.rows(context, 400, 4);
+    const Recipe recipe = s.recipe(context, "auto", {});
+    s.must([&] { return mercer_recipe_set_real(recipe.get(), "accuracy", 0.1); });
+    int64_t count = 0;
+    s.must([&] { return mercer_recipe_rows(recipe.get(), &count); });
+    mercer_row row = {};
+    row.struct_size = sizeof row;
+    s.must([&] { return mercer_recipe_row(recipe.get(), count - 1, &row); });
+    const char *text = nullptr;
+    s.must([&] { return mercer_recipe_get(recipe.get(), "accuracy", &text); });
+    s.keep(text, std::strlen(text));
+    mercer_forecast forecast = {};
+    forecast.struct_size = sizeof forecast;
+    s.must([&] { return mercer_recipe_forecast(recipe.get(), data.get(), nullptr, &forecast); });
+    s.keep(&forecast.kernel_evaluations, sizeof forecast.kernel_evaluations);
+}
+
+// Names, labels, weights, missing values.
+void csv(Scene &s) {
+    std::string text = "a,b,\"kind, of\",w\n";
+    for (size_t i = 0; i < 24; ++i)
+        text += (i == 7 ? std::string("NA") : std::to_string(noise()[i])) + "," + std::to_string(noise()[99 + i]) +
+                (i % 3 ? ",yes," : ",\"n\"\"o\",") + std::to_string(1 + i % 2) + "\n";
+    s.put("table.csv", text);
+    const std::string path = s.path("table.csv");
+    const Context context = s.context();
+    mercer_file file = {};
+    file.struct_size = sizeof file, file.labels = "kind, of", file.weights = "w";
+    const Data data =
+        s.made<Data>([&](mercer_data **out) { return mercer_data_from_file(out, context.get(), path.c_str(), &file); });
+    mercer_data_facts facts = {};
+    facts.struct_size = sizeof facts;
+    s.must([&] { return mercer_data_inspect(data.get(), &facts); });
+    s.keep(facts.names, std::strlen(facts.names));
+    const Recipe recipe = s.recipe(context, "kpca", {{"components", "2"}, {"data.missing", "rows"}});
+    const Model model = s.fit(recipe, data);
+    s.keep(model);
+    s.keep_output(model, data, nullptr, 24);
+}
+
+int32_t next_rows(void *, int64_t first, int64_t capacity, void *buffer, int64_t *rows) {
+    *rows = std::min<int64_t>({capacity, 70 - first, 16});
+    std::memcpy(buffer, noise().data() + 3 * first, static_cast<size_t>(*rows) * 24);
+    return 0;
+}
+
+void chunks(Scene &s) {
+    const Context context = s.context();
+    for (int32_t flags : {0, static_cast<int32_t>(MERCER_REWINDABLE)}) {
+        const mercer_chunks given = {sizeof given, MERCER_F64, flags, flags ? 70 : -1, 3, next_rows, nullptr, nullptr};
+        const Data data =
+            s.made<Data>([&](mercer_data **out) { return mercer_data_from_chunks(out, context.get(), &given); });
+        const Recipe recipe = s.recipe(context, "nystrom", {{"components", "2"}, {"m", "9"}, {"reducer", "uniform"}});
+        if (flags) s.keep(s.fit(recipe, data));
+    }
+}
+
+// Workers fail as well, and one that cannot be had is done without.
+void threads(Scene &s) {
+    const Context context = s.context(3);
+    const Data data = s.rows(context, 900, 3);
+    const Model model =
+        s.fit(s.recipe(context, "nystrom", {{"components", "2"}, {"m", "20"}, {"kernel.sigma", "1"}}), data);
+    s.keep(model);
+    s.keep_output(model, data, "residual", 900);
+}
+
+} // namespace
+
+const std::vector<Scenario> scenarios = {
+    {"exact", exact, 500, 5},         {"reduced", reduced, 500, 5},
+    {"automatic", automatic, 500, 5}, {"checkpointed", checkpointed, 500, 20},
+    {"outputs", outputs, 500, 5},     {"files", files, 500, 20},
+    {"tensors", tensors, 500, 5},     {"kernels", kernels, 500, 5},
+    {"listings", listings, 300, 5},   {"csv", csv, 500, 5},
+    {"chunks", chunks, 300, 5},       {"threads", threads, 300, 5},
+};
