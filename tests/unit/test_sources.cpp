@@ -210,7 +210,7 @@ void test_sparse_refused() {
         {"must ascend", [](auto &c) { c.offsets[1] = c.offsets[3] + 1; }},
         {"first offset", [](auto &c) { c.offsets[0] = 1; }},
         {"last offset", [](auto &c) { c.offsets.back() -= 1; }},
-        {"not finite", [](auto &c) { c.values[0] = NAN; }},
+        {"is nan, must be finite", [](auto &c) { c.values[0] = NAN; }},
     };
     for (auto &c : cases) {
         Compressed<int32_t, double> sparse(x, true, 0);
