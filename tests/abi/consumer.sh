@@ -54,7 +54,7 @@ for name in kernel-student reducer-first; do
     ${CC:-cc} -std=c11 -Wall -Wextra -Werror -O2 -shared -fPIC "$work/$name.c" -o "$work/plugins/$name.so" $(pkg-config --cflags mercer) -lm
 done
 
-library=$(dirname "$(find "$place" -name 'libmercer.so.*' ! -path '*.p*' | head -n 1)")
+library=$(dirname "$(find "$place" -name 'libmercer.so.*' ! -path '*.p/*' | head -n 1)")
 [ -f "$library/libmercer.so" ] || fail "no libmercer.so beside its versioned name"
 if [ "$state" = installed ] && [ "$plugins" = shared ]; then
     folder=$(pkg-config --variable=plugindir mercer)
