@@ -8,7 +8,6 @@
 #include "../core/block.h"
 #include "../io/files.h"
 
-#include <cerrno>
 #include <cstring>
 
 namespace mercer {
@@ -40,9 +39,7 @@ void compare(const std::string &path, const Json &there, const Json &here, const
 Checkpoint::Checkpoint(Run &run, std::string path, Json identity)
     : run_(run), path_(std::move(path)), identity_(std::move(identity)) {
     check_replaceable(path_);
-    const int fd = system_calls().open(path_.c_str(), 0, 0);
-    if (fd < 0 && errno == ENOENT) return;
-    if (fd >= 0) system_calls().close(fd);
+    if (!file_exists(path_)) return;
     const std::string what = "checkpoint '" + shown_path(path_) + "'";
     const InputFile input(path_);
     try {

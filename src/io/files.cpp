@@ -262,6 +262,12 @@ InputFile::InputFile(const std::string &path) : path_(path), fd_(open_file(path,
     fail_io("read", path, error);
 }
 
+bool file_exists(const std::string &path) {
+    const Descriptor file(open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+    if (file.get() < 0 && errno != ENOENT) fail_io("read", path, errno);
+    return file.get() >= 0;
+}
+
 InputFile::~InputFile() { system_calls().close(fd_); }
 
 void InputFile::read(int64_t offset, void *bytes, int64_t count) const {

@@ -41,6 +41,8 @@ class InputFile {
     int64_t size_;
 };
 
+bool file_exists(const std::string &path); // E_IO where the system does not tell
+
 // The file's bytes one after another, up to capacity a call; 0 at the end. The file must outlive it.
 std::function<int64_t(void *bytes, int64_t capacity)> from_start(const InputFile &file);
 

@@ -1,8 +1,7 @@
-// faults SCENARIO: plays it again and again. Wherever memory is allocated, told apart by the callers, the first and the
-// second allocation fail, and the first with all that follow until the library's function returns; every system call fails with
-// each error, or gives a short count. After each: the right
-// answer, the same result, no block and no descriptor lost. A process that does not survive its fault is one more
-// defect; the next one goes on behind it.
+// faults SCENARIO: plays it again and again. Wherever memory is allocated, told apart by the callers, the first and the second
+// allocation fail, and the first with all that follow until the library's function returns; every system call fails with each
+// error, or gives a short count. After each: the right answer, the same result, no block and no descriptor lost. A process that
+// does not survive its fault is one more defect; the next one goes on behind it.
 #include "scene.h"
 
 #include <algorithm>

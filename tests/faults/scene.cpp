@@ -1,6 +1,7 @@
 #include "scene.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -34,8 +35,10 @@ void Scene::check_answer(int32_t status) {
         if (status != MERCER_E_MEMORY || !said) throw Defect{"not out of memory: " + answer(status)};
         return;
     }
-    if (fault_.error == SHORT_COUNT) throw Defect{"a short count is no failure: " + answer(status)};
-    bool right = status == MERCER_E_IO;
+    const bool goes_on = std::strstr("open pread write fsync close rename unlink", faults_name());
+    if (fault_.error == SHORT_COUNT || (fault_.error == EINTR && goes_on))
+        throw Defect{"a short count or a signal is no failure: " + answer(status)};
+    bool right = status == MERCER_E_IO && text.find(folder_) != text.npos; // which file it is
 #ifndef MERCER_BUILTIN_PLUGINS
     right |= status == MERCER_E_PLUGIN;
     if (faults_hid_a_folder()) return; // what is in it is unknown
