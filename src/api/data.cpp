@@ -78,7 +78,7 @@ mercer_data *from_file(mercer_context &context, const char *path, const mercer_f
         data->data.source = MatrixSource::from_rows(run, *data->data.source, file.values);
         data->file.source.reset();
         data->data.columns.clear(); // objects have none
-        write_names(*data);
+        data->names = names_text({}, data->file.label_names);
     }
     return data.release();
 }

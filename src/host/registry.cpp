@@ -279,7 +279,7 @@ std::string Registry::why_missing(Kind kind, const std::string &name) {
         if (e.code() != MERCER_E_NAME) throw;
     }
     std::string folders;
-    std::lock_guard hold(lock_);
+    std::lock_guard hold(handles_lock());
     for (const Folder &folder : scan()) {
         folders += (folders.empty() ? "" : ", ") + folder.path;
         if (!folder.fault.empty() && !folder.absent) folders += " (" + folder.fault + ")";
