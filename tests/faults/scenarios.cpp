@@ -302,7 +302,7 @@ void chunks(Scene &s) {
     }
 }
 
-// Workers fail as well, and one that cannot be had is done without.
+// Workers fail as well.
 void threads(Scene &s) {
     const Context context = s.context(3);
     const Data data = s.rows(context, 900, 3);
