@@ -63,8 +63,8 @@ void all_kernels(Bench &bench, Row &row) {
     const double entries = static_cast<double>(n) * static_cast<double>(n);
     const double limit = best_of(5, [&] { return limit::kernel_matrix(*points, bench.options.threads); });
     row.checks.push_back({"limit of the Gaussian, ns an entry", 1e9 * limit / entries, PRINTED});
-    for (int64_t i = 0; i < bench.context.count("kernels"); ++i) {
-        const std::string name = bench.context.entry("kernels", i).name;
+    for (const mercer_entry &kernel : bench.context.entries("kernels")) {
+        const std::string name = kernel.name;
         mercer::Recipe recipe(bench.context, "kpca");
         recipe.set("kernel", name);
         const std::vector<mercer_row> rows = recipe.rows();
