@@ -85,6 +85,7 @@ static void opening_leaves_the_thread_as_it_was(void **state) {
     mercer_context_destroy(context);
     free(trace);
     unlink(path), unlink(nested), unlink(joined(folder, "marker"));
+    free(path), free(nested);
 }
 
 /* From inside an operation it is a plugin like any other: no lock is held then. */

@@ -152,6 +152,7 @@ static void files_that_others_may_write(void **state) {
     mercer_context_destroy(context);
     assert_true(ran()); /* so the trace works: nothing refused above was opened */
     unlink(joined(folder, "marker"));
+    free(copy);
 }
 
 /* ---- what the file tells ------------------------------------------------------------------------------------------ */
