@@ -144,11 +144,13 @@ Bounds start(const RitzSpectrum &spectrum, const char *kind, double above, doubl
     return out;
 }
 
-// From K + eta to K, and values into their bounds.
+// From K + eta to K, and values into their bounds. What a theta itself has of rounding (entries of K, their sums in L, its
+// products) is some u theta_1, as eta is one: eight of them.
 Bounds finish(Bounds out, double eta) {
+    const double rounding = 8 * eta;
     for (size_t i = 0; i < out.value.size(); ++i) {
-        out.lower[i] -= eta;
-        out.upper[i] = std::max(out.upper[i] - eta, out.lower[i]);
+        out.lower[i] -= eta + rounding;
+        out.upper[i] = std::max(out.upper[i] - eta + rounding, out.lower[i]);
         out.value[i] = std::clamp(out.value[i], out.lower[i], out.upper[i]);
     }
     return out;

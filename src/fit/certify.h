@@ -13,7 +13,7 @@
 // eta, whose eigenvalues are eta larger (d_i + eta, R_i + eta U_i, tr + n eta), and eta is taken off at the end. Seen
 // with f32 factors: 0.03 to 0.3 of 2^-24 |L|^2 (n = 500 to 4000); whether eta was enough the rows say (`consistent`).
 //
-// Everything is unnormalised: the caller divides by n. Bounds hold up to rounding, a few p u theta_1.
+// Everything is unnormalised: the caller divides by n. Bounds are widened by their rounding, 8 eta.
 #pragma once
 #include "../core/rng.h"
 #include "../core/run.h"

@@ -291,7 +291,10 @@ SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width) {
                                       : need_of<double>(task.run, task.kernel, task.source, n, 1).rows;
         out.drawn += n * columns * (8 + size) + rows + drawn * (8 * columns + 24) + 16 * n;
     }
-    out.evidence = out.drawn + threads * out.tile;
+    // Pairs are drawn with repetition: panels of them have more rows than the data may have. Beside them rows of L.
+    const int64_t repeated = (strip_rows + n - 1) / n, panels = out.tile - tile_rows * tile_rows * size;
+    out.evidence =
+        out.drawn + threads * (out.tile + (n < strip_rows ? repeated * panels : 0) + 2 * strip_rows * m * size);
     if (choice.wants_bars()) out.evidence = std::max(out.evidence, bootstrap_bytes(n, r, threads) + slab * threads);
     return out;
 }

@@ -118,12 +118,12 @@ Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &m
 }
 
 // |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed. Kernel values
-// in f32 err by about u of k(c, c), the products with them by less: by u of the trace in all, before it is centred. Residuals
+// in f32 err by about u of k(c, c), the products with them by less: by 2 u of the trace in all, before it is centred. Residuals
 // know of it only where the solver has an exact operator to compare with, and contain it there.
 Bounds bounds_of(const Eigenpairs &pairs, const Moments &moments, const Plan &plan, int64_t kept) {
     const std::vector<double> theta(pairs.values.begin(), pairs.values.begin() + kept),
         residuals(pairs.residuals.begin(), pairs.residuals.begin() + kept);
-    const double worst = *std::max_element(residuals.begin(), residuals.end()), rounding = 0x1p-24 * moments.trace(),
+    const double worst = *std::max_element(residuals.begin(), residuals.end()), rounding = 0x1p-23 * moments.trace(),
                  image = plan.f32     ? rounding
                          : plan.rough ? std::min(worst, rounding)
                                       : 0;
