@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 
 namespace {
 
@@ -85,6 +86,7 @@ int main(int argc, char **argv) {
     const Words words(argv + 1, argv + argc);
     const auto has = [&](const char *word) { return std::find(words.begin(), words.end(), word) != words.end(); };
     const bool as_json = has("--json") && !has(cli::complete_flag);
+    std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow is an error like a full disk
     try {
         dispatch(words);
         if (std::fflush(stdout) != 0) throw cli::system_failure("standard output", "write");

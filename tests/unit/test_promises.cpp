@@ -135,9 +135,9 @@ class Judge {
         const Model model = fitted(session_, data, asked);
         const Json report = report_of(model);
         asked_ = &asked, data_ = &data, truth_ = &truth;
-        const double own = static_cast<double>(data.x.rows) * tolerance::u64; // of the truth
-        slack_ = ((data.f32 ? 64 * tolerance::u32 : 64 * tolerance::u64) + own) * truth.uncentred;
-        bounds_slack_ = (64 * tolerance::u64 + own) * truth.uncentred; // bounds carry their rounding themselves
+        slack_ = ((data.f32 ? 64 * tolerance::u32 : 64 * tolerance::u64) +
+                  static_cast<double>(data.x.rows) * tolerance::u64) *
+                 truth.uncentred;
         const auto &certificates = report["certificates"];
         std::string by = "no component";
         for (const Json &entry : certificates)
@@ -195,11 +195,8 @@ class Judge {
     static double rough() { return 4 * tolerance::u32; }
 
     void claim(bool certain, double excess, const char *what, size_t component) {
-        claim(certain, excess, slack_, what, component);
-    }
-    void claim(bool certain, double excess, double slack, const char *what, size_t component) {
         ++tally_->claims;
-        if (!(excess > slack)) return;
+        if (!(excess > slack_)) return;
         wrong_ = wrong_ || !certain;
         certain_ += certain;
         printf("%s %zu: %.3g beyond, of %.6g: %s\n", what, component, excess, truth_->lambda[component],
@@ -219,9 +216,8 @@ class Judge {
             const bool certain = entry["kind"] != "probable", projected = trace >= 0;
             TEST_ASSERT_TRUE_MESSAGE(lower <= value && value <= upper && value == lambda[j],
                                      said(*data_, *asked_).c_str());
-            claim(certain, lower - truth, bounds_slack_, "lower", j);
-            if (entry["kind"] != "conditional")
-                claim(certain, truth - upper, bounds_slack_, "upper", j); // else: see accurate()
+            claim(certain, lower - truth, "lower", j);
+            if (entry["kind"] != "conditional") claim(certain, truth - upper, "upper", j); // else: see accurate()
             if (!projected) continue;
             missing += truth - theta;
             claim(true, theta - truth, "theta", j);
@@ -265,7 +261,7 @@ class Judge {
     const Asked *asked_ = nullptr;
     const Data *data_ = nullptr;
     const Truth *truth_ = nullptr;
-    double slack_ = 0, bounds_slack_ = 0;
+    double slack_ = 0;
     bool wrong_ = false;
     int64_t certain_ = 0, often_ = 0, rarely_ = 0, fits_often_ = 0;
 };

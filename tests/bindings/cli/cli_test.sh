@@ -335,6 +335,13 @@ status 2 $fit -o - --json
 checks=$((checks + 1))
 "$mercer" $fit -o - >/dev/full 2>err
 [ $? = 8 ] || fail 'a full standard output is not exit code 8'
+mkdir grown && cp M.safetensors grown/M
+for what in "fit X.npy --method kpca -o grown/M" "transform M.safetensors X.npy -o grown/Z.npy"; do
+    checks=$((checks + 1))
+    (ulimit -f 1 && "$mercer" $what) >out 2>err
+    [ $? = 8 ] || fail "a file that may not grow is not exit code 8: $what"
+    [ "$(ls -A grown)" = M ] && cmp -s grown/M M.safetensors || fail "a file that may not grow leaves something: $what"
+done
 status 0 transform M.safetensors Q.npy -o /dev/null
 [ -c /dev/null ] || fail '/dev/null was replaced'
 checks=$((checks + 1))
