@@ -44,6 +44,14 @@ inline mercer::Recipe recipe_of(Bench &bench, const std::string &method, double 
 
 inline Json report_of(const mercer::Model &model) { return Json::parse(model.info()); }
 
+// Relative, the largest; one that is missing is infinitely wrong.
+inline double eigenvalue_error(const std::vector<double> &values, const std::vector<double> &exact) {
+    double worst = values.size() < exact.size() ? INFINITY : 0;
+    for (size_t j = 0; j < std::min(values.size(), exact.size()); ++j)
+        worst = std::max(worst, std::fabs(values[j] / exact[j] - 1));
+    return worst;
+}
+
 // The passes that a fit says it made, and the seconds they must take: the sum over passes of limit::pass.
 class Passes {
   public:

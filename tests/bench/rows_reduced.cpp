@@ -54,13 +54,6 @@ void selection(Bench &bench, Row &row, const std::string &reducer, int64_t size)
     }
 }
 
-double eigenvalue_error(const std::vector<double> &values, const std::vector<double> &exact) {
-    double worst = values.size() < exact.size() ? INFINITY : 0;
-    for (size_t j = 0; j < std::min(values.size(), exact.size()); ++j)
-        worst = std::max(worst, std::fabs(values[j] / exact[j] - 1));
-    return worst;
-}
-
 // The two ways that `auto` chooses from, forced by hand: Nystrom with the m that auto took and as good a proof (as many rows
 // of the residual), and exact passes that stop as early as auto's own.
 std::pair<mercer::Recipe, mercer::Recipe> roads(Bench &bench, double sigma, const Json &report,
