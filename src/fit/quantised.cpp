@@ -172,6 +172,14 @@ struct Parts {
     }
 };
 
+// Of any thread; fresh scratch costs more than a small tile.
+template <class T>
+struct ScratchPool : Pool<TileScratch<T>> {
+    ScratchPool(Run &run, const Tiles<T> &tiles)
+        : Pool<TileScratch<T>>(
+              [&run, &tiles] { return std::unique_ptr<TileScratch<T>>(new TileScratch<T>(tiles.scratch(run))); }) {}
+};
+
 // ---- clusters
 
 template <class T>
@@ -239,9 +247,11 @@ Quantisation by_pairs(const Standing &of, const Steps &steps, double failure, Li
                                         Tiles<T>(kernel, c0, c1)};
     constexpr int64_t edge = pair_edge, blocks = (pair_count + edge - 1) / edge;
     std::vector<double> sums(static_cast<size_t>(blocks));
+    ScratchPool<T> pool(of.run, tiles[0]);
     parallel_for(of.run, blocks, [&](int64_t b) {
         const int64_t at = b * edge, count = std::min(edge, pair_count - at);
-        TileScratch<T> scratch = tiles[0].scratch(of.run);
+        const auto held = pool.take();
+        TileScratch<T> &scratch = *held;
         for (size_t part = 0; part < 4; ++part) {
             tiles[part].compute(tiles[part].x().load(of.run, at, count), tiles[part].y().load(of.run, at, count),
                                 scratch);
@@ -265,8 +275,7 @@ template <class T>
 double squared_difference(const Standing &of, const Parts<T> &parts, const Tiles<T> &all) {
     Points<T> heads = parts.c.only(of.centres.assignment.data(), of.n);
     const Tiles<T> other(of.prepared.kernel, heads, heads);
-    Pool<TileScratch<T>> pool(
-        [&] { return std::unique_ptr<TileScratch<T>>(new TileScratch<T>(other.scratch(of.run))); });
+    ScratchPool<T> pool(of.run, other);
     std::vector<double> slabs(static_cast<size_t>(blocks_of(of.n)));
     sweep<T>(
         of.run, all, 0, of.n,
