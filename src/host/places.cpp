@@ -8,6 +8,8 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <unistd.h>
 
@@ -56,6 +58,17 @@ std::string real_path(const std::string &path) {
     const std::unique_ptr<char, void (*)(void *)> real(realpath(path.c_str(), nullptr), std::free);
     if (!real && errno == ENOMEM) throw std::bad_alloc();
     return real ? real.get() : "";
+}
+
+bool same_file(const std::string &a, const std::string &b) {
+    struct stat first, second;
+    if (stat(a.c_str(), &first) != 0 || stat(b.c_str(), &second) != 0) return false;
+    if (first.st_dev == second.st_dev && first.st_ino == second.st_ino) return true;
+    if (!S_ISREG(first.st_mode) || !S_ISREG(second.st_mode) || first.st_size != second.st_size) return false;
+    std::ifstream one(a, std::ios::binary), other(b, std::ios::binary);
+    return one && other &&
+           std::equal(std::istreambuf_iterator<char>(one), std::istreambuf_iterator<char>(),
+                      std::istreambuf_iterator<char>(other), std::istreambuf_iterator<char>());
 }
 
 std::vector<PluginFolder> default_plugin_folders() {
