@@ -136,7 +136,7 @@ static void whole_numbers(void) {
         f.recipe, "components", NAN);
     SET(f.recipe, "output.components", "a fraction", "components = 2.5", ">= 0", "2.5");
     SET(f.recipe, "output.components", "beyond i64", "components = 1e300", ">= 0", "1e300");
-    SET(f.recipe, "output.components", "beyond i64, in digits", "components = 99999999999999999999", ">= 0",
+    SET(f.recipe, "output.components", "beyond i64, in digits", "components = 99999999999999999999", "at most 18 digits",
         "99999999999999999999");
     SET(f.recipe, "seed", "negative", "seed = -1", ">= 0", "-1");
     SET(f.recipe, "seed", "above its range", "seed = 9007199254740993", "<= 9007199254740992", "9007199254740993");
@@ -192,6 +192,7 @@ void kernel_expressions(void **state) {
     (void)state;
     SET(f.recipe, "kernel", "columns that do not end", "gaussian[0-", "expected a column", "gaussian[0-");
     SET(f.recipe, "kernel", "columns that descend", "gaussian[5-2]", "ascending", "gaussian[5-2]");
+    SET(f.recipe, "kernel", "a column twice", "column 0 of gaussian is named twice", "must be once", "gaussian[0-1,0]");
     SET(f.recipe, "kernel", "a sum of one", "gaussian +", "expected a kernel's name", "gaussian +");
     SET(f.recipe, "kernel", "weight 0", "a weight of 0", "must be > 0", "0 gaussian");
     SET(f.recipe, "kernel", "negative weight", "-1 gaussian", "expected a kernel's name", "-1 gaussian");
