@@ -86,9 +86,10 @@ Subject find_parameter(mercer_context *context, const std::string &name) {
 
 /* The kernel that is no plugin: no registry has it. */
 Entry user_kernel() {
-    return {"user", "", "a function of the caller's (mercer_recipe_set_kernel), or a matrix: --precomputed kernel",
-            "",     "", 0,
-            ""};
+    Entry entry;
+    entry.name = "user";
+    entry.summary = "a function of the caller's (mercer_recipe_set_kernel), or a matrix: --precomputed kernel";
+    return entry;
 }
 
 Subject find_in(mercer_context *context, const std::string &registry, const std::string &name) {

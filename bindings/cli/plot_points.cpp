@@ -17,7 +17,7 @@ namespace {
 using namespace chart;
 
 constexpr int64_t most_marks = 50000; // more make files that no viewer likes
-constexpr int64_t most_haloed = 300;  // of a map
+constexpr size_t most_haloed = 300;   // of a map
 constexpr size_t levels = 64;         // of a continuous colour
 
 /* "usps.y" for folder/usps.y.npy. */
@@ -94,7 +94,8 @@ bool comes_before(const std::string &a, const std::string &b) {
     const double x = number(a), y = number(b);
     if (!std::isnan(x) && !std::isnan(y)) return x < y;
     if (std::isnan(x) != std::isnan(y)) return std::isnan(y);
-    for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    size_t i = 0, j = 0;
+    while (i < a.size() && j < b.size()) {
         if (is_digit(a[i]) && is_digit(b[j])) {
             const std::string p = digits_at(a, i), q = digits_at(b, j);
             if (p != q) return p.size() != q.size() ? p.size() < q.size() : p < q;
@@ -104,7 +105,7 @@ bool comes_before(const std::string &a, const std::string &b) {
             ++i, ++j;
         }
     }
-    return a.size() < b.size();
+    return i == a.size() && j < b.size();
 }
 
 bool are_classes(const std::vector<double> &values) {
@@ -184,8 +185,7 @@ void Points::add_to(Figure &figure, const Array &values, int64_t x, int64_t y, b
     fade(marks);
     const bool coloured = !keys_.empty() || colours_;
     if (haloed && !coloured) marks.styles[0].colour = "#222";
-    if (haloed &&
-        static_cast<int64_t>(marks.x.size()) > most_haloed) { // the map is to be seen between and through them
+    if (haloed && marks.x.size() > most_haloed) { // the map is to be seen between and through them
         marks.haloed = false, marks.radius *= 0.5;
         if (coloured) panel.white = 0.5;
     } else if (haloed) {

@@ -72,8 +72,9 @@ Axis eigenvalue_axis(const std::vector<double> &values, const Intervals &interva
     const auto [least, largest] = std::minmax_element(values.begin(), values.end());
     const bool logarithmic = *least > 0 && *largest > log_from * *least;
     std::vector<double> all = values;
-    const auto take = [&](double x) { // a bar down to 0, or to rounding, has no end on a logarithmic axis
-        if (!logarithmic || x > 0.1 * *least) all.push_back(x);
+    const double floor = logarithmic ? 0.1 * *least : -INFINITY; // a bar down to 0, or to rounding, would have no end
+    const auto take = [&](double x) {
+        if (x > floor) all.push_back(x);
     };
     if (intervals.noise > 0) take(intervals.noise);
     if (!intervals.name.empty())

@@ -119,7 +119,8 @@ std::shared_ptr<const Plugin> check_module(const mercer_module &module, const st
     plugin->name = module.name;
     plugin->path = path;
     plugin->version = module.version ? module.version : "";
-    std::replace_if(plugin->version.begin(), plugin->version.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+    std::replace_if(
+        plugin->version.begin(), plugin->version.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
     plugin->summary = module.summary ? module.summary : "";
     plugin->reference = module.reference ? module.reference : "";
     plugin->params = std::make_shared<ParamTable>(shown, module.params, module.param_count, module.params_size);

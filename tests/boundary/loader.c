@@ -186,7 +186,7 @@ static void two_different_plugins_of_a_name_are_refused(void **state) {
     size_t size;
     unsigned char *bytes = read_file(file, &size);
     bytes = realloc(bytes, size + 1), bytes[size] = 0; /* still a sound module, but no copy */
-    unlink(file); /* it is open */
+    unlink(file);                                      /* it is open */
     write_file(file, (const char *)bytes, size + 1);
     free(bytes);
     MUST(mercer_plugin_check((context = new_context()), file));

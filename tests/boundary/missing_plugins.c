@@ -205,7 +205,8 @@ static void says_that_the_plugin_changed(mercer_context *context, struct bytes *
         assert_string_equal(logged, "");
     } else {
         snprintf(wanted, sizeof wanted,
-                 "the model was fitted with the kernel 'aged', version \"1.0\", and %s/kernel-aged.so is version \"%d.0\": its "
+                 "the model was fitted with the kernel 'aged', version \"1.0\", and %s/kernel-aged.so is version "
+                 "\"%d.0\": its "
                  "values may differ",
                  plugins_of(age), age);
         assert_string_equal(info(model, "/changed"), wanted);

@@ -136,8 +136,8 @@ static void whole_numbers(void) {
         f.recipe, "components", NAN);
     SET(f.recipe, "output.components", "a fraction", "components = 2.5", ">= 0", "2.5");
     SET(f.recipe, "output.components", "beyond i64", "components = 1e300", ">= 0", "1e300");
-    SET(f.recipe, "output.components", "beyond i64, in digits", "components = 99999999999999999999", "at most 18 digits",
-        "99999999999999999999");
+    SET(f.recipe, "output.components", "beyond i64, in digits", "components = 99999999999999999999",
+        "at most 18 digits", "99999999999999999999");
     SET(f.recipe, "seed", "negative", "seed = -1", ">= 0", "-1");
     SET(f.recipe, "seed", "above its range", "seed = 9007199254740993", "<= 9007199254740992", "9007199254740993");
     SET(f.recipe, "solver.max_passes", "negative", "max_passes = -1", "must be >= 0", "-1");
