@@ -370,14 +370,15 @@ void Model::compare_plugins() {
     std::map<std::string, std::string> made_with;
     for (const Json &need : text_["requires"]) made_with[need["kernel"]] = need["version"];
     const auto shown = [](const std::string &version) {
-        if (version.empty() || version == MERCER_VERSION) return std::string("the library's own");
+        if (version == MERCER_VERSION) return std::string("the library's own");
         return "version " + Json(version.substr(0, 40)).dump(-1, ' ', true, Json::error_handler_t::replace);
     };
     std::set<std::string> seen;
     for (const Leaf &leaf : kernel_.leaves) {
         const Plugin *plugin = leaf.plugin.get();
         if (!plugin || !seen.insert(plugin->name).second) continue; // "user" is the caller's
-        const std::string then = shown(made_with[plugin->name]), now = shown(plugin->version);
+        const std::string &listed = made_with.try_emplace(plugin->name, MERCER_VERSION).first->second;
+        const std::string then = shown(listed), now = shown(plugin->version);
         if (then != now)
             changed_ +=
                 format("%sthe model was fitted with the kernel '%s', %.80s, and %.300s is %.80s: its values may differ",
