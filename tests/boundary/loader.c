@@ -183,25 +183,23 @@ static void two_different_plugins_of_a_name_are_refused(void **state) {
     assert_string_equal(entry.path, file);
     mercer_context_destroy(context);
 
-    size_t size;
-    unsigned char *bytes = read_file(file, &size);
-    bytes = realloc(bytes, size + 1), bytes[size] = 0; /* still a sound module, but no copy */
-    unlink(file);                                      /* it is open */
-    write_file(file, (const char *)bytes, size + 1);
-    free(bytes);
-    MUST(mercer_plugin_check((context = new_context()), file));
+    unlink(file); /* it is open */
+    char *aged = strdup(joined(mine, "kernel-aged.so")), *old = strdup(joined(folder, "rival-old"));
+    mkdir(old, 0755);
+    copy_file(joined(BROKEN_PLUGINS, "kernel-aged-2.so"), aged, 0644);
+    copy_file(joined(BROKEN_PLUGINS, "kernel-aged-1.so"), joined(old, "kernel-aged.so"), 0644);
+    context = new_context();
     MUST(mercer_context_add_plugins(context, mine));
-    MUST(mercer_context_add_plugins(context, BROKEN_PLUGINS));
+    MUST(mercer_context_add_plugins(context, old));
     mercer_recipe *recipe = new_recipe(context, "method", "kpca", NULL);
-    snprintf(text, sizeof text, "two different plugins are called kernel 'marker', %s and %s/kernel-marker.so", file,
-             BROKEN_PLUGINS);
-    FAILS(MERCER_E_PLUGIN, text, mercer_recipe_set(recipe, "kernel", "marker"));
-    FAILS(MERCER_E_PLUGIN, "remove or rename one", mercer_context_find(context, "kernels", "marker", &entry));
+    snprintf(text, sizeof text, "two different plugins are called kernel 'aged', %s and %s/kernel-aged.so", aged, old);
+    FAILS(MERCER_E_PLUGIN, text, mercer_recipe_set(recipe, "kernel", "aged"));
+    FAILS(MERCER_E_PLUGIN, "remove or rename one", mercer_context_find(context, "kernels", "aged", &entry));
     MUST(mercer_recipe_set(recipe, "kernel", "linear")); /* all else goes on */
-    snprintf(text, sizeof text, "not the same as %s", file);
-    assert_string_equal(state_of(context, "files", BROKEN_PLUGINS "/kernel-marker.so"), text);
+    snprintf(text, sizeof text, "not the same as %s", aged);
+    assert_string_equal(state_of(context, "files", joined(old, "kernel-aged.so")), text);
     mercer_recipe_destroy(recipe), mercer_context_destroy(context);
-    free(mine), free(link), free(file);
+    free(mine), free(link), free(file), free(aged), free(old);
 }
 
 /* A bad plugin in an earlier folder is an error, not passed over in silence for the one that it hides. */

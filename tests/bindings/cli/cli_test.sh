@@ -450,7 +450,7 @@ error 6 11 $fit --weights W.npy --memory 1kB -o OLD && says 'landmarks and weigh
 error 6 11 fit K.npy --precomputed kernel --method kpca --memory 100kB -o OLD
 checks=$((checks + 2))
 [ "$(cat OLD OLD.svg)" = oldold ] || fail 'a failed command changed its output file'
-left=$(ls | grep -E '\.[A-Za-z0-9]{6}$|tmp' | grep -v safetensors)
+left=$(ls -A | grep -E '\.[A-Za-z0-9]{6}$|tmp|^\.mercer' | grep -v safetensors)
 [ "$left" = '' ] || fail "left behind: $left"
 
 # ---- signals ---------------------------------------------------------------------------------------------------------

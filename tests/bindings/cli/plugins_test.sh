@@ -88,12 +88,14 @@ shows "the same as $work/a/kernel-marker.so" && shows 'refused, it is no ELF fil
 status 0 plugins --trace --json && json && shows '"folders"' && shows '"state": "found"'
 status 4 fit X.npy --method kpca --kernel text -o M && says 'kernel-text.so: refused'
 status 2 fit X.npy --method kpca --kernel nothing -o M && says "'relative' was not looked at"
-cp "$hostile/kernel-marker.so" b && printf x >>b/kernel-marker.so # another one now
-for words in 'fit X.npy --method kpca --kernel marker -o M' 'describe marker' 'plugin-check kernel-marker'; do
-    status 4 $words && says "two different plugins are called kernel 'marker', $work/a/kernel-marker.so and $work/b/kernel-marker.so"
+strip -o b/kernel-marker.so "$hostile/kernel-marker.so" 2>/dev/null # of the same build, as packages install it
+status 0 describe marker && status 0 plugins --trace && shows "the same as $work/a/kernel-marker.so"
+cp "$hostile/kernel-aged-1.so" a/kernel-aged.so && cp "$hostile/kernel-aged-2.so" b/kernel-aged.so # one name, two plugins
+for words in 'fit X.npy --method kpca --kernel aged -o M' 'describe aged' 'plugin-check kernel-aged'; do
+    status 4 $words && says "two different plugins are called kernel 'aged', $work/a/kernel-aged.so and $work/b/kernel-aged.so"
 done
-status 0 plugins && shows "two different plugins are called kernel 'marker'"
-status 0 plugins --trace && shows "not the same as $work/a/kernel-marker.so"
+status 0 plugins && shows "two different plugins are called kernel 'aged'"
+status 0 plugins --trace && shows "not the same as $work/a/kernel-aged.so"
 status 0 describe gaussian
 unset MERCER_PLUGIN_PATH
 
