@@ -156,8 +156,8 @@ typedef struct mercer_model mercer_model;
 MERCER_API int32_t mercer_context_create(mercer_context **out);
 MERCER_API void mercer_context_destroy(mercer_context *context);
 
-/* Adds an absolute folder in which plugins are looked for, before MERCER_PLUGIN_PATH and the installed ones.
- * MERCER_E_VALUE: the path is not absolute. A folder that is not there, or not to be trusted, is passed over. */
+/* Adds an absolute folder (or MERCER_E_VALUE) in which plugins are looked for, before MERCER_PLUGIN_PATH and the installed
+ * ones. One that is not there or not to be trusted is passed over. Two different plugins of a name: none is taken. */
 MERCER_API int32_t mercer_context_add_plugins(mercer_context *context, const char *folder);
 
 /* Receives log lines (level 0 = debug, 1 = note, 2 = warning), on the thread whose call is running. NULL: none. */
@@ -165,13 +165,12 @@ MERCER_API int32_t mercer_context_set_log(mercer_context *context,
                                           void (*log)(void *user, int32_t level, const char *text), void *user);
 
 /* What a NULL run, or a 0 in one, means from now on. Copied; a recipe copies it, and the log, when it is made, so what they
- * point to must live as long as both; a model copies threads and memory only. MERCER_E_VALUE: threads or memory are out of
- * range. */
+ * point to must live as long as both; a model copies threads and memory only. MERCER_E_VALUE: one of them is out of range. */
 MERCER_API int32_t mercer_context_set_run(mercer_context *context, const mercer_run *run);
 
 /* An entry of a registry. what = "methods" | "operations" | "kernels" | "reducers" | "lifts" | "solvers" | "statuses" |
  * "build" (of the library: name, and in summary its BLAS, instruction set, threads ...) | "folders" (in which plugins are
- * looked for, in that order; summary says what is there) | "files" (in them; "found", "shadowed by ...", "refused, ...").
+ * looked for, in that order; summary says what is there) | "files" (in them; "found", "the same as ...", "refused, ...").
  * Texts live until the context is destroyed. */
 typedef struct mercer_entry {
     int64_t struct_size;
@@ -216,7 +215,7 @@ MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *cont
 enum { MERCER_NPY = 1, MERCER_CSV = 2 };
 typedef struct mercer_file {
     int64_t struct_size;
-    int32_t format;      /* 0: MERCER_NPY if it begins as one, else MERCER_CSV; all else but values is for CSV alone */
+    int32_t format;      /* 0: MERCER_NPY if named *.npy or begun as one, else MERCER_CSV; all else but values is for CSV */
     int32_t separator;   /* ',' ';' '\t' ' ' '|'; 0: that of the first four which parts the first lines alike */
     int32_t header;      /* 1: the first line has names; -1: it has not; 0: it has where there is no number in it */
     int32_t values;      /* 0: rows of columns; MERCER_DISTANCE or MERCER_KERNEL: as from_matrix below, read whole */
@@ -480,7 +479,8 @@ MERCER_API int32_t mercer_model_from_tensors(mercer_model **out, mercer_context 
 /* Files are safetensors: see include/README.md. save replaces path atomically: the old file or the new one, never less. A model
  * whose kernel cannot be computed here, because a plugin is missing, refused, or of a version that does not take the model's
  * parameters, is loaded all the same, to be looked at: what needs no kernel works (summary, info, tensor, save, write), all else
- * is MERCER_E_PLUGIN, it has no capability, and info at "/missing" says what it wants. from_tensors makes none. */
+ * is MERCER_E_PLUGIN, it has no capability, info at "/missing" says what it wants. from_tensors makes none. Of a plugin that is
+ * of another version than it was, so that values may differ, "/changed" and the log tell. */
 MERCER_API int32_t mercer_model_save(mercer_model *model, const char *path);
 MERCER_API int32_t mercer_model_load(mercer_model **out, mercer_context *context, const char *path);
 

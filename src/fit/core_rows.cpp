@@ -89,7 +89,7 @@ const std::vector<CoreRow> &core_rows() {
                  "rows behind the certificate, 0: 4000"),
         core_row(proving, AT(delta), MERCER_REAL, "report.delta", "0.001", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,
                  "probability that a certificate may be wrong"),
-        core_row(everywhere, AT(replicates), MERCER_INT, "report.bootstrap", "0", "", MERCER_AUTO, 0, 1e5,
+        core_row(everywhere, AT(replicates), MERCER_INT, "report.bootstrap", "0", "", 0, 0, 1e5,
                  "replicates behind error bars of the eigenvalues; 0: none, or 200 where they choose the components"),
         core_row(everywhere, AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT | MERCER_AUTO, 0,
                  inf, "how many components; 0: those that stand out of their noise, by error bars"),

@@ -142,7 +142,7 @@ Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared,
     Json text = Json::object();
     text["format"] = 1;
     text["version"] = MERCER_VERSION;
-    text["requires"] = Json::array();
+    text["requires"] = required_plugins(prepared.kernel);
     text["method"] = recipe.values().method;
     text["kernel"] = prepared.kernel.text();
     text["reducer"] = recipe.values().reducer;

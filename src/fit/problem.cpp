@@ -217,6 +217,9 @@ void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
         *index = landmark_index_.data();
         return;
     }
+    if (points_.cols() == 0)
+        fail(MERCER_E_SHAPE, "landmarks: rows of %" PRId64 " columns, the data are objects: must be row numbers (i64)",
+             view.cols);
     if (view.cols != points_.cols())
         fail(MERCER_E_SHAPE, "landmarks have %" PRId64 " columns, the data have %" PRId64, view.cols, points_.cols());
     Points<T> given(make_view_source(view), prepared_.map, {{MERCER_BLOCK, false, {}, {}}});

@@ -54,7 +54,17 @@ class Parser {
             for (int64_t k = first; k <= last; ++k) out.columns.push_back(k);
         } while (take(','));
         if (!take(']')) expected("']'");
+        refuse_twice(out);
         return out;
+    }
+
+    void refuse_twice(const ExpressionText::Leaf &leaf) const {
+        std::vector<int64_t> sorted = leaf.columns;
+        std::sort(sorted.begin(), sorted.end());
+        const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+        if (twice != sorted.end())
+            fail(MERCER_E_VALUE, "kernel = %.200s: column %" PRId64 " of %.60s is named twice, must be once", shown(),
+                 *twice, leaf.name.c_str());
     }
 
     double number() {

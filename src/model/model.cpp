@@ -119,7 +119,22 @@ std::string plugin_files(const Expression &kernel) {
     return out;
 }
 
+bool is_plugin_version(const Json &need) {
+    return need.is_object() && need.size() == 2 && need.contains("kernel") && need["kernel"].is_string() &&
+           need.contains("version") && need["version"].is_string();
+}
+
 } // namespace
+
+Json required_plugins(const Expression &kernel) {
+    Json out = Json::array();
+    std::set<std::string> seen;
+    for (const Leaf &leaf : kernel.leaves)
+        if (const Plugin *plugin = leaf.plugin.get(); plugin && plugin->version != MERCER_VERSION)
+            if (seen.insert(plugin->name).second)
+                out.push_back(record({{"kernel", plugin->name}, {"version", plugin->version}}));
+    return out;
+}
 
 Json outcome_names(uint32_t outcome) { return names(outcome_bits, outcome); }
 Json capability_names(uint32_t capabilities) { return names(capability_bits, capabilities); }
@@ -171,12 +186,14 @@ std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registr
         model->read_text();
         model->check_shapes();
         model->read_kernel(registry, plugins);
+        model->compare_plugins();
         model->read_map();
         model->see_capabilities();
         model->write_info();
     } catch (const Json::exception &e) {
         fail(MERCER_E_MODEL, "header: %s", e.what());
     }
+    if (!model->changed_.empty() && settings.log) settings.log(settings.log_user, 2, model->changed_.c_str());
     return model;
 }
 
@@ -255,7 +272,8 @@ void Model::read_text() {
         fail(MERCER_E_MODEL, "header: format %s, this version reads 1", text_["format"].dump().c_str());
     if (text_.contains("requires"))
         for (const Json &need : text_["requires"])
-            fail(MERCER_E_MODEL, "header: the model requires %s, unknown to this version", need.dump().c_str());
+            if (!is_plugin_version(need))
+                fail(MERCER_E_MODEL, "header: the model requires %s, unknown to this version", need.dump().c_str());
     summary_.struct_size = sizeof summary_;
     int64_t fewest = summary_.m; // rows there must have been
     for (int64_t k = 0; indices() && k < summary_.m; ++k)
@@ -346,6 +364,29 @@ void Model::read_kernel(Registry &registry, Plugins plugins) {
     }
 }
 
+// Another version may compute other values than those that the model was fitted with.
+void Model::compare_plugins() {
+    if (!missing_.empty() || !text_.contains("requires")) return;
+    std::map<std::string, std::string> made_with;
+    for (const Json &need : text_["requires"]) made_with[need["kernel"]] = need["version"];
+    const auto shown = [](const std::string &version) {
+        if (version == MERCER_VERSION) return std::string("the library's own");
+        return "version " + Json(version.substr(0, 40)).dump(-1, ' ', true, Json::error_handler_t::replace);
+    };
+    std::set<std::string> seen;
+    for (const Leaf &leaf : kernel_.leaves) {
+        const Plugin *plugin = leaf.plugin.get();
+        if (!plugin || !seen.insert(plugin->name).second) continue; // "user" is the caller's
+        const std::string &listed = made_with.try_emplace(plugin->name, MERCER_VERSION).first->second;
+        const std::string then = shown(listed), now = shown(plugin->version);
+        if (then != now)
+            changed_ +=
+                format("%sthe model was fitted with the kernel '%s', %.80s, and %.300s is %.80s: its values may differ",
+                       changed_.empty() ? "" : "; ", plugin->name.c_str(), then.c_str(),
+                       plugin->path.empty() ? "the one built in" : plugin->path.c_str(), now.c_str());
+    }
+}
+
 // E_VALUE where a plugin does not take what is stored for it: its rows are others than those of the one that wrote it.
 void Model::read_parameters() {
     const Json stored = text_.value("parameters", Json::object());
@@ -402,7 +443,8 @@ const RowScores *Model::row_scores() const {
 
 void Model::write_info() {
     Json info = text_;
-    info.erase("missing"); // of a model that had been read elsewhere
+    for (const char *here : {"missing", "changed"}) info.erase(here); // of a model that had been read elsewhere
+    if (!changed_.empty()) info["changed"] = changed_;
     if (missing_.empty())
         info["capabilities"] = capability_names(summary_.capabilities);
     else
