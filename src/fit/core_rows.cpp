@@ -15,9 +15,9 @@ constexpr Scope left_open = {[](const Recipe &recipe) { return !recipe.is_auto()
                              "methods that leave it to you, like 'kpca' and 'nystrom'", ""};
 // The exact road of `auto` ends in a solver too.
 constexpr Scope solving = {[](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).solves; },
-                           "the lift 'weighted' and the method 'auto'", ""};
+                           "the lift 'weighted', that of 'kpca' and 'subsampled', and the method 'auto'", ""};
 constexpr Scope exact = {[](const Recipe &recipe) { return !recipe.is_auto() && lift_of(recipe).solves; },
-                         "the lift 'weighted'", "accuracy"};
+                         "the lift 'weighted', that of 'kpca' and 'subsampled'", "accuracy"};
 constexpr Scope proving = {[](const Recipe &recipe) { return lift_of(recipe).proves; },
                            "the lift 'projected' and the method 'auto'", ""};
 // `auto` decides by itself what is worth paying for.
@@ -71,11 +71,12 @@ const std::vector<CoreRow> &core_rows() {
                  "not converged is an error"),
         core_row(automatic, AT(accuracy), MERCER_REAL, "accuracy", "0.01", "", MERCER_SHORT | MERCER_LO_OPEN, 0, 1,
                  "largest relative error of each eigenvalue"),
-        core_row(proving_as_asked, AT(certificates), MERCER_CHOICE, "report.certificates", "cheap", "none|cheap|rows",
-                 0, 0, 0,
-                 "proofs of projected models: the trace of what is lost; its norm too, from pairs; rows of it too"),
+        core_row(proving_as_asked, AT(certificates), MERCER_CHOICE, "report.certificates", "cheap",
+                 "none|cheap|rows|exact", 0, 0, 0,
+                 "proofs of projected models: the trace of what is lost; its norm too, from pairs; rows of it too; all "
+                 "of it"),
         core_row(proving_as_asked, AT(rows), MERCER_INT, "report.rows", "0", "", MERCER_AUTO, 0, 1e9,
-                 "rows behind the certificate, 0: 4000"),
+                 "rows behind the certificate, 0: 4000; of fewer points each row once"),
         core_row(proving, AT(delta), MERCER_REAL, "report.delta", "0.001", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,
                  "probability that a certificate may be wrong"),
         core_row(everywhere, AT(replicates), MERCER_INT, "report.bootstrap", "0", "", MERCER_AUTO, 0, 1e5,

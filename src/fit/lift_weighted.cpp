@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 namespace mercer {
@@ -359,6 +360,11 @@ void write_text(const LiftTask &task, const Eigenpairs &pairs, const Moments &mo
         out.text["certificates"] = eigenvalue_entries(bounds, kept, 0, moments.total / unit);
         out.worst_share = bounds.worst_share(kept);
     }
+    if (all && out.capabilities & MERCER_CAN_RESIDUAL) { // of what the components leave; all rows span themselves
+        const double explained = std::accumulate(pairs.values.begin(), pairs.values.begin() + kept, 0.0);
+        out.text["mse"] = 0.0;
+        out.text["mse_components"] = std::max(moments.variance() - explained, 0.0) / moments.total * unit;
+    }
     out.text["total_variance"] =
         record({{"value", moments.variance() / moments.total * unit}, {"kind", all ? "exact" : "reduced-operator"}});
     if (is_centred(task)) out.text["mean_square"] = moments.mean_square * unit;
@@ -396,8 +402,10 @@ Lifted lift_as(const LiftTask &task) {
     note_passes(task.plan, op, out);
 
     const int64_t kept = choose_kept(task, pairs, moments, choice, out);
-    write_tensors(task, pairs, moments, kept, out);
+    run.stage("certify");
     write_text(task, pairs, moments, kept, out);
+    run.stage("lift");
+    write_tensors(task, pairs, moments, kept, out);
     return out;
 }
 
