@@ -23,11 +23,14 @@ constexpr Scope exact = {[](const Recipe &recipe) { return !recipe.is_auto() && 
 constexpr Scope weighing = {
     [](const Recipe &recipe) { return !recipe.is_auto() && recipe.reducer() != nullptr && lift_of(recipe).weighs; },
     "reducers with the lifts 'weighted' and 'extended'", ""};
-constexpr Scope proving = {[](const Recipe &recipe) { return lift_of(recipe).proves; },
-                           "the lift 'projected' and the method 'auto'", ""};
+// What stands for other rows is compared with them; all rows themselves leave nothing to prove.
+bool proves(const Recipe &recipe) {
+    return lift_of(recipe).proves && (recipe.reducer() != nullptr || !lift_of(recipe).weighs);
+}
+constexpr Scope proving = {proves, "models of fewer centres than rows, and the method 'auto'", ""};
 // `auto` decides by itself what is worth paying for.
-constexpr Scope proving_as_asked = {[](const Recipe &recipe) { return !recipe.is_auto() && lift_of(recipe).proves; },
-                                    "the lift 'projected'", ""};
+constexpr Scope proving_as_asked = {[](const Recipe &recipe) { return !recipe.is_auto() && proves(recipe); },
+                                    "models of fewer centres than rows", ""};
 
 struct CoreRow {
     const Scope &scope;
@@ -82,7 +85,7 @@ const std::vector<CoreRow> &core_rows() {
                  "largest relative error of each eigenvalue"),
         core_row(proving_as_asked, AT(certificates), MERCER_CHOICE, "report.certificates", "cheap",
                  "none|cheap|rows|exact", 0, 0, 0,
-                 "proofs of projected models: the trace of what is lost; its norm too, from pairs; rows of it too; all "
+                 "proofs: what is free (projected models: the trace of what is lost); from pairs too; from rows too; from all "
                  "of it"),
         core_row(proving_as_asked, AT(rows), MERCER_INT, "report.rows", "0", "", MERCER_AUTO, 0, 1e9,
                  "rows behind the certificate, 0: 4000; of fewer points each row once"),

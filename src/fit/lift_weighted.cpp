@@ -16,6 +16,7 @@
 #include "components.h"
 #include "eigenpairs.h"
 #include "fit.h"
+#include "quantised.h"
 #include "ritz.h"
 #include "start.h"
 
@@ -412,12 +413,19 @@ Lifted weighted_model(const LiftTask &task) { return task.plan.f32 ? lift_as<flo
 Plan plan_refined(const PlanTask &task) {
     Plan plan = plan_weighted(task);
     if (task.recipe.values().ritz > 0) foresee_refinement(task, plan);
+    if (task.recipe.reducer()) foresee_quantisation(task, plan);
     return plan;
 }
 
 Lifted lift_weighted(const LiftTask &task) {
     Lifted out = weighted_model(task);
+    Json stood = Json::array();
+    if (task.recipe.reducer() && !out.text.contains("certificates")) { // else it is exact
+        task.run.stage("certify");
+        stood = quantisation_entries(task, out);
+    }
     if (task.recipe.values().ritz > 0) refine(task, score_means(task, out), out);
+    for (Json &entry : stood) out.text["certificates"].push_back(std::move(entry));
     return out;
 }
 
