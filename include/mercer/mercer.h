@@ -117,7 +117,7 @@ enum {
  * factorisation) at least every 0.2 s, so that it can poll for interrupts. */
 typedef struct mercer_progress {
     int64_t struct_size;
-    const char *stage; /* read, reduce, gram, solve, lift, write ... */
+    const char *stage; /* read, reduce, gram, solve, certify, lift ... */
     double fraction;   /* of the whole call, 0 to 1 */
     double elapsed;    /* seconds */
     double remaining;  /* seconds, likely; < 0: nothing can be said yet */

@@ -15,9 +15,10 @@ constexpr Scope left_open = {[](const Recipe &recipe) { return !recipe.is_auto()
                              "methods that leave it to you, like 'kpca' and 'nystrom'", ""};
 // The exact road of `auto` ends in a solver too.
 constexpr Scope solving = {[](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).solves; },
-                           "the lifts 'weighted' and 'extended', and the method 'auto'", ""};
+                           "the lift 'weighted', that of 'kpca' and 'subsampled', or 'extended', and the method 'auto'",
+                           ""};
 constexpr Scope exact = {[](const Recipe &recipe) { return !recipe.is_auto() && lift_of(recipe).solves; },
-                         "the lifts 'weighted' and 'extended'", "accuracy"};
+                         "the lift 'weighted', that of 'kpca' and 'subsampled', or 'extended'", "accuracy"};
 // Where centres stand for other rows.
 constexpr Scope weighing = {
     [](const Recipe &recipe) { return !recipe.is_auto() && recipe.reducer() != nullptr && lift_of(recipe).weighs; },
@@ -84,9 +85,11 @@ const std::vector<CoreRow> &core_rows() {
                  "largest relative error of each eigenvalue"),
         core_row(proving_as_asked, AT(certificates), MERCER_CHOICE, "report.certificates", "cheap",
                  "none|cheap|rows|exact", 0, 0, 0,
-                 "proofs of projected models: the trace of what is lost; its norm too, from pairs; rows of it too"),
+                 "proofs: what is free (projected models: the trace of what is lost); from pairs too; from rows too; "
+                 "from all "
+                 "of it"),
         core_row(proving_as_asked, AT(rows), MERCER_INT, "report.rows", "0", "", MERCER_AUTO, 0, 1e9,
-                 "rows behind the certificate, 0: 4000"),
+                 "rows behind the certificate, 0: 4000; of fewer points each row once"),
         core_row(proving, AT(delta), MERCER_REAL, "report.delta", "0.001", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,
                  "probability that a certificate may be wrong"),
         core_row(everywhere, AT(replicates), MERCER_INT, "report.bootstrap", "0", "", 0, 0, 1e5,

@@ -239,7 +239,6 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     if (recipe.is_auto() && road.exact) judge_exact(run, recipe, plan, lifted.worst_share, road);
     if (!road.proved) lifted.outcome |= MERCER_NOT_CONVERGED;
 
-    run.stage("certify");
     Json text = report_text(run, recipe, prepared, reduction, centres, plan, lifted, ahead.figures);
     if (!data.columns.empty()) text["columns"] = data.columns;
     if (recipe.is_auto()) {

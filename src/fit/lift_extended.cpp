@@ -151,7 +151,8 @@ Lifted lift_as(const LiftTask &task) {
     for (auto &[name, tensor] : rows.tensors) out.tensors[name] = std::move(tensor);
     out.capabilities = MERCER_CAN_DENSITY | (centred ? MERCER_CAN_MEAN : 0);
     out.text["total_variance"]["kind"] = "reduced-operator";
-    for (const char *name : {"certificates", "limits"}) out.text.erase(name); // they are of the centres' own model
+    for (const char *name : {"certificates", "limits", "mse", "mse_components"})
+        out.text.erase(name); // they are of the centres' own model
     if (refined) refine(task, products.means(), out);
     return out;
 }

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <tuple>
 
 namespace mercer {
@@ -135,8 +136,9 @@ Lifted lift_as(const LiftTask &task) {
     if (!prepared.kernel.is_psd())
         fail(MERCER_E_UNSUPPORTED, "kernel = %s: the lift 'projected' needs a positive semi-definite kernel",
              prepared.kernel.text().c_str());
-    if (static_cast<Certificates>(values.certificates) == Certificates::rows && !prepared.squares_hold)
-        fail(MERCER_E_DATA, "report.certificates = rows: f64 does not hold the squares of these data's kernel values");
+    if (static_cast<Certificates>(values.certificates) >= Certificates::rows && !prepared.squares_hold)
+        fail(MERCER_E_DATA,
+             "report.certificates = rows or exact: f64 does not hold the squares of these data's kernel values");
     Lifted out;
 
     run.stage("gram");
@@ -170,6 +172,7 @@ Lifted lift_as(const LiftTask &task) {
         out.text["certificates"] = proof.report(total, kept);
         out.kernel_evaluations += proof.evaluations;
     }
+    run.stage("lift");
     coefficients(task, *span, projection, kept, out);
     for (double &value : lambda) value /= total;
     out.text["limits"] = limits_in_span(run, *span, projection, lambda, weights);
@@ -184,7 +187,9 @@ Lifted lift_as(const LiftTask &task) {
     }
     out.text["total_variance"] = record(
         {{"value", std::max(projection.trace / total, 0.0)}, {"kind", span->rank() == n ? "exact" : "upper-bound"}});
+    const double explained = std::accumulate(projection.theta.begin(), projection.theta.begin() + kept, 0.0);
     out.text["mse"] = projection.left / total;
+    out.text["mse_components"] = std::max(projection.trace - explained, 0.0) / total;
     out.text["rank"] = span->rank();
     out.kernel_evaluations += span->evaluations();
     const double share = static_cast<double>(span->rank()) / static_cast<double>(task.centres.m());
@@ -196,8 +201,10 @@ Lifted lift_as(const LiftTask &task) {
 
 Json Proof::report(double total, int64_t kept) const {
     Json out = Json::array();
-    out.push_back(certificate_entry("trace", trace / total, 0));
-    if (norm_failure > 0) out.push_back(certificate_entry("norm", norm / total, norm_failure));
+    out.push_back(certificate_entry("trace", trace / total, 0, Seen{left / total, 0}));
+    if (norm > 0)
+        out.push_back(certificate_entry("norm", norm / total, norm_failure,
+                                        Seen{norm_seen.value / total, norm_seen.error / total}));
     const double failure = bounds.failure + (bounds.kind == std::string("rows") ? norm_failure : 0);
     for (Json &entry : eigenvalue_entries(bounds, kept, failure, total)) out.push_back(std::move(entry));
     for (size_t j = 0; j < static_cast<size_t>(kept); ++j) {
@@ -207,6 +214,19 @@ Json Proof::report(double total, int64_t kept) const {
     }
     return out;
 }
+
+namespace {
+
+// Rows of the residual, of n: all of them where no fewer are asked for, each once.
+int64_t rows_looked_at(const CoreValues &values, int64_t n) {
+    switch (static_cast<Certificates>(values.certificates)) {
+    case Certificates::rows: return std::min(n, values.rows > 0 ? values.rows : 4000);
+    case Certificates::exact: return n;
+    default: return 0;
+    }
+}
+
+} // namespace
 
 // The best that was paid for: trace, then pairs, then rows.
 template <class T>
@@ -218,30 +238,32 @@ Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRow
     int64_t p = r;
     Proof out;
     out.trace = evidence.spectrum(r).total();
+    out.left = projection.left;
     out.bounds = trace_bounds(evidence.spectrum(r));
     const Certificates wanted = static_cast<Certificates>(values.certificates);
     const Shares shares = share_failure(values.delta, Sides::both);
     RowMoments moments;
     double norm = out.trace;
+    const int64_t s = rows_looked_at(values, span.n());
     if (wanted != Certificates::none && projection.left > 0) {
-        out.norm_failure = wanted == Certificates::rows ? shares.pairs : values.delta;
         Run::Span span_of_norm(run, 0, 0.3);
-        norm = std::min(norm, evidence.norm(out.norm_failure));
-        out.norm = norm;
+        const Norm found = evidence.norm(s > 0 ? shares.pairs : values.delta, s == span.n());
+        out.norm = norm = std::min(norm, found.value);
+        out.norm_failure = found.failure;
+        out.norm_seen = found.seen;
         out.bounds = norm_bounds(evidence.spectrum(r), norm, out.norm_failure);
     }
-    if (wanted == Certificates::rows && projection.left > 0) {
-        const int64_t s = values.rows > 0 ? values.rows : 4000;
+    if (s > 0 && projection.left > 0) {
         p = projection.count() > r
                 ? choose_width(evidence.spectrum(projection.count()), norm, r, s, shares.rows, Sides::both)
                 : r;
         Run::Span span_of_rows(run, 0.3, 1);
         moments = evidence.rows(p, s);
         const Bounds sharp = row_bounds(evidence.spectrum(p), moments, norm, shares.rows, Sides::both);
-        if (sharp.consistent) {
+        if (sharp.consistent || out.norm_failure == 0) {
             out.bounds = sharp;
         } else { // rows contradict the norm that pairs gave: what is certain is left
-            norm = out.norm = out.trace, out.norm_failure = 0;
+            norm = out.trace, out.norm = out.norm_failure = 0;
             out.bounds = trace_bounds(evidence.spectrum(r));
             moments = RowMoments(), p = r;
         }
@@ -281,7 +303,9 @@ SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width) {
     std::tie(out.factor, out.growing) = factor_bytes(task, n, out.tile);
     out.held = 8 * n * 7 + 16 * m * p + 16 * m * m;
     out.project = project_bytes(n, m, p, threads, size) + threads * slab;
-    if (task.recipe.is_auto() || static_cast<Certificates>(values.certificates) != Certificates::none)
+    const bool all = !task.recipe.is_auto() && drawn == n; // auto takes pairs
+    const bool pairs = !(all || Evidence<double>::takes_all(n));
+    if (pairs && (task.recipe.is_auto() || static_cast<Certificates>(values.certificates) != Certificates::none))
         out.drawn = Evidence<double>::pairs * 24 + 16 * n;
     if (drawn > 0) {
         const int64_t columns = padded_columns<float>(std::min(p, width)),
@@ -292,7 +316,7 @@ SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width) {
     // Pairs are drawn with repetition: panels of them have more rows than the data may have. Beside them rows of L.
     const int64_t repeated = (strip_rows + n - 1) / n, panels = out.tile - tile_rows * tile_rows * size;
     out.evidence =
-        out.drawn + threads * (out.tile + (n < strip_rows ? repeated * panels : 0) + 2 * strip_rows * m * size);
+        out.drawn + threads * (out.tile + (n < strip_rows ? repeated * panels : 0) + norm_bytes(n, m, size, all));
     if (choice.wants_bars()) out.evidence = std::max(out.evidence, bootstrap_bytes(n, r, threads) + slab * threads);
     return out;
 }
@@ -301,8 +325,7 @@ Plan plan_projected(const PlanTask &task) {
     const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads();
     const CoreValues &values = task.recipe.values();
     const Certificates certificates = static_cast<Certificates>(values.certificates);
-    const bool samples = certificates == Certificates::rows && !task.recipe.is_auto(); // auto has its proof before
-    const int64_t drawn = !samples ? 0 : values.rows > 0 ? values.rows : 4000;
+    const int64_t drawn = task.recipe.is_auto() ? 0 : rows_looked_at(values, n); // auto has its proof before
     Plan plan;
     plan.f32 = task.f32;
     const SpanBytes of = span_bytes(task, drawn, m);
@@ -320,8 +343,8 @@ Plan plan_projected(const PlanTask &task) {
 
     // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows.
     const double rows = static_cast<double>(n), order = static_cast<double>(m),
-                 pairs = certificates == Certificates::none ? 0 : pair_values(task.kernel, task.source),
-                 gathered = certificates == Certificates::none ? 0 : 2.0 * Evidence<double>::pairs,
+                 pairs = certificates == Certificates::none ? 0 : norm_values(task.kernel, task.source, drawn == n),
+                 gathered = certificates == Certificates::none ? 0 : norm_gathers(n, drawn == n),
                  sampled = static_cast<double>(drawn) * rows, made = rows * (order + 1) + 4 * 256 * order;
     if (plan.keep_factor)
         plan.kernel_evaluations = {pairs + sampled + (task.handed ? 0 : rows * order), pairs + sampled + made};

@@ -7,8 +7,9 @@ namespace mercer {
 
 // Bounds for the first r eigenvalues and subspaces, unnormalised, with what they rest on.
 struct Proof {
-    double trace = 0;                  // of E + eta
+    double trace = 0, left = 0;        // of E + eta; of E
     double norm = 0, norm_failure = 0; // F; 0: not asked for
+    Seen norm_seen;
     Bounds bounds;
     Sines sines;
     int64_t evaluations = 0;

@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 namespace mercer {
@@ -355,6 +356,11 @@ void write_text(const LiftTask &task, const Eigenpairs &pairs, const Moments &mo
         out.text["certificates"] = eigenvalue_entries(bounds, kept, 0, moments.total / unit);
         out.worst_share = bounds.worst_share(kept);
     }
+    if (all && out.capabilities & MERCER_CAN_RESIDUAL) { // of what the components leave; all rows span themselves
+        const double explained = std::accumulate(pairs.values.begin(), pairs.values.begin() + kept, 0.0);
+        out.text["mse"] = 0.0;
+        out.text["mse_components"] = std::max(moments.variance() - explained, 0.0) / moments.total * unit;
+    }
     out.text["total_variance"] =
         record({{"value", moments.variance() / moments.total * unit}, {"kind", all ? "exact" : "reduced-operator"}});
     if (is_centred(task)) out.text["mean_square"] = moments.mean_square * unit;
@@ -393,8 +399,10 @@ Lifted lift_as(const LiftTask &task) {
 
     const Kept kept = choose_kept(task, pairs, moments, choice, out);
     out.kept = kept.wanted;
-    write_tensors(task, pairs, moments, kept.all, out);
+    run.stage("certify");
     write_text(task, pairs, moments, kept.wanted, out);
+    run.stage("lift");
+    write_tensors(task, pairs, moments, kept.all, out);
     return out;
 }
 

@@ -61,6 +61,7 @@ struct Projection {
     CountedVector<double> residual; // n: d = k(x, x) - |l|^2 >= 0, what the factor says where it is held
     double uncentred = 0;           // sum w k(x, x)
     double floor = 0;               // theta up to it is rounding
+    double sums = 0;                // what sums in the tile's type may have moved a theta by
     double trace = 0;               // sum w (k(x, x) - |mu|^2): of the centred data's own operator, an upper bound
     double left = 0;                // sum w d
     int64_t count() const { return static_cast<int64_t>(theta.size()); }

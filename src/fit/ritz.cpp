@@ -298,7 +298,7 @@ void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
                                            {"kind", means.gram.empty() && centred ? "upper-bound" : "exact"}});
     model.text["certificates"] =
         psd && r > 0 ? eigenvalue_entries(ritz_bounds(task, means, rotation, r), r, 0, 1) : Json::array();
-    model.text.erase("limits");
+    for (const char *name : {"limits", "mse", "mse_components"}) model.text.erase(name); // of other components
     if (means.gram.empty()) model.kernel_evaluations += old.rows * old.rows;
     if (means.gram.empty())
         model.text["limits"] =

@@ -105,7 +105,7 @@ void foresee_road(const PlanTask &exact, int64_t read, Forecast &ahead) {
     const Costs costs(exact.source, foreseen_components(values, exact.source.rows()));
     mercer_forecast &out = ahead.figures;
     const double n = costs.n, most = static_cast<double>(roads.most_rank),
-                 pairs = pair_values(exact.kernel, exact.source),
+                 pairs = norm_values(exact.kernel, exact.source, false),
                  looks = 1 + std::log(std::max(most / static_cast<double>(first_ranks[0]), 1.0)) / std::log(9.0 / 8),
                  drawn = 5 * static_cast<double>(roads.most_rows) + static_cast<double>(pilot_rows);
     mercer_forecast grown{}; // the projected road, to its end

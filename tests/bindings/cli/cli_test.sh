@@ -251,7 +251,10 @@ status 0 fit X.npy --method kpca --sigma 2 --components 10 -o S.safetensors
 "$mercer" info S.safetensors --json >info.json
 status 0 plot S.safetensors -o S.svg --width 300 && pic scree S.svg S.safetensors
 status 0 fit X.npy --method nystrom --m 40 --sigma 2 --components 10 -o S.safetensors && "$mercer" info S.safetensors --json >info.json
-status 0 plot S.safetensors -o S.svg && pic picture S.svg 20 eigenvalue 'proved bounds (probability 99.9 %)' 'cumulated share'
+status 0 plot S.safetensors -o S.svg && pic picture S.svg 20 eigenvalue 'proved bounds' 'cumulated share'
+status 0 info S.safetensors && shows 'certificates.3.component              1' # people count from 1
+status 0 fit N10000.npy --method nystrom --m 20 --components 5 -o S.safetensors # pairs of rows that were drawn
+status 0 plot S.safetensors -o S.svg && pic picture S.svg 10 eigenvalue 'proved bounds (probability 99.9 %)' 'cumulated share'
 status 0 fit ROUND.npy --method kpca --kernel linear --components 39 --bootstrap 100 -o S.safetensors # the last are noise
 "$mercer" info S.safetensors --json >info.json
 status 0 plot S.safetensors -o S.svg && pic scree S.svg S.safetensors && pic bars S.svg 1
