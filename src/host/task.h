@@ -21,6 +21,8 @@ class Problem {
     virtual void rows(const int64_t *index, int64_t count, double *out) = 0;
     virtual void weights(double *out) = 0;
     virtual void landmarks(const int64_t **index, const void **points) = 0;
+    virtual void radial(double *values, int64_t count) const = 0;
+    virtual void nearest(const mercer_visit &to, double *square, int64_t *number) = 0;
     virtual void give(int64_t count, const int64_t *index, const void *points, const double *weights) = 0;
     // Memory of results lives in the task.
     virtual mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
