@@ -133,7 +133,8 @@ static int32_t prepare(search *s) {
     if (!s->weight || !s->square || !s->nearest || !s->number || !s->centre || !s->pool || !s->now || !s->x)
         return MERCER_E_MEMORY;
     for (int64_t i = 0; i < n; i++) s->square[i] = INFINITY;
-    return s->host->weights(s->task, s->weight);
+    const int32_t status = s->host->weights(s->task, s->weight);
+    return status ? status : s->host->progress(s->task, 0);
 }
 
 /* One of the rows that count, by the seed. */

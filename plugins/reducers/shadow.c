@@ -46,7 +46,8 @@ static const mercer_param rows[] = {
 };
 
 enum {
-    CHUNK = 128,   /* centres, and rows of a strip, in one product */
+    CHUNK = 128,   /* centres in one product */
+    STRIPS = 16,   /* of a block, of CHUNK rows at least */
     FIRST = 32,    /* of the first CHUNK centres */
     OPEN = 512,    /* rows of a block that may be left over; rows of a sample */
     WIDEST = 8192, /* rows of a block */
@@ -89,9 +90,8 @@ typedef struct chunk { /* of centres, in order of creation */
 /* All that is allocated, for at most m centres. */
 static int64_t bytes_of(const shadow *p, const mercer_shape *shape, int64_t m) {
     const sizes s = sizes_of(p, shape, m);
-    const int64_t strips = (s.block + CHUNK - 1) / CHUNK;
     const int64_t held = s.chunks * (8 + (int64_t)sizeof(chunk) + s.chunk * (12 * s.d + 4)),
-                  block = s.block * (12 * s.d + 36) + 4 * s.product + 16 * strips + 8 * s.open;
+                  block = s.block * (12 * s.d + 36) + 4 * s.product + 16 * STRIPS + 8 * s.open;
     return held + block + 8 * s.d + 16 * s.n + (wanted(p) > 0 ? 8 * s.open * s.open : 0) + 16 * m + 16 * s.n;
 }
 
@@ -110,8 +110,8 @@ typedef struct leaders {
     chunk **chunks;
     int64_t held, m;
     double pairs;
-    /* the block: its rows, x' and 1, (|x'|^2 - 1) / 2, |x'| + 1, centres (-1: none yet) */
-    int64_t rows;
+    /* the block: its rows, those of a strip, x' and 1, (|x'|^2 - 1) / 2, |x'| + 1, centres (-1: none yet) */
+    int64_t rows, strip;
     double *x, *half, *length;
     float *scaled, *product;
     int64_t *centre;
@@ -149,14 +149,11 @@ static int64_t first_of(const leaders *l, const chunk *c, int64_t from, int64_t 
     double low_exactly, high_exactly;
     limits(l, row, c->longest, &low_exactly, &high_exactly);
     const float low = (float)low_exactly, high = (float)high_exactly;
-    unsigned char may[CHUNK] = {0};
+    unsigned char may[CHUNK];
     for (int64_t k = 0; k < width; k++) may[k] = !(s[k] < low); /* NaN too */
-    for (int64_t k = 0; k < width; k++) {
-        uint64_t eight;
-        if (k % 8 == 0 && (memcpy(&eight, may + k, sizeof eight), eight == 0))
-            k += 7;
-        else if (may[k] && (s[k] > high || covers(d, l->x + row * d, c->x + (from + k) * d, l->square)))
-            return from + k;
+    for (const unsigned char *at = may; (at = memchr(at, 1, (size_t)(may + width - at))) != NULL; at++) {
+        const int64_t k = at - may;
+        if (s[k] > high || covers(d, l->x + row * d, c->x + (from + k) * d, l->square)) return from + k;
     }
     return -1;
 }
@@ -166,9 +163,16 @@ static void scale_strip(leaders *l, int64_t first, int64_t rows_of) {
     const double scale = l->square <= DBL_MAX ? 1 / l->epsilon : 0;
     for (int64_t row = first; row < first + rows_of; row++) {
         float *to = l->scaled + row * (d + 1);
-        double sum = 0;
-        for (int64_t k = 0; k < d; k++) to[k] = (float)((l->x[row * d + k] - l->mean[k]) * scale);
-        for (int64_t k = 0; k < d; k++) sum += (double)to[k] * to[k];
+        const double *x = l->x + row * d;
+        double part[4] = {0};
+        int64_t k = 0;
+        for (; k + 4 <= d; k += 4)
+            for (int64_t j = 0; j < 4; j++) {
+                to[k + j] = (float)((x[k + j] - l->mean[k + j]) * scale);
+                part[j] += (double)to[k + j] * to[k + j];
+            }
+        for (; k < d; k++) to[k] = (float)((x[k] - l->mean[k]) * scale), part[0] += (double)to[k] * to[k];
+        const double sum = part[0] + part[1] + part[2] + part[3];
         to[d] = 1;
         l->half[row] = (sum - 1) / 2;
         l->length[row] = sqrt(sum) + 1;
@@ -180,8 +184,8 @@ static void scale_strip(leaders *l, int64_t first, int64_t rows_of) {
 /* A strip of the block against all centres of earlier blocks; few of the first at a time, as they cover most. */
 static int32_t scan_strip(void *user, int64_t strip) {
     leaders *l = user;
-    const int64_t first = strip * CHUNK, wide = l->size.d + 1, stride = l->size.chunk;
-    int64_t left = least(CHUNK, l->rows - first), width = 0, *open = l->open + first;
+    const int64_t first = strip * l->strip, wide = l->size.d + 1, stride = l->size.chunk;
+    int64_t left = least(l->strip, l->rows - first), width = 0, *open = l->open + first;
     float *scaled = l->scaled + first * wide, *product = l->product + first * stride;
     scale_strip(l, first, left);
     l->seen[strip] = 0;
@@ -213,7 +217,7 @@ static int32_t scan_strip(void *user, int64_t strip) {
 static int64_t gather(leaders *l) {
     const int64_t wide = l->size.d + 1;
     int64_t count = 0;
-    for (int64_t first = 0, strip = 0; first < l->rows; first += CHUNK, strip++)
+    for (int64_t first = 0, strip = 0; first < l->rows; first += l->strip, strip++)
         for (int64_t i = first; i < first + l->left[strip]; i++) {
             if (count == l->size.open) {
                 l->rows = l->open[i];
@@ -282,7 +286,8 @@ static int32_t compare(leaders *l, int64_t count, const int64_t *number) {
 
 /* The block of rows number[0] ... number[l->rows - 1]; fewer where too many of them are left over. */
 static int32_t reduce_block(leaders *l, const int64_t *number, int64_t *left) {
-    const int64_t strips = (l->rows + CHUNK - 1) / CHUNK;
+    l->strip = most(CHUNK, (l->rows + STRIPS - 1) / STRIPS);
+    const int64_t strips = (l->rows + l->strip - 1) / l->strip;
     int32_t status = l->host->rows(l->task, number, l->rows, l->x);
     if (status || (status = l->host->parallel(l->task, strips, scan_strip, l))) return status;
     for (int64_t strip = 0; strip < strips; strip++) l->pairs += (double)l->seen[strip];
@@ -474,7 +479,6 @@ static int32_t take_sample(leaders *l) {
 
 static int32_t prepare(leaders *l, const shadow *p) {
     const sizes s = l->size;
-    const int64_t strips = (s.block + CHUNK - 1) / CHUNK;
     double *weight = l->host->alloc(l->task, 8 * s.n);
     l->order = l->host->alloc(l->task, 8 * s.n);
     l->mean = l->host->alloc(l->task, 8 * s.d);
@@ -486,13 +490,14 @@ static int32_t prepare(leaders *l, const shadow *p) {
     l->product = l->host->alloc(l->task, 4 * s.product);
     l->centre = l->host->alloc(l->task, 8 * s.block);
     l->open = l->host->alloc(l->task, 8 * s.block);
-    l->left = l->host->alloc(l->task, 8 * strips);
-    l->seen = l->host->alloc(l->task, 8 * strips);
+    l->left = l->host->alloc(l->task, 8 * STRIPS);
+    l->seen = l->host->alloc(l->task, 8 * STRIPS);
     l->born = l->host->alloc(l->task, 8 * s.open);
     if (!weight || !l->order || !l->mean || !l->chunks || !l->x || !l->half || !l->length || !l->scaled ||
         !l->product || !l->centre || !l->open || !l->left || !l->seen || !l->born)
         return MERCER_E_MEMORY;
-    const int32_t status = arrange(l, p, weight);
+    int32_t status = arrange(l, p, weight);
+    if (!status) status = l->host->progress(l->task, 0);
     return status ? status : take_sample(l);
 }
 

@@ -163,10 +163,10 @@ template <class T>
 void DataProblem<T>::rows(const int64_t *index, int64_t count, double *out) {
     check_index(index, count);
     Points<double> points(prepared_.source, prepared_.map, {{MERCER_BLOCK, false, {}, {}}}, index, count);
-    for (int64_t b = 0; b < blocks_of(count); ++b) {
-        Panel<double> panel = points.load(run_, b);
+    parallel_for(run_, blocks_of(count), [&](int64_t b) {
+        const Panel<double> panel = points.load(run_, b);
         std::copy(panel.mapped.begin(), panel.mapped.end(), out + b * tile_rows * points.cols());
-    }
+    });
 }
 
 template <class T>

@@ -68,7 +68,11 @@ int32_t report_service(mercer_task *task, const char *name, double value) {
 }
 
 int32_t progress_service(mercer_task *task, double fraction) {
-    return task->guard([&] { task->run.progress(fraction); });
+    return task->guard([&] {
+        task->done.reset();
+        task->run.progress(fraction);
+        if (task->problem) task->done.emplace(task->run, fraction, fraction);
+    });
 }
 
 void *alloc_service(mercer_task *task, int64_t bytes) {

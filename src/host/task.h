@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <optional>
 
 namespace mercer {
 
@@ -52,6 +53,7 @@ struct mercer_task {
     int64_t tile_bytes = 0;           // of one thread that computes tiles of the problem, for forecasts
     int64_t factor_bytes = 0;         // a forecast asked for pivot_cost: what the factor takes
     std::map<std::string, double> *report;
+    std::optional<mercer::Run::Span> done; // a reducer that says how far it is: its loops, here and there, say nothing
     std::list<mercer::Buffer<unsigned char>> arena;
     std::list<mercer::Block> blocks;
     std::mutex lock; // fail may be called by any thread

@@ -197,6 +197,9 @@ static void farthest_passes_failures_on(void **state) {
     will_return(weights_mock, STATUS);
     assert_int_equal(reduce("reducer-farthest", 5), STATUS);
     will_return_always(weights_mock, MERCER_OK);
+    will_return(progress_mock, STATUS);
+    assert_int_equal(reduce("reducer-farthest", 5), STATUS);
+    will_return_count(progress_mock, MERCER_OK, 2);
     will_return(nearest_mock, STATUS);
     assert_int_equal(reduce("reducer-farthest", 5), STATUS);
     will_return_always(nearest_mock, MERCER_OK);
