@@ -1,14 +1,14 @@
 /* farthest.c - m rows, each the farthest from those before it (k-centre)
  *
- * Gonzalez, Theoretical Computer Science 38 (1985): the first row by the seed, then argmax of the distance to the chosen
- * ones, ties to the lowest row; the radius that m of them cover all rows with is at most twice the best there is. Weights:
- * sums of the sample weights of the rows nearest to each, ties to the earliest. Stops early where all rows are among the chosen
- * points: fewer than m where fewer rows are distinct.
- * Distances only fall, so stale ones are bounds: of the 256 rows farthest at the last sweep, one is the next as long as it
- * is at least as far as all others were then; their distances to each other are kept up to date. Then a sweep brings all rows
- * up to date with the new centres. The choices are those of the plain loop: squared distances are sums in double in the order of
- * the columns. Cost: n m distances in tiles, in some m/20 sweeps; no kernel value; 32 n bytes and 256 rows. Error: the
- * covering radius, reported; in feature space |phi(x) - phi(c)|^2 <= 2 (f(0) - f(radius)) for a radial kernel.
+ * Gonzalez, Theoretical Computer Science 38 (1985): the first row by the seed, then argmax of the distance to the
+ * chosen ones, ties to the lowest row; the radius that m of them cover all rows with is at most twice the best there
+ * is. Weights: sums of the sample weights of the rows nearest to each, ties to the earliest. Stops early where all rows
+ * are among the chosen points: fewer than m where fewer rows are distinct. Distances only fall, so stale ones are
+ * bounds: of the 256 rows farthest at the last sweep, one is the next as long as it is at least as far as all others
+ * were then; their distances to each other are kept up to date. Then a sweep brings all rows up to date with the new
+ * centres. The choices are those of the plain loop: squared distances are sums in double in the order of the columns.
+ * Cost: n m distances in tiles, in some m/20 sweeps; no kernel value; 32 n bytes and 256 rows. Error: the covering
+ * radius, reported; in feature space |phi(x) - phi(c)|^2 <= 2 (f(0) - f(radius)) for a radial kernel.
  */
 #include <math.h>
 #include <mercer/plugin.h>

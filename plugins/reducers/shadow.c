@@ -1,23 +1,23 @@
 /* shadow.c - shadow density estimate: the rows that no earlier centre covers, and what each of them covers
  *
- * Reduced-set kernel PCA's own set (Algorithm 2), which is leader clustering: rows in their order; row x joins the earliest
- * centre c with sum_k (x_k - c_k)^2 < epsilon^2, summed in double in the order of the columns, else it becomes a centre.
- * Weights are the sums of the covered rows' sample weights; rows of weight 0 are not there (the nearest centre stands for
- * them). epsilon^2 = 0: every row is a centre, duplicates too; infinite: the first row alone. assign = nearest gives rows to
- * their nearest centre, ties to the earliest: the same centres, smaller distances.
- * epsilon is h / ell with the kernel's scale h, or itself, or where f(epsilon) = similarity f(0), or is sought for m centres:
- * a guess from a sample, then log m against log epsilon interpolated; at most 8 passes, the nearest found. So many of
+ * Reduced-set kernel PCA's own set (Algorithm 2), which is leader clustering: rows in their order; row x joins the
+ * earliest centre c with sum_k (x_k - c_k)^2 < epsilon^2, summed in double in the order of the columns, else it becomes
+ * a centre. Weights are the sums of the covered rows' sample weights; rows of weight 0 are not there (the nearest
+ * centre stands for them). epsilon^2 = 0: every row is a centre, duplicates too; infinite: the first row alone. assign
+ * = nearest gives rows to their nearest centre, ties to the earliest: the same centres, smaller distances. epsilon is h
+ * / ell with the kernel's scale h, or itself, or where f(epsilon) = similarity f(0), or is sought for m centres: a
+ * guess from a sample, then log m against log epsilon interpolated; at most 8 passes, the nearest found. So many of
  * them as are distinct can be had, or with m = n all.
  *
- * Blocks of rows, to which the order changes nothing: x' = (x - mean) / epsilon in f32, the products of a strip of rows with
- * some old centres at a time; rows that one covers leave the strip, as an old centre always wins over a new one. Rows left
- * over are compared with each other in order. x is covered where s = x'.c' - |c'|^2/2 > t = (|x'|^2 - 1)/2. With u = 2^-24
- * and N = |x'| + |c'| + 1, |s - t| is wrong by at most u N^2 (d/2 + 4): products and their sums (d + 2) u N^2 / 2 (Higham,
- * lemma 3.1, any order), rounded coordinates u N |x' - c'| <= u N^2, t and -|c'|^2/2 in f32 u N^2. Pairs closer to a tie than twice that
- * are decided by the formula itself, as are all that overflow; so the centres are the plain loop's, to the bit.
- * Cost: 2 d flops of f32 a pair for somewhat more pairs than the plain loop visits (report: pairs), at most n m; memory 12 m d
- * bytes and a block of rows. Error: every row is nearer than epsilon to its centre, centres are at least that far apart; in
- * feature space |phi(x) - phi(c)|^2 < 2 (f(0) - f(epsilon)).
+ * Blocks of rows, to which the order changes nothing: x' = (x - mean) / epsilon in f32, the products of a strip of rows
+ * with some old centres at a time; rows that one covers leave the strip, as an old centre always wins over a new one.
+ * Rows left over are compared with each other in order. x is covered where s = x'.c' - |c'|^2/2 > t = (|x'|^2 - 1)/2.
+ * With u = 2^-24 and N = |x'| + |c'| + 1, |s - t| is wrong by at most u N^2 (d/2 + 4): products and their sums (d + 2)
+ * u N^2 / 2 (Higham, lemma 3.1, any order), rounded coordinates u N |x' - c'| <= u N^2, t and -|c'|^2/2 in f32 u N^2.
+ * Pairs closer to a tie than twice that are decided by the formula itself, as are all that overflow; so the centres are
+ * the plain loop's, to the bit. Cost: 2 d flops of f32 a pair for somewhat more pairs than the plain loop visits
+ * (report: pairs), at most n m; memory 12 m d bytes and a block of rows. Error: every row is nearer than epsilon to its
+ * centre, centres are at least that far apart; in feature space |phi(x) - phi(c)|^2 < 2 (f(0) - f(epsilon)).
  */
 #include <float.h>
 #include <math.h>
@@ -120,18 +120,24 @@ typedef struct leaders {
     int64_t *born; /* which of the rows left became centres */
 } leaders;
 
-/* sum (x_k - c_k)^2 < square, as summed in order. Eight partial sums, which compilers vectorise, differ from that by less
- * than (2 d + 16) 2^-53 of themselves, squares that underflow apart. */
-static int covers(int64_t d, const double *x, const double *c, double square) {
+/* sum (x_k - c_k)^2 in eight partial sums, which compilers vectorise. */
+static double quick_square(int64_t d, const double *x, const double *c) {
     double part[8] = {0}, sum = 0;
     int64_t k = 0;
     for (; k + 8 <= d; k += 8)
         for (int64_t l = 0; l < 8; l++) part[l] += (x[k + l] - c[k + l]) * (x[k + l] - c[k + l]);
     for (; k < d; k++) part[0] += (x[k] - c[k]) * (x[k] - c[k]);
     for (int64_t l = 0; l < 8; l++) sum += part[l];
+    return sum;
+}
+
+/* sum (x_k - c_k)^2 < square, as summed in order: that differs from the quick sum by less than (2 d + 16) 2^-53 of it,
+ * squares that underflow apart. */
+static int covers(int64_t d, const double *x, const double *c, double square) {
+    double sum = quick_square(d, x, c);
     if (sum > 1e-280 && fabs(sum - square) > (double)(2 * d + 16) * DBL_EPSILON * sum) return sum < square;
     sum = 0;
-    for (k = 0; k < d; k++) sum += (x[k] - c[k]) * (x[k] - c[k]);
+    for (int64_t k = 0; k < d; k++) sum += (x[k] - c[k]) * (x[k] - c[k]);
     return sum < square;
 }
 
@@ -376,17 +382,17 @@ static double sample_radius(int64_t q, const double *square, double leaders_want
     return to;
 }
 
-/* A first epsilon for m centres, and the slope of -log m against log epsilon there. As if rows fell evenly into M cells: n of
- * them meet M (1 - exp(-n / M)) = m, the q rows of the sample M (1 - exp(-q / M)). */
+/* A first epsilon for m centres, and the slope of -log m against log epsilon there. As if rows fell evenly into M cells:
+ * n of them meet M (1 - exp(-n / M)) = m, the q rows of the sample M (1 - exp(-q / M)). */
 static int32_t guess(leaders *l, int64_t m, double *epsilon, double *slope) {
     const int64_t q = least(l->size.open, l->count), d = l->size.d;
     double *square = l->host->alloc(l->task, 8 * q * q), widest = 0;
     if (!square) return MERCER_E_MEMORY;
-    for (int64_t i = 0; i < q * q; i++) {
-        const double *a = l->x + i / q * d, *b = l->x + i % q * d; /* the sample is there */
-        for (int64_t k = 0; k < d; k++) square[i] += (a[k] - b[k]) * (a[k] - b[k]);
-        widest = fmax(widest, square[i]);
-    }
+    for (int64_t i = 0; i < q; i++) /* the sample is in the block */
+        for (int64_t j = 0; j < i; j++) {
+            square[i * q + j] = quick_square(d, l->x + i * d, l->x + j * d);
+            widest = fmax(widest, square[i * q + j]);
+        }
     widest = sqrt(widest);
     if (!(widest > 0 && widest < DBL_MAX)) widest = 1;
     double from = (double)m, to = 1e3 * (double)l->count;
@@ -401,8 +407,8 @@ static int32_t guess(leaders *l, int64_t m, double *epsilon, double *slope) {
     return MERCER_OK;
 }
 
-/* The next epsilon: where log(centres / m) would be 0 between those that gave more and fewer, at excess[0] > 0 > excess[1]; where
- * one of these is not known yet, by the slope. */
+/* The next epsilon: where log(centres / m) would be 0 between those that gave more and fewer, at excess[0] > 0 > excess[1];
+ * where one of these is not known yet, by the slope. */
 static double interpolate(const double epsilon[2], const double excess[2], double slope) {
     if (epsilon[0] == 0) return epsilon[1] * exp(fmin(fmax(excess[1] / slope, -1), -0.02));
     if (isinf(epsilon[1])) return epsilon[0] * exp(fmax(fmin(excess[0] / slope, 1), 0.02));
@@ -410,8 +416,8 @@ static double interpolate(const double epsilon[2], const double excess[2], doubl
     return epsilon[0] * pow(epsilon[1] / epsilon[0], fmin(fmax(share, 0.05), 0.95));
 }
 
-/* Leaves the pass nearest to m centres, of PASSES at most: false position, the end that stays halved (Illinois). A pass that is
- * given up says how many centres there would be by the mean of no more and of as many again for each row. */
+/* Leaves the pass nearest to m centres, of PASSES at most: false position, the end that stays halved (Illinois). A pass
+ * that is given up says how many centres there would be by the mean of no more and of as many again for each row. */
 static int32_t seek(leaders *l, int64_t m, double *epsilon, int64_t *passes) {
     double bounds[2] = {0, INFINITY}, excess[2] = {0, 0}, best = 0, slope = 1, at = 0, before = 0;
     int64_t off = m + SLACK, done = 0;

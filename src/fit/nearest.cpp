@@ -1,8 +1,9 @@
-// The nearest of some points to each row, exactly: a tile's squared distance v may err by a share e of itself, and below
-// `tiny` by anything; where it could be nearer than what is known, the sum itself decides.
+// The nearest of some points to each row, exactly: a tile's squared distance v may err by a share e of itself, and
+// below `tiny` by anything; where it could be nearer than what is known, the sum itself decides.
 //
-// e: pairs closer than 16 sqrt(w) s, w = sqrt(d + 8) u, s = |x|^2 + |y|^2, are recomputed by differences, to (d + 2) u; of the
-// others v errs by 2 (d + 4) u s at most (gram/tile.cpp), (d + 4) u / (8 sqrt(w)) of itself. e allows for both twice over.
+// e: pairs closer than 16 sqrt(w) s, w = sqrt(d + 8) u, s = |x|^2 + |y|^2, are recomputed by differences, to (d + 2) u;
+// of the others v errs by 2 (d + 4) u s at most (gram/tile.cpp), (d + 4) u / (8 sqrt(w)) of itself. e allows for both
+// twice over.
 // Cost: a tile of squared distances, and a sum for each new nearest: about log m a row where points come in any order.
 #include "problem.h"
 

@@ -8,8 +8,8 @@ struct Shadow {
     Vector weights;
 };
 
-// Specification reduced sets, 4.1: the first row left is a centre, all rows left within epsilon of it leave with it. Rows of
-// weight 0 are not there: they go to their nearest centre.
+// Specification reduced sets, 4.1: the first row left is a centre, all rows left within epsilon of it leave with it.
+// Rows of weight 0 are not there: they go to their nearest centre.
 Shadow algorithm_2(const Scene &scene, double epsilon) {
     const Matrix &x = scene.x;
     Shadow out;
