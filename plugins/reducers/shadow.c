@@ -87,12 +87,12 @@ typedef struct chunk { /* of centres, in order of creation */
     float *scaled;                 /* c', -|c'|^2/2 */
 } chunk;
 
-/* All that is allocated, for at most m centres. */
+/* What is allocated for at most m centres. */
 static int64_t bytes_of(const shadow *p, const mercer_shape *shape, int64_t m) {
     const sizes s = sizes_of(p, shape, m);
     const int64_t held = s.chunks * (8 + (int64_t)sizeof(chunk) + s.chunk * (12 * s.d + 4)),
                   block = s.block * (12 * s.d + 36) + 4 * s.product + 16 * STRIPS + 8 * s.open;
-    return held + block + 8 * s.d + 16 * s.n + (wanted(p) > 0 ? 8 * s.open * s.open : 0) + 16 * m + 16 * s.n;
+    return held + block + 8 * s.d + 16 * s.n + (wanted(p) > 0 ? 8 * s.open * s.open : 0) + 16 * m;
 }
 
 /* ---- one pass over the rows -------------------------------------------------------------------------------------- */
@@ -382,8 +382,8 @@ static double sample_radius(int64_t q, const double *square, double leaders_want
     return to;
 }
 
-/* A first epsilon for m centres, and the slope of -log m against log epsilon there. As if rows fell evenly into M cells:
- * n of them meet M (1 - exp(-n / M)) = m, the q rows of the sample M (1 - exp(-q / M)). */
+/* A first epsilon for m centres, and the slope of -log m against log epsilon there. As if rows fell evenly into M
+ * cells: n of them meet M (1 - exp(-n / M)) = m, the q rows of the sample M (1 - exp(-q / M)). */
 static int32_t guess(leaders *l, int64_t m, double *epsilon, double *slope) {
     const int64_t q = least(l->size.open, l->count), d = l->size.d;
     double *square = l->host->alloc(l->task, 8 * q * q), widest = 0;
@@ -407,8 +407,8 @@ static int32_t guess(leaders *l, int64_t m, double *epsilon, double *slope) {
     return MERCER_OK;
 }
 
-/* The next epsilon: where log(centres / m) would be 0 between those that gave more and fewer, at excess[0] > 0 > excess[1];
- * where one of these is not known yet, by the slope. */
+/* The next epsilon: where log(centres / m) would be 0 between those that gave more and fewer, at excess[0] > 0 >
+ * excess[1]; where one of these is not known yet, by the slope. */
 static double interpolate(const double epsilon[2], const double excess[2], double slope) {
     if (epsilon[0] == 0) return epsilon[1] * exp(fmin(fmax(excess[1] / slope, -1), -0.02));
     if (isinf(epsilon[1])) return epsilon[0] * exp(fmax(fmin(excess[0] / slope, 1), 0.02));
@@ -451,8 +451,8 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
         return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)p->m, (long long)n);
     out->m = most_centres(p, n);
     out->likely_m = wanted(p) > 0 ? wanted(p) : least(n, (int64_t)(8 * sqrt((double)n)));
-    out->bytes = bytes_of(p, shape, out->m);
-    out->likely_bytes = bytes_of(p, shape, out->likely_m);
+    out->bytes = bytes_of(p, shape, out->m) + 16 * n; /* the nearest centres, to rows that do not count at least */
+    out->likely_bytes = bytes_of(p, shape, out->likely_m) + (p->assign == NEAREST ? 16 * n : 0);
     out->flops = (double)n * (double)out->m * (double)d * (wanted(p) > 0 ? PASSES : 1);
     return MERCER_OK;
 }
