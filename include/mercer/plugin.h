@@ -456,6 +456,18 @@ struct mercer_host {
      * NULL: then the sample weights of the rows (points: equal ones). The same choice in all calls; the host scales all
      * weights to sum n. [serial] */
     int32_t (*give)(mercer_task *task, int64_t count, const int64_t *index, const void *points, const double *weights);
+
+    /* gemm on f32. Any thread. */
+    int32_t (*gemm_f32)(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha,
+                        const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+
+    /* Of a reducer's problem whose kernel is radial (shape->h): squared distances to kernel values, in place. Any thread. */
+    int32_t (*radial)(mercer_task *task, double *values, int64_t count);
+
+    /* The nearest to each row of what a visit would show as y, of vectors; measure is not read. square: sum (x_k - y_k)^2,
+     * in double and in the order of the columns; number: in y. Both are of all rows of the data, and change where one is
+     * nearer than square said: INFINITY to begin with. Ties go to the lowest number. [serial] */
+    int32_t (*nearest)(mercer_task *task, const mercer_visit *to, double *square, int64_t *number);
 };
 
 /* For the map of a kernel, whose values are float or double: values *= factor (cut to the type's range, so that 0 stays 0),

@@ -23,9 +23,9 @@ mercer_shape DataProblem<T>::shape() const {
     mercer_shape shape{
         sizeof(mercer_shape), n(), points_.cols(), components_, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, 0, 0,
         data_.landmarks.rows, NAN, kernel.kappa()};
-    if (kernel.leaves.size() == 1) {
-        shape.form = kernel.leaves[0].form;
-        shape.flags = kernel.leaves[0].facts.flags & MERCER_RADIAL;
+    if (kernel.leaves.size() == 1) shape.form = kernel.leaves[0].form;
+    if (kernel.is_radial()) {
+        shape.flags = MERCER_RADIAL;
         shape.h = kernel.leaves[0].facts.h;
     }
     if (kernel.is_psd()) shape.flags |= MERCER_PSD;
@@ -46,6 +46,17 @@ void DataProblem<T>::check_index(const int64_t *index, int64_t count) const {
             fail(MERCER_E_PLUGIN, "row %" PRId64 " (entry %" PRId64 "), must be 0 to %" PRId64, index[k], k, n() - 1);
 }
 
+template <class T>
+typename DataProblem<T>::Rows DataProblem<T>::range_of(const mercer_visit &visit) const {
+    const int64_t row0 = visit.row0, rows = visit.rows > 0 ? visit.rows : n() - row0;
+    if (row0 < 0 || rows < 0 || row0 + rows > n())
+        fail(MERCER_E_PLUGIN, "visit: rows %" PRId64 " to %" PRId64 " of %" PRId64, row0, row0 + rows, n());
+    if (visit.count < 0 || (visit.points && (visit.index || points_.objects())))
+        fail(MERCER_E_PLUGIN, "visit: y is points (of vectors) or rows, and count >= 0");
+    if (visit.index) check_index(visit.index, visit.count);
+    return {row0, rows};
+}
+
 // Slabs in windows, so that their states are few; each window is combined in order before the next.
 template <class T>
 void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &consumer) {
@@ -57,24 +68,11 @@ void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &con
              "visit: of objects there are kernel values, and MERCER_SQDIST where they give distances");
     if (visit.measure < 0 || visit.measure > MERCER_HAMMING)
         fail(MERCER_E_PLUGIN, "visit: measure = %d is no form", visit.measure);
-    const int64_t row0 = visit.row0, rows = visit.rows > 0 ? visit.rows : n() - row0;
-    if (row0 < 0 || rows < 0 || row0 + rows > n())
-        fail(MERCER_E_PLUGIN, "visit: rows %" PRId64 " to %" PRId64 " of %" PRId64, row0, row0 + rows, n());
-    if (visit.count < 0 || (visit.points && (visit.index || points_.objects())))
-        fail(MERCER_E_PLUGIN, "visit: y is points (of vectors) or rows, and count >= 0");
-    if (visit.index) check_index(visit.index, visit.count);
+    const auto [row0, rows] = range_of(visit);
 
     std::vector<LeafSpec> specs = leaf_specs(prepared_.kernel);
     if (form_only) specs = {{visit.measure, false, {}, {}}};
-    Points<T> xs(prepared_.source, prepared_.map, specs), ys = xs;
-    if (visit.points) {
-        const int64_t d = points_.cols();
-        mercer_view view{sizeof view, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, visit.count, d, d,
-                         1,           const_cast<void *>(visit.points)};
-        ys = Points<T>(make_view_source(view), {}, specs);
-    } else if (visit.index) {
-        ys = Points<T>(prepared_.source, prepared_.map, specs, visit.index, visit.count);
-    }
+    Points<T> xs(prepared_.source, prepared_.map, specs), ys = others<T>(visit, specs);
     Tiles<T> tiles = form_only ? Tiles<T>(visit.measure, xs, ys) : Tiles<T>(prepared_.kernel, xs, ys);
     if (consumer.state_size < 0 || consumer.row_size < 0) fail(MERCER_E_PLUGIN, "visit: sizes of states must be >= 0");
     const int64_t state_size =
@@ -166,10 +164,10 @@ template <class T>
 void DataProblem<T>::rows(const int64_t *index, int64_t count, double *out) {
     check_index(index, count);
     Points<double> points(prepared_.source, prepared_.map, {{MERCER_BLOCK, false, {}, {}}}, index, count);
-    for (int64_t b = 0; b < blocks_of(count); ++b) {
-        Panel<double> panel = points.load(run_, b);
+    parallel_for(run_, blocks_of(count), [&](int64_t b) {
+        const Panel<double> panel = points.load(run_, b);
         std::copy(panel.mapped.begin(), panel.mapped.end(), out + b * tile_rows * points.cols());
-    }
+    });
 }
 
 template <class T>

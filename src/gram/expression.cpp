@@ -231,6 +231,18 @@ double Expression::kappa() const {
     return sum;
 }
 
+bool Expression::is_radial() const {
+    return leaves.size() == 1 && leaves[0].plugin && leaves[0].columns.empty() && leaves[0].form == MERCER_SQDIST &&
+           leaves[0].facts.flags & MERCER_RADIAL;
+}
+
+void Expression::radial(double *values, int64_t count) const {
+    if (!is_radial()) fail(MERCER_E_UNSUPPORTED, "kernel %s is not radial", text().c_str());
+    const Leaf &leaf = leaves[0];
+    if (leaf.plugin->kernel.map) leaf.plugin->kernel.map(&host_table(), leaf.values(), MERCER_F64, values, count);
+    for (int64_t i = 0; i < count; ++i) values[i] *= terms_[0].weight;
+}
+
 bool Expression::calls_back() const { return has_user() && !(user && user->thread_safe()); }
 
 bool Expression::has_block() const {

@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <optional>
 
 namespace mercer {
 
@@ -21,6 +22,8 @@ class Problem {
     virtual void rows(const int64_t *index, int64_t count, double *out) = 0;
     virtual void weights(double *out) = 0;
     virtual void landmarks(const int64_t **index, const void **points) = 0;
+    virtual void radial(double *values, int64_t count) const = 0;
+    virtual void nearest(const mercer_visit &to, double *square, int64_t *number) = 0;
     virtual void give(int64_t count, const int64_t *index, const void *points, const double *weights) = 0;
     // Memory of results lives in the task.
     virtual mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
@@ -50,6 +53,7 @@ struct mercer_task {
     int64_t tile_bytes = 0;           // of one thread that computes tiles of the problem, for forecasts
     int64_t factor_bytes = 0;         // a forecast asked for pivot_cost: what the factor takes
     std::map<std::string, double> *report;
+    std::optional<mercer::Run::Span> done; // a reducer that says how far it is: its loops, here and there, say nothing
     std::list<mercer::Buffer<unsigned char>> arena;
     std::list<mercer::Block> blocks;
     std::mutex lock; // fail may be called by any thread

@@ -356,7 +356,7 @@ AT(mercer_solver_ops, reserved, 12);
 AT(mercer_solver_ops, forecast, 16);
 AT(mercer_solver_ops, solve, 24);
 
-SIZE(mercer_host, 280);
+SIZE(mercer_host, 304);
 AT(mercer_host, struct_size, 0);
 AT(mercer_host, abi, 8);
 AT(mercer_host, reserved, 12);
@@ -393,6 +393,9 @@ AT(mercer_host, landmarks, 248);
 AT(mercer_host, pivot_cholesky, 256);
 AT(mercer_host, pivot_cost, 264);
 AT(mercer_host, give, 272);
+AT(mercer_host, gemm_f32, 280);
+AT(mercer_host, radial, 288);
+AT(mercer_host, nearest, 296);
 
 SIZE(mercer_module, 88);
 AT(mercer_module, struct_size, 0);
