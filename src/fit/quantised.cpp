@@ -273,7 +273,9 @@ Quantisation by_pairs(const Standing &of, const Steps &steps, double failure, Li
 // |K - K_alpha|_F^2, weighed.
 template <class T>
 double squared_difference(const Standing &of, const Parts<T> &parts, const Tiles<T> &all) {
-    Points<T> heads = parts.c.only(of.centres.assignment.data(), of.n);
+    CountedVector<int64_t> centres(of.centres.assignment.begin(), of.centres.assignment.end());
+    for (int64_t &centre : centres) centre = std::max<int64_t>(centre, 0); // rows that count for nothing: any
+    Points<T> heads = parts.c.only(centres.data(), of.n);
     const Tiles<T> other(of.prepared.kernel, heads, heads);
     ScratchPool<T> pool(of.run, other);
     std::vector<double> slabs(static_cast<size_t>(blocks_of(of.n)));
