@@ -34,7 +34,14 @@ double upper_values(int64_t n) {
 
 } // namespace
 
-int64_t pairs_at_once(const Expression &kernel, bool objects) { return objects || kernel.has_user() ? 1 : strip_rows; }
+int64_t pairs_at_once(const Expression &kernel, bool objects) {
+    if (objects || kernel.has_user()) return 1;
+    int64_t edge = strip_rows;
+    for (const Leaf &leaf :
+         kernel.leaves) // a value by a matrix product costs less than a load, one of a block the more
+        edge = std::min(edge, leaf.form == MERCER_BLOCK ? 4 : leaf.form > MERCER_SQDIST ? 16 : strip_rows);
+    return edge;
+}
 double norm_values(const Expression &kernel, const Source &source, bool all) {
     constexpr int64_t count = Evidence<double>::pairs;
     if (all || Evidence<double>::takes_all(source.rows())) return upper_values(source.rows());

@@ -6,8 +6,8 @@
 
 namespace mercer {
 
-// What norm() computes and takes. Pairs are the diagonal of tiles, which is cheaper than pairs one by one, but where each value
-// is a callback's.
+// What norm() computes and takes. Pairs are the diagonal of tiles, the larger the less a value costs beside the panels of its
+// rows; one by one where it is a callback's.
 int64_t pairs_at_once(const Expression &kernel, bool objects);
 double norm_values(const Expression &kernel, const Source &source, bool all); // of the kernel
 double norm_gathers(int64_t n, bool all);                                     // rows of L
