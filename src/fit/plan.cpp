@@ -149,8 +149,8 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
     if (Components(task.recipe.values(), m).wants_bars())
         out.bars = out.bars + Bytes(bootstrap_bytes(m, r, 1), bootstrap_bytes(m, r, task.run.threads()));
     out.end = m * (size * r + 5 * 8); // A, w and nu; limits
-    // Roots of weights, the mean and k(c, c); the solver's vectors.
-    out.always = m * (3 * 8 + size * r);
+    // Roots of weights, the mean and k(c, c); the solver's vectors; what is as long as a few columns are many.
+    out.always = m * (3 * 8 + size * r) + 64 * (r + 64);
     return out;
 }
 

@@ -131,13 +131,18 @@ void foresee_road(const PlanTask &exact, int64_t read, Forecast &ahead) {
     }
     const auto [m, s, cost] = likely_look(costs, values, roads);
     out.dense_seconds = std::max(roads.exact ? out.dense_seconds : 0, dense_seconds(static_cast<double>(m)));
-    if (roads.exact && costs.exact() <= cost) return;
     PlanTask likely = exact;
     likely.m = m;
     likely.budget_left = exact.run.budget()->limit() - base_bytes(exact.source, m, exact.f32);
     const Plan plan = plan_projected(likely);
-    out.bytes.likely = std::min(out.bytes.most, static_cast<double>(base_bytes(exact.source, m, exact.f32) +
-                                                                    std::max(read, plan.likely_bytes)));
+    const double bytes = std::min(out.bytes.most, static_cast<double>(base_bytes(exact.source, m, exact.f32) +
+                                                                      std::max(read, plan.likely_bytes)));
+    if (roads.exact && costs.exact() <= cost) { // likely, but a first look may prove all: the shape decides no figure
+        out.passes.most = std::max(out.passes.most, out.passes.likely + 1);
+        if (out.bytes.likely == out.bytes.most) out.bytes.likely = std::min(out.bytes.likely, bytes);
+        return;
+    }
+    out.bytes.likely = bytes;
     out.kernel_evaluations.likely = n * (static_cast<double>(m) + s) + pairs;
     out.passes.likely = 0;
     out.flops.likely = flops_of(exact.source, n, out.kernel_evaluations.likely, 0) + 2 * costs.projection(m);
