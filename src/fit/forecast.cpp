@@ -6,6 +6,7 @@
 // Stages cost, for progress, in flops at the speed of a matrix product: a kernel value 2 d + 15 in f32 (15: what the exponential
 // costs, FACTS B3.12), twice that in f64; a factorisation or a sweep over tall blocks runs at a tenth of that speed.
 #include "../host/task.h"
+#include "assign.h"
 #include "auto.h"
 #include "components.h"
 #include "roads.h"
@@ -84,6 +85,25 @@ int64_t base_bytes(const Source &source, int64_t m, bool f32) {
     return weights + source.loaded_bytes() + source.held_bytes() + checked_bytes("the centres", m, source.cols(), size);
 }
 
+namespace {
+
+void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &kernel, const Source &source,
+                        ForeseenCentres &out) {
+    const bool voronoi = static_cast<CentreWeights>(recipe.values().centre_weights) == CentreWeights::voronoi,
+               given = recipe.reducer()->reducer.flags & MERCER_GIVES_ASSIGNMENT;
+    if (!find_lift(recipe.values().lift).weighs || !(voronoi || given)) return;
+    out.kept = 8 * source.rows();
+    if (!voronoi) return;
+    const AssignCost cost = assign_cost(run, kernel, source, tile_is_f32(recipe, source), out.cost.m);
+    out.cost.bytes = std::max(out.cost.bytes, cost.bytes);
+    out.cost.likely_bytes = std::max(out.cost.likely_bytes, cost.bytes);
+    out.cost.kernel_evaluations += cost.kernel_evaluations;
+    out.cost.likely_evaluations +=
+        as_double(cost.kernel_evaluations) * as_double(out.cost.likely_m) / as_double(out.cost.m);
+}
+
+} // namespace
+
 ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source,
                                  bool holds_factor) {
     const int64_t n = source.rows();
@@ -121,6 +141,7 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     if (out.cost.likely_m == 0) out.cost.likely_m = out.cost.m;
     if (out.cost.likely_bytes == 0) out.cost.likely_bytes = out.cost.bytes;
     if (out.cost.likely_evaluations == 0) out.cost.likely_evaluations = as_double(out.cost.kernel_evaluations);
+    foresee_assignment(run, recipe, kernel, source, out);
     return out;
 }
 
@@ -206,7 +227,8 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
         const mercer_cost &cost = out.centres.cost;
         const int64_t without = base_bytes(source, 0, f32), base = base_bytes(source, cost.m, f32);
         const Bytes before = larger(read, Bytes(cost.likely_bytes, cost.bytes) + 16 * cost.m);
-        out.sizes = {base + missing_bytes(recipe, source), // of centres there are numbers and weights before
+        out.sizes = {base + missing_bytes(recipe, source) +
+                         out.centres.kept, // of centres there are numbers and weights before
                      {std::max<int64_t>(before.likely - (base - without), 0),
                       std::max<int64_t>(before.most - (base - without), 0)}};
         out.plan = lift.plan(task_of(out.centres, out.sizes));

@@ -55,6 +55,14 @@ template <class T>
 TileBytes tiles_of(const Expression &kernel, const Source &source) {
     return with_tiles<T>(kernel, source, [](const Tiles<T> &tiles) { return tiles.bytes(); });
 }
+template <class T>
+int64_t tile_bytes(const Expression &kernel, const Source &source) {
+    const TileBytes of = tiles_of<T>(kernel, source);
+    const int64_t rows = std::min(tile_rows, std::max<int64_t>(source.rows(), 1)), mapped = rows * source.cols() * 8;
+    return of.scratch + 2 * (of.held(1, rows) + std::max(of.loading(rows), mapped));
+}
+template int64_t tile_bytes<float>(const Expression &, const Source &);
+template int64_t tile_bytes<double>(const Expression &, const Source &);
 template TileBytes tiles_of<float>(const Expression &, const Source &);
 template TileBytes tiles_of<double>(const Expression &, const Source &);
 template Need need_of<float>(const Run &, const Expression &, const Source &, int64_t, int64_t);
