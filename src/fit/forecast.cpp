@@ -13,6 +13,7 @@
 #include "start.h"
 
 #include <algorithm>
+#include <cinttypes>
 #include <cmath>
 
 namespace mercer {
@@ -258,7 +259,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     if (recipe.is_auto()) expect_wider(figures_of(source, centres, plan_exact(task, false), m, sizes), out);
     out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
     for (const auto &stage : lift_stages(source, plan, m)) out.stages.push_back(stage);
-    out.road = plan.how;
+    out.road = format("%" PRId64 " centres, %s", m, plan.how);
     if (recipe.is_auto()) foresee_road(task, read.most, out);
     run.log(1, ("forecast: " + out.road).c_str());
     return out;
