@@ -361,14 +361,13 @@ typedef struct mercer_user_kernel {
 } mercer_user_kernel;
 MERCER_API int32_t mercer_recipe_set_kernel(mercer_recipe *recipe, const mercer_user_kernel *kernel);
 
-/* What a fit will need, before it is done: what is likely, and what is never exceeded. Where the two are equal the
- * shape decides, and the figure is right to 10 % (bytes: or 4 MiB; of hundreds of columns up to twice). MERCER_E_BUDGET
- * where the fit will be refused. Data may be larger than the budget, but a model holds its centres, which of an exact
- * one are all rows: "nystrom", "auto" and the reducer "rpcholesky" keep fewer ("auto" no fewer than 32, and a factor of
- * so many columns in memory). Which road method `auto` will take, and how long it is, only the spectrum decides, which
- * is not known before: what is likely is typical of spectra that a few hundred rows span, and for many of these right
- * within a factor of 3; for others exact passes come on top. Where the number of components is open, bytes.most is for
- * as many as the budget holds. */
+/* What a fit will need, before it is done: what is likely, and what is never exceeded. Where the two are equal the shape
+ * decides, and the figure is right to 10 %. A budget of bytes.most is enough; MERCER_E_BUDGET where the fit will be refused.
+ * Data may be larger than the budget, but a model holds its centres, which of an exact one are all rows: "nystrom", "auto"
+ * and the reducer "rpcholesky" keep fewer ("auto" no fewer than 32, and a factor of so many columns in memory). Where shape
+ * and budget leave `auto` both roads, the spectrum decides, which is not known before: what is likely is typical of spectra
+ * that a few hundred rows span, and for many of these right within a factor of 3; for others exact passes come on top.
+ * Where the number of components is open, bytes.most is for as many as the budget holds. */
 typedef struct mercer_figure {
     double likely;
     double most;
@@ -382,6 +381,7 @@ typedef struct mercer_forecast {
     double dense_seconds; /* the longest part that cannot be cancelled, about */
     int32_t streams;      /* 1: kernel values are recomputed in each pass, 0: stored */
     int32_t reserved;
+    const char *road; /* how it will be done and why; borrowed until the recipe is asked again or destroyed */
 } mercer_forecast;
 MERCER_API int32_t mercer_recipe_forecast(mercer_recipe *recipe, mercer_data *data, const mercer_run *run,
                                           mercer_forecast *out);

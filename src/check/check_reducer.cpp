@@ -142,7 +142,7 @@ void reduce_as(Run &run, const Plugin &plugin, const Scene &scene, const Params 
     DataProblem<T> problem(run, scene.prepared, scene.data, 5, out.got);
     mercer_task task(run, Random(seed, Stage::reducer), &problem, &out.got.report);
     problem.serve(task);
-    task.tile_bytes = problem.tile_bytes();
+    task.tiles = problem.tiles();
     out.shape = problem.shape();
     out.cost.struct_size = sizeof out.cost;
     out.status = plugin.reducer.forecast(&host_table(), &task, params.values(), &out.shape, &out.cost);

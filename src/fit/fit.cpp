@@ -213,7 +213,8 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     Road road;
     if (recipe.is_auto()) road = choose_road(run, recipe, prepared, ahead.roads);
     const Lift &lift = find_lift(recipe.is_auto() && road.exact ? "weighted" : recipe.values().lift);
-    Reduction reduction = road.exact ? reduce(run, recipe, data, prepared) : std::move(road.reduction);
+    Reduction reduction =
+        road.exact ? reduce(run, recipe, data, prepared, ahead.holds_factor) : std::move(road.reduction);
     if (!lift.uses_factor) reduction.factor = {};
     Centres centres = make_centres(run, prepared, reduction);
     reduction.points = Buffer<unsigned char>();
@@ -226,6 +227,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
                         prepared.f32,
                         centres.m(),
                         most - base_bytes(source, centres.m(), prepared.f32) - centres.assignment.bytes(),
+                        centres.rows,
                         reduction.factor_bytes(),
                         road.tol,
                         prepared.f32_serves};
@@ -244,6 +246,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     if (recipe.is_auto()) {
         text["road"] = std::move(road.report);
         text["forecast"]["road"] = ahead.figures.passes.likely > 0 ? "exact" : "projected";
+        text["forecast"]["why"] = ahead.road;
         text["lift"] = lift.name;
         if (!road.exact) text["reducer"] = "rpcholesky";
     }

@@ -13,6 +13,7 @@
 #include "start.h"
 
 #include <algorithm>
+#include <cinttypes>
 #include <cmath>
 
 namespace mercer {
@@ -97,6 +98,7 @@ void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &
     if (!voronoi) return;
     const AssignCost cost = assign_cost(run, kernel, source, tile_is_f32(recipe, source), out.cost.m);
     out.cost.bytes = std::max(out.cost.bytes, cost.bytes);
+    out.cost.likely_bytes = std::max(out.cost.likely_bytes, cost.bytes);
     out.cost.kernel_evaluations += cost.kernel_evaluations;
     out.cost.likely_evaluations +=
         as_double(cost.kernel_evaluations) * as_double(out.cost.likely_m) / as_double(out.cost.m);
@@ -104,7 +106,8 @@ void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &
 
 } // namespace
 
-ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source) {
+ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source,
+                                 bool holds_factor) {
     const int64_t n = source.rows();
     ForeseenCentres out;
     out.cost.struct_size = sizeof out.cost;
@@ -115,6 +118,7 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
         return out;
     }
     mercer_task task(run, Random(0, Stage::reducer));
+    task.holds_factor = holds_factor;
     const bool f32 = tile_is_f32(recipe, source);
     const mercer_shape shape{sizeof shape,
                              n,
@@ -128,13 +132,16 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
                              NAN,
                              NAN};
     const Expression kernel = foreseen_kernel(run, recipe, source);
-    task.tile_bytes = f32 ? tile_bytes<float>(kernel, source) : tile_bytes<double>(kernel, source);
+    task.tiles = f32 ? tiles_of<float>(kernel, source) : tiles_of<double>(kernel, source);
     task.check(
         recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape, &out.cost),
         *recipe.reducer());
     out.factor = task.factor_bytes;
+    out.rows = !(recipe.reducer()->reducer.flags & MERCER_GIVES_POINTS) ||
+               (data.has_landmarks() && data.landmarks.dtype == MERCER_I64);
     out.cost.m = std::clamp<int64_t>(out.cost.m, 1, std::max(n, data.landmarks.rows));
     if (out.cost.likely_m == 0) out.cost.likely_m = out.cost.m;
+    if (out.cost.likely_bytes == 0) out.cost.likely_bytes = out.cost.bytes;
     if (out.cost.likely_evaluations == 0) out.cost.likely_evaluations = as_double(out.cost.kernel_evaluations);
     foresee_assignment(run, recipe, kernel, source, out);
     return out;
@@ -150,18 +157,21 @@ int64_t missing_bytes(const Recipe &recipe, const Source &source) {
 }
 
 struct Sizes { // of a fit, in bytes
-    int64_t base, before_lift, likely_before;
+    int64_t base;
+    Bytes before; // the lift
 };
 
 // With m centres, of as many as there may be.
 mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres, const Plan &plan, int64_t m,
                            const Sizes &sizes) {
     const double order = as_double(m), share = order / as_double(centres.cost.m);
-    const int64_t lift = plan.likely_bytes > 0 ? std::min(plan.likely_bytes, plan.bytes) : plan.bytes;
+    constexpr double decided = 0.95; // what is likely is then near to what is held at the least
     mercer_forecast out{};
     out.struct_size = sizeof out;
-    out.bytes = {as_double(sizes.base) + std::max(share * as_double(sizes.likely_before), as_double(lift)),
-                 as_double(sizes.base + std::max(sizes.before_lift, plan.bytes))};
+    const int64_t lift = std::min(plan.likely_bytes, plan.bytes);
+    out.bytes.most = as_double(sizes.base + std::max(sizes.before.most, plan.bytes));
+    out.bytes.likely = as_double(sizes.base) + std::max(share * as_double(sizes.before.likely), as_double(lift));
+    if (out.bytes.likely >= decided * out.bytes.most) out.bytes.likely = out.bytes.most;
     out.kernel_evaluations = {centres.cost.likely_evaluations + plan.kernel_evaluations.likely,
                               as_double(centres.cost.kernel_evaluations) + plan.kernel_evaluations.most};
     out.passes = plan.passes;
@@ -201,22 +211,45 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     if (source.rows() < 1) fail(MERCER_E_DATA, "the data have 0 rows, must be >= 1");
     const bool f32 = tile_is_f32(recipe, source);
     const Expression kernel = foreseen_kernel(run, recipe, source);
-    const ForeseenCentres centres = forecast_centres(run, recipe, data, source);
-    const int64_t m = centres.cost.m;
-    const int64_t read = prepare_bytes(run, recipe, source);
-    const Sizes sizes{base_bytes(source, m, f32) + missing_bytes(recipe, source) + centres.kept,
-                      std::max(centres.cost.bytes, read),
-                      std::max(centres.factor > 0 ? centres.factor : centres.cost.bytes, read)};
-    const PlanTask task{run, recipe, kernel, source, f32, m, run.budget()->limit() - sizes.base, centres.factor};
+    const Bytes read = prepare_bytes(run, recipe, source);
+    const int64_t limit = run.budget()->limit();
     const Lift &lift = find_lift(recipe.is_auto() ? "weighted" : recipe.values().lift);
-    const Plan plan = lift.plan(task);
+    struct Way { // to reduce and lift
+        ForeseenCentres centres;
+        Sizes sizes;
+        Plan plan;
+        int64_t bytes() const { return sizes.base + std::max(sizes.before.most, plan.bytes); }
+    };
+    auto task_of = [&](const ForeseenCentres &centres, const Sizes &sizes) {
+        return PlanTask{run,          recipe,        kernel, source, f32, centres.cost.m, limit - sizes.base,
+                        centres.rows, centres.factor};
+    };
+    auto way_of = [&](bool holds_factor) {
+        Way out{forecast_centres(run, recipe, data, source, holds_factor), {}, {}};
+        const mercer_cost &cost = out.centres.cost;
+        const int64_t without = base_bytes(source, 0, f32), base = base_bytes(source, cost.m, f32);
+        const Bytes before = larger(read, Bytes(cost.likely_bytes, cost.bytes) + 16 * cost.m);
+        out.sizes = {base + missing_bytes(recipe, source) +
+                         out.centres.kept, // of centres there are numbers and weights before
+                     {std::max<int64_t>(before.likely - (base - without), 0),
+                      std::max<int64_t>(before.most - (base - without), 0)}};
+        out.plan = lift.plan(task_of(out.centres, out.sizes));
+        return out;
+    };
+    Way way = way_of(true);
+    const bool holds_factor = !recipe.reducer() || way.bytes() <= limit || way.bytes() <= way_of(false).bytes();
+    if (!holds_factor) way = way_of(false);
+    const auto &[centres, sizes, plan] = way;
+    const int64_t m = centres.cost.m;
+    const PlanTask task = task_of(centres, sizes);
 
     Forecast out;
+    out.holds_factor = holds_factor;
     if (recipe.is_auto()) {
-        out.roads = find_roads(task, std::max(plan.bytes, sizes.before_lift), read);
+        out.roads = find_roads(task, std::max(plan.bytes, sizes.before.most), read.most);
     } else {
         refuse_over_budget(task, plan.bytes, plan.how);
-        refuse_over_budget(task, sizes.before_lift, "to read and reduce");
+        refuse_over_budget(task, sizes.before.most, "to read and reduce");
     }
     out.figures = figures_of(source, centres, plan, m, sizes);
     if (centres.cost.likely_m < m) {
@@ -227,7 +260,9 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     if (recipe.is_auto()) expect_wider(figures_of(source, centres, plan_exact(task, false), m, sizes), out);
     out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
     for (const auto &stage : lift_stages(source, plan, m)) out.stages.push_back(stage);
-    if (recipe.is_auto()) foresee_road(task, read, out);
+    out.road = format("%" PRId64 " centres, %s", m, plan.how);
+    if (recipe.is_auto()) foresee_road(task, read.most, out);
+    run.log(1, ("forecast: " + out.road).c_str());
     return out;
 }
 

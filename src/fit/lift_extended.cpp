@@ -171,7 +171,7 @@ Plan plan_extended(const PlanTask &task) {
     // All rows, their weights twice, A; the centres' coefficients, and what makes tiles: of sums, or of the product.
     const int64_t kept = base_bytes(task.source, n, task.f32) - 8 * n + n * size * plan.most_pairs + 24 * n,
                   sums = task.m * size * width + task.run.threads() * (tile + tile_rows * width * (8 + size)),
-                  product = passed > 0 ? pass.vectors + pass.scratch + pass.panels + 8 * n : 0,
+                  product = passed > 0 ? (pass.vectors + pass.scratch + pass.panels).most + 8 * n : 0,
                   own = task.m * (size * plan.most_pairs + 8);
     const int64_t beyond = kept + own + std::max(sums, product);
     plan.likely_bytes = std::max(plan.likely_bytes > 0 ? plan.likely_bytes : plan.bytes, beyond);

@@ -30,7 +30,7 @@ std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows
     if (auto *handed = std::get_if<std::shared_ptr<PartialCholesky<T>>>(&task.reduction.factor)) held = *handed;
     if (held && held->count() == centres.m()) return std::make_unique<SpanRows<T>>(*held);
     const int64_t m = centres.m();
-    if (task.plan.keep_factor && centres.rows) {
+    if (task.plan.keep_factor) {
         CountedVector<int64_t> given;
         for (int64_t k = 0; k < task.reduction.m; ++k)
             if (task.reduction.weights[static_cast<size_t>(k)] > 0)
@@ -282,11 +282,11 @@ template Proof prove(Run &, const LiftTask &, const Points<double> &, const Span
 namespace {
 
 // Of a factor of task.m columns with so many rows: for as long as it lives, and while it grows.
-std::pair<int64_t, int64_t> factor_bytes(const PlanTask &task, int64_t rows, int64_t tile) {
+std::pair<int64_t, Bytes> factor_bytes(const PlanTask &task, int64_t rows, const TileBytes &tiles) {
     auto bytes = [&](auto type) {
         using Pivots = PartialCholesky<decltype(type)>;
-        return std::pair(Pivots::kept_bytes(rows, task.m, false, tile),
-                         Pivots::growing_bytes(rows, task.m, false, task.run.threads(), tile));
+        return std::pair(Pivots::kept_bytes(rows, task.m, false, tiles),
+                         Pivots::growing_bytes(rows, task.m, false, task.run.threads(), tiles));
     };
     return task.f32 ? bytes(0.0F) : bytes(0.0);
 }
@@ -297,49 +297,65 @@ SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width) {
     const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads();
     const CoreValues &values = task.recipe.values();
     const Components choice(values, m);
-    const int64_t r = choice.most_ask(), p = std::min(m, 2 * r + 20), slab = span_slab * m * size;
+    const int64_t r = choice.most_ask(), p = std::min(m, 2 * r + 20),
+                  active = std::min(threads, (n + span_slab - 1) / span_slab);
     SpanBytes out{};
-    out.tile = task.f32 ? tile_bytes<float>(task.kernel, task.source) : tile_bytes<double>(task.kernel, task.source);
-    std::tie(out.factor, out.growing) = factor_bytes(task, n, out.tile);
-    out.held = 8 * n * 7 + 16 * m * p + 16 * m * m;
-    out.project = project_bytes(n, m, p, threads, size) + threads * slab;
-    const bool all = !task.recipe.is_auto() && drawn == n; // auto takes pairs
-    const bool pairs = !(all || Evidence<double>::takes_all(n));
-    if (pairs && (task.recipe.is_auto() || static_cast<Certificates>(values.certificates) != Certificates::none))
-        out.drawn = Evidence<double>::pairs * 24 + 16 * n;
-    if (drawn > 0) {
-        const int64_t columns = padded_columns<float>(std::min(p, width)),
-                      rows = task.f32 ? need_of<float>(task.run, task.kernel, task.source, n, 1).rows
-                                      : need_of<double>(task.run, task.kernel, task.source, n, 1).rows;
-        out.drawn += n * columns * (8 + size) + rows + drawn * (8 * columns + 24) + 16 * n;
+    const TileBytes &tiles = out.tiles =
+        task.f32 ? tiles_of<float>(task.kernel, task.source) : tiles_of<double>(task.kernel, task.source);
+    std::tie(out.factor, out.growing) = factor_bytes(task, n, tiles);
+    out.held = projection_bytes(n, m, p);
+    out.project = project_bytes(n, m, p, threads, size);
+    // Coefficients; limits, with slabs of scores; directions for error bars.
+    const int64_t limits = 24 * n + size * padded_columns<float>(r) * (m + active * span_slab);
+    out.evidence = m * (size * r + 16) + std::max(8 * m * (m + r + 1), limits);
+    if (choice.wants_bars())
+        out.evidence = larger(out.evidence, Bytes(bootstrap_bytes(n, r, 1), bootstrap_bytes(n, r, threads)));
+    out.evidence = larger(out.evidence, 8 * m * (m + 2 * p)); // rounding of the factor
+    if (!task.recipe.is_auto() && static_cast<Certificates>(values.certificates) == Certificates::none) return out;
+    if (const bool all = !task.recipe.is_auto() && drawn == n; all || Evidence<double>::takes_all(n)) {
+        const int64_t entries = threads * (tiles.scratch + 2 * tiles.held(1, tile_rows) + norm_bytes(n, m, size, true));
+        out.evidence = larger(out.evidence, Bytes(entries, entries + threads * tiles.loading(tile_rows)));
+    } else { // pairs, in panels of which each may be of rows far apart, and rows of L
+        const int64_t pairs = 24 * n + Evidence<double>::pairs * 24,
+                      strips = threads * (tiles.scratch + 2 * (tiles.held(1, strip_rows) + strip_rows * m * size)),
+                      loading = threads * (tiles.loading(strip_rows) + 2 * strip_rows * task.source.cols() * size);
+        out.evidence = larger(out.evidence, Bytes(pairs + strips, pairs + strips + loading));
     }
-    // Pairs are drawn with repetition: panels of them have more rows than the data may have. Beside them rows of L.
-    const int64_t repeated = (strip_rows + n - 1) / n, panels = out.tile - tile_rows * tile_rows * size;
-    out.evidence =
-        out.drawn + threads * (out.tile + (n < strip_rows ? repeated * panels : 0) + norm_bytes(n, m, size, all));
-    if (choice.wants_bars()) out.evidence = std::max(out.evidence, bootstrap_bytes(n, r, threads) + slab * threads);
+    if (drawn > 0) {
+        const int64_t few = padded_columns<float>(std::min(r, width)), most = padded_columns<float>(std::min(p, width)),
+                      panels = tiles.held(blocks_of(n), n);
+        auto rows = [&](int64_t columns) {
+            return 24 * n + n * columns * (8 + size) + drawn * (8 * columns + 8) +
+                   threads * (tiles.scratch + tiles.held(1, strip_rows) + strip_rows * (m * (8 + size) + columns * 16));
+        };
+        out.evidence = larger(
+            out.evidence, Bytes(rows(few) + panels, rows(most) + std::max(panels, threads * tiles.held(1, tile_rows)) +
+                                                        threads * tiles.loading(tile_rows)));
+    }
     return out;
 }
 
 Plan plan_projected(const PlanTask &task) {
-    const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads();
+    const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8,
+                  active = std::min(task.run.threads(), (n + span_slab - 1) / span_slab);
     const CoreValues &values = task.recipe.values();
     const Certificates certificates = static_cast<Certificates>(values.certificates);
     const int64_t drawn = task.recipe.is_auto() ? 0 : rows_looked_at(values, n); // auto has its proof before
     Plan plan;
     plan.f32 = task.f32;
     const SpanBytes of = span_bytes(task, drawn, m);
-    const int64_t factor = std::max(of.factor, task.handed),
-                  with_factor = of.held + factor + std::max({of.project, of.evidence, task.handed ? 0 : of.growing});
-    plan.keep_factor = with_factor <= task.budget_left;
+    const Bytes later = larger(of.project, of.held + of.evidence),
+                with_factor = task.handed ? task.handed + later : of.factor + larger(of.growing, later);
+    const auto [basis, growing] = factor_bytes(task, m, of.tiles);
+    const int64_t own = 8 * n + basis + size * m * m + of.tiles.held(blocks_of(m), m),
+                  slabs = active * (span_slab * m * size + of.tiles.scratch + of.tiles.held(1, std::min(n, tile_rows))),
+                  loading = task.run.threads() *
+                            (of.tiles.scratch + of.tiles.held(1, tile_rows) + of.tiles.loading(tile_rows));
+    const Bytes made_again = own + larger(growing, larger(8 * m * m, later + Bytes(slabs, slabs + loading)));
+    plan.keep_factor = task.rows && with_factor.most <= std::max(task.budget_left, made_again.most);
     plan.how = plan.keep_factor ? "with their factor" : "their factor made again";
-    const auto [basis, basis_growing] = factor_bytes(task, m, of.tile);
-    const int64_t panels = blocks_of(m) * 2 * of.tile, again = threads * (span_slab * m * (8 + size) + of.tile);
-    plan.bytes = plan.keep_factor
-                     ? with_factor
-                     : of.held + basis + panels + std::max(basis_growing, std::max(of.project, of.evidence) + again);
-    // Of less rank than m, all of it is less.
-    plan.likely_bytes = (of.held + factor + std::max(of.project, of.drawn)) / 10 * 9;
+    const Bytes bytes = plan.keep_factor ? with_factor : made_again;
+    plan.likely_bytes = bytes.likely, plan.bytes = bytes.most;
 
     // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows.
     const double rows = static_cast<double>(n), order = static_cast<double>(m),

@@ -257,8 +257,10 @@ void DataProblem<T>::give(int64_t count, const int64_t *index, const void *point
 }
 
 template <class T>
-int64_t DataProblem<T>::tile_bytes() {
-    return Tiles<T>(prepared_.kernel, points_, points_).scratch_bytes() + 2 * points_.panel_bytes();
+TileBytes DataProblem<T>::tiles() {
+    Points<T> lean = points_;
+    lean.lean();
+    return Tiles<T>(prepared_.kernel, lean, lean).bytes();
 }
 
 template <class T>
@@ -267,7 +269,7 @@ mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_piv
     const PivotStop until = read_stop(stop);
     const PivotRows rows{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n(), prepared_.weights.data()};
     const bool rounds = !rule.score && !rule.update && !stop.factor;
-    const Factor kind = rounds ? PartialCholesky<T>::fitting(run_, n(), until, tile_bytes()) : Factor::held;
+    const Factor kind = rounds && !task.holds_factor ? Factor::remade : Factor::held;
     const int64_t capacity = PartialCholesky<T>::first_capacity(std::min(until.m, n()), until.early());
     pivots_.push_back({std::make_shared<PartialCholesky<T>>(run_, rows, capacity, kind), {}});
     auto &[factor, copy] = pivots_.back();
@@ -317,7 +319,7 @@ Reduction all_rows(const Prepared &prepared) {
     return out;
 }
 
-Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared) {
+Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared, bool holds_factor) {
     const int64_t n = prepared.source->rows();
     Reduction out;
     if (!recipe.reducer()) {
@@ -330,6 +332,7 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
     auto run_reducer = [&](auto &&problem) {
         mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::reducer), &problem,
                          &out.report);
+        task.holds_factor = holds_factor;
         problem.serve(task);
         mercer_shape shape = problem.shape();
         if (find_lift(recipe.values().lift).weighs && plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT)

@@ -23,7 +23,7 @@ class DataProblem : public Problem {
     mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
                                  const mercer_pivot_stop &stop) override;
 
-    int64_t tile_bytes(); // of one thread, for forecasts
+    TileBytes tiles(); // for forecasts
     // The factor that the last pivot_cholesky left, where it is held and its pivots are what was given, in order, with the
     // rows' own weights; else nullptr.
     std::shared_ptr<PartialCholesky<T>> factor_of_given() const;

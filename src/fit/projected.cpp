@@ -29,13 +29,16 @@ int64_t window_of(int64_t n, int64_t m, int64_t threads, int64_t size) {
 
 } // namespace
 
-int64_t project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size) {
-    const int64_t eigh = 8 * m * std::max(count + 80, 2 * m + 12); // the latter where eigenvalues are equal
-    const int64_t sweep =
-        window_of(n, m, threads, size) * part_count(m, size) +
-        threads * (span_slab * (scatter_stride(m, size) - m) + scatter_block * scatter_stride(m, size)); // as wide
-    return 8 * n + 8 * m * (m + count) + std::max(sweep * size, eigh);
+Bytes project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size) {
+    const int64_t width = scatter_stride(m, size), all = 2 * m + 9,
+                  range = count + 79; // numbers a row of dsyevd, dsyevr
+    const Bytes eigh{8 * m * (count + (count == m ? all : range)), 8 * m * (count + std::max(all, range))};
+    const int64_t sweep = size * (window_of(n, m, threads, size) * part_count(m, size) +
+                                  std::min(threads, slabs_of(n)) * (span_slab + scatter_block) * width);
+    return 16 * n + 8 * m * (m + 1) + larger(sweep, eigh); // the former where eigenvalues are equal
 }
+
+int64_t projection_bytes(int64_t n, int64_t m, int64_t count) { return 8 * n + 8 * m * count; }
 
 template <class T>
 SpanRows<T>::SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points<T> basis_points,

@@ -72,8 +72,9 @@ struct Projection {
 template <class T>
 Projection project(Run &run, const SpanRows<T> &span, const double *weights, bool centred, int64_t count);
 
-// What that takes at most, but for a slab of L a thread.
-int64_t project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size);
+// What that takes, but for a slab of L a thread, and what it leaves.
+Bytes project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size);
+int64_t projection_bytes(int64_t n, int64_t m, int64_t count);
 
 // The first sqrt(w) (l - mu) V theta^-1/2 for all rows: orthonormal columns.
 template <class T>

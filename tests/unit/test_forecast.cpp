@@ -1,6 +1,6 @@
 // What a fit was forecast to need against what it needed, for methods, storages, types, shapes and budgets: bounds hold,
-// what the shape decides is right to 10 % (bytes: or 4 MiB), passes are within a factor 2 of what was likely. MERCER_SHOW=1
-// prints all.
+// what the shape decides is right to 10 %, passes are within a factor 2 of what was likely, and a budget of the most is
+// enough. MERCER_SHOW=1 prints all.
 #include "session.h"
 
 #include <atomic>
@@ -25,7 +25,7 @@ mercer_run budget_of(int64_t memory) {
     return run;
 }
 
-void expect_figure(const Model &model, const Case &c, const char *name, double slack) {
+void expect_figure(const Model &model, const Case &c, const char *name) {
     const std::string at = std::string("/forecast/") + name;
     const double likely = number(model, at + "/likely"), most = number(model, at + "/most"),
                  happened = number(model, at + "/happened");
@@ -34,7 +34,7 @@ void expect_figure(const Model &model, const Case &c, const char *name, double s
                   most, happened);
     if (std::getenv("MERCER_SHOW")) std::printf("%s\n", text);
     TEST_ASSERT_TRUE_MESSAGE(likely <= most && happened <= most, text);
-    if (likely == most) TEST_ASSERT_TRUE_MESSAGE(happened >= 0.9 * most - slack, text);
+    if (likely == most) TEST_ASSERT_TRUE_MESSAGE(happened >= 0.9 * most, text);
     if (std::string(name) != "passes" || !std::strcmp(c.method, "auto") || c.name.find("stop") != c.name.npos) return;
     TEST_ASSERT_TRUE_MESSAGE(happened >= likely / 2 && happened <= 2 * likely, text);
 }
@@ -42,10 +42,10 @@ void expect_figure(const Model &model, const Case &c, const char *name, double s
 void compare(Session &session, mercer_data *data, const Case &c, int64_t memory = 0) {
     const mercer_run run = budget_of(memory);
     const Model model = session.fit(data, c.settings, c.method, &run);
-    expect_figure(model, c, "bytes", 0x1p22);
-    expect_figure(model, c, "kernel_evaluations", 0);
-    expect_figure(model, c, "passes", 0);
-    expect_figure(model, c, "flops", 0);
+    expect_figure(model, c, "bytes");
+    expect_figure(model, c, "kernel_evaluations");
+    expect_figure(model, c, "passes");
+    expect_figure(model, c, "flops");
     if (memory > 0) TEST_ASSERT_TRUE(number(model, "/peak_bytes") <= static_cast<double>(memory));
 }
 
@@ -142,6 +142,60 @@ void test_kinds_of_data() {
     mercer_data *pairs = nullptr;
     OK(mercer_data_from_objects(&pairs, session.context, &objects));
     all("objects", pairs, false);
+}
+
+// Shapes and methods drawn at random, the small and the wide among them; each again within a budget of what was never more.
+void test_any_shape() {
+    Session session;
+    oracle::Numbers numbers(11);
+    auto one_of = [&](const std::vector<const char *> &from) {
+        return std::string(from[static_cast<size_t>(numbers.uniform() * static_cast<double>(from.size()))]);
+    };
+    int shapes = 0;
+    while (shapes < 150) {
+        const int64_t n = std::stoll(one_of({"1", "2", "5", "10", "40", "200", "300", "600", "900", "1200", "2000"})),
+                      d = std::stoll(one_of({"1", "4", "16", "100", "500", "1000", "2000"}));
+        if (n * d > 600'000) continue;
+        ++shapes;
+        const bool f32 = shapes % 3 == 0;
+        const std::string method = one_of({"kpca", "subsampled", "nystrom", "gkpca", "auto"}),
+                          kernel = one_of({"gaussian", "laplacian", "linear", "gaussian+linear"});
+        Settings settings = {{"kernel", kernel}, {"components", std::to_string(std::min<int64_t>(n, 5))}};
+        if (shapes % 2 == 0 && kernel != "linear") settings.push_back({"kernel.bandwidth", "mean"});
+        if (method == "kpca" && shapes % 4 == 0) settings.push_back({"solver", one_of({"dense", "orthogonal"})});
+        if (method == "kpca" && shapes % 5 == 0) settings.push_back({"gram.storage", one_of({"f64", "f32", "stream"})});
+        if (method != "kpca" && method != "auto") {
+            settings.push_back({"reducer", one_of({"uniform", "greedy", "rpcholesky"})});
+            settings.push_back({"reducer.m", std::to_string(std::min(n, int64_t{8} << shapes % 6))});
+        }
+        std::string name = method + " " + std::to_string(n) + " x " + std::to_string(d) + (f32 ? " f32" : " f64");
+        for (const auto &[key, value] : settings) name += " " + key + "=" + value;
+        Held held(oracle::clusters(n, d, 0.5), {f32, false});
+        mercer_data *data = session.data(held);
+        mercer_recipe *recipe = session.recipe(method, settings);
+        const mercer_run run = budget_of(0);
+        mercer_forecast ahead{};
+        ahead.struct_size = sizeof ahead;
+        OK(mercer_recipe_forecast(recipe, data, &run, &ahead));
+        TEST_ASSERT_TRUE(std::strlen(ahead.road) > 0);
+        mercer_recipe_destroy(recipe);
+        const Case c{name, method.c_str(), settings};
+        compare(session, data, c);
+        compare(session, data, c, static_cast<int64_t>(ahead.bytes.most));
+        mercer_data_destroy(data);
+    }
+}
+
+// Points as landmarks: their columns are made again in each look at the rows.
+void test_given_points() {
+    Session session;
+    Held held(oracle::clusters(1500, 6, 0.5)), points(oracle::clusters(60, 6, 0.4));
+    mercer_data *data = session.data(held);
+    const mercer_view view = points.view();
+    OK(mercer_data_attach(data, "landmarks", &view));
+    for (const char *method : {"gkpca", "nystrom"})
+        compare(session, data, {"points", method, {{"reducer", "given"}, {"kernel.sigma", "3"}}});
+    mercer_data_destroy(data);
 }
 
 // So many rows that the start samples its pivots and computes its columns twice; the matrix, stored, is computed once.
@@ -256,6 +310,8 @@ int main() {
     UNITY_BEGIN();
     RUN_TEST(test_table);
     RUN_TEST(test_kinds_of_data);
+    RUN_TEST(test_any_shape);
+    RUN_TEST(test_given_points);
     RUN_TEST(test_sampled_start);
     RUN_TEST(test_values_are_counted);
     RUN_TEST(test_flops_of_less_rank);
