@@ -35,7 +35,8 @@ enum { EARLIEST, NEAREST }; /* of assign */
 static const mercer_param rows[] = {
     MERCER_PARAM_REAL(shadow, ell, "", "radius", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
                       "epsilon = h / ell, h the scale of a radial kernel; 4 where the group is not set"),
-    MERCER_PARAM_REAL(shadow, epsilon, "", "radius", 0, 0, INFINITY, "a centre covers rows nearer than this"),
+    MERCER_PARAM_REAL(shadow, epsilon, "", "radius", MERCER_HI_OPEN, 0, INFINITY,
+                      "a centre covers rows nearer than this"),
     MERCER_PARAM_REAL(shadow, similarity, "", "radius", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,
                       "epsilon = distance at which a radial kernel falls to this share of k(x, x)"),
     MERCER_PARAM_INT(shadow, m, "", "radius", MERCER_SHORT, 1, 9e15,
@@ -91,7 +92,7 @@ typedef struct chunk { /* of centres, in order of creation */
 static int64_t bytes_of(const shadow *p, const mercer_shape *shape, int64_t m) {
     const sizes s = sizes_of(p, shape, m);
     const int64_t held = s.chunks * (8 + (int64_t)sizeof(chunk) + s.chunk * (12 * s.d + 4)),
-                  block = s.block * (12 * s.d + 36) + 4 * s.product + 16 * STRIPS + 8 * s.open;
+                  block = s.block * (12 * s.d + 44) + 4 * s.product + 16 * STRIPS + 8 * s.open;
     return held + block + 8 * s.d + 16 * s.n + (wanted(p) > 0 ? 8 * s.open * s.open : 0) + 16 * m;
 }
 
@@ -113,7 +114,7 @@ typedef struct leaders {
     /* the block: its rows, those of a strip, x' and 1, (|x'|^2 - 1) / 2, |x'| + 1, centres (-1: none yet) */
     int64_t rows, strip;
     double *x, *half, *length;
-    float *scaled, *product;
+    float *scaled, *product, *low, *high; /* low, high: of the comparison at hand, decided below and above */
     int64_t *centre;
     /* each strip: how many of its rows are left, in front of its x', and which rows of the block they are; its pairs */
     int64_t *left, *open, *seen;
@@ -142,22 +143,20 @@ static int covers(int64_t d, const double *x, const double *c, double square) {
 }
 
 /* s of a row and centres whose |c'| is at most longest: below or above these it is decided. */
-static void limits(const leaders *l, int64_t row, double longest, double *low, double *high) {
+static void set_limits(leaders *l, int64_t row, double longest) {
     const double n = l->length[row] + longest;
     const double slack = n < 1e18 ? (double)(l->size.d + 8) * 0x1p-24 * n * n : INFINITY; /* no product overflows */
-    *low = l->half[row] - slack;
-    *high = l->half[row] + slack;
+    l->low[row] = (float)(l->half[row] - slack);
+    l->high[row] = (float)(l->half[row] + slack);
 }
 
 /* The first of the centres from ... from + width of a chunk that covers the row, or -1. */
 static int64_t first_of(const leaders *l, const chunk *c, int64_t from, int64_t width, const float *s, int64_t row) {
     const int64_t d = l->size.d;
-    double low_exactly, high_exactly;
-    limits(l, row, c->longest, &low_exactly, &high_exactly);
-    const float low = (float)low_exactly, high = (float)high_exactly;
-    unsigned char may[CHUNK];
-    for (int64_t k = 0; k < width; k++) may[k] = !(s[k] < low); /* NaN too */
-    for (const unsigned char *at = may; (at = memchr(at, 1, (size_t)(may + width - at))) != NULL; at++) {
+    const float low = l->low[row], high = l->high[row];
+    unsigned char may[CHUNK], any = 0;
+    for (int64_t k = 0; k < width; k++) any |= may[k] = !(s[k] < low); /* NaN too */
+    for (const unsigned char *at = may; any && (at = memchr(at, 1, (size_t)(may + width - at))) != NULL; at++) {
         const int64_t k = at - may;
         if (s[k] > high || covers(d, l->x + row * d, c->x + (from + k) * d, l->square)) return from + k;
     }
@@ -199,6 +198,7 @@ static int32_t scan_strip(void *user, int64_t strip) {
         const chunk *c = l->chunks[at / stride];
         const int64_t from = at % stride;
         int64_t kept = 0;
+        for (int64_t i = 0; from == 0 && i < left; i++) set_limits(l, open[i], c->longest);
         width = least(at < CHUNK ? FIRST : CHUNK, c->count - from);
         const int32_t status = l->host->gemm_f32(l->task, 'N', 'N', (width + 15) / 16 * 16, left, wide, 1,
                                                  c->scaled + from, stride, scaled, wide, 0, product, stride);
@@ -269,16 +269,16 @@ static int32_t append(leaders *l, int64_t row, int64_t number, const float *scal
 /* The rows left, in order, against those of them that become centres. */
 static int32_t compare(leaders *l, int64_t count, const int64_t *number) {
     const int64_t d = l->size.d, base = l->m;
-    double longest = 0, low, high;
+    double longest = 0;
     for (int64_t i = 0; i < count; i++)
         if (!(l->length[l->open[i]] <= longest)) longest = l->length[l->open[i]];
     for (int64_t i = 0; i < count; i++) {
         const int64_t row = l->open[i];
-        limits(l, row, longest, &low, &high);
+        set_limits(l, row, longest);
         for (int64_t b = 0; b < l->m - base && l->centre[row] < 0; b++) {
             const int64_t other = l->open[l->born[b]];
             const double s = l->product[l->born[b] + i * l->size.open] - (l->half[other] + 0.5);
-            if (!(s < low) && (s > high || covers(d, l->x + row * d, l->x + other * d, l->square)))
+            if (!(s < l->low[row]) && (s > l->high[row] || covers(d, l->x + row * d, l->x + other * d, l->square)))
                 l->centre[row] = base + b;
             l->pairs++;
         }
@@ -494,13 +494,15 @@ static int32_t prepare(leaders *l, const shadow *p) {
     l->length = l->host->alloc(l->task, 8 * s.block);
     l->scaled = l->host->alloc(l->task, 4 * s.block * (s.d + 1));
     l->product = l->host->alloc(l->task, 4 * s.product);
+    l->low = l->host->alloc(l->task, 4 * s.block);
+    l->high = l->host->alloc(l->task, 4 * s.block);
     l->centre = l->host->alloc(l->task, 8 * s.block);
     l->open = l->host->alloc(l->task, 8 * s.block);
     l->left = l->host->alloc(l->task, 8 * STRIPS);
     l->seen = l->host->alloc(l->task, 8 * STRIPS);
     l->born = l->host->alloc(l->task, 8 * s.open);
     if (!weight || !l->order || !l->mean || !l->chunks || !l->x || !l->half || !l->length || !l->scaled ||
-        !l->product || !l->centre || !l->open || !l->left || !l->seen || !l->born)
+        !l->product || !l->low || !l->high || !l->centre || !l->open || !l->left || !l->seen || !l->born)
         return MERCER_E_MEMORY;
     int32_t status = arrange(l, p, weight);
     if (!status) status = l->host->progress(l->task, 0);

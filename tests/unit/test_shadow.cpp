@@ -114,7 +114,6 @@ void test_edges() {
     TEST_ASSERT_EQUAL_size_t(40, size(1e-170)); // its square is 0
     TEST_ASSERT_EQUAL_size_t(39, size(1e-150)); // duplicates alone
     TEST_ASSERT_EQUAL_size_t(1, size(1e200));   // its square is infinite
-    TEST_ASSERT_EQUAL_size_t(1, size(INFINITY));
     const Reduced all = reduced(scene, radius(0));
     for (int64_t i = 0; i < 40; ++i) TEST_ASSERT_TRUE(all.index[size_t(i)] == i && all.assignment[size_t(i)] == i);
     Scene one(oracle::Numbers(3).matrix(1, 2)), equal(Matrix(50, 3));
