@@ -230,7 +230,8 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
                         centres.rows,
                         reduction.factor_bytes(),
                         road.tol,
-                        prepared.f32_serves};
+                        prepared.f32_serves,
+                        !centres.assignment.empty()};
     const Plan plan = recipe.is_auto() && road.exact ? plan_exact(task, road.f32) : lift.plan(task);
     refuse_over_budget(task, plan.bytes, plan.how);
     if (!plan.keep_factor) reduction.factor = {};

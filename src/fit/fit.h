@@ -161,6 +161,7 @@ TileBytes tiles_of(const Expression &kernel, const Source &source);
 template <class T>
 int64_t tile_bytes(const Expression &kernel,
                    const Source &source); // at most, of one thread with two panels of whole rows
+Bytes sweep_bytes(const Run &run, const Expression &kernel, const Source &source, bool f32); // of all threads
 
 struct PlanTask {
     Run &run;
@@ -174,6 +175,7 @@ struct PlanTask {
     int64_t handed;         // bytes of the factor that the reducer leaves; 0: none
     double tol = 0;         // what `auto` needs of a solver; 0: the recipe's
     bool f32_serves = true; // as prepared; forecasts, which know no data, take it for granted
+    bool assigned = false;  // which centre stands for each row will be known
 };
 void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how); // beyond the base
 struct ForeseenCentres {

@@ -97,8 +97,8 @@ void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &
     out.kept = 8 * source.rows();
     if (!voronoi) return;
     const AssignCost cost = assign_cost(run, kernel, source, tile_is_f32(recipe, source), out.cost.m);
-    out.cost.bytes = std::max(out.cost.bytes, cost.bytes);
-    out.cost.likely_bytes = std::max(out.cost.likely_bytes, cost.bytes);
+    out.cost.bytes = std::max(out.cost.bytes, cost.bytes.most);
+    out.cost.likely_bytes = std::max(out.cost.likely_bytes, cost.bytes.likely);
     out.cost.kernel_evaluations += cost.kernel_evaluations;
     out.cost.likely_evaluations +=
         as_double(cost.kernel_evaluations) * as_double(out.cost.likely_m) / as_double(out.cost.m);
@@ -221,8 +221,10 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
         int64_t bytes() const { return sizes.base + std::max(sizes.before.most, plan.bytes); }
     };
     auto task_of = [&](const ForeseenCentres &centres, const Sizes &sizes) {
-        return PlanTask{run,          recipe,        kernel, source, f32, centres.cost.m, limit - sizes.base,
-                        centres.rows, centres.factor};
+        PlanTask task{run,          recipe,        kernel, source, f32, centres.cost.m, limit - sizes.base,
+                      centres.rows, centres.factor};
+        task.assigned = centres.kept > 0;
+        return task;
     };
     auto way_of = [&](bool holds_factor) {
         Way out{forecast_centres(run, recipe, data, source, holds_factor), {}, {}};
