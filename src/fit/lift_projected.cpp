@@ -293,7 +293,8 @@ SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width) {
     const int64_t pairs = 24 * n + Evidence<double>::pairs * 24,
                   strips = threads * (tiles.scratch + 2 * (tiles.held(1, strip_rows) + strip_rows * m * size)),
                   loading = threads * (tiles.loading(strip_rows) + 2 * strip_rows * task.source.cols() * size);
-    out.evidence = larger(out.evidence, Bytes(pairs + strips, pairs + strips + loading));
+    const bool few = n * n <= Evidence<double>::pairs; // all entries may be taken instead
+    out.evidence = larger(out.evidence, Bytes(few ? 24 * n : pairs + strips, pairs + strips + loading));
     if (drawn > 0) {
         const int64_t few = padded_columns<float>(std::min(r, width)), most = padded_columns<float>(std::min(p, width)),
                       panels = tiles.held(blocks_of(n), n);

@@ -452,7 +452,7 @@ void foresee_quantisation(const PlanTask &task, Plan &plan) {
     const int64_t distances = effort.distances ? 8 * (m * d + blocks_of(n) * d + 2 * n) : 0,
                   pairs = effort.pairs ? 8 * (n + 4 * pair_count) : 0, clusters = effort.clusters ? 8 * n : 0,
                   bytes = distances + std::max(pairs, clusters) + task.run.threads() * 2 * tile;
-    plan.likely_bytes = std::max(plan.likely_bytes > 0 ? plan.likely_bytes : plan.bytes, bytes);
+    plan.likely_bytes = std::max(plan.likely_bytes, distances + clusters); // blocks of pairs and tiles: at most
     plan.bytes = std::max(plan.bytes, bytes);
 }
 

@@ -250,7 +250,7 @@ void foresee_refinement(const PlanTask &task, Plan &plan) {
                                   : tile_bytes<double>(task.kernel, task.source),
                   bytes = 8 * n + task.m * (2 * size * width + 24) + 16 * p * p +
                           task.run.threads() * (tile + tile_rows * width * (8 + size));
-    plan.likely_bytes = std::max(plan.likely_bytes > 0 ? plan.likely_bytes : plan.bytes, bytes);
+    plan.likely_bytes = std::max(plan.likely_bytes, bytes - task.run.threads() * tile); // tiles: at most
     plan.bytes = std::max(plan.bytes, bytes);
     const double rows = static_cast<double>(n), m = static_cast<double>(task.m);
     for (double mercer_figure::*end : {&mercer_figure::likely, &mercer_figure::most}) {
