@@ -355,7 +355,7 @@ Plan plan_projected(const PlanTask &task) {
     plan.keep_factor = task.rows && with_factor.most <= std::max(task.budget_left, made_again.most);
     plan.how = plan.keep_factor ? "with their factor" : "their factor made again";
     const Bytes bytes = plan.keep_factor ? with_factor : made_again;
-    plan.likely_bytes = bytes.likely, plan.bytes = bytes.most;
+    plan.likely_bytes = bytes.likely / 10 * 9, plan.bytes = bytes.most; // of less rank than m, all of it is less
 
     // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows.
     const double rows = static_cast<double>(n), order = static_cast<double>(m),

@@ -261,14 +261,14 @@ Bytes PartialCholesky<T>::growing_bytes(int64_t n, int64_t m, bool early, int64_
     };
     auto adding = [&](int64_t a, int64_t swept) {
         const int64_t made = size * (stride_of(m) + 8 * a) + 8 * threads * solve_part;
-        return tiles.held(1, a) + size * a * (a + stride_of(m)) + std::max(a * made, swept);
+        return tiles.held(1, a) + tiles.loading(a) + size * a * (a + stride_of(m)) + std::max(a * made, swept);
     };
     const int64_t candidates = std::max(greedy_candidates(m), first_draws * enough_accepted(m)),
                   most = std::min(most_accepted, m), few = std::min<int64_t>(32, m),
                   most_tried = std::max(most, std::min({candidates, affordable, n})),
                   few_tried = std::min({few_rows, affordable, n});
     const int64_t lists = slabs * static_cast<int64_t>(sizeof(Sums)), dropped = early ? slabs * 16 * most_accepted : 0;
-    return Bytes(lists, lists + 8 * n + dropped) +
+    return Bytes(lists, lists + 8 * n + dropped + tiles.loading(rows)) +
            Bytes(8 * few * few + std::max(choosing(few_tried, few, 1), adding(few, sweep.likely)),
                  8 * most * most + std::max(choosing(most_tried, most, threads), adding(most, sweep.most)));
 }
