@@ -441,7 +441,7 @@ void foresee_quantisation(const PlanTask &task, Plan &plan) {
     const int64_t n = task.source.rows(), d = task.source.cols(), m = task.m;
     const Effort effort = effort_of(task.recipe, n, Radial(task.kernel).leaf != nullptr, task.assigned);
     const double rows = static_cast<double>(n), centres = static_cast<double>(m),
-                 all = 3 * static_cast<double>(pass_evaluations(n)) + rows * centres +
+                 all = (task.assigned ? 3 : 1) * static_cast<double>(pass_evaluations(n)) + rows * centres +
                        static_cast<double>(pass_evaluations(m)),
                  together = rows * (rows + 1) + centres, // one cluster
         certain = (effort.pairs ? 4.0 * pair_count * pair_edge : 0) + (effort.exact ? all : 0);
