@@ -35,7 +35,7 @@ void reduced(Scene &s) {
     const int64_t numbers[] = {3, 14, 15, 9, 26, 5};
     const mercer_view landmarks = column(numbers, MERCER_I64, 6);
     s.must([&] { return mercer_data_attach(data.get(), "landmarks", &landmarks); });
-    for (const char *reducer : {"uniform", "given", "rpcholesky", "greedy"}) {
+    for (const char *reducer : {"uniform", "given", "rpcholesky", "greedy", "farthest", "shadow"}) {
         Settings settings = {
             {"reducer", reducer}, {"components", "2"}, {"data.scale", "minmax"}, {"certificates", "none"}};
         if (std::strcmp(reducer, "given") != 0) settings.emplace_back("m", "12");
