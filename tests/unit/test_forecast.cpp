@@ -161,7 +161,8 @@ void test_any_shape() {
         const std::string method = one_of({"kpca", "subsampled", "nystrom", "gkpca", "auto"}),
                           kernel = one_of({"gaussian", "laplacian", "linear", "gaussian+linear"});
         Settings settings = {{"kernel", kernel}, {"components", std::to_string(std::min<int64_t>(n, 5))}};
-        if (shapes % 2 == 0 && kernel != "linear") settings.push_back({"kernel.bandwidth", "mean"});
+        if (shapes % 2 == 0 && kernel != "linear")
+            settings.push_back({kernel == "gaussian+linear" ? "kernel.1.bandwidth" : "kernel.bandwidth", "mean"});
         if (method == "kpca" && shapes % 4 == 0) settings.push_back({"solver", one_of({"dense", "orthogonal"})});
         if (method == "kpca" && shapes % 5 == 0) settings.push_back({"gram.storage", one_of({"f64", "f32", "stream"})});
         if (method != "kpca" && method != "auto") {
