@@ -105,6 +105,12 @@ struct Centres {
     const int64_t *numbers() const { return index.empty() ? nullptr : index.data(); }
     int64_t m() const { return static_cast<int64_t>(weights.size()); }
 };
+template <class T>
+Points<T> points_of(const Expression &kernel, const Centres &centres) {
+    const std::vector<LeafSpec> specs = leaf_specs(kernel);
+    return centres.numbers() ? Points<T>(centres.source, {}, specs, centres.numbers(), centres.m())
+                             : Points<T>(centres.source, {}, specs);
+}
 
 // What a lift adds to a model.
 struct Lifted {
