@@ -23,6 +23,13 @@ constexpr Scope proving = {[](const Recipe &recipe) { return lift_of(recipe).pro
 // `auto` decides by itself what is worth paying for.
 constexpr Scope proving_as_asked = {[](const Recipe &recipe) { return !recipe.is_auto() && lift_of(recipe).proves; },
                                     "the lift 'projected'", ""};
+constexpr Scope projecting = {[](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).projects; },
+                              "all lifts but 'manifold'", ""};
+constexpr Scope walking = {[](const Recipe &recipe) { return !lift_of(recipe).projects; }, "the lift 'manifold'", ""};
+bool cuts(const Recipe &recipe) { return walking.holds(recipe) && std::string_view(recipe.values().method) == "ncut"; }
+constexpr Scope cutting = {cuts, "the method 'ncut'", ""};
+constexpr Scope timed = {[](const Recipe &recipe) { return walking.holds(recipe) && !cuts(recipe); },
+                         "the lift 'manifold' of other methods than 'ncut'", ""};
 
 struct CoreRow {
     const Scope &scope;
@@ -61,8 +68,14 @@ const std::vector<CoreRow> &core_rows() {
                  "rows with a NaN: an error, or left out of the fit and given NaN as their output"),
         core_row(solving, AT(gram_storage), MERCER_CHOICE, "gram.storage", "auto", "auto|stream|f64|f32", 0, 0, 0,
                  "keep the kernel matrix in this type, or compute it again in each pass"),
-        core_row(everywhere, AT(lift_centred), MERCER_BOOL, "lift.centred", "true", "", 0, 0, 1,
+        core_row(projecting, AT(lift_centred), MERCER_BOOL, "lift.centred", "true", "", 0, 0, 1,
                  "subtract the mean in feature space"),
+        core_row(walking, AT(alpha), MERCER_REAL, "lift.alpha", "", "", MERCER_SHORT | MERCER_AUTO, 0, 1,
+                 "how much of the points' density is divided out; unset: 1 for the method 'diffusion', else 0"),
+        core_row(timed, AT(time), MERCER_REAL, "lift.time", "", "", MERCER_SHORT | MERCER_AUTO, 0, inf,
+                 "coordinates are lambda^time f; unset: 1 for the method 'diffusion', else 0"),
+        core_row(cutting, AT(clusters), MERCER_INT, "lift.clusters", "2", "", MERCER_SHORT, 2, 1e6,
+                 "clusters behind the output 'labels': 2 by the least normalised cut, more by k-means"),
         core_row(exact, AT(tol), MERCER_REAL, "solver.tol", "", "", MERCER_LO_OPEN | MERCER_AUTO, 0, 1,
                  "largest residual / first eigenvalue; unset: 1e-9, for f32 values 1e-5"),
         core_row(solving, AT(max_passes), MERCER_INT, "solver.max_passes", "0", "", MERCER_AUTO, 0, inf,
@@ -78,11 +91,11 @@ const std::vector<CoreRow> &core_rows() {
                  "rows behind the certificate, 0: 4000"),
         core_row(proving, AT(delta), MERCER_REAL, "report.delta", "0.001", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,
                  "probability that a certificate may be wrong"),
-        core_row(everywhere, AT(replicates), MERCER_INT, "report.bootstrap", "0", "", MERCER_AUTO, 0, 1e5,
+        core_row(projecting, AT(replicates), MERCER_INT, "report.bootstrap", "0", "", MERCER_AUTO, 0, 1e5,
                  "replicates behind error bars of the eigenvalues; 0: none, or 200 where they choose the components"),
         core_row(everywhere, AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT | MERCER_AUTO, 0,
                  inf, "how many components; 0: those that stand out of their noise, by error bars"),
-        core_row(everywhere, AT(variance), MERCER_REAL, "output.variance", "", "", MERCER_LO_OPEN, 0, 1,
+        core_row(projecting, AT(variance), MERCER_REAL, "output.variance", "", "", MERCER_LO_OPEN, 0, 1,
                  "as few components as explain this share of the total variance (components: at most so many)"),
         core_row(everywhere, AT(threshold), MERCER_REAL, "output.threshold", "", "", MERCER_LO_OPEN, 0, 1,
                  "components of at least this share of the first eigenvalue (components: at most so many)"),

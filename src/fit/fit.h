@@ -183,6 +183,7 @@ struct Lift {
     bool uses_factor;                   // of the reduction; else it is freed before
     bool solves;                        // its problem is a solver's
     bool proves;                        // how far its eigenvalues are from those of all rows
+    bool projects;                      // on directions in feature space, which have variances and a mean
     Plan (*plan)(const PlanTask &task); // the one of fewest bytes where none fits
     Lifted (*lift)(const LiftTask &task);
 };
@@ -211,6 +212,8 @@ const Lift &find_lift(const std::string &name); // E_NAME with the nearest known
 
 Plan plan_weighted(const PlanTask &task);
 Lifted lift_weighted(const LiftTask &task);
+Plan plan_manifold(const PlanTask &task);
+Lifted lift_manifold(const LiftTask &task);
 Plan plan_projected(const PlanTask &task);
 Lifted lift_projected(const LiftTask &task);
 

@@ -6,9 +6,12 @@ namespace mercer {
 const std::vector<Lift> &lifts() {
     static const std::vector<Lift> table = {
         {"weighted", "eigenproblem of the weighted kernel matrix of the centres",
-         "RSKPCA, Algorithm 1; weights 1: kernel PCA", false, true, false, plan_weighted, lift_weighted},
+         "RSKPCA, Algorithm 1; weights 1: kernel PCA", false, true, false, true, plan_weighted, lift_weighted},
         {"projected", "kernel PCA of all rows on the span of the centres",
-         "Williams and Seeger 2001; Franc and Hlavac 2003", true, false, true, plan_projected, lift_projected},
+         "Williams and Seeger 2001; Franc and Hlavac 2003", true, false, true, true, plan_projected, lift_projected},
+        {"manifold", "a random walk between the centres: diffusion maps, Laplacian eigenmaps, normalised cuts",
+         "Coifman and Lafon 2006; Belkin and Niyogi 2003; Shi and Malik 2000", false, true, false, false, plan_manifold,
+         lift_manifold},
     };
     return table;
 }
