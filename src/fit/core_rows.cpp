@@ -15,9 +15,15 @@ constexpr Scope left_open = {[](const Recipe &recipe) { return !recipe.is_auto()
                              "methods that leave it to you, like 'kpca' and 'nystrom'", ""};
 // The exact road of `auto` ends in a solver too.
 constexpr Scope solving = {[](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).solves; },
-                           "the lift 'weighted' and the method 'auto'", ""};
+                           "the lifts 'weighted', 'extended' and 'manifold', and the method 'auto'", ""};
 constexpr Scope exact = {[](const Recipe &recipe) { return !recipe.is_auto() && lift_of(recipe).solves; },
-                         "the lift 'weighted'", "accuracy"};
+                         "the lifts 'weighted', 'extended' and 'manifold'", "accuracy"};
+// Where centres stand for other rows.
+constexpr Scope weighing = {
+    [](const Recipe &recipe) { return !recipe.is_auto() && recipe.reducer() != nullptr && lift_of(recipe).weighs; },
+    "reducers with the lifts 'weighted', 'extended' and 'manifold'", ""};
+constexpr Scope refining = {[](const Recipe &recipe) { return weighing.holds(recipe) && lift_of(recipe).projects; },
+                            "reducers with the lifts 'weighted' and 'extended'", ""};
 constexpr Scope proving = {[](const Recipe &recipe) { return lift_of(recipe).proves; },
                            "the lift 'projected' and the method 'auto'", ""};
 // `auto` decides by itself what is worth paying for.
@@ -66,6 +72,8 @@ const std::vector<CoreRow> &core_rows() {
                  "length of each column, one or d numbers separated by commas; columns are divided by them"),
         core_row(everywhere, AT(data_missing), MERCER_CHOICE, "data.missing", "error", "error|rows", 0, 0, 0,
                  "rows with a NaN: an error, or left out of the fit and given NaN as their output"),
+        core_row(weighing, AT(centre_weights), MERCER_CHOICE, "reducer.weights", "own", "own|voronoi", 0, 0, 0,
+                 "weights of the centres: the reducer's own, or what the rows nearest to each weigh"),
         core_row(solving, AT(gram_storage), MERCER_CHOICE, "gram.storage", "auto", "auto|stream|f64|f32", 0, 0, 0,
                  "keep the kernel matrix in this type, or compute it again in each pass"),
         core_row(projecting, AT(lift_centred), MERCER_BOOL, "lift.centred", "true", "", 0, 0, 1,
@@ -76,6 +84,8 @@ const std::vector<CoreRow> &core_rows() {
                  "coordinates are lambda^time f; unset: 1 for the method 'diffusion', else 0"),
         core_row(cutting, AT(clusters), MERCER_INT, "lift.clusters", "2", "", MERCER_SHORT, 2, 1e6,
                  "clusters behind the output 'labels': 2 by the least normalised cut, more by k-means"),
+        core_row(refining, AT(ritz), MERCER_INT, "lift.ritz", "0", "", MERCER_AUTO, 0, 1e9,
+                 "turn so many directions (4 times the components) to the best of all rows in their span; 0: do not"),
         core_row(exact, AT(tol), MERCER_REAL, "solver.tol", "", "", MERCER_LO_OPEN | MERCER_AUTO, 0, 1,
                  "largest residual / first eigenvalue; unset: 1e-9, for f32 values 1e-5"),
         core_row(solving, AT(max_passes), MERCER_INT, "solver.max_passes", "0", "", MERCER_AUTO, 0, inf,

@@ -10,6 +10,7 @@
 // Cost: m^2/2 kernel values and 2 m^2 flops a column for each pass; memory as operator.h says. Error of direction l:
 // about m u Lambda_1 / Lambda_l, and the solver's residual / gap.
 #include "certify_report.h"
+#include "ritz.h"
 #include "solving.h"
 
 #include <algorithm>
@@ -134,8 +135,11 @@ Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, in
 bool is_centred(const LiftTask &task) { return task.recipe.values().lift_centred != 0; }
 
 // How many of the pairs the model has: what is more than rounding, and of that what was asked for.
-int64_t choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, const Components &choice,
-                    Lifted &out) {
+struct Kept {
+    int64_t wanted, all; // with what lift.ritz turns
+};
+Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, const Components &choice,
+                 Lifted &out) {
     // Of an indefinite kernel the trace says nothing (it may be 0): then its largest eigenvalue is the norm.
     const int64_t rank = cut_rank(task, pairs, moments.trace(), moments.unit(), &out.outcome);
     ErrorBars bars;
@@ -147,7 +151,7 @@ int64_t choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
     if (choice.is_cut()) say_cut(task, out);
     if (wanted) out.text["error_bars"] = bars.report(1 / moments.unit(), kept);
-    return kept;
+    return {kept, std::max(kept, std::min(rank, task.recipe.values().ritz))};
 }
 
 void write_tensors(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, int64_t kept, Lifted &out) {
@@ -219,14 +223,27 @@ Lifted lift_as(const LiftTask &task) {
     out.kernel_evaluations = progress.evaluations();
     note_passes(task.plan, op, out);
 
-    const int64_t kept = choose_kept(task, pairs, moments, choice, out);
-    write_tensors(task, pairs, moments, kept, out);
-    write_text(task, pairs, moments, kept, out);
+    const Kept kept = choose_kept(task, pairs, moments, choice, out);
+    out.kept = kept.wanted;
+    write_tensors(task, pairs, moments, kept.all, out);
+    write_text(task, pairs, moments, kept.wanted, out);
     return out;
 }
 
 } // namespace
 
-Lifted lift_weighted(const LiftTask &task) { return task.plan.f32 ? lift_as<float>(task) : lift_as<double>(task); }
+Lifted weighted_model(const LiftTask &task) { return task.plan.f32 ? lift_as<float>(task) : lift_as<double>(task); }
+
+Plan plan_refined(const PlanTask &task) {
+    Plan plan = plan_weighted(task);
+    if (task.recipe.values().ritz > 0) foresee_refinement(task, plan);
+    return plan;
+}
+
+Lifted lift_weighted(const LiftTask &task) {
+    Lifted out = weighted_model(task);
+    if (task.recipe.values().ritz > 0) refine(task, score_means(task, out), out);
+    return out;
+}
 
 } // namespace mercer
