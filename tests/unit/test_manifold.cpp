@@ -447,6 +447,20 @@ void test_saved() {
         expect_same_bits(session.apply(model, q, what).v, session.apply(again, q, what).v, what);
 }
 
+// Rows with a missing value are left out, and have no label.
+void test_missing() {
+    Session session;
+    Matrix x = oracle::clusters(100, 2);
+    x(3, 1) = NAN;
+    const Model model = session.fit(x, {{"sigma", "0.8"}, {"data.missing", "rows"}}, {}, {}, "ncut");
+    const Vector labels = session.apply(model, x, "labels").v, own = model.vector("labels");
+    TEST_ASSERT_EQUAL_size_t(99, own.size());
+    for (size_t i = 0; i < 100; ++i) {
+        const double expected = i == 3 ? -1 : own[i < 3 ? i : i - 1];
+        TEST_ASSERT_TRUE(labels[i] == expected);
+    }
+}
+
 // What was foreseen holds.
 void test_forecast() {
     Session session;
@@ -556,6 +570,7 @@ int main() {
     RUN_TEST(test_matrix_of_distances);
     RUN_TEST(test_small_data);
     RUN_TEST(test_saved);
+    RUN_TEST(test_missing);
     RUN_TEST(test_forecast);
     RUN_TEST(test_refused);
     RUN_TEST(test_negative_values);
