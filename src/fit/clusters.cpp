@@ -20,11 +20,17 @@ namespace {
 Clusters by_weight(const std::vector<std::vector<double>> &rule, const CountedVector<int64_t> &labels,
                    const double *weights) {
     std::vector<double> mass(rule.size());
-    for (size_t i = 0; i < labels.size(); ++i) mass[static_cast<size_t>(labels[i])] += weights[i];
+    std::vector<size_t> first(rule.size(), labels.size()); // node, for those that weigh the same
+    for (size_t i = 0; i < labels.size(); ++i) {
+        const size_t j = static_cast<size_t>(labels[i]);
+        mass[j] += weights[i];
+        first[j] = std::min(first[j], i);
+    }
     std::vector<size_t> order;
     for (size_t j = 0; j < rule.size(); ++j)
         if (mass[j] > 0) order.push_back(j);
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return mass[a] > mass[b]; });
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return mass[a] != mass[b] ? mass[a] > mass[b] : first[a] < first[b]; });
     std::vector<int64_t> number(rule.size());
     const int64_t cols = static_cast<int64_t>(rule[0].size());
     Clusters out{make_tensor<double>(static_cast<int64_t>(order.size()), cols),

@@ -161,6 +161,16 @@ void test_golden() {
     expect_near(session.apply(eigenmap, q).v, {-.764076370501, -.599274714649, .802907847914}, tolerance::printed, "q");
 }
 
+// Columns of b turned as those of a are: the entry of A that decides may be that of another point.
+Vector turned_as(const Matrix &a, Matrix b) {
+    for (int64_t l = 0; l < b.cols; ++l) {
+        double sum = 0;
+        for (int64_t i = 0; i < b.rows; ++i) sum += a(i, l) * b(i, l);
+        for (int64_t i = 0; i < b.rows; ++i) b(i, l) = sum < 0 ? -b(i, l) : b(i, l);
+    }
+    return b.v;
+}
+
 // Weighted centres are the n-point algorithm on the data moved to them, clusters too.
 void test_quantised() {
     Session session;
@@ -178,7 +188,8 @@ void test_quantised() {
             const Model few = session.fit(c, settings, golden_weights, {}, method),
                         all = session.fit(rows, settings, {}, {}, method);
             expect_near(few.vector("lambda"), all.vector("lambda"), 1e-12, method);
-            expect_near(session.apply(few, q).v, session.apply(all, q).v, 1e-10, method); // gaps are above 0.04
+            const Matrix f = session.apply(few, q);
+            expect_near(f.v, turned_as(f, session.apply(all, q)), 1e-10, method); // gaps are above 0.03
             if (!cuts) continue;
             const Vector labels = few.vector("labels"), every = all.vector("labels");
             for (size_t i = 0; i < 60; ++i)
