@@ -24,11 +24,14 @@ constexpr Scope weighing = {
     "reducers with the lifts 'weighted', 'extended' and 'manifold'", ""};
 constexpr Scope refining = {[](const Recipe &recipe) { return weighing.holds(recipe) && lift_of(recipe).projects; },
                             "reducers with the lifts 'weighted' and 'extended'", ""};
-constexpr Scope proving = {[](const Recipe &recipe) { return lift_of(recipe).proves; },
-                           "the lift 'projected' and the method 'auto'", ""};
+// What stands for other rows is compared with them; all rows themselves leave nothing to prove.
+bool proves(const Recipe &recipe) {
+    return lift_of(recipe).proves && (recipe.reducer() != nullptr || !lift_of(recipe).weighs);
+}
+constexpr Scope proving = {proves, "models of fewer centres than rows, and the method 'auto'", ""};
 // `auto` decides by itself what is worth paying for.
-constexpr Scope proving_as_asked = {[](const Recipe &recipe) { return !recipe.is_auto() && lift_of(recipe).proves; },
-                                    "the lift 'projected'", ""};
+constexpr Scope proving_as_asked = {[](const Recipe &recipe) { return !recipe.is_auto() && proves(recipe); },
+                                    "models of fewer centres than rows", ""};
 constexpr Scope projecting = {[](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).projects; },
                               "all lifts but 'manifold'", ""};
 constexpr Scope walking = {[](const Recipe &recipe) { return !lift_of(recipe).projects; }, "the lift 'manifold'", ""};
@@ -94,8 +97,8 @@ const std::vector<CoreRow> &core_rows() {
                  "not converged is an error"),
         core_row(automatic, AT(accuracy), MERCER_REAL, "accuracy", "0.01", "", MERCER_SHORT | MERCER_LO_OPEN, 0, 1,
                  "largest relative error of each eigenvalue"),
-        core_row(proving_as_asked, AT(certificates), MERCER_CHOICE, "report.certificates", "cheap", "none|cheap|rows",
-                 0, 0, 0,
+        core_row(proving_as_asked, AT(certificates), MERCER_CHOICE, "report.certificates", "cheap",
+                 "none|cheap|rows|exact", 0, 0, 0,
                  "proofs of projected models: the trace of what is lost; its norm too, from pairs; rows of it too"),
         core_row(proving_as_asked, AT(rows), MERCER_INT, "report.rows", "0", "", MERCER_AUTO, 0, 1e9,
                  "rows behind the certificate, 0: 4000"),

@@ -10,6 +10,7 @@
 // Cost: m^2/2 kernel values and 2 m^2 flops a column for each pass; memory as operator.h says. Error of direction l:
 // about m u Lambda_1 / Lambda_l, and the solver's residual / gap.
 #include "certify_report.h"
+#include "quantised.h"
 #include "ritz.h"
 #include "solving.h"
 
@@ -237,12 +238,19 @@ Lifted weighted_model(const LiftTask &task) { return task.plan.f32 ? lift_as<flo
 Plan plan_refined(const PlanTask &task) {
     Plan plan = plan_weighted(task);
     if (task.recipe.values().ritz > 0) foresee_refinement(task, plan);
+    if (task.recipe.reducer()) foresee_quantisation(task, plan);
     return plan;
 }
 
 Lifted lift_weighted(const LiftTask &task) {
     Lifted out = weighted_model(task);
+    Json stood = Json::array();
+    if (task.recipe.reducer() && !out.text.contains("certificates")) { // else it is exact
+        task.run.stage("certify");
+        stood = quantisation_entries(task, out);
+    }
     if (task.recipe.values().ritz > 0) refine(task, score_means(task, out), out);
+    for (Json &entry : stood) out.text["certificates"].push_back(std::move(entry));
     return out;
 }
 
