@@ -17,6 +17,12 @@ const std::vector<Method> &methods() {
         {"nystrom-full", "uniform", "extended", "the Nystrom method that keeps all rows for projection",
          "Williams and Seeger 2001"},
         {"subsampled", "uniform", "weighted", "kernel PCA of a random subset of the rows", "Freedman and Kisilev 2010"},
+        {"diffusion", "all", "manifold", "diffusion maps: coordinates of a random walk between the rows",
+         "Coifman and Lafon 2006"},
+        {"laplacian-eigenmaps", "all", "manifold", "the smoothest functions on the graph of the rows",
+         "Belkin and Niyogi 2003"},
+        {"ncut", "all", "manifold", "spectral clustering: normalised cuts, labels of new rows",
+         "Shi and Malik 2000; Ng, Jordan and Weiss 2002"},
     };
     return table;
 }

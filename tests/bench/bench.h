@@ -107,6 +107,7 @@ std::vector<Entry> reduced_rows();
 std::vector<Entry> transform_rows();
 std::vector<Entry> data_rows();
 std::vector<Entry> method_rows();
+std::vector<Entry> manifold_rows();
 std::vector<Entry> shadow_rows();
 
 void measure(Row &row, const Options &options); // runs all contestants in turn, then decides
