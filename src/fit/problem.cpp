@@ -56,16 +56,19 @@ void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &con
              "visit: of objects there are kernel values, and MERCER_SQDIST where they give distances");
     if (visit.measure < 0 || visit.measure > MERCER_HAMMING)
         fail(MERCER_E_PLUGIN, "visit: measure = %d is no form", visit.measure);
-    const int64_t row0 = visit.row0, rows = visit.rows > 0 ? visit.rows : n() - row0;
-    if (row0 < 0 || rows < 0 || row0 + rows > n())
-        fail(MERCER_E_PLUGIN, "visit: rows %" PRId64 " to %" PRId64 " of %" PRId64, row0, row0 + rows, n());
+    const int64_t of = visit.list ? visit.listed : n();
+    const int64_t row0 = visit.row0, rows = visit.rows > 0 ? visit.rows : of - row0;
+    if (row0 < 0 || rows < 0 || row0 + rows > of)
+        fail(MERCER_E_PLUGIN, "visit: rows %" PRId64 " to %" PRId64 " of %" PRId64, row0, row0 + rows, of);
     if (visit.count < 0 || (visit.points && (visit.index || points_.objects())))
         fail(MERCER_E_PLUGIN, "visit: y is points (of vectors) or rows, and count >= 0");
     if (visit.index) check_index(visit.index, visit.count);
+    if (visit.list) check_index(visit.list, visit.listed);
 
     std::vector<LeafSpec> specs = leaf_specs(prepared_.kernel);
     if (form_only) specs = {{visit.measure, false, {}, {}}};
-    Points<T> xs(prepared_.source, prepared_.map, specs), ys = xs;
+    Points<T> all(prepared_.source, prepared_.map, specs), xs = all, ys = all;
+    if (visit.list) xs = Points<T>(prepared_.source, prepared_.map, specs, visit.list, visit.listed);
     if (visit.points) {
         const int64_t d = points_.cols();
         mercer_view view{sizeof view, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, visit.count, d, d,
