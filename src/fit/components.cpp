@@ -50,12 +50,14 @@ Components::Components(const CoreValues &values, int64_t most)
     if (by_noise() && replicates_ == 0) replicates_ = by_default;
     ask_ = with_noise(!is_open() ? count_ : count_ > 0 ? std::min(count_, first_ask) : first_ask);
     end_ = by_noise() ? ask_ : count_ > 0 ? with_noise(count_) : most_;
+    ask_ = std::max(ask_, std::min(values.ritz, most_));
+    end_ = std::max(end_, ask_);
     room_ = end_;
 }
 
 int64_t foreseen_components(const CoreValues &values, int64_t most) {
     const Components choice(values, most);
-    return choice.is_open() ? std::min(choice.most_ask(), 4 * first_ask) : choice.ask();
+    return choice.is_open() ? std::min(choice.most_ask(), std::max(4 * first_ask, choice.ask())) : choice.ask();
 }
 
 void Components::resume(int64_t ask) {

@@ -15,14 +15,21 @@ constexpr Scope left_open = {[](const Recipe &recipe) { return !recipe.is_auto()
                              "methods that leave it to you, like 'kpca' and 'nystrom'", ""};
 // The exact road of `auto` ends in a solver too.
 constexpr Scope solving = {[](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).solves; },
-                           "the lift 'weighted' and the method 'auto'", ""};
+                           "the lifts 'weighted' and 'extended', and the method 'auto'", ""};
 constexpr Scope exact = {[](const Recipe &recipe) { return !recipe.is_auto() && lift_of(recipe).solves; },
-                         "the lift 'weighted'", "accuracy"};
-constexpr Scope proving = {[](const Recipe &recipe) { return lift_of(recipe).proves; },
-                           "the lift 'projected' and the method 'auto'", ""};
+                         "the lifts 'weighted' and 'extended'", "accuracy"};
+// Where centres stand for other rows.
+constexpr Scope weighing = {
+    [](const Recipe &recipe) { return !recipe.is_auto() && recipe.reducer() != nullptr && lift_of(recipe).weighs; },
+    "reducers with the lifts 'weighted' and 'extended'", ""};
+// What stands for other rows is compared with them; all rows themselves leave nothing to prove.
+bool proves(const Recipe &recipe) {
+    return lift_of(recipe).proves && (recipe.reducer() != nullptr || !lift_of(recipe).weighs);
+}
+constexpr Scope proving = {proves, "models of fewer centres than rows, and the method 'auto'", ""};
 // `auto` decides by itself what is worth paying for.
-constexpr Scope proving_as_asked = {[](const Recipe &recipe) { return !recipe.is_auto() && lift_of(recipe).proves; },
-                                    "the lift 'projected'", ""};
+constexpr Scope proving_as_asked = {[](const Recipe &recipe) { return !recipe.is_auto() && proves(recipe); },
+                                    "models of fewer centres than rows", ""};
 
 struct CoreRow {
     const Scope &scope;
@@ -59,10 +66,14 @@ const std::vector<CoreRow> &core_rows() {
                  "length of each column, one or d numbers separated by commas; columns are divided by them"),
         core_row(everywhere, AT(data_missing), MERCER_CHOICE, "data.missing", "error", "error|rows", 0, 0, 0,
                  "rows with a NaN: an error, or left out of the fit and given NaN as their output"),
+        core_row(weighing, AT(centre_weights), MERCER_CHOICE, "reducer.weights", "own", "own|voronoi", 0, 0, 0,
+                 "weights of the centres: the reducer's own, or what the rows nearest to each weigh"),
         core_row(solving, AT(gram_storage), MERCER_CHOICE, "gram.storage", "auto", "auto|stream|f64|f32", 0, 0, 0,
                  "keep the kernel matrix in this type, or compute it again in each pass"),
         core_row(everywhere, AT(lift_centred), MERCER_BOOL, "lift.centred", "true", "", 0, 0, 1,
                  "subtract the mean in feature space"),
+        core_row(weighing, AT(ritz), MERCER_INT, "lift.ritz", "0", "", MERCER_AUTO, 0, 1e9,
+                 "turn so many directions (4 times the components) to the best of all rows in their span; 0: do not"),
         core_row(exact, AT(tol), MERCER_REAL, "solver.tol", "", "", MERCER_LO_OPEN | MERCER_AUTO, 0, 1,
                  "largest residual / first eigenvalue; unset: 1e-9, for f32 values 1e-5"),
         core_row(solving, AT(max_passes), MERCER_INT, "solver.max_passes", "0", "", MERCER_AUTO, 0, inf,
@@ -71,8 +82,8 @@ const std::vector<CoreRow> &core_rows() {
                  "not converged is an error"),
         core_row(automatic, AT(accuracy), MERCER_REAL, "accuracy", "0.01", "", MERCER_SHORT | MERCER_LO_OPEN, 0, 1,
                  "largest relative error of each eigenvalue"),
-        core_row(proving_as_asked, AT(certificates), MERCER_CHOICE, "report.certificates", "cheap", "none|cheap|rows",
-                 0, 0, 0,
+        core_row(proving_as_asked, AT(certificates), MERCER_CHOICE, "report.certificates", "cheap",
+                 "none|cheap|rows|exact", 0, 0, 0,
                  "proofs of projected models: the trace of what is lost; its norm too, from pairs; rows of it too"),
         core_row(proving_as_asked, AT(rows), MERCER_INT, "report.rows", "0", "", MERCER_AUTO, 0, 1e9,
                  "rows behind the certificate, 0: 4000"),

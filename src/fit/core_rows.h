@@ -9,15 +9,17 @@ class Recipe;
 // Order and types are those of the rows in core_rows.cpp.
 struct CoreValues {
     const char *method, *kernel, *reducer, *lift, *solver, *data_lengths;
-    int32_t data_dtype, data_scale, data_missing, gram_storage, lift_centred, solver_strict, certificates;
-    int64_t components, seed, max_passes, rows, replicates;
+    int32_t data_dtype, data_scale, data_missing, gram_storage, centre_weights, lift_centred, solver_strict,
+        certificates;
+    int64_t components, ritz, seed, max_passes, rows, replicates;
     double tol, delta, accuracy, variance, threshold;
 };
 enum class DataType { as_given, f32, f64 };
 enum class DataScale { none, standard, minmax };
 enum class DataMissing { error, rows };
 enum class GramStorage { automatic, stream, f64, f32 };
-enum class Certificates { none, cheap, rows };
+enum class CentreWeights { own, voronoi };
+enum class Certificates { none, cheap, rows, exact };
 
 // A recipe in which a row has no effect does not have the row.
 struct Scope {

@@ -54,9 +54,21 @@ void sparse_centres(const SparseSource &source, const InputMap &map, const Count
     out.tensors["C.offsets"] = std::move(offsets);
 }
 
-// Centres without those of weight 0, which would be divided by.
+// The assignment, to centres as they are numbered without those of weight 0.
+Buffer<int64_t> renumbered(Reduction &reduction) {
+    CountedVector<int64_t> number(static_cast<size_t>(reduction.m), -1);
+    int64_t kept = 0;
+    for (size_t k = 0; k < number.size(); ++k)
+        if (reduction.weights[k] > 0) number[k] = kept++;
+    for (int64_t &centre : reduction.assignment) centre = number[static_cast<size_t>(centre)];
+    return std::move(reduction.assignment);
+}
+
+} // namespace
+
 Centres make_centres(Run &run, const Prepared &prepared, Reduction &reduction) {
     Centres out;
+    out.assignment = renumbered(reduction);
     const int64_t d = prepared.source->cols();
     CountedVector<int64_t> kept;
     for (int64_t k = 0; k < reduction.m; ++k)
@@ -98,6 +110,8 @@ Centres make_centres(Run &run, const Prepared &prepared, Reduction &reduction) {
         make_view_source({sizeof(mercer_view), c.dtype, 0, m, d, d, 1, const_cast<unsigned char *>(c.bytes.data())});
     return out;
 }
+
+namespace {
 
 Json parameter_json(const std::map<std::string, std::string> &stored) {
     Json out = Json::object();
@@ -211,7 +225,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
                         source,
                         prepared.f32,
                         centres.m(),
-                        most - base_bytes(source, centres.m(), prepared.f32),
+                        most - base_bytes(source, centres.m(), prepared.f32) - centres.assignment.bytes(),
                         reduction.factor_bytes(),
                         road.tol,
                         prepared.f32_serves};

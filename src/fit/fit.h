@@ -76,6 +76,7 @@ struct Reduction {
     Buffer<unsigned char> points; // of the tile type; empty: index
     int64_t m = 0;
     CountedVector<double> weights;
+    Buffer<int64_t> assignment; // of each row, to a centre as given; empty: not known, or nobody asked
     std::map<std::string, double> report;
     int64_t kernel_evaluations = 0;
     double flops = 0; // of its factor
@@ -94,23 +95,35 @@ struct Reduction {
     }
 };
 Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared);
+Reduction all_rows(const Prepared &prepared); // that count, by their sample weights
 
 // C, ready for lifts: rows after T in the tile's type (or sparse, or numbers of objects), each with a positive weight.
 struct Centres {
     std::shared_ptr<const Source> source;
     CountedVector<int64_t> index; // objects
     CountedVector<double> weights;
-    bool rows = true; // of the data; else new points
-    Tensors tensors;  // C ... as the model keeps it
+    Buffer<int64_t> assignment; // of each row, to a centre; -1: the row counts for nothing. Empty: not known
+    bool rows = true;           // of the data; else new points
+    Tensors tensors;            // C ... as the model keeps it
     const int64_t *numbers() const { return index.empty() ? nullptr : index.data(); }
     int64_t m() const { return static_cast<int64_t>(weights.size()); }
 };
+
+// Centres without those of weight 0, which would be divided by. Takes the assignment with it.
+Centres make_centres(Run &run, const Prepared &prepared, Reduction &reduction);
+template <class T>
+Points<T> points_of(const Expression &kernel, const Centres &centres) {
+    const std::vector<LeafSpec> specs = leaf_specs(kernel);
+    return centres.numbers() ? Points<T>(centres.source, {}, specs, centres.numbers(), centres.m())
+                             : Points<T>(centres.source, {}, specs);
+}
 
 // What a lift adds to a model.
 struct Lifted {
     Tensors tensors; // A, b, nu, lambda, w ...
     Json text = Json::object();
     uint32_t outcome = 0, capabilities = 0;
+    int64_t kept = 0;                           // columns of A that are wanted: lift.ritz asks for more
     int64_t kernel_evaluations = 0, passes = 0; // times the kernel matrix was computed
     double columns = 0, products = 0;
     double worst_share = 0; // what certificates of an exact fit leave open of an eigenvalue, relative
@@ -159,6 +172,7 @@ void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how); /
 struct ForeseenCentres {
     mercer_cost cost{}; // of the reducer; m: centres, at most
     int64_t factor = 0; // bytes of the factor that it leaves, if it does
+    int64_t kept = 0;   // bytes of the assignment
 };
 ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source);
 // What is held throughout: weights, m centres as the model keeps them, rows that were loaded.
@@ -175,6 +189,7 @@ struct LiftTask {
 struct Lift {
     const char *name, *summary, *reference;
     bool uses_factor;                   // of the reduction; else it is freed before
+    bool weighs;                        // centres stand for rows, by their weights
     bool solves;                        // its problem is a solver's
     bool proves;                        // how far its eigenvalues are from those of all rows
     Plan (*plan)(const PlanTask &task); // the one of fewest bytes where none fits
@@ -203,8 +218,12 @@ double sign_of(int64_t count, Entry &&entry) {
 const std::vector<Lift> &lifts();
 const Lift &find_lift(const std::string &name); // E_NAME with the nearest known
 
-Plan plan_weighted(const PlanTask &task);
+Plan plan_weighted(const PlanTask &task);    // what it says of bytes and work is without Ritz refinement
+Lifted weighted_model(const LiftTask &task); // as many components as lift.ritz wants
+Plan plan_refined(const PlanTask &task);
 Lifted lift_weighted(const LiftTask &task);
+Plan plan_extended(const PlanTask &task);
+Lifted lift_extended(const LiftTask &task);
 Plan plan_projected(const PlanTask &task);
 Lifted lift_projected(const LiftTask &task);
 

@@ -6,6 +6,7 @@
 // Stages cost, for progress, in flops at the speed of a matrix product: a kernel value 2 d + 15 in f32 (15: what the exponential
 // costs, FACTS B3.12), twice that in f64; a factorisation or a sweep over tall blocks runs at a tenth of that speed.
 #include "../host/task.h"
+#include "assign.h"
 #include "auto.h"
 #include "components.h"
 #include "roads.h"
@@ -84,6 +85,24 @@ int64_t base_bytes(const Source &source, int64_t m, bool f32) {
     return weights + source.loaded_bytes() + source.held_bytes() + checked_bytes("the centres", m, source.cols(), size);
 }
 
+namespace {
+
+void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &kernel, const Source &source,
+                        ForeseenCentres &out) {
+    const bool voronoi = static_cast<CentreWeights>(recipe.values().centre_weights) == CentreWeights::voronoi,
+               given = recipe.reducer()->reducer.flags & MERCER_GIVES_ASSIGNMENT;
+    if (!find_lift(recipe.values().lift).weighs || !(voronoi || given)) return;
+    out.kept = 8 * source.rows();
+    if (!voronoi) return;
+    const AssignCost cost = assign_cost(run, kernel, source, tile_is_f32(recipe, source), out.cost.m);
+    out.cost.bytes = std::max(out.cost.bytes, cost.bytes);
+    out.cost.kernel_evaluations += cost.kernel_evaluations;
+    out.cost.likely_evaluations +=
+        as_double(cost.kernel_evaluations) * as_double(out.cost.likely_m) / as_double(out.cost.m);
+}
+
+} // namespace
+
 ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source) {
     const int64_t n = source.rows();
     ForeseenCentres out;
@@ -116,6 +135,7 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     out.cost.m = std::clamp<int64_t>(out.cost.m, 1, std::max(n, data.landmarks.rows));
     if (out.cost.likely_m == 0) out.cost.likely_m = out.cost.m;
     if (out.cost.likely_evaluations == 0) out.cost.likely_evaluations = as_double(out.cost.kernel_evaluations);
+    foresee_assignment(run, recipe, kernel, source, out);
     return out;
 }
 
@@ -183,7 +203,8 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     const ForeseenCentres centres = forecast_centres(run, recipe, data, source);
     const int64_t m = centres.cost.m;
     const int64_t read = prepare_bytes(run, recipe, source);
-    const Sizes sizes{base_bytes(source, m, f32) + missing_bytes(recipe, source), std::max(centres.cost.bytes, read),
+    const Sizes sizes{base_bytes(source, m, f32) + missing_bytes(recipe, source) + centres.kept,
+                      std::max(centres.cost.bytes, read),
                       std::max(centres.factor > 0 ? centres.factor : centres.cost.bytes, read)};
     const PlanTask task{run, recipe, kernel, source, f32, m, run.budget()->limit() - sizes.base, centres.factor};
     const Lift &lift = find_lift(recipe.is_auto() ? "weighted" : recipe.values().lift);

@@ -45,10 +45,8 @@ std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows
     CountedVector<int64_t> order(static_cast<size_t>(m));
     for (size_t k = 0; k < order.size(); ++k) order[k] = static_cast<int64_t>(k);
     basis->append(order.data(), m);
-    const std::vector<LeafSpec> specs = leaf_specs(prepared.kernel);
-    Points<T> points = centres.numbers() ? Points<T>(centres.source, {}, specs, centres.numbers(), m)
-                                         : Points<T>(centres.source, {}, specs);
-    return std::make_unique<SpanRows<T>>(task.run, prepared.kernel, rows, std::move(points), std::move(basis));
+    return std::make_unique<SpanRows<T>>(task.run, prepared.kernel, rows, points_of<T>(prepared.kernel, centres),
+                                         std::move(basis));
 }
 
 // For each centre its column of L, -1 where it has none; of centres that are the same row the first has it.

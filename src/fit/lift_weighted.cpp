@@ -16,6 +16,8 @@
 #include "components.h"
 #include "eigenpairs.h"
 #include "fit.h"
+#include "quantised.h"
+#include "ritz.h"
 #include "start.h"
 
 #include <algorithm>
@@ -252,24 +254,15 @@ struct Gram {
     std::unique_ptr<PairedOperator> pair;
 
     explicit Gram(const LiftTask &task)
-        : exact(task.run, task.prepared.kernel, centres<T>(task),
+        : exact(task.run, task.prepared.kernel, points_of<T>(task.prepared.kernel, task.centres),
                 task.plan.rough ? task.plan.hold_exact : task.plan.hold) {
         if (!task.plan.rough) return;
-        rough =
-            std::make_unique<GramOperator<float>>(task.run, task.prepared.kernel, centres<float>(task), task.plan.hold);
+        rough = std::make_unique<GramOperator<float>>(
+            task.run, task.prepared.kernel, points_of<float>(task.prepared.kernel, task.centres), task.plan.hold);
         pair = std::make_unique<PairedOperator>(exact, *rough);
     }
     const Operator &both() const { return pair ? static_cast<const Operator &>(*pair) : exact; }
     int64_t evaluations() const { return exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0); }
-
-  private:
-    template <class U>
-    static Points<U> centres(const LiftTask &task) {
-        const std::vector<LeafSpec> specs = leaf_specs(task.prepared.kernel);
-        const Centres &from = task.centres;
-        return from.numbers() ? Points<U>(from.source, {}, specs, from.numbers(), from.m())
-                              : Points<U>(from.source, {}, specs);
-    }
 };
 
 bool is_centred(const LiftTask &task) { return task.recipe.values().lift_centred != 0; }
@@ -316,8 +309,11 @@ void note_passes(const Plan &plan, const Counted &op, Lifted &out) {
 }
 
 // How many of the pairs the model has: what is more than rounding, and of that what was asked for.
-int64_t choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, const Components &choice,
-                    Lifted &out) {
+struct Kept {
+    int64_t wanted, all; // with what lift.ritz turns
+};
+Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, const Components &choice,
+                 Lifted &out) {
     const int64_t rank = cut_rank(task, pairs, moments, &out.outcome);
     ErrorBars bars;
     const bool wanted = choice.wants_bars() && rank > 0;
@@ -328,7 +324,7 @@ int64_t choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
     if (choice.is_cut()) say_cut(task, out);
     if (wanted) out.text["error_bars"] = bars.report(1 / moments.unit(), kept);
-    return kept;
+    return {kept, std::max(kept, std::min(rank, task.recipe.values().ritz))};
 }
 
 void write_tensors(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, int64_t kept, Lifted &out) {
@@ -395,14 +391,34 @@ Lifted lift_as(const LiftTask &task) {
     out.kernel_evaluations = progress.evaluations();
     note_passes(task.plan, op, out);
 
-    const int64_t kept = choose_kept(task, pairs, moments, choice, out);
-    write_tensors(task, pairs, moments, kept, out);
-    write_text(task, pairs, moments, kept, out);
+    const Kept kept = choose_kept(task, pairs, moments, choice, out);
+    out.kept = kept.wanted;
+    write_tensors(task, pairs, moments, kept.all, out);
+    write_text(task, pairs, moments, kept.wanted, out);
     return out;
 }
 
 } // namespace
 
-Lifted lift_weighted(const LiftTask &task) { return task.plan.f32 ? lift_as<float>(task) : lift_as<double>(task); }
+Lifted weighted_model(const LiftTask &task) { return task.plan.f32 ? lift_as<float>(task) : lift_as<double>(task); }
+
+Plan plan_refined(const PlanTask &task) {
+    Plan plan = plan_weighted(task);
+    if (task.recipe.values().ritz > 0) foresee_refinement(task, plan);
+    if (task.recipe.reducer()) foresee_quantisation(task, plan);
+    return plan;
+}
+
+Lifted lift_weighted(const LiftTask &task) {
+    Lifted out = weighted_model(task);
+    Json stood = Json::array();
+    if (task.recipe.reducer() && !out.text.contains("certificates")) { // else it is exact
+        task.run.stage("certify");
+        stood = quantisation_entries(task, out);
+    }
+    if (task.recipe.values().ritz > 0) refine(task, score_means(task, out), out);
+    for (Json &entry : stood) out.text["certificates"].push_back(std::move(entry));
+    return out;
+}
 
 } // namespace mercer

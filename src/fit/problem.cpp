@@ -1,5 +1,6 @@
 #include "problem.h"
 
+#include "assign.h"
 #include "components.h"
 
 #include "../core/threads.h"
@@ -296,23 +297,34 @@ void warn_of_landmarks(const Run &run, const Recipe &recipe, const Data &data, c
         run.log(2, format("landmarks are given, but reducer = %s does not use them", recipe.values().reducer).c_str());
 }
 
+void check_assignment(const Reduction &reduction, const Plugin &plugin) {
+    for (int64_t i = 0; i < reduction.assignment.size(); ++i)
+        if (reduction.assignment[i] < 0 || reduction.assignment[i] >= reduction.m)
+            fail(MERCER_E_PLUGIN, "reducer %s assigned row %" PRId64 " to centre %" PRId64 ", must be 0 to %" PRId64,
+                 plugin.name.c_str(), i, reduction.assignment[i], reduction.m - 1);
+}
+
 } // namespace
 
 int64_t Reduction::factor_bytes() const {
     return std::visit([](const auto &held) { return held ? held->held_bytes() : int64_t{0}; }, factor);
 }
 
+Reduction all_rows(const Prepared &prepared) {
+    Reduction out;
+    for (size_t i = 0; i < prepared.weights.size(); ++i)
+        if (prepared.weights[i] > 0)
+            out.index.push_back(static_cast<int64_t>(i)), out.weights.push_back(prepared.weights[i]);
+    out.m = static_cast<int64_t>(out.index.size());
+    return out;
+}
+
 Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared) {
     const int64_t n = prepared.source->rows();
-    const CountedVector<double> &sample = prepared.weights;
     Reduction out;
-    if (!recipe.reducer()) { // all
+    if (!recipe.reducer()) {
         warn_of_landmarks(run, recipe, data, out);
-        for (int64_t i = 0; i < n; ++i)
-            if (sample[static_cast<size_t>(i)] > 0)
-                out.index.push_back(i), out.weights.push_back(sample[static_cast<size_t>(i)]);
-        out.m = static_cast<int64_t>(out.index.size());
-        return out;
+        return all_rows(prepared);
     }
     const Plugin &plugin = *recipe.reducer();
     if (plugin.reducer.flags & MERCER_NEEDS_VECTORS && prepared.source->kind() == Source::Kind::objects)
@@ -322,7 +334,9 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
                          &out.report);
         problem.serve(task);
         mercer_shape shape = problem.shape();
-        mercer_want want{sizeof want, nullptr};
+        if (find_lift(recipe.values().lift).weighs && plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT)
+            out.assignment = run.buffer<int64_t>(n);
+        mercer_want want{sizeof want, out.assignment.empty() ? nullptr : out.assignment.data()};
         task.check(plugin.reducer.reduce(&host_table(), &task, recipe.reducer_params().values(), &shape, &want),
                    plugin);
         out.kernel_evaluations += problem.kernel_evaluations();
@@ -336,11 +350,14 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         run_reducer(DataProblem<double>(run, prepared, data, foreseen_components(recipe.values(), n), out));
     warn_of_landmarks(run, recipe, data, out);
     if (out.m < 1) fail(MERCER_E_PLUGIN, "reducer %s gave no centre", plugin.name.c_str());
+    check_assignment(out, plugin);
 
-    if (out.weights.empty()) // the sample weights of the rows, or equal ones
+    if (static_cast<CentreWeights>(recipe.values().centre_weights) == CentreWeights::voronoi)
+        assign_nearest(run, prepared, out);
+    else if (out.weights.empty()) // the sample weights of the rows, or equal ones
         for (int64_t k = 0; k < out.m; ++k)
-            out.weights.push_back(out.index.empty() ? 1.0
-                                                    : sample[static_cast<size_t>(out.index[static_cast<size_t>(k)])]);
+            out.weights.push_back(
+                out.index.empty() ? 1.0 : prepared.weights[static_cast<size_t>(out.index[static_cast<size_t>(k)])]);
     scale_weights(out.weights, n);
     return out;
 }

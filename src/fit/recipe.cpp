@@ -14,6 +14,8 @@ const std::vector<Method> &methods() {
          "Williams and Seeger 2001, m-only and centred"},
         {"gkpca", "greedy", "projected", "kernel PCA of all rows on the span of greedily chosen ones",
          "Franc and Hlavac 2003"},
+        {"nystrom-full", "uniform", "extended", "the Nystrom method that keeps all rows for projection",
+         "Williams and Seeger 2001"},
         {"subsampled", "uniform", "weighted", "kernel PCA of a random subset of the rows", "Freedman and Kisilev 2010"},
     };
     return table;

@@ -31,7 +31,8 @@ CountedVector<int64_t> Evaluator<T>::numbers(const Model &model, const Source &d
 
 template <class T>
 Evaluator<T>::Evaluator(Run &run, const Model &model, const std::shared_ptr<const Source> &data, Panels panels)
-    : run_(run), model_(model), numbers_(numbers(model, *data)), queries_(data, model.map(), specs(model, panels)),
+    : RowSums<T>(run, tiles_, model.has_frequencies()), numbers_(numbers(model, *data)),
+      queries_(data, model.map(), specs(model, panels)),
       centres_(model.indices() ? Points<T>(data, {}, specs(model, panels), numbers_.data(), model.m())
                                : Points<T>(model.centres(), {}, specs(model, panels))),
       tiles_(model.has_frequencies() ? Tiles<T>(MERCER_DOT, queries_, centres_)
@@ -42,18 +43,20 @@ Evaluator<T>::Evaluator(Run &run, const Model &model, const std::shared_ptr<cons
 }
 
 template <class T>
-void Evaluator<T>::accumulate(int64_t width, const Add &add, const Done &done) {
-    if (width == 0 || model_.m() == 0) {
+void RowSums<T>::accumulate(int64_t width, const Add &add, const Done &done, int64_t row0, int64_t rows) const {
+    const int64_t m = tiles_.y().rows();
+    if (width == 0 || m == 0) {
         Buffer<double> zeros = std::move(run_.buffer<double>(tile_rows, std::max<int64_t>(width, 1)).zero());
-        for (int64_t b = 0; b < blocks_of(rows()); ++b) done(queries_.load(run_, b), zeros.data());
+        for (int64_t at = 0; at < rows; at += tile_rows)
+            done(tiles_.x().load(run_, row0 + at, std::min(tile_rows, rows - at)), zeros.data());
         return;
     }
-    std::vector<Buffer<double>> open(static_cast<size_t>(blocks_of(rows())));
-    sweep_panels<T>(run_, tiles_, 0, rows(), [&](int64_t slab, const Panel<T> &x, const Panel<T> &y, auto &scratch) {
+    std::vector<Buffer<double>> open(static_cast<size_t>(blocks_of(rows)));
+    sweep_panels<T>(run_, tiles_, row0, rows, [&](int64_t slab, const Panel<T> &x, const Panel<T> &y, auto &scratch) {
         Buffer<double> &sums = open[static_cast<size_t>(slab)];
         if (sums.empty()) sums = std::move(run_.buffer<double>(x.rows, width).zero());
         add(x, y, scratch, sums.data());
-        if (y.row0 + y.rows < centres_.rows()) return true;
+        if (y.row0 + y.rows < m) return true;
         done(x, sums.data());
         sums = Buffer<double>();
         return true;
@@ -61,7 +64,7 @@ void Evaluator<T>::accumulate(int64_t width, const Add &add, const Done &done) {
 }
 
 template <class T>
-void Evaluator<T>::evaluate(const Weights<T> &w, const Done &done) {
+void RowSums<T>::evaluate(const Weights<T> &w, const Done &done, int64_t row0, int64_t rows) const {
     Pool<Buffer<T>> pool(
         [&] { return std::unique_ptr<Buffer<T>>(new Buffer<T>(run_.buffer<T>(tile_rows, w.stride))); });
     accumulate(
@@ -72,18 +75,19 @@ void Evaluator<T>::evaluate(const Weights<T> &w, const Done &done) {
                 add(w, y, strip.rows, scratch.tile.data(), product->data(), sums + strip.row0 * w.stride);
             });
         },
-        done);
+        done, row0, rows);
 }
 
 template <class T>
-void Evaluator<T>::relative_row(const Weights<T> &w, int64_t row, double *sums) {
+void Evaluator<T>::relative_row(const Weights<T> &w, int64_t row, double *sums) const {
+    Run &run = this->run_;
     std::fill_n(sums, w.cols, 0.0);
     if (w.rows == 0) return;
-    TileScratch<T> scratch = tiles_.scratch(run_);
-    Panel<T> x = queries_.load(run_, row, 1);
-    Buffer<T> logs = run_.buffer<T>(centres_.rows());
+    TileScratch<T> scratch = tiles_.scratch(run);
+    Panel<T> x = queries_.load(run, row, 1);
+    Buffer<T> logs = run.buffer<T>(centres_.rows());
     for (int64_t b = 0; b < blocks_of(centres_.rows()); ++b) {
-        Panel<T> y = centres_.load(run_, b);
+        Panel<T> y = centres_.load(run, b);
         tiles_.compute_log(x, y, scratch);
         std::copy_n(scratch.tile.data(), y.rows, logs.data() + y.row0);
     }
@@ -97,8 +101,8 @@ void Evaluator<T>::relative_row(const Weights<T> &w, int64_t row, double *sums) 
 
 // sums += K W for a strip of values K between rows and the centres of y.
 template <class T>
-void Evaluator<T>::add(const Weights<T> &w, const Panel<T> &y, int64_t rows, T *values, T *product, double *sums) {
-    if (!model_.has_frequencies()) return add_values(w, y.row0, y.rows, rows, values, product, sums);
+void RowSums<T>::add(const Weights<T> &w, const Panel<T> &y, int64_t rows, T *values, T *product, double *sums) const {
+    if (!frequencies_) return add_values(w, y.row0, y.rows, rows, values, product, sums);
     // Features of a frequency: cos and sin of its product with x; W has all cosines' rows first.
     Buffer<T> sine = run_.buffer<T>(rows, tile_rows);
     for (int64_t i = 0; i < rows; ++i)
@@ -107,18 +111,20 @@ void Evaluator<T>::add(const Weights<T> &w, const Panel<T> &y, int64_t rows, T *
             values[k] = std::cos(values[k]);
         }
     add_values(w, y.row0, y.rows, rows, values, product, sums);
-    add_values(w, model_.m() + y.row0, y.rows, rows, sine.data(), product, sums);
+    add_values(w, tiles_.y().rows() + y.row0, y.rows, rows, sine.data(), product, sums);
 }
 
 // sums += values W(row0 ...).
 template <class T>
-void Evaluator<T>::add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_t n, const T *values, T *product,
-                              double *sums) {
+void RowSums<T>::add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_t n, const T *values, T *product,
+                            double *sums) const {
     thin_table<T>().product(n, w.stride, m, values, tile_rows, 1, w.values.data() + row0 * w.stride, w.stride, product,
                             w.stride, false);
     for (int64_t k = 0; k < n * w.stride; ++k) sums[k] += static_cast<double>(product[k]);
 }
 
+template class RowSums<float>;
+template class RowSums<double>;
 template class Evaluator<float>;
 template class Evaluator<double>;
 

@@ -27,33 +27,50 @@ struct Weights {
 };
 
 template <class T>
-class Evaluator {
+class RowSums {
+  public:
+    // tiles: between queries and centres; must outlive it. frequencies: features are cos and sin of their values.
+    RowSums(Run &run, const Tiles<T> &tiles, bool frequencies) : run_(run), tiles_(tiles), frequencies_(frequencies) {}
+
+    // For every panel x of queries, on any thread: add(...) for each panel y of centres in ascending order, then done(...)
+    // with what was added up: sums, x.rows x width, row-major, zeros at first.
+    using Add = std::function<void(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch, double *sums)>;
+    using Done = std::function<void(const Panel<T> &x, double *sums)>;
+    void accumulate(int64_t width, const Add &add, const Done &done) const {
+        accumulate(width, add, done, 0, tiles_.x().rows());
+    }
+    void accumulate(int64_t width, const Add &add, const Done &done, int64_t row0, int64_t rows) const;
+    // The same for sums = k(x, C) W: x.rows x w.stride.
+    void evaluate(const Weights<T> &w, const Done &done) const { evaluate(w, done, 0, tiles_.x().rows()); }
+    void evaluate(const Weights<T> &w, const Done &done, int64_t row0, int64_t rows) const;
+
+  protected:
+    Run &run_;
+
+  private:
+    void add(const Weights<T> &w, const Panel<T> &y, int64_t rows, T *values, T *product, double *sums) const;
+    void add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_t n, const T *values, T *product,
+                    double *sums) const;
+    const Tiles<T> &tiles_;
+    bool frequencies_;
+};
+
+// Of a model, for rows of data.
+template <class T>
+class Evaluator : public RowSums<T> {
   public:
     // What is wanted of the panels: kernel values alone, or also every leaf's rows as numbers (LeafRows::x).
     enum class Panels { values, rows };
     Evaluator(Run &run, const Model &model, const std::shared_ptr<const Source> &data, Panels panels = Panels::values);
 
     const Tiles<T> &tiles() const { return tiles_; }
-    int64_t rows() const { return queries_.rows(); }
-
-    // For every panel x of queries, on any thread: add(...) for each panel y of centres in ascending order, then done(...)
-    // with what was added up: sums, x.rows x width, row-major, zeros at first.
-    using Add = std::function<void(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch, double *sums)>;
-    using Done = std::function<void(const Panel<T> &x, double *sums)>;
-    void accumulate(int64_t width, const Add &add, const Done &done);
-    // The same for sums = k(x, C) W: x.rows x w.stride.
-    void evaluate(const Weights<T> &w, const Done &done);
     // One row again with k relative to its largest value, for a row so far from all centres that k underflows.
-    void relative_row(const Weights<T> &w, int64_t row, double *sums);
+    void relative_row(const Weights<T> &w, int64_t row, double *sums) const;
 
   private:
     static std::vector<LeafSpec> specs(const Model &model, Panels panels);
     static CountedVector<int64_t> numbers(const Model &model, const Source &data);
-    void add(const Weights<T> &w, const Panel<T> &y, int64_t rows, T *values, T *product, double *sums);
-    void add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_t n, const T *values, T *product, double *sums);
 
-    Run &run_;
-    const Model &model_;
     CountedVector<int64_t> numbers_; // of objects behind the centres, as the queries count them
     Points<T> queries_, centres_;
     Tiles<T> tiles_;

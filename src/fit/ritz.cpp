@@ -1,0 +1,308 @@
+// Ritz refinement of a model of r' directions, of which r are wanted (specification reduced sets, 3 and 6):
+//
+//   z(x) = A^T k_C(x) - b;  zbar = mean z;  S = mean z z^T - zbar zbar^T;  G = A^T K A
+//   S V = G V Theta,  V^T G V = 1;   A <- A V_r,  b <- V_r^T (b + zbar),  nu <- nu + A G^-1 zbar,  lambda <- theta
+//
+// (uncentred: zbar = 0). The values are those of the covariance of all rows on the span: theta_i <= lambda_i <= theta_i + tau,
+// tau = mean k(x, x) - M2 - sum theta, M2 <= |mean of phi|^2 (Courant and Fischer; Aronszajn).
+// Cost: n m kernel values, n r'^2 flops; memory r'^2 for 64 slabs of rows. Error: of theta about u mean k(x, x), which tau is
+// widened by; directions that G does not tell from those before them are left out.
+#include "ritz.h"
+
+#include "../core/blas.h"
+#include "../model/evaluate.h"
+#include "certify_report.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mercer {
+namespace {
+
+constexpr int64_t window = 64; // slabs whose sums exist at once
+
+// Scores of all rows, and w^T k_C / n beside them, a slab at a time.
+template <class T>
+struct Rows {
+    Run &run;
+    const Prepared &prepared;
+    Points<T> x, c;
+    Tiles<T> tiles;
+    Weights<T> weights;
+    int64_t r;
+
+    Rows(const LiftTask &task, const Lifted &model)
+        : run(task.run), prepared(task.prepared), x(prepared.source, prepared.map, leaf_specs(prepared.kernel)),
+          c(points_of<T>(prepared.kernel, task.centres)), tiles(prepared.kernel, x, c),
+          weights(run, c.rows(), model.tensors.at("A").cols + 1), r(weights.cols - 1) {
+        x.lean();
+        c.lean();
+        weights.columns(0, model.tensors.at("A"));
+        weights.column(r, model.tensors.at("w"), 1 / static_cast<double>(x.rows()));
+    }
+    // Of the slabs from row `first` on, added in their order; returns the mean of p^T k_C over them.
+    double add(int64_t first, int64_t rows, const Tensor &b, ScoreMeans &out) const {
+        const double total = static_cast<double>(x.rows());
+        struct Slab {
+            ScoreMeans means;
+            double density = 0;
+        };
+        std::vector<Slab> slabs(static_cast<size_t>(blocks_of(rows)), {ScoreMeans(r), 0});
+        const auto one = [&](const Panel<T> &panel, double *sums) {
+            Slab &slab = slabs[static_cast<size_t>((panel.row0 - first) / tile_rows)];
+            const double *s = prepared.weights.data() + panel.row0;
+            for (int64_t i = 0; i < panel.rows; ++i) {
+                double *row = sums + i * weights.stride;
+                slab.density += s[i] * row[r] / total;
+                for (int64_t j = 0; j < r; ++j) row[j] -= tensor_data<double>(b)[j];
+            }
+            slab.means.add(sums, weights.stride, panel.rows, s, total);
+        };
+        RowSums<T>(run, tiles, false).evaluate(weights, one, first, rows);
+        double density = 0;
+        for (const Slab &slab : slabs) out.add(slab.means), density += slab.density;
+        return density;
+    }
+    double mean_self() const {
+        Buffer<double> self = run.buffer<double>(x.rows());
+        self_values(run, tiles, self.data());
+        double sum = 0;
+        for (int64_t i = 0; i < x.rows(); ++i) sum += prepared.weights[static_cast<size_t>(i)] * self[i];
+        return sum / static_cast<double>(x.rows());
+    }
+};
+
+template <class T>
+ScoreMeans means_as(const LiftTask &task, Lifted &model) {
+    const Rows<T> rows(task, model);
+    const Tensor &b = model.tensors["b"];
+    const int64_t n = rows.x.rows();
+    ScoreMeans out(rows.r);
+    double density = 0;
+    for (int64_t first = 0; first < n; first += window * tile_rows) {
+        const int64_t count = std::min(window * tile_rows, n - first);
+        Run::Span span(task.run, static_cast<double>(first) / static_cast<double>(n),
+                       static_cast<double>(first + count) / static_cast<double>(n));
+        density += rows.add(first, count, b, out);
+    }
+    out.self = rows.mean_self();
+    model.kernel_evaluations += n * rows.c.rows();
+    model.columns += static_cast<double>(n * rows.r) / static_cast<double>(rows.c.rows());
+    if (!task.recipe.values().lift_centred) return out;
+    // |mean of phi|^2 is at least what of it lies in the span, and along the mean of the centres.
+    for (int64_t j = 0; j < rows.r; ++j) {
+        const double along = out.mean[static_cast<size_t>(j)] + tensor_data<double>(b)[j];
+        out.square += along * along;
+    }
+    const double own = model.text["mean_square"];
+    if (own > 0) out.square = std::max(out.square, density * density / own);
+    return out;
+}
+
+// V and theta: as many as G is positive definite for.
+struct Rotation {
+    std::vector<double> v, theta; // size x count, column-major
+    int64_t count = 0;
+};
+
+Rotation rotate(const ScoreMeans &means, bool centred) {
+    const int64_t all = means.size();
+    std::vector<double> l, s(means.second);
+    if (centred)
+        for (int64_t j = 0; j < all; ++j)
+            for (int64_t i = 0; i < all; ++i)
+                s[static_cast<size_t>(i + j * all)] -=
+                    means.mean[static_cast<size_t>(i)] * means.mean[static_cast<size_t>(j)];
+    Rotation out;
+    out.count = all;
+    if (!means.gram.empty()) {
+        l = means.gram;
+        if (const int64_t bad = potrf(all, l.data(), all)) {
+            out.count = bad - 1;
+            l = means.gram;
+            potrf(out.count, l.data(), all);
+        }
+        trsm('T', out.count, out.count, l.data(), all, s.data(), all); // S L^-T, then L^-1 of it
+        solve_lower(out.count, out.count, l.data(), all, s.data(), all);
+    }
+    const int64_t p = out.count;
+    std::vector<double> v(static_cast<size_t>(p * p));
+    out.theta.resize(static_cast<size_t>(p));
+    if (p > 0) eigh_top(p, s.data(), all, p, out.theta.data(), v.data(), p);
+    if (!l.empty()) { // V <- L^-T V, as rows: V^T <- V^T L^-1
+        std::vector<double> t(v.size());
+        for (int64_t j = 0; j < p; ++j)
+            for (int64_t i = 0; i < p; ++i) t[static_cast<size_t>(j + i * p)] = v[static_cast<size_t>(i + j * p)];
+        trsm('N', p, p, l.data(), all, t.data(), p);
+        for (int64_t j = 0; j < p; ++j)
+            for (int64_t i = 0; i < p; ++i) v[static_cast<size_t>(i + j * p)] = t[static_cast<size_t>(j + i * p)];
+    }
+    out.v = std::move(v);
+    return out;
+}
+
+// A V_r and b in the type of A, with the rule of signs.
+template <class T>
+Tensor turned(const Tensor &a, Rotation &rotation, int64_t r) {
+    const int64_t p = rotation.count;
+    Tensor out = make_tensor<T>(a.rows, r);
+    for (int64_t i = 0; i < a.rows; ++i)
+        for (int64_t j = 0; j < r; ++j) {
+            double sum = 0;
+            for (int64_t k = 0; k < p; ++k)
+                sum +=
+                    static_cast<double>(tensor_data<T>(a)[i * a.cols + k]) * rotation.v[static_cast<size_t>(k + j * p)];
+            tensor_data<T>(out)[i * r + j] = static_cast<T>(sum);
+        }
+    for (int64_t j = 0; j < r; ++j) {
+        const double sign =
+            sign_of(a.rows, [&](int64_t i) { return static_cast<double>(tensor_data<T>(out)[i * r + j]); });
+        for (int64_t i = 0; i < a.rows; ++i) tensor_data<T>(out)[i * r + j] *= static_cast<T>(sign);
+        for (int64_t k = 0; k < p; ++k) rotation.v[static_cast<size_t>(k + j * p)] *= sign;
+    }
+    return out;
+}
+
+Bounds ritz_bounds(const LiftTask &task, const ScoreMeans &means, const Rotation &rotation, int64_t r) {
+    const double u = task.prepared.f32 ? 0x1p-24 : 0x1p-53;
+    double tau = means.self - means.square;
+    for (double theta : rotation.theta) tau -= theta;
+    const double rounding = 8 * u * means.self;
+    tau = std::max(tau, 0.0) + rounding;
+    Bounds out;
+    out.kind = "ritz";
+    for (int64_t j = 0; j < r; ++j) {
+        const double theta = rotation.theta[static_cast<size_t>(j)];
+        out.theta.push_back(theta);
+        out.value.push_back(theta);
+        out.lower.push_back(theta - rounding);
+        out.upper.push_back(theta + tau);
+    }
+    return out;
+}
+
+// What new points are measured by: the model's outputs at its centres.
+template <class T>
+Json limits_at_centres(const LiftTask &task, const Lifted &model) {
+    Run &run = task.run;
+    const Tensor &a = model.tensors.at("A"), &b = model.tensors.at("b"), &lambda = model.tensors.at("lambda");
+    const auto nu = model.tensors.find("nu");
+    const bool centred = nu != model.tensors.end();
+    const int64_t m = a.rows, r = a.cols;
+    Points<T> x = points_of<T>(task.prepared.kernel, task.centres), c = x;
+    x.lean();
+    c.lean();
+    const Tiles<T> tiles(task.prepared.kernel, x, c);
+    Weights<T> w(run, m, r + centred);
+    w.columns(0, a);
+    if (centred) w.column(r, nu->second, 1);
+    Buffer<double> spe = run.buffer<double>(m), t2 = run.buffer<double>(m);
+    self_values(run, tiles, spe.data());
+    const double square = centred ? model.text.at("mean_square").get<double>() : 0;
+    RowSums<T>(run, tiles, false).evaluate(w, [&](const Panel<T> &panel, double *sums) {
+        for (int64_t i = 0; i < panel.rows; ++i) {
+            const double *row = sums + i * w.stride;
+            double sum = 0, left = spe[panel.row0 + i] + (centred ? square - 2 * row[r] : 0);
+            for (int64_t j = 0; j < r; ++j) {
+                const double f = row[j] - tensor_data<double>(b)[j];
+                left -= f * f;
+                sum += f * f / tensor_data<double>(lambda)[j];
+            }
+            spe[panel.row0 + i] = std::max(left, 0.0);
+            t2[panel.row0 + i] = sum;
+        }
+    });
+    const double *weights = task.centres.weights.data();
+    return record({{"t2", limits_of(run, m, t2.data(), weights)},
+                   {"residual", limits_of(run, m, spe.data(), weights)},
+                   {"kind", "centres"}});
+}
+
+} // namespace
+
+ScoreMeans::ScoreMeans(int64_t size) : mean(static_cast<size_t>(size)), second(static_cast<size_t>(size * size)) {}
+
+void ScoreMeans::add(const ScoreMeans &others) {
+    for (size_t k = 0; k < mean.size(); ++k) mean[k] += others.mean[k];
+    for (size_t k = 0; k < second.size(); ++k) second[k] += others.second[k];
+}
+
+void ScoreMeans::add(const double *z, int64_t stride, int64_t count, const double *weights, double total) {
+    const int64_t r = size();
+    for (int64_t i = 0; i < count; ++i) {
+        const double *row = z + i * stride, share = weights[i] / total;
+        for (int64_t j = 0; j < r; ++j) {
+            const double value = share * row[j];
+            mean[static_cast<size_t>(j)] += value;
+            for (int64_t k = 0; k < r; ++k) second[static_cast<size_t>(k + j * r)] += value * row[k];
+        }
+    }
+}
+
+ScoreMeans score_means(const LiftTask &task, Lifted &model) {
+    task.run.stage("lift");
+    return task.prepared.f32 ? means_as<float>(task, model) : means_as<double>(task, model);
+}
+
+void foresee_refinement(const PlanTask &task, Plan &plan) {
+    const int64_t n = task.source.rows(), p = plan.most_pairs, size = task.f32 ? 4 : 8, width = p + 8,
+                  tile = task.f32 ? tile_bytes<float>(task.kernel, task.source)
+                                  : tile_bytes<double>(task.kernel, task.source),
+                  bytes = 8 * n + task.m * (2 * size * width + 24) + 16 * p * p +
+                          task.run.threads() * (tile + tile_rows * width * (8 + size));
+    plan.likely_bytes = std::max(plan.likely_bytes > 0 ? plan.likely_bytes : plan.bytes, bytes);
+    plan.bytes = std::max(plan.bytes, bytes);
+    const double rows = static_cast<double>(n), m = static_cast<double>(task.m);
+    for (double mercer_figure::*end : {&mercer_figure::likely, &mercer_figure::most}) {
+        plan.kernel_evaluations.*end += rows * m + m * m;
+        plan.columns.*end += rows * static_cast<double>(p) / m;
+    }
+}
+
+void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
+    const bool centred = task.recipe.values().lift_centred != 0;
+    Rotation rotation = rotate(means, centred);
+    const int64_t p = rotation.count;
+    int64_t r = std::min(model.kept, p);
+    const double floor = 8 * (task.prepared.f32 ? 0x1p-24 : 0x1p-53) * means.self;
+    while (r > 0 && !(rotation.theta[static_cast<size_t>(r - 1)] > floor)) --r;
+    if (r < model.kept) model.outcome |= MERCER_RANK_REACHED;
+    model.kept = r;
+    const Tensor old = std::move(model.tensors["A"]), b = std::move(model.tensors["b"]);
+    Tensor a = task.prepared.f32 ? turned<float>(old, rotation, r) : turned<double>(old, rotation, r);
+    std::vector<double> offset(static_cast<size_t>(r)), lambda(rotation.theta.begin(), rotation.theta.begin() + r);
+    for (int64_t j = 0; j < r; ++j)
+        for (int64_t k = 0; k < p; ++k)
+            offset[static_cast<size_t>(j)] +=
+                rotation.v[static_cast<size_t>(k + j * p)] *
+                (tensor_data<double>(b)[k] + (centred ? means.mean[static_cast<size_t>(k)] : 0));
+    if (centred && means.gram.empty()) { // else zbar is 0: the mean was exact
+        Tensor &nu = model.tensors["nu"];
+        double square = model.text["mean_square"];
+        for (int64_t k = 0; k < p; ++k) {
+            const double shift = means.mean[static_cast<size_t>(k)];
+            square += shift * (2 * tensor_data<double>(b)[k] + shift);
+            for (int64_t i = 0; i < old.rows; ++i)
+                tensor_data<double>(nu)[i] +=
+                    shift * (task.prepared.f32 ? static_cast<double>(tensor_data<float>(old)[i * old.cols + k])
+                                               : tensor_data<double>(old)[i * old.cols + k]);
+        }
+        model.text["mean_square"] = square;
+    }
+    model.tensors["A"] = std::move(a);
+    model.tensors["b"] = vector_tensor(offset);
+    model.tensors["lambda"] = vector_tensor(lambda);
+    const bool psd = task.prepared.kernel.is_psd() && !(model.outcome & MERCER_INDEFINITE);
+    if (psd) model.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
+    model.text["total_variance"] = record({{"value", std::max(means.self - means.square, 0.0)},
+                                           {"kind", means.gram.empty() && centred ? "upper-bound" : "exact"}});
+    model.text["certificates"] =
+        psd && r > 0 ? eigenvalue_entries(ritz_bounds(task, means, rotation, r), r, 0, 1) : Json::array();
+    model.text.erase("limits");
+    if (means.gram.empty()) model.kernel_evaluations += old.rows * old.rows;
+    if (means.gram.empty())
+        model.text["limits"] =
+            task.prepared.f32 ? limits_at_centres<float>(task, model) : limits_at_centres<double>(task, model);
+}
+
+} // namespace mercer
