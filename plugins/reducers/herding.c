@@ -352,7 +352,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     if (p->m > shape->n)
         return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)p->m, (long long)shape->n);
     const int64_t n = shape->n, m = out->m = p->m > 0 ? p->m : least(n, 1000);
-    out->bytes = 32 * n + 32 * m + 16 * HOT + 1024 + (p->weights == OPTIMAL ? 16 * m * m + 32 * m + 128 : 0);
+    out->bytes = 32 * n + 32 * m + 16 * HOT + 1024 + (p->weights == OPTIMAL ? 8 * m * (3 * m + 300) : 0);
     out->kernel_evaluations = n * n + n * m + (int64_t)HOT * m + 2 * m * m;
     out->flops = 2 * (double)n * (double)n + (p->weights == OPTIMAL ? 4 * pow((double)m, 3) : 0);
     return MERCER_OK;

@@ -229,7 +229,8 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     const double likely = fmin((double)s, 2 * (double)rank * log(4 * (double)rank) + 1);
     int64_t levels = 1;
     while (n >> levels > m) levels++;
-    out->bytes = 48 * n + 8 * s * (s + 3 + rank) + 8 * s * (rank + 80) + 16 * s * (s + 12) + 8 * s * AT_ONCE + 1024;
+    out->bytes = 48 * n + 8 * s * (s + 3 + rank) + 8 * s * (rank + 80) + 16 * s * (s + 12) +
+                 8 * s * (s > AT_ONCE ? s : AT_ONCE) + 8 * s * 256 + 1024; /* the last two: states of visits */
     out->likely_bytes = 48 * n + (int64_t)(8 * likely * (AT_ONCE + 3 * likely)) + 24 * m * m;
     out->kernel_evaluations = n + 2 * n * s + 2 * (levels + 1) * s * s;
     out->likely_evaluations = (double)n * (1 + 2 * likely) + 2 * (double)(m * m);
