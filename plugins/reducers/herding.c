@@ -1,15 +1,17 @@
 /* herding.c - rows drawn so that their mean element follows that of all rows: kernel herding over the data
  *
- * Chen, Welling & Smola, Super-samples from kernel herding, UAI 2010; Bach, Lacoste-Julien & Obozinski, ICML 2012. mu(x) = sum_i
- * w_i k(x_i, x) / n; draw t + 1 is argmax over the rows of mu(x) - S(x) / (t + 1), S(x) = sum of k(x, c) over the t draws before;
- * ties to the lowest index. A row may be drawn again: it is one centre, and every draw weighs n / m. weights = optimal keeps the
- * drawn rows and gives them the p >= 0, sum p = 1, of least MMD^2 = mean mu - 2 p.mu + p.K p: by the active set of Lawson & Hanson
- * (Solving least squares problems, 1974), on K with 4 m u max K_jj on its diagonal (u of the tiles' type); rows of weight 0 go.
+ * Chen, Welling & Smola, Super-samples from kernel herding, UAI 2010; Bach, Lacoste-Julien & Obozinski, ICML 2012.
+ * mu(x) = sum_i w_i k(x_i, x) / n; draw t + 1 is argmax over the rows of mu(x) - S(x) / (t + 1), S(x) = sum of k(x, c)
+ * over the t draws before; ties to the lowest index. A row may be drawn again: it is one centre, and every draw weighs
+ * n / m. weights = optimal keeps the drawn rows and gives them the p >= 0, sum p = 1, of least MMD^2 = mean mu - 2 p.mu
+ * + p.K p: by the active set of Lawson & Hanson (Solving least squares problems, 1974), on K with 4 m u max K_jj on its
+ * diagonal (u of the tiles' type); rows of weight 0 go.
  *
- * Cost: n^2 kernel values for mu, in one visit; then O(n) a draw. Where no value of the visit was negative S only grows, so that mu -
- * S / (t + 1) with an old S bounds what it is: draws are made among the HOT rows of largest value, whose S is kept, until another
- * row's bound is not below; then all rows learn of the draws at once, n kernel values each. Memory 24 n bytes; optimal: 16 m^2.
- * Error: reported mmd; in a space of d dimensions that holds the mean well inside, O(1 / m), else as O(1 / sqrt m).
+ * Cost: n^2 kernel values for mu, in one visit; then O(n) a draw. Where no value of the visit was negative S only
+ * grows, so that mu - S / (t + 1) with an old S bounds what it is: draws are made among the HOT rows of largest value,
+ * whose S is kept, until another row's bound is not below; then all rows learn of the draws at once, n kernel values
+ * each. Memory 24 n bytes; optimal: 16 m^2. Error: reported mmd; in a space of d dimensions that holds the mean well
+ * inside, O(1 / m), else as O(1 / sqrt m).
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -112,7 +114,7 @@ static int32_t add(work *w, const int64_t *list, int64_t listed, const int64_t *
 
 /* ---- draws */
 
-/* Hot rows in order of their numbers: about the HOT of largest mu - S / (done + 1), above a threshold found by halving on some. */
+/* Hot rows in order: about the HOT of largest mu - S / (done + 1), above a threshold that halving finds on some rows. */
 static void heat(work *w) {
     const double over = 1 / (double)(w->done + 1);
     const int64_t stride = w->n > 8 * HOT ? w->n / (8 * HOT) : 1, most = HOT / stride;
@@ -254,7 +256,7 @@ static int32_t solve(quadratic *q, double *level) {
     return status;
 }
 
-/* Leaves out what is not positive in y: at once where p is none yet, else at the first boundary on the way from p to y. */
+/* Leaves out what is not positive in y: at once where there is no p yet, else at the first boundary between p and y. */
 static int drop(quadratic *q, int begun) {
     double step = 1;
     int64_t kept = 0;
@@ -274,7 +276,7 @@ static int drop(quadratic *q, int begun) {
     return dropped;
 }
 
-/* The one not in force whose slope is furthest below the level; -1: none is, the conditions of Karush, Kuhn and Tucker hold. */
+/* The one not in force whose slope is furthest below the level; -1: none, the Karush-Kuhn-Tucker conditions hold. */
 static int64_t missing(const quadratic *q, double level) {
     const work *w = q->w;
     int64_t found = -1;
@@ -353,7 +355,8 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
         return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)p->m, (long long)shape->n);
     const int64_t n = shape->n, m = out->m = p->m > 0 ? p->m : least(n, 1000);
     out->bytes = 32 * n + 32 * m + 16 * HOT + 1024 + (p->weights == OPTIMAL ? 8 * m * (3 * m + 300) : 0);
-    out->kernel_evaluations = n * n + n * m + (int64_t)HOT * m + 2 * m * m;
+    const double values = (double)n * (double)(n + m) + (double)m * (double)(HOT + 2 * m);
+    out->kernel_evaluations = values < 9e18 ? (int64_t)values : (int64_t)9e18;
     out->flops = 2 * (double)n * (double)n + (p->weights == OPTIMAL ? 4 * pow((double)m, 3) : 0);
     return MERCER_OK;
 }

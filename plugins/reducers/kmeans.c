@@ -1,20 +1,21 @@
 /* kmeans.c - centroids of k-means: new points, each with the weight of its cluster
  *
- * Lloyd's iteration (IEEE Trans. IT 28, 1982) from k-means++ (Arthur & Vassilvitskii, SODA 2007: each seed is a row drawn in
- * proportion to weight times squared distance to the seeds before it) or from the caller's landmarks. A row belongs to the
- * centre of least sum (x - c)^2, computed so, in double; ties to the lowest index. Every iteration moves the centres to the
- * weighted means of their rows and assigns again, until the assignment repeats. Empty clusters stay where they are and are
- * dropped at the end; fewer distinct rows than m give fewer seeds.
+ * Lloyd's iteration (IEEE Trans. IT 28, 1982) from k-means++ (Arthur & Vassilvitskii, SODA 2007: each seed is a row
+ * drawn in proportion to weight times squared distance to the seeds before it) or from the caller's landmarks. A row
+ * belongs to the centre of least sum (x - c)^2, computed so, in double; ties to the lowest index. Every iteration moves
+ * the centres to the weighted means of their rows and assigns again, until the assignment repeats. Empty clusters stay
+ * where they are and are dropped at the end; fewer distinct rows than m give fewer seeds.
  *
- * Nothing that cannot change is computed. (1) above >= |x - c_own| and below <= |x - c| of all others are kept of each row and
- * move as far as centres do (Hamerly, SDM 2010): above < below, and the row stays. (2) What is left goes cluster by cluster:
- * only centres within 2 above of its centre can be nearer. (3) Those are met by a product, |x|^2 - 2 x.c + |c|^2 on rows less
- * their mean, wrong by at most tau = 4 (d + 8) e (|x| + |c|)^2; what comes within tau of the best is decided by the sum.
- * Bounds are widened by their own rounding: the result is that of all distances computed plainly.
+ * Nothing that cannot change is computed. (1) above >= |x - c_own| and below <= |x - c| of all others are kept of each
+ * row and move as far as centres do (Hamerly, SDM 2010): above < below, and the row stays. (2) What is left goes
+ * cluster by cluster: only centres within 2 above of its centre can be nearer. (3) Those are met by a product, |x|^2 -
+ * 2 x.c + |c|^2 on rows less their mean, wrong by at most tau = 4 (d + 8) e (|x| + |c|)^2; what comes within tau of the
+ * best is decided by the sum. Bounds are widened by their own rounding: the result is that of all distances computed
+ * plainly.
  *
- * Cost: at most n m d multiply-adds an iteration; 32 n bytes and the rows as doubles, of which more than 128 MiB are read again
- * in each iteration, and seeds drawn from as many as that holds, evenly spread. Error: reported inertia = sum w |x - c|^2, within
- * 8 (log m + 2) of the best there is, in expectation over seeds.
+ * Cost: at most n m d multiply-adds an iteration; 32 n bytes and the rows as doubles, of which more than 128 MiB are
+ * read again in each iteration, and seeds drawn from as many as that holds, evenly spread. Error: reported inertia =
+ * sum w |x - c|^2, within 8 (log m + 2) of the best there is, in expectation over seeds.
  */
 #include <math.h>
 #include <mercer/plugin.h>

@@ -1,15 +1,18 @@
 /* leverage.c - rows drawn by their ridge leverage scores, which halvings of the rows estimate
  *
- * Musco & Musco, Recursive sampling for the Nystrom method, NeurIPS 2017 (Algorithm 3). The rows are halved at random down to about
- * m, then climbed back. At each level, S the rows kept at the level below, kept with probabilities p, and W = diag(p^-1/2):
+ * Musco & Musco, Recursive sampling for the Nystrom method, NeurIPS 2017 (Algorithm 3). The rows are halved at random
+ * down to about m, then climbed back. At each level, S the rows kept at the level below, kept with probabilities p, and
+ * W = diag(p^-1/2):
  *   l_i = (k_ii - k_iS W (W K_SS W + lambda)^-1 W k_Si) / lambda,   k = ceil(m / (4 log m)),
  *   lambda = sum of the eigenvalues of W K_SS W beyond the k-th, over k;
- * row i is kept with p_i = min(1, l_i log 4k). At the top exactly m rows are drawn without replacement in proportion to l: the m
- * smallest -log(u_i) / l_i (Efraimidis & Spirakis, IPL 97, 2006). Sample weights: K is that of the rows sqrt(w) psi(x).
+ * row i is kept with p_i = min(1, l_i log 4k). At the top exactly m rows are drawn without replacement in proportion to
+ * l: the m smallest -log(u_i) / l_i (Efraimidis & Spirakis, IPL 97, 2006). Sample weights: K is that of the rows
+ * sqrt(w) psi(x).
  *
- * Cost: about n s kernel values and n s^2 flops, s = 2 k log 4k or so (m / 2), s^3 and s^2 numbers a level; 32 n bytes. More than 2 m +
- * 64 rows are never kept: that many would be 3 or more times what is expected. Error: with high probability each l is between the
- * exact diag(K (K + lambda)^-1) and a small multiple of it; m rows so drawn give a Nystrom matrix within lambda of K in norm.
+ * Cost: about n s kernel values and n s^2 flops, s = 2 k log 4k or so (m / 2), s^3 and s^2 numbers a level; 32 n bytes.
+ * More than 2 m + 64 rows are never kept: that many would be 3 or more times what is expected. Error: with high
+ * probability each l is between the exact diag(K (K + lambda)^-1) and a small multiple of it; m rows so drawn give a
+ * Nystrom matrix within lambda of K in norm.
  */
 #include <math.h>
 #include <mercer/plugin.h>

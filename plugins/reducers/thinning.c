@@ -1,16 +1,17 @@
 /* thinning.c - rows whose mean element is near that of all rows as 1/m: kernel thinning in a tree of halvings
  *
- * Dwivedi & Mackey, Kernel thinning, JMLR 25 (2024); Shetty, Dwivedi & Mackey, Compress++, ICLR 2022. m 2^g rows (as many as there
- * are; drawn systematically, in proportion to their weights, then shuffled) are halved g times. Halving walks over pairs (x, x'), f =
- * k(x, .) - k(x', .), and keeps x with probability (1 - a / t) / 2, else x', a = <f, sum of the f so far with their signs>, t =
- * max(b s sqrt(2 log(4 pairs)), b^2), b = |f|, s the walk's own scale: the sum stays small where signs alone grow as a root. Blocks of
- * 4 m rows are halved in pairs, up a binary tree: a halving at weight share q of all adds q O(1 / 4m), independent ones, so that the
- * whole tree adds sqrt 2 times its root. What is left splits into 4 sets of m; the best is taken, and each of its rows exchanged once for
- * the row of the 4 m that brings the mean nearest, all measured against the mean element of all rows.
+ * Dwivedi & Mackey, Kernel thinning, JMLR 25 (2024); Shetty, Dwivedi & Mackey, Compress++, ICLR 2022. m 2^g rows (as
+ * many as there are; drawn systematically, in proportion to their weights, then shuffled) are halved g times. Halving
+ * walks over pairs (x, x'), f = k(x, .) - k(x', .), and keeps x with probability (1 - a / t) / 2, else x', a = <f, sum
+ * of the f so far with their signs>, t = max(b s sqrt(2 log(4 pairs)), b^2), b = |f|, s the walk's own scale: the sum
+ * stays small where signs alone grow as a root. Blocks of 4 m rows are halved in pairs, up a binary tree: a halving at
+ * weight share q of all adds q O(1 / 4m), independent ones, so that the whole tree adds sqrt 2 times its root. What is
+ * left splits into 4 sets of m; the best is taken, and each of its rows exchanged once for the row of the 4 m that
+ * brings the mean nearest, all measured against the mean element of all rows.
  *
- * A row may come twice (weights, exchanges): it is one centre of that weight; every draw weighs n / m. Cost: 4 m n kernel values for
- * the tree and 4 m n for the mean elements of the 4 m rows; 8 n + 3 KB m bytes. Error: O(sqrt(log) / m) for smooth kernels of light
- * tails, where m rows at random have 1 / sqrt m.
+ * A row may come twice (weights, exchanges): it is one centre of that weight; every draw weighs n / m. Cost: 4 m n
+ * kernel values for the tree and 4 m n for the mean elements of the 4 m rows; 8 n + 3 KB m bytes. Error: O(sqrt(log) /
+ * m) for smooth kernels of light tails, where m rows at random have 1 / sqrt m.
  */
 #include <math.h>
 #include <mercer/plugin.h>

@@ -117,7 +117,7 @@ void test_repeats() {
     TEST_ASSERT_TRUE(std::fabs(out.weights[0] - 20) <= 1.5 && std::fabs(out.weights[1] - 10) <= 1.5);
 }
 
-// The conditions: K p - mu is one number where p > 0, and not less elsewhere; so no other p >= 0 on the draws is better.
+// The conditions: K p - mu is one number where p > 0, and not less elsewhere; no other p >= 0 on the draws is better.
 void test_optimal() {
     for (double sigma : {0.3, 1.0, 4.0})
         for (int64_t m : {1, 2, 40, 150})

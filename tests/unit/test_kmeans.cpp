@@ -57,7 +57,7 @@ Matrix some_rows(const Matrix &x, int64_t m) {
     return out;
 }
 
-// The same clusters with the same centres, weights and inertia. Sums over a cluster may differ by their rounding, n u of their size.
+// The same clusters, centres, weights and inertia. Sums over a cluster may differ by their rounding, n u of their size.
 void compare(const Rows &rows, const Matrix &start, const std::string &iterations, double allowed) {
     const Lloyd naive = lloyd(rows, start, std::stoll(iterations));
     double total = 0;

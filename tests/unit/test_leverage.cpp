@@ -24,7 +24,7 @@ Vector exact_scores(const Rows &rows, const oracle::Pair &kernel, double lambda)
     return out;
 }
 
-// Rows of a dense clump, of a wide one and a few far away: scores differ by a factor of 10 and more. Drawn m of n, a row comes
+// Rows of a dense clump, of a wide one and a few far away: scores differ by a factor of 10. Drawn m of n, a row comes
 // m l_i / sum l times or so; with the recursion's factor of 3 to both sides. 3 standard deviations for the counts.
 void test_frequencies() {
     const int64_t n = 160, m = 12, seeds = 3000;
