@@ -238,8 +238,9 @@ typedef struct mercer_visit {
     int64_t count; /* of points or index */
     int32_t measure;
     int32_t reserved;
-    const int64_t *list; /* NULL: the data; else numbers of its rows: row0, rows and the tiles' row0 count its entries */
-    int64_t listed;      /* entries of list */
+    const int64_t
+        *list;      /* NULL: the data; else numbers of its rows: row0, rows and the tiles' row0 count its entries */
+    int64_t listed; /* entries of list */
 } mercer_visit;
 
 /* ---- pivoted Cholesky -------------------------------------------------------------------------------------------- */
