@@ -397,9 +397,8 @@ MERCER_API int32_t mercer_recipe_kernel(mercer_recipe *recipe, mercer_data *x, m
 enum {
     MERCER_RANK_REACHED = 1, /* fewer components than asked for: no more are above rounding, which in f64 is less */
     MERCER_INDEFINITE = 2,   /* the kernel matrix has negative eigenvalues; they were left out */
-    /* (4 is kept for parameters cut to what the data allow.) Less than what was asked for, the report says how much: residuals
-     * above solver.tol; accuracy of `auto` that is not proved, or a share of variance or threshold that is not reached,
-     * because the memory budget holds no more. An error under solver.strict. */
+    /* Less than was asked for (the report says how much; 4 is kept): residuals above solver.tol; accuracy of `auto` not proved,
+     * or a share of variance or threshold not reached, as the memory budget holds no more. An error under solver.strict. */
     MERCER_NOT_CONVERGED = 8
 };
 
@@ -410,8 +409,9 @@ enum {
     MERCER_CAN_MERGE = 4,
     MERCER_CAN_DENSITY = 8,   /* w^T k_C(x) / n */
     MERCER_CAN_RESIDUAL = 16, /* distance to the components in feature space */
-    MERCER_CAN_SHARE = 32,   /* may be used by several threads at once: no user kernel that is not MERCER_THREAD_SAFE */
-    MERCER_CAN_GRADIENT = 64 /* df/dx: rows are dense, and every leaf of the kernel has a derivative */
+    MERCER_CAN_SHARE = 32, /* may be used by several threads at once: no user kernel that is not MERCER_THREAD_SAFE */
+    MERCER_CAN_GRADIENT = 64, /* df/dx: rows are dense, and every leaf of the kernel has a derivative */
+    MERCER_CAN_LABELS = 128   /* clusters */
 };
 
 /* Fits; data may be destroyed afterwards. The recipe is copied. Also MERCER_E_VALUE and MERCER_E_UNSUPPORTED: parameters that
@@ -433,7 +433,7 @@ MERCER_API void mercer_model_destroy(mercer_model *model);
  *   residual  n x 1    |phi(x) - mean|^2 - |f(x)|^2, the squared distance to the components (SPE)
  *   t2        n x 1    sum f_j(x)^2 / lambda_j (Hotelling)
  *   gradient  n x r d  df_j/dx_c in column j d + c, x as it is given (before the input map)
- *
+ *   labels    n x 1    of clusters, i64 from 0 on, by falling weight; -1 where scores are NaN
  * What is unusual is above a limit: mercer_model_info(model, "/limits/residual/p95", ...), include/README.md.
  * MERCER_E_UNSUPPORTED: the model lacks the capability; MERCER_E_VALUE: no output of that index. */
 typedef struct mercer_output {
@@ -467,7 +467,7 @@ MERCER_API int32_t mercer_model_summary(mercer_model *model, mercer_summary *out
 MERCER_API int32_t mercer_model_info(mercer_model *model, const char *path, const char **text);
 
 /* One array of the model, C order, borrowed from it: C (or indices, frequencies; sparse: C.values, C.columns, C.offsets), A, b,
- * nu, lambda, w, v, kii, T.columns, T.shift, T.scale, shift.1 ... MERCER_E_NAME where the model has none of that name. */
+ * nu, lambda, w, v, labels, clusters, T.shift, T.scale, shift.1 ... MERCER_E_NAME where the model has none of that name. */
 MERCER_API int32_t mercer_model_tensor(mercer_model *model, const char *name, mercer_view *out);
 
 /* A model from arrays, copied: json as mercer_model_info writes it, of which only "kernel" is needed ("parameters", "n",

@@ -204,6 +204,7 @@ struct Lift {
     bool weighs;                        // centres stand for rows, by their weights
     bool solves;                        // its problem is a solver's
     bool proves;                        // how far its eigenvalues are from those of all rows
+    bool projects;                      // on directions in feature space, which have variances and a mean
     Plan (*plan)(const PlanTask &task); // the one of fewest bytes where none fits
     Lifted (*lift)(const LiftTask &task);
 };
@@ -236,6 +237,8 @@ Plan plan_refined(const PlanTask &task);
 Lifted lift_weighted(const LiftTask &task);
 Plan plan_extended(const PlanTask &task);
 Lifted lift_extended(const LiftTask &task);
+Plan plan_manifold(const PlanTask &task);
+Lifted lift_manifold(const LiftTask &task);
 Plan plan_projected(const PlanTask &task);
 Lifted lift_projected(const LiftTask &task);
 

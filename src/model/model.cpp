@@ -17,10 +17,13 @@ struct BitName {
 };
 constexpr BitName outcome_bits[] = {
     {MERCER_RANK_REACHED, "rank_reached"}, {MERCER_INDEFINITE, "indefinite"}, {MERCER_NOT_CONVERGED, "not_converged"}};
-constexpr BitName capability_bits[] = {
-    {MERCER_CAN_ORTHONORMAL, "orthonormal"}, {MERCER_CAN_MEAN, "mean"},
-    {MERCER_CAN_MERGE, "mergeable"},         {MERCER_CAN_DENSITY, "density"},
-    {MERCER_CAN_RESIDUAL, "residual"},       {MERCER_CAN_GRADIENT, "gradient"}}; // MERCER_CAN_SHARE is seen, not stored
+constexpr BitName capability_bits[] = {{MERCER_CAN_ORTHONORMAL, "orthonormal"},
+                                       {MERCER_CAN_MEAN, "mean"},
+                                       {MERCER_CAN_MERGE, "mergeable"},
+                                       {MERCER_CAN_DENSITY, "density"},
+                                       {MERCER_CAN_RESIDUAL, "residual"},
+                                       {MERCER_CAN_GRADIENT, "gradient"},
+                                       {MERCER_CAN_LABELS, "labels"}}; // MERCER_CAN_SHARE is seen, not stored
 
 template <size_t N>
 Json names(const BitName (&bits)[N], uint32_t set) {
@@ -302,6 +305,7 @@ void Model::check_shapes() const {
     expect("A", features, r(), dtype());
     for (const char *name : {"b", "lambda"}) expect(name, r(), 1, MERCER_F64);
     for (const char *name : {"nu", "w", "v"}) expect(name, m(), 1, MERCER_F64);
+    expect("labels", m(), 1, MERCER_I64);
     for (const char *name : {"T.shift", "T.scale"}) expect(name, d(), 1, MERCER_F64);
     if ((tensor("T.shift") == nullptr) != (tensor("T.scale") == nullptr))
         fail(MERCER_E_MODEL, "tensors 'T.shift' and 'T.scale' come together");
@@ -321,12 +325,26 @@ void Model::check_shapes() const {
         for (int64_t k = 0; k < d(); ++k)
             if (tensor_data<double>(*shift)[k] != 0)
                 fail(MERCER_E_MODEL, "tensor 'T.shift': entry %" PRId64 ": shifting sparse centres would fill them", k);
+    check_clusters();
     if (has_frequencies() && (summary_.capabilities || tensor("v")))
         fail(MERCER_E_MODEL, "a model of frequencies has scores only: no capability, no tensor 'v'");
     if (can(MERCER_CAN_MEAN) && !tensor("nu")) fail(MERCER_E_MODEL, "capability 'mean' without the tensor 'nu'");
     if (can(MERCER_CAN_DENSITY) && !tensor("w")) fail(MERCER_E_MODEL, "capability 'density' without the tensor 'w'");
     if (can(MERCER_CAN_RESIDUAL) && !can(MERCER_CAN_ORTHONORMAL))
         fail(MERCER_E_MODEL, "capability 'residual' without 'orthonormal'");
+}
+
+void Model::check_clusters() const {
+    const Tensor *rule = tensor("clusters"), *labels = tensor("labels");
+    if (can(MERCER_CAN_LABELS) && !rule) fail(MERCER_E_MODEL, "capability 'labels' without the tensor 'clusters'");
+    if (rule && (rule->dtype != MERCER_F64 || rule->rows < 1 || rule->cols < 2 || rule->cols > r() + 2))
+        fail(MERCER_E_MODEL,
+             "tensor 'clusters' is %s %" PRId64 " x %" PRId64 ", must be f64, of 1 or more rows and 2 to %" PRId64
+             " columns",
+             dtype_name(rule->dtype), rule->rows, rule->cols, r() + 2);
+    for (int64_t k = 0; labels && k < m(); ++k)
+        if (!rule || tensor_data<int64_t>(*labels)[k] < 0 || tensor_data<int64_t>(*labels)[k] >= rule->rows)
+            fail(MERCER_E_MODEL, "tensor 'labels': entry %" PRId64 " is no cluster of the tensor 'clusters'", k);
 }
 
 // Every fault of the text is the model's; an unknown or refused plugin keeps its own code.

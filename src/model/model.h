@@ -60,6 +60,7 @@ class Model {
     void read_text();
     void read_centres();
     void check_shapes() const;
+    void check_clusters() const;
     void read_kernel(Registry &registry, Plugins plugins);
     void read_parameters();
     void compare_plugins();

@@ -78,7 +78,7 @@ static void can_only_be_looked_at(mercer_context *context, mercer_model *model, 
     mercer_data *data;
     mercer_view out = x_view(context, &data);
     mercer_output output = {.struct_size = sizeof output};
-    static const char *const operations[] = {"scores", "density", "residual", "t2", "gradient"};
+    static const char *const operations[] = {"scores", "density", "residual", "t2", "gradient", "labels"};
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
         mercer_recipe *what;
         MUST(mercer_recipe_create(&what, context, operations[i]));

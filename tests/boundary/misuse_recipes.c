@@ -213,7 +213,7 @@ void indices_and_sizes(void **state) {
     mercer_forecast forecast = {.struct_size = 0};
     mercer_summary summary = {.struct_size = 1 << 20};
     mercer_data_facts facts = {.struct_size = 7};
-    BAD(mercer_context_entry, "index", "negative", MERCER_E_VALUE, "index = -1", "must be 0 to 5", f.context, "methods",
+    BAD(mercer_context_entry, "index", "negative", MERCER_E_VALUE, "index = -1", "must be 0 to ", f.context, "methods",
         -1, &entry);
     BAD(mercer_context_entry, "index", "too large", MERCER_E_VALUE, "index = 1000", "must be 0 to 15", f.context,
         "statuses", 1000, &entry);

@@ -85,6 +85,8 @@ void outputs(Scene &s) {
     const Data data = s.rows(context, 40, 3), one = s.rows(context, 1, 3), many = s.rows(context, 600, 3);
     const Model model = s.fit(s.recipe(context, "kpca", {{"components", "3"}, {"kernel.sigma", "1"}}), data);
     for (const char *what : {"scores", "density", "residual", "t2", "gradient"}) s.keep_output(model, data, what, 40);
+    const Model parted = s.fit(s.recipe(context, "ncut", {{"lift.clusters", "3"}, {"kernel.sigma", "1"}}), data);
+    for (const char *what : {"scores", "labels"}) s.keep_output(parted, data, what, 40);
     s.keep_output(model, one, nullptr, 1);
     s.keep_output(model, many, nullptr, 600);
 }
