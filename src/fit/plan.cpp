@@ -112,8 +112,9 @@ void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     const mercer_figure start = start_evaluations(task.m, plan.start_rank);
     plan.kernel_evaluations = {pairs * plan.passes.likely + start.likely, pairs * plan.passes.most + start.most};
     const double width = static_cast<double>(cost.columns + 1);
-    plan.columns = iterates ? mercer_figure{width * likely, width * most}
-                            : mercer_figure{static_cast<double>(r), static_cast<double>(grows ? 2 * plan.most_pairs : r)};
+    plan.columns = iterates
+                       ? mercer_figure{width * likely, width * most}
+                       : mercer_figure{static_cast<double>(r), static_cast<double>(grows ? 2 * plan.most_pairs : r)};
     plan.products = {likely, most};
     plan.flops_each = cost.flops / static_cast<double>(std::max<int64_t>(cost.passes, 1));
     plan.dense_order = iterates ? std::min(m, static_cast<double>(cost.blocks) / 2) : m; // basis, and its images

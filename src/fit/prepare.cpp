@@ -284,8 +284,10 @@ Bytes bandwidth_bytes(const Run &run, const Source &source) {
     int64_t parts = 0;
     for (int64_t b = 0; b < blocks; ++b) parts += 16 * tile_rows * std::min(m, (b + 1) * tile_rows);
     const int64_t held = 8 * (n + m * d) + parts;
-    const Bytes tiles = held_by(run.threads(), blocks, 8 * tile_rows * tile_rows + std::min(tile_rows, m) * row) + m * row;
-    return held + larger({tiles.likely / 2, tiles.most}, 8 * m * (m - 1));
+    auto tiles = [&](int64_t each) {
+        return held_by(run.threads(), blocks, 8 * tile_rows * tile_rows + std::min(tile_rows, m) * each) + m * each;
+    };
+    return held + larger({tiles(row / 2).likely, tiles(row).most}, 8 * m * (m - 1));
 }
 
 // Says what tiles can hold, of numbers between the columns' smallest and largest.
