@@ -354,7 +354,8 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     if (p->m > shape->n)
         return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)p->m, (long long)shape->n);
     const int64_t n = shape->n, m = out->m = p->m > 0 ? p->m : least(n, 1000);
-    out->bytes = 32 * n + 32 * m + 16 * HOT + 1024 + (p->weights == OPTIMAL ? 8 * m * (3 * m + 300) : 0);
+    out->bytes = 32 * n + 32 * m + 16 * HOT + 1024 + 2112 * least(64, n / 256 + 1) /* the last: states of visits */ +
+                 (p->weights == OPTIMAL ? 8 * m * (3 * m + 300) : 0);
     const double values = (double)n * (double)(n + m) + (double)m * (double)(HOT + 2 * m);
     out->kernel_evaluations = values < 9e18 ? (int64_t)values : (int64_t)9e18;
     out->flops = 2 * (double)n * (double)n + (p->weights == OPTIMAL ? 4 * pow((double)m, 3) : 0);

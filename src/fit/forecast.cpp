@@ -143,6 +143,13 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     if (out.cost.likely_m == 0) out.cost.likely_m = out.cost.m;
     if (out.cost.likely_bytes == 0) out.cost.likely_bytes = out.cost.bytes;
     if (out.cost.likely_evaluations == 0) out.cost.likely_evaluations = as_double(out.cost.kernel_evaluations);
+    // What services hold, of which a plugin knows nothing: tiles of the values that it asks for, else panels of rows.
+    const Bytes tiles = sweep_bytes(run, kernel, source, f32),
+                panels = held_by(run.threads(), blocks_of(n), 8 * std::min(tile_rows, n) * source.cols());
+    const Bytes services = out.cost.kernel_evaluations > 0 && !task.foresees_pivots ? tiles
+                           : recipe.reducer()->reducer.flags & MERCER_NEEDS_VECTORS ? panels
+                                                                                    : Bytes(0);
+    out.cost.bytes += services.most, out.cost.likely_bytes += services.likely;
     foresee_assignment(run, recipe, kernel, source, out);
     return out;
 }
@@ -179,11 +186,13 @@ mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres,
                               as_double(centres.cost.kernel_evaluations) + plan.kernel_evaluations.most};
     out.passes = plan.passes;
     auto flops = [&](double evaluations, double columns, double products) {
-        return flops_of(source, order, evaluations, columns) + plan.flops_each * products +
-               share * share * centres.cost.flops;
+        return flops_of(source, order, evaluations, columns) + plan.flops_each * products;
     };
-    out.flops = {flops(out.kernel_evaluations.likely, plan.columns.likely, plan.products.likely),
-                 flops(out.kernel_evaluations.most, plan.columns.most, plan.products.most)};
+    // How far a reducer goes is the data's to say, and counted of factors alone.
+    const double reduced = share * share * centres.cost.flops;
+    out.flops = {flops(out.kernel_evaluations.likely, plan.columns.likely, plan.products.likely) +
+                     (centres.factor > 0 ? reduced : 0),
+                 flops(out.kernel_evaluations.most, plan.columns.most, plan.products.most) + reduced};
     out.dense_seconds = dense_seconds(plan.dense_order);
     out.streams = plan.hold != Hold::matrix;
     return out;
