@@ -248,7 +248,9 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     const PlanTask task = task_of(centres, sizes);
     PlanTask usual = task;
     usual.m = centres.cost.likely_m;
-    usual.budget_left += base_bytes(source, m, f32) - base_bytes(source, usual.m, f32);
+    Sizes fewer = sizes;
+    fewer.base -= base_bytes(source, m, f32) - base_bytes(source, usual.m, f32);
+    usual.budget_left = limit - fewer.base;
     const Plan usually = usual.m < m ? lift.plan(usual) : plan;
 
     Forecast out;
@@ -264,7 +266,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
         refuse_over_budget(task, sizes.before.most, "to read and reduce");
     }
     out.figures = figures_of(source, centres, plan, m, sizes);
-    if (usual.m < m) expect_fewer(figures_of(source, centres, usually, usual.m, sizes), out.figures);
+    if (usual.m < m) expect_fewer(figures_of(source, centres, usually, usual.m, fewer), out.figures);
     if (recipe.is_auto()) expect_wider(figures_of(source, centres, plan_exact(task, false), m, sizes), out);
     out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
     for (const auto &stage : lift_stages(source, usually, usual.m)) out.stages.push_back(stage);

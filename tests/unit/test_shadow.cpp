@@ -89,6 +89,7 @@ void test_random_runs() {
 void test_many_blocks() {
     for (const auto &[kind, scale, epsilon] : {std::tuple{0, 1.0, 0.4},
                                                {0, 1.0, 1e-9},
+                                               {0, 1.0, 1e-20},
                                                {1, 1.0, 0.09},
                                                {4, 1.0, 0.3},
                                                {0, 1e-30, 4e-31},
