@@ -227,9 +227,9 @@ typedef struct mercer_consumer {
     int32_t (*combine)(void *user, void *state, int64_t row0, int64_t rows); /* may be NULL */
 } mercer_consumer;
 
-/* Which tiles: x = rows row0 ... of the data; y = points (row-major, of the tile's dtype), or the rows in index, or (both
- * NULL) all rows. rows = 0: to the end. measure = 0 for kernel values, else a form over all d columns (of objects given by
- * distances: MERCER_SQDIST). Raw values: no weights, no centring. */
+/* Which tiles: x = rows row0 ... of the data, or of those in list; y = points (row-major, of the tile's dtype), or the rows in
+ * index, or (both NULL) all rows. rows = 0: to the end. measure = 0 for kernel values, else a form over all d columns (of
+ * objects given by distances: MERCER_SQDIST). Raw values: no weights, no centring. */
 typedef struct mercer_visit {
     int64_t struct_size;
     int64_t row0, rows;
@@ -238,6 +238,9 @@ typedef struct mercer_visit {
     int64_t count; /* of points or index */
     int32_t measure;
     int32_t reserved;
+    const int64_t
+        *list;      /* NULL: the data; else numbers of its rows: row0, rows and the tiles' row0 count its entries */
+    int64_t listed; /* entries of list */
 } mercer_visit;
 
 /* ---- pivoted Cholesky -------------------------------------------------------------------------------------------- */

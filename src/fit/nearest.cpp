@@ -46,7 +46,7 @@ void DataProblem<T>::nearest_as(const mercer_visit &to, double *square, int64_t 
     std::vector<LeafSpec> specs = {{MERCER_SQDIST, false, {}, {}}};
     for (const Leaf &leaf : prepared_.kernel.leaves)
         if (leaf.columns.empty() && !leaf.shift.empty()) specs[0].shift = leaf.shift;
-    Points<U> xs(prepared_.source, prepared_.map, specs), ys = others<U>(to, specs);
+    Points<U> xs = visited<U>(to, specs), ys = others<U>(to, specs);
     xs.densify(), ys.densify();
     const int64_t d = points_.cols();
     const double error = share_of_error<U>(d);

@@ -48,12 +48,14 @@ void DataProblem<T>::check_index(const int64_t *index, int64_t count) const {
 
 template <class T>
 typename DataProblem<T>::Rows DataProblem<T>::range_of(const mercer_visit &visit) const {
-    const int64_t row0 = visit.row0, rows = visit.rows > 0 ? visit.rows : n() - row0;
-    if (row0 < 0 || rows < 0 || row0 + rows > n())
-        fail(MERCER_E_PLUGIN, "visit: rows %" PRId64 " to %" PRId64 " of %" PRId64, row0, row0 + rows, n());
+    const int64_t of = visit.list ? visit.listed : n(), row0 = visit.row0,
+                  rows = visit.rows > 0 ? visit.rows : of - row0;
+    if (row0 < 0 || rows < 0 || row0 + rows > of)
+        fail(MERCER_E_PLUGIN, "visit: rows %" PRId64 " to %" PRId64 " of %" PRId64, row0, row0 + rows, of);
     if (visit.count < 0 || (visit.points && (visit.index || points_.objects())))
         fail(MERCER_E_PLUGIN, "visit: y is points (of vectors) or rows, and count >= 0");
     if (visit.index) check_index(visit.index, visit.count);
+    if (visit.list) check_index(visit.list, visit.listed);
     return {row0, rows};
 }
 
@@ -72,7 +74,7 @@ void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &con
 
     std::vector<LeafSpec> specs = leaf_specs(prepared_.kernel);
     if (form_only) specs = {{visit.measure, false, {}, {}}};
-    Points<T> xs(prepared_.source, prepared_.map, specs), ys = others<T>(visit, specs);
+    Points<T> xs = visited<T>(visit, specs), ys = others<T>(visit, specs);
     Tiles<T> tiles = form_only ? Tiles<T>(visit.measure, xs, ys) : Tiles<T>(prepared_.kernel, xs, ys);
     if (consumer.state_size < 0 || consumer.row_size < 0) fail(MERCER_E_PLUGIN, "visit: sizes of states must be >= 0");
     const int64_t state_size =

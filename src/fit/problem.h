@@ -41,6 +41,11 @@ class DataProblem : public Problem {
     };
     Rows range_of(const mercer_visit &visit) const; // checked, with the rest of it
     template <class U>
+    Points<U> visited(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const { // its x
+        if (!visit.list) return Points<U>(prepared_.source, prepared_.map, specs);
+        return Points<U>(prepared_.source, prepared_.map, specs, visit.list, visit.listed);
+    }
+    template <class U>
     Points<U> others(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const; // its y
     template <class U>
     void nearest_as(const mercer_visit &to, double *square, int64_t *number);

@@ -261,7 +261,7 @@ AT(mercer_consumer, user, 24);
 AT(mercer_consumer, tile, 32);
 AT(mercer_consumer, combine, 40);
 
-SIZE(mercer_visit, 56);
+SIZE(mercer_visit, 72);
 AT(mercer_visit, struct_size, 0);
 AT(mercer_visit, row0, 8);
 AT(mercer_visit, rows, 16);
@@ -270,6 +270,8 @@ AT(mercer_visit, index, 32);
 AT(mercer_visit, count, 40);
 AT(mercer_visit, measure, 48);
 AT(mercer_visit, reserved, 52);
+AT(mercer_visit, list, 56);
+AT(mercer_visit, listed, 64);
 
 SIZE(mercer_pivot_state, 32);
 AT(mercer_pivot_state, struct_size, 0);
