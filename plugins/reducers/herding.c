@@ -3,9 +3,9 @@
  * Chen, Welling & Smola, Super-samples from kernel herding, UAI 2010; Bach, Lacoste-Julien & Obozinski, ICML 2012.
  * mu(x) = sum_i w_i k(x_i, x) / n; draw t + 1 is argmax over the rows of mu(x) - S(x) / (t + 1), S(x) = sum of k(x, c)
  * over the t draws before; ties to the lowest index. A row may be drawn again: it is one centre, and every draw weighs
- * n / m. optimal keeps the drawn rows and gives them the p >= 0, sum p = 1, of least MMD^2 = mean mu - 2 p.mu
- * + p.K p: by the active set of Lawson & Hanson (Solving least squares problems, 1974), on K with 4 m u max K_jj on its
- * diagonal (u of the tiles' type); rows of weight 0 go.
+ * n / m. optimal keeps the drawn rows and gives them the p >= 0, sum p = 1, of least MMD^2 = mean mu - 2 p.mu + p.K p:
+ * by the active set of Lawson & Hanson (Solving least squares problems, 1974), on K with 4 m u max K_jj on its diagonal
+ * (u of the tiles' type); rows of weight 0 go.
  *
  * Cost: n^2 kernel values for mu, in one visit; then O(n) a draw. Where no value of the visit was negative S only
  * grows, so that mu - S / (t + 1) with an old S bounds what it is: draws are made among the HOT rows of largest value,
@@ -26,7 +26,7 @@ static const mercer_param rows[] = {
     MERCER_PARAM_INT(herding, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15,
                      "number of draws, 0: min(n, 1000); a row that is drawn again is one centre"),
     MERCER_PARAM_BOOL(herding, optimal, "false", "", 0,
-                      "give the rows drawn the weights >= 0 of least distance to the mean of all rows, not n/m a draw"),
+                      "weights >= 0 of the drawn rows that bring them nearest to the mean of all; else n/m a draw"),
 };
 
 enum { HOT = 1024 };
@@ -303,7 +303,7 @@ static int32_t optimise(work *w, int32_t dtype, int32_t flags) {
     const int64_t m = w->count;
     if (!(flags & MERCER_PSD))
         return w->host->fail(w->task, MERCER_E_VALUE,
-                             "optimal needs a positive semidefinite kernel: this one is not known to be");
+                             "optimal weights need a positive semidefinite kernel: this one is not known to be");
     double *squares = w->host->alloc(w->task, 16 * m * m), *vectors = w->host->alloc(w->task, 32 * m);
     if (!squares || !vectors) return MERCER_E_MEMORY;
     quadratic q = {w, squares, squares + m * m, vectors, vectors + m, vectors + 2 * m, (int64_t *)(vectors + 3 * m),

@@ -150,7 +150,7 @@ void test_refusals() {
     const Rows rows(oracle::Numbers(1).matrix(30, 2));
     for (const auto &[settings, words] : std::vector<std::pair<Settings, const char *>>{
              {{{"reducer.m", "31"}, {"kernel.sigma", "1"}}, "m = 31, must be <= n = 30"},
-             {{{"kernel", "sigmoid"}, {"reducer.optimal", "true"}}, "needs a positive semidefinite kernel"}}) {
+             {{{"kernel", "sigmoid"}, {"reducer.optimal", "true"}}, "need a positive semidefinite kernel"}}) {
         Settings all = settings;
         all.emplace(all.begin(), "reducer", "herding");
         try {
