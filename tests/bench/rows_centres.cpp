@@ -81,7 +81,7 @@ std::vector<Entry> centre_rows() {
         {"kmeans-cube", "the same, uniform in the cube, 100 iterations", false,
          [](Bench &bench, Row &row) { kmeans(bench, row, true); }},
         entry("herding", "kernel herding", 4),
-        entry("herding", "the same with optimal weights", NONE, {{"reducer.weights", "optimal"}}),
+        entry("herding", "the same with optimal weights", NONE, {{"reducer.optimal", "true"}}),
         entry("thinning", "kernel thinning", 4),
         entry("leverage", "recursive leverage scores", 4),
     };
