@@ -229,10 +229,8 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     const leverage *p = params;
     const int64_t n = shape->n, m = out->m = p->m > 0 ? p->m : least(n, 1000);
     if (m > n) return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)m, (long long)n);
-    if (!(shape->flags & MERCER_PSD))
-        return host->fail(task, MERCER_E_VALUE, "leverage scores need a positive semidefinite kernel");
     const int64_t s = least(2 * m + 64, n), rank = rank_of(m);
-    const double likely = fmin((double)s, 2 * (double)rank * log(4 * (double)rank) + 1);
+    const double likely = fmin((double)s, 3 * (double)rank * log(4 * (double)rank) + 4);
     int64_t levels = 1;
     while (n >> levels > m) levels++;
     out->bytes = 48 * n + 8 * s * (s + 3 + rank) + 8 * s * (rank + 80) + 16 * s * (s + 12) +
@@ -250,6 +248,8 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
     mercer_cost cost = {.struct_size = sizeof cost};
     int32_t status = forecast(host, task, params, shape, &cost);
     if (status) return status;
+    if (!(shape->flags & MERCER_PSD)) /* forecasts do not know it */
+        return host->fail(task, MERCER_E_VALUE, "leverage scores need a positive semidefinite kernel");
     const int64_t n = shape->n;
     work w = {.host = host, .task = task, .n = n, .m = cost.m, .most = least(2 * cost.m + 64, n)};
     w.rounding = shape->dtype == MERCER_F32 ? FLT_EPSILON : DBL_EPSILON;
