@@ -145,7 +145,8 @@ struct Plan {
     Params solver_params;
     mercer_cost solver_cost{};
     const char *how = "";                // what takes the bytes, for those who are refused
-    int64_t bytes = 0, likely_bytes = 0; // of the lift: matrix, solver, panels; 0: the same
+    int64_t bytes = 0, likely_bytes = 0; // of the lift: matrix, solver, panels
+    int64_t least_bytes = 0;             // those that no data save
     int64_t most_pairs = 0;              // that the solver may be asked for
     mercer_figure kernel_evaluations{}, passes{};
     mercer_figure products{}, columns{}; // with the kernel matrix, and of how many columns in all

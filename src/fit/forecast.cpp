@@ -166,13 +166,16 @@ struct Sizes { // of a fit, in bytes
 mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres, const Plan &plan, int64_t m,
                            const Sizes &sizes) {
     const double order = as_double(m), share = order / as_double(centres.cost.m);
-    constexpr double decided = 0.95; // what is likely is then near to what is held at the least
     mercer_forecast out{};
     out.struct_size = sizeof out;
-    const int64_t lift = std::min(plan.likely_bytes, plan.bytes);
+    auto in_all = [&](int64_t lift) {
+        return as_double(sizes.base) + std::max(share * as_double(sizes.before.likely), as_double(lift));
+    };
+    constexpr double near = 0.95; // the shape decides what no data make less by more
     out.bytes.most = as_double(sizes.base + std::max(sizes.before.most, plan.bytes));
-    out.bytes.likely = as_double(sizes.base) + std::max(share * as_double(sizes.before.likely), as_double(lift));
-    if (out.bytes.likely >= decided * out.bytes.most) out.bytes.likely = out.bytes.most;
+    out.bytes.likely = in_all(plan.least_bytes) >= near * out.bytes.most
+                           ? out.bytes.most
+                           : std::min(in_all(plan.likely_bytes), near * out.bytes.most);
     out.kernel_evaluations = {centres.cost.likely_evaluations + plan.kernel_evaluations.likely,
                               as_double(centres.cost.kernel_evaluations) + plan.kernel_evaluations.most};
     out.passes = plan.passes;

@@ -317,7 +317,7 @@ Plan plan_manifold(const PlanTask &task) {
     rest.budget_left -= own;
     Plan plan = plan_weighted(rest);
     plan.bytes += own;
-    plan.likely_bytes += plan.likely_bytes > 0 ? own : 0;
+    plan.likely_bytes += own, plan.least_bytes += own;
     const double degrees = static_cast<double>(walk.products()),
                  sweeps = (walk.clusters == 2) + (task.kernel.has_user() ? 1.0 : 0.0),
                  passes = sweeps + (plan.hold != Hold::matrix || plan.rough ? degrees : 0);

@@ -355,19 +355,24 @@ Plan plan_projected(const PlanTask &task) {
     plan.keep_factor = task.rows && with_factor.most <= std::max(task.budget_left, made_again.most);
     plan.how = plan.keep_factor ? "with their factor" : "their factor made again";
     const Bytes bytes = plan.keep_factor ? with_factor : made_again;
-    plan.likely_bytes = bytes.likely / 10 * 9, plan.bytes = bytes.most; // of less rank than m, all of it is less
+    plan.likely_bytes = bytes.likely, plan.bytes = bytes.most;
+    plan.least_bytes = plan.keep_factor && !task.handed ? of.factor : 0; // of less rank than m, all else is less
 
-    // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows.
+    // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows,
+    // and where it is centred those of the first slab once more.
     const double rows = static_cast<double>(n), order = static_cast<double>(m),
                  pairs = certificates == Certificates::none ? 0 : norm_values(task.kernel, task.source, drawn == n),
                  gathered = certificates == Certificates::none ? 0 : norm_gathers(n, drawn == n),
-                 sampled = static_cast<double>(drawn) * rows, made = rows * (order + 1) + 4 * 256 * order;
-    if (plan.keep_factor)
-        plan.kernel_evaluations = {pairs + sampled + (task.handed ? 0 : rows * order), pairs + sampled + made};
-    else
-        plan.kernel_evaluations.likely = plan.kernel_evaluations.most =
-            order * order + pairs + gathered * order + sampled + static_cast<double>(drawn) * order +
-            rows * order * (2 + (drawn > 0) + (values.replicates > 0));
+                 sampled = static_cast<double>(drawn) * rows;
+    auto made = [&](double n_made) { return n_made * (order + 1) + 4 * 256 * order; };
+    if (plan.keep_factor) {
+        plan.kernel_evaluations = {pairs + sampled + (task.handed ? 0 : rows * order), pairs + sampled + made(rows)};
+    } else {
+        const double looks = rows * (2 + (drawn > 0) + (values.replicates > 0)) +
+                             (values.lift_centred ? static_cast<double>(std::min(n, span_slab)) : 0),
+                     again = pairs + sampled + order * (gathered + static_cast<double>(drawn) + looks);
+        plan.kernel_evaluations = {order * order + again, made(order) + again};
+    }
     plan.products = {1, 1};
     plan.flops_each = rows * order * order * (task.handed && plan.keep_factor ? 1 : 2);
     plan.dense_order = order;

@@ -112,8 +112,9 @@ void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     const mercer_figure start = start_evaluations(task.m, plan.start_rank);
     plan.kernel_evaluations = {pairs * plan.passes.likely + start.likely, pairs * plan.passes.most + start.most};
     const double width = static_cast<double>(cost.columns + 1);
-    plan.columns = iterates ? mercer_figure{width * likely, width * most}
-                            : mercer_figure{static_cast<double>(r + 1), static_cast<double>(r + 1)};
+    plan.columns = iterates
+                       ? mercer_figure{width * likely, width * most}
+                       : mercer_figure{static_cast<double>(r), static_cast<double>(grows ? 2 * plan.most_pairs : r)};
     plan.products = {likely, most};
     plan.flops_each = cost.flops / static_cast<double>(std::max<int64_t>(cost.passes, 1));
     plan.dense_order = iterates ? std::min(m, static_cast<double>(cost.blocks) / 2) : m; // basis, and its images
@@ -128,6 +129,7 @@ struct Working {
     int64_t always;         // held throughout
     Bytes start, bars, end; // each while nothing else is: start, error bars, tensors of the model
     Bytes product;          // the solver, its blocks, the vectors of a product, beside a pass
+    Bytes begun;            // the same, where no more than the first product is needed
     Bytes factorised;       // the solver alone, with a workspace that a dense one has between products
 };
 
@@ -156,7 +158,9 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
     out.factorised = own;
     const int64_t workspace = plan.solver->name == "dense" ? 8 * m * std::max(2 * m + 12, r + 80) : 0, // of host->eigh
         matrix = workspace > 0 ? 8 * m * m : 0;
-    out.product = out.product + Bytes(std::max(own.likely - workspace, matrix), std::max(own.most - workspace, matrix));
+    const Bytes beside(std::max(own.likely - workspace, matrix), std::max(own.most - workspace, matrix));
+    out.begun = (first > 0 ? begun : out.product) + beside;
+    out.product = out.product + beside;
     out.start =
         start_bytes(task.run, m, plan.start_rank, plan.start_columns, tiles_of<float>(task.kernel, task.source)) +
         plan.start_columns * m * size;
@@ -167,6 +171,12 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
     // Roots of weights, the mean and k(c, c); the solver's vectors; what is as long as a few columns are many.
     out.always = m * (3 * 8 + size * r) + 64 * (r + 64);
     return out;
+}
+
+// What no data save: an iteration that is over when it has begun, from a start of no rank.
+Working least_of(Working of) {
+    of.product = of.begun, of.start = 0;
+    return of;
 }
 
 // All that, with what plan.hold and plan.hold_exact keep.
@@ -193,6 +203,7 @@ void choose_hold(const PlanTask &task, const Working &working, Plan &plan) {
         plan.hold = hold, plan.hold_exact = hold_exact;
         const Bytes bytes = bytes_of(working, plan);
         plan.likely_bytes = bytes.likely, plan.bytes = bytes.most;
+        plan.least_bytes = bytes_of(least_of(working), plan).likely;
         return plan.bytes <= task.budget_left;
     };
     const GramStorage storage = static_cast<GramStorage>(task.recipe.values().gram_storage);

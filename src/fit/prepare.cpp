@@ -283,11 +283,11 @@ Bytes bandwidth_bytes(const Run &run, const Source &source) {
                   row = 8 * (source.kind() == Source::Kind::objects ? 0 : 2 * d + 1); // l1 wants them transposed
     int64_t parts = 0;
     for (int64_t b = 0; b < blocks; ++b) parts += 16 * tile_rows * std::min(m, (b + 1) * tile_rows);
-    const int64_t threads = std::min(run.threads(), blocks), held = 8 * (n + m * d) + parts,
-                  likely_tiles =
-                      m * row / 2 + std::min(threads * tile_rows, m) * row / 2 + threads * 8 * tile_rows * tile_rows,
-                  tiles = m * row + std::min(threads * tile_rows, m) * row + threads * 8 * tile_rows * tile_rows;
-    return {held + std::max(likely_tiles, 8 * m * (m - 1)), held + std::max(tiles, 8 * m * (m - 1))};
+    const int64_t held = 8 * (n + m * d) + parts;
+    auto tiles = [&](int64_t each) {
+        return held_by(run.threads(), blocks, 8 * tile_rows * tile_rows + std::min(tile_rows, m) * each) + m * each;
+    };
+    return held + larger({tiles(row / 2).likely, tiles(row).most}, 8 * m * (m - 1));
 }
 
 // Says what tiles can hold, of numbers between the columns' smallest and largest.

@@ -37,7 +37,7 @@ class SpanRows {
     // Which of B count: positions of the pivots among the points.
     const int64_t *index() const { return held_ ? held_->index() : basis_->index(); }
     bool remade() const { return !held_; }
-    int64_t evaluations() const { return evaluations_; }
+    int64_t evaluations() const { return evaluations_ + (basis_ ? basis_->evaluations() : 0); } // of what is made again
 
   private:
     void make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count, T *out) const;

@@ -445,7 +445,8 @@ void foresee_quantisation(const PlanTask &task, Plan &plan) {
                        static_cast<double>(pass_evaluations(m)),
                  together = rows * (rows + 1) + centres, // one cluster
         certain = (effort.pairs ? 4.0 * pair_count * pair_edge : 0) + (effort.exact ? all : 0);
-    plan.kernel_evaluations.likely += certain + (effort.clusters ? together / centres : 0);
+    if (m < n) // else all rows may stand for themselves, which is exact
+        plan.kernel_evaluations.likely += certain + (effort.clusters ? together / centres : 0);
     plan.kernel_evaluations.most += certain + (effort.clusters ? together : 0);
     const int64_t distances = effort.distances ? 8 * (m * d + blocks_of(n) * d + 2 * n) : 0,
                   pairs = effort.pairs ? 8 * (n + 4 * pair_count) : 0, clusters = effort.clusters ? 16 * n : 0;

@@ -77,7 +77,7 @@ int64_t start_vectors(Run &run, const StartTask &task, Columns to) {
     const SpanRows<float> span(run, rows.kernel, all, Points<float>(rows.source, rows.map, specs, pivots.data(), m),
                                basis);
     write(run, task, span, to);
-    return evaluations + basis->evaluations() + span.evaluations() + rows.n;
+    return evaluations + span.evaluations() + rows.n;
 }
 
 mercer_figure start_evaluations(int64_t n, int64_t m) {
