@@ -163,8 +163,9 @@ typedef struct mercer_cost {
     int64_t passes;  /* solver: applications of the operator */
     int64_t columns; /* solver: of the widest application */
     int64_t blocks;  /* solver: columns of all its blocks that it uses; not in bytes */
-    int64_t m;       /* reducer: centres, at most; n where it is not known before. The host plans again after reduce */
-    double flops;    /* beside kernel values and applications */
+    int64_t m; /* reducer: centres, at most; n where it is not known before: a budget is then judged by what is likely.
+                      * The host plans again after reduce */
+    double flops;          /* beside kernel values and applications */
     int64_t first_columns; /* solver: of the first application, where it may be wider than columns; 0: it is not */
     int64_t first_blocks;  /* solver: columns of its blocks in use until then */
     int64_t likely_passes, likely_m; /* 0: the bound itself */

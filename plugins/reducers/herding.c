@@ -3,9 +3,9 @@
  * Chen, Welling & Smola, Super-samples from kernel herding, UAI 2010; Bach, Lacoste-Julien & Obozinski, ICML 2012.
  * mu(x) = sum_i w_i k(x_i, x) / n; draw t + 1 is argmax over the rows of mu(x) - S(x) / (t + 1), S(x) = sum of k(x, c)
  * over the t draws before; ties to the lowest index. A row may be drawn again: it is one centre, and every draw weighs
- * n / m. weights = optimal keeps the drawn rows and gives them the p >= 0, sum p = 1, of least MMD^2 = mean mu - 2 p.mu
- * + p.K p: by the active set of Lawson & Hanson (Solving least squares problems, 1974), on K with 4 m u max K_jj on its
- * diagonal (u of the tiles' type); rows of weight 0 go.
+ * n / m. optimal keeps the drawn rows and gives them the p >= 0, sum p = 1, of least MMD^2 = mean mu - 2 p.mu + p.K p:
+ * by the active set of Lawson & Hanson (Solving least squares problems, 1974), on K with 4 m u max K_jj on its diagonal
+ * (u of the tiles' type); rows of weight 0 go.
  *
  * Cost: n^2 kernel values for mu, in one visit; then O(n) a draw. Where no value of the visit was negative S only
  * grows, so that mu - S / (t + 1) with an old S bounds what it is: draws are made among the HOT rows of largest value,
@@ -19,17 +19,16 @@
 
 typedef struct herding {
     int64_t m;
-    int32_t weights;
+    int32_t optimal;
 } herding;
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(herding, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15,
                      "number of draws, 0: min(n, 1000); a row that is drawn again is one centre"),
-    MERCER_PARAM_CHOICE(herding, weights, "equal", "equal|optimal", "", 0,
-                        "of the draws: each n/m, or the weights >= 0 of least distance to the mean of all rows"),
+    MERCER_PARAM_BOOL(herding, optimal, "false", "", 0,
+                      "weights >= 0 of the drawn rows that bring them nearest to the mean of all; else n/m a draw"),
 };
 
-enum { OPTIMAL = 1 };
 enum { HOT = 1024 };
 
 typedef struct work {
@@ -304,7 +303,7 @@ static int32_t optimise(work *w, int32_t dtype, int32_t flags) {
     const int64_t m = w->count;
     if (!(flags & MERCER_PSD))
         return w->host->fail(w->task, MERCER_E_VALUE,
-                             "weights = optimal needs a positive semidefinite kernel: this one is not known to be");
+                             "optimal weights need a positive semidefinite kernel: this one is not known to be");
     double *squares = w->host->alloc(w->task, 16 * m * m), *vectors = w->host->alloc(w->task, 32 * m);
     if (!squares || !vectors) return MERCER_E_MEMORY;
     quadratic q = {w, squares, squares + m * m, vectors, vectors + m, vectors + 2 * m, (int64_t *)(vectors + 3 * m),
@@ -354,11 +353,11 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     if (p->m > shape->n)
         return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)p->m, (long long)shape->n);
     const int64_t n = shape->n, m = out->m = p->m > 0 ? p->m : least(n, 1000);
-    out->bytes = 32 * n + 32 * m + 16 * HOT + 1024 + 2112 * least(64, n / 256 + 1) /* the last: states of visits */ +
-                 (p->weights == OPTIMAL ? 8 * m * (3 * m + 300) : 0);
+    const int64_t states = 2112 * least(64, n / 256 + 1); /* of visits */
+    out->bytes = 32 * n + 32 * m + 16 * HOT + 1024 + states + (p->optimal ? 8 * m * (3 * m + 300) : 0);
     const double values = (double)n * (double)(n + m) + (double)m * (double)(HOT + 2 * m);
     out->kernel_evaluations = values < 9e18 ? (int64_t)values : (int64_t)9e18;
-    out->flops = 2 * (double)n * (double)n + (p->weights == OPTIMAL ? 4 * pow((double)m, 3) : 0);
+    out->flops = 2 * (double)n * (double)n + (p->optimal ? 4 * pow((double)m, 3) : 0);
     return MERCER_OK;
 }
 
@@ -386,7 +385,7 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
     for (int64_t i = 0; i < w.n; i++) w.mean[i] /= (double)w.n;
     if ((status = draw(&w, s.lowest >= 0))) return status;
     merge(&w);
-    if (p->weights == OPTIMAL && (status = optimise(&w, shape->dtype, shape->flags))) return status;
+    if (p->optimal && (status = optimise(&w, shape->dtype, shape->flags))) return status;
     if ((status = report_distance(&w))) return status;
     return host->give(task, w.count, w.centre, NULL, w.share);
 }

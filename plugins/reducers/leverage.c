@@ -5,9 +5,9 @@
  * W = diag(p^-1/2):
  *   l_i = (k_ii - k_iS W (W K_SS W + lambda)^-1 W k_Si) / lambda,   k = ceil(m / (4 log m)),
  *   lambda = sum of the eigenvalues of W K_SS W beyond the k-th, over k;
- * row i is kept with p_i = min(1, l_i log 4k). At the top exactly m rows are drawn without replacement in proportion to
- * l: the m smallest -log(u_i) / l_i (Efraimidis & Spirakis, IPL 97, 2006). Sample weights: K is that of the rows
- * sqrt(w) psi(x).
+ * row i is kept with p_i = min(1, l_i max(log 4k, 4 k / sum l)). At the top exactly m rows are drawn without
+ * replacement in proportion to l: the m smallest -log(u_i) / l_i (Efraimidis & Spirakis, IPL 97, 2006). Sample weights:
+ * K is that of the rows sqrt(w) psi(x).
  *
  * Cost: about n s kernel values and n s^2 flops, s = 2 k log 4k or so (m / 2), s^3 and s^2 numbers a level; 32 n bytes.
  * More than 2 m + 64 rows are never kept: that many would be 3 or more times what is expected. Error: with high
@@ -76,13 +76,14 @@ static int32_t gram_of_kept(work *w) {
 
 /* Leaves the Cholesky factor of K + lambda in k. */
 static int32_t factorise(work *w) {
-    const int64_t s = w->count, rank = least(w->rank, s);
+    const int64_t s = w->count, rank = least(w->rank, s / 2); /* few rows: their smaller half is the tail */
     double trace = 0, top = 0;
     int64_t info = 0;
     int32_t status = gram_of_kept(w);
     if (status) return status;
     for (int64_t i = 0; i < s; i++) trace += w->k[i * s + i];
-    if ((status = w->host->eigh(w->task, s, w->k, s, rank, w->values, w->vectors, s)) || (status = gram_of_kept(w)))
+    if (rank > 0 &&
+        ((status = w->host->eigh(w->task, s, w->k, s, rank, w->values, w->vectors, s)) || (status = gram_of_kept(w))))
         return status;
     for (int64_t i = 0; i < rank; i++) top += w->values[i];
     /* what is less than the rounding of the sums is no tail */
@@ -145,7 +146,9 @@ static int32_t score(work *w, int64_t size) {
 /* ---- levels */
 
 static void keep(work *w, int64_t level, int64_t size) {
-    const double many = log(4 * (double)w->rank);
+    double sum = 0;
+    for (int64_t i = 0; i < size; i++) sum += w->score[i];
+    const double many = fmax(log(4 * (double)w->rank), 4 * (double)w->rank / sum); /* some 4 k at least */
     w->count = 0;
     for (int64_t i = 0; i < size && w->count < w->most; i++) {
         const double p = fmin(1, w->score[i] * many);
@@ -226,10 +229,8 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     const leverage *p = params;
     const int64_t n = shape->n, m = out->m = p->m > 0 ? p->m : least(n, 1000);
     if (m > n) return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)m, (long long)n);
-    if (!(shape->flags & MERCER_PSD))
-        return host->fail(task, MERCER_E_VALUE, "leverage scores need a positive semidefinite kernel");
     const int64_t s = least(2 * m + 64, n), rank = rank_of(m);
-    const double likely = fmin((double)s, 2 * (double)rank * log(4 * (double)rank) + 1);
+    const double likely = fmin((double)s, 3 * (double)rank * log(4 * (double)rank) + 4);
     int64_t levels = 1;
     while (n >> levels > m) levels++;
     out->bytes = 48 * n + 8 * s * (s + 3 + rank) + 8 * s * (rank + 80) + 16 * s * (s + 12) +
@@ -247,6 +248,8 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
     mercer_cost cost = {.struct_size = sizeof cost};
     int32_t status = forecast(host, task, params, shape, &cost);
     if (status) return status;
+    if (!(shape->flags & MERCER_PSD)) /* forecasts do not know it */
+        return host->fail(task, MERCER_E_VALUE, "leverage scores need a positive semidefinite kernel");
     const int64_t n = shape->n;
     work w = {.host = host, .task = task, .n = n, .m = cost.m, .most = least(2 * cost.m + 64, n)};
     w.rounding = shape->dtype == MERCER_F32 ? FLT_EPSILON : DBL_EPSILON;

@@ -322,11 +322,13 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
         return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)p->m, (long long)shape->n);
     work w = {.n = shape->n, .m = p->m > 0 ? p->m : least(shape->n, 1000)};
     out->m = w.m;
-    out->bytes = lay(&w, shape->n, NULL) + 8 * shape->n + 64 +
-                 8 * (int64_t)BLOCK * (BLOCK + SLOTS * SLOTS); /* states of visits */
+    out->likely_bytes = lay(&w, shape->n, NULL) + 8 * shape->n + 64;
+    out->bytes = out->likely_bytes + 8 * (int64_t)BLOCK * (BLOCK + SLOTS * SLOTS); /* states of visits */
     const int64_t halvings = w.count / w.block - 1, size = 2 * w.block, pool = least(shape->n, 4 * w.m);
     out->kernel_evaluations = halvings * size * (size + BLOCK) / 2 + 2 * w.block * (w.block + BLOCK) +
                               pool * (shape->n + 1 + w.block + 2 * w.m);
+    out->likely_evaluations = /* half of the swaps */
+        (double)out->kernel_evaluations - (double)pool * (double)(w.block + 2 * w.m) / 2;
     out->flops = 4 * (double)out->kernel_evaluations;
     return MERCER_OK;
 }

@@ -40,7 +40,8 @@ double read_cost(const Source &source) { return 50 * as_double(source.rows()) * 
 
 double reduce_cost(const Source &source, const ForeseenCentres &centres, bool f32) {
     const mercer_cost &cost = centres.cost;
-    return cost.likely_evaluations * value_cost(source, f32) + 1.5 * cost.flops * (f32 ? 1 : 2);
+    const double share = as_double(cost.likely_m) / as_double(cost.m);
+    return cost.likely_evaluations * value_cost(source, f32) + 1.5 * cost.flops * share * share * (f32 ? 1 : 2);
 }
 
 double factorisation(double order) { return slow * 4 / 3 * order * order * order; }
@@ -104,6 +105,18 @@ void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &
         as_double(cost.kernel_evaluations) * as_double(out.cost.likely_m) / as_double(out.cost.m);
 }
 
+// What services hold, of which a plugin knows nothing: tiles of the values that it asks for, else panels of the rows.
+Bytes service_bytes(const mercer_task &task, const Recipe &recipe, const Expression &kernel, const Source &source,
+                    bool values) {
+    const int64_t n = source.rows();
+    const bool f32 = tile_is_f32(recipe, source);
+    if (values && !task.foresees_pivots) // a consumer sees the rows beside their values
+        return sweep_bytes(task.run, kernel, source, f32, Others::all) +
+               Bytes(0, std::min(sweep_keeps, (f32 ? 4 : 8) * n * source.cols()));
+    if (!(recipe.reducer()->reducer.flags & MERCER_NEEDS_VECTORS)) return 0;
+    return held_by(task.run.threads(), blocks_of(n), 8 * std::min(tile_rows, n) * source.cols());
+}
+
 } // namespace
 
 ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source,
@@ -143,12 +156,7 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     if (out.cost.likely_m == 0) out.cost.likely_m = out.cost.m;
     if (out.cost.likely_bytes == 0) out.cost.likely_bytes = out.cost.bytes;
     if (out.cost.likely_evaluations == 0) out.cost.likely_evaluations = as_double(out.cost.kernel_evaluations);
-    // What services hold, of which a plugin knows nothing: tiles of the values that it asks for, else panels of rows.
-    const Bytes tiles = sweep_bytes(run, kernel, source, f32),
-                panels = held_by(run.threads(), blocks_of(n), 8 * std::min(tile_rows, n) * source.cols());
-    const Bytes services = out.cost.kernel_evaluations > 0 && !task.foresees_pivots ? tiles
-                           : recipe.reducer()->reducer.flags & MERCER_NEEDS_VECTORS ? panels
-                                                                                    : Bytes(0);
+    const Bytes services = service_bytes(task, recipe, kernel, source, out.cost.kernel_evaluations > 0);
     out.cost.bytes += services.most, out.cost.likely_bytes += services.likely;
     foresee_assignment(run, recipe, kernel, source, out);
     return out;
@@ -238,15 +246,16 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
         task.assigned = centres.kept > 0;
         return task;
     };
+    auto before_lift = [&](const Bytes &reducer, int64_t m) { // of centres there are numbers and weights
+        const Bytes all = larger(read, reducer + 16 * m);
+        const int64_t later = base_bytes(source, m, f32) - base_bytes(source, 0, f32);
+        return Bytes(std::max<int64_t>(all.likely - later, 0), std::max<int64_t>(all.most - later, 0));
+    };
     auto way_of = [&](bool holds_factor) {
         Way out{forecast_centres(run, recipe, data, source, holds_factor), {}, {}};
         const mercer_cost &cost = out.centres.cost;
-        const int64_t without = base_bytes(source, 0, f32), base = base_bytes(source, cost.m, f32);
-        const Bytes before = larger(read, Bytes(cost.likely_bytes, cost.bytes) + 16 * cost.m);
-        out.sizes = {base + missing_bytes(recipe, source) +
-                         out.centres.kept, // of centres there are numbers and weights before
-                     {std::max<int64_t>(before.likely - (base - without), 0),
-                      std::max<int64_t>(before.most - (base - without), 0)}};
+        out.sizes = {base_bytes(source, cost.m, f32) + missing_bytes(recipe, source) + out.centres.kept,
+                     before_lift(Bytes(cost.likely_bytes, cost.bytes), cost.m)};
         out.plan = lift.plan(task_of(out.centres, out.sizes));
         return out;
     };
@@ -256,24 +265,30 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     const auto &[centres, sizes, plan] = way;
     const int64_t m = centres.cost.m;
     const PlanTask task = task_of(centres, sizes);
+    PlanTask usual = task;
+    usual.m = centres.cost.likely_m;
+    Sizes fewer = sizes;
+    fewer.base -= base_bytes(source, m, f32) - base_bytes(source, usual.m, f32);
+    usual.budget_left = limit - fewer.base;
+    const Plan usually = usual.m < m ? lift.plan(usual) : plan;
 
     Forecast out;
     out.holds_factor = holds_factor;
     if (recipe.is_auto()) {
         out.roads = find_roads(task, std::max(plan.bytes, sizes.before.most), read.most);
+    } else if (usual.m < m && m == source.rows()) { // known when the rows have been seen: fit() asks again then
+        refuse_over_budget(usual, usually.bytes, usually.how);
+        const int64_t likely = centres.cost.likely_bytes;
+        refuse_over_budget(usual, before_lift(Bytes(likely, likely), usual.m).most, "to read and reduce");
     } else {
         refuse_over_budget(task, plan.bytes, plan.how);
         refuse_over_budget(task, sizes.before.most, "to read and reduce");
     }
     out.figures = figures_of(source, centres, plan, m, sizes);
-    if (centres.cost.likely_m < m) {
-        PlanTask usual = task;
-        usual.m = centres.cost.likely_m;
-        expect_fewer(figures_of(source, centres, lift.plan(usual), usual.m, sizes), out.figures);
-    }
+    if (usual.m < m) expect_fewer(figures_of(source, centres, usually, usual.m, fewer), out.figures);
     if (recipe.is_auto()) expect_wider(figures_of(source, centres, plan_exact(task, false), m, sizes), out);
     out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
-    for (const auto &stage : lift_stages(source, plan, m)) out.stages.push_back(stage);
+    for (const auto &stage : lift_stages(source, usually, usual.m)) out.stages.push_back(stage);
     out.road = format("%" PRId64 " centres, %s", m, plan.how);
     if (recipe.is_auto()) foresee_road(task, read.most, out);
     run.log(1, ("forecast: " + out.road).c_str());

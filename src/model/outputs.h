@@ -28,12 +28,11 @@ class Target {
     Target(const mercer_view &view, const Source &rows) : view_(view), rows_(&rows) {}
     void put(int64_t row, int64_t col, double value) {
         const bool f32 = view_.dtype == MERCER_F32;
-        if (view_.dtype != MERCER_I64 && !(std::fabs(value) <= (f32 ? double(FLT_MAX) : DBL_MAX)))
-            lose(rows_->number(row));
+        if (!(std::fabs(value) <= (f32 ? double(FLT_MAX) : DBL_MAX))) lose(rows_->number(row));
         if (!view_.data) return;
         const int64_t at = rows_->number(row) * view_.row_stride + col * view_.col_stride;
         if (view_.dtype == MERCER_I64)
-            static_cast<int64_t *>(view_.data)[at] = static_cast<int64_t>(value);
+            static_cast<int64_t *>(view_.data)[at] = std::isfinite(value) ? static_cast<int64_t>(value) : -1;
         else if (f32)
             static_cast<float *>(view_.data)[at] = static_cast<float>(value);
         else

@@ -131,7 +131,7 @@ void labels(const Request<T> &request) {
             score = score / std::sqrt(square) - c[p + 1];
             if (score > best) best = score, label = j;
         }
-        request.outs[0].put(row, 0, static_cast<double>(label));
+        request.outs[0].put(row, 0, std::isfinite(square) ? static_cast<double>(label) : NAN);
     });
 }
 
@@ -193,7 +193,7 @@ void check_queries(const Model &model, const Source &data) {
 void fill_with_nan(const Source &data, int64_t cols, const mercer_view &out) {
     Target target(out, data);
     for (int64_t i = 0; i < data.rows(); ++i)
-        for (int64_t j = 0; j < cols; ++j) target.put(i, j, out.dtype == MERCER_I64 ? -1 : NAN);
+        for (int64_t j = 0; j < cols; ++j) target.put(i, j, NAN);
 }
 
 const char *dtype_text(int32_t dtype) {

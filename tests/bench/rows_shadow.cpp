@@ -100,7 +100,7 @@ void shadow(Bench &bench, Row &row, Table<float> x, int64_t m, double faster) {
     const double pairs = report_of(model)["reported"]["reducer.pairs"].get<double>();
 
     row.ours = [=] { return reduce_seconds(*recipe, problem->data, run); };
-    row.limit = [=] { return limit::pairs(plain.pairs, problem->x.d); };
+    row.limit = [=] { return limit::pairs(pairs, problem->x.d); };
     row.allowed = 2;
     row.peers.push_back({"the plain loop", faster, [=] { return plain_loop(problem->x, epsilon).seconds; }, "", {}});
     row.checks.push_back({"centres and weights that are not the loop's", differences(model, problem->x, plain), 0});

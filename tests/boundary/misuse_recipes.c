@@ -51,8 +51,8 @@ static void names_of_recipes(void) {
         "'kpca' takes solver.tol", f.recipe, "accuracy", "0.1");
     BAD(mercer_recipe_set, "name", "a part without use", MERCER_E_NAME, "solver belongs to the lifts 'weighted'",
         "'nystrom' has no use for it", f.projected, "solver", "dense");
-    BAD(mercer_recipe_set, "name", "of another lift", MERCER_E_NAME, "report.rows belongs to models of fewer centres",
-        "'kpca'", f.recipe, "report.rows", "10");
+    BAD(mercer_recipe_set, "name", "of another lift", MERCER_E_NAME, "report.rows belongs to models of fewer", "'kpca'",
+        f.recipe, "report.rows", "10");
     BAD(mercer_recipe_set, "name", "of a method, operation without rows", MERCER_E_NAME, "'sigma'", "known are none",
         f.density, "sigma", "1");
     BAD(mercer_recipe_set, "name", "of a method, operation with rows", MERCER_E_NAME, "'sigma'", "known are whiten",

@@ -47,7 +47,6 @@ void reduce_as(Run &run, const Recipe &recipe, const Rows &rows, const Prepared 
     mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::reducer), &problem,
                      &out.got.report);
     problem.serve(task);
-    task.tile_bytes = problem.tile_bytes();
     const mercer_shape shape = problem.shape();
     mercer_want want{sizeof want, nullptr};
     if (plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT) {

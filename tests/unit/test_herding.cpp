@@ -127,7 +127,7 @@ void test_optimal() {
                 const Settings settings = {
                     {"reducer", "herding"}, {"reducer.m", std::to_string(m)}, {"kernel.sigma", std::to_string(sigma)}};
                 Settings optimal = settings;
-                optimal.emplace_back("reducer.weights", "optimal");
+                optimal.emplace_back("reducer.optimal", "true");
                 const Outcome equal = reduce_with(rows, settings), out = reduce_with(rows, optimal);
                 const std::vector<int64_t> given = index_of(equal), kept = index_of(out);
                 expect_distance(rows, naive, out);
@@ -150,7 +150,7 @@ void test_refusals() {
     const Rows rows(oracle::Numbers(1).matrix(30, 2));
     for (const auto &[settings, words] : std::vector<std::pair<Settings, const char *>>{
              {{{"reducer.m", "31"}, {"kernel.sigma", "1"}}, "m = 31, must be <= n = 30"},
-             {{{"kernel", "sigmoid"}, {"reducer.weights", "optimal"}}, "needs a positive semidefinite kernel"}}) {
+             {{{"kernel", "sigmoid"}, {"reducer.optimal", "true"}}, "need a positive semidefinite kernel"}}) {
         Settings all = settings;
         all.emplace(all.begin(), "reducer", "herding");
         try {

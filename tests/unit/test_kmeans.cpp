@@ -140,6 +140,19 @@ void test_seeds() {
     TEST_ASSERT_TRUE(out.got.report.at("inertia") == 0);
 }
 
+// 160 MB of rows: more than are held, so that they are read in blocks and seeds are drawn from some of them.
+void test_blocks() {
+    const int64_t n = 2000, d = 10000;
+    const Matrix x = oracle::clusters(n, d), start = some_rows(x, 4);
+    const Rows rows(x, {}, start);
+    compare(rows, start, "2", 10 * static_cast<double>(n) * 0x1p-52);
+    const Settings settings = {{"reducer", "kmeans"}, {"reducer.m", "20"}, {"kernel.sigma", "1"}};
+    const Outcome one = reduce_with(rows, settings, 1), two = reduce_with(rows, settings, 2);
+    TEST_ASSERT_TRUE(one.got.m == 20 && one.points.v == two.points.v && one.assignment == two.assignment);
+    // 20 clusters: squared distances are d/3 to the mean of the own one, 6 d to another's, 10 d/3 to the mean of all
+    TEST_ASSERT_TRUE(one.got.report.at("inertia") < 2 * static_cast<double>(n * d));
+}
+
 void refused(const Rows &rows, const Settings &settings, const char *words) {
     try {
         reduce_with(rows, settings);
@@ -167,6 +180,7 @@ int main() {
     RUN_TEST(test_is_lloyd);
     RUN_TEST(test_ties);
     RUN_TEST(test_seeds);
+    RUN_TEST(test_blocks);
     RUN_TEST(test_refusals);
     return UNITY_END();
 }

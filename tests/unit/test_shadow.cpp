@@ -89,6 +89,7 @@ void test_random_runs() {
 void test_many_blocks() {
     for (const auto &[kind, scale, epsilon] : {std::tuple{0, 1.0, 0.4},
                                                {0, 1.0, 1e-9},
+                                               {0, 1.0, 1e-20},
                                                {1, 1.0, 0.09},
                                                {4, 1.0, 0.3},
                                                {0, 1e-30, 4e-31},
@@ -286,6 +287,29 @@ void test_refusals() {
     }
 }
 
+// How many centres there will be is not known before: what is likely decides up front, what came afterwards.
+void test_budget() {
+    Scene scene(oracle::clusters(40000, 16));
+    const auto registry = std::make_shared<mercer::Registry>();
+    const auto peak_of = [&](double epsilon) {
+        mercer::Recipe recipe(registry, "subsampled");
+        for (const auto &[name, value] : radius(epsilon)) recipe.set(name, value);
+        recipe.set("report.certificates", "none");
+        mercer::RunSettings settings;
+        settings.run.memory = 24 << 20;
+        mercer::Run run(settings, nullptr);
+        mercer::fit(run, recipe, scene.data(), settings);
+        return run.budget()->peak();
+    };
+    TEST_ASSERT_TRUE(peak_of(3.2) <= 24 << 20); // a few centres
+    try {
+        peak_of(1e-3); // all rows
+        TEST_FAIL();
+    } catch (const mercer::Error &e) {
+        TEST_ASSERT_EQUAL_INT_MESSAGE(MERCER_E_BUDGET, e.code(), e.what());
+    }
+}
+
 } // namespace
 
 void setUp() {}
@@ -303,5 +327,6 @@ int main() {
     RUN_TEST(test_shuffle);
     RUN_TEST(test_wanted_m);
     RUN_TEST(test_refusals);
+    RUN_TEST(test_budget);
     return UNITY_END();
 }
