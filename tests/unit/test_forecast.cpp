@@ -1,6 +1,6 @@
 // What a fit was forecast to need against what it needed, for methods, storages, types, shapes and budgets: bounds hold,
-// what the shape decides is right to 10 %, passes are within a factor 2 of what was likely, and a budget of the most is
-// enough. MERCER_SHOW=1 prints all.
+// what the shape decides is right to 10 %, passes of usual data are within a factor 2 of what was likely, and a budget of
+// the most is enough. MERCER_SHOW=1 prints all.
 #include "session.h"
 
 #include <atomic>
