@@ -49,9 +49,9 @@ static void names_of_recipes(void) {
         "kernel.sgima", "1");
     BAD(mercer_recipe_set, "name", "of another method", MERCER_E_NAME, "accuracy belongs to the method 'auto'",
         "'kpca' takes solver.tol", f.recipe, "accuracy", "0.1");
-    BAD(mercer_recipe_set, "name", "a part without use", MERCER_E_NAME, "solver belongs to the lift 'weighted'",
+    BAD(mercer_recipe_set, "name", "a part without use", MERCER_E_NAME, "solver belongs to the lifts 'weighted' and 'extended'",
         "'nystrom' has no use for it", f.projected, "solver", "dense");
-    BAD(mercer_recipe_set, "name", "of another lift", MERCER_E_NAME, "report.rows belongs to the lift 'projected'",
+    BAD(mercer_recipe_set, "name", "of another lift", MERCER_E_NAME, "report.rows belongs to models of fewer centres",
         "'kpca'", f.recipe, "report.rows", "10");
     BAD(mercer_recipe_set, "name", "of a method, operation without rows", MERCER_E_NAME, "'sigma'", "known are none",
         f.density, "sigma", "1");
@@ -212,7 +212,7 @@ void indices_and_sizes(void **state) {
     mercer_forecast forecast = {.struct_size = 0};
     mercer_summary summary = {.struct_size = 1 << 20};
     mercer_data_facts facts = {.struct_size = 7};
-    BAD(mercer_context_entry, "index", "negative", MERCER_E_VALUE, "index = -1", "must be 0 to 4", f.context, "methods",
+    BAD(mercer_context_entry, "index", "negative", MERCER_E_VALUE, "index = -1", "must be 0 to 5", f.context, "methods",
         -1, &entry);
     BAD(mercer_context_entry, "index", "too large", MERCER_E_VALUE, "index = 1000", "must be 0 to 15", f.context,
         "statuses", 1000, &entry);
