@@ -396,7 +396,7 @@ void test_stopped() {
         return 0;
     };
     compress(session, model, {{"reducer.m", "300"}}, &run);
-    TEST_ASSERT_EQUAL_DOUBLE(1, last);
+    TEST_ASSERT_TRUE(last >= 0 && last <= 1); // at most ten times a second: the last one need not be said
 }
 
 // From arrays: no nu and no w leave what is there; what is no projection is refused by name.
