@@ -145,7 +145,7 @@ void derivations(void **state) {
     mercer_view out = doubles(f.out, N, R);
     int64_t count;
     mercer_output output = {.struct_size = sizeof output};
-#define DERIVE(argument, fault, code, saw, allowed, recipe, models, count, data)                                        \
+#define DERIVE(argument, fault, code, saw, allowed, recipe, models, count, data)                                       \
     NEW(model, mercer_model_derive, argument, fault, code, saw, allowed, recipe, models, count, data, NULL)
     DERIVE("operation", "a method", MERCER_E_ARGUMENT, "'kpca' is a method", "mercer_model_fit", f.recipe, &f.model, 1,
            NULL);

@@ -49,8 +49,9 @@ static void names_of_recipes(void) {
         "kernel.sgima", "1");
     BAD(mercer_recipe_set, "name", "of another method", MERCER_E_NAME, "accuracy belongs to the method 'auto'",
         "'kpca' takes solver.tol", f.recipe, "accuracy", "0.1");
-    BAD(mercer_recipe_set, "name", "a part without use", MERCER_E_NAME, "solver belongs to the lifts 'weighted' and 'extended'",
-        "'nystrom' has no use for it", f.projected, "solver", "dense");
+    BAD(mercer_recipe_set, "name", "a part without use", MERCER_E_NAME,
+        "solver belongs to the lifts 'weighted' and 'extended'", "'nystrom' has no use for it", f.projected, "solver",
+        "dense");
     BAD(mercer_recipe_set, "name", "of another lift", MERCER_E_NAME, "report.rows belongs to models of fewer centres",
         "'kpca'", f.recipe, "report.rows", "10");
     BAD(mercer_recipe_set, "name", "of a method, operation without rows", MERCER_E_NAME, "'sigma'", "known are none",
