@@ -33,6 +33,14 @@ bool read_number(const std::string &text, T &value) {
 /* "--sigma=5" -> "sigma". */
 std::string name_in(const std::string &flag) { return flag.substr(2, flag.find('=') - 2); }
 
+/* A part's name that is empty would mean the default, which nobody asks for like this: a variable of a script was. */
+void refuse_empty(const std::string &part, const std::string &value) {
+    const std::string registry = part == "what" ? "operations" : part + "s";
+    if (value.empty() && std::find(registries().begin(), registries().end(), registry) != registries().end())
+        throw Failure(MERCER_E_VALUE,
+                      "--" + part + " = '', must be a name; `mercer methods " + registry + "` lists them");
+}
+
 /* Letters to insert, delete or replace so that a becomes b. */
 size_t distance(const std::string &a, const std::string &b) {
     std::vector<size_t> row(b.size() + 1);
@@ -52,7 +60,7 @@ size_t distance(const std::string &a, const std::string &b) {
 } // namespace
 
 std::string suggestion(const std::string &name, const std::vector<std::string> &known) {
-    size_t best = 3; // letters apart that are no misprint
+    size_t best = std::min<size_t>(3, name.size() / 2 + 1); // letters apart that are no misprint
     std::string nearest;
     for (const auto &candidate : known)
         if (const size_t d = distance(plain(name), candidate); d < best) best = d, nearest = candidate;
@@ -78,7 +86,9 @@ CLI::Option *within(CLI::Option *option, int32_t type, double lo, double hi) {
         int64_t whole = 0;
         const bool known = row.type == MERCER_INT ? read_number(text, whole) : read_number(text, value);
         if (row.type == MERCER_INT) value = static_cast<double>(whole);
-        if (!known || !(value >= row.lo && value <= row.hi)) refuse_value(option, text, row.allowed());
+        const bool too_long = !known && read_number(text, value) && value > 0x1p53;
+        if (!known || !(value >= row.lo && value <= row.hi))
+            refuse_value(option, text, row.allowed() + (too_long ? ", in at most 18 digits" : ""));
         return "";
     });
 }
@@ -247,6 +257,9 @@ void Arguments::parse() {
             if (is_flag(word) && !option_of(word)) refuse(nullptr, name_in(word));
         throw usage(error);
     }
+    for (const CLI::Option *option : app_.get_options())
+        if (option->count() > 0 && !option->get_lnames().empty())
+            refuse_empty(option->get_lnames().front(), option->results().front());
 }
 
 void Arguments::apply(mercer_recipe *recipe) const {
@@ -263,6 +276,7 @@ void Arguments::apply(mercer_recipe *recipe) const {
         values.push_back(set.substr(equals + 1));
         for (const Row &row : rows_of(recipe))
             if (is_named(row, names.back())) names.back() = row.name;
+        refuse_empty(names.back(), values.back());
         if (std::count(names.begin(), names.end(), names.back()) > 1)
             throw Failure(MERCER_E_ARGUMENT, names.back() + " is given twice");
     }

@@ -15,8 +15,9 @@ using Words = std::vector<std::string>;
 /* The known name that a misprint may have meant, or "". */
 std::string suggestion(const std::string &name, const std::vector<std::string> &known);
 
-/* What the value of a fixed flag may be: help shows it, others are refused in the words of the library. The type_name of what
- * cannot be listed is in upper case; METHOD, OPERATION, KERNEL ... are names of these registries (see completion.cpp). */
+/* What the value of a fixed flag may be: help shows it, others are refused in the words of the library. The type_name of
+ * what cannot be listed is in upper case; METHOD, OPERATION, KERNEL ... are names of these registries, PLUGIN and
+ * PARAMETER what they say (see completion.cpp). */
 CLI::Option *one_of(CLI::Option *option, const Words &choices);
 CLI::Option *within(CLI::Option *option, int32_t type, double lo, double hi); /* type: of mercer.h's rows */
 
@@ -49,7 +50,7 @@ class Arguments {
         mercer_context *context, const std::string &registry, const std::string &name,
         Wanted wanted = [](const Row &) { return true; });
 
-    /* Fills the variables of all flags. Throws HelpShown, or Failure where the words do not fit. Nothing is done before. */
+    /* Fills the variables of all flags. Throws HelpShown, or Failure where the words do not fit. */
     void parse();
 
     /* Sets all parameters that were given, parts first. */

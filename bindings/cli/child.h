@@ -14,8 +14,8 @@ struct Child {
     int status = 0; // of waitpid
 };
 
-/* Runs `mercer words...` in a process group of its own, until it ends or `seconds` are over; then nothing of it is left.
- * Its standard input is empty. */
+/* Runs `mercer words...` in a process group of its own, until it ends or `seconds` are over; then nothing of it is
+ * left. Its standard input is empty. */
 Child run_child(const Words &words, int seconds);
 
 /* For the child: sets limits of its own (processor time, memory beyond what it has now, files). */

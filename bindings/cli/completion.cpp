@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <completion_script.h>
+#include <set>
 
 namespace cli {
 
@@ -14,22 +15,39 @@ bool is_made_of(const std::string &text, int (*kind)(int)) {
 
 int is_of_a_value(int c) { return std::islower(c) || std::isdigit(c) || c == '-'; }
 
-std::vector<Entry> entries_named(const std::string &part) {
-    std::string registry = part + "s";
-    for (char &c : registry) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    if (std::find(registries().begin(), registries().end(), registry) == registries().end()) return {};
-    return entries_of(make<Context>(mercer_context_create).get(), registry);
+/* Those of the parts' registries with the part in front, as in the names of files. */
+Words plugins_of(mercer_context *context) {
+    Words names;
+    for (const char *kind : {"kernel", "reducer", "solver"})
+        for (const Entry &entry : entries_of(context, std::string(kind) + "s"))
+            if (!entry.path.empty()) names.push_back(std::string(kind) + "-" + entry.name);
+    return names;
 }
 
-/* The values of a type as help writes it, "median | mean" or "FILE|KERNEL": words of lower-case letters are themselves, of
- * upper-case ones a registry's names. Whatever else it says is left to the shell, which knows files. */
-Words values_of_type(const std::string &type) {
+/* What a word of upper-case letters stands for. Parameters are those of any method, once something is begun. */
+Words names_of(std::string type, const std::string &begun) {
+    for (char &c : type) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const Context context = make<Context>(mercer_context_create);
+    if (type == "plugin") return plugins_of(context.get());
+    std::set<std::string> names;
+    const bool parameters = type == "parameter" && !begun.empty();
+    if (std::find(registries().begin(), registries().end(), type + "s") != registries().end())
+        for (const Entry &entry : entries_of(context.get(), type + "s")) names.insert(entry.name);
+    for (const Entry &method : parameters ? entries_of(context.get(), "methods") : std::vector<Entry>())
+        for (const Row &row : rows_of(make<Recipe>(mercer_recipe_create, context.get(), method.name.c_str()).get()))
+            names.insert(row.name);
+    return {names.begin(), names.end()};
+}
+
+/* The values of a type as help writes it, "median | mean" or "FILE|KERNEL": words of lower-case letters are themselves,
+ * of upper-case ones a registry's names. Whatever else it says is left to the shell, which knows files. */
+Words values_of_type(const std::string &type, const std::string &begun) {
     Words values;
     const Words alternatives = split(type, '|');
     for (std::string word : alternatives) {
         std::erase(word, ' ');
         if (is_made_of(word, std::isupper))
-            for (const Entry &entry : entries_named(word)) values.push_back(entry.name);
+            for (const std::string &name : names_of(word, begun)) values.push_back(name);
         else if (alternatives.size() > 1 && is_made_of(word, is_of_a_value))
             values.push_back(word);
     }
@@ -44,20 +62,20 @@ Words Arguments::names_for_completion(const std::string &begun, const std::strin
         if (option->get_group().empty() || (!group.empty() && option->get_group() != group)) continue;
         for (const std::string &name : option->get_lnames()) // "sigma" stands for "kernel.sigma" until a dot is written
             if (name.find('.') == std::string::npos || option->get_lnames().size() == 1 ||
-                begun.find('.') != std::string::npos)
+                begun.find('.') != std::string::npos || (group == row_group && !begun.empty()))
                 names.push_back(name);
     }
     return names;
 }
 
 Words Arguments::values_for_completion(const CLI::Option &option, const std::string &begun) const {
-    if (option.get_type_name() != assignment_type) return values_of_type(option.get_type_name());
+    if (option.get_type_name() != assignment_type) return values_of_type(option.get_type_name(), begun);
     const size_t equals = begun.find('=');
     Words values;
     if (equals == std::string::npos) {
         for (const std::string &name : names_for_completion(begun, row_group)) values.push_back(name + "=");
     } else if (const CLI::Option *row = option_of("--" + begun.substr(0, equals))) {
-        for (const std::string &value : values_of_type(row->get_type_name()))
+        for (const std::string &value : values_of_type(row->get_type_name(), ""))
             values.push_back(begun.substr(0, equals + 1) + value);
     }
     return values;
@@ -82,7 +100,7 @@ Words Arguments::completions() const {
     if (asked)
         words = values_for_completion(*asked, last_.substr(kept.size()));
     else if (!last_.starts_with("-") && places < positionals.size())
-        words = values_of_type(positionals[places]->get_type_name());
+        words = values_of_type(positionals[places]->get_type_name(), last_);
     else
         kept = "--", words = names_for_completion(last_, "");
     for (const std::string &word : words)

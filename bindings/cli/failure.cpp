@@ -7,6 +7,7 @@
 namespace cli {
 
 void check(int32_t status) {
+    if (status == MERCER_E_CANCELLED) throw Failure(status, "interrupted"); // a signal: nothing else here cancels
     if (status != MERCER_OK) throw Failure(status, mercer_last_error());
 }
 

@@ -23,11 +23,9 @@ std::string target_of(const std::string &path) {
     return error ? path : target.string();
 }
 
-bool is_device(const std::string &path) {
-    std::error_code error;
-    const auto kind = std::filesystem::status(path, error).type();
-    using enum std::filesystem::file_type;
-    return kind == fifo || kind == character || kind == socket || kind == block;
+std::string folder_of(const std::string &path) {
+    const auto folder = std::filesystem::path(path).parent_path();
+    return folder.empty() ? "." : folder.string();
 }
 
 void write_all(int descriptor, const std::string &name, const void *bytes, size_t count) {
@@ -114,13 +112,21 @@ int spool_stdin() {
 
 bool is_stream(const std::string &path) { return path == "-"; }
 
+bool is_device(const std::string &path) {
+    std::error_code error;
+    const auto kind = std::filesystem::status(path, error).type();
+    using enum std::filesystem::file_type;
+    return kind == fifo || kind == character || kind == socket || kind == block;
+}
+
 void check_writable(const std::string &path) {
     if (path.empty() || is_stream(path)) return;
     std::error_code error;
-    const std::filesystem::path target = target_of(path);
-    const auto folder = target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
+    const std::string target = target_of(path);
     if (std::filesystem::is_directory(target, error)) throw Failure(MERCER_E_IO, path + ": cannot write: is a folder");
-    if (::access(is_device(path) ? path.c_str() : folder.c_str(), W_OK) != 0) throw system_failure(path, "write");
+    struct stat about {};
+    if (::lstat(target.c_str(), &about) != 0 && errno == ENAMETOOLONG) throw system_failure(path, "write");
+    if (::access((is_device(path) ? path : folder_of(target)).c_str(), W_OK) != 0) throw system_failure(path, "write");
 }
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
@@ -130,9 +136,13 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
     } else if (is_device(path_)) {
         descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
     } else {
+        replaces_ = true;
         path_ = target_of(path_);
-        temporary_ = path_ + ".XXXXXX";
-        descriptor_ = ::mkostemp(temporary_.data(), O_CLOEXEC);
+        descriptor_ = ::open(folder_of(path_).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+        if (descriptor_ < 0) {
+            temporary_ = path_ + ".XXXXXX";
+            descriptor_ = ::mkostemp(temporary_.data(), O_CLOEXEC);
+        }
     }
     if (descriptor_ < 0) {
         temporary_.clear();
@@ -147,13 +157,26 @@ OutputFile::~OutputFile() {
 
 void OutputFile::write(const void *bytes, size_t count) { write_all(descriptor_, path_, bytes, count); }
 
+/* Only a name can be renamed over the old file's. */
+void OutputFile::name() {
+    const std::string file = "/proc/self/fd/" + std::to_string(descriptor_);
+    const std::string stem = folder_of(path_) + "/.mercer-" + std::to_string(::getpid()) + "-";
+    for (int number = 0; temporary_.empty(); ++number) {
+        const std::string free = stem + std::to_string(number);
+        if (::linkat(AT_FDCWD, file.c_str(), AT_FDCWD, free.c_str(), AT_SYMLINK_FOLLOW) == 0)
+            temporary_ = free;
+        else if (errno != EEXIST)
+            throw system_failure(path_, "write");
+    }
+}
+
 void OutputFile::commit() {
-    if (temporary_.empty()) return;
+    if (!replaces_) return;
     const mode_t mask = ::umask(0);
     ::umask(mask);
-    if (::fchmod(descriptor_, 0666 & ~mask) != 0 || ::fsync(descriptor_) != 0 ||
-        ::rename(temporary_.c_str(), path_.c_str()) != 0)
-        throw system_failure(path_, "write");
+    if (::fchmod(descriptor_, 0666 & ~mask) != 0 || ::fsync(descriptor_) != 0) throw system_failure(path_, "write");
+    if (temporary_.empty()) name();
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw system_failure(path_, "write");
     temporary_.clear();
 }
 

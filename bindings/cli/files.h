@@ -9,11 +9,14 @@ namespace cli {
 
 /* "-": standard input or output. */
 bool is_stream(const std::string &path);
+/* What has no contents to replace: a pipe, a socket, a device. */
+bool is_device(const std::string &path);
 /* An output must not replace what is read: Failure where both name one file. */
 void check_apart(const std::string &output, const std::string &input);
 
-/* An output that appears whole or not at all: a temporary file beside path, renamed by commit. Standard output, pipes
- * and devices are written to directly. */
+/* An output that appears whole or not at all: a file without a name in path's folder, of which a kill leaves nothing, gets
+ * one in commit and is renamed; where the file system has no such files it has a name from the first. Standard output,
+ * pipes and devices are written to directly. */
 class OutputFile {
   public:
     explicit OutputFile(std::string path);
@@ -25,8 +28,11 @@ class OutputFile {
     void commit();
 
   private:
-    std::string path_, temporary_; // temporary_ is "" where path is written to directly
+    void name();
+
+    std::string path_, temporary_; // the name until commit, "" for none
     int descriptor_ = -1;
+    bool replaces_ = false; // else path is written to directly
 };
 
 /* Fails now rather than after a long call where path cannot be written: its folder is missing or closed, it is a

@@ -23,6 +23,7 @@ void print(const mercer_forecast &ahead) {
     row("flops", ahead.flops, human_count);
     cells.push_back({"dense, cannot be cancelled", human_seconds(ahead.dense_seconds), ""});
     print_table(stdout, cells, "lrr");
+    std::printf("%s\n", ahead.road);
 }
 
 } // namespace
@@ -55,7 +56,8 @@ void forecast(mercer_context *context, const Words &words) {
                                       {"passes", figure_json(ahead.passes)},
                                       {"flops", figure_json(ahead.flops)},
                                       {"dense_seconds", json::number(ahead.dense_seconds)},
-                                      {"streams", json::boolean(ahead.streams != 0)}})
+                                      {"streams", json::boolean(ahead.streams != 0)},
+                                      {"road", json::text(ahead.road)}})
                             .c_str());
 }
 

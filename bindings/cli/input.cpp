@@ -26,7 +26,7 @@ char separator_of(const std::string &text) {
 bool is_npy(const std::string &path) {
     constexpr size_t enough = 16;
     try {
-        return begins_as_npy(read_file(path, enough));
+        return path.ends_with(".npy") || begins_as_npy(read_file(path, enough));
     } catch (const Failure &) {
         return false;
     }

@@ -36,6 +36,15 @@ void print_entries(const std::string &registry, const std::vector<Entry> &entrie
     print_table(stdout, cells, registry == "statuses" ? "rlll" : "lll");
 }
 
+/* With the summary and the reference of a plugin, which is loaded for them; of one that is refused there are none. */
+Entry told(mercer_context *context, const std::string &registry, const Entry &entry) {
+    try {
+        return entry.summary.empty() ? find_entry(context, registry, entry.name) : entry;
+    } catch (const Failure &) {
+        return entry;
+    }
+}
+
 /* What a name stands for, and a recipe that has it. */
 struct Subject {
     std::string registry;
@@ -78,9 +87,18 @@ Subject find_parameter(mercer_context *context, const std::string &name) {
     return subject;
 }
 
+/* The kernel that is no plugin: no registry has it. */
+Entry user_kernel() {
+    Entry entry;
+    entry.name = "user";
+    entry.summary = "a function of the caller's (mercer_recipe_set_kernel), or a matrix: --precomputed kernel";
+    return entry;
+}
+
 Subject find_in(mercer_context *context, const std::string &registry, const std::string &name) {
     if (registry == "parameters") return find_parameter(context, name);
-    Subject subject{registry, find_entry(context, registry, name), registry, name, ""};
+    const bool user = registry == "kernels" && name == user_kernel().name;
+    Subject subject{registry, user ? user_kernel() : find_entry(context, registry, name), registry, name, ""};
     if (std::find(homes.begin(), homes.end(), registry) == homes.end()) {
         subject.home = "methods";
         subject.part = singular(registry);
@@ -89,7 +107,7 @@ Subject find_in(mercer_context *context, const std::string &registry, const std:
     return subject;
 }
 
-/* Throws the library's answer for the first registry, or for the one whose answer knows a near name. */
+/* Throws the library's answer where that knows a near name. */
 Subject find_subject(mercer_context *context, const std::string &name) {
     std::vector<std::string> places = {"parameters"}; // which alone have dots in their names
     if (name.find('.') == std::string::npos) places.insert(places.begin(), registries().begin(), registries().end());
@@ -104,7 +122,10 @@ Subject find_subject(mercer_context *context, const std::string &name) {
     }
     for (const Failure &answer : answers)
         if (std::string(answer.what()).find("did you mean") != std::string::npos) throw answer;
-    throw answers.front();
+    if (places.size() == 1) throw answers.front();
+    throw Failure(MERCER_E_NAME, "'" + name +
+                                     "' is no method, operation, kernel, reducer, lift, solver or parameter: "
+                                     "`mercer methods` lists them, `mercer describe METHOD` its parameters");
 }
 
 std::string row_json(mercer_recipe *recipe, const Row &row) {
@@ -160,10 +181,13 @@ void methods(mercer_context *context, const Words &words) {
     std::vector<std::pair<std::string, std::string>> members;
     for (const auto &registry : which.empty() ? registries() : std::vector<std::string>{which}) {
         const auto entries = entries_of(context, registry);
+        if (!as_json) {
+            print_entries(registry, entries);
+            continue;
+        }
         std::vector<std::string> items;
-        for (const Entry &entry : entries) items.push_back(entry_json(entry, registry));
+        for (const Entry &entry : entries) items.push_back(entry_json(told(context, registry, entry), registry));
         members.emplace_back(registry, json::array(items));
-        if (!as_json) print_entries(registry, entries);
     }
     if (as_json) std::printf("%s\n", json::object(members).c_str());
 }

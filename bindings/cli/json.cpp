@@ -124,8 +124,12 @@ void flatten_into(std::vector<std::vector<std::string>> &rows, const std::string
     }
     for (size_t i = 0; i < value.members.size(); ++i) {
         const Value &member = value.members[i];
-        const std::string part = member.name.empty() ? std::to_string(i + 1) : member.name;
-        flatten_into(rows, name.empty() ? part : name + "." + part, member, most);
+        const std::string part = member.name.empty() ? std::to_string(i + 1) : member.name,
+                          whole = name.empty() ? part : name + "." + part;
+        if (member.name == "component") // people count from 1, as the table of eigenvalues does
+            rows.push_back({whole, std::to_string(std::stoll(member.text) + 1)});
+        else
+            flatten_into(rows, whole, member, most);
     }
 }
 

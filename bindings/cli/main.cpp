@@ -42,14 +42,15 @@ std::vector<std::pair<std::string, std::string>> all_commands() {
     return all;
 }
 
-void print_usage() {
-    std::puts("Kernel PCA and its reduced, greedy and sampled relatives on large data.\n\n"
-              "usage: mercer COMMAND [ARGUMENTS]\n");
+void print_usage(FILE *stream) {
+    std::fputs("Kernel PCA and its reduced, greedy and sampled relatives on large data.\n\n"
+               "usage: mercer COMMAND [ARGUMENTS]\n\n",
+               stream);
     cli::Cells cells;
     for (const auto &[name, summary] : all_commands()) cells.push_back({"  " + name, summary});
     cells.push_back({"  --version", "version, BLAS, instruction set and threads of the library"});
-    cli::print_table(stdout, cells, "ll");
-    std::puts("\nmercer COMMAND --help says more.");
+    cli::print_table(stream, cells, "ll");
+    std::fputs("\nmercer COMMAND --help says more.\n", stream);
 }
 
 void show_log(void *, int32_t level, const char *text) {
@@ -70,9 +71,13 @@ void dispatch(Words words) {
     const size_t help = !words.empty() && words[0] == "help";
     if (words.size() > help + 1 && words[help] == cli::complete_flag) return print_commands(words.back());
     if (words.size() > 1 && words[0] == "help") words = {words[1], "--help"};
-    const std::string name = words.empty() ? "--help" : words[0];
+    if (words.empty()) {
+        print_usage(stderr);
+        throw cli::Failure(MERCER_E_ARGUMENT, "a command is missing");
+    }
+    const std::string name = words[0];
     if (name == "--help" || name == "-h" || name == "help") {
-        print_usage();
+        print_usage(stdout);
         return;
     }
     const auto *command =

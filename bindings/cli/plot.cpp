@@ -53,6 +53,8 @@ struct Options {
             throw Failure(MERCER_E_ARGUMENT, "only one file can come from standard input");
         if (is_stream(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
         for (const std::string &input : {model, data.path, labels}) check_apart(output, input);
+        if (!is_stream(output) && !output.ends_with(".svg") && !is_device(output))
+            throw Failure(MERCER_E_ARGUMENT, "-o = " + output + ", must end in .svg (pictures are SVG), or be -");
         check_writable(output);
     }
 

@@ -61,6 +61,9 @@ Array values_of(const Subject &subject, mercer_data *data, const std::string &na
 /* Where --labels is the name of a file, not of a column. */
 bool is_label_file(const std::string &labels);
 
+/* The caption where a model has none, as that of one point. */
+constexpr const char *without_components = "the model has no components: no variance is above rounding";
+
 /* "component 2 (34.2 % of the variance)". */
 std::string component_title(mercer_model *model, int64_t component);
 

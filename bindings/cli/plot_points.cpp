@@ -5,8 +5,10 @@
 #include "report.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 namespace cli {
 
@@ -15,6 +17,7 @@ namespace {
 using namespace chart;
 
 constexpr int64_t most_marks = 50000; // more make files that no viewer likes
+constexpr size_t most_haloed = 300;   // of a map
 constexpr size_t levels = 64;         // of a continuous colour
 
 /* "usps.y" for folder/usps.y.npy. */
@@ -72,6 +75,39 @@ std::vector<double> distinct(std::vector<double> values) {
     return values;
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* The digits from `at` on, less leading zeros; `at` moves behind them. */
+std::string digits_at(const std::string &text, size_t &at) {
+    const size_t from = std::min(text.find_first_not_of('0', at), text.size());
+    while (at < text.size() && is_digit(text[at])) ++at;
+    return from < at ? text.substr(from, at - from) : "";
+}
+
+/* As people sort: numbers first, by value, and "run 9" before "run 10". */
+bool comes_before(const std::string &a, const std::string &b) {
+    const auto number = [](const std::string &text) {
+        double x = NAN;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
+        return error == std::errc() && end == text.data() + text.size() ? x : NAN;
+    };
+    const double x = number(a), y = number(b);
+    if (!std::isnan(x) && !std::isnan(y)) return x < y;
+    if (std::isnan(x) != std::isnan(y)) return std::isnan(y);
+    size_t i = 0, j = 0;
+    while (i < a.size() && j < b.size()) {
+        if (is_digit(a[i]) && is_digit(b[j])) {
+            const std::string p = digits_at(a, i), q = digits_at(b, j);
+            if (p != q) return p.size() != q.size() ? p.size() < q.size() : p < q;
+        } else if (a[i] != b[j]) {
+            return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[j]);
+        } else {
+            ++i, ++j;
+        }
+    }
+    return i == a.size() && j < b.size();
+}
+
 bool are_classes(const std::vector<double> &values) {
     return values.size() <= most_classes &&
            std::all_of(values.begin(), values.end(), [](double x) { return x == std::floor(x); });
@@ -102,16 +138,23 @@ Points::Points(const Subject &subject, int64_t rows) : rows_(rows), style_(stati
         colour_by_value(labels);
 }
 
+/* By name, not by who comes first: the same classes look the same in every picture. */
 void Points::colour_by_class(const Labels &labels, const std::vector<double> &classes) {
-    styles_.clear();
-    for (size_t k = 0; k < classes.size(); ++k) {
-        styles_.push_back(style_of_class(k));
-        const bool named = classes[k] >= 0 && classes[k] < static_cast<double>(labels.names.size());
-        keys_.push_back({named ? labels.names[static_cast<size_t>(classes[k])] : json::number(classes[k]), styles_[k]});
+    std::vector<std::pair<std::string, double>> named;
+    for (const double value : classes) {
+        const bool has_name = value >= 0 && value < static_cast<double>(labels.names.size());
+        named.emplace_back(has_name ? labels.names[static_cast<size_t>(value)] : json::number(value), value);
     }
-    for (size_t i = 0; i < labels.values.size(); ++i)
-        style_[i] =
-            static_cast<uint32_t>(std::lower_bound(classes.begin(), classes.end(), labels.values[i]) - classes.begin());
+    std::stable_sort(named.begin(), named.end(),
+                     [](const auto &a, const auto &b) { return comes_before(a.first, b.first); });
+    std::map<double, uint32_t> style_of;
+    styles_.clear();
+    for (const auto &[name, value] : named) {
+        style_of[value] = static_cast<uint32_t>(styles_.size());
+        styles_.push_back(style_of_class(styles_.size()));
+        keys_.push_back({name, styles_.back()});
+    }
+    for (size_t i = 0; i < labels.values.size(); ++i) style_[i] = style_of[labels.values[i]];
 }
 
 void Points::colour_by_value(const Labels &labels) {
@@ -140,17 +183,21 @@ void Points::add_to(Figure &figure, const Array &values, int64_t x, int64_t y, b
         marks.style.push_back(style_[static_cast<size_t>(i)]);
     }
     fade(marks);
-    if (haloed) marks.opacity = 1;
-    if (haloed && keys_.empty() && !colours_) marks.styles[0].colour = "#222";
+    const bool coloured = !keys_.empty() || colours_;
+    if (haloed && !coloured) marks.styles[0].colour = "#222";
+    if (haloed && marks.x.size() > most_haloed) { // the map is to be seen between and through them
+        marks.haloed = false, marks.radius *= 0.5;
+        if (coloured) panel.white = 0.5;
+    } else if (haloed) {
+        marks.opacity = 1;
+    }
     panel.layers.push_back({std::move(marks), false});
     figure.legend.insert(figure.legend.end(), keys_.begin(), keys_.end());
     if (!haloed) panel.colours = colours_;
-    if (missing > 0)
-        figure.caption =
-            std::to_string(missing) + " of " + std::to_string(rows_) + " rows left out, they have no finite values";
-    if (every > 1)
-        figure.caption += (figure.caption.empty() ? "" : "; ") + std::string("1 in ") + std::to_string(every) + " of " +
-                          std::to_string(rows_) + " rows drawn";
+    const auto say = [&](const std::string &text) { figure.caption += (figure.caption.empty() ? "" : "; ") + text; };
+    const std::string of_rows = " of " + std::to_string(rows_) + " rows ";
+    if (missing > 0) say(std::to_string(missing) + of_rows + "left out, they have no finite values");
+    if (every > 1) say("1 in " + std::to_string(every) + of_rows + "drawn");
 }
 
 Figure scatter(const Subject &subject) {
@@ -159,16 +206,19 @@ Figure scatter(const Subject &subject) {
     std::vector<int64_t> components = subject.components;
     for (int64_t j = 1; subject.components.empty() && j <= std::min<int64_t>(summary.r, 2); ++j)
         components.push_back(j);
-    if (components.empty()) throw Failure(MERCER_E_UNSUPPORTED, "the model has no components to draw");
     for (const int64_t component : components)
         if (component > summary.r)
             throw Failure(MERCER_E_VALUE,
                           "component " + std::to_string(component) + ", the model has " + std::to_string(summary.r));
 
-    const Array scores = apply(subject.model, nullptr, subject.data, subject.run)[0].values;
+    Array scores = apply(subject.model, nullptr, subject.data, subject.run)[0].values;
+    const bool none = components.empty();
+    if (none)
+        components = {1, 2}, scores = array_like(MERCER_F64, scores.rows, 2); // all rows are one point, the origin
     const bool over_rows = components.size() == 1;
     const int64_t x = over_rows ? -1 : components[0] - 1, y = components.back() - 1;
     Figure figure;
+    if (none) figure.caption = without_components;
     figure.panels.resize(1);
     Points(subject, scores.rows).add_to(figure, scores, x, y, false);
     Panel &panel = figure.panels[0];

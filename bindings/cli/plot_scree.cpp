@@ -72,11 +72,13 @@ Axis eigenvalue_axis(const std::vector<double> &values, const Intervals &interva
     const auto [least, largest] = std::minmax_element(values.begin(), values.end());
     const bool logarithmic = *least > 0 && *largest > log_from * *least;
     std::vector<double> all = values;
-    if (intervals.noise > 0) all.push_back(intervals.noise);
+    const double floor = logarithmic ? 0.1 * *least : -INFINITY; // a bar down to 0, or to rounding, would have no end
+    const auto take = [&](double x) {
+        if (x > floor) all.push_back(x);
+    };
+    if (intervals.noise > 0) take(intervals.noise);
     if (!intervals.name.empty())
-        for (const auto *ends : {&intervals.lower, &intervals.upper})
-            for (const double end : *ends) // a bar down to 0 has no end on a logarithmic axis
-                if (!logarithmic || end > 0.1 * *least) all.push_back(end);
+        for (const auto *ends : {&intervals.lower, &intervals.upper}) std::for_each(ends->begin(), ends->end(), take);
     Range range = range_of(all);
     if (logarithmic) return {"eigenvalue", {range.lo / 1.4, range.hi * 1.4}, Axis::Kind::logarithmic};
     if (range.lo >= 0) range = range.hi > 1e-290 ? Range{0, 1.06 * range.hi} : Range{0, 1};
@@ -107,10 +109,20 @@ void add_intervals(Figure &figure, const Intervals &intervals) {
     Panel &panel = figure.panels[0];
     panel.layers.push_back({ErrorBars{intervals.component, intervals.lower, intervals.upper, blue}, false});
     figure.legend.push_back({intervals.name, {}, blue, false, true});
-    if (!(intervals.noise > 0)) return;
+    if (!(intervals.noise > std::max(panel.y.range.lo, 0.0))) return; // or it lies below the axis
     const Range &x = panel.x.range;
     panel.layers.push_back({Lines{{{{x.lo, intervals.noise}, {x.hi, intervals.noise}}}, grey, true, false}, false});
     figure.legend.push_back({"noise level", {}, grey, true, false});
+}
+
+/* Of one point, or of many that are one. */
+Figure no_components() {
+    Figure figure;
+    figure.panels.resize(1);
+    figure.panels[0].x = {"component", {0.5, 1.5}, Axis::Kind::whole};
+    figure.panels[0].y = {"eigenvalue", {0, 1}, Axis::Kind::linear};
+    figure.caption = without_components;
+    return figure;
 }
 
 } // namespace
@@ -118,6 +130,9 @@ void add_intervals(Figure &figure, const Intervals &intervals) {
 Figure scree(const Subject &subject) {
     const Importance importance = importance_of(subject.model);
     const std::vector<double> &values = importance.eigenvalues;
+    auto summary = sized<mercer_summary>();
+    check(mercer_model_summary(subject.model, &summary));
+    if (summary.r == 0) return no_components();
     if (values.empty()) throw Failure(MERCER_E_UNSUPPORTED, "the model has no eigenvalues to draw");
     const Intervals intervals = intervals_of(subject.model);
     const double radius = std::clamp(110.0 / static_cast<double>(values.size()), 1.8, 4.0);

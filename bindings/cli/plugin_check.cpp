@@ -19,7 +19,12 @@ constexpr char child_flag[] = "--in-this-process", checking[] = "check: ", passe
  * name. */
 std::string plugin_name(const std::string &given) {
     const size_t slash = given.rfind('/');
-    if (slash == std::string::npos && !given.ends_with(".so")) return given;
+    if (slash == std::string::npos && !given.ends_with(".so")) {
+        for (const char *kind : {"kernel-", "reducer-", "solver-"})
+            if (given.starts_with(kind)) return given;
+        throw Failure(MERCER_E_NAME,
+                      "PLUGIN = " + given + ", must be a file, as ./kernel-own.so, or a name, as kernel-gaussian");
+    }
     const std::string folder = slash == std::string::npos ? "." : given.substr(0, slash + 1);
     char real[PATH_MAX];
     if (!::realpath(folder.c_str(), real)) throw system_failure(folder, "find");
@@ -83,7 +88,10 @@ void plugin_check(mercer_context *context, const Words &words) {
     int seconds = 60;
     bool as_json = false, in_this_process = false;
     Arguments line("plugin-check", "Runs the conformance suite on a plugin, in a process of its own.", words);
-    line.app().add_option("PLUGIN", given, "a file, or a name as kernel-gaussian")->type_name("FILE|NAME")->required();
+    line.app()
+        .add_option("PLUGIN", given, "a file, or a name as kernel-gaussian")
+        ->type_name("FILE|PLUGIN")
+        ->required();
     within(line.app().add_option("--timeout", seconds, "seconds it may take"), MERCER_INT, 1, 100000)
         ->capture_default_str();
     line.app().add_flag("--json", as_json, "print the verdict as JSON");

@@ -105,10 +105,13 @@ void print_importance(FILE *stream, const Importance &importance) {
 void print_headline(FILE *stream, mercer_model *model) {
     auto s = sized<mercer_summary>();
     check(mercer_model_summary(model, &s));
-    std::fprintf(stream, "%s, kernel %s: %lld x %lld %s -> %lld component%s on %lld centre%s\n",
-                 fact_of(model, "/method").c_str(), fact_of(model, "/kernel").c_str(), static_cast<long long>(s.n),
-                 static_cast<long long>(s.d), fact_of(model, "/dtype").c_str(), static_cast<long long>(s.r),
-                 s.r == 1 ? "" : "s", static_cast<long long>(s.m), s.m == 1 ? "" : "s");
+    const std::string rows = std::to_string(s.n) + (s.d > 0    ? " x " + std::to_string(s.d)
+                                                    : s.n == 1 ? " object"
+                                                               : " objects");
+    std::fprintf(stream, "%s, kernel %s: %s %s -> %lld component%s on %lld centre%s\n",
+                 fact_of(model, "/method").c_str(), fact_of(model, "/kernel").c_str(), rows.c_str(),
+                 fact_of(model, "/dtype").c_str(), static_cast<long long>(s.r), s.r == 1 ? "" : "s",
+                 static_cast<long long>(s.m), s.m == 1 ? "" : "s");
     const std::string road = fact_of(model, "/road/why");
     if (!road.empty()) std::fprintf(stream, "%s\n", road.c_str());
 }

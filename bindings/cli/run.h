@@ -22,7 +22,7 @@ class Run {
     mercer_run run_;
 };
 
-/* The same run for the library alone, while the command itself holds so many bytes for `what`: they count in --memory. */
+/* The same run for the library alone, while the command itself holds so many bytes for `what`: they count too. */
 mercer_run run_beside(const mercer_run &run, double bytes, const std::string &what);
 
 /* Throws MERCER_E_CANCELLED once a signal has asked to stop. */

@@ -14,7 +14,8 @@ void version(mercer_context *context, const Words &words) {
     std::vector<std::pair<std::string, std::string>> members;
     for (const Entry &row : entries_of(context, "build")) {
         cells.push_back({row.name, row.summary});
-        members.emplace_back(row.name, json::text(row.summary));
+        const bool number = row.summary.find_first_not_of("0123456789") == std::string::npos;
+        members.emplace_back(row.name, number ? row.summary : json::text(row.summary));
     }
     if (as_json) {
         std::printf("%s\n", json::object(members).c_str());

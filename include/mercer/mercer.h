@@ -115,7 +115,7 @@ enum {
  * factorisation) at least every 0.2 s, so that it can poll for interrupts. */
 typedef struct mercer_progress {
     int64_t struct_size;
-    const char *stage; /* read, reduce, gram, solve, lift, write ... */
+    const char *stage; /* read, reduce, gram, solve, certify, lift ... */
     double fraction;   /* of the whole call, 0 to 1 */
     double elapsed;    /* seconds */
     double remaining;  /* seconds, likely; < 0: nothing can be said yet */
@@ -154,8 +154,8 @@ typedef struct mercer_model mercer_model;
 MERCER_API int32_t mercer_context_create(mercer_context **out);
 MERCER_API void mercer_context_destroy(mercer_context *context);
 
-/* Adds an absolute folder in which plugins are looked for, before MERCER_PLUGIN_PATH and the installed ones.
- * MERCER_E_VALUE: the path is not absolute. A folder that is not there, or not to be trusted, is passed over. */
+/* Adds an absolute folder (or MERCER_E_VALUE) in which plugins are looked for, before MERCER_PLUGIN_PATH and the installed
+ * ones. One that is not there or not to be trusted is passed over. Two different plugins of a name: none is taken. */
 MERCER_API int32_t mercer_context_add_plugins(mercer_context *context, const char *folder);
 
 /* Receives log lines (level 0 = debug, 1 = note, 2 = warning), on the thread whose call is running. NULL: none. */
@@ -169,7 +169,7 @@ MERCER_API int32_t mercer_context_set_run(mercer_context *context, const mercer_
 /* An entry of a registry. what = "methods" | "operations" (outputs of a model) | "derivations" (a model of models) |
  * "kernels" | "reducers" | "lifts" | "solvers" | "statuses" | "build" (of the library: name, and in summary its BLAS,
  * instruction set, threads ...) | "folders" (in which plugins are looked for, in that order; summary says what is there) |
- * "files" (in them; "found", "shadowed by ...", "refused, ..."). Texts live until the context is destroyed. */
+ * "files" (in them; "found", "the same as ...", "refused, ..."). Texts live until the context is destroyed. */
 typedef struct mercer_entry {
     int64_t struct_size;
     const char *name;
@@ -212,7 +212,7 @@ MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *cont
 enum { MERCER_NPY = 1, MERCER_CSV = 2 };
 typedef struct mercer_file {
     int64_t struct_size;
-    int32_t format;      /* 0: MERCER_NPY if it begins as one, else MERCER_CSV; all else but values is for CSV alone */
+    int32_t format; /* 0: MERCER_NPY if named *.npy or begun as one, else MERCER_CSV; all else but values is for CSV */
     int32_t separator;   /* ',' ';' '\t' ' ' '|'; 0: that of the first four which parts the first lines alike */
     int32_t header;      /* 1: the first line has names; -1: it has not; 0: it has where there is no number in it */
     int32_t values;      /* 0: rows of columns; MERCER_DISTANCE or MERCER_KERNEL: as from_matrix below, read whole */
@@ -356,14 +356,13 @@ typedef struct mercer_user_kernel {
 } mercer_user_kernel;
 MERCER_API int32_t mercer_recipe_set_kernel(mercer_recipe *recipe, const mercer_user_kernel *kernel);
 
-/* What a fit will need, before it is done: what is likely, and what is never exceeded. Where the two are equal the
- * shape decides, and the figure is right to 10 % (bytes: or 4 MiB; of hundreds of columns up to twice). MERCER_E_BUDGET
- * where the fit will be refused. Data may be larger than the budget, but a model holds its centres, which of an exact
- * one are all rows: "nystrom", "auto" and the reducer "rpcholesky" keep fewer ("auto" no fewer than 32, and a factor of
- * so many columns in memory). Which road method `auto` will take, and how long it is, only the spectrum decides, which
- * is not known before: what is likely is typical of spectra that a few hundred rows span, and for many of these right
- * within a factor of 3; for others exact passes come on top. Where the number of components is open, bytes.most is for
- * as many as the budget holds. */
+/* What a fit will need, before it is done: what is likely, and what is never exceeded. Where the two are equal the shape
+ * decides, and the figure is right to 10 %. A budget of bytes.most is enough; MERCER_E_BUDGET where the fit will be refused.
+ * Data may be larger than the budget, but a model holds its centres, which of an exact one are all rows: "nystrom", "auto"
+ * and the reducer "rpcholesky" keep fewer ("auto" no fewer than 32, and a factor of so many columns in memory). Where shape
+ * and budget leave `auto` both roads, the spectrum decides, which is not known before: what is likely is typical of spectra
+ * that a few hundred rows span, and for many of these right within a factor of 3; for others exact passes come on top.
+ * Where the number of components is open, bytes.most is for as many as the budget holds. */
 typedef struct mercer_figure {
     double likely;
     double most;
@@ -377,6 +376,7 @@ typedef struct mercer_forecast {
     double dense_seconds; /* the longest part that cannot be cancelled, about */
     int32_t streams;      /* 1: kernel values are recomputed in each pass, 0: stored */
     int32_t reserved;
+    const char *road; /* how it will be done and why; borrowed until the recipe is asked again or destroyed */
 } mercer_forecast;
 MERCER_API int32_t mercer_recipe_forecast(mercer_recipe *recipe, mercer_data *data, const mercer_run *run,
                                           mercer_forecast *out);
@@ -392,9 +392,8 @@ MERCER_API int32_t mercer_recipe_kernel(mercer_recipe *recipe, mercer_data *x, m
 enum {
     MERCER_RANK_REACHED = 1, /* fewer components than asked for: no more are above rounding, which in f64 is less */
     MERCER_INDEFINITE = 2,   /* the kernel matrix has negative eigenvalues; they were left out */
-    /* (4 is kept for parameters cut to what the data allow.) Less than what was asked for, the report says how much: residuals
-     * above solver.tol; accuracy of `auto` that is not proved, or a share of variance or threshold that is not reached,
-     * because the memory budget holds no more. An error under solver.strict. */
+    /* Less than was asked for (the report says how much; 4 is kept): residuals above solver.tol; accuracy of `auto` not proved,
+     * or a share of variance or threshold not reached, as the memory budget holds no more. An error under solver.strict. */
     MERCER_NOT_CONVERGED = 8
 };
 
@@ -405,8 +404,9 @@ enum {
     MERCER_CAN_MERGE = 4,
     MERCER_CAN_DENSITY = 8,   /* w^T k_C(x) / n */
     MERCER_CAN_RESIDUAL = 16, /* distance to the components in feature space */
-    MERCER_CAN_SHARE = 32,   /* may be used by several threads at once: no user kernel that is not MERCER_THREAD_SAFE */
-    MERCER_CAN_GRADIENT = 64 /* df/dx: rows are dense, and every leaf of the kernel has a derivative */
+    MERCER_CAN_SHARE = 32, /* may be used by several threads at once: no user kernel that is not MERCER_THREAD_SAFE */
+    MERCER_CAN_GRADIENT = 64, /* df/dx: rows are dense, and every leaf of the kernel has a derivative */
+    MERCER_CAN_LABELS = 128   /* clusters */
 };
 
 /* Fits; data may be destroyed afterwards. The recipe is copied. Also MERCER_E_VALUE and MERCER_E_UNSUPPORTED: parameters that
@@ -428,7 +428,7 @@ MERCER_API void mercer_model_destroy(mercer_model *model);
  *   residual  n x 1    |phi(x) - mean|^2 - |f(x)|^2, the squared distance to the components (SPE)
  *   t2        n x 1    sum f_j(x)^2 / lambda_j (Hotelling)
  *   gradient  n x r d  df_j/dx_c in column j d + c, x as it is given (before the input map)
- *
+ *   labels    n x 1    of clusters, i64 from 0 on, by falling weight; -1 where scores are NaN
  * What is unusual is above a limit: mercer_model_info(model, "/limits/residual/p95", ...), include/README.md.
  * MERCER_E_UNSUPPORTED: the model lacks the capability; MERCER_E_VALUE: no output of that index. */
 typedef struct mercer_output {
@@ -468,7 +468,7 @@ MERCER_API int32_t mercer_model_summary(mercer_model *model, mercer_summary *out
 MERCER_API int32_t mercer_model_info(mercer_model *model, const char *path, const char **text);
 
 /* One array of the model, C order, borrowed from it: C (or indices, frequencies; sparse: C.values, C.columns, C.offsets), A, b,
- * nu, lambda, w, v, kii, T.columns, T.shift, T.scale, shift.1 ... MERCER_E_NAME where the model has none of that name. */
+ * nu, lambda, w, v, labels, clusters, T.shift, T.scale, shift.1 ... MERCER_E_NAME where the model has none of that name. */
 MERCER_API int32_t mercer_model_tensor(mercer_model *model, const char *name, mercer_view *out);
 
 /* A model from arrays, copied: json as mercer_model_info writes it, of which only "kernel" is needed ("parameters", "n",
@@ -480,7 +480,8 @@ MERCER_API int32_t mercer_model_from_tensors(mercer_model **out, mercer_context 
 /* Files are safetensors: see include/README.md. save replaces path atomically: the old file or the new one, never less. A model
  * whose kernel cannot be computed here, because a plugin is missing, refused, or of a version that does not take the model's
  * parameters, is loaded all the same, to be looked at: what needs no kernel works (summary, info, tensor, save, write), all else
- * is MERCER_E_PLUGIN, it has no capability, and info at "/missing" says what it wants. from_tensors makes none. */
+ * is MERCER_E_PLUGIN, it has no capability, info at "/missing" says what it wants. from_tensors makes none. Of a plugin that is
+ * of another version than it was, so that values may differ, "/changed" and the log tell. */
 MERCER_API int32_t mercer_model_save(mercer_model *model, const char *path);
 MERCER_API int32_t mercer_model_load(mercer_model **out, mercer_context *context, const char *path);
 

@@ -488,7 +488,7 @@ class Model : public detail::Handle<mercer_model, mercer_model_destroy> {
         check(mercer_model_transform(get(), what ? what->get() : nullptr, data.get(), outs.data(),
                                      static_cast<int64_t>(outs.size()), run.c()));
     }
-    // The first output; T is what the model computes in: float or double, as summary().dtype says.
+    // The first output; T is what the model computes in, float or double, as summary().dtype says; of labels int64_t.
     template <class T>
     Matrix<T> transform(const Data &data, const Recipe *what = nullptr, const Run &run = {}) const {
         mercer_output shape = outputs(data, what).at(0);

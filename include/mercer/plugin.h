@@ -163,8 +163,9 @@ typedef struct mercer_cost {
     int64_t passes;  /* solver: applications of the operator */
     int64_t columns; /* solver: of the widest application */
     int64_t blocks;  /* solver: columns of all its blocks that it uses; not in bytes */
-    int64_t m;       /* reducer: centres, at most; n where it is not known before. The host plans again after reduce */
-    double flops;    /* beside kernel values and applications */
+    int64_t m; /* reducer: centres, at most; n where it is not known before: a budget is then judged by what is likely.
+                      * The host plans again after reduce */
+    double flops;          /* beside kernel values and applications */
     int64_t first_columns; /* solver: of the first application, where it may be wider than columns; 0: it is not */
     int64_t first_blocks;  /* solver: columns of its blocks in use until then */
     int64_t likely_passes, likely_m; /* 0: the bound itself */
@@ -227,9 +228,9 @@ typedef struct mercer_consumer {
     int32_t (*combine)(void *user, void *state, int64_t row0, int64_t rows); /* may be NULL */
 } mercer_consumer;
 
-/* Which tiles: x = rows row0 ... of the data; y = points (row-major, of the tile's dtype), or the rows in index, or (both
- * NULL) all rows. rows = 0: to the end. measure = 0 for kernel values, else a form over all d columns (of objects given by
- * distances: MERCER_SQDIST). Raw values: no weights, no centring. */
+/* Which tiles: x = rows row0 ... of the data, or of those in list; y = points (row-major, of the tile's dtype), or the rows in
+ * index, or (both NULL) all rows. rows = 0: to the end. measure = 0 for kernel values, else a form over all d columns (of
+ * objects given by distances: MERCER_SQDIST). Raw values: no weights, no centring. */
 typedef struct mercer_visit {
     int64_t struct_size;
     int64_t row0, rows;
@@ -238,6 +239,9 @@ typedef struct mercer_visit {
     int64_t count; /* of points or index */
     int32_t measure;
     int32_t reserved;
+    const int64_t
+        *list;      /* NULL: the data; else numbers of its rows: row0, rows and the tiles' row0 count its entries */
+    int64_t listed; /* entries of list */
 } mercer_visit;
 
 /* ---- pivoted Cholesky -------------------------------------------------------------------------------------------- */
@@ -456,6 +460,18 @@ struct mercer_host {
      * NULL: then the sample weights of the rows (points: equal ones). The same choice in all calls; the host scales all
      * weights to sum n. [serial] */
     int32_t (*give)(mercer_task *task, int64_t count, const int64_t *index, const void *points, const double *weights);
+
+    /* gemm on f32. Any thread. */
+    int32_t (*gemm_f32)(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha,
+                        const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+
+    /* Of a reducer's problem whose kernel is radial (shape->h): squared distances to kernel values, in place. Any thread. */
+    int32_t (*radial)(mercer_task *task, double *values, int64_t count);
+
+    /* The nearest to each row of what a visit would show as y, of vectors; measure is not read. square: sum (x_k - y_k)^2,
+     * in double and in the order of the columns; number: in y. Both are of all rows of the data, and change where one is
+     * nearer than square said: INFINITY to begin with. Ties go to the lowest number. [serial] */
+    int32_t (*nearest)(mercer_task *task, const mercer_visit *to, double *square, int64_t *number);
 };
 
 /* For the map of a kernel, whose values are float or double: values *= factor (cut to the type's range, so that 0 stays 0),

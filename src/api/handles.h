@@ -22,6 +22,7 @@ struct mercer_data {
 struct mercer_recipe {
     mercer::Recipe recipe;
     mercer::RunSettings settings;
+    std::string road = {}; // of the last forecast
 };
 
 struct mercer_model {

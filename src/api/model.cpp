@@ -41,7 +41,8 @@ void describe_output(mercer_model *handle, mercer_recipe *what, mercer_data *dat
              number_of(outputs).c_str());
     const Output &output = outputs[static_cast<size_t>(index)];
     write_struct(out,
-                 mercer_output{sizeof(mercer_output), output.name, output.doc, rows, output.cols, model.dtype(), 0},
+                 mercer_output{sizeof(mercer_output), output.name, output.doc, rows, output.cols,
+                               output.dtype ? output.dtype : model.dtype(), 0},
                  "output");
     *count = static_cast<int64_t>(outputs.size());
 }
@@ -53,9 +54,9 @@ std::vector<mercer_view> read_outputs(const mercer_view *outs, int64_t count) {
     for (int64_t k = 0; k < count; ++k, at += outs->struct_size) {
         const auto *view = reinterpret_cast<const mercer_view *>(at);
         const bool wanted = view->data || view->struct_size != static_cast<int64_t>(sizeof(mercer_view));
-        views.push_back(
-            wanted ? read_view(format("outs[%" PRId64 "]", k).c_str(), view, 1u << MERCER_F32 | 1u << MERCER_F64)
-                   : mercer_view{});
+        views.push_back(wanted ? read_view(format("outs[%" PRId64 "]", k).c_str(), view,
+                                           1u << MERCER_F32 | 1u << MERCER_F64 | 1u << MERCER_I64)
+                               : mercer_view{});
     }
     return views;
 }

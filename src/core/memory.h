@@ -38,6 +38,17 @@ class Budget : public std::enable_shared_from_this<Budget> {
     std::atomic<int64_t> used_{0}, peak_{0};
 };
 
+// Foreseen bytes: as a rule, and never more.
+struct Bytes {
+    Bytes(int64_t exact = 0) : likely(exact), most(exact) {}
+    Bytes(int64_t likely, int64_t most) : likely(likely), most(most) {}
+    int64_t likely, most;
+};
+inline Bytes operator+(Bytes a, Bytes b) { return {a.likely + b.likely, a.most + b.most}; }
+inline Bytes larger(Bytes a, Bytes b) {
+    return {a.likely > b.likely ? a.likely : b.likely, a.most > b.most ? a.most : b.most};
+}
+
 // Bytes that are counted for as long as it lives.
 class Claim {
   public:

@@ -16,7 +16,8 @@ enum class Stage : uint64_t {
     second = 6,
     certificate = 7,
     partition = 8,
-    bootstrap = 9
+    bootstrap = 9,
+    clusters = 10
 };
 
 class Random {

@@ -69,7 +69,7 @@ bool is_name(std::string_view text) {
 void fail_unknown(const char *kind, std::string_view name, const std::vector<std::string> &known) {
     std::string shown(name.substr(0, 80)), list;
     const std::string *nearest = nullptr;
-    size_t best = std::max<size_t>(2, shown.size() / 3) + 1;
+    size_t best = (shown.size() < 4 ? 1 : std::max<size_t>(2, shown.size() / 3)) + 1;
     for (const std::string &candidate : known) {
         size_t distance = edit_distance(shown, candidate);
         if (distance < best && distance < candidate.size()) best = distance, nearest = &candidate; // a letter in common

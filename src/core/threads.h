@@ -1,8 +1,9 @@
 // The only file that opens parallel regions. One team at a time in a process: a call that finds it taken, that is nested,
 // or that runs in a forked child does its tasks itself. Results never depend on which.
 #pragma once
-#include "error.h"
+#include "memory.h"
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,11 @@
 namespace mercer {
 
 class Run;
+
+// What tasks hold together that need so many bytes each: few of them may come one after the other.
+inline Bytes held_by(int64_t threads, int64_t tasks, int64_t each) {
+    return {each * (tasks < 4 * threads ? std::min<int64_t>(tasks, 1) : threads), each * std::min(threads, tasks)};
+}
 
 // Cores this process may use (affinity), at least 1.
 int64_t available_threads();

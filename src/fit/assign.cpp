@@ -74,9 +74,8 @@ void assign_nearest(Run &run, const Prepared &prepared, Reduction &reduction) {
 }
 
 AssignCost assign_cost(const Run &run, const Expression &kernel, const Source &source, bool f32, int64_t m) {
-    const int64_t n = source.rows(),
-                  tile = f32 ? tile_bytes<float>(kernel, source) : tile_bytes<double>(kernel, source);
-    return {8 * (n + m) + run.threads() * tile, by_distance(kernel, source) ? 0 : n * m};
+    const int64_t n = source.rows();
+    return {sweep_bytes(run, kernel, source, f32) + 8 * (n + m), by_distance(kernel, source) ? 0 : n * m};
 }
 
 } // namespace mercer

@@ -10,7 +10,8 @@ void assign_nearest(Run &run, const Prepared &prepared, Reduction &reduction);
 
 // What that will need: bytes beside the assignment, and kernel values.
 struct AssignCost {
-    int64_t bytes, kernel_evaluations;
+    Bytes bytes;
+    int64_t kernel_evaluations;
 };
 AssignCost assign_cost(const Run &run, const Expression &kernel, const Source &source, bool f32, int64_t m);
 

@@ -184,6 +184,7 @@ class Search {
     bool decide(Evidence<T> &evidence, Proof &proof, Json &entry, int64_t r) {
         const RitzSpectrum first = evidence.spectrum(r);
         proof.trace = first.total();
+        proof.left = first.trace;
         proof.bounds = trace_bounds(first);
         entry["trace"] = proof.bounds.worst_share(r);
         const double target = values_.accuracy * first.theta.back();
@@ -191,8 +192,11 @@ class Search {
         proof.sines = subspace_sines(first, nullptr, proof.trace, proof.bounds, 0, Sides::both, r);
         if (enough(proof, r)) return true;
         const double failure = look_failure(shares_.pairs, ++norms_);
-        proof.norm_failure = shares_.pairs - failure; // spent so far: the best of all looks is what is claimed
-        proof.norm = std::min(proof.trace, evidence.norm(failure));
+        const Norm norm = evidence.norm(failure);
+        proof.norm_failure =
+            norm.failure > 0 ? shares_.pairs - failure : 0; // spent so far: the best look is what is claimed
+        proof.norm = std::min(proof.trace, norm.value);
+        proof.norm_seen = norm.seen;
         const Bounds by_norm = norm_bounds(first, proof.norm, proof.norm_failure);
         entry["norm"] = by_norm.worst_share(r);
         if (by_norm.worst_share(r) < proof.bounds.worst_share(r)) proof.bounds = by_norm;
@@ -226,14 +230,15 @@ class Search {
         entry["directions"] = p;
         for (int64_t s = pilot_rows;;) {
             const RowMoments moments = evidence.rows(p, s);
-            const bool pilot = !entry.contains("needed");
+            const bool pilot = !entry.contains("needed") && !moments.all;
             if (!pilot) {
                 const double failure = next_failure();
                 ++samples_;
                 Bounds sharp = row_bounds(spectrum, moments, proof.norm, failure, Sides::both);
-                sharp.failure = shares_.rows - failure; // spent so far
-                entry["rows"] = s;
-                if (!sharp.consistent) { // rows contradict the norm that pairs gave: what is certain is left
+                if (!moments.all) sharp.failure = shares_.rows - failure; // spent so far
+                entry["rows"] = moments.s;
+                if (!sharp.consistent &&
+                    proof.norm_failure > 0) { // rows contradict the norm that pairs gave: what is certain is left
                     proof.norm = proof.norm_failure = 0;
                     proof.bounds = trace_bounds(leading(known_.all, r));
                     return false;
@@ -244,6 +249,7 @@ class Search {
                     return true;
                 }
             }
+            if (moments.all) return false;
             const int64_t needed = rows_needed(spectrum, moments, proof.norm, next_failure(), Sides::both, r,
                                                0.9 * known_.target, most_rows_);
             entry["needed"] = needed;

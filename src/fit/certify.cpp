@@ -126,6 +126,11 @@ struct Blocks {
     Square g_upper, w_upper;
     Blocks(const RowMoments &rows, double norm, double failure, Sides sides) {
         const int64_t p = rows.p;
+        if (rows.all) {
+            g = std::max(eigenvalues(p, rows.g).front(), 0.0), deviation = 0;
+            g_upper = rows.g, w_upper = rows.w;
+            return;
+        }
         const Tails tails(p, rows.s, rows.cross, failure, sides);
         const double v = norm_of(p, rows.v);
         g = tails.largest(norm, eigenvalues(p, rows.g).front(), v);
@@ -134,6 +139,17 @@ struct Blocks {
         w_upper = plus_diagonal(rows.w, p, tails.spread(g, rows.load, norm_of(p, rows.w)));
     }
 };
+
+// Standard error, at most, of e^T (mean X) e: (e^T X e)^2 <= e^T X^2 e.
+double spread_of(const RowMoments &rows, const double *e) {
+    double square = 0, mean = 0;
+    for (int64_t j = 0; j < rows.p; ++j)
+        for (int64_t i = 0; i < rows.p; ++i) {
+            square += e[i] * rows.v[at(i, j, rows.p)] * e[j];
+            mean += e[i] * rows.g[at(i, j, rows.p)] * e[j];
+        }
+    return std::sqrt(std::max(square - mean * mean, 0.0) / static_cast<double>(rows.s));
+}
 
 Bounds start(const RitzSpectrum &spectrum, const char *kind, double above, double failure) {
     Bounds out;
@@ -144,13 +160,20 @@ Bounds start(const RitzSpectrum &spectrum, const char *kind, double above, doubl
     return out;
 }
 
-// From K + eta to K, and values into their bounds. What a theta itself has of rounding (entries of K, their sums in L, its
-// products) is some u theta_1, as eta is one: eight of them. f32 factors of rows that nearly depend on each other had 44.
-Bounds finish(Bounds out, double eta) {
-    const double rounding = 8 * eta;
+// Entries of K are right to some u, so that K is to some u theta_1, as eta is one: eight of them.
+double rounding_of(const RitzSpectrum &spectrum, const RowMoments *rows) {
+    return 8 * spectrum.eta + spectrum.sums + (rows ? rows->sums : 0);
+}
+double rounding_below(const RitzSpectrum &spectrum, const RowMoments *rows, size_t i) {
+    return rounding_of(spectrum, rows) + (spectrum.rounding.empty() ? 0 : spectrum.rounding[i]);
+}
+
+// From K + eta to K, and values into their bounds.
+Bounds finish(Bounds out, const RitzSpectrum &spectrum, const RowMoments *rows = nullptr) {
+    const double eta = spectrum.eta;
     for (size_t i = 0; i < out.value.size(); ++i) {
-        out.lower[i] -= eta + rounding;
-        out.upper[i] = std::max(out.upper[i] - eta + rounding, out.lower[i]);
+        out.lower[i] -= eta + rounding_below(spectrum, rows, i);
+        out.upper[i] = std::max(out.upper[i] - eta + rounding_of(spectrum, rows), out.lower[i]);
         out.value[i] = std::clamp(out.value[i], out.lower[i], out.upper[i]);
     }
     return out;
@@ -175,12 +198,12 @@ double Bounds::worst_share(int64_t r) const {
 }
 
 Bounds trace_bounds(const RitzSpectrum &spectrum) {
-    return finish(start(spectrum, "trace", spectrum.total(), 0), spectrum.eta);
+    return finish(start(spectrum, "trace", spectrum.total(), 0), spectrum);
 }
 
 Bounds norm_bounds(const RitzSpectrum &spectrum, double norm, double failure) {
     const double above = std::min(norm, spectrum.total());
-    return finish(start(spectrum, "frobenius", above, failure), spectrum.eta);
+    return finish(start(spectrum, "frobenius", above, failure), spectrum);
 }
 
 Bounds row_bounds(const RitzSpectrum &spectrum, const RowMoments &rows, double norm, double failure, Sides sides) {
@@ -188,26 +211,28 @@ Bounds row_bounds(const RitzSpectrum &spectrum, const RowMoments &rows, double n
     norm = std::min(norm, spectrum.total());
     const Blocks blocks(rows, norm, failure, sides);
     const double mu = spectrum.next + norm;
-    Bounds out = start(spectrum, "rows", norm, failure);
+    Bounds out = start(spectrum, "rows", norm, rows.all ? 0 : failure);
     out.consistent = rows.reach <= norm * (1 + 1e-6);
     const Square a_upper = plus_diagonal(blocks.g_upper, p, 0, spectrum.theta.data());
     for (const Square &m : {blocks.w_upper, scaled(blocks.g_upper, norm)}) {
         const std::vector<double> upper = coupled_upper(p, a_upper, m, mu);
         for (size_t i = 0; i < upper.size(); ++i) out.upper[i] = std::min(out.upper[i], upper[i]);
     }
-    out.value = eigenvalues(p, plus_diagonal(rows.g, p, 0, spectrum.theta.data()));
-    if (sides == Sides::both) {
-        out.lower_certain = false;
+    Square vectors(static_cast<size_t>(p * p));
+    out.value = eigenvalues(p, plus_diagonal(rows.g, p, 0, spectrum.theta.data()), &vectors);
+    for (int64_t i = 0; i < p; ++i) out.spread.push_back(rows.all ? 0 : spread_of(rows, vectors.data() + i * p));
+    if (sides == Sides::both || rows.all) {
+        out.lower_certain = rows.all;
         for (size_t i = 0; i < out.lower.size(); ++i)
             out.lower[i] = std::max(out.lower[i], out.value[i] - blocks.deviation);
     }
-    return finish(std::move(out), spectrum.eta);
+    return finish(std::move(out), spectrum, &rows);
 }
 
 // Davis and Kahan: X^T K = Lambda X^T and K [U, U'] in blocks give |U'^T X| (lambda_i - mu_i) <= |C|, mu_i >= D. For the
 // first i columns alone C C^T is bounded by the leading blocks of the bounds of W and |E| G, and mu_i by theta_{i+1} +
 // |E| or, through the rest of A, by the largest eigenvalue of the remaining B. Without rows |C| <= |E| / 2, as for every
-// off-diagonal block of a PSD matrix.
+// off-diagonal block of a PSD matrix. What is rounded is one more |C|.
 Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, double norm, const Bounds &bounds,
                      double failure, Sides sides, int64_t r) {
     const int64_t p = spectrum.p();
@@ -231,13 +256,16 @@ Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, doubl
         return std::min({plain, w, g});
     };
     const double rounding = 0x1p-48 * static_cast<double>(p) * spectrum.theta[0]; // two equal values may differ by this
-    auto sine = [rounding](double c, double gap) { return gap - rounding > c ? c / (gap - rounding) : 1.0; };
+    auto sine = [&](double without, double gap, int64_t i) {
+        const double c = without + rounding_below(spectrum, rows, static_cast<size_t>(i - 1));
+        return gap - rounding > c ? c / (gap - rounding) : 1.0;
+    };
     Sines out;
     const double all = coupling(p);
     for (int64_t i = 1; i <= r; ++i) {
         const double lambda = bounds.lower[static_cast<size_t>(i - 1)] + spectrum.eta;
-        out.span.push_back(sine(all, lambda - mu));
-        out.own.push_back(sine(coupling(i), lambda - rest(i)));
+        out.span.push_back(sine(all, lambda - mu, i));
+        out.own.push_back(sine(coupling(i), lambda - rest(i), i));
     }
     return out;
 }
@@ -296,6 +324,7 @@ int64_t rows_needed(const RitzSpectrum &spectrum, const RowMoments &pilot, doubl
 RitzSpectrum leading(const RitzSpectrum &all, int64_t p) {
     RitzSpectrum out = all;
     out.theta.resize(static_cast<size_t>(p));
+    if (!out.rounding.empty()) out.rounding.resize(static_cast<size_t>(p));
     if (p < all.p()) out.next = all.theta[static_cast<size_t>(p)];
     return out;
 }
@@ -342,7 +371,7 @@ Bounds residual_bounds(const std::vector<double> &theta, const std::vector<doubl
         out.upper[i] = std::max(theta[i], std::min(each[i], whole)) + image;
         out.lower[i] = std::max(theta[i] - image, 0.0);
     }
-    return finish(std::move(out), 0);
+    return finish(std::move(out), spectrum);
 }
 
 } // namespace mercer

@@ -13,7 +13,8 @@
 // eta, whose eigenvalues are eta larger (d_i + eta, R_i + eta U_i, tr + n eta), and eta is taken off at the end. Seen
 // with f32 factors: 0.03 to 0.3 of 2^-24 |L|^2 (n = 500 to 4000); whether eta was enough the rows say (`consistent`).
 //
-// Everything is unnormalised: the caller divides by n. Bounds are widened by their rounding, 8 eta.
+// Everything is unnormalised: the caller divides by n. Bounds are widened by their rounding: 8 eta for entries of K, that of the
+// sums behind theta and behind rows, and, where they are lower, that of the factor (RitzSpectrum).
 #pragma once
 #include "../core/rng.h"
 #include "../core/run.h"
@@ -29,6 +30,8 @@ struct RitzSpectrum {
     int64_t n = 0;
     double trace = 0; // tr
     double eta = 0;
+    double sums = 0;              // |theta_i - what it were if its sums were exact|
+    std::vector<double> rounding; // theta_i may lie so much above lambda_i for rounding of the factor alone; empty: 0
     int64_t p() const { return static_cast<int64_t>(theta.size()); }
     double total() const { return std::max(trace, 0.0) + static_cast<double>(n) * eta; } // tr of E + eta
 };
@@ -39,10 +42,11 @@ struct Bounds {
     std::vector<double> theta; // Ritz values
     std::vector<double> value; // what a model should return
     std::vector<double> lower, upper;
-    double failure = 0;        // probability that any of them is wrong, the share behind `norm` not included
-    bool lower_certain = true; // `failure` is about `upper` only
-    bool conditional = false;  // holds if the solver missed no eigenvalue
-    bool consistent = true;    // false: rows were seen that no PSD E + eta with |E| <= F has: the certificate is void
+    std::vector<double> spread; // standard error of each value, where it comes from a sample; empty: it does not
+    double failure = 0;         // probability that any of them is wrong, the share behind `norm` not included
+    bool lower_certain = true;  // `failure` is about `upper` only
+    bool conditional = false;   // holds if the solver missed no eigenvalue
+    bool consistent = true;     // false: rows were seen that no PSD E + eta with |E| <= F has: the certificate is void
     double error(int64_t i) const;       // of value i, at most
     double worst(int64_t r) const;       // of the first r
     double worst_share(int64_t r) const; // the same over lower_r (infinite where that is not positive)
@@ -69,6 +73,10 @@ double pair_share(double entry, bool same, double d_i, double d_j, double eta);
 // F = tr sqrt(upper bound of E x) >= |E|_F but with probability `failure`: empirical Bernstein (Maurer and Pontil 2009,
 // theorem 4), never above tr. 10^5 pairs are enough.
 double frobenius_bound(double total, const double *x, int64_t count, double failure);
+struct Seen { // in a sample: value and standard error; error 0: exact
+    double value = 0, error = 0;
+};
+Seen frobenius_seen(double total, const double *x, int64_t count);             // |E|_F
 Bounds norm_bounds(const RitzSpectrum &spectrum, double norm, double failure); // theta_i <= lambda_i <= theta_i + F
 
 // ---- with s rows of E
@@ -101,6 +109,8 @@ class RowLaw {
 // Means over s rows: symmetric p x p matrices. Another s in place of the true one forecasts a larger sample.
 struct RowMoments {
     int64_t p = 0, s = 0;
+    bool all = false;            // each row once, with probability 1 / n: means are what they estimate
+    double sums = 0;             // rounding of U^T E U
     double cross = 0, load = 0;  // of the law
     double reach = 0;            // max |R_i|^2 / (d_i + eta) <= |E + eta| over the rows seen
     std::vector<double> g, v, w; // mean X, mean X^2, mean R_i^T R_i / p_i;  X = (U_i^T R_i + R_i^T U_i) / (2 p_i)
@@ -121,7 +131,7 @@ class RowSample {
     std::vector<double> shifted_;
 };
 
-// norm = min(F, tr) >= |E + eta|; `failure` is that of the rows alone.
+// norm = min(F, tr) >= |E + eta|; `failure` is that of the rows alone, none where they are all.
 Bounds row_bounds(const RitzSpectrum &spectrum, const RowMoments &rows, double norm, double failure, Sides sides);
 
 // Sines of the largest angle between the i leading exact directions and the model's own first i (own), or the span of all

@@ -9,6 +9,13 @@ Json certificate_entry(const char *name, double value, double failure) {
                    {"probability", 1 - failure}});
 }
 
+Json certificate_entry(const char *name, double value, double failure, const Seen &measured) {
+    Json out = certificate_entry(name, value, failure);
+    out["measured"] = measured.value;
+    if (measured.error > 0) out["stderr"] = measured.error;
+    return out;
+}
+
 Json eigenvalue_entries(const Bounds &bounds, int64_t r, double failure, double total) {
     Json out = Json::array();
     for (int64_t j = 0; j < r; ++j) {
@@ -19,6 +26,7 @@ Json eigenvalue_entries(const Bounds &bounds, int64_t r, double failure, double 
         entry["lower"] = bounds.lower[at] / total;
         entry["upper"] = bounds.upper[at] / total;
         entry["by"] = bounds.kind;
+        if (!bounds.spread.empty() && bounds.spread[at] > 0) entry["stderr"] = bounds.spread[at] / total;
         if (bounds.conditional) {
             entry["kind"] = "conditional";
             entry["if"] = "no eigenvalue above the last was missed";

@@ -1,4 +1,6 @@
-// Certificates as the report has them: {name, value, kind, probability, component, ...}.
+// Certificates as the report has them: {name, component, value, kind, probability, measured, stderr, by ...}. One entry claims
+// one thing: `value` is proved, for certain or with `probability`; `measured` is what was found of the same quantity, where it
+// was looked at, and `stderr` its standard error, where that was in a sample. What nothing proves is no certificate.
 #pragma once
 #include "../model/model.h"
 #include "certify.h"
@@ -7,7 +9,8 @@ namespace mercer {
 
 // failure: probability that it is wrong; 0: certain.
 Json certificate_entry(const char *name, double value, double failure);
-// The first r of bounds, divided by total.
+Json certificate_entry(const char *name, double value, double failure, const Seen &measured);
+// The first r of bounds, divided by total: value is between lower and upper.
 Json eigenvalue_entries(const Bounds &bounds, int64_t r, double failure, double total);
 
 } // namespace mercer

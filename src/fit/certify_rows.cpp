@@ -36,6 +36,14 @@ double frobenius_bound(double total, const double *x, int64_t count, double fail
     return total * std::sqrt(std::min(bound, 1.0));
 }
 
+Seen frobenius_seen(double total, const double *x, int64_t count) {
+    const double m = static_cast<double>(count);
+    double mean = 0, square = 0;
+    for (int64_t k = 0; k < count; ++k) mean += x[k] / m, square += x[k] * x[k] / m;
+    if (!(mean > 0)) return {};
+    return {total * std::sqrt(mean), total * std::sqrt(std::max(square - mean * mean, 0.0) / m / (4 * mean))};
+}
+
 Lottery::Lottery(Run &run, int64_t n, const double *weight) : cumulative_(run.buffer<double>(n)) {
     double sum = 0;
     for (int64_t i = 0; i < n; ++i) cumulative_[i] = sum += weight[i];

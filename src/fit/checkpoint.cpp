@@ -8,6 +8,7 @@
 #include "../core/block.h"
 #include "../io/files.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace mercer {
@@ -19,19 +20,35 @@ std::string name_of(int64_t range) { return "solver.columns." + std::to_string(r
 
 std::string shown(const Json &value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-// The first value that differs, parameters among them.
-void compare(const std::string &path, const Json &there, const Json &here, const std::string &prefix) {
+// What differs, parameters by their names.
+void differences(const Json &there, const Json &here, const std::string &prefix, std::vector<std::string> &out) {
+    auto note = [&](const std::string &name, const Json *other, const Json *own) {
+        const std::string text = prefix == "data." ? "the data differ (" + name + ")"
+                                                   : name + (other ? " = " + shown(*other) : " is not set") +
+                                                         " there, " + (own ? shown(*own) : "not set") + " here";
+        if (std::find(out.begin(), out.end(), text) == out.end()) out.push_back(text);
+    };
     for (const auto &[name, value] : here.items()) {
-        const Json other = there.is_object() ? there.value(name, Json()) : Json();
-        if (value == other) continue;
-        if (value.is_object()) compare(path, other, value, prefix + name + ".");
-        fail(MERCER_E_VALUE, "checkpoint '%s' is of another fit: %s%s = %s there, %s here", shown_path(path).c_str(),
-             prefix.c_str(), name.c_str(), shown(other).c_str(), shown(value).c_str());
+        const bool known = there.is_object() && there.contains(name);
+        if (known && there[name] == value) continue;
+        if (value.is_object())
+            differences(known ? there[name] : Json(), value, name == "recipe" ? "" : prefix + name + ".", out);
+        else
+            note(prefix + name, known ? &there[name] : nullptr, &value);
     }
     for (const auto &[name, value] : there.items())
-        if (!here.contains(name))
-            fail(MERCER_E_VALUE, "checkpoint '%s' is of another fit: %s%s = %s there, not set here",
-                 shown_path(path).c_str(), prefix.c_str(), name.c_str(), shown(value).c_str());
+        if (!here.contains(name)) note(prefix + name, &value, nullptr);
+}
+
+void compare(const std::string &path, const Json &there, const Json &here) {
+    constexpr size_t shown_at_most = 4;
+    std::vector<std::string> found;
+    differences(there, here, "", found);
+    if (found.empty()) return;
+    std::string text;
+    for (size_t k = 0; k < std::min(found.size(), shown_at_most); ++k) text += (k > 0 ? "; " : "") + found[k];
+    if (found.size() > shown_at_most) text += format("; and %zu more", found.size() - shown_at_most);
+    fail(MERCER_E_VALUE, "checkpoint '%s' is of another fit: %s", shown_path(path).c_str(), text.c_str());
 }
 
 } // namespace
@@ -47,7 +64,7 @@ Checkpoint::Checkpoint(Run &run, std::string path, Json identity)
             Json text = parse_model_text(metadata, what);
             if (!text.is_object() || !text.contains("checkpoint") || !text.contains("fit"))
                 fail(MERCER_E_MODEL, "%s: no checkpoint", what.c_str());
-            compare(path_, text["fit"], identity_, "");
+            compare(path_, text["fit"], identity_);
             said_ = std::move(text["checkpoint"]);
         });
     } catch (const Error &e) {

@@ -43,8 +43,8 @@ Json ErrorBars::report(double unit, int64_t kept) const {
 }
 
 Components::Components(const CoreValues &values, int64_t most)
-    : count_(values.components), most_(most), replicates_(values.replicates),
-      variance_(std::isnan(values.variance) ? 0 : values.variance),
+    : count_(values.components > 0 ? std::max(values.components, values.clusters - 1) : 0), most_(most),
+      replicates_(values.replicates), variance_(std::isnan(values.variance) ? 0 : values.variance),
       threshold_(std::isnan(values.threshold) ? 0 : values.threshold) {
     if (replicates_ == 1) fail(MERCER_E_VALUE, "report.bootstrap = 1, must be 0 or >= 2");
     if (by_noise() && replicates_ == 0) replicates_ = by_default;

@@ -396,7 +396,7 @@ std::shared_ptr<const Model> compress(const DeriveTask &task) {
     if (wants_all(task.recipe, model.m()) || model.m() == 0 || held.count == 0) return unchanged(task, model, held);
     Data rows;
     rows.source = prepared.source;
-    Reduction reduction = reduce(run, task.recipe, rows, prepared);
+    Reduction reduction = reduce(run, task.recipe, rows, prepared, false);
     reduction.factor = {};
     assign_nearest(run, prepared, reduction);
     Centres centres = make_centres(run, prepared, reduction);

@@ -17,14 +17,18 @@ constexpr Scope lifting = {[](const Recipe &recipe) { return !recipe.is_auto() &
 constexpr Scope compressing = {[](const Recipe &recipe) { return recipe.derivation() != nullptr; },
                                "the operation 'compress'", ""};
 // The exact road of `auto` ends in a solver too.
-constexpr Scope solving = {[](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).solves; },
-                           "the lifts 'weighted' and 'extended', and the method 'auto'", ""};
+constexpr Scope solving = {
+    [](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).solves; },
+    "the lifts 'weighted' (that of 'kpca' and 'subsampled'), 'extended' and 'manifold', and the method 'auto'", ""};
 constexpr Scope exact = {[](const Recipe &recipe) { return !recipe.is_auto() && lift_of(recipe).solves; },
-                         "the lifts 'weighted' and 'extended'", "accuracy"};
+                         "the lifts 'weighted' (that of 'kpca' and 'subsampled'), 'extended' and 'manifold'",
+                         "accuracy"};
 // Where centres stand for other rows.
 constexpr Scope weighing = {
     [](const Recipe &recipe) { return !recipe.is_auto() && recipe.reducer() != nullptr && lift_of(recipe).weighs; },
-    "reducers with the lifts 'weighted' and 'extended'", ""};
+    "reducers with the lifts 'weighted', 'extended' and 'manifold'", ""};
+constexpr Scope refining = {[](const Recipe &recipe) { return weighing.holds(recipe) && lift_of(recipe).projects; },
+                            "reducers with the lifts 'weighted' and 'extended'", ""};
 // What stands for other rows is compared with them; all rows themselves leave nothing to prove.
 bool proves(const Recipe &recipe) {
     return lift_of(recipe).proves && (recipe.reducer() != nullptr || !lift_of(recipe).weighs);
@@ -33,6 +37,14 @@ constexpr Scope proving = {proves, "models of fewer centres than rows, and the m
 // `auto` decides by itself what is worth paying for.
 constexpr Scope proving_as_asked = {[](const Recipe &recipe) { return !recipe.is_auto() && proves(recipe); },
                                     "models of fewer centres than rows", ""};
+constexpr Scope projecting = {[](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).projects; },
+                              "all lifts but 'manifold'", ""};
+constexpr Scope walking = {[](const Recipe &recipe) { return !recipe.derivation() && !lift_of(recipe).projects; },
+                           "the lift 'manifold'", ""};
+bool cuts(const Recipe &recipe) { return walking.holds(recipe) && std::string_view(recipe.values().method) == "ncut"; }
+constexpr Scope cutting = {cuts, "the method 'ncut'", ""};
+constexpr Scope timed = {[](const Recipe &recipe) { return walking.holds(recipe) && !cuts(recipe); },
+                         "the lift 'manifold' of other methods than 'ncut'", ""};
 
 struct CoreRow {
     const Scope &scope;
@@ -73,9 +85,15 @@ const std::vector<CoreRow> &core_rows() {
                  "weights of the centres: the reducer's own, or what the rows nearest to each weigh"),
         core_row(solving, AT(gram_storage), MERCER_CHOICE, "gram.storage", "auto", "auto|stream|f64|f32", 0, 0, 0,
                  "keep the kernel matrix in this type, or compute it again in each pass"),
-        core_row(fitting, AT(lift_centred), MERCER_BOOL, "lift.centred", "true", "", 0, 0, 1,
+        core_row(projecting, AT(lift_centred), MERCER_BOOL, "lift.centred", "true", "", 0, 0, 1,
                  "subtract the mean in feature space"),
-        core_row(weighing, AT(ritz), MERCER_INT, "lift.ritz", "0", "", MERCER_AUTO, 0, 1e9,
+        core_row(walking, AT(alpha), MERCER_REAL, "lift.alpha", "", "", MERCER_AUTO, 0, 1,
+                 "how much of the points' density is divided out; unset: 1 for the method 'diffusion', else 0"),
+        core_row(timed, AT(time), MERCER_REAL, "lift.time", "", "", MERCER_AUTO, 0, inf,
+                 "coordinates are lambda^time f; unset: 1 for the method 'diffusion', else 0"),
+        core_row(cutting, AT(clusters), MERCER_INT, "lift.clusters", "2", "", 0, 2, 1e6,
+                 "clusters behind the output 'labels': 2 by the least normalised cut, more by k-means"),
+        core_row(refining, AT(ritz), MERCER_INT, "lift.ritz", "0", "", MERCER_AUTO, 0, 1e9,
                  "turn so many directions (4 times the components) to the best of all rows in their span; 0: do not"),
         core_row(exact, AT(tol), MERCER_REAL, "solver.tol", "", "", MERCER_LO_OPEN | MERCER_AUTO, 0, 1,
                  "largest residual / first eigenvalue; unset: 1e-9, for f32 values 1e-5"),
@@ -87,16 +105,18 @@ const std::vector<CoreRow> &core_rows() {
                  "largest relative error of each eigenvalue"),
         core_row(proving_as_asked, AT(certificates), MERCER_CHOICE, "report.certificates", "cheap",
                  "none|cheap|rows|exact", 0, 0, 0,
-                 "proofs of projected models: the trace of what is lost; its norm too, from pairs; rows of it too"),
+                 "proofs: what is free (projected models: the trace of what is lost); from pairs too; from rows too; "
+                 "from all "
+                 "of it"),
         core_row(proving_as_asked, AT(rows), MERCER_INT, "report.rows", "0", "", MERCER_AUTO, 0, 1e9,
-                 "rows behind the certificate, 0: 4000"),
+                 "rows behind the certificate, 0: 4000; of fewer points each row once"),
         core_row(proving, AT(delta), MERCER_REAL, "report.delta", "0.001", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,
                  "probability that a certificate may be wrong"),
-        core_row(fitting, AT(replicates), MERCER_INT, "report.bootstrap", "0", "", MERCER_AUTO, 0, 1e5,
+        core_row(projecting, AT(replicates), MERCER_INT, "report.bootstrap", "0", "", 0, 0, 1e5,
                  "replicates behind error bars of the eigenvalues; 0: none, or 200 where they choose the components"),
         core_row(fitting, AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT | MERCER_AUTO, 0, inf,
                  "how many components; 0: those that stand out of their noise, by error bars"),
-        core_row(fitting, AT(variance), MERCER_REAL, "output.variance", "", "", MERCER_LO_OPEN, 0, 1,
+        core_row(projecting, AT(variance), MERCER_REAL, "output.variance", "", "", MERCER_LO_OPEN, 0, 1,
                  "as few components as explain this share of the total variance (components: at most so many)"),
         core_row(fitting, AT(threshold), MERCER_REAL, "output.threshold", "", "", MERCER_LO_OPEN, 0, 1,
                  "components of at least this share of the first eigenvalue (components: at most so many)"),

@@ -11,8 +11,8 @@ struct CoreValues {
     const char *method, *kernel, *reducer, *lift, *solver, *data_lengths;
     int32_t data_dtype, data_scale, data_missing, gram_storage, centre_weights, lift_centred, solver_strict,
         certificates, orthonormal;
-    int64_t components, ritz, seed, max_passes, rows, replicates;
-    double tol, delta, accuracy, variance, threshold;
+    int64_t components, ritz, seed, max_passes, rows, replicates, clusters;
+    double tol, delta, accuracy, variance, threshold, alpha, time;
 };
 enum class DataType { as_given, f32, f64 };
 enum class DataScale { none, standard, minmax };

@@ -34,7 +34,7 @@ void Counted::dense(Run &run, double *a, int64_t lda) const {
 
 double Counted::share() const {
     const double done = static_cast<double>(passes_.size()), before = std::min(done, likely_);
-    return start_ + (1 - start_) * (0.9 * before / likely_ + 0.1 * (1 - std::pow(0.5, done - before)));
+    return start_ + (1 - start_) * (filled * before / likely_ + (1 - filled) * (1 - std::pow(0.5, done - before)));
 }
 
 Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operator &op, double scale, int64_t r,

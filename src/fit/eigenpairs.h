@@ -24,7 +24,8 @@ class Counted : public Operator {
         bool f32;
     };
     const std::vector<Pass> &passes() const { return passes_; }
-    void passed(int64_t width, bool f32) { passes_.push_back({width, f32}); } // in an earlier run
+    void passed(int64_t width, bool f32) { passes_.push_back({width, f32}); } // before, or in an earlier run
+    static constexpr double filled = 0.9; // of what is left after `start`, by the likely passes
 
   private:
     template <class F>

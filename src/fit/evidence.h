@@ -6,15 +6,23 @@
 
 namespace mercer {
 
-// Kernel values that norm() computes. Pairs are the diagonal of tiles, which is cheaper than pairs one by one, but where
-// each value is a callback's.
+// What norm() computes and takes. Pairs are the diagonal of tiles, the larger the less a value costs beside the panels of its
+// rows; one by one where it is a callback's.
 int64_t pairs_at_once(const Expression &kernel, bool objects);
-double pair_values(const Expression &kernel, const Source &source);
+double norm_values(const Expression &kernel, const Source &source, bool all); // of the kernel
+double norm_gathers(int64_t n, bool all);                                     // rows of L
+int64_t norm_bytes(int64_t n, int64_t m, int64_t size, bool all);             // of one thread, beside its tile
+
+struct Norm {
+    double value = 0, failure = 0; // >= |E + eta|, but with that probability
+    Seen seen;                     // |E|_F
+};
 
 template <class T>
 class Evidence {
   public:
     static constexpr int64_t pairs = 100'000; // that norm() draws
+    static bool takes_all(int64_t n) { return n * n <= pairs; }
 
     // All are borrowed. random: stage `certificate`; look numbers the streams of one method apart.
     Evidence(Run &run, const Expression &kernel, const Points<T> &rows, const SpanRows<T> &span,
@@ -23,9 +31,10 @@ class Evidence {
     // Of the certificate: the leading p of the projection, its trace, and how far E may be from positive (rounding).
     RitzSpectrum spectrum(int64_t p) const;
     int64_t known() const { return projection_.count(); } // the largest p
-    // F >= |E + eta|, but with probability `failure`: from 10^5 pairs.
-    double norm(double failure);
-    // Means over s rows that no earlier call has seen, for the leading p directions. n kernel values a row.
+    // From 10^5 pairs; where there are no more, or where that is asked for, from all entries: then it is certain.
+    Norm norm(double failure, bool all = false);
+    // Means over s rows that no earlier call has seen, for the leading p directions; where s >= n, over all. n kernel values a
+    // row.
     RowMoments rows(int64_t p, int64_t s);
     int64_t evaluations() const { return evaluations_; }
 
@@ -42,6 +51,7 @@ class Evidence {
     const Random &random_;
     int64_t look_;
     double eta_;
+    std::vector<double> rounding_; // RitzSpectrum
     Buffer<double> diagonal_;
     int64_t evaluations_ = 0;
 
@@ -54,6 +64,9 @@ class Evidence {
     };
     std::unique_ptr<Rows> rows_;
     void prepare(int64_t p);
+    std::vector<double> factor_rounding() const;
+    double norm_of_all();
+    Buffer<double> rows_of_factor(int64_t row0, int64_t count) const;
     void subtract_projection(const int64_t *drawn, int64_t count, double *r) const;
 };
 

@@ -142,7 +142,7 @@ Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared,
     Json text = Json::object();
     text["format"] = 1;
     text["version"] = MERCER_VERSION;
-    text["requires"] = Json::array();
+    text["requires"] = required_plugins(prepared.kernel);
     text["method"] = recipe.values().method;
     text["kernel"] = prepared.kernel.text();
     text["reducer"] = recipe.values().reducer;
@@ -213,7 +213,8 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     Road road;
     if (recipe.is_auto()) road = choose_road(run, recipe, prepared, ahead.roads);
     const Lift &lift = find_lift(recipe.is_auto() && road.exact ? "weighted" : recipe.values().lift);
-    Reduction reduction = road.exact ? reduce(run, recipe, data, prepared) : std::move(road.reduction);
+    Reduction reduction =
+        road.exact ? reduce(run, recipe, data, prepared, ahead.holds_factor) : std::move(road.reduction);
     if (!lift.uses_factor) reduction.factor = {};
     Centres centres = make_centres(run, prepared, reduction);
     reduction.points = Buffer<unsigned char>();
@@ -226,9 +227,11 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
                         prepared.f32,
                         centres.m(),
                         most - base_bytes(source, centres.m(), prepared.f32) - centres.assignment.bytes(),
+                        centres.rows,
                         reduction.factor_bytes(),
                         road.tol,
-                        prepared.f32_serves};
+                        prepared.f32_serves,
+                        !centres.assignment.empty()};
     const Plan plan = recipe.is_auto() && road.exact ? plan_exact(task, road.f32) : lift.plan(task);
     refuse_over_budget(task, plan.bytes, plan.how);
     if (!plan.keep_factor) reduction.factor = {};
@@ -239,12 +242,12 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     if (recipe.is_auto() && road.exact) judge_exact(run, recipe, plan, lifted.worst_share, road);
     if (!road.proved) lifted.outcome |= MERCER_NOT_CONVERGED;
 
-    run.stage("certify");
     Json text = report_text(run, recipe, prepared, reduction, centres, plan, lifted, ahead.figures);
     if (!data.columns.empty()) text["columns"] = data.columns;
     if (recipe.is_auto()) {
         text["road"] = std::move(road.report);
         text["forecast"]["road"] = ahead.figures.passes.likely > 0 ? "exact" : "projected";
+        text["forecast"]["why"] = ahead.road;
         text["lift"] = lift.name;
         if (!road.exact) text["reducer"] = "rpcholesky";
     }

@@ -33,6 +33,8 @@ struct Forecast {
     mercer_forecast figures{};
     Run::Stages stages;
     Roads roads;
+    std::string road;         // that will be taken, and why
+    bool holds_factor = true; // of a reducer
 };
 // From the shape and the budget alone; E_BUDGET where the fit will be refused. Rows that are not known are E_UNSUPPORTED.
 Forecast forecast(Run &run, const Recipe &recipe, const Data &data);
@@ -57,8 +59,8 @@ struct Prepared {
 bool tile_is_f32(const Recipe &recipe, const Source &source);
 // f32: the tile type, where not tile_is_f32 says it.
 Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional<bool> f32 = {});
-// What prepare holds at most, beside the rows' weights.
-int64_t prepare_bytes(const Run &run, const Recipe &recipe, const Source &source);
+// What prepare holds, beside the rows' weights.
+Bytes prepare_bytes(const Run &run, const Recipe &recipe, const Source &source);
 
 // Sample weights of the rows of source, which is the data's, loaded, or its complete rows; scaled to sum n, all 1 without.
 CountedVector<double> sample_weights(const Data &data, const Source &source);
@@ -94,7 +96,8 @@ struct Reduction {
         return held && *held == other;
     }
 };
-Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared);
+// holds_factor: partial Cholesky factors stay in memory, else their columns are made again.
+Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared, bool holds_factor);
 Reduction all_rows(const Prepared &prepared); // that count, by their sample weights
 
 // C, ready for lifts: rows after T in the tile's type (or sparse, or numbers of objects), each with a positive weight.
@@ -142,7 +145,8 @@ struct Plan {
     Params solver_params;
     mercer_cost solver_cost{};
     const char *how = "";                // what takes the bytes, for those who are refused
-    int64_t bytes = 0, likely_bytes = 0; // of the lift: matrix, solver, panels; 0: the same
+    int64_t bytes = 0, likely_bytes = 0; // of the lift: matrix, solver, panels
+    int64_t least_bytes = 0;             // those that no data save
     int64_t most_pairs = 0;              // that the solver may be asked for
     mercer_figure kernel_evaluations{}, passes{};
     mercer_figure products{}, columns{}; // with the kernel matrix, and of how many columns in all
@@ -154,7 +158,11 @@ struct Plan {
 template <class T>
 Need need_of(const Run &run, const Expression &kernel, const Source &source, int64_t m, int64_t columns);
 template <class T>
-int64_t tile_bytes(const Expression &kernel, const Source &source); // of one thread that computes tiles
+TileBytes tiles_of(const Expression &kernel, const Source &source);
+template <class T>
+int64_t tile_bytes(const Expression &kernel,
+                   const Source &source); // at most, of one thread with two panels of whole rows
+Bytes sweep_bytes(const Run &run, const Expression &kernel, const Source &source, bool f32); // of all threads
 
 struct PlanTask {
     Run &run;
@@ -164,17 +172,21 @@ struct PlanTask {
     bool f32;
     int64_t m; // centres
     int64_t budget_left;
+    bool rows;              // they are rows of the data; else new points, whose factor is made again
     int64_t handed;         // bytes of the factor that the reducer leaves; 0: none
     double tol = 0;         // what `auto` needs of a solver; 0: the recipe's
     bool f32_serves = true; // as prepared; forecasts, which know no data, take it for granted
+    bool assigned = false;  // which centre stands for each row will be known
 };
 void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how); // beyond the base
 struct ForeseenCentres {
     mercer_cost cost{}; // of the reducer; m: centres, at most
     int64_t factor = 0; // bytes of the factor that it leaves, if it does
+    bool rows = true;   // of the data
     int64_t kept = 0;   // bytes of the assignment
 };
-ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source);
+ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source,
+                                 bool holds_factor);
 // What is held throughout: weights, m centres as the model keeps them, rows that were loaded.
 int64_t base_bytes(const Source &source, int64_t m, bool f32);
 
@@ -192,6 +204,7 @@ struct Lift {
     bool weighs;                        // centres stand for rows, by their weights
     bool solves;                        // its problem is a solver's
     bool proves;                        // how far its eigenvalues are from those of all rows
+    bool projects;                      // on directions in feature space, which have variances and a mean
     Plan (*plan)(const PlanTask &task); // the one of fewest bytes where none fits
     Lifted (*lift)(const LiftTask &task);
 };
@@ -233,6 +246,8 @@ Plan plan_refined(const PlanTask &task);
 Lifted lift_weighted(const LiftTask &task);
 Plan plan_extended(const PlanTask &task);
 Lifted lift_extended(const LiftTask &task);
+Plan plan_manifold(const PlanTask &task);
+Lifted lift_manifold(const LiftTask &task);
 Plan plan_projected(const PlanTask &task);
 Lifted lift_projected(const LiftTask &task);
 

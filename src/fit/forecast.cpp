@@ -13,6 +13,7 @@
 #include "start.h"
 
 #include <algorithm>
+#include <cinttypes>
 #include <cmath>
 
 namespace mercer {
@@ -39,7 +40,8 @@ double read_cost(const Source &source) { return 50 * as_double(source.rows()) * 
 
 double reduce_cost(const Source &source, const ForeseenCentres &centres, bool f32) {
     const mercer_cost &cost = centres.cost;
-    return cost.likely_evaluations * value_cost(source, f32) + 1.5 * cost.flops * (f32 ? 1 : 2);
+    const double share = as_double(cost.likely_m) / as_double(cost.m);
+    return cost.likely_evaluations * value_cost(source, f32) + 1.5 * cost.flops * share * share * (f32 ? 1 : 2);
 }
 
 double factorisation(double order) { return slow * 4 / 3 * order * order * order; }
@@ -65,7 +67,8 @@ Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m) {
             {"solve", start_cost(source, plan, m) + values - once +
                           2 * order * order * plan.columns.likely * (plan.f32 || plan.rough ? 1 : 2) +
                           slow / 2 * plan.flops_each * plan.products.likely + factorisation(plan.dense_order)},
-            {"certify", 100 * as_double(source.rows() + m) + plan.certify_cost}};
+            {"certify", plan.certify_cost},
+            {"lift", 100 * as_double(source.rows() + m)}};
 }
 
 double flops_of(const Source &source, double m, double evaluations, double columns) {
@@ -95,7 +98,8 @@ void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &
     out.kept = 8 * source.rows();
     if (!voronoi) return;
     const AssignCost cost = assign_cost(run, kernel, source, tile_is_f32(recipe, source), out.cost.m);
-    out.cost.bytes = std::max(out.cost.bytes, cost.bytes);
+    out.cost.bytes = std::max(out.cost.bytes, cost.bytes.most);
+    out.cost.likely_bytes = std::max(out.cost.likely_bytes, cost.bytes.likely);
     out.cost.kernel_evaluations += cost.kernel_evaluations;
     out.cost.likely_evaluations +=
         as_double(cost.kernel_evaluations) * as_double(out.cost.likely_m) / as_double(out.cost.m);
@@ -103,7 +107,8 @@ void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &
 
 } // namespace
 
-ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source) {
+ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source,
+                                 bool holds_factor) {
     const int64_t n = source.rows();
     ForeseenCentres out;
     out.cost.struct_size = sizeof out.cost;
@@ -114,6 +119,7 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
         return out;
     }
     mercer_task task(run, Random(0, Stage::reducer));
+    task.holds_factor = holds_factor;
     const bool f32 = tile_is_f32(recipe, source);
     const mercer_shape shape{sizeof shape,
                              n,
@@ -127,13 +133,16 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
                              NAN,
                              NAN};
     const Expression kernel = foreseen_kernel(run, recipe, source);
-    task.tile_bytes = f32 ? tile_bytes<float>(kernel, source) : tile_bytes<double>(kernel, source);
+    task.tiles = f32 ? tiles_of<float>(kernel, source) : tiles_of<double>(kernel, source);
     task.check(
         recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape, &out.cost),
         *recipe.reducer());
     out.factor = task.factor_bytes;
+    out.rows = !(recipe.reducer()->reducer.flags & MERCER_GIVES_POINTS) ||
+               (data.has_landmarks() && data.landmarks.dtype == MERCER_I64);
     out.cost.m = std::clamp<int64_t>(out.cost.m, 1, std::max(n, data.landmarks.rows));
     if (out.cost.likely_m == 0) out.cost.likely_m = out.cost.m;
+    if (out.cost.likely_bytes == 0) out.cost.likely_bytes = out.cost.bytes;
     if (out.cost.likely_evaluations == 0) out.cost.likely_evaluations = as_double(out.cost.kernel_evaluations);
     foresee_assignment(run, recipe, kernel, source, out);
     return out;
@@ -149,18 +158,24 @@ int64_t missing_bytes(const Recipe &recipe, const Source &source) {
 }
 
 struct Sizes { // of a fit, in bytes
-    int64_t base, before_lift, likely_before;
+    int64_t base;
+    Bytes before; // the lift
 };
 
 // With m centres, of as many as there may be.
 mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres, const Plan &plan, int64_t m,
                            const Sizes &sizes) {
     const double order = as_double(m), share = order / as_double(centres.cost.m);
-    const int64_t lift = plan.likely_bytes > 0 ? std::min(plan.likely_bytes, plan.bytes) : plan.bytes;
     mercer_forecast out{};
     out.struct_size = sizeof out;
-    out.bytes = {as_double(sizes.base) + std::max(share * as_double(sizes.likely_before), as_double(lift)),
-                 as_double(sizes.base + std::max(sizes.before_lift, plan.bytes))};
+    auto in_all = [&](int64_t lift) {
+        return as_double(sizes.base) + std::max(share * as_double(sizes.before.likely), as_double(lift));
+    };
+    constexpr double near = 0.95; // the shape decides what no data make less by more
+    out.bytes.most = as_double(sizes.base + std::max(sizes.before.most, plan.bytes));
+    out.bytes.likely = in_all(plan.least_bytes) >= near * out.bytes.most
+                           ? out.bytes.most
+                           : std::min(in_all(plan.likely_bytes), near * out.bytes.most);
     out.kernel_evaluations = {centres.cost.likely_evaluations + plan.kernel_evaluations.likely,
                               as_double(centres.cost.kernel_evaluations) + plan.kernel_evaluations.most};
     out.passes = plan.passes;
@@ -200,33 +215,67 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     if (source.rows() < 1) fail(MERCER_E_DATA, "the data have 0 rows, must be >= 1");
     const bool f32 = tile_is_f32(recipe, source);
     const Expression kernel = foreseen_kernel(run, recipe, source);
-    const ForeseenCentres centres = forecast_centres(run, recipe, data, source);
-    const int64_t m = centres.cost.m;
-    const int64_t read = prepare_bytes(run, recipe, source);
-    const Sizes sizes{base_bytes(source, m, f32) + missing_bytes(recipe, source) + centres.kept,
-                      std::max(centres.cost.bytes, read),
-                      std::max(centres.factor > 0 ? centres.factor : centres.cost.bytes, read)};
-    const PlanTask task{run, recipe, kernel, source, f32, m, run.budget()->limit() - sizes.base, centres.factor};
+    const Bytes read = prepare_bytes(run, recipe, source);
+    const int64_t limit = run.budget()->limit();
     const Lift &lift = find_lift(recipe.is_auto() ? "weighted" : recipe.values().lift);
-    const Plan plan = lift.plan(task);
+    struct Way { // to reduce and lift
+        ForeseenCentres centres;
+        Sizes sizes;
+        Plan plan;
+        int64_t bytes() const { return sizes.base + std::max(sizes.before.most, plan.bytes); }
+    };
+    auto task_of = [&](const ForeseenCentres &centres, const Sizes &sizes) {
+        PlanTask task{run,          recipe,        kernel, source, f32, centres.cost.m, limit - sizes.base,
+                      centres.rows, centres.factor};
+        task.assigned = centres.kept > 0;
+        return task;
+    };
+    auto before_lift = [&](const Bytes &reducer, int64_t m) { // of centres there are numbers and weights
+        const Bytes all = larger(read, reducer + 16 * m);
+        const int64_t later = base_bytes(source, m, f32) - base_bytes(source, 0, f32);
+        return Bytes(std::max<int64_t>(all.likely - later, 0), std::max<int64_t>(all.most - later, 0));
+    };
+    auto way_of = [&](bool holds_factor) {
+        Way out{forecast_centres(run, recipe, data, source, holds_factor), {}, {}};
+        const mercer_cost &cost = out.centres.cost;
+        out.sizes = {base_bytes(source, cost.m, f32) + missing_bytes(recipe, source) + out.centres.kept,
+                     before_lift(Bytes(cost.likely_bytes, cost.bytes), cost.m)};
+        out.plan = lift.plan(task_of(out.centres, out.sizes));
+        return out;
+    };
+    Way way = way_of(true);
+    const bool holds_factor = !recipe.reducer() || way.bytes() <= limit || way.bytes() <= way_of(false).bytes();
+    if (!holds_factor) way = way_of(false);
+    const auto &[centres, sizes, plan] = way;
+    const int64_t m = centres.cost.m;
+    const PlanTask task = task_of(centres, sizes);
+    PlanTask usual = task;
+    usual.m = centres.cost.likely_m;
+    Sizes fewer = sizes;
+    fewer.base -= base_bytes(source, m, f32) - base_bytes(source, usual.m, f32);
+    usual.budget_left = limit - fewer.base;
+    const Plan usually = usual.m < m ? lift.plan(usual) : plan;
 
     Forecast out;
+    out.holds_factor = holds_factor;
     if (recipe.is_auto()) {
-        out.roads = find_roads(task, std::max(plan.bytes, sizes.before_lift), read);
+        out.roads = find_roads(task, std::max(plan.bytes, sizes.before.most), read.most);
+    } else if (usual.m < m && m == source.rows()) { // known when the rows have been seen: fit() asks again then
+        refuse_over_budget(usual, usually.bytes, usually.how);
+        const int64_t likely = centres.cost.likely_bytes;
+        refuse_over_budget(usual, before_lift(Bytes(likely, likely), usual.m).most, "to read and reduce");
     } else {
         refuse_over_budget(task, plan.bytes, plan.how);
-        refuse_over_budget(task, sizes.before_lift, "to read and reduce");
+        refuse_over_budget(task, sizes.before.most, "to read and reduce");
     }
     out.figures = figures_of(source, centres, plan, m, sizes);
-    if (centres.cost.likely_m < m) {
-        PlanTask usual = task;
-        usual.m = centres.cost.likely_m;
-        expect_fewer(figures_of(source, centres, lift.plan(usual), usual.m, sizes), out.figures);
-    }
+    if (usual.m < m) expect_fewer(figures_of(source, centres, usually, usual.m, fewer), out.figures);
     if (recipe.is_auto()) expect_wider(figures_of(source, centres, plan_exact(task, false), m, sizes), out);
     out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
-    for (const auto &stage : lift_stages(source, plan, m)) out.stages.push_back(stage);
-    if (recipe.is_auto()) foresee_road(task, read, out);
+    for (const auto &stage : lift_stages(source, usually, usual.m)) out.stages.push_back(stage);
+    out.road = format("%" PRId64 " centres, %s", m, plan.how);
+    if (recipe.is_auto()) foresee_road(task, read.most, out);
+    run.log(1, ("forecast: " + out.road).c_str());
     return out;
 }
 

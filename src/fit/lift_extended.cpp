@@ -151,7 +151,8 @@ Lifted lift_as(const LiftTask &task) {
     for (auto &[name, tensor] : rows.tensors) out.tensors[name] = std::move(tensor);
     out.capabilities = MERCER_CAN_DENSITY | (centred ? MERCER_CAN_MEAN : 0);
     out.text["total_variance"]["kind"] = "reduced-operator";
-    for (const char *name : {"certificates", "limits"}) out.text.erase(name); // they are of the centres' own model
+    for (const char *name : {"certificates", "limits", "mse", "mse_components"})
+        out.text.erase(name); // they are of the centres' own model
     if (refined) refine(task, products.means(), out);
     return out;
 }
@@ -160,22 +161,24 @@ Lifted lift_as(const LiftTask &task) {
 
 Plan plan_extended(const PlanTask &task) {
     Plan plan = plan_weighted(task);
-    const int64_t n = task.source.rows(), size = task.f32 ? 4 : 8, width = plan.most_pairs + 8,
-                  tile = task.f32 ? tile_bytes<float>(task.kernel, task.source)
-                                  : tile_bytes<double>(task.kernel, task.source);
-    const int64_t passed =
-        (task.recipe.values().lift_centred != 0) + (task.recipe.values().ritz > 0 ? plan.most_pairs : 0);
+    const int64_t n = task.source.rows(), size = task.f32 ? 4 : 8, r = plan.most_pairs,
+                  width = task.f32 ? padded_columns<float>(r) : padded_columns<double>(r),
+                  refined = task.recipe.values().ritz > 0 ? r : 0,
+                  passed = (task.recipe.values().lift_centred != 0) + refined;
     const Need pass = task.f32 ? need_of<float>(task.run, task.kernel, task.source, n, std::max<int64_t>(passed, 1))
                                : need_of<double>(task.run, task.kernel, task.source, n, std::max<int64_t>(passed, 1));
-    // All rows, their weights twice, A; the centres' coefficients, and what makes tiles: of sums, or of the product.
-    const int64_t kept = base_bytes(task.source, n, task.f32) - 8 * n + n * size * plan.most_pairs + 24 * n,
-                  sums = task.m * size * width + task.run.threads() * (tile + tile_rows * width * (8 + size)),
-                  product = passed > 0 ? pass.vectors + pass.scratch + pass.panels + 8 * n : 0,
-                  own = task.m * (size * plan.most_pairs + 8);
-    const int64_t beyond = kept + own + std::max(sums, product);
-    plan.likely_bytes = std::max(plan.likely_bytes > 0 ? plan.likely_bytes : plan.bytes, beyond);
-    plan.bytes = std::max(plan.bytes, beyond);
-    if (beyond > task.budget_left) plan.how = "all rows kept";
+    // All rows, their weights and A; the centres' coefficients, and what makes tiles: of sums, or of the product.
+    const int64_t kept =
+                      base_bytes(task.source, n, task.f32) - base_bytes(task.source, 0, task.f32) + n * (size * r + 8),
+                  own = task.m * (size * r + 24);
+    const Bytes sums = sweep_bytes(task.run, task.kernel, task.source, task.f32) + task.m * size * width +
+                       task.run.threads() * tile_rows * width * (8 + size),
+                product = passed > 0 ? Bytes(pass.vectors) + pass.scratch + pass.panels + 24 * n : Bytes(0),
+                beyond = larger(sums, product) + (kept + own);
+    plan.likely_bytes = std::max(plan.likely_bytes, beyond.likely);
+    plan.least_bytes = std::max(plan.least_bytes, kept - n * size * r); // the coefficients' number is their rank
+    plan.bytes = std::max(plan.bytes, beyond.most);
+    if (beyond.most > task.budget_left) plan.how = "all rows kept";
     const double rows = static_cast<double>(n), m = static_cast<double>(task.m);
     const double values = rows * m + (passed > 0 ? static_cast<double>(pass_evaluations(n)) : 0),
                  columns = columns_beyond(rows, m, static_cast<double>(plan.most_pairs), static_cast<double>(passed));

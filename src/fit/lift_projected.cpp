@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <tuple>
 
 namespace mercer {
@@ -29,7 +30,7 @@ std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows
     if (auto *handed = std::get_if<std::shared_ptr<PartialCholesky<T>>>(&task.reduction.factor)) held = *handed;
     if (held && held->count() == centres.m()) return std::make_unique<SpanRows<T>>(*held);
     const int64_t m = centres.m();
-    if (task.plan.keep_factor && centres.rows) {
+    if (task.plan.keep_factor) {
         CountedVector<int64_t> given;
         for (int64_t k = 0; k < task.reduction.m; ++k)
             if (task.reduction.weights[static_cast<size_t>(k)] > 0)
@@ -135,8 +136,9 @@ Lifted lift_as(const LiftTask &task) {
     if (!prepared.kernel.is_psd())
         fail(MERCER_E_UNSUPPORTED, "kernel = %s: the lift 'projected' needs a positive semi-definite kernel",
              prepared.kernel.text().c_str());
-    if (static_cast<Certificates>(values.certificates) == Certificates::rows && !prepared.squares_hold)
-        fail(MERCER_E_DATA, "report.certificates = rows: f64 does not hold the squares of these data's kernel values");
+    if (static_cast<Certificates>(values.certificates) >= Certificates::rows && !prepared.squares_hold)
+        fail(MERCER_E_DATA,
+             "report.certificates = rows or exact: f64 does not hold the squares of these data's kernel values");
     Lifted out;
 
     run.stage("gram");
@@ -170,6 +172,7 @@ Lifted lift_as(const LiftTask &task) {
         out.text["certificates"] = proof.report(total, kept);
         out.kernel_evaluations += proof.evaluations;
     }
+    run.stage("lift");
     coefficients(task, *span, projection, kept, out);
     for (double &value : lambda) value /= total;
     out.text["limits"] = limits_in_span(run, *span, projection, lambda, weights);
@@ -184,7 +187,9 @@ Lifted lift_as(const LiftTask &task) {
     }
     out.text["total_variance"] = record(
         {{"value", std::max(projection.trace / total, 0.0)}, {"kind", span->rank() == n ? "exact" : "upper-bound"}});
+    const double explained = std::accumulate(projection.theta.begin(), projection.theta.begin() + kept, 0.0);
     out.text["mse"] = projection.left / total;
+    out.text["mse_components"] = std::max(projection.trace - explained, 0.0) / total;
     out.text["rank"] = span->rank();
     out.kernel_evaluations += span->evaluations();
     const double share = static_cast<double>(span->rank()) / static_cast<double>(task.centres.m());
@@ -196,8 +201,10 @@ Lifted lift_as(const LiftTask &task) {
 
 Json Proof::report(double total, int64_t kept) const {
     Json out = Json::array();
-    out.push_back(certificate_entry("trace", trace / total, 0));
-    if (norm_failure > 0) out.push_back(certificate_entry("norm", norm / total, norm_failure));
+    out.push_back(certificate_entry("trace", trace / total, 0, Seen{left / total, 0}));
+    if (norm > 0)
+        out.push_back(certificate_entry("norm", norm / total, norm_failure,
+                                        Seen{norm_seen.value / total, norm_seen.error / total}));
     const double failure = bounds.failure + (bounds.kind == std::string("rows") ? norm_failure : 0);
     for (Json &entry : eigenvalue_entries(bounds, kept, failure, total)) out.push_back(std::move(entry));
     for (size_t j = 0; j < static_cast<size_t>(kept); ++j) {
@@ -207,6 +214,19 @@ Json Proof::report(double total, int64_t kept) const {
     }
     return out;
 }
+
+namespace {
+
+// Rows of the residual, of n: all of them where no fewer are asked for, each once.
+int64_t rows_looked_at(const CoreValues &values, int64_t n) {
+    switch (static_cast<Certificates>(values.certificates)) {
+    case Certificates::rows: return std::min(n, values.rows > 0 ? values.rows : 4000);
+    case Certificates::exact: return n;
+    default: return 0;
+    }
+}
+
+} // namespace
 
 // The best that was paid for: trace, then pairs, then rows.
 template <class T>
@@ -218,30 +238,32 @@ Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRow
     int64_t p = r;
     Proof out;
     out.trace = evidence.spectrum(r).total();
+    out.left = projection.left;
     out.bounds = trace_bounds(evidence.spectrum(r));
     const Certificates wanted = static_cast<Certificates>(values.certificates);
     const Shares shares = share_failure(values.delta, Sides::both);
     RowMoments moments;
     double norm = out.trace;
+    const int64_t s = rows_looked_at(values, span.n());
     if (wanted != Certificates::none && projection.left > 0) {
-        out.norm_failure = wanted == Certificates::rows ? shares.pairs : values.delta;
         Run::Span span_of_norm(run, 0, 0.3);
-        norm = std::min(norm, evidence.norm(out.norm_failure));
-        out.norm = norm;
+        const Norm found = evidence.norm(s > 0 ? shares.pairs : values.delta, s == span.n());
+        out.norm = norm = std::min(norm, found.value);
+        out.norm_failure = found.failure;
+        out.norm_seen = found.seen;
         out.bounds = norm_bounds(evidence.spectrum(r), norm, out.norm_failure);
     }
-    if (wanted == Certificates::rows && projection.left > 0) {
-        const int64_t s = values.rows > 0 ? values.rows : 4000;
+    if (s > 0 && projection.left > 0) {
         p = projection.count() > r
                 ? choose_width(evidence.spectrum(projection.count()), norm, r, s, shares.rows, Sides::both)
                 : r;
         Run::Span span_of_rows(run, 0.3, 1);
         moments = evidence.rows(p, s);
         const Bounds sharp = row_bounds(evidence.spectrum(p), moments, norm, shares.rows, Sides::both);
-        if (sharp.consistent) {
+        if (sharp.consistent || out.norm_failure == 0) {
             out.bounds = sharp;
         } else { // rows contradict the norm that pairs gave: what is certain is left
-            norm = out.norm = out.trace, out.norm_failure = 0;
+            norm = out.trace, out.norm = out.norm_failure = 0;
             out.bounds = trace_bounds(evidence.spectrum(r));
             moments = RowMoments(), p = r;
         }
@@ -260,11 +282,11 @@ template Proof prove(Run &, const LiftTask &, const Points<double> &, const Span
 namespace {
 
 // Of a factor of task.m columns with so many rows: for as long as it lives, and while it grows.
-std::pair<int64_t, int64_t> factor_bytes(const PlanTask &task, int64_t rows, int64_t tile) {
+std::pair<int64_t, Bytes> factor_bytes(const PlanTask &task, int64_t rows, const TileBytes &tiles) {
     auto bytes = [&](auto type) {
         using Pivots = PartialCholesky<decltype(type)>;
-        return std::pair(Pivots::kept_bytes(rows, task.m, false, tile),
-                         Pivots::growing_bytes(rows, task.m, false, task.run.threads(), tile));
+        return std::pair(Pivots::kept_bytes(rows, task.m, false, tiles),
+                         Pivots::growing_bytes(rows, task.m, false, task.run.threads(), tiles));
     };
     return task.f32 ? bytes(0.0F) : bytes(0.0);
 }
@@ -275,60 +297,82 @@ SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width) {
     const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads();
     const CoreValues &values = task.recipe.values();
     const Components choice(values, m);
-    const int64_t r = choice.most_ask(), p = std::min(m, 2 * r + 20), slab = span_slab * m * size;
+    const int64_t r = choice.most_ask(), p = std::min(m, 2 * r + 20),
+                  active = std::min(threads, (n + span_slab - 1) / span_slab);
     SpanBytes out{};
-    out.tile = task.f32 ? tile_bytes<float>(task.kernel, task.source) : tile_bytes<double>(task.kernel, task.source);
-    std::tie(out.factor, out.growing) = factor_bytes(task, n, out.tile);
-    out.held = 8 * n * 7 + 16 * m * p + 16 * m * m;
-    out.project = project_bytes(n, m, p, threads, size) + threads * slab;
-    if (task.recipe.is_auto() || static_cast<Certificates>(values.certificates) != Certificates::none)
-        out.drawn = Evidence<double>::pairs * 24 + 16 * n;
-    if (drawn > 0) {
-        const int64_t columns = padded_columns<float>(std::min(p, width)),
-                      rows = task.f32 ? need_of<float>(task.run, task.kernel, task.source, n, 1).rows
-                                      : need_of<double>(task.run, task.kernel, task.source, n, 1).rows;
-        out.drawn += n * columns * (8 + size) + rows + drawn * (8 * columns + 24) + 16 * n;
+    const TileBytes &tiles = out.tiles =
+        task.f32 ? tiles_of<float>(task.kernel, task.source) : tiles_of<double>(task.kernel, task.source);
+    std::tie(out.factor, out.growing) = factor_bytes(task, n, tiles);
+    out.held = projection_bytes(n, m, p);
+    out.project = project_bytes(n, m, p, threads, size);
+    // Coefficients; limits, with slabs of scores; directions for error bars.
+    const int64_t limits = 24 * n + size * padded_columns<float>(r) * (m + active * span_slab);
+    out.evidence = m * (size * r + 16) + std::max(8 * m * (m + r + 1), limits);
+    if (choice.wants_bars())
+        out.evidence = larger(out.evidence, Bytes(bootstrap_bytes(n, r, 1), bootstrap_bytes(n, r, threads)));
+    out.evidence = larger(out.evidence, 8 * m * (m + 2 * p)); // rounding of the factor
+    if (!task.recipe.is_auto() && static_cast<Certificates>(values.certificates) == Certificates::none) return out;
+    if (const bool all = !task.recipe.is_auto() && drawn == n; all || Evidence<double>::takes_all(n)) {
+        const int64_t entries = threads * (tiles.scratch + 2 * tiles.held(1, tile_rows) + norm_bytes(n, m, size, true));
+        out.evidence = larger(out.evidence, Bytes(entries, entries + threads * tiles.loading(tile_rows)));
+    } else { // pairs, in panels of which each may be of rows far apart, and rows of L
+        const int64_t pairs = 24 * n + Evidence<double>::pairs * 24,
+                      strips = threads * (tiles.scratch + 2 * (tiles.held(1, strip_rows) + strip_rows * m * size)),
+                      loading = threads * (tiles.loading(strip_rows) + 2 * strip_rows * task.source.cols() * size);
+        out.evidence = larger(out.evidence, Bytes(pairs + strips, pairs + strips + loading));
     }
-    // Pairs are drawn with repetition: panels of them have more rows than the data may have. Beside them rows of L.
-    const int64_t repeated = (strip_rows + n - 1) / n, panels = out.tile - tile_rows * tile_rows * size;
-    out.evidence =
-        out.drawn + threads * (out.tile + (n < strip_rows ? repeated * panels : 0) + 2 * strip_rows * m * size);
-    if (choice.wants_bars()) out.evidence = std::max(out.evidence, bootstrap_bytes(n, r, threads) + slab * threads);
+    if (drawn > 0) {
+        const int64_t few = padded_columns<float>(std::min(r, width)), most = padded_columns<float>(std::min(p, width)),
+                      panels = tiles.held(blocks_of(n), n);
+        auto rows = [&](int64_t columns) {
+            return 24 * n + n * columns * (8 + size) + drawn * (8 * columns + 8) +
+                   threads * (tiles.scratch + tiles.held(1, strip_rows) + strip_rows * (m * (8 + size) + columns * 16));
+        };
+        out.evidence = larger(
+            out.evidence, Bytes(rows(few) + panels, rows(most) + std::max(panels, threads * tiles.held(1, tile_rows)) +
+                                                        threads * tiles.loading(tile_rows)));
+    }
     return out;
 }
 
 Plan plan_projected(const PlanTask &task) {
-    const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads();
+    const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8,
+                  active = std::min(task.run.threads(), (n + span_slab - 1) / span_slab);
     const CoreValues &values = task.recipe.values();
     const Certificates certificates = static_cast<Certificates>(values.certificates);
-    const bool samples = certificates == Certificates::rows && !task.recipe.is_auto(); // auto has its proof before
-    const int64_t drawn = !samples ? 0 : values.rows > 0 ? values.rows : 4000;
+    const int64_t drawn = task.recipe.is_auto() ? 0 : rows_looked_at(values, n); // auto has its proof before
     Plan plan;
     plan.f32 = task.f32;
     const SpanBytes of = span_bytes(task, drawn, m);
-    const int64_t factor = std::max(of.factor, task.handed),
-                  with_factor = of.held + factor + std::max({of.project, of.evidence, task.handed ? 0 : of.growing});
-    plan.keep_factor = with_factor <= task.budget_left;
+    const Bytes later = larger(of.project, of.held + of.evidence),
+                with_factor = task.handed ? task.handed + later : of.factor + larger(of.growing, later);
+    const auto [basis, growing] = factor_bytes(task, m, of.tiles);
+    const int64_t own = 8 * n + basis + size * m * m + of.tiles.held(blocks_of(m), m),
+                  slabs = active * (span_slab * m * size + of.tiles.scratch + of.tiles.held(1, std::min(n, tile_rows))),
+                  loading = task.run.threads() *
+                            (of.tiles.scratch + of.tiles.held(1, tile_rows) + of.tiles.loading(tile_rows));
+    const Bytes made_again = own + larger(growing, larger(8 * m * m, later + Bytes(slabs, slabs + loading)));
+    plan.keep_factor = task.rows && with_factor.most <= std::max(task.budget_left, made_again.most);
     plan.how = plan.keep_factor ? "with their factor" : "their factor made again";
-    const auto [basis, basis_growing] = factor_bytes(task, m, of.tile);
-    const int64_t panels = blocks_of(m) * 2 * of.tile, again = threads * (span_slab * m * (8 + size) + of.tile);
-    plan.bytes = plan.keep_factor
-                     ? with_factor
-                     : of.held + basis + panels + std::max(basis_growing, std::max(of.project, of.evidence) + again);
-    // Of less rank than m, all of it is less.
-    plan.likely_bytes = (of.held + factor + std::max(of.project, of.drawn)) / 10 * 9;
+    const Bytes bytes = plan.keep_factor ? with_factor : made_again;
+    plan.likely_bytes = bytes.likely, plan.bytes = bytes.most;
+    plan.least_bytes = plan.keep_factor && !task.handed ? of.factor : 0; // of less rank than m, all else is less
 
-    // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows.
+    // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows,
+    // and where it is centred those of the first slab once more.
     const double rows = static_cast<double>(n), order = static_cast<double>(m),
-                 pairs = certificates == Certificates::none ? 0 : pair_values(task.kernel, task.source),
-                 gathered = certificates == Certificates::none ? 0 : 2.0 * Evidence<double>::pairs,
-                 sampled = static_cast<double>(drawn) * rows, made = rows * (order + 1) + 4 * 256 * order;
-    if (plan.keep_factor)
-        plan.kernel_evaluations = {pairs + sampled + (task.handed ? 0 : rows * order), pairs + sampled + made};
-    else
-        plan.kernel_evaluations.likely = plan.kernel_evaluations.most =
-            order * order + pairs + gathered * order + sampled + static_cast<double>(drawn) * order +
-            rows * order * (2 + (drawn > 0) + (values.replicates > 0));
+                 pairs = certificates == Certificates::none ? 0 : norm_values(task.kernel, task.source, drawn == n),
+                 gathered = certificates == Certificates::none ? 0 : norm_gathers(n, drawn == n),
+                 sampled = static_cast<double>(drawn) * rows;
+    auto made = [&](double n_made) { return n_made * (order + 1) + 4 * 256 * order; };
+    if (plan.keep_factor) {
+        plan.kernel_evaluations = {pairs + sampled + (task.handed ? 0 : rows * order), pairs + sampled + made(rows)};
+    } else {
+        const double looks = rows * (2 + (drawn > 0) + (values.replicates > 0)) +
+                             (values.lift_centred ? static_cast<double>(std::min(n, span_slab)) : 0),
+                     again = pairs + sampled + order * (gathered + static_cast<double>(drawn) + looks);
+        plan.kernel_evaluations = {order * order + again, made(order) + again};
+    }
     plan.products = {1, 1};
     plan.flops_each = rows * order * order * (task.handed && plan.keep_factor ? 1 : 2);
     plan.dense_order = order;

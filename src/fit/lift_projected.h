@@ -7,8 +7,9 @@ namespace mercer {
 
 // Bounds for the first r eigenvalues and subspaces, unnormalised, with what they rest on.
 struct Proof {
-    double trace = 0;                  // of E + eta
+    double trace = 0, left = 0;        // of E + eta; of E
     double norm = 0, norm_failure = 0; // F; 0: not asked for
+    Seen norm_seen;
     Bounds bounds;
     Sines sines;
     int64_t evaluations = 0;
@@ -20,10 +21,12 @@ struct Findings {
     Projection projection;
     Proof proof;
 };
-// What the lift takes, with `drawn` rows of its evidence for so many directions: throughout, for the factor as long as it lives
-// and while it grows, for a sweep over it, for what is drawn, for the evidence in all; tile: of one thread.
+// What the lift takes, with `drawn` rows of its evidence for so many directions: for the projection once it is there, for the
+// factor as long as it lives and while it grows, to project, for evidence and what follows from it beside the projection.
 struct SpanBytes {
-    int64_t held, factor, growing, project, drawn, evidence, tile;
+    int64_t held, factor;
+    Bytes growing, project, evidence;
+    TileBytes tiles;
 };
 SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width);
 

@@ -9,21 +9,14 @@
 // squares of kernel values would not hold, all of it is counted in a power of 4.
 // Cost: m^2/2 kernel values and 2 m^2 flops a column for each pass; memory as operator.h says. Error of direction l:
 // about m u Lambda_1 / Lambda_l, and the solver's residual / gap.
-#include "../core/tall.h"
-#include "../gram/operator.h"
 #include "certify_report.h"
-#include "checkpoint.h"
-#include "components.h"
-#include "eigenpairs.h"
-#include "fit.h"
 #include "quantised.h"
 #include "ritz.h"
-#include "start.h"
+#include "solving.h"
 
 #include <algorithm>
-#include <cinttypes>
 #include <cmath>
-#include <optional>
+#include <numeric>
 
 namespace mercer {
 namespace {
@@ -75,38 +68,6 @@ struct Moments {
     double trace() const { return mean_self * total; } // of the matrix before it is centred, which bounds its norm
     double variance() const { return std::max(mean_self - mean_square, 0.0) * total; }
 };
-
-// How many of the pairs are more than rounding, and what is to be said of them.
-int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, uint32_t *outcome) {
-    const Plan &plan = task.plan;
-    const double trace = moments.trace();
-    const double u_tile = plan.f32 ? 0x1p-24 : 0x1p-53, m = static_cast<double>(pairs.m());
-    // Of an indefinite kernel the trace says nothing (it may be 0): then its largest eigenvalue is the scale.
-    const double floor = (16 * u_tile + m * 0x1p-53) * std::max({trace, pairs.values[0], -pairs.most_negative});
-    int64_t rank = 0;
-    while (rank < static_cast<int64_t>(pairs.values.size()) && pairs.values[static_cast<size_t>(rank)] > floor) ++rank;
-    if (pairs.most_negative < -floor) *outcome |= MERCER_INDEFINITE;
-    // Rounding alone leaves residuals of `floor`; constant data, whose eigenvalues are all 0, have no others.
-    const double allowed = std::max(plan.tol * std::fabs(pairs.values[0]), floor),
-                 worst = *std::max_element(pairs.residuals.begin(), pairs.residuals.end());
-    if (pairs.converged || worst <= allowed) return rank;
-    *outcome |= MERCER_NOT_CONVERGED;
-    if (task.recipe.values().solver_strict)
-        fail(MERCER_E_NUMERICAL, "solver %s did not converge: largest residual %.3g, allowed %.3g",
-             plan.solver->name.c_str(), worst * moments.unit(), allowed * moments.unit());
-    return rank;
-}
-
-// The components asked for go on beyond those that there is memory for.
-void say_cut(const LiftTask &task, Lifted &out) {
-    const std::string text = format("output.variance or output.threshold asks for more than %" PRId64
-                                    " pairs, the memory budget holds no more",
-                                    task.plan.most_pairs);
-    if (task.recipe.values().solver_strict) fail(MERCER_E_NUMERICAL, "%s", text.c_str());
-    out.outcome |= MERCER_NOT_CONVERGED;
-    out.text["stopped"] = text;
-    task.run.log(2, text.c_str());
-}
 
 // Scores of the centres, z_l = sqrt(Lambda_l) u_l / sqrt(w): column-major.
 Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t p) {
@@ -173,140 +134,7 @@ Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, in
     return out;
 }
 
-// What a checkpoint must have been made with: recipe, and digests of rows and weights.
-Json identity_of(const LiftTask &task) {
-    if (task.centres.numbers() || task.prepared.kernel.has_user())
-        fail(MERCER_E_UNSUPPORTED, "checkpoint: objects and a user's kernel have no digest to be known again by");
-    Json out = record({{"version", MERCER_VERSION},
-                       {"recipe", Json::object()},
-                       {"dtype", task.plan.f32 ? "f32" : "f64"},
-                       {"rough", task.plan.rough},
-                       {"tol", task.plan.tol},
-                       {"solver", task.plan.solver->name},
-                       {"m", task.centres.m()}});
-    for (const auto &[name, value] : task.recipe.stored()) // but for what may change from run to run
-        if (name != "solver.max_passes" && name != "solver.strict" && name.rfind("report.", 0) != 0)
-            out["recipe"][name] = value;
-    out["recipe"]["kernel"] = task.prepared.kernel.text();
-    for (const auto &[name, value] : task.prepared.kernel.stored()) out["recipe"][name] = value;
-    for (const auto &[name, tensor] : task.centres.tensors)
-        out["data"][name] = crc_of(tensor.bytes.data(), tensor.bytes.size());
-    out["data"]["weights"] = crc_of(task.centres.weights.data(), 8 * task.centres.m());
-    return out;
-}
-
-// The host's state beside the solver's: the mean that rides along, what the report counts, how many pairs were asked for.
-class Progress {
-  public:
-    Progress(const LiftTask &task, WeightedOperator &weighted, Counted &counted, Components &choice,
-             std::function<int64_t()> evaluations)
-        : weighted_(weighted), counted_(counted), choice_(choice), evaluations_(std::move(evaluations)) {
-        if (task.run.checkpoint().empty() || !(task.plan.solver->solver.flags & MERCER_KEEPS_STATE)) return;
-        file_ = std::make_unique<Checkpoint>(task.run, task.run.checkpoint(), identity_of(task));
-        file_->say = [this](Json &said, auto &tensors) { say(said, tensors); };
-        if (!file_->said().is_null()) read(file_->said());
-    }
-    Checkpoint *file() { return file_.get(); }
-    int64_t evaluations() const { return before_ + evaluations_(); }
-
-  private:
-    void say(Json &said, std::map<std::string, TensorView> &tensors) const {
-        said = record({{"ask", choice_.ask()},
-                       {"evaluations", evaluations()},
-                       {"mean", static_cast<int>(weighted_.known())},
-                       {"passes", Json::array()}});
-        for (const Counted::Pass &pass : counted_.passes()) said["passes"].push_back({pass.width, pass.f32});
-        const Buffer<double> &mean = weighted_.known_mean();
-        if (weighted_.known() == WeightedOperator::Mean::unknown) return;
-        TensorView &view = tensors["mean"];
-        view.dtype = MERCER_F64, view.rows = mean.size(), view.vector = true;
-        view.data = mean.data(), view.bytes = mean.bytes();
-    }
-    void read(const Json &said) {
-        try {
-            choice_.resume(said.at("ask").get<int64_t>());
-            before_ = said.at("evaluations").get<int64_t>();
-            for (const Json &pass : said.at("passes"))
-                counted_.passed(pass.at(0).get<int64_t>(), pass.at(1).get<bool>());
-            const auto known = static_cast<WeightedOperator::Mean>(said.at("mean").get<int>());
-            if (known == WeightedOperator::Mean::unknown) return;
-            const Tensor *mean = file_->tensor("mean");
-            if (!mean || mean->dtype != MERCER_F64 || mean->rows != weighted_.known_mean().size() || mean->cols != 1)
-                fail(MERCER_E_MODEL, "checkpoint: it holds no mean");
-            weighted_.know(known, reinterpret_cast<const double *>(mean->bytes.data()));
-        } catch (const Json::exception &) {
-            fail(MERCER_E_MODEL, "checkpoint: its text is not one that this version writes");
-        }
-    }
-    WeightedOperator &weighted_;
-    Counted &counted_;
-    Components &choice_;
-    std::function<int64_t()> evaluations_;
-    int64_t before_ = 0;
-    std::unique_ptr<Checkpoint> file_;
-};
-
-// K in the type of the result and, where the plan has one, an f32 one beside it.
-template <class T>
-struct Gram {
-    GramOperator<T> exact;
-    std::unique_ptr<GramOperator<float>> rough;
-    std::unique_ptr<PairedOperator> pair;
-
-    explicit Gram(const LiftTask &task)
-        : exact(task.run, task.prepared.kernel, points_of<T>(task.prepared.kernel, task.centres),
-                task.plan.rough ? task.plan.hold_exact : task.plan.hold) {
-        if (!task.plan.rough) return;
-        rough = std::make_unique<GramOperator<float>>(
-            task.run, task.prepared.kernel, points_of<float>(task.prepared.kernel, task.centres), task.plan.hold);
-        pair = std::make_unique<PairedOperator>(exact, *rough);
-    }
-    const Operator &both() const { return pair ? static_cast<const Operator &>(*pair) : exact; }
-    int64_t evaluations() const { return exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0); }
-};
-
 bool is_centred(const LiftTask &task) { return task.recipe.values().lift_centred != 0; }
-
-uint64_t seed_of(const LiftTask &task) { return static_cast<uint64_t>(task.recipe.values().seed); }
-
-// Nystrom vectors of the centres; counts the kernel values that they take.
-Start nystrom_start(const LiftTask &task, const Moments &moments, double share, int64_t &evaluations) {
-    return {task.plan.start_columns, [&task, &moments, share, &evaluations](Columns to) {
-                Run::Span span(task.run, 0, share);
-                const Centres &centres = task.centres;
-                const double *weights = centres.weights.data();
-                const PivotRows rows{centres.source, {}, task.prepared.kernel, centres.numbers(), centres.m(), weights};
-                const Random random(seed_of(task), Stage::solver);
-                evaluations += start_vectors(
-                    task.run, {rows, moments.plain ? nullptr : weights, is_centred(task), task.plan.start_rank, random},
-                    to);
-            }};
-}
-
-// As many leading pairs as the choice of components asks for, once it has seen them.
-Eigenpairs solve_for(const LiftTask &task, const Operator &op, const WeightedOperator &weighted, Start start,
-                     Components &choice, Moments &moments, std::map<std::string, double> &report, Keeper *keeper) {
-    Block known; // vectors, where more are wanted
-    for (;;) {
-        Eigenpairs pairs =
-            solve(task.run, task.recipe, task.plan, op, moments.trace(), choice.ask(), start, report, keeper);
-        if (is_centred(task)) moments.set_mean(weighted.mean(task.run));
-        if (!choice.more(pairs.values, moments.variance())) return pairs;
-        known = std::move(pairs.vectors);
-        start = {known.cols(), [&](Columns to) { tall_copy(task.run, columns(known, 0, to.count), to); }};
-    }
-}
-
-void note_passes(const Plan &plan, const Counted &op, Lifted &out) {
-    out.passes = plan.hold == Hold::matrix ? 1 : 0;
-    out.text["passes"] = Json::array();
-    for (const Counted::Pass &pass : op.passes()) {
-        out.text["passes"].push_back(record({{"width", pass.width}, {"dtype", pass.f32 ? "f32" : "f64"}}));
-        out.passes += plan.hold != Hold::matrix || (plan.rough && !pass.f32);
-        out.columns += static_cast<double>(pass.width);
-    }
-    out.products = static_cast<double>(op.passes().size());
-}
 
 // How many of the pairs the model has: what is more than rounding, and of that what was asked for.
 struct Kept {
@@ -314,7 +142,8 @@ struct Kept {
 };
 Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, const Components &choice,
                  Lifted &out) {
-    const int64_t rank = cut_rank(task, pairs, moments, &out.outcome);
+    // Of an indefinite kernel the trace says nothing (it may be 0): then its largest eigenvalue is the norm.
+    const int64_t rank = cut_rank(task, pairs, moments.trace(), moments.unit(), &out.outcome);
     ErrorBars bars;
     const bool wanted = choice.wants_bars() && rank > 0;
     if (wanted)
@@ -355,6 +184,11 @@ void write_text(const LiftTask &task, const Eigenpairs &pairs, const Moments &mo
         out.text["certificates"] = eigenvalue_entries(bounds, kept, 0, moments.total / unit);
         out.worst_share = bounds.worst_share(kept);
     }
+    if (all && out.capabilities & MERCER_CAN_RESIDUAL) { // of what the components leave; all rows span themselves
+        const double explained = std::accumulate(pairs.values.begin(), pairs.values.begin() + kept, 0.0);
+        out.text["mse"] = 0.0;
+        out.text["mse_components"] = std::max(moments.variance() - explained, 0.0) / moments.total * unit;
+    }
     out.text["total_variance"] =
         record({{"value", moments.variance() / moments.total * unit}, {"kind", all ? "exact" : "reduced-operator"}});
     if (is_centred(task)) out.text["mean_square"] = moments.mean_square * unit;
@@ -382,19 +216,26 @@ Lifted lift_as(const LiftTask &task) {
     Components choice(task.recipe.values(), centres.m());
     choice.room_for(task.plan.most_pairs);
     int64_t begun = 0; // kernel values of the start
-    Progress progress(task, weighted, op, choice, [&] { return begun + gram.evaluations(); });
+    Progress progress(task, Json::object(), weighted, op, choice, [&] { return begun + gram.evaluations(); });
     if (progress.file()) out.text["checkpointed"] = true;
     std::map<std::string, double> report;
-    const Eigenpairs pairs = solve_for(task, op, weighted, nystrom_start(task, moments, started, begun), choice,
-                                       moments, report, progress.file());
+    auto variance = [&] {
+        if (is_centred(task)) moments.set_mean(weighted.mean(run));
+        return moments.variance();
+    };
+    const Weighting problem{centres.weights.data(), moments.plain, is_centred(task)};
+    const Eigenpairs pairs = solve_for({task, op, moments.trace(), nystrom_start(task, problem, 0, started, begun),
+                                        choice, report, progress.file(), variance});
     for (auto &[name, value] : report) out.text["reported"]["solver." + name] = value;
     out.kernel_evaluations = progress.evaluations();
     note_passes(task.plan, op, out);
 
     const Kept kept = choose_kept(task, pairs, moments, choice, out);
     out.kept = kept.wanted;
-    write_tensors(task, pairs, moments, kept.all, out);
+    run.stage("certify");
     write_text(task, pairs, moments, kept.wanted, out);
+    run.stage("lift");
+    write_tensors(task, pairs, moments, kept.all, out);
     return out;
 }
 

@@ -79,7 +79,9 @@ PartialCholesky<T>::PartialCholesky(Run &run, const PivotRows &rows, int64_t cap
         residual_[i] = std::max(residual_[i], 0.0);
     }
     reserve(std::max<int64_t>(capacity, 1));
-    const int64_t ready = blocks_of(n()) * points_.held_bytes();
+    TileBytes tiles;
+    points_.measure(tiles);
+    const int64_t ready = tiles.held(blocks_of(n()), n());
     if (held() && ready <= std::min(factor_.bytes() / panels_share, run.budget()->left() / 4))
         panels_.resize(static_cast<size_t>(blocks_of(n())));
 }

@@ -78,7 +78,7 @@ class PartialCholesky {
     // Held: n x count, row-major with stride(); what lies beyond count in a row is undefined. Pivots' rows are lower triangular.
     const T *factor() const { return factor_.data(); }
     int64_t stride() const { return stride_; }
-    int64_t held_bytes() const { return factor_.bytes(); }
+    int64_t held_bytes() const;                                 // with what is kept beside it
     const double *residual() const { return residual_.data(); } // n: d, exactly 0 at pivots
     double mean_residual() const { return residual_sum_ / weight_sum_; }
     double largest_residual() const { return largest_; }
@@ -97,17 +97,10 @@ class PartialCholesky {
     // Columns to begin with, where m are wanted but an early stop may save most of them.
     static int64_t first_capacity(int64_t m, bool early) { return early ? std::min<int64_t>(m, 256) : m; }
     // Bounds of what a factor of m columns takes (early: grown from first_capacity), remade for at most `rounds` sweeps;
-    // tile_bytes: what one thread needs for tiles.
-    static int64_t bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes,
-                         Factor kind = Factor::held);
-    static int64_t kept_bytes(int64_t n, int64_t m, bool early, int64_t tile_bytes); // of a held one, and its lists
-    static int64_t panels_of(int64_t tile_bytes);
-    static int64_t growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes);
-    // Held where three quarters of what the budget has left are enough: what comes after needs memory too.
-    static Factor fitting(const Run &run, int64_t n, const PivotStop &stop, int64_t tile_bytes) {
-        const int64_t held = bytes(n, std::min(stop.m, n), stop.early(), run.threads(), tile_bytes);
-        return held <= run.budget()->left() / 4 * 3 ? Factor::held : Factor::remade;
-    }
+    static Bytes bytes(int64_t n, int64_t m, bool early, int64_t threads, const TileBytes &tiles,
+                       Factor kind = Factor::held);
+    static int64_t kept_bytes(int64_t n, int64_t m, bool early, const TileBytes &tiles); // of a held one, and its lists
+    static Bytes growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, const TileBytes &tiles);
     static int64_t evaluations(int64_t n, int64_t m, Factor kind = Factor::held) {
         return n * (m + 1) + allowance(n, m) + (kind == Factor::held ? 0 : n * m / 2 * rounds(m));
     }
@@ -152,6 +145,8 @@ class PartialCholesky {
     static constexpr int64_t wide = 128 / sizeof(T);
     static_assert(slab_rows % tile_rows == 0);
     static int64_t stride_of(int64_t capacity);
+    static int64_t ready_bytes(int64_t n, int64_t m, bool early,
+                               const TileBytes &tiles); // rows ready for tiles; 0: not
     static int64_t slabs_of(int64_t n) { return (n + slab_rows - 1) / slab_rows; }
     struct Scratch { // of one thread
         Scratch(Run &run, const Tiles<T> &tiles) : tile(tiles.scratch(run)) {}

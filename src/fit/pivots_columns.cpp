@@ -127,8 +127,9 @@ typename PartialCholesky<T>::Block PartialCholesky<T>::slab(int64_t s, Scratch &
     Panel<T> *panels = panels_.empty() ? scratch.panels.data() : panels_.data() + s * slab_panels;
     for (int64_t at = 0; at < out.rows; at += tile_rows) {
         Panel<T> &panel = panels[at / tile_rows];
-        if (panel.rows == 0 || panel.row0 != out.row0 + at)
-            panel = points_.load(run_, out.row0 + at, std::min(tile_rows, out.rows - at));
+        if (panel.rows > 0 && panel.row0 == out.row0 + at) continue;
+        panel = {}; // not both at once
+        panel = points_.load(run_, out.row0 + at, std::min(tile_rows, out.rows - at));
     }
     out.panels = panels;
     if (held()) {

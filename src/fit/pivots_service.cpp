@@ -122,17 +122,17 @@ template <class T>
 mercer_cost cost_of(mercer_task &task, int64_t n, const PivotStop &until, bool columns) {
     using Pivots = PartialCholesky<T>;
     const int64_t m = until.m, likely = until.early() ? (m + 1) / 2 : m;
-    const Factor kind = columns ? Factor::held : Pivots::fitting(task.run, n, until, task.tile_bytes);
+    const Factor kind = columns || task.holds_factor ? Factor::held : Factor::remade;
     const bool held = kind == Factor::held;
-    const int64_t factor = checked_bytes("the partial Cholesky factor", n, m, sizeof(T));
     const int64_t copy = columns && sizeof(T) == 4 ? checked_bytes("the factor's columns", n, m, 8) : 0;
     const double flops = static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(m),
                  rounds = static_cast<double>(Pivots::rounds(m));
-    if (held) task.factor_bytes = factor;
+    if (held) task.factor_bytes = Pivots::kept_bytes(n, m, until.early(), task.tiles);
     mercer_cost cost{};
     cost.struct_size = sizeof cost;
-    cost.bytes = Pivots::bytes(n, m, until.early(), task.run.threads(), task.tile_bytes, kind) + copy +
-                 (held ? 16 * n : 0); // scores and a column, for rules that want them
+    const Bytes bytes = Pivots::bytes(n, m, until.early(), task.run.threads(), task.tiles, kind) + copy;
+    cost.bytes = bytes.most + (held ? 16 * n : 0); // scores and a column, for rules that want them
+    cost.likely_bytes = bytes.likely;
     cost.kernel_evaluations = Pivots::evaluations(n, m, kind);
     cost.m = m;
     cost.likely_m = likely;

@@ -138,14 +138,16 @@ void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
     }
     std::sort(chosen_.begin(), chosen_.end());
     Buffer<Sums> sums = run_.buffer<Sums>(slabs);
-    Pool<Scratch> pool = scratch();
-    for_each(slabs, [&](int64_t s) {
-        auto scratch = pool.take();
-        const Block block = slab(s, *scratch);
-        columns(*step, block, *scratch);
-        patch(*step, block, nullptr);
-        sums[s] = subtract(block, from);
-    });
+    {
+        Pool<Scratch> pool = scratch();
+        for_each(slabs, [&](int64_t s) {
+            auto scratch = pool.take();
+            const Block block = slab(s, *scratch);
+            columns(*step, block, *scratch);
+            patch(*step, block, nullptr);
+            sums[s] = subtract(block, from);
+        });
+    }
     ++sweeps_;
     evaluations_ += n() * round.count();
     if (!held()) steps_.push_back(std::move(step));
@@ -216,42 +218,73 @@ void PartialCholesky<T>::drop_surplus(int64_t from, const PivotStop &stop) {
     }
 }
 
-// Two panels, as tile_bytes has them beside a tile.
 template <class T>
-int64_t PartialCholesky<T>::panels_of(int64_t tile_bytes) {
-    return std::max<int64_t>(tile_bytes - tile_rows * tile_rows * static_cast<int64_t>(sizeof(T)), 0);
+int64_t PartialCholesky<T>::held_bytes() const {
+    TileBytes tiles;
+    points_.measure(tiles);
+    return factor_.bytes() + residual_.bytes() + (panels_.empty() ? 0 : tiles.held(blocks_of(n()), n()));
 }
 
 template <class T>
-int64_t PartialCholesky<T>::kept_bytes(int64_t n, int64_t m, bool early, int64_t tile_bytes) {
-    const int64_t size = sizeof(T), panels = panels_of(tile_bytes);
+int64_t PartialCholesky<T>::ready_bytes(int64_t n, int64_t m, bool early, const TileBytes &tiles) {
+    const int64_t first = n * stride_of(first_capacity(m, early)) * static_cast<int64_t>(sizeof(T)),
+                  ready = tiles.held(blocks_of(n), n);
+    return ready <= first / panels_share ? ready : 0;
+}
+
+template <class T>
+int64_t PartialCholesky<T>::kept_bytes(int64_t n, int64_t m, bool early, const TileBytes &tiles) {
     int64_t columns = stride_of(m);
     for (int64_t room = first_capacity(m, early); room < m; room *= 2) // the old and the new while one is copied
         columns = std::max(columns, stride_of(room) + stride_of(std::min(2 * room, m)));
-    const int64_t factor = checked_bytes("the partial Cholesky factor", n, columns, size);
-    return 8 * n + factor + std::min(factor / panels_share, blocks_of(n) * panels / 2);
+    return 8 * n + checked_bytes("the partial Cholesky factor", n, columns, sizeof(T)) +
+           ready_bytes(n, m, early, tiles);
 }
 
+// A round chooses, then makes its columns: blocks of candidates and of pivots are there one after the other. How many there
+// are is the data's to say: a few dozen at the least, up to most_accepted.
 template <class T>
-int64_t PartialCholesky<T>::growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes) {
-    const int64_t size = sizeof(T), a = std::min(most_accepted, m), panels = panels_of(tile_bytes);
-    const int64_t lists = 8 * n + slabs_of(n) * (static_cast<int64_t>(sizeof(Sums)) + (early ? 16 * most_accepted : 0));
+Bytes PartialCholesky<T>::growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, const TileBytes &tiles) {
+    const int64_t size = sizeof(T), slabs = slabs_of(n), active = std::min(threads, slabs),
+                  rows = std::min(n, tile_rows), panels = std::min(active * slab_panels, blocks_of(n)),
+                  loaded = tiles.held(panels, std::min(active * slab_rows, n)), ready = ready_bytes(n, m, early, tiles);
+    // Where the budget does not hold all rows ready, those of a slab are.
+    const Bytes sweep =
+        held_by(threads, slabs, tiles.scratch) +
+        Bytes(ready > 0 ? 0 : loaded / active, active * tiles.loading(rows) + std::max<int64_t>(loaded - ready, 0));
     const int64_t affordable = static_cast<int64_t>(std::sqrt(static_cast<double>(allowance(n, m)))) + 1;
-    const int64_t candidates = std::max(greedy_candidates(m), first_draws * enough_accepted(m));
-    const int64_t b = std::max(a, std::min({candidates, affordable, std::max<int64_t>(n, 1)}));
-    const int64_t choice = 8 * b * (b + a) + size * b * stride_of(m) + panels * b / few_rows / 2,
-                  step = size * (padded_columns<T>(a) + a) * (stride_of(m) + a) + 8 * a * (a + threads * solve_part) +
-                         panels;
-    return lists + 8 * a * a + std::max(choice, step) + threads * (tile_bytes + panels);
+    auto choosing = [&](int64_t b, int64_t a, int64_t working) {
+        const int64_t few = (b + few_rows - 1) / few_rows,
+                      block = size * stride_of(m) * (b + few * few_rows) + tiles.held(few, b) +
+                              working * std::max(tiles.scratch, tiles.loading(std::min(b, few_rows)));
+        return 8 * b * b + std::max(b > 1 ? block : 0, 8 * b * (a + 1));
+    };
+    auto adding = [&](int64_t a, int64_t swept) {
+        const int64_t made = size * (stride_of(m) + 8 * a) + 8 * threads * solve_part;
+        return tiles.held(1, a) + tiles.loading(a) + size * a * (a + stride_of(m)) + std::max(a * made, swept);
+    };
+    const int64_t candidates = std::max(greedy_candidates(m), first_draws * enough_accepted(m)),
+                  most = std::min(most_accepted, m), few = std::min<int64_t>(32, m),
+                  most_tried = std::max(most, std::min({candidates, affordable, n})),
+                  few_tried = std::min({few_rows, affordable, n});
+    const int64_t lists = slabs * static_cast<int64_t>(sizeof(Sums)), dropped = early ? slabs * 16 * most_accepted : 0;
+    return Bytes(lists, lists + 8 * n + dropped + tiles.loading(rows)) +
+           Bytes(8 * few * few + std::max(choosing(few_tried, few, 1), adding(few, sweep.likely)),
+                 8 * most * most + std::max(choosing(most_tried, most, threads), adding(most, sweep.most)));
 }
 
 template <class T>
-int64_t PartialCholesky<T>::bytes(int64_t n, int64_t m, bool early, int64_t threads, int64_t tile_bytes, Factor kind) {
-    const int64_t size = sizeof(T), growing = growing_bytes(n, m, early, threads, tile_bytes);
-    if (kind == Factor::held) return kept_bytes(n, m, early, tile_bytes) + growing;
-    return 8 * n + growing + size * m * (m / 2 + 2 * std::min(most_accepted, m)) +
-           rounds(m) * (panels_of(tile_bytes) / 2 + 64 * m) + // steps, each padded to 64 bytes
-           threads * size * slab_rows * stride_of(m);         // and a slab a thread
+Bytes PartialCholesky<T>::bytes(int64_t n, int64_t m, bool early, int64_t threads, const TileBytes &tiles,
+                                Factor kind) {
+    const int64_t size = sizeof(T), active = std::min(threads, slabs_of(n));
+    const Bytes growing = growing_bytes(n, m, early, threads, tiles);
+    if (kind == Factor::held) return kept_bytes(n, m, early, tiles) + growing;
+    const int64_t steps = size * m * m / 2 + tiles.held(rounds(m), m), padding = rounds(m) * 64 * m,
+                  slabs = active * size * slab_rows * stride_of(m),
+                  rows = tiles.held(blocks_of(n), n) + threads * (tiles.held(1, few_rows) + tiles.loading(few_rows));
+    return 8 * n + slabs + growing +
+           Bytes(steps, steps + 2 * size * m * std::min(most_accepted, m) + padding +
+                            std::min(rows, active * tiles.held(slab_panels, slab_rows)));
 }
 
 template class PartialCholesky<float>;

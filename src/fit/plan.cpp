@@ -32,35 +32,46 @@ bool streams_well(const Expression &kernel, const Source &source) {
     return columns <= stream_up_to;
 }
 
-// measure(points, tiles) for all rows of source, as a fit will see them.
-template <class T, class Measure>
-auto measured(const Expression &kernel, const Source &source, Measure &&measure) {
+// body(tiles) for all rows of source, as a fit will see them.
+template <class T, class Body>
+auto with_tiles(const Expression &kernel, const Source &source, Body &&body) {
     std::vector<LeafSpec> specs = leaf_specs(kernel);
     for (LeafSpec &leaf : specs) // as they will be shifted
         if (leaf.form == MERCER_SQDIST && source.kind() == Source::Kind::dense)
             leaf.shift.resize(leaf.columns.empty() ? static_cast<size_t>(source.cols()) : leaf.columns.size());
     Points<T> points(std::shared_ptr<const Source>(std::shared_ptr<const Source>(), &source), {}, specs);
     points.lean();
-    Tiles<T> tiles(kernel, points, points);
-    return measure(points, tiles);
+    return body(Tiles<T>(kernel, points, points));
 }
 
 } // namespace
 
 template <class T>
 Need need_of(const Run &run, const Expression &kernel, const Source &source, int64_t m, int64_t columns) {
-    return measured<T>(kernel, source, [&](const Points<T> &, const Tiles<T> &tiles) {
-        return GramOperator<T>::need(run, m, columns, tiles);
-    });
+    return with_tiles<T>(kernel, source,
+                         [&](const Tiles<T> &tiles) { return GramOperator<T>::need(run, m, columns, tiles); });
+}
+template <class T>
+TileBytes tiles_of(const Expression &kernel, const Source &source) {
+    return with_tiles<T>(kernel, source, [](const Tiles<T> &tiles) { return tiles.bytes(); });
 }
 template <class T>
 int64_t tile_bytes(const Expression &kernel, const Source &source) {
-    return measured<T>(kernel, source, [](const Points<T> &points, const Tiles<T> &tiles) {
-        return tiles.scratch_bytes() + 2 * points.panel_bytes();
-    });
+    const TileBytes of = tiles_of<T>(kernel, source);
+    const int64_t rows = std::min(tile_rows, std::max<int64_t>(source.rows(), 1)), mapped = rows * source.cols() * 8;
+    return of.scratch + 2 * (of.held(1, rows) + std::max(of.loading(rows), mapped));
+}
+Bytes sweep_bytes(const Run &run, const Expression &kernel, const Source &source, bool f32) {
+    const TileBytes of = f32 ? tiles_of<float>(kernel, source) : tiles_of<double>(kernel, source);
+    const int64_t rows = std::min(tile_rows, std::max<int64_t>(source.rows(), 1)),
+                  active = std::min(run.threads(), blocks_of(source.rows()));
+    return {active * (of.scratch + of.held(1, rows)),
+            run.threads() * (f32 ? tile_bytes<float>(kernel, source) : tile_bytes<double>(kernel, source))};
 }
 template int64_t tile_bytes<float>(const Expression &, const Source &);
 template int64_t tile_bytes<double>(const Expression &, const Source &);
+template TileBytes tiles_of<float>(const Expression &, const Source &);
+template TileBytes tiles_of<double>(const Expression &, const Source &);
 template Need need_of<float>(const Run &, const Expression &, const Source &, int64_t, int64_t);
 template Need need_of<double>(const Run &, const Expression &, const Source &, int64_t, int64_t);
 
@@ -101,8 +112,9 @@ void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     const mercer_figure start = start_evaluations(task.m, plan.start_rank);
     plan.kernel_evaluations = {pairs * plan.passes.likely + start.likely, pairs * plan.passes.most + start.most};
     const double width = static_cast<double>(cost.columns + 1);
-    plan.columns = iterates ? mercer_figure{width * likely, width * most}
-                            : mercer_figure{static_cast<double>(r + 1), static_cast<double>(r + 1)};
+    plan.columns = iterates
+                       ? mercer_figure{width * likely, width * most}
+                       : mercer_figure{static_cast<double>(r), static_cast<double>(grows ? 2 * plan.most_pairs : r)};
     plan.products = {likely, most};
     plan.flops_each = cost.flops / static_cast<double>(std::max<int64_t>(cost.passes, 1));
     plan.dense_order = iterates ? std::min(m, static_cast<double>(cost.blocks) / 2) : m; // basis, and its images
@@ -113,10 +125,12 @@ bool calls_back(const PlanTask &task) { return task.kernel.has_user() || task.so
 
 // Bytes of a solve for r pairs, beside those that Hold decides.
 struct Working {
-    Need exact, most;         // of a pass in the type of the result, and in that of most passes
-    int64_t always;           // held throughout
-    int64_t start, bars, end; // each while nothing else is: start, error bars, tensors of the model
-    mercer_figure solve;      // the solver, its blocks, the vectors of a product
+    Need exact, most;       // of a pass in the type of the result, and in that of most passes
+    int64_t always;         // held throughout
+    Bytes start, bars, end; // each while nothing else is: start, error bars, tensors of the model
+    Bytes product;          // the solver, its blocks, the vectors of a product, beside a pass
+    Bytes begun;            // the same, where no more than the first product is needed
+    Bytes factorised;       // the solver alone, with a workspace that a dense one has between products
 };
 
 Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
@@ -128,56 +142,68 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
     };
     // A product of so many columns, while so many of the solver's are in use.
     auto product = [&](int64_t columns, int64_t blocks) {
-        return std::max(need(plan.f32, columns).vectors, need(plan.f32 || plan.rough, columns).vectors) +
+        return larger(need(plan.f32, columns).vectors, need(plan.f32 || plan.rough, columns).vectors) +
                checked_bytes("the solver's blocks", m, blocks, size);
     };
     // The mean rides along in the first product, and in the first exact one.
     const int64_t first = std::min(m, solver.first_columns),
                   columns = std::min(m, solver.columns) + (plan.rough || first == 0 ? mean : 0);
-    const int64_t begun = first > 0 ? product(first + mean, solver.first_blocks) : 0,
-                  usual = first > 0 ? solver.first_blocks + 2 * solver.columns * solver.likely_passes : solver.blocks;
+    const Bytes begun = first > 0 ? product(first + mean, solver.first_blocks) : 0,
+                own(solver.likely_bytes, solver.bytes);
+    const int64_t usual = first > 0 ? solver.first_blocks + 2 * solver.columns * solver.likely_passes : solver.blocks;
     Working out{};
     out.exact = need(plan.f32, columns), out.most = need(plan.f32 || plan.rough, columns);
-    out.solve = {
-        static_cast<double>(solver.likely_bytes + std::max(product(columns, std::min(usual, solver.blocks)), begun)),
-        static_cast<double>(solver.bytes + std::max(product(columns, solver.blocks), begun))};
+    out.product = larger(
+        Bytes(product(columns, std::min(usual, solver.blocks)).likely, product(columns, solver.blocks).most), begun);
+    out.factorised = own;
+    const int64_t workspace = plan.solver->name == "dense" ? 8 * m * std::max(2 * m + 12, r + 80) : 0, // of host->eigh
+        matrix = workspace > 0 ? 8 * m * m : 0;
+    const Bytes beside(std::max(own.likely - workspace, matrix), std::max(own.most - workspace, matrix));
+    out.begun = (first > 0 ? begun : out.product) + beside;
+    out.product = out.product + beside;
     out.start =
-        start_bytes(task.run, m, plan.start_rank, plan.start_columns, tile_bytes<float>(task.kernel, task.source)) +
+        start_bytes(task.run, m, plan.start_rank, plan.start_columns, tiles_of<float>(task.kernel, task.source)) +
         plan.start_columns * m * size;
     out.bars = 8 * m * r;
-    if (Components(task.recipe.values(), m).wants_bars()) out.bars += bootstrap_bytes(m, r, task.run.threads());
+    if (Components(task.recipe.values(), m).wants_bars())
+        out.bars = out.bars + Bytes(bootstrap_bytes(m, r, 1), bootstrap_bytes(m, r, task.run.threads()));
     out.end = m * (size * r + 5 * 8); // A, w and nu; limits
-    // Roots of weights, the mean, its unit vector, k(c, c) and one column; the solver's vectors.
-    out.always = m * (5 * 8 + size * r);
+    // Roots of weights, the mean and k(c, c); the solver's vectors; what is as long as a few columns are many.
+    out.always = m * (3 * 8 + size * r) + 64 * (r + 64);
     return out;
 }
 
-// The most of all that, with what plan.hold and plan.hold_exact keep.
-mercer_figure bytes_of(const Working &of, const Plan &plan) {
+// What no data save: an iteration that is over when it has begun, from a start of no rank.
+Working least_of(Working of) {
+    of.product = of.begun, of.start = 0;
+    return of;
+}
+
+// All that, with what plan.hold and plan.hold_exact keep.
+Bytes bytes_of(const Working &of, const Plan &plan) {
     auto pass = [](const Need &need, Hold held) {
         return held == Hold::matrix ? 0 : need.scratch + (held == Hold::nothing ? need.panels : 0);
     };
     auto kept = [](const Need &need, Hold held) {
         return held == Hold::matrix ? need.matrix : held == Hold::rows ? need.rows : 0;
     };
-    const int64_t store = plan.hold == Hold::matrix ? of.most.rows + of.most.scratch + of.most.panels : 0;
-    int64_t held = of.always + kept(of.most, plan.hold), working = pass(of.most, plan.hold);
-    if (plan.rough)
-        held += kept(of.exact, plan.hold_exact), working = std::max(working, pass(of.exact, plan.hold_exact));
-    auto all = [&](int64_t start, double solve) {
-        const int64_t solving = static_cast<int64_t>(solve) + working;
-        return static_cast<double>(held + std::max({start, store, solving, of.bars, of.end}));
-    };
-    const int64_t likely_start = of.start / 5 * 4; // some scratch is for the worst case
-    return {all(likely_start, of.solve.likely), all(of.start, of.solve.most)};
+    int64_t held = of.always + kept(of.most, plan.hold);
+    Bytes working = pass(of.most, plan.hold), filled = plan.hold == Hold::rows ? of.most.loading : 0;
+    if (plan.hold == Hold::matrix) filled = of.most.rows + larger(of.most.scratch, of.most.loading);
+    if (plan.rough) held += kept(of.exact, plan.hold_exact), working = larger(working, pass(of.exact, plan.hold_exact));
+    Bytes most = of.product + working;
+    for (const Bytes &other : {of.factorised, of.start, filled, of.exact.diagonal, of.bars, of.end})
+        most = larger(most, other);
+    return held + most;
 }
 
 // Sets what is held between passes, and bytes: as much as the budget allows, at the least nothing.
 void choose_hold(const PlanTask &task, const Working &working, Plan &plan) {
     auto fits = [&](Hold hold, Hold hold_exact) {
         plan.hold = hold, plan.hold_exact = hold_exact;
-        const mercer_figure bytes = bytes_of(working, plan);
-        plan.likely_bytes = static_cast<int64_t>(bytes.likely), plan.bytes = static_cast<int64_t>(bytes.most);
+        const Bytes bytes = bytes_of(working, plan);
+        plan.likely_bytes = bytes.likely, plan.bytes = bytes.most;
+        plan.least_bytes = bytes_of(least_of(working), plan).likely;
         return plan.bytes <= task.budget_left;
     };
     const GramStorage storage = static_cast<GramStorage>(task.recipe.values().gram_storage);
@@ -196,10 +222,10 @@ void allow_growth(const PlanTask &task, int64_t r, Plan &plan) {
     plan.most_pairs = r;
     while (plan.most_pairs < end && plan.bytes <= task.budget_left) {
         const int64_t next = std::min(2 * plan.most_pairs, end);
-        Plan larger = plan;
-        ask_solver(task, next, plan.most_pairs, larger);
-        const int64_t bytes = static_cast<int64_t>(bytes_of(working_of(task, next, larger), larger).most) +
-                              checked_bytes("vectors", task.m, next, size);
+        Plan grown = plan;
+        ask_solver(task, next, plan.most_pairs, grown);
+        const int64_t bytes =
+            bytes_of(working_of(task, next, grown), grown).most + checked_bytes("vectors", task.m, next, size);
         if (bytes > task.budget_left) return;
         plan.most_pairs = next;
         plan.bytes = std::max(plan.bytes, bytes);

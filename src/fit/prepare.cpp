@@ -210,6 +210,7 @@ class Bandwidth {
         const Source &source = *prepared_.source;
         const bool objects = source.kind() == Source::Kind::objects;
         CountedVector<int64_t> rows;
+        rows.reserve(static_cast<size_t>(source.rows()));
         for (int64_t i = 0; i < source.rows(); ++i)
             if (weights_[static_cast<size_t>(i)] > 0) rows.push_back(i);
         const int64_t n = static_cast<int64_t>(rows.size()), wanted = std::min(n, sample_size(source));
@@ -275,6 +276,20 @@ class Bandwidth {
     Random random_;
 };
 
+// The sample, its pairs by blocks, then tiles (gram/tile.cpp holds a side's panels where they are small) or all pairs in a row.
+// The rule "scale" takes none of it.
+Bytes bandwidth_bytes(const Run &run, const Source &source) {
+    const int64_t d = source.cols(), n = source.rows(), m = std::min(n, sample_size(source)), blocks = blocks_of(m),
+                  row = 8 * (source.kind() == Source::Kind::objects ? 0 : 2 * d + 1); // l1 wants them transposed
+    int64_t parts = 0;
+    for (int64_t b = 0; b < blocks; ++b) parts += 16 * tile_rows * std::min(m, (b + 1) * tile_rows);
+    const int64_t held = 8 * (n + m * d) + parts;
+    auto tiles = [&](int64_t each) {
+        return held_by(run.threads(), blocks, 8 * tile_rows * tile_rows + std::min(tile_rows, m) * each) + m * each;
+    };
+    return held + larger({tiles(row / 2).likely, tiles(row).most}, 8 * m * (m - 1));
+}
+
 // Says what tiles can hold, of numbers between the columns' smallest and largest.
 void measure(Prepared &prepared, ColumnStats &stats) {
     Extent extent{std::move(stats.lo), std::move(stats.hi)};
@@ -294,15 +309,17 @@ bool tile_is_f32(const Recipe &recipe, const Source &source) {
     return dtype == DataType::f32 || (dtype == DataType::as_given && source.dtype() == MERCER_F32);
 }
 
-int64_t prepare_bytes(const Run &run, const Recipe &recipe, const Source &source) {
+Bytes prepare_bytes(const Run &run, const Recipe &recipe, const Source &source) {
     const int64_t d = source.cols(), n = source.rows();
-    int64_t scanned = 0;
+    Bytes scanned;
     if (source.kind() == Source::Kind::sparse) {
         scanned = 5 * 8 * d;
     } else if (source.kind() == Source::Kind::dense) {
         const int64_t rows = std::min(scan_rows(source), n), slabs = (n + rows - 1) / rows;
-        const int64_t window = std::min(scan_window(run, source), slabs), readers = std::min(run.threads(), window);
-        scanned = readers * (8 * rows * d + source.window_bytes(rows)) + (window + 2) * 4 * 8 * d;
+        const int64_t window = std::min(scan_window(run, source), slabs), readers = std::min(run.threads(), window),
+                      all = std::min(readers * rows, n);
+        scanned = {8 * rows * d + window * 4 * 8 * d,
+                   8 * all * d + readers * source.window_bytes(rows) + (window + 2) * 4 * 8 * d};
     }
     auto is_asked_for = [](const Leaf &leaf) {
         const int64_t rule = leaf.plugin ? leaf.params.table().find("bandwidth") : -1;
@@ -310,10 +327,7 @@ int64_t prepare_bytes(const Run &run, const Recipe &recipe, const Source &source
     };
     const std::vector<Leaf> &leaves = recipe.kernel().leaves;
     if (std::none_of(leaves.begin(), leaves.end(), is_asked_for)) return scanned;
-    const int64_t m = std::min(n, sample_size(source)), blocks = blocks_of(m),
-                  pairs = (m * m / 2 + tile_rows * tile_rows * blocks * (blocks + 1) / 2) * 16;
-    return std::max(scanned, 8 * n + (8 * m + run.threads() * 3 * 8 * tile_rows) * d + pairs +
-                                 run.threads() * tile_rows * tile_rows * 16);
+    return larger(scanned, 4 * 8 * d + bandwidth_bytes(run, source));
 }
 
 Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional<bool> f32) {

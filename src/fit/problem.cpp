@@ -23,9 +23,9 @@ mercer_shape DataProblem<T>::shape() const {
     mercer_shape shape{
         sizeof(mercer_shape), n(), points_.cols(), components_, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, 0, 0,
         data_.landmarks.rows, NAN, kernel.kappa()};
-    if (kernel.leaves.size() == 1) {
-        shape.form = kernel.leaves[0].form;
-        shape.flags = kernel.leaves[0].facts.flags & MERCER_RADIAL;
+    if (kernel.leaves.size() == 1) shape.form = kernel.leaves[0].form;
+    if (kernel.is_radial()) {
+        shape.flags = MERCER_RADIAL;
         shape.h = kernel.leaves[0].facts.h;
     }
     if (kernel.is_psd()) shape.flags |= MERCER_PSD;
@@ -46,6 +46,19 @@ void DataProblem<T>::check_index(const int64_t *index, int64_t count) const {
             fail(MERCER_E_PLUGIN, "row %" PRId64 " (entry %" PRId64 "), must be 0 to %" PRId64, index[k], k, n() - 1);
 }
 
+template <class T>
+typename DataProblem<T>::Rows DataProblem<T>::range_of(const mercer_visit &visit) const {
+    const int64_t of = visit.list ? visit.listed : n(), row0 = visit.row0,
+                  rows = visit.rows > 0 ? visit.rows : of - row0;
+    if (row0 < 0 || rows < 0 || row0 + rows > of)
+        fail(MERCER_E_PLUGIN, "visit: rows %" PRId64 " to %" PRId64 " of %" PRId64, row0, row0 + rows, of);
+    if (visit.count < 0 || (visit.points && (visit.index || points_.objects())))
+        fail(MERCER_E_PLUGIN, "visit: y is points (of vectors) or rows, and count >= 0");
+    if (visit.index) check_index(visit.index, visit.count);
+    if (visit.list) check_index(visit.list, visit.listed);
+    return {row0, rows};
+}
+
 // Slabs in windows, so that their states are few; each window is combined in order before the next.
 template <class T>
 void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &consumer) {
@@ -57,24 +70,11 @@ void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &con
              "visit: of objects there are kernel values, and MERCER_SQDIST where they give distances");
     if (visit.measure < 0 || visit.measure > MERCER_HAMMING)
         fail(MERCER_E_PLUGIN, "visit: measure = %d is no form", visit.measure);
-    const int64_t row0 = visit.row0, rows = visit.rows > 0 ? visit.rows : n() - row0;
-    if (row0 < 0 || rows < 0 || row0 + rows > n())
-        fail(MERCER_E_PLUGIN, "visit: rows %" PRId64 " to %" PRId64 " of %" PRId64, row0, row0 + rows, n());
-    if (visit.count < 0 || (visit.points && (visit.index || points_.objects())))
-        fail(MERCER_E_PLUGIN, "visit: y is points (of vectors) or rows, and count >= 0");
-    if (visit.index) check_index(visit.index, visit.count);
+    const auto [row0, rows] = range_of(visit);
 
     std::vector<LeafSpec> specs = leaf_specs(prepared_.kernel);
     if (form_only) specs = {{visit.measure, false, {}, {}}};
-    Points<T> xs(prepared_.source, prepared_.map, specs), ys = xs;
-    if (visit.points) {
-        const int64_t d = points_.cols();
-        mercer_view view{sizeof view, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, visit.count, d, d,
-                         1,           const_cast<void *>(visit.points)};
-        ys = Points<T>(make_view_source(view), {}, specs);
-    } else if (visit.index) {
-        ys = Points<T>(prepared_.source, prepared_.map, specs, visit.index, visit.count);
-    }
+    Points<T> xs = visited<T>(visit, specs), ys = others<T>(visit, specs);
     Tiles<T> tiles = form_only ? Tiles<T>(visit.measure, xs, ys) : Tiles<T>(prepared_.kernel, xs, ys);
     if (consumer.state_size < 0 || consumer.row_size < 0) fail(MERCER_E_PLUGIN, "visit: sizes of states must be >= 0");
     const int64_t state_size =
@@ -166,10 +166,10 @@ template <class T>
 void DataProblem<T>::rows(const int64_t *index, int64_t count, double *out) {
     check_index(index, count);
     Points<double> points(prepared_.source, prepared_.map, {{MERCER_BLOCK, false, {}, {}}}, index, count);
-    for (int64_t b = 0; b < blocks_of(count); ++b) {
-        Panel<double> panel = points.load(run_, b);
+    parallel_for(run_, blocks_of(count), [&](int64_t b) {
+        const Panel<double> panel = points.load(run_, b);
         std::copy(panel.mapped.begin(), panel.mapped.end(), out + b * tile_rows * points.cols());
-    }
+    });
 }
 
 template <class T>
@@ -217,6 +217,9 @@ void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
         *index = landmark_index_.data();
         return;
     }
+    if (points_.cols() == 0)
+        fail(MERCER_E_SHAPE, "landmarks: rows of %" PRId64 " columns, the data are objects: must be row numbers (i64)",
+             view.cols);
     if (view.cols != points_.cols())
         fail(MERCER_E_SHAPE, "landmarks have %" PRId64 " columns, the data have %" PRId64, view.cols, points_.cols());
     Points<T> given(make_view_source(view), prepared_.map, {{MERCER_BLOCK, false, {}, {}}});
@@ -256,8 +259,10 @@ void DataProblem<T>::give(int64_t count, const int64_t *index, const void *point
 }
 
 template <class T>
-int64_t DataProblem<T>::tile_bytes() {
-    return Tiles<T>(prepared_.kernel, points_, points_).scratch_bytes() + 2 * points_.panel_bytes();
+TileBytes DataProblem<T>::tiles() {
+    Points<T> lean = points_;
+    lean.lean();
+    return Tiles<T>(prepared_.kernel, lean, lean).bytes();
 }
 
 template <class T>
@@ -266,7 +271,7 @@ mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_piv
     const PivotStop until = read_stop(stop);
     const PivotRows rows{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n(), prepared_.weights.data()};
     const bool rounds = !rule.score && !rule.update && !stop.factor;
-    const Factor kind = rounds ? PartialCholesky<T>::fitting(run_, n(), until, tile_bytes()) : Factor::held;
+    const Factor kind = rounds && !task.holds_factor ? Factor::remade : Factor::held;
     const int64_t capacity = PartialCholesky<T>::first_capacity(std::min(until.m, n()), until.early());
     pivots_.push_back({std::make_shared<PartialCholesky<T>>(run_, rows, capacity, kind), {}});
     auto &[factor, copy] = pivots_.back();
@@ -316,7 +321,7 @@ Reduction all_rows(const Prepared &prepared) {
     return out;
 }
 
-Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared) {
+Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared, bool holds_factor) {
     const int64_t n = prepared.source->rows();
     Reduction out;
     if (!recipe.reducer()) {
@@ -329,6 +334,7 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
     auto run_reducer = [&](auto &&problem) {
         mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::reducer), &problem,
                          &out.report);
+        task.holds_factor = holds_factor;
         problem.serve(task);
         mercer_shape shape = problem.shape();
         if (lift_of(recipe).weighs && plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT)

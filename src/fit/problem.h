@@ -17,11 +17,13 @@ class DataProblem : public Problem {
     void rows(const int64_t *index, int64_t count, double *out) override;
     void weights(double *out) override;
     void landmarks(const int64_t **index, const void **points) override;
+    void radial(double *values, int64_t count) const override { prepared_.kernel.radial(values, count); }
+    void nearest(const mercer_visit &to, double *square, int64_t *number) override;
     void give(int64_t count, const int64_t *index, const void *points, const double *weights) override;
     mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
                                  const mercer_pivot_stop &stop) override;
 
-    int64_t tile_bytes(); // of one thread, for forecasts
+    TileBytes tiles(); // for forecasts
     // The factor that the last pivot_cholesky left, where it is held and its pivots are what was given, in order, with the
     // rows' own weights; else nullptr.
     std::shared_ptr<PartialCholesky<T>> factor_of_given() const;
@@ -34,6 +36,19 @@ class DataProblem : public Problem {
     void check_index(const int64_t *index, int64_t count) const;
     int64_t number_of_landmark(int64_t entry, int64_t row) const;
     void require(int32_t status) const;
+    struct Rows {
+        int64_t row0, rows;
+    };
+    Rows range_of(const mercer_visit &visit) const; // checked, with the rest of it
+    template <class U>
+    Points<U> visited(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const { // its x
+        if (!visit.list) return Points<U>(prepared_.source, prepared_.map, specs);
+        return Points<U>(prepared_.source, prepared_.map, specs, visit.list, visit.listed);
+    }
+    template <class U>
+    Points<U> others(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const; // its y
+    template <class U>
+    void nearest_as(const mercer_visit &to, double *square, int64_t *number);
     // Tiles between all rows and the rows in index, to body.
     void sweep_columns(const int64_t *index, int64_t count, const std::function<bool(const Tile<T> &)> &body);
 
@@ -53,5 +68,18 @@ class DataProblem : public Problem {
     };
     std::vector<Pivots> pivots_; // of each call: their arrays live until the operation returns
 };
+
+template <class T>
+template <class U>
+Points<U> DataProblem<T>::others(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const {
+    if (visit.points) {
+        const int64_t d = points_.cols();
+        mercer_view view{sizeof view, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, visit.count, d, d,
+                         1,           const_cast<void *>(visit.points)};
+        return Points<U>(make_view_source(view), {}, specs);
+    }
+    if (visit.index) return Points<U>(prepared_.source, prepared_.map, specs, visit.index, visit.count);
+    return Points<U>(prepared_.source, prepared_.map, specs);
+}
 
 } // namespace mercer

@@ -13,6 +13,7 @@ namespace {
 int64_t slabs_of(int64_t n) { return (n + span_slab - 1) / span_slab; }
 
 constexpr int64_t scatter_block = 64; // its columns at once
+constexpr int64_t scatter_depth = 64; // its rows at once
 
 // Numbers between columns of a scatter, and of all that a slab leaves: scatter, and sum of its rows.
 int64_t scatter_stride(int64_t m, int64_t size) {
@@ -28,13 +29,16 @@ int64_t window_of(int64_t n, int64_t m, int64_t threads, int64_t size) {
 
 } // namespace
 
-int64_t project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size) {
-    const int64_t eigh = 8 * m * std::max(count + 80, 2 * m + 12); // the latter where eigenvalues are equal
-    const int64_t sweep =
-        window_of(n, m, threads, size) * part_count(m, size) +
-        threads * (span_slab * (scatter_stride(m, size) - m) + scatter_block * scatter_stride(m, size)); // as wide
-    return 8 * n + 8 * m * (m + count) + std::max(sweep * size, eigh);
+Bytes project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size) {
+    const int64_t width = scatter_stride(m, size), all = 2 * m + 9,
+                  range = count + 79; // numbers a row of dsyevd, dsyevr
+    const Bytes eigh{8 * m * (count + (count == m ? all : range)), 8 * m * (count + std::max(all, range))};
+    const int64_t sweep = size * (window_of(n, m, threads, size) * part_count(m, size) +
+                                  std::min(threads, slabs_of(n)) * (span_slab + scatter_block) * width);
+    return 16 * n + 8 * m * (m + 1) + larger(sweep, eigh); // the former where eigenvalues are equal
 }
+
+int64_t projection_bytes(int64_t n, int64_t m, int64_t count) { return 8 * n + 8 * m * count; }
 
 template <class T>
 SpanRows<T>::SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points<T> basis_points,
@@ -128,7 +132,7 @@ std::vector<T> origin_of(Run &run, const SpanRows<T> &span) {
 // tile: scatter_block times the width of x.
 template <class T>
 void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots, T *tile, T *part) {
-    constexpr int64_t depth = 64;
+    constexpr int64_t depth = scatter_depth;
     const int64_t ld = padded_columns<T>(m);
     std::fill_n(part, m * ld, T(0));
     for (int64_t j = 0; j < m; j += scatter_block) // columns j ... of the symmetric scatter, from the diagonal block on
@@ -224,6 +228,9 @@ Projection project(Run &run, const SpanRows<T> &span, const double *weights, boo
     out.theta.resize(static_cast<size_t>(count));
     out.v = run.buffer<double>(m, count);
     eigh_top(m, sums.data(), m, count, out.theta.data(), out.v.data(), m);
+    // Of s terms that are alike the k-th sum is k / s of the whole, and all of them may round the same way.
+    constexpr double steps = (scatter_depth + span_slab / scatter_depth) / 2.0;
+    out.sums = count > 0 ? steps * u * out.theta[0] : 0;
     return out;
 }
 

@@ -37,7 +37,7 @@ class SpanRows {
     // Which of B count: positions of the pivots among the points.
     const int64_t *index() const { return held_ ? held_->index() : basis_->index(); }
     bool remade() const { return !held_; }
-    int64_t evaluations() const { return evaluations_; }
+    int64_t evaluations() const { return evaluations_ + (basis_ ? basis_->evaluations() : 0); } // of what is made again
 
   private:
     void make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count, T *out) const;
@@ -61,6 +61,7 @@ struct Projection {
     CountedVector<double> residual; // n: d = k(x, x) - |l|^2 >= 0, what the factor says where it is held
     double uncentred = 0;           // sum w k(x, x)
     double floor = 0;               // theta up to it is rounding
+    double sums = 0;                // what sums in the tile's type may have moved a theta by
     double trace = 0;               // sum w (k(x, x) - |mu|^2): of the centred data's own operator, an upper bound
     double left = 0;                // sum w d
     int64_t count() const { return static_cast<int64_t>(theta.size()); }
@@ -71,8 +72,9 @@ struct Projection {
 template <class T>
 Projection project(Run &run, const SpanRows<T> &span, const double *weights, bool centred, int64_t count);
 
-// What that takes at most, but for a slab of L a thread.
-int64_t project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size);
+// What that takes, but for a slab of L a thread, and what it leaves.
+Bytes project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size);
+int64_t projection_bytes(int64_t n, int64_t m, int64_t count);
 
 // The first sqrt(w) (l - mu) V theta^-1/2 for all rows: orthonormal columns.
 template <class T>

@@ -273,7 +273,9 @@ Quantisation by_pairs(const Standing &of, const Steps &steps, double failure, Li
 // |K - K_alpha|_F^2, weighed.
 template <class T>
 double squared_difference(const Standing &of, const Parts<T> &parts, const Tiles<T> &all) {
-    Points<T> heads = parts.c.only(of.centres.assignment.data(), of.n);
+    CountedVector<int64_t> centres(of.centres.assignment.begin(), of.centres.assignment.end());
+    for (int64_t &centre : centres) centre = std::max<int64_t>(centre, 0); // rows that count for nothing: any
+    Points<T> heads = parts.c.only(centres.data(), of.n);
     const Tiles<T> other(of.prepared.kernel, heads, heads);
     ScratchPool<T> pool(of.run, other);
     std::vector<double> slabs(static_cast<size_t>(blocks_of(of.n)));
@@ -437,23 +439,22 @@ Json quantisation_entries(const LiftTask &task, Lifted &model) {
 
 void foresee_quantisation(const PlanTask &task, Plan &plan) {
     const int64_t n = task.source.rows(), d = task.source.cols(), m = task.m;
-    const Effort effort = effort_of(task.recipe, n, Radial(task.kernel).leaf != nullptr, true);
-    const int64_t tile =
-        task.f32 ? tile_bytes<float>(task.kernel, task.source) : tile_bytes<double>(task.kernel, task.source);
-    const double rows = static_cast<double>(n), most_pairs = rows * (rows + 1) + static_cast<double>(m);
-    double values = 0, likely = 0;
-    if (effort.pairs) values += 4.0 * pair_count * pair_edge;
-    if (effort.exact)
-        values += 3 * static_cast<double>(pass_evaluations(n)) + rows * static_cast<double>(m) +
-                  static_cast<double>(pass_evaluations(m));
-    likely = values + (effort.clusters ? most_pairs / static_cast<double>(m) : 0);
-    values += effort.clusters ? most_pairs : 0;
-    plan.kernel_evaluations.likely += likely, plan.kernel_evaluations.most += values;
+    const Effort effort = effort_of(task.recipe, n, Radial(task.kernel).leaf != nullptr, task.assigned);
+    const double rows = static_cast<double>(n), centres = static_cast<double>(m),
+                 all = (task.assigned ? 3 : 1) * static_cast<double>(pass_evaluations(n)) + rows * centres +
+                       static_cast<double>(pass_evaluations(m)),
+                 together = rows * (rows + 1) + centres, // one cluster
+        certain = (effort.pairs ? 4.0 * pair_count * pair_edge : 0) + (effort.exact ? all : 0);
+    if (m < n) // else all rows may stand for themselves, which is exact
+        plan.kernel_evaluations.likely += certain + (effort.clusters ? together / centres : 0);
+    plan.kernel_evaluations.most += certain + (effort.clusters ? together : 0);
     const int64_t distances = effort.distances ? 8 * (m * d + blocks_of(n) * d + 2 * n) : 0,
-                  pairs = effort.pairs ? 8 * (n + 4 * pair_count) : 0, clusters = effort.clusters ? 8 * n : 0,
-                  bytes = distances + std::max(pairs, clusters) + task.run.threads() * 2 * tile;
-    plan.likely_bytes = std::max(plan.likely_bytes > 0 ? plan.likely_bytes : plan.bytes, bytes);
-    plan.bytes = std::max(plan.bytes, bytes);
+                  pairs = effort.pairs ? 8 * (n + 4 * pair_count) : 0, clusters = effort.clusters ? 16 * n : 0;
+    if (!effort.distances && !effort.exact) return;
+    const Bytes bytes =
+        sweep_bytes(task.run, task.kernel, task.source, task.f32) + (distances + std::max(pairs, clusters));
+    plan.likely_bytes = std::max(plan.likely_bytes, bytes.likely);
+    plan.bytes = std::max(plan.bytes, 2 * bytes.most); // tiles of two kinds of points at once
 }
 
 } // namespace mercer

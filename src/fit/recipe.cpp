@@ -17,6 +17,22 @@ const std::vector<Method> &methods() {
         {"nystrom-full", "uniform", "extended", "the Nystrom method that keeps all rows for projection",
          "Williams and Seeger 2001"},
         {"subsampled", "uniform", "weighted", "kernel PCA of a random subset of the rows", "Freedman and Kisilev 2010"},
+        {"diffusion", "all", "manifold", "diffusion maps: coordinates of a random walk between the rows",
+         "Coifman and Lafon 2006"},
+        {"laplacian-eigenmaps", "all", "manifold", "the smoothest functions on the graph of the rows",
+         "Belkin and Niyogi 2003"},
+        {"ncut", "all", "manifold", "spectral clustering: normalised cuts, labels of new rows",
+         "Shi and Malik 2000; Ng, Jordan and Weiss 2002"},
+        {"rskpca", "shadow", "weighted", "reduced-set kernel PCA on the shadow of the data",
+         "Kingravi, Vela and Gray 2013"},
+        {"rskpca-kmeans", "kmeans", "weighted", "reduced-set kernel PCA on cluster means", "Zhang and Kwok 2010"},
+        {"rskpca-paring", "uniform", "weighted",
+         "reduced-set kernel PCA on random rows, weighed by the rows nearest to each", "Freedman and Kisilev 2010",
+         "voronoi"},
+        {"rskpca-herding", "herding", "weighted", "reduced-set kernel PCA on rows whose mean follows that of all",
+         "Chen, Welling and Smola 2010"},
+        {"wnystrom", "kmeans", "extended",
+         "the Nystrom method on cluster means, weighed by their sizes; keeps all rows", "Zhang and Kwok 2010"},
     };
     return table;
 }
@@ -107,6 +123,10 @@ void Recipe::set_part(const std::string &part, const std::string &value) {
         const std::string name = core_.table().rows()[i].row.name;
         if (!is_part(name) && (name.rfind(part + ".", 0) == 0 || !has_core_row(i)))
             core_.set(static_cast<int64_t>(i), "", name.c_str());
+    }
+    if (*method_->weights && (part == "method" || part == "reducer" || part == "lift")) {
+        const int64_t row = core_.table().find("reducer.weights");
+        if (has_core_row(static_cast<size_t>(row))) core_.set(row, method_->weights, "reducer.weights");
     }
     shown_.clear();
 }

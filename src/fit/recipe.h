@@ -8,6 +8,7 @@ namespace mercer {
 
 struct Method {
     const char *name, *reducer, *lift, *summary, *reference;
+    const char *weights = ""; // default of reducer.weights
 };
 const std::vector<Method> &methods();
 struct Derivation; // derive.h

@@ -214,13 +214,12 @@ ScoreMeans score_means(const LiftTask &task, Lifted &model) {
 }
 
 void foresee_refinement(const PlanTask &task, Plan &plan) {
-    const int64_t n = task.source.rows(), p = plan.most_pairs, size = task.f32 ? 4 : 8, width = p + 8,
-                  tile = task.f32 ? tile_bytes<float>(task.kernel, task.source)
-                                  : tile_bytes<double>(task.kernel, task.source),
-                  bytes = 8 * n + task.m * (2 * size * width + 24) + 16 * p * p +
-                          task.run.threads() * (tile + tile_rows * width * (8 + size));
-    plan.likely_bytes = std::max(plan.likely_bytes > 0 ? plan.likely_bytes : plan.bytes, bytes);
-    plan.bytes = std::max(plan.bytes, bytes);
+    const int64_t n = task.source.rows(), p = plan.most_pairs, size = task.f32 ? 4 : 8,
+                  width = task.f32 ? padded_columns<float>(p + 1) : padded_columns<double>(p + 1);
+    const Bytes bytes = sweep_bytes(task.run, task.kernel, task.source, task.f32) + 8 * n +
+                        task.m * (size * (width + p) + 24) + task.run.threads() * tile_rows * width * (8 + size);
+    plan.likely_bytes = std::max(plan.likely_bytes, bytes.likely);
+    plan.bytes = std::max(plan.bytes, bytes.most);
     const double rows = static_cast<double>(n), m = static_cast<double>(task.m);
     for (double mercer_figure::*end : {&mercer_figure::likely, &mercer_figure::most}) {
         plan.kernel_evaluations.*end += rows * m + m * m;
@@ -267,7 +266,7 @@ void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
                                            {"kind", means.gram.empty() && centred ? "upper-bound" : "exact"}});
     model.text["certificates"] =
         psd && r > 0 ? eigenvalue_entries(ritz_bounds(task, means, rotation, r), r, 0, 1) : Json::array();
-    model.text.erase("limits");
+    for (const char *name : {"limits", "mse", "mse_components"}) model.text.erase(name); // of other components
     if (means.gram.empty()) model.kernel_evaluations += old.rows * old.rows;
     if (means.gram.empty())
         model.text["limits"] = task.prepared.f32 ? own_limits<float>(task, model) : own_limits<double>(task, model);

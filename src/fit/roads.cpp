@@ -23,8 +23,8 @@ int64_t projected_bytes(const PlanTask &exact, int64_t m, const Sampling &sampli
     task.m = m;
     const SpanBytes of = span_bytes(task, sampling.rows, sampling.width);
     const int64_t copy = m > first_ranks[1] ? of.factor : 0,
-                  projecting = of.held + of.factor + std::max({copy, of.growing, of.project, of.evidence});
-    return base_bytes(exact.source, m, exact.f32) + std::max(read, projecting);
+                  beside = of.held + std::max({copy, of.growing.most, of.evidence.most});
+    return base_bytes(exact.source, m, exact.f32) + std::max(read, of.factor + std::max(beside, of.project.most));
 }
 
 // From the most that is of use to none, where pairs alone prove. An eighth of the budget, or few rows, are for strips.
@@ -100,12 +100,18 @@ Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
 // columns and 550 to 4000 rows for accuracies of 0.001 and 0.01, few rows or none for 0.1.
 void foresee_road(const PlanTask &exact, int64_t read, Forecast &ahead) {
     const Roads &roads = ahead.roads;
-    if (roads.most_rank == 0) return;
     const CoreValues &values = exact.recipe.values();
+    ahead.road = (roads.exact ? "exact passes: " : "a projection: ") + roads.why;
+    if (roads.most_rank == 0) return;
     const Costs costs(exact.source, foreseen_components(values, exact.source.rows()));
+    if (roads.exact)
+        ahead.road =
+            format("the data decide: a projection on some of the rows if that proves %g %% for less than exact passes "
+                   "cost, as it does where eigenvalues fall fast, else exact passes",
+                   100 * values.accuracy);
     mercer_forecast &out = ahead.figures;
     const double n = costs.n, most = static_cast<double>(roads.most_rank),
-                 pairs = pair_values(exact.kernel, exact.source),
+                 pairs = norm_values(exact.kernel, exact.source, false),
                  looks = 1 + std::log(std::max(most / static_cast<double>(first_ranks[0]), 1.0)) / std::log(9.0 / 8),
                  drawn = 5 * static_cast<double>(roads.most_rows) + static_cast<double>(pilot_rows);
     mercer_forecast grown{}; // the projected road, to its end
@@ -125,13 +131,18 @@ void foresee_road(const PlanTask &exact, int64_t read, Forecast &ahead) {
     }
     const auto [m, s, cost] = likely_look(costs, values, roads);
     out.dense_seconds = std::max(roads.exact ? out.dense_seconds : 0, dense_seconds(static_cast<double>(m)));
-    if (roads.exact && costs.exact() <= cost) return;
     PlanTask likely = exact;
     likely.m = m;
     likely.budget_left = exact.run.budget()->limit() - base_bytes(exact.source, m, exact.f32);
     const Plan plan = plan_projected(likely);
-    out.bytes.likely = std::min(out.bytes.most, static_cast<double>(base_bytes(exact.source, m, exact.f32) +
-                                                                    std::max(read, plan.likely_bytes)));
+    const double bytes = std::min(out.bytes.most, static_cast<double>(base_bytes(exact.source, m, exact.f32) +
+                                                                      std::max(read, plan.likely_bytes)));
+    if (roads.exact && costs.exact() <= cost) { // likely, but a first look may prove all: the shape decides no figure
+        out.passes.most = std::max(out.passes.most, out.passes.likely + 1);
+        if (out.bytes.likely == out.bytes.most) out.bytes.likely = std::min(out.bytes.likely, bytes);
+        return;
+    }
+    out.bytes.likely = bytes;
     out.kernel_evaluations.likely = n * (static_cast<double>(m) + s) + pairs;
     out.passes.likely = 0;
     out.flops.likely = flops_of(exact.source, n, out.kernel_evaluations.likely, 0) + 2 * costs.projection(m);

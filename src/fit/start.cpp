@@ -77,7 +77,7 @@ int64_t start_vectors(Run &run, const StartTask &task, Columns to) {
     const SpanRows<float> span(run, rows.kernel, all, Points<float>(rows.source, rows.map, specs, pivots.data(), m),
                                basis);
     write(run, task, span, to);
-    return evaluations + basis->evaluations() + span.evaluations() + rows.n;
+    return evaluations + span.evaluations() + rows.n;
 }
 
 mercer_figure start_evaluations(int64_t n, int64_t m) {
@@ -89,18 +89,21 @@ mercer_figure start_evaluations(int64_t n, int64_t m) {
             static_cast<double>(Pivots::evaluations(few, m) + sweeps + basis)};
 }
 
-int64_t start_bytes(const Run &run, int64_t n, int64_t m, int64_t p, int64_t tile_bytes) {
+Bytes start_bytes(const Run &run, int64_t n, int64_t m, int64_t p, const TileBytes &tiles) {
     if (m == 0) return 0;
     using Pivots = PartialCholesky<float>;
-    const int64_t threads = run.threads(), few = std::min(n, sample_rows);
-    const int64_t chosen = Pivots::bytes(few, m, false, threads, tile_bytes);
-    const int64_t slabs = threads * (span_slab * (4 * (2 * m + padded_columns<float>(p)) + 8) + tile_bytes);
-    const int64_t sweep = project_bytes(n, m, p, threads, 4) + slabs + 16 * n;
+    const int64_t threads = run.threads(), few = std::min(n, sample_rows),
+                  active = std::min(threads, (n + span_slab - 1) / span_slab), width = padded_columns<float>(p),
+                  turning = projection_bytes(n, m, p) + 4 * m * width + active * span_slab * (4 * width + 8);
+    const Bytes sweep = larger(project_bytes(n, m, p, threads, 4), turning);
     if (n <= sample_rows)
-        return Pivots::kept_bytes(n, m, false, tile_bytes) +
-               std::max(Pivots::growing_bytes(n, m, false, threads, tile_bytes), sweep);
-    const int64_t basis = Pivots::bytes(m, m, false, threads, tile_bytes) + 4 * m * m + blocks_of(m) * tile_bytes;
-    return std::max(chosen + 16 * few, basis + sweep);
+        return Pivots::kept_bytes(n, m, false, tiles) +
+               larger(Pivots::growing_bytes(n, m, false, threads, tiles), sweep);
+    const int64_t again = active * (span_slab * 4 * m + tiles.scratch + tiles.held(1, tile_rows)),
+                  basis = 8 * n + Pivots::kept_bytes(m, m, false, tiles) + 4 * m * m + tiles.held(blocks_of(m), m);
+    const Bytes growing = Pivots::growing_bytes(m, m, false, threads, tiles),
+                chosen = 16 * few + Pivots::bytes(few, m, false, threads, tiles);
+    return larger(chosen, basis + larger(growing, sweep + Bytes(again, again + active * tiles.loading(tile_rows))));
 }
 
 } // namespace mercer

@@ -18,7 +18,7 @@ struct StartTask {
 int64_t start_vectors(Run &run, const StartTask &task, Columns to);
 // Kernel values that it takes for n rows and m pivots.
 mercer_figure start_evaluations(int64_t n, int64_t m);
-// What it holds at most for p vectors, tile_bytes a thread for tiles.
-int64_t start_bytes(const Run &run, int64_t n, int64_t m, int64_t p, int64_t tile_bytes);
+// What it holds for p vectors.
+Bytes start_bytes(const Run &run, int64_t n, int64_t m, int64_t p, const TileBytes &tiles);
 
 } // namespace mercer

@@ -54,7 +54,17 @@ class Parser {
             for (int64_t k = first; k <= last; ++k) out.columns.push_back(k);
         } while (take(','));
         if (!take(']')) expected("']'");
+        refuse_twice(out);
         return out;
+    }
+
+    void refuse_twice(const ExpressionText::Leaf &leaf) const {
+        std::vector<int64_t> sorted = leaf.columns;
+        std::sort(sorted.begin(), sorted.end());
+        const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+        if (twice != sorted.end())
+            fail(MERCER_E_VALUE, "kernel = %.200s: column %" PRId64 " of %.60s is named twice, must be once", shown(),
+                 *twice, leaf.name.c_str());
     }
 
     double number() {
@@ -219,6 +229,18 @@ double Expression::kappa() const {
         sum += product;
     }
     return sum;
+}
+
+bool Expression::is_radial() const {
+    return leaves.size() == 1 && leaves[0].plugin && leaves[0].columns.empty() && leaves[0].form == MERCER_SQDIST &&
+           leaves[0].facts.flags & MERCER_RADIAL;
+}
+
+void Expression::radial(double *values, int64_t count) const {
+    if (!is_radial()) fail(MERCER_E_UNSUPPORTED, "kernel %s is not radial", text().c_str());
+    const Leaf &leaf = leaves[0];
+    if (leaf.plugin->kernel.map) leaf.plugin->kernel.map(&host_table(), leaf.values(), MERCER_F64, values, count);
+    for (int64_t i = 0; i < count; ++i) values[i] *= terms_[0].weight;
 }
 
 bool Expression::calls_back() const { return has_user() && !(user && user->thread_safe()); }

@@ -84,8 +84,10 @@ class Expression {
 
     // Of the whole, after finish.
     bool is_psd() const;
-    double kappa() const;    // k(x, x) where it is constant, else NaN
-    bool calls_back() const; // has a leaf that must run on the calling thread
+    double kappa() const;                             // k(x, x) where it is constant, else NaN
+    bool is_radial() const;                           // a function of the distance over all columns
+    void radial(double *values, int64_t count) const; // squared distances to k in place, any thread; else E_UNSUPPORTED
+    bool calls_back() const;                          // has a leaf that must run on the calling thread
     bool has_user() const;
     bool has_block() const; // a leaf that computes whole tiles itself
     int64_t leaf_columns(const Leaf &leaf, int64_t d) const {

@@ -41,7 +41,7 @@ int32_t diagonal_c(const mercer_operator *op, mercer_task *task, double *d) {
 
 // Super-panels: even, no more than there are blocks, and at most 512: the rows are then read 512 times a pass, 1 % of its time
 // at n = 10^6, and a pair of panels is some 10 ms of work.
-int64_t super_panels(int64_t blocks) { return std::min<int64_t>(512, (blocks + 1) / 2 * 2); }
+int64_t super_panels(int64_t blocks) { return blocks < 2 ? blocks : std::min<int64_t>(512, (blocks + 1) / 2 * 2); }
 
 // S (k x p) = U^T Q, from slabs whose parts are added in order.
 constexpr int64_t slab_rows = 2048;
@@ -114,12 +114,19 @@ mercer_operator Operator::c_operator() const {
 template <class T>
 Need GramOperator<T>::need(const Run &run, int64_t n, int64_t p, const Tiles<T> &tiles) {
     const int64_t size = sizeof(T), blocks = blocks_of(n), supers = super_panels(blocks), pp = padded_columns<T>(p);
-    const int64_t threads = std::min(run.threads(), std::max<int64_t>(supers, 1)), part = 2 * tile_rows * pp * size,
-                  loaded = std::min(2 * ((blocks + supers - 1) / supers), blocks);
-    return {threads * part + n * pp * static_cast<int64_t>(sizeof(T) + sizeof(double)), threads * tiles.scratch_bytes(),
-            threads * (loaded * tiles.x().held_bytes() + tiles.x().panel_bytes() - tiles.x().held_bytes()),
-            blocks * tiles.x().held_bytes(),
-            checked_bytes("a stored kernel matrix", n, n, size) / 2 + blocks * tile_rows * tile_rows / 2 * size};
+    const int64_t threads = run.threads(), rows = std::min(tile_rows, n),
+                  part = ((tiles.whole() ? tile_rows : strip_rows) + tile_rows) * pp * size,
+                  each = std::min(2 * ((blocks + supers - 1) / supers), blocks); // a super-panel is in one meeting
+    const TileBytes of = tiles.bytes();
+    const Bytes loading = held_by(threads, supers, of.loading(rows)), panels = held_by(threads, supers, each);
+    auto loaded = [&](int64_t count) { return of.held(count, std::min(count * tile_rows, n)); };
+    return {held_by(threads, supers, part) + n * pp * static_cast<int64_t>(sizeof(T) + sizeof(double)),
+            held_by(threads, supers, of.scratch),
+            Bytes(loaded(panels.likely), loaded(std::min(panels.most, blocks))) + Bytes(0, loading.most),
+            held_by(threads, blocks, of.held(1, rows)) + Bytes(0, loading.most),
+            Bytes(0, loading.most),
+            of.held(blocks, n),
+            checked_bytes("a stored kernel matrix", pass_evaluations(n), 1, size)};
 }
 
 template <class T>

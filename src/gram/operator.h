@@ -50,9 +50,10 @@ class Operator {
 enum class Hold { nothing, rows, matrix };
 
 // Bytes of passes with p columns over n rows: blocks of vectors in any pass, scratch and panels of the threads where values
-// are computed and where rows are not held, held rows, held values.
+// are computed and where rows are not held, panels for the diagonal, held rows and what loading them takes, held values.
 struct Need {
-    int64_t vectors, scratch, panels, rows, matrix;
+    Bytes vectors, scratch, panels, diagonal, loading;
+    int64_t rows, matrix;
 };
 
 // K = k(X, X), in tiles I <= J. Stored tiles are kept, streamed ones computed again in every pass; both feed the same

@@ -286,39 +286,41 @@ void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
     }
 }
 
+// Packed rows are padded to whole panels. Rows that are packed for those who want kernel values alone go when they are read;
+// f64 rows that are rounded after the shift are read beside what f32 keeps of them.
 template <class T>
-int64_t Points<T>::held_bytes() const {
+void Points<T>::measure(TileBytes &out) const {
     const int64_t size = sizeof(T), rows = std::min(tile_rows, std::max<int64_t>(this->rows(), 1));
-    if (source_->kind() == Source::Kind::objects) return rows * 8;
+    out.panel = out.row = out.loading_row = 0;
+    if (source_->kind() == Source::Kind::objects) {
+        out.row = 8;
+        return;
+    }
+    out.loading_row = (source_->window_bytes(rows) + rows - 1) / rows;
     if (sparse()) {
         const auto &source = static_cast<const SparseSource &>(*source_);
         int64_t most = 0; // entries of the fullest panel
         for (int64_t b = 0; b < blocks_of(source.rows()); ++b)
             most = std::max(most, source.offsets()[std::min(source.rows(), (b + 1) * tile_rows)] -
                                       source.offsets()[b * tile_rows]);
-        return most * (size + 4) + rows * (size + 8) + 8;
+        out.panel = std::max<int64_t>(most, 1) * (size + 4) + 8, out.row = size + 8;
+        return;
     }
     bool packed = true;
-    int64_t bytes = 0;
     for (const LeafSpec &leaf : leaves_) {
-        int64_t d = leaf.columns.empty() ? cols() : static_cast<int64_t>(leaf.columns.size());
+        const int64_t d = leaf.columns.empty() ? cols() : static_cast<int64_t>(leaf.columns.size());
         packed &= leaf.rate > 0;
         if (leaf.rate > 0) {
-            bytes += tile_rows * (d + 1) * size;
+            out.panel += tile_rows * (d + 1) * size;
             continue;
         }
-        if (copies_rows(leaf)) bytes += rows * d * size;
-        if (has_norms(leaf)) bytes += rows * size;
-        if (leaf.form >= MERCER_L1 && leaf.form <= MERCER_HAMMING) bytes += rows * d * size;
+        if (copies_rows(leaf)) out.row += d * size;
+        if (has_norms(leaf)) out.row += size;
+        if (leaf.form >= MERCER_L1 && leaf.form <= MERCER_HAMMING) out.row += d * size;
     }
-    return bytes + (lean_ && packed ? 0 : rows * cols() * size);
-}
-
-template <class T>
-int64_t Points<T>::panel_bytes() const {
-    const int64_t rows = std::min(tile_rows, std::max<int64_t>(this->rows(), 1));
-    return source_->window_bytes(rows) + held_bytes() +
-           (source_->kind() == Source::Kind::dense ? rows * cols() * static_cast<int64_t>(sizeof(double)) : 0);
+    const bool narrows = lean_ && size == 4 && source_->dtype() == MERCER_F64, mapped = !lean_ || !packed;
+    if (mapped) out.row += cols() * size;
+    if (narrows || !mapped) out.loading_row += cols() * (narrows ? 8 : size);
 }
 
 template class Points<float>;

@@ -83,8 +83,12 @@ class Points {
         return load(run, block * tile_rows, std::min(tile_rows, rows() - block * tile_rows));
     }
     Panel<T> load(Run &run, int64_t row0, int64_t rows) const;
-    int64_t panel_bytes() const; // of a full panel, with what loading needs
-    int64_t held_bytes() const;  // of a full panel, once loaded
+    void measure(TileBytes &out) const; // panels and their loading
+    int64_t held_bytes() const {        // of a full panel, once loaded
+        TileBytes out;
+        measure(out);
+        return out.held(1, tile_rows);
+    }
     // Panels without `mapped` where every leaf is packed: for those who want kernel values alone.
     void lean() { lean_ = true; }
     // The rows of a leaf as the general forms want them, where load() packed them.

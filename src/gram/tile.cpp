@@ -110,10 +110,13 @@ TileScratch<T> Tiles<T>::scratch(Run &run) const {
 }
 
 template <class T>
-int64_t Tiles<T>::scratch_bytes() const {
-    int64_t tiles = kernel_ && kernel_->leaves.size() > 1 ? 3 : 1;
-    return (tiles * tile_rows * tile_rows + (x_->sparse() ? x_->cols() : 0)) * static_cast<int64_t>(sizeof(T)) +
-           (x_->objects() ? tile_rows * tile_rows * 24 : 0);
+TileBytes Tiles<T>::bytes() const {
+    TileBytes out;
+    x_->measure(out);
+    const int64_t tiles = kernel_ && kernel_->leaves.size() > 1 ? 3 : 1;
+    out.scratch = (tiles * tile_rows * tile_rows + (x_->sparse() ? x_->cols() : 0)) * static_cast<int64_t>(sizeof(T)) +
+                  (x_->objects() ? tile_rows * tile_rows * 24 : 0);
+    return out;
 }
 
 template <class T>
@@ -423,7 +426,9 @@ void sweep_panels(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, c
     constexpr int64_t keep_bytes = int64_t{64} << 20;
     const int64_t y_blocks = blocks_of(tiles.y().rows());
     std::vector<Panel<T>> kept;
-    if (y_blocks * tiles.y().panel_bytes() <= std::min(keep_bytes, run.budget()->left() / 4)) {
+    TileBytes y;
+    tiles.y().measure(y);
+    if (y.held(y_blocks, tiles.y().rows()) + y.loading(tile_rows) <= std::min(keep_bytes, run.budget()->left() / 4)) {
         kept.resize(static_cast<size_t>(y_blocks));
         auto load = [&](int64_t b) { kept[static_cast<size_t>(b)] = tiles.y().load(run, b); };
         Run::Span span(run, 0, 0);

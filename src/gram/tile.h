@@ -69,8 +69,8 @@ class Tiles {
     // k(x_i, x_i) into out (panel.rows). queries: for objects, x are not rows of the fitted data.
     void self(Run &run, const Panel<T> &x, bool queries, T *out) const;
     TileScratch<T> scratch(Run &run) const;
-    int64_t scratch_bytes() const;
-    bool serial() const; // values come from callbacks that must run on the calling thread
+    TileBytes bytes() const; // panels: of x
+    bool serial() const;     // values come from callbacks that must run on the calling thread
 
     bool whole() const {
         return x_->objects() || (kernel_ && kernel_->has_block());

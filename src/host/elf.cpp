@@ -121,7 +121,36 @@ Symbol find_symbol(const File &file, const Header &header) {
     file.refuse("it exports no 'mercer_plugin'");
 }
 
+// Notes are {sizes of name and content, type}, name, content, each padded to 4 bytes.
+std::string build_id_in(const std::vector<char> &notes) {
+    using Note = ElfW(Nhdr);
+    const auto padded = [](uint64_t size) { return (size + 3) / 4 * 4; };
+    for (uint64_t at = 0; at + sizeof(Note) <= notes.size();) {
+        Note note;
+        std::memcpy(&note, notes.data() + at, sizeof note);
+        const uint64_t name = at + sizeof note, content = name + padded(note.n_namesz);
+        if (content + note.n_descsz > notes.size()) break;
+        if (note.n_type == NT_GNU_BUILD_ID && std::strncmp(notes.data() + name, "GNU", note.n_namesz) == 0)
+            return {notes.data() + content, note.n_descsz};
+        at = content + padded(note.n_descsz);
+    }
+    return "";
+}
+
 } // namespace
+
+std::string read_build_id(const std::string &path, int fd) {
+    std::string id;
+    try {
+        const File file(path, fd);
+        const auto header = read_header(file);
+        for (const auto &part : file.read<Segment>(header.e_phoff, header.e_phnum, short_segments))
+            if (part.p_type == PT_NOTE && id.empty())
+                id = build_id_in(file.read<char>(part.p_offset, part.p_filesz, short_segments));
+    } catch (const Error &) {
+    }
+    return id;
+}
 
 ModuleHead read_module_file(const std::string &path, int fd) {
     const File file(path, fd);

@@ -15,4 +15,8 @@ struct ModuleHead {
 // executable stack or writable code, or does not define the data symbol mercer_plugin.
 ModuleHead read_module_file(const std::string &path, int fd);
 
+// What the linker has made of all that is loaded: the same before and after symbols are stripped. "": it made none, or this
+// is no such file.
+std::string read_build_id(const std::string &path, int fd);
+
 } // namespace mercer

@@ -1,13 +1,17 @@
 #include "places.h"
 
 #include "../core/text.h"
+#include "elf.h"
 #include "modules.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <unistd.h>
 
@@ -41,6 +45,11 @@ void refuse_replaceable(const std::string &path, std::string folder) {
     }
 }
 
+std::string build_id_of(const std::string &path) {
+    const std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path.c_str(), "re"), std::fclose);
+    return file ? read_build_id(path, fileno(file.get())) : "";
+}
+
 } // namespace
 
 std::string path_fault(const std::string &path) {
@@ -56,6 +65,18 @@ std::string real_path(const std::string &path) {
     const std::unique_ptr<char, void (*)(void *)> real(realpath(path.c_str(), nullptr), std::free);
     if (!real && errno == ENOMEM) throw std::bad_alloc();
     return real ? real.get() : "";
+}
+
+bool same_file(const std::string &a, const std::string &b) {
+    struct stat first, second;
+    if (stat(a.c_str(), &first) != 0 || stat(b.c_str(), &second) != 0) return false;
+    if (first.st_dev == second.st_dev && first.st_ino == second.st_ino) return true;
+    if (!S_ISREG(first.st_mode) || !S_ISREG(second.st_mode)) return false;
+    if (const std::string id = build_id_of(a); !id.empty()) return id == build_id_of(b);
+    std::ifstream one(a, std::ios::binary), other(b, std::ios::binary);
+    const std::istreambuf_iterator<char> end;
+    return one && other &&
+           std::equal(std::istreambuf_iterator<char>(one), end, std::istreambuf_iterator<char>(other), end);
 }
 
 std::vector<PluginFolder> default_plugin_folders() {

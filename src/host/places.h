@@ -9,6 +9,9 @@ namespace mercer {
 // "" or why a plugin's path, or a folder of plugins, is not looked at: it is relative, holds "..", control characters ...
 std::string path_fault(const std::string &path);
 
+// One file found on two ways, or what the linker made in one go, stripped or not: nobody needs to know which is opened.
+bool same_file(const std::string &a, const std::string &b);
+
 // Without links; "": there is none, errno says why.
 std::string real_path(const std::string &path);
 

@@ -119,6 +119,8 @@ std::shared_ptr<const Plugin> check_module(const mercer_module &module, const st
     plugin->name = module.name;
     plugin->path = path;
     plugin->version = module.version ? module.version : "";
+    std::replace_if(
+        plugin->version.begin(), plugin->version.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
     plugin->summary = module.summary ? module.summary : "";
     plugin->reference = module.reference ? module.reference : "";
     plugin->params = std::make_shared<ParamTable>(shown, module.params, module.param_count, module.params_size);
@@ -203,7 +205,8 @@ std::vector<Registry::Place> Registry::files() {
                 state = std::string(e.what()).substr(std::min(file.path.size() + 2, std::strlen(e.what())));
             }
             auto [at, is_first] = first.emplace(std::pair(file.kind, file.name), file.path);
-            if (!is_first) state = "shadowed by " + at->second;
+            if (!is_first)
+                state = (same_file(at->second, file.path) ? "the same as " : "not the same as ") + at->second;
             out.push_back({std::string(kind_name(file.kind)) + "-" + file.name, file.path, state, 0});
         }
     return out;
@@ -211,18 +214,22 @@ std::vector<Registry::Place> Registry::files() {
 
 std::vector<Registry::Listing> Registry::list(Kind kind) {
     std::lock_guard hold(handles_lock());
-    std::map<std::string, std::string> found; // name -> path
+    std::map<std::string, std::vector<std::string>> found; // name -> paths
     for (const mercer_module *module : builtin_modules())
-        if (module->kind == static_cast<int32_t>(kind)) found.emplace(module->name, "");
+        if (module->kind == static_cast<int32_t>(kind)) found[module->name] = {""};
     for (const Folder &folder : scan())
         for (const File &file : folder.files)
-            if (file.kind == kind && !file.name.empty()) found.emplace(file.name, file.path);
+            if (file.kind == kind && !file.name.empty()) found[file.name].push_back(file.path);
     std::vector<Listing> out;
-    for (auto &[name, path] : found) {
+    for (auto &[name, paths] : found) {
         std::string aliases;
         for (const std::string &alias : aliases_of(kind, name)) aliases += (aliases.empty() ? "" : " ") + alias;
         auto loaded = loaded_.find({kind, name});
-        out.push_back({name, path, aliases, loaded == loaded_.end() ? nullptr : loaded->second});
+        out.push_back({name,
+                       paths[0],
+                       aliases,
+                       {paths.begin() + 1, paths.end()},
+                       loaded == loaded_.end() ? nullptr : loaded->second});
     }
     return out;
 }
@@ -242,6 +249,17 @@ void Registry::explain_unknown(Kind kind, const std::string &asked) {
     }
 }
 
+// Which of two is meant nobody knows; copies of one file may lie wherever they like.
+void Registry::refuse_rivals(Kind kind, const Listing &listing) {
+    for (const std::string &other : listing.others)
+        if (!same_file(listing.path, other))
+            fail(MERCER_E_PLUGIN,
+                 "two different plugins are called %s '%s', %.300s and %.300s: remove or rename one, or take its "
+                 "folder out of MERCER_PLUGIN_PATH",
+                 kind_name(kind), listing.name.c_str(),
+                 listing.path.empty() ? "the one built in" : listing.path.c_str(), other.c_str());
+}
+
 std::shared_ptr<const Plugin> Registry::find(Kind kind, const std::string &asked) {
     const std::string name = resolve_alias(kind, asked);
     {
@@ -254,6 +272,7 @@ std::shared_ptr<const Plugin> Registry::find(Kind kind, const std::string &asked
         known.push_back(listing.name);
         for (const std::string &alias : aliases_of(kind, listing.name)) known.push_back(alias);
         if (listing.name != name) continue;
+        refuse_rivals(kind, listing);
         std::shared_ptr<const Plugin> plugin;
         if (listing.path.empty()) {
             for (const mercer_module *module : builtin_modules())

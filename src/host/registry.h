@@ -28,13 +28,14 @@ class Registry {
 
     struct Listing {
         std::string name, path, aliases;
+        std::vector<std::string> others;      // paths of files of the same name in later folders
         std::shared_ptr<const Plugin> loaded; // nullptr: not named yet
     };
-    // Sorted by name; a name found twice is the earlier folder's.
+    // Sorted by name. Of copies of one file the earlier folder's is listed.
     std::vector<Listing> list(Kind kind);
 
     // Where list() looked, in its order: the folders, each with what it holds ("3 plugins", "No such file ..."), and the
-    // files in them that end in .so ("found", "shadowed by ...", "refused, ..."). Opens none.
+    // files in them that end in .so ("found", "the same as ...", "not the same as ...", "refused, ..."). Opens none.
     struct Place {
         std::string name, path, state;
         int64_t count; // of plugins in a folder
@@ -42,7 +43,8 @@ class Registry {
     std::vector<Place> folders();
     std::vector<Place> files();
 
-    // By name or alias. E_NAME with the nearest known; E_PLUGIN with the reason of a refusal.
+    // By name or alias. E_NAME with the nearest known; E_PLUGIN with the reason of a refusal: two different plugins of
+    // that name are one.
     std::shared_ptr<const Plugin> find(Kind kind, const std::string &name);
     // "" or why that plugin is not to be had: where its file was looked for, or why it is refused.
     std::string why_missing(Kind kind, const std::string &name);
@@ -61,6 +63,7 @@ class Registry {
         std::vector<File> files;
     };
     std::vector<Folder> scan() const;
+    static void refuse_rivals(Kind kind, const Listing &listing);
     void explain_unknown(Kind kind, const std::string &asked);
     std::vector<std::string> added_;
     // Behind handles_lock(): a context belongs to one thread, but models loaded through it look up their kernels on theirs.

@@ -68,7 +68,11 @@ int32_t report_service(mercer_task *task, const char *name, double value) {
 }
 
 int32_t progress_service(mercer_task *task, double fraction) {
-    return task->guard([&] { task->run.progress(fraction); });
+    return task->guard([&] {
+        task->done.reset();
+        task->run.progress(fraction);
+        if (task->problem) task->done.emplace(task->run, fraction, fraction);
+    });
 }
 
 void *alloc_service(mercer_task *task, int64_t bytes) {
@@ -96,8 +100,9 @@ void check_matrix(const char *what, int64_t rows, int64_t cols, int64_t ld) {
         fail(MERCER_E_PLUGIN, "%s: %" PRId64 " x %" PRId64 " with leading dimension %" PRId64, what, rows, cols, ld);
 }
 
-int32_t gemm_service(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, double alpha,
-                     const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc) {
+template <class T>
+int32_t gemm_of(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, T alpha, const T *a,
+                int64_t lda, const T *b, int64_t ldb, T beta, T *c, int64_t ldc) {
     return task->guard([&] {
         check_trans(transa);
         check_trans(transb);
@@ -106,6 +111,15 @@ int32_t gemm_service(mercer_task *task, char transa, char transb, int64_t m, int
         check_matrix("gemm: c", m, n, ldc);
         gemm(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
     });
+}
+
+int32_t gemm_service(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, double alpha,
+                     const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc) {
+    return gemm_of(task, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+int32_t gemm_f32_service(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha,
+                         const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+    return gemm_of(task, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
 int32_t trsm_service(mercer_task *task, char trans, int64_t m, int64_t n, const double *l, int64_t ldl, double *x,
@@ -262,6 +276,12 @@ int32_t give_service(mercer_task *task, int64_t count, const int64_t *index, con
                      const double *weights) {
     return task->guard([&] { problem_of(task).give(count, index, points, weights); });
 }
+int32_t radial_service(mercer_task *task, double *values, int64_t count) {
+    return task->guard([&] { problem_of(task).radial(values, count); });
+}
+int32_t nearest_service(mercer_task *task, const mercer_visit *to, double *square, int64_t *number) {
+    return task->guard([&] { problem_of(task).nearest(*to, square, number); });
+}
 
 constexpr mercer_host table = {
     sizeof(mercer_host),
@@ -300,6 +320,9 @@ constexpr mercer_host table = {
     pivot_service,
     pivot_cost_service,
     give_service,
+    gemm_f32_service,
+    radial_service,
+    nearest_service,
 };
 
 } // namespace

@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <optional>
 
 namespace mercer {
 
@@ -21,10 +22,19 @@ class Problem {
     virtual void rows(const int64_t *index, int64_t count, double *out) = 0;
     virtual void weights(double *out) = 0;
     virtual void landmarks(const int64_t **index, const void **points) = 0;
+    virtual void radial(double *values, int64_t count) const = 0;
+    virtual void nearest(const mercer_visit &to, double *square, int64_t *number) = 0;
     virtual void give(int64_t count, const int64_t *index, const void *points, const double *weights) = 0;
     // Memory of results lives in the task.
     virtual mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
                                          const mercer_pivot_stop &stop) = 0;
+};
+
+// Bytes of what computes tiles: the scratch of a thread, panels of rows once they are loaded, what loading takes beside them.
+struct TileBytes {
+    int64_t scratch = 0, panel = 0, row = 0, loading_row = 0;
+    int64_t held(int64_t panels, int64_t rows) const { return panels * panel + rows * row; }
+    int64_t loading(int64_t rows) const { return rows * loading_row; }
 };
 
 // Where a solver's state is kept between runs. Implemented by fit/checkpoint.cpp.
@@ -47,9 +57,11 @@ struct mercer_task {
     mercer::Random random;
     mercer::Keeper *keeper = nullptr; // nullptr: nothing is kept
     mercer::Problem *problem;         // nullptr where the operation has none
-    int64_t tile_bytes = 0;           // of one thread that computes tiles of the problem, for forecasts
+    mercer::TileBytes tiles;          // of the problem, for forecasts
     int64_t factor_bytes = 0;         // a forecast asked for pivot_cost: what the factor takes
+    bool holds_factor = true;         // partial Cholesky factors stay in memory, else their columns are made again
     std::map<std::string, double> *report;
+    std::optional<mercer::Run::Span> done; // a reducer that says how far it is: its loops, here and there, say nothing
     std::list<mercer::Buffer<unsigned char>> arena;
     std::list<mercer::Block> blocks;
     std::mutex lock; // fail may be called by any thread

@@ -119,6 +119,7 @@ class NpySource : public Source {
 } // namespace
 
 bool is_npy(const std::string &path) {
+    if (path.ends_with(".npy")) return true; // a damaged one is no CSV
     constexpr std::string_view magic = "\x93NUMPY";
     InputFile file(path);
     char start[magic.size()] = {};

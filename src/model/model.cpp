@@ -17,10 +17,13 @@ struct BitName {
 };
 constexpr BitName outcome_bits[] = {
     {MERCER_RANK_REACHED, "rank_reached"}, {MERCER_INDEFINITE, "indefinite"}, {MERCER_NOT_CONVERGED, "not_converged"}};
-constexpr BitName capability_bits[] = {
-    {MERCER_CAN_ORTHONORMAL, "orthonormal"}, {MERCER_CAN_MEAN, "mean"},
-    {MERCER_CAN_MERGE, "mergeable"},         {MERCER_CAN_DENSITY, "density"},
-    {MERCER_CAN_RESIDUAL, "residual"},       {MERCER_CAN_GRADIENT, "gradient"}}; // MERCER_CAN_SHARE is seen, not stored
+constexpr BitName capability_bits[] = {{MERCER_CAN_ORTHONORMAL, "orthonormal"},
+                                       {MERCER_CAN_MEAN, "mean"},
+                                       {MERCER_CAN_MERGE, "mergeable"},
+                                       {MERCER_CAN_DENSITY, "density"},
+                                       {MERCER_CAN_RESIDUAL, "residual"},
+                                       {MERCER_CAN_GRADIENT, "gradient"},
+                                       {MERCER_CAN_LABELS, "labels"}}; // MERCER_CAN_SHARE is seen, not stored
 
 template <size_t N>
 Json names(const BitName (&bits)[N], uint32_t set) {
@@ -119,7 +122,22 @@ std::string plugin_files(const Expression &kernel) {
     return out;
 }
 
+bool is_plugin_version(const Json &need) {
+    return need.is_object() && need.size() == 2 && need.contains("kernel") && need["kernel"].is_string() &&
+           need.contains("version") && need["version"].is_string();
+}
+
 } // namespace
+
+Json required_plugins(const Expression &kernel) {
+    Json out = Json::array();
+    std::set<std::string> seen;
+    for (const Leaf &leaf : kernel.leaves)
+        if (const Plugin *plugin = leaf.plugin.get(); plugin && plugin->version != MERCER_VERSION)
+            if (seen.insert(plugin->name).second)
+                out.push_back(record({{"kernel", plugin->name}, {"version", plugin->version}}));
+    return out;
+}
 
 Json outcome_names(uint32_t outcome) { return names(outcome_bits, outcome); }
 Json capability_names(uint32_t capabilities) { return names(capability_bits, capabilities); }
@@ -171,12 +189,14 @@ std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registr
         model->read_text();
         model->check_shapes();
         model->read_kernel(registry, plugins);
+        model->compare_plugins();
         model->read_map();
         model->see_capabilities();
         model->write_info();
     } catch (const Json::exception &e) {
         fail(MERCER_E_MODEL, "header: %s", e.what());
     }
+    if (!model->changed_.empty() && settings.log) settings.log(settings.log_user, 2, model->changed_.c_str());
     return model;
 }
 
@@ -255,7 +275,8 @@ void Model::read_text() {
         fail(MERCER_E_MODEL, "header: format %s, this version reads 1", text_["format"].dump().c_str());
     if (text_.contains("requires"))
         for (const Json &need : text_["requires"])
-            fail(MERCER_E_MODEL, "header: the model requires %s, unknown to this version", need.dump().c_str());
+            if (!is_plugin_version(need))
+                fail(MERCER_E_MODEL, "header: the model requires %s, unknown to this version", need.dump().c_str());
     summary_.struct_size = sizeof summary_;
     int64_t fewest = summary_.m; // rows there must have been
     for (int64_t k = 0; indices() && k < summary_.m; ++k)
@@ -284,6 +305,7 @@ void Model::check_shapes() const {
     expect("A", features, r(), dtype());
     for (const char *name : {"b", "lambda"}) expect(name, r(), 1, MERCER_F64);
     for (const char *name : {"nu", "w", "v"}) expect(name, m(), 1, MERCER_F64);
+    expect("labels", m(), 1, MERCER_I64);
     for (const char *name : {"T.shift", "T.scale"}) expect(name, d(), 1, MERCER_F64);
     if ((tensor("T.shift") == nullptr) != (tensor("T.scale") == nullptr))
         fail(MERCER_E_MODEL, "tensors 'T.shift' and 'T.scale' come together");
@@ -303,12 +325,26 @@ void Model::check_shapes() const {
         for (int64_t k = 0; k < d(); ++k)
             if (tensor_data<double>(*shift)[k] != 0)
                 fail(MERCER_E_MODEL, "tensor 'T.shift': entry %" PRId64 ": shifting sparse centres would fill them", k);
+    check_clusters();
     if (has_frequencies() && (summary_.capabilities || tensor("v")))
         fail(MERCER_E_MODEL, "a model of frequencies has scores only: no capability, no tensor 'v'");
     if (can(MERCER_CAN_MEAN) && !tensor("nu")) fail(MERCER_E_MODEL, "capability 'mean' without the tensor 'nu'");
     if (can(MERCER_CAN_DENSITY) && !tensor("w")) fail(MERCER_E_MODEL, "capability 'density' without the tensor 'w'");
     if (can(MERCER_CAN_RESIDUAL) && !can(MERCER_CAN_ORTHONORMAL))
         fail(MERCER_E_MODEL, "capability 'residual' without 'orthonormal'");
+}
+
+void Model::check_clusters() const {
+    const Tensor *rule = tensor("clusters"), *labels = tensor("labels");
+    if (can(MERCER_CAN_LABELS) && !rule) fail(MERCER_E_MODEL, "capability 'labels' without the tensor 'clusters'");
+    if (rule && (rule->dtype != MERCER_F64 || rule->rows < 1 || rule->cols < 2 || rule->cols > r() + 2))
+        fail(MERCER_E_MODEL,
+             "tensor 'clusters' is %s %" PRId64 " x %" PRId64 ", must be f64, of 1 or more rows and 2 to %" PRId64
+             " columns",
+             dtype_name(rule->dtype), rule->rows, rule->cols, r() + 2);
+    for (int64_t k = 0; labels && k < m(); ++k)
+        if (!rule || tensor_data<int64_t>(*labels)[k] < 0 || tensor_data<int64_t>(*labels)[k] >= rule->rows)
+            fail(MERCER_E_MODEL, "tensor 'labels': entry %" PRId64 " is no cluster of the tensor 'clusters'", k);
 }
 
 // Every fault of the text is the model's; an unknown or refused plugin keeps its own code.
@@ -343,6 +379,29 @@ void Model::read_kernel(Registry &registry, Plugins plugins) {
             leaf.form != MERCER_SQDIST)
             fail(MERCER_E_MODEL, "tensor 'shift.%zu' does not fit its leaf", l + 1);
         leaf.shift.assign(tensor_data<double>(*shift), tensor_data<double>(*shift) + shift->rows);
+    }
+}
+
+// Another version may compute other values than those that the model was fitted with.
+void Model::compare_plugins() {
+    if (!missing_.empty() || !text_.contains("requires")) return;
+    std::map<std::string, std::string> made_with;
+    for (const Json &need : text_["requires"]) made_with[need["kernel"]] = need["version"];
+    const auto shown = [](const std::string &version) {
+        if (version == MERCER_VERSION) return std::string("the library's own");
+        return "version " + Json(version.substr(0, 40)).dump(-1, ' ', true, Json::error_handler_t::replace);
+    };
+    std::set<std::string> seen;
+    for (const Leaf &leaf : kernel_.leaves) {
+        const Plugin *plugin = leaf.plugin.get();
+        if (!plugin || !seen.insert(plugin->name).second) continue; // "user" is the caller's
+        const std::string &listed = made_with.try_emplace(plugin->name, MERCER_VERSION).first->second;
+        const std::string then = shown(listed), now = shown(plugin->version);
+        if (then != now)
+            changed_ +=
+                format("%sthe model was fitted with the kernel '%s', %.80s, and %.300s is %.80s: its values may differ",
+                       changed_.empty() ? "" : "; ", plugin->name.c_str(), then.c_str(),
+                       plugin->path.empty() ? "the one built in" : plugin->path.c_str(), now.c_str());
     }
 }
 
@@ -402,7 +461,8 @@ const RowScores *Model::row_scores() const {
 
 void Model::write_info() {
     Json info = text_;
-    info.erase("missing"); // of a model that had been read elsewhere
+    for (const char *here : {"missing", "changed"}) info.erase(here); // of a model that had been read elsewhere
+    if (!changed_.empty()) info["changed"] = changed_;
     if (missing_.empty())
         info["capabilities"] = capability_names(summary_.capabilities);
     else

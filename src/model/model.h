@@ -60,8 +60,10 @@ class Model {
     void read_text();
     void read_centres();
     void check_shapes() const;
+    void check_clusters() const;
     void read_kernel(Registry &registry, Plugins plugins);
     void read_parameters();
+    void compare_plugins();
     void read_map();
     void see_capabilities(); // those that are no property of the tensors but follow from the kernel
     void write_info();
@@ -70,6 +72,7 @@ class Model {
     Json text_;
     std::shared_ptr<const Tensors> tensors_; // shared with the models that bind() makes
     std::string missing_;                    // "" or why the kernel cannot be computed
+    std::string changed_;                    // "" or which plugins are others than those that made the model
     Expression kernel_;
     InputMap map_;
     std::shared_ptr<const Source> centres_;
@@ -109,6 +112,10 @@ Tensor vector_tensor(const Values &values) {
 // Names of the set bits, as the report and files write them.
 Json outcome_names(uint32_t outcome);
 Json capability_names(uint32_t capabilities);
+
+// The kernel's plugins with their versions, [{kernel, version}]. Not those that come with the library and have its version: old
+// models give the same numbers with them, that is the library's promise.
+Json required_plugins(const Expression &kernel);
 
 // model/file.cpp
 Json parse_model_text(const std::string &text, const std::string &what); // E_MODEL: no JSON, or nested too deeply

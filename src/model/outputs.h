@@ -18,9 +18,10 @@ struct OutputOptions {
 struct Output {
     const char *name, *doc;
     int64_t cols;
+    int32_t dtype = 0; // 0: the model's
 };
 
-// The caller's array: of the model's type, or f64; data NULL: not wanted.
+// The caller's array: of the output's type, or f64 for f32; data NULL: not wanted.
 class Target {
   public:
     // rows: whose outputs these are; the view has all rows that the caller gave.
@@ -30,7 +31,9 @@ class Target {
         if (!(std::fabs(value) <= (f32 ? double(FLT_MAX) : DBL_MAX))) lose(rows_->number(row));
         if (!view_.data) return;
         const int64_t at = rows_->number(row) * view_.row_stride + col * view_.col_stride;
-        if (f32)
+        if (view_.dtype == MERCER_I64)
+            static_cast<int64_t *>(view_.data)[at] = std::isfinite(value) ? static_cast<int64_t>(value) : -1;
+        else if (f32)
             static_cast<float *>(view_.data)[at] = static_cast<float>(value);
         else
             static_cast<double *>(view_.data)[at] = value;

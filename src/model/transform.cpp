@@ -23,6 +23,7 @@ namespace {
 // Eigenvalues are divided by: there must be one for each component, and above 0.
 void need_eigenvalues(const Model &model, const char *operation) {
     const Tensor *lambda = model.tensor("lambda");
+    if (model.tensor("v")) cannot(operation, "its eigenvalues are those of a walk, not variances");
     if (!lambda) cannot(operation, "it has no eigenvalues (tensor 'lambda')");
     for (int64_t j = 0; j < model.r(); ++j)
         if (!(tensor_data<double>(*lambda)[j] > 0))
@@ -54,6 +55,11 @@ std::vector<Output> gradient_outputs(const Model &model, const OutputOptions &) 
     if (!model.can(MERCER_CAN_GRADIENT)) cannot("gradient", model.why_no_gradient().c_str());
     checked_bytes("a gradient", model.r(), model.d(), sizeof(double));
     return {{"gradient", "df_j/dx_c in column j d + c", model.r() * model.d()}};
+}
+
+std::vector<Output> labels_outputs(const Model &model, const OutputOptions &) {
+    if (!model.can(MERCER_CAN_LABELS)) cannot("labels", "it was not fitted to clusters");
+    return {{"labels", "clusters, by falling weight", 1, MERCER_I64}};
 }
 
 // ---- the operations
@@ -106,6 +112,26 @@ void t2(const Request<T> &request) {
         for (int64_t j = 0; j < request.model.r(); ++j)
             sum += f[j] * f[j] / tensor_data<double>(*request.model.tensor("lambda"))[j];
         request.outs[0].put(row, 0, sum);
+    });
+}
+
+// The rule of fit/clusters.h: the row of largest rule_j . (e, -1), e = (1, f_1 ... f_p) / |.|.
+template <class T>
+void labels(const Request<T> &request) {
+    const Tensor &rule = *request.model.tensor("clusters");
+    const int64_t p = rule.cols - 2;
+    for_scores(request, [&](int64_t row, const double *f) {
+        double square = 1, best = -INFINITY;
+        int64_t label = 0;
+        for (int64_t l = 0; l < p; ++l) square += f[l] * f[l];
+        for (int64_t j = 0; j < rule.rows; ++j) {
+            const double *c = tensor_data<double>(rule) + j * rule.cols;
+            double score = c[0];
+            for (int64_t l = 0; l < p; ++l) score += c[l + 1] * f[l];
+            score = score / std::sqrt(square) - c[p + 1];
+            if (score > best) best = score, label = j;
+        }
+        request.outs[0].put(row, 0, std::isfinite(square) ? static_cast<double>(label) : NAN);
     });
 }
 
@@ -170,13 +196,19 @@ void fill_with_nan(const Source &data, int64_t cols, const mercer_view &out) {
         for (int64_t j = 0; j < cols; ++j) target.put(i, j, NAN);
 }
 
+const char *dtype_text(int32_t dtype) {
+    return dtype == MERCER_F32 ? "1 (MERCER_F32)" : dtype == MERCER_F64 ? "2 (MERCER_F64)" : "3 (MERCER_I64)";
+}
+
 void check_array(const Model &model, const Source &data, const Output &output, size_t index, const mercer_view &out) {
     const std::string name = index ? format("outs[%zu]", index) : "out";
     if (out.rows != data.rows() || out.cols < output.cols)
         fail(MERCER_E_SHAPE, "%s is %" PRId64 " x %" PRId64 ", must be %" PRId64 " x %" PRId64, name.c_str(), out.rows,
              out.cols, data.rows(), output.cols);
-    if (out.dtype != model.dtype() && out.dtype != MERCER_F64)
-        fail(MERCER_E_ARGUMENT, "%s: dtype = 1 (MERCER_F32), this model gives 2 (MERCER_F64)", name.c_str());
+    const int32_t given = output.dtype ? output.dtype : model.dtype();
+    if (out.dtype != given && !(out.dtype == MERCER_F64 && given == MERCER_F32))
+        fail(MERCER_E_ARGUMENT, "%s: dtype = %s, this model gives %s", name.c_str(), dtype_text(out.dtype),
+             dtype_text(given));
 }
 
 } // namespace
@@ -199,6 +231,8 @@ const std::vector<Operation> &operations() {
          t2_outputs, t2<float>, t2<double>},
         {"gradient", "df/dx, with respect to the columns as they are given: df_j/dx_c in column j d + c",
          options("gradient", {}), gradient_outputs, gradient<float>, gradient<double>},
+        {"labels", "clusters, numbered from 0 by falling weight; of models by the method 'ncut'", options("labels", {}),
+         labels_outputs, labels<float>, labels<double>},
     };
     return table;
 }

@@ -124,7 +124,7 @@ SIZE(mercer_figure, 16);
 AT(mercer_figure, likely, 0);
 AT(mercer_figure, most, 8);
 
-SIZE(mercer_forecast, 88);
+SIZE(mercer_forecast, 96);
 AT(mercer_forecast, struct_size, 0);
 AT(mercer_forecast, bytes, 8);
 AT(mercer_forecast, kernel_evaluations, 24);
@@ -133,6 +133,7 @@ AT(mercer_forecast, flops, 56);
 AT(mercer_forecast, dense_seconds, 72);
 AT(mercer_forecast, streams, 80);
 AT(mercer_forecast, reserved, 84);
+AT(mercer_forecast, road, 88);
 
 SIZE(mercer_output, 48);
 AT(mercer_output, struct_size, 0);
@@ -260,7 +261,7 @@ AT(mercer_consumer, user, 24);
 AT(mercer_consumer, tile, 32);
 AT(mercer_consumer, combine, 40);
 
-SIZE(mercer_visit, 56);
+SIZE(mercer_visit, 72);
 AT(mercer_visit, struct_size, 0);
 AT(mercer_visit, row0, 8);
 AT(mercer_visit, rows, 16);
@@ -269,6 +270,8 @@ AT(mercer_visit, index, 32);
 AT(mercer_visit, count, 40);
 AT(mercer_visit, measure, 48);
 AT(mercer_visit, reserved, 52);
+AT(mercer_visit, list, 56);
+AT(mercer_visit, listed, 64);
 
 SIZE(mercer_pivot_state, 32);
 AT(mercer_pivot_state, struct_size, 0);
@@ -356,7 +359,7 @@ AT(mercer_solver_ops, reserved, 12);
 AT(mercer_solver_ops, forecast, 16);
 AT(mercer_solver_ops, solve, 24);
 
-SIZE(mercer_host, 280);
+SIZE(mercer_host, 304);
 AT(mercer_host, struct_size, 0);
 AT(mercer_host, abi, 8);
 AT(mercer_host, reserved, 12);
@@ -393,6 +396,9 @@ AT(mercer_host, landmarks, 248);
 AT(mercer_host, pivot_cholesky, 256);
 AT(mercer_host, pivot_cost, 264);
 AT(mercer_host, give, 272);
+AT(mercer_host, gemm_f32, 280);
+AT(mercer_host, radial, 288);
+AT(mercer_host, nearest, 296);
 
 SIZE(mercer_module, 88);
 AT(mercer_module, struct_size, 0);

@@ -61,7 +61,7 @@ static void pivot_rule(mercer_context *ctx) {
 /* k-means: each centroid is the mean of the rows nearest to it, each weight their number. */
 static void points_reducer(mercer_context *ctx) {
     mercer_data *data = rows_of(ctx, x, N, D);
-    mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.6", "reducer", "kmeans", "m", "9");
+    mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.6", "reducer", "lloyd", "m", "9");
     mercer_model *model = fit_of(recipe, data);
     const double *c = f64_of(model, "C"), *w = f64_of(model, "w");
     int64_t m = summary_of(model).m;

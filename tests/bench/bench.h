@@ -104,9 +104,12 @@ struct Entry {
 std::vector<Entry> kernel_rows();
 std::vector<Entry> exact_rows();
 std::vector<Entry> reduced_rows();
+std::vector<Entry> centre_rows();
 std::vector<Entry> transform_rows();
 std::vector<Entry> data_rows();
 std::vector<Entry> method_rows();
+std::vector<Entry> manifold_rows();
+std::vector<Entry> shadow_rows();
 
 void measure(Row &row, const Options &options); // runs all contestants in turn, then decides
 void print(const Row &row);

@@ -33,8 +33,9 @@ struct Npy {
         if (!file || std::memcmp(start, "\x93NUMPY\x01", 7) != 0) throw std::runtime_error(path + ": no npy 1.0 file");
         std::string header(static_cast<unsigned char>(start[8]) + 256u * static_cast<unsigned char>(start[9]), ' ');
         file.read(header.data(), static_cast<std::streamsize>(header.size()));
-        const size_t descr = header.find("'descr': '<"), shape = header.find("'shape': (");
-        if (descr == header.npos || shape == header.npos || header.find("'fortran_order': True") != header.npos)
+        const size_t descr = header.find("'descr': '"), shape = header.find("'shape': (");
+        if (descr == header.npos || header[descr + 10] == '>' || shape == header.npos ||
+            header.find("'fortran_order': True") != header.npos)
             throw std::runtime_error(path + ": not a little-endian array by rows");
         dtype = header.substr(descr + 11, 2);
         if (std::sscanf(header.c_str() + shape + 10, "%ld, %ld", &n, &d) < 1)
@@ -112,8 +113,10 @@ Table<T> read_npy(const std::string &path) {
         npy.read<float>(x.values);
     else if (npy.dtype == "f8")
         npy.read<double>(x.values);
+    else if (npy.dtype == "u1")
+        npy.read<uint8_t>(x.values);
     else
-        throw std::runtime_error(path + ": " + npy.dtype + ", must be f4 or f8");
+        throw std::runtime_error(path + ": " + npy.dtype + ", must be f4, f8 or u1");
     return x;
 }
 

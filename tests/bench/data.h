@@ -24,7 +24,7 @@ Table<T> cube(int64_t n, int64_t d, uint64_t seed);
 template <class T>
 double median_distance(const Table<T> &x, uint64_t seed);
 
-// npy, version 1.0, by rows; read converts f4 and f8 to T. Throws std::runtime_error.
+// npy, version 1.0, by rows; read converts f4, f8 and u1 to T. Throws std::runtime_error.
 template <class T>
 void write_npy(const std::string &path, const Table<T> &x);
 template <class T>

@@ -304,6 +304,21 @@ double gemm(int64_t n, int threads, bool tiled) {
     });
 }
 
+double pairs(double count, int64_t d) {
+    constexpr int64_t SIDE = 128, BLOCKS = 32; // the rows do not stay in the first cache
+    Fresh<float> x(BLOCKS * SIDE * d), c(SIDE * SIDE);
+    for (int64_t k = 0; k < BLOCKS * SIDE * d; ++k) x[k] = 1.F / static_cast<float>(1 + k % 97);
+    for (int64_t k = 0; k < SIDE * SIDE; ++k) c[k] = 0;
+    const BlasThreads blas(1);
+    const int64_t tiles = static_cast<int64_t>(std::ceil(count / (SIDE * SIDE)));
+    const double seconds = seconds_of([&] {
+        for (int64_t tile = 0; tile < tiles; ++tile)
+            multiply_add<float>(SIDE, SIDE, d, 1, With::plain, &x[tile % BLOCKS * SIDE * d], d, With::transposed,
+                                &x[tile / BLOCKS % BLOCKS * SIDE * d], d, c.data(), SIDE);
+    });
+    return seconds * count / static_cast<double>(tiles * SIDE * SIDE);
+}
+
 #define INSTANTIATE(T)                                                                                                 \
     template class Points<T>;                                                                                          \
     template double kernel_matrix(const Points<T> &, int);                                                             \

@@ -57,6 +57,9 @@ double one_row(int64_t m, int64_t d, int64_t r);
 template <class T>
 double gemm(int64_t n, int threads, bool tiled);
 
+// Products of x and y, so many pairs of rows of d, in f32: SGEMM of 128 x 128 x d, one thread.
+double pairs(double count, int64_t d);
+
 // What the machine does, for the head of the output.
 struct Rate {
     std::string name, unit;

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <sys/utsname.h>
 
 namespace {
@@ -83,12 +84,22 @@ void print_table(const std::vector<Row> &rows) {
         const double ours = ran ? best(row.ours_runs) : NAN;
         std::string peers;
         for (const Contestant &peer : row.peers)
-            if (!peer.runs.empty()) peers += peer.name + against(row, peer, " %.1f") + "; ";
+            peers += peer.name + (peer.runs.empty() ? " not run" : against(row, peer, " %.1f")) + "; ";
         std::printf("%-22s %12s %12s %16s  %-46s %s\n", row.name.c_str(), ran ? duration(ours).c_str() : "-",
                     limited ? duration(best(row.limit_runs)).c_str() : "-",
                     limited ? bounded("%.2f", ours / best(row.limit_runs), row.allowed, "<=").c_str() : "-",
                     peers.c_str(), row.verdict.c_str());
     }
+    std::map<std::string, int> verdicts;
+    int64_t demands = 0, beyond = 0;
+    for (const Row &row : rows) {
+        ++verdicts[row.verdict];
+        for (const Contestant &peer : row.peers) demands += peer.judged(), beyond += row.beyond(peer);
+    }
+    std::printf("\n");
+    for (const auto &[verdict, count] : verdicts) std::printf("%d rows %s, ", count, verdict.c_str());
+    std::printf("%lld of %lld peer demands beyond the machine's limit (there the limit decides)\n",
+                static_cast<long long>(beyond), static_cast<long long>(demands));
 }
 
 Json json_of(const Row &row) {

@@ -156,7 +156,8 @@ std::vector<Entry> exact_rows() {
          [](Bench &bench, Row &row) { exact<float>(bench, row, true); }},
         {"passes-f64", "passes of exact KPCA over other spectra, n = 10 000", false, passes<double>},
         {"passes-f32", "the same, f32 data", false, passes<float>},
-        {"kpca-50k", "exact KPCA n = 50 000, f32, 20 clusters, budget 1 GiB", false, budget},
+        {"kpca-50k", "exact KPCA n = 50 000, f32, 20 clusters, budget 1 GiB (8 x ARPACK: with --full alone)", false,
+         budget},
         {"kpca-1m", "exact KPCA n = 1 000 000 x 16 from an npy file, f32, budget 1 GiB", true, million},
     };
 }

@@ -206,6 +206,12 @@ static void hostile_tensors(void **state) {
     REFUSED("'nu'", linear, plus(sound(), "nu", doubles(ones, M - 1, 1)));
     REFUSED("'w'", linear, plus(sound(), "w", doubles(ones, M, 2)));
     REFUSED("'v'", linear, plus(sound(), "v", view_of(whole, MERCER_I64, M, 1)));
+    REFUSED("'labels'", linear, plus(sound(), "labels", view_of(whole, MERCER_I64, M - 1, 1)));
+    REFUSED("'labels'", linear, plus(sound(), "labels", view_of(whole, MERCER_I64, M, 1))); /* of no clusters */
+    REFUSED("'clusters'", linear, plus(sound(), "clusters", doubles(ones, 2, 1)));
+    REFUSED("'clusters'", linear, plus(sound(), "clusters", doubles(ones, 1, COMPONENTS + 3)));
+    REFUSED("'clusters'", linear, plus(sound(), "clusters", view_of(whole, MERCER_I64, 2, 2)));
+    REFUSED("'clusters'", "{\"kernel\": \"linear\", \"capabilities\": [\"labels\"]}", sound());
     REFUSED("come together", linear, plus(sound(), "T.scale", doubles(ones, COLS, 1)));
     REFUSED("'T.shift'", linear,
             plus(plus(sound(), "T.scale", doubles(ones, COLS, 1)), "T.shift", doubles(ones, COLS + 1, 1)));

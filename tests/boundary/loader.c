@@ -44,7 +44,7 @@ static void earlier_folders_come_first(void **state) {
     MUST(mercer_context_add_plugins(context, first));
     MUST(mercer_context_add_plugins(context, second));
     MUST(mercer_context_count(context, "kernels", &after));
-    assert_int_equal(before, after); /* a shadowed name is not listed twice */
+    assert_int_equal(before, after); /* copies are one plugin */
     assert_string_equal(path_of(context, "linear"), joined(first, "kernel-linear.so"));
     assert_string_equal(path_of(context, "chi2"), joined(second, "kernel-chi2.so"));
     mercer_context_destroy(context);
@@ -117,16 +117,16 @@ static void the_trace_says_what_became_of_each_file(void **state) {
         assert_string_equal(entry.name, folders[i][0]);
         assert_string_equal(entry.summary, folders[i][1]);
     }
-    char shadowed[5000];
-    snprintf(shadowed, sizeof shadowed, "shadowed by %s", joined(first, "kernel-linear.so"));
+    char same[5000];
+    snprintf(same, sizeof same, "the same as %s", joined(first, "kernel-linear.so"));
     assert_string_equal(state_of(context, "files", joined(first, "kernel-linear.so")), "found");
-    assert_string_equal(state_of(context, "files", joined(second, "kernel-linear.so")), shadowed);
+    assert_string_equal(state_of(context, "files", joined(second, "kernel-linear.so")), same);
     assert_string_equal(state_of(context, "files", PLUGINS "/../src/mercer/kernel-linear.so"),
                         ""); /* paths are plain */
     assert_string_equal(state_of(context, "files", joined(first, "kernel-text.so")), "refused, it is no ELF file");
     assert_string_equal(state_of(context, "files", joined(first, "kernel-chi2.so")),
                         "refused, everyone may write the file");
-    assert_non_null(strstr(state_of(context, "files", joined(second, "kernel-chi2.so")), "shadowed by"));
+    assert_non_null(strstr(state_of(context, "files", joined(second, "kernel-chi2.so")), "the same as"));
     assert_non_null(strstr(state_of(context, "files", joined(second, "libchi2.so")), "ignored"));
     assert_int_equal(opened_modules(), before);
     mercer_entry entry = {.struct_size = sizeof entry};
@@ -164,6 +164,42 @@ static void a_folder_that_was_not_looked_at_is_named(void **state) {
     FAILS(MERCER_E_NAME, "kernel-My_Own.so' is ignored, a name is",
           mercer_context_find(context, "kernels", "My_Own", &entry));
     mercer_context_destroy(context);
+}
+
+/* Nobody knows which of two was meant, so neither is taken; copies and links to one folder are no second plugin. */
+static void two_different_plugins_of_a_name_are_refused(void **state) {
+    (void)state;
+    char *mine = strdup(joined(folder, "rival")), *link = strdup(joined(folder, "rival-link"));
+    char *file = strdup(joined(mine, "kernel-marker.so")), text[9000];
+    mkdir(mine, 0755);
+    copy_file(joined(BROKEN_PLUGINS, "kernel-marker.so"), file, 0644);
+    assert_int_equal(symlink(mine, link), 0);
+    mercer_entry entry = {.struct_size = sizeof entry};
+    mercer_context *context = new_context();
+    MUST(mercer_context_add_plugins(context, mine));
+    MUST(mercer_context_add_plugins(context, link));
+    MUST(mercer_context_add_plugins(context, BROKEN_PLUGINS)); /* a copy */
+    MUST(mercer_context_find(context, "kernels", "marker", &entry));
+    assert_string_equal(entry.path, file);
+    mercer_context_destroy(context);
+
+    unlink(file); /* it is open */
+    char *aged = strdup(joined(mine, "kernel-aged.so")), *old = strdup(joined(folder, "rival-old"));
+    mkdir(old, 0755);
+    copy_file(joined(BROKEN_PLUGINS, "kernel-aged-2.so"), aged, 0644);
+    copy_file(joined(BROKEN_PLUGINS, "kernel-aged-1.so"), joined(old, "kernel-aged.so"), 0644);
+    context = new_context();
+    MUST(mercer_context_add_plugins(context, mine));
+    MUST(mercer_context_add_plugins(context, old));
+    mercer_recipe *recipe = new_recipe(context, "method", "kpca", NULL);
+    snprintf(text, sizeof text, "two different plugins are called kernel 'aged', %s and %s/kernel-aged.so", aged, old);
+    FAILS(MERCER_E_PLUGIN, text, mercer_recipe_set(recipe, "kernel", "aged"));
+    FAILS(MERCER_E_PLUGIN, "remove or rename one", mercer_context_find(context, "kernels", "aged", &entry));
+    MUST(mercer_recipe_set(recipe, "kernel", "linear")); /* all else goes on */
+    snprintf(text, sizeof text, "not the same as %s", aged);
+    assert_string_equal(state_of(context, "files", joined(old, "kernel-aged.so")), text);
+    mercer_recipe_destroy(recipe), mercer_context_destroy(context);
+    free(mine), free(link), free(file), free(aged), free(old);
 }
 
 /* A bad plugin in an earlier folder is an error, not passed over in silence for the one that it hides. */
@@ -246,6 +282,7 @@ int main(void) {
         cmocka_unit_test(earlier_folders_come_first),
         cmocka_unit_test(the_trace_says_what_became_of_each_file),
         cmocka_unit_test(a_folder_that_was_not_looked_at_is_named),
+        cmocka_unit_test(two_different_plugins_of_a_name_are_refused),
         cmocka_unit_test(a_shadowing_file_that_is_refused_is_an_error),
         cmocka_unit_test(odd_names_are_not_listed),
         cmocka_unit_test(a_loaded_module_is_the_same_for_all_contexts),

@@ -78,7 +78,7 @@ static void can_only_be_looked_at(mercer_context *context, mercer_model *model, 
     mercer_data *data;
     mercer_view out = x_view(context, &data);
     mercer_output output = {.struct_size = sizeof output};
-    static const char *const operations[] = {"scores", "density", "residual", "t2", "gradient"};
+    static const char *const operations[] = {"scores", "density", "residual", "t2", "gradient", "labels"};
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
         mercer_recipe *what;
         MUST(mercer_recipe_create(&what, context, operations[i]));
@@ -185,6 +185,40 @@ static void a_plugin_that_is_refused(void **state) {
     free(place), free(file), free(bytes.at);
 }
 
+static char logged[2000];
+static void keep_log(void *user, int32_t level, const char *text) {
+    (void)user;
+    if (level >= 2) snprintf(logged, sizeof logged, "%s", text);
+}
+
+static void says_that_the_plugin_changed(mercer_context *context, struct bytes *bytes, int age) {
+    mercer_model *model;
+    const char *text;
+    char wanted[5000];
+    logged[0] = 0;
+    MUST(mercer_context_set_log(context, keep_log, NULL));
+    MUST(read_back(&model, context, bytes, 0));
+    assert_has(info(model, "/requires"), "\"aged\"");
+    assert_string_equal(info(model, "/requires/0/version"), "1.0");
+    if (age == 1) {
+        FAILS(MERCER_E_NAME, "/changed", mercer_model_info(model, "/changed", &text));
+        assert_string_equal(logged, "");
+    } else {
+        snprintf(wanted, sizeof wanted,
+                 "the model was fitted with the kernel 'aged', version \"1.0\", and %s/kernel-aged.so is version "
+                 "\"%d.0\": its "
+                 "values may differ",
+                 plugins_of(age), age);
+        assert_string_equal(info(model, "/changed"), wanted);
+        assert_string_equal(logged, wanted);
+    }
+    struct bytes again = written(model); /* what is found here is no property of the model */
+    assert_int_equal(again.count, bytes->count);
+    assert_memory_equal(again.at, bytes->at, (size_t)again.count);
+    free(again.at);
+    mercer_model_destroy(model);
+}
+
 static void a_plugin_that_became_another(void **state) {
     (void)state;
     struct bytes bytes = model_with("aged", "3", NULL);
@@ -192,8 +226,9 @@ static void a_plugin_that_became_another(void **state) {
         [3] = "the kernel 'aged' has no parameter 'kernel.height'", [4] = "kernel.height = 3, must be > 0 and <= 2"};
     for (int age = 1; age <= 4; age++) {
         mercer_context *context = context_with(plugins_of(age));
-        if (!why[age]) { /* a version that still knows the model's parameters */
+        if (!why[age]) { /* a version that still knows the model's parameters: usable, and it is said */
             can_be_used(context, &bytes);
+            says_that_the_plugin_changed(context, &bytes, age);
         } else {
             mercer_model *model;
             MUST(read_back(&model, context, &bytes, 0));

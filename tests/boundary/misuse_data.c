@@ -193,13 +193,15 @@ void attachments(void **state) {
 
 void values_of_data(void **state) {
     (void)state;
-    double nan[N * D], inf[N * D], negative[N * D];
+    double nan[N * D], inf[N * D], negative[N * D], large[N * D];
     memcpy(nan, f.x, sizeof nan), memcpy(inf, f.x, sizeof inf), memcpy(negative, f.x, sizeof negative);
-    nan[5] = NAN, inf[2] = -INFINITY, negative[0] = -3;
+    memcpy(large, f.x, sizeof large);
+    nan[5] = NAN, inf[2] = -INFINITY, negative[0] = -3, large[3] = 1e39;
     mercer_data *with_nan = new_data(f.context, nan, N, D), *with_inf = new_data(f.context, inf, N, D);
     mercer_data *no_row = new_data(f.context, f.x, 0, D), *no_column = new_data(f.context, f.x, N, 0);
-    mercer_data *below = new_data(f.context, negative, N, D);
+    mercer_data *below = new_data(f.context, negative, N, D), *too_large = new_data(f.context, large, N, D);
     mercer_recipe *chi2 = new_recipe(f.context, "kernel", "chi2", NULL);
+    mercer_recipe *single = new_recipe(f.context, "kernel", "polynomial", "data.dtype", "f32", NULL);
     mercer_view out = doubles(f.out, N, R), square = doubles(f.out, N, N);
     mercer_forecast forecast = {.struct_size = sizeof forecast};
     NEW(model, mercer_model_fit, "data", "NaN", MERCER_E_DATA, "row 2, column 1 is NaN", "must be finite", f.recipe,
@@ -211,6 +213,8 @@ void values_of_data(void **state) {
         NULL);
     NEW(model, mercer_model_fit, "data", "outside the kernel's domain", MERCER_E_DATA, "row 0, column 0 is -3",
         "values >= 0", chi2, below, NULL);
+    NEW(model, mercer_model_fit, "data", "values beyond f32", MERCER_E_DATA, "entries up to 1e+39",
+        "beyond f32 (data.dtype = f64 has more)", single, too_large, NULL);
     BAD(mercer_model_transform, "data", "NaN", MERCER_E_DATA, "row 2, column 1 is NaN", "must be finite", f.model, NULL,
         with_nan, &out, 1, NULL);
     BAD(mercer_model_transform, "data", "infinite", MERCER_E_DATA, "row 1, column 0 is inf", "must be finite", f.model,
@@ -223,7 +227,8 @@ void values_of_data(void **state) {
         &forecast);
     mercer_data_destroy(with_nan), mercer_data_destroy(with_inf), mercer_data_destroy(below);
     mercer_data_destroy(no_row), mercer_data_destroy(no_column);
-    mercer_recipe_destroy(chi2);
+    mercer_data_destroy(too_large);
+    mercer_recipe_destroy(chi2), mercer_recipe_destroy(single);
     finish_entries();
 }
 

@@ -49,11 +49,10 @@ static void names_of_recipes(void) {
         "kernel.sgima", "1");
     BAD(mercer_recipe_set, "name", "of another method", MERCER_E_NAME, "accuracy belongs to the method 'auto'",
         "'kpca' takes solver.tol", f.recipe, "accuracy", "0.1");
-    BAD(mercer_recipe_set, "name", "a part without use", MERCER_E_NAME,
-        "solver belongs to the lifts 'weighted' and 'extended'", "'nystrom' has no use for it", f.projected, "solver",
-        "dense");
-    BAD(mercer_recipe_set, "name", "of another lift", MERCER_E_NAME, "report.rows belongs to models of fewer centres",
-        "'kpca'", f.recipe, "report.rows", "10");
+    BAD(mercer_recipe_set, "name", "a part without use", MERCER_E_NAME, "solver belongs to the lifts 'weighted'",
+        "'nystrom' has no use for it", f.projected, "solver", "dense");
+    BAD(mercer_recipe_set, "name", "of another lift", MERCER_E_NAME, "report.rows belongs to models of fewer", "'kpca'",
+        f.recipe, "report.rows", "10");
     BAD(mercer_recipe_set, "name", "of a method, operation without rows", MERCER_E_NAME, "'sigma'", "known are none",
         f.density, "sigma", "1");
     BAD(mercer_recipe_set, "name", "of a method, operation with rows", MERCER_E_NAME, "'sigma'", "known are whiten",
@@ -137,8 +136,8 @@ static void whole_numbers(void) {
         f.recipe, "components", NAN);
     SET(f.recipe, "output.components", "a fraction", "components = 2.5", ">= 0", "2.5");
     SET(f.recipe, "output.components", "beyond i64", "components = 1e300", ">= 0", "1e300");
-    SET(f.recipe, "output.components", "beyond i64, in digits", "components = 99999999999999999999", ">= 0",
-        "99999999999999999999");
+    SET(f.recipe, "output.components", "beyond i64, in digits", "components = 99999999999999999999",
+        "at most 18 digits", "99999999999999999999");
     SET(f.recipe, "seed", "negative", "seed = -1", ">= 0", "-1");
     SET(f.recipe, "seed", "above its range", "seed = 9007199254740993", "<= 9007199254740992", "9007199254740993");
     SET(f.recipe, "solver.max_passes", "negative", "max_passes = -1", "must be >= 0", "-1");
@@ -193,6 +192,7 @@ void kernel_expressions(void **state) {
     (void)state;
     SET(f.recipe, "kernel", "columns that do not end", "gaussian[0-", "expected a column", "gaussian[0-");
     SET(f.recipe, "kernel", "columns that descend", "gaussian[5-2]", "ascending", "gaussian[5-2]");
+    SET(f.recipe, "kernel", "a column twice", "column 0 of gaussian is named twice", "must be once", "gaussian[0-1,0]");
     SET(f.recipe, "kernel", "a sum of one", "gaussian +", "expected a kernel's name", "gaussian +");
     SET(f.recipe, "kernel", "weight 0", "a weight of 0", "must be > 0", "0 gaussian");
     SET(f.recipe, "kernel", "negative weight", "-1 gaussian", "expected a kernel's name", "-1 gaussian");
@@ -213,7 +213,7 @@ void indices_and_sizes(void **state) {
     mercer_forecast forecast = {.struct_size = 0};
     mercer_summary summary = {.struct_size = 1 << 20};
     mercer_data_facts facts = {.struct_size = 7};
-    BAD(mercer_context_entry, "index", "negative", MERCER_E_VALUE, "index = -1", "must be 0 to 5", f.context, "methods",
+    BAD(mercer_context_entry, "index", "negative", MERCER_E_VALUE, "index = -1", "must be 0 to ", f.context, "methods",
         -1, &entry);
     BAD(mercer_context_entry, "index", "too large", MERCER_E_VALUE, "index = 1000", "must be 0 to 15", f.context,
         "statuses", 1000, &entry);

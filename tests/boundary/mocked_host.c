@@ -71,6 +71,16 @@ static int32_t report_mock(mercer_task *task, const char *name, double value) {
     (void)task, (void)name, (void)value;
     return (int32_t)mock();
 }
+static int32_t nearest_mock(mercer_task *task, const mercer_visit *to, double *square, int64_t *number) {
+    (void)task, (void)square, (void)number;
+    assert_true(to->struct_size == sizeof *to && to->count == 1 && to->index[0] == N / 2);
+    for (int i = 0; i < N; i++) square[i] = i, number[i] = 0;
+    return (int32_t)mock();
+}
+static int32_t rows_mock(mercer_task *task, const int64_t *index, int64_t count, double *out) {
+    (void)task, (void)index, (void)count, (void)out;
+    return (int32_t)mock();
+}
 static int32_t progress_mock(mercer_task *task, double fraction) {
     (void)task;
     assert_true(fraction >= 0 && fraction <= 1);
@@ -111,6 +121,8 @@ static const mercer_host host = {.struct_size = sizeof(mercer_host),
                                  .resume = resume_mock,
                                  .random = random_mock,
                                  .orthonormalise = orthonormalise_mock,
+                                 .rows = rows_mock,
+                                 .nearest = nearest_mock,
                                  .weights = weights_mock,
                                  .landmarks = landmarks_mock,
                                  .pivot_cholesky = pivots_mock,
@@ -174,6 +186,35 @@ static void pivoting_passes_failures_on(void **state) {
         will_return(give_mock, STATUS);
         assert_int_equal(reduce(names[k], 5), STATUS);
     }
+}
+
+static void farthest_passes_failures_on(void **state) {
+    (void)state;
+    will_return(alloc_mock, MERCER_E_MEMORY);
+    will_return_count(alloc_mock, MERCER_OK, 7);
+    assert_int_equal(reduce("reducer-farthest", 5), MERCER_E_MEMORY);
+    will_return_always(alloc_mock, MERCER_OK);
+    will_return(weights_mock, STATUS);
+    assert_int_equal(reduce("reducer-farthest", 5), STATUS);
+    will_return_always(weights_mock, MERCER_OK);
+    will_return(progress_mock, STATUS);
+    assert_int_equal(reduce("reducer-farthest", 5), STATUS);
+    will_return_count(progress_mock, MERCER_OK, 2);
+    will_return(nearest_mock, STATUS);
+    assert_int_equal(reduce("reducer-farthest", 5), STATUS);
+    will_return_always(nearest_mock, MERCER_OK);
+    will_return(progress_mock, STATUS);
+    assert_int_equal(reduce("reducer-farthest", 5), STATUS);
+    will_return_always(progress_mock, MERCER_OK);
+    will_return(rows_mock, STATUS);
+    assert_int_equal(reduce("reducer-farthest", 5), STATUS);
+    will_return(report_mock, STATUS); /* one centre is swept and given */
+    assert_int_equal(reduce("reducer-farthest", 1), STATUS);
+    will_return_count(report_mock, MERCER_OK, 2);
+    will_return(give_mock, STATUS);
+    assert_int_equal(reduce("reducer-farthest", 1), STATUS);
+    assert_int_equal(reduce("reducer-farthest", N + 1), MERCER_E_VALUE);
+    assert_string_equal(text, "m = 41, must be <= n = 40");
 }
 
 static void given_passes_failures_on(void **state) {
@@ -245,6 +286,7 @@ int main(void) {
         cmocka_unit_test(uniform_passes_failures_on),
         cmocka_unit_test(pivoting_passes_failures_on),
         cmocka_unit_test(given_passes_failures_on),
+        cmocka_unit_test(farthest_passes_failures_on),
         cmocka_unit_test(solvers_pass_failures_on),
         cmocka_unit_test(solvers_pass_a_missing_block_on),
         cmocka_unit_test(dense_passes_the_operators_failure_on),

@@ -73,9 +73,9 @@ static mercer_model *model_of(int kind, mercer_data *data) {
     return model;
 }
 
-static const char *const tensors[] = {"C",       "C.values", "C.columns", "C.offsets", "indices", "A",
-                                      "b",       "nu",       "lambda",    "w",         "v",       "kii",
-                                      "T.shift", "T.scale",  "T.columns", "shift.1",   "shift.2", "shift.3"};
+static const char *const tensors[] = {
+    "C", "C.values", "C.columns", "C.offsets", "indices",   "A",       "b",       "nu",      "lambda", "w",
+    "v", "kii",      "T.shift",   "T.scale",   "T.columns", "shift.1", "shift.2", "shift.3", "labels", "clusters"};
 
 static mercer_view output_view(mercer_model *model, mercer_data *data) {
     mercer_output output = {.struct_size = sizeof output};

@@ -2,6 +2,8 @@
 // allocation fail, and the first with all that follow until the library's function returns; every system call fails with each
 // error, or gives a short count. After each: the right answer, the same result, no block and no descriptor lost. A process that
 // does not survive its fault is one more defect; the next one goes on behind it.
+// faults SCENARIO first: each system call fails in a process that has done nothing yet, where modules are opened and threads
+// are proved for the first time.
 #include "scene.h"
 
 #include <algorithm>
@@ -36,6 +38,7 @@ struct Shared {
     int64_t nth;
     int64_t struck[std::size(phases)], refused[std::size(phases)], allocations, places, defects;
     bool done;
+    int64_t opened, started; // in vain: modules, threads
     char calls[400];
 };
 
@@ -94,6 +97,23 @@ class Child {
         for (const auto &[name, count] : by_call_) list += " " + name + " " + std::to_string(count);
         std::snprintf(shared_.calls, sizeof shared_.calls, "%s", list.c_str());
         shared_.done = true;
+    }
+
+    // In a new process for each call: it fails, and what comes after it is as ever.
+    void run_first() {
+        ++shared_.nth;
+        const Played played = play(scenario_, folder_, {CALL, 0, shared_.nth, EIO, 0});
+        const std::string name = played.met ? faults_name() : "";
+        const bool hid = faults_hid_a_folder();
+        shared_.done = !played.met;
+        if (!played.met) return;
+        shared_.opened += name == "dlopen";
+        shared_.started += name == "pthread_create";
+        usual_ = play(scenario_, folder_, {});
+        if (!played.defect.empty() || !usual_.defect.empty())
+            tell((name + " fails the first time").c_str(), played.defect.empty() ? usual_ : played);
+        else if (played.digest != usual_.digest && !hid)
+            tell((name + " fails the first time, another result").c_str(), played);
     }
 
   private:
@@ -176,10 +196,10 @@ Shared &shared_from(int file) {
 }
 
 // In a process of its own, which is no fork of ours: the library opens no parallel region in one.
-int in_child(const Scenario &scenario, int file, const std::string &folder) {
+int in_child(const Scenario &scenario, int file, const std::string &folder, const char *first) {
     const pid_t child = fork();
     if (child == 0) {
-        execl("/proc/self/exe", "faults", scenario.name, std::to_string(file).c_str(), folder.c_str(), nullptr);
+        execl("/proc/self/exe", "faults", scenario.name, std::to_string(file).c_str(), folder.c_str(), first, nullptr);
         std::_Exit(127);
     }
     int status = -1;
@@ -195,39 +215,62 @@ void last_words(int number) {
     raise(number);
 }
 
-bool run(const Scenario &scenario) {
+// A folder in memory, where fsync costs nothing; "": there is none.
+std::string new_folder() {
+    std::string folder = "/dev/shm/mercer-faults-XXXXXX";
+    return mkdtemp(folder.data()) || mkdtemp((folder = "/tmp/mercer-faults-XXXXXX").data()) ? folder : "";
+}
+
+bool has_met_enough(const Scenario &scenario, const Shared &shared, bool first) {
+#ifdef MERCER_BUILTIN_PLUGINS
+    const int64_t modules = 0;
+#else
+    const int64_t modules = 1;
+#endif
+    if (first) return shared.opened >= modules && shared.started >= 1;
+    return std::min(shared.places, shared.struck[1]) >= scenario.places && shared.struck[2] >= scenario.calls;
+}
+
+bool run(const Scenario &scenario, bool first) {
     const int file = memfd_create("faults", 0);
     if (file < 0 || ftruncate(file, sizeof(Shared)) != 0) return std::perror("memfd_create"), false;
     Shared &shared = shared_from(file);
-    shared.nth = 1;
-    std::string folder = "/dev/shm/mercer-faults-XXXXXX"; // in memory, where fsync costs nothing
-    if (!mkdtemp(folder.data()) && !mkdtemp((folder = "/tmp/mercer-faults-XXXXXX").data()))
-        return std::perror("mkdtemp"), false;
+    shared.nth = first ? 0 : 1;
+    const std::string folder = new_folder();
+    if (folder.empty()) return std::perror("mkdtemp"), false;
     while (!shared.done && shared.defects < most_defects) {
-        const int status = in_child(scenario, file, folder);
+        const int status = in_child(scenario, file, folder, first ? "first" : nullptr);
+        if (status == 0 && first) continue;
         if (status == 0) break;
         std::fprintf(stderr, "DEFECT %s: the process ends with status %d\n", describe(scenario, shared).c_str(),
                      status);
-        ++shared.defects, ++shared.nth;
+        ++shared.defects;
+        if (!first) ++shared.nth;
     }
     std::filesystem::remove_all(folder);
-    report(scenario, shared);
-    if (shared.defects == 0 &&
-        (std::min(shared.places, shared.struck[1]) < scenario.places || shared.struck[2] < scenario.calls))
+    if (first)
+        std::printf("%s: %ld first calls, %ld modules, %ld threads in vain; %ld defects\n", scenario.name,
+                    static_cast<long>(shared.nth - 1), static_cast<long>(shared.opened),
+                    static_cast<long>(shared.started), static_cast<long>(shared.defects));
+    else
+        report(scenario, shared);
+    if (shared.defects == 0 && !has_met_enough(scenario, shared, first))
         return std::printf("too few: %s has lost its way\n", scenario.name), false;
     return shared.done && shared.defects == 0;
 }
 
 } // namespace
 
-// faults SCENARIO; in the child with a file that both share, and a folder.
+// faults SCENARIO [first]; in the child with a file that both share, and a folder, before "first".
 int main(int argc, char **argv) {
     faults_begin();
     for (const Scenario &scenario : scenarios) {
         if (argc < 2 || std::strcmp(argv[1], scenario.name) != 0) continue;
-        if (argc == 2) return !run(scenario);
+        const bool first = std::strcmp(argv[argc - 1], "first") == 0;
+        if (argc == (first ? 3 : 2)) return !run(scenario, first);
         for (int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE}) signal(number, last_words);
-        Child(scenario, argv[3], shared_from(std::atoi(argv[2]))).run();
+        Child child(scenario, argv[3], shared_from(std::atoi(argv[2])));
+        first ? child.run_first() : child.run();
         std::_Exit(0);
     }
     std::fprintf(stderr, "there is no such scenario\n");

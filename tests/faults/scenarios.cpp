@@ -35,7 +35,7 @@ void reduced(Scene &s) {
     const int64_t numbers[] = {3, 14, 15, 9, 26, 5};
     const mercer_view landmarks = column(numbers, MERCER_I64, 6);
     s.must([&] { return mercer_data_attach(data.get(), "landmarks", &landmarks); });
-    for (const char *reducer : {"uniform", "given", "rpcholesky", "greedy"}) {
+    for (const char *reducer : {"uniform", "given", "rpcholesky", "greedy", "farthest", "shadow"}) {
         Settings settings = {
             {"reducer", reducer}, {"components", "2"}, {"data.scale", "minmax"}, {"certificates", "none"}};
         if (std::strcmp(reducer, "given") != 0) settings.emplace_back("m", "12");
@@ -85,6 +85,8 @@ void outputs(Scene &s) {
     const Data data = s.rows(context, 40, 3), one = s.rows(context, 1, 3), many = s.rows(context, 600, 3);
     const Model model = s.fit(s.recipe(context, "kpca", {{"components", "3"}, {"kernel.sigma", "1"}}), data);
     for (const char *what : {"scores", "density", "residual", "t2", "gradient"}) s.keep_output(model, data, what, 40);
+    const Model parted = s.fit(s.recipe(context, "ncut", {{"lift.clusters", "3"}, {"kernel.sigma", "1"}}), data);
+    for (const char *what : {"scores", "labels"}) s.keep_output(parted, data, what, 40);
     s.keep_output(model, one, nullptr, 1);
     s.keep_output(model, many, nullptr, 600);
 }

@@ -69,7 +69,7 @@ void use(mercer_model *model) {
     mercer_view view{sizeof view, MERCER_F64, 0, 3, d, d, 1, rows.data()};
     mercer_data *data = nullptr;
     FUZZ_NEED(mercer_data_from_view(&data, fuzz_context(), &view) == MERCER_OK);
-    for (const char *what : {"scores", "density", "residual", "t2", "gradient"}) {
+    for (const char *what : {"scores", "density", "residual", "t2", "gradient", "labels"}) {
         mercer_recipe *recipe = nullptr;
         FUZZ_NEED(mercer_recipe_create(&recipe, fuzz_context(), what) == MERCER_OK);
         mercer_output output{};

@@ -229,6 +229,24 @@ inline RowMoments sampled_rows(Run &run, const Problem &problem, int64_t s, uint
     return sample.moments();
 }
 
+// Each row once.
+inline RowMoments all_rows(Run &run, const Problem &problem) {
+    const int64_t n = problem.options.n, p = problem.options.p;
+    const RowLaw law(run, n, problem.d.data(), problem.spectrum.eta, p, problem.u.data(), n);
+    RowSample sample(law, p, problem.spectrum.eta);
+    for (int64_t i = 0; i < n; ++i) {
+        Dense r, u;
+        for (int64_t j = 0; j < p; ++j) {
+            r.push_back(problem.ru[static_cast<size_t>(i + j * n)]);
+            u.push_back(problem.u[static_cast<size_t>(i + j * n)]);
+        }
+        sample.add(r.data(), u.data(), problem.d[static_cast<size_t>(i)], 1 / static_cast<double>(n));
+    }
+    RowMoments out = sample.moments();
+    out.all = true;
+    return out;
+}
+
 // A small problem of each kind in turn.
 inline Options some(int64_t k) {
     Gauss random(static_cast<uint64_t>(k) + 99);

@@ -49,6 +49,30 @@ void test_certain() {
     TEST_ASSERT_TRUE(schur < 0.2 * trace);
 }
 
+// All rows: G and W themselves, bounds without chance, values that are the eigenvalues of U^T K U.
+void test_all_rows() {
+    mercer_run settings = one_thread();
+    Run run({}, &settings);
+    for (int64_t k = 0; k < 240; ++k) {
+        const Problem problem = make(some(k), static_cast<uint64_t>(k), true);
+        const RowMoments rows = all_rows(run, problem), truth = exact_moments(problem);
+        const int64_t n = problem.options.n, p = problem.options.p;
+        for (size_t i = 0; i < truth.g.size(); ++i) {
+            TEST_ASSERT_DOUBLE_WITHIN(problem.rounding(), truth.g[i], rows.g[i]);
+            TEST_ASSERT_DOUBLE_WITHIN(problem.rounding() * problem.exact[0], truth.w[i], rows.w[i]);
+        }
+        const Bounds bounds = row_bounds(problem.spectrum, rows, problem.norm, 0.5, Sides::both);
+        check_holds(bounds, problem);
+        TEST_ASSERT_TRUE(bounds.failure == 0 && bounds.lower_certain);
+        Dense ku(static_cast<size_t>(n * p)), uku(static_cast<size_t>(p * p));
+        gemm('N', 'N', n, p, n, 1.0, problem.k.data(), n, problem.u.data(), n, 0.0, ku.data(), n);
+        gemm('T', 'N', p, p, n, 1.0, problem.u.data(), n, ku.data(), n, 0.0, uku.data(), p);
+        const Dense values = top(p, uku, p);
+        for (size_t i = 0; i < values.size(); ++i)
+            TEST_ASSERT_DOUBLE_WITHIN(problem.rounding() + 20 * problem.spectrum.eta, values[i], bounds.value[i]);
+    }
+}
+
 // The naive form: bisection over t, eigenvalues by Jacobi (specification 6.5).
 oracle::Matrix as_matrix(const Dense &a, int64_t p) {
     oracle::Matrix out(p, p);
@@ -331,6 +355,7 @@ void tearDown() {}
 int main() {
     UNITY_BEGIN();
     RUN_TEST(test_certain);
+    RUN_TEST(test_all_rows);
     RUN_TEST(test_formula);
     RUN_TEST(test_monotone);
     RUN_TEST(test_indefinite);

@@ -177,6 +177,10 @@ void test_refusals() {
     fit.settings.emplace_back("seed", "2");
     refused(fit, folder, MERCER_E_VALUE, "seed");
     fit.settings = settings;
+    fit.settings[2].second = "orthogonal"; // which has other parameters
+    refused(fit, folder, MERCER_E_VALUE, "solver = block-krylov there, orthogonal here");
+    TEST_ASSERT_NULL(std::strstr(mercer_last_error(), "null"));
+    fit.settings = settings;
     fit.weights[7] += 1, fit.weights[8] -= 1;
     refused(fit, folder, MERCER_E_VALUE, "weights");
     fit.weights[7] -= 1, fit.weights[8] += 1;

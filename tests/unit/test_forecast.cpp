@@ -1,6 +1,6 @@
 // What a fit was forecast to need against what it needed, for methods, storages, types, shapes and budgets: bounds hold,
-// what the shape decides is right to 10 % (bytes: or 4 MiB), passes are within a factor 2 of what was likely. MERCER_SHOW=1
-// prints all.
+// what the shape decides is right to 10 %, passes are within a factor 2 of what was likely, and a budget of the most is
+// enough. MERCER_SHOW=1 prints all.
 #include "session.h"
 
 #include <atomic>
@@ -17,6 +17,7 @@ struct Case {
     std::string name;
     const char *method;
     Settings settings;
+    bool usual = true; // passes are near to what is likely
 };
 
 mercer_run budget_of(int64_t memory) {
@@ -25,7 +26,7 @@ mercer_run budget_of(int64_t memory) {
     return run;
 }
 
-void expect_figure(const Model &model, const Case &c, const char *name, double slack) {
+void expect_figure(const Model &model, const Case &c, const char *name) {
     const std::string at = std::string("/forecast/") + name;
     const double likely = number(model, at + "/likely"), most = number(model, at + "/most"),
                  happened = number(model, at + "/happened");
@@ -34,19 +35,32 @@ void expect_figure(const Model &model, const Case &c, const char *name, double s
                   most, happened);
     if (std::getenv("MERCER_SHOW")) std::printf("%s\n", text);
     TEST_ASSERT_TRUE_MESSAGE(likely <= most && happened <= most, text);
-    if (likely == most) TEST_ASSERT_TRUE_MESSAGE(happened >= 0.9 * most - slack, text);
-    if (std::string(name) != "passes" || !std::strcmp(c.method, "auto") || c.name.find("stop") != c.name.npos) return;
+    if (likely == most) TEST_ASSERT_TRUE_MESSAGE(happened >= 0.9 * most, text);
+    if (std::string(name) != "passes" || !std::strcmp(c.method, "auto") || !c.usual) return;
     TEST_ASSERT_TRUE_MESSAGE(happened >= likely / 2 && happened <= 2 * likely, text);
 }
 
 void compare(Session &session, mercer_data *data, const Case &c, int64_t memory = 0) {
     const mercer_run run = budget_of(memory);
     const Model model = session.fit(data, c.settings, c.method, &run);
-    expect_figure(model, c, "bytes", 0x1p22);
-    expect_figure(model, c, "kernel_evaluations", 0);
-    expect_figure(model, c, "passes", 0);
-    expect_figure(model, c, "flops", 0);
+    expect_figure(model, c, "bytes");
+    expect_figure(model, c, "kernel_evaluations");
+    expect_figure(model, c, "passes");
+    expect_figure(model, c, "flops");
     if (memory > 0) TEST_ASSERT_TRUE(number(model, "/peak_bytes") <= static_cast<double>(memory));
+}
+
+// Again within a budget of what was never more.
+void compare_within_most(Session &session, mercer_data *data, const Case &c) {
+    mercer_recipe *recipe = session.recipe(c.method, c.settings);
+    const mercer_run run = budget_of(0);
+    mercer_forecast ahead{};
+    ahead.struct_size = sizeof ahead;
+    OK(mercer_recipe_forecast(recipe, data, &run, &ahead));
+    TEST_ASSERT_TRUE(std::strlen(ahead.road) > 0);
+    mercer_recipe_destroy(recipe);
+    compare(session, data, c);
+    compare(session, data, c, static_cast<int64_t>(ahead.bytes.most));
 }
 
 Settings with(Settings settings, const Settings &more) {
@@ -90,10 +104,10 @@ void test_kinds_of_data() {
             compare(session, data,
                     {name + " rows", "nystrom", with(base, {{"reducer.m", "150"}, {"report.certificates", "rows"}})});
             compare(session, data,
-                    {name + " stop", "gkpca", with(base, {{"reducer.m", "600"}, {"reducer.trace", "0.1"}})});
+                    {name + " stop", "gkpca", with(base, {{"reducer.m", "600"}, {"reducer.trace", "0.1"}}), false});
             compare(session, data,
                     {name + " stop", "subsampled",
-                     with(base, {{"reducer", "greedy"}, {"reducer.m", "1100"}, {"reducer.trace", "0.1"}})});
+                     with(base, {{"reducer", "greedy"}, {"reducer.m", "1100"}, {"reducer.trace", "0.1"}}), false});
             compare(session, data, {name + " variance", "kpca", with(base, {{"output.variance", "0.9"}})});
             compare(session, data, {name + " tight", "kpca", base}, int64_t{11} << 20);
         }
@@ -142,6 +156,87 @@ void test_kinds_of_data() {
     mercer_data *pairs = nullptr;
     OK(mercer_data_from_objects(&pairs, session.context, &objects));
     all("objects", pairs, false);
+}
+
+// Shapes and methods drawn at random, the small and the wide among them; each again within a budget of what was never more.
+void test_any_shape() {
+    Session session;
+    oracle::Numbers numbers(11);
+    auto one_of = [&](const std::vector<const char *> &from) {
+        return std::string(from[static_cast<size_t>(numbers.uniform() * static_cast<double>(from.size()))]);
+    };
+    int shapes = 0;
+    while (shapes < 150) {
+        const int64_t n = std::stoll(one_of({"1", "2", "5", "10", "40", "200", "300", "600", "900", "1200", "2000"})),
+                      d = std::stoll(one_of({"1", "4", "16", "100", "500", "1000", "2000"}));
+        if (n * d > 600'000) continue;
+        ++shapes;
+        const bool f32 = shapes % 3 == 0;
+        const std::string method = one_of({"kpca", "subsampled", "nystrom", "gkpca", "auto"}),
+                          kernel = one_of({"gaussian", "laplacian", "linear", "gaussian+linear"});
+        Settings settings = {{"kernel", kernel}, {"components", std::to_string(std::min<int64_t>(n, 5))}};
+        if (shapes % 2 == 0 && kernel != "linear")
+            settings.push_back({kernel == "gaussian+linear" ? "kernel.1.bandwidth" : "kernel.bandwidth", "mean"});
+        if (method == "kpca" && shapes % 4 == 0) settings.push_back({"solver", one_of({"dense", "orthogonal"})});
+        if (method == "kpca" && shapes % 5 == 0) settings.push_back({"gram.storage", one_of({"f64", "f32", "stream"})});
+        if (method != "kpca" && method != "auto") {
+            settings.push_back({"reducer", one_of({"uniform", "greedy", "rpcholesky"})});
+            settings.push_back({"reducer.m", std::to_string(std::min(n, int64_t{8} << shapes % 6))});
+        }
+        std::string name = method + " " + std::to_string(n) + " x " + std::to_string(d) + (f32 ? " f32" : " f64");
+        for (const auto &[key, value] : settings) name += " " + key + "=" + value;
+        Held held(oracle::clusters(n, d, 0.5), {f32, false});
+        mercer_data *data = session.data(held);
+        // Of one column a start may find all that varies, and iterations end where they began.
+        compare_within_most(session, data, {name, method.c_str(), settings, false});
+        mercer_data_destroy(data);
+    }
+}
+
+// Lifts beyond the weighted and the projected problem; what their centres stand for, assigned and proved; in two sizes, of
+// which the smaller is proved with all entries.
+void test_lifts() {
+    Session session;
+    for (int64_t n : {700, 2600})
+        for (bool f32 : {false, true}) {
+            Held held(oracle::clusters(n, 6, 0.5), {f32, false});
+            mercer_data *data = session.data(held);
+            const Settings base = {{"kernel.sigma", "2"}, {"output.components", "5"}};
+            const Settings some = with(base, {{"reducer", "rpcholesky"}, {"reducer.m", "120"}});
+            const std::string size = std::to_string(n) + (f32 ? " f32 " : " f64 ");
+            auto all = [&](const char *method, const char *name, const Settings &settings) {
+                compare_within_most(session, data, {size + method + " " + name, method, settings, false});
+            };
+            all("nystrom-full", "", some);
+            all("nystrom-full", "uncentred", with(some, {{"lift.centred", "false"}}));
+            all("nystrom-full", "ritz", with(some, {{"lift.ritz", "20"}}));
+            all("subsampled", "ritz", with(some, {{"lift.ritz", "20"}}));
+            for (const char *certificates : {"none", "pairs", "exact"}) {
+                const Settings proved = with(base, {{"report.certificates", certificates}});
+                all("subsampled", certificates, with(proved, {{"reducer.m", "80"}, {"reducer.weights", "voronoi"}}));
+                all("rskpca", certificates, with(proved, {{"reducer.epsilon", "2.5"}}));
+                all("rskpca", certificates, with(proved, {{"reducer.m", "60"}}));
+            }
+            for (const char *method : {"rskpca-kmeans", "rskpca-paring", "rskpca-herding", "wnystrom"})
+                all(method, "", with(base, {{"reducer.m", "60"}}));
+            for (const char *method : {"diffusion", "laplacian-eigenmaps", "ncut"}) {
+                all(method, "", base);
+                all(method, "reduced", with(base, {{"reducer", "uniform"}, {"reducer.m", "150"}}));
+            }
+            mercer_data_destroy(data);
+        }
+}
+
+// Points as landmarks: their columns are made again in each look at the rows.
+void test_given_points() {
+    Session session;
+    Held held(oracle::clusters(1500, 6, 0.5)), points(oracle::clusters(60, 6, 0.4));
+    mercer_data *data = session.data(held);
+    const mercer_view view = points.view();
+    OK(mercer_data_attach(data, "landmarks", &view));
+    for (const char *method : {"gkpca", "nystrom"})
+        compare(session, data, {"points", method, {{"reducer", "given"}, {"kernel.sigma", "3"}}});
+    mercer_data_destroy(data);
 }
 
 // So many rows that the start samples its pivots and computes its columns twice; the matrix, stored, is computed once.
@@ -256,6 +351,9 @@ int main() {
     UNITY_BEGIN();
     RUN_TEST(test_table);
     RUN_TEST(test_kinds_of_data);
+    RUN_TEST(test_any_shape);
+    RUN_TEST(test_lifts);
+    RUN_TEST(test_given_points);
     RUN_TEST(test_sampled_start);
     RUN_TEST(test_values_are_counted);
     RUN_TEST(test_flops_of_less_rank);

@@ -3,6 +3,7 @@
 #include "tolerances.h"
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 namespace {
 
@@ -173,6 +174,93 @@ void test_certificates_hold() {
     }
 }
 
+// E = K - K_nB K_BB^-1 K_Bn on paper: its Frobenius norm over n.
+double norm_of_residual(const Matrix &x, const std::vector<int64_t> &rows, double sigma) {
+    const int64_t m = static_cast<int64_t>(rows.size()), n = x.rows;
+    auto k = [&](int64_t i, int64_t j) {
+        return std::exp(-oracle::sqdist(x.row(i), x.row(j), x.cols) / (2 * sigma * sigma));
+    };
+    Matrix l(n, m); // by columns, pivots in the order given
+    for (int64_t c = 0; c < m; ++c) {
+        const int64_t pivot = rows[static_cast<size_t>(c)];
+        const double root = std::sqrt(k(pivot, pivot) - oracle::dot(l.row(pivot), l.row(pivot), c));
+        Vector column;
+        for (int64_t i = 0; i < n; ++i) column.push_back((k(i, pivot) - oracle::dot(l.row(i), l.row(pivot), c)) / root);
+        for (int64_t i = 0; i < n; ++i) l(i, c) = column[static_cast<size_t>(i)];
+    }
+    double square = 0;
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j < n; ++j) square += std::pow(k(i, j) - oracle::dot(l.row(i), l.row(j), m), 2);
+    return std::sqrt(square) / static_cast<double>(n);
+}
+
+nlohmann::json at(const Model &model, const char *path) {
+    const char *text = nullptr;
+    OK(mercer_model_info(model.handle, path, &text));
+    return nlohmann::json::parse(text);
+}
+
+// Where there are no more pairs or rows than would be drawn, each is taken once: nothing is left to chance, nor more computed.
+void test_all_of_it() {
+    Session session;
+    const struct {
+        int64_t n;
+        const char *kind;
+        bool norm, all; // is certain
+    } cases[] = {{300, "cheap", true, true}, {300, "rows", true, true},  {500, "cheap", false, false},
+                 {500, "rows", true, true},  {500, "exact", true, true}, {4100, "rows", false, false},
+                 {1100, "exact", true, true}};
+    for (const auto &[n, kind, norm, all] : cases) {
+        const double size = static_cast<double>(n);
+        const Matrix x = oracle::Numbers(static_cast<uint64_t>(n)).matrix(n, 3);
+        const Settings settings = {{"sigma", "0.4"}, {"components", "4"}};
+        const Model model = fit_rows(session, x, with(settings, {{"report.certificates", kind}}), first_rows(60));
+        const auto entries = at(model, "/certificates");
+        const std::string what = std::to_string(n) + " " + kind;
+        const double truth = norm_of_residual(x, first_rows(60), 0.4), found = entries[1]["measured"];
+        TEST_ASSERT_TRUE_MESSAGE(entries[1]["name"] == "norm" && entries[1]["value"] >= truth * (1 - 1e-12),
+                                 what.c_str());
+        const double away = norm ? 1e-10 * truth : 5 * entries[1]["stderr"].get<double>(); // five: once in 10^6
+        TEST_ASSERT_DOUBLE_WITHIN_MESSAGE(away, truth, found, what.c_str());
+        const Vector exact = session.fit(x, settings).vector("lambda");
+        size_t seen = 0;
+        for (const auto &entry : entries) {
+            const bool certain = entry["name"] == "trace" || (entry["name"] == "norm" ? norm : all);
+            TEST_ASSERT_TRUE_MESSAGE((entry["kind"] == "certain") == certain, what.c_str());
+            TEST_ASSERT_TRUE_MESSAGE((entry["probability"] == 1.0) == certain, what.c_str());
+            if (entry["name"] != "eigenvalue") continue;
+            const double value = entry["value"], lower = entry["lower"], upper = entry["upper"], theta = entry["theta"],
+                         missing = exact[seen++] - theta;
+            TEST_ASSERT_TRUE_MESSAGE(lower <= exact[seen - 1] + 1e-13 && exact[seen - 1] <= upper, what.c_str());
+            if (!all || std::string(kind) == "cheap") continue;
+            // The Rayleigh quotients of the directions themselves: no less is lost than they are bound to lose.
+            TEST_ASSERT_TRUE_MESSAGE(value - lower <= 1e-12, what.c_str());
+            TEST_ASSERT_TRUE_MESSAGE(exact[seen - 1] - value < 0.5 * missing, what.c_str());
+        }
+        TEST_ASSERT_EQUAL_size_t(4, seen);
+        const double values = at(model, "/kernel_evaluations"), drawn = std::string(kind) == "cheap" ? 0 : size * size;
+        if (norm) TEST_ASSERT_TRUE_MESSAGE(values <= size * 61 + 4 * 256 * 60 + size * size + drawn, what.c_str());
+    }
+}
+
+// What the components leave of the rows, against the outputs of the model: mean squared distances.
+void test_what_is_left() {
+    Session session;
+    const Matrix x = oracle::Numbers(12).matrix(700, 3);
+    for (const char *centred : {"true", "false"})
+        for (const char *method : {"kpca", "nystrom"}) {
+            Settings settings = {{"sigma", "0.6"}, {"components", "5"}, {"lift.centred", centred}};
+            if (method == std::string("nystrom")) settings.emplace_back("m", "80");
+            const Model model = session.fit(x, settings, {}, {}, method);
+            const Vector left = session.apply(model, x, "residual").v;
+            const double mean = std::accumulate(left.begin(), left.end(), 0.0) / 700;
+            TEST_ASSERT_DOUBLE_WITHIN_MESSAGE(1e-9, mean, at(model, "/mse_components").get<double>(), method);
+            if (method == std::string("kpca")) TEST_ASSERT_EQUAL_DOUBLE(0, at(model, "/mse").get<double>());
+            for (const char *stage : {"read", "gram", "solve", "certify", "lift"})
+                TEST_ASSERT_TRUE(at(model, "/timings").contains(stage));
+        }
+}
+
 void test_refusals() {
     Session session;
     Matrix x = oracle::Numbers(4).matrix(50, 2);
@@ -199,6 +287,8 @@ int main() {
     RUN_TEST(test_against_naive);
     RUN_TEST(test_threads_and_weights);
     RUN_TEST(test_certificates_hold);
+    RUN_TEST(test_all_of_it);
+    RUN_TEST(test_what_is_left);
     RUN_TEST(test_refusals);
     return UNITY_END();
 }

@@ -45,10 +45,10 @@ void reduce_into(Outcome &out, const Rows &rows, const Settings &settings) {
     two.struct_size = sizeof two, two.threads = 2;
     Run run({}, &two);
     run.stage("all");
-    out.cost = forecast_centres(run, recipe, rows.data, *rows.data.source).cost;
+    out.cost = forecast_centres(run, recipe, rows.data, *rows.data.source, true).cost;
     out.prepared = prepare(run, recipe, rows.data);
     const int64_t before = run.budget()->used();
-    out.reduction = reduce(run, recipe, rows.data, out.prepared);
+    out.reduction = reduce(run, recipe, rows.data, out.prepared, true);
     out.bytes = run.budget()->peak() - before;
 }
 

@@ -70,6 +70,12 @@ inline double coefficient(double matrix, double gap, double lambda) {
     return (2 * matrix / gap + matrix / lambda) / std::sqrt(lambda);
 }
 
+// A coordinate of the lift manifold: an entry of a vector of S, |S| = 1, whose entries err by some u each and whose vectors turn
+// by 2 |E| / gap; stretched by sqrt(vol / degree), divided by lambda.
+inline double manifold(int64_t m, double u, double gap, double lambda, double stretch) {
+    return 4 * stretch * matrix(m, 0, 1, u) / (gap * lambda);
+}
+
 // A gradient's entry: a sum over centres of weights A, each with an error of the slope k' (form's and map's, as above), and
 // with the difference x (G A) - G (A o C), which rounds x and c by u each; slope = |k'| |x|, d for what a form adds up.
 inline double gradient(double slope, double weights, int64_t d, double u) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 
 namespace cli::chart {
 
@@ -89,14 +90,14 @@ std::string vertical_axis(const Axis &axis, double x, int side, double height) {
                 {x + side * beside, height / 2, Anchor::middle, title_size, height + 20, false, true});
 }
 
-std::string colour_bar(const Axis &axis, const Layout &layout) {
+std::string colour_bar(const Axis &axis, double white, const Layout &layout) {
     constexpr int steps = 64;
     const double x = layout.width + bar_gap;
     std::string out = "<g class='colours' shape-rendering='crispEdges'>\n";
     for (int k = 0; k < steps; ++k) {
         const double top = layout.height * (steps - 1 - k) / steps, bottom = layout.height * (steps - k) / steps;
         out += "<rect x='" + px(x) + "' y='" + px(top) + "' width='" + px(bar_width) + "' height='" +
-               px(bottom - top + 0.1) + "' fill='" + colour_at((k + 0.5) / steps) + "'/>\n";
+               px(bottom - top + 0.1) + "' fill='" + colour_at((k + 0.5) / steps, white) + "'/>\n";
     }
     return out + "</g>\n<rect x='" + px(x) + "' width='" + px(bar_width) + "' height='" + px(layout.height) +
            format("' fill='none' stroke='%s'/>\n", ink) + vertical_axis(axis, x + bar_width, 1, layout.height);
@@ -107,13 +108,13 @@ std::string panel_text(const Panel &panel, const Layout &layout) {
     std::string out;
     for (const Layer &layer : panel.layers) {
         const Axis &y = layer.on_right && panel.right ? *panel.right : panel.y;
-        out += paint(layer, {layout.width, layout.height, panel.x, y});
+        out += paint(layer, {layout.width, layout.height, panel.x, y, panel.white});
     }
     out += "<rect class='frame' width='" + px(layout.width) + "' height='" + px(layout.height) +
            format("' fill='none' stroke='%s'/>\n", ink);
     out += horizontal_axis(panel.x, layout) + vertical_axis(panel.y, 0, -1, layout.height);
     if (panel.right) out += vertical_axis(*panel.right, layout.width, 1, layout.height);
-    if (panel.colours) out += colour_bar(*panel.colours, layout);
+    if (panel.colours) out += colour_bar(*panel.colours, panel.white, layout);
     if (!panel.title.empty())
         out += text(panel.title, {0, -11, Anchor::start, heading_size, layout.width + layout.right, true});
     return out;
@@ -165,14 +166,30 @@ class Legend {
     size_t columns_;
 };
 
+/* Many short names in columns of their own, below the long ones of lines. */
+std::vector<std::vector<Key>> legend_parts(const Figure &figure) {
+    constexpr std::ptrdiff_t many = 4;
+    std::vector<std::vector<Key>> parts(2);
+    for (const Key &key : figure.legend) parts[key.line.empty()].push_back(key);
+    if (std::ssize(parts[1]) >= many) return parts;
+    return {figure.legend};
+}
+
 } // namespace
 
 std::string draw(const Figure &figure) {
     const Layout layout = layout_of(figure);
-    const Legend legend(figure.legend, figure.width);
+    const std::vector<std::vector<Key>> parts = legend_parts(figure);
+    double legend_height = 0;
+    std::string legends;
+    for (const std::vector<Key> &part : parts) {
+        const Legend legend(part, figure.width);
+        legends += "<g transform='translate(0 " + px(legend_height) + ")'>\n" + legend.draw() + "</g>\n";
+        legend_height += legend.height();
+    }
     const double heading = figure.title.empty() ? 0 : 26;
     const double below = heading + layout.outer_height();
-    const double height = below + legend.height() + (figure.caption.empty() ? 4 : 22);
+    const double height = below + legend_height + (figure.caption.empty() ? 4 : 22);
     std::string out = "<svg xmlns='http://www.w3.org/2000/svg' width='" + px(figure.width) + "' height='" + px(height) +
                       "' viewBox='0 0 " + px(figure.width) + " " + px(height) +
                       "' font-family='Helvetica, Arial, sans-serif' fill='#222'>\n";
@@ -185,7 +202,7 @@ std::string draw(const Figure &figure) {
                px(static_cast<double>(k) * layout.outer_width() + layout.left) + " " + px(heading + layout.top) +
                ")'>\n" + panel_text(figure.panels[k], layout) + "</g>\n";
     if (!figure.legend.empty())
-        out += "<g class='legend' transform='translate(0 " + px(below + 8) + ")'>\n" + legend.draw() + "</g>\n";
+        out += "<g class='legend' transform='translate(0 " + px(below + 8) + ")'>\n" + legends + "</g>\n";
     if (!figure.caption.empty())
         out +=
             text(figure.caption, {layout.left, height - 10, Anchor::start, small_size, figure.width - layout.left - 4});

@@ -13,6 +13,7 @@ struct Panel {
     Axis x, y;
     std::optional<Axis> right;
     std::optional<Axis> colours; // a bar of colour_at's colours beside the frame
+    double white = 0;            // in these colours, and in a map's: for marks that are coloured as well
     std::vector<Layer> layers;
 };
 

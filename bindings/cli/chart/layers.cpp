@@ -78,8 +78,11 @@ std::string paint(const ErrorBars &bars, const Frame &frame) {
             return frame.down(std::clamp(value, frame.y.range.lo, frame.y.range.hi));
         };
         const double x = frame.across(bars.x[i]), low = down(bars.lower[i]), high = down(bars.upper[i]);
-        path += step('M', x - cap, high) + step('h', 2 * cap) + step('M', x, high) + step('V', low) +
-                step('M', x - cap, low) + step('h', 2 * cap);
+        const bool goes_on = bars.lower[i] < frame.y.range.lo, is_seen = bars.upper[i] >= frame.y.range.lo;
+        if (is_seen) path += step('M', x - cap, high) + step('h', 2 * cap);
+        path += step('M', x, high) + step('V', low);
+        path += goes_on ? step('M', x - cap, low - cap) + step('L', x, low) + step('L', x + cap, low - cap)
+                        : step('M', x - cap, low) + step('h', 2 * cap);
     }
     return "<path class='bars' d='" + path + "' " + line_attributes(bars.colour, false) + "/>\n";
 }
@@ -110,8 +113,8 @@ std::string paint(const Map &map, const Frame &frame) {
     std::string out = "<g class='map' shape-rendering='crispEdges'>\n";
     for (size_t level = 0; level < levels; ++level)
         if (!paths[level].empty())
-            out += "<path fill='" + colour_at((static_cast<double>(level) + 0.5) / levels) + "' d='" + paths[level] +
-                   "'/>\n";
+            out += "<path fill='" + colour_at((static_cast<double>(level) + 0.5) / levels, frame.white) + "' d='" +
+                   paths[level] + "'/>\n";
     return out + "</g>\n";
 }
 

@@ -15,6 +15,7 @@ namespace cli::chart {
 struct Frame {
     double width, height;
     const Axis &x, &y;
+    double white = 0; // in the colours of a map
 
     double across(double value) const { return width * x.share(value); }
     double down(double value) const { return height * (1 - y.share(value)); }
@@ -38,6 +39,7 @@ struct Lines {
     bool dashed = false, haloed = false;
 };
 
+/* A bar that goes on below the frame ends in an arrow. */
 struct ErrorBars {
     std::vector<double> x, lower, upper;
     std::string colour;

@@ -33,14 +33,15 @@ Style style_of_class(size_t k) {
     return {colours[k % colours.size()], static_cast<Shape>(k / of_one_shape % shapes), false};
 }
 
-std::string colour_at(double share) {
+std::string colour_at(double share, double white) {
     const double place = std::clamp(share, 0.0, 1.0) * (anchors.size() - 1);
     const size_t begin = std::min(static_cast<size_t>(place), anchors.size() - 2);
     const double part = place - static_cast<double>(begin);
     std::string out = "#";
-    for (size_t c = 0; c < 3; ++c)
-        out += format(
-            "%02x", static_cast<unsigned>(std::lround((1 - part) * anchors[begin][c] + part * anchors[begin + 1][c])));
+    for (size_t c = 0; c < 3; ++c) {
+        const double full = (1 - part) * anchors[begin][c] + part * anchors[begin + 1][c];
+        out += format("%02x", static_cast<unsigned>(std::lround(full + white * (255 - full))));
+    }
     return out;
 }
 

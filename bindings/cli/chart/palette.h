@@ -17,8 +17,8 @@ struct Style {
 constexpr size_t most_classes = 32;
 Style style_of_class(size_t k);
 
-/* A scale of colours for 0 to 1 that grows evenly in lightness. */
-std::string colour_at(double share);
+/* A scale of colours for 0 to 1 that grows evenly in lightness; white: so much of that is mixed in. */
+std::string colour_at(double share, double white = 0);
 
 } // namespace cli::chart
 

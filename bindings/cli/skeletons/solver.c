@@ -2,8 +2,8 @@
  * Source: Golub & Van Loan, Matrix Computations, 8.2. Cost: one product with r + 8 columns an iteration, each of which
  * multiplies the error by |lambda_(r+9) / lambda_r|. Error: |lambda - theta| <= |residual|, measured.
  *
- * A solver sees the operator by op->apply on blocks of the host, and does with them what services do. Iterates on A + c, c
- * = the largest -theta seen, so that negative eigenvalues do not win. Locked vectors are known: it finds others. */
+ * A solver sees the operator by op->apply on blocks of the host, and does with them what services do. Iterates on A + c,
+ * c = the largest -theta seen, so that negative eigenvalues do not win. Locked vectors are known: it finds others. */
 #include <float.h>
 #include <math.h>
 #include <mercer/plugin.h>

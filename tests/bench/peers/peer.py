@@ -103,6 +103,31 @@ def eigenvalues(x, sigma, r):
     return kpca_arpack(x.astype(np.float64), sigma, r, 0)
 
 
+# ---- walks
+
+
+def walk_eigenvalues(x, sigma, r, alpha):
+    """The truth: of the diffusion map with density normalisation alpha, without lambda_0 = 1, in f64."""
+    from scipy.sparse.linalg import eigsh
+
+    k = gaussian(x.astype(np.float64), sigma)
+    q = k.sum(axis=1) ** alpha
+    k /= q[:, None]
+    k /= q[None, :]
+    root = np.sqrt(k.sum(axis=1))
+    k /= root[:, None]
+    k /= root[None, :]
+    seconds, (values, _) = timed(lambda: eigsh(k, k=int(r) + 1))
+    return seconds, np.sort(values)[::-1][1:], ""
+
+
+def spectral_embedding(x, sigma, r):
+    from sklearn.manifold import SpectralEmbedding
+
+    model = SpectralEmbedding(n_components=int(r), affinity="rbf", gamma=0.5 / sigma**2, random_state=0, n_jobs=-1)
+    return timed(lambda: model.fit(x))[0], [], ""
+
+
 # ---- pivoted Cholesky
 
 
@@ -214,6 +239,18 @@ def nystroem_pca(x, sigma, r, m):
 
     seconds, model = timed(work)
     return seconds, model.explained_variance_ * (len(x) - 1) / len(x), ""
+
+
+# ---- centres
+
+
+def kmeans(x, m, iterations):
+    """From the first m rows; tol = 0: until the assignment repeats, as ours."""
+    from sklearn.cluster import KMeans
+
+    method = KMeans(int(m), init=x[: int(m)], n_init=1, max_iter=max(int(iterations), 1), tol=0, algorithm="lloyd")
+    seconds, model = timed(lambda: method.fit(x))
+    return seconds, [model.inertia_, model.n_iter_], ""
 
 
 # ---- files

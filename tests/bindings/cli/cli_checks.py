@@ -38,6 +38,7 @@ def make():
     np.save("PICKLED.npy", np.array([{}, None], dtype=object), allow_pickle=True)
     np.save("NARROW.npy", x[:, :3])
     open("SHORT.npy", "wb").write(open("X.npy", "rb").read()[:-100])
+    open("MAGIC.npy", "w").write("1,2,3,4\n5,6,7,9\n")
     open("TEXT.npy", "w").write("this is no array, and no model either; " * 20)
     open("FLIPPED.safetensors", "wb").write(b"\x08\0\0\0\0\0\0\0{}")
 

@@ -78,18 +78,18 @@ error() {
 }
 
 py make # X.npy and friends
-printf old >OLD # an output that failures must leave alone
+printf old | tee OLD >OLD.svg # an output that failures must leave alone
 
 fit='fit X.npy --method kpca --kernel gaussian --set kernel.sigma=2 --components 5'
 
 # ---- what there is ---------------------------------------------------------------------------------------------------
 
 status 0 --version && shows 'mercer 0.'
-status 0 --version --json && json
+status 0 --version --json && json && shows '"abi": 0, "blas": "'
 error 2 1 trasform && says "did you mean 'transform'"
 error 2 4 methods --jsno && says 'did you mean --json'
 status 0 --help && shows transform
-status 0
+status 2 && says "usage: mercer COMMAND" && says "a command is missing"
 for command in fit transform compress kernel forecast convert info methods describe plot plugins plugin-check plugin-new demo; do
     status 0 $command --help
     shows "mercer $command"
@@ -103,6 +103,7 @@ status 0 methods kernels && shows gaussian
 status 0 methods statuses && shows 'exit 2  a parameter outside its range'
 status 0 methods statuses --json && json && shows '"exit"'
 status 0 methods --json && json
+status 0 methods kernels --json && json && shows '"summary": "sum 2xy / (x + y), x, y >= 0"'
 "$mercer" methods --json >methods.json
 for name in $($python "$here/cli_checks.py" names methods.json); do
     status 0 describe "$name"
@@ -117,6 +118,9 @@ status 2 describe gausian && says gaussian
 status 0 describe kernel.sigma && shows --sigma && shows 'Excludes kernel.gamma'
 status 0 describe accuracy --json && json && py one_row out accuracy
 status 0 describe whiten && shows scores
+status 0 describe user && shows 'user, kernel: a function' && shows '--precomputed kernel'
+status 0 describe bootstrap && shows 'default 0' && ! grep -q automatic out || fail 'bootstrap: 0 is none, not automatic'
+error 2 4 describe foo && says "'foo' is no method, operation, kernel"
 error 2 4 describe foo.bar && says "unknown parameter 'foo.bar': known are method"
 error 2 4 describe kernel.sgima && says "did you mean 'kernel.sigma'"
 status 0 describe auto && shows --accuracy
@@ -243,6 +247,10 @@ status 0 transform K.safetensors KQ.npy --precomputed kernel -o KZ.npy && py equ
 status 0 compress K.safetensors --data K.npy --precomputed kernel --reducer greedy --m 30 -o K2.safetensors
 error 2 1 compress K.safetensors --m 30 -o OLD && says 'centres are objects'
 
+error 3 2 fit D.dist.npy --precomputed distances --method subsampled --reducer given --landmarks X.npy -o OLD
+says 'landmarks: rows of 4 columns, the data are objects: must be row numbers'
+status 0 fit D.dist.npy --precomputed distances --method kpca -o K.safetensors && shows ': 200 objects f64'
+
 # outcomes are warnings
 status 0 fit X.npy --method kpca --kernel linear --components 9 -o S.safetensors && says warning
 
@@ -262,7 +270,10 @@ status 0 fit X.npy --method kpca --sigma 2 --components 10 -o S.safetensors
 "$mercer" info S.safetensors --json >info.json
 status 0 plot S.safetensors -o S.svg --width 300 && pic scree S.svg S.safetensors
 status 0 fit X.npy --method nystrom --m 40 --sigma 2 --components 10 -o S.safetensors && "$mercer" info S.safetensors --json >info.json
-status 0 plot S.safetensors -o S.svg && pic picture S.svg 20 eigenvalue 'proved bounds (probability 99.9 %)' 'cumulated share'
+status 0 plot S.safetensors -o S.svg && pic picture S.svg 20 eigenvalue 'proved bounds' 'cumulated share'
+status 0 info S.safetensors && shows 'certificates.3.component              1' # people count from 1
+status 0 fit N10000.npy --method nystrom --m 20 --components 5 -o S.safetensors # pairs of rows that were drawn
+status 0 plot S.safetensors -o S.svg && pic picture S.svg 10 eigenvalue 'proved bounds (probability 99.9 %)' 'cumulated share'
 status 0 fit ROUND.npy --method kpca --kernel linear --components 39 --bootstrap 100 -o S.safetensors # the last are noise
 "$mercer" info S.safetensors --json >info.json
 status 0 plot S.safetensors -o S.svg && pic scree S.svg S.safetensors && pic bars S.svg 1
@@ -301,30 +312,54 @@ status 0 fit FLOWERS.csv --columns length,width --data.missing rows --method kpc
 for kind in scatter density residual; do
     status 0 plot S.safetensors FLOWERS.csv --labels species --kind $kind -o F.svg
     pic caption F.svg '1 of 150 rows left out, they have no finite values'
-    [ $kind = residual ] || pic picture F.svg 149 'red & round' '<green>' blue
+    [ $kind = residual ] || pic picture F.svg 149 '<green>' blue 'red & round'
 done
 pic caption F.svg width && pic caption F.svg length # the columns' names
 status 0 plot S.safetensors FLOWERS.csv --labels mass -o F.svg && pic colour_bar F.svg && pic caption F.svg mass
 status 0 plot S.safetensors FLOWERS.csv --labels number -o F.svg && pic colour_bar F.svg
-error 2 4 plot S.safetensors FLOWERS.csv --labels spcies -o OLD && says species
+error 2 4 plot S.safetensors FLOWERS.csv --labels spcies -o OLD.svg && says species
 
-error 2 3 plot M.safetensors --kind scre -o OLD && says "--kind = scre, must be one of scree, scatter, density, residual: did you mean 'scree'"
-error 2 3 plot M.safetensors X.npy --components 1,9 -o OLD && says 'component 9'
-error 2 3 plot M.safetensors X.npy --components 0 -o OLD && says 'from 1 on'
-error 2 3 plot M.safetensors X.npy --components 1,2,3 -o OLD
-error 2 8 plot M.safetensors X.npy --kind density -o OLD && says '2 columns'
-error 2 1 plot M.safetensors --kind scatter -o OLD && says DATA
-error 2 1 plot M.safetensors X.npy --kind scree -o OLD
-error 2 1 plot M.safetensors --labels REAL.npy -o OLD
-error 2 1 plot M.safetensors --components 1 -o OLD
+# one point has no components: a picture all the same
+status 0 fit ONE.npy --method kpca -o S.safetensors && says 'no more are above rounding'
+none='the model has no components: no variance is above rounding'
+status 0 plot S.safetensors -o S.svg && pic picture S.svg 0 && pic caption S.svg "$none"
+status 0 plot S.safetensors ONE.npy -o S.svg && pic picture S.svg 1 && pic caption S.svg "$none"
+for kind in density residual; do
+    status 0 plot S.safetensors --kind $kind -o S.svg && pic sound S.svg
+    status 0 plot S.safetensors ONE.npy --kind $kind -o S.svg && pic points_of S.svg 1
+done
+status 0 fit TEN.npy --method kpca --bootstrap 50 -o S.safetensors && "$mercer" info S.safetensors --json >info.json
+status 0 plot S.safetensors -o S.svg && pic scree S.svg S.safetensors && pic bars S.svg 1 && pic decades S.svg 6
+
+# classes look the same whatever comes first
+status 0 fit NAMES.csv --columns x,y --method kpca -o S.safetensors
+for file in NAMES SEMAN; do
+    status 0 plot S.safetensors $file.csv --labels run -o $file.svg && pic picture $file.svg 12 1 2 10 blue 'run 2' 'run 10'
+    status 0 plot S.safetensors $file.csv --labels number -o $file.svg && pic picture $file.svg 12 1 2 3 10
+done
+status 0 fit PLANE10000.npy --method nystrom --m 20 --components 2 --kernel linear -o S.safetensors
+for kind in density residual; do
+    status 0 plot S.safetensors PLANE10000.npy --kind $kind -o S.svg && pic shows_the_map S.svg 10000
+done
+
+error 2 1 plot M.safetensors -o x.png && says '-o = x.png, must end in .svg'
+error 2 3 plot M.safetensors --kind scre -o OLD.svg && says "--kind = scre, must be one of scree, scatter, density, residual: did you mean 'scree'"
+error 2 3 plot M.safetensors X.npy --components 1,9 -o OLD.svg && says 'component 9'
+error 2 3 plot M.safetensors X.npy --components 0 -o OLD.svg && says 'from 1 on'
+error 2 3 plot M.safetensors X.npy --components 1,2,3 -o OLD.svg
+error 2 8 plot M.safetensors X.npy --kind density -o OLD.svg && says '2 columns'
+error 2 1 plot M.safetensors --kind scatter -o OLD.svg && says DATA
+error 2 1 plot M.safetensors X.npy --kind scree -o OLD.svg
+error 2 1 plot M.safetensors --labels REAL.npy -o OLD.svg
+error 2 1 plot M.safetensors --components 1 -o OLD.svg
 error 2 1 plot M.safetensors X.npy -o X.npy
-error 2 3 plot M.safetensors X.npy --width 3 -o OLD && says '--width = 3, must be real in [300, 4000]'
+error 2 3 plot M.safetensors X.npy --width 3 -o OLD.svg && says '--width = 3, must be real in [300, 4000]'
 error 2 1 plot M.safetensors
-error 3 2 plot M.safetensors X.npy --labels REAL.npy -o OLD && says '200 rows'
-error 3 2 plot M.safetensors X.npy --labels X.npy -o OLD && says 'X.npy has 4 columns, must have 1'
-error 3 2 plot M.safetensors NARROW.npy -o OLD
-error 8 14 plot M.safetensors X.npy --labels missing.npy -o OLD && says missing.npy
-error 8 14 plot missing.safetensors -o OLD
+error 3 2 plot M.safetensors X.npy --labels REAL.npy -o OLD.svg && says '200 rows'
+error 3 2 plot M.safetensors X.npy --labels X.npy -o OLD.svg && says 'X.npy has 4 columns, must have 1'
+error 3 2 plot M.safetensors NARROW.npy -o OLD.svg
+error 8 14 plot M.safetensors X.npy --labels missing.npy -o OLD.svg && says missing.npy
+error 8 14 plot missing.safetensors -o OLD.svg
 
 # ---- streams ---------------------------------------------------------------------------------------------------------
 
@@ -379,6 +414,12 @@ error 2 4 fit X.npy --method kpca --sigmma 2 -o OLD && says sigma
 error 2 4 fit X.npy --method kpca --set kernel.sigmma=2 -o OLD && says sigma
 error 2 3 fit X.npy --method kpca --sigma -1 -o OLD && says sigma
 error 2 3 fit X.npy --method kpca --components many -o OLD && says components
+error 2 3 fit X.npy --method kpca --components 99999999999999999999 -o OLD && says 'at most 18 digits'
+error 2 3 fit X.npy --method kpca --threads 99999999999999999999 -o OLD && says 'at most 18 digits'
+error 2 3 fit X.npy --method kpca --kernel '' -o OLD && says "--kernel = '', must be a name; \`mercer methods kernels\`"
+error 2 3 fit X.npy --method kpca --set kernel= -o OLD && says "--kernel = ''"
+error 2 3 fit X.npy --method '' -o OLD && says "--method = ''"
+error 2 3 fit X.npy --method kpca --kernel 'gaussian[0-1,0]' -o OLD && says 'column 0 of gaussian is named twice'
 error 2 3 fit X.npy --method kpca --sigma 1 --gamma 1 -o OLD
 error 2 1 fit X.npy --method kpca && says '--output is missing: where the model goes'
 error 2 1 fit -o OLD
@@ -411,6 +452,8 @@ error 3 5 fit NAN.npy --method kpca -o OLD
 error 3 5 fit PICKLED.npy --method kpca -o OLD
 error 3 5 fit SHORT.npy --method kpca -o OLD
 error 3 5 fit TEXT.npy --method kpca -o OLD
+error 3 5 fit MAGIC.npy --method kpca -o OLD && says 'it does not begin as one'
+error 3 5 transform M.safetensors MAGIC.npy -o OLD && says 'it does not begin as one'
 error 3 5 $fit --weights TEXT.npy -o OLD
 error 3 5 $fit --weights SHORT.npy -o OLD
 error 3 5 $fit --weights PICKLED.npy -o OLD
@@ -428,8 +471,8 @@ error 6 11 kernel X.npy --memory 300kB -o OLD && says "the kernel's values need"
 error 6 11 $fit --weights W.npy --memory 1kB -o OLD && says 'landmarks and weights need'
 error 6 11 fit K.npy --precomputed kernel --method kpca --memory 100kB -o OLD
 checks=$((checks + 2))
-[ "$(cat OLD)" = old ] || fail 'a failed command changed its output file'
-left=$(ls | grep -E '\.[A-Za-z0-9]{6}$|tmp' | grep -v safetensors)
+[ "$(cat OLD OLD.svg)" = oldold ] || fail 'a failed command changed its output file'
+left=$(ls -A | grep -E '\.[A-Za-z0-9]{6}$|tmp|^\.mercer' | grep -v safetensors)
 [ "$left" = '' ] || fail "left behind: $left"
 
 # ---- signals ---------------------------------------------------------------------------------------------------------
@@ -461,6 +504,7 @@ for signal in INT TERM; do
     sleep 1
     kill -$signal $!
     stopped 7 STOPPED.safetensors
+    says 'mercer: interrupted'
 done
 for turn in 1 2; do # the second goes on from what the first left
     "$mercer" $large -o STOPPED.safetensors --checkpoint C.part >out 2>err &
@@ -471,6 +515,21 @@ for turn in 1 2; do # the second goes on from what the first left
     checks=$((checks + 1))
     [ -s C.part ] || fail 'the checkpoint is gone'
 done
+# a kill leaves nothing, where the file system has files without names
+mkdir killed
+if $python -c 'import os; os.close(os.open("killed", os.O_TMPFILE | os.O_WRONLY))' 2>/dev/null; then
+    for what in "transform M.safetensors LONG.npy -o killed/Z.npy" "kernel LARGE.npy --sigma 2 -o killed/K.npy"; do
+        for after in 0.02 0.05 0.1 0.2; do
+            "$mercer" $what >out 2>err &
+            sleep $after
+            kill -KILL $! 2>/dev/null
+            wait $! 2>/dev/null
+            checks=$((checks + 1))
+            left=$(ls -A killed | grep -vx '[ZK].npy')
+            [ "$left" = '' ] || fail "left behind after a kill: $left"
+        done
+    done
+fi
 mkfifo silent
 "$mercer" transform M.safetensors - -o STOPPED.npy <silent >out 2>err &
 exec 9>silent

@@ -55,6 +55,10 @@ is 'mercer fit --method kpca --reducer=rp' rpcholesky
 is 'mercer fit --method kpca --solver block' block-krylov
 is 'mercer methods sta' statuses
 is 'mercer plugin-new ' 'kernel reducer solver'
+is 'mercer plugin-check kernel-gau' kernel-gaussian
+has 'mercer plugin-check ' reducer-rpcholesky solver-block-krylov
+is 'mercer describe kernel.s' kernel.sigma
+has 'mercer describe kernel.' kernel_gamma kernel_bandwidth
 
 # flags: those of the recipe that the line makes, each once; dotted names once a dot is written
 is 'mercer fit X.npy --method kpca --sig' --sigma
@@ -75,6 +79,7 @@ is 'mercer transform M X --whiten t' true
 is 'mercer plot M --kind sc' 'scatter scree'
 is 'mercer fit X.npy --method kpca --set sig' sigma=
 is 'mercer fit X.npy --method kpca --set kernel.sig' kernel.sigma=
+has 'mercer fit X.npy --method kpca --set kern' kernel kernel_sigma kernel_gamma
 is 'mercer fit X.npy --method kpca --set bandwidth=me' 'mean median'
 is 'mercer fit X.npy --method kpca --set kernel.bandwidth=s' scale
 is 'mercer fit X.npy --dtype f' 'f32 f64'

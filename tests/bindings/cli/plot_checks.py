@@ -26,6 +26,15 @@ def make_plots():
     np.save("ROUND.npy", rng.normal(size=(100, 40)))
     np.save("REAL.npy", rng.normal(size=10000))
     np.save("CONSTANT.npy", np.tile([3.0, 2, 1, 0], (5, 1)))
+    np.save("PLANE10000.npy", rng.normal(size=(10000, 2)))
+    np.save("ONE.npy", rng.normal(size=(1, 2)))
+    np.save("TEN.npy", rng.normal(size=(10, 2)) * 6)
+    with open("NAMES.csv", "w") as file, open("SEMAN.csv", "w") as reversed_file:
+        runs = ["run 10", "2", "blue", "10", "run 2", "1"] * 2
+        lines = [f"{x:.3f},{y:.3f},{run},{[10, 3, 2, 1][i % 4]}\n"
+                 for i, ((x, y), run) in enumerate(zip(rng.normal(size=(12, 2)), runs))]
+        for out, order in (file, lines), (reversed_file, lines[::-1]):
+            out.write("x,y,run,number\n" + "".join(order))
     np.save("PLANE.npy", rng.normal(size=(300, 2)) * [2, 1] + [5, -1])
 
 
@@ -187,18 +196,52 @@ def scree(path, model):
     assert np.abs(right.read(middles) - values.cumsum() / total).max() <= 2 * right.error()
 
 
+BAR = re.compile(r"(?:M\S+ ([-\d.]+)h[-\d.]+)?M\S+ ([-\d.]+)V([-\d.]+)(?:M\S+ [-\d.]+h[-\d.]+|(M\S+ \S+L\S+ \S+L[-\d.]+ [-\d.]+))")
+
+
 def bars(path, some="0"):
-    """The error bars are the report's, components that overlap noise are hollow."""
+    """The error bars are the report's, arrows where they go on below the axis; components that overlap noise are hollow."""
     (panel,) = group(ET.parse(path).getroot(), "panel")
     _, y, _ = axes(panel)
     (drawn,) = group(panel, "bars")
-    ends = np.array(re.findall(r"M[-\d.]+ ([-\d.]+)h", drawn.get("d")), dtype=float).reshape(-1, 2)
+    (frame,) = group(panel, "frame")
+    bottom = y.read(float(frame.get("height")))
     report = load("info.json")["error_bars"]
-    for column, name in enumerate(["upper", "lower"]):
-        gap = np.abs(y.read(ends[:, column]) - report[name]).max()
-        assert gap <= y.error(), (name, gap)
+    found = BAR.findall(drawn.get("d"))
+    assert len(found) == len(report["lower"]), (len(found), drawn.get("d"))
+    for (cap, high, low, arrow), upper, lower in zip(found, report["upper"], report["lower"]):
+        clipped = lower < bottom
+        assert bool(arrow) == clipped and bool(cap) == (upper >= bottom), (arrow, cap, upper, lower, bottom)
+        for pixels, value in (high, upper), (low, lower):
+            value, read = max(value, bottom), y.read(float(pixels))
+            assert abs(np.log10(read / value) if y.log else read - value) <= 2 * y.error(), (read, value)
     hollow = [c for g in group(panel, "marks")[-1] if g.get("fill") == "#fff" for c in g]
     assert len(hollow) == sum(report["overlaps_noise"]) >= int(some), len(hollow)
+
+
+def decades(path, most):
+    """A logarithmic axis shows the eigenvalues, not how far down rounding goes."""
+    (panel,) = group(ET.parse(path).getroot(), "panel")
+    _, y, _ = axes(panel)
+    assert y.log and np.log10(y.values[-1] / y.values[0]) <= int(most), y.labels
+
+
+def points_of(path, count):
+    (panel,) = group(sound(path), "panel")
+    assert points(panel)[1] == int(count)
+
+
+def shows_the_map(path, count):
+    """However many the points, they are small and let the map through: all of them together cover a third of it at most."""
+    (panel,) = group(sound(path), "panel")
+    (frame,) = group(panel, "frame")
+    (marks,) = group(panel, "marks")
+    ink = 0.0
+    for style in marks:
+        assert style.get("stroke") is None
+        ink += float(style.get("fill-opacity", 1)) * sum(np.pi * float(c.get("r")) ** 2 for c in style)
+    assert points(panel)[1] == int(count)
+    assert ink <= float(frame.get("width")) * float(frame.get("height")) / 3, ink
 
 
 def crossing(path, level, out):

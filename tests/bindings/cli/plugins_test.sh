@@ -37,6 +37,7 @@ ln -s "$hostile" elsewhere
 status 0 plugin-check elsewhere/kernel-marker.so
 status 2 plugin-check
 status 2 plugin-check kernel-nothing && says 'nothing'
+status 2 plugin-check gaussian && says 'PLUGIN = gaussian, must be a file, as ./kernel-own.so, or a name, as kernel-gaussian'
 status 2 plugin-check "$sound" --timeout 0
 status 4 plugin-check "$hostile/kernel-ops-null.so" && says 'does not conform: ' && says 'ops is NULL'
 status 4 plugin-check "$hostile/kernel-missing.so" && says 'No such file'
@@ -83,10 +84,19 @@ export MERCER_PLUGIN_PATH
 status 0 plugins && shows 'solver   block-krylov' && shows gaussian && shows rbf && shows "$work/a/kernel-marker.so"
 shows 'ops is NULL' && shows 'no ELF file'
 status 0 plugins --trace && shows "$work/a: 1 plugin" && shows "$work/b: 3 plugins" && shows 'relative: a plugin folder must be absolute'
-shows "shadowed by $work/a/kernel-marker.so" && shows 'refused, it is no ELF file'
+shows "the same as $work/a/kernel-marker.so" && shows 'refused, it is no ELF file'
 status 0 plugins --trace --json && json && shows '"folders"' && shows '"state": "found"'
 status 4 fit X.npy --method kpca --kernel text -o M && says 'kernel-text.so: refused'
 status 2 fit X.npy --method kpca --kernel nothing -o M && says "'relative' was not looked at"
+strip -o b/kernel-marker.so "$hostile/kernel-marker.so" 2>/dev/null # of the same build, as packages install it
+status 0 describe marker && status 0 plugins --trace && shows "the same as $work/a/kernel-marker.so"
+cp "$hostile/kernel-aged-1.so" a/kernel-aged.so && cp "$hostile/kernel-aged-2.so" b/kernel-aged.so # one name, two plugins
+for words in 'fit X.npy --method kpca --kernel aged -o M' 'describe aged' 'plugin-check kernel-aged'; do
+    status 4 $words && says "two different plugins are called kernel 'aged', $work/a/kernel-aged.so and $work/b/kernel-aged.so"
+done
+status 0 plugins && shows "two different plugins are called kernel 'aged'"
+status 0 plugins --trace && shows "not the same as $work/a/kernel-aged.so"
+status 0 describe gaussian
 unset MERCER_PLUGIN_PATH
 
 # ---- a model without its plugin ------------------------------------------------------------------------------------------
@@ -110,6 +120,10 @@ export MERCER_PLUGIN_PATH
 status 0 transform A.safetensors rows.csv -o Z2.npy
 checks=$((checks + 1))
 cmp -s Z.npy Z2.npy || fail 'not the scores of the fit'
+cp "$hostile/kernel-aged-2.so" aged/kernel-aged.so # it became another
+changed="the model was fitted with the kernel 'aged', version \"1.0\", and $work/aged/kernel-aged.so is version \"2.0\""
+status 0 transform A.safetensors rows.csv -o Z2.npy && says "warning: $changed"
+status 0 info A.safetensors --json && json && says "warning: $changed" && shows '"changed"'
 unset MERCER_PLUGIN_PATH
 
 # ---- a new one ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-/* reducer-kmeans.c - k-means++ and Lloyd's iteration: centroids as new points, cluster sizes as weights
+/* reducer-lloyd.c - k-means++ and Lloyd's iteration: centroids as new points, cluster sizes as weights
  *
  * One consumer serves both: a slab's state holds the sums of the rows of every cluster and, behind them, the nearest
  * point of each row; combine merges them into what the operation keeps.
@@ -190,5 +190,5 @@ static const mercer_reducer_ops ops = {
     .reduce = reduce,
 };
 
-MERCER_PLUGIN(MERCER_KIND_REDUCER, "kmeans", MERCER_VERSION, "centroids of k-means",
+MERCER_PLUGIN(MERCER_KIND_REDUCER, "lloyd", MERCER_VERSION, "centroids of k-means",
               "Arthur & Vassilvitskii, SODA (2007)", rows, kmeans, ops)

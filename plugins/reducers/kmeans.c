@@ -1,0 +1,581 @@
+/* kmeans.c - centroids of k-means: new points, each with the weight of its cluster
+ *
+ * Lloyd's iteration (IEEE Trans. IT 28, 1982) from k-means++ (Arthur & Vassilvitskii, SODA 2007: each seed is a row
+ * drawn in proportion to weight times squared distance to the seeds before it) or from the caller's landmarks. A row
+ * belongs to the centre of least sum (x - c)^2, computed so, in double; ties to the lowest index. Every iteration moves
+ * the centres to the weighted means of their rows and assigns again, until the assignment repeats. Empty clusters stay
+ * where they are and are dropped at the end; fewer distinct rows than m give fewer seeds.
+ *
+ * Nothing that cannot change is computed. (1) above >= |x - c_own| and below <= |x - c| of all others are kept of each
+ * row and move as far as centres do (Hamerly, SDM 2010): above < below, and the row stays. (2) What is left goes
+ * cluster by cluster: only centres within 2 above of its centre can be nearer. (3) Those are met by a product, |x|^2 -
+ * 2 x.c + |c|^2 on rows less their mean, wrong by at most tau = 4 (d + 8) e (|x| + |c|)^2; what comes within tau of the
+ * best is decided by the sum. Bounds are widened by their own rounding: the result is that of all distances computed
+ * plainly.
+ *
+ * Cost: at most n m d multiply-adds an iteration; 32 n bytes and the rows as doubles, of which more than 128 MiB are
+ * read again in each iteration, and seeds drawn from as many as that holds, evenly spread. Error: reported inertia =
+ * sum w |x - c|^2, within 8 (log m + 2) of the best there is, in expectation over seeds.
+ */
+#include <math.h>
+#include <mercer/plugin.h>
+#include <string.h>
+
+typedef struct kmeans {
+    int64_t m, iterations;
+    int32_t start;
+} kmeans;
+
+static const mercer_param rows[] = {
+    MERCER_PARAM_INT(kmeans, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15,
+                     "number of clusters, 0: min(n, 1000), or as many as there are landmarks to start from"),
+    MERCER_PARAM_INT(kmeans, iterations, "100", "", 0, 0, 9e15, "of Lloyd's algorithm at most"),
+    MERCER_PARAM_CHOICE(kmeans, start, "plusplus", "plusplus|landmarks", "", 0,
+                        "first centres: drawn by k-means++, or the landmarks attached to the data"),
+};
+
+enum { LANDMARKS = 1 };
+enum {
+    CHUNK = 1024,
+    GROUP = 64,
+    PANEL = 128,
+    SLOTS = 16
+}; /* rows of a sweep, of a search; its centres at once; threads */
+static const int64_t held_bytes = (int64_t)128 << 20;
+
+typedef struct job { /* rows order[from] ... order[to - 1] of the block, all of one cluster */
+    int64_t cluster, from, to;
+} job;
+
+typedef struct slot { /* memory of one search */
+    double *x, *panel, *dots, *gap;
+    int64_t *near;
+} slot;
+
+typedef struct work {
+    const mercer_host *host;
+    mercer_task *task;
+    int64_t n, d, m, held;
+    int64_t first, count;           /* rows first ... of the data are in x */
+    double *x;                      /* held x d */
+    int64_t *index, *order;         /* held */
+    double *weight, *above, *below; /* n */
+    int64_t *own;                   /* n: cluster */
+    double *centre, *sum;           /* m x d */
+    double *origin;                 /* d: the mean */
+    double *moved, *mass, *apart;   /* m: last step; sum of weights; squared distance from the newest seed */
+    int64_t *dirty, *begin;         /* m, m + 1: its rows have changed; its rows in order */
+    double *totals;                 /* of chunks */
+    void *typed;                    /* m x d of the tile's type */
+    job *jobs;
+    slot slots[SLOTS];
+    double most, second; /* largest steps */
+    int64_t furthest;    /* cluster of the largest */
+    double norm;         /* of centres less the mean, the largest */
+    double sure;         /* 1 + what a distance may be wrong by, several times over */
+} work;
+
+static void *part(char *base, int64_t *used, int64_t bytes) {
+    char *out = base ? base + *used : NULL;
+    *used += (bytes + 63) / 64 * 64;
+    return out;
+}
+
+/* Lays the arrays out from base; NULL: only counts. */
+static int64_t lay(work *w, char *base) {
+    const int64_t d = w->d, m = w->m, n = w->n, row = 8 * (d > 0 ? d : 1);
+    int64_t used = 0;
+    w->held = held_bytes / row < CHUNK ? CHUNK : held_bytes / row;
+    if (w->held > n) w->held = n;
+    const int64_t jobs = w->held / GROUP + m + 1;
+    w->x = part(base, &used, row * w->held);
+    w->index = part(base, &used, 8 * w->held);
+    w->order = part(base, &used, 8 * w->held);
+    w->weight = part(base, &used, 8 * n);
+    w->above = part(base, &used, 8 * n);
+    w->below = part(base, &used, 8 * n);
+    w->own = part(base, &used, 8 * n);
+    w->centre = part(base, &used, row * m);
+    w->sum = part(base, &used, row * m);
+    w->typed = part(base, &used, row * m);
+    w->origin = part(base, &used, row);
+    w->moved = part(base, &used, 8 * m);
+    w->mass = part(base, &used, 8 * m);
+    w->apart = part(base, &used, 8 * m);
+    w->dirty = part(base, &used, 8 * m);
+    w->begin = part(base, &used, 8 * (m + 1));
+    w->totals = part(base, &used, 8 * (w->held / CHUNK + 1));
+    w->jobs = part(base, &used, jobs * (int64_t)sizeof *w->jobs);
+    for (int k = 0; k < SLOTS; k++) {
+        slot *s = &w->slots[k];
+        s->x = part(base, &used, row * GROUP);
+        s->panel = part(base, &used, row * PANEL);
+        s->dots = part(base, &used, 8 * GROUP * PANEL);
+        s->gap = part(base, &used, 8 * m);
+        s->near = part(base, &used, 8 * m);
+    }
+    return used;
+}
+
+static int64_t chunks_of(int64_t count) { return (count + CHUNK - 1) / CHUNK; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static double squared(const double *x, const double *y, int64_t d) {
+    double lane[4] = {0, 0, 0, 0}, rest = 0;
+    int64_t k = 0;
+    for (; k + 4 <= d; k += 4)
+        for (int64_t l = 0; l < 4; l++) {
+            const double e = x[k + l] - y[k + l];
+            lane[l] += e * e;
+        }
+    for (; k < d; k++) rest += (x[k] - y[k]) * (x[k] - y[k]);
+    return (lane[0] + lane[1]) + (lane[2] + lane[3]) + rest;
+}
+
+/* Rows first ... of the data into x. */
+static int32_t load(work *w, int64_t first) {
+    if (w->count > 0 && w->first == first) return MERCER_OK;
+    w->first = first;
+    w->count = least(w->held, w->n - first);
+    for (int64_t i = 0; i < w->count; i++) w->index[i] = first + i;
+    return w->host->rows(w->task, w->index, w->count, w->x);
+}
+
+/* ---- k-means++: above holds squared distances here, below halves of distances between seeds */
+
+typedef struct seeding {
+    work *w;
+    int64_t newest;
+} seeding;
+
+static int32_t meet_seed(void *user, int64_t chunk) {
+    const seeding *s = user;
+    work *w = s->w;
+    const double *seed = w->centre + s->newest * w->d;
+    double total = 0;
+    for (int64_t i = chunk * CHUNK; i < least(w->count, (chunk + 1) * CHUNK); i++) {
+        const double apart = w->apart[w->own[i]], reach = 4 * w->above[i] * w->sure;
+        if (s->newest > 0 && apart >= reach) { /* |x - seed| >= |c - seed| - |x - c| >= |c - seed| / 2 >= |x - c| */
+            const double half = 0.5 * sqrt(apart) / w->sure;
+            if (half < w->below[i]) w->below[i] = half;
+        } else {
+            const double e = squared(w->x + i * w->d, seed, w->d);
+            const int nearer = s->newest == 0 || e < w->above[i];
+            const double other = sqrt(nearer ? w->above[i] : e) / w->sure;
+            if (s->newest > 0 && other < w->below[i]) w->below[i] = other;
+            if (nearer) w->above[i] = e, w->own[i] = s->newest;
+        }
+        total += w->weight[w->index[i]] * w->above[i];
+    }
+    w->totals[chunk] = total;
+    return MERCER_OK;
+}
+
+/* A row in proportion to weight times above; -1 where all of that is 0. */
+static int64_t draw(const work *w, int64_t step) {
+    double total = 0, sum = 0;
+    int64_t chunk = 0, row = -1;
+    for (int64_t c = 0; c < chunks_of(w->count); c++) total += w->totals[c];
+    if (!(total > 0)) return -1;
+    const double target = w->host->uniform(w->task, step, 0) * total;
+    for (int64_t c = 0; c < chunks_of(w->count); c++) {
+        if (w->totals[c] > 0 && sum > target) break;
+        if (w->totals[c] > 0) chunk = c;
+        if (sum + w->totals[c] > target) break;
+        sum += w->totals[c];
+    }
+    for (int64_t i = chunk * CHUNK; i < least(w->count, (chunk + 1) * CHUNK); i++) {
+        const double step_up = w->weight[w->index[i]] * w->above[i];
+        if (step_up > 0 && (row < 0 || sum <= target)) row = i;
+        sum += step_up;
+    }
+    return row;
+}
+
+/* The rows that seeds are drawn from: all, or one drawn from each of `held` equal stretches. */
+static int32_t load_sample(work *w) {
+    if (w->held == w->n) return load(w, 0);
+    const double stretch = (double)w->n / (double)w->held;
+    for (int64_t k = 0; k < w->held; k++)
+        w->index[k] = least(w->n - 1, (int64_t)(((double)k + w->host->uniform(w->task, k, 1)) * stretch));
+    w->count = w->held;
+    return w->host->rows(w->task, w->index, w->held, w->x);
+}
+
+static int32_t plusplus(work *w) {
+    int32_t status = load_sample(w);
+    if (status) return status;
+    for (int64_t c = 0; c < chunks_of(w->count); c++) w->totals[c] = 0;
+    for (int64_t i = 0; i < w->count; i++) {
+        w->above[i] = 1;
+        w->below[i] = INFINITY;
+        w->totals[i / CHUNK] += w->weight[w->index[i]];
+    }
+    for (int64_t k = 0; k < w->m; k++) {
+        const int64_t row = draw(w, k);
+        if (row < 0) w->m = k; /* the rest are equal to seeds */
+        if (row < 0) break;
+        double *seed = memcpy(w->centre + k * w->d, w->x + row * w->d, (size_t)(8 * w->d));
+        for (int64_t j = 0; j < k; j++) w->apart[j] = squared(seed, w->centre + j * w->d, w->d);
+        seeding step = {w, k};
+        if ((status = w->host->progress(w->task, 0.5 * (double)k / (double)w->m)) ||
+            (status = w->host->parallel(w->task, chunks_of(w->count), meet_seed, &step)))
+            return status;
+    }
+    for (int64_t i = 0; i < w->n; i++) w->above[i] = w->held == w->n ? sqrt(w->above[i]) * w->sure : INFINITY;
+    if (w->held < w->n) { /* what was found is of the sample */
+        w->count = 0;
+        memset(w->own, 0, (size_t)(8 * w->n));
+    }
+    return MERCER_OK;
+}
+
+static int32_t from_landmarks(work *w, int32_t dtype) {
+    const int64_t *index = NULL;
+    const void *points = NULL;
+    int32_t status = w->host->landmarks(w->task, &index, &points);
+    for (int64_t i = 0; i < w->n; i++) w->above[i] = INFINITY;
+    if (status || index) return status ? status : w->host->rows(w->task, index, w->m, w->centre);
+    for (int64_t k = 0; k < w->m * w->d; k++)
+        w->centre[k] = dtype == MERCER_F32 ? (double)((const float *)points)[k] : ((const double *)points)[k];
+    return MERCER_OK;
+}
+
+/* ---- assignment */
+
+/* Bounds after the centres' step; index of rows in order: -1 for those that stay. */
+static int32_t move_bounds(void *user, int64_t chunk) {
+    work *w = user;
+    for (int64_t k = chunk * CHUNK; k < least(w->count, (chunk + 1) * CHUNK); k++) {
+        const int64_t i = w->first + k, a = w->own[i];
+        const double other = a == w->furthest ? w->second : w->most;
+        w->above[i] = (w->above[i] + w->moved[a]) * (1 + 4 * DBL_EPSILON);
+        w->below[i] = w->below[i] * (1 - 4 * DBL_EPSILON) - other * (1 + 8 * DBL_EPSILON);
+    }
+    return MERCER_OK;
+}
+
+static int stays(const work *w, double above, double below) { return above * w->sure < below; }
+
+/* Of a row that is searched for. */
+typedef struct found {
+    int64_t row, cluster;
+    double best;      /* squared distance to it */
+    double far;       /* no other squared distance is less */
+    double size, tau; /* |x|^2, error of a squared distance by products */
+} found;
+
+/* The rows of a job that may leave, their distances made exact; the distance of the furthest. */
+static int64_t gather(work *w, const job *j, slot *s, double apart, found *out, double *reach) {
+    const double *centre = w->centre + j->cluster * w->d;
+    int64_t count = 0;
+    *reach = 0;
+    for (int64_t k = j->from; k < j->to; k++) {
+        const int64_t i = w->order[k];
+        const double *x = w->x + (i - w->first) * w->d, best = squared(x, centre, w->d), above = sqrt(best) * w->sure;
+        w->above[i] = above;
+        w->below[i] = fmax(w->below[i], (apart - above) / w->sure);
+        if (stays(w, above, w->below[i])) continue;
+        double size = 0, *to = s->x + count * w->d;
+        for (int64_t c = 0; c < w->d; c++) {
+            to[c] = x[c] - w->origin[c];
+            size += to[c] * to[c];
+        }
+        const double length = sqrt(size) + w->norm;
+        out[count++] =
+            (found){i, j->cluster, best, INFINITY, size, 4 * ((double)w->d + 8) * DBL_EPSILON * length * length};
+        if (above > *reach) *reach = above;
+    }
+    return count;
+}
+
+static void decide(const work *w, found *f, int64_t j) {
+    const double e = squared(w->x + (f->row - w->first) * w->d, w->centre + j * w->d, w->d);
+    const int nearer = e < f->best || (e == f->best && j < f->cluster);
+    const double loser = nearer ? f->best : e;
+    if (loser < f->far) f->far = loser;
+    if (nearer) f->best = e, f->cluster = j;
+}
+
+/* The rows against centres near[0 ... count - 1]. half: |c|^2 / 2. */
+static int32_t compare(work *w, slot *s, const int64_t *near, int64_t count, found *rows_found, int64_t n) {
+    double half[PANEL];
+    for (int64_t c = 0; c < count; c++) {
+        const double *centre = w->centre + near[c] * w->d;
+        double *to = s->panel + c * w->d, sum = 0;
+        for (int64_t k = 0; k < w->d; k++) {
+            to[k] = centre[k] - w->origin[k];
+            sum += to[k] * to[k];
+        }
+        half[c] = sum / 2;
+    }
+    int32_t status =
+        w->host->gemm(w->task, 'T', 'N', count, n, w->d, -1, s->panel, w->d, s->x, w->d, 0, s->dots, PANEL);
+    if (status) return status;
+    for (int64_t i = 0; i < n; i++) {
+        found *f = rows_found + i;
+        const double *dots = s->dots + i * PANEL, shift = f->size - f->tau;
+        double limit = ((f->far > f->best ? f->far : f->best) - shift) / 2;
+        for (int64_t c = 0; c < count; c++) {
+            if (dots[c] + half[c] > limit) continue;
+            const double low = shift + 2 * (dots[c] + half[c]); /* <= the squared distance */
+            if (low <= f->best)
+                decide(w, f, near[c]);
+            else if (low < f->far)
+                f->far = low;
+            limit = ((f->far > f->best ? f->far : f->best) - shift) / 2;
+        }
+    }
+    return MERCER_OK;
+}
+
+static int32_t search(work *w, const job *j, slot *s) {
+    const double *centre = w->centre + j->cluster * w->d;
+    double apart = INFINITY, out = INFINITY, reach;
+    for (int64_t k = 0; k < w->m; k++) {
+        s->gap[k] = k == j->cluster ? INFINITY : sqrt(squared(centre, w->centre + k * w->d, w->d)) / w->sure;
+        if (s->gap[k] < apart) apart = s->gap[k];
+    }
+    found rows_found[GROUP];
+    const int64_t n = gather(w, j, s, apart, rows_found, &reach);
+    int64_t count = 0;
+    for (int64_t k = 0; k < w->m; k++) {
+        if (k == j->cluster) continue;
+        if (s->gap[k] <= 2 * reach * w->sure)
+            s->near[count++] = k;
+        else if (s->gap[k] < out)
+            out = s->gap[k];
+    }
+    for (int64_t i = 0; i < n && out < INFINITY; i++) {
+        const double left = (out - w->above[rows_found[i].row]) / w->sure;
+        rows_found[i].far = left * left; /* out > 2 above */
+    }
+    for (int64_t k = 0; k < count && n > 0; k += PANEL) {
+        int32_t status = compare(w, s, s->near + k, least(PANEL, count - k), rows_found, n);
+        if (status) return status;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const found *f = rows_found + i;
+        w->own[f->row] = f->cluster;
+        w->above[f->row] = sqrt(f->best) * w->sure;
+        w->below[f->row] = f->far > 0 ? sqrt(f->far) / w->sure : 0;
+    }
+    return MERCER_OK;
+}
+
+typedef struct searches {
+    work *w;
+    int64_t count;
+} searches;
+
+static int32_t search_some(void *user, int64_t k) {
+    const searches *all = user;
+    int32_t status = MERCER_OK;
+    for (int64_t j = k; j < all->count && !status; j += SLOTS)
+        status = search(all->w, all->w->jobs + j, &all->w->slots[k]);
+    return status;
+}
+
+/* The rows of the block that may leave their clusters, cluster by cluster, as jobs. */
+static int64_t sort_out(work *w) {
+    int64_t jobs = 0;
+    memset(w->begin, 0, (size_t)(8 * (w->m + 1)));
+    for (int64_t i = w->first; i < w->first + w->count; i++)
+        if (!stays(w, w->above[i], w->below[i])) w->begin[w->own[i] + 1]++;
+    for (int64_t j = 0; j < w->m; j++) w->begin[j + 1] += w->begin[j];
+    for (int64_t i = w->first; i < w->first + w->count; i++)
+        if (!stays(w, w->above[i], w->below[i])) w->order[w->begin[w->own[i]]++] = i;
+    for (int64_t j = 0, from = 0; j < w->m; from = w->begin[j++]) /* begin now says where the cluster ends */
+        for (; from < w->begin[j]; from += GROUP) w->jobs[jobs++] = (job){j, from, least(from + GROUP, w->begin[j])};
+    return jobs;
+}
+
+/* All rows to their nearest centres; *changed: rows that moved. */
+static int32_t assign(work *w, int64_t *changed) {
+    *changed = 0;
+    w->norm = 0;
+    for (int64_t j = 0; j < w->m; j++) w->norm = fmax(w->norm, sqrt(squared(w->centre + j * w->d, w->origin, w->d)));
+    for (int64_t first = 0; first < w->n; first += w->held) {
+        int32_t status = load(w, first);
+        if (status || (status = w->host->parallel(w->task, chunks_of(w->count), move_bounds, w))) return status;
+        searches all = {w, sort_out(w)};
+        if ((status = w->host->parallel(w->task, SLOTS, search_some, &all))) return status;
+        for (int64_t k = 0; k < all.count; k++)
+            for (int64_t at = w->jobs[k].from; at < w->jobs[k].to; at++) {
+                const int64_t now = w->own[w->order[at]], before = w->jobs[k].cluster;
+                if (now == before) continue;
+                w->dirty[now] = w->dirty[before] = 1;
+                ++*changed;
+            }
+    }
+    return MERCER_OK;
+}
+
+/* ---- centres */
+
+/* Sums over the clusters whose rows have changed, in the order of rows; row by row as well where each asks. */
+static int32_t add_up(work *w, double *inertia) {
+    for (int64_t j = 0; j < w->m; j++)
+        if (w->dirty[j]) {
+            memset(w->sum + j * w->d, 0, (size_t)(8 * w->d));
+            w->mass[j] = 0;
+        }
+    for (int64_t first = 0; first < w->n; first += w->held) {
+        int32_t status = load(w, first);
+        if (status) return status;
+        for (int64_t i = first; i < first + w->count; i++) {
+            const int64_t a = w->own[i];
+            const double *x = w->x + (i - first) * w->d, weight = w->weight[i];
+            if (inertia) *inertia += weight * squared(x, w->centre + a * w->d, w->d);
+            if (!w->dirty[a] || !(weight > 0)) continue;
+            for (int64_t k = 0; k < w->d; k++) w->sum[a * w->d + k] += weight * x[k];
+            w->mass[a] += weight;
+        }
+    }
+    return MERCER_OK;
+}
+
+static int32_t move_centres(work *w) {
+    int32_t status = add_up(w, NULL);
+    if (status) return status;
+    w->most = w->second = 0;
+    w->furthest = -1;
+    for (int64_t j = 0; j < w->m; j++) {
+        double *centre = w->centre + j * w->d, step = 0;
+        w->moved[j] = 0;
+        if (!w->dirty[j] || !(w->mass[j] > 0)) continue;
+        for (int64_t k = 0; k < w->d; k++) {
+            const double to = w->sum[j * w->d + k] / w->mass[j], by = to - centre[k];
+            step += by * by;
+            centre[k] = to;
+        }
+        w->moved[j] = step = sqrt(step) * w->sure;
+        if (step > w->most) {
+            w->second = w->most;
+            w->most = step;
+            w->furthest = j;
+        } else if (step > w->second) {
+            w->second = step;
+        }
+    }
+    memset(w->dirty, 0, (size_t)(8 * w->m));
+    return MERCER_OK;
+}
+
+static void find_origin(work *w) {
+    double total = 0;
+    memset(w->origin, 0, (size_t)(8 * w->d));
+    for (int64_t i = 0; i < w->count; i++) {
+        const double weight = w->weight[w->index[i]];
+        total += weight;
+        for (int64_t k = 0; k < w->d && weight > 0; k++)
+            w->origin[k] += weight / total * (w->x[i * w->d + k] - w->origin[k]);
+    }
+}
+
+/* ---- result */
+
+/* Rows that count nothing may be alone: they go to the nearest of the others. */
+static int32_t find_homes(work *w, const int64_t *number, int64_t *assignment) {
+    for (int64_t first = 0; first < w->n; first += w->held) {
+        int32_t status = load(w, first);
+        if (status) return status;
+        for (int64_t i = first; i < first + w->count; i++) {
+            double best = INFINITY;
+            assignment[i] = number[w->own[i]];
+            for (int64_t j = 0; j < w->m && number[w->own[i]] < 0; j++) {
+                const double e =
+                    number[j] < 0 ? INFINITY : squared(w->x + (i - first) * w->d, w->centre + j * w->d, w->d);
+                if (e < best) best = e, assignment[i] = number[j];
+            }
+        }
+    }
+    return MERCER_OK;
+}
+
+static int32_t give(work *w, int32_t dtype, int64_t *assignment) {
+    double inertia = 0;
+    int64_t *number = w->begin, count = 0;
+    for (int64_t j = 0; j < w->m; j++) w->dirty[j] = 1;
+    int32_t status = add_up(w, &inertia);
+    if (!status && !isfinite(inertia))
+        status =
+            w->host->fail(w->task, MERCER_E_DATA, "squared distances of these rows exceed float64: scale the data");
+    if (status || (status = w->host->report(w->task, "inertia", inertia))) return status;
+    for (int64_t j = 0; j < w->m; j++) {
+        number[j] = w->mass[j] > 0 ? count++ : -1;
+        for (int64_t k = 0; k < w->d && number[j] >= 0; k++)
+            if (dtype == MERCER_F32)
+                ((float *)w->typed)[number[j] * w->d + k] = (float)w->centre[j * w->d + k];
+            else
+                ((double *)w->typed)[number[j] * w->d + k] = w->centre[j * w->d + k];
+        if (number[j] >= 0) w->moved[number[j]] = w->mass[j];
+    }
+    if (assignment && (status = find_homes(w, number, assignment))) return status;
+    return w->host->give(w->task, count, NULL, w->typed, w->moved);
+}
+
+static int32_t size(const mercer_host *host, mercer_task *task, const kmeans *p, const mercer_shape *shape,
+                    int64_t *m) {
+    if (p->m > shape->n)
+        return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)p->m, (long long)shape->n);
+    *m = p->m > 0 ? p->m : least(shape->n, 1000);
+    if (p->start != LANDMARKS) return MERCER_OK;
+    if (shape->landmarks == 0)
+        return host->fail(task, MERCER_E_VALUE,
+                          "start = landmarks, but none are given: attach row numbers or points to the data as "
+                          "\"landmarks\"");
+    if (p->m > 0 && p->m != shape->landmarks)
+        return host->fail(task, MERCER_E_VALUE, "m = %lld, but %lld landmarks are given to start from", (long long)p->m,
+                          (long long)shape->landmarks);
+    *m = shape->landmarks;
+    return MERCER_OK;
+}
+
+static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
+                        mercer_cost *out) {
+    const kmeans *p = params;
+    int32_t status = size(host, task, p, shape, &out->m);
+    if (status) return status;
+    work w = {.n = shape->n, .d = shape->d, .m = out->m};
+    out->bytes = lay(&w, NULL);
+    out->kernel_evaluations = 0;
+    out->flops = 3 * ((double)p->iterations + 1) * (double)shape->n * (double)out->m * (double)shape->d;
+    return MERCER_OK;
+}
+
+static int32_t reduce(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
+                      const mercer_want *want) {
+    const kmeans *p = params;
+    work w = {.host = host, .task = task, .n = shape->n, .d = shape->d, .furthest = -1};
+    int64_t changed = 1, done = 0;
+    int32_t status = size(host, task, p, shape, &w.m);
+    if (status) return status;
+    char *memory = host->alloc(task, lay(&w, NULL));
+    if (!memory) return MERCER_E_MEMORY;
+    lay(&w, memory);
+    w.sure = 1 + 4 * ((double)w.d + 8) * DBL_EPSILON;
+    if ((status = host->weights(task, w.weight)) ||
+        (status = p->start == LANDMARKS ? from_landmarks(&w, shape->dtype) : plusplus(&w)) ||
+        (w.held < w.n || p->start == LANDMARKS ? (status = load(&w, 0)) : 0))
+        return status;
+    find_origin(&w);
+    if ((p->start == LANDMARKS || w.held < w.n) && (status = assign(&w, &changed))) return status;
+    for (int64_t j = 0; j < w.m; j++) w.dirty[j] = 1;
+    for (changed = 1; done < p->iterations && changed > 0; done++)
+        if ((status = host->progress(task, 0.5 + 0.5 * (double)done / (double)p->iterations)) ||
+            (status = move_centres(&w)) || (status = assign(&w, &changed)))
+            return status;
+    status = host->report(task, "iterations", (double)done);
+    return status ? status : give(&w, shape->dtype, want->assignment);
+}
+
+static const mercer_reducer_ops ops = {
+    .struct_size = sizeof(mercer_reducer_ops),
+    .flags = MERCER_NEEDS_VECTORS | MERCER_GIVES_POINTS | MERCER_GIVES_ASSIGNMENT,
+    .forecast = forecast,
+    .reduce = reduce,
+};
+
+MERCER_PLUGIN(MERCER_KIND_REDUCER, "kmeans", MERCER_VERSION, "centroids of k-means, weighted by their clusters",
+              "Lloyd, IEEE Trans. IT (1982); Arthur & Vassilvitskii, SODA (2007)", rows, kmeans, ops)

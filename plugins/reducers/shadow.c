@@ -1,0 +1,594 @@
+/* shadow.c - shadow density estimate: the rows that no earlier centre covers, and what each of them covers
+ *
+ * Reduced-set kernel PCA's own set (Algorithm 2), which is leader clustering: rows in their order; row x joins the
+ * earliest centre c with sum_k (x_k - c_k)^2 < epsilon^2, summed in double in the order of the columns, else it becomes
+ * a centre. Weights are the sums of the covered rows' sample weights; rows of weight 0 are not there (the nearest
+ * centre stands for them). epsilon^2 = 0: every row is a centre, duplicates too; infinite: the first row alone. assign
+ * = nearest gives rows to their nearest centre, ties to the earliest: the same centres, smaller distances. epsilon is h
+ * / ell with the kernel's scale h, or itself, or where f(epsilon) = similarity f(0), or is sought for m centres: a
+ * guess from a sample, then log m against log epsilon interpolated; at most 8 passes, the nearest found. So many of
+ * them as are distinct can be had, or with m = n all.
+ *
+ * Blocks of rows, to which the order changes nothing: x' = (x - mean) / epsilon in f32, the products of a strip of rows
+ * with some old centres at a time; rows that one covers leave the strip, as an old centre always wins over a new one.
+ * Rows left over are compared with each other in order. x is covered where s = x'.c' - |c'|^2/2 > t = (|x'|^2 - 1)/2.
+ * With u = 2^-24 and N = |x'| + |c'| + 1, |s - t| is wrong by at most u N^2 (d/2 + 4): products and their sums (d + 2)
+ * u N^2 / 2 (Higham, lemma 3.1, any order), rounded coordinates u N |x' - c'| <= u N^2, t and -|c'|^2/2 in f32 u N^2.
+ * Pairs closer to a tie than twice that are decided by the formula itself, as are all that overflow; so the centres are
+ * the plain loop's, to the bit. Cost: 2 d flops of f32 a pair for somewhat more pairs than the plain loop visits
+ * (report: pairs), at most n m; memory 12 m d bytes and a block of rows. Error: every row is nearer than epsilon to its
+ * centre, centres are at least that far apart; in feature space |phi(x) - phi(c)|^2 < 2 (f(0) - f(epsilon)).
+ */
+#include <float.h>
+#include <math.h>
+#include <mercer/plugin.h>
+#include <string.h>
+
+typedef struct shadow {
+    double ell, epsilon, similarity;
+    int64_t m;
+    int32_t assign, shuffle;
+} shadow;
+
+enum { EARLIEST, NEAREST }; /* of assign */
+
+static const mercer_param rows[] = {
+    MERCER_PARAM_REAL(shadow, ell, "", "radius", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
+                      "epsilon = h / ell, h the scale of a radial kernel; 4 where the group is not set"),
+    MERCER_PARAM_REAL(shadow, epsilon, "", "radius", MERCER_HI_OPEN, 0, INFINITY,
+                      "a centre covers rows nearer than this"),
+    MERCER_PARAM_REAL(shadow, similarity, "", "radius", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,
+                      "epsilon = distance at which a radial kernel falls to this share of k(x, x)"),
+    MERCER_PARAM_INT(shadow, m, "", "radius", MERCER_SHORT, 1, 9e15,
+                     "seek the epsilon that gives about so many centres, in at most 8 passes"),
+    MERCER_PARAM_CHOICE(shadow, assign, "earliest", "earliest|nearest", "", 0,
+                        "rows go to the earliest centre that covers them, or to the nearest"),
+    MERCER_PARAM_BOOL(shadow, shuffle, "false", "", 0, "go through the rows in an order drawn by the seed"),
+};
+
+enum {
+    CHUNK = 128,   /* centres in one product */
+    STRIPS = 16,   /* of a block, of CHUNK rows at least */
+    FIRST = 32,    /* of the first CHUNK centres */
+    OPEN = 512,    /* rows of a block that may be left over; rows of a sample */
+    WIDEST = 8192, /* rows of a block */
+    PASSES = 8,
+    SLACK = 64 /* while m is sought, passes are given up at 2 m + SLACK centres */
+};
+
+/* ---- sizes, the same for a forecast and a run -------------------------------------------------------------------- */
+
+typedef struct sizes {
+    int64_t n, d, chunk, open, block; /* rows */
+    int64_t chunks, product;          /* at most; floats */
+} sizes;
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t wanted(const shadow *p) { return p->m == INT64_MIN ? 0 : p->m; }
+static int64_t most_centres(const shadow *p, int64_t n) {
+    return wanted(p) > 0 && wanted(p) < (n - SLACK) / 2 ? 2 * wanted(p) + SLACK : n;
+}
+
+static sizes sizes_of(const shadow *p, const mercer_shape *shape, int64_t m) {
+    sizes s = {.n = shape->n, .d = shape->d};
+    const int64_t wide = most(s.d, 1);
+    s.chunk = least(CHUNK, (s.n + 15) / 16 * 16);
+    s.open = least(s.n, most(CHUNK / 2, least(OPEN, ((int64_t)1 << 22) / wide)));
+    s.block = least(s.n, most(s.open, least(WIDEST, ((int64_t)1 << 19) / wide)));
+    s.chunks = (least(m + (wanted(p) > 0 ? s.open : 0), s.n) + s.chunk - 1) / s.chunk; /* a pass ends with a block */
+    s.product = most(s.block * s.chunk, s.open * s.open);
+    return s;
+}
+
+typedef struct chunk { /* of centres, in order of creation */
+    int64_t count, row[CHUNK];
+    double weight[CHUNK], longest; /* |c'| */
+    double *x;                     /* as they are */
+    float *scaled;                 /* c', -|c'|^2/2 */
+} chunk;
+
+/* What is allocated for at most m centres. */
+static int64_t bytes_of(const shadow *p, const mercer_shape *shape, int64_t m) {
+    const sizes s = sizes_of(p, shape, m);
+    const int64_t held = s.chunks * (8 + (int64_t)sizeof(chunk) + s.chunk * (12 * s.d + 4)),
+                  block = s.block * (12 * s.d + 44) + 4 * s.product + 16 * STRIPS + 8 * s.open;
+    return held + block + 8 * s.d + 16 * s.n + (wanted(p) > 0 ? 8 * s.open * s.open : 0) + 16 * m;
+}
+
+/* ---- one pass over the rows -------------------------------------------------------------------------------------- */
+
+typedef struct leaders {
+    const mercer_host *host;
+    mercer_task *task;
+    sizes size;
+    const double *weight; /* n */
+    int64_t *order;       /* of the rows that count */
+    int64_t count;
+    int64_t *assignment; /* n, or NULL */
+    double *mean;
+    double epsilon, square;
+    chunk **chunks;
+    int64_t held, m;
+    double pairs;
+    /* the block: its rows, those of a strip, x' and 1, (|x'|^2 - 1) / 2, |x'| + 1, centres (-1: none yet) */
+    int64_t rows, strip;
+    double *x, *half, *length;
+    float *scaled, *product, *low, *high; /* low, high: of the comparison at hand, decided below and above */
+    int64_t *centre;
+    /* each strip: how many of its rows are left, in front of its x', and which rows of the block they are; its pairs */
+    int64_t *left, *open, *seen;
+    int64_t *born; /* which of the rows left became centres */
+} leaders;
+
+/* sum (x_k - c_k)^2 in eight partial sums, which compilers vectorise. */
+static double quick_square(int64_t d, const double *x, const double *c) {
+    double part[8] = {0}, sum = 0;
+    int64_t k = 0;
+    for (; k + 8 <= d; k += 8)
+        for (int64_t l = 0; l < 8; l++) part[l] += (x[k + l] - c[k + l]) * (x[k + l] - c[k + l]);
+    for (; k < d; k++) part[0] += (x[k] - c[k]) * (x[k] - c[k]);
+    for (int64_t l = 0; l < 8; l++) sum += part[l];
+    return sum;
+}
+
+/* sum (x_k - c_k)^2 < square, as summed in order: that differs from the quick sum by less than (2 d + 16) 2^-53 of it,
+ * squares that underflow apart. */
+static int covers(int64_t d, const double *x, const double *c, double square) {
+    double sum = quick_square(d, x, c);
+    if (sum > 1e-280 && fabs(sum - square) > (double)(2 * d + 16) * DBL_EPSILON * sum) return sum < square;
+    sum = 0;
+    for (int64_t k = 0; k < d; k++) sum += (x[k] - c[k]) * (x[k] - c[k]);
+    return sum < square;
+}
+
+/* s of a row and centres whose |c'| is at most longest: below or above these it is decided. */
+static void set_limits(leaders *l, int64_t row, double longest) {
+    const double n = l->length[row] + longest;
+    const double slack = n < 1e18 ? (double)(l->size.d + 8) * 0x1p-24 * n * n : INFINITY; /* no product overflows */
+    l->low[row] = (float)(l->half[row] - slack);
+    l->high[row] = (float)(l->half[row] + slack);
+}
+
+/* The first of the centres from ... from + width of a chunk that covers the row, or -1. */
+static int64_t first_of(const leaders *l, const chunk *c, int64_t from, int64_t width, const float *s, int64_t row) {
+    const int64_t d = l->size.d;
+    const float low = l->low[row], high = l->high[row];
+    unsigned char may[CHUNK], any = 0;
+    for (int64_t k = 0; k < width; k++) any |= may[k] = !(s[k] < low); /* NaN too */
+    for (const unsigned char *at = may; any && (at = memchr(at, 1, (size_t)(may + width - at))) != NULL; at++) {
+        const int64_t k = at - may;
+        if (s[k] > high || covers(d, l->x + row * d, c->x + (from + k) * d, l->square)) return from + k;
+    }
+    return -1;
+}
+
+static void scale_strip(leaders *l, int64_t first, int64_t rows_of) {
+    const int64_t d = l->size.d;
+    const double scale = l->square <= DBL_MAX ? 1 / l->epsilon : 0;
+    for (int64_t row = first; row < first + rows_of; row++) {
+        float *to = l->scaled + row * (d + 1);
+        const double *x = l->x + row * d;
+        double part[4] = {0};
+        int64_t k = 0;
+        for (; k + 4 <= d; k += 4)
+            for (int64_t j = 0; j < 4; j++) {
+                to[k + j] = (float)((x[k + j] - l->mean[k + j]) * scale);
+                part[j] += (double)to[k + j] * to[k + j];
+            }
+        for (; k < d; k++) to[k] = (float)((x[k] - l->mean[k]) * scale), part[0] += (double)to[k] * to[k];
+        const double sum = part[0] + part[1] + part[2] + part[3];
+        to[d] = 1;
+        l->half[row] = (sum - 1) / 2;
+        l->length[row] = sqrt(sum) + 1;
+        l->open[row] = row;
+        l->centre[row] = -1;
+    }
+}
+
+/* A strip of the block against all centres of earlier blocks; few of the first at a time, as they cover most. */
+static int32_t scan_strip(void *user, int64_t strip) {
+    leaders *l = user;
+    const int64_t first = strip * l->strip, wide = l->size.d + 1, stride = l->size.chunk;
+    int64_t left = least(l->strip, l->rows - first), width = 0, *open = l->open + first;
+    float *scaled = l->scaled + first * wide, *product = l->product + first * stride;
+    scale_strip(l, first, left);
+    l->seen[strip] = 0;
+    for (int64_t at = 0; at < l->m && left > 0; at += width) {
+        const chunk *c = l->chunks[at / stride];
+        const int64_t from = at % stride;
+        int64_t kept = 0;
+        for (int64_t i = 0; from == 0 && i < left; i++) set_limits(l, open[i], c->longest);
+        width = least(at < CHUNK ? FIRST : CHUNK, c->count - from);
+        const int32_t status = l->host->gemm_f32(l->task, 'N', 'N', (width + 15) / 16 * 16, left, wide, 1,
+                                                 c->scaled + from, stride, scaled, wide, 0, product, stride);
+        if (status) return status;
+        l->seen[strip] += left * width;
+        for (int64_t i = 0; i < left; i++) {
+            const int64_t found = first_of(l, c, from, width, product + i * stride, open[i]);
+            if (found >= 0) {
+                l->centre[open[i]] = at - from + found;
+                continue;
+            }
+            if (kept < i) memcpy(scaled + kept * wide, scaled + i * wide, (size_t)wide * sizeof *scaled);
+            open[kept++] = open[i];
+        }
+        left = kept;
+    }
+    l->left[strip] = left;
+    return MERCER_OK;
+}
+
+/* What strips have left goes to the front, at most as many rows as there is room for: behind them the block ends. */
+static int64_t gather(leaders *l) {
+    const int64_t wide = l->size.d + 1;
+    int64_t count = 0;
+    for (int64_t first = 0, strip = 0; first < l->rows; first += l->strip, strip++)
+        for (int64_t i = first; i < first + l->left[strip]; i++) {
+            if (count == l->size.open) {
+                l->rows = l->open[i];
+                return count;
+            }
+            if (count < i) memcpy(l->scaled + count * wide, l->scaled + i * wide, (size_t)wide * sizeof *l->scaled);
+            l->open[count++] = l->open[i];
+        }
+    return count;
+}
+
+/* Products of a strip of the rows left with those before it, and with itself. */
+static int32_t multiply_strip(void *user, int64_t strip) {
+    leaders *l = user;
+    const int64_t first = strip * CHUNK, wide = l->size.d + 1, count = least(CHUNK, l->left[0] - first);
+    return l->host->gemm_f32(l->task, 'T', 'N', first + count, count, wide - 1, 1, l->scaled, wide,
+                             l->scaled + first * wide, wide, 0, l->product + first * l->size.open, l->size.open);
+}
+
+static int32_t append(leaders *l, int64_t row, int64_t number, const float *scaled) {
+    const int64_t d = l->size.d, k = l->m / l->size.chunk;
+    if (k == l->held) {
+        chunk *c = l->host->alloc(l->task, (int64_t)sizeof *c);
+        if (!c) return MERCER_E_MEMORY;
+        c->x = l->host->alloc(l->task, 8 * l->size.chunk * d);
+        c->scaled = l->host->alloc(l->task, 4 * l->size.chunk * (d + 1));
+        if (!c->x || !c->scaled) return MERCER_E_MEMORY;
+        l->chunks[l->held++] = c;
+    }
+    chunk *c = l->chunks[k];
+    if (l->m % l->size.chunk == 0) c->count = 0, c->longest = 0;
+    const int64_t at = c->count++;
+    memcpy(c->x + at * d, l->x + row * d, (size_t)d * sizeof *c->x);
+    for (int64_t j = 0; j < d; j++) c->scaled[at + j * l->size.chunk] = scaled[j];
+    c->scaled[at + d * l->size.chunk] = (float)(-l->half[row] - 0.5);
+    c->row[at] = number;
+    c->weight[at] = 0;
+    if (!(l->length[row] - 1 <= c->longest)) c->longest = l->length[row] - 1; /* NaN stays */
+    l->centre[row] = l->m++;
+    return MERCER_OK;
+}
+
+/* The rows left, in order, against those of them that become centres. */
+static int32_t compare(leaders *l, int64_t count, const int64_t *number) {
+    const int64_t d = l->size.d, base = l->m;
+    double longest = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (!(l->length[l->open[i]] <= longest)) longest = l->length[l->open[i]];
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t row = l->open[i];
+        set_limits(l, row, longest);
+        for (int64_t b = 0; b < l->m - base && l->centre[row] < 0; b++) {
+            const int64_t other = l->open[l->born[b]];
+            const double s = l->product[l->born[b] + i * l->size.open] - (l->half[other] + 0.5);
+            if (!(s < l->low[row]) && (s > l->high[row] || covers(d, l->x + row * d, l->x + other * d, l->square)))
+                l->centre[row] = base + b;
+            l->pairs++;
+        }
+        if (l->centre[row] >= 0) continue;
+        l->born[l->m - base] = i;
+        const int32_t status = append(l, row, number[row], l->scaled + i * (d + 1));
+        if (status) return status;
+    }
+    return MERCER_OK;
+}
+
+/* The block of rows number[0] ... number[l->rows - 1]; fewer where too many of them are left over. */
+static int32_t reduce_block(leaders *l, const int64_t *number, int64_t *left) {
+    l->strip = most(CHUNK, (l->rows + STRIPS - 1) / STRIPS);
+    const int64_t strips = (l->rows + l->strip - 1) / l->strip;
+    int32_t status = l->host->rows(l->task, number, l->rows, l->x);
+    if (status || (status = l->host->parallel(l->task, strips, scan_strip, l))) return status;
+    for (int64_t strip = 0; strip < strips; strip++) l->pairs += (double)l->seen[strip];
+    *left = l->left[0] = gather(l);
+    if ((status = l->host->parallel(l->task, (*left + CHUNK - 1) / CHUNK, multiply_strip, l)) ||
+        (status = compare(l, *left, number)))
+        return status;
+    for (int64_t i = 0; i < l->rows; i++) {
+        chunk *c = l->chunks[l->centre[i] / l->size.chunk];
+        c->weight[l->centre[i] % l->size.chunk] += l->weight[number[i]];
+        if (l->assignment) l->assignment[number[i]] = l->centre[i];
+    }
+    return MERCER_OK;
+}
+
+/* All rows, or as many as it takes to have more than `enough` centres; *done of them. */
+static int32_t pass(leaders *l, double epsilon, int64_t enough, double progress, double share, int64_t *done) {
+    int64_t left = 0;
+    l->epsilon = epsilon;
+    l->square = epsilon * epsilon;
+    l->m = *done = 0;
+    for (int64_t next = l->size.open; *done < l->count && l->m <= enough; *done += l->rows) {
+        l->rows = least(next, l->count - *done);
+        int32_t status = reduce_block(l, l->order + *done, &left);
+        if (status) return status;
+        status = l->host->progress(l->task, progress + share * (double)*done / (double)l->count);
+        if (status) return status;
+        const double foreseen = (double)(l->size.open / 2) * (double)l->rows / (double)most(left, 1);
+        next = most(l->size.open, foreseen < (double)l->size.block ? (int64_t)foreseen : l->size.block);
+    }
+    return MERCER_OK;
+}
+
+/* ---- epsilon ----------------------------------------------------------------------------------------------------- */
+
+/* The distance at which f is similarity f(0), by bisection: f falls. */
+static int32_t radius_of(const mercer_host *host, mercer_task *task, double similarity, double h, double *epsilon) {
+    double from = 0, to = h, full = 0, value = 0;
+    int32_t status = host->radial(task, &full, 1);
+    for (;; from = to, to *= 2) {
+        value = to * to;
+        if (status || (status = host->radial(task, &value, 1))) return status;
+        if (value <= similarity * full) break;
+        if (!(to * to <= DBL_MAX / 4))
+            return host->fail(task, MERCER_E_VALUE, "similarity = %g, but the kernel never falls to this", similarity);
+    }
+    for (double middle; (middle = from + (to - from) / 2) > from && middle < to;) {
+        value = middle * middle;
+        if ((status = host->radial(task, &value, 1))) return status;
+        *(value <= similarity * full ? &to : &from) = middle;
+    }
+    *epsilon = to;
+    return MERCER_OK;
+}
+
+static int32_t radius(const mercer_host *host, mercer_task *task, const shadow *p, double h, double *epsilon) {
+    *epsilon = p->epsilon;
+    if (!isnan(p->epsilon)) return MERCER_OK;
+    if (isnan(h))
+        return host->fail(task, MERCER_E_VALUE,
+                          "the kernel is not radial, it has no scale h that %s could count in: give epsilon",
+                          isnan(p->similarity) ? "ell" : "similarity");
+    if (!isnan(p->similarity)) return radius_of(host, task, p->similarity, h, epsilon);
+    *epsilon = h / (isnan(p->ell) ? 4 : p->ell);
+    return MERCER_OK;
+}
+
+/* The plain loop on squared distances of q rows. */
+static int64_t count_leaders(int64_t q, const double *square, double limit, int64_t *born) {
+    int64_t m = 0;
+    for (int64_t i = 0; i < q; i++) {
+        int64_t k = 0;
+        while (k < m && !(square[i * q + born[k]] < limit)) k++;
+        if (k == m) born[m++] = i;
+    }
+    return m;
+}
+
+/* The least epsilon with at most so many leaders of the sample, to 1 %. */
+static double sample_radius(int64_t q, const double *square, double leaders_wanted, double widest, int64_t *born) {
+    double from = widest * 1e-8, to = widest * 2;
+    while (to > from * 1.01) {
+        const double middle = sqrt(from * to);
+        *((double)count_leaders(q, square, middle * middle, born) > leaders_wanted ? &from : &to) = middle;
+    }
+    return to;
+}
+
+/* A first epsilon for m centres, and the slope of -log m against log epsilon there. As if rows fell evenly into M
+ * cells: n of them meet M (1 - exp(-n / M)) = m, the q rows of the sample M (1 - exp(-q / M)). */
+static int32_t guess(leaders *l, int64_t m, double *epsilon, double *slope) {
+    const int64_t q = least(l->size.open, l->count), d = l->size.d;
+    double *square = l->host->alloc(l->task, 8 * q * q), widest = 0;
+    if (!square) return MERCER_E_MEMORY;
+    for (int64_t i = 0; i < q; i++) /* the sample is in the block */
+        for (int64_t j = 0; j < i; j++) {
+            square[i * q + j] = quick_square(d, l->x + i * d, l->x + j * d);
+            widest = fmax(widest, square[i * q + j]);
+        }
+    widest = sqrt(widest);
+    if (!(widest > 0 && widest < DBL_MAX)) widest = 1;
+    double from = (double)m, to = 1e3 * (double)l->count;
+    for (int64_t k = 0; k < 60; k++) {
+        const double cells = sqrt(from * to);
+        *(-cells * expm1(-(double)l->count / cells) < (double)m ? &from : &to) = cells;
+    }
+    const double here = fmax(-to * expm1(-(double)q / to), 1), fewer = fmax(here * 0.7, 1);
+    *epsilon = sample_radius(q, square, here, widest, l->born);
+    const double wider = sample_radius(q, square, fewer, widest, l->born);
+    *slope = fmin(fmax(log(here / fewer) / log(wider / *epsilon), 2), 20); /* NaN: 2 */
+    return MERCER_OK;
+}
+
+/* The next epsilon: where log(centres / m) would be 0 between those that gave more and fewer, at excess[0] > 0 >
+ * excess[1]; where one of these is not known yet, by the slope. */
+static double interpolate(const double epsilon[2], const double excess[2], double slope) {
+    if (epsilon[0] == 0) return epsilon[1] * exp(fmin(fmax(excess[1] / slope, -1), -0.02));
+    if (isinf(epsilon[1])) return epsilon[0] * exp(fmax(fmin(excess[0] / slope, 1), 0.02));
+    const double share = excess[0] / (excess[0] - excess[1]);
+    return epsilon[0] * pow(epsilon[1] / epsilon[0], fmin(fmax(share, 0.05), 0.95));
+}
+
+/* Leaves the pass nearest to m centres, of PASSES at most: false position, the end that stays halved (Illinois). A pass
+ * that is given up says how many centres there would be by the mean of no more and of as many again for each row. */
+static int32_t seek(leaders *l, int64_t m, double *epsilon, int64_t *passes) {
+    double bounds[2] = {0, INFINITY}, excess[2] = {0, 0}, best = 0, slope = 1, at = 0, before = 0;
+    int64_t off = m + SLACK, done = 0;
+    int last = -1;
+    int32_t status = guess(l, m, &at, &slope);
+    for (*passes = 0; !status && off > 0 && *passes < PASSES - 1; ++*passes) {
+        if ((status = pass(l, at, m + off, (double)*passes / PASSES, 1. / PASSES, &done))) return status;
+        const int64_t apart = l->m > m ? l->m - m : m - l->m;
+        if (done == l->count && apart < off) off = apart, best = at;
+        const int side = l->m < m;
+        const double over = log((double)l->m * sqrt((double)l->count / (double)done) / (double)m);
+        if (side == last) slope = fmin(fmax((excess[side] - over) / log(at / before), 0.3), 20), excess[1 - side] /= 2;
+        bounds[side] = *epsilon = at;
+        excess[side] = over;
+        last = side, before = at;
+        at = interpolate(bounds, excess, slope);
+    }
+    if (status || (best == *epsilon && best > 0)) return status;
+    *epsilon = best > 0 ? best : bounds[1];
+    ++*passes;
+    return pass(l, *epsilon, l->count, 1 - 1. / PASSES, 1. / PASSES, &done);
+}
+
+/* ---- the operation ----------------------------------------------------------------------------------------------- */
+
+static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
+                        mercer_cost *out) {
+    const shadow *p = params;
+    const int64_t n = shape->n, d = shape->d;
+    if (wanted(p) > n)
+        return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)p->m, (long long)n);
+    out->m = most_centres(p, n);
+    out->likely_m = wanted(p) > 0 ? wanted(p) : least(n, (int64_t)(8 * sqrt((double)n)));
+    out->bytes = bytes_of(p, shape, out->m) + 16 * n; /* the nearest centres, to rows that do not count at least */
+    out->likely_bytes = bytes_of(p, shape, out->likely_m) + (p->assign == NEAREST ? 16 * n : 0);
+    out->flops = (double)n * (double)out->m * (double)d * (wanted(p) > 0 ? PASSES : 1);
+    return MERCER_OK;
+}
+
+/* Rows that count, in the order in which they are gone through. */
+static int32_t arrange(leaders *l, const shadow *p, double *weight) {
+    const int32_t status = l->host->weights(l->task, weight);
+    if (status) return status;
+    l->weight = weight;
+    for (int64_t i = 0; i < l->size.n; i++)
+        if (weight[i] > 0) l->order[l->count++] = i;
+    for (int64_t step = 0; p->shuffle && step < l->count; step++) { /* Fisher & Yates, as in uniform.c */
+        const int64_t other = step + (int64_t)(l->host->uniform(l->task, step, 0) * (double)(l->count - step));
+        const int64_t chosen = l->order[other];
+        l->order[other] = l->order[step];
+        l->order[step] = chosen;
+    }
+    return MERCER_OK;
+}
+
+/* Evenly spaced rows into the block, and their mean. */
+static int32_t take_sample(leaders *l) {
+    const int64_t q = least(l->size.open, l->count), d = l->size.d;
+    for (int64_t i = 0; i < q; i++) l->open[i] = l->order[i * l->count / q];
+    const int32_t status = l->host->rows(l->task, l->open, q, l->x);
+    for (int64_t i = 0; !status && i < q; i++)
+        for (int64_t k = 0; k < d; k++) l->mean[k] += l->x[i * d + k] / (double)q;
+    return status;
+}
+
+static int32_t prepare(leaders *l, const shadow *p) {
+    const sizes s = l->size;
+    double *weight = l->host->alloc(l->task, 8 * s.n);
+    l->order = l->host->alloc(l->task, 8 * s.n);
+    l->mean = l->host->alloc(l->task, 8 * s.d);
+    l->chunks = l->host->alloc(l->task, 8 * s.chunks);
+    l->x = l->host->alloc(l->task, 8 * s.block * s.d);
+    l->half = l->host->alloc(l->task, 8 * s.block);
+    l->length = l->host->alloc(l->task, 8 * s.block);
+    l->scaled = l->host->alloc(l->task, 4 * s.block * (s.d + 1));
+    l->product = l->host->alloc(l->task, 4 * s.product);
+    l->low = l->host->alloc(l->task, 4 * s.block);
+    l->high = l->host->alloc(l->task, 4 * s.block);
+    l->centre = l->host->alloc(l->task, 8 * s.block);
+    l->open = l->host->alloc(l->task, 8 * s.block);
+    l->left = l->host->alloc(l->task, 8 * STRIPS);
+    l->seen = l->host->alloc(l->task, 8 * STRIPS);
+    l->born = l->host->alloc(l->task, 8 * s.open);
+    if (!weight || !l->order || !l->mean || !l->chunks || !l->x || !l->half || !l->length || !l->scaled ||
+        !l->product || !l->low || !l->high || !l->centre || !l->open || !l->left || !l->seen || !l->born)
+        return MERCER_E_MEMORY;
+    int32_t status = arrange(l, p, weight);
+    if (!status) status = l->host->progress(l->task, 0);
+    return status ? status : take_sample(l);
+}
+
+/* epsilon^2 = 0: all rows. */
+static void take_all(leaders *l, int64_t *index, double *weight) {
+    for (int64_t k = 0; k < l->m; k++) {
+        index[k] = l->order[k];
+        weight[k] = l->weight[index[k]];
+        if (l->assignment) l->assignment[index[k]] = k;
+    }
+}
+
+static void take_centres(const leaders *l, int64_t *index, double *weight) {
+    for (int64_t k = 0; k < l->m; k++) {
+        index[k] = l->chunks[k / l->size.chunk]->row[k % l->size.chunk];
+        weight[k] = l->chunks[k / l->size.chunk]->weight[k % l->size.chunk];
+    }
+}
+
+/* The nearest centre to rows that do not count, and with assign = nearest to all. */
+static int32_t give_to_nearest(leaders *l, const shadow *p, const int64_t *index, double *weight) {
+    const int64_t n = l->size.n;
+    const int all = p->assign == NEAREST;
+    if (!all && (l->count == n || !l->assignment)) return MERCER_OK;
+    double *square = l->host->alloc(l->task, 8 * n);
+    int64_t *nearest = l->host->alloc(l->task, 8 * n);
+    if (!square || !nearest) return MERCER_E_MEMORY;
+    for (int64_t i = 0; i < n; i++) square[i] = INFINITY;
+    const mercer_visit to = {.struct_size = sizeof to, .index = index, .count = l->m};
+    const int32_t status = l->host->nearest(l->task, &to, square, nearest);
+    if (status) return status;
+    for (int64_t k = 0; all && k < l->m; k++) weight[k] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (all) weight[nearest[i]] += l->weight[i];
+        if (l->assignment && (all || !(l->weight[i] > 0))) l->assignment[i] = nearest[i];
+    }
+    return MERCER_OK;
+}
+
+static int32_t report(leaders *l, double h, int64_t passes) {
+    int32_t status = l->host->report(l->task, "epsilon", fmin(l->epsilon, DBL_MAX));
+    if (!status && !isnan(h) && l->epsilon > h / DBL_MAX) status = l->host->report(l->task, "ell", h / l->epsilon);
+    if (!status && passes > 0) status = l->host->report(l->task, "passes", (double)passes);
+    return status ? status : l->host->report(l->task, "pairs", l->pairs);
+}
+
+static int32_t reduce(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
+                      const mercer_want *want) {
+    const shadow *p = params;
+    mercer_cost cost = {.struct_size = sizeof cost};
+    int32_t status = forecast(host, task, params, shape, &cost);
+    if (status) return status;
+    leaders l = {.host = host, .task = task, .size = sizes_of(p, shape, cost.m), .assignment = want->assignment};
+    double epsilon = INFINITY;
+    int64_t passes = 0, done = 0;
+    if ((wanted(p) == 0 && (status = radius(host, task, p, shape->h, &epsilon))) || (status = prepare(&l, p)))
+        return status;
+    if (wanted(p) >= l.count) epsilon = 0;
+    const int seeks = wanted(p) > 1 && epsilon > 0;
+    if (seeks)
+        status = seek(&l, wanted(p), &epsilon, &passes);
+    else if (epsilon * epsilon > 0)
+        status = pass(&l, epsilon, l.count, 0, 1, &done);
+    else
+        l.m = l.count, l.epsilon = epsilon;
+    if (status) return status;
+    int64_t *index = host->alloc(task, 8 * l.m);
+    double *weight = host->alloc(task, 8 * l.m);
+    if (!index || !weight) return MERCER_E_MEMORY;
+    if (epsilon * epsilon > 0)
+        take_centres(&l, index, weight);
+    else
+        take_all(&l, index, weight);
+    if ((status = give_to_nearest(&l, p, index, weight)) || (status = report(&l, shape->h, passes))) return status;
+    return host->give(task, l.m, index, NULL, weight);
+}
+
+static const mercer_reducer_ops ops = {
+    .struct_size = sizeof(mercer_reducer_ops),
+    .flags = MERCER_NEEDS_VECTORS | MERCER_GIVES_ASSIGNMENT,
+    .forecast = forecast,
+    .reduce = reduce,
+};
+
+MERCER_PLUGIN(MERCER_KIND_REDUCER, "shadow", MERCER_VERSION, "rows that cover all others within a radius, and how many",
+              "Kingravi, Vela & Gray, SDM (2013)", rows, shadow, ops)

@@ -1,0 +1,83 @@
+// The nearest of some points to each row, exactly: a tile's squared distance v may err by a share e of itself, and
+// below `tiny` by anything; where it could be nearer than what is known, the sum itself decides.
+//
+// e: pairs closer than 16 sqrt(w) s, w = sqrt(d + 8) u, s = |x|^2 + |y|^2, are recomputed by differences, to (d + 2) u;
+// of the others v errs by 2 (d + 4) u s at most (gram/tile.cpp), (d + 4) u / (8 sqrt(w)) of itself. e allows for both
+// twice over.
+// Cost: a tile of squared distances, and a sum for each new nearest: about log m a row where points come in any order.
+#include "problem.h"
+
+#include <cmath>
+#include <limits>
+
+namespace mercer {
+namespace {
+
+template <class U>
+double share_of_error(int64_t d) {
+    const double u = static_cast<double>(std::numeric_limits<U>::epsilon()) / 2, terms = static_cast<double>(d + 8) * u;
+    return 2 * terms * (1 + 1 / (8 * std::sqrt(std::sqrt(terms * u))));
+}
+
+template <class U>
+double exact_square(int64_t d, const U *x, const U *y) {
+    double sum = 0;
+    for (int64_t k = 0; k < d; ++k) {
+        const double difference = static_cast<double>(x[k]) - static_cast<double>(y[k]);
+        sum += difference * difference;
+    }
+    return sum;
+}
+
+// From which tile values on nothing can be nearer than `square`.
+template <class U>
+U out_of_reach(double square, double error) {
+    constexpr double tiny = sizeof(U) == 4 ? 1e-30 : 1e-290;
+    const double bound = std::max(square * (1 + error), tiny);
+    return bound < static_cast<double>(std::numeric_limits<U>::max()) / 2 ? static_cast<U>(bound)
+                                                                          : std::numeric_limits<U>::infinity();
+}
+
+} // namespace
+
+template <class T>
+template <class U>
+void DataProblem<T>::nearest_as(const mercer_visit &to, double *square, int64_t *number) {
+    std::vector<LeafSpec> specs = {{MERCER_SQDIST, false, {}, {}}};
+    for (const Leaf &leaf : prepared_.kernel.leaves)
+        if (leaf.columns.empty() && !leaf.shift.empty()) specs[0].shift = leaf.shift;
+    Points<U> xs = visited<U>(to, specs), ys = others<U>(to, specs);
+    xs.densify(), ys.densify();
+    const int64_t d = points_.cols();
+    const double error = share_of_error<U>(d);
+    const auto [row0, rows] = range_of(to);
+    sweep<U>(run_, Tiles<U>(MERCER_SQDIST, xs, ys), row0, rows, [&, error](const Tile<U> &tile) {
+        for (int64_t i = 0; i < tile.x.rows; ++i) {
+            const U *values = tile.values + i * tile_rows;
+            double &least = square[tile.x.row0 + i];
+            U beyond = out_of_reach<U>(least, error);
+            for (int64_t j = 0; j < tile.y.rows; ++j) {
+                if (values[j] >= beyond) continue;
+                const double exact = exact_square(d, tile.x.mapped.data() + i * d, tile.y.mapped.data() + j * d);
+                if (!(exact < least)) continue;
+                least = exact;
+                number[tile.x.row0 + i] = tile.y.row0 + j;
+                beyond = out_of_reach<U>(least, error);
+            }
+        }
+        return true;
+    });
+}
+
+// In f32 where rows are such numbers; rounding others would move them.
+template <class T>
+void DataProblem<T>::nearest(const mercer_visit &to, double *square, int64_t *number) {
+    if (points_.objects()) fail(MERCER_E_UNSUPPORTED, "nearest: objects are no points");
+    const bool f32 = prepared_.source->dtype() == MERCER_F32 && prepared_.map.identity();
+    f32 ? nearest_as<float>(to, square, number) : nearest_as<double>(to, square, number);
+}
+
+template void DataProblem<float>::nearest(const mercer_visit &, double *, int64_t *);
+template void DataProblem<double>::nearest(const mercer_visit &, double *, int64_t *);
+
+} // namespace mercer
