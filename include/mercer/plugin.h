@@ -154,8 +154,8 @@ typedef struct mercer_shape {
     double h, kappa;   /* of the kernel, as in mercer_kernel_facts; in a forecast, where they are not known, NaN */
 } mercer_shape;
 
-/* What an operation will need, zeroed before the call. bytes beyond inputs and results, those of host->eigh included; figures
- * that the shape does not decide are bounds, with what is likely beside them. */
+/* What an operation will need, zeroed before the call. bytes: its own, of host->eigh and states of visits, not of other
+ * services, inputs, results. Figures that the shape does not decide are bounds, with what is likely beside them. */
 typedef struct mercer_cost {
     int64_t struct_size;
     int64_t bytes;

@@ -347,21 +347,14 @@ static int32_t report_distance(work *w) {
     return status ? status : w->host->report(w->task, "mmd", square > 0 ? sqrt(square) : 0);
 }
 
-/* What a visit of all rows as y takes in the host: their prepared form, where it is small enough to be kept, and tiles. */
-static int64_t visit_bytes(const mercer_shape *shape, int likely) {
-    const int64_t row = (shape->dtype == MERCER_F32 ? 4 : 8) * (shape->d + 5), most = (int64_t)64 << 20;
-    return likely ? least(shape->n * row, most) + (1 << 20) : least(2 * shape->n * row, most) + (4 << 20);
-}
-
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
                         mercer_cost *out) {
     const herding *p = params;
     if (p->m > shape->n)
         return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)p->m, (long long)shape->n);
     const int64_t n = shape->n, m = out->m = p->m > 0 ? p->m : least(n, 1000);
-    out->bytes = 32 * n + 32 * m + 16 * HOT + 1024 + (p->optimal ? 8 * m * (3 * m + 300) : 0);
-    out->likely_bytes = out->bytes + visit_bytes(shape, 1);
-    out->bytes += visit_bytes(shape, 0);
+    const int64_t states = 2112 * least(64, n / 256 + 1); /* of visits */
+    out->bytes = 32 * n + 32 * m + 16 * HOT + 1024 + states + (p->optimal ? 8 * m * (3 * m + 300) : 0);
     const double values = (double)n * (double)(n + m) + (double)m * (double)(HOT + 2 * m);
     out->kernel_evaluations = values < 9e18 ? (int64_t)values : (int64_t)9e18;
     out->flops = 2 * (double)n * (double)n + (p->optimal ? 4 * pow((double)m, 3) : 0);

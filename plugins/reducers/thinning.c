@@ -315,12 +315,6 @@ static int64_t lay(work *w, int64_t present, char *base) {
     return used;
 }
 
-/* What a visit of all rows as y takes in the host: their prepared form, where it is small enough to be kept, and tiles. */
-static int64_t visit_bytes(const mercer_shape *shape, int likely) {
-    const int64_t row = (shape->dtype == MERCER_F32 ? 4 : 8) * (shape->d + 5), most = (int64_t)64 << 20;
-    return likely ? least(shape->n * row, most) + (1 << 20) : least(2 * shape->n * row, most) + (4 << 20);
-}
-
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
                         mercer_cost *out) {
     const thinning *p = params;
@@ -328,13 +322,13 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
         return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)p->m, (long long)shape->n);
     work w = {.n = shape->n, .m = p->m > 0 ? p->m : least(shape->n, 1000)};
     out->m = w.m;
-    out->bytes = lay(&w, shape->n, NULL) + 8 * shape->n + 64 +
-                 8 * (int64_t)BLOCK * (BLOCK + SLOTS * SLOTS); /* states of visits */
-    out->likely_bytes = out->bytes + visit_bytes(shape, 1);
-    out->bytes += visit_bytes(shape, 0);
+    out->likely_bytes = lay(&w, shape->n, NULL) + 8 * shape->n + 64;
+    out->bytes = out->likely_bytes + 8 * (int64_t)BLOCK * (BLOCK + SLOTS * SLOTS); /* states of visits */
     const int64_t halvings = w.count / w.block - 1, size = 2 * w.block, pool = least(shape->n, 4 * w.m);
     out->kernel_evaluations = halvings * size * (size + BLOCK) / 2 + 2 * w.block * (w.block + BLOCK) +
                               pool * (shape->n + 1 + w.block + 2 * w.m);
+    out->likely_evaluations = /* half of the swaps */
+        (double)out->kernel_evaluations - (double)pool * (double)(w.block + 2 * w.m) / 2;
     out->flops = 4 * (double)out->kernel_evaluations;
     return MERCER_OK;
 }

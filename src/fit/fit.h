@@ -162,7 +162,10 @@ TileBytes tiles_of(const Expression &kernel, const Source &source);
 template <class T>
 int64_t tile_bytes(const Expression &kernel,
                    const Source &source); // at most, of one thread with two panels of whole rows
-Bytes sweep_bytes(const Run &run, const Expression &kernel, const Source &source, bool f32); // of all threads
+// Of all threads; of the source's rows on both sides, or of few on the other.
+enum class Others { few, all };
+Bytes sweep_bytes(const Run &run, const Expression &kernel, const Source &source, bool f32,
+                  Others others = Others::few);
 
 struct PlanTask {
     Run &run;

@@ -105,6 +105,18 @@ void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &
         as_double(cost.kernel_evaluations) * as_double(out.cost.likely_m) / as_double(out.cost.m);
 }
 
+// What services hold, of which a plugin knows nothing: tiles of the values that it asks for, else panels of the rows.
+Bytes service_bytes(const mercer_task &task, const Recipe &recipe, const Expression &kernel, const Source &source,
+                    bool values) {
+    const int64_t n = source.rows();
+    const bool f32 = tile_is_f32(recipe, source);
+    if (values && !task.foresees_pivots) // a consumer sees the rows beside their values
+        return sweep_bytes(task.run, kernel, source, f32, Others::all) +
+               Bytes(0, std::min(sweep_keeps, (f32 ? 4 : 8) * n * source.cols()));
+    if (!(recipe.reducer()->reducer.flags & MERCER_NEEDS_VECTORS)) return 0;
+    return held_by(task.run.threads(), blocks_of(n), 8 * std::min(tile_rows, n) * source.cols());
+}
+
 } // namespace
 
 ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source,
@@ -144,6 +156,8 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     if (out.cost.likely_m == 0) out.cost.likely_m = out.cost.m;
     if (out.cost.likely_bytes == 0) out.cost.likely_bytes = out.cost.bytes;
     if (out.cost.likely_evaluations == 0) out.cost.likely_evaluations = as_double(out.cost.kernel_evaluations);
+    const Bytes services = service_bytes(task, recipe, kernel, source, out.cost.kernel_evaluations > 0);
+    out.cost.bytes += services.most, out.cost.likely_bytes += services.likely;
     foresee_assignment(run, recipe, kernel, source, out);
     return out;
 }
@@ -180,11 +194,13 @@ mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres,
                               as_double(centres.cost.kernel_evaluations) + plan.kernel_evaluations.most};
     out.passes = plan.passes;
     auto flops = [&](double evaluations, double columns, double products) {
-        return flops_of(source, order, evaluations, columns) + plan.flops_each * products +
-               share * share * centres.cost.flops;
+        return flops_of(source, order, evaluations, columns) + plan.flops_each * products;
     };
-    out.flops = {flops(out.kernel_evaluations.likely, plan.columns.likely, plan.products.likely),
-                 flops(out.kernel_evaluations.most, plan.columns.most, plan.products.most)};
+    // How far a reducer goes is the data's to say, and counted of factors alone.
+    const double reduced = share * share * centres.cost.flops;
+    out.flops = {flops(out.kernel_evaluations.likely, plan.columns.likely, plan.products.likely) +
+                     (centres.factor > 0 ? reduced : 0),
+                 flops(out.kernel_evaluations.most, plan.columns.most, plan.products.most) + reduced};
     out.dense_seconds = dense_seconds(plan.dense_order);
     out.streams = plan.hold != Hold::matrix;
     return out;

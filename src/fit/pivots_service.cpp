@@ -149,6 +149,7 @@ mercer_cost pivot_cost(mercer_task &task, const mercer_shape &shape, const merce
     const int64_t n = shape.n, m = until.m;
     if (m > n) fail(MERCER_E_VALUE, "m = %" PRId64 ", must be <= n = %" PRId64, m, n);
     const bool f32 = shape.dtype == MERCER_F32;
+    task.foresees_pivots = true;
     return f32 ? cost_of<float>(task, n, until, stop.factor) : cost_of<double>(task, n, until, stop.factor);
 }
 

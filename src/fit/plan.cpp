@@ -61,12 +61,13 @@ int64_t tile_bytes(const Expression &kernel, const Source &source) {
     const int64_t rows = std::min(tile_rows, std::max<int64_t>(source.rows(), 1)), mapped = rows * source.cols() * 8;
     return of.scratch + 2 * (of.held(1, rows) + std::max(of.loading(rows), mapped));
 }
-Bytes sweep_bytes(const Run &run, const Expression &kernel, const Source &source, bool f32) {
+Bytes sweep_bytes(const Run &run, const Expression &kernel, const Source &source, bool f32, Others others) {
     const TileBytes of = f32 ? tiles_of<float>(kernel, source) : tiles_of<double>(kernel, source);
-    const int64_t rows = std::min(tile_rows, std::max<int64_t>(source.rows(), 1)),
-                  active = std::min(run.threads(), blocks_of(source.rows()));
-    return {active * (of.scratch + of.held(1, rows)),
-            run.threads() * (f32 ? tile_bytes<float>(kernel, source) : tile_bytes<double>(kernel, source))};
+    const int64_t rows = std::min(tile_rows, std::max<int64_t>(source.rows(), 1));
+    const int64_t ready = others == Others::all ? of.held(blocks_of(source.rows()), source.rows()) : 0;
+    return {held_by(run.threads(), blocks_of(source.rows()), of.scratch + of.held(1, rows)).likely,
+            run.threads() * (f32 ? tile_bytes<float>(kernel, source) : tile_bytes<double>(kernel, source)) +
+                (ready <= sweep_keeps ? ready : 0)};
 }
 template int64_t tile_bytes<float>(const Expression &, const Source &);
 template int64_t tile_bytes<double>(const Expression &, const Source &);
@@ -173,9 +174,9 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
     return out;
 }
 
-// What no data save: an iteration that is over when it has begun, from a start of no rank.
+// What no data save: an iteration that is over when it has begun, from a start of no rank, without components.
 Working least_of(Working of) {
-    of.product = of.begun, of.start = 0;
+    of.product = of.begun, of.start = of.bars = of.end = 0;
     return of;
 }
 

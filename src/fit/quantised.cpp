@@ -451,8 +451,8 @@ void foresee_quantisation(const PlanTask &task, Plan &plan) {
     const int64_t distances = effort.distances ? 8 * (m * d + blocks_of(n) * d + 2 * n) : 0,
                   pairs = effort.pairs ? 8 * (n + 4 * pair_count) : 0, clusters = effort.clusters ? 16 * n : 0;
     if (!effort.distances && !effort.exact) return;
-    const Bytes bytes =
-        sweep_bytes(task.run, task.kernel, task.source, task.f32) + (distances + std::max(pairs, clusters));
+    const Bytes bytes = sweep_bytes(task.run, task.kernel, task.source, task.f32, Others::all) +
+                        (distances + std::max(pairs, clusters));
     plan.likely_bytes = std::max(plan.likely_bytes, bytes.likely);
     plan.bytes = std::max(plan.bytes, 2 * bytes.most); // tiles of two kinds of points at once
 }

@@ -423,12 +423,11 @@ void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries, T *out) const {
 template <class T>
 void sweep_panels(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, const PanelBody<T> &body, Range range) {
     // Panels of y are made once where they are small, else again for each slab (1/256 of its arithmetic).
-    constexpr int64_t keep_bytes = int64_t{64} << 20;
     const int64_t y_blocks = blocks_of(tiles.y().rows());
     std::vector<Panel<T>> kept;
     TileBytes y;
     tiles.y().measure(y);
-    if (y.held(y_blocks, tiles.y().rows()) + y.loading(tile_rows) <= std::min(keep_bytes, run.budget()->left() / 4)) {
+    if (y.held(y_blocks, tiles.y().rows()) + y.loading(tile_rows) <= std::min(sweep_keeps, run.budget()->left() / 4)) {
         kept.resize(static_cast<size_t>(y_blocks));
         auto load = [&](int64_t b) { kept[static_cast<size_t>(b)] = tiles.y().load(run, b); };
         Run::Span span(run, 0, 0);

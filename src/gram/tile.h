@@ -110,6 +110,8 @@ enum class Range {
     all,
     upper
 }; // upper: x and y are the same points, and only tiles on and right of the diagonal are wanted
+// Panels of y are made once where they are no more than this, nor than a quarter of the memory left.
+constexpr int64_t sweep_keeps = int64_t{64} << 20;
 template <class T>
 void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows,
            const std::function<bool(const Tile<T> &)> &body, Range range = Range::all);

@@ -58,7 +58,8 @@ struct mercer_task {
     mercer::Keeper *keeper = nullptr; // nullptr: nothing is kept
     mercer::Problem *problem;         // nullptr where the operation has none
     mercer::TileBytes tiles;          // of the problem, for forecasts
-    int64_t factor_bytes = 0;         // a forecast asked for pivot_cost: what the factor takes
+    bool foresees_pivots = false;     // a forecast asked for pivot_cost, which has the tiles in it
+    int64_t factor_bytes = 0;         // what the factor then takes, where it is held
     bool holds_factor = true;         // partial Cholesky factors stay in memory, else their columns are made again
     std::map<std::string, double> *report;
     std::optional<mercer::Run::Span> done; // a reducer that says how far it is: its loops, here and there, say nothing
