@@ -23,6 +23,10 @@ void completion(mercer_context *context, const Words &words);
 void demo(mercer_context *context, const Words &words);
 void version(mercer_context *context, const Words &words);
 
+/* A command of each entry of this registry, named as it is: a model of models. */
+constexpr const char *derivations = "derivations";
+void derive(mercer_context *context, const Entry &operation, const Words &words);
+
 /* An output operation on data. what may be null: scores. */
 struct Output {
     std::string name;

@@ -49,9 +49,12 @@ Entry told(mercer_context *context, const std::string &registry, const Entry &en
 struct Subject {
     std::string registry;
     Entry entry;
-    std::string home, recipe; // "methods" or "operations", and one of them
+    std::string home, recipe; // one of homes, and one of its entries
     std::string part;         // "" or the row that chooses the subject, as "kernel"
 };
+
+/* Registries of which recipes are made. */
+const std::vector<std::string> homes = {"methods", "operations", derivations};
 
 /* A method in which the part may be set to name. */
 std::string method_with(mercer_context *context, const std::string &part, const std::string &name) {
@@ -67,7 +70,7 @@ std::string method_with(mercer_context *context, const std::string &part, const 
 /* A parameter of what is made without any flags; else the library's answer for the first method. */
 Subject find_parameter(mercer_context *context, const std::string &name) {
     Subject subject{"parameters", {}, "", "", ""};
-    for (const char *home : {"methods", "operations"})
+    for (const auto &home : homes)
         for (const Entry &entry : entries_of(context, home)) {
             const Recipe recipe = make<Recipe>(mercer_recipe_create, context, entry.name.c_str());
             const auto rows = rows_of(recipe.get());
@@ -96,7 +99,7 @@ Subject find_in(mercer_context *context, const std::string &registry, const std:
     if (registry == "parameters") return find_parameter(context, name);
     const bool user = registry == "kernels" && name == user_kernel().name;
     Subject subject{registry, user ? user_kernel() : find_entry(context, registry, name), registry, name, ""};
-    if (registry != "methods" && registry != "operations") {
+    if (std::find(homes.begin(), homes.end(), registry) == homes.end()) {
         subject.home = "methods";
         subject.part = singular(registry);
         subject.recipe = method_with(context, subject.part, subject.entry.name);
@@ -192,11 +195,12 @@ void methods(mercer_context *context, const Words &words) {
 void describe(mercer_context *context, const Words &words) {
     std::string name;
     bool as_json = false;
-    Arguments line("describe", "Prints what a method, operation, kernel, reducer, lift, solver or parameter is.",
+    Arguments line("describe",
+                   "Prints what a method, operation, derivation, kernel, reducer, lift, solver or parameter is.",
                    words);
     line.app()
         .add_option("NAME", name, "one of `mercer methods`, or a parameter, as kernel.sigma")
-        ->type_name("METHOD|OPERATION|KERNEL|REDUCER|LIFT|SOLVER|PARAMETER")
+        ->type_name("METHOD|OPERATION|DERIVATION|KERNEL|REDUCER|LIFT|SOLVER|PARAMETER")
         ->required();
     line.app().add_flag("--json", as_json, "print it as JSON");
     const std::string peeked = line.peek_positional();

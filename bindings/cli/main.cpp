@@ -22,7 +22,7 @@ constexpr std::array<Command, 14> commands = {{
     {"forecast", "say what a fit will need", cli::forecast},
     {"convert", "write a model as JSON, or as .npy files", cli::convert},
     {"info", "say all that is known of a model", cli::info},
-    {"methods", "list methods, kernels, reducers, lifts, solvers, operations; status codes", cli::methods},
+    {"methods", "list methods, kernels, reducers, lifts, solvers, operations, derivations; status codes", cli::methods},
     {"describe", "the parameters of a method or of a part", cli::describe},
     {"plot", "draw eigenvalues, scores, a density or residual map as SVG", cli::plot},
     {"plugins", "list the plugins, and where they were looked for", cli::plugins},
@@ -32,12 +32,22 @@ constexpr std::array<Command, 14> commands = {{
     {"demo", "make data, fit a model, draw a picture", cli::demo},
 }};
 
+/* Those of the table, and one for each derivation. */
+std::vector<std::pair<std::string, std::string>> all_commands() {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const Command &command : commands) all.emplace_back(command.name, command.summary);
+    const auto context = cli::make<cli::Context>(mercer_context_create);
+    for (const cli::Entry &entry : cli::entries_of(context.get(), cli::derivations))
+        all.emplace_back(entry.name, entry.summary);
+    return all;
+}
+
 void print_usage(FILE *stream) {
     std::fputs("Kernel PCA and its reduced, greedy and sampled relatives on large data.\n\n"
                "usage: mercer COMMAND [ARGUMENTS]\n\n",
                stream);
     cli::Cells cells;
-    for (const Command &command : commands) cells.push_back({std::string("  ") + command.name, command.summary});
+    for (const auto &[name, summary] : all_commands()) cells.push_back({"  " + name, summary});
     cells.push_back({"  --version", "version, BLAS, instruction set and threads of the library"});
     cli::print_table(stream, cells, "ll");
     std::fputs("\nmercer COMMAND --help says more.\n", stream);
@@ -52,7 +62,7 @@ void show_log(void *, int32_t level, const char *text) {
 
 void print_commands(const std::string &begun) {
     Words names = {"help", "--help", "--version"};
-    for (const Command &one : commands) names.push_back(one.name);
+    for (const auto &[name, summary] : all_commands()) names.push_back(name);
     for (const std::string &name : names)
         if (name.starts_with(begun)) std::printf("%s\n", name.c_str());
 }
@@ -72,17 +82,19 @@ void dispatch(Words words) {
     }
     const auto *command =
         std::find_if(commands.begin(), commands.end(), [&](const Command &c) { return name == c.name; });
-    if (command == commands.end() && name != "--version") {
-        std::vector<std::string> known = {"--help", "--version"};
-        for (const Command &one : commands) known.push_back(one.name);
-        const std::string near = cli::suggestion(name, known);
-        throw cli::Failure(MERCER_E_ARGUMENT,
-                           "there is no command '" + name + "'; " +
-                               (near.empty() ? "mercer --help lists them" : "did you mean '" + near + "'?"));
-    }
     const auto context = cli::make<cli::Context>(mercer_context_create);
     cli::check(mercer_context_set_log(context.get(), show_log, nullptr));
-    (name == "--version" ? cli::version : command->run)(context.get(), Words(words.begin() + 1, words.end()));
+    words.erase(words.begin());
+    if (name == "--version") return cli::version(context.get(), words);
+    if (command != commands.end()) return command->run(context.get(), words);
+    for (const cli::Entry &entry : cli::entries_of(context.get(), cli::derivations))
+        if (name == entry.name) return cli::derive(context.get(), entry, words);
+    std::vector<std::string> known = {"--help", "--version"};
+    for (const auto &[one, summary] : all_commands()) known.push_back(one);
+    const std::string near = cli::suggestion(name, known);
+    throw cli::Failure(MERCER_E_ARGUMENT,
+                       "there is no command '" + name + "'; " +
+                           (near.empty() ? "mercer --help lists them" : "did you mean '" + near + "'?"));
 }
 
 } // namespace

@@ -87,7 +87,8 @@ bool is_named(const Row &row, const std::string &name) {
 }
 
 const std::vector<std::string> &registries() {
-    static const std::vector<std::string> names = {"methods", "operations", "kernels", "reducers", "lifts", "solvers"};
+    static const std::vector<std::string> names = {"methods",  "operations", "derivations", "kernels",
+                                                   "reducers", "lifts",      "solvers"};
     return names;
 }
 

@@ -79,8 +79,7 @@ enum {
 /* Text: "0.1.0 (abi 0)". Static. */
 MERCER_API const char *mercer_version(void);
 
-/* This thread's last failure, one line; "" before the first. Borrowed until the thread's next failing call; calls that
- * succeed and destructors leave it alone. */
+/* This thread's last failure, one line; "" before the first. Borrowed until its next one; success and destructors leave it. */
 MERCER_API const char *mercer_last_error(void);
 
 /* For callbacks, on the thread they run on: the text of the failure if this callback returns non-zero. Copied, up to 1023
@@ -92,9 +91,8 @@ MERCER_API void mercer_set_error(const char *text);
 /* Types of entries: IEEE numbers, and integers with a sign. */
 enum { MERCER_F32 = 1, MERCER_F64 = 2, MERCER_I64 = 3, MERCER_I32 = 4 }; /* i32: sparse indices only */
 
-/* A matrix in the caller's memory; strides count elements, and do not matter where there are none. One of the two
- * strides is 1 (a row-major matrix has col_stride 1, a column-major one row_stride 1); a vector is one column. Never
- * written, unless it is an output. */
+/* A matrix in the caller's memory; strides count elements, and do not matter where there are none. One of the two is 1
+ * (of a row-major matrix col_stride, of a column-major one row_stride); a vector is one column. Only outputs are written. */
 typedef struct mercer_view {
     int64_t struct_size;
     int32_t dtype;
@@ -165,13 +163,13 @@ MERCER_API int32_t mercer_context_set_log(mercer_context *context,
                                           void (*log)(void *user, int32_t level, const char *text), void *user);
 
 /* What a NULL run, or a 0 in one, means from now on. Copied; a recipe copies it, and the log, when it is made, so what they
- * point to must live as long as both; a model copies threads and memory only. MERCER_E_VALUE: one of them is out of range. */
+ * point to must live as long as both; a model copies threads and memory only. MERCER_E_VALUE: one is out of range. */
 MERCER_API int32_t mercer_context_set_run(mercer_context *context, const mercer_run *run);
 
-/* An entry of a registry. what = "methods" | "operations" | "kernels" | "reducers" | "lifts" | "solvers" | "statuses" |
- * "build" (of the library: name, and in summary its BLAS, instruction set, threads ...) | "folders" (in which plugins are
- * looked for, in that order; summary says what is there) | "files" (in them; "found", "the same as ...", "refused, ...").
- * Texts live until the context is destroyed. */
+/* An entry of a registry. what = "methods" | "operations" (outputs of a model) | "derivations" (a model of models) |
+ * "kernels" | "reducers" | "lifts" | "solvers" | "statuses" | "build" (of the library: name, and in summary its BLAS,
+ * instruction set, threads ...) | "folders" (in which plugins are looked for, in that order; summary says what is there) |
+ * "files" (in them; "found", "the same as ...", "refused, ..."). Texts live until the context is destroyed. */
 typedef struct mercer_entry {
     int64_t struct_size;
     const char *name;
@@ -184,8 +182,7 @@ typedef struct mercer_entry {
 } mercer_entry;
 
 /* How many entries a registry has, and the one with that index, from 0 on. Counting and listing open no plugin: summary,
- * reference and version of one are "" until it has been loaded by name. MERCER_E_NAME: no such registry; MERCER_E_VALUE: no
- * such index. */
+ * reference and version of one are "" until it has been loaded by name. MERCER_E_NAME: no such registry; E_VALUE: index. */
 MERCER_API int32_t mercer_context_count(mercer_context *context, const char *what, int64_t *count);
 MERCER_API int32_t mercer_context_entry(mercer_context *context, const char *what, int64_t index, mercer_entry *out);
 
@@ -215,7 +212,7 @@ MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *cont
 enum { MERCER_NPY = 1, MERCER_CSV = 2 };
 typedef struct mercer_file {
     int64_t struct_size;
-    int32_t format;      /* 0: MERCER_NPY if named *.npy or begun as one, else MERCER_CSV; all else but values is for CSV */
+    int32_t format; /* 0: MERCER_NPY if named *.npy or begun as one, else MERCER_CSV; all else but values is for CSV */
     int32_t separator;   /* ',' ';' '\t' ' ' '|'; 0: that of the first four which parts the first lines alike */
     int32_t header;      /* 1: the first line has names; -1: it has not; 0: it has where there is no number in it */
     int32_t values;      /* 0: rows of columns; MERCER_DISTANCE or MERCER_KERNEL: as from_matrix below, read whole */
@@ -226,9 +223,8 @@ typedef struct mercer_file {
 MERCER_API int32_t mercer_data_from_file(mercer_data **out, mercer_context *context, const char *path,
                                          const mercer_file *options);
 
-/* Rows by callback; without MERCER_REWINDABLE they serve one call. next writes up to capacity rows, row-major,
- * beginning with row first_row, and says how many in *rows; 0 rows is the end. first_row = 0 again asks to rewind:
- * only where MERCER_REWINDABLE is set. */
+/* Rows by callback; without MERCER_REWINDABLE they serve one call, with it first_row = 0 may come again. next writes up to
+ * capacity rows, row-major, beginning with row first_row, and says how many in *rows; 0 rows is the end. */
 typedef struct mercer_chunks {
     int64_t struct_size;
     int32_t dtype; /* MERCER_F32 or MERCER_F64 */
@@ -268,9 +264,8 @@ typedef struct mercer_objects {
     int32_t values; /* MERCER_DISTANCE or MERCER_KERNEL */
     int32_t flags;  /* MERCER_THREAD_SAFE, MERCER_PSD */
     int32_t (*pairs)(void *user, const int64_t *i, const int64_t *j, int64_t count, double *values);
-    int32_t (*self)(void *user, const int64_t *i, int64_t count,
-                    double *values); /* k(i, i); NULL: pairs(i, i) where i is a
-                                                  row of the fitted data, and not available for queries; distances: 0 */
+    /* k(i, i); NULL: pairs(i, i) where i is a row of the fitted data, and not available for queries; distances: 0 */
+    int32_t (*self)(void *user, const int64_t *i, int64_t count, double *values);
     void *user;
     void (*release)(void *user);
 } mercer_objects;
@@ -303,7 +298,7 @@ MERCER_API void mercer_data_destroy(mercer_data *data);
 
 /* ---- recipe ------------------------------------------------------------------------------------------------------ */
 
-/* A method (see mercer_context_entry "methods") or an operation with its parameters; each is checked as it is set.
+/* A method, operation or derivation (see mercer_context_entry) with its parameters; each is checked as it is set.
  * MERCER_E_NAME: there is none of that name. */
 MERCER_API int32_t mercer_recipe_create(mercer_recipe **out, mercer_context *context, const char *name);
 MERCER_API void mercer_recipe_destroy(mercer_recipe *recipe);
@@ -449,6 +444,12 @@ MERCER_API int32_t mercer_model_output(mercer_model *model, mercer_recipe *what,
 MERCER_API int32_t mercer_model_transform(mercer_model *model, mercer_recipe *what, mercer_data *data,
                                           const mercer_view *outs, int64_t count, const mercer_run *run);
 
+/* A new model of count others: operation = a recipe of an entry of "derivations". compress, of 1 model: on fewer centres,
+ * which its reducer chooses and on whose span components and mean are projected; the report's /compressed says what that
+ * loses. data: the objects fitted on where centres are objects, else NULL. E_UNSUPPORTED: not for such a model. */
+MERCER_API int32_t mercer_model_derive(mercer_model **out, mercer_recipe *operation, mercer_model *const *models,
+                                       int64_t count, mercer_data *data, const mercer_run *run);
+
 /* The numbers that every caller wants of a model. */
 typedef struct mercer_summary {
     int64_t struct_size;
@@ -499,8 +500,7 @@ typedef struct mercer_source {
 MERCER_API int32_t mercer_model_write(mercer_model *model, const mercer_sink *sink);
 MERCER_API int32_t mercer_model_read(mercer_model **out, mercer_context *context, const mercer_source *source);
 
-/* A new model like the old one with its user kernel given back, after mercer_model_load. MERCER_E_UNSUPPORTED: its kernel has
- * no leaf "user". */
+/* The same model with its user kernel given back, after mercer_model_load. MERCER_E_UNSUPPORTED: it has no leaf "user". */
 MERCER_API int32_t mercer_model_bind(mercer_model **out, mercer_model *model, const mercer_user_kernel *kernel);
 
 #ifdef __cplusplus

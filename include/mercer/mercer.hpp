@@ -282,17 +282,10 @@ class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
             throw Error(MERCER_E_SHAPE, "sparse: " + std::to_string(offsets.size()) + " offsets, must be " +
                                             std::to_string(majors + 1) + "; " + std::to_string(indices.size()) +
                                             " indices, must be as many as values: " + std::to_string(values.size()));
-        const mercer_sparse sparse = {sizeof sparse,
-                                      layout,
-                                      detail::dtype<T>(),
-                                      detail::dtype<Index>(),
-                                      base,
-                                      rows,
-                                      cols,
-                                      static_cast<int64_t>(values.size()),
-                                      offsets.data(),
-                                      indices.data(),
-                                      values.data()};
+        auto sparse = sized<mercer_sparse>();
+        sparse.layout = layout, sparse.dtype = detail::dtype<T>(), sparse.index_dtype = detail::dtype<Index>();
+        sparse.base = base, sparse.rows = rows, sparse.cols = cols, sparse.count = static_cast<int64_t>(values.size());
+        sparse.offsets = offsets.data(), sparse.indices = indices.data(), sparse.values = values.data();
         return Data(mercer_data_from_sparse, context.get(), &sparse);
     }
     // rows = -1: not known before the end.
@@ -428,6 +421,13 @@ class Model : public detail::Handle<mercer_model, mercer_model_destroy> {
 
     static Model fit(const Recipe &recipe, const Data &data, const Run &run = {}) {
         return Model(mercer_model_fit, recipe.get(), data.get(), run.c());
+    }
+    static Model derive(const Recipe &operation, const std::vector<Model> &models, const Data *data = nullptr,
+                        const Run &run = {}) {
+        std::vector<mercer_model *> handles;
+        for (const Model &model : models) handles.push_back(model.get());
+        return Model(mercer_model_derive, operation.get(), handles.data(), static_cast<int64_t>(handles.size()),
+                     data ? data->get() : nullptr, run.c());
     }
     static Model load(const Context &context, const std::string &path) {
         return Model(mercer_model_load, context.get(), path.c_str());

@@ -2,6 +2,7 @@
 #include "../core/blas.h"
 #include "../core/threads.h"
 #include "../core/vmath.h"
+#include "../fit/derive.h"
 #include "../host/modules.h"
 #include "handles.h"
 
@@ -32,9 +33,9 @@ Kind kind_of(const std::string &what) {
     if (what == "kernels") return Kind::kernel;
     if (what == "reducers") return Kind::reducer;
     if (what == "solvers") return Kind::solver;
-    fail_unknown(
-        "registry", what,
-        {"methods", "operations", "kernels", "reducers", "lifts", "solvers", "statuses", "folders", "files", "build"});
+    fail_unknown("registry", what,
+                 {"methods", "operations", "derivations", "kernels", "reducers", "lifts", "solvers", "statuses",
+                  "folders", "files", "build"});
 }
 
 mercer_entry place_entry(mercer_context &context, const Registry::Place &place) {
@@ -62,6 +63,9 @@ std::vector<mercer_entry> entries(mercer_context &context, const std::string &wh
         for (const Method &row : methods()) out.push_back(entry(context, row.name, "", row.summary, row.reference, ""));
     else if (what == "operations")
         for (const Operation &row : operations()) out.push_back(entry(context, row.name, "", row.summary, "", ""));
+    else if (what == "derivations")
+        for (const Derivation &row : derivations())
+            out.push_back(entry(context, row.name, "", row.summary, row.reference, ""));
     else if (what == "lifts")
         for (const Lift &row : lifts()) out.push_back(entry(context, row.name, "", row.summary, row.reference, ""));
     else if (what == "statuses")

@@ -1,3 +1,4 @@
+#include "../fit/derive.h"
 #include "../io/files.h"
 #include "handles.h"
 
@@ -19,8 +20,7 @@ struct Asked {
 Asked read_operation(mercer_recipe *what) {
     if (!what) return {operations().front(), {}};
     if (!what->recipe.is_operation())
-        fail(MERCER_E_ARGUMENT, "what: '%s' is a method, an operation on a model is needed",
-             what->recipe.values().method);
+        fail(MERCER_E_ARGUMENT, "what: %s; an operation on a model is needed", what->recipe.who_takes().c_str());
     return {what->recipe.operation(), what->recipe.options()};
 }
 
@@ -91,6 +91,20 @@ void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data,
     running.stage("transform");
     transform(running, model, asked.operation, asked.options, loaded ? loaded : given, views);
     running.progress(1);
+}
+
+std::shared_ptr<const Model> derived(mercer_recipe *operation, mercer_model *const *models, int64_t count,
+                                     const mercer_data *data, const mercer_run *run) {
+    const Recipe &recipe = need(operation, "operation").recipe;
+    if (!recipe.derivation())
+        fail(MERCER_E_ARGUMENT, "operation: %s; a derivation is needed", recipe.who_takes().c_str());
+    need(models, "models");
+    check_count(recipe, count);
+    std::vector<std::shared_ptr<const Model>> given;
+    for (int64_t k = 0; k < count; ++k)
+        given.push_back(need(models[k], format("models[%" PRId64 "]", k).c_str()).model);
+    Run running(operation->settings, run);
+    return derive({running, recipe, given, data ? &data->data : nullptr, operation->settings});
 }
 
 std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *json, const char *const *names,
@@ -173,6 +187,11 @@ int32_t mercer_model_output(mercer_model *model, mercer_recipe *what, mercer_dat
 int32_t mercer_model_transform(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_view *outs,
                                int64_t count, const mercer_run *run) {
     return guard([&] { run_transform(model, what, data, outs, count, run); });
+}
+
+int32_t mercer_model_derive(mercer_model **out, mercer_recipe *operation, mercer_model *const *models, int64_t count,
+                            mercer_data *data, const mercer_run *run) {
+    return construct(out, [&] { return new_model(derived(operation, models, count, data, run)); });
 }
 
 int32_t mercer_model_summary(mercer_model *model, mercer_summary *out) {

@@ -6,8 +6,7 @@ namespace {
 
 const Recipe &method_recipe(mercer_recipe *handle) {
     const Recipe &recipe = need(handle, "recipe").recipe;
-    if (recipe.is_operation())
-        fail(MERCER_E_ARGUMENT, "recipe: '%s' is an operation on a model, a method is needed", recipe.operation().name);
+    if (!recipe.is_method()) fail(MERCER_E_ARGUMENT, "recipe: %s; a method is needed", recipe.who_takes().c_str());
     return recipe;
 }
 

@@ -1,18 +1,21 @@
 #include "core_rows.h"
 
-#include "fit.h"
+#include "derive.h"
 
 #include <cmath>
 
 namespace mercer {
 namespace {
 
-const Lift &lift_of(const Recipe &recipe) { return find_lift(recipe.values().lift); }
-
 constexpr Scope everywhere = {[](const Recipe &) { return true; }, "", ""};
+constexpr Scope fitting = {[](const Recipe &recipe) { return !recipe.derivation(); }, "methods", ""};
 constexpr Scope automatic = {[](const Recipe &recipe) { return recipe.is_auto(); }, "the method 'auto'", "solver.tol"};
 constexpr Scope left_open = {[](const Recipe &recipe) { return !recipe.is_auto(); },
                              "methods that leave it to you, like 'kpca' and 'nystrom'", ""};
+constexpr Scope lifting = {[](const Recipe &recipe) { return !recipe.is_auto() && !recipe.derivation(); },
+                           left_open.where, ""};
+constexpr Scope compressing = {[](const Recipe &recipe) { return recipe.derivation() != nullptr; },
+                               "the operation 'compress'", ""};
 // The exact road of `auto` ends in a solver too.
 constexpr Scope solving = {
     [](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).solves; },
@@ -36,7 +39,8 @@ constexpr Scope proving_as_asked = {[](const Recipe &recipe) { return !recipe.is
                                     "models of fewer centres than rows", ""};
 constexpr Scope projecting = {[](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).projects; },
                               "all lifts but 'manifold'", ""};
-constexpr Scope walking = {[](const Recipe &recipe) { return !lift_of(recipe).projects; }, "the lift 'manifold'", ""};
+constexpr Scope walking = {[](const Recipe &recipe) { return !recipe.derivation() && !lift_of(recipe).projects; },
+                           "the lift 'manifold'", ""};
 bool cuts(const Recipe &recipe) { return walking.holds(recipe) && std::string_view(recipe.values().method) == "ncut"; }
 constexpr Scope cutting = {cuts, "the method 'ncut'", ""};
 constexpr Scope timed = {[](const Recipe &recipe) { return walking.holds(recipe) && !cuts(recipe); },
@@ -59,23 +63,23 @@ const std::vector<CoreRow> &core_rows() {
     constexpr double inf = INFINITY;
     // Parts first, each before those whose rows it decides about.
     static const std::vector<CoreRow> rows = {
-        core_row(everywhere, AT(method), MERCER_TEXT, "method", "", "", MERCER_PART | MERCER_SHORT, 0, 0,
+        core_row(fitting, AT(method), MERCER_TEXT, "method", "", "", MERCER_PART | MERCER_SHORT, 0, 0,
                  "how the problem is made smaller"),
-        core_row(everywhere, AT(kernel), MERCER_TEXT, "kernel", "gaussian", "", MERCER_PART | MERCER_SHORT, 0, 0,
+        core_row(fitting, AT(kernel), MERCER_TEXT, "kernel", "gaussian", "", MERCER_PART | MERCER_SHORT, 0, 0,
                  "a kernel, or an expression like gaussian[0-7] * hamming[8-11] + 0.1 linear"),
         core_row(left_open, AT(reducer), MERCER_TEXT, "reducer", "all", "", MERCER_PART | MERCER_SHORT, 0, 0,
                  "which points stand for the data"),
-        core_row(left_open, AT(lift), MERCER_TEXT, "lift", "weighted", "", MERCER_PART | MERCER_SHORT, 0, 0,
+        core_row(lifting, AT(lift), MERCER_TEXT, "lift", "weighted", "", MERCER_PART | MERCER_SHORT, 0, 0,
                  "which problem those points give"),
         core_row(solving, AT(solver), MERCER_TEXT, "solver", "auto", "", MERCER_PART | MERCER_SHORT, 0, 0,
                  "who solves it"),
-        core_row(everywhere, AT(data_dtype), MERCER_CHOICE, "data.dtype", "as-given", "as-given|f32|f64", MERCER_SHORT,
-                 0, 0, "type of kernel values, centres and outputs"),
-        core_row(everywhere, AT(data_scale), MERCER_CHOICE, "data.scale", "none", "none|standard|minmax", 0, 0, 0,
+        core_row(fitting, AT(data_dtype), MERCER_CHOICE, "data.dtype", "as-given", "as-given|f32|f64", MERCER_SHORT, 0,
+                 0, "type of kernel values, centres and outputs"),
+        core_row(fitting, AT(data_scale), MERCER_CHOICE, "data.scale", "none", "none|standard|minmax", 0, 0, 0,
                  "scale columns first: to mean 0 and variance 1, or to [0, 1]"),
-        core_row(everywhere, AT(data_lengths), MERCER_TEXT, "data.lengths", "", "", 0, 0, 0,
+        core_row(fitting, AT(data_lengths), MERCER_TEXT, "data.lengths", "", "", 0, 0, 0,
                  "length of each column, one or d numbers separated by commas; columns are divided by them"),
-        core_row(everywhere, AT(data_missing), MERCER_CHOICE, "data.missing", "error", "error|rows", 0, 0, 0,
+        core_row(fitting, AT(data_missing), MERCER_CHOICE, "data.missing", "error", "error|rows", 0, 0, 0,
                  "rows with a NaN: an error, or left out of the fit and given NaN as their output"),
         core_row(weighing, AT(centre_weights), MERCER_CHOICE, "reducer.weights", "own", "own|voronoi", 0, 0, 0,
                  "weights of the centres: the reducer's own, or what the rows nearest to each weigh"),
@@ -110,12 +114,14 @@ const std::vector<CoreRow> &core_rows() {
                  "probability that a certificate may be wrong"),
         core_row(projecting, AT(replicates), MERCER_INT, "report.bootstrap", "0", "", 0, 0, 1e5,
                  "replicates behind error bars of the eigenvalues; 0: none, or 200 where they choose the components"),
-        core_row(everywhere, AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT | MERCER_AUTO, 0,
-                 inf, "how many components; 0: those that stand out of their noise, by error bars"),
+        core_row(fitting, AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT | MERCER_AUTO, 0, inf,
+                 "how many components; 0: those that stand out of their noise, by error bars"),
         core_row(projecting, AT(variance), MERCER_REAL, "output.variance", "", "", MERCER_LO_OPEN, 0, 1,
                  "as few components as explain this share of the total variance (components: at most so many)"),
-        core_row(everywhere, AT(threshold), MERCER_REAL, "output.threshold", "", "", MERCER_LO_OPEN, 0, 1,
+        core_row(fitting, AT(threshold), MERCER_REAL, "output.threshold", "", "", MERCER_LO_OPEN, 0, 1,
                  "components of at least this share of the first eigenvalue (components: at most so many)"),
+        core_row(compressing, AT(orthonormal), MERCER_BOOL, "output.orthonormal", "true", "", MERCER_SHORT, 0, 1,
+                 "turn components that were orthonormal to the nearest ones that are so again"),
         core_row(everywhere, AT(seed), MERCER_INT, "seed", "0", "", MERCER_SHORT, 0, 0x1p53,
                  "all random choices follow from it"),
     };

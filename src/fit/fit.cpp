@@ -111,8 +111,6 @@ Centres make_centres(Run &run, const Prepared &prepared, Reduction &reduction) {
     return out;
 }
 
-namespace {
-
 Json parameter_json(const std::map<std::string, std::string> &stored) {
     Json out = Json::object();
     for (const auto &[name, text] : stored) {
@@ -136,6 +134,8 @@ Json timings_json(const Run &run) {
     out["total"] = run.seconds();
     return out;
 }
+
+namespace {
 
 Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared, Reduction &reduction,
                  const Centres &centres, const Plan &plan, const Lifted &lifted, const mercer_forecast &ahead) {

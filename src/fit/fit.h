@@ -219,6 +219,14 @@ double dense_seconds(double order); // of an eigendecomposition
 
 // Of an output's values at the n weighted points behind a model: {p95, p99}. weights nullptr: all 1.
 Json limits_of(Run &run, int64_t n, const double *values, const double *weights);
+// Of residual and T2 at x, by the expansion on the centres c.
+template <class T>
+Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model,
+               const double *weights);
+
+// As a model's text has them.
+Json parameter_json(const std::map<std::string, std::string> &stored);
+Json timings_json(const Run &run);
 
 // The rule of signs: a column is turned so that its entry of largest modulus (the first on a tie) becomes positive.
 template <class Entry>
@@ -233,6 +241,7 @@ double sign_of(int64_t count, Entry &&entry) {
 
 const std::vector<Lift> &lifts();
 const Lift &find_lift(const std::string &name); // E_NAME with the nearest known
+const Lift &lift_of(const Recipe &recipe);      // of a derivation: one that wants nothing
 
 Plan plan_weighted(const PlanTask &task);    // what it says of bytes and work is without Ritz refinement
 Lifted weighted_model(const LiftTask &task); // as many components as lift.ritz wants

@@ -28,4 +28,9 @@ const Lift &find_lift(const std::string &name) {
     fail_unknown("lift", name, known);
 }
 
+const Lift &lift_of(const Recipe &recipe) {
+    static constexpr Lift none{};
+    return recipe.derivation() ? none : find_lift(recipe.values().lift);
+}
+
 } // namespace mercer

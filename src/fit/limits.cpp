@@ -5,6 +5,7 @@
 // In the span of some points, row i of L and d_i, what the span leaves out of it, say all: f = V^T (l_i - mu), residual =
 // d_i + |l_i - mu|^2 - |f|^2, T^2 = sum f_j^2 / lambda_j. One more sweep over L, 2 n m r flops; memory 3 n.
 #include "../core/threads.h"
+#include "../model/evaluate.h"
 #include "projected.h"
 
 #include <algorithm>
@@ -80,5 +81,42 @@ template Json limits_in_span(Run &, const SpanRows<float> &, const Projection &,
                              const double *);
 template Json limits_in_span(Run &, const SpanRows<double> &, const Projection &, const std::vector<double> &,
                              const double *);
+
+template <class T>
+Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model,
+               const double *weights) {
+    const Tensor &a = model.tensors.at("A"), &b = model.tensors.at("b"), &lambda = model.tensors.at("lambda");
+    const auto nu = model.tensors.find("nu");
+    const bool centred = nu != model.tensors.end();
+    const int64_t n = x.rows(), r = a.cols;
+    x.lean();
+    c.lean();
+    const Tiles<T> tiles(kernel, x, c);
+    Weights<T> w(run, a.rows, r + centred);
+    w.columns(0, a);
+    if (centred) w.column(r, nu->second, 1);
+    Buffer<double> spe = run.buffer<double>(n), t2 = run.buffer<double>(n);
+    self_values(run, tiles, spe.data());
+    const double square = centred ? model.text.at("mean_square").get<double>() : 0;
+    RowSums<T>(run, tiles, false).evaluate(w, [&](const Panel<T> &panel, double *sums) {
+        for (int64_t i = 0; i < panel.rows; ++i) {
+            const double *row = sums + i * w.stride;
+            double sum = 0, left = spe[panel.row0 + i] + (centred ? square - 2 * row[r] : 0);
+            for (int64_t j = 0; j < r; ++j) {
+                const double f = row[j] - tensor_data<double>(b)[j];
+                left -= f * f;
+                sum += f * f / tensor_data<double>(lambda)[j];
+            }
+            spe[panel.row0 + i] = std::max(left, 0.0);
+            t2[panel.row0 + i] = sum;
+        }
+    });
+    return record({{"t2", limits_of(run, n, t2.data(), weights)},
+                   {"residual", limits_of(run, n, spe.data(), weights)},
+                   {"kind", "centres"}});
+}
+
+template Json limits_at(Run &, const Expression &, Points<float>, Points<float>, const Lifted &, const double *);
+template Json limits_at(Run &, const Expression &, Points<double>, Points<double>, const Lifted &, const double *);
 
 } // namespace mercer

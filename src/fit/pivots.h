@@ -105,6 +105,14 @@ class PartialCholesky {
         return n * (m + 1) + allowance(n, m) + (kind == Factor::held ? 0 : n * m / 2 * rounds(m));
     }
     static int64_t rounds(int64_t m) { return m / 32 + 4; } // of either rule, where candidates are not all alike
+    // Of step + 1 pivots, in units of the largest diagonal. Kernel values are right to some 8 u in f32, and a column of L errs
+    // by that over the root of its pivot: pivots of 16 u would be noise, which further steps amplify (smooth kernels then look
+    // indefinite).
+    static double relative_floor(int64_t step) {
+        constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
+        constexpr double entries = sizeof(T) == 4 ? 256 : 16;
+        return std::max(1e-10, entries * u + static_cast<double>(step + 1) * 0x1p-53);
+    }
 
   private:
     // Pivots accepted in one round, at most `most`, and the triangle of L between them.
@@ -169,13 +177,7 @@ class PartialCholesky {
     // Residuals inside rounds cost at most so many kernel values beside the n m of the columns.
     static int64_t allowance(int64_t n, int64_t m) { return n * ((m + 32) / 4); }
     int64_t affordable(int64_t candidates) const;
-    // Of step + 1 pivots. Kernel values are right to some 8 u in f32, and a column of L errs by that over the root of its
-    // pivot: pivots of 16 u would be noise, which further steps amplify (smooth kernels then look indefinite).
-    double floor(int64_t step) const {
-        constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
-        constexpr double entries = sizeof(T) == 4 ? 256 : 16;
-        return std::max(1e-10, entries * u + static_cast<double>(step + 1) * 0x1p-53) * largest_diagonal_;
-    }
+    double floor(int64_t step) const { return relative_floor(step) * largest_diagonal_; }
     // A d below minus this is no rounding error.
     double indefinite() const { return 1e3 * (sizeof(T) == 4 ? 0x1p-20 : 1e-10) * scale_; }
     template <class Choose>

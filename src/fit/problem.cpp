@@ -337,7 +337,7 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         task.holds_factor = holds_factor;
         problem.serve(task);
         mercer_shape shape = problem.shape();
-        if (find_lift(recipe.values().lift).weighs && plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT)
+        if (lift_of(recipe).weighs && plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT)
             out.assignment = run.buffer<int64_t>(n);
         mercer_want want{sizeof want, out.assignment.empty() ? nullptr : out.assignment.data()};
         task.check(plugin.reducer.reduce(&host_table(), &task, recipe.reducer_params().values(), &shape, &want),

@@ -1,4 +1,4 @@
-#include "fit.h"
+#include "derive.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -68,15 +68,29 @@ std::string tail_of(const std::string &name) { return name.substr(name.rfind('.'
 
 Recipe::Recipe(std::shared_ptr<Registry> registry, const std::string &name) : registry_(std::move(registry)) {
     operation_ = entry_of(operations(), name);
+    derivation_ = entry_of(derivations(), name);
     core_ = Params(operation_ ? operation_->rows : core_table());
     if (operation_) return;
+    if (derivation_) {
+        set_part("reducer", "");
+        return;
+    }
     if (!entry_of(methods(), name)) {
         std::vector<std::string> known = names_of(methods());
-        for (const std::string &other : names_of(operations())) known.push_back(other);
+        for (const auto &others : {names_of(operations()), names_of(derivations())})
+            known.insert(known.end(), others.begin(), others.end());
         fail_unknown("method or operation", name, known);
     }
     set_part("method", name);
 }
+
+std::string Recipe::who_takes() const {
+    if (method_) return format("'%s' is a method, which mercer_model_fit takes", method_->name);
+    if (derivation_) return format("'%s' makes a model of models, mercer_model_derive takes it", derivation_->name);
+    return format("'%s' gives outputs of a model, mercer_model_transform takes it", operation_->name);
+}
+
+const char *Recipe::default_reducer() const { return method_ ? method_->reducer : derivation_->reducer; }
 
 void Recipe::set_part(const std::string &part, const std::string &value) {
     auto store = [&](const std::string &text) { core_.set(core_.table().find(part), text, part.c_str()); };
@@ -98,7 +112,7 @@ void Recipe::set_part(const std::string &part, const std::string &value) {
         set_part("solver", "auto");
     } else {
         bool reducer = part == "reducer";
-        std::string name = !value.empty() ? value : reducer ? method_->reducer : "auto";
+        std::string name = !value.empty() ? value : reducer ? default_reducer() : "auto";
         std::shared_ptr<const Plugin> plugin;
         if (name != (reducer ? "all" : "auto")) plugin = registry_->find(reducer ? Kind::reducer : Kind::solver, name);
         (reducer ? reducer_params_ : solver_params_) = plugin ? Params(plugin->params) : Params();
@@ -163,13 +177,14 @@ Recipe::Row Recipe::find(const std::string &asked) {
 // E_NAME where another recipe has a row of this name.
 void Recipe::refuse_elsewhere(const std::string &name) const {
     const std::vector<mercer_param> &params = core_.table().rows();
+    const char *own = method_ ? method_->name : derivation_ ? derivation_->name : "";
     for (size_t i = 0; i < params.size(); ++i) {
         const std::string full = params[i].row.name;
         if (has_core_row(i) || (plain(full) != name && plain(tail_of(full)) != name)) continue;
         const Scope &scope = core_scope(i);
         const int64_t instead = core_.table().find(scope.instead);
         const bool takes = instead >= 0 && has_core_row(static_cast<size_t>(instead));
-        fail(MERCER_E_NAME, "%s belongs to %s; '%s' %s%s", full.c_str(), scope.where, method_->name,
+        fail(MERCER_E_NAME, "%s belongs to %s; '%s' %s%s", full.c_str(), scope.where, own,
              takes ? "takes " : "has no use for it here", takes ? scope.instead : "");
     }
 }
@@ -238,7 +253,7 @@ mercer_row Recipe::public_row(int64_t index) {
         out.choices = kept.c_str();
         if (full == "method" || full == "reducer" || full == "lift") { // the default is the method's
             std::string &initial = shown_[full + " initial"];
-            initial = full == "method" ? method_->name : full == "reducer" ? method_->reducer : method_->lift;
+            initial = full == "method" ? method_->name : full == "reducer" ? default_reducer() : method_->lift;
             out.initial = initial.c_str();
         }
     }
@@ -246,7 +261,8 @@ mercer_row Recipe::public_row(int64_t index) {
 }
 
 std::map<std::string, std::string> Recipe::stored() const {
-    std::map<std::string, std::string> out = kernel_->stored();
+    std::map<std::string, std::string> out;
+    if (kernel_) out = kernel_->stored();
     auto add = [&out](const Params &params, const std::string &prefix) {
         for (auto &[name, value] : params.stored()) out[prefix + name] = value;
     };

@@ -1,5 +1,5 @@
-// A recipe: a method (or an output operation) and its parameters. The core's rows and those of the parts it names are one
-// list for the caller; each value lives in one place, the Params of its owner.
+// A recipe: a method, an output operation or a derivation, and its parameters. The core's rows and those of the parts it
+// names are one list for the caller; each value lives in one place, the Params of its owner.
 #pragma once
 #include "../model/outputs.h"
 #include "core_rows.h"
@@ -11,19 +11,23 @@ struct Method {
     const char *weights = ""; // default of reducer.weights
 };
 const std::vector<Method> &methods();
+struct Derivation; // derive.h
 
 class Recipe {
   public:
     Recipe(std::shared_ptr<Registry> registry, const std::string &name);
 
     bool is_auto() const { return method_ && std::string_view(method_->name) == "auto"; }
-    bool is_operation() const { return operation_ != nullptr; }
+    bool is_method() const { return method_ != nullptr; }
+    bool is_operation() const { return operation_ != nullptr; } // on data, with a model
     const Operation &operation() const { return *operation_; }
+    const Derivation *derivation() const { return derivation_; } // nullptr: a method, or an output operation
+    std::string who_takes() const;                               // "'compress' makes a model of models, ..."
     const OutputOptions &options() const {
         return *static_cast<const OutputOptions *>(core_.values());
     } // of an operation
     const CoreValues &values() const { return *static_cast<const CoreValues *>(core_.values()); }
-    const Expression &kernel() const { return *kernel_; }
+    const Expression &kernel() const { return *kernel_; }                     // of a method
     const std::shared_ptr<const Plugin> &reducer() const { return reducer_; } // nullptr: all rows
     const Params &reducer_params() const { return reducer_params_; }
     const std::shared_ptr<const Plugin> &solver() const { return solver_; } // nullptr: chosen by the fit
@@ -53,11 +57,13 @@ class Recipe {
     bool has_core_row(size_t index) const;
     void refuse_elsewhere(const std::string &name) const;
     void set_part(const std::string &part, const std::string &value);
+    const char *default_reducer() const;
 
     std::shared_ptr<Registry> registry_;
     const Operation *operation_ = nullptr;
+    const Derivation *derivation_ = nullptr;
     const Method *method_ = nullptr;
-    Params core_; // CoreValues; of an operation its OutputOptions
+    Params core_; // CoreValues; of an output operation its OutputOptions
     std::shared_ptr<Expression> kernel_;
     std::shared_ptr<const Plugin> reducer_, solver_;
     Params reducer_params_, solver_params_;

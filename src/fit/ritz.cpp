@@ -181,41 +181,10 @@ Bounds ritz_bounds(const LiftTask &task, const ScoreMeans &means, const Rotation
     return out;
 }
 
-// What new points are measured by: the model's outputs at its centres.
 template <class T>
-Json limits_at_centres(const LiftTask &task, const Lifted &model) {
-    Run &run = task.run;
-    const Tensor &a = model.tensors.at("A"), &b = model.tensors.at("b"), &lambda = model.tensors.at("lambda");
-    const auto nu = model.tensors.find("nu");
-    const bool centred = nu != model.tensors.end();
-    const int64_t m = a.rows, r = a.cols;
-    Points<T> x = points_of<T>(task.prepared.kernel, task.centres), c = x;
-    x.lean();
-    c.lean();
-    const Tiles<T> tiles(task.prepared.kernel, x, c);
-    Weights<T> w(run, m, r + centred);
-    w.columns(0, a);
-    if (centred) w.column(r, nu->second, 1);
-    Buffer<double> spe = run.buffer<double>(m), t2 = run.buffer<double>(m);
-    self_values(run, tiles, spe.data());
-    const double square = centred ? model.text.at("mean_square").get<double>() : 0;
-    RowSums<T>(run, tiles, false).evaluate(w, [&](const Panel<T> &panel, double *sums) {
-        for (int64_t i = 0; i < panel.rows; ++i) {
-            const double *row = sums + i * w.stride;
-            double sum = 0, left = spe[panel.row0 + i] + (centred ? square - 2 * row[r] : 0);
-            for (int64_t j = 0; j < r; ++j) {
-                const double f = row[j] - tensor_data<double>(b)[j];
-                left -= f * f;
-                sum += f * f / tensor_data<double>(lambda)[j];
-            }
-            spe[panel.row0 + i] = std::max(left, 0.0);
-            t2[panel.row0 + i] = sum;
-        }
-    });
-    const double *weights = task.centres.weights.data();
-    return record({{"t2", limits_of(run, m, t2.data(), weights)},
-                   {"residual", limits_of(run, m, spe.data(), weights)},
-                   {"kind", "centres"}});
+Json own_limits(const LiftTask &task, const Lifted &model) {
+    const Points<T> centres = points_of<T>(task.prepared.kernel, task.centres);
+    return limits_at<T>(task.run, task.prepared.kernel, centres, centres, model, task.centres.weights.data());
 }
 
 } // namespace
@@ -300,8 +269,7 @@ void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
     for (const char *name : {"limits", "mse", "mse_components"}) model.text.erase(name); // of other components
     if (means.gram.empty()) model.kernel_evaluations += old.rows * old.rows;
     if (means.gram.empty())
-        model.text["limits"] =
-            task.prepared.f32 ? limits_at_centres<float>(task, model) : limits_at_centres<double>(task, model);
+        model.text["limits"] = task.prepared.f32 ? own_limits<float>(task, model) : own_limits<double>(task, model);
 }
 
 } // namespace mercer

@@ -303,11 +303,23 @@ template void SparseSource::spread(int64_t, int64_t, double *) const;
 
 ObjectSource::ObjectSource(const mercer_objects &objects, const char *origin)
     : Source(Kind::objects, objects.rows, 0, MERCER_F64), objects_(objects), origin_(origin) {}
+ObjectSource::ObjectSource(std::shared_ptr<const ObjectSource> all, const int64_t *some, int64_t count)
+    : Source(Kind::objects, count, 0, all->dtype()), objects_(all->objects_), origin_(all->origin_),
+      all_(std::move(all)), some_(some, some + count) {}
 ObjectSource::~ObjectSource() {
     if (owned() && objects_.release) objects_.release(objects_.user);
 }
 
+namespace {
+CountedVector<int64_t> numbers_of(const CountedVector<int64_t> &some, const int64_t *i, int64_t count) {
+    CountedVector<int64_t> out;
+    for (int64_t k = 0; k < count; ++k) out.push_back(some[static_cast<size_t>(i[k])]);
+    return out;
+}
+} // namespace
+
 void ObjectSource::pairs(const int64_t *i, const int64_t *j, int64_t count, double *values) const {
+    if (all_) return all_->pairs(numbers_of(some_, i, count).data(), numbers_of(some_, j, count).data(), count, values);
     call_back("the pairs callback", [&] { return objects_.pairs(objects_.user, i, j, count, values); });
     for (int64_t k = 0; k < count; ++k) {
         if (!std::isfinite(values[k]) || (is_distance() && values[k] < 0)) pair_is_wrong(values[k], i[k], j[k]);
@@ -321,6 +333,7 @@ void ObjectSource::pair_is_wrong(double value, int64_t i, int64_t j) const {
 }
 
 void ObjectSource::self(const int64_t *i, int64_t count, bool queries, double *values) const {
+    if (all_) return all_->self(numbers_of(some_, i, count).data(), count, queries, values);
     if (is_distance()) {
         std::fill_n(values, count, 0.0);
     } else if (objects_.self) {

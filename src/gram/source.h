@@ -101,6 +101,8 @@ class ObjectSource : public Source {
   public:
     // origin: who gives the values, for messages.
     explicit ObjectSource(const mercer_objects &objects, const char *origin = "the pairs callback gave");
+    // Some of another's, counted from 0.
+    ObjectSource(std::shared_ptr<const ObjectSource> all, const int64_t *some, int64_t count);
     ~ObjectSource() override;
     bool is_distance() const { return objects_.values == MERCER_DISTANCE; }
     bool thread_safe() const { return objects_.flags & MERCER_THREAD_SAFE; }
@@ -117,6 +119,8 @@ class ObjectSource : public Source {
   private:
     mercer_objects objects_;
     const char *origin_;
+    std::shared_ptr<const ObjectSource> all_; // nullptr: these are all
+    CountedVector<int64_t> some_;
 };
 
 std::shared_ptr<Source> make_view_source(const mercer_view &view);

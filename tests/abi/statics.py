@@ -21,6 +21,7 @@ ALLOWED = {
     'core_rows.cpp': ['core_rows()::rows', 'core_table()::table'],
     'transform.cpp': ['operations()::table'],
     'lifts.cpp': ['lifts()::table'],
+    'derive.cpp': ['derivations()::table'],
     # the best instruction set, found once
     'isa.cpp': ['best_isa()::isa'],
 }

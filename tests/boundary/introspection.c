@@ -175,18 +175,21 @@ static void rows_of_parts_name_what_there_is(void **state) {
 
 static void operations_have_rows_too(void **state) {
     (void)state;
-    struct names operations = names_of("operations");
-    for (int64_t i = 0; i < operations.count; i++) {
-        mercer_recipe *recipe;
-        int64_t count = -1;
-        MUST(mercer_recipe_create(&recipe, context, operations.name[i]));
-        MUST(mercer_recipe_rows(recipe, &count));
-        for (int64_t r = 0; r < count; r++) {
-            mercer_row row = {.struct_size = sizeof row};
-            MUST(mercer_recipe_row(recipe, r, &row));
-            check_row(recipe, &row);
+    static const char *const registries[] = {"operations", "derivations"};
+    for (size_t which = 0; which < sizeof registries / sizeof *registries; which++) {
+        struct names operations = names_of(registries[which]);
+        for (int64_t i = 0; i < operations.count; i++) {
+            mercer_recipe *recipe;
+            int64_t count = -1;
+            MUST(mercer_recipe_create(&recipe, context, operations.name[i]));
+            MUST(mercer_recipe_rows(recipe, &count));
+            for (int64_t r = 0; r < count; r++) {
+                mercer_row row = {.struct_size = sizeof row};
+                MUST(mercer_recipe_row(recipe, r, &row));
+                check_row(recipe, &row);
+            }
+            mercer_recipe_destroy(recipe);
         }
-        mercer_recipe_destroy(recipe);
     }
 }
 

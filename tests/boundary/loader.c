@@ -241,8 +241,8 @@ static void odd_names_are_not_listed(void **state) {
 static void listing_opens_nothing(void **state) {
     (void)state;
     mercer_context *context = new_context();
-    static const char *const registries[] = {"methods", "operations", "kernels", "reducers", "lifts",
-                                             "solvers", "statuses",   "folders", "files",    "build"};
+    static const char *const registries[] = {"methods", "operations", "derivations", "kernels", "reducers", "lifts",
+                                             "solvers", "statuses",   "folders",     "files",   "build"};
     for (size_t r = 0; r < sizeof registries / sizeof *registries; r++) {
         int64_t count = 0;
         MUST(mercer_context_count(context, registries[r], &count));

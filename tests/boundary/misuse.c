@@ -57,6 +57,8 @@ static int begin(void **state) {
     MUST(mercer_recipe_create(&f.density, f.context, "density"));
     MUST(mercer_recipe_create(&f.projected, f.context, "nystrom"));
     MUST(mercer_recipe_create(&f.automatic, f.context, "auto"));
+    MUST(mercer_recipe_create(&f.compress, f.context, "compress"));
+    MUST(mercer_recipe_set(f.compress, "m", "3"));
     MUST(mercer_model_fit(&f.model, f.recipe, f.data, NULL));
     return 0;
 }
@@ -65,6 +67,7 @@ static int end(void **state) {
     (void)state;
     mercer_model_destroy(f.model);
     mercer_recipe_destroy(f.automatic);
+    mercer_recipe_destroy(f.compress);
     mercer_recipe_destroy(f.projected);
     mercer_recipe_destroy(f.density);
     mercer_recipe_destroy(f.scores);
@@ -136,6 +139,7 @@ int main(void) {
         cmocka_unit_test(outputs),
         cmocka_unit_test(queries),
         cmocka_unit_test(capabilities),
+        cmocka_unit_test(derivations),
         cmocka_unit_test(tensors),
         cmocka_unit_test(runs),
         cmocka_unit_test(checkpoints),

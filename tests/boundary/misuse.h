@@ -14,7 +14,7 @@ enum { N = 6, D = 2, R = 2 };
 extern struct misuse {
     mercer_context *context;
     mercer_data *data;
-    mercer_recipe *recipe, *scores, *density, *projected, *automatic;
+    mercer_recipe *recipe, *scores, *density, *projected, *automatic, *compress;
     mercer_model *model;
     double x[N * D], out[N * 8];
     /* what constructors fill */
@@ -78,6 +78,7 @@ void model_files(void **state);
 void outputs(void **state);
 void queries(void **state);
 void capabilities(void **state);
+void derivations(void **state);
 void tensors(void **state);
 /* misuse_runs.c */
 void runs(void **state);

@@ -136,6 +136,70 @@ void capabilities(void **state) {
     finish_entries();
 }
 
+void derivations(void **state) {
+    (void)state;
+    static const char gaussian[] = "{\"kernel\": \"gaussian\", \"parameters\": {\"kernel.sigma\": 1}}";
+    static const char *const names[] = {"C", "A", "v"};
+    const mercer_view tensors[] = {doubles(f.x, N, D), doubles(f.x, N, R), doubles(f.x, N, 1)};
+    mercer_model *pair[] = {f.model, f.model}, *divided, *indefinite, *elsewhere, *objects;
+    mercer_view out = doubles(f.out, N, R);
+    int64_t count;
+    mercer_output output = {.struct_size = sizeof output};
+#define DERIVE(argument, fault, code, saw, allowed, recipe, models, count, data)                                       \
+    NEW(model, mercer_model_derive, argument, fault, code, saw, allowed, recipe, models, count, data, NULL)
+    DERIVE("operation", "a method", MERCER_E_ARGUMENT, "'kpca' is a method", "mercer_model_fit", f.recipe, &f.model, 1,
+           NULL);
+    DERIVE("operation", "of outputs", MERCER_E_ARGUMENT, "'scores' gives outputs", "mercer_model_transform", f.scores,
+           &f.model, 1, NULL);
+    DERIVE("count", "0", MERCER_E_ARGUMENT, "count = 0", "takes 1 model", f.compress, &f.model, 0, NULL);
+    DERIVE("count", "too many", MERCER_E_ARGUMENT, "count = 2", "takes 1 model", f.compress, pair, 2, NULL);
+    DERIVE("count", "negative", MERCER_E_ARGUMENT, "count = -1", "takes 1 model", f.compress, pair, -1, NULL);
+    DERIVE("data", "not needed", MERCER_E_ARGUMENT, "data", "must be NULL", f.compress, &f.model, 1, f.data);
+    NEW(model, mercer_model_fit, "recipe", "a derivation", MERCER_E_ARGUMENT, "'compress' makes a model of models",
+        "mercer_model_derive", f.compress, f.data, NULL);
+    BAD(mercer_model_transform, "what", "a derivation", MERCER_E_ARGUMENT, "'compress' makes a model of models",
+        "mercer_model_derive", f.model, f.compress, f.data, &out, 1, NULL);
+    BAD(mercer_model_output, "what", "a derivation", MERCER_E_ARGUMENT, "'compress' makes a model of models",
+        "mercer_model_derive", f.model, f.compress, f.data, 0, &output, &count);
+    BAD(mercer_recipe_set, "name", "a kernel, of a derivation", MERCER_E_NAME, "kernel belongs to methods",
+        "'compress'", f.compress, "kernel", "linear");
+    BAD(mercer_recipe_set, "name", "orthonormal, of a method", MERCER_E_NAME, "output.orthonormal belongs to",
+        "'compress'", f.recipe, "orthonormal", "true");
+    MUST(mercer_model_from_tensors(&divided, f.context, gaussian, names, tensors, 3));
+    MUST(mercer_model_from_tensors(&indefinite, f.context, "{\"kernel\": \"sigmoid\"}", names, tensors, 2));
+    MUST(mercer_model_from_tensors(&elsewhere, f.context, "{\"kernel\": \"user\"}", names, tensors, 2));
+    DERIVE("models", "one with a denominator", MERCER_E_UNSUPPORTED, "'v'", "no projection", f.compress, &divided, 1,
+           NULL);
+    DERIVE("models", "an indefinite kernel", MERCER_E_UNSUPPORTED, "sigmoid", "positive semi-definite", f.compress,
+           &indefinite, 1, NULL);
+    DERIVE("models", "its user kernel is elsewhere", MERCER_E_UNSUPPORTED, "user kernel", "mercer_model_bind",
+           f.compress, &elsewhere, 1, NULL);
+    mercer_model_destroy(divided), mercer_model_destroy(indefinite), mercer_model_destroy(elsewhere);
+
+    static double between[3 * 3] = {0, 1, 2, 1, 0, 3, 2, 3, 0}, fewer[2 * 2] = {0, 1, 1, 0};
+    const mercer_view three = doubles(between, 3, 3), two = doubles(fewer, 2, 2), wide = doubles(between, 3, 2);
+    mercer_data *known, *less, *queries;
+    mercer_recipe *recipe = new_recipe(f.context, "components", "1", "sigma", "1", NULL), *one;
+    MUST(mercer_data_from_matrix(&known, f.context, &three, MERCER_DISTANCE));
+    MUST(mercer_data_from_matrix(&less, f.context, &two, MERCER_DISTANCE));
+    MUST(mercer_model_fit(&objects, recipe, known, NULL));
+    MUST(mercer_recipe_create(&one, f.context, "compress"));
+    MUST(mercer_recipe_set(one, "m", "2"));
+    DERIVE("data", "none, of a model of objects", MERCER_E_ARGUMENT, "centres are objects", "are needed", one, &objects,
+           1, NULL);
+    DERIVE("data", "rows, of a model of objects", MERCER_E_ARGUMENT, "centres are objects", "are needed", f.compress,
+           &objects, 1, f.data);
+    DERIVE("data", "other objects", MERCER_E_SHAPE, "2 objects", "fitted on 3", one, &objects, 1, less);
+    MUST(mercer_data_from_matrix(&queries, f.context, &wide, MERCER_DISTANCE));
+    DERIVE("data", "a matrix that is not square", MERCER_E_SHAPE, "3 x 2", "square", one, &objects, 1, queries);
+    MUST(mercer_recipe_set(one, "reducer", "given"));
+    DERIVE("operation", "its reducer wants landmarks", MERCER_E_VALUE, "given", "landmarks", one, &objects, 1, known);
+    mercer_recipe_destroy(recipe), mercer_recipe_destroy(one);
+    mercer_model_destroy(objects);
+    mercer_data_destroy(known), mercer_data_destroy(less), mercer_data_destroy(queries);
+    finish_entries();
+}
+
 #define TENSORS(argument, fault, code, saw, allowed, json, count, ...)                                                 \
     do {                                                                                                               \
         const char *names_[] = {"C", "A", "lambda"};                                                                   \

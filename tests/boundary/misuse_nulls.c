@@ -62,6 +62,7 @@ static void models(void) {
     const mercer_sink sink = {.struct_size = sizeof sink};
     const mercer_source source = {.struct_size = sizeof source};
     const char *none[] = {NULL};
+    mercer_model *no_model = NULL;
     NO(mercer_model_retain, "model", NULL);
     NO(mercer_model_output, "count", f.model, NULL, f.data, 0, &output, NULL);
     NO(mercer_model_transform, "outs", f.model, NULL, f.data, NULL, 1, NULL);
@@ -75,6 +76,8 @@ static void models(void) {
     NO(mercer_model_write, "sink: write", f.model, &sink);
     NO_NEW(model, mercer_model_read, "source: read", f.context, &source);
     NO_NEW(model, mercer_model_bind, "user_kernel", f.model, NULL);
+    NO_NEW(model, mercer_model_derive, "models", f.compress, NULL, 1, NULL, NULL);
+    NO_NEW(model, mercer_model_derive, "models[0]", f.compress, &no_model, 1, NULL, NULL);
 }
 
 void null_pointers(void **state) {

@@ -35,8 +35,8 @@ static void loading_starts_and_opens_nothing(void **state) {
     assert_int_equal(plugins(), 0);
     mercer_context *context = new_context();
     int64_t count = 0;
-    static const char *const registries[] = {"methods", "operations", "kernels", "reducers", "lifts",
-                                             "solvers", "statuses",   "folders", "files",    "build"};
+    static const char *const registries[] = {"methods", "operations", "derivations", "kernels", "reducers", "lifts",
+                                             "solvers", "statuses",   "folders",     "files",   "build"};
     for (size_t i = 0; i < sizeof registries / sizeof *registries; i++)
         MUST(mercer_context_count(context, registries[i], &count));
     assert_int_equal(threads(), THREADS);

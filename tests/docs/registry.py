@@ -162,4 +162,9 @@ will do where that is unique: `--sigma`. A recipe has only those that have an ef
 
 What a model gives for rows: `mercer transform --what NAME`.
 
-{self.part('operations', '')}'''
+{self.part('operations', '')}
+## Derivations
+
+What makes a model of models, each a command: `mercer NAME MODEL -o NEW`. Parameters of a reducer stand above.
+
+{self.part('derivations', 'output.')}'''

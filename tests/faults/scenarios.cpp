@@ -238,8 +238,8 @@ void listings(Scene &s) {
     const Context context = s.made<Context>([](mercer_context **out) { return mercer_context_create(out); });
     s.must([&] { return mercer_context_add_plugins(context.get(), "/nonexistent/mercer"); });
     mercer_entry entry = {};
-    for (const char *what :
-         {"methods", "operations", "kernels", "reducers", "lifts", "solvers", "statuses", "build", "folders"}) {
+    for (const char *what : {"methods", "operations", "derivations", "kernels", "reducers", "lifts", "solvers",
+                             "statuses", "build", "folders"}) {
         int64_t count = 0;
         s.must([&] { return mercer_context_count(context.get(), what, &count); });
         entry.struct_size = sizeof entry;
@@ -304,6 +304,24 @@ void chunks(Scene &s) {
     }
 }
 
+// Models of models: of rows, and of objects, whose data are needed.
+void derived(Scene &s) {
+    const Context context = s.context();
+    const Data data = s.rows(context, 60, 3);
+    const Recipe recipe = s.recipe(context, "compress", {{"m", "9"}});
+    const auto derive = [&](const Model &model, mercer_data *objects) {
+        mercer_model *handle = model.get();
+        s.keep(s.made<Model>(
+            [&](mercer_model **out) { return mercer_model_derive(out, recipe.get(), &handle, 1, objects, nullptr); }));
+    };
+    derive(s.fit(s.recipe(context, "kpca", {{"components", "2"}, {"kernel.sigma", "1"}}), data), nullptr);
+    mercer_objects objects = {};
+    objects.struct_size = sizeof objects, objects.rows = 20, objects.values = MERCER_DISTANCE, objects.pairs = distance;
+    const Data pairs =
+        s.made<Data>([&](mercer_data **to) { return mercer_data_from_objects(to, context.get(), &objects); });
+    derive(s.fit(s.recipe(context, "kpca", {{"components", "2"}, {"kernel.sigma", "1"}}), pairs), pairs.get());
+}
+
 // Workers fail as well.
 void threads(Scene &s) {
     const Context context = s.context(3);
@@ -325,4 +343,5 @@ const std::vector<Scenario> scenarios = {
     {"tensors", tensors, 200, 2},     {"kernels", kernels, 200, 2},
     {"listings", listings, 200, 2},   {"csv", csv, 200, 2},
     {"chunks", chunks, 200, 2},       {"threads", threads, 200, 2},
+    {"derived", derived, 200, 2},
 };

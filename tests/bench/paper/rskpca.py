@@ -381,7 +381,7 @@ def main():
         figures.picture(runs, asked.out)
     if wanted("eigen"):
         ells = [round(3 + 0.1 * k, 1) for k in range(21)] if full else [3.0, 3.5, 4.0, 4.5, 5.0]
-        seeds = range(50 if full else 8)
+        seeds = range(50 if full else 20)
         for figure, name in ((2, "german"), (3, "pendigits")):
             if there(name):
                 x, y = load(asked.data, name)

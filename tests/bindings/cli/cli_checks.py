@@ -151,6 +151,16 @@ def centres(path, m):
     assert load(path)["m"] == int(m), load(path)["m"]
 
 
+# Projected, turned to the nearest orthonormal components, centred at the projected mean.
+def compressed(old, new, scores):
+    c, b, q = tensor(old, "C"), tensor(new, "C"), np.load("Q.npy")
+    lower = np.linalg.cholesky(gram(b, b))
+    z = np.linalg.solve(lower, gram(b, c) @ np.column_stack([tensor(old, "A"), tensor(old, "nu")]))
+    u, _, v = np.linalg.svd(z[:, :R], full_matrices=False)
+    expected = (np.linalg.solve(lower, gram(b, q)).T - z[:, R:].T) @ (u @ v)
+    assert np.abs(np.load(scores) - expected).max() < 1e-8, np.abs(np.load(scores) - expected).max()
+
+
 def outputs(path, file):
     z = np.load(file)
     (out,) = load(path)["outputs"]

@@ -90,7 +90,7 @@ error 2 1 trasform && says "did you mean 'transform'"
 error 2 4 methods --jsno && says 'did you mean --json'
 status 0 --help && shows transform
 status 2 && says "usage: mercer COMMAND" && says "a command is missing"
-for command in fit transform kernel forecast convert info methods describe plot plugins plugin-check plugin-new demo; do
+for command in fit transform compress kernel forecast convert info methods describe plot plugins plugin-check plugin-new demo; do
     status 0 $command --help
     shows "mercer $command"
     status 0 help $command && shows "mercer $command"
@@ -167,6 +167,23 @@ status 0 transform M.safetensors Q.npy -o G.npy --what gradient && py gradient G
 status 2 transform M.safetensors Q.npy -o G.npy --what gradient --whiten true
 status 2 transform M.safetensors Q.npy -o G.npy --what scores --set whiten=maybe && says 'true or false'
 
+# a model of a model: fewer centres
+status 0 compress M.safetensors --m 30 -o FEW.safetensors && shows residual && shows 'on 30 centres' && shows 'wrote FEW.safetensors'
+status 0 transform FEW.safetensors Q.npy -o FEWQ.npy && py compressed M.safetensors FEW.safetensors FEWQ.npy
+status 0 compress M.safetensors --set reducer.m=30 --threads 1 -o FEW2.safetensors --json && json && py centres out 30
+status 0 transform FEW2.safetensors Q.npy -o FEWQ2.npy && same FEWQ.npy FEWQ2.npy 'compress --set'
+status 0 compress M.safetensors --reducer greedy --trace 1e-3 --orthonormal false -o FEW2.safetensors
+error 2 8 transform FEW2.safetensors Q.npy -o OLD --what residual && says 'not orthonormal'
+checks=$((checks + 1))
+"$mercer" compress - --m 30 -o - <M.safetensors 2>err >piped.safetensors || fail 'compress - -o -'
+status 0 transform piped.safetensors Q.npy -o FEWQ2.npy && same FEWQ.npy FEWQ2.npy 'compress - -o -'
+status 0 describe compress && shows --reducer.m && shows --orthonormal
+error 2 1 compress M.safetensors M.safetensors --m 3 -o OLD && says "count = 2, 'compress' takes 1 model"
+error 2 1 compress M.safetensors -o M.safetensors
+error 2 4 compress M.safetensors --components 3 -o OLD && says "'compress' has no use for it"
+error 6 11 compress M.safetensors --m 3 --memory 1kB -o OLD
+error 4 6 compress X.npy -o OLD
+
 # one parameter in all its spellings
 for flags in '--sigma 2' '--sigma=2' '--kernel.sigma 2' '--kernel.sigma=2' '--set sigma=2'; do
     status 0 fit X.npy --method kpca $flags --kernel gaussian --output.components 5 -o S.safetensors --scores S.npy
@@ -227,6 +244,8 @@ status 0 forecast K.npy --precomputed kernel --method kpca --components 5
 status 0 forecast X.csv --labels kind --method kpca
 status 0 fit K.npy --precomputed kernel --method kpca --components 5 -o K.safetensors
 status 0 transform K.safetensors KQ.npy --precomputed kernel -o KZ.npy && py equal KZ.npy TQ.npy
+status 0 compress K.safetensors --data K.npy --precomputed kernel --reducer greedy --m 30 -o K2.safetensors
+error 2 1 compress K.safetensors --m 30 -o OLD && says 'centres are objects'
 
 error 3 2 fit D.dist.npy --precomputed distances --method subsampled --reducer given --landmarks X.npy -o OLD
 says 'landmarks: rows of 4 columns, the data are objects: must be row numbers'

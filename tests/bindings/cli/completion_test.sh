@@ -44,7 +44,7 @@ has 'mercer ' $commands help
 for command in $commands; do has "mercer $command --" --help; done
 
 # names of registries
-for pair in 'fit X.npy --method:methods' 'fit X.npy --kernel:kernels' 'transform M Q --what:operations' 'describe:methods'; do
+for pair in 'fit X.npy --method:methods' 'fit X.npy --kernel:kernels' 'transform M Q --what:operations' 'describe:methods' 'describe:derivations'; do
     offered "mercer ${pair%:*} "
     for name in $(names "${pair#*:}"); do check "'$pair' lacks '$name'" grep -qw -e "$name" <<<"$got"; done
 done
@@ -68,6 +68,7 @@ has 'mercer fit X.npy --method kpca --kernel matern --' --nu --components --seed
 lacks 'mercer fit X.npy --method kpca --' kernel.sigma
 has 'mercer transform M X --what scores --w' --whiten
 is 'mercer info M --j' --json
+has 'mercer compress M --' --reducer --m --orthonormal --seed --json
 is 'mercer describe kpca --kernel gaussian --bandw' --bandwidth
 
 # values

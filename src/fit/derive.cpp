@@ -1,0 +1,60 @@
+#include "derive.h"
+
+#include <cinttypes>
+
+namespace mercer {
+
+const std::vector<Derivation> &derivations() {
+    static const std::vector<Derivation> table = {
+        {"compress", "rpcholesky", "fewer centres: what a model holds in feature space, projected on their span",
+         "Schoelkopf et al. 1999, reduced sets", 1, compress},
+    };
+    return table;
+}
+
+void check_count(const Recipe &recipe, int64_t count) {
+    const Derivation &derivation = *recipe.derivation();
+    if (count < 1 || count > derivation.most_models)
+        fail(MERCER_E_ARGUMENT, "count = %" PRId64 ", '%s' takes 1 model", count, derivation.name);
+}
+
+std::shared_ptr<const Model> derive(const DeriveTask &task) { return task.recipe.derivation()->derive(task); }
+
+Json derived_text(const DeriveTask &task, const Model &model) {
+    const Json &before = model.text();
+    Json text = Json::object(), parameters = Json::object();
+    text["format"] = 1;
+    text["version"] = MERCER_VERSION;
+    text["requires"] = Json::array();
+    for (const char *name : {"method", "kernel", "lift", "solver", "n", "d", "columns", "total_variance", "error_bars"})
+        if (before.contains(name)) text[name] = before[name];
+    text["operation"] = task.recipe.derivation()->name;
+    text["reducer"] = task.recipe.values().reducer;
+    const Json known = before.value("parameters", Json::object());
+    for (const auto &[name, value] : known.items())
+        if (name.rfind("kernel.", 0) == 0 || name.rfind("data.", 0) == 0) parameters[name] = value;
+    parameters.update(parameter_json(task.recipe.stored()));
+    text["parameters"] = std::move(parameters);
+    text["from"] = Json::array();
+    for (const auto &from : task.models) {
+        Json own = from->text();
+        own.erase("from");
+        own["m"] = from->m();
+        own["r"] = from->r();
+        text["from"].push_back(std::move(own));
+    }
+    for (const auto &from : task.models)
+        for (const Json &earlier : from->text().value("from", Json::array())) text["from"].push_back(earlier);
+    return text;
+}
+
+std::shared_ptr<const Model> derived_model(const DeriveTask &task, const Model &model, Json text, Tensors tensors) {
+    text["peak_bytes"] = task.run.budget()->peak();
+    text["timings"] = timings_json(task.run);
+    auto out = Model::assemble(std::move(text), std::move(tensors), task.recipe.registry(), task.settings);
+    if (model.kernel().has_user() && model.kernel().user) out = out->bind(model.kernel().user);
+    task.run.progress(1);
+    return out;
+}
+
+} // namespace mercer
