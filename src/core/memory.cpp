@@ -15,8 +15,9 @@ void Budget::take(int64_t bytes) {
     int64_t now = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     if (now > limit_) {
         give(bytes);
-        fail(MERCER_E_BUDGET, "%" PRId64 " bytes more are needed beside %" PRId64 " in use, the memory budget is %" PRId64,
-             bytes, now - bytes, limit_);
+        fail(MERCER_E_BUDGET,
+             "%" PRId64 " bytes more are needed beside %" PRId64 " in use, the memory budget is %" PRId64, bytes,
+             now - bytes, limit_);
     }
     int64_t seen = peak_.load(std::memory_order_relaxed);
     while (now > seen && !peak_.compare_exchange_weak(seen, now, std::memory_order_relaxed)) {
