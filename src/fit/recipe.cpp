@@ -124,7 +124,7 @@ void Recipe::set_part(const std::string &part, const std::string &value) {
         if (!is_part(name) && (name.rfind(part + ".", 0) == 0 || !has_core_row(i)))
             core_.set(static_cast<int64_t>(i), "", name.c_str());
     }
-    if (*method_->weights && (part == "method" || part == "reducer" || part == "lift")) {
+    if (method_ && *method_->weights && (part == "method" || part == "reducer" || part == "lift")) {
         const int64_t row = core_.table().find("reducer.weights");
         if (has_core_row(static_cast<size_t>(row))) core_.set(row, method_->weights, "reducer.weights");
     }
