@@ -176,7 +176,7 @@ typedef struct mercer_cost {
 /* What the lift wants beside the centres; NULL = not wanted. */
 typedef struct mercer_want {
     int64_t struct_size;
-    int64_t *assignment; /* n: which centre stands for each row, counted in the order given */
+    int64_t *assignment; /* n: which centre stands for each row, counted in the order given, and weighs what they weigh */
 } mercer_want;
 
 enum {

@@ -316,6 +316,7 @@ static int32_t optimise(work *w, int32_t dtype, int32_t flags) {
         q.ridge = fmax(q.ridge, 4 * (double)m * (dtype == MERCER_F32 ? FLT_EPSILON : DBL_EPSILON) / 2 * q.k[j * m + j]);
         q.used[j] = j;
     }
+    if (!(q.ridge > 0)) q.ridge = 1; /* all of K is 0: any weights will do */
     double level = 0;
     int begun = 0;
     for (int64_t last = -1; !status;) {
@@ -357,6 +358,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     out->bytes = 32 * n + 32 * m + 16 * HOT + 1024 + states + (p->optimal ? 8 * m * (3 * m + 300) : 0);
     const double values = (double)n * (double)(n + m) + (double)m * (double)(HOT + 2 * m);
     out->kernel_evaluations = values < 9e18 ? (int64_t)values : (int64_t)9e18;
+    out->likely_evaluations = (double)n * (double)n + (double)m * (double)(least(HOT, n) + m);
     out->flops = 2 * (double)n * (double)n + (p->optimal ? 4 * pow((double)m, 3) : 0);
     return MERCER_OK;
 }

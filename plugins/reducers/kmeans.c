@@ -226,6 +226,7 @@ static int32_t plusplus(work *w) {
     if (w->held < w->n) { /* what was found is of the sample */
         w->count = 0;
         memset(w->own, 0, (size_t)(8 * w->n));
+        memset(w->below, 0, (size_t)(8 * w->n));
     }
     return MERCER_OK;
 }

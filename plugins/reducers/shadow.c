@@ -436,7 +436,7 @@ static int32_t seek(leaders *l, int64_t m, double *epsilon, int64_t *passes) {
         at = interpolate(bounds, excess, slope);
     }
     if (status || (best == *epsilon && best > 0)) return status;
-    *epsilon = best > 0 ? best : bounds[1];
+    *epsilon = best > 0 ? best : isinf(bounds[1]) ? at : bounds[1];
     ++*passes;
     return pass(l, *epsilon, l->count, 1 - 1. / PASSES, 1. / PASSES, &done);
 }

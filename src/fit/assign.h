@@ -6,7 +6,7 @@ namespace mercer {
 
 // Sets the assignment, and each centre's weight to the sum of the sample weights of its rows. Ties go to the first centre;
 // one that is nearest to no row is left with weight 0.
-void assign_nearest(Run &run, const Prepared &prepared, Reduction &reduction);
+void assign_nearest(Run &run, const Prepared &prepared, const Data &data, Reduction &reduction);
 
 // What that will need: bytes beside the assignment, and kernel values.
 struct AssignCost {

@@ -398,7 +398,7 @@ std::shared_ptr<const Model> compress(const DeriveTask &task) {
     rows.source = prepared.source;
     Reduction reduction = reduce(run, task.recipe, rows, prepared, false);
     reduction.factor = {};
-    assign_nearest(run, prepared, reduction);
+    assign_nearest(run, prepared, rows, reduction);
     Centres centres = make_centres(run, prepared, reduction);
     Lifted out = project(task, model, prepared, centres, held);
 

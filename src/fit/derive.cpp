@@ -25,7 +25,7 @@ Json derived_text(const DeriveTask &task, const Model &model) {
     Json text = Json::object(), parameters = Json::object();
     text["format"] = 1;
     text["version"] = MERCER_VERSION;
-    text["requires"] = Json::array();
+    text["requires"] = required_plugins(model.kernel());
     for (const char *name : {"method", "kernel", "lift", "solver", "n", "d", "columns", "total_variance", "error_bars"})
         if (before.contains(name)) text[name] = before[name];
     text["operation"] = task.recipe.derivation()->name;

@@ -153,6 +153,7 @@ Lifted lift_as(const LiftTask &task) {
     out.text["total_variance"]["kind"] = "reduced-operator";
     for (const char *name : {"certificates", "limits", "mse", "mse_components"})
         out.text.erase(name); // they are of the centres' own model
+    if (!refined) out.text["uncertified"] = "the lift 'extended' is no projection: lift.ritz makes it one, and proves";
     if (refined) refine(task, products.means(), out);
     return out;
 }

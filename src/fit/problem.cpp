@@ -299,6 +299,17 @@ void warn_of_landmarks(const Run &run, const Recipe &recipe, const Data &data, c
         run.log(2, format("landmarks are given, but reducer = %s does not use them", recipe.values().reducer).c_str());
 }
 
+// Each centre weighs what its rows weigh, which is what proofs rely on.
+bool stands_for(const Reduction &reduction, const Prepared &prepared) {
+    CountedVector<double> sums(static_cast<size_t>(reduction.m), 0.0);
+    const int64_t n = reduction.assignment.size();
+    for (int64_t i = 0; i < n; ++i)
+        sums[static_cast<size_t>(reduction.assignment[i])] += prepared.weights[static_cast<size_t>(i)];
+    for (size_t k = 0; n > 0 && k < sums.size(); ++k)
+        if (!(std::fabs(sums[k] - reduction.weights[k]) <= 1e-9 * static_cast<double>(n))) return false;
+    return true;
+}
+
 void check_assignment(const Reduction &reduction, const Plugin &plugin) {
     for (int64_t i = 0; i < reduction.assignment.size(); ++i)
         if (reduction.assignment[i] < 0 || reduction.assignment[i] >= reduction.m)
@@ -346,22 +357,22 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         out.factor = problem.factor_of_given();
         const double order = static_cast<double>(out.m);
         if (out.has_factor()) out.flops = static_cast<double>(n) * order * order;
+        if (out.m < 1) fail(MERCER_E_PLUGIN, "reducer %s gave no centre", plugin.name.c_str());
+        check_assignment(out, plugin);
+        if (static_cast<CentreWeights>(recipe.values().centre_weights) == CentreWeights::voronoi)
+            assign_nearest(run, prepared, data, out);
     };
     if (prepared.f32)
         run_reducer(DataProblem<float>(run, prepared, data, foreseen_components(recipe.values(), n), out));
     else
         run_reducer(DataProblem<double>(run, prepared, data, foreseen_components(recipe.values(), n), out));
     warn_of_landmarks(run, recipe, data, out);
-    if (out.m < 1) fail(MERCER_E_PLUGIN, "reducer %s gave no centre", plugin.name.c_str());
-    check_assignment(out, plugin);
-
-    if (static_cast<CentreWeights>(recipe.values().centre_weights) == CentreWeights::voronoi)
-        assign_nearest(run, prepared, out);
-    else if (out.weights.empty()) // the sample weights of the rows, or equal ones
+    if (out.weights.empty()) // the sample weights of the rows, or equal ones
         for (int64_t k = 0; k < out.m; ++k)
             out.weights.push_back(
                 out.index.empty() ? 1.0 : prepared.weights[static_cast<size_t>(out.index[static_cast<size_t>(k)])]);
     scale_weights(out.weights, n);
+    if (!stands_for(out, prepared)) out.assignment = Buffer<int64_t>();
     return out;
 }
 

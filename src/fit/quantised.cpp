@@ -24,21 +24,16 @@
 namespace mercer {
 namespace {
 
-// f at squared distances, in place, and what is known of it.
+// f at squared distances, and what is known of it.
 struct Radial {
-    const Leaf *leaf = nullptr; // nullptr: the kernel is no such function
-    double kappa = NAN, lipschitz = NAN;
+    const Expression &kernel;
+    bool falls; // with the distance; else nothing is known of the kernel
+    double kappa, lipschitz;
 
-    explicit Radial(const Expression &kernel) : kappa(kernel.kappa()) {
-        if (kernel.leaves.size() != 1 || kernel.terms()[0].weight != 1) return;
-        const Leaf &only = kernel.leaves[0];
-        if (!only.slope_falls || only.form != MERCER_SQDIST || !only.columns.empty()) return;
-        leaf = &only;
-        lipschitz = only.facts.lipschitz;
-    }
-    void map(double *values, int64_t count) const {
-        leaf->plugin->kernel.map(&host_table(), leaf->values(), MERCER_F64, values, count);
-    }
+    Radial(const Expression &kernel, const Source &source)
+        : kernel(kernel),
+          falls(source.kind() != Source::Kind::objects && kernel.is_radial() && kernel.leaves[0].slope_falls),
+          kappa(kernel.kappa()), lipschitz(falls ? kernel.leaves[0].facts.lipschitz * kernel.terms()[0].weight : NAN) {}
     // What a step of length sqrt(v) can cost: sqrt(2 (kappa - f)) and sqrt(2 (kappa^2 - f^2)), rounding included.
     double step(double f) const { return std::sqrt(2 * std::max(kappa - f, 0.0) + 16 * 0x1p-53 * kappa); }
     double step_of_squares(double f) const {
@@ -56,8 +51,9 @@ struct Standing {
     double total;
 
     explicit Standing(const LiftTask &task)
-        : task(task), run(task.run), prepared(task.prepared), centres(task.centres), radial(task.prepared.kernel),
-          n(task.prepared.source->rows()), m(task.centres.m()), total(static_cast<double>(n)) {}
+        : task(task), run(task.run), prepared(task.prepared), centres(task.centres),
+          radial(task.prepared.kernel, *task.prepared.source), n(task.prepared.source->rows()), m(task.centres.m()),
+          total(static_cast<double>(n)) {}
     double s(int64_t i) const { return prepared.weights[static_cast<size_t>(i)]; }
     double w(int64_t j) const { return centres.weights[static_cast<size_t>(j)]; }
     bool assigned() const { return !centres.assignment.empty(); }
@@ -113,15 +109,15 @@ Steps measure(const Standing &of) {
 
 Quantisation by_radius(const Standing &of, double epsilon) {
     double f = epsilon * epsilon;
-    of.radial.map(&f, 1);
-    return {"radius", of.radial.step(f), of.radial.step_of_squares(f), std::sqrt(2.0) * of.radial.lipschitz * epsilon,
-            0};
+    of.prepared.kernel.radial(&f, 1);
+    const double each = std::sqrt(2.0) * of.radial.lipschitz * epsilon;
+    return {"radius", of.radial.step(f), of.radial.step_of_squares(f), std::isfinite(each) ? each : NAN, 0};
 }
 
 Quantisation by_distances(const Standing &of, const Steps &steps) {
     Buffer<double> f = of.run.buffer<double>(of.n);
     std::copy(steps.squared.begin(), steps.squared.end(), f.begin());
-    of.radial.map(f.data(), of.n);
+    of.prepared.kernel.radial(f.data(), of.n);
     Quantisation out{"distances", 0, 0, NAN, 0};
     for (int64_t i = 0; i < of.n; ++i) {
         out.mmd += of.s(i) / of.total * of.radial.step(f[i]);
@@ -224,7 +220,7 @@ template <class T>
 Quantisation by_pairs(const Standing &of, const Steps &steps, double failure, Lifted &model) {
     Parts<T> parts(of);
     double f = steps.farthest;
-    of.radial.map(&f, 1);
+    of.prepared.kernel.radial(&f, 1);
     const double range = of.radial.step_of_squares(f) * of.radial.step_of_squares(f);
     CountedVector<double> before(static_cast<size_t>(of.n) + 1); // sums of weights
     for (int64_t i = 0; i < of.n; ++i) before[static_cast<size_t>(i) + 1] = before[static_cast<size_t>(i)] + of.s(i);
@@ -275,6 +271,8 @@ template <class T>
 double squared_difference(const Standing &of, const Parts<T> &parts, const Tiles<T> &all) {
     CountedVector<int64_t> centres(of.centres.assignment.begin(), of.centres.assignment.end());
     for (int64_t &centre : centres) centre = std::max<int64_t>(centre, 0); // rows that count for nothing: any
+    if (const int64_t *number = of.centres.numbers())
+        for (int64_t &centre : centres) centre = number[centre]; // points count objects, not centres
     Points<T> heads = parts.c.only(centres.data(), of.n);
     const Tiles<T> other(of.prepared.kernel, heads, heads);
     ScratchPool<T> pool(of.run, other);
@@ -313,6 +311,7 @@ Quantisation exactly(const Standing &of, Lifted &model) {
         const double square = rows[k] - 2 * both[k] + centres[k], scale = rows[k] + centres[k];
         (k == 0 ? out.mmd : out.covariance) =
             std::sqrt(std::max(square, 0.0) + of.rounding(std::fabs(scale))) / of.total;
+        (k == 0 ? out.seen_mmd : out.seen_covariance) = std::sqrt(std::max(square, 0.0)) / of.total;
     }
     model.kernel_evaluations += pass_evaluations(of.n) + of.n * of.m + pass_evaluations(of.m);
     if (!of.assigned()) return out;
@@ -338,7 +337,7 @@ Effort effort_of(const Recipe &recipe, int64_t n, bool radial, bool assigned) {
 template <class T>
 std::vector<Quantisation> found_as(const Standing &of, Lifted &model) {
     std::vector<Quantisation> out;
-    const bool radial = of.radial.leaf != nullptr;
+    const bool radial = of.radial.falls;
     const Effort effort = effort_of(of.task.recipe, of.n, radial, of.assigned());
     const auto epsilon = of.task.reduction.report.find("epsilon");
     if (radial && of.assigned() && epsilon != of.task.reduction.report.end())
@@ -405,6 +404,10 @@ void component_entries(const Tensor &lambda, double rounding, const Best &each, 
 } // namespace
 
 Json quantisation_entries(const LiftTask &task, Lifted &model) {
+    if (!task.prepared.kernel.is_psd()) {
+        model.text["uncertified"] = "the kernel is not known to be positive semi-definite";
+        return Json::array();
+    }
     const Standing of(task);
     std::vector<Quantisation> found = of.prepared.f32 ? found_as<float>(of, model) : found_as<double>(of, model);
     const bool centred = task.recipe.values().lift_centred != 0;
@@ -420,9 +423,9 @@ Json quantisation_entries(const LiftTask &task, Lifted &model) {
         out.push_back(std::move(entry));
     };
     for (const Quantisation &one : found) {
-        say("mmd", one.mmd, exact ? exact->mmd : NAN, one);
-        say("covariance", one.covariance, exact && !centred ? exact->covariance : NAN, one); // else it is a bound
-        say("eigenvalues", one.eigenvalues, NAN, one);
+        say("mmd", one.mmd, exact ? exact->seen_mmd : NAN, one);
+        say("covariance", one.covariance, exact && !centred ? exact->seen_covariance : NAN, one); // else it is a bound
+        if (task.recipe.values().ritz == 0) say("eigenvalues", one.eigenvalues, NAN, one);        // else of others
         mmd.offer(one.mmd, one);
         covariance.offer(one.covariance, one);
         eigenvalues.offer(one.eigenvalues, one);
@@ -438,8 +441,9 @@ Json quantisation_entries(const LiftTask &task, Lifted &model) {
 }
 
 void foresee_quantisation(const PlanTask &task, Plan &plan) {
+    if (!task.kernel.is_psd()) return;
     const int64_t n = task.source.rows(), d = task.source.cols(), m = task.m;
-    const Effort effort = effort_of(task.recipe, n, Radial(task.kernel).leaf != nullptr, task.assigned);
+    const Effort effort = effort_of(task.recipe, n, Radial(task.kernel, task.source).falls, task.assigned);
     const double rows = static_cast<double>(n), centres = static_cast<double>(m),
                  all = (task.assigned ? 3 : 1) * static_cast<double>(pass_evaluations(n)) + rows * centres +
                        static_cast<double>(pass_evaluations(m)),

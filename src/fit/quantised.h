@@ -12,6 +12,7 @@ struct Quantisation {
     const char *by = ""; // radius, distances, clusters, pairs, exact
     double mmd = NAN, covariance = NAN, eigenvalues = NAN;
     double failure = 0;
+    double seen_mmd = NAN, seen_covariance = NAN; // what they are, but for rounding
 };
 
 // Those that the data, the reducer and report.certificates allow, from the coarsest on, for the report of a model of the lift

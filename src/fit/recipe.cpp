@@ -53,6 +53,8 @@ const Entry *entry_of(const std::vector<Entry> &table, const std::string &name) 
     return nullptr;
 }
 
+constexpr const char *weights_row = "reducer.weights";
+
 bool is_part(const std::string &name) {
     return name == "method" || name == "kernel" || name == "reducer" || name == "lift" || name == "solver";
 }
@@ -90,6 +92,8 @@ std::string Recipe::who_takes() const {
     return format("'%s' gives outputs of a model, mercer_model_transform takes it", operation_->name);
 }
 
+std::string Recipe::default_weights() const { return method_ ? method_->weights : ""; }
+
 const char *Recipe::default_reducer() const { return method_ ? method_->reducer : derivation_->reducer; }
 
 void Recipe::set_part(const std::string &part, const std::string &value) {
@@ -124,10 +128,8 @@ void Recipe::set_part(const std::string &part, const std::string &value) {
         if (!is_part(name) && (name.rfind(part + ".", 0) == 0 || !has_core_row(i)))
             core_.set(static_cast<int64_t>(i), "", name.c_str());
     }
-    if (method_ && *method_->weights && (part == "method" || part == "reducer" || part == "lift")) {
-        const int64_t row = core_.table().find("reducer.weights");
-        if (has_core_row(static_cast<size_t>(row))) core_.set(row, method_->weights, "reducer.weights");
-    }
+    if (const int64_t row = core_.table().find(weights_row); row >= 0 && has_core_row(static_cast<size_t>(row)))
+        if (part == "method" || part == "reducer" || part == "lift") core_.set(row, default_weights(), weights_row);
     shown_.clear();
 }
 
@@ -196,8 +198,10 @@ void Recipe::set(const std::string &name, const std::string &value) {
         trial.set_part(row.name(), trim(value));
         *this = std::move(trial);
     } else {
-        if (row.params == &core_ && !is_operation()) check_core_value(row.name(), value);
-        row.params->set(row.index, value, row.name().c_str());
+        const bool own = row.params == &core_ && value.empty() && row.name() == weights_row; // unset: the method's
+        const std::string text = own ? default_weights() : value;
+        if (row.params == &core_ && !is_operation()) check_core_value(row.name(), text);
+        row.params->set(row.index, text, row.name().c_str());
     }
 }
 
@@ -234,6 +238,11 @@ mercer_row Recipe::public_row(int64_t index) {
         std::string &group = shown_[full + " group"];
         group = all[static_cast<size_t>(index)].prefix + out.group;
         out.group = group.c_str();
+    }
+    if (full == weights_row && !default_weights().empty()) {
+        std::string &initial = shown_[full + " initial"];
+        initial = default_weights();
+        out.initial = initial.c_str();
     }
     if (is_part(full)) {
         std::string choices;

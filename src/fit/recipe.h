@@ -58,6 +58,7 @@ class Recipe {
     void refuse_elsewhere(const std::string &name) const;
     void set_part(const std::string &part, const std::string &value);
     const char *default_reducer() const;
+    std::string default_weights() const; // "": the row's own
 
     std::shared_ptr<Registry> registry_;
     const Operation *operation_ = nullptr;

@@ -266,7 +266,8 @@ void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
                                            {"kind", means.gram.empty() && centred ? "upper-bound" : "exact"}});
     model.text["certificates"] =
         psd && r > 0 ? eigenvalue_entries(ritz_bounds(task, means, rotation, r), r, 0, 1) : Json::array();
-    for (const char *name : {"limits", "mse", "mse_components"}) model.text.erase(name); // of other components
+    for (const char *name : {"limits", "mse", "mse_components", "error_bars", "residuals"})
+        model.text.erase(name); // of other components
     if (means.gram.empty()) model.kernel_evaluations += old.rows * old.rows;
     if (means.gram.empty())
         model.text["limits"] = task.prepared.f32 ? own_limits<float>(task, model) : own_limits<double>(task, model);

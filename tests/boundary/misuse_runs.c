@@ -37,9 +37,9 @@ void runs(void **state) {
         f.model, NULL, f.data, &out, 1, RUN(.threads = -2));
     BAD(mercer_recipe_forecast, "run: memory", "negative", MERCER_E_VALUE, "memory = -1", "must be >= 0", f.recipe,
         f.data, RUN(.memory = -1), &forecast);
-    NEW(model, mercer_model_fit, "run: memory", "too little", MERCER_E_BUDGET, "need 1.", "memory budget of 0.001 MiB",
+    NEW(model, mercer_model_fit, "run: memory", "too little", MERCER_E_BUDGET, "need 0.", "memory budget of 0.001 MiB",
         f.recipe, f.data, RUN(.memory = 1000));
-    BAD(mercer_recipe_forecast, "run: memory", "too little", MERCER_E_BUDGET, "need 1.", "memory budget of 0.001 MiB",
+    BAD(mercer_recipe_forecast, "run: memory", "too little", MERCER_E_BUDGET, "need 0.", "memory budget of 0.001 MiB",
         f.recipe, f.data, RUN(.memory = 1000), &forecast);
     BAD(mercer_recipe_kernel, "run: memory", "too little", MERCER_E_BUDGET, "bytes more", "memory budget is 100",
         f.recipe, f.data, NULL, &square, RUN(.memory = 100));

@@ -288,6 +288,42 @@ void test_other_kernels() {
 
 int64_t seeds = 60; // 1000 in suite `full`
 
+// Objects known by their distances have no coordinates to measure steps in: what is said of the same points is said of all pairs,
+// and centres are counted as centres.
+void test_objects() {
+    Session session;
+    Problem of;
+    of.x = oracle::Numbers(8).matrix(60, 2);
+    for (int64_t i = 1; i < 60; i += 5) of.rows.push_back(i);
+    of.k = oracle::gaussian(0.7), of.certificates = "exact", of.centred = false;
+    const Truth truth = truth_of(of);
+    mercer_objects objects{};
+    objects.struct_size = sizeof objects;
+    objects.rows = 60, objects.values = MERCER_DISTANCE, objects.flags = MERCER_THREAD_SAFE, objects.user = &of.x;
+    objects.pairs = [](void *user, const int64_t *i, const int64_t *j, int64_t count, double *out) -> int32_t {
+        const Matrix &x = *static_cast<const Matrix *>(user);
+        for (int64_t k = 0; k < count; ++k) out[k] = std::sqrt(oracle::sqdist(x.row(i[k]), x.row(j[k]), x.cols));
+        return MERCER_OK;
+    };
+    mercer_data *data = nullptr;
+    OK(mercer_data_from_objects(&data, session.context, &objects));
+    mercer_view view{sizeof view, MERCER_I64, 0, static_cast<int64_t>(of.rows.size()), 1, 1, 1, of.rows.data()};
+    OK(mercer_data_attach(data, "landmarks", &view));
+    const Model model = session.fit(data,
+                                    {{"kernel.sigma", "0.7"},
+                                     {"components", "4"},
+                                     {"reducer", "given"},
+                                     {"reducer.weights", "voronoi"},
+                                     {"report.certificates", "exact"},
+                                     {"lift.centred", "false"}},
+                                    "subsampled");
+    mercer_data_destroy(data);
+    Count count;
+    const Json entries = certificates(model);
+    for (const Json &entry : entries) TEST_ASSERT_EQUAL_STRING("exact", entry["by"].get<std::string>().c_str());
+    check(entries, truth, false, tolerance::u64, count);
+}
+
 // The covariance by pairs is wrong in at most a share delta; the truth by all pairs, once.
 void test_pairs() {
     Session session;
@@ -326,6 +362,7 @@ int main(int argc, char **argv) {
     RUN_TEST(test_never_smaller_than_the_truth);
     RUN_TEST(test_what_is_paid_for);
     RUN_TEST(test_other_kernels);
+    RUN_TEST(test_objects);
     RUN_TEST(test_pairs);
     return UNITY_END();
 }
