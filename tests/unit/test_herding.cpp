@@ -146,6 +146,17 @@ void test_optimal() {
             }
 }
 
+// Where every kernel value is 0 any weights are as near as any others.
+void test_nothing_to_be_near_to() {
+    const Rows rows(Matrix(6, 3));
+    const Outcome out = reduce_with(
+        rows, {{"reducer", "herding"}, {"kernel", "linear"}, {"reducer.m", "3"}, {"reducer.optimal", "true"}});
+    TEST_ASSERT_TRUE(out.got.m >= 1);
+    double sum = 0;
+    for (double weight : out.weights) sum += weight;
+    TEST_ASSERT_DOUBLE_WITHIN(1e-9, 6, sum);
+}
+
 void test_refusals() {
     const Rows rows(oracle::Numbers(1).matrix(30, 2));
     for (const auto &[settings, words] : std::vector<std::pair<Settings, const char *>>{
@@ -173,6 +184,7 @@ int main() {
     RUN_TEST(test_is_naive);
     RUN_TEST(test_repeats);
     RUN_TEST(test_optimal);
+    RUN_TEST(test_nothing_to_be_near_to);
     RUN_TEST(test_refusals);
     return UNITY_END();
 }

@@ -153,6 +153,24 @@ void test_blocks() {
     TEST_ASSERT_TRUE(one.got.report.at("inertia") < 2 * static_cast<double>(n * d));
 }
 
+// Seeds found in a sample leave nothing behind that the rows would be judged by: the means are those of the nearest seeds' rows.
+void test_seeds_of_a_sample() {
+    const int64_t n = 1100, d = 16384;
+    const Rows rows(oracle::Numbers(12).matrix(n, d));
+    for (const char *seed : {"0", "3"}) {
+        const Settings settings = {{"reducer", "kmeans"},
+                                   {"reducer.m", "2"},
+                                   {"kernel.sigma", "1"},
+                                   {"reducer.iterations", "0"},
+                                   {"seed", seed}};
+        const Outcome out = reduce_with(rows, settings, 2);
+        for (int64_t i = 0; i < n; ++i) {
+            auto to = [&](int64_t j) { return oracle::sqdist(rows.x.row(i), out.points.row(j), d); };
+            TEST_ASSERT_EQUAL_INT64(to(1) < to(0), out.assignment[static_cast<size_t>(i)]);
+        }
+    }
+}
+
 void refused(const Rows &rows, const Settings &settings, const char *words) {
     try {
         reduce_with(rows, settings);
@@ -181,6 +199,7 @@ int main() {
     RUN_TEST(test_ties);
     RUN_TEST(test_seeds);
     RUN_TEST(test_blocks);
+    RUN_TEST(test_seeds_of_a_sample);
     RUN_TEST(test_refusals);
     return UNITY_END();
 }
