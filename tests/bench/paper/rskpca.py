@@ -49,6 +49,9 @@ class Runs:
         self.work.mkdir(parents=True, exist_ok=True)
         self.path = out / "runs.jsonl"
         self.version = self.call("--version").splitlines()[0]
+        library = pathlib.Path(mercer).resolve().parents[2] / "src" / "libmercer.so.0"
+        if library.exists():  # what another build found is not reused
+            self.version += " " + hashlib.sha256(library.read_bytes()).hexdigest()[:12]
         self.known = {}
         for line in self.path.read_text().splitlines() if self.path.exists() else []:
             try:
@@ -349,7 +352,8 @@ def cost_runs(runs, largest):
         slope = lambda pairs: float(np.polyfit(np.log([p[0] for p in pairs]), np.log([p[1] for p in pairs]), 1)[0])
         out.append({"method": method, "training over n": slope([(n, run["fit"]) for n, run in by_n]),
                     "training over m": slope([(run["m"], run["fit"]) for _, run in by_m]),
-                    "stored": "m r" if method == "shadow" else "n r"})
+                    "stored over n": slope([(n, run["m"]) for n, run in by_n]),
+                    "stored over m": slope([(m, run["m"]) for m, run in by_m])})
     return out
 
 
