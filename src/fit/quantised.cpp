@@ -441,7 +441,7 @@ Json quantisation_entries(const LiftTask &task, Lifted &model) {
 }
 
 void foresee_quantisation(const PlanTask &task, Plan &plan) {
-    if (!task.kernel.is_psd()) return;
+    if (!task.kernel.is_psd() && !task.kernel.has_user()) return; // of a caller's values nothing is known yet
     const int64_t n = task.source.rows(), d = task.source.cols(), m = task.m;
     const Effort effort = effort_of(task.recipe, n, Radial(task.kernel, task.source).falls, task.assigned);
     const double rows = static_cast<double>(n), centres = static_cast<double>(m),
