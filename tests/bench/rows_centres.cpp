@@ -82,9 +82,9 @@ std::vector<Entry> centre_rows() {
          [](Bench &bench, Row &row) { kmeans(bench, row, false); }},
         {"kmeans-cube", "the same, uniform in the cube, 100 iterations", false,
          [](Bench &bench, Row &row) { kmeans(bench, row, true); }},
-        entry("herding", "kernel herding", 4),
+        entry("herding", "kernel herding", NONE),
         entry("herding", "the same with optimal weights", NONE, {{"reducer.optimal", "true"}}),
-        entry("thinning", "kernel thinning", 4),
-        entry("leverage", "recursive leverage scores", 4),
+        entry("thinning", "kernel thinning", NONE),
+        entry("leverage", "recursive leverage scores", NONE),
     };
 }
