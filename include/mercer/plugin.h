@@ -176,7 +176,8 @@ typedef struct mercer_cost {
 /* What the lift wants beside the centres; NULL = not wanted. */
 typedef struct mercer_want {
     int64_t struct_size;
-    int64_t *assignment; /* n: which centre stands for each row, counted in the order given, and weighs what they weigh */
+    int64_t
+        *assignment; /* n: which centre stands for each row, counted in the order given, and weighs what they weigh */
 } mercer_want;
 
 enum {
@@ -509,6 +510,11 @@ static inline void mercer_exp(const mercer_host *host, int32_t dtype, void *valu
         const real v = mercer_values[mercer_i];                                                                        \
         mercer_values[mercer_i] = (expression);                                                                        \
     }
+
+/* Entry k of values that are float or double. */
+static inline double mercer_value(int32_t dtype, const void *values, int64_t k) {
+    return dtype == MERCER_F32 ? (double)((const float *)values)[k] : ((const double *)values)[k];
+}
 
 /* The width in force of a kernel with rows sigma and bandwidth: as set, else what the rule gave; where all points are
  * equal any does. */

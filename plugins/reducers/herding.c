@@ -45,9 +45,6 @@ typedef struct work {
 } work;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static double value(int32_t dtype, const void *values, int64_t k) {
-    return dtype == MERCER_F32 ? (double)((const float *)values)[k] : ((const double *)values)[k];
-}
 
 /* ---- sums over tiles: out_i += sum_j factor_j k(x_i, y_j) */
 
@@ -219,7 +216,7 @@ static int32_t keep_tile(void *user, void *state, const mercer_tile *tile) {
     const int64_t m = q->w->count;
     for (int64_t i = 0; i < tile->rows; i++)
         for (int64_t j = 0; j < tile->cols; j++)
-            ((double *)state)[i * m + tile->col0 + j] = value(tile->dtype, tile->values, i * tile->stride + j);
+            ((double *)state)[i * m + tile->col0 + j] = mercer_value(tile->dtype, tile->values, i * tile->stride + j);
     return MERCER_OK;
 }
 

@@ -44,9 +44,6 @@ typedef struct work {
 } work;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static double value(int32_t dtype, const void *values, int64_t k) {
-    return dtype == MERCER_F32 ? (double)((const float *)values)[k] : ((const double *)values)[k];
-}
 static int64_t rank_of(int64_t m) { return m < 3 ? 1 : (int64_t)ceil((double)m / (4 * log((double)m))); }
 
 /* ---- K of the kept rows, with W and weights on both sides, and lambda */
@@ -55,8 +52,9 @@ static int32_t keep_tile(void *user, void *state, const mercer_tile *tile) {
     const work *w = user;
     for (int64_t i = 0; i < tile->rows; i++)
         for (int64_t j = 0; j < tile->cols; j++)
-            ((double *)state)[i * w->count + tile->col0 + j] = w->scale[tile->row0 + i] * w->scale[tile->col0 + j] *
-                                                               value(tile->dtype, tile->values, i * tile->stride + j);
+            ((double *)state)[i * w->count + tile->col0 + j] =
+                w->scale[tile->row0 + i] * w->scale[tile->col0 + j] *
+                mercer_value(tile->dtype, tile->values, i * tile->stride + j);
     return MERCER_OK;
 }
 
@@ -106,7 +104,7 @@ static int32_t score_tile(void *user, void *state, const mercer_tile *tile) {
         const double root = sqrt(w->weight[w->order[tile->row0 + i]]);
         for (int64_t j = 0; j < tile->cols; j++)
             x[(tile->col0 + j) * stride + i] =
-                root * w->scale[tile->col0 + j] * value(tile->dtype, tile->values, i * tile->stride + j);
+                root * w->scale[tile->col0 + j] * mercer_value(tile->dtype, tile->values, i * tile->stride + j);
     }
     if (tile->col0 + tile->cols < w->count) return MERCER_OK;
     int32_t status = w->host->trsm(w->task, 'T', tile->rows, w->count, w->k, w->count, x, stride);

@@ -46,9 +46,6 @@ typedef struct work {
 } work;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static double value(int32_t dtype, const void *values, int64_t k) {
-    return dtype == MERCER_F32 ? (double)((const float *)values)[k] : ((const double *)values)[k];
-}
 
 /* ---- visits */
 
@@ -63,7 +60,7 @@ static int32_t add_tile(void *user, void *state, const mercer_tile *tile) {
     for (int64_t i = 0; i < tile->rows; i++) {
         double lane[4] = {0, 0, 0, 0};
         for (int64_t j = 0; j < tile->cols; j++) {
-            const double v = value(tile->dtype, tile->values, i * tile->stride + j);
+            const double v = mercer_value(tile->dtype, tile->values, i * tile->stride + j);
             if (g->width)
                 ((double *)state)[i * g->width + tile->col0 + j] = v;
             else

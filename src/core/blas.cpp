@@ -146,6 +146,15 @@ int64_t potrf(int64_t n, double *a, int64_t lda) {
     return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', small(n), a, small(lda));
 }
 
+int64_t potrf_leading(int64_t n, std::vector<double> &a, int64_t lda) {
+    const std::vector<double> whole = a;
+    const int64_t bad = potrf(n, a.data(), lda);
+    if (!bad) return n;
+    a = whole; // LAPACK does not say what it leaves
+    potrf(bad - 1, a.data(), lda);
+    return bad - 1;
+}
+
 namespace {
 
 // Ascending, vectors in place of a: orthogonal to u, where dsyevr was seen to lose 2.5e-12 at order 149.

@@ -4,6 +4,8 @@
 #pragma once
 #include "error.h"
 
+#include <vector>
+
 namespace mercer {
 
 // While one lives, BLAS calls made by this process' libmercer calls use one thread each. OpenBLAS on pthreads has one
@@ -34,6 +36,8 @@ void solve_lower(int64_t m, int64_t n, const double *l, int64_t ldl, double *x, 
 void solve_lower(int64_t m, int64_t n, const float *l, int64_t ldl, float *x, int64_t ldx);
 // A = L L^T in the lower triangle; returns 0 or the order of the first minor that is not positive.
 int64_t potrf(int64_t n, double *a, int64_t lda);
+// The same of as many leading columns as are positive definite, which it returns.
+int64_t potrf_leading(int64_t n, std::vector<double> &a, int64_t lda);
 // Top r eigenpairs of symmetric a (its lower triangle; both are overwritten), descending; vectors n x r. Workspace n r; 3 n^2 for
 // r = n, and where eigenvalues are equal to rounding. A call of order n takes about 10 n^3/3 flops and cannot be interrupted.
 void eigh_top(int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors, int64_t ldv);

@@ -18,31 +18,26 @@ namespace {
 
 bool is_objects(const Source &source) { return source.kind() == Source::Kind::objects; }
 
-// A kernel that falls with the distance over all columns.
-bool falls(const Expression &kernel) { return kernel.is_radial() && kernel.leaves[0].slope_falls; }
-
 bool by_distance(const Expression &kernel, const Source &source) {
-    return is_objects(source) ? dynamic_cast<const ObjectSource &>(source).is_distance() : falls(kernel);
+    return is_objects(source) ? dynamic_cast<const ObjectSource &>(source).is_distance() : kernel.falls();
 }
 
-template <class T>
-Points<T> centres_of(const Prepared &prepared, const Reduction &reduction, const std::vector<LeafSpec> &specs) {
-    if (!reduction.index.empty())
-        return Points<T>(prepared.source, prepared.map, specs, reduction.index.data(), reduction.m);
-    const int64_t d = prepared.source->cols();
-    const mercer_view view{sizeof view, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64,
-                           0,           reduction.m,
-                           d,           d,
-                           1,           const_cast<unsigned char *>(reduction.points.data())};
-    return Points<T>(make_view_source(view), {}, specs);
+mercer_visit centres_of(const Reduction &reduction) {
+    mercer_visit out{};
+    out.struct_size = sizeof out;
+    out.count = reduction.m;
+    out.index = reduction.index.empty() ? nullptr : reduction.index.data();
+    out.points = reduction.index.empty() ? reduction.points.data() : nullptr;
+    return out;
 }
 
+// By tiles of distances or of kernel values.
 template <class T>
-void assign_as(Run &run, const Prepared &prepared, Reduction &reduction) {
+void assign_tiles(Run &run, const Prepared &prepared, const DataProblem<T> &problem, Reduction &reduction) {
     const bool distances = by_distance(prepared.kernel, *prepared.source);
     const std::vector<LeafSpec> specs =
         distances ? std::vector<LeafSpec>{{MERCER_SQDIST, false, {}, {}}} : leaf_specs(prepared.kernel);
-    Points<T> xs(prepared.source, prepared.map, specs), ys = centres_of<T>(prepared, reduction, specs);
+    Points<T> xs(prepared.source, prepared.map, specs), ys = problem.template others<T>(centres_of(reduction), specs);
     const Tiles<T> tiles = distances ? Tiles<T>(MERCER_SQDIST, xs, ys) : Tiles<T>(prepared.kernel, xs, ys);
     const int64_t n = xs.rows();
     Buffer<double> own = std::move(run.buffer<double>(reduction.m).zero());
@@ -66,37 +61,34 @@ void assign_as(Run &run, const Prepared &prepared, Reduction &reduction) {
     });
 }
 
-// Exactly, in double.
 template <class T>
-void assign_points(Run &run, const Prepared &prepared, const Data &data, Reduction &reduction) {
+void assign_as(Run &run, const Prepared &prepared, const Data &data, Reduction &reduction) {
+    DataProblem<T> problem(run, prepared, data, 1, reduction);
+    if (is_objects(*prepared.source) || !prepared.kernel.falls())
+        return assign_tiles(run, prepared, problem, reduction);
     Buffer<double> square = run.buffer<double>(reduction.assignment.size());
     std::fill(square.begin(), square.end(), INFINITY);
-    mercer_visit to{};
-    to.struct_size = sizeof to;
-    to.count = reduction.m;
-    to.index = reduction.index.empty() ? nullptr : reduction.index.data();
-    to.points = reduction.index.empty() ? reduction.points.data() : nullptr;
-    DataProblem<T>(run, prepared, data, 1, reduction).nearest(to, square.data(), reduction.assignment.data());
+    problem.nearest(centres_of(reduction), square.data(), reduction.assignment.data());
 }
 
 } // namespace
 
 void assign_nearest(Run &run, const Prepared &prepared, const Data &data, Reduction &reduction) {
-    const int64_t n = prepared.source->rows();
-    if (reduction.assignment.empty()) reduction.assignment = run.buffer<int64_t>(n);
-    if (!is_objects(*prepared.source) && falls(prepared.kernel))
-        prepared.f32 ? assign_points<float>(run, prepared, data, reduction)
-                     : assign_points<double>(run, prepared, data, reduction);
-    else
-        prepared.f32 ? assign_as<float>(run, prepared, reduction) : assign_as<double>(run, prepared, reduction);
-    reduction.weights.assign(static_cast<size_t>(reduction.m), 0.0);
-    for (int64_t i = 0; i < n; ++i)
-        reduction.weights[static_cast<size_t>(reduction.assignment[i])] += prepared.weights[static_cast<size_t>(i)];
+    if (reduction.assignment.empty()) reduction.assignment = run.buffer<int64_t>(prepared.source->rows());
+    prepared.f32 ? assign_as<float>(run, prepared, data, reduction) : assign_as<double>(run, prepared, data, reduction);
+    reduction.weights = weights_of_rows(prepared, reduction);
+}
+
+CountedVector<double> weights_of_rows(const Prepared &prepared, const Reduction &reduction) {
+    CountedVector<double> out(static_cast<size_t>(reduction.m), 0.0);
+    for (int64_t i = 0; i < reduction.assignment.size(); ++i)
+        out[static_cast<size_t>(reduction.assignment[i])] += prepared.weights[static_cast<size_t>(i)];
+    return out;
 }
 
 AssignCost assign_cost(const Run &run, const Expression &kernel, const Source &source, bool f32, int64_t m) {
     const int64_t n = source.rows();
-    return {sweep_bytes(run, kernel, source, f32 && !falls(kernel)) + 8 * (n + m),
+    return {sweep_bytes(run, kernel, source, f32 && !kernel.falls()) + 8 * (n + m),
             by_distance(kernel, source) ? 0 : n * m};
 }
 

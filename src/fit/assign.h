@@ -8,7 +8,10 @@ namespace mercer {
 // one that is nearest to no row is left with weight 0.
 void assign_nearest(Run &run, const Prepared &prepared, const Data &data, Reduction &reduction);
 
-// What that will need: bytes beside the assignment, and kernel values.
+// What the rows assigned to each centre weigh together.
+CountedVector<double> weights_of_rows(const Prepared &prepared, const Reduction &reduction);
+
+// What assign_nearest will need: bytes beside the assignment, and kernel values.
 struct AssignCost {
     Bytes bytes;
     int64_t kernel_evaluations;

@@ -210,11 +210,7 @@ struct Turn {
 
 int64_t told_apart(const std::vector<double> &g, int64_t q, int64_t r, double floor) {
     std::vector<double> l = g;
-    if (const int64_t bad = potrf(r, l.data(), q)) {
-        r = bad - 1;
-        l = g;
-        potrf(r, l.data(), q);
-    }
+    r = potrf_leading(r, l, q);
     for (int64_t j = 0; j < r; ++j) {
         const double pivot = l[static_cast<size_t>(j + j * q)];
         if (!(pivot * pivot > floor)) return j;

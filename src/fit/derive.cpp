@@ -15,7 +15,8 @@ const std::vector<Derivation> &derivations() {
 void check_count(const Recipe &recipe, int64_t count) {
     const Derivation &derivation = *recipe.derivation();
     if (count < 1 || count > derivation.most_models)
-        fail(MERCER_E_ARGUMENT, "count = %" PRId64 ", '%s' takes 1 model", count, derivation.name);
+        fail(MERCER_E_ARGUMENT, "count = %" PRId64 ", '%s' takes %" PRId64 " model%s", count, derivation.name,
+             derivation.most_models, derivation.most_models > 1 ? "s at most" : "");
 }
 
 std::shared_ptr<const Model> derive(const DeriveTask &task) { return task.recipe.derivation()->derive(task); }

@@ -154,6 +154,10 @@ struct Plan {
     double dense_order = 0;              // of the largest factorisation, which cannot be cancelled
     double certify_cost = 0;             // for progress (forecast.cpp)
     double tol = 0;
+    void needs(Bytes at_least) { // at some time
+        likely_bytes = std::max(likely_bytes, at_least.likely);
+        bytes = std::max(bytes, at_least.most);
+    }
 };
 template <class T>
 Need need_of(const Run &run, const Expression &kernel, const Source &source, int64_t m, int64_t columns);

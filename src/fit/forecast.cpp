@@ -260,8 +260,10 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
         return out;
     };
     Way way = way_of(true);
-    const bool holds_factor = !recipe.reducer() || way.bytes() <= limit || way.bytes() <= way_of(false).bytes();
-    if (!holds_factor) way = way_of(false);
+    bool holds_factor = true;
+    if (recipe.reducer() && way.bytes() > limit)
+        if (Way made_again = way_of(false); made_again.bytes() < way.bytes())
+            way = std::move(made_again), holds_factor = false;
     const auto &[centres, sizes, plan] = way;
     const int64_t m = centres.cost.m;
     const PlanTask task = task_of(centres, sizes);

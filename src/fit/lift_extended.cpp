@@ -176,9 +176,8 @@ Plan plan_extended(const PlanTask &task) {
                        task.run.threads() * tile_rows * width * (8 + size),
                 product = passed > 0 ? Bytes(pass.vectors) + pass.scratch + pass.panels + 24 * n : Bytes(0),
                 beyond = larger(sums, product) + (kept + own);
-    plan.likely_bytes = std::max(plan.likely_bytes, beyond.likely);
+    plan.needs(beyond);
     plan.least_bytes = std::max(plan.least_bytes, kept - n * size * r); // the coefficients' number is their rank
-    plan.bytes = std::max(plan.bytes, beyond.most);
     if (beyond.most > task.budget_left) plan.how = "all rows kept";
     const double rows = static_cast<double>(n), m = static_cast<double>(task.m);
     const double values = rows * m + (passed > 0 ? static_cast<double>(pass_evaluations(n)) : 0),

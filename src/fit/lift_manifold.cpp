@@ -38,15 +38,12 @@ Walk walk_of(const CoreValues &values) {
             method == "ncut" ? values.clusters : 0};
 }
 
-// Edges of a graph cannot be negative.
+// Edges of a graph cannot be negative; weights of terms never are.
 void refuse_negative(const Expression &kernel) {
     for (const Leaf &leaf : kernel.leaves)
         if (leaf.plugin && leaf.facts.lo < 0)
             fail(MERCER_E_UNSUPPORTED, "lift manifold: values of the kernel '%s' may be negative, must be >= 0",
                  leaf.plugin->name.c_str());
-    for (const Expression::Term &term : kernel.terms())
-        if (term.weight < 0)
-            fail(MERCER_E_UNSUPPORTED, "lift manifold: the kernel has a term of weight %g, must be >= 0", term.weight);
 }
 
 // The same of a function or matrix of the caller's, of which nothing is known.

@@ -34,6 +34,37 @@ Json limits_of(Run &run, int64_t n, const double *values, const double *weights)
         {{"p95", quantile(values, weights, ascending, 0.95)}, {"p99", quantile(values, weights, ascending, 0.99)}});
 }
 
+namespace {
+
+// T^2 of n points, and what their scores leave of their squared distance to the mean.
+struct Outputs {
+    Run &run;
+    int64_t r;
+    const double *lambda;
+    Buffer<double> residual, t2;
+
+    Outputs(Run &run, int64_t n, int64_t r, const double *lambda)
+        : run(run), r(r), lambda(lambda), residual(run.buffer<double>(n)), t2(run.buffer<double>(n)) {}
+    template <class Score>
+    void put(int64_t i, double left, Score &&score) {
+        double sum = 0;
+        for (int64_t j = 0; j < r; ++j) {
+            const double f = score(j);
+            left -= f * f;
+            sum += f * f / lambda[j];
+        }
+        residual[i] = std::max(left, 0.0);
+        t2[i] = sum;
+    }
+    Json limits(const double *weights, const char *kind) const {
+        return record({{"t2", limits_of(run, t2.size(), t2.data(), weights)},
+                       {"residual", limits_of(run, t2.size(), residual.data(), weights)},
+                       {"kind", kind}});
+    }
+};
+
+} // namespace
+
 template <class T>
 Json limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection, const std::vector<double> &lambda,
                     const double *weights) {
@@ -46,7 +77,7 @@ Json limits_in_span(Run &run, const SpanRows<T> &span, const Projection &project
             v[k * width + j] = static_cast<T>(projection.v[k + j * m]);
             offset[static_cast<size_t>(j)] += projection.v[k + j * m] * projection.mean[static_cast<size_t>(k)];
         }
-    Buffer<double> residual = run.buffer<double>(n), t2 = run.buffer<double>(n);
+    Outputs outputs(run, n, r, lambda.data());
     struct Work {
         Buffer<T> made, f;
     };
@@ -58,23 +89,17 @@ Json limits_in_span(Run &run, const SpanRows<T> &span, const Projection &project
         const T *l = span.rows(run, row0, rows, work->made, stride);
         thin_table<T>().product(rows, width, m, l, stride, 1, v.data(), width, work->f.data(), width, false);
         for (int64_t i = 0; i < rows; ++i) {
-            double left = projection.residual[static_cast<size_t>(row0 + i)], sum = 0;
+            double left = projection.residual[static_cast<size_t>(row0 + i)];
             for (int64_t k = 0; k < m; ++k) {
                 const double x = static_cast<double>(l[i * stride + k]) - projection.mean[static_cast<size_t>(k)];
                 left += x * x;
             }
-            for (int64_t j = 0; j < r; ++j) {
-                const double f = static_cast<double>(work->f[i * width + j]) - offset[static_cast<size_t>(j)];
-                left -= f * f;
-                sum += f * f / lambda[static_cast<size_t>(j)];
-            }
-            residual[row0 + i] = std::max(left, 0.0);
-            t2[row0 + i] = sum;
+            outputs.put(row0 + i, left, [&](int64_t j) {
+                return static_cast<double>(work->f[i * width + j]) - offset[static_cast<size_t>(j)];
+            });
         }
     });
-    return record({{"t2", limits_of(run, n, t2.data(), weights)},
-                   {"residual", limits_of(run, n, residual.data(), weights)},
-                   {"kind", "exact"}});
+    return outputs.limits(weights, "exact");
 }
 
 template Json limits_in_span(Run &, const SpanRows<float> &, const Projection &, const std::vector<double> &,
@@ -95,25 +120,17 @@ Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, con
     Weights<T> w(run, a.rows, r + centred);
     w.columns(0, a);
     if (centred) w.column(r, nu->second, 1);
-    Buffer<double> spe = run.buffer<double>(n), t2 = run.buffer<double>(n);
-    self_values(run, tiles, spe.data());
+    Outputs outputs(run, n, r, tensor_data<double>(lambda));
+    self_values(run, tiles, outputs.residual.data());
     const double square = centred ? model.text.at("mean_square").get<double>() : 0;
     RowSums<T>(run, tiles, false).evaluate(w, [&](const Panel<T> &panel, double *sums) {
         for (int64_t i = 0; i < panel.rows; ++i) {
             const double *row = sums + i * w.stride;
-            double sum = 0, left = spe[panel.row0 + i] + (centred ? square - 2 * row[r] : 0);
-            for (int64_t j = 0; j < r; ++j) {
-                const double f = row[j] - tensor_data<double>(b)[j];
-                left -= f * f;
-                sum += f * f / tensor_data<double>(lambda)[j];
-            }
-            spe[panel.row0 + i] = std::max(left, 0.0);
-            t2[panel.row0 + i] = sum;
+            const double own = outputs.residual[panel.row0 + i] + (centred ? square - 2 * row[r] : 0);
+            outputs.put(panel.row0 + i, own, [&](int64_t j) { return row[j] - tensor_data<double>(b)[j]; });
         }
     });
-    return record({{"t2", limits_of(run, n, t2.data(), weights)},
-                   {"residual", limits_of(run, n, spe.data(), weights)},
-                   {"kind", "centres"}});
+    return outputs.limits(weights, "centres");
 }
 
 template Json limits_at(Run &, const Expression &, Points<float>, Points<float>, const Lifted &, const double *);

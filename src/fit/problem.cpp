@@ -301,10 +301,8 @@ void warn_of_landmarks(const Run &run, const Recipe &recipe, const Data &data, c
 
 // Each centre weighs what its rows weigh, which is what proofs rely on.
 bool stands_for(const Reduction &reduction, const Prepared &prepared) {
-    CountedVector<double> sums(static_cast<size_t>(reduction.m), 0.0);
+    const CountedVector<double> sums = weights_of_rows(prepared, reduction);
     const int64_t n = reduction.assignment.size();
-    for (int64_t i = 0; i < n; ++i)
-        sums[static_cast<size_t>(reduction.assignment[i])] += prepared.weights[static_cast<size_t>(i)];
     for (size_t k = 0; n > 0 && k < sums.size(); ++k)
         if (!(std::fabs(sums[k] - reduction.weights[k]) <= 1e-9 * static_cast<double>(n))) return false;
     return true;

@@ -28,6 +28,9 @@ class DataProblem : public Problem {
     // rows' own weights; else nullptr.
     std::shared_ptr<PartialCholesky<T>> factor_of_given() const;
 
+    template <class U>
+    Points<U> others(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const; // y of a visit
+
     void serve(mercer_task &task) { task_ = &task; } // whose callbacks' failures are told
     int64_t kernel_evaluations() const { return evaluations_; }
 
@@ -45,8 +48,6 @@ class DataProblem : public Problem {
         if (!visit.list) return Points<U>(prepared_.source, prepared_.map, specs);
         return Points<U>(prepared_.source, prepared_.map, specs, visit.list, visit.listed);
     }
-    template <class U>
-    Points<U> others(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const; // its y
     template <class U>
     void nearest_as(const mercer_visit &to, double *square, int64_t *number);
     // Tiles between all rows and the rows in index, to body.

@@ -24,16 +24,14 @@
 namespace mercer {
 namespace {
 
-// f at squared distances, and what is known of it.
+// What is known of f.
 struct Radial {
-    const Expression &kernel;
     bool falls; // with the distance; else nothing is known of the kernel
     double kappa, lipschitz;
 
     Radial(const Expression &kernel, const Source &source)
-        : kernel(kernel),
-          falls(source.kind() != Source::Kind::objects && kernel.is_radial() && kernel.leaves[0].slope_falls),
-          kappa(kernel.kappa()), lipschitz(falls ? kernel.leaves[0].facts.lipschitz * kernel.terms()[0].weight : NAN) {}
+        : falls(source.kind() != Source::Kind::objects && kernel.falls()), kappa(kernel.kappa()),
+          lipschitz(falls ? kernel.leaves[0].facts.lipschitz * kernel.terms()[0].weight : NAN) {}
     // What a step of length sqrt(v) can cost: sqrt(2 (kappa - f)) and sqrt(2 (kappa^2 - f^2)), rounding included.
     double step(double f) const { return std::sqrt(2 * std::max(kappa - f, 0.0) + 16 * 0x1p-53 * kappa); }
     double step_of_squares(double f) const {
@@ -457,8 +455,7 @@ void foresee_quantisation(const PlanTask &task, Plan &plan) {
     if (!effort.distances && !effort.exact) return;
     const Bytes bytes = sweep_bytes(task.run, task.kernel, task.source, task.f32, Others::all) +
                         (distances + std::max(pairs, clusters));
-    plan.likely_bytes = std::max(plan.likely_bytes, bytes.likely);
-    plan.bytes = std::max(plan.bytes, 2 * bytes.most); // tiles of two kinds of points at once
+    plan.needs({bytes.likely, 2 * bytes.most}); // tiles of two kinds of points at once
 }
 
 } // namespace mercer

@@ -117,11 +117,7 @@ Rotation rotate(const ScoreMeans &means, bool centred) {
     out.count = all;
     if (!means.gram.empty()) {
         l = means.gram;
-        if (const int64_t bad = potrf(all, l.data(), all)) {
-            out.count = bad - 1;
-            l = means.gram;
-            potrf(out.count, l.data(), all);
-        }
+        out.count = potrf_leading(all, l, all);
         trsm('T', out.count, out.count, l.data(), all, s.data(), all); // S L^-T, then L^-1 of it
         solve_lower(out.count, out.count, l.data(), all, s.data(), all);
     }
@@ -218,8 +214,7 @@ void foresee_refinement(const PlanTask &task, Plan &plan) {
                   width = task.f32 ? padded_columns<float>(p + 1) : padded_columns<double>(p + 1);
     const Bytes bytes = sweep_bytes(task.run, task.kernel, task.source, task.f32) + 8 * n +
                         task.m * (size * (width + p) + 24) + task.run.threads() * tile_rows * width * (8 + size);
-    plan.likely_bytes = std::max(plan.likely_bytes, bytes.likely);
-    plan.bytes = std::max(plan.bytes, bytes.most);
+    plan.needs(bytes);
     const double rows = static_cast<double>(n), m = static_cast<double>(task.m);
     for (double mercer_figure::*end : {&mercer_figure::likely, &mercer_figure::most}) {
         plan.kernel_evaluations.*end += rows * m + m * m;
@@ -268,9 +263,9 @@ void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
         psd && r > 0 ? eigenvalue_entries(ritz_bounds(task, means, rotation, r), r, 0, 1) : Json::array();
     for (const char *name : {"limits", "mse", "mse_components", "error_bars", "residuals"})
         model.text.erase(name); // of other components
-    if (means.gram.empty()) model.kernel_evaluations += old.rows * old.rows;
-    if (means.gram.empty())
-        model.text["limits"] = task.prepared.f32 ? own_limits<float>(task, model) : own_limits<double>(task, model);
+    if (!means.gram.empty()) return;
+    model.kernel_evaluations += old.rows * old.rows;
+    model.text["limits"] = task.prepared.f32 ? own_limits<float>(task, model) : own_limits<double>(task, model);
 }
 
 } // namespace mercer

@@ -236,6 +236,8 @@ bool Expression::is_radial() const {
            leaves[0].facts.flags & MERCER_RADIAL;
 }
 
+bool Expression::falls() const { return is_radial() && leaves[0].slope_falls; }
+
 void Expression::radial(double *values, int64_t count) const {
     if (!is_radial()) fail(MERCER_E_UNSUPPORTED, "kernel %s is not radial", text().c_str());
     const Leaf &leaf = leaves[0];

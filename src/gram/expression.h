@@ -86,6 +86,7 @@ class Expression {
     bool is_psd() const;
     double kappa() const;                             // k(x, x) where it is constant, else NaN
     bool is_radial() const;                           // a function of the distance over all columns
+    bool falls() const;                               // radial, and falls with the distance
     void radial(double *values, int64_t count) const; // squared distances to k in place, any thread; else E_UNSUPPORTED
     bool calls_back() const;                          // has a leaf that must run on the calling thread
     bool has_user() const;

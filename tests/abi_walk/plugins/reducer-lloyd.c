@@ -31,10 +31,6 @@ typedef struct found {
     int64_t nearest; /* counted from 1 */
 } found;
 
-static double value(int32_t dtype, const void *values, int64_t k) {
-    return dtype == MERCER_F32 ? (double)((const float *)values)[k] : ((const double *)values)[k];
-}
-
 /* Doubles of sums in a state: none while seeding. */
 static int64_t sums_of(const work *w) { return w->summing ? w->m * (w->d + 1) : 0; }
 
@@ -44,12 +40,12 @@ static int32_t see(void *user, void *state, const mercer_tile *tile) {
     found *best = (found *)(sums + sums_of(w));
     for (int64_t i = 0; i < tile->rows; i++) {
         for (int64_t j = 0; j < tile->cols; j++) {
-            double distance = value(tile->dtype, tile->values, i * tile->stride + j);
+            double distance = mercer_value(tile->dtype, tile->values, i * tile->stride + j);
             if (!best[i].nearest || distance < best[i].distance) best[i] = (found){distance, tile->col0 + j + 1};
         }
         if (!w->summing || tile->col0 + tile->cols < w->m) continue; /* seeding, or more points to come for this row */
         double *sum = sums + (best[i].nearest - 1) * (w->d + 1), weight = w->weight[tile->row0 + i];
-        for (int64_t c = 0; c < w->d; c++) sum[c] += weight * value(tile->dtype, tile->x, i * w->d + c);
+        for (int64_t c = 0; c < w->d; c++) sum[c] += weight * mercer_value(tile->dtype, tile->x, i * w->d + c);
         sum[w->d] += weight;
     }
     return MERCER_OK;
