@@ -95,3 +95,12 @@ inline Vector some_weights(int64_t n) {
     for (int64_t i = 0; i < n; ++i) out.push_back(i % 3 == 2 ? 0 : 0.5 + 2 * numbers.uniform());
     return out;
 }
+
+inline void refused(const Rows &rows, const Settings &settings, const char *words) {
+    try {
+        reduce_with(rows, settings);
+        TEST_FAIL_MESSAGE(words);
+    } catch (const Error &e) {
+        TEST_ASSERT_TRUE_MESSAGE(std::strstr(e.what(), words), e.what());
+    }
+}

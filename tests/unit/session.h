@@ -109,8 +109,16 @@ class Session {
     }
     Model fit(const Matrix &x, const Settings &settings, const Vector &weights = {}, Layout layout = {},
               const char *method = "kpca", const mercer_run *run = nullptr) {
+        return fit_given(x, {}, weights, settings, layout, method, run);
+    }
+    // With rows of x, by number, as landmarks.
+    Model fit_given(const Matrix &x, std::vector<int64_t> rows, const Vector &weights, const Settings &settings,
+                    Layout layout = {}, const char *method = "kpca", const mercer_run *run = nullptr) {
         Held held(x, layout);
         mercer_data *made = data(held);
+        const mercer_view landmarks{sizeof landmarks, MERCER_I64, 0, static_cast<int64_t>(rows.size()), 1, 1, 1,
+                                    rows.data()};
+        if (!rows.empty()) OK(mercer_data_attach(made, "landmarks", &landmarks));
         Matrix column(static_cast<int64_t>(weights.size()), 1);
         column.v = weights;
         Held attached(column);

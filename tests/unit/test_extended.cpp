@@ -41,20 +41,8 @@ Settings settings_of(const Case &one) {
 }
 
 Model fit(Session &session, const Data &data, const Settings &settings, Layout layout = {}, int64_t threads = 2) {
-    Held held(data.x, layout);
-    mercer_data *made = session.data(held);
-    std::vector<int64_t> rows = data.rows;
-    mercer_view view{sizeof view, MERCER_I64, 0, static_cast<int64_t>(rows.size()), 1, 1, 1, rows.data()};
-    OK(mercer_data_attach(made, "landmarks", &view));
-    Matrix column(static_cast<int64_t>(data.weights.size()), 1);
-    column.v = data.weights;
-    Held attached(column);
-    mercer_view weights = attached.view();
-    if (!data.weights.empty()) OK(mercer_data_attach(made, "weights", &weights));
     const mercer_run run = with_threads(threads);
-    Model model = session.fit(made, settings, "kpca", &run);
-    mercer_data_destroy(made);
-    return model;
+    return session.fit_given(data.x, data.rows, data.weights, settings, layout, "kpca", &run);
 }
 
 // ---- on paper

@@ -171,15 +171,6 @@ void test_seeds_of_a_sample() {
     }
 }
 
-void refused(const Rows &rows, const Settings &settings, const char *words) {
-    try {
-        reduce_with(rows, settings);
-        TEST_FAIL_MESSAGE(words);
-    } catch (const Error &e) {
-        TEST_ASSERT_TRUE_MESSAGE(std::strstr(e.what(), words), e.what());
-    }
-}
-
 void test_refusals() {
     const Rows rows(oracle::Numbers(1).matrix(30, 2)), started(rows.x, {}, some_rows(rows.x, 3));
     refused(rows, {{"reducer", "kmeans"}, {"reducer.m", "31"}, {"kernel.sigma", "1"}}, "m = 31, must be <= n = 30");

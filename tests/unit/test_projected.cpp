@@ -16,13 +16,8 @@ Settings with(Settings settings, const std::vector<std::pair<std::string, std::s
 
 Model fit_rows(Session &session, const Matrix &x, const Settings &settings, std::vector<int64_t> rows,
                const mercer_run *run = nullptr, Layout layout = {}) {
-    Held held(x, layout);
-    mercer_data *data = session.data(held);
-    mercer_view view{sizeof view, MERCER_I64, 0, static_cast<int64_t>(rows.size()), 1, 1, 1, rows.data()};
-    OK(mercer_data_attach(data, "landmarks", &view));
-    Model model = session.fit(data, with(settings, {{"reducer", "given"}, {"lift", "projected"}}), "nystrom", run);
-    mercer_data_destroy(data);
-    return model;
+    return session.fit_given(x, std::move(rows), {}, with(settings, {{"reducer", "given"}, {"lift", "projected"}}),
+                             layout, "nystrom", run);
 }
 
 // Kernel PCA in the span of rows of x, on paper: K_nB K_BB^-1 K_Bn in place of K.

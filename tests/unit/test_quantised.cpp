@@ -38,16 +38,6 @@ oracle::Pair pair_of(const std::string &kernel, double sigma) {
 }
 
 Model fit(Session &session, const Problem &of, double sigma, const Settings &more = {}) {
-    Held held(of.x, {of.f32, false});
-    mercer_data *data = session.data(held);
-    std::vector<int64_t> rows = of.rows;
-    mercer_view view{sizeof view, MERCER_I64, 0, static_cast<int64_t>(rows.size()), 1, 1, 1, rows.data()};
-    OK(mercer_data_attach(data, "landmarks", &view));
-    Matrix column(static_cast<int64_t>(of.weights.size()), 1);
-    column.v = of.weights;
-    Held attached(column);
-    mercer_view weights = attached.view();
-    if (!of.weights.empty()) OK(mercer_data_attach(data, "weights", &weights));
     Settings settings = {{"kernel", of.kernel},
                          {"kernel.sigma", number(sigma)},
                          {"components", "4"},
@@ -57,9 +47,7 @@ Model fit(Session &session, const Problem &of, double sigma, const Settings &mor
                          {"lift.centred", of.centred ? "true" : "false"},
                          {"seed", of.seed}};
     settings.insert(settings.end(), more.begin(), more.end());
-    Model model = session.fit(data, settings, "subsampled");
-    mercer_data_destroy(data);
-    return model;
+    return session.fit_given(of.x, of.rows, of.weights, settings, {of.f32, false}, "subsampled");
 }
 
 Json certificates(const Model &model) {
@@ -257,14 +245,9 @@ void test_other_kernels() {
     of.x = oracle::Numbers(4).matrix(40, 3, 0, 1);
     for (int64_t i = 0; i < 40; i += 4) of.rows.push_back(i);
     of.kernel = "gaussian + 0.5 linear";
-    Held held(of.x);
-    mercer_data *data = session.data(held);
-    mercer_view view{sizeof view, MERCER_I64, 0, static_cast<int64_t>(of.rows.size()), 1, 1, 1, of.rows.data()};
-    OK(mercer_data_attach(data, "landmarks", &view));
-    const Model model =
-        session.fit(data, {{"kernel", of.kernel}, {"kernel.1.sigma", "1"}, {"reducer", "given"}, {"components", "3"}},
-                    "subsampled");
-    mercer_data_destroy(data);
+    const Model model = session.fit_given(
+        of.x, of.rows, {}, {{"kernel", of.kernel}, {"kernel.1.sigma", "1"}, {"reducer", "given"}, {"components", "3"}},
+        {}, "subsampled");
     Matrix c(10, 3);
     for (int64_t j = 0; j < 10; ++j) std::copy_n(of.x.row(4 * j), 3, &c(j, 0));
     const auto k = [](const double *a, const double *b, int64_t d) {
