@@ -401,6 +401,13 @@ struct mercer_host {
     void (*exp_f32)(float *values, int64_t count);
     void (*exp_f64)(double *values, int64_t count);
 
+    /* Which pairs are near, without storing a product: bit j % 64 of bits[i * words + j / 64] says that add[j] + sum_k
+     * x[row[i] * d + k] y[k * ldy + j], i < rows, j < count, is not below level[row[i]] (NaN is not). In f32: sums err by
+     * (d + 1) 2^-24 (|add| + sum |x y|) at most. Columns of y, and add, are read up to the next multiple of 32; of a row's
+     * last word the bits from count on are 0, further words stay. Any thread. */
+    void (*reach)(int64_t rows, const int64_t *row, int64_t d, const float *x, const float *level, int64_t count,
+                  const float *y, int64_t ldy, const float *add, uint64_t *bits, int64_t words);
+
     /* Linear algebra on f64, column-major; trans is 'N' or 'T', one thread, checked sizes. Any thread. */
     int32_t (*gemm)(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, double alpha,
                     const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc);
@@ -462,10 +469,6 @@ struct mercer_host {
      * weights to sum n. [serial] */
     int32_t (*give)(mercer_task *task, int64_t count, const int64_t *index, const void *points, const double *weights);
 
-    /* gemm on f32. Any thread. */
-    int32_t (*gemm_f32)(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha,
-                        const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
-
     /* Of a reducer's problem whose kernel is radial (shape->h): squared distances to kernel values, in place. Any thread. */
     int32_t (*radial)(mercer_task *task, double *values, int64_t count);
 
@@ -520,6 +523,22 @@ static inline double mercer_value(int32_t dtype, const void *values, int64_t k) 
  * equal any does. */
 static inline double mercer_width(double sigma, const mercer_kernel_input *input) {
     return sigma == sigma ? sigma : input->bandwidth > 0 ? input->bandwidth : 1;
+}
+
+/* For lists of rows: qsort's comparison; and Fisher & Yates, the first `drawn` of a random order of count entries, by the
+ * random numbers (0, stream) to (drawn - 1, stream). u < 1 - 2^-54 and count < 2^53: no product rounds to count - step. */
+static inline int mercer_ascending(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+static inline void mercer_shuffle(const mercer_host *host, mercer_task *task, int64_t stream, int64_t *row,
+                                  int64_t count, int64_t drawn) {
+    for (int64_t step = 0; step < drawn; step++) {
+        const int64_t other = step + (int64_t)(host->uniform(task, step, stream) * (double)(count - step));
+        const int64_t chosen = row[other];
+        row[other] = row[step];
+        row[step] = chosen;
+    }
 }
 
 /* ---- the module -------------------------------------------------------------------------------------------------- */

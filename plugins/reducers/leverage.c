@@ -168,11 +168,6 @@ static int by_value(const void *a, const void *b) {
     const key *x = a, *y = b;
     return x->value != y->value ? (x->value > y->value) - (x->value < y->value) : (x->row > y->row) - (x->row < y->row);
 }
-static int ascending(const void *a, const void *b) {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* m of the rows, in proportion to their scores. */
 static int32_t draw(work *w, int64_t present) {
     key *keys = w->host->alloc(w->task, present * (int64_t)sizeof *keys);
@@ -184,7 +179,7 @@ static int32_t draw(work *w, int64_t present) {
     }
     qsort(keys, (size_t)present, sizeof *keys, by_value);
     for (int64_t j = 0; j < w->m; j++) w->order[j] = keys[j].row;
-    qsort(w->order, (size_t)w->m, sizeof *w->order, ascending);
+    qsort(w->order, (size_t)w->m, sizeof *w->order, mercer_ascending);
     int32_t status = w->host->report(w->task, "lambda", w->lambda);
     if (!status) status = w->host->report(w->task, "dimension", sum);
     return status ? status : w->host->give(w->task, w->m, w->order, NULL, NULL);
@@ -195,12 +190,7 @@ static int64_t shuffle(work *w) {
     int64_t count = 0;
     for (int64_t i = 0; i < w->n; i++)
         if (w->weight[i] > 0) w->order[count++] = i;
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t other = i + (int64_t)(w->host->uniform(w->task, 1, i) * (double)(count - i));
-        const int64_t row = w->order[i];
-        w->order[i] = w->order[other];
-        w->order[other] = row;
-    }
+    mercer_shuffle(w->host, w->task, -1, w->order, count, count);
     return count;
 }
 

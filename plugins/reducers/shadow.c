@@ -9,15 +9,17 @@
  * guess from a sample, then log m against log epsilon interpolated; at most 8 passes, the nearest found. So many of
  * them as are distinct can be had, or with m = n all.
  *
- * Blocks of rows, to which the order changes nothing: x' = (x - mean) / epsilon in f32, the products of a strip of rows
- * with some old centres at a time; rows that one covers leave the strip, as an old centre always wins over a new one.
- * Rows left over are compared with each other in order. x is covered where s = x'.c' - |c'|^2/2 > t = (|x'|^2 - 1)/2.
- * With u = 2^-24 and N = |x'| + |c'| + 1, |s - t| is wrong by at most u N^2 (d/2 + 4): products and their sums (d + 2)
- * u N^2 / 2 (Higham, lemma 3.1, any order), rounded coordinates u N |x' - c'| <= u N^2, t and -|c'|^2/2 in f32 u N^2.
- * Pairs closer to a tie than twice that are decided by the formula itself, as are all that overflow; so the centres are
- * the plain loop's, to the bit. Cost: 2 d flops of f32 a pair for somewhat more pairs than the plain loop visits
- * (report: pairs), at most n m; memory 12 m d bytes and a block of rows. Error: every row is nearer than epsilon to its
- * centre, centres are at least that far apart; in feature space |phi(x) - phi(c)|^2 < 2 (f(0) - f(epsilon)).
+ * Blocks of rows, to which the order changes nothing: x' = (x - mean) / epsilon in f32, a strip of rows against some old
+ * centres at a time; rows that one covers leave the strip, as an old centre always wins over a new one. Rows left over
+ * are compared with each other, then gone through in order. x is covered where x'.c' - |c'|^2/2 > t = (|x'|^2 - 1)/2.
+ * With u = 2^-24 and N = |x'| + |c'| + 1 the two sides are wrong by at most u N^2 (d/2 + 4): products and their sums (d
+ * + 2) u N^2 / 2 (Higham, lemma 3.1, any order), rounded coordinates u N |x' - c'| <= u N^2, t and -|c'|^2/2 in f32 u
+ * N^2. Twice that is below g ((|x'| + 1)^2 + |c'|^2), g = 2 (d + 8) u: with g (|x'| + 1)^2 off its level and g |c'|^2 on
+ * the other side no pair that is covered is missed, what overflows neither; those found are decided by the formula
+ * itself, the earliest first. So the centres are the plain loop's, to the bit. Cost: 2 d flops of f32 a pair for
+ * somewhat more pairs than the plain loop visits (report: pairs), at most n m; memory 12 m d bytes and a block of rows.
+ * Error: every row is nearer than epsilon to its centre, centres are at least that far apart; in feature space |phi(x) -
+ * phi(c)|^2 < 2 (f(0) - f(epsilon)).
  */
 #include <float.h>
 #include <math.h>
@@ -47,11 +49,12 @@ static const mercer_param rows[] = {
 };
 
 enum {
-    CHUNK = 128,   /* centres in one product */
+    CHUNK = 128,   /* centres at once; whole words of bits */
     STRIPS = 16,   /* of a block, of CHUNK rows at least */
     FIRST = 32,    /* of the first CHUNK centres */
     OPEN = 512,    /* rows of a block that may be left over; rows of a sample */
     WIDEST = 8192, /* rows of a block */
+    WORDS = CHUNK / 64,
     PASSES = 8,
     SLACK = 64 /* while m is sought, passes are given up at 2 m + SLACK centres */
 };
@@ -59,8 +62,8 @@ enum {
 /* ---- sizes, the same for a forecast and a run -------------------------------------------------------------------- */
 
 typedef struct sizes {
-    int64_t n, d, chunk, open, block; /* rows */
-    int64_t chunks, product;          /* at most; floats */
+    int64_t n, d, chunk, open, block; /* rows; chunk: CHUNK, or less where there is one alone */
+    int64_t chunks, panel, found;     /* at most; of rows left; words of bits */
 } sizes;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -73,26 +76,28 @@ static int64_t most_centres(const shadow *p, int64_t n) {
 static sizes sizes_of(const shadow *p, const mercer_shape *shape, int64_t m) {
     sizes s = {.n = shape->n, .d = shape->d};
     const int64_t wide = most(s.d, 1);
-    s.chunk = least(CHUNK, (s.n + 15) / 16 * 16);
+    s.chunk = least(CHUNK, (s.n + 31) / 32 * 32);
     s.open = least(s.n, most(CHUNK / 2, least(OPEN, ((int64_t)1 << 22) / wide)));
     s.block = least(s.n, most(s.open, least(WIDEST, ((int64_t)1 << 19) / wide)));
     s.chunks = (least(m + (wanted(p) > 0 ? s.open : 0), s.n) + s.chunk - 1) / s.chunk; /* a pass ends with a block */
-    s.product = most(s.block * s.chunk, s.open * s.open);
+    s.panel = (s.open + 31) / 32 * 32;
+    s.found = most(s.block * WORDS, s.open * ((s.open + 63) / 64));
     return s;
 }
 
 typedef struct chunk { /* of centres, in order of creation */
     int64_t count, row[CHUNK];
-    double weight[CHUNK], longest; /* |c'| */
-    double *x;                     /* as they are */
-    float *scaled;                 /* c', -|c'|^2/2 */
+    double weight[CHUNK];
+    double *x;            /* as they are */
+    float *scaled, *half; /* c' by coordinates; (g - 1/2) |c'|^2 */
 } chunk;
 
 /* What is allocated for at most m centres. */
 static int64_t bytes_of(const shadow *p, const mercer_shape *shape, int64_t m) {
     const sizes s = sizes_of(p, shape, m);
     const int64_t held = s.chunks * (8 + (int64_t)sizeof(chunk) + s.chunk * (12 * s.d + 4)),
-                  block = s.block * (12 * s.d + 44) + 4 * s.product + 16 * STRIPS + 8 * s.open;
+                  block =
+                      s.block * (12 * s.d + 28) + 8 * s.found + 4 * s.panel * (s.d + 1) + 16 * STRIPS + s.open / 8 + 8;
     return held + block + 8 * s.d + 16 * s.n + (wanted(p) > 0 ? 8 * s.open * s.open : 0) + 16 * m;
 }
 
@@ -111,14 +116,15 @@ typedef struct leaders {
     chunk **chunks;
     int64_t held, m;
     double pairs;
-    /* the block: its rows, those of a strip, x' and 1, (|x'|^2 - 1) / 2, |x'| + 1, centres (-1: none yet) */
+    /* the block: its rows, those of a strip; x', |x'|^2, t less its part of the error, centres (-1: none yet) */
     int64_t rows, strip;
-    double *x, *half, *length;
-    float *scaled, *product, *low, *high; /* low, high: of the comparison at hand, decided below and above */
+    double *x, *norm;
+    float *scaled, *level;
     int64_t *centre;
-    /* each strip: how many of its rows are left, in front of its x', and which rows of the block they are; its pairs */
+    /* each strip: how many of its rows are left, which rows of the block they are; its pairs */
     int64_t *left, *open, *seen;
-    int64_t *born; /* which of the rows left became centres */
+    uint64_t *found, *born; /* bits of rows left: whom centres may cover; those that became centres */
+    float *panel, *half;    /* rows left, as a chunk's */
 } leaders;
 
 /* sum (x_k - c_k)^2 in eight partial sums, which compilers vectorise. */
@@ -142,24 +148,23 @@ static int covers(int64_t d, const double *x, const double *c, double square) {
     return sum < square;
 }
 
-/* s of a row and centres whose |c'| is at most longest: below or above these it is decided. */
-static void set_limits(leaders *l, int64_t row, double longest) {
-    const double n = l->length[row] + longest;
-    const double slack = n < 1e18 ? (double)(l->size.d + 8) * 0x1p-24 * n * n : INFINITY; /* no product overflows */
-    l->low[row] = (float)(l->half[row] - slack);
-    l->high[row] = (float)(l->half[row] + slack);
+/* The part of the error that comes with a square; what may overflow beside it is always found. */
+static float half_of(const leaders *l, double norm) {
+    return norm < 1e36 ? (float)(((double)(l->size.d + 8) * 0x1p-23 - 0.5) * norm) : INFINITY;
+}
+static float level_of(const leaders *l, double norm) {
+    const double length = sqrt(norm) + 1;
+    return norm < 1e36 ? (float)((norm - 1) / 2 - (double)(l->size.d + 8) * 0x1p-23 * length * length) : -INFINITY;
 }
 
-/* The first of the centres from ... from + width of a chunk that covers the row, or -1. */
-static int64_t first_of(const leaders *l, const chunk *c, int64_t from, int64_t width, const float *s, int64_t row) {
-    const int64_t d = l->size.d;
-    const float low = l->low[row], high = l->high[row];
-    unsigned char may[CHUNK], any = 0;
-    for (int64_t k = 0; k < width; k++) any |= may[k] = !(s[k] < low); /* NaN too */
-    for (const unsigned char *at = may; any && (at = memchr(at, 1, (size_t)(may + width - at))) != NULL; at++) {
-        const int64_t k = at - may;
-        if (s[k] > high || covers(d, l->x + row * d, c->x + (from + k) * d, l->square)) return from + k;
-    }
+/* The first of the centres found that covers x, or -1. */
+static int64_t first_of(const leaders *l, const double *x, const double *centres, const uint64_t *found,
+                        int64_t words) {
+    for (int64_t w = 0; w < words; w++)
+        for (uint64_t bits = found[w]; bits; bits &= bits - 1) {
+            const int64_t k = 64 * w + __builtin_ctzll(bits);
+            if (covers(l->size.d, x, centres + k * l->size.d, l->square)) return k;
+        }
     return -1;
 }
 
@@ -167,7 +172,7 @@ static void scale_strip(leaders *l, int64_t first, int64_t rows_of) {
     const int64_t d = l->size.d;
     const double scale = l->square <= DBL_MAX ? 1 / l->epsilon : 0;
     for (int64_t row = first; row < first + rows_of; row++) {
-        float *to = l->scaled + row * (d + 1);
+        float *to = l->scaled + row * d;
         const double *x = l->x + row * d;
         double part[4] = {0};
         int64_t k = 0;
@@ -177,10 +182,8 @@ static void scale_strip(leaders *l, int64_t first, int64_t rows_of) {
                 part[j] += (double)to[k + j] * to[k + j];
             }
         for (; k < d; k++) to[k] = (float)((x[k] - l->mean[k]) * scale), part[0] += (double)to[k] * to[k];
-        const double sum = part[0] + part[1] + part[2] + part[3];
-        to[d] = 1;
-        l->half[row] = (sum - 1) / 2;
-        l->length[row] = sqrt(sum) + 1;
+        l->norm[row] = part[0] + part[1] + part[2] + part[3];
+        l->level[row] = level_of(l, l->norm[row]);
         l->open[row] = row;
         l->centre[row] = -1;
     }
@@ -189,29 +192,26 @@ static void scale_strip(leaders *l, int64_t first, int64_t rows_of) {
 /* A strip of the block against all centres of earlier blocks; few of the first at a time, as they cover most. */
 static int32_t scan_strip(void *user, int64_t strip) {
     leaders *l = user;
-    const int64_t first = strip * l->strip, wide = l->size.d + 1, stride = l->size.chunk;
+    const int64_t first = strip * l->strip, d = l->size.d;
     int64_t left = least(l->strip, l->rows - first), width = 0, *open = l->open + first;
-    float *scaled = l->scaled + first * wide, *product = l->product + first * stride;
+    uint64_t *found = l->found + first * WORDS;
     scale_strip(l, first, left);
     l->seen[strip] = 0;
     for (int64_t at = 0; at < l->m && left > 0; at += width) {
-        const chunk *c = l->chunks[at / stride];
-        const int64_t from = at % stride;
+        const chunk *c = l->chunks[at / CHUNK];
+        const int64_t from = at % CHUNK;
         int64_t kept = 0;
-        for (int64_t i = 0; from == 0 && i < left; i++) set_limits(l, open[i], c->longest);
         width = least(at < CHUNK ? FIRST : CHUNK, c->count - from);
-        const int32_t status = l->host->gemm_f32(l->task, 'N', 'N', (width + 15) / 16 * 16, left, wide, 1,
-                                                 c->scaled + from, stride, scaled, wide, 0, product, stride);
-        if (status) return status;
+        l->host->reach(left, open, d, l->scaled, l->level, width, c->scaled + from, l->size.chunk, c->half + from,
+                       found, WORDS);
         l->seen[strip] += left * width;
         for (int64_t i = 0; i < left; i++) {
-            const int64_t found = first_of(l, c, from, width, product + i * stride, open[i]);
-            if (found >= 0) {
-                l->centre[open[i]] = at - from + found;
-                continue;
-            }
-            if (kept < i) memcpy(scaled + kept * wide, scaled + i * wide, (size_t)wide * sizeof *scaled);
-            open[kept++] = open[i];
+            const int64_t row = open[i],
+                          k = first_of(l, l->x + row * d, c->x + from * d, found + i * WORDS, (width + 63) / 64);
+            if (k >= 0)
+                l->centre[row] = at + k;
+            else
+                open[kept++] = row;
         }
         left = kept;
     }
@@ -221,7 +221,6 @@ static int32_t scan_strip(void *user, int64_t strip) {
 
 /* What strips have left goes to the front, at most as many rows as there is room for: behind them the block ends. */
 static int64_t gather(leaders *l) {
-    const int64_t wide = l->size.d + 1;
     int64_t count = 0;
     for (int64_t first = 0, strip = 0; first < l->rows; first += l->strip, strip++)
         for (int64_t i = first; i < first + l->left[strip]; i++) {
@@ -229,62 +228,63 @@ static int64_t gather(leaders *l) {
                 l->rows = l->open[i];
                 return count;
             }
-            if (count < i) memcpy(l->scaled + count * wide, l->scaled + i * wide, (size_t)wide * sizeof *l->scaled);
-            l->open[count++] = l->open[i];
+            const int64_t row = l->open[i];
+            for (int64_t k = 0; k < l->size.d; k++)
+                l->panel[k * l->size.panel + count] = l->scaled[row * l->size.d + k];
+            l->half[count] = half_of(l, l->norm[row]);
+            l->open[count++] = row;
         }
     return count;
 }
 
-/* Products of a strip of the rows left with those before it, and with itself. */
-static int32_t multiply_strip(void *user, int64_t strip) {
+/* A strip of the rows left against those before it, and itself. */
+static int32_t compare_strip(void *user, int64_t strip) {
     leaders *l = user;
-    const int64_t first = strip * CHUNK, wide = l->size.d + 1, count = least(CHUNK, l->left[0] - first);
-    return l->host->gemm_f32(l->task, 'T', 'N', first + count, count, wide - 1, 1, l->scaled, wide,
-                             l->scaled + first * wide, wide, 0, l->product + first * l->size.open, l->size.open);
+    const int64_t first = strip * CHUNK, count = least(CHUNK, l->left[0] - first), words = (l->size.open + 63) / 64;
+    l->host->reach(count, l->open + first, l->size.d, l->scaled, l->level, first + count, l->panel, l->size.panel,
+                   l->half, l->found + first * words, words);
+    return MERCER_OK;
 }
 
-static int32_t append(leaders *l, int64_t row, int64_t number, const float *scaled) {
-    const int64_t d = l->size.d, k = l->m / l->size.chunk;
+/* A row of the block, the i-th of those left, becomes a centre. */
+static int32_t append(leaders *l, int64_t i, int64_t number) {
+    const int64_t d = l->size.d, k = l->m / CHUNK, at = l->m % CHUNK, row = l->open[i];
     if (k == l->held) {
         chunk *c = l->host->alloc(l->task, (int64_t)sizeof *c);
         if (!c) return MERCER_E_MEMORY;
         c->x = l->host->alloc(l->task, 8 * l->size.chunk * d);
-        c->scaled = l->host->alloc(l->task, 4 * l->size.chunk * (d + 1));
-        if (!c->x || !c->scaled) return MERCER_E_MEMORY;
+        c->scaled = l->host->alloc(l->task, 4 * l->size.chunk * d);
+        c->half = l->host->alloc(l->task, 4 * l->size.chunk);
+        if (!c->x || !c->scaled || !c->half) return MERCER_E_MEMORY;
         l->chunks[l->held++] = c;
     }
     chunk *c = l->chunks[k];
-    if (l->m % l->size.chunk == 0) c->count = 0, c->longest = 0;
-    const int64_t at = c->count++;
+    c->count = at + 1;
     memcpy(c->x + at * d, l->x + row * d, (size_t)d * sizeof *c->x);
-    for (int64_t j = 0; j < d; j++) c->scaled[at + j * l->size.chunk] = scaled[j];
-    c->scaled[at + d * l->size.chunk] = (float)(-l->half[row] - 0.5);
+    for (int64_t j = 0; j < d; j++) c->scaled[at + j * l->size.chunk] = l->scaled[row * d + j];
+    c->half[at] = l->half[i];
     c->row[at] = number;
     c->weight[at] = 0;
-    if (!(l->length[row] - 1 <= c->longest)) c->longest = l->length[row] - 1; /* NaN stays */
+    l->born[i / 64] |= (uint64_t)1 << i % 64;
     l->centre[row] = l->m++;
     return MERCER_OK;
 }
 
-/* The rows left, in order, against those of them that become centres. */
+/* The rows left, in order, against those of them that became centres. */
 static int32_t compare(leaders *l, int64_t count, const int64_t *number) {
-    const int64_t d = l->size.d, base = l->m;
-    double longest = 0;
-    for (int64_t i = 0; i < count; i++)
-        if (!(l->length[l->open[i]] <= longest)) longest = l->length[l->open[i]];
+    const int64_t d = l->size.d, base = l->m, words = (l->size.open + 63) / 64;
+    memset(l->born, 0, (size_t)words * sizeof *l->born);
     for (int64_t i = 0; i < count; i++) {
         const int64_t row = l->open[i];
-        set_limits(l, row, longest);
-        for (int64_t b = 0; b < l->m - base && l->centre[row] < 0; b++) {
-            const int64_t other = l->open[l->born[b]];
-            const double s = l->product[l->born[b] + i * l->size.open] - (l->half[other] + 0.5);
-            if (!(s < l->low[row]) && (s > l->high[row] || covers(d, l->x + row * d, l->x + other * d, l->square)))
-                l->centre[row] = base + b;
-            l->pairs++;
-        }
-        if (l->centre[row] >= 0) continue;
-        l->born[l->m - base] = i;
-        const int32_t status = append(l, row, number[row], l->scaled + i * (d + 1));
+        for (int64_t w = 0; w <= i / 64 && l->centre[row] < 0; w++)
+            for (uint64_t bits = l->found[i * words + w] & l->born[w]; bits; bits &= bits - 1) {
+                const int64_t other = l->open[64 * w + __builtin_ctzll(bits)];
+                if (!covers(d, l->x + row * d, l->x + other * d, l->square)) continue;
+                l->centre[row] = l->centre[other];
+                break;
+            }
+        l->pairs += (double)((l->centre[row] < 0 ? l->m : l->centre[row] + 1) - base);
+        const int32_t status = l->centre[row] < 0 ? append(l, i, number[row]) : MERCER_OK;
         if (status) return status;
     }
     return MERCER_OK;
@@ -298,12 +298,11 @@ static int32_t reduce_block(leaders *l, const int64_t *number, int64_t *left) {
     if (status || (status = l->host->parallel(l->task, strips, scan_strip, l))) return status;
     for (int64_t strip = 0; strip < strips; strip++) l->pairs += (double)l->seen[strip];
     *left = l->left[0] = gather(l);
-    if ((status = l->host->parallel(l->task, (*left + CHUNK - 1) / CHUNK, multiply_strip, l)) ||
+    if ((status = l->host->parallel(l->task, (*left + CHUNK - 1) / CHUNK, compare_strip, l)) ||
         (status = compare(l, *left, number)))
         return status;
     for (int64_t i = 0; i < l->rows; i++) {
-        chunk *c = l->chunks[l->centre[i] / l->size.chunk];
-        c->weight[l->centre[i] % l->size.chunk] += l->weight[number[i]];
+        l->chunks[l->centre[i] / CHUNK]->weight[l->centre[i] % CHUNK] += l->weight[number[i]];
         if (l->assignment) l->assignment[number[i]] = l->centre[i];
     }
     return MERCER_OK;
@@ -401,8 +400,8 @@ static int32_t guess(leaders *l, int64_t m, double *epsilon, double *slope) {
         *(-cells * expm1(-(double)l->count / cells) < (double)m ? &from : &to) = cells;
     }
     const double here = fmax(-to * expm1(-(double)q / to), 1), fewer = fmax(here * 0.7, 1);
-    *epsilon = sample_radius(q, square, here, widest, l->born);
-    const double wider = sample_radius(q, square, fewer, widest, l->born);
+    *epsilon = sample_radius(q, square, here, widest, l->centre);
+    const double wider = sample_radius(q, square, fewer, widest, l->centre);
     *slope = fmin(fmax(log(here / fewer) / log(wider / *epsilon), 2), 20); /* NaN: 2 */
     return MERCER_OK;
 }
@@ -464,12 +463,7 @@ static int32_t arrange(leaders *l, const shadow *p, double *weight) {
     l->weight = weight;
     for (int64_t i = 0; i < l->size.n; i++)
         if (weight[i] > 0) l->order[l->count++] = i;
-    for (int64_t step = 0; p->shuffle && step < l->count; step++) { /* Fisher & Yates, as in uniform.c */
-        const int64_t other = step + (int64_t)(l->host->uniform(l->task, step, 0) * (double)(l->count - step));
-        const int64_t chosen = l->order[other];
-        l->order[other] = l->order[step];
-        l->order[step] = chosen;
-    }
+    if (p->shuffle) mercer_shuffle(l->host, l->task, 0, l->order, l->count, l->count);
     return MERCER_OK;
 }
 
@@ -490,19 +484,19 @@ static int32_t prepare(leaders *l, const shadow *p) {
     l->mean = l->host->alloc(l->task, 8 * s.d);
     l->chunks = l->host->alloc(l->task, 8 * s.chunks);
     l->x = l->host->alloc(l->task, 8 * s.block * s.d);
-    l->half = l->host->alloc(l->task, 8 * s.block);
-    l->length = l->host->alloc(l->task, 8 * s.block);
-    l->scaled = l->host->alloc(l->task, 4 * s.block * (s.d + 1));
-    l->product = l->host->alloc(l->task, 4 * s.product);
-    l->low = l->host->alloc(l->task, 4 * s.block);
-    l->high = l->host->alloc(l->task, 4 * s.block);
+    l->norm = l->host->alloc(l->task, 8 * s.block);
+    l->scaled = l->host->alloc(l->task, 4 * s.block * s.d);
+    l->level = l->host->alloc(l->task, 4 * s.block);
     l->centre = l->host->alloc(l->task, 8 * s.block);
     l->open = l->host->alloc(l->task, 8 * s.block);
     l->left = l->host->alloc(l->task, 8 * STRIPS);
     l->seen = l->host->alloc(l->task, 8 * STRIPS);
-    l->born = l->host->alloc(l->task, 8 * s.open);
-    if (!weight || !l->order || !l->mean || !l->chunks || !l->x || !l->half || !l->length || !l->scaled ||
-        !l->product || !l->low || !l->high || !l->centre || !l->open || !l->left || !l->seen || !l->born)
+    l->found = l->host->alloc(l->task, 8 * s.found);
+    l->born = l->host->alloc(l->task, 8 * ((s.open + 63) / 64));
+    l->panel = l->host->alloc(l->task, 4 * s.panel * s.d);
+    l->half = l->host->alloc(l->task, 4 * s.panel);
+    if (!weight || !l->order || !l->mean || !l->chunks || !l->x || !l->norm || !l->scaled || !l->level || !l->centre ||
+        !l->open || !l->left || !l->seen || !l->found || !l->born || !l->panel || !l->half)
         return MERCER_E_MEMORY;
     int32_t status = arrange(l, p, weight);
     if (!status) status = l->host->progress(l->task, 0);
@@ -520,8 +514,8 @@ static void take_all(leaders *l, int64_t *index, double *weight) {
 
 static void take_centres(const leaders *l, int64_t *index, double *weight) {
     for (int64_t k = 0; k < l->m; k++) {
-        index[k] = l->chunks[k / l->size.chunk]->row[k % l->size.chunk];
-        weight[k] = l->chunks[k / l->size.chunk]->weight[k % l->size.chunk];
+        index[k] = l->chunks[k / CHUNK]->row[k % CHUNK];
+        weight[k] = l->chunks[k / CHUNK]->weight[k % CHUNK];
     }
 }
 

@@ -152,12 +152,7 @@ static void sample(work *w) {
         while (drawn < w->count && ((double)drawn + start) * step < sum) w->order[drawn++] = i;
     }
     while (drawn < w->count) w->order[drawn++] = last; /* rounding of the sum */
-    for (int64_t i = 0; i < w->count; i++) {
-        const int64_t other = i + (int64_t)(w->host->uniform(w->task, 0, i + 1) * (double)(w->count - i));
-        const int64_t row = w->order[i];
-        w->order[i] = w->order[other];
-        w->order[other] = row;
-    }
+    mercer_shuffle(w->host, w->task, -1, w->order, w->count, w->count);
 }
 
 /* Halves blocks in pairs until one is left, and that into sets of m. */
@@ -179,11 +174,6 @@ static int32_t thin(work *w) {
 
 /* ---- exchanges */
 
-static int ascending(const void *a, const void *b) {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The rows to choose from: what is left, or all where they are few; with their mean elements. */
 static int32_t fill_pool(work *w, int64_t present) {
     int64_t count = 0;
@@ -192,7 +182,7 @@ static int32_t fill_pool(work *w, int64_t present) {
             if (w->weight[i] > 0) w->pool[count++] = i;
     } else {
         memcpy(w->pool, w->order, (size_t)(8 * w->block));
-        qsort(w->pool, (size_t)w->block, sizeof *w->pool, ascending);
+        qsort(w->pool, (size_t)w->block, sizeof *w->pool, mercer_ascending);
         for (int64_t i = 0; i < w->block; i++)
             if (count == 0 || w->pool[i] != w->pool[count - 1]) w->pool[count++] = w->pool[i];
     }
@@ -203,7 +193,7 @@ static int32_t fill_pool(work *w, int64_t present) {
 }
 
 static int64_t in_pool(const work *w, int64_t row) {
-    const int64_t *at = bsearch(&row, w->pool, (size_t)w->pool_size, sizeof row, ascending);
+    const int64_t *at = bsearch(&row, w->pool, (size_t)w->pool_size, sizeof row, mercer_ascending);
     return at - w->pool;
 }
 
@@ -269,7 +259,7 @@ static int32_t exchange_all(work *w, int32_t dtype) {
 
 static int32_t give(work *w) {
     int64_t count = 0;
-    qsort(w->chosen, (size_t)w->m, sizeof *w->chosen, ascending);
+    qsort(w->chosen, (size_t)w->m, sizeof *w->chosen, mercer_ascending);
     for (int64_t j = 0; j < w->m; j++) {
         const int64_t row = w->pool[w->chosen[j]];
         if (count == 0 || w->order[count - 1] != row) {

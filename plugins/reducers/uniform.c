@@ -33,11 +33,6 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     return size(host, task, params, shape, &out->m);
 }
 
-static int ascending(const void *a, const void *b) {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static int32_t reduce(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
                       const mercer_want *want) {
     (void)want;
@@ -52,14 +47,8 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
     for (int64_t i = 0; i < n; i++)
         if (weight[i] > 0) row[count++] = i; /* a row of weight 0 is not there */
     if (m > count) m = count;
-    for (int64_t step = 0; step < m;
-         step++) { /* u < 1 - 2^-54 and n < 2^53: the product rounds to less than count - step */
-        int64_t other = step + (int64_t)(host->uniform(task, step, 0) * (double)(count - step));
-        int64_t chosen = row[other];
-        row[other] = row[step];
-        row[step] = chosen;
-    }
-    qsort(row, (size_t)m, sizeof *row, ascending);
+    mercer_shuffle(host, task, 0, row, count, m);
+    qsort(row, (size_t)m, sizeof *row, mercer_ascending);
     return host->give(task, m, row, NULL, NULL);
 }
 

@@ -2,11 +2,14 @@
 // that n * ln2_hi is exact), e^r by its Taylor polynomial: degree 13 leaves 4e-18, degree 7 leaves 5e-9 relative, below a
 // tenth of an ulp each; rounding of the sum makes about 1 ulp. 2^n is applied in two factors so that n = 1024 overflows to
 // Inf by itself. Branch-free, so that compilers vectorise it; no -ffast-math, which would lose NaN.
+// reach: 2 d flops a pair. A block of rows x vectors of columns in registers, begun at what is added to them and compared
+// there, so that a bit a pair is all that is stored; a block of x stays in the first cache while y passes by.
+//
 // One object per instruction set: no templates or inline functions of the standard library here (one of them compiled for
 // AVX-512 could be the copy that the linker keeps for everyone).
 #include "vmath.h"
 
-#include <stdint.h>
+#include "lanes.h"
 
 namespace mercer {
 namespace {
@@ -61,7 +64,70 @@ void exp_all(T *values, int64_t count) {
     for (int64_t i = 0; i < count; ++i) values[i] = exp_one(values[i]);
 }
 
-constexpr VectorMath table = {exp_all<float>, exp_all<double>};
+#ifdef __AVX512F__
+constexpr int rows = 8; // 16 sums, 2 vectors of y in 32 registers
+#else
+constexpr int rows = 4; // 8 sums in 16
+#endif
+constexpr int vectors = 2, lanes = width<float>;
+constexpr int64_t step = vectors * lanes; // columns; a divisor of 32
+
+struct Rows {
+    const float *x[rows];
+    f32v level[rows];
+};
+
+// Columns j ... j + step - 1 as the low bits of found[i].
+inline __attribute__((always_inline)) void block(const Rows &of, int64_t d, const float *y, int64_t ldy,
+                                                 const float *add, uint64_t *found) {
+    f32v sum[rows][vectors];
+    MERCER_UNROLL
+    for (int i = 0; i < rows; ++i) {
+        MERCER_UNROLL
+        for (int v = 0; v < vectors; ++v) sum[i][v] = load(add + v * lanes);
+    }
+    for (int64_t k = 0; k < d; ++k) {
+        f32v column[vectors];
+        MERCER_UNROLL
+        for (int v = 0; v < vectors; ++v) column[v] = load(y + k * ldy + v * lanes);
+        MERCER_UNROLL
+        for (int i = 0; i < rows; ++i) {
+            const f32v entry = splat(of.x[i][k]);
+            MERCER_UNROLL
+            for (int v = 0; v < vectors; ++v) sum[i][v] = fma(entry, column[v], sum[i][v]);
+        }
+    }
+    MERCER_UNROLL
+    for (int i = 0; i < rows; ++i) {
+        found[i] = 0;
+        MERCER_UNROLL
+        for (int v = 0; v < vectors; ++v) found[i] |= uint64_t{not_below(sum[i][v], of.level[i])} << (v * lanes);
+    }
+}
+
+void reach(int64_t m, const int64_t *row, int64_t d, const float *x, const float *level, int64_t count, const float *y,
+           int64_t ldy, const float *add, uint64_t *bits, int64_t words) {
+    for (int64_t i = 0; i < m; i += rows) {
+        const int64_t here = m - i < rows ? m - i : rows;
+        Rows of; // the last one again where there are fewer
+        for (int64_t r = 0; r < rows; ++r) {
+            const int64_t number = row[i + (r < here ? r : here - 1)];
+            of.x[r] = x + number * d;
+            of.level[r] = splat(level[number]);
+        }
+        for (int64_t j = 0; j < count; j += step) {
+            uint64_t found[rows];
+            block(of, d, y + j, ldy, add + j, found);
+            const uint64_t real = count - j < 64 ? (uint64_t{1} << (count - j)) - 1 : ~uint64_t{0};
+            for (int64_t r = 0; r < here; ++r) {
+                uint64_t *word = bits + (i + r) * words + j / 64;
+                *word = (j % 64 ? *word : 0) | (found[r] & real) << j % 64;
+            }
+        }
+    }
+}
+
+constexpr VectorMath table = {exp_all<float>, exp_all<double>, reach};
 
 } // namespace
 

@@ -9,7 +9,7 @@
 // One object per instruction set: no standard library here (see vmath.cpp).
 #include "fused.h"
 
-#include "lanes.h"
+#include "../core/lanes.h"
 
 namespace mercer {
 namespace {

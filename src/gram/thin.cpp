@@ -6,7 +6,7 @@
 // One object per instruction set: no standard library here (see vmath.cpp).
 #include "thin.h"
 
-#include "lanes.h"
+#include "../core/lanes.h"
 
 namespace mercer {
 namespace {

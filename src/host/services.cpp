@@ -90,6 +90,10 @@ int32_t parallel_service(mercer_task *task, int64_t count, int32_t (*body)(void 
 
 void exp_f32_service(float *values, int64_t count) { vector_math().exp_f32(values, count); }
 void exp_f64_service(double *values, int64_t count) { vector_math().exp_f64(values, count); }
+void reach_service(int64_t rows, const int64_t *row, int64_t d, const float *x, const float *level, int64_t count,
+                   const float *y, int64_t ldy, const float *add, uint64_t *bits, int64_t words) {
+    vector_math().reach(rows, row, d, x, level, count, y, ldy, add, bits, words);
+}
 
 void check_trans(char trans) {
     if (trans != 'N' && trans != 'T') fail(MERCER_E_PLUGIN, "trans = '%c', must be 'N' or 'T'", trans);
@@ -100,9 +104,8 @@ void check_matrix(const char *what, int64_t rows, int64_t cols, int64_t ld) {
         fail(MERCER_E_PLUGIN, "%s: %" PRId64 " x %" PRId64 " with leading dimension %" PRId64, what, rows, cols, ld);
 }
 
-template <class T>
-int32_t gemm_of(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, T alpha, const T *a,
-                int64_t lda, const T *b, int64_t ldb, T beta, T *c, int64_t ldc) {
+int32_t gemm_service(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, double alpha,
+                     const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc) {
     return task->guard([&] {
         check_trans(transa);
         check_trans(transb);
@@ -111,15 +114,6 @@ int32_t gemm_of(mercer_task *task, char transa, char transb, int64_t m, int64_t 
         check_matrix("gemm: c", m, n, ldc);
         gemm(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
     });
-}
-
-int32_t gemm_service(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, double alpha,
-                     const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc) {
-    return gemm_of(task, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-}
-int32_t gemm_f32_service(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha,
-                         const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
-    return gemm_of(task, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
 int32_t trsm_service(mercer_task *task, char trans, int64_t m, int64_t n, const double *l, int64_t ldl, double *x,
@@ -284,45 +278,19 @@ int32_t nearest_service(mercer_task *task, const mercer_visit *to, double *squar
 }
 
 constexpr mercer_host table = {
-    sizeof(mercer_host),
-    MERCER_PLUGIN_ABI,
-    0,
-    fail_service,
-    log_service,
-    report_service,
-    progress_service,
-    alloc_service,
-    uniform_service,
-    parallel_service,
-    exp_f32_service,
-    exp_f64_service,
-    gemm_service,
-    trsm_service,
-    potrf_service,
-    eigh_service,
-    block_service,
-    dot_service,
-    times_service,
-    copy_service,
-    norms_service,
-    random_service,
-    orthonormalise_service,
-    get_service,
-    put_service,
-    checkpoint_service,
-    resume_service,
-    visit_service,
-    columns_service,
-    pairs_service,
-    rows_service,
-    weights_service,
-    landmarks_service,
-    pivot_service,
-    pivot_cost_service,
-    give_service,
-    gemm_f32_service,
-    radial_service,
-    nearest_service,
+    sizeof(mercer_host), MERCER_PLUGIN_ABI, 0,
+    fail_service,        log_service,       report_service,
+    progress_service,    alloc_service,     uniform_service,
+    parallel_service,    exp_f32_service,   exp_f64_service,
+    reach_service,       gemm_service,      trsm_service,
+    potrf_service,       eigh_service,      block_service,
+    dot_service,         times_service,     copy_service,
+    norms_service,       random_service,    orthonormalise_service,
+    get_service,         put_service,       checkpoint_service,
+    resume_service,      visit_service,     columns_service,
+    pairs_service,       rows_service,      weights_service,
+    landmarks_service,   pivot_service,     pivot_cost_service,
+    give_service,        radial_service,    nearest_service,
 };
 
 } // namespace

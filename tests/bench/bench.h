@@ -110,6 +110,7 @@ std::vector<Entry> data_rows();
 std::vector<Entry> method_rows();
 std::vector<Entry> manifold_rows();
 std::vector<Entry> shadow_rows();
+std::vector<Entry> rskpca_rows();
 
 void measure(Row &row, const Options &options); // runs all contestants in turn, then decides
 void print(const Row &row);

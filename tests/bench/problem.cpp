@@ -11,6 +11,25 @@ double seconds_of_pass(const limit::Points<T> &x, int64_t width, int threads, in
 
 } // namespace
 
+void against_nystroem(Bench &bench, Row &row, const Problem<float> &problem, const std::vector<double> &exact,
+                      double error, double demanded) {
+    const int64_t most = std::min<int64_t>(4096, problem.x.n);
+    const auto is_right = [&](int64_t m) {
+        const std::vector<double> numbers = {problem.sigma, double(exact.size()), double(m)};
+        return eigenvalue_error(bench.python.ask("nystroem_pca", problem.path, numbers).values, exact) <= error;
+    };
+    try {
+        int64_t m = 32;
+        bool right = is_right(m);
+        while (!right && 2 * m <= most) right = is_right(m *= 2);
+        bench.against(row, bench.python,
+                      "Nystroem + PCA, m = " + std::to_string(m) + (right ? "" : ", too few for our error"), demanded,
+                      "nystroem_pca", problem.path, {problem.sigma, double(exact.size()), double(m)});
+    } catch (const Absent &why) {
+        row.peers.push_back({"Nystroem + PCA", demanded, nullptr, std::string("absent: ") + why.what(), {}});
+    }
+}
+
 template <class T>
 Passes::Passes(const Problem<T> &problem, const Json &report, int64_t stride)
     : threads_(static_cast<int>(problem.threads)), stride_(stride) {

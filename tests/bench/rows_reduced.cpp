@@ -96,26 +96,6 @@ std::optional<mercer::Recipe> approximate(Bench &bench, double sigma, const Json
     return std::nullopt;
 }
 
-// scikit-learn's Nystroem + PCA with the fewest landmarks (doubled from 32) whose eigenvalues are as right as ours; where 4096
-// are not, with those: any that were would take longer.
-void tune_peer(Bench &bench, Row &row, const Problem<float> &problem, const std::vector<double> &exact, double error) {
-    const int64_t most = std::min<int64_t>(4096, problem.x.n);
-    const auto is_right = [&](int64_t m) {
-        const std::vector<double> numbers = {problem.sigma, double(R), double(m)};
-        return eigenvalue_error(bench.python.ask("nystroem_pca", problem.path, numbers).values, exact) <= error;
-    };
-    try {
-        int64_t m = 32;
-        bool right = is_right(m);
-        while (!right && 2 * m <= most) right = is_right(m *= 2);
-        bench.against(row, bench.python,
-                      "Nystroem + PCA, m = " + std::to_string(m) + (right ? "" : ", too few for our error"), 5,
-                      "nystroem_pca", problem.path, {problem.sigma, double(R), double(m)});
-    } catch (const Absent &why) {
-        row.peers.push_back({"Nystroem + PCA", 5, nullptr, std::string("absent: ") + why.what(), {}});
-    }
-}
-
 void automatic(Bench &bench, Row &row, Table<float> x, double sigma, bool peer) {
     auto problem = std::make_shared<Problem<float>>(bench, row, std::move(x), sigma);
     const mercer::Run run = bench.run();
@@ -149,7 +129,7 @@ void automatic(Bench &bench, Row &row, Table<float> x, double sigma, bool peer) 
     row.limit = [=] { return fit(*cheaper).first; };
     row.physical = false;
     row.allowed = 1.3;
-    if (peer) tune_peer(bench, row, *problem, exact, error);
+    if (peer) against_nystroem(bench, row, *problem, exact, error, 5);
 }
 
 void ijcnn1(Bench &bench, Row &row) {

@@ -1,5 +1,6 @@
-// exp of every instruction set compiled in and present here, against the C library's in long double.
+// exp of every instruction set compiled in and present here, against the C library's in long double; reach against plain sums.
 #include "core/vmath.h"
+#include "oracle.h"
 #include "tolerances.h"
 #include "unity_cpp.h"
 
@@ -125,6 +126,59 @@ void test_ends() {
     ends<float>();
 }
 
+// Of small whole numbers no sum is rounded: ties reach their level. The last word's other bits are 0, later words stay.
+void check_reach(const VectorMath &math, oracle::Numbers &numbers, int64_t rows, int64_t count, int64_t d) {
+    const auto whole = [&] { return static_cast<float>(std::floor(numbers() * 4)); };
+    const auto filled = [&](int64_t size) {
+        std::vector<float> out(static_cast<size_t>(size));
+        for (float &value : out) value = whole();
+        return out;
+    };
+    const int64_t of = rows + 3, ldy = (count + 31) / 32 * 32, words = (count + 63) / 64 + 1;
+    const std::vector<float> x = filled(of * d), level = filled(of), y = filled(d * ldy), add = filled(ldy);
+    std::vector<int64_t> row(static_cast<size_t>(rows));
+    for (int64_t &number : row) number = static_cast<int64_t>(numbers.uniform() * static_cast<double>(of));
+    std::vector<uint64_t> bits(static_cast<size_t>(rows * words), 0x5555555555555555);
+    math.reach(rows, row.data(), d, x.data(), level.data(), count, y.data(), ldy, add.data(), bits.data(), words);
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < 64 * words; ++j) {
+            const int64_t r = row[static_cast<size_t>(i)];
+            float sum = j < count ? add[static_cast<size_t>(j)] : 0;
+            for (int64_t k = 0; j < count && k < d; ++k)
+                sum += x[static_cast<size_t>(r * d + k)] * y[static_cast<size_t>(k * ldy + j)];
+            const bool expected =
+                j >= 64 * (words - 1) ? j % 2 == 0 : j < count && sum >= level[static_cast<size_t>(r)];
+            TEST_ASSERT_EQUAL_INT(expected, bits[static_cast<size_t>(i * words + j / 64)] >> j % 64 & 1);
+        }
+}
+
+void test_reach() {
+    oracle::Numbers numbers(1);
+    for (const Named &table : tables())
+        for (int64_t rows : {0, 1, 7, 8, 9, 21})
+            for (int64_t count : {1, 31, 32, 33, 63, 64, 65, 128, 200})
+                for (int64_t d : {0, 1, 16, 37}) check_reach(*table.math, numbers, rows, count, d);
+}
+
+// NaN is not below; what overflows goes its way.
+void test_reach_beyond() {
+    const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+    const int64_t row = 0;
+    for (const Named &table : tables()) {
+        const float x[] = {1e30f, 1e30f}, level[] = {0};
+        float y[64] = {}, add[32] = {};
+        y[0] = 1e30f, y[1] = -1e30f, y[2] = 1e30f, y[32 + 2] = -1e30f, y[3] = inf, y[32 + 3] = -inf;
+        add[4] = nan, add[5] = -inf, add[6] = inf, add[7] = -1e-30f;
+        uint64_t bits = 0;
+        table.math->reach(1, &row, 2, x, level, 9, y, 32, add, &bits, 1);
+        TEST_ASSERT_EQUAL_UINT64_MESSAGE(0b101011101, bits, table.name);
+        bits = 0;
+        const float none[] = {nan};
+        table.math->reach(1, &row, 2, x, none, 9, y, 32, add, &bits, 1);
+        TEST_ASSERT_EQUAL_UINT64_MESSAGE(0b111111111, bits, table.name);
+    }
+}
+
 void test_choice() {
     TEST_ASSERT_TRUE(vector_math().exp_f64 == tables().back().math->exp_f64);
     TEST_ASSERT_EQUAL_STRING(tables().back().name, isa_name(best_isa()));
@@ -141,6 +195,8 @@ int main() {
     RUN_TEST(test_small_arguments);
     RUN_TEST(test_specials);
     RUN_TEST(test_ends);
+    RUN_TEST(test_reach);
+    RUN_TEST(test_reach_beyond);
     RUN_TEST(test_choice);
     return UNITY_END();
 }

@@ -84,6 +84,16 @@ inline f64v splat(double value) { return MERCER_MM(set1_pd)(value); }
 // a < b ? a : b: b if either is NaN.
 inline f32v min(f32v a, f32v b) { return MERCER_MM(min_ps)(a, b); }
 inline f64v min(f64v a, f64v b) { return MERCER_MM(min_pd)(a, b); }
+// One bit a lane: a is not below b, NaN neither.
+#if defined(__AVX512F__)
+inline uint32_t not_below(f32v a, f32v b) { return _mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ); }
+#elif defined(__AVX2__) && defined(__FMA__)
+inline uint32_t not_below(f32v a, f32v b) {
+    return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_NLT_UQ)));
+}
+#else
+inline uint32_t not_below(f32v a, f32v b) { return static_cast<uint32_t>(_mm_movemask_ps(_mm_cmpnlt_ps(a, b))); }
+#endif
 // To memory aligned to a vector, past the caches.
 inline void stream(float *to, f32v v) { MERCER_MM(stream_ps)(to, v); }
 inline void stream(double *to, f64v v) { MERCER_MM(stream_pd)(to, v); }
@@ -106,6 +116,11 @@ inline f32v splat(float value) { return f32v{value, value, value, value}; }
 inline f64v splat(double value) { return f64v{value, value}; }
 inline f32v min(f32v a, f32v b) { return a < b ? a : b; }
 inline f64v min(f64v a, f64v b) { return a < b ? a : b; }
+inline uint32_t not_below(f32v a, f32v b) {
+    uint32_t bits = 0;
+    for (int k = 0; k < 4; ++k) bits |= static_cast<uint32_t>(!(a[k] < b[k])) << k;
+    return bits;
+}
 inline void stream(float *to, f32v v) { store(to, v); }
 inline void stream(double *to, f64v v) { store(to, v); }
 inline void stream_end() {}
