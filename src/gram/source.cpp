@@ -14,9 +14,13 @@ namespace mercer {
 template <class T>
 int64_t find_not_finite(int64_t rows, int64_t cols, const T *values) {
     const int64_t count = rows * cols;
-    T sum = 0; // 0 * NaN and 0 * Inf are NaN: one pass without branches, a second only to name the place
-    for (int64_t k = 0; k < count; ++k) sum += 0 * values[k];
-    if (sum == 0) return count;
+    T sum[16] = {}, all = 0; // 0 * NaN and 0 * Inf are NaN: one pass without branches, a second only to name the place
+    int64_t k = 0;
+    for (; k + 16 <= count; k += 16)
+        for (int64_t l = 0; l < 16; ++l) sum[l] += 0 * values[k + l];
+    for (; k < count; ++k) all += 0 * values[k];
+    for (T part : sum) all += part;
+    if (all == 0) return count;
     return std::find_if(values, values + count, [](T value) { return !std::isfinite(value); }) - values;
 }
 template int64_t find_not_finite(int64_t, int64_t, const float *);
