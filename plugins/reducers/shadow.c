@@ -9,17 +9,17 @@
  * guess from a sample, then log m against log epsilon interpolated; at most 8 passes, the nearest found. So many of
  * them as are distinct can be had, or with m = n all.
  *
- * Blocks of rows, to which the order changes nothing: x' = (x - mean) / epsilon in f32, a strip of rows against some old
- * centres at a time; rows that one covers leave the strip, as an old centre always wins over a new one. Rows left over
- * are compared with each other, then gone through in order. x is covered where x'.c' - |c'|^2/2 > t = (|x'|^2 - 1)/2.
- * With u = 2^-24 and N = |x'| + |c'| + 1 the two sides are wrong by at most u N^2 (d/2 + 4): products and their sums (d
- * + 2) u N^2 / 2 (Higham, lemma 3.1, any order), rounded coordinates u N |x' - c'| <= u N^2, t and -|c'|^2/2 in f32 u
- * N^2. Twice that is below g ((|x'| + 1)^2 + |c'|^2), g = 2 (d + 8) u: with g (|x'| + 1)^2 off its level and g |c'|^2 on
- * the other side no pair that is covered is missed, what overflows neither; those found are decided by the formula
- * itself, the earliest first. So the centres are the plain loop's, to the bit. Cost: 2 d flops of f32 a pair for
- * somewhat more pairs than the plain loop visits (report: pairs), at most n m; memory 12 m d bytes and a block of rows.
- * Error: every row is nearer than epsilon to its centre, centres are at least that far apart; in feature space |phi(x) -
- * phi(c)|^2 < 2 (f(0) - f(epsilon)).
+ * Blocks of rows, to which the order changes nothing: x' = (x - mean) / epsilon in f32, a strip of rows against some
+ * old centres at a time; rows that one covers leave the strip, as an old centre always wins over a new one. Rows left
+ * over are compared with each other, then gone through in order. x is covered where x'.c' - |c'|^2/2 > t = (|x'|^2 -
+ * 1)/2. With u = 2^-24 and N = |x'| + |c'| + 1 the two sides are wrong by at most u N^2 (d/2 + 4): products and their
+ * sums (d + 2) u N^2 / 2 (Higham, lemma 3.1, any order), rounded coordinates u N |x' - c'| <= u N^2, t and -|c'|^2/2 in
+ * f32 u N^2. Twice that is at most g ((|x'| + 1)^2 + |c'|^2), g = 2 (d + 8) u: with g (|x'| + 1)^2 off its level and g
+ * |c'|^2 on the other side no pair that is covered is missed, what overflows neither; those found are decided by the
+ * formula itself, the earliest first. So the centres are the plain loop's, to the bit. Cost: 2 d flops of f32 a pair
+ * for somewhat more pairs than the plain loop visits (report: pairs), at most n m; memory 12 m d bytes and a block of
+ * rows. Error: every row is nearer than epsilon to its centre, centres are at least that far apart; in feature space
+ * |phi(x) - phi(c)|^2 < 2 (f(0) - f(epsilon)).
  */
 #include <float.h>
 #include <math.h>
@@ -148,7 +148,7 @@ static int covers(int64_t d, const double *x, const double *c, double square) {
     return sum < square;
 }
 
-/* The part of the error that comes with a square; what may overflow beside it is always found. */
+/* (g - 1/2) |c'|^2 and t - g (|x'| + 1)^2, of the squares; what may overflow is always found. */
 static float half_of(const leaders *l, double norm) {
     return norm < 1e36 ? (float)(((double)(l->size.d + 8) * 0x1p-23 - 0.5) * norm) : INFINITY;
 }
