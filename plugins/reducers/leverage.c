@@ -168,6 +168,7 @@ static int by_value(const void *a, const void *b) {
     const key *x = a, *y = b;
     return x->value != y->value ? (x->value > y->value) - (x->value < y->value) : (x->row > y->row) - (x->row < y->row);
 }
+
 /* m of the rows, in proportion to their scores. */
 static int32_t draw(work *w, int64_t present) {
     key *keys = w->host->alloc(w->task, present * (int64_t)sizeof *keys);
