@@ -254,6 +254,7 @@ Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRow
     out.trace = evidence.spectrum(r).total();
     out.left = projection.left;
     out.bounds = trace_bounds(evidence.spectrum(r));
+    for (int64_t i = 0; i < r; ++i) out.rounding.push_back(evidence.spectrum(r).rounding_below(static_cast<size_t>(i)));
     const Certificates wanted = static_cast<Certificates>(values.certificates);
     const Shares shares = share_failure(values.delta, Sides::both);
     RowMoments moments;

@@ -12,6 +12,7 @@ struct Proof {
     Seen norm_seen;
     Bounds bounds;
     Sines sines;
+    std::vector<double> rounding; // of each Ritz value, downwards
     int64_t evaluations = 0;
     int64_t r() const { return static_cast<int64_t>(sines.own.size()); }
     double failure() const { return bounds.failure + (bounds.kind == std::string("rows") ? norm_failure : 0); }

@@ -1,7 +1,7 @@
 // v_i, theta_i: Ritz pairs of all rows on the span; u_j: the model's directions; o_ij = <v_i, u_j>; D: the first so many.
 //
 //   eigenvalue    those of the data lie within the bounds of `prove`, the model's where they are
-//   projection    |P - P_C|_HS <= |P - P_V|_HS + |P_V - P_C|_HS <= sqrt(2 D) sin + sqrt(2 D - 2 sum o_ij^2),  i, j <= D
+//   projection    |P - P_C|_HS <= |P - P_V|_HS + |P_V - P_C|_HS <= sqrt2 |sines|_F + sqrt(2 D - 2 sum o_ij^2),  i, j <= D
 //   excess        tr P T - tr P_C T <= sum upper_i - sum_j (sqrt(sum_i theta_i o_ij^2) - sqrt(F e_j))^2
 //
 // sum upper_i is also at most sum theta_i + trace; e_j is what of u_j lies beyond the span, from centres that numerically depend
@@ -41,7 +41,7 @@ std::vector<double> coordinates(const PartialCholesky<T> &basis, const Tensor &a
 // What is known of each of the model's directions.
 struct Directions {
     std::vector<double> overlap; // <v_i, u_j>, count x r, column-major
-    std::vector<double> beyond;  // e_j
+    std::vector<double> beyond;  // e_j; negative: none
     int64_t count;
 
     template <class T>
@@ -53,7 +53,8 @@ struct Directions {
         gemm('T', 'N', count, r, rank, 1.0, projection.v.data(), rank, u.data(), rank, 0.0, overlap.data(), count);
         for (int64_t j = 0; j < r; ++j) {
             const double *column = u.data() + j * rank;
-            beyond.push_back(std::max(1 - std::inner_product(column, column + rank, column, 0.0), 0.0));
+            const double length = std::inner_product(column, column + rank, column, 0.0);
+            beyond.push_back(rank < a.rows ? std::max(1 - length, 0.0) : -1); // all centres span all of it
         }
     }
     double square(int64_t i, int64_t j) const {
@@ -81,13 +82,15 @@ void direction_entries(const Found &found, const Directions &of, const double *l
             caught += projection.theta[static_cast<size_t>(i)] / total * of.square(i, d - 1);
         for (int64_t i = 0; i < d; ++i)
             for (int64_t k = 0; k < d; ++k) overlap += of.square(i, k);
-        const double root = std::max(std::sqrt(caught) - std::sqrt(norm * of.beyond[j]), 0.0);
-        held += root * root, upper += proof.bounds.upper[j] / total, theta += projection.theta[j] / total;
         const double pairs = 2.0 * static_cast<double>(d), error = unit * self / lambda[j],
-                     apart = std::sqrt(std::max(pairs - 2 * overlap, 0.0) + 2 * pairs * error),
-                     excess = std::min(upper, theta + proof.trace / total) - held + pairs * unit * self;
-        out.push_back(
-            projection_entry(d - 1, proof.bounds.kind, apart + std::sqrt(pairs) * proof.sines.own[j], proof.failure()));
+                     lost = of.beyond[j] < 0 ? 0 : norm * (of.beyond[j] + error),
+                     root = std::max(std::sqrt(caught) - std::sqrt(lost), 0.0);
+        held += root * root, upper += proof.bounds.upper[j] / total, theta += projection.theta[j] / total;
+        const double apart = std::sqrt(std::max(pairs - 2 * overlap, 0.0) + 2 * pairs * error),
+                     excess = std::min(upper, theta + proof.trace / total) - held +
+                              pairs * (unit * self + proof.rounding[j] / total);
+        out.push_back(projection_entry(d - 1, proof.bounds.kind, apart + std::sqrt(2.0) * proof.sines.feature[j],
+                                       proof.failure()));
         out.push_back(component_entry("excess", d - 1, proof.bounds.kind, std::max(excess, 0.0), proof.failure()));
     }
 }

@@ -177,7 +177,7 @@ inline int64_t check(const Json &entries, const Truth &truth, double u, Count &c
         if (name == "projection") holds = value >= of - (u < 1e-10 ? 1e-6 : 1e-2);
         if (entry.value("applicable", false)) ++count.applicable;
         char said[200];
-        std::snprintf(said, sizeof said, "%s %d by %s: %.9g (%s), truth %.9g", name.c_str(), static_cast<int>(j),
+        std::snprintf(said, sizeof said, "%s %d by %s: %.17g (%s), truth %.17g", name.c_str(), static_cast<int>(j),
                       by.c_str(), value, entry.dump().c_str(), of);
         if (entry["kind"] == "certain") TEST_ASSERT_TRUE_MESSAGE(holds, said);
         wrong += !holds;
