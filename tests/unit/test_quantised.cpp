@@ -9,6 +9,8 @@ using namespace standing;
 
 namespace {
 
+int64_t seeds = 60, problems_wanted = 1000; // 1000 and 10 000 in suite `full`
+
 struct Problem {
     Matrix x;
     std::vector<int64_t> rows; // centres
@@ -86,7 +88,7 @@ void test_never_smaller_than_the_truth() {
     oracle::Numbers numbers(23);
     Count count;
     int64_t problems = 0;
-    for (int trial = 0; problems < 1000; ++trial) {
+    for (int trial = 0; problems < problems_wanted; ++trial) {
         double sigma = 0;
         const Problem of = random_problem(trial, numbers, sigma);
         if (of.rows.size() < 6) continue;
@@ -161,8 +163,6 @@ void test_other_kernels() {
     TEST_ASSERT_TRUE(seen);
 }
 
-int64_t seeds = 60; // 1000 in suite `full`
-
 // Objects known by their distances have no coordinates to measure steps in: what is said of the same points is said of all pairs,
 // and centres are counted as centres.
 void test_objects() {
@@ -236,7 +236,7 @@ void setUp() {}
 void tearDown() {}
 
 int main(int argc, char **argv) {
-    if (argc > 1) seeds = std::stoll(argv[1]);
+    if (argc > 1) seeds = std::stoll(argv[1]), problems_wanted = 10 * seeds;
     UNITY_BEGIN();
     RUN_TEST(test_never_smaller_than_the_truth);
     RUN_TEST(test_what_is_paid_for);
