@@ -6,8 +6,9 @@
 //   centred: phi less its mean over the rows first;  nu = s / n,  b = A^T K nu
 //
 // One step of smoothing of the subsample's vectors by the whole matrix, not a projection: A^T K A is not 1, so that such a
-// model has no residual; its eigenvalues are the centres' problem's, and certified as those. All n rows once each is exact kernel PCA. Cost beyond the centres' problem: n m kernel values, and n^2 / 2
-// for K nu; a new point costs n kernel values. Memory n (d + r). Errors of direction l: those of z, times 1 / lambda_l.
+// model has no residual; its eigenvalues are the centres' problem's, and certified as those. All n rows once each is exact
+// kernel PCA. Cost beyond the centres' problem: n m kernel values, and n^2 / 2 for K nu; a new point costs n kernel values.
+// Memory n (d + r). Errors of direction l: those of z, times 1 / lambda_l.
 #include "quantised.h"
 #include "ritz.h"
 

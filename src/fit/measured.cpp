@@ -4,7 +4,7 @@
 //   |T - T_C|^2 = |S|_F^2 - 2 |S_XC|_F^2 + |S_C|_F^2;  tr P_C T = |Z|_F^2 and <v_i, u_j> = (U^T Z)_ij / sqrt(lambda_i)
 //
 // for the model's scores Z = [sqrt(p_i) (z_j(x_i) - mean)], D columns of them. |P - P_C|_HS^2 = 2 D - 2 sum <v_i, u_j>^2.
-// Cost: n^2 kernel values, 10 n^3 / 3 flops twice at most; memory 6 n^2. Error: that of kernel values, u k(x, x); of a projection,
+// Cost: n^2 kernel values, 10 n^3 / 3 flops twice at most; memory 5 n^2. Error: that of kernel values, u k(x, x); of a projection,
 // about the root of it over its gap.
 #include "measured.h"
 

@@ -6,9 +6,7 @@
 //   pairs      -        sqrt(est + b^2 sqrt(2 ln(1/delta) / N)), N pairs, b^2 = max 2 (kappa^2 - f(q_i)^2)         -
 //   exact      MMD of k                              MMD of k^2                                       |K - K_alpha|_F / n
 //
-// The eigenvalues' bound is Hoffman and Wielandt's; each of them is also at most what is said of the covariance. Centring adds
-// mmd (2 |mu_C| + mmd) to the covariance and nothing to the eigenvalues. Consequences: sup |KDE - density| <= sqrt(kappa) mmd;
-// |P - P_C|_HS <= sqrt2 B / (g - B) for the gap g > B below a component, B the covariance's (Davis and Kahan).
+// Each eigenvalue alone is also within the covariance's bound. What follows from all this is in quantised.cpp.
 // Cost: 1; n d; d sum of the squared sizes of clusters; N; n^2. Rounding: differences of sums of kernel values err by about
 // (16 + 4 log2 n) u kappa under the root, of the tile's type; that is added.
 #include "quantised.h"
