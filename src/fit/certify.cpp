@@ -165,7 +165,7 @@ double rounding_of(const RitzSpectrum &spectrum, const RowMoments *rows) {
     return 8 * spectrum.eta + spectrum.sums + (rows ? rows->sums : 0);
 }
 double rounding_below(const RitzSpectrum &spectrum, const RowMoments *rows, size_t i) {
-    return rounding_of(spectrum, rows) + (spectrum.rounding.empty() ? 0 : spectrum.rounding[i]);
+    return spectrum.rounding_below(i) + (rows ? rows->sums : 0);
 }
 
 // From K + eta to K, and values into their bounds.
@@ -233,6 +233,9 @@ Bounds row_bounds(const RitzSpectrum &spectrum, const RowMoments &rows, double n
 // first i columns alone C C^T is bounded by the leading blocks of the bounds of W and |E| G, and mu_i by theta_{i+1} +
 // |E| or, through the rest of A, by the largest eigenvalue of the remaining B. Without rows |C| <= |E| / 2, as for every
 // off-diagonal block of a PSD matrix. What is rounded is one more |C|.
+//
+// In feature space K becomes Phi^T Phi, whose block on the first i directions is Theta again, and whose block beside it has
+// C C^T = Theta^1/2 G Theta^1/2: |C|_F^2 = sum theta_j G_jj <= theta_1 tr. |sines|_F (theta_i - lambda_{i+1}) <= |C|_F.
 Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, double norm, const Bounds &bounds,
                      double failure, Sides sides, int64_t r) {
     const int64_t p = spectrum.p();
@@ -262,8 +265,18 @@ Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, doubl
     };
     Sines out;
     const double all = coupling(p);
+    double beside = 0; // sum theta_j G_jj
     for (int64_t i = 1; i <= r; ++i) {
-        const double lambda = bounds.lower[static_cast<size_t>(i - 1)] + spectrum.eta;
+        const size_t last = static_cast<size_t>(i - 1);
+        const double g = rows ? std::clamp(blocks[0].g_upper[at(i - 1, i - 1, p)], 0.0, norm) : norm,
+                     above = (i < p ? bounds.upper[last + 1] + spectrum.eta : mu) + rounding,
+                     gap = spectrum.theta[last] - above - rounding_below(spectrum, rows, last);
+        beside += spectrum.theta[last] * g;
+        out.feature.push_back(gap > 0 ? (std::sqrt(std::min(beside, spectrum.theta[0] * spectrum.total())) +
+                                         std::sqrt(static_cast<double>(i)) * rounding_below(spectrum, rows, last)) /
+                                            gap
+                                      : std::numeric_limits<double>::infinity());
+        const double lambda = bounds.lower[last] + spectrum.eta;
         out.span.push_back(sine(all, lambda - mu, i));
         out.own.push_back(sine(coupling(i), lambda - rest(i), i));
     }

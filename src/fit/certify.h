@@ -33,6 +33,7 @@ struct RitzSpectrum {
     double sums = 0;              // |theta_i - what it were if its sums were exact|
     std::vector<double> rounding; // theta_i may lie so much above lambda_i for rounding of the factor alone; empty: 0
     int64_t p() const { return static_cast<int64_t>(theta.size()); }
+    double rounding_below(size_t i) const { return 8 * eta + sums + (rounding.empty() ? 0 : rounding[i]); } // of K, too
     double total() const { return std::max(trace, 0.0) + static_cast<double>(n) * eta; } // tr of E + eta
 };
 
@@ -135,9 +136,11 @@ class RowSample {
 Bounds row_bounds(const RitzSpectrum &spectrum, const RowMoments &rows, double norm, double failure, Sides sides);
 
 // Sines of the largest angle between the i leading exact directions and the model's own first i (own), or the span of all
-// p (span), i <= r; 1: nothing is known. Hold whenever `bounds` and norm hold; rows may be nullptr.
+// p (span), i <= r; 1: nothing is known. These are directions in R^n, of scores of the rows. Those in feature space, which
+// their images span, are further apart, as E hides what lies beyond the features of L (feature: of the first i, the root of
+// the sum of the squared sines; infinite: nothing is known). Hold whenever `bounds` and norm hold; rows may be nullptr.
 struct Sines {
-    std::vector<double> own, span;
+    std::vector<double> own, span, feature;
 };
 Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, double norm, const Bounds &bounds,
                      double failure, Sides sides, int64_t r);

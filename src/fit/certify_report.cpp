@@ -1,5 +1,7 @@
 #include "certify_report.h"
 
+#include <cmath>
+
 namespace mercer {
 
 Json certificate_entry(const char *name, double value, double failure) {
@@ -13,6 +15,21 @@ Json certificate_entry(const char *name, double value, double failure, const See
     Json out = certificate_entry(name, value, failure);
     out["measured"] = measured.value;
     if (measured.error > 0) out["stderr"] = measured.error;
+    return out;
+}
+
+Json component_entry(const char *name, int64_t j, const char *by, double value, double failure) {
+    Json out = certificate_entry(name, value, failure);
+    out["component"] = j;
+    out["by"] = by;
+    return out;
+}
+
+Json projection_entry(int64_t j, const char *by, double bound, double failure) {
+    const double trivial = std::sqrt(2.0 * static_cast<double>(j + 1));
+    const bool applies = bound < trivial;
+    Json out = component_entry("projection", j, by, applies ? bound : trivial, applies ? failure : 0);
+    out["applicable"] = applies;
     return out;
 }
 

@@ -144,6 +144,7 @@ struct Plan {
     Hold hold_exact = Hold::nothing;           // of the f64 one beside a rough one
     int64_t start_rank = 0, start_columns = 0; // Nystrom vectors to begin with; 0: none
     bool keep_factor = false;                  // lift projected: n x m in memory
+    bool spans = false, measures = false;      // certificates of centres: by their span; with the truth beside
     std::shared_ptr<const Plugin> solver;      // nullptr: the lift needs none
     Params solver_params;
     mercer_cost solver_cost{};

@@ -6,8 +6,10 @@
 //   centred: phi less its mean over the rows first;  nu = s / n,  b = A^T K nu
 //
 // One step of smoothing of the subsample's vectors by the whole matrix, not a projection: A^T K A is not 1, so that such a
-// model has no residual. All n rows once each is exact kernel PCA. Cost beyond the centres' problem: n m kernel values, and n^2 / 2
-// for K nu; a new point costs n kernel values. Memory n (d + r). Errors of direction l: those of z, times 1 / lambda_l.
+// model has no residual; its eigenvalues are the centres' problem's, and certified as those. All n rows once each is exact
+// kernel PCA. Cost beyond the centres' problem: n m kernel values, and n^2 / 2 for K nu; a new point costs n kernel values.
+// Memory n (d + r). Errors of direction l: those of z, times 1 / lambda_l.
+#include "quantised.h"
 #include "ritz.h"
 
 #include "../model/evaluate.h"
@@ -95,11 +97,14 @@ class Products {
         const int64_t r = a_.cols;
         const double *b = tensor_data<double>(out.tensors["b"]);
         means_.gram.assign(static_cast<size_t>(r * r), 0.0);
-        for (int64_t i = 0; i < rows_.m(); ++i) {
-            double *row = y + i * stride + centred_;
-            for (int64_t j = 0; j < r; ++j)
-                for (int64_t k = 0; k < r; ++k) means_.gram[static_cast<size_t>(k + j * r)] += entry(i, k) * row[j];
-            for (int64_t j = 0; j < r; ++j) row[j] -= b[j];
+        Buffer<double> a = task_.run.buffer<double>(tile_rows, r);
+        for (int64_t row0 = 0; row0 < rows_.m(); row0 += tile_rows) {
+            const int64_t count = std::min(tile_rows, rows_.m() - row0);
+            double *rows = y + row0 * stride + centred_;
+            std::copy_n(tensor_data<T>(a_) + row0 * r, count * r, a.data());
+            gemm('N', 'T', r, r, count, 1.0, a.data(), r, rows, stride, 1.0, means_.gram.data(), r);
+            for (int64_t i = 0; i < count; ++i)
+                for (int64_t j = 0; j < r; ++j) rows[i * stride + j] -= b[j];
         }
         means_.add(y + centred_, stride, rows_.m(), rows_.weights.data(), total_);
     }
@@ -133,14 +138,20 @@ template <class T>
 Lifted lift_as(const LiftTask &task) {
     const bool centred = task.recipe.values().lift_centred != 0;
     const double total = static_cast<double>(task.prepared.source->rows());
+    const bool refined = task.recipe.values().ritz > 0;
     Lifted out = weighted_model(task);
+    const bool stands = task.recipe.reducer() && !out.text.contains("certificates"); // else it is exact
+    Json stood = Json::array();
+    if (stands) {
+        task.run.stage("certify");
+        stood = quantisation_entries(task, {false, !refined, false}, out);
+    }
 
     task.run.stage("lift");
     Reduction all = all_rows(task.prepared);
     Centres rows = make_centres(task.run, task.prepared, all);
     Tensor a = extended_scores<T>(task, rows, out.tensors["A"], out.tensors["b"]);
     out.kernel_evaluations += rows.m() * task.centres.m();
-    const bool refined = task.recipe.values().ritz > 0;
     const double width = static_cast<double>(centred + (refined ? a.cols : 0));
     out.columns += columns_beyond(total, static_cast<double>(task.centres.m()), static_cast<double>(a.cols), width);
     to_coefficients<T>(rows, out.tensors["lambda"], total, centred, a);
@@ -151,10 +162,10 @@ Lifted lift_as(const LiftTask &task) {
     for (auto &[name, tensor] : rows.tensors) out.tensors[name] = std::move(tensor);
     out.capabilities = MERCER_CAN_DENSITY | (centred ? MERCER_CAN_MEAN : 0);
     out.text["total_variance"]["kind"] = "reduced-operator";
-    for (const char *name : {"certificates", "limits", "mse", "mse_components"})
-        out.text.erase(name); // they are of the centres' own model
-    if (!refined) out.text["uncertified"] = "the lift 'extended' is no projection: lift.ritz makes it one, and proves";
+    for (const char *name : {"limits", "mse", "mse_components"})
+        out.text.erase(name); // they are of the centres' own model, whose eigenvalues alone are this one's
     if (refined) refine(task, products.means(), out);
+    if (stands) certify_standing(task, false, std::move(stood), out);
     return out;
 }
 
@@ -187,6 +198,7 @@ Plan plan_extended(const PlanTask &task) {
         plan.columns.*end += columns;
         plan.passes.*end += passed > 0;
     }
+    foresee_standing(task, kept + own, plan);
     return plan;
 }
 

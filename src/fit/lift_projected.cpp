@@ -41,13 +41,8 @@ std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows
         held->append(given.data(), m);
         return std::make_unique<SpanRows<T>>(*held);
     }
-    const PivotRows own{centres.source, {}, prepared.kernel, centres.numbers(), m, nullptr};
-    auto basis = std::make_shared<PartialCholesky<T>>(task.run, own, m);
-    CountedVector<int64_t> order(static_cast<size_t>(m));
-    for (size_t k = 0; k < order.size(); ++k) order[k] = static_cast<int64_t>(k);
-    basis->append(order.data(), m);
     return std::make_unique<SpanRows<T>>(task.run, prepared.kernel, rows, points_of<T>(prepared.kernel, centres),
-                                         std::move(basis));
+                                         factor_of_centres<T>(task));
 }
 
 // For each centre its column of L, -1 where it has none; of centres that are the same row the first has it.
@@ -199,16 +194,35 @@ Lifted lift_as(const LiftTask &task) {
 
 } // namespace
 
-Json Proof::report(double total, int64_t kept) const {
+template <class T>
+std::shared_ptr<PartialCholesky<T>> factor_of_centres(const LiftTask &task) {
+    const Centres &centres = task.centres;
+    const int64_t m = centres.m();
+    const PivotRows own{centres.source, {}, task.prepared.kernel, centres.numbers(), m, nullptr};
+    auto out = std::make_shared<PartialCholesky<T>>(task.run, own, m);
+    CountedVector<int64_t> order(static_cast<size_t>(m));
+    std::iota(order.begin(), order.end(), int64_t{0});
+    out->append(order.data(), m);
+    return out;
+}
+
+template std::shared_ptr<PartialCholesky<float>> factor_of_centres(const LiftTask &);
+template std::shared_ptr<PartialCholesky<double>> factor_of_centres(const LiftTask &);
+
+Json Proof::loss(double total) const {
     Json out = Json::array();
     out.push_back(certificate_entry("trace", trace / total, 0, Seen{left / total, 0}));
     if (norm > 0)
         out.push_back(certificate_entry("norm", norm / total, norm_failure,
                                         Seen{norm_seen.value / total, norm_seen.error / total}));
-    const double failure = bounds.failure + (bounds.kind == std::string("rows") ? norm_failure : 0);
-    for (Json &entry : eigenvalue_entries(bounds, kept, failure, total)) out.push_back(std::move(entry));
+    return out;
+}
+
+Json Proof::report(double total, int64_t kept) const {
+    Json out = loss(total);
+    for (Json &entry : eigenvalue_entries(bounds, kept, failure(), total)) out.push_back(std::move(entry));
     for (size_t j = 0; j < static_cast<size_t>(kept); ++j) {
-        Json entry = certificate_entry("subspace", sines.own[j], failure);
+        Json entry = certificate_entry("subspace", sines.own[j], failure());
         entry["component"] = j;
         out.push_back(std::move(entry));
     }
@@ -240,6 +254,7 @@ Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRow
     out.trace = evidence.spectrum(r).total();
     out.left = projection.left;
     out.bounds = trace_bounds(evidence.spectrum(r));
+    for (int64_t i = 0; i < r; ++i) out.rounding.push_back(evidence.spectrum(r).rounding_below(static_cast<size_t>(i)));
     const Certificates wanted = static_cast<Certificates>(values.certificates);
     const Shares shares = share_failure(values.delta, Sides::both);
     RowMoments moments;

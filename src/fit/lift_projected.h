@@ -12,8 +12,11 @@ struct Proof {
     Seen norm_seen;
     Bounds bounds;
     Sines sines;
+    std::vector<double> rounding; // of each Ritz value, downwards
     int64_t evaluations = 0;
     int64_t r() const { return static_cast<int64_t>(sines.own.size()); }
+    double failure() const { return bounds.failure + (bounds.kind == std::string("rows") ? norm_failure : 0); }
+    Json loss(double total) const;                 // trace and norm, divided by total
     Json report(double total, int64_t kept) const; // of the first, divided by total
 };
 // What `auto` knows already when the lift begins.
@@ -29,6 +32,10 @@ struct SpanBytes {
     TileBytes tiles;
 };
 SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width);
+
+// Of k(C, C), in the centres' order.
+template <class T>
+std::shared_ptr<PartialCholesky<T>> factor_of_centres(const LiftTask &task);
 
 template <class T>
 Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRows<T> &span,

@@ -153,7 +153,10 @@ Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
     if (choice.is_cut()) say_cut(task, out);
     if (wanted) out.text["error_bars"] = bars.report(1 / moments.unit(), kept);
-    return {kept, std::max(kept, std::min(rank, task.recipe.values().ritz))};
+    constexpr double least = 1e-8; // of the first eigenvalue: directions below it are not known to be of length 1
+    int64_t all = std::min(rank, task.recipe.values().ritz);
+    while (all > kept && !(pairs.values[static_cast<size_t>(all - 1)] > least * pairs.values[0])) --all;
+    return {kept, std::max(kept, all)};
 }
 
 void write_tensors(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, int64_t kept, Lifted &out) {
@@ -246,19 +249,21 @@ Lifted weighted_model(const LiftTask &task) { return task.plan.f32 ? lift_as<flo
 Plan plan_refined(const PlanTask &task) {
     Plan plan = plan_weighted(task);
     if (task.recipe.values().ritz > 0) foresee_refinement(task, plan);
-    if (task.recipe.reducer()) foresee_quantisation(task, plan);
+    foresee_standing(task, task.m * ((task.f32 ? 4 : 8) * plan.most_pairs + 40), plan);
     return plan;
 }
 
 Lifted lift_weighted(const LiftTask &task) {
     Lifted out = weighted_model(task);
+    const bool refined = task.recipe.values().ritz > 0,
+               stands = task.recipe.reducer() && !out.text.contains("certificates"); // else it is exact
     Json stood = Json::array();
-    if (task.recipe.reducer() && !out.text.contains("certificates")) { // else it is exact
+    if (stands) {
         task.run.stage("certify");
-        stood = quantisation_entries(task, out);
+        stood = quantisation_entries(task, {true, !refined, !refined}, out);
     }
-    if (task.recipe.values().ritz > 0) refine(task, score_means(task, out), out);
-    for (Json &entry : stood) out.text["certificates"].push_back(std::move(entry));
+    if (refined) refine(task, score_means(task, out), out);
+    if (stands) certify_standing(task, true, std::move(stood), out);
     return out;
 }
 

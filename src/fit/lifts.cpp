@@ -8,7 +8,7 @@ const std::vector<Lift> &lifts() {
         {"weighted", "eigenproblem of the weighted kernel matrix of the centres",
          "RSKPCA, Algorithm 1; weights 1: kernel PCA", false, true, true, true, true, plan_refined, lift_weighted},
         {"extended", "eigenfunctions of the weighted problem of the centres, extended to all rows and kept there",
-         "Williams and Seeger 2001; Zhang and Kwok 2010", false, true, true, false, true, plan_extended, lift_extended},
+         "Williams and Seeger 2001; Zhang and Kwok 2010", false, true, true, true, true, plan_extended, lift_extended},
         {"projected", "kernel PCA of all rows on the span of the centres",
          "Williams and Seeger 2001; Franc and Hlavac 2003", true, false, false, true, true, plan_projected,
          lift_projected},

@@ -4,7 +4,9 @@
 //   S V = G V Theta,  V^T G V = 1;   A <- A V_r,  b <- V_r^T (b + zbar),  nu <- nu + A G^-1 zbar,  lambda <- theta
 //
 // (uncentred: zbar = 0). The values are those of the covariance of all rows on the span: theta_i <= lambda_i <= theta_i + tau,
-// tau = mean k(x, x) - M2 - sum theta, M2 <= |mean of phi|^2 (Courant and Fischer; Aronszajn).
+// tau = mean k(x, x) - M2 - sum theta, M2 <= |mean of phi|^2 (Courant and Fischer; Aronszajn). What the first D components miss
+// of the best D is at most tau of variance in all, and |P - P_D|_HS <= sqrt(2 theta_1 tau) / (theta_D - theta_{D+1} - tau): the
+// covariance between the span and the rest is an off-diagonal block, whose square is at most |block| times trace (Davis and Kahan).
 // Cost: n m kernel values, n r'^2 flops; memory r'^2 for 64 slabs of rows. Error: of theta about u mean k(x, x), which tau is
 // widened by; directions that G does not tell from those before them are left out.
 #include "ritz.h"
@@ -159,20 +161,28 @@ Tensor turned(const Tensor &a, Rotation &rotation, int64_t r) {
     return out;
 }
 
-Bounds ritz_bounds(const LiftTask &task, const ScoreMeans &means, const Rotation &rotation, int64_t r) {
+Json ritz_entries(const LiftTask &task, const ScoreMeans &means, const Rotation &rotation, int64_t r) {
     const double u = task.prepared.f32 ? 0x1p-24 : 0x1p-53;
     double tau = means.self - means.square;
     for (double theta : rotation.theta) tau -= theta;
     const double rounding = 8 * u * means.self;
     tau = std::max(tau, 0.0) + rounding;
-    Bounds out;
-    out.kind = "ritz";
+    Bounds bounds;
+    bounds.kind = "ritz";
     for (int64_t j = 0; j < r; ++j) {
         const double theta = rotation.theta[static_cast<size_t>(j)];
-        out.theta.push_back(theta);
-        out.value.push_back(theta);
-        out.lower.push_back(theta - rounding);
-        out.upper.push_back(theta + tau);
+        bounds.theta.push_back(theta);
+        bounds.value.push_back(theta);
+        bounds.lower.push_back(theta - rounding);
+        bounds.upper.push_back(theta + tau);
+    }
+    Json out = eigenvalue_entries(bounds, r, 0, 1);
+    for (int64_t j = 0; j < r; ++j) {
+        const size_t at = static_cast<size_t>(j);
+        const double next = j + 1 < rotation.count ? rotation.theta[at + 1] : 0,
+                     gap = rotation.theta[at] - next - tau - rounding, beside = std::sqrt(2 * rotation.theta[0] * tau);
+        out.push_back(projection_entry(j, bounds.kind, gap > 0 ? beside / gap : INFINITY, 0));
+        out.push_back(component_entry("excess", j, bounds.kind, tau, 0));
     }
     return out;
 }
@@ -194,13 +204,17 @@ void ScoreMeans::add(const ScoreMeans &others) {
 
 void ScoreMeans::add(const double *z, int64_t stride, int64_t count, const double *weights, double total) {
     const int64_t r = size();
-    for (int64_t i = 0; i < count; ++i) {
-        const double *row = z + i * stride, share = weights[i] / total;
-        for (int64_t j = 0; j < r; ++j) {
-            const double value = share * row[j];
-            mean[static_cast<size_t>(j)] += value;
-            for (int64_t k = 0; k < r; ++k) second[static_cast<size_t>(k + j * r)] += value * row[k];
-        }
+    std::vector<double> shares(static_cast<size_t>(tile_rows * r));
+    for (int64_t row0 = 0; row0 < count; row0 += tile_rows) {
+        const int64_t rows = std::min(tile_rows, count - row0);
+        const double *from = z + row0 * stride;
+        for (int64_t i = 0; i < rows; ++i)
+            for (int64_t j = 0; j < r; ++j) {
+                const double value = weights[row0 + i] / total * from[i * stride + j];
+                shares[static_cast<size_t>(i * r + j)] = value;
+                mean[static_cast<size_t>(j)] += value;
+            }
+        gemm('N', 'T', r, r, rows, 1.0, from, stride, shares.data(), r, 1.0, second.data(), r);
     }
 }
 
@@ -259,8 +273,7 @@ void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
     if (psd) model.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
     model.text["total_variance"] = record({{"value", std::max(means.self - means.square, 0.0)},
                                            {"kind", means.gram.empty() && centred ? "upper-bound" : "exact"}});
-    model.text["certificates"] =
-        psd && r > 0 ? eigenvalue_entries(ritz_bounds(task, means, rotation, r), r, 0, 1) : Json::array();
+    model.text["certificates"] = psd && r > 0 ? ritz_entries(task, means, rotation, r) : Json::array();
     for (const char *name : {"limits", "mse", "mse_components", "error_bars", "residuals"})
         model.text.erase(name); // of other components
     if (!means.gram.empty()) return;

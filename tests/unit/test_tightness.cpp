@@ -3,9 +3,8 @@
 //
 //   test_tightness clusters N M ...   20 clusters in 16 columns, sigma 5
 //   test_tightness ijcnn1 N M ...     the first N rows of ijcnn1, from $MERCER_DATA or the folder $MERCER_DATA_BESIDE
-#include "session.h"
+#include "data_files.h"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 using Json = nlohmann::json;
@@ -32,27 +31,6 @@ Matrix clusters() {
     return x;
 }
 
-// The first n rows of a float32 file by rows; none where there is no such file.
-Matrix ijcnn1() {
-    const char *named = std::getenv("MERCER_DATA"), *beside = std::getenv("MERCER_DATA_BESIDE");
-    std::ifstream file(std::string(named ? named : beside ? beside : ".") + "/ijcnn1.X.npy", std::ios::binary);
-    char start[10] = {};
-    if (!file.read(start, sizeof start)) return Matrix(0, 0);
-    std::string header(static_cast<unsigned char>(start[8]) + 256u * static_cast<unsigned char>(start[9]), ' ');
-    file.read(header.data(), static_cast<std::streamsize>(header.size()));
-    long rows = 0, cols = 0;
-    const size_t shape = header.find("'shape': (");
-    TEST_ASSERT_TRUE(header.find("'descr': '<f4'") != header.npos && shape != header.npos);
-    TEST_ASSERT_EQUAL_INT(2, std::sscanf(header.c_str() + shape + 10, "%ld, %ld", &rows, &cols));
-    TEST_ASSERT_TRUE(rows >= n);
-    Matrix x(n, cols);
-    std::vector<float> values(x.v.size());
-    file.read(reinterpret_cast<char *>(values.data()), static_cast<std::streamsize>(4 * values.size()));
-    TEST_ASSERT_TRUE(file.good());
-    std::copy(values.begin(), values.end(), x.v.begin());
-    return x;
-}
-
 Json info(const Model &model, const char *path) {
     const char *text = nullptr;
     OK(mercer_model_info(model.handle, path, &text));
@@ -61,7 +39,7 @@ Json info(const Model &model, const char *path) {
 
 // Issue 4: guarantee / truth at s = 2000, 4000, 10 000 rows; estimates within 1.3 x.
 void test_tightness() {
-    const Matrix x = data_name == "clusters" ? clusters() : ijcnn1();
+    const Matrix x = data_name == "clusters" ? clusters() : rows_of_file("ijcnn1", n);
     if (x.rows == 0) {
         puts("there is no ijcnn1.X.npy: set MERCER_DATA to its folder");
         std::exit(77);
