@@ -6,7 +6,7 @@ import numpy as np
 import claims
 import drawing
 import tables
-from runs import ESTIMATES, EXACT, NYSTROM_FAMILY, RIVALS, SHADOW, digest, rival_flags, shadow_flags
+from runs import ESTIMATES, EXACT, NYSTROM_FAMILY, RIVALS, SHADOW, digest, fit, rival, shadow
 
 NEIGHBOURS, FOLDS = 3, 10
 BASE = "kpca"
@@ -38,10 +38,10 @@ class Folds:
         train = np.concatenate([part for k, part in enumerate(self.parts) if k != fold])
         return self.x[train], self.y[train], self.x[self.parts[fold]], self.y[self.parts[fold]]
 
-    def run(self, method, by, fold, flags):
+    def run(self, method, by, fold, recipe):
         def make():
             train, labels, test, truth = self.split(fold)
-            (own, z), said = self.runs.fit(train, [train, test], self.paper["sigma"], self.paper["r"], flags, fold)
+            (own, z), said = fit(train, [train, test], self.paper["sigma"], self.paper["r"], recipe, fold)
             return {"accuracy": float((nearest_classes(own, labels, z) == truth).mean()), "tested": len(truth),
                     "m": said["m"], "retained": said["m"] / len(train), "fit": said["fit"], "transform": said["transform"]}
 
@@ -55,12 +55,12 @@ def measured(runs, name, x, y, ells, folds):
     for fold in folds:
         for ell, found in out.items():
             found[BASE].append(cross.run(BASE, 0, fold, EXACT))
-            found[SHADOW].append(cross.run(SHADOW, ell, fold, shadow_flags(ell)))
+            found[SHADOW].append(cross.run(SHADOW, ell, fold, shadow(ell)))
     for fold in folds:
         for found in out.values():
             m = round(np.mean([run["m"] for run in found[SHADOW]]))
-            for rival in RIVALS:
-                found[rival].append(cross.run(rival, m, fold, rival_flags(rival, m)))
+            for method in RIVALS:
+                found[method].append(cross.run(method, m, fold, rival(method, m)))
         print(f"{name}: fold {fold + 1} of {len(folds)}", flush=True)
     for found in out.values():
         for runs_of_method in found.values():

@@ -7,7 +7,7 @@ import numpy as np
 
 import claims
 import tables
-from runs import SHADOW, rival_flags, shadow_flags
+from runs import SHADOW, fit, rival, shadow
 
 D, SIGMA, R, ELL, REPEATS = 16, 5 * np.sqrt(2), 10, 4.0, 3
 SLACK = 0.15  # what the slope of four logarithms can tell
@@ -21,10 +21,10 @@ def sites(n, m):
 
 def measured(runs, sizes, ms):
     """{method: {"training over n": exponent, ...}}: slopes of logarithms, of the fastest of a few runs."""
-    def fit(method, n, m):
+    def best(method, n, m):
         def make():
-            x, flags = sites(n, m), shadow_flags(ELL) if method == SHADOW else rival_flags(method, m)
-            fits = [runs.fit(x, [], SIGMA, R, flags, seed)[1] for seed in range(REPEATS)]
+            x, recipe = sites(n, m), shadow(ELL) if method == SHADOW else rival(method, m)
+            fits = [fit(x, [], SIGMA, R, recipe, seed)[1] for seed in range(REPEATS)]
             return {"training": min(one["fit"] for one in fits), "stored": fits[0]["stored"], "m": fits[0]["m"]}
 
         return runs.remember(["cost", method, n, m], make)
@@ -34,7 +34,7 @@ def measured(runs, sizes, ms):
 
     out = {}
     for method in claims.COSTS:
-        by_n, by_m = [fit(method, n, ms[1]) for n in sizes], [fit(method, sizes[1], m) for m in ms]
+        by_n, by_m = [best(method, n, ms[1]) for n in sizes], [best(method, sizes[1], m) for m in ms]
         out[method] = {f"{what} over {axis}": slope(over, found, what) for what in ("training", "stored")
                        for axis, over, found in (("n", sizes, by_n), ("m", ms, by_m))}
         print(f"table 2: {method}", flush=True)

@@ -6,7 +6,7 @@ import numpy as np
 import claims
 import drawing
 import tables
-from runs import EXACT, NYSTROM_FAMILY, RIVALS, SHADOW, digest, eigenvalue_error, misalignment, rival_flags, shadow_flags
+from runs import EXACT, NYSTROM_FAMILY, RIVALS, SHADOW, digest, eigenvalue_error, fit, misalignment, rival, shadow
 
 FLOOR = "kpca"  # of the same 80 % of the rows: no method goes much below it
 TITLES = {"embedding": "error of the embedding", "eigenvalues": "error of the eigenvalues", "training": "training speed-up",
@@ -24,8 +24,8 @@ class Splits:
         order, count = np.random.default_rng(seed).permutation(len(self.x)), len(self.x) * 4 // 5
         return self.x[order[:count]], self.x[order[count:]]
 
-    def fit(self, rows, seed, flags):
-        (z,), said = self.runs.fit(rows, [self.split(seed)[1]], self.paper["sigma"], self.paper["r"], flags, seed)
+    def fit(self, rows, seed, recipe):
+        (z,), said = fit(rows, [self.split(seed)[1]], self.paper["sigma"], self.paper["r"], recipe, seed)
         return z, said
 
     def baseline(self, seed):
@@ -35,10 +35,10 @@ class Splits:
 
         return self.runs.remember([*self.key, "baseline", seed], make)
 
-    def run(self, method, by, seed, flags):
+    def run(self, method, by, seed, recipe):
         def make():
             truth = self.baseline(seed)
-            z, said = self.fit(self.split(seed)[0], seed, flags)
+            z, said = self.fit(self.split(seed)[0], seed, recipe)
             return {"embedding": misalignment(np.array(truth["scores"]), z), "m": said["m"], "fit": said["fit"],
                     "eigenvalues": eigenvalue_error(truth["eigenvalues"], said["eigenvalues"]),
                     "transform": said["transform"][0], "retained": said["m"] / len(self.split(seed)[0])}
@@ -53,12 +53,12 @@ def measured(runs, name, x, ells, seeds):
     for seed in seeds:
         for ell, found in out.items():
             found[FLOOR].append(splits.run(FLOOR, 0, seed, EXACT))
-            found[SHADOW].append(splits.run(SHADOW, ell, seed, shadow_flags(ell)))
+            found[SHADOW].append(splits.run(SHADOW, ell, seed, shadow(ell)))
     for seed in seeds:
         for found in out.values():
             m = round(np.mean([run["m"] for run in found[SHADOW]]))
-            for rival in RIVALS:
-                found[rival].append(splits.run(rival, m, seed, rival_flags(rival, m)))
+            for method in RIVALS:
+                found[method].append(splits.run(method, m, seed, rival(method, m)))
         print(f"{name}: run {seed + 1} of {len(seeds)}", flush=True)
     for found in out.values():
         for runs_of_method in found.values():
@@ -93,8 +93,8 @@ def verdicts(name, results):
     def everywhere(claim, holds):
         return claims.everywhere(f"{name}: {claim}", ells, holds)
 
-    def slower(ell, rival):
-        return mean(ell, SHADOW, "training") < mean(ell, rival, "training")
+    def slower(ell, other):
+        return mean(ell, SHADOW, "training") < mean(ell, other, "training")
 
     some = (ells[0], ells[len(ells) // 2], ells[-1])
     excess = [mean(ell, SHADOW) - mean(ell, FLOOR) for ell in some]

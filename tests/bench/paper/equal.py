@@ -4,9 +4,9 @@ import numpy as np
 import claims
 import drawing
 import tables
-from runs import EXACT, SHADOW, digest, eigenvalue_error, load
+from runs import BARE, EXACT, SHADOW, digest, eigenvalue_error, fit, info, load, model_of
 
-ELLS, R = (3.0, 4.0, 5.0), 10
+SHARES, R = (0.05, 0.1, 0.2), 10
 OTHERS, LIFTS = ("uniform", "rpcholesky"), ("weighted", "projected")
 COMBINATIONS = [f"{reducer} x {lift}" for lift in LIFTS for reducer in (SHADOW, *OTHERS)]
 WIDTHS = {"ijcnn1": 1.0, "pendigits": 120.0, "usps": 18.0}
@@ -18,36 +18,42 @@ def clusters(n, d, seed=0):
     return centres[numbers.integers(0, 20, n)] + numbers.standard_normal((n, d))
 
 
-def flags_of(combination, ell, m):
-    """The shadow of ell, or m other rows, weighed by the rows nearest to each where the lift needs weights."""
+def recipe_of(combination, m, epsilon):
+    """The shadow of epsilon, or m other rows, weighed by the rows nearest to each where the lift needs weights."""
     reducer, lift = combination.split(" x ")
-    flags = ["--method", "subsampled", "--reducer", reducer, "--lift", lift]
-    if reducer == SHADOW:
-        return [*flags, "--set", f"reducer.ell={ell:g}"]
-    return [*flags, "--set", f"reducer.m={m}", *(["--set", "reducer.weights=voronoi"] if lift == "weighted" else [])]
+    by = {"reducer.epsilon": epsilon} if reducer == SHADOW else {"reducer.m": m}
+    cells = {"reducer.weights": "voronoi"} if reducer != SHADOW and lift == "weighted" else {}
+    return {"method": "subsampled", "reducer": reducer, "lift": lift, **BARE, **by, **cells}
+
+
+def sought(x, sigma, m):
+    """The radius whose shadow has nearest to m centres, and how many it has."""
+    model = model_of(x, sigma, {"method": "rskpca", **BARE, "reducer.m": m})
+    return {"epsilon": info(model, "/reported/reducer.epsilon"), "m": len(model.tensor("C"))}
 
 
 def runs_of(runs, name, everything, sigma, rows, seeds):
-    """{ell: a line of the table}: relative l2 errors of the first eigenvalues, and the seconds of fits."""
+    """{share: a line of the table}: relative l2 errors of the first eigenvalues, and the seconds of fits."""
     mark = digest(everything)
-    out = {ell: {"set": name, "mark": mark, "n": min(rows, len(everything)), "ell": ell, "m": [],
-                 **{what: {c: [] for c in COMBINATIONS} for what in ("errors", "seconds")}} for ell in ELLS}
+    out = {share: {"set": name, "mark": mark, "n": min(rows, len(everything)), "share": share, "m": [], "ell": [],
+                   **{what: {c: [] for c in COMBINATIONS} for what in ("errors", "seconds")}} for share in SHARES}
     for seed in seeds:
         x = everything[np.random.default_rng(seed).permutation(len(everything))[:rows]]
 
-        def fit(key, flags):
-            def make():
-                said = runs.fit(x, [], sigma, R, flags, seed)[1]
-                return {what: said[what] for what in ("m", "eigenvalues", "fit")}
-
+        def remember(key, make):
             return runs.remember(["equal", name, mark, len(x), seed, *key], make)
 
-        truth = np.array(fit(["exact"], EXACT)["eigenvalues"])
-        for ell, row in out.items():
+        def one(recipe):
+            said = fit(x, [], sigma, R, recipe, seed)[1]
+            return {what: said[what] for what in ("m", "eigenvalues", "fit")}
+
+        truth = np.array(remember(["exact"], lambda: one(EXACT))["eigenvalues"])
+        for share, row in out.items():
+            shade = remember(["sought", share], lambda: sought(x, sigma, round(share * len(x))))
+            row["m"].append(shade["m"])
+            row["ell"].append(sigma / shade["epsilon"])
             for c in COMBINATIONS:
-                said = fit([c, ell], flags_of(c, ell, row["m"][-1] if row["m"] else 0))
-                if c == COMBINATIONS[0]:
-                    row["m"].append(said["m"])
+                said = remember([c, share], lambda: one(recipe_of(c, shade["m"], shade["epsilon"])))
                 row["errors"][c].append(eigenvalue_error(truth, said["eigenvalues"]) / float(np.linalg.norm(truth)))
                 row["seconds"][c].append(said["fit"])
     print(f"{name}: m = {', '.join(str(round(np.mean(row['m']))) for row in out.values())}", flush=True)
@@ -55,7 +61,7 @@ def runs_of(runs, name, everything, sigma, rows, seeds):
 
 
 def measured(runs, data, rows, seeds):
-    """Of each set and ell a line. Sets that are absent are left out."""
+    """Of each set and share a line. Sets that are absent are left out."""
     sets = {"clusters": (clusters(4 * rows, 16), 5 * np.sqrt(2))}
     for name, sigma in WIDTHS.items():
         if (data / f"{name}.X.npy").exists():
@@ -73,30 +79,31 @@ def answer(row, lift, other):
 
 def write(out, rows, seeds):
     names = list(dict.fromkeys(row["set"] for row in rows))
-    marks = ", ".join(f"{row['set']} {row['mark']}" for row in rows if row["ell"] == ELLS[0])
-    note = (f"Relative l2 error of the first {R} eigenvalues against exact kernel PCA, uncentred (geometric mean), and seconds of "
-            f"the whole fit: {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}, each of n random rows. `weighted`: rows that are "
-            f"not the shadow's are weighed by the rows nearest to each. Digests: {marks}.")
+    marks = ", ".join(f"{row['set']} {row['mark']}" for row in rows if row["share"] == SHARES[0])
+    note = (f"Relative l2 error of the first {R} eigenvalues against exact kernel PCA, uncentred (geometric mean), and time of the "
+            f"fit: {len(seeds)} runs, seeds {seeds[0]} to {seeds[-1]}, each of n random rows. m is that of the shadow whose radius "
+            "(ell) was sought for a share of n. `weighted`: rows that are not the shadow's are weighed by the rows nearest to "
+            f"each. Digests: {marks}.")
 
     def cell(row, c):
-        return f"{np.exp(np.mean(np.log(np.maximum(row['errors'][c], 1e-16)))):.1e}, {np.mean(row['seconds'][c]):.3f} s"
+        return f"{np.exp(np.mean(np.log(np.maximum(row['errors'][c], 1e-16)))):.1e}, {1e3 * np.mean(row['seconds'][c]):.3g} ms"
 
-    table = [[row["set"], row["n"], f"{row['ell']:g}", round(np.mean(row["m"])), *(cell(row, c) for c in COMBINATIONS)]
+    table = [[row["set"], row["n"], round(np.mean(row["m"])), f"{np.mean(row['ell']):.2f}", *(cell(row, c) for c in COMBINATIONS)]
              for row in rows]
-    ells = ", ".join(f"{ell:g}" for ell in ELLS)
-    after = ["", "## Is the shadow better?", "", f"By a paired test at {claims.ALPHA:.0%}, for ell = {ells}.", "",
+    shares = ", ".join(f"{share:.0%}" for share in SHARES)
+    after = ["", "## Is the shadow better?", "", f"By a paired test at {claims.ALPHA:.0%}, for m of {shares} of n.", "",
              "| lift | than | " + " | ".join(names) + " | in all |", "| --- " * (3 + len(names)) + "|"]
     for lift, other in ((lift, other) for lift in LIFTS for other in OTHERS):
         said = [answer(row, lift, other) for row in rows]
         cells = [", ".join(word for word, row in zip(said, rows) if row["set"] == name) for name in names]
         all_of = f"better in {said.count('better')}, worse in {said.count('worse')} of {len(rows)}"
         after.append(f"| {lift} | {other} | " + " | ".join([*cells, all_of]) + " |")
-    head = ["set", "n", "ell", "m", *COMBINATIONS]
+    head = ["set", "n", "m", "ell", *COMBINATIONS]
     tables.write(out / "equal.md", "Is the shadow better than other rows at equal m?", note, head, table, after)
     print("\n".join(after))
     panels = []
     for name in names:
         lines = {c: [tables.mean(row["errors"][c]) for row in rows if row["set"] == name] for c in COMBINATIONS}
-        panels.append(drawing.panel(f"{name}: relative error of {R} eigenvalues", "ell", ELLS, lines, log=True))
+        panels.append(drawing.panel(f"{name}: relative error of {R} eigenvalues", "m / n", SHARES, lines, log=True))
     caption = f"mean and standard error of {len(seeds)} runs of {rows[0]['n']} rows, at the m of the shadow"
     drawing.save(out / "equal.svg", caption, panels, COMBINATIONS)

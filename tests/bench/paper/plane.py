@@ -3,7 +3,7 @@ import numpy as np
 
 import drawing
 import tables
-from runs import EXACT, digest, read_model
+from runs import EXACT, digest, info, model_of, shadow
 
 H, ELL, SEED, N = 0.45, 3.0, 3, 600  # exp(-r^2 / h^2)
 BOX, GRID = ((-1.45, 1.45), (-0.9, 0.9)), (64, 96)
@@ -21,26 +21,21 @@ def algorithm_2(x, radius):
     return centres, of
 
 
-def measured(runs, out):
+def measured(out):
     numbers = np.random.default_rng(SEED)
     angle = numbers.uniform(0, 2 * np.pi, N)
     x = np.stack([np.cos(angle), np.sin(2 * angle) / 2], axis=1) + 0.06 * numbers.standard_normal((N, 2))
     sides = [np.linspace(*side, count) for side, count in zip(BOX, GRID[::-1])]
     grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
 
-    def density(*flags):
-        model, z = runs.work / "plane.safetensors", runs.work / "density.npy"
-        runs.call("fit", runs.rows("plane", x), *flags, "--set", f"kernel.gamma={1 / H**2:.17g}", "-o", model)
-        runs.call("transform", model, runs.rows("grid", grid), "--what", "density", "-o", z)
-        return np.load(z).reshape(GRID), *read_model.read(model)
-
-    kde = density(*EXACT)[0]
-    shadow, report, arrays = density("--method", "rskpca", "--set", f"reducer.ell={ELL:g}", "--set", "report.certificates=exact")
+    model = model_of(x, H, {**shadow(ELL), "report.certificates": "exact"})
+    kde, shde = (one.transform(grid, "density").reshape(GRID) for one in (model_of(x, H, EXACT), model))
     centres, of = algorithm_2(x, H / ELL)
-    same = np.array_equal(arrays["C"], x[centres]) and np.allclose(arrays["w"], np.bincount(of), rtol=1e-12)
-    mmd = next(one for one in report["certificates"] if one["name"] == "mmd" and one["by"] == "exact")["measured"]
-    bound, apart = float(np.sqrt(2 * (1 - np.exp(-1 / ELL**2)))), float(abs(kde - shadow).max())
-    draw(out, x, centres, of, kde, shadow)
+    same = np.array_equal(model.tensor("C"), x[centres]) and np.allclose(model.tensor("w").ravel(), np.bincount(of), rtol=1e-12)
+    proved = info(model, "/certificates")
+    mmd = next(one for one in proved if one["name"] == "mmd" and one["by"] == "exact")["measured"]
+    bound, apart = float(np.sqrt(2 * (1 - np.exp(-1 / ELL**2)))), float(abs(kde - shde).max())
+    draw(out, x, centres, of, kde, shde)
     note = (f"{tables.about('a curve in the plane', x, digest(x))}, one run, seed {SEED}; ell = {ELL:g}, h = {H:g}; densities at "
             f"{GRID[0]} x {GRID[1]} points.")
     figures = {"largest density of all rows": kde.max(), "largest difference of the densities": apart,
@@ -52,7 +47,7 @@ def measured(runs, out):
             ("figure 1: densities within the same bound", f"at most {bound:.3f}", f"{apart:.3f}", apart <= bound)]
 
 
-def draw(out, x, centres, of, kde, shadow):
+def draw(out, x, centres, of, kde, shde):
     axes = drawing.Axes(*BOX, False)
     hues = [look[1] for look in drawing.LOOKS.values()]
 
@@ -64,10 +59,10 @@ def draw(out, x, centres, of, kde, shadow):
     rings = [dot(x[c], 1 + 1.2 * np.sqrt(w), 'fill="none" stroke="#000" stroke-width="0.8"')
              for c, w in zip(centres, np.bincount(of))]
     dots = "\n".join(dot(x[c], 1.4, 'fill="#d55e00"') for c in centres)
-    share = abs(kde - shadow).max() / kde.max()
+    share = abs(kde - shde).max() / kde.max()
     panels = ["\n".join([*axes.frame(f"{len(x)} rows in {len(centres)} shadows", "", False, "none"), *rows, *rings]),
               drawing.level_map("density of all rows", BOX, kde),
-              drawing.level_map("density of the shadow, with its centres", BOX, shadow, dots),
-              drawing.level_map(f"their difference: at most {share:.1%} of the largest", BOX, abs(kde - shadow))]
+              drawing.level_map("density of the shadow, with its centres", BOX, shde, dots),
+              drawing.level_map(f"their difference: at most {share:.1%} of the largest", BOX, abs(kde - shde))]
     caption = "rings: centres, as large as their weights; shades: from 0 to each panel's largest"
     drawing.save(out / "figure1.svg", caption, panels, [])

@@ -1,15 +1,19 @@
-"""The experiments of paper 000 (reduced set KPCA, shadow density), with the command alone: `./dev bench rskpca`.
+"""The experiments of paper 000 (reduced set KPCA, shadow density): `./dev bench rskpca`.
 
-    rskpca.py MERCER DATA OUT [--full] [--only figure1|eigen|classes|equal|cost]
+    rskpca.py BUILD DATA OUT [--full] [--only figure1|eigen|classes|equal|cost]
 
 Each fit is one line of OUT/runs.jsonl, so that a stopped run goes on where it was. OUT gets a table (Markdown) and a picture (SVG)
 for each figure. What the paper says stands once, in claims.py; every verdict is computed from the runs of this machine.
 """
 import argparse
+import os
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "bindings" / "python")]
+os.environ["MERCER_LIB"] = os.path.join(os.path.abspath(sys.argv[1]), "src", "libmercer.so.0")
+os.environ["MERCER_PLUGIN_PATH"] = os.path.join(os.path.abspath(sys.argv[1]), "plugins")
 import claims
 import classes
 import cost
@@ -61,7 +65,7 @@ class Experiments:
         self.found[name] = about, results
 
     def figure1(self):
-        self.verdicts += plane.measured(self.runs, self.out)
+        self.verdicts += plane.measured(self.out)
 
     def eigen(self):
         seeds = range(50 if self.full else 20)
@@ -80,10 +84,10 @@ class Experiments:
 
     def equal(self):
         seeds = range(10 if self.full else 5)
-        equal.write(self.out, equal.measured(self.runs, self.data, 8000 if self.full else 3000, seeds), seeds)
+        equal.write(self.out, equal.measured(self.runs, self.data, 8000 if self.full else 4000, seeds), seeds)
 
     def cost(self):
-        sizes, ms = [n * (4 if self.full else 1) for n in (8000, 16000, 32000, 64000)], (200, 400, 800, 1600)
+        sizes, ms = [n * (4 if self.full else 1) for n in (16000, 32000, 64000, 128000)], (200, 400, 800, 1600)
         found = cost.measured(self.runs, sizes, ms)
         cost.write(self.out, found, sizes, ms)
         self.verdicts += cost.verdicts(found)
@@ -113,13 +117,13 @@ PARTS = ("figure1", "eigen", "classes", "equal", "cost")
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("mercer")
+    parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("data", type=pathlib.Path)
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--only", choices=PARTS)
     asked = parser.parse_args()
-    experiments = Experiments(Runs(asked.mercer, asked.out), asked.data, asked.out, asked.full)
+    experiments = Experiments(Runs(asked.build, asked.out), asked.data, asked.out, asked.full)
     for part in PARTS:
         if asked.only in (None, part):
             getattr(experiments, part)()

@@ -1,36 +1,36 @@
-"""Fits by the command, each remembered, and the rows they are of."""
+"""Fits by the library in this process, each remembered, and the rows they are of."""
+import ctypes
 import hashlib
 import json
-import pathlib
-import subprocess
 import sys
+import time
 
 import numpy as np
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bindings" / "python"))
-import read_model
+import mercer  # tests/bindings/python
 
 SHADOW = "shadow"
-EXACT = ["--method", "kpca"]
-RIVALS = {  # flags; m is the shadow's mean m. KDE paring is subsampling: 'paring' weighs the same rows by their cells
-    "uniform": ["--method", "subsampled"],
-    "nystrom": ["--method", "nystrom-full"],
-    "wnystrom": ["--method", "wnystrom"],
-    "projected": ["--method", "nystrom"],
-    "kmeans": ["--method", "rskpca-kmeans"],
-    "paring": ["--method", "rskpca-paring"],
-    "herding": ["--method", "rskpca-herding"],
+EXACT = {"method": "kpca"}
+BARE = {"report.certificates": "none"}  # what is proved of a model is no part of the paper's seconds
+RIVALS = {  # recipes; m is the shadow's mean m. KDE paring is subsampling: 'paring' weighs the same rows by their cells
+    "uniform": {"method": "subsampled", **BARE},
+    "nystrom": {"method": "nystrom-full"},
+    "wnystrom": {"method": "wnystrom"},
+    "projected": {"method": "nystrom", **BARE},
+    "kmeans": {"method": "rskpca-kmeans", **BARE},
+    "paring": {"method": "rskpca-paring", **BARE},
+    "herding": {"method": "rskpca-herding", **BARE},
 }
 NYSTROM_FAMILY = ("uniform", "nystrom", "wnystrom", "projected")
 ESTIMATES = ("kmeans", "paring", "herding")
 
 
-def shadow_flags(ell):
-    return ["--method", "rskpca", "--set", f"reducer.ell={ell:g}"]
+def shadow(ell):
+    return {"method": "rskpca", **BARE, "reducer.ell": ell}
 
 
-def rival_flags(name, m):
-    return [*RIVALS[name], "--set", f"reducer.m={m}"]
+def rival(name, m):
+    return {**RIVALS[name], "reducer.m": m}
 
 
 def load(data, name):
@@ -49,25 +49,19 @@ def digest(*arrays):
 class Runs:
     """Each fit is a line of a file, found again by what decides it: build, data, method, seed."""
 
-    def __init__(self, mercer, out):
-        self.mercer, self.path, self.work = mercer, out / "runs.jsonl", out / "work"
-        self.work.mkdir(parents=True, exist_ok=True)
-        self.version, self.written = self.call("--version").splitlines()[0], {}
-        built = pathlib.Path(mercer).resolve().parents[2]
-        parts = [mercer, *sorted([*built.glob("src/libmercer.so.0"), *built.glob("plugins/*.so")])]
-        self.build = hashlib.sha256(b"".join(pathlib.Path(part).read_bytes() for part in parts)).hexdigest()[:12]
+    def __init__(self, build, out):
+        out.mkdir(parents=True, exist_ok=True)
+        self.path = out / "runs.jsonl"
+        mercer.lib.mercer_version.restype = ctypes.c_char_p
+        self.version = f"libmercer {mercer.lib.mercer_version().decode()}"
+        parts = sorted([*build.glob("src/libmercer.so.0"), *build.glob("plugins/*.so")])
+        self.build = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()[:12]
         lines = self.path.read_text().splitlines(keepends=True) if self.path.exists() else []
-        whole = [line for line in lines if line.endswith("\n")]  # the last line of a run that was killed may not be
+        whole = [line for line in lines if line.endswith("\n")]  # the last one of a run that was killed may not be
         if len(whole) != len(lines):
             self.path.write_text("".join(whole))
         entries = map(json.loads, whole)
         self.known = {json.dumps(entry["key"]): entry["value"] for entry in entries}
-
-    def call(self, *arguments):
-        done = subprocess.run([self.mercer, *map(str, arguments)], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            sys.exit(f"mercer {' '.join(map(str, arguments))}\n{done.stderr}")
-        return done.stdout
 
     def remember(self, key, make):
         key = [self.build, *key]
@@ -78,33 +72,43 @@ class Runs:
                 file.write(json.dumps({"key": key, "value": self.known[text]}) + "\n")
         return self.known[text]
 
-    def rows(self, name, x):
-        """The file of x, written unless it is there already."""
-        path = self.work / f"{name}.npy"
-        if self.written.get(name) is not x:
-            np.save(path, x)
-            self.written[name] = x
-        return path
 
-    def fit(self, x, queries, sigma, r, flags, seed):
-        """Scores of each of queries, and what the fit says; uncentred, exp(-r^2 / sigma^2), as in the paper."""
-        model, out = self.work / "model.safetensors", self.work / "z.npy"
-        kernel = ["--kernel", "gaussian", "--set", f"kernel.gamma={1 / sigma**2:.17g}", "--set", "lift.centred=false"]
-        if flags != EXACT:
-            kernel += ["--set", "report.certificates=none"]  # which would be part of the seconds
-        report = json.loads(
-            self.call("fit", self.rows("train", x), *flags, *kernel, "--components", r, "--seed", seed, "-o", model,
-                      "--json"))
-        scores, seconds = [], []
-        for k, q in enumerate(queries):
-            said = json.loads(self.call("transform", model, self.rows(f"queries{k}", q), "-o", out, "--json"))
-            scores.append(np.load(out))
-            seconds.append(said["seconds"])
-        arrays = read_model.read(model)[1]
-        return scores, {
-            "m": report["m"], "eigenvalues": report["eigenvalues"], "fit": report["timings"]["total"],
-            "transform": seconds, "stored": sum(arrays[name].size for name in ("C", "A")),
-        }
+def info(model, path):
+    text = ctypes.c_char_p()
+    mercer.check(mercer.lib.mercer_model_info(model, path.encode(), ctypes.byref(text)))
+    return json.loads(text.value)
+
+
+def model_of(x, sigma, recipe, seed=0, components=2):
+    """Uncentred, exp(-r^2 / sigma^2), as in the paper."""
+    kernel = {"kernel.gamma": f"{1 / sigma**2:.17g}", "lift.centred": "false"}
+    try:
+        return mercer.Model.fit(x, **recipe, **kernel, **{"output.components": components, "seed": seed})
+    except mercer.MercerError as error:
+        sys.exit(f"{recipe}: {error}")
+
+
+def scores(model, x):
+    """Of rows, and the least seconds of some calls."""
+    least, end = np.inf, time.perf_counter() + 0.02
+    while True:
+        start = time.perf_counter()
+        z = model.transform(x)
+        now = time.perf_counter()
+        least = min(least, now - start)
+        if now > end:
+            return z, least
+
+
+def fit(x, queries, sigma, r, recipe, seed):
+    """Scores of each of queries, and what the fit says."""
+    model = model_of(x, sigma, recipe, seed, r)
+    found = [scores(model, q) for q in queries]
+    centres, a = model.tensor("C"), model.tensor("A")
+    return [z for z, _ in found], {
+        "m": len(centres), "eigenvalues": model.tensor("lambda").ravel().tolist(), "fit": info(model, "/timings/total"),
+        "transform": [seconds for _, seconds in found], "stored": centres.size + a.size,
+    }
 
 
 # ---- measures
