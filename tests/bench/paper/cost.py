@@ -30,7 +30,7 @@ def measured(runs, sizes, ms):
         return runs.remember(["cost", method, n, m], make)
 
     def slope(over, found, what):
-        return float(np.polyfit(np.log(over), np.log([one[what] for one in found]), 1)[0])
+        return round(float(np.polyfit(np.log(over), np.log([one[what] for one in found]), 1)[0]), 2) + 0.0  # never -0
 
     out = {}
     for method in claims.COSTS:

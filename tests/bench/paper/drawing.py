@@ -80,10 +80,10 @@ class Axes:
         return [*out, f'<path d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - RIGHT}" fill="none" stroke="#444"/>']
 
 
-def bounds(lines, log, level):
+def bounds(lines, log, level, marked):
     means, errors = np.moveaxis(np.array(list(lines.values())), 2, 0)
     if log:
-        return means.min() / 1.15, (means + errors).max() * 1.15
+        return means.min() / 1.15, (means + errors).max() * (2 if marked else 1.15)
     low, high = (means - errors).min(), max((means + errors).max(), level or -np.inf)
     if 0 < low < 0.4 * high:
         low = 0.0
@@ -93,7 +93,7 @@ def bounds(lines, log, level):
 
 def panel(title, axis, xs, lines, log=False, marks=(), level=None):
     """lines: {method: [(mean, standard error) for each of xs]}; marks: (x, words), level: (y, words): what the paper says."""
-    axes = Axes((min(xs), max(xs)), bounds(lines, log, level and level[0]), log)
+    axes = Axes((min(xs), max(xs)), bounds(lines, log, level and level[0], marks), log)
     out = axes.frame(title, axis, log)
     for k, (x, words) in enumerate(marks):
         across = axes.at(x, lines[next(iter(lines))][0][0])[0]
@@ -103,7 +103,7 @@ def panel(title, axis, xs, lines, log=False, marks=(), level=None):
     if level:
         height = axes.at(xs[0], level[0])[1]
         out += [line(LEFT, height, WIDTH - RIGHT, height, "#777", DASHES),
-                text(WIDTH - RIGHT - 2, height - 4, level[1], "end", SMALL)]
+                text(WIDTH - RIGHT - 2, height + 11, level[1], "end", SMALL)]
     for name, values in lines.items():
         _, colour, shape, dash = look(name)
         points = [axes.at(x, mean) for x, (mean, _) in zip(xs, values)]

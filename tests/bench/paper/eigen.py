@@ -118,8 +118,8 @@ def write(out, name, results, about, count):
             "Errors against kernel PCA of all rows: Frobenius norm of the aligned scores of the other 20 %, l2 norm of the "
             "eigenvalues. Speed-ups are over kernel PCA of the same 80 %.")
     tables.by_ell(out / f"figure{figure}.md", f"Figure {figure}: eigenembedding, {name}", note, results, [*TITLES, "retained"])
-    marks = [(paper["better"], "paper: better than Nystrom"), (paper["no worse"], "paper: no worse than WNystrom")]
+    marks = [(paper["better"], "better than Nystrom"), (paper["no worse"], "no worse than WNystrom")]
     panels = [drawing.panel(words, "ell", ells, tables.means(results, methods, what), log=True,
                             marks=marks if what == "embedding" else ()) for what, words in TITLES.items()]
-    caption = f"{name}: mean and standard error of {count} runs, r = {paper['r']}"
+    caption = f"{name}, r = {paper['r']}: mean and standard error of {count} runs; dashed: from where on the paper says so"
     drawing.save(out / f"figure{figure}.svg", caption, panels, methods)

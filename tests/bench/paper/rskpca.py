@@ -68,7 +68,7 @@ class Experiments:
         self.verdicts += plane.measured(self.out)
 
     def eigen(self):
-        seeds = range(50 if self.full else 20)
+        seeds = range(50)
         for name in filter(self.there, ("german", "pendigits")):
             x, _ = load(self.data, name)
             results = eigen.measured(self.runs, name, x, ells_of(name, self.full), seeds)
@@ -107,7 +107,8 @@ class Experiments:
                 "where it holds at every ell from there on that was looked at. 'No worse' is said the more easily the fewer runs "
                 "there are: a paired test of the same runs, which see the same splits, tells more, and stands in brackets. Runs, "
                 "seeds and digests are in the tables of the figures.")
-        rows = [[*said, "reproduces" if holds else "does not"] for *said, holds in self.verdicts]
+        words = {True: "reproduces", False: "does not", None: "cannot be told"}
+        rows = [[*said, words[None if holds is None else bool(holds)]] for *said, holds in self.verdicts]
         tables.write(self.out / "verdicts.md", "What reproduces", note, ["claim", "paper", "here", "verdict"], rows)
         print((self.out / "verdicts.md").read_text())
 

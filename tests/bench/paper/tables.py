@@ -15,7 +15,7 @@ def about(name, x, mark):
 
 def mean(values):
     """(mean, its standard error)"""
-    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    error = np.std(values, ddof=1) / np.sqrt(len(values)) if np.ptp(values) > 0 else 0.0
     return float(np.mean(values)), float(error)
 
 
