@@ -108,10 +108,11 @@ void print_headline(FILE *stream, mercer_model *model) {
     const std::string rows = std::to_string(s.n) + (s.d > 0    ? " x " + std::to_string(s.d)
                                                     : s.n == 1 ? " object"
                                                                : " objects");
-    std::fprintf(stream, "%s, kernel %s: %s %s -> %lld component%s on %lld centre%s\n",
+    const long long asked = std::atoll(fact_of(model, "/parameters/reducer.m").c_str()), m = s.m;
+    std::fprintf(stream, "%s, kernel %s: %s %s -> %lld component%s on %lld centre%s%s\n",
                  fact_of(model, "/method").c_str(), fact_of(model, "/kernel").c_str(), rows.c_str(),
-                 fact_of(model, "/dtype").c_str(), static_cast<long long>(s.r), s.r == 1 ? "" : "s",
-                 static_cast<long long>(s.m), s.m == 1 ? "" : "s");
+                 fact_of(model, "/dtype").c_str(), static_cast<long long>(s.r), s.r == 1 ? "" : "s", m,
+                 m == 1 ? "" : "s", asked > m ? (", " + std::to_string(asked) + " asked for").c_str() : "");
     const std::string road = fact_of(model, "/road/why");
     if (!road.empty()) std::fprintf(stream, "%s\n", road.c_str());
 }

@@ -11,8 +11,8 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     (void)params;
     if (shape->landmarks == 0)
         return host->fail(task, MERCER_E_VALUE,
-                          "reducer = given, but no landmarks are given: attach row numbers or points to the data as "
-                          "\"landmarks\"");
+                          "reducer = given, but no landmarks are given: attach row numbers or points as \"landmarks\" "
+                          "to the data of a fit");
     out->bytes = 0;
     out->kernel_evaluations = 0;
     out->flops = 0;

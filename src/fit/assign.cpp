@@ -76,7 +76,6 @@ void assign_as(Run &run, const Prepared &prepared, const Data &data, Reduction &
 void assign_nearest(Run &run, const Prepared &prepared, const Data &data, Reduction &reduction) {
     if (reduction.assignment.empty()) reduction.assignment = run.buffer<int64_t>(prepared.source->rows());
     prepared.f32 ? assign_as<float>(run, prepared, data, reduction) : assign_as<double>(run, prepared, data, reduction);
-    reduction.weights = weights_of_rows(prepared, reduction);
 }
 
 CountedVector<double> weights_of_rows(const Prepared &prepared, const Reduction &reduction) {

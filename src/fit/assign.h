@@ -4,8 +4,7 @@
 
 namespace mercer {
 
-// Sets the assignment, and each centre's weight to the sum of the sample weights of its rows. Ties go to the first centre;
-// one that is nearest to no row is left with weight 0.
+// Sets the assignment. Ties go to the first centre; there may be one that is nearest to no row.
 void assign_nearest(Run &run, const Prepared &prepared, const Data &data, Reduction &reduction);
 
 // What the rows assigned to each centre weigh together.

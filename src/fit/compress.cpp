@@ -372,6 +372,7 @@ Tensors copied(const Model &model, bool with_all) {
 std::shared_ptr<const Model> unchanged(const DeriveTask &task, const Model &model, const Held &held) {
     Json text = model.text(), derived = derived_text(task, model);
     for (const char *name : {"operation", "reducer", "parameters", "from"}) text[name] = derived[name];
+    for (const char *name : {"kernel_evaluations", "kernel_passes"}) text[name] = 0;
     text["compressed"] = record({{"residual", Json::array()}});
     for (int64_t l = 0; l < model.r(); ++l) text["compressed"]["residual"].push_back(0.0);
     if (held.mean >= 0) text["compressed"]["mean_residual"] = 0.0;
@@ -395,6 +396,7 @@ std::shared_ptr<const Model> compress(const DeriveTask &task) {
     Reduction reduction = reduce(run, task.recipe, rows, prepared, false);
     reduction.factor = {};
     assign_nearest(run, prepared, rows, reduction);
+    reduction.weights = weights_of_rows(prepared, reduction);
     Centres centres = make_centres(run, prepared, reduction);
     Lifted out = project(task, model, prepared, centres, held);
 

@@ -27,6 +27,9 @@ constexpr Scope exact = {[](const Recipe &recipe) { return !recipe.is_auto() && 
 constexpr Scope weighing = {
     [](const Recipe &recipe) { return !recipe.is_auto() && recipe.reducer() != nullptr && lift_of(recipe).weighs; },
     "reducers with the lifts 'weighted', 'extended' and 'manifold'", ""};
+constexpr Scope reducing = {
+    [](const Recipe &recipe) { return !recipe.is_auto() && !recipe.derivation() && recipe.reducer() != nullptr; },
+    "reducers", ""};
 constexpr Scope refining = {[](const Recipe &recipe) { return weighing.holds(recipe) && lift_of(recipe).projects; },
                             "reducers with the lifts 'weighted' and 'extended'", ""};
 // What stands for other rows is compared with them; all rows themselves leave nothing to prove.
@@ -120,6 +123,8 @@ const std::vector<CoreRow> &core_rows() {
                  "as few components as explain this share of the total variance (components: at most so many)"),
         core_row(fitting, AT(threshold), MERCER_REAL, "output.threshold", "", "", MERCER_LO_OPEN, 0, 1,
                  "components of at least this share of the first eigenvalue (components: at most so many)"),
+        core_row(reducing, AT(assignment), MERCER_BOOL, "output.assignment", "false", "", 0, 0, 1,
+                 "keep which centre stands for each row (tensor 'assignment'): as the reducer says, else the nearest"),
         core_row(compressing, AT(orthonormal), MERCER_BOOL, "output.orthonormal", "true", "", MERCER_SHORT, 0, 1,
                  "turn components that were orthonormal to the nearest ones that are so again"),
         core_row(everywhere, AT(seed), MERCER_INT, "seed", "0", "", MERCER_SHORT, 0, 0x1p53,

@@ -10,7 +10,7 @@ class Recipe;
 struct CoreValues {
     const char *method, *kernel, *reducer, *lift, *solver, *data_lengths;
     int32_t data_dtype, data_scale, data_missing, gram_storage, centre_weights, lift_centred, solver_strict,
-        certificates, orthonormal;
+        certificates, orthonormal, assignment;
     int64_t components, ritz, seed, max_passes, rows, replicates, clusters;
     double tol, delta, accuracy, variance, threshold, alpha, time;
 };

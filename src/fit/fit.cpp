@@ -69,6 +69,7 @@ Buffer<int64_t> renumbered(Reduction &reduction) {
 Centres make_centres(Run &run, const Prepared &prepared, Reduction &reduction) {
     Centres out;
     out.assignment = renumbered(reduction);
+    out.stands_for = reduction.stands_for;
     const int64_t d = prepared.source->cols();
     CountedVector<int64_t> kept;
     for (int64_t k = 0; k < reduction.m; ++k)
@@ -178,8 +179,13 @@ Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared,
     return text;
 }
 
-Tensors all_tensors(const Prepared &prepared, Centres &centres, Lifted &lifted) {
+Tensors all_tensors(const Recipe &recipe, const Prepared &prepared, Centres &centres, Lifted &lifted) {
     Tensors tensors = std::move(centres.tensors);
+    if (recipe.values().assignment) {
+        Tensor assignment = make_tensor<int64_t>(prepared.source->rows(), 1, true);
+        std::copy(centres.assignment.begin(), centres.assignment.end(), tensor_data<int64_t>(assignment));
+        tensors["assignment"] = std::move(assignment);
+    }
     for (auto &[name, tensor] : lifted.tensors) tensors[name] = std::move(tensor);
     if (!prepared.map.identity()) {
         tensors["T.shift"] = vector_tensor(prepared.map.shift);
@@ -231,9 +237,9 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
                         reduction.factor_bytes(),
                         road.tol,
                         prepared.f32_serves,
-                        !centres.assignment.empty()};
+                        centres.stands_for};
     const Plan plan = recipe.is_auto() && road.exact ? plan_exact(task, road.f32) : lift.plan(task);
-    refuse_over_budget(task, plan.bytes, plan.how);
+    refuse_over_budget(task, ahead.by_likely ? plan.likely_bytes : plan.bytes, plan.how);
     if (!plan.keep_factor) reduction.factor = {};
     run.expect(lift_stages(source, plan, centres.m()));
     if (!run.checkpoint().empty() && !(plan.solver && plan.solver->solver.flags & MERCER_KEEPS_STATE))
@@ -251,7 +257,8 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
         text["lift"] = lift.name;
         if (!road.exact) text["reducer"] = "rpcholesky";
     }
-    auto model = Model::assemble(std::move(text), all_tensors(prepared, centres, lifted), recipe.registry(), settings);
+    auto model =
+        Model::assemble(std::move(text), all_tensors(recipe, prepared, centres, lifted), recipe.registry(), settings);
     if (prepared.kernel.has_user() && prepared.kernel.user) model = model->bind(prepared.kernel.user);
     run.progress(1);
     return model;

@@ -35,6 +35,7 @@ struct Forecast {
     Roads roads;
     std::string road;         // that will be taken, and why
     bool holds_factor = true; // of a reducer
+    bool by_likely = false;   // judged: how many centres there are the rows will say
 };
 // From the shape and the budget alone; E_BUDGET where the fit will be refused. Rows that are not known are E_UNSUPPORTED.
 Forecast forecast(Run &run, const Recipe &recipe, const Data &data);
@@ -78,7 +79,8 @@ struct Reduction {
     Buffer<unsigned char> points; // of the tile type; empty: index
     int64_t m = 0;
     CountedVector<double> weights;
-    Buffer<int64_t> assignment; // of each row, to a centre as given; empty: not known, or nobody asked
+    Buffer<int64_t> assignment; // of each row, to a centre as given; empty: nobody asked
+    bool stands_for = false;    // and each centre weighs what its rows weigh, which is what proofs rely on
     std::map<std::string, double> report;
     int64_t kernel_evaluations = 0;
     double flops = 0; // of its factor
@@ -106,6 +108,7 @@ struct Centres {
     CountedVector<int64_t> index; // objects
     CountedVector<double> weights;
     Buffer<int64_t> assignment; // of each row, to a centre; -1: the row counts for nothing. Empty: not known
+    bool stands_for = false;    // and each centre weighs what its rows weigh
     bool rows = true;           // of the data; else new points
     Tensors tensors;            // C ... as the model keeps it
     const int64_t *numbers() const { return index.empty() ? nullptr : index.data(); }
@@ -183,7 +186,7 @@ struct PlanTask {
     int64_t handed;         // bytes of the factor that the reducer leaves; 0: none
     double tol = 0;         // what `auto` needs of a solver; 0: the recipe's
     bool f32_serves = true; // as prepared; forecasts, which know no data, take it for granted
-    bool assigned = false;  // which centre stands for each row will be known
+    bool stand_for = false; // centres, for the rows assigned to them, whose weight is theirs
 };
 void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how); // beyond the base
 struct ForeseenCentres {
@@ -191,6 +194,7 @@ struct ForeseenCentres {
     int64_t factor = 0; // bytes of the factor that it leaves, if it does
     bool rows = true;   // of the data
     int64_t kept = 0;   // bytes of the assignment
+    bool stand_for = false;
 };
 ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source,
                                  bool holds_factor);

@@ -93,10 +93,11 @@ namespace {
 void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &kernel, const Source &source,
                         ForeseenCentres &out) {
     const bool voronoi = static_cast<CentreWeights>(recipe.values().centre_weights) == CentreWeights::voronoi,
-               given = recipe.reducer()->reducer.flags & MERCER_GIVES_ASSIGNMENT;
-    if (!find_lift(recipe.values().lift).weighs || !(voronoi || given)) return;
-    out.kept = 8 * source.rows();
-    if (!voronoi) return;
+               given = recipe.reducer()->reducer.flags & MERCER_GIVES_ASSIGNMENT,
+               kept = recipe.values().assignment != 0;
+    out.stand_for = find_lift(recipe.values().lift).weighs && (voronoi || given);
+    if (out.stand_for || kept) out.kept = (kept ? 16 : 8) * source.rows(); // the model has its own
+    if (!voronoi && (given || !kept)) return;
     const AssignCost cost = assign_cost(run, kernel, source, tile_is_f32(recipe, source), out.cost.m);
     out.cost.bytes = std::max(out.cost.bytes, cost.bytes.most);
     out.cost.likely_bytes = std::max(out.cost.likely_bytes, cost.bytes.likely);
@@ -243,7 +244,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     auto task_of = [&](const ForeseenCentres &centres, const Sizes &sizes) {
         PlanTask task{run,          recipe,        kernel, source, f32, centres.cost.m, limit - sizes.base,
                       centres.rows, centres.factor};
-        task.assigned = centres.kept > 0;
+        task.stand_for = centres.stand_for;
         return task;
     };
     auto before_lift = [&](const Bytes &reducer, int64_t m) { // of centres there are numbers and weights
@@ -279,6 +280,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
     if (recipe.is_auto()) {
         out.roads = find_roads(task, std::max(plan.bytes, sizes.before.most), read.most);
     } else if (usual.m < m && m == source.rows()) { // known when the rows have been seen: fit() asks again then
+        out.by_likely = true;
         refuse_over_budget(usual, usually.bytes, usually.how);
         const int64_t likely = centres.cost.likely_bytes;
         refuse_over_budget(usual, before_lift(Bytes(likely, likely), usual.m).most, "to read and reduce");

@@ -299,13 +299,12 @@ void warn_of_landmarks(const Run &run, const Recipe &recipe, const Data &data, c
         run.log(2, format("landmarks are given, but reducer = %s does not use them", recipe.values().reducer).c_str());
 }
 
-// Each centre weighs what its rows weigh, which is what proofs rely on.
 bool stands_for(const Reduction &reduction, const Prepared &prepared) {
     const CountedVector<double> sums = weights_of_rows(prepared, reduction);
     const int64_t n = reduction.assignment.size();
-    for (size_t k = 0; n > 0 && k < sums.size(); ++k)
+    for (size_t k = 0; k < sums.size(); ++k)
         if (!(std::fabs(sums[k] - reduction.weights[k]) <= 1e-9 * static_cast<double>(n))) return false;
-    return true;
+    return n > 0;
 }
 
 void check_assignment(const Reduction &reduction, const Plugin &plugin) {
@@ -338,6 +337,8 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         return all_rows(prepared);
     }
     const Plugin &plugin = *recipe.reducer();
+    const bool voronoi = static_cast<CentreWeights>(recipe.values().centre_weights) == CentreWeights::voronoi,
+               kept = recipe.values().assignment != 0;
     if (plugin.reducer.flags & MERCER_NEEDS_VECTORS && prepared.source->kind() == Source::Kind::objects)
         fail(MERCER_E_UNSUPPORTED, "reducer %s needs vectors: these data are objects", plugin.name.c_str());
     auto run_reducer = [&](auto &&problem) {
@@ -346,7 +347,7 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         task.holds_factor = holds_factor;
         problem.serve(task);
         mercer_shape shape = problem.shape();
-        if (lift_of(recipe).weighs && plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT)
+        if ((kept || lift_of(recipe).weighs) && plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT)
             out.assignment = run.buffer<int64_t>(n);
         mercer_want want{sizeof want, out.assignment.empty() ? nullptr : out.assignment.data()};
         task.check(plugin.reducer.reduce(&host_table(), &task, recipe.reducer_params().values(), &shape, &want),
@@ -357,8 +358,8 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         if (out.has_factor()) out.flops = static_cast<double>(n) * order * order;
         if (out.m < 1) fail(MERCER_E_PLUGIN, "reducer %s gave no centre", plugin.name.c_str());
         check_assignment(out, plugin);
-        if (static_cast<CentreWeights>(recipe.values().centre_weights) == CentreWeights::voronoi)
-            assign_nearest(run, prepared, data, out);
+        if (voronoi || (kept && out.assignment.empty())) assign_nearest(run, prepared, data, out);
+        if (voronoi) out.weights = weights_of_rows(prepared, out);
     };
     if (prepared.f32)
         run_reducer(DataProblem<float>(run, prepared, data, foreseen_components(recipe.values(), n), out));
@@ -370,7 +371,8 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
             out.weights.push_back(
                 out.index.empty() ? 1.0 : prepared.weights[static_cast<size_t>(out.index[static_cast<size_t>(k)])]);
     scale_weights(out.weights, n);
-    if (!stands_for(out, prepared)) out.assignment = Buffer<int64_t>();
+    out.stands_for = stands_for(out, prepared);
+    if (!out.stands_for && !kept) out.assignment = Buffer<int64_t>();
     return out;
 }
 

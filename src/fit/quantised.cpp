@@ -54,7 +54,7 @@ struct Standing {
           total(static_cast<double>(n)) {}
     double s(int64_t i) const { return prepared.weights[static_cast<size_t>(i)]; }
     double w(int64_t j) const { return centres.weights[static_cast<size_t>(j)]; }
-    bool assigned() const { return !centres.assignment.empty(); }
+    bool assigned() const { return centres.stands_for; }
     // Of a difference of sums that add up to scale: 8 u of each kernel value, and what adding them loses.
     double rounding(double scale) const {
         return (16 + 4 * std::log2(total + 1)) * (prepared.f32 ? 0x1p-24 : 0x1p-53) * scale;
@@ -441,9 +441,9 @@ Json quantisation_entries(const LiftTask &task, Lifted &model) {
 void foresee_quantisation(const PlanTask &task, Plan &plan) {
     if (!task.kernel.is_psd() && !task.kernel.has_user()) return; // of a caller's values nothing is known yet
     const int64_t n = task.source.rows(), d = task.source.cols(), m = task.m;
-    const Effort effort = effort_of(task.recipe, n, Radial(task.kernel, task.source).falls, task.assigned);
+    const Effort effort = effort_of(task.recipe, n, Radial(task.kernel, task.source).falls, task.stand_for);
     const double rows = static_cast<double>(n), centres = static_cast<double>(m),
-                 all = (task.assigned ? 3 : 1) * static_cast<double>(pass_evaluations(n)) + rows * centres +
+                 all = (task.stand_for ? 3 : 1) * static_cast<double>(pass_evaluations(n)) + rows * centres +
                        static_cast<double>(pass_evaluations(m)),
                  together = rows * (rows + 1) + centres, // one cluster
         certain = (effort.pairs ? 4.0 * pair_count * pair_edge : 0) + (effort.exact ? all : 0);

@@ -112,12 +112,13 @@ void gradient(const Request<T> &request) {
             [&](const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch, double *sums) {
                 part.add(evaluator.tiles(), x, y, scratch, sums);
             },
-            [&](const Panel<T> &x, const double *sums) {
-                for (int64_t i = 0; i < x.rows; ++i)
-                    for (int64_t k = 0; k < count * d; ++k) {
-                        const double scale = model.map().identity() ? 1 : model.map().scale[static_cast<size_t>(k % d)];
-                        request.outs[0].put(x.row0 + i, first * d + k, sums[i * count * d + k] * scale);
-                    }
+            [&](const Panel<T> &x, double *sums) {
+                for (int64_t i = 0; i < x.rows; ++i) {
+                    double *row = sums + i * count * d;
+                    for (int64_t k = 0; !model.map().identity() && k < count * d; ++k)
+                        row[k] *= model.map().scale[static_cast<size_t>(k % d)];
+                    request.outs[0].put(x.row0 + i, first * d, row, count * d);
+                }
             });
     }
 }

@@ -306,6 +306,7 @@ void Model::check_shapes() const {
     for (const char *name : {"b", "lambda"}) expect(name, r(), 1, MERCER_F64);
     for (const char *name : {"nu", "w", "v"}) expect(name, m(), 1, MERCER_F64);
     expect("labels", m(), 1, MERCER_I64);
+    expect("assignment", n(), 1, MERCER_I64);
     for (const char *name : {"T.shift", "T.scale"}) expect(name, d(), 1, MERCER_F64);
     if ((tensor("T.shift") == nullptr) != (tensor("T.scale") == nullptr))
         fail(MERCER_E_MODEL, "tensors 'T.shift' and 'T.scale' come together");
@@ -317,10 +318,8 @@ void Model::check_shapes() const {
                                                          : tensor_data<double>(value)[k]))
                 fail(MERCER_E_MODEL, "tensor '%s': entry %" PRId64 " is not finite", name.c_str(), k);
     }
-    for (int64_t k = 0; indices() && k < m(); ++k)
-        if (indices()[k] < 0 || indices()[k] >= n())
-            fail(MERCER_E_MODEL, "tensor 'indices': entry %" PRId64 " is row %" PRId64 " of %" PRId64, k, indices()[k],
-                 n());
+    check_numbers("indices", 0, n());
+    check_numbers("assignment", -1, m());
     if (const Tensor *shift = tensor("C.values") ? tensor("T.shift") : nullptr)
         for (int64_t k = 0; k < d(); ++k)
             if (tensor_data<double>(*shift)[k] != 0)
@@ -342,9 +341,16 @@ void Model::check_clusters() const {
              "tensor 'clusters' is %s %" PRId64 " x %" PRId64 ", must be f64, of 1 or more rows and 2 to %" PRId64
              " columns",
              dtype_name(rule->dtype), rule->rows, rule->cols, r() + 2);
-    for (int64_t k = 0; labels && k < m(); ++k)
-        if (!rule || tensor_data<int64_t>(*labels)[k] < 0 || tensor_data<int64_t>(*labels)[k] >= rule->rows)
-            fail(MERCER_E_MODEL, "tensor 'labels': entry %" PRId64 " is no cluster of the tensor 'clusters'", k);
+    if (labels && !rule) fail(MERCER_E_MODEL, "tensor 'labels' without the tensor 'clusters'");
+    if (labels) check_numbers("labels", 0, rule->rows);
+}
+
+void Model::check_numbers(const char *name, int64_t least, int64_t end) const {
+    const Tensor *numbers = tensor(name);
+    for (int64_t k = 0; numbers && k < numbers->rows; ++k)
+        if (const int64_t value = tensor_data<int64_t>(*numbers)[k]; value < least || value >= end)
+            fail(MERCER_E_MODEL, "tensor '%s': entry %" PRId64 " is %" PRId64 ", must be %" PRId64 " to %" PRId64, name,
+                 k, value, least, end - 1);
 }
 
 // Every fault of the text is the model's; an unknown or refused plugin keeps its own code.

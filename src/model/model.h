@@ -61,6 +61,7 @@ class Model {
     void read_centres();
     void check_shapes() const;
     void check_clusters() const;
+    void check_numbers(const char *name, int64_t least, int64_t end) const;
     void read_kernel(Registry &registry, Plugins plugins);
     void read_parameters();
     void compare_plugins();

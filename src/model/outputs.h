@@ -26,22 +26,31 @@ class Target {
   public:
     // rows: whose outputs these are; the view has all rows that the caller gave.
     Target(const mercer_view &view, const Source &rows) : view_(view), rows_(&rows) {}
-    void put(int64_t row, int64_t col, double value) {
-        const bool f32 = view_.dtype == MERCER_F32;
-        if (!(std::fabs(value) <= (f32 ? double(FLT_MAX) : DBL_MAX))) lose(rows_->number(row));
+    void put(int64_t row, double value) { put(row, 0, &value, 1); }
+    // Into the columns from col on.
+    void put(int64_t row, int64_t col, const double *values, int64_t count) {
+        const int64_t number = rows_->number(row), at = number * view_.row_stride + col * view_.col_stride;
+        const double largest = view_.dtype == MERCER_F32 ? double(FLT_MAX) : DBL_MAX;
+        bool held = true;
+        for (int64_t k = 0; k < count; ++k) held &= std::fabs(values[k]) <= largest;
+        if (!held) lose(number);
         if (!view_.data) return;
-        const int64_t at = rows_->number(row) * view_.row_stride + col * view_.col_stride;
         if (view_.dtype == MERCER_I64)
-            static_cast<int64_t *>(view_.data)[at] = std::isfinite(value) ? static_cast<int64_t>(value) : -1;
-        else if (f32)
-            static_cast<float *>(view_.data)[at] = static_cast<float>(value);
+            for (int64_t k = 0; k < count; ++k)
+                entry<int64_t>(at, k) = std::isfinite(values[k]) ? static_cast<int64_t>(values[k]) : -1;
+        else if (view_.dtype == MERCER_F32)
+            for (int64_t k = 0; k < count; ++k) entry<float>(at, k) = static_cast<float>(values[k]);
         else
-            static_cast<double *>(view_.data)[at] = value;
+            for (int64_t k = 0; k < count; ++k) entry<double>(at, k) = values[k];
     }
     // The first of the caller's rows with a value that is no number of the array's type, or -1.
     int64_t first_lost() const { return lost_; }
 
   private:
+    template <class U>
+    U &entry(int64_t at, int64_t k) const {
+        return static_cast<U *>(view_.data)[at + k * view_.col_stride];
+    }
     void lose(int64_t row) {
         std::atomic_ref<int64_t> lost(lost_);
         for (int64_t seen = lost; (seen < 0 || row < seen) && !lost.compare_exchange_weak(seen, row);) {

@@ -70,6 +70,8 @@ void for_scores(const Request<T> &request, Done &&done) {
     const Model &model = request.model;
     const int64_t r = model.r(), rows = model.tensor("A")->rows;
     const Tensor *b = model.tensor("b"), *v = model.tensor("v");
+    std::vector<double> offset(static_cast<size_t>(r));
+    if (b) std::copy_n(tensor_data<double>(*b), r, offset.data());
     Evaluator<T> evaluator(request.run, model, request.data);
     Weights<T> w(request.run, rows, r + (v != nullptr));
     w.columns(0, *model.tensor("A"));
@@ -81,13 +83,14 @@ void for_scores(const Request<T> &request, Done &&done) {
     const double far = scale * (sizeof(T) == 4 ? 1e-30 : 1e-290);
     evaluator.evaluate(w, [&](const Panel<T> &panel, double *sums) {
         for (int64_t i = 0; i < panel.rows; ++i) {
-            double *row = sums + i * w.stride, g = 1;
+            double *row = sums + i * w.stride;
             if (v) {
                 if (!(std::fabs(row[r]) > far) && evaluator.tiles().has_log())
                     evaluator.relative_row(w, panel.row0 + i, row);
-                g = row[r] != 0 ? row[r] : 1; // a kernel that is 0 at every centre says nothing: f = -b
+                const double g = row[r] != 0 ? row[r] : 1; // a kernel that is 0 at every centre says nothing: f = -b
+                for (int64_t j = 0; j < r; ++j) row[j] /= g;
             }
-            for (int64_t j = 0; j < r; ++j) row[j] = row[j] / g - (b ? tensor_data<double>(*b)[j] : 0);
+            for (int64_t j = 0; j < r; ++j) row[j] -= offset[static_cast<size_t>(j)];
             done(panel.row0 + i, row);
         }
     });
@@ -96,12 +99,12 @@ void for_scores(const Request<T> &request, Done &&done) {
 template <class T>
 void scores(const Request<T> &request) {
     const int64_t r = request.model.r();
-    std::vector<double> divisor(static_cast<size_t>(r), 1.0);
-    if (request.options.whiten)
-        for (int64_t j = 0; j < r; ++j)
-            divisor[static_cast<size_t>(j)] = std::sqrt(tensor_data<double>(*request.model.tensor("lambda"))[j]);
-    for_scores(request, [&](int64_t row, const double *f) {
-        for (int64_t j = 0; j < r; ++j) request.outs[0].put(row, j, f[j] / divisor[static_cast<size_t>(j)]);
+    std::vector<double> roots; // to divide by
+    for (int64_t j = 0; request.options.whiten && j < r; ++j)
+        roots.push_back(std::sqrt(tensor_data<double>(*request.model.tensor("lambda"))[j]));
+    for_scores(request, [&](int64_t row, double *f) {
+        for (size_t j = 0; j < roots.size(); ++j) f[j] /= roots[j];
+        request.outs[0].put(row, 0, f, r);
     });
 }
 
@@ -111,7 +114,7 @@ void t2(const Request<T> &request) {
         double sum = 0;
         for (int64_t j = 0; j < request.model.r(); ++j)
             sum += f[j] * f[j] / tensor_data<double>(*request.model.tensor("lambda"))[j];
-        request.outs[0].put(row, 0, sum);
+        request.outs[0].put(row, sum);
     });
 }
 
@@ -131,7 +134,7 @@ void labels(const Request<T> &request) {
             score = score / std::sqrt(square) - c[p + 1];
             if (score > best) best = score, label = j;
         }
-        request.outs[0].put(row, 0, std::isfinite(square) ? static_cast<double>(label) : NAN);
+        request.outs[0].put(row, std::isfinite(square) ? static_cast<double>(label) : NAN);
     });
 }
 
@@ -142,7 +145,7 @@ void density(const Request<T> &request) {
     Weights<T> w(request.run, model.m(), 1);
     w.column(0, *model.tensor("w"), 1 / static_cast<double>(model.n()));
     evaluator.evaluate(w, [&](const Panel<T> &panel, double *sums) {
-        for (int64_t i = 0; i < panel.rows; ++i) request.outs[0].put(panel.row0 + i, 0, sums[i * w.stride]);
+        for (int64_t i = 0; i < panel.rows; ++i) request.outs[0].put(panel.row0 + i, sums[i * w.stride]);
     });
 }
 
@@ -167,7 +170,7 @@ void residual(const Request<T> &request) {
                 double f = row[j] - (b ? tensor_data<double>(*b)[j] : 0);
                 value -= f * f;
             }
-            request.outs[0].put(panel.row0 + i, 0, std::max(value, 0.0));
+            request.outs[0].put(panel.row0 + i, std::max(value, 0.0));
         }
     });
 }
@@ -192,8 +195,8 @@ void check_queries(const Model &model, const Source &data) {
 
 void fill_with_nan(const Source &data, int64_t cols, const mercer_view &out) {
     Target target(out, data);
-    for (int64_t i = 0; i < data.rows(); ++i)
-        for (int64_t j = 0; j < cols; ++j) target.put(i, j, NAN);
+    const std::vector<double> lost(static_cast<size_t>(cols), NAN);
+    for (int64_t i = 0; i < data.rows(); ++i) target.put(i, 0, lost.data(), cols);
 }
 
 const char *dtype_text(int32_t dtype) {

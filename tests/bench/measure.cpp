@@ -9,6 +9,7 @@ namespace {
 
 constexpr double STEADY = 1.15; // probes before and after a row may differ by so much
 constexpr int ATTEMPTS = 5;
+constexpr double SLOW = 5; // seconds: three runs of such a peer are enough, two of one that is printed only
 
 double probe(const Row &row, const Options &options) {
     const auto once = [&] {
@@ -21,7 +22,8 @@ void round(Row &row) {
     if (row.ours) row.ours_runs.push_back(row.ours());
     if (row.limit) row.limit_runs.push_back(row.limit());
     for (Contestant &peer : row.peers) {
-        if (!peer.run || (peer.demanded == NONE && peer.runs.size() >= 2)) continue; // printed only: twice is enough
+        const size_t enough = peer.demanded == NONE ? 2 : peer.runs.empty() || best(peer.runs) < SLOW ? 99 : 3;
+        if (!peer.run || peer.runs.size() >= enough) continue;
         try {
             peer.runs.push_back(peer.run());
         } catch (const Absent &why) {

@@ -275,7 +275,7 @@ static void hostile_sets_of_centres(void **state) {
     MUST(mercer_model_from_tensors(&model, context, user, objects.names, objects.views, 2));
     mercer_model_destroy(model);
     objects.views[0].data = minus;
-    REFUSED("is row -2 of 10", user, objects);
+    REFUSED("is -2, must be 0 to 9", user, objects);
     objects.views[0].data = far; /* the caller's callback would be asked for it */
     REFUSED("'indices'", user, objects);
     objects.views[0] = doubles(ones, M, 1);

@@ -35,12 +35,29 @@ void reduced(Scene &s) {
     const int64_t numbers[] = {3, 14, 15, 9, 26, 5};
     const mercer_view landmarks = column(numbers, MERCER_I64, 6);
     s.must([&] { return mercer_data_attach(data.get(), "landmarks", &landmarks); });
-    for (const char *reducer : {"uniform", "given", "rpcholesky", "greedy", "farthest", "shadow"}) {
+    for (const char *reducer : {"uniform", "given", "rpcholesky", "greedy", "farthest", "shadow", "kmeans", "herding",
+                                "thinning", "leverage"}) {
         Settings settings = {
             {"reducer", reducer}, {"components", "2"}, {"data.scale", "minmax"}, {"certificates", "none"}};
         if (std::strcmp(reducer, "given") != 0) settings.emplace_back("m", "12");
         s.keep(s.fit(s.recipe(context, "nystrom", settings), data));
     }
+}
+
+// Centres that stand for rows: their weights, what is proved of them, all rows in their span.
+void standing(Scene &s) {
+    const Context context = s.context();
+    const Data data = s.rows(context, 50, 3);
+    const auto fit = [&](const char *method, Settings settings) {
+        settings.emplace_back("components", "2");
+        settings.emplace_back("kernel.sigma", "0.5");
+        s.keep(s.fit(s.recipe(context, method, settings), data));
+    };
+    fit("rskpca", {{"ell", "2"}, {"output.assignment", "true"}});
+    fit("rskpca-kmeans", {{"m", "9"}, {"lift.ritz", "4"}});
+    fit("rskpca-herding", {{"m", "9"}, {"reducer.optimal", "true"}, {"certificates", "none"}});
+    fit("nystrom-full", {{"m", "9"}, {"reducer.weights", "voronoi"}});
+    fit("nystrom-full", {{"m", "9"}, {"lift.ritz", "4"}});
 }
 
 void automatic(Scene &s) {
@@ -343,5 +360,5 @@ const std::vector<Scenario> scenarios = {
     {"tensors", tensors, 200, 2},     {"kernels", kernels, 200, 2},
     {"listings", listings, 200, 2},   {"csv", csv, 200, 2},
     {"chunks", chunks, 200, 2},       {"threads", threads, 200, 2},
-    {"derived", derived, 200, 2},
+    {"derived", derived, 200, 2},     {"standing", standing, 200, 2},
 };

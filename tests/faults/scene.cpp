@@ -104,7 +104,8 @@ void Scene::keep(const void *bytes, size_t count) {
 }
 
 void Scene::keep(const Model &model) {
-    for (const char *name : {"A", "b", "lambda", "w", "nu", "C", "C.values", "indices", "T.shift", "shift.1"}) {
+    for (const char *name :
+         {"A", "b", "lambda", "w", "nu", "C", "C.values", "indices", "assignment", "T.shift", "shift.1"}) {
         mercer_view view = {};
         view.struct_size = sizeof view;
         if (mercer_model_tensor(model.get(), name, &view) != MERCER_OK) continue;

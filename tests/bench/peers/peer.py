@@ -224,9 +224,17 @@ def pivoted_cholesky(x, sigma, m):
 # ---- new points, and approximations
 
 
-def transform_sklearn(x, sigma, r, m):
+def available_bytes():
+    with open("/proc/meminfo") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable"))
+
+
+def transform_sklearn(x, sigma, r, m, at_once):
+    """It makes the kernel matrix of new points and centres, and centres a copy; as many points as memory holds."""
     model = sklearn_kpca(sigma, r, 0, "dense").fit(x[: int(m)])
-    return timed(lambda: model.transform(x))[0], [], f"{len(x)} points, scaled"
+    rows = min(len(x), int(at_once), int(0.7 * available_bytes() / (2 * m * x.dtype.itemsize)))
+    seconds = timed(lambda: model.transform(x[:rows]))[0] * len(x) / rows
+    return seconds, [], f"{rows} points at once" + (", scaled" if rows < len(x) else "")
 
 
 def nystroem_pca(x, sigma, r, m):

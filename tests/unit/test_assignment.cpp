@@ -1,0 +1,125 @@
+// output.assignment: which centre stands for each row, as the reducers say it or the nearest, against plain loops.
+#include "session.h"
+#include "temp_files.h"
+
+#include <nlohmann/json.hpp>
+
+namespace {
+
+struct Case {
+    const char *reducer;
+    Settings settings;
+    const char *weights = "own";
+};
+
+const Case cases[] = {
+    {"shadow", {{"reducer.ell", "3"}}},
+    {"shadow", {{"reducer.ell", "3"}, {"reducer.assign", "nearest"}}},
+    {"shadow", {{"reducer.ell", "3"}}, "voronoi"},
+    {"kmeans", {{"reducer.m", "9"}}},
+    {"farthest", {{"reducer.m", "9"}}},
+    {"herding", {{"reducer.m", "9"}}},
+    {"thinning", {{"reducer.m", "9"}}},
+    {"leverage", {{"reducer.m", "9"}}},
+    {"uniform", {{"reducer.m", "9"}}},
+    {"uniform", {{"reducer.m", "9"}}, "voronoi"},
+    {"greedy", {{"reducer.m", "9"}}},
+    {"rpcholesky", {{"reducer.m", "9"}}},
+};
+
+// Distances in the type of the model decide nothing here: rows that are equally near to two centres, to rounding, may go to either.
+bool is_nearest(const Matrix &x, const Matrix &c, int64_t row, int64_t centre) {
+    const double own = oracle::sqdist(x.row(row), c.row(centre), x.cols);
+    for (int64_t j = 0; j < c.rows; ++j)
+        if (oracle::sqdist(x.row(row), c.row(j), x.cols) < own - 1e-6) return false;
+    return true;
+}
+
+int64_t earliest(const Matrix &x, const Matrix &c, int64_t row, double epsilon) {
+    for (int64_t j = 0; j < c.rows; ++j)
+        if (oracle::sqdist(x.row(row), c.row(j), x.cols) < epsilon * epsilon) return j;
+    return -1;
+}
+
+double epsilon_of(const Model &model) {
+    const char *text = nullptr;
+    OK(mercer_model_info(model.handle, "/reported/reducer.epsilon", &text));
+    return std::stod(text);
+}
+
+void check(const Case &one, const char *lift, Layout layout, bool weighted) {
+    Session session;
+    const Matrix x = oracle::golden_points();
+    Vector weights;
+    for (int64_t i = 0; weighted && i < x.rows; ++i) weights.push_back(i % 5 == 1 ? 0 : 1 + static_cast<double>(i % 4));
+    Settings settings = {{"kernel", "gaussian"}, {"gamma", "1.5625"}, {"components", "3"},
+                         {"lift", lift},         {"seed", "5"},       {"output.assignment", "true"}};
+    settings.emplace_back("reducer", one.reducer);
+    settings.insert(settings.end(), one.settings.begin(), one.settings.end());
+    const bool weighs = lift == std::string("weighted");
+    if (weighs) settings.emplace_back("reducer.weights", one.weights);
+    const Model model = session.fit(x, settings, weights, layout);
+    const Vector assignment = model.vector("assignment");
+    const Matrix c = model.tensor("C");
+    TEST_ASSERT_EQUAL_INT64(x.rows, static_cast<int64_t>(assignment.size()));
+    const bool voronoi = weighs && one.weights == std::string("voronoi"),
+               early = one.reducer == std::string("shadow") && one.settings.size() == 1 && !voronoi;
+    Vector sums(static_cast<size_t>(c.rows));
+    double total = 0;
+    for (int64_t i = 0; i < x.rows; ++i) {
+        const auto centre = static_cast<int64_t>(assignment[static_cast<size_t>(i)]);
+        const double weight = weights.empty() ? 1 : weights[static_cast<size_t>(i)];
+        total += weight;
+        if (weight == 0 && centre == -1) continue; // its centre stands for no row that counts
+        TEST_ASSERT_TRUE_MESSAGE(centre >= 0 && centre < c.rows, one.reducer);
+        sums[static_cast<size_t>(centre)] += weight;
+        if (early && weight > 0)
+            TEST_ASSERT_EQUAL_INT64(earliest(x, c, i, epsilon_of(model)), centre);
+        else
+            TEST_ASSERT_TRUE_MESSAGE(is_nearest(x, c, i, centre), one.reducer);
+    }
+    const std::string name = one.reducer;
+    if (!weighs || !(voronoi || name == "shadow" || name == "kmeans" || name == "farthest")) return;
+    const Vector w = model.vector("w");
+    for (size_t j = 0; j < sums.size(); ++j)
+        TEST_ASSERT_DOUBLE_WITHIN(1e-9, sums[j] / total * static_cast<double>(x.rows), w[j]);
+}
+
+void every_reducer_says_which_centre_stands_for_each_row() {
+    for (const Case &one : cases)
+        for (const char *lift : {"weighted", "projected"})
+            for (const Layout layout : {Layout{false, false}, Layout{true, true}})
+                for (bool weighted : {false, true}) check(one, lift, layout, weighted);
+}
+
+void nobody_asked() {
+    Session session;
+    const Model model =
+        session.fit(oracle::golden_points(), {{"kernel", "gaussian"}, {"reducer", "shadow"}, {"lift", "weighted"}});
+    TEST_ASSERT_FALSE(model.has("assignment"));
+}
+
+void it_is_kept_in_the_file() {
+    Session session;
+    const Model model = session.fit(oracle::golden_points(),
+                                    {{"reducer", "shadow"}, {"output.assignment", "true"}, {"reducer.ell", "3"}});
+    const TempFolder folder;
+    const std::string path = folder.path("model");
+    OK(mercer_model_save(model.handle, path.c_str()));
+    Model again;
+    OK(mercer_model_load(&again.handle, session.context, path.c_str()));
+    TEST_ASSERT_TRUE(again.vector("assignment") == model.vector("assignment"));
+}
+
+} // namespace
+
+void setUp() {}
+void tearDown() {}
+
+int main() {
+    UNITY_BEGIN();
+    RUN_TEST(every_reducer_says_which_centre_stands_for_each_row);
+    RUN_TEST(nobody_asked);
+    RUN_TEST(it_is_kept_in_the_file);
+    return UNITY_END();
+}
