@@ -2,6 +2,8 @@
 import ctypes
 import hashlib
 import json
+import os
+import pathlib
 import sys
 import time
 
@@ -49,12 +51,12 @@ def digest(*arrays):
 class Runs:
     """Each fit is a line of a file, found again by what decides it: build, data, method, seed."""
 
-    def __init__(self, build, out):
+    def __init__(self, out):
         out.mkdir(parents=True, exist_ok=True)
         self.path = out / "runs.jsonl"
         mercer.lib.mercer_version.restype = ctypes.c_char_p
         self.version = f"libmercer {mercer.lib.mercer_version().decode()}"
-        parts = sorted([*build.glob("src/libmercer.so.0"), *build.glob("plugins/*.so")])
+        parts = [pathlib.Path(mercer.lib._name), *sorted(pathlib.Path(os.environ["MERCER_PLUGIN_PATH"]).glob("*.so"))]
         self.build = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()[:12]
         lines = self.path.read_text().splitlines(keepends=True) if self.path.exists() else []
         whole = [line for line in lines if line.endswith("\n")]  # the last one of a run that was killed may not be
