@@ -5,7 +5,7 @@ import drawing
 import tables
 from runs import EXACT, digest, info, model_of, shadow
 
-H, ELL, SEED, N = 0.45, 3.0, 3, 600  # exp(-r^2 / h^2)
+H, ELL, SEED, N = 0.35, 3.0, 3, 600  # exp(-r^2 / h^2)
 BOX, GRID = ((-1.45, 1.45), (-0.9, 0.9)), (64, 96)
 
 
