@@ -1,92 +1,142 @@
-// A reducer as a fit runs it, with the assignment, and what it gave.
+// One reducer on rows of its own, as a fit would run it, with the assignment that a fit may not ask for.
 #pragma once
 #include "fit/problem.h"
 #include "oracle.h"
+#include "tolerances.h"
 #include "unity_cpp.h"
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
+#include <cstring>
+#include <numeric>
+
+using namespace mercer;
 using oracle::Matrix;
 using oracle::Vector;
+using Settings = std::vector<std::pair<std::string, std::string>>;
 
-struct Reduced {
-    int32_t status = 0;
-    std::string error;
-    std::vector<int64_t> index, assignment;
-    Vector weights;
-    std::map<std::string, double> report;
-    mercer_cost cost{};
-    int64_t allocated = 0;
-};
-
-struct Scene { // f32: numbers are rounded to it, and given as such
+struct Rows { // f32: numbers are rounded to it, and given as such
     Matrix x;
-    bool f32 = false;
-    Vector weights = {};
-    int64_t threads = 1;
+    Vector weights;
+    Matrix landmarks; // points, if there are some
+    bool f32;
 
-    explicit Scene(Matrix rows, bool f32 = false) : x(std::move(rows)), f32(f32) {
+    explicit Rows(Matrix rows, Vector sample = {}, Matrix points = {}, bool narrow = false)
+        : x(std::move(rows)), weights(std::move(sample)), landmarks(std::move(points)), f32(narrow) {
         if (!f32) return;
         for (double &value : x.v) value = static_cast<double>(static_cast<float>(value));
-        narrow.assign(x.v.begin(), x.v.end());
+        narrow_.assign(x.v.begin(), x.v.end());
     }
-    mercer::Data data() {
-        mercer::Data out;
-        out.source = mercer::make_view_source({sizeof(mercer_view), f32 ? MERCER_F32 : MERCER_F64, 0, x.rows, x.cols,
-                                               x.cols, 1, f32 ? static_cast<void *>(narrow.data()) : x.v.data()});
-        if (!weights.empty()) out.weights = {sizeof(mercer_view), MERCER_F64, 0, x.rows, 1, 1, 1, weights.data()};
+    double weight(int64_t row) const { return weights.empty() ? 1 : weights[static_cast<size_t>(row)]; }
+    Data data() const { // views of these
+        Data out;
+        out.source = make_view_source(f32 ? view(MERCER_F32, x.rows, x.cols, narrow_.data()) : view_of(x));
+        if (!weights.empty()) out.weights = view(MERCER_F64, x.rows, 1, weights.data());
+        if (landmarks.rows > 0) out.landmarks = view_of(landmarks);
         return out;
     }
 
   private:
-    std::vector<float> narrow;
+    static mercer_view view(int32_t dtype, int64_t rows, int64_t cols, const void *data) {
+        return {sizeof(mercer_view), dtype, 0, rows, cols, cols, 1, const_cast<void *>(data)};
+    }
+    static mercer_view view_of(const Matrix &m) { return view(MERCER_F64, m.rows, m.cols, m.v.data()); }
+    std::vector<float> narrow_;
+};
+
+struct Outcome {
+    int32_t status = MERCER_OK;
+    std::string error;
+    int64_t m = 0, kernel_evaluations = 0;
+    std::vector<int64_t> index, assignment;
+    Vector weights; // sum n
+    Matrix points;  // the centres
+    std::map<std::string, double> report;
+    mercer_cost cost{};
+    int64_t allocated = 0, bytes = 0; // by the reducer itself; that the run held at most, beside the rows
 };
 
 template <class T>
-void reduce_as(mercer::Run &run, const mercer::Recipe &recipe, const mercer::Prepared &prepared,
-               const mercer::Data &data, Reduced &out) {
-    mercer::Reduction got;
-    mercer::DataProblem<T> problem(run, prepared, data, 5, got);
-    mercer_task task(run, mercer::Random(static_cast<uint64_t>(recipe.values().seed), mercer::Stage::reducer), &problem,
-                     &got.report);
+void reduce_as(Run &run, const Recipe &recipe, const Rows &rows, const Data &data, const Prepared &prepared,
+               Outcome &out) {
+    Reduction got;
+    DataProblem<T> problem(run, prepared, data, 5, got);
+    mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::reducer), &problem, &got.report);
     problem.serve(task);
     const mercer_shape shape = problem.shape();
-    out.assignment.assign(static_cast<size_t>(shape.n), -1);
-    const mercer_want want{sizeof want, out.assignment.data()};
     const mercer_reducer_ops &ops = recipe.reducer()->reducer;
+    mercer_want want{sizeof want, nullptr};
+    if (ops.flags & MERCER_GIVES_ASSIGNMENT) {
+        out.assignment.assign(static_cast<size_t>(shape.n), -1);
+        want.assignment = out.assignment.data();
+    }
     out.cost.struct_size = sizeof out.cost;
     const void *params = recipe.reducer_params().values();
-    out.status = ops.forecast(&mercer::host_table(), &task, params, &shape, &out.cost);
-    if (out.status == MERCER_OK) out.status = ops.reduce(&mercer::host_table(), &task, params, &shape, &want);
+    out.status = ops.forecast(&host_table(), &task, params, &shape, &out.cost);
+    if (out.status == MERCER_OK) out.status = ops.reduce(&host_table(), &task, params, &shape, &want);
     out.error = task.error;
+    out.m = got.m;
+    out.kernel_evaluations = problem.kernel_evaluations();
     out.index.assign(got.index.begin(), got.index.end());
+    for (int64_t k = static_cast<int64_t>(got.weights.size()); k < out.m; ++k)
+        got.weights.push_back(out.index.empty() ? 1 : prepared.weights[static_cast<size_t>(got.index[size_t(k)])]);
+    const double n = static_cast<double>(shape.n), sum = std::accumulate(got.weights.begin(), got.weights.end(), 0.0);
+    if (sum > 0 && sum != n) scale_weights(got.weights, shape.n); // what sums to n stays what it is, to the bit
     out.weights.assign(got.weights.begin(), got.weights.end());
+    out.points = Matrix(out.m, rows.x.cols);
+    for (int64_t k = 0; k < out.m * rows.x.cols; ++k)
+        out.points.v[static_cast<size_t>(k)] =
+            !out.index.empty() ? rows.x(out.index[static_cast<size_t>(k / rows.x.cols)], k % rows.x.cols)
+                               : static_cast<double>(reinterpret_cast<const T *>(got.points.data())[k]);
     out.report = got.report;
     for (const auto &block : task.arena) out.allocated += block.size();
 }
 
-inline Reduced reduce(Scene &scene, const Settings &settings) {
-    static const auto registry = std::make_shared<mercer::Registry>();
-    mercer::Recipe recipe(registry, "kpca");
+inline Outcome try_reduce(const Rows &rows, const Settings &settings, int64_t threads = 2) {
+    static const auto registry = std::make_shared<Registry>();
+    Recipe recipe(registry, "kpca");
     for (const auto &[name, value] : settings) recipe.set(name, value);
-    mercer_run settings_of_run{};
-    settings_of_run.struct_size = sizeof settings_of_run, settings_of_run.threads = scene.threads;
-    mercer::Run run({}, &settings_of_run);
+    mercer_run chosen{};
+    chosen.struct_size = sizeof chosen, chosen.threads = threads;
+    Run run({}, &chosen);
     run.stage("all");
-    const mercer::Data data = scene.data();
-    const mercer::Prepared prepared = mercer::prepare(run, recipe, data);
-    Reduced out;
+    const Data data = rows.data();
+    const Prepared prepared = prepare(run, recipe, data);
+    const int64_t before = run.budget()->used();
+    Outcome out;
     if (prepared.f32)
-        reduce_as<float>(run, recipe, prepared, data, out);
+        reduce_as<float>(run, recipe, rows, data, prepared, out);
     else
-        reduce_as<double>(run, recipe, prepared, data, out);
+        reduce_as<double>(run, recipe, rows, data, prepared, out);
+    out.bytes = run.budget()->peak() - before;
     return out;
 }
 
-inline Reduced reduced(Scene &scene, const Settings &settings) {
-    Reduced out = reduce(scene, settings);
+inline Outcome reduce_with(const Rows &rows, const Settings &settings, int64_t threads = 2) {
+    Outcome out = try_reduce(rows, settings, threads);
     TEST_ASSERT_EQUAL_INT_MESSAGE(MERCER_OK, out.status, out.error.c_str());
     TEST_ASSERT_TRUE(out.allocated <= out.cost.bytes);
-    TEST_ASSERT_TRUE(static_cast<int64_t>(out.index.size()) <= out.cost.m);
+    TEST_ASSERT_TRUE(out.m <= out.cost.m);
+    return out;
+}
+
+// By the recipe, or by the reducer.
+inline void refused(const Rows &rows, const Settings &settings, const char *words) {
+    std::string said;
+    try {
+        const Outcome out = try_reduce(rows, settings);
+        if (out.status == MERCER_OK) TEST_FAIL_MESSAGE(words);
+        said = out.error;
+    } catch (const Error &e) {
+        TEST_ASSERT_EQUAL_INT(MERCER_E_VALUE, e.code());
+        said = e.what();
+    }
+    TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(said.c_str(), words), said.c_str());
+}
+
+// Every third row counts nothing, the others 0.5 to 2.5; or all 1.
+inline Vector some_weights(int64_t n) {
+    oracle::Numbers numbers(5);
+    Vector out;
+    for (int64_t i = 0; i < n; ++i) out.push_back(i % 3 == 2 ? 0 : 0.5 + 2 * numbers.uniform());
     return out;
 }
 
@@ -94,10 +144,6 @@ inline std::string text_of(double value) {
     char text[40];
     std::snprintf(text, sizeof text, "%.17g", value);
     return text;
-}
-
-inline double weight_of(const Scene &scene, int64_t row) {
-    return scene.weights.empty() ? 1 : scene.weights[static_cast<size_t>(row)];
 }
 
 // As it is written, in double and in the order of the columns.

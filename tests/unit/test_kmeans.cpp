@@ -1,5 +1,5 @@
 // The reducer kmeans against Lloyd's iteration as it stands on paper: all distances, every time.
-#include "centres_problem.h"
+#include "reducer_problem.h"
 
 namespace {
 
@@ -70,7 +70,7 @@ void compare(const Rows &rows, const Matrix &start, const std::string &iteration
     std::vector<int64_t> number;
     int64_t kept = 0;
     for (double mass : naive.mass) number.push_back(mass > 0 ? kept++ : -1);
-    TEST_ASSERT_EQUAL_INT64(kept, out.got.m);
+    TEST_ASSERT_EQUAL_INT64(kept, out.m);
     for (int64_t i = 0; i < rows.x.rows; ++i) {
         const int64_t now = out.assignment[static_cast<size_t>(i)],
                       expected = number[static_cast<size_t>(naive.own[static_cast<size_t>(i)])];
@@ -88,7 +88,7 @@ void compare(const Rows &rows, const Matrix &start, const std::string &iteration
     const double scaled = naive.inertia / total * static_cast<double>(rows.x.rows);
     const double moved =
         allowed * std::sqrt(static_cast<double>(rows.x.rows * rows.x.cols)); // all centres by `allowed`
-    TEST_ASSERT_TRUE(std::fabs(out.got.report.at("inertia") - scaled) <=
+    TEST_ASSERT_TRUE(std::fabs(out.report.at("inertia") - scaled) <=
                      1e-12 * scaled + 2 * moved * std::sqrt(scaled) + moved * moved);
 }
 
@@ -127,17 +127,17 @@ void test_seeds() {
         with.emplace_back("seed", std::to_string(seed));
         const Outcome one = reduce_with(rows, with, 1), two = reduce_with(rows, with, 2);
         TEST_ASSERT_TRUE(one.points.v == two.points.v && one.assignment == two.assignment);
-        TEST_ASSERT_EQUAL_INT64(20, one.got.m);
+        TEST_ASSERT_EQUAL_INT64(20, one.m);
         // 20 clusters of radius 0.05, tens apart: 4000 x 6 x 0.05^2 / 3 = 20 within, where each has a seed
-        found += one.got.report.at("inertia") < 40;
+        found += one.report.at("inertia") < 40;
     }
     TEST_ASSERT_TRUE(found >= 8); // uniform seeds: 20!/20^20 = 2e-8 of all draws
     // fewer distinct rows than centres: each is one
     Matrix few(300, 2);
     for (int64_t i = 0; i < 300; ++i) few(i, 0) = static_cast<double>(i % 7);
     const Outcome out = reduce_with(Rows(few), {{"reducer", "kmeans"}, {"reducer.m", "30"}, {"kernel.sigma", "1"}});
-    TEST_ASSERT_EQUAL_INT64(7, out.got.m);
-    TEST_ASSERT_TRUE(out.got.report.at("inertia") == 0);
+    TEST_ASSERT_EQUAL_INT64(7, out.m);
+    TEST_ASSERT_TRUE(out.report.at("inertia") == 0);
 }
 
 // 160 MB of rows: more than are held, so that they are read in blocks and seeds are drawn from some of them.
@@ -148,9 +148,9 @@ void test_blocks() {
     compare(rows, start, "2", 10 * static_cast<double>(n) * 0x1p-52);
     const Settings settings = {{"reducer", "kmeans"}, {"reducer.m", "20"}, {"kernel.sigma", "1"}};
     const Outcome one = reduce_with(rows, settings, 1), two = reduce_with(rows, settings, 2);
-    TEST_ASSERT_TRUE(one.got.m == 20 && one.points.v == two.points.v && one.assignment == two.assignment);
+    TEST_ASSERT_TRUE(one.m == 20 && one.points.v == two.points.v && one.assignment == two.assignment);
     // 20 clusters: squared distances are d/3 to the mean of the own one, 6 d to another's, 10 d/3 to the mean of all
-    TEST_ASSERT_TRUE(one.got.report.at("inertia") < 2 * static_cast<double>(n * d));
+    TEST_ASSERT_TRUE(one.report.at("inertia") < 2 * static_cast<double>(n * d));
 }
 
 // Seeds found in a sample leave nothing behind that the rows would be judged by: the means are those of the nearest seeds' rows.

@@ -1,5 +1,5 @@
 // The reducer leverage against exact ridge leverage scores, by how often each row is drawn.
-#include "centres_problem.h"
+#include "reducer_problem.h"
 
 namespace {
 
@@ -40,10 +40,10 @@ void test_frequencies() {
                                                    {"reducer.m", std::to_string(m)},
                                                    {"kernel.sigma", "1"},
                                                    {"seed", std::to_string(seed)}});
-            TEST_ASSERT_EQUAL_INT64(m, out.got.m);
-            for (int64_t row : out.got.index) drawn[static_cast<size_t>(row)] += 1;
-            lambda += out.got.report.at("lambda") / static_cast<double>(seeds);
-            dimension += out.got.report.at("dimension") / static_cast<double>(seeds);
+            TEST_ASSERT_EQUAL_INT64(m, out.m);
+            for (int64_t row : out.index) drawn[static_cast<size_t>(row)] += 1;
+            lambda += out.report.at("lambda") / static_cast<double>(seeds);
+            dimension += out.report.at("dimension") / static_cast<double>(seeds);
         }
         const Vector exact = exact_scores(rows, oracle::gaussian(1), lambda);
         const double sum = std::accumulate(exact.begin(), exact.end(), 0.0);
@@ -68,20 +68,16 @@ void test_same_for_threads() {
     const Rows rows(oracle::clusters(3000, 4), some_weights(3000));
     const Settings settings = {{"reducer", "leverage"}, {"reducer.m", "90"}, {"kernel.sigma", "2"}};
     const Outcome one = reduce_with(rows, settings, 1), two = reduce_with(rows, settings, 2);
-    TEST_ASSERT_TRUE(one.got.index == two.got.index && one.got.m == 90);
-    TEST_ASSERT_TRUE(one.got.kernel_evaluations <= one.cost.kernel_evaluations);
-    TEST_ASSERT_TRUE(std::is_sorted(one.got.index.begin(), one.got.index.end()));
+    TEST_ASSERT_TRUE(one.index == two.index && one.m == 90);
+    TEST_ASSERT_TRUE(one.kernel_evaluations <= one.cost.kernel_evaluations);
+    TEST_ASSERT_TRUE(std::is_sorted(one.index.begin(), one.index.end()));
 }
 
 void test_refusals() {
     const Rows rows(oracle::Numbers(1).matrix(30, 2));
-    for (const auto &[settings, words] : std::vector<std::pair<Settings, const char *>>{
-             {{{"reducer.m", "31"}, {"kernel.sigma", "1"}}, "m = 31, must be <= n = 30"},
-             {{{"reducer.m", "5"}, {"kernel", "sigmoid"}}, "need a positive semidefinite kernel"}}) {
-        Settings all = settings;
-        all.emplace(all.begin(), "reducer", "leverage");
-        refused(rows, all, words);
-    }
+    refused(rows, {{"reducer", "leverage"}, {"reducer.m", "31"}, {"kernel.sigma", "1"}}, "m = 31, must be <= n = 30");
+    refused(rows, {{"reducer", "leverage"}, {"reducer.m", "5"}, {"kernel", "sigmoid"}},
+            "need a positive semidefinite kernel");
 }
 
 } // namespace
