@@ -71,7 +71,7 @@ class Experiments:
         for name in filter(self.there, ("german", "pendigits")):
             x, _ = load(self.data, name)
             claimed = {claims.SETS[name]["better"], claims.SETS[name]["no worse"]}
-            ells = self.pick([3.0, 5.0], sorted({3.0, 3.5, 4.0, 4.5, 5.0} | claimed), steps(0.1))
+            ells = self.pick([3.0, 5.0], sorted({3.0, 4.0, 4.5, 5.0} | claimed), steps(0.1))
             results = eigen.measured(self.runs, name, x, ells, seeds)
             self.keep(eigen, name, tables.about(name, x, digest(x)), results, len(seeds))
 
