@@ -8,6 +8,7 @@ from runs import BARE, EXACT, SHADOW, digest, eigenvalue_error, fit, info, load,
 
 SHARES, R = (0.05, 0.1, 0.2), 10
 OTHERS, LIFTS = ("uniform", "rpcholesky"), ("weighted", "projected")
+PAIRS = [(lift, other) for lift in LIFTS for other in OTHERS]
 COMBINATIONS = [f"{reducer} x {lift}" for lift in LIFTS for reducer in (SHADOW, *OTHERS)]
 WIDTHS = {"ijcnn1": 1.0, "pendigits": 120.0, "usps": 18.0}
 
@@ -77,6 +78,21 @@ def answer(row, lift, other):
     return "better" if own.mean() < others.mean() else "worse"
 
 
+def counts(rows, lift, other):
+    said = [answer(row, lift, other) for row in rows]
+    return said, said.count("better"), said.count("worse")
+
+
+def verdicts(rows):
+    out = []
+    for lift, other in PAIRS:
+        _, better, worse = counts(rows, lift, other)
+        word = "no" if better == 0 else "yes" if better == len(rows) else "at times"
+        out.append((f"equal m, lift {lift}: the shadow is better than {other}", "not asked",
+                    f"better in {better}, worse in {worse} of {len(rows)}", word))
+    return out
+
+
 def write(out, rows, seeds):
     names = list(dict.fromkeys(row["set"] for row in rows))
     marks = ", ".join(f"{row['set']} {row['mark']}" for row in rows if row["share"] == SHARES[0])
@@ -93,14 +109,12 @@ def write(out, rows, seeds):
     shares = ", ".join(f"{share:.0%}" for share in SHARES)
     after = ["", "## Is the shadow better?", "", f"By a paired test at {claims.ALPHA:.0%}, for m of {shares} of n.", "",
              "| lift | than | " + " | ".join(names) + " | in all |", "| --- " * (3 + len(names)) + "|"]
-    for lift, other in ((lift, other) for lift in LIFTS for other in OTHERS):
-        said = [answer(row, lift, other) for row in rows]
+    for lift, other in PAIRS:
+        said, better, worse = counts(rows, lift, other)
         cells = [", ".join(word for word, row in zip(said, rows) if row["set"] == name) for name in names]
-        all_of = f"better in {said.count('better')}, worse in {said.count('worse')} of {len(rows)}"
-        after.append(f"| {lift} | {other} | " + " | ".join([*cells, all_of]) + " |")
+        after.append(f"| {lift} | {other} | " + " | ".join([*cells, f"better in {better}, worse in {worse} of {len(rows)}"]) + " |")
     head = ["set", "n", "m", "ell", *COMBINATIONS]
     tables.write(out / "equal.md", "Is the shadow better than other rows at equal m?", note, head, table, after)
-    print("\n".join(after))
     panels = []
     for name in names:
         lines = {c: [tables.mean(row["errors"][c]) for row in rows if row["set"] == name] for c in COMBINATIONS}

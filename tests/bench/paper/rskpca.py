@@ -85,7 +85,9 @@ class Experiments:
 
     def equal(self):
         seeds = range(self.pick(2, 5, 10))
-        equal.write(self.out, equal.measured(self.runs, self.data, self.pick(300, 4000, 8000), seeds), seeds)
+        rows = equal.measured(self.runs, self.data, self.pick(300, 4000, 8000), seeds)
+        equal.write(self.out, rows, seeds)
+        self.verdicts += equal.verdicts(rows)
 
     def cost(self):
         sizes = [n * self.pick(1, 16, 64) for n in (1000, 2000, 4000, 8000)]
@@ -110,7 +112,8 @@ class Experiments:
                 "there are: a paired test of the same runs, which see the same splits, tells more, and stands in brackets. Runs, "
                 "seeds and digests are in the tables of the figures.")
         words = {True: "reproduces", False: "does not", None: "cannot be told"}
-        rows = [[*said, words[None if holds is None else bool(holds)]] for *said, holds in self.verdicts]
+        rows = [[*said, holds if isinstance(holds, str) else words[None if holds is None else bool(holds)]]
+                for *said, holds in self.verdicts]
         tables.write(self.out / "verdicts.md", "What reproduces", note, ["claim", "paper", "here", "verdict"], rows)
         print((self.out / "verdicts.md").read_text())
 
