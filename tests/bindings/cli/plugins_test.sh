@@ -1,6 +1,6 @@
 #!/bin/sh
 # `mercer plugins`, `plugin-check` and `plugin-new` as a script sees them: plugins_test.sh MERCER FOLDER-OF-HOSTILE-PLUGINS PLUGIN
-# sanitized|plain. The hostile ones crash, hang and cheat: each has to get a verdict that names the check it was in.
+# sanitized|shipped|plain. The hostile ones crash, hang and cheat: each has to get a verdict that names the check it was in.
 set -u
 mercer=$(realpath "$1") hostile=$(realpath "$2") sound=$3 build=$4
 python=/usr/bin/python3
@@ -63,7 +63,7 @@ verdict forks 'it left processes behind'
 verdict closes 'it ended the process, with exit status 0'
 verdict rounds 'it changed the floating-point mode'
 verdict throws 'exception'
-if [ "$build" = plain ]; then
+if [ "$build" = shipped ]; then
     verdict crashes "$at: it crashed: Segmentation fault"
     verdict aborts "$at: it crashed: Aborted"
     verdict leaks "$at: it crashed: Segmentation fault"
