@@ -164,11 +164,12 @@ class Model(Handle):
         x = data(array)
         return cls(lambda out: Call(progress)(lib.mercer_model_fit, out, recipe, x))
 
-    def transform(self, array):
+    def transform(self, array, what=None):
         x, out, count = data(array), Output(), i64()
-        check(lib.mercer_model_output(self, None, x, i64(0), C.byref(out), C.byref(count)))
+        recipe = what and Handle("recipe", lambda out: lib.mercer_recipe_create(out, context, what.encode()))
+        check(lib.mercer_model_output(self, recipe, x, i64(0), C.byref(out), C.byref(count)))
         scores = np.empty((out.rows, out.cols), DTYPES[out.dtype])
-        Call()(lib.mercer_model_transform, self, None, x, C.byref(view_of(scores)), i64(1))
+        Call()(lib.mercer_model_transform, self, recipe, x, C.byref(view_of(scores)), i64(1))
         return scores
 
     def tensor(self, name):
