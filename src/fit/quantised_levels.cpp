@@ -8,7 +8,7 @@
 //
 // Each eigenvalue alone is also within the covariance's bound. What follows from all this is in quantised.cpp.
 // Cost: 1; n d; d sum of the squared sizes of clusters; N; n^2. Rounding: differences of sums of kernel values err by about
-// (16 + 4 log2 n) u kappa under the root, of the tile's type; that is added.
+// (2 e + 4 log2 n) u kappa under the root, e u the error of a kernel value (points.h: value_error); that is added.
 #include "quantised.h"
 
 #include "../core/threads.h"
@@ -53,9 +53,9 @@ struct Standing {
     double s(int64_t i) const { return prepared.weights[static_cast<size_t>(i)]; }
     double w(int64_t j) const { return centres.weights[static_cast<size_t>(j)]; }
     bool assigned() const { return centres.stands_for; }
-    // Of a difference of sums that add up to scale: 8 u of each kernel value, and what adding them loses.
+    // Of a difference of sums that add up to scale: of kernel values, and what adding them loses.
     double rounding(double scale) const {
-        return (16 + 4 * std::log2(total + 1)) * (prepared.f32 ? 0x1p-24 : 0x1p-53) * scale;
+        return (2 * value_error(prepared.f32) + 4 * std::log2(total + 1)) * (prepared.f32 ? 0x1p-24 : 0x1p-53) * scale;
     }
 };
 

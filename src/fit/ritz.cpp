@@ -7,8 +7,9 @@
 // tau = mean k(x, x) - M2 - sum theta, M2 <= |mean of phi|^2 (Courant and Fischer; Aronszajn). What the first D components miss
 // of the best D is at most tau of variance in all, and |P - P_D|_HS <= sqrt(2 theta_1 tau) / (theta_D - theta_{D+1} - tau): the
 // covariance between the span and the rest is an off-diagonal block, whose square is at most |block| times trace (Davis and Kahan).
-// Cost: n m kernel values, n r'^2 flops; memory r'^2 for 64 slabs of rows. Error: of theta about u mean k(x, x), which tau is
-// widened by; directions that G does not tell from those before them are left out.
+// Cost: n m kernel values, n r'^2 flops; memory r'^2 for 64 slabs of rows. Error: of theta that of kernel values (points.h: value_error), which tau is
+// widened by, times the condition of G, scaled, where G is not 1; directions that G does not tell from those before them are
+// left out.
 #include "ritz.h"
 
 #include "../core/blas.h"
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace mercer {
 namespace {
@@ -105,6 +107,7 @@ ScoreMeans means_as(const LiftTask &task, Lifted &model) {
 struct Rotation {
     std::vector<double> v, theta; // size x count, column-major
     int64_t count = 0;
+    double spread = 0; // at least the norm of G^-1, G with ones on its diagonal; 0: G was not needed
 };
 
 Rotation rotate(const ScoreMeans &means, bool centred) {
@@ -120,6 +123,11 @@ Rotation rotate(const ScoreMeans &means, bool centred) {
     if (!means.gram.empty()) {
         l = means.gram;
         out.count = potrf_leading(all, l, all);
+        std::vector<double> inverse(s.size()); // L^-1 D, D^2 the diagonal of G
+        for (int64_t j = 0; j < out.count; ++j)
+            inverse[static_cast<size_t>(j + j * all)] = std::sqrt(means.gram[static_cast<size_t>(j + j * all)]);
+        solve_lower(out.count, out.count, l.data(), all, inverse.data(), all);
+        out.spread = std::inner_product(inverse.begin(), inverse.end(), inverse.begin(), 0.0);
         trsm('T', out.count, out.count, l.data(), all, s.data(), all); // S L^-T, then L^-1 of it
         solve_lower(out.count, out.count, l.data(), all, s.data(), all);
     }
@@ -165,7 +173,7 @@ Json ritz_entries(const LiftTask &task, const ScoreMeans &means, const Rotation 
     const double u = task.prepared.f32 ? 0x1p-24 : 0x1p-53;
     double tau = means.self - means.square;
     for (double theta : rotation.theta) tau -= theta;
-    const double rounding = 8 * u * means.self;
+    const double rounding = value_error(task.prepared.f32) * u * means.self * (1 + rotation.spread);
     tau = std::max(tau, 0.0) + rounding;
     Bounds bounds;
     bounds.kind = "ritz";

@@ -17,8 +17,8 @@ double fused_scale(double rate) { return std::sqrt(2 * rate * 1.4426950408889634
 // far below what anything here is solved to.
 template <class T>
 T fused_certain(int64_t d) {
-    constexpr double allowed = sizeof(T) == 4 ? 8 : 512;
-    return static_cast<T>(2 * allowed / (0.6931471805599453 * std::sqrt(static_cast<double>(d + 4))));
+    return static_cast<T>(2 * value_error(sizeof(T) == 4) /
+                          (0.6931471805599453 * std::sqrt(static_cast<double>(d + 4))));
 }
 template <class T>
 T fused_by_difference(int64_t d, const T *x, int64_t step, const T *y) {

@@ -34,6 +34,8 @@ constexpr double fused_widest = sizeof(T) == 4 ? 1e15 : 1e140;
 // Products are exact enough where value * (|a_i| + |a_j|) is at most this: see Tiles::fused.
 template <class T>
 T fused_certain(int64_t d);
+// In u: what a kernel value may err by, relative, most of all in an exponent that is a small difference of large terms.
+constexpr double value_error(bool f32) { return f32 ? 8 : 512; }
 // What other pairs are computed by: 2^(-|x' - y'|^2 / 2); coordinates of x lie step apart, those of y in a panel.
 template <class T>
 T fused_by_difference(int64_t d, const T *x, int64_t step, const T *y);

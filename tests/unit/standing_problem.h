@@ -176,12 +176,16 @@ inline int64_t check(const Json &entries, const Truth &truth, double u, Count &c
         if (name == "excess") holds = value >= of - 1e-13;
         if (name == "projection") holds = value >= of - (u < 1e-10 ? 1e-6 : 1e-2);
         if (entry.value("applicable", false)) ++count.applicable;
-        char said[200];
+        char said[600];
         std::snprintf(said, sizeof said, "%s %d by %s: %.17g (%s), truth %.17g", name.c_str(), static_cast<int>(j),
                       by.c_str(), value, entry.dump().c_str(), of);
         if (entry["kind"] == "certain") TEST_ASSERT_TRUE_MESSAGE(holds, said);
         wrong += !holds;
         if (!entry.contains("measured")) continue;
+        // Where eigenvalues are equal to rounding, any of their vectors is right.
+        if (name == "projection" && j + 1 < truth.data.size() &&
+            !(truth.data[j] - truth.data[j + 1] > 1e3 * std::sqrt(u) * truth.data[0]))
+            continue;
         ++count.measured;
         const double allowed = name == "projection" ? 1e3 * std::sqrt(u) : rounding;
         TEST_ASSERT_DOUBLE_WITHIN_MESSAGE(allowed, of, entry["measured"].get<double>(), said);

@@ -53,7 +53,7 @@ void check_levels(const Json &entries, bool covariance_measured, double u) {
             char text[120];
             std::snprintf(text, sizeof text, "%s by %s: %.6g, less was proved for less: %.6g", name.c_str(),
                           entry["by"].get<std::string>().c_str(), value, last[name]);
-            TEST_ASSERT_TRUE_MESSAGE(value <= last[name] + 20 * std::sqrt(u), text);
+            TEST_ASSERT_TRUE_MESSAGE(value <= last[name] + 100 * std::sqrt(u), text); // roundings under roots
         }
         last[name] = value;
         if (name == "mmd" || covariance_measured) TEST_ASSERT_TRUE(name == "eigenvalues" || entry.contains("measured"));
