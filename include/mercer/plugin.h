@@ -173,11 +173,11 @@ typedef struct mercer_cost {
     int64_t likely_bytes;            /* 0: the bound itself */
 } mercer_cost;
 
-/* What the lift wants beside the centres; NULL = not wanted. */
+/* What the lift wants beside the centres; NULL = not wanted. assignment: n, which centre stands for each row, counted in
+ * the order given, and weighs what they weigh. */
 typedef struct mercer_want {
     int64_t struct_size;
-    int64_t
-        *assignment; /* n: which centre stands for each row, counted in the order given, and weighs what they weigh */
+    int64_t *assignment;
 } mercer_want;
 
 enum {

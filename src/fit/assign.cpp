@@ -4,7 +4,8 @@
 //
 // For a positive definite radial kernel, which falls with the distance, that is the nearest centre, and is found from squared
 // distances, as values far away are all 0. Cost: n m values of the form or the kernel; memory 8 n and one number a row. Error:
-// none for points (problem.h: nearest); else of two centres that are equally near to rounding either may be taken. (The density estimates of paper 000, section 4.)
+// none for points (problem.h: nearest); else of two centres that are equally near to rounding either may be taken. (The
+// density estimates of paper 000, section 4.)
 #include "assign.h"
 
 #include "../gram/tile.h"

@@ -2,8 +2,8 @@
 // those to A out of it:  cut += later - (degree - own - later).  Cost m log m beside the sums `later`; error m u vol.
 // More: Lloyd's k-means (1982) with the seeds of Arthur and Vassilvitskii (2007), the best of several starts. The rule's scores
 // c.e - |c|^2 / 2 are largest where |e - c| is least. (The reducer `kmeans` is a plugin, on rows of data and for very many
-// clusters: here are few of both, and starts instead of bounds.) Cost 2 m k p flops an iteration, in slabs whose parts are added in order:
-// the same bits for any number of threads.
+// clusters: here are few of both, and starts instead of bounds.) Cost 2 m k p flops an iteration, in slabs whose parts are
+// added in order: the same bits for any number of threads.
 #include "clusters.h"
 
 #include "../core/blas.h"

@@ -7,9 +7,9 @@
 // tau = mean k(x, x) - M2 - sum theta, M2 <= |mean of phi|^2 (Courant and Fischer; Aronszajn). What the first D components miss
 // of the best D is at most tau of variance in all, and |P - P_D|_HS <= sqrt(2 theta_1 tau) / (theta_D - theta_{D+1} - tau): the
 // covariance between the span and the rest is an off-diagonal block, whose square is at most |block| times trace (Davis and Kahan).
-// Cost: n m kernel values, n r'^2 flops; memory r'^2 for 64 slabs of rows. Error: of theta that of kernel values (points.h: value_error), which tau is
-// widened by, times the condition of G, scaled, where G is not 1; directions that G does not tell from those before them are
-// left out.
+// Cost: n m kernel values, n r'^2 flops; memory r'^2 for 64 slabs of rows. Error: of theta that of
+// kernel values (points.h: value_error), which tau is widened by, times the condition of G, scaled, where G is not 1;
+// directions that G does not tell from those before them are left out.
 #include "ritz.h"
 
 #include "../core/blas.h"

@@ -6,7 +6,7 @@ import numpy as np
 import claims
 import drawing
 import tables
-from runs import ESTIMATES, EXACT, NYSTROM_FAMILY, RIVALS, SHADOW, digest, fit, rival, shadow
+from runs import ESTIMATES, NYSTROM_FAMILY, SHADOW, beside_rivals, digest, fit
 
 NEIGHBOURS, FOLDS = 3, 10
 BASE = "kpca"
@@ -49,25 +49,12 @@ class Folds:
 
 
 def measured(runs, name, x, y, ells, folds):
-    """{ell: {method: [figures of a fold, ...]}}; training is the fit and the scores of its rows, as in the paper."""
-    cross = Folds(runs, name, x, y)
-    out = {ell: {method: [] for method in (BASE, SHADOW, *RIVALS)} for ell in ells}
-    for fold in folds:
-        for ell, found in out.items():
-            found[BASE].append(cross.run(BASE, 0, fold, EXACT))
-            found[SHADOW].append(cross.run(SHADOW, ell, fold, shadow(ell)))
-    for fold in folds:
-        for found in out.values():
-            m = round(np.mean([run["m"] for run in found[SHADOW]]))
-            for method in RIVALS:
-                found[method].append(cross.run(method, m, fold, rival(method, m)))
-        print(f"{name}: fold {fold + 1} of {len(folds)}", flush=True)
-    for found in out.values():
-        for runs_of_method in found.values():
-            for run, base in zip(runs_of_method, found[BASE]):
-                run["training"] = (base["fit"] + base["transform"][0]) / (run["fit"] + run["transform"][0])
-                run["testing"] = base["transform"][1] / run["transform"][1]
-    return out
+    """Figures of each fold; training is the fit and the scores of its rows, as in the paper."""
+    def speeds(run, base):
+        return ((base["fit"] + base["transform"][0]) / (run["fit"] + run["transform"][0]),
+                base["transform"][1] / run["transform"][1])
+
+    return beside_rivals(name, "fold", BASE, ells, folds, Folds(runs, name, x, y).run, speeds)
 
 
 def verdicts(name, results):

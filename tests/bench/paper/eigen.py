@@ -6,7 +6,7 @@ import numpy as np
 import claims
 import drawing
 import tables
-from runs import EXACT, NYSTROM_FAMILY, RIVALS, SHADOW, digest, eigenvalue_error, fit, misalignment, rival, shadow
+from runs import EXACT, NYSTROM_FAMILY, SHADOW, beside_rivals, digest, eigenvalue_error, fit, misalignment
 
 FLOOR = "kpca"  # of the same 80 % of the rows: no method goes much below it
 TITLES = {"embedding": "error of the embedding", "eigenvalues": "error of the eigenvalues", "training": "training speed-up",
@@ -47,24 +47,11 @@ class Splits:
 
 
 def measured(runs, name, x, ells, seeds):
-    """{ell: {method: [figures of a run, ...]}}; m of the rivals is the shadow's mean."""
-    splits = Splits(runs, name, x)
-    out = {ell: {method: [] for method in (FLOOR, SHADOW, *RIVALS)} for ell in ells}
-    for seed in seeds:
-        for ell, found in out.items():
-            found[FLOOR].append(splits.run(FLOOR, 0, seed, EXACT))
-            found[SHADOW].append(splits.run(SHADOW, ell, seed, shadow(ell)))
-    for seed in seeds:
-        for found in out.values():
-            m = round(np.mean([run["m"] for run in found[SHADOW]]))
-            for method in RIVALS:
-                found[method].append(splits.run(method, m, seed, rival(method, m)))
-        print(f"{name}: run {seed + 1} of {len(seeds)}", flush=True)
-    for found in out.values():
-        for runs_of_method in found.values():
-            for run, base in zip(runs_of_method, found[FLOOR]):
-                run["training"], run["testing"] = base["fit"] / run["fit"], base["transform"] / run["transform"]
-    return out
+    """Figures of each run."""
+    def speeds(run, base):
+        return base["fit"] / run["fit"], base["transform"] / run["transform"]
+
+    return beside_rivals(name, "run", FLOOR, ells, seeds, Splits(runs, name, x).run, speeds)
 
 
 def verdicts(name, results):

@@ -35,6 +35,27 @@ def rival(name, m):
     return {**RIVALS[name], "reducer.m": m}
 
 
+def beside_rivals(name, one, base, ells, seeds, run, speeds):
+    """{ell: {method: [figures of each seed, ...]}} by run(method, by, seed, recipe), m of the rivals being the shadow's mean;
+    speeds(run, base): how many times faster it trains and tests. name, one: whose they are, what each is called."""
+    out = {ell: {method: [] for method in (base, SHADOW, *RIVALS)} for ell in ells}
+    for seed in seeds:
+        for ell, found in out.items():
+            found[base].append(run(base, 0, seed, EXACT))
+            found[SHADOW].append(run(SHADOW, ell, seed, shadow(ell)))
+    for seed in seeds:
+        for found in out.values():
+            m = round(np.mean([figures["m"] for figures in found[SHADOW]]))
+            for method in RIVALS:
+                found[method].append(run(method, m, seed, rival(method, m)))
+        print(f"{name}: {one} {seed + 1} of {len(seeds)}", flush=True)
+    for found in out.values():
+        for of_method in found.values():
+            for figures, beside in zip(of_method, found[base]):
+                figures["training"], figures["testing"] = speeds(figures, beside)
+    return out
+
+
 def load(data, name):
     x, y = np.load(data / f"{name}.X.npy").astype(np.float64), np.load(data / f"{name}.y.npy")
     if name == "pendigits":
