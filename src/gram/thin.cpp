@@ -58,6 +58,8 @@ void columns(const Operands<T> &x, int64_t m, int64_t column) {
     constexpr int rows = sums / vectors;
     int64_t row = 0;
     for (; row + rows <= m; row += rows) block<rows, vectors>(x, row, column);
+    for (; rows > 4 && row + 4 <= m; row += 4) block<4, vectors>(x, row, column);
+    for (; row + 2 <= m; row += 2) block<2, vectors>(x, row, column);
     for (; row < m; ++row) block<1, vectors>(x, row, column);
 }
 

@@ -104,6 +104,13 @@ bool Tiles<T>::serial() const {
 }
 
 template <class T>
+bool Tiles<T>::turns(const Panel<T> &x, const Panel<T> &y) const {
+    auto packed = [](const LeafRows<T> &leaf) { return !leaf.packed.empty(); };
+    return kernel_ && !x.leaves.empty() && std::all_of(x.leaves.begin(), x.leaves.end(), packed) &&
+           std::all_of(y.leaves.begin(), y.leaves.end(), packed);
+}
+
+template <class T>
 TileScratch<T> Tiles<T>::scratch(Run &run) const {
     return TileScratch<T>(run, kernel_ ? static_cast<int64_t>(kernel_->leaves.size()) : 1,
                           x_->sparse() ? x_->cols() : 0);

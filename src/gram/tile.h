@@ -75,6 +75,8 @@ class Tiles {
     bool whole() const {
         return x_->objects() || (kernel_ && kernel_->has_block());
     } // no strips: callbacks' tiles are whole
+    // Panels may change sides, strips(y, x, ...): all their values are fused, and those are the same either way.
+    bool turns(const Panel<T> &x, const Panel<T> &y) const;
 
   private:
     // All write rows of stride tile_rows.

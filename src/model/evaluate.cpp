@@ -71,6 +71,7 @@ void RowSums<T>::evaluate(const Weights<T> &w, const Done &done, int64_t row0, i
         w.stride,
         [&](const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch, double *sums) {
             auto product = pool.take();
+            if (!frequencies_ && tiles_.turns(x, y)) return add_turned(w, x, y, scratch, product->data(), sums);
             tiles_.strips(x, y, scratch, [&](const auto &strip) {
                 add(w, y, strip.rows, scratch.tile.data(), product->data(), sums + strip.row0 * w.stride);
             });
@@ -121,6 +122,19 @@ void RowSums<T>::add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_
     thin_table<T>().product(n, w.stride, m, values, tile_rows, 1, w.values.data() + row0 * w.stride, w.stride, product,
                             w.stride, false);
     for (int64_t k = 0; k < n * w.stride; ++k) sums[k] += static_cast<double>(product[k]);
+}
+
+// The same by (W^T K(C, x))^T, strips of centres: registers hold rows side by side, and columns of W that pad it cost nothing.
+template <class T>
+void RowSums<T>::add_turned(const Weights<T> &w, const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch,
+                            T *product, double *sums) const {
+    tiles_.strips(y, x, scratch, [&](const auto &strip) {
+        thin_table<T>().product(w.cols, padded_columns<T>(x.rows), strip.rows,
+                                w.values.data() + (y.row0 + strip.row0) * w.stride, 1, w.stride, scratch.tile.data(),
+                                tile_rows, product, tile_rows, strip.row0 > 0);
+    });
+    for (int64_t i = 0; i < x.rows; ++i)
+        for (int64_t j = 0; j < w.cols; ++j) sums[i * w.stride + j] += static_cast<double>(product[j * tile_rows + i]);
 }
 
 template class RowSums<float>;

@@ -49,6 +49,8 @@ class RowSums {
 
   private:
     void add(const Weights<T> &w, const Panel<T> &y, int64_t rows, T *values, T *product, double *sums) const;
+    void add_turned(const Weights<T> &w, const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch, T *product,
+                    double *sums) const;
     void add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_t n, const T *values, T *product,
                     double *sums) const;
     const Tiles<T> &tiles_;
