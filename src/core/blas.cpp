@@ -176,12 +176,13 @@ bool eigh_range(int64_t n, double *a, int64_t lda, int64_t r, double *ascending,
         diagonal[j] = a[j + j * lda];
         for (int64_t i = j + 1; i < n; ++i) a[j + i * lda] = a[i + j * lda];
     }
-    Buffer<lapack_int> iwork(10 * n), support(2 * n);
+    Buffer<lapack_int> iwork(1 + 10 * n),
+        support(2 * n); // dstebz, behind it, writes one before its array where none is left
     lapack_int count = 0;
     Entry entry;
     lapack_int info = LAPACKE_dsyevr_work(LAPACK_COL_MAJOR, 'V', 'I', 'L', small(n), a, small(lda), 0, 0,
                                           small(n - r + 1), small(n), 0, &count, found.data(), vectors, small(n),
-                                          support.data(), work.data(), small(70 * n), iwork.data(), small(10 * n));
+                                          support.data(), work.data(), small(70 * n), iwork.data() + 1, small(10 * n));
     if (info < 0) fail(MERCER_E_NUMERICAL, "dsyevr: info = %d", static_cast<int>(info));
     if (info == 0 && count == r) {
         std::copy_n(found.data(), r, ascending);
