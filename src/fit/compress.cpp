@@ -308,7 +308,8 @@ void write_density(Run &run, const Model &model, const Prepared &prepared, const
 template <class T>
 Json limits_of_rows(Run &run, const Prepared &prepared, const Centres &centres, const Lifted &out) {
     const Points<T> x(prepared.source, {}, leaf_specs(prepared.kernel));
-    return limits_at<T>(run, prepared.kernel, x, points_of<T>(prepared.kernel, centres), out, prepared.weights.data());
+    return limits_at<T>(run, prepared.kernel, x, points_of<T>(prepared.kernel, centres), out, prepared.weights.data(),
+                        "centres");
 }
 
 // Residual and T2 of the centres that there were, where the model has what they are made of.

@@ -54,7 +54,7 @@ Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operato
     request.struct_size = sizeof request;
     request.r = r;
     request.tol = plan.tol;
-    request.max_passes = recipe.values().max_passes;
+    request.max_passes = plan.max_passes;
     request.start_count = start.count;
     request.rough = op.has_rough();
     request.scale = scale;

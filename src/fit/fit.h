@@ -158,6 +158,7 @@ struct Plan {
     double dense_order = 0;              // of the largest factorisation, which cannot be cancelled
     double certify_cost = 0;             // for progress (forecast.cpp)
     double tol = 0;
+    int64_t max_passes = 0;      // of the solver; 0: its own
     void needs(Bytes at_least) { // at some time
         likely_bytes = std::max(likely_bytes, at_least.likely);
         bytes = std::max(bytes, at_least.most);
@@ -190,6 +191,10 @@ struct PlanTask {
     bool stand_for = false; // centres, for the rows assigned to them, whose weight is theirs
 };
 void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how); // beyond the base
+// The kernel's values are computed again as fast as they are read.
+bool streams_well(const Expression &kernel, const Source &source);
+// Into solver_cost, what the plan's solver takes for r pairs of order task.m, from so many columns to begin with.
+void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan);
 struct ForeseenCentres {
     mercer_cost cost{}; // of the reducer; m: centres, at most
     int64_t factor = 0; // bytes of the factor that it leaves, if it does
@@ -228,10 +233,10 @@ double dense_seconds(double order); // of an eigendecomposition
 
 // Of an output's values at the n weighted points behind a model: {p95, p99}. weights nullptr: all 1.
 Json limits_of(Run &run, int64_t n, const double *values, const double *weights);
-// Of residual and T2 at x, by the expansion on the centres c.
+// Of residual and T2 at x, by the expansion on the centres c. kind: as the report calls them.
 template <class T>
-Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model,
-               const double *weights);
+Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model, const double *weights,
+               const char *kind);
 
 // As a model's text has them.
 Json parameter_json(const std::map<std::string, std::string> &stored);

@@ -13,6 +13,7 @@
 #include "certify_report.h"
 #include "components.h"
 #include "evidence.h"
+#include "iterated.h"
 
 #include <algorithm>
 #include <cmath>
@@ -147,8 +148,10 @@ Lifted lift_as(const LiftTask &task) {
     run.stage("solve");
     Components choice(values, span->rank());
     const int64_t looked_at = std::min(span->rank(), 2 * choice.most_ask() + 20);
-    const bool proved = !found.projection.theta.empty();
-    if (!proved) found.projection = project(run, *span, weights, values.lift_centred != 0, looked_at);
+    const bool proved = !found.projection.theta.empty(),
+               iterated = task.plan.solver &&
+                          iterate(task, rows, *span, std::min(span->rank(), choice.ask()), found.projection, out);
+    if (!proved && !iterated) found.projection = project(run, *span, weights, values.lift_centred != 0, looked_at);
     const Projection &projection = found.projection;
     const int64_t rank = projection.above(projection.floor);
     ErrorBars bars;
@@ -161,7 +164,7 @@ Lifted lift_as(const LiftTask &task) {
     run.stage("certify");
     std::vector<double> lambda(projection.theta.begin(), projection.theta.begin() + kept);
     out.text["certificates"] = Json::array();
-    if (kept > 0) {
+    if (kept > 0 && !iterated) {
         const Proof proof = proved ? found.proof : prove<T>(run, task, rows, *span, projection, weights, kept);
         for (int64_t j = 0; j < kept; ++j) lambda[static_cast<size_t>(j)] = proof.bounds.value[static_cast<size_t>(j)];
         out.text["certificates"] = proof.report(total, kept);
@@ -170,7 +173,7 @@ Lifted lift_as(const LiftTask &task) {
     run.stage("lift");
     coefficients(task, *span, projection, kept, out);
     for (double &value : lambda) value /= total;
-    out.text["limits"] = limits_in_span(run, *span, projection, lambda, weights);
+    if (!iterated) out.text["limits"] = limits_in_span(run, *span, projection, lambda, weights);
     out.tensors["lambda"] = vector_tensor(lambda);
     out.tensors["w"] = vector_tensor(task.centres.weights);
     out.capabilities = MERCER_CAN_DENSITY | MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
@@ -183,10 +186,18 @@ Lifted lift_as(const LiftTask &task) {
     out.text["total_variance"] = record(
         {{"value", std::max(projection.trace / total, 0.0)}, {"kind", span->rank() == n ? "exact" : "upper-bound"}});
     const double explained = std::accumulate(projection.theta.begin(), projection.theta.begin() + kept, 0.0);
-    out.text["mse"] = projection.left / total;
+    if (iterated)
+        out.text["limits"] = limits_at<T>(run, prepared.kernel, rows, points_of<T>(prepared.kernel, task.centres), out,
+                                          weights, "exact");
+    else
+        out.text["mse"] = projection.left / total;
     out.text["mse_components"] = std::max(projection.trace - explained, 0.0) / total;
     out.text["rank"] = span->rank();
     out.kernel_evaluations += span->evaluations();
+    if (iterated) {
+        out.kernel_evaluations += n * task.centres.m(); // of the limits
+        return out;
+    }
     const double share = static_cast<double>(span->rank()) / static_cast<double>(task.centres.m());
     out.products = share * share; // of less rank than foreseen
     return out;
@@ -372,7 +383,6 @@ Plan plan_projected(const PlanTask &task) {
     const Bytes bytes = plan.keep_factor ? with_factor : made_again;
     plan.likely_bytes = bytes.likely, plan.bytes = bytes.most;
     plan.least_bytes = plan.keep_factor && !task.handed ? of.factor : 0; // of less rank than m, all else is less
-
     // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows,
     // and where it is centred those of the first slab once more.
     const double rows = static_cast<double>(n), order = static_cast<double>(m),
@@ -380,18 +390,23 @@ Plan plan_projected(const PlanTask &task) {
                  gathered = certificates == Certificates::none ? 0 : norm_gathers(n, drawn == n),
                  sampled = static_cast<double>(drawn) * rows;
     auto made = [&](double n_made) { return n_made * (order + 1) + 4 * 256 * order; };
+    const double looks = rows * (2 + (drawn > 0) + (values.replicates > 0)) +
+                         (values.lift_centred ? static_cast<double>(std::min(n, span_slab)) : 0),
+                 again = pairs + sampled + order * (gathered + static_cast<double>(drawn) + looks);
+    const mercer_figure remade{order * order + again, made(order) + again};
     if (plan.keep_factor) {
         plan.kernel_evaluations = {pairs + sampled + (task.handed ? 0 : rows * order), pairs + sampled + made(rows)};
     } else {
-        const double looks = rows * (2 + (drawn > 0) + (values.replicates > 0)) +
-                             (values.lift_centred ? static_cast<double>(std::min(n, span_slab)) : 0),
-                     again = pairs + sampled + order * (gathered + static_cast<double>(drawn) + looks);
-        plan.kernel_evaluations = {order * order + again, made(order) + again};
+        plan.kernel_evaluations = remade;
     }
     plan.products = {1, 1};
     plan.flops_each = rows * order * order * (task.handed && plan.keep_factor ? 1 : 2);
     plan.dense_order = order;
     plan.certify_cost = (pairs + sampled) * (2 * static_cast<double>(task.source.cols()) + 15);
+    if (goes_by_passes(task)) // may end as what is made again
+        if (Plan few = plan_iterated(task, of.tiles, made_again, remade);
+            few.bytes <= std::max(task.budget_left, plan.bytes))
+            return few;
     return plan;
 }
 

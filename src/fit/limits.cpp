@@ -9,24 +9,41 @@
 #include "projected.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace mercer {
 namespace {
 
+constexpr double not_rounding = 1 - 1e-12; // sums of weights round
+
 double quantile(const double *values, const double *weights, const Buffer<int64_t> &ascending, double q) {
-    auto weight = [&](int64_t i) { return weights ? weights[i] : 1.0; };
     double total = 0, below = 0;
-    for (int64_t i = 0; i < ascending.size(); ++i) total += weight(i);
-    const double share = q * total * (1 - 1e-12); // sums of weights round
+    for (int64_t i = 0; i < ascending.size(); ++i) total += weights[i];
+    const double share = q * total * not_rounding;
     for (int64_t i : ascending)
-        if ((below += weight(i)) >= share) return values[i];
+        if ((below += weights[i]) >= share) return values[i];
     return ascending.empty() ? 0 : values[ascending[ascending.size() - 1]];
+}
+
+// Partly sorts them.
+double quantile(Buffer<double> &values, double q) {
+    const int64_t n = values.size();
+    if (n == 0) return 0;
+    double *at =
+        values.begin() + std::min(n, static_cast<int64_t>(std::ceil(q * static_cast<double>(n) * not_rounding))) - 1;
+    std::nth_element(values.begin(), at, values.end());
+    return *at;
 }
 
 } // namespace
 
 Json limits_of(Run &run, int64_t n, const double *values, const double *weights) {
+    if (!weights) {
+        Buffer<double> own = run.buffer<double>(n);
+        std::copy_n(values, n, own.begin());
+        return record({{"p95", quantile(own, 0.95)}, {"p99", quantile(own, 0.99)}});
+    }
     Buffer<int64_t> ascending = run.buffer<int64_t>(n);
     std::iota(ascending.begin(), ascending.end(), int64_t{0});
     std::sort(ascending.begin(), ascending.end(), [&](int64_t i, int64_t j) { return values[i] < values[j]; });
@@ -108,8 +125,8 @@ template Json limits_in_span(Run &, const SpanRows<double> &, const Projection &
                              const double *);
 
 template <class T>
-Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model,
-               const double *weights) {
+Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model, const double *weights,
+               const char *kind) {
     const Tensor &a = model.tensors.at("A"), &b = model.tensors.at("b"), &lambda = model.tensors.at("lambda");
     const auto nu = model.tensors.find("nu");
     const bool centred = nu != model.tensors.end();
@@ -130,10 +147,12 @@ Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, con
             outputs.put(panel.row0 + i, own, [&](int64_t j) { return row[j] - tensor_data<double>(b)[j]; });
         }
     });
-    return outputs.limits(weights, "centres");
+    return outputs.limits(weights, kind);
 }
 
-template Json limits_at(Run &, const Expression &, Points<float>, Points<float>, const Lifted &, const double *);
-template Json limits_at(Run &, const Expression &, Points<double>, Points<double>, const Lifted &, const double *);
+template Json limits_at(Run &, const Expression &, Points<float>, Points<float>, const Lifted &, const double *,
+                        const char *);
+template Json limits_at(Run &, const Expression &, Points<double>, Points<double>, const Lifted &, const double *,
+                        const char *);
 
 } // namespace mercer

@@ -22,16 +22,6 @@ constexpr int64_t stream_up_to = 64;
 // Pivots behind the start: 512 cost five times as much at n = 10^4 and save no pass there (FACTS B3.12).
 constexpr int64_t start_rank = 256;
 
-bool streams_well(const Expression &kernel, const Source &source) {
-    if (source.kind() != Source::Kind::dense) return false;
-    int64_t columns = 0;
-    for (const LeafSpec &leaf : leaf_specs(kernel)) {
-        if (!(leaf.rate > 0)) return false;
-        columns += leaf.columns.empty() ? source.cols() : static_cast<int64_t>(leaf.columns.size());
-    }
-    return columns <= stream_up_to;
-}
-
 // body(tiles) for all rows of source, as a fit will see them.
 template <class T, class Body>
 auto with_tiles(const Expression &kernel, const Source &source, Body &&body) {
@@ -45,6 +35,34 @@ auto with_tiles(const Expression &kernel, const Source &source, Body &&body) {
 }
 
 } // namespace
+
+bool streams_well(const Expression &kernel, const Source &source) {
+    if (source.kind() != Source::Kind::dense) return false;
+    int64_t columns = 0;
+    for (const LeafSpec &leaf : leaf_specs(kernel)) {
+        if (!(leaf.rate > 0)) return false;
+        columns += leaf.columns.empty() ? source.cols() : static_cast<int64_t>(leaf.columns.size());
+    }
+    return columns <= stream_up_to;
+}
+
+void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan) {
+    mercer_task operation(task.run, Random(0, Stage::solver));
+    mercer_eigen_request request{};
+    request.struct_size = sizeof request;
+    request.r = r;
+    request.tol = plan.tol;
+    request.max_passes = plan.max_passes;
+    request.start_count = begun;
+    request.rough = plan.rough;
+    plan.solver_cost = {};
+    plan.solver_cost.struct_size = sizeof plan.solver_cost;
+    operation.check(plan.solver->solver.forecast(&host_table(), &operation, plan.solver_params.values(), task.m,
+                                                 &request, &plan.solver_cost),
+                    *plan.solver);
+    if (plan.solver_cost.likely_passes == 0) plan.solver_cost.likely_passes = plan.solver_cost.passes;
+    if (plan.solver_cost.likely_bytes == 0) plan.solver_cost.likely_bytes = plan.solver_cost.bytes;
+}
 
 template <class T>
 Need need_of(const Run &run, const Expression &kernel, const Source &source, int64_t m, int64_t columns) {
@@ -77,25 +95,6 @@ template Need need_of<float>(const Run &, const Expression &, const Source &, in
 template Need need_of<double>(const Run &, const Expression &, const Source &, int64_t, int64_t);
 
 namespace {
-
-// For r pairs, from so many columns to begin with.
-void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan) {
-    mercer_task operation(task.run, Random(0, Stage::solver));
-    mercer_eigen_request request{};
-    request.struct_size = sizeof request;
-    request.r = r;
-    request.tol = plan.tol;
-    request.max_passes = task.recipe.values().max_passes;
-    request.start_count = begun;
-    request.rough = plan.rough;
-    plan.solver_cost = {};
-    plan.solver_cost.struct_size = sizeof plan.solver_cost;
-    operation.check(plan.solver->solver.forecast(&host_table(), &operation, plan.solver_params.values(), task.m,
-                                                 &request, &plan.solver_cost),
-                    *plan.solver);
-    if (plan.solver_cost.likely_passes == 0) plan.solver_cost.likely_passes = plan.solver_cost.passes;
-    if (plan.solver_cost.likely_bytes == 0) plan.solver_cost.likely_bytes = plan.solver_cost.bytes;
-}
 
 // Times that the kernel matrix is computed: once to be stored, else in each product; of a rough matrix beside an exact one
 // one product in five is exact, as a rule. A mean that rode along with no exact product takes one of its own, and where the
@@ -241,6 +240,7 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
     plan.tol = !std::isnan(values.tol) ? values.tol : task.tol > 0 ? std::max(task.tol, 1e-9) : plan.f32 ? 1e-5 : 1e-9;
     if (plan.f32 && !task.f32 && !task.f32_serves)
         fail(MERCER_E_DATA, "gram.storage = f32: entries or kernel values of these data are beyond it");
+    plan.max_passes = values.max_passes;
     plan.solver = std::move(solver);
     plan.solver_params = std::move(params);
     const int64_t m = task.m, r = foreseen_components(values, m), flags = plan.solver->solver.flags;

@@ -11,6 +11,9 @@ namespace mercer {
 
 constexpr int64_t span_slab = 1024; // rows of L at once
 
+template <class T>
+class SpanOperator;
+
 // L, in memory or made again slab by slab.
 template <class T>
 class SpanRows {
@@ -40,6 +43,7 @@ class SpanRows {
     int64_t evaluations() const { return evaluations_ + (basis_ ? basis_->evaluations() : 0); } // of what is made again
 
   private:
+    friend SpanOperator<T>;
     void make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count, T *out) const;
     const PartialCholesky<T> *held_ = nullptr;
     std::shared_ptr<const PartialCholesky<T>> basis_;

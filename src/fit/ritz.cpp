@@ -198,7 +198,8 @@ Json ritz_entries(const LiftTask &task, const ScoreMeans &means, const Rotation 
 template <class T>
 Json own_limits(const LiftTask &task, const Lifted &model) {
     const Points<T> centres = points_of<T>(task.prepared.kernel, task.centres);
-    return limits_at<T>(task.run, task.prepared.kernel, centres, centres, model, task.centres.weights.data());
+    return limits_at<T>(task.run, task.prepared.kernel, centres, centres, model, task.centres.weights.data(),
+                        "centres");
 }
 
 } // namespace
