@@ -461,7 +461,11 @@ void Model::see_capabilities() {
 }
 
 const RowScores *Model::row_scores() const {
-    std::call_once(lazy_->once, [&] { lazy_->row = make_row_scores(*this); });
+    if (!lazy_->made.load(std::memory_order_acquire)) { // not call_once: after an exception it hangs under TSAN
+        const std::lock_guard<std::mutex> lock(lazy_->mutex);
+        if (!lazy_->made) lazy_->row = make_row_scores(*this);
+        lazy_->made.store(true, std::memory_order_release);
+    }
     return lazy_->row.get();
 }
 

@@ -6,6 +6,7 @@
 #include "../io/safetensors.h"
 #include "row.h"
 
+#include <atomic>
 #include <mutex>
 
 namespace mercer {
@@ -86,7 +87,8 @@ class Model {
     };
     std::shared_ptr<Info> info_;
     struct Lazy {
-        std::once_flag once;
+        std::mutex mutex;
+        std::atomic<bool> made{false};
         std::unique_ptr<const RowScores> row;
     };
     std::shared_ptr<Lazy> lazy_ = std::make_shared<Lazy>();

@@ -55,20 +55,36 @@ Table<T> empty(int64_t n, int64_t d) {
     return {n, d, std::vector<T>(static_cast<size_t>(n * d))};
 }
 
+// Points around centres N(0, 9 I), each around the one that `of` says.
+template <class T, class Of>
+Table<T> around(int64_t n, int64_t d, uint64_t seed, double spread, Of &&of) {
+    Table<T> x = empty<T>(n, d);
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t cluster = of(static_cast<uint64_t>(i));
+        for (int64_t k = 0; k < d; ++k)
+            x.values[static_cast<size_t>(i * d + k)] =
+                static_cast<T>(3 * normal(seed, static_cast<uint64_t>(cluster * d + k)) +
+                               spread * normal(seed + 2, static_cast<uint64_t>(i * d + k)));
+    }
+    return x;
+}
+
 } // namespace
 
 template <class T>
 Table<T> clusters(int64_t n, int64_t d, int64_t count, uint64_t seed) {
-    Table<T> x = empty<T>(n, d);
-    for (int64_t i = 0; i < n; ++i) {
-        const auto cluster =
-            static_cast<int64_t>(draw(seed + 1, static_cast<uint64_t>(i)) % static_cast<uint64_t>(count));
-        for (int64_t k = 0; k < d; ++k)
-            x.values[static_cast<size_t>(i * d + k)] =
-                static_cast<T>(3 * normal(seed, static_cast<uint64_t>(cluster * d + k)) +
-                               normal(seed + 2, static_cast<uint64_t>(i * d + k)));
-    }
-    return x;
+    return around<T>(n, d, seed, 1, [=](uint64_t i) {
+        return static_cast<int64_t>(draw(seed + 1, i) % static_cast<uint64_t>(count));
+    });
+}
+
+template <class T>
+Table<T> uneven(int64_t n, int64_t d, int64_t count, uint64_t seed) {
+    const double last = std::pow(0.7, static_cast<double>(count)); // the k-th ends at (1 - 0.7^(k + 1)) / (1 - last)
+    return around<T>(n, d, seed, 0.3, [=](uint64_t i) {
+        const double k = std::log(1 - uniform(seed + 1, i) * (1 - last)) / std::log(0.7);
+        return std::min(static_cast<int64_t>(k), count - 1);
+    });
 }
 
 template <class T>
@@ -124,6 +140,7 @@ std::string npy_dtype(const std::string &path) { return Npy(path).dtype; }
 
 #define INSTANTIATE(T)                                                                                                 \
     template Table<T> clusters(int64_t, int64_t, int64_t, uint64_t);                                                   \
+    template Table<T> uneven(int64_t, int64_t, int64_t, uint64_t);                                                     \
     template Table<T> cube(int64_t, int64_t, uint64_t);                                                                \
     template double median_distance(const Table<T> &, uint64_t);                                                       \
     template void write_npy(const std::string &, const Table<T> &);                                                    \

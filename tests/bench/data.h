@@ -16,6 +16,11 @@ struct Table {
 template <class T>
 Table<T> clusters(int64_t n, int64_t d, int64_t count, uint64_t seed);
 
+// `count` clusters whose sizes fall by 0.7, the same centres, points centre + N(0, 0.09 I): rows repeat each other, and most of
+// the clusters are rare.
+template <class T>
+Table<T> uneven(int64_t n, int64_t d, int64_t count, uint64_t seed);
+
 // Uniform in the unit cube: with a small sigma a spectrum that hardly falls.
 template <class T>
 Table<T> cube(int64_t n, int64_t d, uint64_t seed);
