@@ -60,6 +60,15 @@ void standing(Scene &s) {
     fit("nystrom-full", {{"m", "9"}, {"lift.ritz", "4"}});
 }
 
+// Few components of many centres, begun with a sample of the rows.
+void passes(Scene &s) {
+    const Context context = s.context();
+    const Data data = s.rows(context, 1400, 2);
+    s.keep(s.fit(s.recipe(context, "nystrom",
+                          {{"components", "2"}, {"m", "84"}, {"kernel.sigma", "0.2"}, {"certificates", "none"}}),
+                 data));
+}
+
 void automatic(Scene &s) {
     const Context context = s.context();
     const Data data = s.rows(context, 80, 2);
@@ -361,4 +370,5 @@ const std::vector<Scenario> scenarios = {
     {"listings", listings, 200, 2},   {"csv", csv, 200, 2},
     {"chunks", chunks, 200, 2},       {"threads", threads, 200, 2},
     {"derived", derived, 200, 2},     {"standing", standing, 200, 2},
+    {"passes", passes, 200, 2},
 };

@@ -145,6 +145,18 @@ void test_open_components() {
     climb({"nystrom", 1500, with({{"variance", "0.9"}, {"m", "150"}, {"report.certificates", "rows"}}, {few[1]})});
 }
 
+// Pairs by passes, or by all entries where float32 does not converge.
+void test_passes() {
+    for (const char *sigma : {"1", "30"})
+        climb({"nystrom",
+               3000,
+               {{"kernel.sigma", sigma},
+                {"m", "150"},
+                {"components", "3"},
+                {"report.certificates", "none"},
+                {"data.dtype", "f32"}}});
+}
+
 // Equal eigenvalues take another factorisation, with more workspace.
 void test_equal_eigenvalues() {
     climb({"kpca", 900, {{"kernel.sigma", "1e-3"}, {"solver", "dense"}}});
@@ -161,6 +173,7 @@ int main() {
     RUN_TEST(test_counted_is_held);
     RUN_TEST(test_budgets);
     RUN_TEST(test_open_components);
+    RUN_TEST(test_passes);
     RUN_TEST(test_equal_eigenvalues);
     return UNITY_END();
 }

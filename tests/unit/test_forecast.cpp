@@ -104,6 +104,9 @@ void test_kinds_of_data() {
             compare(session, data,
                     {name + " rows", "nystrom", with(base, {{"reducer.m", "150"}, {"report.certificates", "rows"}})});
             compare(session, data,
+                    {name + " passes", "nystrom",
+                     with(base, {{"reducer.m", "150"}, {"report.certificates", "none"}, {"components", "3"}}), false});
+            compare(session, data,
                     {name + " stop", "gkpca", with(base, {{"reducer.m", "600"}, {"reducer.trace", "0.1"}}), false});
             compare(session, data,
                     {name + " stop", "subsampled",
