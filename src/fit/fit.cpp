@@ -242,7 +242,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     refuse_over_budget(task, ahead.by_likely ? plan.likely_bytes : plan.bytes, plan.how);
     if (!plan.keep_factor) reduction.factor = {};
     run.expect(lift_stages(source, plan, centres.m()));
-    if (!run.checkpoint().empty() && !(plan.solver && plan.solver->solver.flags & MERCER_KEEPS_STATE))
+    if (!run.checkpoint().empty() && !(lift.solves && plan.solver && plan.solver->solver.flags & MERCER_KEEPS_STATE))
         run.log(2, "no checkpoint is kept: only exact fits whose solver iterates have something to keep");
     Lifted lifted = lift.lift({run, recipe, prepared, reduction, centres, plan});
     if (recipe.is_auto() && road.exact) judge_exact(run, recipe, plan, lifted.worst_share, road);

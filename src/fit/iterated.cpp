@@ -86,7 +86,7 @@ Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &ma
     Plan plan = plan_passes(task, r, 0);
     if (sample > 0) plan.start_columns = begun_with(plan.solver_cost);
     ask_solver(task, r, plan.start_columns, plan);
-    plan.how = "pairs by passes, their factor made again";
+    plan.how = "pairs by passes over their kernel values with all rows";
     const mercer_cost &cost = plan.solver_cost;
     const int64_t width = std::max(cost.columns, cost.first_columns), m2 = 8 * m * m;
     const Bytes pass = task.f32 ? SpanOperator<float>::bytes(task.run, n, m, width, tiles)
@@ -157,6 +157,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     if (*std::max_element(pairs.residuals.begin(), pairs.residuals.end()) >
         std::max(loosest * task.plan.tol * pairs.values[0], 2 * floor)) {
         run.log(1, "the pairs' residuals stay above the tolerance: all entries decide");
+        out.text["solver"] = "dense";
         return false;
     }
     for (auto &[name, value] : report) out.text["reported"]["solver." + name] = value;
