@@ -67,7 +67,34 @@ struct Sample {
     Sample(const LiftTask &task, const Points<T> &all, const SpanRows<T> &span, int64_t count)
         : index(drawn(task, all.rows(), count)), weights(weighed(task, index)), rows(all.only(index.data(), count)),
           op(task.run, span, rows, weights.data(), task.recipe.values().lift_centred != 0) {}
+    bool counts() const {
+        return std::any_of(weights.begin(), weights.end(), [](double w) { return w > 0; });
+    }
 };
+
+// What is near the mean and the leading vectors, and the largest eigenvalue a row; nothing where the sample says nothing.
+struct Beginning {
+    std::vector<double> mean;
+    Block vectors;
+    double largest = 0;
+};
+
+template <class T>
+Beginning begin_with(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &span, int64_t count, double trace,
+                     Lifted &out) {
+    Beginning found;
+    if (count == 0 || span.rank() <= task.plan.start_columns) return found;
+    const Sample<T> sample(task, rows, span, count);
+    if (!sample.counts()) return found;
+    Plan plan = task.plan;
+    plan.tol = sample_tol;
+    const Counted counted(task.run, sample.op, 0, sample_passes);
+    std::map<std::string, double> unsaid;
+    Eigenpairs pairs = solve(task.run, task.recipe, plan, counted, trace * static_cast<double>(count),
+                             plan.start_columns, {}, unsaid, nullptr);
+    out.kernel_evaluations += sample.op.kernel_evaluations();
+    return {sample.op.mean(), std::move(pairs.vectors), pairs.values[0] / static_cast<double>(count)};
+}
 
 } // namespace
 
@@ -117,7 +144,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     if (count == 0) return false;
     const double *weights = task.prepared.weighted() ? task.prepared.weights.data() : nullptr;
     const bool centred = task.recipe.values().lift_centred != 0;
-    const int64_t n = rows.rows(), sampled = sample_of(n, task.centres.m());
+    const int64_t n = rows.rows();
     double total = 0, uncentred = 0;
     for (int64_t i = 0; i < n; ++i) {
         const double w = weights ? weights[i] : 1;
@@ -126,29 +153,20 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     }
     constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
     const double floor = (16 * u + static_cast<double>(span.rank()) * 0x1p-53) * uncentred;
-    std::map<std::string, double> report;
-    std::vector<double> about;
-    Start start;
-    Block begun;
-    Plan plan = task.plan;
-    const double share = static_cast<double>(sampled) / static_cast<double>(n),
-                 begins = sample_passes * share / (sample_passes * share + plan.products.likely);
-    if (sampled > 0 && span.rank() > plan.start_columns) {
-        const Sample<T> sample(task, rows, span, sampled);
-        plan.tol = sample_tol;
-        Run::Span span_of_start(run, 0, begins);
-        const Counted counted(run, sample.op, 0, sample_passes);
-        Eigenpairs pairs =
-            solve(run, task.recipe, plan, counted, uncentred * share, plan.start_columns, {}, report, nullptr);
-        out.kernel_evaluations += sample.op.kernel_evaluations();
-        about = sample.op.mean();
-        // Residuals that are rounding say nothing.
-        plan.tol = std::clamp(floor * share / pairs.values[0], task.plan.tol, loosest * task.plan.tol);
-        begun = std::move(pairs.vectors);
-        start = {begun.cols(), [&](Columns to) { tall_copy(run, columns(begun, 0, to.count), to); }};
-        report.clear();
+    const double sampled = static_cast<double>(sample_of(n, task.centres.m())) / static_cast<double>(n),
+                 begins = sample_passes * sampled / (sample_passes * sampled + task.plan.products.likely);
+    Beginning begun;
+    {
+        Run::Span beginning(run, 0, begins);
+        begun = begin_with(task, rows, span, sample_of(n, task.centres.m()), uncentred / static_cast<double>(n), out);
     }
-    const SpanOperator<T> op(run, span, rows, weights, centred, about);
+    Plan plan = task.plan; // residuals that are rounding say nothing
+    if (begun.largest > 0)
+        plan.tol = std::clamp(floor / static_cast<double>(n) / begun.largest, plan.tol, loosest * plan.tol);
+    const Start start{begun.vectors.cols(),
+                      [&](Columns to) { tall_copy(run, columns(begun.vectors, 0, to.count), to); }};
+    std::map<std::string, double> report;
+    const SpanOperator<T> op(run, span, rows, weights, centred, std::move(begun.mean));
     const Counted counted(run, op, begins, plan.products.likely);
     const Eigenpairs pairs = solve(run, task.recipe, plan, counted, uncentred, count, start, report, nullptr);
     note_passes(plan, counted, out);
