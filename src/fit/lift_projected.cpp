@@ -383,6 +383,7 @@ Plan plan_projected(const PlanTask &task) {
     const Bytes bytes = plan.keep_factor ? with_factor : made_again;
     plan.likely_bytes = bytes.likely, plan.bytes = bytes.most;
     plan.least_bytes = plan.keep_factor && !task.handed ? of.factor : 0; // of less rank than m, all else is less
+
     // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows,
     // and where it is centred those of the first slab once more.
     const double rows = static_cast<double>(n), order = static_cast<double>(m),
