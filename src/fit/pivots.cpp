@@ -14,7 +14,7 @@
 // see, as they are independent of the earlier. About m/128 sweeps.
 //
 // d is exact to about u_tile max k(x, x); pivots below that are noise: below floor() nobody is taken (rank reached). An
-// indefinite kernel shows as d < -1000 floor: E_NUMERICAL.
+// indefinite kernel shows as d below what rounding leaves (indefinite()): E_NUMERICAL.
 #include "pivots.h"
 
 #include <algorithm>

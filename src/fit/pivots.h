@@ -178,8 +178,9 @@ class PartialCholesky {
     static int64_t allowance(int64_t n, int64_t m) { return n * ((m + 32) / 4); }
     int64_t affordable(int64_t candidates) const;
     double floor(int64_t step) const { return relative_floor(step) * largest_diagonal_; }
-    // A d below minus this is no rounding error.
-    double indefinite() const { return 1e3 * (sizeof(T) == 4 ? 0x1p-20 : 1e-10) * scale_; }
+    // A d below minus this is no rounding error: entries of a column whose pivot is near the floor, some u of k(x, x), err by some
+    // u / root of that, and those of some dozens of columns may all go one way (0.0012 of k(x, x) was seen in f32).
+    double indefinite() const { return 32 * (sizeof(T) == 4 ? 0x1p-12 : 0x1p-26) * scale_; }
     template <class Choose>
     void grow(const PivotStop &stop, Choose &&choose);
     Round choose_greedy(int64_t most, int64_t candidates);
