@@ -108,7 +108,8 @@ const std::vector<CoreRow> &core_rows() {
                  "largest relative error of each eigenvalue"),
         core_row(proving_as_asked, AT(certificates), MERCER_CHOICE, "report.certificates", "cheap",
                  "none|cheap|rows|exact", 0, 0, 0,
-                 "proofs: what is free (projected models: the trace of what is lost, or nothing); from pairs too; from rows too; "
+                 "proofs: what is free (projected models: the trace of what is lost, or nothing); from pairs too; from "
+                 "rows too; "
                  "from all "
                  "of it"),
         core_row(proving_as_asked, AT(rows), MERCER_INT, "report.rows", "0", "", MERCER_AUTO, 0, 1e9,
