@@ -109,9 +109,7 @@ const std::vector<CoreRow> &core_rows() {
         core_row(proving_as_asked, AT(certificates), MERCER_CHOICE, "report.certificates", "cheap",
                  "none|cheap|rows|exact", 0, 0, 0,
                  "proofs: what is free (projected models: the trace of what is lost, or nothing); from pairs too; from "
-                 "rows too; "
-                 "from all "
-                 "of it"),
+                 "rows too; from all of it"),
         core_row(proving_as_asked, AT(rows), MERCER_INT, "report.rows", "0", "", MERCER_AUTO, 0, 1e9,
                  "rows behind the certificate, 0: 4000; of fewer points each row once"),
         core_row(proving, AT(delta), MERCER_REAL, "report.delta", "0.001", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,

@@ -1,9 +1,10 @@
 // Block Krylov iteration on L^T diag(w) L (span_operator.h), begun with the leading vectors of a sample of the rows, which a few
 // passes over that sample find: they lie within about (r / s)^1/2 of those of all rows, and save two or three passes of five.
 //
-// Residuals come down to tol theta_1, or to 16 u sum w k(x, x), which is rounding, but no more than ten times as far up. Where they
-// do not - kernel values err by u k(x, x), the coordinates L_B^-1 k(B, x) by that over min L_B,kk - all entries decide
-// (projected.h), whose substitution is backward stable. Cost: 2 to 6 passes of n m kernel values and 4 n m p flops, against 2 n m^2 flops.
+// Residuals come down to tol theta_1, or to 16 u sum w k(x, x), which is rounding, but no more than ten times as far up.
+// Where they do not - kernel values err by u k(x, x), the coordinates L_B^-1 k(B, x) by that over min L_B,kk - all entries
+// decide (projected.h), whose substitution is backward stable. Cost: 2 to 9 passes of n m kernel values and 4 n m p flops,
+// against 2 n m^2 flops.
 #include "iterated.h"
 
 #include "../core/tall.h"
