@@ -176,8 +176,8 @@ bool eigh_range(int64_t n, double *a, int64_t lda, int64_t r, double *ascending,
         diagonal[j] = a[j + j * lda];
         for (int64_t i = j + 1; i < n; ++i) a[j + i * lda] = a[i + j * lda];
     }
-    Buffer<lapack_int> iwork(1 + 10 * n),
-        support(2 * n); // dstebz, behind it, writes one before its array where none is left
+    // dstebz, which it falls back on, writes one before its array where no eigenvalue is left.
+    Buffer<lapack_int> iwork(1 + 10 * n), support(2 * n);
     lapack_int count = 0;
     Entry entry;
     lapack_int info = LAPACKE_dsyevr_work(LAPACK_COL_MAJOR, 'V', 'I', 'L', small(n), a, small(lda), 0, 0,

@@ -64,14 +64,13 @@ Evidence<T>::Evidence(Run &run, const Expression &kernel, const Points<T> &rows,
                       const Projection &projection, const double *weights, const Random &random, int64_t look)
     : run_(run), kernel_(kernel), points_(rows), span_(span), projection_(projection), weights_(weights),
       random_(random), look_(look), diagonal_(run.buffer<double>(span.n())) {
-    double mean_square = 0, total = 0;
-    for (double value : projection.mean) mean_square += value * value;
+    double total = 0;
     for (int64_t i = 0; i < span.n(); ++i) {
         diagonal_[i] = weight(i) * projection.residual[static_cast<size_t>(i)];
         total += weight(i);
     }
     constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
-    eta_ = u * (projection.theta[0] + total * mean_square);
+    eta_ = u * (projection.theta[0] + total * projection.mean_square());
     rounding_ = factor_rounding();
 }
 

@@ -242,6 +242,11 @@ Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, con
 Json parameter_json(const std::map<std::string, std::string> &stored);
 Json timings_json(const Run &run);
 
+// Eigenvalues up to it, in units of a bound of the norm, are rounding of the tile's type.
+inline double rounding_floor(bool f32, int64_t order) {
+    return 16 * (f32 ? 0x1p-24 : 0x1p-53) + static_cast<double>(order) * 0x1p-53;
+}
+
 // The rule of signs: a column is turned so that its entry of largest modulus (the first on a tie) becomes positive.
 template <class Entry>
 double sign_of(int64_t count, Entry &&entry) {

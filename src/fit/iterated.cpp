@@ -28,21 +28,6 @@ int64_t sample_of(int64_t n, int64_t m) {
     return 4 * s <= n ? s : 0;
 }
 
-// What the columns of a product that has none to spare leave to a start: one is random.
-int64_t begun_with(const mercer_cost &cost) { return std::max<int64_t>(cost.first_columns - 1, 0); }
-
-Plan plan_passes(const PlanTask &task, int64_t r, int64_t begun) {
-    Plan plan;
-    plan.f32 = task.f32;
-    plan.tol = task.f32 ? 1e-5 : 1e-9;
-    plan.max_passes = most_passes;
-    plan.solver = task.recipe.registry().find(Kind::solver, "block-krylov");
-    plan.solver_params = Params(plan.solver->params);
-    plan.most_pairs = r;
-    ask_solver(task, r, begun, plan);
-    return plan;
-}
-
 // Rows drawn one of each of so many equal parts, and their leading pairs.
 template <class T>
 struct Sample {
@@ -54,10 +39,7 @@ struct Sample {
     static Buffer<int64_t> drawn(const LiftTask &task, int64_t n, int64_t count) {
         const Random random(seed_of(task), Stage::solver);
         Buffer<int64_t> out = task.run.buffer<int64_t>(count);
-        for (int64_t s = 0; s < count; ++s) {
-            const int64_t first = s * n / count, end = (s + 1) * n / count;
-            out[s] = first + static_cast<int64_t>(random.uniform(s, -1) * static_cast<double>(end - first));
-        }
+        for (int64_t s = 0; s < count; ++s) out[s] = row_of_part(random, s, count, n);
         return out;
     }
     static Buffer<double> weighed(const LiftTask &task, const Buffer<int64_t> &index) {
@@ -111,9 +93,18 @@ bool goes_by_passes(const PlanTask &task) {
 Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &made_again, const mercer_figure &values) {
     const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8,
                   r = Components(task.recipe.values(), m).ask(), sample = sample_of(n, m);
-    Plan plan = plan_passes(task, r, 0);
-    if (sample > 0) plan.start_columns = begun_with(plan.solver_cost);
-    ask_solver(task, r, plan.start_columns, plan);
+    Plan plan;
+    plan.f32 = task.f32;
+    plan.tol = task.f32 ? 1e-5 : 1e-9;
+    plan.max_passes = most_passes;
+    plan.solver = task.recipe.registry().find(Kind::solver, "block-krylov");
+    plan.solver_params = Params(plan.solver->params);
+    plan.most_pairs = r;
+    ask_solver(task, r, 0, plan);
+    if (sample > 0) { // what fills the first product, but for one random column
+        plan.start_columns = std::max<int64_t>(plan.solver_cost.first_columns - 1, 0);
+        ask_solver(task, r, plan.start_columns, plan);
+    }
     plan.how = "pairs by passes over their kernel values with all rows";
     const mercer_cost &cost = plan.solver_cost;
     const int64_t width = std::max(cost.columns, cost.first_columns), m2 = 8 * m * m;
@@ -152,14 +143,14 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
         uncentred += w * span.residual(i, 0); // k(x, x)
         total += w;
     }
-    constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
-    const double floor = (16 * u + static_cast<double>(span.rank()) * 0x1p-53) * uncentred;
-    const double sampled = static_cast<double>(sample_of(n, task.centres.m())) / static_cast<double>(n),
-                 begins = sample_passes * sampled / (sample_passes * sampled + task.plan.products.likely);
+    const double floor = rounding_floor(sizeof(T) == 4, span.rank()) * uncentred;
+    const int64_t sampled = sample_of(n, task.centres.m());
+    const double share = sample_passes * static_cast<double>(sampled) / static_cast<double>(n),
+                 begins = share / (share + task.plan.products.likely);
     Beginning begun;
     {
         Run::Span beginning(run, 0, begins);
-        begun = begin_with(task, rows, span, sample_of(n, task.centres.m()), uncentred / static_cast<double>(n), out);
+        begun = begin_with(task, rows, span, sampled, uncentred / static_cast<double>(n), out);
     }
     Plan plan = task.plan; // residuals that are rounding say nothing
     if (begun.largest > 0)
@@ -181,10 +172,8 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     }
     for (auto &[name, value] : report) out.text["reported"]["solver." + name] = value;
     found.mean = op.mean();
-    double mean_square = 0;
-    for (double value : found.mean) mean_square += value * value;
     found.uncentred = uncentred;
-    found.trace = uncentred - total * mean_square;
+    found.trace = uncentred - total * found.mean_square();
     found.floor = floor;
     found.theta = pairs.values;
     found.v = run.buffer<double>(span.rank(), count);

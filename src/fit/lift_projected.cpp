@@ -173,33 +173,29 @@ Lifted lift_as(const LiftTask &task) {
     run.stage("lift");
     coefficients(task, *span, projection, kept, out);
     for (double &value : lambda) value /= total;
-    if (!iterated) out.text["limits"] = limits_in_span(run, *span, projection, lambda, weights);
     out.tensors["lambda"] = vector_tensor(lambda);
     out.tensors["w"] = vector_tensor(task.centres.weights);
     out.capabilities = MERCER_CAN_DENSITY | MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
-    double mean_square = 0;
-    for (double value : projection.mean) mean_square += value * value;
     if (values.lift_centred) {
         out.capabilities |= MERCER_CAN_MEAN;
-        out.text["mean_square"] = mean_square;
+        out.text["mean_square"] = projection.mean_square();
     }
     out.text["total_variance"] = record(
         {{"value", std::max(projection.trace / total, 0.0)}, {"kind", span->rank() == n ? "exact" : "upper-bound"}});
     const double explained = std::accumulate(projection.theta.begin(), projection.theta.begin() + kept, 0.0);
-    if (iterated)
+    if (iterated) {
         out.text["limits"] = limits_at<T>(run, prepared.kernel, rows, points_of<T>(prepared.kernel, task.centres), out,
                                           weights, "exact");
-    else
+        out.kernel_evaluations += n * task.centres.m();
+    } else {
+        out.text["limits"] = limits_in_span(run, *span, projection, lambda, weights);
         out.text["mse"] = projection.left / total;
+        const double share = static_cast<double>(span->rank()) / static_cast<double>(task.centres.m());
+        out.products = share * share; // of less rank than foreseen
+    }
     out.text["mse_components"] = std::max(projection.trace - explained, 0.0) / total;
     out.text["rank"] = span->rank();
     out.kernel_evaluations += span->evaluations();
-    if (iterated) {
-        out.kernel_evaluations += n * task.centres.m(); // of the limits
-        return out;
-    }
-    const double share = static_cast<double>(span->rank()) / static_cast<double>(task.centres.m());
-    out.products = share * share; // of less rank than foreseen
     return out;
 }
 

@@ -207,7 +207,7 @@ Projection project(Run &run, const SpanRows<T> &span, const double *weights, boo
     Buffer<double> square = run.buffer<double>(n);
     const std::vector<T> origin = centred ? origin_of(run, span) : std::vector<T>(static_cast<size_t>(m));
     Buffer<double> sums = sweep_rows(run, span, weights, origin, out, square.data());
-    double total = 0, mean_square = 0;
+    double total = 0;
     for (int64_t i = 0; i < n; ++i) {
         const double w = weights ? weights[i] : 1, d = out.residual[static_cast<size_t>(i)];
         total += w;
@@ -218,12 +218,11 @@ Projection project(Run &run, const SpanRows<T> &span, const double *weights, boo
         const size_t at = static_cast<size_t>(k);
         const double shift = sums[m * m + k] / total; // mu - c
         out.mean[at] = shift + static_cast<double>(origin[at]);
-        mean_square += out.mean[at] * out.mean[at];
         for (int64_t j = 0; j <= k; ++j) sums[k + j * m] -= shift * sums[m * m + j];
     }
-    out.trace = out.uncentred - total * mean_square;
+    out.trace = out.uncentred - total * out.mean_square();
     constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
-    out.floor = (16 * u + static_cast<double>(m) * 0x1p-53) * out.uncentred;
+    out.floor = rounding_floor(sizeof(T) == 4, m) * out.uncentred;
     count = std::min(count, m);
     out.theta.resize(static_cast<size_t>(count));
     out.v = run.buffer<double>(m, count);

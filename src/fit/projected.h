@@ -5,6 +5,7 @@
 #include "fit.h"
 #include "pivots.h"
 
+#include <numeric>
 #include <variant>
 
 namespace mercer {
@@ -69,6 +70,7 @@ struct Projection {
     double trace = 0;               // sum w (k(x, x) - |mu|^2): of the centred data's own operator, an upper bound
     double left = 0;                // sum w d
     int64_t count() const { return static_cast<int64_t>(theta.size()); }
+    double mean_square() const { return std::inner_product(mean.begin(), mean.end(), mean.begin(), 0.0); }
     int64_t above(double least) const {
         return std::count_if(theta.begin(), theta.end(), [least](double value) { return value > least; });
     }

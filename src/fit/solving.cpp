@@ -100,8 +100,7 @@ Eigenpairs solve_for(const Solving &solving) {
 
 int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, double unit, uint32_t *outcome) {
     const Plan &plan = task.plan;
-    const double u_tile = plan.f32 ? 0x1p-24 : 0x1p-53, m = static_cast<double>(pairs.m());
-    const double floor = (16 * u_tile + m * 0x1p-53) * std::max({norm, pairs.values[0], -pairs.most_negative});
+    const double floor = rounding_floor(plan.f32, pairs.m()) * std::max({norm, pairs.values[0], -pairs.most_negative});
     int64_t rank = 0;
     while (rank < static_cast<int64_t>(pairs.values.size()) && pairs.values[static_cast<size_t>(rank)] > floor) ++rank;
     if (pairs.most_negative < -floor) *outcome |= MERCER_INDEFINITE;

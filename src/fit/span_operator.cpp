@@ -162,12 +162,9 @@ void SpanOperator<T>::product(Run &run, bool, int64_t p, const Fill &q, const Ta
     for (int64_t g = 1; g < groups; ++g)
         for (int64_t k = 0; k < part; ++k) parts[k] += parts[g * part + k];
 
-    auto coordinates = [&](int64_t count) { // L_B^-1 of the sums' first columns
-        for (int64_t k = 0; k < rank; ++k)
-            for (int64_t j = 0; j < count; ++j) x[k * count + j] = parts[places[k] * pass.stride + j];
-        trsm('T', count, rank, triangle_.data(), rank, x.data(), count);
-    };
-    coordinates(pass.columns);
+    for (int64_t k = 0; k < rank; ++k)
+        std::copy_n(parts.data() + places[k] * pass.stride, pass.columns, x.data() + k * pass.columns);
+    trsm('T', pass.columns, rank, triangle_.data(), rank, x.data(), pass.columns);
     for (int64_t k = 0; !known_ && k < rank; ++k) mean_[static_cast<size_t>(k)] = x[k * (p + 1) + p] / total_;
     known_ = true;
     const double *s = parts.data() + m * pass.stride;

@@ -21,8 +21,7 @@ std::vector<int64_t> sampled_pivots(Run &run, const StartTask &task, int64_t &ev
     std::vector<int64_t> numbers;
     std::vector<double> weights;
     for (int64_t s = 0; s < sample_rows; ++s) {
-        const int64_t first = s * task.rows.n / sample_rows, end = (s + 1) * task.rows.n / sample_rows;
-        const int64_t row = first + static_cast<int64_t>(task.random.uniform(s, -1) * static_cast<double>(end - first));
+        const int64_t row = row_of_part(task.random, s, sample_rows, task.rows.n);
         numbers.push_back(number_of(task.rows, row));
         weights.push_back(task.weights ? task.weights[row] : 1);
     }
