@@ -248,7 +248,8 @@ typedef struct mercer_visit {
 /* ---- pivoted Cholesky -------------------------------------------------------------------------------------------- */
 
 /* K ~ L L^T, K positive semi-definite. The rule scores candidates; the driver knows who is left (rows of sample weight 0 never
- * were), breaks ties towards the lowest row among scores >= (1 - 1e-10) max, draws random numbers, and never updates K.
+ * were), breaks ties among scores >= (1 - 1e-10) max by the rows' contents (of objects and equal rows: towards the lowest
+ * row), draws random numbers, and never updates K.
  * A rule without score and update goes in blocks, a few sweeps over the rows; any other column by column. L is held in
  * memory; in blocks, where nobody wants it and the budget does not hold it, each sweep makes it again. */
 enum {

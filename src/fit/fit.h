@@ -1,5 +1,6 @@
 // From a recipe and data to a model:  read -> reduce -> lift (gram, solve) -> model.
 #pragma once
+#include "../core/rounding.h"
 #include "../gram/operator.h"
 #include "../model/model.h"
 #include "recipe.h"
@@ -241,11 +242,6 @@ Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, con
 // As a model's text has them.
 Json parameter_json(const std::map<std::string, std::string> &stored);
 Json timings_json(const Run &run);
-
-// Eigenvalues up to it, in units of a bound of the norm, are rounding of the tile's type.
-inline double rounding_floor(bool f32, int64_t order) {
-    return 16 * (f32 ? 0x1p-24 : 0x1p-53) + static_cast<double>(order) * 0x1p-53;
-}
 
 // The rule of signs: a column is turned so that its entry of largest modulus (the first on a tie) becomes positive.
 template <class Entry>

@@ -2,8 +2,8 @@
 // passes over that sample find: they lie within about (r / s)^1/2 of those of all rows, and save two or three passes of five.
 //
 // Residuals come down to tol theta_1, or to 16 u sum w k(x, x), which is rounding, but no more than ten times as far up.
-// Where they do not - kernel values err by u k(x, x), the coordinates L_B^-1 k(B, x) by that over min L_B,kk - all entries
-// decide (projected.h), whose substitution is backward stable. Cost: 2 to 9 passes of n m kernel values and 4 n m p flops,
+// Kernel values err by u k(x, x), the coordinates L_B^-1 k(B, x) therefore by that over min L_B,kk. Where this is more than
+// the tolerance, or where residuals stay above it, all entries decide (projected.h), whose substitution is backward stable. Cost: 2 to 9 passes of n m kernel values and 4 n m p flops,
 // against 2 n m^2 flops.
 #include "iterated.h"
 
@@ -129,11 +129,30 @@ Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &ma
     return plan;
 }
 
+// Are products with L_B^-1 exact enough for residuals of that size, relative?
+template <class T>
+bool well_conditioned(Run &run, const SpanRows<T> &span, double tol) {
+    const Buffer<double> triangle = span.triangle(run);
+    double least = INFINITY, most = 0;
+    for (int64_t k = 0; k < span.rank(); ++k) {
+        const double root = triangle[k + k * span.rank()];
+        least = std::min(least, root), most = std::max(most, root);
+    }
+    return unit_roundoff(sizeof(T) == 4) * most <= tol * least;
+}
+
 template <class T>
 bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &span, int64_t count, Projection &found,
              Lifted &out) {
     Run &run = task.run;
     if (count == 0) return false;
+    auto leave_it = [&](const char *why) {
+        run.log(1, format("%s: all entries decide", why).c_str());
+        out.columns = 0; // of a kernel matrix of the centres
+        out.text["solver"] = "dense";
+        return false;
+    };
+    if (!well_conditioned(run, span, loosest * task.plan.tol)) return leave_it("some centres nearly depend on others");
     const double *weights = task.prepared.weighted() ? task.prepared.weights.data() : nullptr;
     const bool centred = task.recipe.values().lift_centred != 0;
     const int64_t n = rows.rows();
@@ -165,11 +184,8 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     out.columns = 0; // of a kernel matrix of the centres
     out.kernel_evaluations += op.kernel_evaluations();
     if (*std::max_element(pairs.residuals.begin(), pairs.residuals.end()) >
-        std::max(loosest * task.plan.tol * pairs.values[0], 2 * floor)) {
-        run.log(1, "the pairs' residuals stay above the tolerance: all entries decide");
-        out.text["solver"] = "dense";
-        return false;
-    }
+        std::max(loosest * task.plan.tol * pairs.values[0], 2 * floor))
+        return leave_it("the pairs' residuals stay above the tolerance");
     for (auto &[name, value] : report) out.text["reported"]["solver." + name] = value;
     found.mean = op.mean();
     found.uncentred = uncentred;

@@ -13,8 +13,15 @@
 // accepted ones follow the law of drawing one by one. Later candidates of a round are forgotten, which the law does not
 // see, as they are independent of the earlier. About m/128 sweeps.
 //
-// d is exact to about u_tile max k(x, x); pivots below that are noise: below floor() nobody is taken (rank reached). An
-// indefinite kernel shows as d below what rounding leaves (indefinite()): E_NUMERICAL.
+// The floor. Kernel values of the tile's type err by some u max k(x, x), so the column of a pivot of residual d errs by some
+// u / root(d), and adds u^2 / d to what is lost of every row. At d = u that equals the rounding of k(x, x) itself, and below
+// a column brings more noise than it explains. So no pivot is taken whose d is at most max(u, 1e-10) max k(x, x), for all
+// rules alike: rank is reached. d of a candidate is exact enough to decide this because it is f64 (pivots_block.cpp); d of
+// all other rows errs by some u max k(x, x). A row that looks like a candidate and is none is found out in a round and drops
+// out; after some rounds without a pivot rank is reached, too.
+//
+// d far below 0 comes of rounding or of a kernel that is not positive semi-definite. Only a proof that rounding explains no such
+// value makes it an error (check_definite).
 #include "pivots.h"
 
 #include <algorithm>
@@ -28,14 +35,14 @@ namespace mercer {
 template <class T>
 class PartialCholesky<T>::Border {
   public:
-    Border(Round &round, const Buffer<double> &residual, int64_t b) : round_(round), residual_(residual), b_(b) {}
+    Border(Round &round, const Candidates &block) : round_(round), residual_(block.residual), b_(block.count()) {}
 
     // What the rows taken so far leave of d of candidate p.
     double left(int64_t p) {
         double *g = round_.row(count()), sum = 0;
         for (int64_t k = 0; k < count(); ++k) {
             const double *l = round_.row(k);
-            double value = residual_[p * b_ + places_[static_cast<size_t>(k)]];
+            double value = residual_[p * b_ + round_.places[static_cast<size_t>(k)]];
             for (int64_t q = 0; q < k; ++q) value -= g[q] * l[q];
             g[k] = value / l[k];
             sum += g[k] * g[k];
@@ -45,17 +52,18 @@ class PartialCholesky<T>::Border {
     // After left(p), which gave d > 0.
     void take(int64_t p, int64_t row, double d) {
         round_.row(count())[count()] = std::sqrt(d);
-        places_.push_back(p);
+        round_.places.push_back(p);
         round_.rows.push_back(row);
     }
-    bool taken(int64_t p) const { return std::find(places_.begin(), places_.end(), p) != places_.end(); }
+    bool taken(int64_t p) const {
+        return std::find(round_.places.begin(), round_.places.end(), p) != round_.places.end();
+    }
 
   private:
     int64_t count() const { return round_.count(); }
     Round &round_;
     const Buffer<double> &residual_;
     int64_t b_;
-    std::vector<int64_t> places_; // of the rows taken, among the candidates
 };
 
 template <class T>
@@ -73,7 +81,7 @@ PartialCholesky<T>::PartialCholesky(Run &run, const PivotRows &rows, int64_t cap
         start();
     }
     for (int64_t i = 0; i < n(); ++i) {
-        if (residual_[i] < -indefinite())
+        if (residual_[i] < -relative_floor(0) * scale_)
             fail(MERCER_E_NUMERICAL, "kernel = %s is not positive semi-definite: k(x, x) of row %" PRId64 " is %g",
                  rows.kernel.text().c_str(), i, residual_[i]);
         residual_[i] = std::max(residual_[i], 0.0);
@@ -104,6 +112,8 @@ template <class T>
 template <class Choose>
 void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
     const int64_t most = std::min(stop.m, n());
+    constexpr int64_t patience = 8;
+    int64_t in_vain = 0;
     rank_reached_ = false;
     while (count() < most && !(count() > 0 && reached(stop))) {
         auto share = [&](int64_t pivots) { return static_cast<double>(pivots) / static_cast<double>(most); };
@@ -117,9 +127,11 @@ void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
             spent_ += evaluations_ - before;
         }
         if (round->rows.empty()) {
-            rank_reached_ = true;
-            break;
+            rank_reached_ = ++in_vain == patience || largest_rows(1).empty();
+            if (rank_reached_) break;
+            continue;
         }
+        in_vain = 0;
         const int64_t next = count() + round->count();
         if (next > capacity_) {
             Run::Span span(run_, share(count()), share(count()));
@@ -133,6 +145,7 @@ void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
 template <class T>
 void PartialCholesky<T>::grow_greedy(const PivotStop &stop) {
     const int64_t wanted = greedy_candidates(stop.m);
+    read_contents();
     grow(stop, [&](int64_t most) { return choose_greedy(most, affordable(std::min(wanted, n()))); });
 }
 
@@ -146,26 +159,38 @@ void PartialCholesky<T>::grow_sampled(const PivotStop &stop, const Random &rando
     });
 }
 
-// The candidates of largest d, the largest first, ties to the lowest row.
+// The candidates of largest d, the largest first.
 template <class T>
 std::vector<int64_t> PartialCholesky<T>::largest_rows(int64_t wanted) const {
     auto before = [&](int64_t i, int64_t j) {
-        return residual_[i] != residual_[j] ? residual_[i] > residual_[j] : i < j;
+        return residual_[i] != residual_[j] ? residual_[i] > residual_[j] : precedes(i, j);
     };
     std::vector<int64_t> heap; // the last in this order on top
-    double least = floor(count());
-    for (int64_t i = 0; i < n(); ++i) { // ascending, so that a tie with the last is no gain
+    const double least = floor(count());
+    for (int64_t i = 0; i < n(); ++i) {
         if (!(residual_[i] > least) || weight(i) == 0) continue;
         if (static_cast<int64_t>(heap.size()) == wanted) {
+            if (!before(i, heap[0])) continue;
             std::pop_heap(heap.begin(), heap.end(), before);
             heap.pop_back();
         }
         heap.push_back(i);
         std::push_heap(heap.begin(), heap.end(), before);
-        if (static_cast<int64_t>(heap.size()) == wanted) least = residual_[heap[0]];
     }
     std::sort_heap(heap.begin(), heap.end(), before);
     return heap;
+}
+
+// The first of the candidates whose d ties with this score, but for those in `sorted` (by precedes); -1: there is none.
+template <class T>
+int64_t PartialCholesky<T>::first_tied(double score, const std::vector<int64_t> &sorted) const {
+    auto before = [&](int64_t i, int64_t j) { return precedes(i, j); };
+    int64_t first = -1;
+    for (int64_t i = 0; i < n(); ++i)
+        if (residual_[i] >= pivot_tie * score && candidate(i) && (first < 0 || precedes(i, first)) &&
+            !std::binary_search(sorted.begin(), sorted.end(), i, before))
+            first = i;
+    return first;
 }
 
 template <class T>
@@ -173,24 +198,17 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_greedy(int64_t mos
     Round round(run_, most);
     std::vector<int64_t> rows = largest_rows(candidates + 1);
     if (rows.empty()) return round;
-    // The lowest row that ties with `largest`, but for those taken.
-    auto lowest_tied = [&](double largest, const std::vector<int64_t> &taken) {
-        int64_t i = 0;
-        while (residual_[i] < pivot_tie * largest || !candidate(i) || std::binary_search(taken.begin(), taken.end(), i))
-            ++i;
-        return i;
-    };
-    const int64_t first = lowest_tied(residual_[rows[0]], {});
+    const int64_t first = first_tied(residual_[rows[0]], {});
     int64_t next = -1; // the best outside
     if (static_cast<int64_t>(rows.size()) > candidates) next = rows.back(), rows.pop_back();
     if (std::find(rows.begin(), rows.end(), first) == rows.end()) next = rows.back(), rows.back() = first;
-    std::sort(rows.begin(), rows.end());
+    std::sort(rows.begin(), rows.end(), [&](int64_t i, int64_t j) { return precedes(i, j); });
     const double bound = next < 0 ? -1 : residual_[next];
-    const int64_t tied_outside = next < 0 ? n() : lowest_tied(bound, rows); // with a best score equal to the bound
+    const int64_t tied_outside = next < 0 ? -1 : first_tied(bound, rows); // with a best score equal to the bound
 
     // Outside, nobody's residual is above its bound. The first pivot is the best of all, for all bounds are exact.
     take_largest(round, rows, most, [&](int64_t row, double best) {
-        return bound < pivot_tie * best || (bound <= best && row < tied_outside);
+        return bound < pivot_tie * best || (bound <= best && (tied_outside < 0 || precedes(row, tied_outside)));
     });
     return round;
 }
@@ -199,19 +217,19 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_greedy(int64_t mos
 // first, at most `most`.
 template <class T>
 template <class Go>
-void PartialCholesky<T>::take_largest(Round &round, const std::vector<int64_t> &rows, int64_t most, Go &&go) {
-    const int64_t b = static_cast<int64_t>(rows.size());
-    const Buffer<double> residual = residual_block(rows);
+void PartialCholesky<T>::take_largest(Round &round, std::vector<int64_t> rows, int64_t most, Go &&go) {
+    const Candidates block = candidates(std::move(rows));
+    const Buffer<double> &residual = block.residual;
+    const int64_t b = block.count();
     Buffer<double> columns = run_.buffer<double>(most, b), d = run_.buffer<double>(b);
     for (int64_t i = 0; i < b; ++i) d[i] = residual[i * b + i];
-    std::vector<int64_t> places;
     for (int64_t k = 0; k < most; ++k) {
         const double least = floor(count() + k);
         const double best = *std::max_element(d.begin(), d.end());
         if (!(best > least)) break;
         int64_t p = 0;
         while (!(d[p] > least && d[p] >= pivot_tie * best)) ++p;
-        const int64_t row = rows[static_cast<size_t>(p)];
+        const int64_t row = block.rows[static_cast<size_t>(p)];
         if (k > 0 && !go(row, best)) break;
         double *column = columns.data() + k * b;
         std::copy_n(residual.data() + p * b, b, column);
@@ -226,10 +244,11 @@ void PartialCholesky<T>::take_largest(Round &round, const std::vector<int64_t> &
         }
         column[p] = root;
         d[p] = 0;
-        places.push_back(p);
+        round.places.push_back(p);
         for (int64_t q = 0; q <= k; ++q) round.row(k)[q] = columns[q * b + p];
         round.rows.push_back(row);
     }
+    settle(round, block);
 }
 
 template <class T>
@@ -252,18 +271,18 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_sampled(int64_t mo
     std::vector<int64_t> rows = drawn;
     std::sort(rows.begin(), rows.end());
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-    const int64_t b = static_cast<int64_t>(rows.size());
-    const Buffer<double> residual = residual_block(rows);
-    Border border(round, residual, b);
+    const Candidates block = candidates(std::move(rows));
+    Border border(round, block);
     for (int64_t t = 0; t < draws && round.count() < most; ++t) {
         const int64_t row = drawn[static_cast<size_t>(t)],
-                      p = std::lower_bound(rows.begin(), rows.end(), row) - rows.begin();
+                      p = std::lower_bound(block.rows.begin(), block.rows.end(), row) - block.rows.begin();
         if (border.taken(p)) continue;
         const double d = border.left(p);
         if (d > floor(count() + round.count()) && random.uniform(draws_ + t, 1) * residual_[row] < d)
             border.take(p, row, d);
     }
     draws_ += draws;
+    settle(round, block);
     return round;
 }
 
@@ -283,9 +302,7 @@ int64_t PartialCholesky<T>::append(const int64_t *rows, int64_t given) {
     }
     std::vector<int64_t> left(rows, rows + given);
     auto share = [&](size_t waiting) { return 1 - static_cast<double>(waiting) / static_cast<double>(given); };
-    for (;;) {
-        std::erase_if(left, [&](int64_t row) { return !(residual_[row] > floor(count())); });
-        if (left.empty()) return count() - before;
+    while (!left.empty()) {
         std::stable_sort(left.begin(), left.end(), [&](int64_t i, int64_t j) { return residual_[i] > residual_[j]; });
         const size_t part = std::min(left.size(), static_cast<size_t>(most_accepted));
         const double waiting = part < left.size() ? far_below * residual_[left[part]] : 0;
@@ -296,9 +313,20 @@ int64_t PartialCholesky<T>::append(const int64_t *rows, int64_t given) {
             take_largest(round, {left.begin(), left.begin() + static_cast<int64_t>(part)}, round.most,
                          [&](int64_t, double best) { return best >= waiting; });
         }
-        Run::Span span(run_, share(left.size()), share(left.size() - round.rows.size()));
+        // Only of candidates is d known well enough to pass them over.
+        const double least = floor(count() + round.count());
+        const auto tried = left.begin() + static_cast<int64_t>(part);
+        left.erase(std::remove_if(left.begin(), tried,
+                                  [&](int64_t row) {
+                                      return !(residual_[row] > least) ||
+                                             std::find(round.rows.begin(), round.rows.end(), row) != round.rows.end();
+                                  }),
+                   tried);
+        if (round.rows.empty()) continue;
+        Run::Span span(run_, share(left.size() + round.rows.size()), share(left.size()));
         add(round, {n()});
     }
+    return count() - before;
 }
 
 template PartialCholesky<float>::PartialCholesky(Run &, const PivotRows &, int64_t, Factor);

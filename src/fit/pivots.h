@@ -2,6 +2,7 @@
 // Pivots are chosen by the largest residual, drawn at random, or given; reducers, the start of the exact solver, the lift
 // `projected` and the method `auto` share it. Methods and bounds are in pivots.cpp and pivots_columns.cpp.
 #pragma once
+#include "../core/rounding.h"
 #include "../core/threads.h"
 #include "../gram/thin.h"
 #include "../gram/tile.h"
@@ -61,7 +62,8 @@ class PartialCholesky {
     // All three continue what is there; nothing is done twice. After an exception (cancel, budget) the factor is of no use.
     // E_NUMERICAL where a kernel that says it is positive semi-definite shows not to be.
     //
-    // By largest residual, ties to the lowest row. In f64 the pivots are those of the algorithm that goes column by column.
+    // By largest residual. Ties are broken by what the rows contain (precedes), so that the order of the data does not matter.
+    // In f64 the pivots are those of the algorithm that goes column by column.
     void grow_greedy(const PivotStop &stop);
     // Each drawn with probability w d / sum w d. The same random must come again when growth continues.
     void grow_sampled(const PivotStop &stop, const Random &random);
@@ -90,6 +92,12 @@ class PartialCholesky {
     int64_t evaluations() const { return evaluations_ + again_; } // of the kernel
 
     bool reached(const PivotStop &stop) const { return reached(stop, residual_sum_, largest_); }
+    // Of rows whose scores tie, does i come before j? By a number made of the row's values; equal rows, and objects, whose
+    // values nobody knows, by their place. read_contents() goes first.
+    bool precedes(int64_t i, int64_t j) const {
+        return !contents_.empty() && contents_[i] != contents_[j] ? contents_[i] < contents_[j] : i < j;
+    }
+    void read_contents();
     // May row be the next pivot?
     bool candidate(int64_t row) const { return weight(row) > 0 && residual_[row] > floor(count()); }
     double weight(int64_t row) const { return rows_.weights ? rows_.weights[row] : 1; }
@@ -102,28 +110,37 @@ class PartialCholesky {
     static int64_t kept_bytes(int64_t n, int64_t m, bool early, const TileBytes &tiles); // of a held one, and its lists
     static Bytes growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, const TileBytes &tiles);
     static int64_t evaluations(int64_t n, int64_t m, Factor kind = Factor::held) {
-        return n * (m + 1) + allowance(n, m) + (kind == Factor::held ? 0 : n * m / 2 * rounds(m));
+        const int64_t looked_up = std::min(n, most_candidates(m)) * m / 2; // in a round, half of them on average
+        return n * (m + 1) + allowance(n, m) +
+               rounds(m) *
+                   ((kind == Factor::held ? 0 : n * m / 2) + (sizeof(T) == 4 || kind != Factor::held ? looked_up : 0));
     }
     static int64_t rounds(int64_t m) { return m / 32 + 4; } // of either rule, where candidates are not all alike
-    // Of step + 1 pivots, in units of the largest diagonal. Kernel values are right to some 8 u in f32, and a column of L errs
-    // by that over the root of its pivot: pivots of 16 u would be noise, which further steps amplify (smooth kernels then look
-    // indefinite).
+    // The floor of all rules: no pivot is taken whose d is at most this, in units of the largest diagonal, after `step` others
+    // (derived in pivots.cpp).
     static double relative_floor(int64_t step) {
-        constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
-        constexpr double entries = sizeof(T) == 4 ? 256 : 16;
-        return std::max(1e-10, entries * u + static_cast<double>(step + 1) * 0x1p-53);
+        return std::max(1e-10, unit_roundoff(sizeof(T) == 4)) + static_cast<double>(step + 1) * unit_roundoff(false);
     }
+    // Pivots' rows of L, in f64: m x m, column-major, lower triangle.
+    Buffer<double> triangle(Run &run) const;
 
   private:
-    // Pivots accepted in one round, at most `most`, and the triangle of L between them.
+    // Rows among which pivots are chosen: their rows of L, and K - L L^T among them, whose diagonal is d.
+    struct Candidates {
+        int64_t count() const { return static_cast<int64_t>(rows.size()); }
+        std::vector<int64_t> rows;
+        Buffer<double> factor, residual; // row-major: count() x columns of the factor, count() x count()
+    };
+    // Pivots accepted in one round, at most `most`, in order; places says where they are among the candidates.
     struct Round {
         Round(Run &run, int64_t most) : most(most), triangle(run.buffer<double>(most, most)) {}
         int64_t count() const { return static_cast<int64_t>(rows.size()); }
         double *row(int64_t k) { return triangle.data() + k * most; }
         const double *row(int64_t k) const { return triangle.data() + k * most; }
         int64_t most;
-        std::vector<int64_t> rows;
-        Buffer<double> triangle;
+        std::vector<int64_t> rows, places;
+        Buffer<double> triangle; // L between them
+        Buffer<double> earlier;  // their rows of L before the round
     };
     class Border; // a Cholesky factor that grows by rows
     struct Step { // what makes the columns of one round
@@ -136,10 +153,11 @@ class PartialCholesky {
         Points<T> points;
         Panel<T> pivots;
         Buffer<T> triangle; // L_PP, row-major
-        Buffer<T> solved;   // [-M L_P, M]^T, M the inverse of L_PP: parts of `wide` columns, depth() rows each
+        // What a part of `wide` columns is solved with, depth() rows each: first -L^T of the part's pivots in all columns before
+        // the part, then M^T with M the inverse of the part's own triangle.
+        Buffer<T> solved;
     };
     static constexpr int64_t slab_rows = 1024, slab_panels = slab_rows / tile_rows, few_rows = 128;
-    static constexpr int64_t solve_part = 128; // columns of [L_P, 1] that are solved for at once
     // Columns of one product, two registers of 64 bytes: what it reads of them streams through the first cache (four cost
     // 5 %, rows of all columns 15 to 25 %).
     static constexpr int64_t wide = 128 / sizeof(T);
@@ -174,26 +192,29 @@ class PartialCholesky {
     // candidates cost least, three times.
     static int64_t enough_accepted(int64_t m) { return m >= 1000 ? most_accepted : most_accepted / 2; }
     static constexpr int64_t first_draws = 3, later_draws = 2;
+    static int64_t most_candidates(int64_t m) {
+        return std::max(greedy_candidates(m), first_draws * enough_accepted(m));
+    }
+    static int64_t triangle_bytes(int64_t m) { return 8 * m * m; }
     // Residuals inside rounds cost at most so many kernel values beside the n m of the columns.
     static int64_t allowance(int64_t n, int64_t m) { return n * ((m + 32) / 4); }
     int64_t affordable(int64_t candidates) const;
     double floor(int64_t step) const { return relative_floor(step) * largest_diagonal_; }
-    // A d below minus this is no rounding error: entries of a column whose pivot is near the floor, some u of k(x, x), err by some
-    // u / root of that, and those of some dozens of columns may all go one way (0.0012 of k(x, x) was seen in f32).
-    double indefinite() const { return 32 * (sizeof(T) == 4 ? 0x1p-12 : 0x1p-26) * scale_; }
+    // A d below minus this is worth a look whether the kernel is to blame (check_definite).
+    double suspicious() const { return 16 * relative_floor(count()) * scale_; }
     template <class Choose>
     void grow(const PivotStop &stop, Choose &&choose);
     Round choose_greedy(int64_t most, int64_t candidates);
     Round choose_sampled(int64_t most, int64_t draws, const Random &random);
     template <class Go>
-    void take_largest(Round &round, const std::vector<int64_t> &rows, int64_t most, Go &&go);
+    void take_largest(Round &round, std::vector<int64_t> rows, int64_t most, Go &&go);
     std::vector<int64_t> largest_rows(int64_t wanted) const;
+    int64_t first_tied(double score, const std::vector<int64_t> &sorted) const;
     bool reached(const PivotStop &stop, double residual_sum, double largest) const;
 
     // pivots_sweep.cpp
     void start();
     void for_each(int64_t count, const std::function<void(int64_t)> &body);
-    Buffer<double> residual_block(const std::vector<int64_t> &rows);
     void add(const Round &round, const PivotStop &stop);
     Sums subtract(const Block &block, int64_t from);
     void drop_surplus(int64_t from, const PivotStop &stop);
@@ -206,7 +227,17 @@ class PartialCholesky {
     void make_again(const Block &block, const int64_t *rows, Scratch &scratch);
     void columns(Step &step, const Block &block, Scratch &scratch);
     void patch(const Step &step, const Block &block, const int64_t *rows) const;
-    Buffer<T> rows_of_factor(const std::vector<int64_t> &rows);
+
+    // pivots_block.cpp
+    bool keeps_triangle() const { return sizeof(T) == 4 || !held(); } // else columns in f64 have pivots' rows
+    Points<double> exact_points(const std::vector<int64_t> &numbers) const;
+    void reserve_triangle();
+    void append_triangle(const Round &round);
+    Buffer<double> rows_of_factor(const std::vector<int64_t> &rows);
+    Candidates candidates(std::vector<int64_t> rows);
+    void residual_among(Candidates &block);
+    void settle(Round &round, const Candidates &block);
+    void check_definite(int64_t row);
 
     Run &run_;
     PivotRows rows_;
@@ -216,9 +247,11 @@ class PartialCholesky {
     std::vector<int64_t> index_;
     std::vector<std::pair<int64_t, int64_t>> chosen_; // each pivot's row and column, by row
     Buffer<T> factor_;
+    Buffer<double> triangle_;                  // L_P where it is kept: triangle_rows_ squared, column-major
     std::vector<std::unique_ptr<Step>> steps_; // of a factor not held
     Buffer<double> residual_;
-    int64_t capacity_ = 0, stride_ = 0;
+    Buffer<uint64_t> contents_; // of all rows, where ties are broken by them
+    int64_t capacity_ = 0, stride_ = 0, triangle_rows_ = 0;
     double largest_diagonal_ = 0, weight_sum_ = 0, trace_ = 0; // of rows that count
     double scale_ = 0;                                         // largest k(x, x) of all rows
     double residual_sum_ = 0, largest_ = 0;

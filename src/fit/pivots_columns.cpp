@@ -1,13 +1,18 @@
-// Columns of pivoted partial Cholesky: those of the pivots P of a round, for any rows i whose earlier columns l_i are known,
-//   x_i = (k_iP - l_i L_P^T) L_PP^-T = k_iP M^T - l_i (M L_P)^T,   M = L_PP^-1.
-// The second form is two products: nothing is solved row by row, and tiles are multiplied where they were computed. Cost of
-// p columns after s: p kernel values and 2 p s + p^2 flops a row (M is lower triangular, taken w = 16 or 32 columns at once:
-// p^2 becomes p^2 + w p).
-// Error: M and M L_P come from substitution in f64. Either form magnifies the rounding errors of k_iP and l_i L_P^T by |M|,
-// at most the root of max d / floor; x is small where that is large, so that d is right to a few u_tile max k(x, x).
+// Columns of pivoted partial Cholesky: those of the pivots P of a round, for any rows i whose earlier columns l_i are known.
+// P is taken in parts Q of w = 16 (f64) or 32 (f32) pivots. With l_i all columns before a part, its columns are
+//   x_i = (k_iQ - l_i L_Q^T) M^T,   M the inverse of the triangle of L between the pivots of Q.
+// Both are products: nothing is solved entry by entry, and tiles are used where they were computed. Cost of p columns after
+// s: p kernel values and 2 p s + p^2 + w p flops a row.
+//
+// Error. L_Q and M are f64 numbers rounded to the tile's type u. The sum begins with k_iQ and falls as columns are
+// subtracted, those of most weight first, so that it is rounded relative to what is left of it: about u max k(x, x) in all,
+// whatever the number of columns (sums that begin with l_i L_Q^T stay near k to the end and err by root(s) u). Solving part
+// by part is backward stable: the computed l_i are those of kernel values that err by some u, which pivots.cpp analyses.
 // A factor not held makes columns again by the same products: in r rounds r / 2 times the kernel values, r / 3 more times
 // the flops.
 #include "pivots.h"
+
+#include <array>
 
 namespace mercer {
 
@@ -17,29 +22,23 @@ PartialCholesky<T>::Step::Step(PartialCholesky &factor, const Round &round)
       points(factor.points_of(numbers)), pivots(points.load(factor.run_, 0)),
       triangle(factor.run_.template buffer<T>(made, made)),
       solved(std::move(factor.run_.template buffer<T>(padded_columns<T>(made), depth()).zero())) {
-    const Buffer<T> earlier = factor.rows_of_factor(round.rows);
-    const int64_t earlier_stride = stride_of(from);
-    Buffer<double> l = factor.run_.template buffer<double>(width, width); // column-major
-    for (int64_t i = 0; i < width; ++i)
-        for (int64_t k = 0; k < width; ++k) {
-            l[i + k * width] = k > i ? 0 : round.row(i)[k];
-            triangle[i * made + k] = static_cast<T>(l[i + k * width]);
+    for (int64_t i = 0; i < made; ++i)
+        for (int64_t k = 0; k < made; ++k) triangle[i * made + k] = k > i ? T(0) : static_cast<T>(round.row(i)[k]);
+    parallel_for(factor.run_, (made + wide - 1) / wide, [&](int64_t part) {
+        const int64_t j0 = part * wide, count = std::min(wide, made - j0), step = columns_from(j0);
+        T *to = solved.data() + j0 * depth();
+        std::array<double, wide * wide> own{}, inverse{}; // column-major
+        for (int64_t i = 0; i < count; ++i) {
+            const double *earlier = round.earlier.data() + (j0 + i) * from, *row = round.row(j0 + i);
+            for (int64_t k = 0; k < from; ++k) to[k * step + i] = static_cast<T>(-earlier[k]);
+            for (int64_t k = 0; k < j0; ++k) to[(from + k) * step + i] = static_cast<T>(-row[k]);
+            for (int64_t k = 0; k <= i; ++k) own[static_cast<size_t>(i + k * wide)] = row[j0 + k];
+            inverse[static_cast<size_t>(i + i * wide)] = 1;
         }
-    parallel_for(factor.run_, (depth() + solve_part - 1) / solve_part, [&](int64_t p) {
-        const int64_t first = p * solve_part, count = std::min(solve_part, depth() - first);
-        Buffer<double> x = factor.run_.template buffer<double>(width, count); // row-major is X^T to BLAS
-        for (int64_t i = 0; i < width; ++i)
-            for (int64_t k = 0; k < count; ++k) {
-                const int64_t at = first + k;
-                x[i * count + k] = at < from ? static_cast<double>(earlier[i * earlier_stride + at]) : at - from == i;
-            }
-        trsm('T', count, width, l.data(), width, x.data(), count);
-        for (int64_t i = 0; i < width; ++i) {
-            const int64_t j0 = i / wide * wide, step = columns_from(j0);
-            T *to = solved.data() + j0 * depth() + i - j0;
-            for (int64_t k = first; k < first + count; ++k)
-                to[k * step] = static_cast<T>(k < from ? -x[i * count + k - first] : x[i * count + k - first]);
-        }
+        solve_lower(count, count, own.data(), wide, inverse.data(), wide);
+        for (int64_t k = 0; k < count; ++k)
+            for (int64_t i = k; i < count; ++i)
+                to[(from + j0 + k) * step + i] = static_cast<T>(inverse[static_cast<size_t>(i + k * wide)]);
     });
 }
 
@@ -70,12 +69,12 @@ void PartialCholesky<T>::columns(Step &step, const Block &block, Scratch &scratc
         tiles.strips(block.panels[at / tile_rows], step.pivots, scratch.tile, [&](const auto &strip) {
             T *l = block.l + (at + strip.row0) * block.stride;
             for (int64_t j0 = 0; j0 < step.width; j0 += wide) {
-                const int64_t p = step.columns_from(j0), j1 = std::min(step.width, j0 + wide);
+                const int64_t p = step.columns_from(j0), before = step.from + j0;
                 const T *solved = step.solved.data() + j0 * step.depth();
-                T *x = l + step.from + j0;
-                thin.product(strip.rows, p, step.from, l, block.stride, 1, solved, p, x, block.stride, false);
-                thin.product(strip.rows, p, j1, scratch.tile.tile.data(), tile_rows, 1, solved + step.from * p, p, x,
-                             block.stride, true);
+                T *rest = scratch.tile.tile.data() + j0;
+                thin.product(strip.rows, p, before, l, block.stride, 1, solved, p, rest, tile_rows, true);
+                thin.product(strip.rows, p, std::min(wide, step.width - j0), rest, tile_rows, 1, solved + before * p, p,
+                             l + before, block.stride, false);
             }
         });
     }
@@ -142,29 +141,6 @@ typename PartialCholesky<T>::Block PartialCholesky<T>::slab(int64_t s, Scratch &
     return out;
 }
 
-// L of these rows, each stride_of(count()) numbers.
-template <class T>
-Buffer<T> PartialCholesky<T>::rows_of_factor(const std::vector<int64_t> &rows) {
-    const int64_t b = static_cast<int64_t>(rows.size()), s = count(), stride = stride_of(s);
-    Buffer<T> out = run_.buffer<T>(b, stride);
-    if (s == 0) return out;
-    if (held()) {
-        for (int64_t i = 0; i < b; ++i)
-            std::copy_n(factor_.data() + rows[static_cast<size_t>(i)] * stride_, s, out.data() + i * stride);
-        return out;
-    }
-    const std::vector<int64_t> numbers = numbers_of(rows);
-    Points<T> points = points_of(numbers);
-    Pool<Scratch> pool = scratch();
-    for_each((b + few_rows - 1) / few_rows, [&](int64_t p) {
-        const int64_t row0 = p * few_rows;
-        auto work = pool.take();
-        const Panel<T> panel = points.load(run_, row0, std::min(few_rows, b - row0));
-        make_again({points, &panel, row0, panel.rows, out.data() + row0 * stride, stride}, rows.data() + row0, *work);
-    });
-    return out;
-}
-
 #define INSTANTIATE(T)                                                                                                 \
     template std::vector<int64_t> PartialCholesky<T>::numbers_of(const std::vector<int64_t> &) const;                  \
     template PartialCholesky<T>::Step::Step(PartialCholesky &, const Round &);                                         \
@@ -173,8 +149,7 @@ Buffer<T> PartialCholesky<T>::rows_of_factor(const std::vector<int64_t> &rows) {
     template void PartialCholesky<T>::make_again(const Block &, const int64_t *, Scratch &);                           \
     template Points<T> PartialCholesky<T>::points_of(const std::vector<int64_t> &) const;                              \
     template Pool<typename PartialCholesky<T>::Scratch> PartialCholesky<T>::scratch();                                 \
-    template typename PartialCholesky<T>::Block PartialCholesky<T>::slab(int64_t, Scratch &);                          \
-    template Buffer<T> PartialCholesky<T>::rows_of_factor(const std::vector<int64_t> &)
+    template typename PartialCholesky<T>::Block PartialCholesky<T>::slab(int64_t, Scratch &)
 INSTANTIATE(float);
 INSTANTIATE(double);
 #undef INSTANTIATE

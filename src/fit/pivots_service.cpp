@@ -27,7 +27,7 @@ class OneByOne {
             if (pivot < 0) return true;
             {
                 Run::Span span(task_.run, share(state.step), share(state.step + 1));
-                factor_.append(&pivot, 1);
+                if (factor_.append(&pivot, 1) == 0) continue; // it is at the floor, and no candidate any more
             }
             ++state.step;
             if (!rule_.update) continue;
@@ -46,6 +46,7 @@ class OneByOne {
         else
             std::copy_n(factor_.residual(), n, score_.data());
         const bool draw = rule_.needs == MERCER_PIVOT_SAMPLE;
+        if (!draw) factor_.read_contents();
         double best = -1, sum = 0;
         int64_t last = -1;
         for (int64_t i = 0; i < n; ++i) {
@@ -60,8 +61,10 @@ class OneByOne {
             left -= factor_.weight(i) * score_[i];
             if (left < 0 || i == last) return i; // rounding may leave a crumb
         }
-        return std::find_if(score_.begin(), score_.end(), [&](double s) { return s >= pivot_tie * best; }) -
-               score_.begin();
+        int64_t first = -1;
+        for (int64_t i = 0; i < n; ++i)
+            if (score_[i] >= pivot_tie * best && (first < 0 || factor_.precedes(i, first))) first = i;
+        return first;
     }
 
     PartialCholesky<T> &factor_;

@@ -1,10 +1,11 @@
-// What pivoted partial Cholesky does to blocks: the residual between candidates, and the sweep that appends the columns X of
-// accepted pivots to L:  d -= |X_i|^2,  L <- [L, X].  In slabs of 1024 rows whose columns are made (pivots_columns.cpp) and
+// The sweep of pivoted partial Cholesky, which appends the columns X of accepted pivots to L:  d -= |X_i|^2,  L <- [L, X].
+// It goes in slabs of 1024 rows whose columns are made (pivots_columns.cpp) and
 // used while they are in the second-level cache (256 cost 25 %, FACTS B3.12); L is read once. d and its sums are f64.
 // Slabs are fixed and their sums added in order: the same bits for any number of threads.
 #include "pivots.h"
 
 #include <algorithm>
+#include <bit>
 #include <cinttypes>
 #include <cmath>
 
@@ -33,6 +34,31 @@ void PartialCholesky<T>::start() {
     largest_ = largest_diagonal_;
 }
 
+// FNV-1a over the bits of a row's values, eight bytes at once and mixed; 0 and -0 are equal.
+template <class T>
+void PartialCholesky<T>::read_contents() {
+    const Source &source = *rows_.source;
+    if (source.kind() == Source::Kind::objects || !contents_.empty()) return;
+    Buffer<uint64_t> contents = run_.buffer<uint64_t>(n());
+    const int64_t d = source.cols(), step = std::clamp<int64_t>(slab_rows * 16 / d, 1, slab_rows);
+    parallel_for(run_, (n() + step - 1) / step, [&](int64_t s) {
+        Buffer<double> values = run_.buffer<double>(step, d);
+        const int64_t row0 = s * step, count = std::min(step, n() - row0);
+        if (!rows_.numbers) source.read(row0, count, values.data());
+        for (int64_t i = 0; i < count; ++i) {
+            if (rows_.numbers) source.read(rows_.numbers[row0 + i], 1, values.data() + i * d);
+            uint64_t hash = 0xcbf29ce484222325;
+            for (int64_t k = 0; k < d; ++k) {
+                hash = (hash ^ std::bit_cast<uint64_t>(values[i * d + k] + 0.0)) * 0x100000001b3;
+                hash ^= hash >> 32;
+            }
+            contents[row0 + i] = hash;
+        }
+    });
+    run_.progress(1);
+    contents_ = std::move(contents);
+}
+
 // Whole lines, with room for the columns that pad a product; rows 1 KiB apart would share few sets of a cache.
 template <class T>
 int64_t PartialCholesky<T>::stride_of(int64_t capacity) {
@@ -47,6 +73,7 @@ void PartialCholesky<T>::reserve(int64_t capacity) {
     if (capacity <= capacity_) return;
     const int64_t stride = stride_of(capacity);
     capacity_ = capacity;
+    if (keeps_triangle()) reserve_triangle();
     if (!held()) {
         stride_ = stride;
         return;
@@ -59,52 +86,6 @@ void PartialCholesky<T>::reserve(int64_t capacity) {
         });
     factor_ = std::move(larger);
     stride_ = stride;
-}
-
-// K - L L^T among rows, symmetric; its diagonal is d, which is what scores and draws have seen.
-template <class T>
-Buffer<double> PartialCholesky<T>::residual_block(const std::vector<int64_t> &rows) {
-    const int64_t b = static_cast<int64_t>(rows.size()), s = count(), blocks = (b + few_rows - 1) / few_rows;
-    Buffer<double> out = run_.buffer<double>(b, b);
-    if (b > 1) {
-        const std::vector<int64_t> numbers = numbers_of(rows);
-        Points<T> points = points_of(numbers);
-        const Tiles<T> tiles(rows_.kernel, points, points);
-        const Buffer<T> factor = rows_of_factor(rows);
-        const int64_t stride = stride_of(s);
-        std::vector<Panel<T>> panels(static_cast<size_t>(blocks));
-        std::vector<std::pair<int64_t, int64_t>> pairs; // of panels, one triangle
-        for (int64_t i = 0; i < blocks; ++i)
-            for (int64_t j = 0; j <= i; ++j) pairs.emplace_back(i, j);
-        Buffer<T> turned = run_.buffer<T>(blocks * s, few_rows); // -L of each panel's rows, by columns
-        for_each(blocks, [&](int64_t i) {
-            const int64_t row0 = i * few_rows, count = std::min(few_rows, b - row0);
-            panels[static_cast<size_t>(i)] = points.load(run_, row0, count);
-            for (int64_t c = 0; c < s; ++c) {
-                T *to = turned.data() + (i * s + c) * few_rows;
-                for (int64_t k = 0; k < few_rows; ++k) to[k] = k < count ? -factor[(row0 + k) * stride + c] : T(0);
-            }
-        });
-        Pool<Scratch> pool = scratch();
-        for_each(static_cast<int64_t>(pairs.size()), [&](int64_t p) {
-            const auto [bi, bj] = pairs[static_cast<size_t>(p)];
-            const Panel<T> &x = panels[static_cast<size_t>(bi)], &y = panels[static_cast<size_t>(bj)];
-            auto scratch = pool.take();
-            scratch->tile.by_differences = false;
-            T *tile = scratch->tile.tile.data();
-            tiles.compute(x, y, scratch->tile);
-            thin_table<T>().product(x.rows, few_rows, s, factor.data() + x.row0 * stride, stride, 1,
-                                    turned.data() + bj * s * few_rows, few_rows, tile, tile_rows, true);
-            for (int64_t i = 0; i < x.rows; ++i)
-                for (int64_t j = 0; j < (bi == bj ? i : y.rows); ++j)
-                    out[(x.row0 + i) * b + y.row0 + j] = out[(y.row0 + j) * b + x.row0 + i] =
-                        static_cast<double>(tile[i * tile_rows + j]);
-        });
-        for (const auto &[bi, bj] : pairs)
-            evaluations_ += panels[static_cast<size_t>(bi)].rows * panels[static_cast<size_t>(bj)].rows;
-    }
-    for (int64_t i = 0; i < b; ++i) out[i * b + i] = residual_[rows[static_cast<size_t>(i)]];
-    return out;
 }
 
 // d of pivots is what makes them exactly 0.
@@ -120,7 +101,7 @@ typename PartialCholesky<T>::Sums PartialCholesky<T>::subtract(const Block &bloc
     Sums sums{0, 0, 0, block.row0};
     for (int64_t i = block.row0; i < end; ++i) {
         const double d = residual_[i] - square(i);
-        if (!(d >= sums.lowest)) sums.lowest = d, sums.lowest_row = i; // NaN too
+        if (!(d >= sums.lowest || std::isnan(sums.lowest))) sums.lowest = d, sums.lowest_row = i; // the first NaN stays
         residual_[i] = std::max(d, 0.0);
         sums.residual += weight(i) * residual_[i];
         if (weight(i) > 0) sums.largest = std::max(sums.largest, residual_[i]);
@@ -132,6 +113,7 @@ template <class T>
 void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
     const int64_t from = count(), slabs = slabs_of(n());
     auto step = std::make_unique<Step>(*this, round);
+    if (keeps_triangle()) append_triangle(round);
     for (int64_t k = 0; k < round.count(); ++k) {
         index_.push_back(round.rows[static_cast<size_t>(k)]);
         chosen_.emplace_back(index_.back(), from + k);
@@ -155,12 +137,14 @@ void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
     for (const Sums &slab : sums) {
         all.residual += slab.residual;
         all.largest = std::max(all.largest, slab.largest);
-        if (!(slab.lowest >= all.lowest)) all.lowest = slab.lowest, all.lowest_row = slab.lowest_row;
+        if (!(slab.lowest >= all.lowest || std::isnan(all.lowest)))
+            all.lowest = slab.lowest, all.lowest_row = slab.lowest_row;
     }
-    if (!(all.lowest >= -indefinite()))
-        fail(MERCER_E_NUMERICAL,
-             "kernel = %s is not positive semi-definite: %" PRId64 " pivots leave %g of k(x, x) of row %" PRId64,
-             rows_.kernel.text().c_str(), count(), all.lowest, all.lowest_row);
+    if (std::isnan(all.lowest))
+        fail(MERCER_E_NUMERICAL, "kernel = %s: values of row %" PRId64 " with %" PRId64 " pivots are beyond %s",
+             rows_.kernel.text().c_str(), all.lowest_row, count(),
+             sizeof(T) == 4 ? "float32; use data.dtype = f64" : "float64");
+    if (all.lowest < -suspicious()) check_definite(all.lowest_row);
     residual_sum_ = all.residual;
     largest_ = all.largest;
     if (stop.early() && reached(stop)) drop_surplus(from, stop);
@@ -222,7 +206,8 @@ template <class T>
 int64_t PartialCholesky<T>::held_bytes() const {
     TileBytes tiles;
     points_.measure(tiles);
-    return factor_.bytes() + residual_.bytes() + (panels_.empty() ? 0 : tiles.held(blocks_of(n()), n()));
+    return factor_.bytes() + triangle_.bytes() + residual_.bytes() + contents_.bytes() +
+           (panels_.empty() ? 0 : tiles.held(blocks_of(n()), n()));
 }
 
 template <class T>
@@ -234,11 +219,13 @@ int64_t PartialCholesky<T>::ready_bytes(int64_t n, int64_t m, bool early, const 
 
 template <class T>
 int64_t PartialCholesky<T>::kept_bytes(int64_t n, int64_t m, bool early, const TileBytes &tiles) {
-    int64_t columns = stride_of(m);
-    for (int64_t room = first_capacity(m, early); room < m; room *= 2) // the old and the new while one is copied
+    int64_t columns = stride_of(m), triangle = triangle_bytes(m);
+    for (int64_t room = first_capacity(m, early); room < m; room *= 2) { // the old and the new while one is copied
         columns = std::max(columns, stride_of(room) + stride_of(std::min(2 * room, m)));
-    return 8 * n + checked_bytes("the partial Cholesky factor", n, columns, sizeof(T)) +
-           ready_bytes(n, m, early, tiles);
+        triangle = std::max(triangle, triangle_bytes(room) + triangle_bytes(std::min(2 * room, m)));
+    }
+    return 16 * n + checked_bytes("the partial Cholesky factor", n, columns, sizeof(T)) +
+           (sizeof(T) == 4 ? triangle : 0) + ready_bytes(n, m, early, tiles);
 }
 
 // A round chooses, then makes its columns: blocks of candidates and of pivots are there one after the other. How many there
@@ -253,18 +240,19 @@ Bytes PartialCholesky<T>::growing_bytes(int64_t n, int64_t m, bool early, int64_
         held_by(threads, slabs, tiles.scratch) +
         Bytes(ready > 0 ? 0 : loaded / active, active * tiles.loading(rows) + std::max<int64_t>(loaded - ready, 0));
     const int64_t affordable = static_cast<int64_t>(std::sqrt(static_cast<double>(allowance(n, m)))) + 1;
+    const int64_t wider = 8 / size; // candidates are f64
     auto choosing = [&](int64_t b, int64_t a, int64_t working) {
         const int64_t few = (b + few_rows - 1) / few_rows,
-                      block = size * stride_of(m) * (b + few * few_rows) + tiles.held(few, b) +
-                              working * std::max(tiles.scratch, tiles.loading(std::min(b, few_rows)));
-        return 8 * b * b + std::max(b > 1 ? block : 0, 8 * b * (a + 1));
+                      work = wider * working * std::max(tiles.scratch, tiles.loading(std::min(b, few_rows))),
+                      looked_up = wider * (tiles.held(blocks_of(m), m) + tiles.held(working, b)),
+                      multiplied = 8 * b * b + 8 * m * few * few_rows + wider * tiles.held(few, b);
+        return 8 * m * b +
+               std::max({looked_up + work, b > 1 ? multiplied + work : 0, 8 * b * (b + a + 1), 8 * (b * b + a * m)});
     };
     auto adding = [&](int64_t a, int64_t swept) {
-        const int64_t made = size * (stride_of(m) + 8 * a) + 8 * threads * solve_part;
-        return tiles.held(1, a) + tiles.loading(a) + size * a * (a + stride_of(m)) + std::max(a * made, swept);
+        return tiles.held(1, a) + tiles.loading(a) + size * a * (a + stride_of(m)) + 8 * a * m + swept;
     };
-    const int64_t candidates = std::max(greedy_candidates(m), first_draws * enough_accepted(m)),
-                  most = std::min(most_accepted, m), few = std::min<int64_t>(32, m),
+    const int64_t candidates = most_candidates(m), most = std::min(most_accepted, m), few = std::min<int64_t>(32, m),
                   most_tried = std::max(most, std::min({candidates, affordable, n})),
                   few_tried = std::min({few_rows, affordable, n});
     const int64_t lists = slabs * static_cast<int64_t>(sizeof(Sums)), dropped = early ? slabs * 16 * most_accepted : 0;
@@ -282,7 +270,7 @@ Bytes PartialCholesky<T>::bytes(int64_t n, int64_t m, bool early, int64_t thread
     const int64_t steps = size * m * m / 2 + tiles.held(rounds(m), m), padding = rounds(m) * 64 * m,
                   slabs = active * size * slab_rows * stride_of(m),
                   rows = tiles.held(blocks_of(n), n) + threads * (tiles.held(1, few_rows) + tiles.loading(few_rows));
-    return 8 * n + slabs + growing +
+    return 16 * n + slabs + triangle_bytes(m) + growing +
            Bytes(steps, steps + 2 * size * m * std::min(most_accepted, m) + padding +
                             std::min(rows, active * tiles.held(slab_panels, slab_rows)));
 }

@@ -57,17 +57,6 @@ SpanRows<T>::SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points
     std::copy(exact.begin(), exact.end(), triangle_.begin());
 }
 
-template <class T>
-Buffer<double> SpanRows<T>::triangle(Run &run) const {
-    const PartialCholesky<T> &factor = held_ ? *held_ : *basis_;
-    const int64_t m = factor.count();
-    Buffer<double> out = std::move(run.buffer<double>(m, m).zero());
-    for (int64_t i = 0; i < m; ++i)
-        for (int64_t j = 0; j <= i; ++j)
-            out[i + j * m] = static_cast<double>(factor.factor()[factor.index()[i] * factor.stride() + j]);
-    return out;
-}
-
 // K_xB L_B^-T by substitution in the tile's type, as the factor itself is made; row-major X is X^T to BLAS.
 template <class T>
 void SpanRows<T>::make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count,

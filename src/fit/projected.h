@@ -37,7 +37,7 @@ class SpanRows {
     }
     bool serial() const { return !held_ && tiles_->serial(); }
     // L_B, lower triangular, f64 column-major.
-    Buffer<double> triangle(Run &run) const;
+    Buffer<double> triangle(Run &run) const { return (held_ ? held_ : basis_.get())->triangle(run); }
     // Which of B count: positions of the pivots among the points.
     const int64_t *index() const { return held_ ? held_->index() : basis_->index(); }
     bool remade() const { return !held_; }
