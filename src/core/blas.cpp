@@ -120,6 +120,15 @@ void check_finite(const char *what, int64_t rows, int64_t cols, const double *a,
 
 } // namespace
 
+bool blas_has_room() {
+    std::lock_guard hold(buffers_lock);
+    if (buffers == 0 && add_buffer()) {
+        ++buffers;
+        gate().release();
+    }
+    return buffers > 0;
+}
+
 std::string blas_description() {
     // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY SkylakeX MAX_THREADS=64"
     const std::string config = openblas_get_config();

@@ -21,6 +21,9 @@ class BlasScope {
     int saved_;
 };
 
+// Does OpenBLAS hold a buffer, so that one call at a time is sure of its memory? It gets its first here, if it can.
+bool blas_has_room();
+
 // "OpenBLAS 0.3.21 on pthreads, SkylakeX kernels, at most 64 threads".
 std::string blas_description();
 
