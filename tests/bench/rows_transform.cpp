@@ -101,11 +101,17 @@ class Few {
     }
     void from_cpp() { model_.transform(query_.data, {mercer::row_major(scores_.data(), 1, R)}); }
 
+    // Of a call, in the best of twenty pieces: one takes less than the system leaves to a process at a time.
     template <class Call>
     static double seconds(Call &&call) {
-        Clock clock;
-        for (int64_t k = 0; k < CALLS; ++k) call();
-        return clock.seconds() / CALLS;
+        constexpr int64_t PIECE = CALLS / 20;
+        double least = INFINITY;
+        for (int64_t piece = 0; piece < CALLS / PIECE; ++piece) {
+            Clock clock;
+            for (int64_t k = 0; k < PIECE; ++k) call();
+            least = std::min(least, clock.seconds() / PIECE);
+        }
+        return least;
     }
     // The slowest hundredth begins there, in medians.
     template <class Call>
@@ -138,7 +144,8 @@ void beside_plain(Bench &bench, Row &row, void (Few::*way)()) {
     Few::seconds(call);
     const int64_t before = allocations();
     Few::seconds(call);
-    row.checks.push_back({"allocations a call", static_cast<double>(allocations() - before) / Few::CALLS, 0});
+    const double allocated = static_cast<double>(allocations() - before);
+    row.checks.push_back({"allocations a call", allocated / Few::CALLS, 0});
     row.checks.push_back({"99th percentile of a call's time / median", Few::tail(call), 3});
     row.ours = [=] { return Few::seconds(call); };
     row.limit = [=] { return Few::seconds([&] { few->plain(); }); };
