@@ -80,7 +80,8 @@ int64_t address_space() {
     struct rlimit limit;
     if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return INT64_MAX;
     const int64_t pages = read_number("/proc/self/statm", 0);
-    return static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX)) - pages * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
+    return static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX)) -
+           pages * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
 }
 
 } // namespace
