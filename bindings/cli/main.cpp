@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdlib>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace {
 
@@ -97,9 +100,20 @@ void dispatch(Words words) {
                            (near.empty() ? "mercer --help lists them" : "did you mean '" + near + "'?"));
 }
 
+/* OpenBLAS starts threads when it is loaded, and each waits without an end for 128 MiB of address space where ulimit -v leaves
+ * less. The library never uses them, so under such a limit the command starts once more, without. */
+void start_without_blas_threads(char **argv) {
+    const char *variable = "OPENBLAS_NUM_THREADS";
+    struct rlimit space {};
+    if (std::getenv(variable) || ::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return;
+    ::setenv(variable, "1", 1);
+    ::execv("/proc/self/exe", argv); // where it returns, this process goes on as it is
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
+    start_without_blas_threads(argv);
     const Words words(argv + 1, argv + argc);
     const auto has = [&](const char *word) { return std::find(words.begin(), words.end(), word) != words.end(); };
     const bool as_json = has("--json") && !has(cli::complete_flag);

@@ -15,13 +15,15 @@ namespace {
 std::sig_atomic_t cancel_flag; // read by the library as int32_t, atomically
 static_assert(sizeof cancel_flag == sizeof(int32_t));
 
-constexpr int stops[] = {SIGINT, SIGTERM};
+constexpr int stops[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
 
-/* What the signals that stop do from now on; the next one may be any of them. */
+/* What the signals that stop do from now on; the next one may be any of them. A hangup that is ignored stays so: nohup. */
 void on_stop(void (*handler)(int)) {
-    struct sigaction action = {};
+    struct sigaction action = {}, before = {};
     action.sa_handler = handler;
-    for (const int signal : stops) ::sigaction(signal, &action, nullptr);
+    const bool deaf = ::sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
+    for (const int signal : stops)
+        if (signal != SIGHUP || !deaf) ::sigaction(signal, &action, nullptr);
 }
 
 extern "C" void ask_to_stop(int) {

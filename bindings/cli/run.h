@@ -8,7 +8,7 @@
 namespace cli {
 
 /* What a long call runs with: threads, memory, the progress bar and the interrupt key. While one of these exists the
- * first SIGINT or SIGTERM asks the call to stop, the second ends the process. */
+ * first SIGINT, SIGTERM, SIGHUP or SIGXCPU asks the call to stop, the second ends the process. */
 class Run {
   public:
     Run(int64_t threads, int64_t memory, const char *checkpoint = nullptr);

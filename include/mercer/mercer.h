@@ -92,7 +92,8 @@ MERCER_API void mercer_set_error(const char *text);
 enum { MERCER_F32 = 1, MERCER_F64 = 2, MERCER_I64 = 3, MERCER_I32 = 4 }; /* i32: sparse indices only */
 
 /* A matrix in the caller's memory; strides count elements, and do not matter where there are none. One of the two is 1
- * (of a row-major matrix col_stride, of a column-major one row_stride); a vector is one column. Only outputs are written. */
+ * (of a row-major matrix col_stride, of a column-major one row_stride); a vector is one column. Only outputs are written. An
+ * output must not share memory with the rows that the same call reads (MERCER_E_ARGUMENT); disjoint columns of one array do not. */
 typedef struct mercer_view {
     int64_t struct_size;
     int32_t dtype;
@@ -128,7 +129,7 @@ typedef struct mercer_progress {
  * caller runs, when it returns. Pointers live for the call. */
 typedef struct mercer_run {
     int64_t struct_size;
-    int64_t threads; /* 0: all cores this process may use */
+    int64_t threads; /* 0: all cores this process may use (cores and memory are looked up once a second at most) */
     int64_t memory;  /* budget in bytes for all that the library allocates; 0: 60 % of what is available */
     int32_t (*progress)(void *user, const mercer_progress *progress); /* non-zero stops: MERCER_E_CANCELLED */
     void *user;

@@ -17,6 +17,7 @@
 
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -483,15 +484,21 @@ class Model : public detail::Handle<mercer_model, mercer_model_destroy> {
         }
         return out;
     }
+    // Into the caller's arrays: transform(data, {mercer::row_major(scores, n, r)}) allocates nothing.
+    void transform(const Data &data, std::initializer_list<mercer_view> outs, const Recipe *what = nullptr,
+                   const Run &run = {}) const {
+        into(data, outs.begin(), outs.size(), what, run);
+    }
     void transform(const Data &data, const std::vector<mercer_view> &outs, const Recipe *what = nullptr,
                    const Run &run = {}) const {
-        check(mercer_model_transform(get(), what ? what->get() : nullptr, data.get(), outs.data(),
-                                     static_cast<int64_t>(outs.size()), run.c()));
+        into(data, outs.data(), outs.size(), what, run);
     }
     // The first output; T is what the model computes in, float or double, as summary().dtype says; of labels int64_t.
     template <class T>
     Matrix<T> transform(const Data &data, const Recipe *what = nullptr, const Run &run = {}) const {
-        mercer_output shape = outputs(data, what).at(0);
+        auto shape = sized<mercer_output>();
+        int64_t count = 0;
+        check(mercer_model_output(get(), what ? what->get() : nullptr, data.get(), 0, &shape, &count));
         Matrix<T> out(shape.rows, shape.cols);
         transform(data, {out.view()}, what, run);
         return out;
@@ -499,6 +506,10 @@ class Model : public detail::Handle<mercer_model, mercer_model_destroy> {
 
   private:
     using Handle::Handle;
+    void into(const Data &data, const mercer_view *outs, size_t count, const Recipe *what, const Run &run) const {
+        check(mercer_model_transform(get(), what ? what->get() : nullptr, data.get(), outs, static_cast<int64_t>(count),
+                                     run.c()));
+    }
 };
 
 } // namespace v0

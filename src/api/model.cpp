@@ -11,6 +11,7 @@ const Model &model_of(mercer_model *handle) { return *need(handle, "model").mode
 struct Asked {
     const Operation &operation;
     OutputOptions options;
+    bool scores() const { return &operation == &operations().front() && !options.whiten; }
     std::vector<Output> outputs(const Model &model) const {
         model.need_kernel(); // even where it is not used: without it a model has no capability
         return operation.outputs(model, options);
@@ -61,23 +62,27 @@ std::vector<mercer_view> read_outputs(const mercer_view *outs, int64_t count) {
     return views;
 }
 
-// Scores of a few rows without anything that a long call needs; false: not this model, not these data.
+// Scores of a few rows without anything that a long call needs; false: not this model, not these data, or one is no number.
 bool transform_rows(const Model &model, const Source &data, const mercer_view *outs, int64_t count) {
     if (count != 1 || !outs || !outs->data || data.rows() < 1 || data.rows() > RowScores::most_rows ||
-        data.kind() != Source::Kind::dense || data.cols() != model.d() || model.leaves_missing() || !model.row_scores())
+        data.kind() != Source::Kind::dense || !data.at_will() || data.cols() != model.d() || model.leaves_missing() ||
+        !model.row_scores())
         return false;
-    const mercer_view out = read_view("outs[0]", outs, 1u << MERCER_F32 | 1u << MERCER_F64);
+    mercer_view out = read_view("outs[0]", outs, 1u << MERCER_F32 | 1u << MERCER_F64);
     if (out.rows != data.rows() || out.cols < model.r() || (out.dtype != model.dtype() && out.dtype != MERCER_F64))
-        return false; // the long way says what is wrong
-    model.row_scores()->scores(data, out);
-    return true;
+        return false; // the long way tells what is wrong
+    out.cols = model.r();
+    check_apart("out", out, "data", data);
+    return model.row_scores()->scores(data, out);
 }
 
 void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data, const mercer_view *outs, int64_t count,
                    const mercer_run *run) {
     const Model &model = model_of(handle);
-    if (!what && !run && transform_rows(model, *need(data, "data").data.source, outs, count)) return;
     const Asked asked = read_operation(what);
+    const mercer_run given_run = read_run(run);
+    const bool watched = given_run.progress || given_run.cancel;
+    if (asked.scores() && !watched && transform_rows(model, *need(data, "data").data.source, outs, count)) return;
     const std::vector<Output> outputs = asked.outputs(model);
     if (count != static_cast<int64_t>(outputs.size()))
         fail(MERCER_E_ARGUMENT, "count = %" PRId64 ", '%s' has %s", count, asked.operation.name,
@@ -89,7 +94,9 @@ void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data,
     running.stage("read");
     std::shared_ptr<const Source> given = need(data, "data").data.source, loaded = given->load(running);
     running.stage("transform");
-    transform(running, model, asked.operation, asked.options, loaded ? loaded : given, views);
+    // The same way for the same rows, so that no run and no kind of data changes a bit.
+    if (!asked.scores() || !transform_rows(model, loaded ? *loaded : *given, outs, count))
+        transform(running, model, asked.operation, asked.options, loaded ? loaded : given, views);
     running.progress(1);
 }
 

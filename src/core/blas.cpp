@@ -13,35 +13,92 @@
 #include <omp.h>
 #include <pthread.h>
 #include <semaphore>
+#include <sys/mman.h>
+
+// Exported by OpenBLAS, declared in no header of it: take and give back one of its buffers.
+extern "C" {
+[[gnu::weak]] void *blas_memory_alloc(int);
+[[gnu::weak]] void blas_memory_free(void *);
+}
 
 namespace mercer {
 namespace {
 
 constexpr int openblas_on_openmp = 2; // of openblas_get_parallel
 
-// OpenBLAS has a fixed table of buffers: 160 concurrent calls were seen to work, 200 to crash (FACTS M5).
-constexpr int gate_permits = 64;
-using Gate = std::counting_semaphore<gate_permits>;
+// Every call of OpenBLAS passes a gate, which has one permit for each buffer that OpenBLAS is known to hold. A call in
+// OpenBLAS needs a buffer of 128 MiB; it keeps the buffers that it has mapped, but where a mapping fails it tries again for
+// ever (FACTS M4). So a call that finds no permit free first lets OpenBLAS map one more buffer, after a mapping of the same
+// size was seen to succeed. Where the system refuses, the call waits for another call to end, and if there is none, it is
+// E_MEMORY. The buffers lie in a table of fixed size: 160 concurrent calls were seen to work, 200 to crash (FACTS M5).
+constexpr int most_buffers = 64;
+using Gate = std::counting_semaphore<most_buffers>;
 alignas(Gate) unsigned char gate_memory[sizeof(Gate)];
 Gate &gate() { return *std::launder(reinterpret_cast<Gate *>(gate_memory)); }
+
+std::mutex buffers_lock;
+int buffers = 0;                  // that OpenBLAS holds for calls: permits of the gate, taken or free
+void *buffers_seen[most_buffers]; // their addresses
 
 std::mutex scope_lock;
 int scope_count = 0, scope_saved = 1;
 
 void reset_in_child() {
-    new (gate_memory) Gate(gate_permits);
+    new (gate_memory) Gate(0);
+    new (&buffers_lock) std::mutex;
+    buffers = 0; // those that were in use at the fork are never given back
     new (&scope_lock) std::mutex;
     scope_count = 0;
 }
 
 // Threads that were inside the gate or a scope at a fork do not exist in the child: start afresh.
 const int prepared = [] {
-    new (gate_memory) Gate(gate_permits);
-    return pthread_atfork(nullptr, nullptr, reset_in_child);
+    new (gate_memory) Gate(0);
+    return pthread_atfork([] { buffers_lock.lock(); }, [] { buffers_lock.unlock(); }, reset_in_child);
 }();
 
+// Would the system map one more buffer now? The pages beyond it are for what OpenBLAS maps beside it.
+bool room_for_a_buffer() {
+    constexpr size_t size = size_t{132} << 20;
+    void *probe = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (probe == MAP_FAILED) return false;
+    munmap(probe, size);
+    return true;
+}
+
+// Makes OpenBLAS hold one buffer more than it was known to. It hands out the first that is free, so those that it held before
+// and that no call is using are taken out of the way until a new one comes.
+bool add_buffer() {
+    if (!blas_memory_alloc || !blas_memory_free) return room_for_a_buffer(); // another build of OpenBLAS
+    void *taken[most_buffers];
+    int count = 0;
+    bool added = false;
+    while (!added && count < most_buffers && room_for_a_buffer()) {
+        void *buffer = taken[count++] = blas_memory_alloc(0);
+        added = std::find(buffers_seen, buffers_seen + buffers, buffer) == buffers_seen + buffers;
+        if (added) buffers_seen[buffers] = buffer;
+    }
+    while (count > 0) blas_memory_free(taken[--count]);
+    return added;
+}
+
+void enter() {
+    if (gate().try_acquire()) return;
+    {
+        std::lock_guard hold(buffers_lock);
+        if (buffers < most_buffers && add_buffer()) {
+            ++buffers; // its permit is this call's
+            return;
+        }
+        if (buffers == 0)
+            fail(MERCER_E_MEMORY, "the system refuses the 128 MiB of address space that a call of OpenBLAS needs "
+                                  "(ulimit -v limits it)");
+    }
+    gate().acquire();
+}
+
 struct Entry {
-    Entry() { gate().acquire(); }
+    Entry() { enter(); }
     ~Entry() { gate().release(); }
 };
 
@@ -62,6 +119,15 @@ void check_finite(const char *what, int64_t rows, int64_t cols, const double *a,
 }
 
 } // namespace
+
+bool blas_has_room() {
+    std::lock_guard hold(buffers_lock);
+    if (buffers == 0 && add_buffer()) {
+        ++buffers;
+        gate().release();
+    }
+    return buffers > 0;
+}
 
 std::string blas_description() {
     // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY SkylakeX MAX_THREADS=64"

@@ -1,5 +1,5 @@
-// The only includer of cblas and lapacke. Column-major, int64 sizes, one BLAS thread a call, at most `gate` calls at once;
-// LAPACK sees finite numbers only and its results are checked (an Inf makes dgesdd loop for ever, dsyevd return NaN with
+// The only includer of cblas and lapacke. Column-major, int64 sizes, one BLAS thread a call, no more calls at once than there are
+// buffers for (E_MEMORY: for none); LAPACK sees finite numbers only and its results are checked (an Inf makes dgesdd loop for ever, dsyevd return NaN with
 // info = 0).
 #pragma once
 #include "error.h"
@@ -20,6 +20,9 @@ class BlasScope {
   private:
     int saved_;
 };
+
+// Does OpenBLAS hold a buffer, so that one call at a time is sure of its memory? It gets its first here, if it can.
+bool blas_has_room();
 
 // "OpenBLAS 0.3.21 on pthreads, SkylakeX kernels, at most 64 threads".
 std::string blas_description();

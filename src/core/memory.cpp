@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace mercer {
@@ -74,10 +75,19 @@ int64_t group_memory() {
     return left;
 }
 
+// What RLIMIT_AS (ulimit -v) leaves of this process' addresses.
+int64_t address_space() {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return INT64_MAX;
+    const int64_t pages = read_number("/proc/self/statm", 0);
+    return static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX)) -
+           pages * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
+}
+
 } // namespace
 
 int64_t default_budget() {
-    int64_t available = std::min(available_memory(), group_memory());
+    int64_t available = std::min({available_memory(), group_memory(), address_space()});
     return available > 0 ? available / 10 * 6 : 0;
 }
 

@@ -72,7 +72,8 @@ class Claim {
     int64_t bytes_ = 0;
 };
 
-// 60 % of what this process may still use: the smaller of the system's and the control group's available memory.
+// 60 % of what this process may still use: the least of the system's and the control group's available memory, and of the
+// addresses that ulimit -v leaves.
 int64_t default_budget();
 
 // a * b * size as a count of bytes, or E_SHAPE where it passes 2^61.

@@ -31,12 +31,34 @@ mercer_run merged(const mercer_run &settings, const mercer_run *given) {
     return out;
 }
 
+// What the system grants this process, asked for once a second at most, by whichever call comes first: affinity and the files of
+// the control group take tens of microseconds, far more than many a call. Any thread, and a forked child, may ask.
+class Lately {
+  public:
+    explicit constexpr Lately(int64_t (*ask)()) : ask_(ask) {}
+    int64_t value() {
+        constexpr int64_t second = 1'000'000'000;
+        const int64_t now = std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+        const int64_t asked = asked_.load(std::memory_order_acquire);
+        if (asked == 0 || now - asked >= second) {
+            value_.store(ask_(), std::memory_order_relaxed);
+            asked_.store(now, std::memory_order_release);
+        }
+        return value_.load(std::memory_order_relaxed);
+    }
+
+  private:
+    int64_t (*ask_)();
+    std::atomic<int64_t> value_{0}, asked_{0};
+};
+constinit Lately threads_granted(available_threads), memory_granted(default_budget);
+
 } // namespace
 
 Run::Run(const RunSettings &settings, const mercer_run *run)
     : run_(merged(settings.run, run)), log_(settings.log), log_user_(settings.log_user),
-      threads_(run_.threads ? run_.threads : available_threads()),
-      budget_(std::make_shared<Budget>(run_.memory ? run_.memory : default_budget())) {}
+      threads_(run_.threads ? run_.threads : threads_granted.value()),
+      budget_(std::make_shared<Budget>(run_.memory ? run_.memory : memory_granted.value())) {}
 
 void Run::expect(const Stages &stages) {
     double all = 0, sum = 0;

@@ -22,10 +22,13 @@ const int at_fork =
     pthread_atfork([] { handles.lock(); }, [] { handles.unlock(); }, [] { handles.unlock(), forked = true; });
 std::atomic<int64_t> proved{1}; // how many threads the system has been seen to give us
 
-// libgomp ends the process when it cannot create a thread, so plain ones are tried first, once per larger team.
+// libgomp ends the process when it cannot create a thread, so plain ones are tried first, once per larger team. BLAS has its
+// first buffer before that: each thread takes 8 MiB of addresses for its stack and up to 128 MiB for its allocations, and where
+// these leave nothing for BLAS, one thread alone gets further.
 int64_t prove(int64_t wanted) {
     int64_t have = proved.load();
     if (wanted <= have) return wanted;
+    if (!blas_has_room()) return 1;
     std::vector<std::thread> probes;
     std::atomic<bool> go{false};
     try {

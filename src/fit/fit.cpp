@@ -316,6 +316,8 @@ void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y,
     if (out.rows != rows || out.cols != cols)
         fail(MERCER_E_SHAPE, "out is %" PRId64 " x %" PRId64 ", must be %" PRId64 " x %" PRId64, out.rows, out.cols,
              rows, cols);
+    check_apart("out", out, "x", *x.source);
+    if (y) check_apart("out", out, "y", *y->source);
     if (prepared.f32)
         kernel_matrix_as<float>(run, prepared, other, out);
     else

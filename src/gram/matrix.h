@@ -12,6 +12,7 @@ class MatrixSource : public ObjectSource {
     // The rows of another source, read whole.
     static std::shared_ptr<MatrixSource> from_rows(Run &run, const Source &rows, int32_t values);
     int64_t held_bytes() const override { return held_.bytes(); }
+    const mercer_view *borrowed() const override { return held_.empty() ? &view_ : nullptr; }
     int64_t columns() const { return view_.cols; }
     // E_SHAPE, or E_DATA with the first pair, where this cannot be fitted on: it must be square, symmetric but for rounding,
     // and finite; distances are >= 0, and 0 on the diagonal.

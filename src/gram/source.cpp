@@ -73,9 +73,49 @@ mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes
 
 namespace {
 
+// A view's memory: count lines of so many bytes, step bytes from one's begin to the next's.
+struct Lines {
+    explicit Lines(const mercer_view &view) : begin(reinterpret_cast<intptr_t>(view.data)) {
+        const int64_t size = view.dtype == MERCER_F32 || view.dtype == MERCER_I32 ? 4 : 8;
+        const bool by_row = view.col_stride == 1 && (view.row_stride >= view.cols || view.rows <= 1);
+        count = by_row ? view.rows : view.cols;
+        bytes = (by_row ? view.cols : view.rows) * size;
+        step = count > 1 ? (by_row ? view.row_stride : view.col_stride) * size : bytes;
+        if (!view.data || bytes == 0) count = 0;
+    }
+    intptr_t end() const { return begin + (count - 1) * step + bytes; }
+    // Is a byte of [from, to) in one of them? Only the first line that ends behind `from` can hold one.
+    bool meet(intptr_t from, intptr_t to) const {
+        const int64_t before = from - begin - bytes, line = before < 0 ? 0 : before / step + 1;
+        return line < count && begin + line * step < to;
+    }
+    intptr_t begin;
+    int64_t count, bytes, step;
+};
+
+} // namespace
+
+bool overlap(const mercer_view &a, const mercer_view &b) {
+    const Lines one(a), other(b);
+    if (one.count == 0 || other.count == 0 || one.end() <= other.begin || other.end() <= one.begin) return false;
+    const Lines &fewer = one.count <= other.count ? one : other, &more = one.count <= other.count ? other : one;
+    for (int64_t i = 0; i < fewer.count; ++i)
+        if (const intptr_t line = fewer.begin + i * fewer.step; more.meet(line, line + fewer.bytes)) return true;
+    return false;
+}
+
+void check_apart(const char *what, const mercer_view &out, const char *input, const Source &data) {
+    if (const mercer_view *in = data.borrowed(); in && overlap(out, *in))
+        fail(MERCER_E_ARGUMENT, "%s shares memory with %s, which is read while %s is written; must not", what, input,
+             what);
+}
+
+namespace {
+
 class ViewSource : public Source {
   public:
     explicit ViewSource(const mercer_view &view) : Source(Kind::dense, view.rows, view.cols, view.dtype), view_(view) {}
+    const mercer_view *borrowed() const override { return &view_; }
     void fill(int64_t row0, int64_t count, float *out) const override { copy(row0, count, out); }
     void fill(int64_t row0, int64_t count, double *out) const override { copy(row0, count, out); }
 
@@ -126,6 +166,7 @@ class ChunkSource : public Source {
     ~ChunkSource() override {
         if (owned() && chunks_.release) chunks_.release(chunks_.user);
     }
+    bool at_will() const override { return false; }
     void fill(int64_t, int64_t, float *) const override { fail(MERCER_E_INTERNAL, "chunks are read by load()"); }
     void fill(int64_t, int64_t, double *) const override { fail(MERCER_E_INTERNAL, "chunks are read by load()"); }
 

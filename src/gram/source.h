@@ -25,6 +25,7 @@ class Source {
 
     // nullptr: this source can be read at will. Else (a chunk callback) its rows in memory. On the calling thread.
     virtual std::shared_ptr<const Source> load(Run &) const { return nullptr; }
+    virtual bool at_will() const { return true; } // false: not before load()
 
     // Rows row0 ... row0 + count, row-major, into out; sparse ones with their zeros. NaN and Inf are E_DATA with the first
     // row and column.
@@ -36,6 +37,9 @@ class Source {
     // E_DATA: what this entry is.
     [[noreturn]] void refuse(int64_t row, int64_t column, const char *what) const;
     bool is_finite() const { return finite_; } // whatever is read: its values cannot be else, or were checked
+
+    // The caller's memory that rows are read from, nullptr where it is none or not known: no output may lie in it.
+    virtual const mercer_view *borrowed() const { return nullptr; }
 
     // Rows of the caller's data, of which these may be some (missing.h): how many, and the number of row i.
     virtual int64_t given_rows() const { return rows_; }
@@ -132,6 +136,13 @@ std::shared_ptr<Source> make_array_source(Buffer<T> values, int64_t rows, int64_
 
 // view as its caller compiled it, widened and checked: dtypes is a bit set of 1 << MERCER_F32 ...; what names it.
 mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes);
+
+// Is there a byte that belongs to entries of both? Exact for all strides: columns side by side in the same rows are apart. Costs
+// a division for each line of the view that has fewer, where the two spans of memory meet at all.
+bool overlap(const mercer_view &a, const mercer_view &b);
+
+// E_ARGUMENT where an output, named what, has an entry in the memory that rows of data, named input, are read from.
+void check_apart(const char *what, const mercer_view &out, const char *input, const Source &data);
 
 // body(i, first, count) for each run of consecutive numbers index[i] = first ... of `rows` of them: so many rows at once.
 template <class Body>

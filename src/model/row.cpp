@@ -7,6 +7,8 @@
 #include "model.h"
 
 #include <algorithm>
+#include <cfloat>
+#include <cmath>
 #include <numeric>
 
 namespace mercer {
@@ -29,8 +31,10 @@ class FusedRow : public RowScores {
         return packed ? std::move(out) : nullptr;
     }
 
-    void scores(const Source &data, const mercer_view &out) const override {
-        for (int64_t i = 0; i < data.rows(); ++i) row(data, i, out);
+    bool scores(const Source &data, const mercer_view &out) const override {
+        bool held = true;
+        for (int64_t i = 0; i < data.rows(); ++i) held &= row(data, i, out);
+        return held;
     }
 
   private:
@@ -58,7 +62,9 @@ class FusedRow : public RowScores {
         if (const Tensor *b = model.tensor("b")) std::copy_n(tensor_data<double>(*b), r_, offset_.begin());
     }
 
-    void row(const Source &data, int64_t at, const mercer_view &out) const {
+    bool row(const Source &data, int64_t at, const mercer_view &out) const {
+        const double largest = out.dtype == MERCER_F32 ? double(FLT_MAX) : DBL_MAX;
+        bool held = true;
         T read[most_columns], x[most_columns];
         double sums[most_components * fused_parts];
         std::fill_n(sums, r_ * fused_parts, 0.0);
@@ -79,11 +85,13 @@ class FusedRow : public RowScores {
             const double *parts = sums + j * fused_parts;
             const double value = std::accumulate(parts, parts + fused_parts, -offset_[static_cast<size_t>(j)]);
             const int64_t to = at * out.row_stride + j * out.col_stride;
+            held &= std::fabs(value) <= largest;
             if (out.dtype == MERCER_F32)
                 static_cast<float *>(out.data)[to] = static_cast<float>(value);
             else
                 static_cast<double *>(out.data)[to] = value;
         }
+        return held;
     }
 
     int64_t d_, r_;

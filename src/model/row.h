@@ -9,8 +9,8 @@ class Model;
 class RowScores {
   public:
     virtual ~RowScores() = default;
-    // f of all rows of data into out, which fits: data dense, of the model's columns.
-    virtual void scores(const Source &data, const mercer_view &out) const = 0;
+    // f of all rows of data into out, which fits: data dense, of the model's columns. false: one is no number of out's type.
+    virtual bool scores(const Source &data, const mercer_view &out) const = 0;
 
     static constexpr int64_t most_rows = 4, most_columns = 256, most_components = 64;
 };

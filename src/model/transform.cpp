@@ -212,6 +212,9 @@ void check_array(const Model &model, const Source &data, const Output &output, s
     if (out.dtype != given && !(out.dtype == MERCER_F64 && given == MERCER_F32))
         fail(MERCER_E_ARGUMENT, "%s: dtype = %s, this model gives %s", name.c_str(), dtype_text(out.dtype),
              dtype_text(given));
+    mercer_view written = out; // columns beyond the output's stay as they are
+    written.cols = output.cols;
+    check_apart(name.c_str(), written, "data", data);
 }
 
 } // namespace

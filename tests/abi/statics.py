@@ -7,7 +7,9 @@ ALLOWED = {
     # the last error is this thread's: fixed buffers without a destructor
     'error.cpp': ['last', 'callback'],
     # one BLAS in a process: its gate, and who set its thread count first
-    'blas.cpp': ['gate_memory', 'scope_lock', 'scope_count', 'scope_saved', 'prepared'],
+    'blas.cpp': ['gate_memory', 'buffers_lock', 'buffers', 'buffers_seen', 'scope_lock', 'scope_count', 'scope_saved', 'prepared'],
+    # what the system grants this process, asked for once a second at most
+    'run.cpp': ['threads_granted', 'memory_granted'],
     # which call's budget this thread counts on
     'memory.cpp': ['working_for'],
     # one team of threads in a process; whether it may open a region, how many threads the system gave; what fork() waits for

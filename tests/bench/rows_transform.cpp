@@ -85,6 +85,74 @@ void one(Bench &bench, Row &row) {
     row.allowed = 2;
 }
 
+// Scores of one row of few centres, asked for in some way: what it costs beside the plain call of C.
+class Few {
+  public:
+    static constexpr int64_t CALLS = 20000;
+    Few(Bench &bench, Row &row)
+        : x_(clusters<double>(2000, D, 20, 1)), model_(model_of(bench, x_, 128)),
+          query_(bench, row, Table<double>{1, D, {x_.row(0), x_.row(1)}}, SIGMA), scores_(R) {}
+
+    void plain() { call(nullptr); }
+    void with_run() {
+        mercer_run run{};
+        run.struct_size = sizeof run, run.threads = 1, run.memory = int64_t{1} << 30;
+        call(&run);
+    }
+    void from_cpp() { model_.transform(query_.data, {mercer::row_major(scores_.data(), 1, R)}); }
+
+    // Of a call, in the best of twenty pieces: one takes less than the system leaves to a process at a time.
+    template <class Call>
+    static double seconds(Call &&call) {
+        constexpr int64_t PIECE = CALLS / 20;
+        double least = INFINITY;
+        for (int64_t piece = 0; piece < CALLS / PIECE; ++piece) {
+            Clock clock;
+            for (int64_t k = 0; k < PIECE; ++k) call();
+            least = std::min(least, clock.seconds() / PIECE);
+        }
+        return least;
+    }
+    // The slowest hundredth begins there, in medians.
+    template <class Call>
+    static double tail(Call &&call) {
+        std::vector<double> times;
+        for (int64_t k = 0; k < CALLS; ++k) {
+            Clock clock;
+            call();
+            times.push_back(clock.seconds());
+        }
+        std::sort(times.begin(), times.end());
+        return times[CALLS * 99 / 100] / times[CALLS / 2];
+    }
+
+  private:
+    void call(const mercer_run *run) {
+        const mercer_view out = mercer::row_major(scores_.data(), 1, R);
+        if (mercer_model_transform(model_.get(), nullptr, query_.data.get(), &out, 1, run) != MERCER_OK)
+            throw std::runtime_error(mercer_last_error());
+    }
+    Table<double> x_;
+    mercer::Model model_;
+    Problem<double> query_;
+    std::vector<double> scores_;
+};
+
+void beside_plain(Bench &bench, Row &row, void (Few::*way)()) {
+    auto few = std::make_shared<Few>(bench, row);
+    const auto call = [=] { ((*few).*way)(); };
+    Few::seconds(call);
+    const int64_t before = allocations();
+    Few::seconds(call);
+    const double allocated = static_cast<double>(allocations() - before);
+    row.checks.push_back({"allocations a call", allocated / Few::CALLS, 0});
+    row.checks.push_back({"99th percentile of a call's time / median", Few::tail(call), 3});
+    row.ours = [=] { return Few::seconds(call); };
+    row.limit = [=] { return Few::seconds([&] { few->plain(); }); };
+    row.physical = false;
+    row.allowed = 1.1;
+}
+
 } // namespace
 
 std::vector<Entry> transform_rows() {
@@ -99,5 +167,9 @@ std::vector<Entry> transform_rows() {
          [](Bench &bench, Row &row) { many<double>(bench, row, 1000); }},
         {"one-row-f64", "scores of one row, d = 16, m = 1000, r = 10: a call", false, one<double>},
         {"one-row-f32", "the same in f32", false, one<float>},
+        {"one-row-run", "scores of one row, m = 128, with a run that sets threads and memory", false,
+         [](Bench &bench, Row &row) { beside_plain(bench, row, &Few::with_run); }},
+        {"one-row-cpp", "the same from C++, without a run", false,
+         [](Bench &bench, Row &row) { beside_plain(bench, row, &Few::from_cpp); }},
     };
 }

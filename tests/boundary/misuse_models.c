@@ -19,6 +19,11 @@ void outputs(void **state) {
     OUT("outs", "integers", MERCER_E_ARGUMENT, "dtype = 3", "MERCER_F64", ints);
     OUT("outs", "columns that overlap", MERCER_E_SHAPE, "1 and 2", "at least that side", overlap);
     OUT("outs", "struct_size too small", MERCER_E_ARGUMENT, "struct_size = 5", "= 56", unsized);
+    mercer_view beside = doubles(f.x + 1, N, R);
+    OUT("outs", "in the memory of data", MERCER_E_ARGUMENT, "shares memory with data", "must not", beside);
+    beside = doubles(f.x, N, N);
+    BAD(mercer_recipe_kernel, "out", "in the memory of x", MERCER_E_ARGUMENT, "shares memory with x", "must not",
+        f.recipe, f.data, NULL, &beside, NULL);
     BAD(mercer_model_transform, "count", "too many", MERCER_E_ARGUMENT, "count = 2", "1 output", f.model, NULL, f.data,
         &out, 2, NULL);
     BAD(mercer_model_transform, "count", "0", MERCER_E_ARGUMENT, "count = 0", "1 output", f.model, NULL, f.data, &out,

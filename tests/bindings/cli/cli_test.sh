@@ -499,18 +499,26 @@ until_there() {
 
 py large # LARGE.npy, 6000 rows of it in DENSE.npy
 large='fit LARGE.npy --method kpca --sigma 2 --storage stream --threads 1'
-for signal in INT TERM; do
+for signal in INT TERM HUP XCPU; do
     "$mercer" $large -o STOPPED.safetensors >out 2>err &
     sleep 1
     kill -$signal $!
     stopped 7 STOPPED.safetensors
     says 'mercer: interrupted'
 done
-for turn in 1 2; do # the second goes on from what the first left
+(trap '' HUP; exec "$mercer" $large -o STOPPED.safetensors) >out 2>err & # as under nohup
+sleep 1
+kill -HUP $!
+sleep 0.5
+checks=$((checks + 1))
+kill -TERM $! || fail 'a hangup that is to be ignored ends it'
+stopped 7 STOPPED.safetensors
+for signal in TERM HUP TERM; do # each goes on from what the one before left
     "$mercer" $large -o STOPPED.safetensors --checkpoint C.part >out 2>err &
     until_there C.part
-    [ $turn = 1 ] || sleep 1
-    kill -TERM $!
+    [ ! -e turned ] || sleep 1
+    touch turned
+    kill -$signal $!
     stopped 7 STOPPED.safetensors C.part.
     checks=$((checks + 1))
     [ -s C.part ] || fail 'the checkpoint is gone'
