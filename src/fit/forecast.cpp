@@ -227,19 +227,11 @@ void expect_wider(const mercer_forecast &wider, Forecast &out) {
     }
 }
 
-} // namespace
-
-namespace {
-
-bool calls_back(const Recipe &recipe, const Source &source) {
-    return recipe.kernel().has_user() || source.kind() == Source::Kind::objects;
-}
-
 std::unique_ptr<Glimpse> look_at(Run &run, const Recipe &recipe, const Data &data, Look look, double effort) {
     const Source &source = *data.source;
     const int64_t rows = Glimpse::allowed(recipe, source);
     if (rows == 0) return nullptr;
-    if (look == Look::cheap && (calls_back(recipe, source) || 100 * Glimpse::cost(source, rows) > effort))
+    if (look == Look::cheap && (Glimpse::asks(recipe, source) || 100 * Glimpse::cost(source, rows) > effort))
         return nullptr;
     return Glimpse::take(run, recipe, data);
 }
@@ -332,11 +324,14 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
     out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
     for (const auto &stage : lift_stages(source, usually, usual.m)) out.stages.push_back(stage);
     // From here on what is likely, and nothing else.
+    const double begin = now_seconds();
     const auto glimpse = look_at(run, recipe, data, look, effort_of(out.stages));
     Plan likely = usually;
     PlayedRoad played;
     if (glimpse && recipe.is_auto()) likely.tol = std::max((played = play_road(*glimpse, task, out.roads)).tol, 1e-9);
     if (glimpse && std::string_view(lift.name) == "weighted") expect_spectrum(usual, *glimpse, likely);
+    if (glimpse && !likely.solver && glimpse->rank() < usual.m) // a factor of less rank costs by its rank
+        likely.products.likely *= std::pow(as_double(glimpse->rank()) / as_double(usual.m), 2);
     if (glimpse || usual.m < m) expect_fewer(figures_of(source, centres, likely, usual.m, fewer), out.figures);
     if (recipe.is_auto()) {
         Plan wide = plan_exact(task, false);
@@ -348,7 +343,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
     for (const auto &stage : lift_stages(source, likely, usual.m)) out.stages.push_back(stage);
     out.road = format("%" PRId64 " centres, %s", m, plan.how);
     if (recipe.is_auto()) foresee_road(task, read.most, glimpse ? &played : nullptr, out);
-    if (glimpse) out.figures.rows = glimpse->rows(), out.figures.look_seconds = glimpse->seconds();
+    if (glimpse) out.figures.rows = glimpse->rows(), out.figures.look_seconds = now_seconds() - begin;
     const bool wide = !f32 && !likely.f32;
     out.figures.seconds = seconds_of(run, source, out, !wide || likely.rough, wide && likely.rough, glimpse.get());
     run.log(1, ("forecast: " + out.road).c_str());

@@ -17,10 +17,6 @@ constexpr int64_t most_rows = 400, least_rows = 24, of_callbacks = 100;
 constexpr int64_t most_entries = int64_t{1} << 22; // of the rows: 32 MiB
 constexpr int64_t most_passes = 16;                // that a solver is watched for
 
-bool calls_back(const Recipe &recipe, const Source &source) {
-    return recipe.kernel().has_user() || dynamic_cast<const ObjectSource *>(&source) != nullptr;
-}
-
 template <class T>
 std::shared_ptr<const Source> rows_of(Run &run, const Source &source, const std::vector<int64_t> &rows) {
     const int64_t s = static_cast<int64_t>(rows.size()), d = source.cols();
@@ -92,9 +88,14 @@ class SampleOperator : public Operator {
 int64_t Glimpse::allowed(const Recipe &recipe, const Source &source) {
     const int64_t n = source.rows(), d = std::max<int64_t>(source.cols(), 1);
     if (n < 1 || source.loaded_bytes() > 0) return 0; // chunks
-    const bool asks = calls_back(recipe, source) && !dynamic_cast<const MatrixSource *>(&source);
-    const int64_t most = asks ? std::min(of_callbacks, n / 10) : std::min({most_rows, n, most_entries / d});
+    const int64_t most =
+        asks(recipe, source) ? std::min(of_callbacks, n / 10) : std::min({most_rows, n, most_entries / d});
     return most < least_rows ? 0 : most;
+}
+
+bool Glimpse::asks(const Recipe &recipe, const Source &source) {
+    if (dynamic_cast<const MatrixSource *>(&source)) return false;
+    return recipe.kernel().has_user() || source.kind() == Source::Kind::objects;
 }
 
 double Glimpse::cost(const Source &source, int64_t rows) {
@@ -105,7 +106,6 @@ double Glimpse::cost(const Source &source, int64_t rows) {
 std::unique_ptr<Glimpse> Glimpse::take(Run &run, const Recipe &recipe, const Data &data) {
     const int64_t count = allowed(recipe, *data.source);
     if (count == 0) return nullptr;
-    const double begin = now_seconds();
     Run::Span still(run, 0, 0);
     std::unique_ptr<Glimpse> out(new Glimpse);
     try {
@@ -121,7 +121,6 @@ std::unique_ptr<Glimpse> Glimpse::take(Run &run, const Recipe &recipe, const Dat
         if (error.code() == MERCER_E_CANCELLED || error.code() == MERCER_E_CALLBACK) throw;
         return nullptr;
     }
-    out->seconds_ = now_seconds() - begin;
     return out->variance_ > 0 && std::isfinite(out->variance_) ? std::move(out) : nullptr;
 }
 
@@ -247,8 +246,9 @@ double Glimpse::at(int64_t m, Of &&of) const {
     if (m >= rank_) return 0;
     size_t k = 1;
     while (k + 1 < left_.size() && left_[k].m < m) ++k;
-    if (left_.size() < 2 || !(of(left_[k]) > 0)) return of(left_[0]);
+    if (left_.size() < 2) return of(left_[0]);
     const Left &a = left_[k - 1], &b = left_[k];
+    if (!(of(b) > 0) || !(of(a) > 0)) return of(a);
     const double ratio = std::log(static_cast<double>(b.m) / static_cast<double>(a.m)),
                  power = std::clamp(std::log(of(a) / of(b)) / ratio, least, most);
     return of(b) * std::pow(static_cast<double>(b.m) / static_cast<double>(m), power);

@@ -18,13 +18,13 @@ class Glimpse {
   public:
     // Rows that may be looked at: none of a source that can be read but once, some of what callbacks are asked for.
     static int64_t allowed(const Recipe &recipe, const Source &source);
+    static bool asks(const Recipe &recipe, const Source &source); // the caller's callbacks for values
     // What looking costs, in flops at the speed of a matrix product.
     static double cost(const Source &source, int64_t rows);
     // nullptr: nothing can be seen (what is wrong with the data the fit will say).
     static std::unique_ptr<Glimpse> take(Run &run, const Recipe &recipe, const Data &data);
 
     int64_t rows() const { return s_; }
-    double seconds() const { return seconds_; }             // that this took
     double value_seconds() const { return value_seconds_; } // of a kernel value on one thread
     bool serial() const { return serial_; }                 // values come from one thread alone
     // Means over all rows: k(x, x), variance, and what of it the first r components, or m pivots, leave.
@@ -54,7 +54,7 @@ class Glimpse {
     double at(int64_t m, Of &&of) const;
 
     int64_t s_ = 0, n_ = 0, rank_ = 0, pivots_ = 0;
-    double seconds_ = 0, value_seconds_ = 0, self_ = 0, variance_ = 0;
+    double value_seconds_ = 0, self_ = 0, variance_ = 0;
     bool serial_ = false, centred_ = false;
     std::vector<double> k_;      // the sample's matrix, then weighted and centred; column-major
     std::vector<double> factor_; // L, s x pivots
