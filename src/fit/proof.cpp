@@ -35,8 +35,9 @@ void Proof::add_norm(const Norm &found, double failure) {
 bool Proof::add_rows(const RitzSpectrum &spectrum, const RowMoments &rows, double failure, double claimed) {
     Bounds sharp = row_bounds(spectrum, rows, bound_of_norm(), failure, Sides::both);
     if (!rows.all) sharp.failure = claimed;
+    const double certain = norm_failure > 0 ? trace : bound_of_norm();
+    if (rows.reach > 2 * certain + beyond_rounding * first_.eta) return refute(), false;
     if (!sharp.consistent && norm_failure > 0) return begin(first_), false;
-    if (rows.reach > 2 * bound_of_norm() + beyond_rounding * first_.eta) return refute(), false;
     const bool first = bounds.kind != std::string("rows");
     if (first || sharp.worst(first_.p()) < bounds.worst(first_.p())) bounds = std::move(sharp);
     return true;
