@@ -299,6 +299,7 @@ void RunOptions::add_to(CLI::App &app) {
         }
         refuse_value(size, text, "a number of bytes, as 4GiB or 500MB");
     });
+    app.add_flag("--quiet", quiet, "no progress on standard error");
 }
 
 } // namespace cli

@@ -83,6 +83,7 @@ class Arguments {
 struct RunOptions {
     int64_t threads = 0;
     uint64_t memory = 0;
+    bool quiet = false;
     void add_to(CLI::App &app);
 };
 

@@ -69,7 +69,7 @@ void derive(mercer_context *context, const Entry &operation, const Words &words)
     options.verify();
     line.apply(recipe.get());
 
-    const Run run(options.run.threads, static_cast<int64_t>(options.run.memory));
+    const Run run(options.run);
     std::vector<Model> models;
     std::vector<mercer_model *> handles;
     for (const auto &path : options.models) {

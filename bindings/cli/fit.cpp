@@ -97,8 +97,7 @@ void fit(mercer_context *context, const Words &words) {
     options.verify();
     line.apply(recipe.get());
 
-    const Run run(options.run.threads, static_cast<int64_t>(options.run.memory),
-                  options.checkpoint.empty() ? nullptr : options.checkpoint.c_str());
+    const Run run(options.run, options.checkpoint.empty() ? nullptr : options.checkpoint.c_str());
     std::optional<Array> landmarks, weights;
     if (!options.landmarks.empty()) landmarks = read_npy(options.landmarks);
     if (is_stream(options.weights) || std::filesystem::exists(options.weights))

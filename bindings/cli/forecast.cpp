@@ -22,8 +22,12 @@ void print(const mercer_forecast &ahead) {
     row("passes over the kernel matrix", ahead.passes, human_count);
     row("flops", ahead.flops, human_count);
     cells.push_back({"dense, cannot be cancelled", human_seconds(ahead.dense_seconds), ""});
+    cells.push_back({"time", human_seconds(ahead.seconds), ""});
     print_table(stdout, cells, "lrr");
     std::printf("%s\n", ahead.road);
+    if (ahead.rows > 0)
+        std::printf("%lld rows were read for this, in %s\n", static_cast<long long>(ahead.rows),
+                    human_seconds(ahead.look_seconds).c_str());
 }
 
 } // namespace
@@ -46,7 +50,7 @@ void forecast(mercer_context *context, const Words &words) {
     line.parse();
     line.apply(recipe.get());
 
-    const Run run(limits.threads, static_cast<int64_t>(limits.memory));
+    const Run run(limits);
     const InputData data(context, input, run.get());
     auto ahead = sized<mercer_forecast>();
     check(mercer_recipe_forecast(recipe.get(), data.get(), run.get(), &ahead));
@@ -56,6 +60,9 @@ void forecast(mercer_context *context, const Words &words) {
                                       {"passes", figure_json(ahead.passes)},
                                       {"flops", figure_json(ahead.flops)},
                                       {"dense_seconds", json::number(ahead.dense_seconds)},
+                                      {"seconds", json::number(ahead.seconds)},
+                                      {"rows", json::number(static_cast<double>(ahead.rows))},
+                                      {"look_seconds", json::number(ahead.look_seconds)},
                                       {"streams", json::boolean(ahead.streams != 0)},
                                       {"road", json::text(ahead.road)}})
                             .c_str());

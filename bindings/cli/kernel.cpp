@@ -61,7 +61,7 @@ void kernel(mercer_context *context, const Words &words) {
     options.verify();
     line.apply(recipe.get());
 
-    const Run run(options.run.threads, static_cast<int64_t>(options.run.memory));
+    const Run run(options.run);
     const InputData data(context, options.data, run.get());
     std::optional<InputData> other;
     InputOptions second = options.data;

@@ -114,7 +114,7 @@ void plot(mercer_context *context, const Words &words) {
     line.parse();
     options.verify();
 
-    const Run run(options.run.threads, static_cast<int64_t>(options.run.memory));
+    const Run run(options.run);
     const Model model = read_model(context, options.model);
     std::optional<InputData> data;
     options.data.expected = columns_of(model.get());

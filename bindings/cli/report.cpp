@@ -146,7 +146,7 @@ void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_f
                                              : "stored",
                          ""});
     }
-    cells.push_back({"time", "", human_seconds(seconds)});
+    cells.push_back({"time", forecast ? human_seconds(forecast->seconds) : "", human_seconds(seconds)});
     print_table(stream, cells, "lrr");
 }
 

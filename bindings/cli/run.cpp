@@ -52,13 +52,27 @@ int32_t show_progress(void *, const mercer_progress *progress) {
     return 0;
 }
 
+/* Where there is no terminal, for log files: a line every ten seconds. user: when the next one is due, in seconds of the call. */
+int32_t write_progress(void *user, const mercer_progress *progress) {
+    constexpr double every = 10;
+    double &due = *static_cast<double *>(user);
+    if (progress->elapsed < due - every) due = every; // another call
+    if (progress->elapsed < due) return 0;
+    due = every * (std::floor(progress->elapsed / every) + 1);
+    const std::string left = progress->remaining < 0 ? "" : ", " + minutes(progress->remaining) + " left";
+    std::fprintf(stderr, "mercer: %.16s: %.0f %% after %s%s\n", progress->stage ? progress->stage : "",
+                 100 * std::clamp(progress->fraction, 0.0, 1.0), minutes(progress->elapsed).c_str(), left.c_str());
+    return 0;
+}
+
 } // namespace
 
-Run::Run(int64_t threads, int64_t memory, const char *checkpoint) : run_(sized<mercer_run>()) {
-    run_.threads = threads;
-    run_.memory = memory;
+Run::Run(const RunOptions &options, const char *checkpoint) : run_(sized<mercer_run>()) {
+    run_.threads = options.threads;
+    run_.memory = static_cast<int64_t>(options.memory);
     run_.checkpoint = checkpoint;
-    run_.progress = ::isatty(STDERR_FILENO) ? show_progress : nullptr;
+    run_.user = &line_at_;
+    run_.progress = options.quiet ? nullptr : ::isatty(STDERR_FILENO) ? show_progress : write_progress;
     run_.cancel = &cancel_flag;
     on_stop(ask_to_stop);
 }

@@ -1,6 +1,7 @@
 #ifndef MERCER_CLI_RUN_H
 #define MERCER_CLI_RUN_H
 
+#include "arguments.h"
 #include "handles.h"
 
 #include <string>
@@ -11,7 +12,7 @@ namespace cli {
  * first SIGINT, SIGTERM, SIGHUP or SIGXCPU asks the call to stop, the second ends the process. */
 class Run {
   public:
-    Run(int64_t threads, int64_t memory, const char *checkpoint = nullptr);
+    explicit Run(const RunOptions &options, const char *checkpoint = nullptr);
     ~Run();
     Run(const Run &) = delete;
     Run &operator=(const Run &) = delete;
@@ -20,6 +21,7 @@ class Run {
 
   private:
     mercer_run run_;
+    double line_at_ = 10; // seconds of the call when the next line of progress is due
 };
 
 /* The same run for the library alone, while the command itself holds so many bytes for `what`: they count too. */

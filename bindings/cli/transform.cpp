@@ -102,7 +102,7 @@ void transform(mercer_context *context, const Words &words) {
     line.apply(recipe.get());
 
     const auto start = std::chrono::steady_clock::now();
-    const Run run(options.run.threads, static_cast<int64_t>(options.run.memory));
+    const Run run(options.run);
     const Model model = read_model(context, options.model);
     options.data.expected = columns_of(model.get());
     const InputData data(context, options.data, run.get());

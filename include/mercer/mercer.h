@@ -257,7 +257,8 @@ MERCER_API int32_t mercer_data_from_sparse(mercer_data **out, mercer_context *co
  * both rows of it; for queries, i is a query and j a row of the data the model was fitted on. A distance serves every
  * kernel of form sqdist; kernel values go with the kernel "user", for which no function is then needed. A fit asks for each
  * unordered pair once (pairs within blocks of 256 rows in both orders) if it stores the kernel matrix (see
- * mercer_recipe_forecast), else once a pass, and for a sample of at most 100 rows before that if a bandwidth is asked for. */
+ * mercer_recipe_forecast), else once a pass, and for a sample of at most 100 rows before that if a bandwidth is asked for. A
+ * forecast asks for pairs among at most 100 rows. */
 enum { MERCER_DISTANCE = 1, MERCER_KERNEL = 2 };
 typedef struct mercer_objects {
     int64_t struct_size;
@@ -357,13 +358,15 @@ typedef struct mercer_user_kernel {
 } mercer_user_kernel;
 MERCER_API int32_t mercer_recipe_set_kernel(mercer_recipe *recipe, const mercer_user_kernel *kernel);
 
-/* What a fit will need, before it is done: what is likely, and what is never exceeded. Where the two are equal the shape
- * decides, and the figure is right to 10 %. A budget of bytes.most is enough; MERCER_E_BUDGET where the fit will be refused.
- * Data may be larger than the budget, but a model holds its centres, which of an exact one are all rows: "nystrom", "auto"
- * and the reducer "rpcholesky" keep fewer ("auto" no fewer than 32, and a factor of so many columns in memory). Where shape
- * and budget leave `auto` both roads, the spectrum decides, which is not known before: what is likely is typical of spectra
- * that a few hundred rows span, and for many of these right within a factor of 3; for others exact passes come on top.
- * Where the number of components is open, bytes.most is for as many as the budget holds. */
+/* What a fit will need, before it is done: what is likely, and what is never exceeded. Where the two are equal the
+ * shape decides, and the figure is right to 10 %. A budget of bytes.most is enough; MERCER_E_BUDGET where the fit
+ * will be refused. Data may be larger than the budget, but a model holds its centres, which of an exact one are all
+ * rows: "nystrom", "auto" and the reducer "rpcholesky" keep fewer ("auto" no fewer than 32, and a factor of so many
+ * columns in memory). Where the number of components is open, bytes.most is for as many as the budget holds. What is
+ * likely depends on the spectrum: the forecast reads up to 400 rows spread over the data and estimates it from them,
+ * in about 0.1 s at most; flops.likely is then right within a factor of 3, as a rule. It reads no rows of a chunk
+ * callback; of a user kernel or objects it asks for pairs among at most 100 rows and at most a hundredth of all
+ * pairs. */
 typedef struct mercer_figure {
     double likely;
     double most;
@@ -378,6 +381,9 @@ typedef struct mercer_forecast {
     int32_t streams;      /* 1: kernel values are recomputed in each pass, 0: stored */
     int32_t reserved;
     const char *road; /* how it will be done and why; borrowed until the recipe is asked again or destroyed */
+    double seconds;   /* likely, of the whole fit, at the speed that was measured in this process; it decides nothing */
+    int64_t rows;     /* that were looked at; 0: the shape alone was judged */
+    double look_seconds; /* that looking took */
 } mercer_forecast;
 MERCER_API int32_t mercer_recipe_forecast(mercer_recipe *recipe, mercer_data *data, const mercer_run *run,
                                           mercer_forecast *out);

@@ -43,7 +43,8 @@ class Search {
           draws_(static_cast<uint64_t>(values_.seed), Stage::certificate),
           costs_(*prepared.source, foreseen_components(values_, n_)),
           shares_(share_failure(values_.delta, Sides::both)), most_(roads.most_rank), most_rows_(roads.most_rows),
-          exact_cost_(roads.exact ? costs_.exact() : INFINITY), effort_(likely_look(costs_, values_, roads).cost) {
+          exact_cost_(roads.exact ? costs_.exact() : INFINITY), outlook_(costs_, roads, exact_cost_, sizeof(T) == 4),
+          effort_(likely_look(costs_, values_, roads).cost) {
         road_.report = record({{"accuracy", values_.accuracy}, {"looks", Json::array()}});
     }
 
@@ -60,7 +61,8 @@ class Search {
         for (int64_t number = 1;; ++number) {
             auto found = std::make_shared<Findings>();
             if (step(look_cost(), [&] { return look(*found, number); })) return projected(std::move(found));
-            const char *end = factor_->rank_reached()        ? "the factor has no more rank"
+            const char *end = found->proof.refuted           ? refuted_text
+                              : factor_->rank_reached()      ? "the factor has no more rank"
                               : at_end()                     ? "the memory budget holds no larger factor"
                               : known_.m != factor_->count() ? "what varies is no more than rounding"
                               : !advance()                   ? "exact passes cost less than a larger factor"
@@ -70,21 +72,6 @@ class Search {
     }
 
   private:
-    struct Size {
-        int64_t m;
-        double cost; // of all that is left to do from here
-    };
-    // What the last look leaves for forecasts.
-    struct Known {
-        int64_t m = 0, r = 0;
-        double trace = 0, norm = 0, target = 0;
-        RitzSpectrum all;
-        double correction = 1; // rows needed over rows expected
-    };
-    struct Sample {
-        int64_t p, s;
-    };
-
     bool at_end() const { return factor_->rank_reached() || factor_->count() >= most_; }
     double left() const { return factor_->trace_left() * factor_->trace(); }
 
@@ -102,46 +89,21 @@ class Search {
     double look_cost() const { return costs_.projection(factor_->count()) + std::max(effort_ - spent_, 0.0) / 2; }
 
     void grow(int64_t m) {
-        const double before = static_cast<double>(factor_->count()), trace = left();
+        const int64_t before = factor_->count();
+        const double trace = left();
         step(costs_.factor(factor_->count(), m), [&] { factor_->grow_sampled({m}, pivots_); });
-        if (before > 0 && static_cast<double>(m) > before && left() > 0)
-            decay_ = std::clamp(std::log(trace / left()) / std::log(static_cast<double>(m) / before), 0.1, 20.0);
+        outlook_.grew(before, m, trace, left());
     }
 
-    // Directions and rows that should prove the accuracy where the residual has this trace; s > most_rows_: none do.
-    Sample expected(double trace) const {
-        RitzSpectrum all = known_.all;
-        all.trace = trace;
-        const double norm = known_.norm * std::pow(trace / known_.trace, 1.5);
-        if (most_rows_ == 0) return {known_.r, norm <= 0.9 * known_.target ? 0 : 1}; // pairs alone
-        Sample out{0, 4000};
-        for (int round = 0; round < 2; ++round) {
-            out.p = choose_width(all, norm, known_.r, std::min(out.s, most_rows_), next_failure(), Sides::both);
-            out.s = rows_expected(leading(all, out.p), norm, next_failure(), Sides::both, known_.r, known_.target,
-                                  most_rows_);
-        }
-        return out;
-    }
-
-    // Of the sizes from `least` on, the one where what is left to do costs least; infinite where no size will do.
-    Size cheapest(int64_t least) const {
-        Size best{least, INFINITY};
-        for (int64_t m = least;; m = std::min(most_, m + (m + 7) / 8)) {
-            const double grown = static_cast<double>(m) / static_cast<double>(factor_->count());
-            const Sample sample = expected(left() * std::pow(grown, -decay_));
-            const double s = known_.correction * static_cast<double>(sample.s),
-                         fixed = costs_.factor(factor_->count(), m) + (m == known_.m ? 0 : costs_.projection(m)),
-                         cost = sample.s > most_rows_ ? INFINITY : fixed + costs_.rows(s, padded_columns<T>(sample.p));
-            if (cost < best.cost) best = {m, cost};
-            if (m == most_ || fixed > std::min(best.cost, exact_cost_)) return best;
-        }
+    Outlook::Size cheapest(int64_t least) const {
+        return outlook_.cheapest(factor_->count(), left(), least, next_failure());
     }
 
     // Grows to where growing no longer pays; false: exact passes are cheaper.
     bool advance() {
         int64_t least = std::min(most_, factor_->count() * 9 / 8 + 1);
         for (;;) {
-            Size next = cheapest(least);
+            Outlook::Size next = cheapest(least);
             if (next.cost >= exact_cost_ && roads_.exact) return false;
             if (next.cost >= exact_cost_) next.m = most_; // no size should do: forecasts may be wrong
             if (next.m == factor_->count()) return true;
@@ -183,35 +145,27 @@ class Search {
 
     bool decide(Evidence<T> &evidence, Proof &proof, Json &entry, int64_t r) {
         const RitzSpectrum first = evidence.spectrum(r);
-        proof.trace = first.total();
-        proof.left = first.trace;
-        proof.bounds = trace_bounds(first);
+        proof.begin(first);
         entry["trace"] = proof.bounds.worst_share(r);
         const double target = values_.accuracy * first.theta.back();
         plan_residuals(first, target);
-        proof.sines = subspace_sines(first, nullptr, proof.trace, proof.bounds, 0, Sides::both, r);
         if (enough(proof, r)) return true;
         const double failure = look_failure(shares_.pairs, ++norms_);
         const Norm norm = evidence.norm(failure);
-        proof.norm_failure =
-            norm.failure > 0 ? shares_.pairs - failure : 0; // spent so far: the best look is what is claimed
-        proof.norm = std::min(proof.trace, norm.value);
-        proof.norm_seen = norm.seen;
-        const Bounds by_norm = norm_bounds(first, proof.norm, proof.norm_failure);
-        entry["norm"] = by_norm.worst_share(r);
-        if (by_norm.worst_share(r) < proof.bounds.worst_share(r)) proof.bounds = by_norm;
-        proof.sines = subspace_sines(first, nullptr, proof.norm, proof.bounds, 0, Sides::both, r);
+        proof.add_norm(norm, norm.failure > 0 ? shares_.pairs - failure
+                                              : 0); // spent so far: the best look is what is claimed
+        entry["norm"] = proof.bounds.worst_share(r);
         if (enough(proof, r)) return true;
-        if (!(target > 0)) return false;
+        if (proof.refuted || !(target > 0)) return false;
         known_ = {factor_->count(),
                   r,
                   left(),
-                  proof.norm,
+                  proof.bound_of_norm(),
                   target,
                   evidence.spectrum(std::min(evidence.known(), roads_.most_width)),
                   1};
         if (most_rows_ == 0) return false;
-        const Size next = cheapest(factor_->count());
+        const Outlook::Size next = cheapest(factor_->count());
         return next.m == factor_->count() && next.cost < exact_cost_ && by_rows(evidence, proof, entry);
     }
 
@@ -224,7 +178,7 @@ class Search {
     }
 
     bool by_rows(Evidence<T> &evidence, Proof &proof, Json &entry) {
-        const auto [p, forecast] = expected(known_.trace);
+        const auto [p, forecast] = outlook_.expected(known_.trace, next_failure());
         const RitzSpectrum spectrum = leading(known_.all, p);
         const int64_t r = known_.r;
         entry["directions"] = p;
@@ -234,28 +188,20 @@ class Search {
             if (!pilot) {
                 const double failure = next_failure();
                 ++samples_;
-                Bounds sharp = row_bounds(spectrum, moments, proof.norm, failure, Sides::both);
-                if (!moments.all) sharp.failure = shares_.rows - failure; // spent so far
                 entry["rows"] = moments.s;
-                if (!sharp.consistent &&
-                    proof.norm_failure > 0) { // rows contradict the norm that pairs gave: what is certain is left
-                    proof.norm = proof.norm_failure = 0;
-                    proof.bounds = trace_bounds(leading(known_.all, r));
-                    return false;
-                }
-                if (sharp.worst_share(r) < proof.bounds.worst_share(r)) proof.bounds = sharp;
+                if (!proof.add_rows(spectrum, moments, failure, shares_.rows - failure)) return false; // spent so far
                 if (enough(proof, r)) {
-                    proof.sines = subspace_sines(spectrum, &moments, proof.norm, proof.bounds, failure, Sides::both, r);
+                    proof.turn(spectrum, moments, failure);
                     return true;
                 }
             }
             if (moments.all) return false;
-            const int64_t needed = rows_needed(spectrum, moments, proof.norm, next_failure(), Sides::both, r,
+            const int64_t needed = rows_needed(spectrum, moments, proof.bound_of_norm(), next_failure(), Sides::both, r,
                                                0.9 * known_.target, most_rows_);
             entry["needed"] = needed;
             s = pilot ? needed : std::max(needed, s + s / 4);
             known_.correction = static_cast<double>(needed) / static_cast<double>(forecast);
-            const Size next = cheapest(factor_->count());
+            const Outlook::Size next = cheapest(factor_->count());
             if (std::max(needed, s) > most_rows_ || next.m != factor_->count() || next.cost >= exact_cost_)
                 return false;
         }
@@ -338,8 +284,9 @@ class Search {
     double exact_cost_;        // infinite: no such road
     Road road_;
     std::shared_ptr<PartialCholesky<T>> factor_;
-    Known known_;
-    double decay_ = 1, tol_ = 0;
+    Outlook outlook_;
+    Outlook::Known &known_ = outlook_.known;
+    double tol_ = 0;
     int64_t room_ = 0, norms_ = 0, samples_ = 0;
     double effort_, spent_ = 0, progress_ = 0; // in flops; of the stage
 };

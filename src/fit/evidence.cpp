@@ -16,6 +16,8 @@
 
 #include "../core/threads.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <numeric>
 
@@ -125,15 +127,16 @@ Buffer<double> Evidence<T>::rows_of_factor(int64_t row0, int64_t count) const {
 
 // |E + eta|_F from tiles on and right of the diagonal; squares in units of the trace, as those of entries may be beyond f64.
 template <class T>
-double Evidence<T>::norm_of_all() {
+Norm Evidence<T>::norm_of_all() {
     const double unit = spectrum(1).total();
-    if (!(unit > 0)) return 0;
+    if (!(unit > 0)) return {};
     const int64_t n = span_.n(), m = span_.rank(), blocks = blocks_of(n);
     Points<T> xs = points_, ys = points_;
     xs.lean();
     ys.lean();
     const Tiles<T> tiles(kernel_, xs, ys);
     std::vector<double> sums(static_cast<size_t>(blocks));
+    std::vector<unsigned char> impossible(sums.size());
     auto slab = [&](int64_t b) {
         const Panel<T> x = xs.load(run_, b);
         TileScratch<T> scratch = tiles.scratch(run_);
@@ -150,8 +153,10 @@ double Evidence<T>::norm_of_all() {
                 for (int64_t j = 0; j < y.rows; ++j) {
                     const int64_t k = i * tile_rows + j, row = x.row0 + i, col = y.row0 + j;
                     const double entry = (static_cast<double>(scratch.tile[k]) - product[k]) / unit,
-                                 e = entry * std::sqrt(weight(row) * weight(col)) + (row == col ? eta_ / unit : 0);
+                                 weighed = entry * std::sqrt(weight(row) * weight(col)),
+                                 e = weighed + (row == col ? eta_ / unit : 0);
                     sum += e * e;
+                    if (is_impossible(unit * weighed, row, col)) impossible[static_cast<size_t>(b)] = 1;
                 }
             sums[static_cast<size_t>(b)] += c == b ? sum : 2 * sum;
         }
@@ -159,17 +164,15 @@ double Evidence<T>::norm_of_all() {
     parallel_for(run_, blocks, slab, tiles.serial());
     run_.progress(1);
     evaluations_ += static_cast<int64_t>(upper_values(n));
-    return unit * std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0));
+    const double value = unit * std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0));
+    return {value, 0, {value, 0}, std::find(impossible.begin(), impossible.end(), 1) != impossible.end()};
 }
 
 template <class T>
 Norm Evidence<T>::norm(double failure, bool all) {
     constexpr int64_t count = pairs;
     const int64_t n = span_.n(), edge = pairs_at_once(kernel_, points_.objects() != nullptr);
-    if (all || takes_all(n)) {
-        const double value = norm_of_all();
-        return {value, 0, {value, 0}};
-    }
+    if (all || takes_all(n)) return norm_of_all();
     Buffer<double> share = run_.buffer<double>(n), x = run_.buffer<double>(count);
     for (int64_t i = 0; i < n; ++i) share[i] = diagonal_[i] + eta_;
     const Lottery lottery(run_, n, share.data());
@@ -184,6 +187,7 @@ Norm Evidence<T>::norm(double failure, bool all) {
     const Tiles<T> tiles(kernel_, xs, ys);
     // Fresh ones for each would cost more than their values.
     Pool<TileScratch<T>> pool([&] { return std::unique_ptr<TileScratch<T>>(new TileScratch<T>(tiles.scratch(run_))); });
+    std::atomic<bool> impossible{false};
     auto some = [&](int64_t block) {
         const int64_t at = block * edge, rows = std::min(edge, count - at), m = span_.rank();
         const auto held = pool.take();
@@ -197,13 +201,16 @@ Norm Evidence<T>::norm(double failure, bool all) {
             const int64_t i = first[at + k], j = second[at + k];
             const double entry =
                 static_cast<double>(scratch.tile[k * tile_rows + k]) - dot(li.data() + k * m, lj.data() + k * m, m);
-            x[at + k] = pair_share(entry * std::sqrt(weight(i) * weight(j)), i == j, diagonal_[i], diagonal_[j], eta_);
+            const double weighed = entry * std::sqrt(weight(i) * weight(j));
+            x[at + k] = pair_share(weighed, i == j, diagonal_[i], diagonal_[j], eta_);
+            if (is_impossible(weighed, i, j)) impossible = true;
         }
     };
     parallel_for(run_, (count + edge - 1) / edge, some, tiles.serial());
     evaluations_ += count / edge * edge * edge + (count % edge) * (count % edge);
     const double total = spectrum(1).total();
-    return {frobenius_bound(total, x.data(), count, failure), failure, frobenius_seen(total, x.data(), count)};
+    return {frobenius_bound(total, x.data(), count, failure), failure, frobenius_seen(total, x.data(), count),
+            impossible};
 }
 
 template <class T>

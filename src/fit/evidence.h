@@ -4,6 +4,8 @@
 #include "certify.h"
 #include "projected.h"
 
+#include <cmath>
+
 namespace mercer {
 
 // What norm() computes and takes. Pairs are the diagonal of tiles, the larger the less a value costs beside the panels of its
@@ -16,7 +18,10 @@ int64_t norm_bytes(int64_t n, int64_t m, int64_t size, bool all);             //
 struct Norm {
     double value = 0, failure = 0; // >= |E + eta|, but with that probability
     Seen seen;                     // |E|_F
+    bool impossible = false;       // an entry was seen that no E + eta >= 0 has
 };
+// What rounding does to entries and rows of E is some eta; what goes beyond so many times that is none.
+constexpr double beyond_rounding = 64;
 
 template <class T>
 class Evidence {
@@ -65,7 +70,13 @@ class Evidence {
     std::unique_ptr<Rows> rows_;
     void prepare(int64_t p);
     std::vector<double> factor_rounding() const;
-    double norm_of_all();
+    Norm norm_of_all();
+    // |E_ij|^2 <= E_ii E_jj of any E >= 0; twice as much, and more than rounding, is neither chance nor rounding. entry: of S E S.
+    bool is_impossible(double entry, int64_t i, int64_t j) const {
+        return std::fabs(entry) >
+               2 * std::sqrt(std::max(diagonal_[i], 0.0) + eta_) * std::sqrt(std::max(diagonal_[j], 0.0) + eta_) +
+                   beyond_rounding * eta_;
+    }
     Buffer<double> rows_of_factor(int64_t row0, int64_t count) const;
     void subtract_projection(const int64_t *drawn, int64_t count, double *r) const;
 };

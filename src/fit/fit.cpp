@@ -167,7 +167,9 @@ Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared,
         return record({{"likely", foreseen.likely}, {"most", foreseen.most}, {"happened", happened}});
     };
     text["forecast"] =
-        record({{"bytes", figure(ahead.bytes, static_cast<double>(run.budget()->peak()))},
+        record({{"seconds", record({{"likely", ahead.seconds}, {"happened", run.seconds()}})},
+                {"rows_looked_at", ahead.rows},
+                {"bytes", figure(ahead.bytes, static_cast<double>(run.budget()->peak()))},
                 {"kernel_evaluations", figure(ahead.kernel_evaluations, evaluations)},
                 {"passes", figure(ahead.passes, static_cast<double>(lifted.passes))},
                 {"flops", figure(ahead.flops, flops_of(*prepared.source, m, evaluations, lifted.columns) +
@@ -209,7 +211,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
         if (data.source->rows() < 1) fail(MERCER_E_DATA, "every row of the data has a missing value");
     }
     run.budget()->take(data.source->held_bytes());
-    const Forecast ahead = forecast(run, recipe, data); // refuses before the work
+    const Forecast ahead = forecast(run, recipe, data, Look::cheap); // refuses before the work
     run.expect(ahead.stages);
     run.stage("read");
     Prepared prepared = prepare(run, recipe, data);

@@ -38,8 +38,10 @@ struct Forecast {
     bool holds_factor = true; // of a reducer
     bool by_likely = false;   // judged: how many centres there are the rows will say
 };
+// When a forecast may look at some rows: where that is at most 1 % of the work, and no callback is asked; always.
+enum class Look { cheap, always };
 // From the shape and the budget alone; E_BUDGET where the fit will be refused. Rows that are not known are E_UNSUPPORTED.
-Forecast forecast(Run &run, const Recipe &recipe, const Data &data);
+Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look);
 // k(X, Y) into out; y may be nullptr: X.
 void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y, const mercer_view &out);
 
@@ -196,6 +198,9 @@ void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how); /
 bool streams_well(const Expression &kernel, const Source &source);
 // Into solver_cost, what the plan's solver takes for r pairs of order task.m, from so many columns to begin with.
 void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan);
+// What is likely where something is known of the spectrum.
+class Glimpse;
+void expect_spectrum(const PlanTask &task, const Glimpse &glimpse, Plan &plan);
 struct ForeseenCentres {
     mercer_cost cost{}; // of the reducer; m: centres, at most
     int64_t factor = 0; // bytes of the factor that it leaves, if it does

@@ -5,10 +5,13 @@
 //
 // Stages cost, for progress, in flops at the speed of a matrix product: a kernel value 2 d + 15 in f32 (15: what the exponential
 // costs, FACTS B3.12), twice that in f64; a factorisation or a sweep over tall blocks runs at a tenth of that speed.
+#include "../core/rate.h"
+#include "../core/threads.h"
 #include "../host/task.h"
 #include "assign.h"
 #include "auto.h"
 #include "components.h"
+#include "glimpse.h"
 #include "roads.h"
 #include "start.h"
 
@@ -224,9 +227,40 @@ void expect_wider(const mercer_forecast &wider, Forecast &out) {
     }
 }
 
+std::unique_ptr<Glimpse> look_at(Run &run, const Recipe &recipe, const Data &data, Look look, double effort) {
+    const Source &source = *data.source;
+    const int64_t rows = Glimpse::allowed(recipe, source);
+    if (rows == 0) return nullptr;
+    if (look == Look::cheap && (Glimpse::asks(recipe, source) || 100 * Glimpse::cost(source, rows) > effort))
+        return nullptr;
+    return Glimpse::take(run, recipe, data);
+}
+
+double effort_of(const Run::Stages &stages) {
+    double out = 0;
+    for (const auto &[stage, effort] : stages) out += effort;
+    return out;
+}
+
+// Of all stages, at the rates that were measured: of a matrix product, and of the kernel's own values where some were computed.
+// What certificates take is among the kernel values.
+double seconds_of(const Run &run, const Source &source, const Forecast &ahead, const Plan &plan, bool f32,
+                  const Glimpse *glimpse) {
+    const double threads = as_double(std::min(run.threads(), available_threads())), rate = product_rate() * threads,
+                 nominal = value_cost(source, f32), values = ahead.figures.kernel_evaluations.likely;
+    double effort = effort_of(ahead.stages);
+    for (const auto &[stage, cost] : ahead.stages)
+        if (std::string_view(stage) == "certify") effort -= cost;
+    // A projection's products run at three quarters of the speed of a matrix product, seen from n = 10 000 on.
+    if (!plan.solver) effort -= (slow / 2 - 4.0 / 3) * plan.flops_each * plan.products.likely;
+    double each = nominal / rate;
+    if (glimpse) each = glimpse->value_seconds() / (glimpse->serial() ? 1 : threads) / (plan.rough ? 2 : 1);
+    return std::max(effort - values * nominal, 0.0) / rate + values * each;
+}
+
 } // namespace
 
-Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
+Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
     const Source &source = *data.source;
     if (source.rows() < 0) fail(MERCER_E_UNSUPPORTED, "the number of rows is not known before they are read");
     if (source.rows() < 1) fail(MERCER_E_DATA, "the data have 0 rows, must be >= 1");
@@ -289,12 +323,30 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data) {
         refuse_over_budget(task, sizes.before.most, "to read and reduce");
     }
     out.figures = figures_of(source, centres, plan, m, sizes);
-    if (usual.m < m) expect_fewer(figures_of(source, centres, usually, usual.m, fewer), out.figures);
-    if (recipe.is_auto()) expect_wider(figures_of(source, centres, plan_exact(task, false), m, sizes), out);
     out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
     for (const auto &stage : lift_stages(source, usually, usual.m)) out.stages.push_back(stage);
+    // From here on what is likely, and nothing else.
+    const double begin = now_seconds();
+    const auto glimpse = look_at(run, recipe, data, look, effort_of(out.stages));
+    Plan likely = usually;
+    PlayedRoad played;
+    if (glimpse && recipe.is_auto()) likely.tol = std::max((played = play_road(*glimpse, task, out.roads)).tol, 1e-9);
+    if (glimpse && std::string_view(lift.name) == "weighted") expect_spectrum(usual, *glimpse, likely);
+    if (glimpse && !likely.solver && glimpse->rank() < usual.m) // a factor of less rank costs by its rank
+        likely.products.likely *= std::pow(as_double(glimpse->rank()) / as_double(usual.m), 2);
+    if (glimpse || usual.m < m) expect_fewer(figures_of(source, centres, likely, usual.m, fewer), out.figures);
+    if (recipe.is_auto()) {
+        Plan wide = plan_exact(task, false);
+        wide.tol = likely.tol;
+        if (glimpse) expect_spectrum(task, *glimpse, wide);
+        expect_wider(figures_of(source, centres, wide, m, sizes), out);
+    }
+    out.stages.resize(2);
+    for (const auto &stage : lift_stages(source, likely, usual.m)) out.stages.push_back(stage);
     out.road = format("%" PRId64 " centres, %s", m, plan.how);
-    if (recipe.is_auto()) foresee_road(task, read.most, out);
+    if (recipe.is_auto()) foresee_road(task, read.most, glimpse ? &played : nullptr, out);
+    if (glimpse) out.figures.rows = glimpse->rows(), out.figures.look_seconds = now_seconds() - begin;
+    out.figures.seconds = seconds_of(run, source, out, likely, f32 || likely.f32 || likely.rough, glimpse.get());
     run.log(1, ("forecast: " + out.road).c_str());
     return out;
 }

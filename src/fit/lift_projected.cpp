@@ -168,6 +168,10 @@ Lifted lift_as(const LiftTask &task) {
         const Proof proof = proved ? found.proof : prove<T>(run, task, rows, *span, projection, weights, kept);
         for (int64_t j = 0; j < kept; ++j) lambda[static_cast<size_t>(j)] = proof.bounds.value[static_cast<size_t>(j)];
         out.text["certificates"] = proof.report(total, kept);
+        if (proof.refuted) {
+            out.text["uncertified"] = refuted_text;
+            run.log(2, refuted_text);
+        }
         out.kernel_evaluations += proof.evaluations;
     }
     run.stage("lift");
@@ -216,26 +220,6 @@ std::shared_ptr<PartialCholesky<T>> factor_of_centres(const LiftTask &task) {
 template std::shared_ptr<PartialCholesky<float>> factor_of_centres(const LiftTask &);
 template std::shared_ptr<PartialCholesky<double>> factor_of_centres(const LiftTask &);
 
-Json Proof::loss(double total) const {
-    Json out = Json::array();
-    out.push_back(certificate_entry("trace", trace / total, 0, Seen{left / total, 0}));
-    if (norm > 0)
-        out.push_back(certificate_entry("norm", norm / total, norm_failure,
-                                        Seen{norm_seen.value / total, norm_seen.error / total}));
-    return out;
-}
-
-Json Proof::report(double total, int64_t kept) const {
-    Json out = loss(total);
-    for (Json &entry : eigenvalue_entries(bounds, kept, failure(), total)) out.push_back(std::move(entry));
-    for (size_t j = 0; j < static_cast<size_t>(kept); ++j) {
-        Json entry = certificate_entry("subspace", sines.own[j], failure());
-        entry["component"] = j;
-        out.push_back(std::move(entry));
-    }
-    return out;
-}
-
 namespace {
 
 // Rows of the residual, of n: all of them where no fewer are asked for, each once.
@@ -256,42 +240,26 @@ Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRow
     const CoreValues &values = task.recipe.values();
     const Random random(static_cast<uint64_t>(values.seed), Stage::certificate);
     Evidence<T> evidence(run, task.prepared.kernel, rows, span, projection, weights, random, 0);
-    int64_t p = r;
     Proof out;
-    out.trace = evidence.spectrum(r).total();
-    out.left = projection.left;
-    out.bounds = trace_bounds(evidence.spectrum(r));
-    for (int64_t i = 0; i < r; ++i) out.rounding.push_back(evidence.spectrum(r).rounding_below(static_cast<size_t>(i)));
+    out.begin(evidence.spectrum(r));
     const Certificates wanted = static_cast<Certificates>(values.certificates);
     const Shares shares = share_failure(values.delta, Sides::both);
-    RowMoments moments;
-    double norm = out.trace;
     const int64_t s = rows_looked_at(values, span.n());
     if (wanted != Certificates::none && projection.left > 0) {
         Run::Span span_of_norm(run, 0, 0.3);
         const Norm found = evidence.norm(s > 0 ? shares.pairs : values.delta, s == span.n());
-        out.norm = norm = std::min(norm, found.value);
-        out.norm_failure = found.failure;
-        out.norm_seen = found.seen;
-        out.bounds = norm_bounds(evidence.spectrum(r), norm, out.norm_failure);
+        out.add_norm(found, found.failure);
     }
-    if (s > 0 && projection.left > 0) {
-        p = projection.count() > r
-                ? choose_width(evidence.spectrum(projection.count()), norm, r, s, shares.rows, Sides::both)
-                : r;
+    if (s > 0 && projection.left > 0 && !out.refuted) {
+        const int64_t known = projection.count(), p = known > r
+                                                          ? choose_width(evidence.spectrum(known), out.bound_of_norm(),
+                                                                         r, s, shares.rows, Sides::both)
+                                                          : r;
         Run::Span span_of_rows(run, 0.3, 1);
-        moments = evidence.rows(p, s);
-        const Bounds sharp = row_bounds(evidence.spectrum(p), moments, norm, shares.rows, Sides::both);
-        if (sharp.consistent || out.norm_failure == 0) {
-            out.bounds = sharp;
-        } else { // rows contradict the norm that pairs gave: what is certain is left
-            norm = out.trace, out.norm = out.norm_failure = 0;
-            out.bounds = trace_bounds(evidence.spectrum(r));
-            moments = RowMoments(), p = r;
-        }
+        const RowMoments moments = evidence.rows(p, s);
+        if (out.add_rows(evidence.spectrum(p), moments, shares.rows, shares.rows))
+            out.turn(evidence.spectrum(p), moments, shares.rows);
     }
-    out.sines = subspace_sines(evidence.spectrum(p), moments.s > 0 ? &moments : nullptr, norm, out.bounds, shares.rows,
-                               Sides::both, r);
     out.evaluations = evidence.evaluations();
     return out;
 }

@@ -1,24 +1,10 @@
 // What the lift `projected` and the method `auto` share: proofs about a projection.
 #pragma once
-#include "certify.h"
 #include "projected.h"
+#include "proof.h"
 
 namespace mercer {
 
-// Bounds for the first r eigenvalues and subspaces, unnormalised, with what they rest on.
-struct Proof {
-    double trace = 0, left = 0;        // of E + eta; of E
-    double norm = 0, norm_failure = 0; // F; 0: not asked for
-    Seen norm_seen;
-    Bounds bounds;
-    Sines sines;
-    std::vector<double> rounding; // of each Ritz value, downwards
-    int64_t evaluations = 0;
-    int64_t r() const { return static_cast<int64_t>(sines.own.size()); }
-    double failure() const { return bounds.failure + (bounds.kind == std::string("rows") ? norm_failure : 0); }
-    Json loss(double total) const;                 // trace and norm, divided by total
-    Json report(double total, int64_t kept) const; // of the first, divided by total
-};
 // What `auto` knows already when the lift begins.
 struct Findings {
     Projection projection;

@@ -2,6 +2,7 @@
 // and what that needs. A fit refuses by it before the work begins, and a forecast is it in figures.
 #include "bootstrap.h"
 #include "components.h"
+#include "glimpse.h"
 #include "pivots.h"
 #include "start.h"
 
@@ -260,6 +261,36 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
 }
 
 } // namespace
+
+// Rounds as solve_for goes through them, each with twice as many pairs. Where the sample is too small to tell, so many passes
+// as the solver expects, or as bring a basis of twice the pairs together.
+void expect_spectrum(const PlanTask &task, const Glimpse &glimpse, Plan &plan) {
+    if (!plan.solver || plan.solver->name == "dense") return;
+    const Components choice(task.recipe.values(), task.m);
+    const int64_t wanted = std::min(glimpse.components(task.recipe.values(), task.m), plan.most_pairs);
+    double passes = 0, columns = 0;
+    for (int64_t r = choice.ask(), before = 0;; before = r, r = std::min(2 * r, plan.most_pairs)) {
+        Plan round = plan;
+        ask_solver(task, r, std::max(plan.start_columns, before), round);
+        const mercer_cost &cost = round.solver_cost;
+        const double width = static_cast<double>(std::max<int64_t>(cost.columns, 1)),
+                     seen = glimpse.passes(task.run, task.recipe, round, r),
+                     unseen = std::max(static_cast<double>(cost.likely_passes), 2 + static_cast<double>(r) / width),
+                     own = std::min(seen > 0 ? seen : unseen, static_cast<double>(std::max<int64_t>(cost.passes, 1)));
+        passes += own;
+        columns += static_cast<double>(cost.first_columns) + 1 + std::max(own - 1, 0.0) * (width + 1);
+        if (r >= wanted) break;
+    }
+    const double pairs = static_cast<double>(pass_evaluations(task.m));
+    const mercer_figure before = plan.passes;
+    plan.products.likely = std::min(passes, plan.products.most);
+    plan.columns.likely = std::min(columns, plan.columns.most);
+    plan.passes.likely = std::min(plan.hold != Hold::matrix ? passes
+                                  : plan.rough              ? 1 + std::ceil(passes / 5)
+                                                            : 1.0,
+                                  plan.passes.most);
+    plan.kernel_evaluations.likely += pairs * (plan.passes.likely - before.likely);
+}
 
 Plan plan_weighted(const PlanTask &task) {
     const Recipe &recipe = task.recipe;

@@ -4,7 +4,9 @@
 #include "lift_projected.h"
 
 #include <algorithm>
+#include <cinttypes>
 #include <cmath>
+#include <cstring>
 
 namespace mercer {
 namespace {
@@ -38,6 +40,39 @@ std::vector<Sampling> samplings(const Components &choice, int64_t limit, int64_t
 }
 
 } // namespace
+
+void Outlook::grew(int64_t from, int64_t to, double before, double left) {
+    if (from > 0 && to > from && left > 0)
+        decay = std::clamp(std::log(before / left) / std::log(static_cast<double>(to) / static_cast<double>(from)), 0.1,
+                           20.0);
+}
+
+Outlook::Sample Outlook::expected(double trace, double failure) const {
+    RitzSpectrum all = known.all;
+    all.trace = trace;
+    const double norm = known.norm * std::pow(trace / known.trace, 1.5);
+    if (most_rows_ == 0) return {known.r, norm <= 0.9 * known.target ? 0 : 1}; // pairs alone
+    Sample out{0, 4000};
+    for (int round = 0; round < 2; ++round) {
+        out.p = choose_width(all, norm, known.r, std::min(out.s, most_rows_), failure, Sides::both);
+        out.s = rows_expected(leading(all, out.p), norm, failure, Sides::both, known.r, known.target, most_rows_);
+    }
+    return out;
+}
+
+Outlook::Size Outlook::cheapest(int64_t count, double left, int64_t least, double failure) const {
+    Size best{least, INFINITY};
+    for (int64_t m = least;; m = std::min(most_rank_, m + (m + 7) / 8)) {
+        const double grown = static_cast<double>(m) / static_cast<double>(count);
+        const Sample sample = expected(left * std::pow(grown, -decay), failure);
+        const int64_t columns = f32_ ? padded_columns<float>(sample.p) : padded_columns<double>(sample.p);
+        const double s = known.correction * static_cast<double>(sample.s),
+                     fixed = costs_.factor(count, m) + (m == known.m ? 0 : costs_.projection(m)),
+                     cost = sample.s > most_rows_ ? INFINITY : fixed + costs_.rows(s, columns);
+        if (cost < best.cost) best = {m, cost};
+        if (m == most_rank_ || fixed > std::min(best.cost, exact_cost_)) return best;
+    }
+}
 
 LikelyLook likely_look(const Costs &costs, const CoreValues &values, const Roads &roads) {
     const int64_t r = Components(values, static_cast<int64_t>(costs.n)).ask(),
@@ -96,9 +131,113 @@ Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
     return out;
 }
 
+namespace {
+
+// More directions than components are only tried of so few, as trying takes time.
+constexpr int64_t tried_up_to = 64;
+
+// The search of auto.cpp, with a glimpse's estimates in place of what factors and looks find; a sample of rows proves what it is
+// expected to.
+class Player {
+  public:
+    Player(const Glimpse &glimpse, const PlanTask &exact, const Roads &roads)
+        : glimpse_(glimpse), values_(exact.recipe.values()), roads_(roads),
+          n_(static_cast<double>(exact.source.rows())), unit_(exact.f32 ? 0x1p-24 : 0x1p-53),
+          costs_(exact.source, foreseen_components(values_, exact.source.rows())),
+          exact_cost_(roads.exact ? costs_.exact() : INFINITY), pairs_(norm_values(exact.kernel, exact.source, false)),
+          end_(std::min(roads.most_rank, glimpse.rank())), r_(glimpse.components(values_, exact.source.rows())),
+          shares_(share_failure(values_.delta, Sides::both)), outlook_(costs_, roads, exact_cost_, exact.f32) {
+        const double together = 1 + std::sqrt(static_cast<double>(r_)),
+                     least = glimpse.eigenvalue(r_) / glimpse.eigenvalue(1);
+        out_.tol = std::min(values_.accuracy * least / together / 2, 1e-6);
+    }
+
+    PlayedRoad run() {
+        out_.exact = end_ == 0;
+        for (int64_t m : first_ranks)
+            if (end_ > 0) grow(std::min(m, end_));
+        for (int64_t number = 1; !out_.exact && !look(number); ++number)
+            if (!advance(number)) return out_.exact = roads_.exact, out_;
+        return out_;
+    }
+
+  private:
+    double left(int64_t m) const { return n_ * glimpse_.left(m); }
+    double failure(int64_t number) const { return look_failure(shares_.rows, number); }
+
+    void grow(int64_t m) {
+        outlook_.grew(out_.m, m, left(out_.m), left(m));
+        out_.cost += costs_.factor(out_.m, m);
+        out_.m = m;
+    }
+
+    RitzSpectrum spectrum(int64_t r) const {
+        RitzSpectrum all;
+        const int64_t wide = r <= tried_up_to ? 2 * r + 20 : r;
+        for (int64_t i = 1; i <= std::max(std::min({out_.m, wide, roads_.most_width}), r); ++i)
+            all.theta.push_back(n_ * glimpse_.eigenvalue(i));
+        all.next = all.theta.back(), all.n = static_cast<int64_t>(n_), all.trace = left(out_.m);
+        all.eta = unit_ * n_ * (glimpse_.eigenvalue(1) + std::max(glimpse_.self() - glimpse_.variance(), 0.0));
+        return all;
+    }
+
+    bool look(int64_t number) {
+        const int64_t m = out_.m, r = std::min(r_, m);
+        const RitzSpectrum all = spectrum(r);
+        const double target = values_.accuracy * n_ * glimpse_.eigenvalue(r), total = all.total();
+        out_.cost += costs_.projection(m);
+        out_.evaluations = n_ * static_cast<double>(m + 1);
+        if (m == glimpse_.rank() || total <= target) return true;
+        out_.evaluations += pairs_;
+        const double seen = n_ * glimpse_.norm(m) / total, pairs = static_cast<double>(Evidence<double>::pairs),
+                     slack = 7 * std::log(2 / look_failure(shares_.pairs, number)) / (3 * pairs), // frobenius_bound
+            norm = total * std::min(std::sqrt(seen * seen + slack), 1.0);
+        if (norm <= target) return true;
+        outlook_.known = {m, r, left(m), norm, target, all, 1};
+        if (roads_.most_rows == 0) return false;
+        const Outlook::Size here = outlook_.cheapest(m, left(m), m, failure(number));
+        if (here.m != m || !(here.cost < exact_cost_)) return false;
+        const Outlook::Sample rows = outlook_.expected(left(m), failure(number));
+        const double drawn = static_cast<double>(rows.s + pilot_rows);
+        out_.evaluations += n_ * drawn;
+        out_.cost += costs_.rows(drawn, padded_columns<float>(rows.p));
+        return true;
+    }
+
+    // False: exact passes are cheaper, or there is no larger factor.
+    bool advance(int64_t number) {
+        const int64_t before = out_.m;
+        for (int64_t least = std::min(end_, before * 9 / 8 + 1); out_.m < end_; least = out_.m) {
+            Outlook::Size next = outlook_.cheapest(out_.m, left(out_.m), least, failure(number));
+            if (next.cost >= exact_cost_ && roads_.exact) return false;
+            if (next.cost >= exact_cost_) next.m = end_;
+            if (next.m == out_.m) return true;
+            grow(std::min({next.m, 2 * out_.m, end_}));
+        }
+        return out_.m > before;
+    }
+
+    const Glimpse &glimpse_;
+    const CoreValues &values_;
+    const Roads &roads_;
+    double n_, unit_;
+    Costs costs_;
+    double exact_cost_, pairs_;
+    int64_t end_, r_;
+    Shares shares_;
+    Outlook outlook_;
+    PlayedRoad out_;
+};
+
+} // namespace
+
+PlayedRoad play_road(const Glimpse &glimpse, const PlanTask &exact, const Roads &roads) {
+    return Player(glimpse, exact, roads).run();
+}
+
 // What is likely was seen at 20 000 and 100 000 rows of clusters, a curve, normal and uniform data, and of ijcnn1: 128 to 580
 // columns and 550 to 4000 rows for accuracies of 0.001 and 0.01, few rows or none for 0.1.
-void foresee_road(const PlanTask &exact, int64_t read, Forecast &ahead) {
+void foresee_road(const PlanTask &exact, int64_t read, const PlayedRoad *played, Forecast &ahead) {
     const Roads &roads = ahead.roads;
     const CoreValues &values = exact.recipe.values();
     ahead.road = (roads.exact ? "exact passes: " : "a projection: ") + roads.why;
@@ -129,7 +268,8 @@ void foresee_road(const PlanTask &exact, int64_t read, Forecast &ahead) {
         grown.struct_size = out.struct_size;
         out = grown;
     }
-    const auto [m, s, cost] = likely_look(costs, values, roads);
+    auto [m, s, cost] = likely_look(costs, values, roads);
+    if (played && !played->exact) m = played->m, cost = played->cost;
     out.dense_seconds = std::max(roads.exact ? out.dense_seconds : 0, dense_seconds(static_cast<double>(m)));
     PlanTask likely = exact;
     likely.m = m;
@@ -137,13 +277,22 @@ void foresee_road(const PlanTask &exact, int64_t read, Forecast &ahead) {
     const Plan plan = plan_projected(likely);
     const double bytes = std::min(out.bytes.most, static_cast<double>(base_bytes(exact.source, m, exact.f32) +
                                                                       std::max(read, plan.likely_bytes)));
-    if (roads.exact && costs.exact() <= cost) { // likely, but a first look may prove all: the shape decides no figure
+    if (played && roads.exact)
+        ahead.road += played->exact ? "; a look at some rows says that exact passes are likely"
+                                    : format("; a look at some rows says that about %" PRId64 " are likely to do", m);
+    if (played && played->exact) {
+        for (auto &[stage, effort] : ahead.stages)
+            if (std::strcmp(stage, "reduce") == 0) effort += played->cost * (exact.f32 ? 1 : 2);
+        return;
+    }
+    if (!played && roads.exact &&
+        costs.exact() <= cost) { // likely, but a first look may prove all: the shape decides no figure
         out.passes.most = std::max(out.passes.most, out.passes.likely + 1);
         if (out.bytes.likely == out.bytes.most) out.bytes.likely = std::min(out.bytes.likely, bytes);
         return;
     }
     out.bytes.likely = bytes;
-    out.kernel_evaluations.likely = n * (static_cast<double>(m) + s) + pairs;
+    out.kernel_evaluations.likely = played ? played->evaluations : n * (static_cast<double>(m) + s) + pairs;
     out.passes.likely = 0;
     out.flops.likely = flops_of(exact.source, n, out.kernel_evaluations.likely, 0) + 2 * costs.projection(m);
     out.streams = 1;

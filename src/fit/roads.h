@@ -10,6 +10,7 @@
 #pragma once
 #include "evidence.h"
 #include "fit.h"
+#include "glimpse.h"
 
 namespace mercer {
 
@@ -38,6 +39,43 @@ struct Costs {
     double worth_rows() const { return n * pass / c; }
 };
 
+// What is left to do of the projected road from a factor of some size on, and at which size it costs least: for the search
+// itself, and for a forecast that plays it (foresee_road).
+class Outlook {
+  public:
+    struct Size {
+        int64_t m;
+        double cost; // of all that is left to do from here
+    };
+    struct Sample {
+        int64_t p, s;
+    };
+    // What the last look has found.
+    struct Known {
+        int64_t m = 0, r = 0;
+        double trace = 0, norm = 0, target = 0;
+        RitzSpectrum all;
+        double correction = 1; // rows needed over rows expected
+    } known;
+    double decay = 1; // of the trace, a power of m
+
+    // exact_cost: infinite where there is no such road.
+    Outlook(const Costs &costs, const Roads &roads, double exact_cost, bool f32)
+        : costs_(costs), most_rank_(roads.most_rank), most_rows_(roads.most_rows), exact_cost_(exact_cost), f32_(f32) {}
+    // From the traces that a growth has left.
+    void grew(int64_t from, int64_t to, double before, double left);
+    // Directions and rows that should prove the accuracy where the residual has this trace; s > most_rows: none do.
+    Sample expected(double trace, double failure) const;
+    // Of the sizes from `least` on, for a factor of `count` columns that leaves this trace; infinite where no size will do.
+    Size cheapest(int64_t count, double left, int64_t least, double failure) const;
+
+  private:
+    const Costs &costs_;
+    int64_t most_rank_, most_rows_;
+    double exact_cost_;
+    bool f32_;
+};
+
 // What one look will take, as a rule: columns, rows of the residual.
 struct LikelyLook {
     int64_t m;
@@ -45,9 +83,17 @@ struct LikelyLook {
 };
 LikelyLook likely_look(const Costs &costs, const CoreValues &values, const Roads &roads);
 
+// The search played on what some rows say of all.
+struct PlayedRoad {
+    bool exact = false;
+    int64_t m = 0;                             // columns at last
+    double evaluations = 0, cost = 0, tol = 0; // kernel values; in all; of exact passes
+};
+PlayedRoad play_road(const Glimpse &glimpse, const PlanTask &exact, const Roads &roads);
+
 // exact: of all rows, whose lift takes these bytes; read: what reading takes. E_BUDGET: neither is open.
 Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read);
-// Into a forecast of the exact road.
-void foresee_road(const PlanTask &exact, int64_t read, Forecast &ahead);
+// Into a forecast of the exact road. played: nullptr where no row may be looked at.
+void foresee_road(const PlanTask &exact, int64_t read, const PlayedRoad *played, Forecast &ahead);
 
 } // namespace mercer

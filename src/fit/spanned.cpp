@@ -73,7 +73,7 @@ struct Found {
 
 void direction_entries(const Found &found, const Directions &of, const double *lambda, int64_t r, Json &out) {
     const auto &[projection, proof, total, self, unit] = found;
-    const double norm = (proof.norm > 0 ? proof.norm : proof.trace) / total;
+    const double norm = proof.bound_of_norm() / total;
     double upper = 0, theta = 0, held = 0;
     for (int64_t d = 1; d <= r; ++d) {
         const size_t j = static_cast<size_t>(d - 1);
@@ -116,6 +116,11 @@ Json entries_as(const LiftTask &task, bool directions, Lifted &model) {
     model.columns += total; // n m^2 flops, in products with a matrix of order m
     const Found found{projection, proof, total, projection.uncentred / total, unit};
     out = proof.loss(total);
+    if (proof.refuted) {
+        model.text["uncertified"] = refuted_text;
+        run.log(2, refuted_text);
+        return out;
+    }
     Bounds bounds = proof.bounds;
     bounds.spread.clear(); // of other values
     for (size_t j = 0; j < static_cast<size_t>(r); ++j) {

@@ -124,7 +124,7 @@ SIZE(mercer_figure, 16);
 AT(mercer_figure, likely, 0);
 AT(mercer_figure, most, 8);
 
-SIZE(mercer_forecast, 96);
+SIZE(mercer_forecast, 120);
 AT(mercer_forecast, struct_size, 0);
 AT(mercer_forecast, bytes, 8);
 AT(mercer_forecast, kernel_evaluations, 24);
@@ -134,6 +134,9 @@ AT(mercer_forecast, dense_seconds, 72);
 AT(mercer_forecast, streams, 80);
 AT(mercer_forecast, reserved, 84);
 AT(mercer_forecast, road, 88);
+AT(mercer_forecast, seconds, 96);
+AT(mercer_forecast, rows, 104);
+AT(mercer_forecast, look_seconds, 112);
 
 SIZE(mercer_output, 48);
 AT(mercer_output, struct_size, 0);

@@ -26,6 +26,8 @@ ALLOWED = {
     'derive.cpp': ['derivations()::table'],
     # the best instruction set, found once
     'isa.cpp': ['best_isa()::isa'],
+    # the machine's speed, measured once, for forecasts in seconds
+    'rate.cpp': ['product_rate()::rate'],
 }
 MUTABLE = re.compile(r'\.(bss|data(?!\.rel\.ro)|tbss|tdata)(\..*)?$')
 

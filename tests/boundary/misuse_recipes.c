@@ -228,7 +228,7 @@ void indices_and_sizes(void **state) {
         1, &row);
     BAD(mercer_recipe_row, "struct_size", "negative", MERCER_E_ARGUMENT, "struct_size = -8", "= 72", f.recipe, 0,
         &no_row);
-    BAD(mercer_recipe_forecast, "struct_size", "0", MERCER_E_ARGUMENT, "struct_size = 0", "= 96", f.recipe, f.data,
+    BAD(mercer_recipe_forecast, "struct_size", "0", MERCER_E_ARGUMENT, "struct_size = 0", "= 120", f.recipe, f.data,
         NULL, &forecast);
     BAD(mercer_model_summary, "struct_size", "too large", MERCER_E_ARGUMENT, "struct_size = 1048576", "= 64", f.model,
         &summary);

@@ -555,6 +555,20 @@ stopped 130 STOPPED.safetensors
 
 # ---- the progress bar ---------------------------------------------------------------------------------------------
 
+# Where standard error is no terminal: a line every ten seconds, and none with --quiet. A fit that takes minutes is stopped.
+slow='fit LARGE.npy --method kpca --kernel anova --gamma 0.1 --storage stream --threads 1 --components 100'
+checks=$((checks + 2))
+"$mercer" $slow --quiet -o STOPPED.safetensors >out 2>quiet &
+quiet=$!
+"$mercer" $slow -o STOPPED.safetensors >out 2>err &
+tries=0
+while ! grep -q ' after ' err && [ $tries -lt 300 ]; do sleep 0.1; tries=$((tries + 1)); done
+kill -TERM $quiet $!
+stopped 7 STOPPED.safetensors
+wait $quiet
+grep -q '^mercer: [a-z]*: *[0-9]* % after 0:1[0-9]' err || fail "no line of progress: $(cat err)"
+! grep -q ' after ' quiet || fail 'progress in spite of --quiet'
+
 bar='\[[#.]*\] *[0-9]* %'
 checks=$((checks + 1))
 "$mercer" fit DENSE.npy --method kpca --sigma 2 --components 5 -o S.safetensors >out 2>err || fail 'fit DENSE.npy'

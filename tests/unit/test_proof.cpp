@@ -1,0 +1,176 @@
+// The ladder of proofs (fit/proof.h): a fact that is found false takes with it everything that was concluded from it.
+#include "certify_problems.h"
+#include "fit/proof.h"
+#include "session.h"
+
+namespace {
+
+using certify_problems::Kind;
+using certify_problems::make;
+using certify_problems::one_thread;
+using certify_problems::Options;
+using certify_problems::Problem;
+using certify_problems::sampled_rows;
+using mercer::Json;
+using mercer::Proof;
+using mercer::RowMoments;
+using mercer::Run;
+
+Json named(const Json &entries, const char *name) {
+    Json out = Json::array();
+    for (const Json &entry : entries)
+        if (entry["name"] == name) out.push_back(entry);
+    return out;
+}
+
+void expect_same_claims(const Proof &expected, const Proof &proof) {
+    TEST_ASSERT_EQUAL_STRING(expected.report(1, expected.r()).dump().c_str(),
+                             proof.report(1, proof.r()).dump().c_str());
+    TEST_ASSERT_EQUAL_DOUBLE(expected.failure(), proof.failure());
+    TEST_ASSERT_TRUE(expected.sines.feature == proof.sines.feature);
+}
+
+// Rows that contradict a norm that pairs gave leave what the trace proves, of angles too; those that contradict a certain one
+// leave nothing.
+void test_void_norm() {
+    mercer_run settings = one_thread();
+    Run run({}, &settings);
+    Options options;
+    options.kind = Kind::clusters;
+    const Problem problem = make(options, 5, true);
+    const RowMoments rows = sampled_rows(run, problem, 300, 1);
+    Proof plain;
+    plain.begin(problem.spectrum);
+
+    Proof probable = plain;
+    probable.add_norm({problem.norm / 100, 0.01, {problem.norm / 100, 0}}, 0.01);
+    TEST_ASSERT_TRUE(probable.sines.own[0] < plain.sines.own[0] && probable.failure() == 0.01);
+    TEST_ASSERT_FALSE(probable.add_rows(problem.spectrum, rows, 0.01, 0.01));
+    TEST_ASSERT_FALSE(probable.refuted);
+    expect_same_claims(plain, probable);
+
+    Proof certain = plain;
+    certain.add_norm({problem.norm / 100, 0, {problem.norm / 100, 0}}, 0);
+    TEST_ASSERT_FALSE(certain.add_rows(problem.spectrum, rows, 0.01, 0.01));
+    TEST_ASSERT_TRUE(certain.refuted && !(certain.bounds.worst_share(1) < 1e300));
+    TEST_ASSERT_EQUAL_size_t(1, certain.report(1, certain.r()).size()); // the trace
+    TEST_ASSERT_EQUAL_DOUBLE(1, certain.sines.own[0]);
+
+    Proof right = plain;
+    right.add_norm({problem.norm, 0.01, {problem.norm, 0}}, 0.01);
+    TEST_ASSERT_TRUE(right.add_rows(problem.spectrum, rows, 0.01, 0.01));
+    right.turn(problem.spectrum, rows, 0.01);
+    TEST_ASSERT_EQUAL_STRING("rows", right.bounds.kind);
+    TEST_ASSERT_EQUAL_DOUBLE(0.02, right.failure());
+}
+
+// What follows from a norm that is only probable is itself no more than that, even where the last lower bound is not positive.
+void test_norm_is_paid_for() {
+    Options options;
+    options.kind = Kind::clusters;
+    Problem problem = make(options, 5, true);
+    problem.spectrum.theta.back() = 0;
+    Proof proof;
+    proof.begin(problem.spectrum);
+    TEST_ASSERT_FALSE(proof.bounds.worst_share(proof.r()) < 1e300);
+    proof.add_norm({problem.norm, 0.01, {problem.norm, 0}}, 0.01);
+    for (const Json &entry : named(proof.report(1, proof.r()), "subspace"))
+        TEST_ASSERT_EQUAL_STRING("probable", entry["kind"].get<std::string>().c_str());
+    // A norm that is no less than the trace says nothing and costs nothing.
+    proof.begin(problem.spectrum);
+    proof.add_norm({2 * proof.trace, 0.01, {proof.trace, 0}}, 0.01);
+    TEST_ASSERT_EQUAL_DOUBLE(0, proof.failure());
+}
+
+// A caller's kernel that claims to be positive semi-definite and is not: ten rows of 6000 share values far above their
+// residuals. Pairs hardly ever meet them, rows of the residual do.
+struct Lying {
+    Matrix x{6000, 3};
+    mercer_user_kernel kernel{};
+    Lying() {
+        oracle::Numbers numbers(11);
+        for (int64_t i = 0; i < x.rows; ++i) {
+            x(i, 0) = static_cast<double>(i % 7) + 0.02 * numbers(), x(i, 1) = 0.02 * numbers();
+            x(i, 2) = i % 600 == 17 ? 1 : 0;
+        }
+        kernel.struct_size = sizeof kernel;
+        kernel.flags = MERCER_THREAD_SAFE | MERCER_PSD;
+        kernel.tile = [](void *, const mercer_view *a, const mercer_view *b, const mercer_view *k) -> int32_t {
+            for (int64_t i = 0; i < k->rows; ++i)
+                for (int64_t j = 0; j < k->cols; ++j) {
+                    const double *p = static_cast<double *>(a->data) + i * a->row_stride,
+                                 *q = static_cast<double *>(b->data) + j * b->row_stride;
+                    const bool same = p[0] == q[0] && p[1] == q[1], marked = p[2] == 1 && q[2] == 1 && !same;
+                    static_cast<double *>(k->data)[i * k->row_stride + j] =
+                        std::exp(-oracle::sqdist(p, q, 2) / 2) + (same ? 0.01 : 0) + (marked ? 8 : 0);
+                }
+            return 0;
+        };
+    }
+};
+
+// null: the factor met the shared values first, and accused the kernel.
+Json report_of(Session &session, const Lying &lying, const char *method, const Settings &settings, int64_t memory) {
+    Held held(lying.x);
+    mercer_data *data = session.data(held);
+    mercer_recipe *recipe = session.recipe(method, settings);
+    OK(mercer_recipe_set_kernel(recipe, &lying.kernel));
+    mercer_run run = with_threads(2);
+    run.memory = memory;
+    Model model;
+    const int32_t status = mercer_model_fit(&model.handle, recipe, data, &run);
+    mercer_recipe_destroy(recipe);
+    mercer_data_destroy(data);
+    if (status != MERCER_OK) return nullptr;
+    const char *text = nullptr;
+    OK(mercer_model_info(model.handle, "", &text));
+    return Json::parse(text);
+}
+
+// No angle is claimed for certain that the trace does not prove.
+void expect_angles_by_trace(const Json &entries) {
+    const double trace = named(entries, "trace")[0]["value"];
+    const Json values = named(entries, "eigenvalue"), angles = named(entries, "subspace");
+    for (size_t j = 0; j + 1 < angles.size(); ++j) {
+        if (angles[j]["kind"] != "certain") continue;
+        const double gap = values[j]["theta"].get<double>() - values[j + 1]["theta"].get<double>() - trace,
+                     least = gap > trace / 2 ? trace / 2 / gap : 1;
+        TEST_ASSERT_TRUE(angles[j]["value"].get<double>() >= least * (1 - 1e-9));
+    }
+}
+
+// Whether rows and pairs meet the shared values is chance; where they do, what is left is what the trace proves.
+void test_void_norm_of_a_fit() {
+    Session session;
+    const Lying lying;
+    int found_void = 0;
+    for (const char *seed : {"0", "1", "2", "3", "4", "5"})
+        for (const char *method : {"nystrom", "auto"}) {
+            const bool grows = std::strcmp(method, "auto") == 0;
+            Settings settings = {{"kernel", "user"}, {"components", "4"}, {"seed", seed}};
+            if (grows)
+                settings.insert(settings.end(), {{"accuracy", "0.0007"}, {"gram.storage", "f64"}});
+            else
+                settings.insert(settings.end(), {{"reducer.m", "60"}, {"certificates", "rows"}});
+            const Json report = report_of(session, lying, method, settings, grows ? int64_t{48} << 20 : 0);
+            if (report.is_null()) continue;
+            if (std::getenv("MERCER_SHOW")) std::printf("%s %s\n", method, report["certificates"].dump().c_str());
+            if (!named(report["certificates"], "norm").empty()) continue;
+            found_void += grows;
+            expect_angles_by_trace(report["certificates"]);
+        }
+    TEST_ASSERT_TRUE_MESSAGE(found_void > 0, "no norm of 'auto' was found void");
+}
+
+} // namespace
+
+void setUp() {}
+void tearDown() {}
+
+int main() {
+    UNITY_BEGIN();
+    RUN_TEST(test_void_norm);
+    RUN_TEST(test_norm_is_paid_for);
+    RUN_TEST(test_void_norm_of_a_fit);
+    return UNITY_END();
+}
