@@ -149,7 +149,8 @@ def derive_seeds(mercer):
                     yield f"{name}-far{'-+'[sign > 0]}", model_of(text, tensors)
             text, tensors = parts_of(whole)
             if "C" in tensors:
-                yield f"{name}-no-columns", model_of(text, {**tensors, "C": tensors["C"][:, :0]})
+                whole_rows = {key: value for key, value in tensors.items() if not key.startswith(("shift.", "T."))}
+                yield f"{name}-no-columns", model_of(text, {**whole_rows, "C": tensors["C"][:, :0]})
             for other in ("nu", "w", "A", "lambda", "v"):
                 text, tensors = parts_of(whole)
                 if other in tensors:

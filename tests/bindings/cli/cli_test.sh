@@ -229,7 +229,7 @@ status 0 transform C.safetensors Q.csv -o WC.npy && same WC.npy WQ.npy 'weights 
 checks=$((checks + 1))
 "$mercer" transform C.safetensors - -o - <Q.csv 2>err >piped.npy || fail 'transform C - -o - of CSV'
 same piped.npy WQ.npy 'CSV from standard input'
-status 3 fit GAPS.csv $fit_csv && says 'row 3, column 1 is NaN'
+status 3 fit GAPS.csv $fit_csv && says 'line 4, column 1 is NaN'
 status 0 fit GAPS.csv $fit_csv --data.missing rows --scores ZG.npy
 status 0 fit COMPLETE.npy $fit_csv --scores ZD.npy && py nan_rows ZG.npy ZD.npy
 error 2 4 fit X.csv $fit_csv --labels knid && says kind
