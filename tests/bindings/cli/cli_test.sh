@@ -391,9 +391,11 @@ status 0 fit one --method kpca --sigma 2 --components 5 -o piped.safetensors
 status 0 transform piped.safetensors Q.npy -o fifo.npy
 status 0 fit X.npy --method kpca --sigma 2 --components 5 -o named.safetensors
 status 0 transform named.safetensors Q.npy -o named.npy && same fifo.npy named.npy 'an array from a pipe'
+status 0 fit X.csv --method kpca --sigma 2 --components 5 --labels kind --weights w -o names.safetensors
+status 0 transform names.safetensors Q.csv -o named.npy
 piped Q.csv one
-piped C.safetensors other
-status 0 transform other one -o fifo.npy && same fifo.npy WQ.npy 'a model and CSV from pipes'
+piped names.safetensors other
+status 0 transform other one -o fifo.npy && same fifo.npy named.npy 'a model and CSV from pipes'
 piped I.npy one
 piped X.npy other
 status 0 fit other --method subsampled --reducer given --landmarks one --sigma 2 --components 3 -o S.safetensors
