@@ -49,6 +49,20 @@ size_t read_some(int descriptor, const std::string &name, void *bytes, size_t ca
     }
 }
 
+/* A file, a pipe or standard input, open for reading. */
+struct Input {
+    explicit Input(const std::string &path) {
+        do {
+            check_cancelled(); // a pipe opens when somebody writes to it
+            descriptor = is_stream(path) ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        } while (descriptor < 0 && errno == EINTR);
+        if (descriptor < 0) throw system_failure(path, "open");
+    }
+    ~Input() { ::close(descriptor); }
+    Input(const Input &) = delete;
+    int descriptor = -1;
+};
+
 std::string temporary_folder() {
     const char *folder = std::getenv("TMPDIR");
     return folder && *folder ? folder : "/tmp";
@@ -87,7 +101,14 @@ void check_apart(const std::string &output, const std::string &input) {
         throw Failure(MERCER_E_ARGUMENT, "'" + output + "' is read, it cannot be written as well");
 }
 
-int spool_stdin() {
+bool is_pipe(const std::string &path) {
+    std::error_code error;
+    return !is_stream(path) && std::filesystem::status(path, error).type() == std::filesystem::file_type::fifo;
+}
+
+int spool(const std::string &input) {
+    const std::string name = is_stream(input) ? "standard input" : input;
+    const Input from(input);
     std::string path = temporary_folder() + "/mercer-XXXXXX";
     const int descriptor = ::mkostemp(path.data(), O_CLOEXEC);
     if (descriptor < 0) throw system_failure(path, "create");
@@ -95,12 +116,12 @@ int spool_stdin() {
     try {
         std::string buffer(chunk, '\0');
         bool begun = false, known = false; // known: an array, or text with numbers
-        for (size_t unknown = 0; const size_t n = read_some(STDIN_FILENO, "standard input", buffer.data(), chunk);) {
+        for (size_t unknown = 0; const size_t n = read_some(from.descriptor, name, buffer.data(), chunk);) {
             const std::string_view bytes(buffer.data(), n);
             known |= !std::exchange(begun, true) && begins_as_npy(bytes);
             known |= bytes.find_first_of("0123456789") != bytes.npos;
             if (!known && (unknown += n) > chunk)
-                throw Failure(MERCER_E_DATA, "standard input is no data: no npy file, and text without a number");
+                throw Failure(MERCER_E_DATA, name + " is no data: no npy file, and text without a number");
             write_all(descriptor, temporary_folder(), buffer.data(), n);
         }
     } catch (...) {
@@ -208,20 +229,12 @@ void write_model(mercer_model *model, const std::string &path) {
 }
 
 std::string read_file(const std::string &path, size_t most) {
-    const int descriptor = is_stream(path) ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) throw system_failure(path, "open");
-    std::string bytes;
-    try {
-        std::string buffer(chunk, '\0');
-        for (size_t n = 1; n > 0 && bytes.size() < most;) {
-            n = read_some(descriptor, path, buffer.data(), std::min(buffer.size(), most - bytes.size()));
-            bytes.append(buffer, 0, n);
-        }
-    } catch (...) {
-        ::close(descriptor);
-        throw;
+    const Input from(path);
+    std::string bytes, buffer(chunk, '\0');
+    for (size_t n = 1; n > 0 && bytes.size() < most;) {
+        n = read_some(from.descriptor, path, buffer.data(), std::min(buffer.size(), most - bytes.size()));
+        bytes.append(buffer, 0, n);
     }
-    ::close(descriptor);
     return bytes;
 }
 

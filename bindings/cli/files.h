@@ -39,9 +39,12 @@ class OutputFile {
  * folder. */
 void check_writable(const std::string &path);
 
-/* Copies standard input to a file without a name, so that none is left behind however the command ends; its descriptor.
+/* A named pipe, or one like <(...) of a shell. It can be read once only. */
+bool is_pipe(const std::string &path);
+
+/* Copies standard input (-) or a pipe to a file without a name, so that none is left behind however the command ends; its descriptor.
  * What is neither .npy nor text with numbers is soon refused: it may be without end. */
-int spool_stdin();
+int spool(const std::string &input);
 
 Model read_model(mercer_context *context, const std::string &path);
 void write_model(mercer_model *model, const std::string &path);

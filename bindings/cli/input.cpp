@@ -74,18 +74,19 @@ InputData::InputData(mercer_context *context, const InputOptions &options, const
     mercer_run reading = *run;
     reading.checkpoint = nullptr;
     check(mercer_context_set_run(context, &reading));
-    if (!is_stream(options.path)) {
+    if (!is_stream(options.path) && !is_pipe(options.path)) {
         open(context, options.path, options);
         return;
     }
-    descriptor_ = spool_stdin();
+    descriptor_ = spool(options.path);
+    const std::string shown = is_stream(options.path) ? "standard input" : options.path;
     const std::string name = "/proc/self/fd/" + std::to_string(descriptor_);
     try {
         open(context, name, options);
     } catch (const Failure &failure) {
         ::close(descriptor_);
         std::string text = failure.what();
-        if (const size_t at = text.find(name); at != std::string::npos) text.replace(at, name.size(), "standard input");
+        if (const size_t at = text.find(name); at != std::string::npos) text.replace(at, name.size(), shown);
         throw Failure(failure.code, text);
     }
 }

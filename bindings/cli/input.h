@@ -19,7 +19,7 @@ struct InputOptions {
     void add_labels_to(CLI::App &app); /* of what fits */
 };
 
-/* A file as data: CSV or .npy. Standard input is spooled to a nameless temporary file, which lives as long as this. */
+/* A file as data: CSV or .npy. Standard input and pipes are spooled to a nameless temporary file, which lives as long as this. */
 class InputData {
   public:
     /* run: whose budget, progress and interrupts hold while a CSV file is read. */

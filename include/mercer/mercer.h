@@ -209,7 +209,7 @@ MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *cont
  * is read before this returns, as the context's run says (memory, progress, cancel). options NULL: all is found out. A column
  * is named by its name, or by its number from 0; what a model was fitted on, mercer_model_info tells at /columns. Missing
  * values: "", NA, NaN, nan, null, ?. MERCER_E_IO: it cannot be read; MERCER_E_DATA: damaged, pickled, of a type that is not
- * read; MERCER_E_NAME: no such column; MERCER_E_UNSUPPORTED: columns, labels or weights of an npy file. */
+ * read; MERCER_E_NAME: no such column; MERCER_E_UNSUPPORTED: columns, labels or weights of an npy file. Pipes are read whole. */
 enum { MERCER_NPY = 1, MERCER_CSV = 2 };
 typedef struct mercer_file {
     int64_t struct_size;
@@ -389,7 +389,7 @@ MERCER_API int32_t mercer_recipe_forecast(mercer_recipe *recipe, mercer_data *da
                                           mercer_forecast *out);
 
 /* The kernel matrix of the recipe's kernel: k(x_i, y_j) into out (rows of x) x (rows of y), or, with y NULL, k(x_i, x_j).
- * The tile type is out's dtype. Input map and bandwidth are those of a fit on x. */
+ * In out's type; map and bandwidth are those of a fit on x. Entries of rows that data.missing leaves out are NaN. */
 MERCER_API int32_t mercer_recipe_kernel(mercer_recipe *recipe, mercer_data *x, mercer_data *y, const mercer_view *out,
                                         const mercer_run *run);
 

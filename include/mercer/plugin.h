@@ -358,7 +358,8 @@ typedef struct mercer_eigen_result {
 enum {
     MERCER_USES_START = 1, /* a solver that is told no such thing is given neither */
     MERCER_USES_ROUGH = 2,
-    MERCER_KEEPS_STATE = 4 /* calls checkpoint and resume */
+    MERCER_KEEPS_STATE = 4, /* calls checkpoint and resume */
+    MERCER_DIRECT = 8       /* decomposes the whole matrix: misses no eigenvalue above the last one that it gives */
 };
 typedef struct mercer_solver_ops {
     int64_t struct_size;

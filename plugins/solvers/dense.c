@@ -114,6 +114,7 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
 
 static const mercer_solver_ops ops = {
     .struct_size = sizeof(mercer_solver_ops),
+    .flags = MERCER_DIRECT,
     .forecast = forecast,
     .solve = solve,
 };

@@ -25,12 +25,14 @@ std::string names_text(const std::vector<std::string> &columns, const std::vecto
     return record({{"columns", columns}, {"labels", labels}}).dump();
 }
 
-mercer_data *from_csv(Run &run, const char *path, const CsvOptions &options) {
-    CsvFile file = open_csv(run, path, options);
+mercer_data *from_csv(Run &run, const InputFile &input, const CsvOptions &options) {
+    CsvFile file = open_csv(run, input, options);
     if (!file.left_out.empty()) {
         std::string names;
         for (const std::string &name : file.left_out) names += (names.empty() ? "" : ", ") + name;
-        run.log(2, format("'%s': columns left out, which hold no numbers: %.200s", path, names.c_str()).c_str());
+        run.log(2, format("'%s': columns left out, which hold no numbers: %.200s", shown_path(input.path()).c_str(),
+                          names.c_str())
+                       .c_str());
     }
     std::unique_ptr<mercer_data> data(new_data(file.source));
     data->data.columns = file.columns;
@@ -56,10 +58,11 @@ CsvOptions csv_options(const mercer_file &file) {
             text(file.labels), text(file.weights), text(file.columns)};
 }
 
-mercer_data *from_npy(const char *path, const CsvOptions &csv) {
+mercer_data *from_npy(std::unique_ptr<InputFile> file, const CsvOptions &csv) {
     if (!csv.labels.empty() || !csv.weights.empty() || !csv.columns.empty())
-        fail(MERCER_E_UNSUPPORTED, "'%s': columns, labels and weights are chosen of CSV files only, this is npy", path);
-    return new_data(open_npy(path));
+        fail(MERCER_E_UNSUPPORTED, "'%s': columns, labels and weights are chosen of CSV files only, this is npy",
+             shown_path(file->path()).c_str());
+    return new_data(open_npy(std::move(file)));
 }
 
 mercer_data *from_file(mercer_context &context, const char *path, const mercer_file *options) {
@@ -70,10 +73,12 @@ mercer_data *from_file(mercer_context &context, const char *path, const mercer_f
     if (file.values < 0 || file.values > MERCER_KERNEL)
         fail(MERCER_E_VALUE, "file: values = %d, must be 0, MERCER_DISTANCE or MERCER_KERNEL", file.values);
     const CsvOptions csv = csv_options(file);
-    if (file.format == 0) file.format = is_npy(path) ? MERCER_NPY : MERCER_CSV;
     Run run(context.settings, nullptr);
     run.stage("read");
-    std::unique_ptr<mercer_data> data(file.format == MERCER_CSV ? from_csv(run, path, csv) : from_npy(path, csv));
+    auto input = std::make_unique<InputFile>(run, path); // once: a pipe cannot be read again
+    if (file.format == 0) file.format = is_npy(*input) ? MERCER_NPY : MERCER_CSV;
+    std::unique_ptr<mercer_data> data(file.format == MERCER_CSV ? from_csv(run, *input, csv)
+                                                                : from_npy(std::move(input), csv));
     if (file.values) {
         data->data.source = MatrixSource::from_rows(run, *data->data.source, file.values);
         data->file.source.reset();

@@ -144,7 +144,10 @@ std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *j
 }
 
 std::shared_ptr<const Model> load(mercer_context &context, const char *path) {
-    const InputFile file(path);
+    const InputFile file = [&] { // a pipe is held in memory
+        Run run(context.settings, nullptr);
+        return InputFile(run, path);
+    }();
     return read_model(from_start(file), file.size(), path, *context.registry, context.settings);
 }
 

@@ -12,6 +12,7 @@
 #include "problem.h"
 
 #include <algorithm>
+#include <cinttypes>
 #include <cmath>
 
 namespace mercer {
@@ -48,6 +49,8 @@ void assign_tiles(Run &run, const Prepared &prepared, const DataProblem<T> &prob
         reduction.kernel_evaluations += n * reduction.m;
     }
     Buffer<double> gap = run.buffer<double>(n); // to the best so far, but for what is the row's own
+    std::fill(gap.begin(), gap.end(), INFINITY);
+    std::fill(reduction.assignment.begin(), reduction.assignment.end(), -1);
     sweep<T>(run, tiles, 0, n, [&](const Tile<T> &tile) {
         for (int64_t i = 0; i < tile.x.rows; ++i) {
             const int64_t row = tile.x.row0 + i;
@@ -55,11 +58,16 @@ void assign_tiles(Run &run, const Prepared &prepared, const DataProblem<T> &prob
             for (int64_t j = 0; j < tile.y.rows; ++j) {
                 const int64_t centre = tile.y.row0 + j;
                 const double value = static_cast<double>(values[j]), here = distances ? value : own[centre] - 2 * value;
-                if (centre == 0 || here < gap[row]) gap[row] = here, reduction.assignment[row] = centre;
+                if (here < gap[row]) gap[row] = here, reduction.assignment[row] = centre;
             }
         }
         return true;
     });
+    for (int64_t i = 0; i < n; ++i)
+        if (reduction.assignment[i] < 0)
+            fail(MERCER_E_DATA,
+                 "row %" PRId64 ": its distances to all of %" PRId64 " centres are beyond f64, or undefined",
+                 prepared.source->number(i), reduction.m);
 }
 
 template <class T>

@@ -10,8 +10,9 @@ namespace {
 constexpr Scope everywhere = {[](const Recipe &) { return true; }, "", ""};
 constexpr Scope fitting = {[](const Recipe &recipe) { return !recipe.derivation(); }, "methods", ""};
 constexpr Scope automatic = {[](const Recipe &recipe) { return recipe.is_auto(); }, "the method 'auto'", "solver.tol"};
-constexpr Scope left_open = {[](const Recipe &recipe) { return !recipe.is_auto(); },
-                             "methods that leave it to you, like 'kpca' and 'nystrom'", ""};
+constexpr Scope left_open = {
+    [](const Recipe &recipe) { return !recipe.is_auto() && (!recipe.derivation() || recipe.derivation()->reducer); },
+    "methods that leave it to you, like 'kpca' and 'nystrom'", ""};
 constexpr Scope lifting = {[](const Recipe &recipe) { return !recipe.is_auto() && !recipe.derivation(); },
                            left_open.where, ""};
 constexpr Scope compressing = {[](const Recipe &recipe) { return recipe.derivation() != nullptr; },

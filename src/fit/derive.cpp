@@ -4,8 +4,8 @@
 
 namespace mercer {
 
-const std::vector<Derivation> &derivations() {
-    static const std::vector<Derivation> table = {
+std::vector<Derivation> &derivations() {
+    static std::vector<Derivation> table = {
         {"compress", "rpcholesky", "fewer centres: what a model holds in feature space, projected on their span",
          "Schoelkopf et al. 1999, reduced sets", 1, compress},
     };
@@ -30,7 +30,7 @@ Json derived_text(const DeriveTask &task, const Model &model) {
     for (const char *name : {"method", "kernel", "lift", "solver", "n", "d", "columns", "total_variance", "error_bars"})
         if (before.contains(name)) text[name] = before[name];
     text["operation"] = task.recipe.derivation()->name;
-    text["reducer"] = task.recipe.values().reducer;
+    if (task.recipe.derivation()->reducer) text["reducer"] = task.recipe.values().reducer;
     const Json known = before.value("parameters", Json::object());
     for (const auto &[name, value] : known.items())
         if (name.rfind("kernel.", 0) == 0 || name.rfind("data.", 0) == 0) parameters[name] = value;
@@ -52,6 +52,7 @@ Json derived_text(const DeriveTask &task, const Model &model) {
 std::shared_ptr<const Model> derived_model(const DeriveTask &task, const Model &model, Json text, Tensors tensors) {
     text["peak_bytes"] = task.run.budget()->peak();
     text["timings"] = timings_json(task.run);
+    need_finite(text, tensors);
     auto out = Model::assemble(std::move(text), std::move(tensors), task.recipe.registry(), task.settings);
     if (model.kernel().has_user() && model.kernel().user) out = out->bind(model.kernel().user);
     task.run.progress(1);

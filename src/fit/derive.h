@@ -14,11 +14,12 @@ struct DeriveTask {
 };
 
 struct Derivation {
-    const char *name, *reducer, *summary, *reference;
+    const char *name, *reducer; // reducer nullptr: it uses none, and its recipes have no such row
+    const char *summary, *reference;
     int64_t most_models;
     std::shared_ptr<const Model> (*derive)(const DeriveTask &task);
 };
-const std::vector<Derivation> &derivations();
+std::vector<Derivation> &derivations(); // tests add to it
 
 void check_count(const Recipe &recipe, int64_t count); // E_ARGUMENT where its derivation does not take so many models
 std::shared_ptr<const Model> derive(const DeriveTask &task);

@@ -10,6 +10,7 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace mercer {
 namespace {
@@ -201,15 +202,30 @@ Tensors all_tensors(const Recipe &recipe, const Prepared &prepared, Centres &cen
 
 } // namespace
 
+namespace {
+
+// The rows in a form that can be read at will, without those that data.missing leaves out.
+std::shared_ptr<const Source> rows_of(Run &run, const Recipe &recipe, std::shared_ptr<const Source> source) {
+    if (auto loaded = source->load(run)) source = std::move(loaded);
+    if (static_cast<DataMissing>(recipe.values().data_missing) == DataMissing::rows)
+        source = complete_rows(run, std::move(source));
+    return source;
+}
+
+Data data_of(Run &run, const Recipe &recipe, const Data &given) {
+    Data data = given;
+    data.source = rows_of(run, recipe, given.source);
+    if (data.source->rows() < 1 && data.source->given_rows() > 0)
+        fail(MERCER_E_DATA, "every row of the data has a missing value");
+    return data;
+}
+
+} // namespace
+
 std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &given, const RunSettings &settings) {
     run.expect({{"read", 1}, {"the rest", 99}}); // before the number of rows is known
     run.stage("read");
-    Data data = given;
-    if (auto loaded = data.source->load(run)) data.source = std::move(loaded);
-    if (static_cast<DataMissing>(recipe.values().data_missing) == DataMissing::rows) {
-        data.source = complete_rows(run, std::move(data.source));
-        if (data.source->rows() < 1) fail(MERCER_E_DATA, "every row of the data has a missing value");
-    }
+    const Data data = data_of(run, recipe, given);
     run.budget()->take(data.source->held_bytes());
     const Forecast ahead = forecast(run, recipe, data, Look::cheap); // refuses before the work
     run.expect(ahead.stages);
@@ -259,8 +275,9 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
         text["lift"] = lift.name;
         if (!road.exact) text["reducer"] = "rpcholesky";
     }
-    auto model =
-        Model::assemble(std::move(text), all_tensors(recipe, prepared, centres, lifted), recipe.registry(), settings);
+    Tensors tensors = all_tensors(recipe, prepared, centres, lifted);
+    need_finite(text, tensors);
+    auto model = Model::assemble(std::move(text), std::move(tensors), recipe.registry(), settings);
     if (prepared.kernel.has_user() && prepared.kernel.user) model = model->bind(prepared.kernel.user);
     run.progress(1);
     return model;
@@ -298,32 +315,60 @@ void kernel_matrix_as(Run &run, const Prepared &x, const std::shared_ptr<const S
     sweep_panels<T>(run, tiles, 0, xs.rows(), store, y ? Range::all : Range::upper);
 }
 
+// Entries of the rows and columns that were computed, which are first in `out`, to where the caller counts them; the others
+// become NaN. From the end on, as no entry's place is before where it was.
+template <class T>
+void spread_complete(const Source &x, const Source &y, const mercer_view &out) {
+    auto at = [&](int64_t i, int64_t j) -> T & {
+        return static_cast<T *>(out.data)[i * out.row_stride + j * out.col_stride];
+    };
+    int64_t row = x.rows();
+    for (int64_t i = out.rows - 1; i >= 0; --i) {
+        const bool has_row = row > 0 && x.number(row - 1) == i;
+        row -= has_row;
+        int64_t col = y.rows();
+        for (int64_t j = out.cols - 1; j >= 0; --j) {
+            const bool has_col = col > 0 && y.number(col - 1) == j;
+            col -= has_col;
+            at(i, j) = has_row && has_col ? at(row, col) : std::numeric_limits<T>::quiet_NaN();
+        }
+    }
+}
+
+template <class T>
+void kernel_matrix_of(Run &run, const Prepared &x, const std::shared_ptr<const Source> &y, const mercer_view &out) {
+    const Source &other = y ? *y : *x.source;
+    mercer_view complete = out; // of as many rows and columns as can be computed
+    complete.rows = x.source->rows(), complete.cols = other.rows();
+    if (complete.rows > 0 && complete.cols > 0) kernel_matrix_as<T>(run, x, y, complete);
+    if (complete.rows < out.rows || complete.cols < out.cols) spread_complete<T>(*x.source, other, out);
+}
+
 } // namespace
 
 void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y, const mercer_view &out) {
     run.expect({{"read", 1}, {"gram", 9}});
     run.stage("read");
-    const Prepared prepared = prepare(run, recipe, x, out.dtype == MERCER_F32);
+    const Prepared prepared = prepare(run, recipe, data_of(run, recipe, x), out.dtype == MERCER_F32);
     run.stage("gram");
     std::shared_ptr<const Source> other;
     if (y) {
-        other = y->source->load(run);
-        if (!other) other = y->source;
+        other = rows_of(run, recipe, y->source);
         if (other->kind() == Source::Kind::objects || prepared.source->kind() == Source::Kind::objects)
             fail(MERCER_E_UNSUPPORTED, "kernel matrix: objects have values among themselves only, y must be NULL");
         if (other->cols() != prepared.source->cols())
             fail(MERCER_E_SHAPE, "y has %" PRId64 " columns, x has %" PRId64, other->cols(), prepared.source->cols());
     }
-    const int64_t rows = prepared.source->rows(), cols = other ? other->rows() : rows;
+    const int64_t rows = prepared.source->given_rows(), cols = other ? other->given_rows() : rows;
     if (out.rows != rows || out.cols != cols)
         fail(MERCER_E_SHAPE, "out is %" PRId64 " x %" PRId64 ", must be %" PRId64 " x %" PRId64, out.rows, out.cols,
              rows, cols);
     check_apart("out", out, "x", *x.source);
     if (y) check_apart("out", out, "y", *y->source);
     if (prepared.f32)
-        kernel_matrix_as<float>(run, prepared, other, out);
+        kernel_matrix_of<float>(run, prepared, other, out);
     else
-        kernel_matrix_as<double>(run, prepared, other, out);
+        kernel_matrix_of<double>(run, prepared, other, out);
     run.progress(1);
 }
 

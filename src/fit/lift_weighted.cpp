@@ -80,7 +80,8 @@ Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &m
     return z;
 }
 
-// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed. Kernel values
+// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed: none is by a
+// solver that decomposes the whole matrix (LAPACK's eigenvalues, all or by index, are those of a matrix n u |K| away). Kernel values
 // in f32 err by about u of k(c, c), the products with them by less: by 2 u of the trace in all, before it is centred. Residuals
 // know of it only where the solver has an exact operator to compare with, and contain it there.
 Bounds bounds_of(const Eigenpairs &pairs, const Moments &moments, const Plan &plan, int64_t kept) {
@@ -90,7 +91,8 @@ Bounds bounds_of(const Eigenpairs &pairs, const Moments &moments, const Plan &pl
                  image = plan.f32     ? rounding
                          : plan.rough ? std::min(worst, rounding)
                                       : 0;
-    return residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, true, image);
+    const bool direct = !plan.solver || plan.solver->solver.flags & MERCER_DIRECT;
+    return residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, !direct, image);
 }
 
 // A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p of the rounded A. Each column's entry of largest modulus (the

@@ -7,6 +7,7 @@
 // Cost: a tile of squared distances, and a sum for each new nearest: about log m a row where points come in any order.
 #include "problem.h"
 
+#include <cinttypes>
 #include <cmath>
 #include <limits>
 
@@ -69,12 +70,20 @@ void DataProblem<T>::nearest_as(const mercer_visit &to, double *square, int64_t 
     });
 }
 
-// In f32 where rows are such numbers; rounding others would move them.
+// In f32 where rows are such numbers; rounding others would move them. A row from which all points are infinitely far has none
+// that is nearest: whoever asked would be left with a number that was never set.
 template <class T>
 void DataProblem<T>::nearest(const mercer_visit &to, double *square, int64_t *number) {
     if (points_.objects()) fail(MERCER_E_UNSUPPORTED, "nearest: objects are no points");
     const bool f32 = prepared_.source->dtype() == MERCER_F32 && prepared_.map.identity();
     f32 ? nearest_as<float>(to, square, number) : nearest_as<double>(to, square, number);
+    const auto [row0, rows] = range_of(to);
+    const int64_t m = to.points || to.index ? to.count : n();
+    for (int64_t i = row0; m > 0 && i < row0 + rows; ++i)
+        if (!(square[i] < INFINITY))
+            fail(MERCER_E_DATA,
+                 "row %" PRId64 ": its squared distances to all of %" PRId64 " points are beyond f64, scale the data",
+                 prepared_.source->number(to.list ? to.list[i] : i), m);
 }
 
 template void DataProblem<float>::nearest(const mercer_visit &, double *, int64_t *);

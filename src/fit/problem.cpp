@@ -233,6 +233,7 @@ void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
 
 template <class T>
 void DataProblem<T>::give(int64_t count, const int64_t *index, const void *points, const double *weights) {
+    if (count == 0) return;
     if (count < 0 || (!index == !points)) fail(MERCER_E_PLUGIN, "give: centres are rows or points, one of the two");
     if (points && points_.cols() == 0) fail(MERCER_E_PLUGIN, "give: objects have no points");
     if (out_.m > 0 && (out_.index.empty() != (index == nullptr) || (weights != nullptr) != !out_.weights.empty()))
@@ -287,6 +288,13 @@ std::shared_ptr<PartialCholesky<T>> DataProblem<T>::factor_of_given() const {
     const bool same = factor->held() && std::equal(out_.index.begin(), out_.index.end(), factor->index(),
                                                    factor->index() + factor->count());
     return same ? factor : nullptr;
+}
+
+template <class T>
+void DataProblem<T>::give_first() {
+    if (pivots_.empty() || pivots_.back().factor->count() > 0) return;
+    for (int64_t i = 0; i < n() && out_.m == 0; ++i)
+        if (prepared_.weights[static_cast<size_t>(i)] > 0) give(1, &i, nullptr, nullptr);
 }
 
 template class DataProblem<float>;
@@ -356,6 +364,7 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         out.factor = problem.factor_of_given();
         const double order = static_cast<double>(out.m);
         if (out.has_factor()) out.flops = static_cast<double>(n) * order * order;
+        if (out.m < 1) problem.give_first();
         if (out.m < 1) fail(MERCER_E_PLUGIN, "reducer %s gave no centre", plugin.name.c_str());
         check_assignment(out, plugin);
         if (voronoi || (kept && out.assignment.empty())) assign_nearest(run, prepared, data, out);

@@ -31,6 +31,10 @@ class DataProblem : public Problem {
     template <class U>
     Points<U> others(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const; // y of a visit
 
+    // One row, where pivots were looked for and none had anything to add: all k(x, x) are 0, or what is left unexplained is as little
+    // as was asked for before the first. A model has one centre at least; of a kernel matrix of zeros it is of rank 0.
+    void give_first();
+
     void serve(mercer_task &task) { task_ = &task; } // whose callbacks' failures are told
     int64_t kernel_evaluations() const { return evaluations_; }
 

@@ -74,7 +74,7 @@ Recipe::Recipe(std::shared_ptr<Registry> registry, const std::string &name) : re
     core_ = Params(operation_ ? operation_->rows : core_table());
     if (operation_) return;
     if (derivation_) {
-        set_part("reducer", "");
+        if (derivation_->reducer) set_part("reducer", "");
         return;
     }
     if (!entry_of(methods(), name)) {

@@ -13,6 +13,9 @@ namespace {
 // half of its exponents.
 constexpr double f32_low = 0x1p-100, f32_high = 0x1p100, square_low = 0x1p-480, square_high = 0x1p480;
 
+// What is lost below the smallest number is rounding, while the largest is above this.
+constexpr double lowest(bool f32) { return f32 ? 0x1p-120 : 0x1p-1015; }
+
 bool within(double value, double low, double high) { return value == 0 || (value > low && value < high); }
 
 // What the form of two rows is summed from is at most this, or four times (a squared distance).
@@ -32,6 +35,15 @@ double size_of(const Leaf &leaf, const Extent &extent) {
 
 bool bounded(const Leaf &leaf) { return std::isfinite(leaf.facts.lo) && std::isfinite(leaf.facts.hi); }
 
+// Would k be another if its form of this size were rounded to 0? Of leaves that grow with their form it always is.
+bool is_felt(const Leaf &leaf, double size, bool f32) {
+    if (!leaf.plugin->kernel.map) return !bounded(leaf);
+    if (size >= lowest(f32)) return false;
+    double values[] = {0, leaf.form == MERCER_SQDIST ? 4 * size : size};
+    leaf.plugin->kernel.map(&host_table(), leaf.values(), MERCER_F64, values, 2);
+    return !(std::fabs(values[1] - values[0]) <= value_error(f32) * (f32 ? 0x1p-24 : 0x1p-53) * std::fabs(values[0]));
+}
+
 // |k| of a leaf.
 double value_of(const Leaf &leaf, double size) {
     if (bounded(leaf)) return std::max(std::fabs(leaf.facts.lo), std::fabs(leaf.facts.hi));
@@ -44,11 +56,30 @@ double value_of(const Leaf &leaf, double size) {
 
 } // namespace
 
+Extent extent_of(const Source &rows) {
+    constexpr int64_t window = 1 << 17; // entries
+    const int64_t n = rows.rows(), d = rows.cols(), step = std::max<int64_t>(window / std::max<int64_t>(d, 1), 1);
+    const size_t columns = static_cast<size_t>(d);
+    Extent out{CountedVector<double>(columns, INFINITY), CountedVector<double>(columns, -INFINITY)};
+    Buffer<double> values(std::min(n, step), d);
+    for (int64_t i = 0; i < n; i += step) {
+        const int64_t count = std::min(step, n - i);
+        rows.read(i, count, values.data());
+        for (int64_t at = 0; at < count * d; ++at) {
+            const size_t k = static_cast<size_t>(at % d);
+            out.lo[k] = std::min(out.lo[k], values[at]);
+            out.hi[k] = std::max(out.hi[k], values[at]);
+        }
+    }
+    return out;
+}
+
 Magnitude magnitude_of(const Expression &kernel, const Extent &extent, bool f32) {
     Magnitude out;
     for (size_t k = 0; k < extent.lo.size(); ++k)
         out.entry = std::max({out.entry, std::fabs(extent.lo[k]), std::fabs(extent.hi[k])});
     const std::vector<LeafSpec> specs = leaf_specs(kernel);
+    bool any = false;                              // form that is not 0
     std::vector<double> values(specs.size(), 1.0); // of a caller's function nothing is known
     for (size_t l = 0; l < specs.size(); ++l) {
         const Leaf &leaf = kernel.leaves[l];
@@ -59,7 +90,8 @@ Magnitude magnitude_of(const Expression &kernel, const Extent &extent, bool f32)
         out.fused = false;
         out.most = std::max(out.most, size);
         if (size > 0) out.least = std::min(out.least, size);
-        if (size > 0 && !leaf.plugin->kernel.map && !bounded(leaf)) out.least_bare = std::min(out.least_bare, size);
+        if (size > 0 && is_felt(leaf, size, f32)) out.least_felt = std::min(out.least_felt, size);
+        any |= size > 0;
         values[l] = value_of(leaf, size);
     }
     for (const Expression::Term &term : kernel.terms()) {
@@ -67,19 +99,26 @@ Magnitude magnitude_of(const Expression &kernel, const Extent &extent, bool f32)
         for (size_t l : term.leaves) product *= values[l];
         out.value += product;
     }
+    if (any && out.value < lowest(f32)) out.least_felt = 0; // all values vanish
     return out;
 }
 
-void Magnitude::check(const Expression &kernel, bool f32) const {
-    // 8: a squared distance, and twice its norms beside it. Low: what is lost below the smallest number is rounding.
-    const double high = (f32 ? static_cast<double>(FLT_MAX) : DBL_MAX) / 8, low = f32 ? 0x1p-120 : 0x1p-1015;
-    const char *type = f32 ? "f32 (data.dtype = f64 has more)" : "f64";
+namespace {
+const char *name_of_type(bool f32) { return f32 ? "f32 (data.dtype = f64 has more)" : "f64"; }
+} // namespace
+
+// A squared distance is up to 4 times what bounds it, and twice its norms stand beside it: data need room for 8.
+void Magnitude::check_large(const Expression &kernel, bool f32, double room) const {
+    const double high = (f32 ? static_cast<double>(FLT_MAX) : DBL_MAX) / room;
     if (!(entry <= high && most <= high && value <= high))
         fail(MERCER_E_DATA, "kernel = %s: with entries up to %.3g what it sums or its values may be beyond %s",
-             kernel.text().c_str(), entry, type);
-    if (least_bare < low)
+             kernel.text().c_str(), entry, name_of_type(f32));
+}
+
+void Magnitude::check_small(const Expression &kernel, bool f32) const {
+    if (least_felt < lowest(f32))
         fail(MERCER_E_DATA, "kernel = %s: with entries of no more than %.3g its values are too small for %s",
-             kernel.text().c_str(), entry, type);
+             kernel.text().c_str(), entry, name_of_type(f32));
 }
 
 bool Magnitude::serves_f32() const {

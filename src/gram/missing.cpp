@@ -16,6 +16,7 @@ class CompleteRows : public Source {
 
     void fill(int64_t row0, int64_t count, float *out) const override { gather(row0, count, out); }
     void fill(int64_t row0, int64_t count, double *out) const override { gather(row0, count, out); }
+    std::string place(int64_t row, int64_t column) const override { return all_->place(numbers_[row], column); }
     int64_t given_rows() const override { return all_->given_rows(); }
     int64_t number(int64_t row) const override { return all_->number(numbers_[row]); }
     int64_t loaded_bytes() const override { return all_->loaded_bytes() + numbers_.bytes(); }

@@ -92,6 +92,8 @@ bool copies_rows(const LeafSpec &leaf) {
 }
 bool has_norms(const LeafSpec &leaf) { return leaf.form <= MERCER_SQDIST || leaf.form == MERCER_MIN; }
 
+} // namespace
+
 template <class U>
 void map_rows(const InputMap &map, int64_t d, U *rows, int64_t count) {
     if (map.identity()) return;
@@ -101,8 +103,8 @@ void map_rows(const InputMap &map, int64_t d, U *rows, int64_t count) {
             rows[i * d + k] = static_cast<U>((static_cast<double>(rows[i * d + k]) - map.shift[at]) * map.scale[at]);
         }
 }
-
-} // namespace
+template void map_rows(const InputMap &, int64_t, float *, int64_t);
+template void map_rows(const InputMap &, int64_t, double *, int64_t);
 
 // Rows row0 ... row0 + rows after T.
 template <class T>
@@ -229,10 +231,9 @@ void Points<T>::prepare_leaf(Run &run, const U *rows, const Panel<T> &panel, con
     if (spec.nonnegative)
         for (int64_t k = 0; k < n * leaf.d; ++k)
             if (leaf.x[k] < 0)
-                fail(MERCER_E_DATA, "row %" PRId64 ", column %" PRId64 " is %g, the kernel needs values >= 0",
-                     index_ ? index_[panel.row0 + k / leaf.d] : panel.row0 + k / leaf.d,
-                     spec.columns.empty() ? k % leaf.d : spec.columns[static_cast<size_t>(k % leaf.d)],
-                     static_cast<double>(leaf.x[k]));
+                source_->refuse(index_ ? index_[panel.row0 + k / leaf.d] : panel.row0 + k / leaf.d,
+                                spec.columns.empty() ? k % leaf.d : spec.columns[static_cast<size_t>(k % leaf.d)],
+                                format("%g, the kernel needs values >= 0", static_cast<double>(leaf.x[k])).c_str());
     if (has_norms(spec)) {
         leaf.norms = run.buffer<T>(n);
         for (int64_t i = 0; i < n; ++i) { // in the order of a sparse row's sum, so that equal rows are at distance 0

@@ -16,6 +16,9 @@ struct InputMap {
     bool identity() const { return scale.empty(); }
 };
 
+template <class U>
+void map_rows(const InputMap &map, int64_t d, U *rows, int64_t count); // in place
+
 // How one leaf wants its rows.
 struct LeafSpec {
     int32_t form;

@@ -28,7 +28,11 @@ template int64_t find_not_finite(int64_t, int64_t, const double *);
 
 void Source::refuse(int64_t row, int64_t column, const char *what) const {
     const std::string file = name_.empty() ? "" : "'" + name_ + "': ";
-    fail(MERCER_E_DATA, "%srow %" PRId64 ", column %" PRId64 " is %s", file.c_str(), number(row), column, what);
+    fail(MERCER_E_DATA, "%s%s is %s", file.c_str(), place(row, column).c_str(), what);
+}
+
+std::string Source::place(int64_t row, int64_t column) const {
+    return format("row %" PRId64 ", column %" PRId64, number(row), column);
 }
 
 template <class T>
@@ -363,18 +367,24 @@ CountedVector<int64_t> numbers_of(const CountedVector<int64_t> &some, const int6
 }
 } // namespace
 
-void ObjectSource::pairs(const int64_t *i, const int64_t *j, int64_t count, double *values) const {
-    if (all_) return all_->pairs(numbers_of(some_, i, count).data(), numbers_of(some_, j, count).data(), count, values);
+void ObjectSource::given(const int64_t *i, const int64_t *j, int64_t count, double *values) const {
+    if (all_) return all_->given(numbers_of(some_, i, count).data(), numbers_of(some_, j, count).data(), count, values);
     call_back("the pairs callback", [&] { return objects_.pairs(objects_.user, i, j, count, values); });
-    for (int64_t k = 0; k < count; ++k) {
-        if (!std::isfinite(values[k]) || (is_distance() && values[k] < 0)) pair_is_wrong(values[k], i[k], j[k]);
-        if (is_distance()) values[k] *= values[k];
-    }
+    for (int64_t k = 0; k < count; ++k)
+        if (!std::isfinite(is_distance() ? values[k] * values[k] : values[k]) || (is_distance() && values[k] < 0))
+            pair_is_wrong(values[k], i[k], j[k]);
+}
+
+void ObjectSource::pairs(const int64_t *i, const int64_t *j, int64_t count, double *values) const {
+    given(i, j, count, values);
+    for (int64_t k = 0; is_distance() && k < count; ++k) values[k] *= values[k];
 }
 
 void ObjectSource::pair_is_wrong(double value, int64_t i, int64_t j) const {
     fail(MERCER_E_DATA, "%s %g for the pair (%" PRId64 ", %" PRId64 "), must be finite%s", origin_, value, i, j,
-         is_distance() ? " and >= 0" : "");
+         !is_distance()                       ? ""
+         : std::isfinite(value) && value >= 0 ? ", and so must its square"
+                                              : " and >= 0");
 }
 
 void ObjectSource::self(const int64_t *i, int64_t count, bool queries, double *values) const {

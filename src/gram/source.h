@@ -34,8 +34,10 @@ class Source {
     // The same as they are.
     virtual void fill(int64_t row0, int64_t count, float *out) const = 0;
     virtual void fill(int64_t row0, int64_t count, double *out) const = 0;
-    // E_DATA: what this entry is.
+    // E_DATA: what this entry is, and where the caller finds it.
     [[noreturn]] void refuse(int64_t row, int64_t column, const char *what) const;
+    // "row 4, column 1", as the caller counts; of a text file its line.
+    virtual std::string place(int64_t row, int64_t column) const;
     bool is_finite() const { return finite_; } // whatever is read: its values cannot be else, or were checked
 
     // The caller's memory that rows are read from, nullptr where it is none or not known: no output may lie in it.
@@ -61,6 +63,7 @@ class Source {
     bool owned() const { return owned_; }
     void be_finite() { finite_ = true; }
     void be_named(std::string name) { name_ = std::move(name); } // for messages
+    const std::string &name() const { return name_; }
 
   private:
     template <class T>
@@ -111,6 +114,8 @@ class ObjectSource : public Source {
     bool is_distance() const { return objects_.values == MERCER_DISTANCE; }
     bool thread_safe() const { return objects_.flags & MERCER_THREAD_SAFE; }
     bool psd() const { return objects_.flags & MERCER_PSD; }
+    // Values as they are given, checked.
+    void given(const int64_t *i, const int64_t *j, int64_t count, double *values) const;
     // Distances are squared here. queries: i counts queries, whose own value is then only known to self.
     void pairs(const int64_t *i, const int64_t *j, int64_t count, double *values) const;
     void self(const int64_t *i, int64_t count, bool queries, double *values) const;

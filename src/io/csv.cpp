@@ -83,19 +83,51 @@ std::string shown(std::string_view text) {
 
 // ---- rows
 
+// "column 2 ('height')", of a file with a header.
+std::string column_text(size_t column, bool header, const std::string &name) {
+    return format("column %zu", column) + (header ? " ('" + shown(name) + "')" : "");
+}
+
+// The lines of a file that its rows begin on: only where they do not follow each other, the row and its line.
+class RowLines {
+  public:
+    void add(int64_t row, int64_t line) {
+        if (jumps_.empty() || line_of(row) != line) jumps_.push_back({row, line});
+    }
+    int64_t line_of(int64_t row) const { // from the last jump before it on
+        const auto behind = std::upper_bound(jumps_.begin(), jumps_.end(), row,
+                                             [](int64_t asked, const Jump &jump) { return asked < jump.row; });
+        return behind[-1].line + row - behind[-1].row;
+    }
+    int64_t bytes() const { return static_cast<int64_t>(jumps_.size() * sizeof(Jump)); }
+
+  private:
+    struct Jump {
+        int64_t row, line;
+    };
+    CountedVector<Jump> jumps_;
+};
+
 // Rows of a file in pieces of equal length, of all columns that were read; some of them are the data.
 class CsvSource : public Source {
   public:
-    CsvSource(const std::string &name, std::vector<Buffer<double>> pieces, int64_t rows, int64_t width,
-              std::vector<int64_t> kept)
+    struct Column {
+        int64_t slot;
+        std::string text; // what messages call it
+    };
+    CsvSource(const std::string &name, std::vector<Buffer<double>> pieces, RowLines lines, int64_t rows, int64_t width,
+              std::vector<Column> kept)
         : Source(Kind::dense, rows, static_cast<int64_t>(kept.size()), MERCER_F64), pieces_(std::move(pieces)),
-          width_(width), kept_(std::move(kept)) {
+          lines_(std::move(lines)), width_(width), kept_(std::move(kept)) {
         be_named(name);
+    }
+    std::string place(int64_t row, int64_t column) const override {
+        return format("line %" PRId64 ", ", lines_.line_of(row)) + kept_[static_cast<size_t>(column)].text;
     }
     void fill(int64_t row0, int64_t count, float *out) const override { gather(row0, count, out); }
     void fill(int64_t row0, int64_t count, double *out) const override { gather(row0, count, out); }
     int64_t held_bytes() const override {
-        int64_t bytes = 0;
+        int64_t bytes = lines_.bytes();
         for (const Buffer<double> &piece : pieces_) bytes += piece.bytes();
         return bytes;
     }
@@ -111,12 +143,13 @@ class CsvSource : public Source {
             if (d == width_)
                 std::copy_n(row, d, out);
             else
-                for (int64_t k = 0; k < d; ++k) out[k] = static_cast<T>(row[kept_[static_cast<size_t>(k)]]);
+                for (int64_t k = 0; k < d; ++k) out[k] = static_cast<T>(row[kept_[static_cast<size_t>(k)].slot]);
         }
     }
     std::vector<Buffer<double>> pieces_;
+    RowLines lines_;
     int64_t width_;
-    std::vector<int64_t> kept_;
+    std::vector<Column> kept_;
 };
 
 // ---- what is found out about a file
@@ -160,8 +193,8 @@ bool looks_like_header(const std::vector<CsvField> &fields) {
 
 class CsvParser {
   public:
-    CsvParser(Run &run, const std::string &path, const CsvOptions &options)
-        : run_(run), options_(options), file_(path), name_(shown_path(path)),
+    CsvParser(Run &run, const InputFile &file, const CsvOptions &options)
+        : run_(run), options_(options), file_(file), name_(shown_path(file.path())),
           records_(file_, options.separator ? options.separator : find_separator(file_)) {}
 
     CsvFile parse() {
@@ -179,9 +212,8 @@ class CsvParser {
     enum class Column { open, number, text }; // open: nothing but missing values so far
 
     [[noreturn]] void refuse(size_t column, std::string_view text, const char *what) const {
-        const std::string name = header_ ? " ('" + shown(names_[column]) + "')" : "";
-        fail(MERCER_E_DATA, "'%s': line %" PRId64 ", column %zu%s: '%s' %s", name_.c_str(), records_.line(), column,
-             name.c_str(), shown(text).c_str(), what);
+        fail(MERCER_E_DATA, "'%s': line %" PRId64 ", %s: '%s' %s", name_.c_str(), records_.line(),
+             column_text(column, header_, names_[column]).c_str(), shown(text).c_str(), what);
     }
 
     void begin();
@@ -196,7 +228,7 @@ class CsvParser {
 
     Run &run_;
     const CsvOptions &options_;
-    InputFile file_;
+    const InputFile &file_;
     std::string name_;
     CsvRecords records_;
     bool header_ = false;
@@ -206,6 +238,7 @@ class CsvParser {
     std::vector<Column> kinds_;              // of the slots
     std::vector<size_t> skipped_;            // columns that are text from the first row on
     int64_t rows_ = 0;
+    RowLines lines_;
     std::vector<Buffer<double>> pieces_;
     CountedVector<int64_t> label_values_;
     CountedVector<double> weight_values_;
@@ -314,7 +347,7 @@ void CsvParser::add_row() {
             refuse(*weights_, fields[*weights_].text, "is no weight, must be a number >= 0");
         weight_values_.push_back(weight.number);
     }
-    ++rows_;
+    lines_.add(rows_++, records_.line());
 }
 
 // Labels that are whole numbers, all of them, stay what they are.
@@ -336,10 +369,10 @@ void CsvParser::settle_labels(CsvFile &out) const {
 
 CsvFile CsvParser::finish() {
     CsvFile out;
-    std::vector<int64_t> kept;
+    std::vector<CsvSource::Column> kept;
     for (size_t slot = 0; slot < chosen_.size(); ++slot)
         if (kinds_[slot] == Column::number) {
-            kept.push_back(static_cast<int64_t>(slot));
+            kept.push_back({static_cast<int64_t>(slot), column_text(chosen_[slot], header_, names_[chosen_[slot]])});
             out.columns.push_back(names_[chosen_[slot]]);
         } else {
             skipped_.push_back(chosen_[slot]);
@@ -350,8 +383,8 @@ CsvFile CsvParser::finish() {
     out.labels = std::move(label_values_);
     settle_labels(out);
     out.weights = std::move(weight_values_);
-    out.source = std::make_shared<CsvSource>(name_, std::move(pieces_), rows_, static_cast<int64_t>(chosen_.size()),
-                                             std::move(kept));
+    out.source = std::make_shared<CsvSource>(name_, std::move(pieces_), std::move(lines_), rows_,
+                                             static_cast<int64_t>(chosen_.size()), std::move(kept));
     return out;
 }
 
@@ -379,8 +412,8 @@ CsvValue read_csv_value(std::string_view text) {
     return {CsvValue::Kind::text, 0, nullptr};
 }
 
-CsvFile open_csv(Run &run, const std::string &path, const CsvOptions &options) {
-    return CsvParser(run, path, options).parse();
+CsvFile open_csv(Run &run, const InputFile &file, const CsvOptions &options) {
+    return CsvParser(run, file, options).parse();
 }
 
 } // namespace mercer

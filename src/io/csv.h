@@ -26,7 +26,10 @@ struct CsvFile {
 };
 
 // Everything that grows with the file counts on the run's budget while it is read, and is held_bytes of the source later.
-CsvFile open_csv(Run &run, const std::string &path, const CsvOptions &options);
+CsvFile open_csv(Run &run, const InputFile &file, const CsvOptions &options);
+inline CsvFile open_csv(Run &run, const std::string &path, const CsvOptions &options) {
+    return open_csv(run, InputFile(run, path), options);
+}
 
 // What a field holds. Missing: "" NA NaN nan null ?, with and without quotes.
 struct CsvValue {

@@ -1,5 +1,7 @@
 #include "files.h"
 
+#include "../core/run.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <climits>
@@ -9,6 +11,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <memory>
+#include <poll.h>
 #include <string_view>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -45,7 +48,7 @@ int64_t regular_size(int fd) {
     struct stat about;
     if (fstat(fd, &about) != 0) return -1;
     if (S_ISREG(about.st_mode)) return about.st_size;
-    errno = S_ISDIR(about.st_mode) ? EISDIR : 0;
+    errno = S_ISDIR(about.st_mode) ? EISDIR : S_ISFIFO(about.st_mode) ? ESPIPE : 0;
     return -1;
 }
 
@@ -56,6 +59,7 @@ class Descriptor {
     Descriptor &operator=(Descriptor &&other) noexcept { return std::swap(fd_, other.fd_), *this; }
     ~Descriptor() { close(); }
     int get() const { return fd_; }
+    int release() { return std::exchange(fd_, -1); }
     // 0 or an errno. Linux has freed the number even where it says EINTR, so that is no failure and never repeated.
     int close() noexcept {
         int fd = std::exchange(fd_, -1);
@@ -246,20 +250,69 @@ SystemCalls &system_calls() {
                                 ::close,
                                 ::rename,
                                 ::unlink,
-                                regular_size};
+                                regular_size,
+                                ::read};
     return calls;
 }
 
-// O_NONBLOCK: a pipe that nobody writes to must not hang us; size() then refuses it.
-InputFile::InputFile(const std::string &path) : path_(path), fd_(open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY)) {
-    if (path.empty()) fail(MERCER_E_IO, "cannot read '': the path is empty");
-    if (fd_ < 0) fail_io("read", path, errno);
+InputFile::InputFile(const std::string &path) : path_(path) { open(nullptr); }
+InputFile::InputFile(Run &run, const std::string &path) : path_(path) { open(&run); }
+
+// O_NONBLOCK: a pipe that nobody writes to must not hang us.
+void InputFile::open(Run *run) {
+    if (path_.empty()) fail(MERCER_E_IO, "cannot read '': the path is empty");
+    Descriptor file(open_file(path_, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+    if (file.get() < 0) fail_io("read", path_, errno);
     errno = 0;
-    size_ = system_calls().size(fd_);
-    if (size_ >= 0) return;
-    int error = errno ? errno : not_regular;
-    system_calls().close(fd_);
-    fail_io("read", path, error);
+    size_ = system_calls().size(file.get());
+    const bool pipe = size_ < 0 && errno == ESPIPE;
+    if (size_ < 0 && !(pipe && run)) fail_io("read", path_, errno && !pipe ? errno : not_regular);
+    if (pipe) {
+        fd_ = file.get(); // the descriptor's still, until nothing can fail any more
+        read_pipe(*run);
+    }
+    fd_ = file.release();
+}
+
+namespace {
+constexpr int64_t piece_bytes = 1 << 20;
+} // namespace
+
+// read() says 0 where nobody writes: nobody any more, or nobody yet.
+void InputFile::read_pipe(Run &run) {
+    constexpr int turn = 50, patience = 5000; // ms
+    bool written = false;
+    size_ = 0;
+    for (int waited = 0;;) {
+        run.progress(0);
+        const int64_t used = size_ % piece_bytes;
+        if (size_ == static_cast<int64_t>(pieces_.size()) * piece_bytes)
+            pieces_.push_back(run.buffer<unsigned char>(piece_bytes));
+        const ssize_t got = retried([&] {
+            return system_calls().read(fd_, pieces_.back().data() + used, static_cast<size_t>(piece_bytes - used));
+        });
+        if (got < 0 && errno != EAGAIN) fail_io("read", path_, errno);
+        written |= got != 0;
+        if (got > 0) size_ += got;
+        if (got > 0) continue;
+        if (got == 0 && written) return;
+        pollfd waiting{fd_, POLLIN, 0};
+        if (::poll(&waiting, 1, turn) > 0) written |= (waiting.revents & POLLHUP) != 0;
+        if (!written && (waited += turn) >= patience)
+            fail(MERCER_E_IO, "cannot read '%s': a pipe that nobody writes to", shown_path(path_).c_str());
+    }
+}
+
+int64_t InputFile::held_bytes() const { return static_cast<int64_t>(pieces_.size()) * piece_bytes; }
+
+void InputFile::copy_held(int64_t offset, void *bytes, int64_t count) const {
+    auto to = static_cast<unsigned char *>(bytes);
+    for (int64_t done = 0; done < count;) {
+        const int64_t at = offset + done, within = at % piece_bytes,
+                      take = std::min(count - done, piece_bytes - within);
+        std::copy_n(pieces_[static_cast<size_t>(at / piece_bytes)].data() + within, take, to + done);
+        done += take;
+    }
 }
 
 bool file_exists(const std::string &path) {
@@ -271,6 +324,7 @@ bool file_exists(const std::string &path) {
 InputFile::~InputFile() { system_calls().close(fd_); }
 
 void InputFile::read(int64_t offset, void *bytes, int64_t count) const {
+    if (!pieces_.empty() && offset + count <= size_) return copy_held(offset, bytes, count);
     auto to = static_cast<char *>(bytes);
     while (count > 0) {
         ssize_t got = retried([&] { return system_calls().pread(fd_, to, static_cast<size_t>(count), offset); });

@@ -52,6 +52,7 @@ class NpySource : public Source {
     void fill(int64_t row0, int64_t count, float *out) const override { read_window(row0, count, out); }
     void fill(int64_t row0, int64_t count, double *out) const override { read_window(row0, count, out); }
 
+    int64_t held_bytes() const override { return file_->held_bytes(); }
     int64_t window_bytes(int64_t count) const override {
         count = std::min(count, rows());
         int64_t entries = by_columns() ? std::min(count, block_rows) * std::min(cols(), block_cols)
@@ -118,20 +119,18 @@ class NpySource : public Source {
 
 } // namespace
 
-bool is_npy(const std::string &path) {
-    if (path.ends_with(".npy")) return true; // a damaged one is no CSV
+bool is_npy(const InputFile &file) {
+    if (file.path().ends_with(".npy")) return true; // a damaged one is no CSV
     constexpr std::string_view magic = "\x93NUMPY";
-    InputFile file(path);
     char start[magic.size()] = {};
     file.read(0, start, std::min<int64_t>(file.size(), magic.size()));
     return std::string_view(start, sizeof start) == magic;
 }
 
-std::shared_ptr<Source> open_npy(const std::string &path) {
-    auto file = std::make_unique<InputFile>(path);
+std::shared_ptr<Source> open_npy(std::unique_ptr<InputFile> file) {
     std::vector<unsigned char> start(static_cast<size_t>(std::min(file->size(), npy_header_bytes)));
     file->read(0, start.data(), static_cast<int64_t>(start.size()));
-    NpyHeader header = parse_npy_header(start.data(), static_cast<int64_t>(start.size()), file->size(), path);
+    NpyHeader header = parse_npy_header(start.data(), static_cast<int64_t>(start.size()), file->size(), file->path());
     return std::make_shared<NpySource>(std::move(file), header);
 }
 

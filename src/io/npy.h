@@ -19,11 +19,12 @@ struct NpyHeader {
 constexpr int64_t npy_header_bytes = 12 + 65536; // the longest header that is read, with what precedes it
 NpyHeader parse_npy_header(const unsigned char *bytes, int64_t count, int64_t file_size, const std::string &path);
 
-bool is_npy(const std::string &path); // by its first bytes
+bool is_npy(const InputFile &file); // by its name, or its first bytes
 
 // The file as a source of rows: f4 and 8 and 16 bit integers and bool are f32, everything else f64. Windows are read
 // with pread, through at most 1 MiB for each reader (window_bytes); nothing is kept but the header. Integers beyond
 // 2^53 are rounded.
-std::shared_ptr<Source> open_npy(const std::string &path);
+std::shared_ptr<Source> open_npy(std::unique_ptr<InputFile> file);
+inline std::shared_ptr<Source> open_npy(const std::string &path) { return open_npy(std::make_unique<InputFile>(path)); }
 
 } // namespace mercer

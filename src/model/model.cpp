@@ -50,8 +50,6 @@ constexpr int32_t dtype_of = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64;
 template <>
 constexpr int32_t dtype_of<int64_t> = MERCER_I64;
 
-const char *dtype_name(int32_t dtype) { return dtype == MERCER_F32 ? "f32" : dtype == MERCER_F64 ? "f64" : "i64"; }
-
 [[noreturn]] void bad_text(const char *key) {
     fail(MERCER_E_MODEL, "header: '%s' is missing or has the wrong type", key);
 }
@@ -189,6 +187,7 @@ std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registr
         model->read_text();
         model->check_shapes();
         model->read_kernel(registry, plugins);
+        model->check_centres();
         model->compare_plugins();
         model->read_map();
         model->see_capabilities();
@@ -265,6 +264,8 @@ void Model::read_centres() {
             fail(MERCER_E_MODEL, "tensor 'C.values': %s", e.what());
         }
     }
+    if (centres_ && summary_.d < 1)
+        fail(MERCER_E_MODEL, "the centres have %" PRId64 " columns, must be >= 1", summary_.d);
     if (sets != 1)
         fail(MERCER_E_MODEL, "a model has one of the tensors 'C', 'C.values', 'indices', 'frequencies', not %d", sets);
 }
@@ -291,66 +292,6 @@ void Model::read_text() {
     if (summary_.n < 1) fail(MERCER_E_MODEL, "header: n = %" PRId64 ", must be >= 1", summary_.n);
     if (summary_.m == 0 && summary_.r > 0)
         fail(MERCER_E_MODEL, "header: %" PRId64 " components on no centres", summary_.r);
-}
-
-void Model::check_shapes() const {
-    const int64_t features = has_frequencies() ? 2 * m() : m();
-    auto expect = [&](const std::string &name, int64_t rows, int64_t cols, int32_t dtype) {
-        const Tensor *found = tensor(name);
-        if (!found) return;
-        if (found->rows != rows || found->cols != cols || found->dtype != dtype)
-            fail(MERCER_E_MODEL, "tensor '%s' is %s %" PRId64 " x %" PRId64 ", must be %s %" PRId64 " x %" PRId64,
-                 name.c_str(), dtype_name(found->dtype), found->rows, found->cols, dtype_name(dtype), rows, cols);
-    };
-    expect("A", features, r(), dtype());
-    for (const char *name : {"b", "lambda"}) expect(name, r(), 1, MERCER_F64);
-    for (const char *name : {"nu", "w", "v"}) expect(name, m(), 1, MERCER_F64);
-    expect("labels", m(), 1, MERCER_I64);
-    expect("assignment", n(), 1, MERCER_I64);
-    for (const char *name : {"T.shift", "T.scale"}) expect(name, d(), 1, MERCER_F64);
-    if ((tensor("T.shift") == nullptr) != (tensor("T.scale") == nullptr))
-        fail(MERCER_E_MODEL, "tensors 'T.shift' and 'T.scale' come together");
-    for (const auto &[name, value] : *tensors_) {
-        if (value.dtype == MERCER_I64) continue;
-        const int64_t count = value.rows * value.cols;
-        for (int64_t k = 0; k < count; ++k)
-            if (!std::isfinite(value.dtype == MERCER_F32 ? static_cast<double>(tensor_data<float>(value)[k])
-                                                         : tensor_data<double>(value)[k]))
-                fail(MERCER_E_MODEL, "tensor '%s': entry %" PRId64 " is not finite", name.c_str(), k);
-    }
-    check_numbers("indices", 0, n());
-    check_numbers("assignment", -1, m());
-    if (const Tensor *shift = tensor("C.values") ? tensor("T.shift") : nullptr)
-        for (int64_t k = 0; k < d(); ++k)
-            if (tensor_data<double>(*shift)[k] != 0)
-                fail(MERCER_E_MODEL, "tensor 'T.shift': entry %" PRId64 ": shifting sparse centres would fill them", k);
-    check_clusters();
-    if (has_frequencies() && (summary_.capabilities || tensor("v")))
-        fail(MERCER_E_MODEL, "a model of frequencies has scores only: no capability, no tensor 'v'");
-    if (can(MERCER_CAN_MEAN) && !tensor("nu")) fail(MERCER_E_MODEL, "capability 'mean' without the tensor 'nu'");
-    if (can(MERCER_CAN_DENSITY) && !tensor("w")) fail(MERCER_E_MODEL, "capability 'density' without the tensor 'w'");
-    if (can(MERCER_CAN_RESIDUAL) && !can(MERCER_CAN_ORTHONORMAL))
-        fail(MERCER_E_MODEL, "capability 'residual' without 'orthonormal'");
-}
-
-void Model::check_clusters() const {
-    const Tensor *rule = tensor("clusters"), *labels = tensor("labels");
-    if (can(MERCER_CAN_LABELS) && !rule) fail(MERCER_E_MODEL, "capability 'labels' without the tensor 'clusters'");
-    if (rule && (rule->dtype != MERCER_F64 || rule->rows < 1 || rule->cols < 2 || rule->cols > r() + 2))
-        fail(MERCER_E_MODEL,
-             "tensor 'clusters' is %s %" PRId64 " x %" PRId64 ", must be f64, of 1 or more rows and 2 to %" PRId64
-             " columns",
-             dtype_name(rule->dtype), rule->rows, rule->cols, r() + 2);
-    if (labels && !rule) fail(MERCER_E_MODEL, "tensor 'labels' without the tensor 'clusters'");
-    if (labels) check_numbers("labels", 0, rule->rows);
-}
-
-void Model::check_numbers(const char *name, int64_t least, int64_t end) const {
-    const Tensor *numbers = tensor(name);
-    for (int64_t k = 0; numbers && k < numbers->rows; ++k)
-        if (const int64_t value = tensor_data<int64_t>(*numbers)[k]; value < least || value >= end)
-            fail(MERCER_E_MODEL, "tensor '%s': entry %" PRId64 " is %" PRId64 ", must be %" PRId64 " to %" PRId64, name,
-                 k, value, least, end - 1);
 }
 
 // Every fault of the text is the model's; an unknown or refused plugin keeps its own code.

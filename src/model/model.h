@@ -66,6 +66,7 @@ class Model {
     void read_kernel(Registry &registry, Plugins plugins);
     void read_parameters();
     void compare_plugins();
+    void check_centres() const;
     void read_map();
     void see_capabilities(); // those that are no property of the tensors but follow from the kernel
     void write_info();
@@ -112,6 +113,8 @@ Tensor vector_tensor(const Values &values) {
     return tensor;
 }
 
+const char *dtype_name(int32_t dtype); // "f32", "f64", "i64"
+
 // Names of the set bits, as the report and files write them.
 Json outcome_names(uint32_t outcome);
 Json capability_names(uint32_t capabilities);
@@ -119,6 +122,9 @@ Json capability_names(uint32_t capabilities);
 // The kernel's plugins with their versions, [{kernel, version}]. Not those that come with the library and have its version: old
 // models give the same numbers with them, that is the library's promise.
 Json required_plugins(const Expression &kernel);
+
+// E_NUMERICAL: a number of a model that was computed is beyond f64, or undefined. Its file would not be read again.
+void need_finite(const Json &text, const Tensors &tensors);
 
 // model/file.cpp
 Json parse_model_text(const std::string &text, const std::string &what); // E_MODEL: no JSON, or nested too deeply

@@ -224,6 +224,47 @@ static void hostile_tensors(void **state) {
     all_were_refused();
 }
 
+/* Centres that kernels cannot be computed of: what a fit refuses of its data. Finite, and of the right shape, most of them. */
+static void hostile_centres(void **state) {
+    (void)state;
+    static const char gaussian[] = "{\"kernel\": \"gaussian\", \"parameters\": {\"kernel.sigma\": 1}}",
+                      chi2[] = "{\"kernel\": \"chi2\"}", part[] = "{\"kernel\": \"chi2[1]\"}",
+                      poly[] = "{\"kernel\": \"polynomial\"}";
+    const mercer_view a = doubles(coefficients, M, COMPONENTS);
+    double far[M * COLS] = {1, 2, 3, 4}, signs[M * COLS] = {1, 2, -3, 4};
+    for (int sign = -1; sign <= 1; sign += 2) {
+        far[3] = sign * 1e308;
+        REFUSED("beyond f64", linear, instead(doubles(far, M, COLS), a));
+        REFUSED("beyond f64", gaussian, instead(doubles(far, M, COLS), a));
+        REFUSED("beyond f64", poly, instead(doubles(far, M, COLS), a));
+    }
+    far[3] = 1e155; /* its square is too large */
+    REFUSED("beyond f64", linear, instead(doubles(far, M, COLS), a));
+    far[3] = 2;
+    double shift[COLS] = {-1e308, 0};
+    REFUSED("beyond f64", gaussian, plus(instead(doubles(far, M, COLS), a), "shift.1", doubles(shift, COLS, 1)));
+    REFUSED("column 0 has -3", chi2, instead(doubles(signs, M, COLS), a));
+    float single[M * COLS] = {1, 2, 3, 4}, weights[M * COMPONENTS] = {1};
+    single[5] = 1e20f;
+    REFUSED("beyond f32", linear,
+            instead(view_of(single, MERCER_F32, M, COLS), view_of(weights, MERCER_F32, M, COMPONENTS)));
+    REFUSED("0 columns, must be >= 1", gaussian, instead(doubles(centres, M, 0), a));
+    REFUSED("0 columns, must be >= 1", gaussian, instead(doubles(centres, M, 0), doubles(coefficients, M, 0)));
+    struct given waves = instead(doubles(centres, M, 0), doubles(coefficients, 2 * M, COMPONENTS));
+    waves.names[0] = "frequencies";
+    REFUSED("0 columns, must be >= 1", gaussian, waves);
+    all_were_refused();
+
+    struct given g = instead(doubles(signs, M, COLS), a); /* only the columns that the kernel sees count */
+    mercer_model *model;
+    MUST(mercer_model_from_tensors(&model, context, part, g.names, g.views, g.count));
+    mercer_model_destroy(model);
+    far[3] = 1e150;
+    g = instead(doubles(far, M, COLS), a);
+    MUST(mercer_model_from_tensors(&model, context, linear, g.names, g.views, g.count));
+    mercer_model_destroy(model);
+}
+
 static struct given sparse_set(mercer_view values, mercer_view column_view, mercer_view offset_view) {
     struct given g = {{"A", "C.values", "C.columns", "C.offsets"},
                       {doubles(coefficients, M, COMPONENTS), values, column_view, offset_view},
@@ -302,6 +343,7 @@ int main(void) {
         cmocka_unit_test(hostile_texts),
         cmocka_unit_test(long_texts),
         cmocka_unit_test(hostile_tensors),
+        cmocka_unit_test(hostile_centres),
         cmocka_unit_test(hostile_sets_of_centres),
         cmocka_unit_test(odd_names_of_tensors),
     };

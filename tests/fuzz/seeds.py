@@ -3,6 +3,7 @@
 usage: seeds.py MERCER CORPUS     (MERCER: the command; CORPUS: tests/fuzz/corpus)
 """
 import io
+import json
 import pathlib
 import subprocess
 import sys
@@ -93,8 +94,72 @@ def model_seeds(mercer):
             yield name + "-flipped", bytes(bad)
 
 
+def parts_of(model):
+    """Its text, as JSON, and its tensors by name."""
+    end = 8 + int.from_bytes(model[:8], "little")
+    header = json.loads(model[8:end])
+    text = json.loads(header.pop("__metadata__")["mercer"])
+    kinds = {"F32": "<f4", "F64": "<f8", "I64": "<i8"}
+    tensors = {}
+    for name, entry in header.items():
+        begin, stop = entry["data_offsets"]
+        tensors[name] = np.frombuffer(model[end + begin:end + stop], kinds[entry["dtype"]]).reshape(entry["shape"]).copy()
+    return text, tensors
+
+
+def model_of(text, tensors):
+    """The file, but for its checksums, which the targets write."""
+    names = sorted(tensors, key=lambda name: (tensors[name].itemsize != 8, name))
+    metadata = {"crc32": "0" * 8, "format": "mercer", "mercer": json.dumps(text), **{f"crc32.{name}": "0" * 8 for name in names}}
+    header, at = {"__metadata__": metadata}, 0
+    for name in names:
+        kind = {"f4": "F32", "f8": "F64", "i8": "I64"}[tensors[name].dtype.str[1:]]
+        header[name] = {"dtype": kind, "shape": list(tensors[name].shape), "data_offsets": [at, at + tensors[name].nbytes]}
+        at += tensors[name].nbytes
+    written = json.dumps(header, separators=(",", ":")).encode()
+    written += b" " * (-(8 + len(written)) % 64)
+    return len(written).to_bytes(8, "little") + written + b"".join(tensors[name].tobytes() for name in names)
+
+
+def derive_seeds(mercer):
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((8, 2))
+    squares = np.abs(x[:, None] - x[None]).sum(2)
+    recipes = {
+        "kpca": (x, ["--components", "2"]), "f32": (x, ["--dtype", "f32"]), "matern": (x, ["--kernel", "matern", "--scale", "standard"]),
+        "linear": (x, ["--kernel", "linear"]), "poly": (x, ["--kernel", "poly"]), "chi2": (np.abs(x), ["--kernel", "chi2"]),
+        "anova": (x, ["--kernel", "anova"]), "sum": (x, ["--kernel", "gaussian[0] * matern[1] + 0.5 cosine"]),
+        "l1": (x, ["--kernel", "laplacian", "--norm", "l1"]), "hamming": (np.round(x), ["--kernel", "hamming"]),
+        "objects": (squares, ["--precomputed", "distances"]), "nystrom": (x, ["--method", "nystrom", "--m", "4"]),
+        "extended": (x, ["--method", "wnystrom", "--m", "3"]), "ncut": (x, ["--method", "ncut"]), "rskpca": (x, ["--method", "rskpca"]),
+        "uncentred": (x, ["--centred", "false"]), "diffusion": (x, ["--method", "diffusion"]),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        data, model = f"{folder}/x.npy", f"{folder}/m.safetensors"
+        for name, (rows, arguments) in recipes.items():
+            np.save(data, rows)
+            method = [] if "--method" in arguments else ["--method", "kpca"]
+            subprocess.run([mercer, "fit", data, "-o", model, *method, *arguments], check=True, stdout=subprocess.DEVNULL)
+            whole = pathlib.Path(model).read_bytes()
+            yield name, whole
+            for sign in (1, -1):
+                text, tensors = parts_of(whole)
+                if "C" in tensors:
+                    tensors["C"][1, 0] = sign * (1e38 if tensors["C"].dtype == np.float32 else 1e308)
+                    yield f"{name}-far{'-+'[sign > 0]}", model_of(text, tensors)
+            text, tensors = parts_of(whole)
+            if "C" in tensors:
+                whole_rows = {key: value for key, value in tensors.items() if not key.startswith(("shift.", "T."))}
+                yield f"{name}-no-columns", model_of(text, {**whole_rows, "C": tensors["C"][:, :0]})
+            for other in ("nu", "w", "A", "lambda", "v"):
+                text, tensors = parts_of(whole)
+                if other in tensors:
+                    tensors[other].flat[0] = 1e38 if tensors[other].dtype == np.float32 else 1e308
+                    yield f"{name}-{other}", model_of(text, tensors)
+
+
 def main(mercer, corpus):
-    for target, seeds in ("npy", npy_seeds()), ("csv", csv_seeds()), ("expression", expression_seeds()), ("model", model_seeds(mercer)):
+    for target, seeds in ("npy", npy_seeds()), ("csv", csv_seeds()), ("expression", expression_seeds()), ("model", model_seeds(mercer)), ("derive", derive_seeds(mercer)):
         folder = pathlib.Path(corpus, target)
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in seeds:

@@ -1,5 +1,6 @@
 // Compression of models on paper: T = K_BB^-1 K_BC by elimination, what is projected, what the nearest orthonormal components
 // are known by; all lifts, sparse rows and objects; the same bits and bytes; what is refused.
+#include "fit/derive.h"
 #include "outputs_problem.h"
 
 #include <nlohmann/json.hpp>
@@ -439,6 +440,74 @@ void test_from_tensors() {
                              compress(session, odd, {{"reducer.m", "5"}}).summary().capabilities & MERCER_CAN_DENSITY);
 }
 
+// Numbers that are too large for what follows from them: that is said when the model is derived, not when its file is read.
+void test_beyond_f64() {
+    Session session;
+    const Matrix c = points(20, 17), a = oracle::Numbers(18).matrix(20, 2);
+    for (const char *name : {"nu", "A", "C"}) {
+        Matrix nu(20, 1), coefficients = a;
+        nu(3, 0) = *name == 'n' ? 1e308 : 0.05;
+        if (*name == 'A') coefficients(4, 1) = 1e308;
+        Held centres(c), weights(coefficients), mean(nu);
+        const char *names[] = {"C", "A", "nu"};
+        const mercer_view views[] = {centres.view(), weights.view(), mean.view()};
+        Model model, derived;
+        OK(mercer_model_from_tensors(&model.handle, session.context,
+                                     R"({"kernel": "gaussian", "parameters": {"kernel.sigma": 0.8}, "capabilities": )"
+                                     R"(["mean", "orthonormal"]})",
+                                     names, views, 3));
+        for (const char *seed : {"0", "1", "2"}) {
+            const int32_t status = derive(session, derived, model, {{"reducer.m", "5"}, {"seed", seed}});
+            if (*name == 'C') {
+                OK(status);
+                mercer_model_destroy(std::exchange(derived.handle, nullptr));
+                continue;
+            }
+            TEST_ASSERT_EQUAL_INT32_MESSAGE(MERCER_E_NUMERICAL, status, name);
+            TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), "finite"), mercer_last_error());
+            TEST_ASSERT_NULL(derived.handle);
+        }
+    }
+}
+
+std::shared_ptr<const mercer::Model> copy_of(const mercer::DeriveTask &task) {
+    mercer::Json text = mercer::derived_text(task, *task.models.front());
+    text["capabilities"] = mercer::Json::array();
+    mercer::Tensors tensors;
+    for (const char *name : {"C", "A"}) {
+        const mercer::Tensor &from = *task.models.front()->tensor(name);
+        mercer::Tensor to = mercer::make_tensor<double>(from.rows, from.cols);
+        std::copy(from.bytes.begin(), from.bytes.end(), to.bytes.begin());
+        tensors[name] = std::move(to);
+    }
+    return mercer::derived_model(task, *task.models.front(), std::move(text), std::move(tensors));
+}
+
+// Not every operation on models chooses centres: its recipe has no row of a reducer, its report names none.
+void test_without_a_reducer() {
+    mercer::derivations().push_back({"copy", nullptr, "the same again", "", 1, copy_of});
+    {
+        Session session;
+        const Model model = session.fit(points(30, 17), {{"sigma", "0.8"}, {"components", "2"}});
+        mercer_recipe *recipe = session.recipe("copy", {});
+        int64_t rows = 0;
+        OK(mercer_recipe_rows(recipe, &rows));
+        for (int64_t k = 0; k < rows; ++k) {
+            mercer_row row{};
+            row.struct_size = sizeof row;
+            OK(mercer_recipe_row(recipe, k, &row));
+            TEST_ASSERT_TRUE_MESSAGE(std::strncmp(row.name, "reducer", 7) != 0, row.name);
+        }
+        TEST_ASSERT_EQUAL_INT32(MERCER_E_NAME, mercer_recipe_set(recipe, "reducer", "uniform"));
+        Model copy;
+        OK(mercer_model_derive(&copy.handle, recipe, &model.handle, 1, nullptr, nullptr));
+        mercer_recipe_destroy(recipe);
+        expect_same_bits(model.vector("A"), copy.vector("A"), "A");
+        TEST_ASSERT_TRUE(report(copy)["operation"] == "copy" && !report(copy).contains("reducer"));
+    }
+    mercer::derivations().pop_back();
+}
+
 } // namespace
 
 void setUp() {}
@@ -456,5 +525,7 @@ int main() {
     RUN_TEST(test_threads);
     RUN_TEST(test_stopped);
     RUN_TEST(test_from_tensors);
+    RUN_TEST(test_beyond_f64);
+    RUN_TEST(test_without_a_reducer);
     return UNITY_END();
 }

@@ -211,7 +211,7 @@ void test_columns_and_labels() {
     TEST_ASSERT_EQUAL_STRING("id species", joined(file.left_out).c_str());
     std::vector<double> values = values_of(file);
     TEST_ASSERT_TRUE(values[0] == 1.5 && std::isnan(values[3]) && values[8] == 7);
-    expect_error(MERCER_E_DATA, "x.csv': row 1, column 0 is NaN, must be finite (data.missing = rows",
+    expect_error(MERCER_E_DATA, "x.csv': line 3, column 1 ('height') is NaN, must be finite (data.missing = rows",
                  [&] { file.source->read(0, 3, values.data()); });
 
     CsvOptions options{0, CsvOptions::Header::found, "species", "w", ""};
@@ -234,6 +234,40 @@ void test_columns_and_labels() {
     TEST_ASSERT_TRUE(joined(file.label_names) == "3 4.5 " && file.labels[2] == 2);
     file = open_text(folder, "x,y,z\n,,1\nNA,b,2\n", {}); // nothing in x, text in y
     TEST_ASSERT_EQUAL_STRING("z", joined(file.columns).c_str());
+}
+
+// Whoever finds a fault later than the parser still names the line of the file, whatever lies between the rows, and its column.
+void test_lines_of_the_file() {
+    TempFolder folder;
+    const std::string text = "a,\"name\",b\n\n1,x,2\n\n\n3,\"two\nlines\",4\r\n5,y,NA\n\n7,z,-8\n9,z,10\n";
+    CsvFile file = open_text(folder, text);
+    std::vector<double> values(10);
+    expect_error(MERCER_E_DATA, "x.csv': line 8, column 2 ('b') is NaN",
+                 [&] { file.source->read(0, 5, values.data()); });
+    TEST_ASSERT_EQUAL_STRING("line 3, column 0 ('a')", file.source->place(0, 0).c_str());
+    TEST_ASSERT_EQUAL_STRING("line 6, column 2 ('b')", file.source->place(1, 1).c_str());
+    TEST_ASSERT_EQUAL_STRING("line 10, column 2 ('b')", file.source->place(3, 1).c_str());
+    TEST_ASSERT_EQUAL_STRING("line 11, column 0 ('a')", file.source->place(4, 0).c_str());
+    file = open_text(folder, "1,2\n3,\n");
+    TEST_ASSERT_EQUAL_STRING("line 2, column 1", file.source->place(1, 1).c_str());
+
+    // through the C functions: a kernel that needs values >= 0, and rows that are left out in between
+    mercer_context *context = nullptr;
+    mercer_data *data = nullptr;
+    mercer_recipe *recipe = nullptr;
+    mercer_model *model = nullptr;
+    TEST_ASSERT_EQUAL_INT(MERCER_OK, mercer_context_create(&context));
+    TEST_ASSERT_EQUAL_INT(MERCER_OK,
+                          mercer_data_from_file(&data, context, folder.write("x.csv", text).c_str(), nullptr));
+    TEST_ASSERT_EQUAL_INT(MERCER_OK, mercer_recipe_create(&recipe, context, "kpca"));
+    TEST_ASSERT_EQUAL_INT(MERCER_OK, mercer_recipe_set(recipe, "kernel", "chi2"));
+    TEST_ASSERT_EQUAL_INT(MERCER_OK, mercer_recipe_set(recipe, "data.missing", "rows"));
+    TEST_ASSERT_EQUAL_INT(MERCER_E_DATA, mercer_model_fit(&model, recipe, data, nullptr));
+    TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), "line 10, column 2 ('b') is -8, the kernel needs"),
+                                 mercer_last_error());
+    mercer_recipe_destroy(recipe);
+    mercer_data_destroy(data);
+    mercer_context_destroy(context);
 }
 
 void test_refused() {
@@ -354,6 +388,7 @@ int main() {
     RUN_TEST(test_numbers);
     RUN_TEST(test_header_and_separator);
     RUN_TEST(test_columns_and_labels);
+    RUN_TEST(test_lines_of_the_file);
     RUN_TEST(test_refused);
     RUN_TEST(test_locale);
     RUN_TEST(test_pieces);

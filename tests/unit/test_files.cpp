@@ -1,12 +1,16 @@
+#include "core/run.h"
 #include "io/files.h"
 #include "temp_files.h"
 
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace mercer;
@@ -14,8 +18,8 @@ using namespace mercer;
 namespace {
 
 // The table of system calls with one entry that fails: its nth call from now, once.
-enum Site { at_open, at_pread, at_write, at_fsync, at_close, at_rename, at_unlink, at_size, sites };
-const char *const site_names[] = {"open", "pread", "write", "fsync", "close", "rename", "unlink", "size"};
+enum Site { at_open, at_pread, at_write, at_fsync, at_close, at_rename, at_unlink, at_size, at_read, sites };
+const char *const site_names[] = {"open", "pread", "write", "fsync", "close", "rename", "unlink", "size", "read"};
 constexpr int short_count = -1; // in place of an errno: half of what was asked for
 
 struct Fault {
@@ -53,6 +57,10 @@ void inject(int site, int nth, int error) {
         [](const char *from, const char *to) { return fails(at_rename) ? -1 : fault.real.rename(from, to); },
         [](const char *path) { return fails(at_unlink) ? -1 : fault.real.unlink(path); },
         [](int fd) { return fails(at_size) ? int64_t{-1} : fault.real.size(fd); },
+        [](int fd, void *bytes, size_t count) -> ssize_t {
+            if (fails(at_read)) return -1;
+            return fault.real.read(fd, bytes, is_short(at_read) ? (count + 1) / 2 : count);
+        },
     };
 }
 
@@ -294,6 +302,107 @@ void test_input() {
     TEST_ASSERT_EQUAL_size_t(603, shown_path(std::string(5000, 'p')).size());
 }
 
+// ---- pipes
+
+// Writes text into the pipe in a thread, in two halves.
+class Written {
+  public:
+    Written(const std::string &pipe, const std::string &text, int wait_ms)
+        : thread_([=] {
+              std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+              const int fd = ::open(pipe.c_str(), O_WRONLY);
+              const size_t half = text.size() / 2;
+              for (size_t at = 0; at < text.size();) {
+                  const ssize_t done = ::write(fd, text.data() + at, at < half ? half - at : text.size() - at);
+                  if (done <= 0) break;
+                  at += static_cast<size_t>(done);
+                  if (at == half) std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+              }
+              ::close(fd);
+          }) {}
+    ~Written() { thread_.join(); }
+
+  private:
+    std::thread thread_;
+};
+
+std::string read_all(const InputFile &file) {
+    std::string out(static_cast<size_t>(file.size()), '\0');
+    file.read(0, out.data(), file.size());
+    return out;
+}
+
+void test_pipes() {
+    TempFolder folder;
+    const std::string pipe = folder.path("pipe");
+    TEST_ASSERT_EQUAL_INT(0, mkfifo(pipe.c_str(), 0600));
+    std::string text;
+    while (text.size() < 5'000'000) text += std::to_string(text.size()) + ",";
+    RunSettings settings;
+    settings.run.memory = 20'000'000;
+    Run run(settings, nullptr);
+    for (const std::string &sent : {std::string("1,2\n"), std::string(), text, text.substr(0, 1 << 20)}) {
+        const Written written(pipe, sent, 100);
+        const InputFile file(run, pipe);
+        TEST_ASSERT_TRUE(read_all(file) == sent);
+        TEST_ASSERT_TRUE(read_all(file) == sent); // and again
+        TEST_ASSERT_TRUE(file.held_bytes() >= file.size());
+        if (sent.size() > 3000000) {
+            char part[10];
+            file.read((1 << 20) - 5, part, 10);
+            TEST_ASSERT_TRUE(std::string(part, 10) == text.substr((1 << 20) - 5, 10));
+        }
+    }
+    TEST_ASSERT_EQUAL_INT64(0, run.budget()->used());
+    for (int error : {EINTR, short_count, EIO}) {
+        const int reader = error == EIO ? ::open(pipe.c_str(), O_RDWR) : -1; // else the writer would wait for one
+        {
+            const Written written(pipe, "1,2\n3,4\n", 50);
+            inject(at_read, 1, error);
+            if (error == EIO)
+                expect_error(MERCER_E_IO, "pipe': Input/output error", [&] { InputFile file(run, pipe); });
+            else
+                TEST_ASSERT_EQUAL_STRING("1,2\n3,4\n", read_all(InputFile(run, pipe)).c_str());
+        }
+        if (reader >= 0) ::close(reader);
+    }
+    const int before = open_descriptors();
+    RunSettings little;
+    little.run.memory = 3'000'000;
+    {
+        Run small(little, nullptr);
+        const int reader = ::open(pipe.c_str(), O_RDWR); // so that the writer gets rid of its text
+        std::thread drain;
+        {
+            const Written written(pipe, text, 0);
+            expect_error(MERCER_E_BUDGET, "budget", [&] { InputFile file(small, pipe); });
+            drain = std::thread([&] {
+                std::vector<char> rest(1 << 20);
+                for (size_t left = text.size(); left > 0;) {
+                    pollfd waiting{reader, POLLIN, 0};
+                    if (::poll(&waiting, 1, 500) <= 0) break;
+                    const ssize_t got = ::read(reader, rest.data(), rest.size());
+                    if (got <= 0) break;
+                    left -= std::min(left, static_cast<size_t>(got));
+                }
+            });
+        }
+        drain.join();
+        ::close(reader);
+    }
+    mercer_run stopped{};
+    stopped.struct_size = sizeof stopped;
+    int32_t cancel = 1;
+    stopped.cancel = &cancel;
+    {
+        Run cancelled({}, &stopped);
+        expect_error(MERCER_E_CANCELLED, "cancel", [&] { InputFile file(cancelled, pipe); });
+    }
+    expect_error(MERCER_E_IO, "a pipe that nobody writes to", [&] { InputFile file(run, pipe); });
+    expect_error(MERCER_E_IO, "not a regular file", [&] { InputFile file(run, "/dev/null"); });
+    TEST_ASSERT_EQUAL_INT(before, open_descriptors());
+}
+
 } // namespace
 
 void setUp() { fault.real = fault.real.open ? fault.real : system_calls(); }
@@ -310,5 +419,6 @@ int main() {
     RUN_TEST(test_body_that_throws_or_swallows);
     RUN_TEST(test_every_fault_of_replace);
     RUN_TEST(test_input);
+    RUN_TEST(test_pipes);
     return UNITY_END();
 }

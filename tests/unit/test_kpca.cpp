@@ -351,6 +351,22 @@ void test_weighted_is_exact() {
     }
 }
 
+// A solver that decomposes the whole matrix misses no eigenvalue: what residuals then prove is certain.
+void test_certain() {
+    Session session;
+    for (int64_t n : {60, 600}) { // dense computes all eigenvalues of the first, the leading ones of the second
+        const Matrix x = oracle::Numbers(12).matrix(n, 3);
+        for (const char *solver : {"dense", "block-krylov"}) {
+            const Model model = session.fit(x, {{"sigma", "1"}, {"components", "4"}, {"solver", solver}});
+            const char *text = nullptr;
+            OK(mercer_model_info(model.handle, "/certificates", &text));
+            const bool certain = std::strstr(text, "\"certain\"") != nullptr,
+                       conditional = std::strstr(text, "\"conditional\"") != nullptr;
+            TEST_ASSERT_TRUE_MESSAGE(certain == (*solver == 'd') && conditional == (*solver == 'b'), text);
+        }
+    }
+}
+
 } // namespace
 
 void setUp() {}
@@ -368,5 +384,6 @@ int main() {
     RUN_TEST(test_indefinite);
     RUN_TEST(test_wide_kernel);
     RUN_TEST(test_weighted_is_exact);
+    RUN_TEST(test_certain);
     return UNITY_END();
 }

@@ -180,7 +180,12 @@ void test_beyond() {
     refused(session, times(x, 1e-25), {{"kernel", "linear"}}, "data.dtype = f64", f32);
     refused(session, times(x, 1e25), {{"kernel", "linear"}, {"gram.storage", "f32"}}, "gram.storage = f32");
     refused(session, large, {{"kernel", "gaussian"}}, "kernel.bandwidth");
-    refused(session, large, {{"kernel", "gaussian"}, {"sigma", "1"}, {"data.scale", "standard"}}, "column 0");
+    const Settings scaled = {{"kernel", "gaussian"}, {"sigma", "1"}, {"data.scale", "standard"}, {"components", "3"}};
+    const Vector unit = session.fit(x, scaled).vector("lambda"); // columns of variance 1 are what they were
+    expect_near(session.fit(large, scaled).vector("lambda"), unit, 1e-12 * unit[0], "scaled from 1e200");
+    Matrix widest = x;
+    widest(0, 0) = 1.7e308, widest(1, 0) = -1.7e308;
+    refused(session, widest, {{"kernel", "gaussian"}, {"sigma", "1"}, {"data.scale", "standard"}}, "column 0");
     refused(session, times(x, 1e150), {{"kernel", "linear"}, {"report.certificates", "rows"}}, "squares", {},
             "nystrom");
     const Model held =

@@ -179,6 +179,46 @@ void fails(Session &session, mercer_data *data, const Settings &settings, int32_
     TEST_ASSERT_TRUE_MESSAGE(std::strstr(mercer_last_error(), part), mercer_last_error());
 }
 
+// Rows and columns of those left out are NaN; the others are what they are without them, map and bandwidth included.
+void test_kernel_matrix() {
+    Session session;
+    const Matrix x = points(), y = points(200, 9), left = complete(x);
+    Matrix y_gaps = y;
+    y_gaps(0, 2) = nan, y_gaps(7, 1) = nan, y_gaps(199, 0) = nan;
+    std::vector<int64_t> rows, cols;
+    for (int64_t i = 0; i < n; ++i)
+        if (is_complete(i)) rows.push_back(i);
+    for (int64_t j = 0; j < y.rows; ++j)
+        if (j != 0 && j != 7 && j != 199) cols.push_back(j);
+    Settings settings = {{"kernel", "gaussian"}, {"data.scale", "standard"}}; // sigma by the rows
+    Settings with = settings;
+    with.push_back({"data.missing", "rows"});
+    auto expect = [](const Matrix &out, const Matrix &known, const std::vector<int64_t> &at_rows,
+                     const std::vector<int64_t> &at_cols, const char *what) {
+        Matrix right(out.rows, out.cols);
+        std::fill(right.v.begin(), right.v.end(), nan);
+        for (size_t i = 0; i < at_rows.size(); ++i)
+            for (size_t j = 0; j < at_cols.size(); ++j)
+                right(at_rows[i], at_cols[j]) = known(static_cast<int64_t>(i), static_cast<int64_t>(j));
+        for (size_t k = 0; k < right.v.size(); ++k)
+            TEST_ASSERT_TRUE_MESSAGE(right.v[k] == out.v[k] || (std::isnan(right.v[k]) && std::isnan(out.v[k])), what);
+    };
+    for (bool f32 : {false, true})
+        for (bool by_columns : {false, true}) {
+            const Layout layout{f32, by_columns};
+            expect(session.kernel(with, with_gaps(x), nullptr, layout), session.kernel(settings, left, nullptr, layout),
+                   rows, rows, "among themselves");
+            Matrix others(static_cast<int64_t>(cols.size()), d);
+            for (size_t j = 0; j < cols.size(); ++j)
+                std::copy_n(y.row(cols[j]), d, others.v.data() + static_cast<int64_t>(j) * d);
+            expect(session.kernel(with, with_gaps(x), &y_gaps, layout), session.kernel(settings, left, &others, layout),
+                   rows, cols, "two sets");
+        }
+    const Matrix nothing = with_gaps(points(4)); // row 3 alone is left out
+    TEST_ASSERT_TRUE(std::isnan(session.kernel(with, nothing)(3, 3)) &&
+                     !std::isnan(session.kernel(with, nothing)(2, 2)));
+}
+
 void test_refused() {
     Session session;
     Matrix x = with_gaps(points());
@@ -311,6 +351,7 @@ int main() {
     UNITY_BEGIN();
     RUN_TEST(test_as_if_deleted);
     RUN_TEST(test_queries);
+    RUN_TEST(test_kernel_matrix);
     RUN_TEST(test_refused);
     RUN_TEST(test_lengths);
     RUN_TEST(test_lengths_of_sparse_rows);

@@ -229,7 +229,7 @@ status 0 transform C.safetensors Q.csv -o WC.npy && same WC.npy WQ.npy 'weights 
 checks=$((checks + 1))
 "$mercer" transform C.safetensors - -o - <Q.csv 2>err >piped.npy || fail 'transform C - -o - of CSV'
 same piped.npy WQ.npy 'CSV from standard input'
-status 3 fit GAPS.csv $fit_csv && says 'row 3, column 1 is NaN'
+status 3 fit GAPS.csv $fit_csv && says 'line 4, column 1 is NaN'
 status 0 fit GAPS.csv $fit_csv --data.missing rows --scores ZG.npy
 status 0 fit COMPLETE.npy $fit_csv --scores ZD.npy && py nan_rows ZG.npy ZD.npy
 error 2 4 fit X.csv $fit_csv --labels knid && says kind
@@ -381,6 +381,35 @@ same piped.npy OWNQ.npy 'kernel from standard input'
 "$mercer" convert - -o - <M.safetensors 2>err >piped.json || fail 'convert - -o -'
 same piped.json M.json 'a model from standard input'
 "$mercer" forecast - --method kpca <X.npy >out 2>err && shows memory || fail 'forecast -'
+# pipes with names, as a shell's <(...) has them: each is read once, whatever it brings
+mkfifo one other
+piped() { # FILE PIPE: sends a file through a pipe
+    cat "$1" >"$2" &
+}
+piped X.npy one
+status 0 fit one --method kpca --sigma 2 --components 5 -o piped.safetensors
+status 0 transform piped.safetensors Q.npy -o fifo.npy
+status 0 fit X.npy --method kpca --sigma 2 --components 5 -o named.safetensors
+status 0 transform named.safetensors Q.npy -o named.npy && same fifo.npy named.npy 'an array from a pipe'
+status 0 fit X.csv --method kpca --sigma 2 --components 5 --labels kind --weights w -o names.safetensors
+status 0 transform names.safetensors Q.csv -o named.npy
+piped Q.csv one
+piped names.safetensors other
+status 0 transform other one -o fifo.npy && same fifo.npy named.npy 'a model and CSV from pipes'
+piped I.npy one
+piped X.npy other
+status 0 fit other --method subsampled --reducer given --landmarks one --sigma 2 --components 3 -o S.safetensors
+$python -c 'import numpy as n; x = n.load("X.npy"); n.save("ONES.npy", 1.0 + n.arange(len(x)) % 3)'
+piped ONES.npy one
+status 0 fit X.npy --method kpca --sigma 2 --components 3 --weights one -o fifo.safetensors
+status 0 fit X.npy --method kpca --sigma 2 --components 3 --weights ONES.npy -o named.safetensors
+status 0 transform fifo.safetensors Q.npy -o fifo.npy
+status 0 transform named.safetensors Q.npy -o named.npy && same fifo.npy named.npy 'weights from a pipe'
+yes | head -c 2000000 >JUNK
+piped JUNK one
+status 3 fit one --method kpca -o S.safetensors
+says 'one is no data'
+wait
 "$mercer" plot M.safetensors - -o - <N10.npy 2>err >piped.svg || fail 'plot M - -o -'
 same piped.svg N2.svg 'a picture to standard output'
 status 2 fit - --method kpca --weights - -o S.safetensors

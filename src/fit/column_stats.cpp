@@ -1,0 +1,180 @@
+// One pass over the rows: finds NaN, and the column statistics behind T, bandwidth and shift. Means and variances by slabs of
+// rows, merged in their order (Chan, Golub and LeVeque 1983): sums of squares about the slab's own mean, so that nothing is lost
+// to a large offset. Where a column's entries are so large or so small that f64 does not hold their squares (beyond 2^+-400), its
+// mean and squares are counted in a power of 2 near the largest entry: nothing overflows, what underflows is rounding, and all
+// other columns keep their bits. Cost n d. Error: of a mean n u of the mean of |x|, of a variance n u of itself.
+#include "column_stats.h"
+
+#include "../core/run.h"
+#include "../core/threads.h"
+
+#include <algorithm>
+
+namespace mercer {
+namespace {
+
+// While statistics are made, `mean` is counted in `unit` too.
+ColumnStats stats_of(size_t cols) {
+    ColumnStats stats;
+    stats.mean.resize(cols), stats.square.resize(cols);
+    stats.lo.assign(cols, INFINITY), stats.hi.assign(cols, -INFINITY), stats.unit.assign(cols, 1);
+    return stats;
+}
+
+bool is_zero(const ColumnStats &stats, size_t k) { return stats.lo[k] == 0 && stats.hi[k] == 0; }
+
+// Chooses the columns' units by their largest entries; false: all are 1.
+bool choose_units(ColumnStats &stats) {
+    bool chosen = false;
+    for (size_t k = 0; k < stats.unit.size(); ++k) {
+        stats.unit[k] = unit_for_squares(std::max(std::fabs(stats.lo[k]), std::fabs(stats.hi[k])));
+        chosen |= stats.unit[k] != 1;
+    }
+    return chosen;
+}
+
+// What column k is counted in once both parts are one. Zeros are the same in every unit.
+double common_unit(const ColumnStats &a, const ColumnStats &b, size_t k) {
+    return is_zero(a, k) ? b.unit[k] : is_zero(b, k) ? a.unit[k] : std::max(a.unit[k], b.unit[k]);
+}
+
+void merge(ColumnStats &all, const ColumnStats &part) {
+    if (part.count == 0) return;
+    if (all.count == 0) {
+        all = part;
+        return;
+    }
+    const double total = all.count + part.count;
+    for (size_t k = 0; k < all.mean.size(); ++k) {
+        const double unit = common_unit(all, part, k), own = is_zero(all, k) ? 1 : all.unit[k] / unit,
+                     other = is_zero(part, k) ? 1 : part.unit[k] / unit;
+        const double mean = all.mean[k] * own, delta = part.mean[k] * other - mean;
+        all.unit[k] = unit;
+        all.mean[k] = mean + delta * part.count / total;
+        all.square[k] =
+            all.square[k] * own * own + part.square[k] * other * other + delta * delta * all.count * part.count / total;
+        all.lo[k] = std::min(all.lo[k], part.lo[k]);
+        all.hi[k] = std::max(all.hi[k], part.hi[k]);
+    }
+    all.count = total;
+}
+
+ColumnStats slab_stats(Run &run, const Source &source, const CountedVector<double> &weights, int64_t row0,
+                       int64_t rows) {
+    const int64_t d = source.cols();
+    const size_t cols = static_cast<size_t>(d);
+    Buffer<double> window = run.buffer<double>(rows, d);
+    source.read(row0, rows, window.data());
+    ColumnStats stats = stats_of(cols);
+    auto weight = [&](int64_t i) { return weights[static_cast<size_t>(row0 + i)]; };
+    auto each = [&](auto &&body) {
+        for (int64_t i = 0; i < rows; ++i) {
+            const double w = weight(i);
+            if (w == 0) continue; // checked by read, else as if it were not there
+            for (size_t k = 0; k < cols; ++k) body(w, window[i * d + static_cast<int64_t>(k)], k);
+        }
+    };
+    for (int64_t i = 0; i < rows; ++i) stats.count += weight(i);
+    if (stats.count == 0) return stats;
+    each([&](double w, double value, size_t k) {
+        stats.mean[k] += w * value;
+        stats.lo[k] = std::min(stats.lo[k], value);
+        stats.hi[k] = std::max(stats.hi[k], value);
+    });
+    if (choose_units(stats)) {
+        std::fill(stats.mean.begin(), stats.mean.end(), 0.0);
+        each([&](double w, double &value, size_t k) { stats.mean[k] += w * (value /= stats.unit[k]); });
+    }
+    for (double &mean : stats.mean) mean /= stats.count;
+    each([&](double w, double value, size_t k) {
+        const double diff = value - stats.mean[k];
+        stats.square[k] += w * diff * diff;
+    });
+    return stats;
+}
+
+// Slabs in windows of a few for each thread: a wide slab's statistics are as large as its rows.
+int64_t scan_rows(const Source &source) {
+    return std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(source.cols(), 1), 1, 1024);
+}
+int64_t scan_window(const Run &run, const Source &source) { // 64 MiB
+    return std::clamp<int64_t>((int64_t{1} << 21) / std::max<int64_t>(source.cols(), 1), 1, 4 * run.threads());
+}
+
+ColumnStats scan(Run &run, const Source &source, const CountedVector<double> &weights) {
+    const int64_t n = source.rows(), rows = scan_rows(source), window = scan_window(run, source),
+                  slabs = (n + rows - 1) / rows;
+    ColumnStats all;
+    for (int64_t first = 0; first < slabs; first += window) {
+        const int64_t count = std::min(window, slabs - first);
+        std::vector<ColumnStats> parts(static_cast<size_t>(count));
+        Run::Span span(run, static_cast<double>(first) / static_cast<double>(slabs),
+                       static_cast<double>(first + count) / static_cast<double>(slabs));
+        parallel_for(run, count, [&](int64_t s) {
+            const int64_t row0 = (first + s) * rows;
+            parts[static_cast<size_t>(s)] = slab_stats(run, source, weights, row0, std::min(rows, n - row0));
+        });
+        for (const ColumnStats &part : parts) merge(all, part);
+    }
+    return all;
+}
+
+// The same from the entries alone; lo and hi from 0 on.
+ColumnStats sparse_stats(const SparseSource &source, const CountedVector<double> &weights) {
+    const size_t cols = static_cast<size_t>(source.cols());
+    const double n = static_cast<double>(source.rows()); // the weights' sum
+    ColumnStats stats = stats_of(cols);
+    stats.count = n;
+    std::fill(stats.lo.begin(), stats.lo.end(), 0.0);
+    std::fill(stats.hi.begin(), stats.hi.end(), 0.0);
+    CountedVector<double> zeros(cols, n); // weight of the rows without an entry
+    auto each = [&](auto &&body) {
+        for (int64_t i = 0; i < source.rows(); ++i)
+            for (int64_t k = source.offsets()[i]; k < source.offsets()[i + 1]; ++k)
+                body(static_cast<size_t>(source.columns()[k]), source.value(k), weights[static_cast<size_t>(i)]);
+    };
+    each([&](size_t column, double value, double weight) {
+        stats.mean[column] += weight * value / n;
+        stats.lo[column] = std::min(stats.lo[column], value);
+        stats.hi[column] = std::max(stats.hi[column], value);
+        zeros[column] -= weight;
+    });
+    if (choose_units(stats)) {
+        std::fill(stats.mean.begin(), stats.mean.end(), 0.0);
+        each([&](size_t column, double value, double weight) {
+            stats.mean[column] += weight * (value / stats.unit[column]) / n;
+        });
+    }
+    for (size_t c = 0; c < cols; ++c) stats.square[c] = std::max(zeros[c], 0.0) * stats.mean[c] * stats.mean[c];
+    each([&](size_t column, double value, double weight) {
+        const double diff = value / stats.unit[column] - stats.mean[column];
+        stats.square[column] += weight * diff * diff;
+    });
+    return stats;
+}
+
+} // namespace
+
+ColumnStats column_stats(Run &run, const Source &source, const CountedVector<double> &weights) {
+    ColumnStats stats;
+    if (source.kind() == Source::Kind::sparse)
+        stats = sparse_stats(static_cast<const SparseSource &>(source), weights);
+    else if (source.kind() == Source::Kind::dense)
+        stats = scan(run, source, weights);
+    for (size_t k = 0; k < stats.mean.size(); ++k) stats.mean[k] *= stats.unit[k];
+    return stats;
+}
+
+Bytes column_stats_bytes(const Run &run, const Source &source) {
+    constexpr int64_t vectors = 5; // of a ColumnStats
+    const int64_t d = source.cols(), n = source.rows();
+    if (source.kind() == Source::Kind::objects) return 0;
+    if (source.kind() == Source::Kind::sparse) return (vectors + 1) * 8 * d;
+    const int64_t rows = std::min(scan_rows(source), n), slabs = (n + rows - 1) / rows;
+    const int64_t window = std::min(scan_window(run, source), slabs), readers = std::min(run.threads(), window),
+                  all = std::min(readers * rows, n);
+    return {8 * rows * d + window * vectors * 8 * d,
+            8 * all * d + readers * source.window_bytes(rows) + (window + 2) * vectors * 8 * d};
+}
+
+} // namespace mercer
