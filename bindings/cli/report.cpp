@@ -162,6 +162,8 @@ void warn_of_outcome(mercer_model *model) {
     check(mercer_model_summary(model, &summary));
     for (const auto &[bit, text] : texts)
         if (summary.outcome & bit) std::fprintf(stderr, "mercer: warning: %s\n", text);
+    for (const json::Value &warning : json::parse(fact_of(model, "/warnings")).members)
+        std::fprintf(stderr, "mercer: warning: %s\n", warning.text.c_str());
 }
 
 void print_failure(const Failure &failure, bool as_json) {

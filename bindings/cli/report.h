@@ -38,7 +38,7 @@ void print_headline(FILE *stream, mercer_model *model);
 /* The forecast (where there is one) beside what happened. */
 void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_forecast> &forecast, double seconds);
 
-/* The outcome bits, on standard error. */
+/* The outcome bits and the report's own warnings, on standard error. */
 void warn_of_outcome(mercer_model *model);
 
 /* Status -> {"code", "name", "text"} on standard output (as_json) and a line on standard error. */

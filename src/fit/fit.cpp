@@ -204,9 +204,16 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     run.stage("read");
     Data data = given;
     if (auto loaded = data.source->load(run)) data.source = std::move(loaded);
+    const int64_t all = data.source->rows();
+    int64_t left_out = 0;
     if (static_cast<DataMissing>(recipe.values().data_missing) == DataMissing::rows) {
         data.source = complete_rows(run, std::move(data.source));
         if (data.source->rows() < 1) fail(MERCER_E_DATA, "every row of the data has a missing value");
+        left_out = all - data.source->rows();
+        if (left_out > 0)
+            run.log(2, format("%" PRId64 " of %" PRId64 " rows are left out of the fit: they have missing values",
+                              left_out, all)
+                           .c_str());
     }
     run.budget()->take(data.source->held_bytes());
     const Forecast ahead = forecast(run, recipe, data); // refuses before the work
@@ -250,6 +257,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
 
     Json text = report_text(run, recipe, prepared, reduction, centres, plan, lifted, ahead.figures);
     if (!data.columns.empty()) text["columns"] = data.columns;
+    if (left_out > 0) text["left_out"] = left_out;
     if (recipe.is_auto()) {
         text["road"] = std::move(road.report);
         text["forecast"]["road"] = ahead.figures.passes.likely > 0 ? "exact" : "projected";

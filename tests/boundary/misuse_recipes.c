@@ -135,6 +135,7 @@ static void whole_numbers(void) {
     BAD(mercer_recipe_set_real, "output.components", "NaN", MERCER_E_VALUE, "components = nan", "must be >= 0",
         f.recipe, "components", NAN);
     SET(f.recipe, "output.components", "a fraction", "components = 2.5", ">= 0", "2.5");
+    SET(f.recipe, "output.components", "a share", "components = 0.95", "did you mean output.variance = 0.95?", "0.95");
     SET(f.recipe, "output.components", "beyond i64", "components = 1e300", ">= 0", "1e300");
     SET(f.recipe, "output.components", "beyond i64, in digits", "components = 99999999999999999999",
         "at most 18 digits", "99999999999999999999");
