@@ -30,7 +30,7 @@ struct Importance {
     double total = 0;
 };
 Importance importance_of(mercer_model *model);
-void print_importance(FILE *stream, const Importance &importance);
+void print_importance(FILE *stream, const Importance &importance, size_t most = 20);
 
 /* "kpca, kernel gaussian: 600 x 2 f64 -> 10 components on 600 centres". */
 void print_headline(FILE *stream, mercer_model *model);

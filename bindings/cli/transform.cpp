@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 namespace cli {
 
@@ -71,6 +72,19 @@ std::vector<mercer_output> outputs_of(mercer_model *model, mercer_recipe *what, 
     return outputs;
 }
 
+/* Rows that have missing values (data.missing = rows) have NaN in place of numbers and -1 in place of labels; all others have
+ * neither. */
+int64_t count_left_out(const Table &table) {
+    const auto some =
+        std::find_if(table.parts.begin(), table.parts.end(), [](const Output &part) { return part.values.cols > 0; });
+    int64_t count = 0;
+    for (int64_t i = 0; some != table.parts.end() && i < some->values.rows; ++i) {
+        const double value = some->values.at(i, 0);
+        count += some->values.dtype == MERCER_I64 ? value < 0 : std::isnan(value);
+    }
+    return count;
+}
+
 } // namespace
 
 std::vector<Output> apply(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_run *run) {
@@ -116,9 +130,15 @@ void transform(mercer_context *context, const Words &words) {
     const Table written = write_outputs(model.get(), recipe.get(), data.get(), options.output,
                                         form_of("-o", options.output, options.format), run.get());
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const int64_t left_out = count_left_out(written), rows = written.parts[0].values.rows;
+    clear_progress();
+    if (left_out > 0)
+        std::fprintf(stderr, "mercer: warning: %lld of %lld rows have no output, as they have missing values\n",
+                     static_cast<long long>(left_out), static_cast<long long>(rows));
     if (options.json)
         std::printf("%s\n", json::object({{"what", json::text(options.what)},
                                           {"outputs", json::array(parts_json(options.output, written))},
+                                          {"left_out", std::to_string(left_out)},
                                           {"seconds", json::number(seconds)}})
                                 .c_str());
 }

@@ -4,10 +4,10 @@
 //   scale. Then S has an eigenvalue of at least P_ii, by u = e_i, and where that is near 1 too its vector comes among the first
 //   and is e_i but for little: a coordinate that is constant on all other rows. The same holds for a few rows near each other.
 //
-// Coordinate l is one of these where lambda_l >= 0.9 and the largest entries of u_l that have 0.9 of its square in them belong
-// to centres that weigh at most 1 % of all (one row at least), or to centres with P_ii >= 0.9 each, none of which weighs more than that. A coordinate that splits the
-// rows has its square spread over the smaller part, which such a set does not reach (Nadler and Galun 2006 show that these
-// coordinates do come first). Cost: a sort of m entries each. No rounding matters: the thresholds are far from what is judged.
+// Coordinate l is one of these where lambda_l >= 0.9 and the largest entries of u_l that make up 0.9 of its square belong to
+// centres of at most 1 % of the weight, to a single row, or to centres with P_ii >= 0.9 each, of which none weighs more than
+// that. A coordinate that splits the rows into larger parts has its square spread over the smaller of them, which no such set
+// is. Cost: a sort of m entries a coordinate. Rounding does not matter, the thresholds are far from both kinds of coordinates.
 #include "isolated.h"
 
 #include <algorithm>
@@ -18,13 +18,14 @@ namespace mercer {
 
 namespace {
 
-constexpr double held = 0.9, slow = 0.9,
-                 light = 0.01; // share of the square; eigenvalue, probability; share of the weight
+constexpr double held = 0.9;   // share of the square
+constexpr double slow = 0.9;   // least eigenvalue and least P_ii
+constexpr double light = 0.01; // share of the weight
 
-// The fewest centres that have so much of the square of u; empty where they are no set apart.
+// The fewest centres that make up so much of the square of u; empty where they are too many to be called isolated.
 CountedVector<int64_t> set_apart(const double *u, const CountedVector<double> &weights, const Buffer<double> &stay) {
     const int64_t m = static_cast<int64_t>(weights.size());
-    const double all = std::accumulate(weights.begin(), weights.end(), 0.0), most = std::max(1.0, light * all);
+    const double most = light * std::accumulate(weights.begin(), weights.end(), 0.0), row = std::max(1.0, most);
     CountedVector<int64_t> order(static_cast<size_t>(m)), few;
     std::iota(order.begin(), order.end(), int64_t{0});
     std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
@@ -32,16 +33,17 @@ CountedVector<int64_t> set_apart(const double *u, const CountedVector<double> &w
         return x != y ? x > y : a < b;
     });
     double square = 0, weight = 0;
-    bool stays = true;
+    bool stay_each = true;
     for (size_t k = 0; square < held && k < order.size(); ++k) {
         const int64_t i = order[k];
+        const double own = weights[static_cast<size_t>(i)];
         square += u[i] * u[i];
-        weight += weights[static_cast<size_t>(i)];
-        stays &= stay[i] >= slow && weights[static_cast<size_t>(i)] <= most;
-        if (weight > most && !stays) return {};
+        weight += own;
+        stay_each &= stay[i] >= slow && own <= row;
         few.push_back(i);
     }
-    return few;
+    if (weight <= most || (few.size() == 1 && weight <= row) || stay_each) return few;
+    return {};
 }
 
 } // namespace

@@ -308,10 +308,6 @@ void transform(Run &run, const Model &model, const Operations &asked, const Outp
         !model.has_frequencies())
         fail(MERCER_E_UNSUPPORTED, "the model's user kernel is not here: give it back with mercer_model_bind");
     const auto rows = model.leaves_missing() ? complete_rows(run, data) : data;
-    if (const int64_t all = data->rows(), lost = all - rows->rows(); lost > 0)
-        run.log(2, format("%" PRId64 " of %" PRId64 " rows have missing values: there is no output for them (NaN)",
-                          lost, all)
-                       .c_str());
     std::vector<Target> targets;
     for (size_t k = 0; k < outs.size(); ++k) {
         if (rows != data) fill_with_nan(*data, outputs[k].cols, outs[k]);

@@ -8,7 +8,9 @@ namespace {
 
 std::string info(const Model &model, const char *path) {
     const char *text = nullptr;
-    return mercer_model_info(model.handle, path, &text) == MERCER_OK ? text : "";
+    std::string out = mercer_model_info(model.handle, path, &text) == MERCER_OK ? text : "";
+    if (out.starts_with('[')) std::erase_if(out, [](char c) { return c == ' ' || c == '\n'; });
+    return out;
 }
 
 // Two groups, `far` rows beyond them, each alone, of which the first is row n / 3.
