@@ -11,14 +11,14 @@ namespace cli {
 namespace {
 
 /* What stands on the one screen beside eigenvalues and certificates; "x." means all entries of x. */
-constexpr std::array<const char *, 18> on_one_screen = {"reducer",
+constexpr std::array<const char *, 17> on_one_screen = {"reducer",
                                                         "lift",
                                                         "solver",
                                                         "parameters.kernel.",
                                                         "parameters.reducer.",
                                                         "outcome",
                                                         "left_out",
-                                                        "warnings.",
+
                                                         "capabilities",
                                                         "total_variance.",
                                                         "limits.",

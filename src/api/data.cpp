@@ -57,8 +57,8 @@ CsvOptions csv_options(const mercer_file &file) {
                               : Header::found,
             text(file.labels),
             text(file.weights),
-            text(file.ids),
-            text(file.columns)};
+            text(file.columns),
+            text(file.ids)};
 }
 
 mercer_data *from_npy(const char *path, const CsvOptions &csv) {

@@ -12,8 +12,8 @@ struct CsvOptions {
     char separator = 0; // 0: found
     enum class Header { found, yes, no } header = Header::found;
     std::string labels, weights; // a column, by its name or its number from 0; "": none
-    std::string ids;             // a column whose text is kept; "": none
     std::string columns;         // those of the source, as one record of names or numbers; "": all that are numbers
+    std::string ids = {};        // a column whose text is kept; "": none
 };
 
 struct CsvFile {

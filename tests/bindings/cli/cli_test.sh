@@ -257,6 +257,7 @@ for what in scores t2 residual; do status 0 transform M.safetensors Q.npy --what
 status 0 transform M.safetensors Q.npy --what scores,t2,residual -o ALL.npy --json && json && py several out ALL.npy ALONE
 status 0 transform M.safetensors Q.npy --what scores,t2,residual -o ALL.csv && py several_csv ALL.csv ALONE
 status 0 transform M.safetensors Q.npy --what t2,scores --whiten true -o ALL.npy && py whitened ALL.npy
+status 0 fit X.csv $fit_csv --labels kind --columns 'a,"b, or ""b""",c,d'
 status 0 transform C.safetensors X.csv --what t2,scores --id id -o IDS.csv && py with_ids IDS.csv
 status 0 transform C.safetensors X.csv --what t2,scores --id kind -o IDS.npy && py with_ids_npy IDS.npy
 status 0 fit X.csv $fit_csv --labels kind --id id --scores IDS.csv && py with_ids_alone IDS.csv # and it is not fitted on
@@ -284,7 +285,7 @@ for ending in xlsx tsv npz csv.gz; do # nothing is written in a form that the na
     error 2 1 plot M.safetensors -o x.$ending && says "-o = x.$ending, must end in .svg, .png or .pdf"
 done
 [ -z "$(ls -d x.* 2>/dev/null)" ] || fail 'a refused name was written to'
-status 0 convert M.safetensors -o dotted.folder/ && [ -f dotted.folder/A.npy ] || fail 'a folder with a dot in its name'
+status 0 convert M.safetensors -o dot.ted/ && [ -f dot.ted/A.npy ] || fail 'a folder with a dot in its name'
 
 # rows that are left out are counted, and said
 status 0 fit GAPS.csv $fit_csv --data.missing rows && says '2 of 200 rows are left out of the fit: they have missing values'
@@ -299,7 +300,7 @@ status 0 fit X.npy --method kpca --variance 0.95 -o S.safetensors
 # isolated rows: which they are and what helps
 status 0 fit ISLANDS.npy --method ncut --sigma 1 --components 2 -o S.safetensors
 says 'rows 200 and 201 (counted from 0), hardly connected to all others; what helps is a wider kernel'
-status 0 info S.safetensors && shows warnings
+status 0 info S.safetensors && says 'a wider kernel'
 status 0 fit ISLANDS.npy --method diffusion --sigma 1 --components 2 -o S.safetensors && says 'lift.alpha = 0'
 status 0 fit X.npy --method ncut --sigma 3 --components 2 -o S.safetensors && ! grep -q connected err || fail 'no row is isolated'
 error 2 8 transform M.safetensors Q.npy --what labels -o OLD && says '--method ncut'
