@@ -233,6 +233,6 @@ void indices_and_sizes(void **state) {
         NULL, &forecast);
     BAD(mercer_model_summary, "struct_size", "too large", MERCER_E_ARGUMENT, "struct_size = 1048576", "= 64", f.model,
         &summary);
-    BAD(mercer_data_inspect, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 7", "= 96", f.data, &facts);
+    BAD(mercer_data_inspect, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 7", "= 104", f.data, &facts);
     finish_entries();
 }

@@ -81,7 +81,7 @@ is 'mercer plot M --kind sc' 'scatter scree'
 is 'mercer transform M X --format ' 'csv npy'
 is 'mercer transform M X --what t' t2
 is 'mercer transform M X --what scores,t' scores,t2
-is 'mercer transform M X --what=scores,res' --what=scores,residual
+is 'mercer transform M X --what=scores,res' scores,residual
 is 'mercer fit X.npy --method kpca --set sig' sigma=
 is 'mercer fit X.npy --method kpca --set kernel.sig' kernel.sigma=
 has 'mercer fit X.npy --method kpca --set kern' kernel kernel_sigma kernel_gamma
