@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iostream>
 #include <numeric>
+#include <optional>
 
 namespace cli {
 
@@ -55,6 +56,38 @@ size_t distance(const std::string &a, const std::string &b) {
         }
     }
     return row.back();
+}
+
+/* What the library suggests, "did you mean output.variance = 0.95?", in the words of a command line. */
+std::string as_flag(const std::string &text, const std::vector<Row> &rows) {
+    for (const Row &row : rows) {
+        const std::string suggested = "did you mean " + row.name + " = ";
+        const size_t at = text.find(suggested);
+        if (at == std::string::npos) continue;
+        const std::string flag = row.short_name.empty() ? row.name : row.short_name;
+        return text.substr(0, at) + "did you mean --" + flag + " " + text.substr(at + suggested.size());
+    }
+    return text;
+}
+
+/* Bytes: a decimal number, with an exponent if need be, and a unit: k, M, G, T, P or E are powers of 1000, Ki, Mi ... of
+ * 1024, with or without a B, in letters of any case. */
+std::optional<uint64_t> bytes_in(const std::string &text) {
+    double number = 0;
+    const char *end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc() || !std::isfinite(number)) return std::nullopt;
+    std::string unit(at, end);
+    std::erase(unit, ' ');
+    for (char &c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (unit.ends_with('b')) unit.pop_back();
+    const bool binary = unit.size() == 2 && unit.ends_with('i');
+    if (binary) unit.pop_back();
+    const size_t power = unit.empty() ? 0 : std::string("kmgtpe").find(unit) + 1;
+    if (unit.size() > 1 || power > 6 || (!unit.empty() && power == 0)) return std::nullopt;
+    const double bytes = number * std::pow(binary ? 1024.0 : 1000.0, static_cast<double>(power));
+    if (bytes != 0 && !(bytes >= 1 && bytes < 0x1p63)) return std::nullopt;
+    return static_cast<uint64_t>(bytes);
 }
 
 } // namespace
@@ -148,7 +181,10 @@ std::string Arguments::peek_positional() const {
 }
 
 Recipe Arguments::recipe(mercer_context *context, const std::string &registry, const std::string &name, Wanted wanted) {
-    find_entry(context, registry, name);
+    if (registry == "operations") // of which a recipe may have several
+        for (const std::string &one : split(name, ',')) find_entry(context, registry, one);
+    else
+        find_entry(context, registry, name);
     if (!app_.get_option_no_throw("--set"))
         app_.add_option("--set", sets_, "set a parameter: part.name=value; may be repeated")
             ->type_name(assignment_type)
@@ -285,19 +321,20 @@ void Arguments::apply(mercer_recipe *recipe) const {
         name_texts.push_back(names[i].c_str());
         value_texts.push_back(values[i].c_str());
     }
-    check(mercer_recipe_set_many(recipe, name_texts.data(), value_texts.data(), static_cast<int64_t>(names.size())));
+    try {
+        check(
+            mercer_recipe_set_many(recipe, name_texts.data(), value_texts.data(), static_cast<int64_t>(names.size())));
+    } catch (const Failure &failure) {
+        throw Failure(failure.code, as_flag(failure.what(), rows_of(recipe)));
+    }
 }
 
 void RunOptions::add_to(CLI::App &app) {
     within(app.add_option("--threads", threads, "threads to use (0, the default: all cores)"), MERCER_INT, 0, INFINITY);
     CLI::Option *size = app.add_option("--memory", memory, "budget (default: 60 % of what is available)");
     size->type_name("SIZE")->transform([size](const std::string &text) {
-        std::string bytes = text;
-        try {
-            if (!text.starts_with("-") && CLI::AsSizeValue(true)(bytes).empty()) return bytes;
-        } catch (const CLI::ValidationError &) { // a number too large
-        }
-        refuse_value(size, text, "a number of bytes, as 4GiB or 500MB");
+        if (const auto bytes = bytes_in(text)) return std::to_string(*bytes);
+        refuse_value(size, text, "a number of bytes, as 4GiB, 500MB or 1e9");
     });
     app.add_flag("--quiet", quiet, "no progress on standard error");
 }

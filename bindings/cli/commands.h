@@ -2,7 +2,7 @@
 #define MERCER_CLI_COMMANDS_H
 
 #include "arguments.h"
-#include "npy.h"
+#include "table.h"
 
 /* One function a command: reads its words, prints what it has to say, throws Failure where it cannot. */
 namespace cli {
@@ -27,17 +27,12 @@ void version(mercer_context *context, const Words &words);
 constexpr const char *derivations = "derivations";
 void derive(mercer_context *context, const Entry &operation, const Words &words);
 
-/* An output operation on data. what may be null: scores. */
-struct Output {
-    std::string name;
-    Array values;
-};
+/* The outputs of operations on data. what may be null: scores. */
 std::vector<Output> apply(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_run *run);
 
-/* The same, written to path: Z.npy, and Z.NAME.npy for each output after the first (Z.csv:
- * CSV). Returns what was written as JSON objects {name, path, dtype, shape}. */
-std::vector<std::string> write_outputs(mercer_model *model, mercer_recipe *what, mercer_data *data,
-                                       const std::string &path, const mercer_run *run);
+/* The same beside the ids of the rows, if the data have them, as one file. */
+Table write_outputs(mercer_model *model, mercer_recipe *what, mercer_data *data, const std::string &path, Form form,
+                    const mercer_run *run);
 
 } // namespace cli
 

@@ -69,6 +69,14 @@ Words Arguments::names_for_completion(const std::string &begun, const std::strin
 }
 
 Words Arguments::values_for_completion(const CLI::Option &option, const std::string &begun) const {
+    if (constexpr std::string_view more = ",..."; option.get_type_name().ends_with(more)) {
+        const size_t last = begun.rfind(',') + 1; // npos + 1 is 0
+        const std::string type = option.get_type_name();
+        Words lists;
+        for (const std::string &name : values_of_type(type.substr(0, type.size() - more.size()), begun.substr(last)))
+            lists.push_back(begun.substr(0, last) + name);
+        return lists;
+    }
     if (option.get_type_name() != assignment_type) return values_of_type(option.get_type_name(), begun);
     const size_t equals = begun.find('=');
     Words values;

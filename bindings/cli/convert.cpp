@@ -76,10 +76,12 @@ void convert(mercer_context *context, const Words &words) {
     line.app().add_flag("--json", as_json, "print what was written as JSON");
     line.parse();
 
-    if (is_stream(output) && as_json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+    if (is_stdout(output) && as_json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
     check_apart(output, path);
+    const bool is_folder = output.ends_with('/') || std::filesystem::is_directory(output);
+    if (!is_folder) check_ending("-o", output, {".json"}, true, " or, of a folder that has a dot in its name, in /");
     const Model model = read_model(context, path);
-    if (is_stream(output) || output.ends_with(".json"))
+    if (!is_folder && (is_stdout(output) || is_device(output) || ending_of(output) == ".json"))
         to_json(model.get(), output);
     else
         to_folder(model.get(), output);

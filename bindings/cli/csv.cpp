@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstring>
+#include <utility>
 
 namespace cli {
 
@@ -16,31 +17,54 @@ void append_number(std::string &line, const char *from) {
     line.append(text, std::to_chars(text, text + sizeof text, value).ptr);
 }
 
+void append_value(std::string &line, const Array &array, int64_t i, int64_t j) {
+    const size_t size = array.dtype == MERCER_F32 ? 4 : 8;
+    const auto at = static_cast<size_t>(array.by_columns ? j * array.rows + i : i * array.cols + j) * size;
+    if (array.dtype == MERCER_F32)
+        append_number<float>(line, &array.bytes[at]);
+    else if (array.dtype == MERCER_I64)
+        append_number<int64_t>(line, &array.bytes[at]);
+    else
+        append_number<double>(line, &array.bytes[at]);
+}
+
+/* In double quotes where a reader would take a part of it for something else. */
+void append_text(std::string &line, std::string_view text) {
+    if (text.find_first_of(",\"\r\n") == text.npos && !text.starts_with(' ') && !text.ends_with(' ')) {
+        line += text;
+        return;
+    }
+    line += '"';
+    for (const char c : text) line.append(c == '"' ? 2 : 1, c);
+    line += '"';
+}
+
+std::string header_of(const Table &table) {
+    std::string header;
+    if (!table.ids.empty()) append_text(header, table.ids_name);
+    for (const auto &[name, values] : table.parts)
+        for (int64_t j = 0; j < values.cols; ++j) {
+            header.append(header.empty() ? "" : ",").append(name);
+            if (values.cols > 1) header.append(".").append(std::to_string(j + 1));
+        }
+    return header;
+}
+
 } // namespace
 
-bool is_csv_path(const std::string &path) { return path.ends_with(".csv"); }
-
-void write_csv(const std::string &path, const Array &array, const std::string &name) {
+void write_csv(const std::string &path, const Table &table) {
     constexpr size_t chunk = 1 << 20;
     OutputFile file(path);
-    std::string text;
-    for (int64_t j = 0; j < array.cols; ++j) {
-        text.append(j ? "," : "").append(name);
-        if (array.cols > 1) text.append(".").append(std::to_string(j + 1));
-    }
-    const size_t size = array.dtype == MERCER_F32 ? 4 : 8;
-    for (int64_t i = 0; i < array.rows; ++i) {
+    std::string text = header_of(table);
+    for (int64_t i = 0; i < table.parts[0].values.rows; ++i) {
         text += '\n';
-        for (int64_t j = 0; j < array.cols; ++j) {
-            const auto at = static_cast<size_t>(array.by_columns ? j * array.rows + i : i * array.cols + j) * size;
-            if (j) text += ',';
-            if (array.dtype == MERCER_F32)
-                append_number<float>(text, &array.bytes[at]);
-            else if (array.dtype == MERCER_I64)
-                append_number<int64_t>(text, &array.bytes[at]);
-            else
-                append_number<double>(text, &array.bytes[at]);
-        }
+        bool first = table.ids.empty();
+        if (!first) append_text(text, table.ids[static_cast<size_t>(i)]);
+        for (const Output &part : table.parts)
+            for (int64_t j = 0; j < part.values.cols; ++j) {
+                if (!std::exchange(first, false)) text += ',';
+                append_value(text, part.values, i, j);
+            }
         if (text.size() < chunk) continue;
         file.write(text.data(), text.size());
         text.clear();

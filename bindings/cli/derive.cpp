@@ -32,9 +32,10 @@ struct Options {
     }
 
     void verify() const {
-        if (is_stream(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+        if (is_stdout(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
         if (std::count(models.begin(), models.end(), "-") + is_stream(data.path) > 1)
             throw Failure(MERCER_E_ARGUMENT, "only one file can come from standard input");
+        check_ending("-o", output, {".safetensors"}, true, ", as models do");
         for (const auto &model : models) check_apart(output, model);
         check_apart(output, data.path);
         check_writable(output);
@@ -47,7 +48,7 @@ void report(const Options &options, mercer_model *model, double seconds) {
         std::printf("%s\n", fact_of(model, "").c_str());
         return;
     }
-    FILE *stream = is_stream(options.output) ? stderr : stdout;
+    FILE *stream = is_stdout(options.output) ? stderr : stdout;
     print_headline(stream, model);
     std::fputc('\n', stream);
     if (const std::string lost = fact_of(model, "/compressed"); !lost.empty()) {
@@ -55,7 +56,7 @@ void report(const Options &options, mercer_model *model, double seconds) {
         std::fputc('\n', stream);
     }
     print_costs(stream, model, std::nullopt, seconds);
-    if (!is_stream(options.output)) std::fprintf(stream, "\nwrote %s\n", options.output.c_str());
+    if (!is_stdout(options.output)) std::fprintf(stream, "\nwrote %s\n", options.output.c_str());
 }
 
 } // namespace

@@ -13,6 +13,7 @@ void check(int32_t status) {
 
 Failure system_failure(const std::string &path, const std::string &action) {
     const int error = errno;
+    if (error == EBADF) return {MERCER_E_IO, path + " is closed"}; // a standard stream was, when the command began
     return {MERCER_E_IO, path + ": cannot " + action + ": " + std::strerror(error)};
 }
 

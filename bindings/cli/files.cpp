@@ -2,6 +2,8 @@
 #include "npy.h"
 #include "run.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>
@@ -16,11 +18,18 @@ namespace {
 
 constexpr size_t chunk = 1 << 20;
 
-/* Where a path that may be a link leads to. */
+/* Where a path that may be a link leads to, whether something is there or not. */
 std::string target_of(const std::string &path) {
+    constexpr int most = 40; // links, as the system follows
     std::error_code error;
-    const auto target = std::filesystem::canonical(path, error);
-    return error ? path : target.string();
+    if (const auto target = std::filesystem::canonical(path, error); !error) return target.string();
+    std::filesystem::path at = path;
+    for (int links = 0; links < most && std::filesystem::is_symlink(at, error); ++links) {
+        const auto to = std::filesystem::read_symlink(at, error);
+        if (error) break;
+        at = at.parent_path() / to; // which an absolute one replaces
+    }
+    return at.string();
 }
 
 std::string folder_of(const std::string &path) {
@@ -95,7 +104,7 @@ int32_t read_stdin(void *, void *bytes, int64_t capacity, int64_t *count) {
 void check_apart(const std::string &output, const std::string &input) {
     struct stat one {
     }, other{};
-    if (output.empty() || input.empty() || is_stream(output) || is_stream(input)) return;
+    if (output.empty() || input.empty() || is_stdout(output) || is_stream(input)) return;
     if (::stat(output.c_str(), &one) != 0 || ::stat(input.c_str(), &other) != 0 || !S_ISREG(one.st_mode)) return;
     if (one.st_dev == other.st_dev && one.st_ino == other.st_ino)
         throw Failure(MERCER_E_ARGUMENT, "'" + output + "' is read, it cannot be written as well");
@@ -133,6 +142,39 @@ int spool(const std::string &input) {
 
 bool is_stream(const std::string &path) { return path == "-"; }
 
+bool is_stdout(const std::string &path) {
+    struct stat named {
+    }, out{}, null{};
+    if (is_stream(path)) return true;
+    if (path.empty() || ::stat(path.c_str(), &named) != 0 || ::fstat(STDOUT_FILENO, &out) != 0) return false;
+    const bool nowhere = ::stat("/dev/null", &null) == 0 && null.st_dev == out.st_dev && null.st_ino == out.st_ino;
+    return !nowhere && named.st_dev == out.st_dev && named.st_ino == out.st_ino;
+}
+
+void hold_standard_streams() {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF) // the least free number, so this one
+            (void)!::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+std::string ending_of(const std::string &path) {
+    if (is_stdout(path) || is_device(path)) return "";
+    std::string ending = std::filesystem::path(path).extension().string();
+    std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+    return ending;
+}
+
+void check_ending(const std::string &flag, const std::string &path, const std::vector<std::string> &known, bool bare,
+                  const std::string &otherwise) {
+    if (path.empty() || is_stdout(path) || is_device(path)) return;
+    const std::string ending = ending_of(path);
+    if ((bare && ending.empty()) || std::find(known.begin(), known.end(), ending) != known.end()) return;
+    std::string allowed;
+    for (size_t k = 0; k < known.size(); ++k)
+        allowed += (k == 0 ? "" : k + 1 == known.size() ? " or " : ", ") + known[k];
+    throw Failure(MERCER_E_ARGUMENT, flag + " = " + path + ", must end in " + allowed + otherwise);
+}
+
 bool is_device(const std::string &path) {
     std::error_code error;
     const auto kind = std::filesystem::status(path, error).type();
@@ -141,7 +183,7 @@ bool is_device(const std::string &path) {
 }
 
 void check_writable(const std::string &path) {
-    if (path.empty() || is_stream(path)) return;
+    if (path.empty() || is_stdout(path)) return;
     std::error_code error;
     const std::string target = target_of(path);
     if (std::filesystem::is_directory(target, error)) throw Failure(MERCER_E_IO, path + ": cannot write: is a folder");
@@ -151,7 +193,7 @@ void check_writable(const std::string &path) {
 }
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
-    if (is_stream(path_)) {
+    if (is_stdout(path_)) {
         descriptor_ = STDOUT_FILENO;
         path_ = "standard output";
     } else if (is_device(path_)) {
@@ -214,8 +256,8 @@ Model read_model(mercer_context *context, const std::string &path) {
 }
 
 void write_model(mercer_model *model, const std::string &path) {
-    if (!is_stream(path) && !is_device(path)) {
-        check(mercer_model_save(model, target_of(path).c_str()));
+    if (!is_stdout(path) && !is_device(path)) {
+        check(mercer_model_save(model, path.c_str()));
         return;
     }
     OutputFile file(path);
@@ -232,7 +274,8 @@ std::string read_file(const std::string &path, size_t most) {
     const Input from(path);
     std::string bytes, buffer(chunk, '\0');
     for (size_t n = 1; n > 0 && bytes.size() < most;) {
-        n = read_some(from.descriptor, path, buffer.data(), std::min(buffer.size(), most - bytes.size()));
+        n = read_some(from.descriptor, is_stream(path) ? "standard input" : path, buffer.data(),
+                      std::min(buffer.size(), most - bytes.size()));
         bytes.append(buffer, 0, n);
     }
     return bytes;

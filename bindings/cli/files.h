@@ -4,11 +4,18 @@
 #include "handles.h"
 
 #include <string>
+#include <vector>
 
 namespace cli {
 
 /* "-": standard input or output. */
 bool is_stream(const std::string &path);
+/* An output that goes where standard output does: "-", /dev/stdout, the file or the terminal that it leads to. What else the
+ * command has to say must then go elsewhere. /dev/null keeps nothing that could be mixed. */
+bool is_stdout(const std::string &path);
+/* Of standard streams that are closed the next file opened would take the number: from now on they fail to be read or written
+ * instead. */
+void hold_standard_streams();
 /* What has no contents to replace: a pipe, a socket, a device. */
 bool is_device(const std::string &path);
 /* An output must not replace what is read: Failure where both name one file. */
@@ -34,6 +41,13 @@ class OutputFile {
     int descriptor_ = -1;
     bool replaces_ = false; // else path is written to directly
 };
+
+/* ".csv" of Z.CSV; "" of what has no ending, of standard output and of devices. */
+std::string ending_of(const std::string &path);
+/* The name of an output says what is in it: Failure unless it has one of these endings or, if bare, none at all. flag: of the
+ * path, for the message; otherwise: what else helps. */
+void check_ending(const std::string &flag, const std::string &path, const std::vector<std::string> &known, bool bare,
+                  const std::string &otherwise = "");
 
 /* Fails now rather than after a long call where path cannot be written: its folder is missing or closed, it is a
  * folder. */

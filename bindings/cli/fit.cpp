@@ -14,7 +14,7 @@ namespace {
 
 struct Options {
     InputOptions data;
-    std::string method = "auto", output, scores, landmarks, weights, checkpoint;
+    std::string method = "auto", output, scores, format, landmarks, weights, checkpoint;
     bool json = false;
     RunOptions run;
 
@@ -27,11 +27,13 @@ struct Options {
             ->type_name("FILE")
             ->required();
         app.add_option("--scores", scores, "where the data's own scores go, .csv or .npy")->type_name("FILE");
+        add_format_to(app, format);
         app.add_option("--landmarks", landmarks, "row numbers from 0 (i8) or rows of points, a .npy file")
             ->type_name("FILE");
         app.add_option("--weights", weights, "one number >= 0 a row: a .npy file, or a column of a CSV file")
             ->type_name("FILE|COLUMN");
         data.add_labels_to(app);
+        data.add_ids_to(app);
         app.add_option("--checkpoint", checkpoint, "written now and then, resumed if it is there")->type_name("FILE");
         app.add_flag("--json", json, "print the model's report as JSON");
         run.add_to(app);
@@ -41,9 +43,11 @@ struct Options {
         if (is_stream(data.path) + is_stream(landmarks) + is_stream(weights) > 1)
             throw Failure(MERCER_E_ARGUMENT,
                           "only one of DATA, --landmarks and --weights can come from standard input");
-        if (is_stream(output) + is_stream(scores) + json > 1)
+        if (is_stdout(output) + is_stdout(scores) + json > 1)
             throw Failure(MERCER_E_ARGUMENT, "only one of -o -, --scores - and --json can have standard output");
-        if (!scores.empty() && scores == output && !is_stream(scores))
+        check_ending("-o", output, {".safetensors"}, true, ", as models do");
+        form_of("--scores", scores, format);
+        if (!scores.empty() && scores == output && !is_stdout(scores))
             throw Failure(MERCER_E_ARGUMENT, "-o and --scores name the same file " + output);
         for (const std::string &input : {data.path, landmarks, weights, checkpoint})
             check_apart(output, input), check_apart(scores, input);
@@ -51,7 +55,7 @@ struct Options {
         check_writable(scores);
     }
 
-    FILE *report_stream() const { return is_stream(output) || is_stream(scores) ? stderr : stdout; }
+    FILE *report_stream() const { return is_stdout(output) || is_stdout(scores) ? stderr : stdout; }
 };
 
 /* A column that the data borrow: array must outlive them. */
@@ -83,7 +87,7 @@ void report(const Options &options, mercer_model *model, const std::optional<mer
     print_costs(stream, model, forecast, seconds);
     std::fputc('\n', stream);
     for (const auto &path : {options.output, options.scores})
-        if (!path.empty() && !is_stream(path)) std::fprintf(stream, "wrote %s\n", path.c_str());
+        if (!path.empty() && !is_stdout(path)) std::fprintf(stream, "wrote %s\n", path.c_str());
 }
 
 } // namespace
@@ -114,7 +118,9 @@ void fit(mercer_context *context, const Words &words) {
     const Model model = make<Model>(mercer_model_fit, recipe.get(), data.get(), &beside);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     write_model(model.get(), options.output);
-    if (!options.scores.empty()) write_outputs(model.get(), nullptr, data.get(), options.scores, &beside);
+    if (!options.scores.empty())
+        write_outputs(model.get(), nullptr, data.get(), options.scores,
+                      form_of("--scores", options.scores, options.format), &beside);
     const bool converged = fact_of(model.get(), "/outcome").find("not_converged") == std::string::npos;
     if (converged && fact_of(model.get(), "/checkpointed") == "true")
         std::remove(options.checkpoint.c_str()); // the model is safe

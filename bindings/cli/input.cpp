@@ -59,6 +59,12 @@ void InputOptions::add_labels_to(CLI::App &app) {
         ->type_name("COLUMN");
 }
 
+void InputOptions::add_ids_to(CLI::App &app) {
+    app.add_option("--id", ids,
+                   "a column of a CSV file that names the rows: written before their output, not fitted on")
+        ->type_name("COLUMN");
+}
+
 void InputData::open(mercer_context *context, const std::string &path, const InputOptions &options) {
     auto file = sized<mercer_file>();
     file.separator = separator_of(options.separator);
@@ -66,6 +72,7 @@ void InputData::open(mercer_context *context, const std::string &path, const Inp
     file.values = options.precomputed.empty() ? 0 : options.precomputed == "kernel" ? MERCER_KERNEL : MERCER_DISTANCE;
     file.labels = or_null(options.labels);
     file.weights = or_null(options.weights);
+    file.ids = or_null(options.ids);
     file.columns = or_null(options.columns.empty() && !is_npy(path) ? options.expected : options.columns);
     data_ = make<Data>(mercer_data_from_file, context, path.c_str(), &file);
 }

@@ -12,11 +12,12 @@ namespace cli {
 /* How a file of data is to be read: flags of every command that reads one. */
 struct InputOptions {
     std::string path, columns, separator, header, precomputed;
-    std::string labels, weights; /* of CSV: columns */
-    std::string expected;        /* what --columns is for CSV where it is not given */
+    std::string labels, weights, ids; /* of CSV: columns */
+    std::string expected;             /* what --columns is for CSV where it is not given */
 
     void add_to(CLI::App &app);
     void add_labels_to(CLI::App &app); /* of what fits */
+    void add_ids_to(CLI::App &app);    /* of what writes a row for each row */
 };
 
 /* A file as data: CSV or .npy. Standard input and pipes are spooled to a nameless temporary file, which lives as long as this. */

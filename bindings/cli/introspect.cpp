@@ -31,7 +31,8 @@ void print_entries(const std::string &registry, const std::vector<Entry> &entrie
             cells.push_back({"  " + std::to_string(entry.value), entry.name,
                              "exit " + std::to_string(exit_code(static_cast<int32_t>(entry.value))), entry.summary});
         else
-            cells.push_back({"  " + entry.name, entry.aliases, entry.summary.empty() ? entry.path : entry.summary});
+            cells.push_back({"  " + entry.name, entry.aliases,
+                             entry.summary.empty() ? "refused; `mercer plugins` says why" : entry.summary});
     }
     print_table(stdout, cells, registry == "statuses" ? "rlll" : "lll");
 }
@@ -180,13 +181,14 @@ void methods(mercer_context *context, const Words &words) {
 
     std::vector<std::pair<std::string, std::string>> members;
     for (const auto &registry : which.empty() ? registries() : std::vector<std::string>{which}) {
-        const auto entries = entries_of(context, registry);
+        auto entries = entries_of(context, registry);
+        for (Entry &entry : entries) entry = told(context, registry, entry);
         if (!as_json) {
             print_entries(registry, entries);
             continue;
         }
         std::vector<std::string> items;
-        for (const Entry &entry : entries) items.push_back(entry_json(told(context, registry, entry), registry));
+        for (const Entry &entry : entries) items.push_back(entry_json(entry, registry));
         members.emplace_back(registry, json::array(items));
     }
     if (as_json) std::printf("%s\n", json::object(members).c_str());

@@ -1,5 +1,4 @@
 #include "commands.h"
-#include "csv.h"
 #include "files.h"
 #include "input.h"
 #include "json.h"
@@ -13,7 +12,7 @@ namespace {
 
 struct Options {
     InputOptions data;
-    std::string other, output;
+    std::string other, output, format;
     bool json = false;
     RunOptions run;
 
@@ -24,6 +23,7 @@ struct Options {
         app.add_option("-o,--output", output, "where the matrix goes, .csv or .npy; - for standard output")
             ->type_name("FILE")
             ->required();
+        add_format_to(app, format);
         app.add_flag("--json", json, "print what was written as JSON");
         run.add_to(app);
     }
@@ -31,7 +31,8 @@ struct Options {
     void verify() const {
         if (is_stream(data.path) && is_stream(other))
             throw Failure(MERCER_E_ARGUMENT, "only one of DATA and OTHER can come from standard input");
-        if (is_stream(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+        if (is_stdout(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+        form_of("-o", output, format);
         for (const std::string &input : {data.path, other}) check_apart(output, input);
         check_writable(output);
     }
@@ -71,10 +72,12 @@ void kernel(mercer_context *context, const Words &words) {
     const int32_t dtype = dtype_of(recipe.get(), facts);
     const int64_t cols = other ? facts_of(other->get()).rows : facts.rows;
     const mercer_run beside = run_beside(*run.get(), bytes_like(dtype, facts.rows, cols), "the kernel's values");
-    Array matrix = array_like(dtype, facts.rows, cols);
+    Table table;
+    table.parts.push_back({"k", array_like(dtype, facts.rows, cols)});
+    Array &matrix = table.parts[0].values;
     const mercer_view view = matrix.view();
     check(mercer_recipe_kernel(recipe.get(), data.get(), other ? other->get() : nullptr, &view, &beside));
-    is_csv_path(options.output) ? write_csv(options.output, matrix, "k") : write_npy(options.output, matrix);
+    write_table(options.output, form_of("-o", options.output, options.format), table);
     if (options.json)
         std::printf("%s\n",
                     json::object({{"path", json::text(options.output)},

@@ -1,4 +1,5 @@
 #include "commands.h"
+#include "files.h"
 #include "report.h"
 #include "run.h"
 
@@ -27,7 +28,7 @@ constexpr std::array<Command, 14> commands = {{
     {"info", "say all that is known of a model", cli::info},
     {"methods", "list methods, kernels, reducers, lifts, solvers, operations, derivations; status codes", cli::methods},
     {"describe", "the parameters of a method or of a part", cli::describe},
-    {"plot", "draw eigenvalues, scores, a density or residual map as SVG", cli::plot},
+    {"plot", "draw eigenvalues, scores, a density or residual map", cli::plot},
     {"plugins", "list the plugins, and where they were looked for", cli::plugins},
     {"plugin-check", "run the conformance suite on a plugin, in a process of its own", cli::plugin_check},
     {"plugin-new", "write the source of a new plugin", cli::plugin_new},
@@ -58,7 +59,9 @@ void print_usage(FILE *stream) {
 
 void show_log(void *, int32_t level, const char *text) {
     constexpr int32_t warning = 2;
-    if (level < warning) return;
+    static std::string said; // by one step of a command, and then by the next on the same data
+    if (level < warning || said == text) return;
+    said = text;
     cli::clear_progress();
     std::fprintf(stderr, "mercer: warning: %s\n", text);
 }
@@ -117,6 +120,7 @@ int main(int argc, char **argv) {
     const Words words(argv + 1, argv + argc);
     const auto has = [&](const char *word) { return std::find(words.begin(), words.end(), word) != words.end(); };
     const bool as_json = has("--json") && !has(cli::complete_flag);
+    cli::hold_standard_streams();
     std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow is an error like a full disk
     try {
         dispatch(words);

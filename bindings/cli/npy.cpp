@@ -20,7 +20,7 @@ struct Type {
 constexpr std::array<Type, 3> types{{{MERCER_F32, 4, "f4"}, {MERCER_F64, 8, "f8"}, {MERCER_I64, 8, "i8"}}};
 
 constexpr const char *magic = "\x93NUMPY";
-constexpr size_t magic_size = 6, alignment = 64;
+constexpr size_t magic_size = 6, alignment = 64, most_header = 65535;
 constexpr size_t most = size_t{4} << 30; // bytes of a file that is read whole
 
 const Type &type_of(int32_t dtype) {
@@ -161,21 +161,24 @@ Array tensor_of(mercer_model *model, const std::string &name) {
 
 Array read_npy(const std::string &path) { return NpyReader(path).array(); }
 
-void write_npy(const std::string &path, const Array &array, bool flat) {
-    const std::string shape =
-        flat ? std::to_string(array.rows) + "," : std::to_string(array.rows) + ", " + std::to_string(array.cols);
-    std::string header = std::string("{'descr': '<") + npy_dtype(array.dtype) +
-                         "', 'fortran_order': " + (array.by_columns ? "True" : "False") + ", 'shape': (" + shape +
-                         "), }";
+std::string npy_header(const std::string &descr, bool by_columns, const std::string &shape) {
+    std::string header = "{'descr': " + descr + ", 'fortran_order': " + (by_columns ? "True" : "False") +
+                         ", 'shape': (" + shape + "), }";
     const size_t used = magic_size + 4 + header.size() + 1;
     header.append((alignment - used % alignment) % alignment, ' ');
     header += '\n';
+    if (header.size() > most_header) throw Failure(MERCER_E_UNSUPPORTED, "more fields than a .npy header has room for");
     std::string start = std::string(magic) + '\1' + '\0';
     start += static_cast<char>(header.size() & 0xff);
     start += static_cast<char>(header.size() >> 8);
+    return start + header;
+}
 
+void write_npy(const std::string &path, const Array &array, bool flat) {
+    const std::string shape =
+        flat ? std::to_string(array.rows) + "," : std::to_string(array.rows) + ", " + std::to_string(array.cols);
+    const std::string header = npy_header(std::string("'<") + npy_dtype(array.dtype) + "'", array.by_columns, shape);
     OutputFile file(path);
-    file.write(start.data(), start.size());
     file.write(header.data(), header.size());
     file.write(array.bytes.data(), array.bytes.size());
     file.commit();

@@ -34,6 +34,9 @@ Array read_npy(const std::string &path);
 /* Version 1, C order, little-endian; two dimensions, or one where flat is set. */
 void write_npy(const std::string &path, const Array &array, bool flat = false);
 
+/* What stands before the values of such a file; descr and shape as Python writes them: "'<f8'", "5, 2". */
+std::string npy_header(const std::string &descr, bool by_columns, const std::string &shape);
+
 /* These first bytes, however few, may be those of a .npy file. */
 bool begins_as_npy(std::string_view bytes);
 

@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "files.h"
 #include "json.h"
+#include "raster.h"
 #include "recipe.h"
 #include "report.h"
 #include "run.h"
@@ -25,7 +26,8 @@ struct Options {
         app.add_option("MODEL", model, "the model's file; - for standard input")->type_name("FILE")->required();
         data.add_to(app);
         app.get_option("DATA")->required(false);
-        app.add_option("-o,--output", output, "where the SVG goes; - for standard output")
+        app.add_option("-o,--output", output,
+                       "where the picture goes: .svg, .png or .pdf; - for SVG on standard output")
             ->type_name("FILE")
             ->capture_default_str();
         one_of(app.add_option("--kind", kind, "the picture (default: scatter of DATA, else scree)"),
@@ -51,10 +53,10 @@ struct Options {
         if (!labels.empty() && data.path.empty()) throw Failure(MERCER_E_ARGUMENT, "--labels needs DATA");
         if (is_stream(model) + is_stream(data.path) + is_stream(labels) > 1)
             throw Failure(MERCER_E_ARGUMENT, "only one file can come from standard input");
-        if (is_stream(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+        if (is_stdout(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
         for (const std::string &input : {model, data.path, labels}) check_apart(output, input);
-        if (!is_stream(output) && !output.ends_with(".svg") && !is_device(output))
-            throw Failure(MERCER_E_ARGUMENT, "-o = " + output + ", must end in .svg (pictures are SVG), or be -");
+        check_ending("-o", output, {".svg", ".png", ".pdf"}, false, ", or be - for SVG");
+        check_encoder(ending_of(output));
         check_writable(output);
     }
 
@@ -108,7 +110,8 @@ std::string component_title(mercer_model *model, int64_t component) {
 
 void plot(mercer_context *context, const Words &words) {
     Options options;
-    Arguments line("plot", "Draws a model's eigenvalues, the scores of data, or a density or residual map as SVG.",
+    Arguments line("plot",
+                   "Draws a model's eigenvalues, the scores of data, or a density or residual map, as SVG, PNG or PDF.",
                    words);
     options.add_to(line.app());
     line.parse();
@@ -124,7 +127,8 @@ void plot(mercer_context *context, const Words &words) {
                                                     options.labels, options.component_numbers(), run.get()});
     figure.title = options.title;
     figure.width = options.width;
-    const std::string picture = chart::draw(figure);
+    const std::string picture =
+        encoded(chart::draw(figure), ending_of(options.output), figure.width, chart::height_of(figure));
     OutputFile file(options.output);
     file.write(picture.data(), picture.size());
     file.commit();

@@ -141,9 +141,12 @@ Points::Points(const Subject &subject, int64_t rows) : rows_(rows), style_(stati
 /* By name, not by who comes first: the same classes look the same in every picture. */
 void Points::colour_by_class(const Labels &labels, const std::vector<double> &classes) {
     std::vector<std::pair<std::string, double>> named;
+    // -1 among 0, 1 ... is no class of its own: so `--what labels` marks rows without a cluster, as others mark noise
+    const bool clusters = labels.names.empty() && classes.size() > 1 && classes[0] == -1 && classes[1] == 0;
     for (const double value : classes) {
         const bool has_name = value >= 0 && value < static_cast<double>(labels.names.size());
-        named.emplace_back(has_name ? labels.names[static_cast<size_t>(value)] : json::number(value), value);
+        const std::string number = json::number(value) + (clusters && value < 0 ? ": in no cluster" : "");
+        named.emplace_back(has_name ? labels.names[static_cast<size_t>(value)] : number, value);
     }
     std::stable_sort(named.begin(), named.end(),
                      [](const auto &a, const auto &b) { return comes_before(a.first, b.first); });

@@ -10,8 +10,6 @@ namespace cli {
 
 namespace {
 
-constexpr size_t most_components = 20; // shown in a table
-
 std::string format(const char *pattern, double x) {
     char text[64];
     std::snprintf(text, sizeof text, pattern, x);
@@ -85,12 +83,12 @@ Importance importance_of(mercer_model *model) {
     return importance;
 }
 
-void print_importance(FILE *stream, const Importance &importance) {
+void print_importance(FILE *stream, const Importance &importance, size_t most) {
     const auto &values = importance.eigenvalues;
     if (values.empty()) return;
     Cells cells = {{"component", "eigenvalue", "share", "cumulative"}};
     double sum = 0;
-    for (size_t j = 0; j < values.size() && j < most_components; ++j) {
+    for (size_t j = 0; j < values.size() && j < most; ++j) {
         sum += values[j];
         const bool known = importance.total > 0;
         cells.push_back({std::to_string(j + 1), format("%.6g", values[j]),
@@ -98,7 +96,7 @@ void print_importance(FILE *stream, const Importance &importance) {
                          known ? percent(sum / importance.total) : ""});
     }
     print_table(stream, cells, "rrrr");
-    if (values.size() > most_components) std::fprintf(stream, "... and %zu more\n", values.size() - most_components);
+    if (values.size() > most) std::fprintf(stream, "... and %zu more\n", values.size() - most);
     std::fputc('\n', stream);
 }
 
@@ -162,6 +160,8 @@ void warn_of_outcome(mercer_model *model) {
     check(mercer_model_summary(model, &summary));
     for (const auto &[bit, text] : texts)
         if (summary.outcome & bit) std::fprintf(stderr, "mercer: warning: %s\n", text);
+    for (const json::Value &warning : json::parse(fact_of(model, "/warnings")).members)
+        std::fprintf(stderr, "mercer: warning: %s\n", warning.text.c_str());
 }
 
 void print_failure(const Failure &failure, bool as_json) {

@@ -30,7 +30,7 @@ struct Importance {
     double total = 0;
 };
 Importance importance_of(mercer_model *model);
-void print_importance(FILE *stream, const Importance &importance);
+void print_importance(FILE *stream, const Importance &importance, size_t most = 20);
 
 /* "kpca, kernel gaussian: 600 x 2 f64 -> 10 components on 600 centres". */
 void print_headline(FILE *stream, mercer_model *model);
@@ -38,7 +38,7 @@ void print_headline(FILE *stream, mercer_model *model);
 /* The forecast (where there is one) beside what happened. */
 void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_forecast> &forecast, double seconds);
 
-/* The outcome bits, on standard error. */
+/* The outcome bits and the report's own warnings, on standard error. */
 void warn_of_outcome(mercer_model *model);
 
 /* Status -> {"code", "name", "text"} on standard output (as_json) and a line on standard error. */

@@ -1,5 +1,4 @@
 #include "commands.h"
-#include "csv.h"
 #include "files.h"
 #include "input.h"
 #include "json.h"
@@ -7,7 +6,9 @@
 #include "report.h"
 #include "run.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 
 namespace cli {
 
@@ -17,18 +18,20 @@ constexpr const char *default_operation = "scores"; // what NULL means in mercer
 
 struct Options {
     InputOptions data;
-    std::string model, output, what = default_operation;
+    std::string model, output, format, what = default_operation;
     bool json = false;
     RunOptions run;
 
     void add_to(CLI::App &app) {
         app.add_option("MODEL", model, "the model's file; - for standard input")->type_name("FILE")->required();
         data.add_to(app);
-        app.add_option("-o,--output", output, "where the array goes, .csv or .npy; - for standard output")
+        data.add_ids_to(app);
+        app.add_option("-o,--output", output, "where the output goes, .csv or .npy; - for standard output")
             ->type_name("FILE")
             ->required();
-        app.add_option("--what", what, "the operation, see `mercer methods operations`")
-            ->type_name("OPERATION")
+        add_format_to(app, format);
+        app.add_option("--what", what, "the operation, or several as scores,t2; see `mercer methods operations`")
+            ->type_name("OPERATION,...")
             ->capture_default_str();
         app.add_flag("--json", json, "print what was written as JSON");
         run.add_to(app);
@@ -37,17 +40,27 @@ struct Options {
     void verify() const {
         if (is_stream(model) && is_stream(data.path))
             throw Failure(MERCER_E_ARGUMENT, "model and data cannot both come from standard input");
-        if (is_stream(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+        if (is_stdout(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+        form_of("-o", output, format);
         check_apart(output, data.path), check_apart(output, model);
         check_writable(output);
     }
 };
 
-/* Z.npy for the first output, Z.NAME.npy for another; the same with .csv. */
-std::string path_of(const std::string &path, const std::string &name, size_t index) {
-    if (index == 0 || is_stream(path)) return path;
-    const size_t ending = path.ends_with(".npy") || is_csv_path(path) ? path.size() - 4 : path.size();
-    return path.substr(0, ending) + "." + name + path.substr(ending);
+/* The texts stay where they are, in the data. */
+void add_ids(Table &table, mercer_data *data) {
+    const mercer_data_facts facts = facts_of(data);
+    if (!facts.ids) return;
+    table.ids_name = json::member(json::parse(facts.names), "ids").text;
+    const auto is_taken = [&](const Output &part) { return part.name == table.ids_name; };
+    if (table.ids_name.find_first_not_of("0123456789") == std::string::npos ||
+        std::any_of(table.parts.begin(), table.parts.end(), is_taken))
+        table.ids_name = "id"; // a number stands for a column without a name
+    const char *at = facts.ids;
+    for (int64_t i = 0; i < facts.rows; ++i) {
+        table.ids.emplace_back(at);
+        at += table.ids.back().size() + 1;
+    }
 }
 
 std::vector<mercer_output> outputs_of(mercer_model *model, mercer_recipe *what, mercer_data *data) {
@@ -59,13 +72,27 @@ std::vector<mercer_output> outputs_of(mercer_model *model, mercer_recipe *what, 
     return outputs;
 }
 
+/* Rows that have missing values (data.missing = rows) have NaN in place of numbers and -1 in place of labels; all others have
+ * neither. */
+int64_t count_left_out(const Table &table) {
+    const auto some =
+        std::find_if(table.parts.begin(), table.parts.end(), [](const Output &part) { return part.values.cols > 0; });
+    int64_t count = 0;
+    for (int64_t i = 0; some != table.parts.end() && i < some->values.rows; ++i) {
+        const double value = some->values.at(i, 0);
+        count += some->values.dtype == MERCER_I64 ? value < 0 : std::isnan(value);
+    }
+    return count;
+}
+
 } // namespace
 
 std::vector<Output> apply(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_run *run) {
     const std::vector<mercer_output> shapes = outputs_of(model, what, data);
     double bytes = 0;
     for (const mercer_output &shape : shapes) bytes += bytes_like(shape.dtype, shape.rows, shape.cols);
-    const mercer_run beside = run_beside(*run, bytes, std::string("the ") + shapes[0].name);
+    const mercer_run beside =
+        run_beside(*run, bytes, std::string("the ") + (shapes.size() == 1 ? shapes[0].name : "outputs"));
     std::vector<Output> outputs;
     for (const mercer_output &output : shapes)
         outputs.push_back({output.name, array_like(output.dtype, output.rows, output.cols)});
@@ -75,19 +102,13 @@ std::vector<Output> apply(mercer_model *model, mercer_recipe *what, mercer_data 
     return outputs;
 }
 
-std::vector<std::string> write_outputs(mercer_model *model, mercer_recipe *what, mercer_data *data,
-                                       const std::string &path, const mercer_run *run) {
-    std::vector<std::string> written;
-    for (const auto &[name, values] : apply(model, what, data, run)) {
-        const std::string file = path_of(path, name, written.size());
-        is_csv_path(file) ? write_csv(file, values, name) : write_npy(file, values);
-        written.push_back(
-            json::object({{"name", json::text(name)},
-                          {"path", json::text(file)},
-                          {"dtype", json::text(npy_dtype(values.dtype))},
-                          {"shape", json::array({std::to_string(values.rows), std::to_string(values.cols)})}}));
-    }
-    return written;
+Table write_outputs(mercer_model *model, mercer_recipe *what, mercer_data *data, const std::string &path, Form form,
+                    const mercer_run *run) {
+    Table table;
+    table.parts = apply(model, what, data, run);
+    add_ids(table, data);
+    write_table(path, form, table);
+    return table;
 }
 
 void transform(mercer_context *context, const Words &words) {
@@ -106,11 +127,18 @@ void transform(mercer_context *context, const Words &words) {
     const Model model = read_model(context, options.model);
     options.data.expected = columns_of(model.get());
     const InputData data(context, options.data, run.get());
-    const auto written = write_outputs(model.get(), recipe.get(), data.get(), options.output, run.get());
+    const Table written = write_outputs(model.get(), recipe.get(), data.get(), options.output,
+                                        form_of("-o", options.output, options.format), run.get());
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const int64_t left_out = count_left_out(written), rows = written.parts[0].values.rows;
+    clear_progress();
+    if (left_out > 0)
+        std::fprintf(stderr, "mercer: warning: %lld of %lld rows have no output, as they have missing values\n",
+                     static_cast<long long>(left_out), static_cast<long long>(rows));
     if (options.json)
         std::printf("%s\n", json::object({{"what", json::text(options.what)},
-                                          {"outputs", json::array(written)},
+                                          {"outputs", json::array(parts_json(options.output, written))},
+                                          {"left_out", std::to_string(left_out)},
                                           {"seconds", json::number(seconds)}})
                                 .c_str());
 }

@@ -209,7 +209,8 @@ MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *cont
  * is read before this returns, as the context's run says (memory, progress, cancel). options NULL: all is found out. A column
  * is named by its name, or by its number from 0; what a model was fitted on, mercer_model_info tells at /columns. Missing
  * values: "", NA, NaN, nan, null, ?. MERCER_E_IO: it cannot be read; MERCER_E_DATA: damaged, pickled, of a type that is not
- * read; MERCER_E_NAME: no such column; MERCER_E_UNSUPPORTED: columns, labels or weights of an npy file. Pipes are read whole. */
+ * read; MERCER_E_NAME: no such column; MERCER_E_UNSUPPORTED: columns, labels, weights or ids of an npy file. Pipes are read
+ * whole. */
 enum { MERCER_NPY = 1, MERCER_CSV = 2 };
 typedef struct mercer_file {
     int64_t struct_size;
@@ -220,6 +221,7 @@ typedef struct mercer_file {
     const char *labels;  /* a column: text becomes 0, 1 ... in order of appearance, whole numbers stay; NULL: none */
     const char *weights; /* a column, numbers >= 0; NULL: none */
     const char *columns; /* separated by commas ("a name", quoted, may have one); NULL: all others that hold numbers */
+    const char *ids;     /* a column that names the rows, kept as text (mercer_data_facts); NULL: none */
 } mercer_file;
 MERCER_API int32_t mercer_data_from_file(mercer_data **out, mercer_context *context, const char *path,
                                          const mercer_file *options);
@@ -293,7 +295,10 @@ typedef struct mercer_data_facts {
     int32_t dtype;
     int32_t kind;
     mercer_view labels; /* rows x 1, i64, borrowed; data NULL: there are none */
-    const char *names;  /* JSON {"columns": [...], "labels": [text of label 0, 1 ...]}, [] for none; borrowed */
+    const char
+        *names;      /* JSON {"columns": [...], "labels": [text of label 0, 1 ...]}, [] for none; with ids, also "ids":
+                           their column's name; borrowed */
+    const char *ids; /* the rows' texts one after the other, each ended by a zero byte; NULL: none; borrowed */
 } mercer_data_facts;
 MERCER_API int32_t mercer_data_inspect(const mercer_data *data, mercer_data_facts *out);
 MERCER_API void mercer_data_destroy(mercer_data *data);
@@ -428,7 +433,8 @@ MERCER_API void mercer_model_destroy(mercer_model *model);
 /* An output operation (what = a recipe of an entry of "operations" with its options, NULL = scores) on data, into count
  * arrays of the caller, each with the shape and dtype that mercer_model_output says (f64 is accepted where that is f32; one
  * stride is 1; more columns are legal and stay as they are; data NULL: not wanted). mercer_model_output fills *out for 0 <=
- * index < *count; its texts are static.
+ * index < *count; its texts are static. A recipe of several, made as "scores,t2,residual", has the outputs of each in this
+ * order; the data are read once for all of them, and the kernel is evaluated once (once more for gradient).
  *
  *   scores    n x r    f(x); whiten = true: f_j(x) / sqrt(lambda_j)
  *   density   n x 1    w^T k_C(x) / n

@@ -249,6 +249,7 @@ struct File {
     char separator = 0;
     int32_t header = 0;                   // 1: the first line has names, -1: it has not
     std::string labels, weights, columns; // names or numbers of columns; columns separated by commas
+    std::string ids;                      // a column that names the rows: Data::ids
 };
 
 class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
@@ -265,8 +266,8 @@ class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
     }
     static Data from_file(const Context &context, const std::string &path, const File &file = {}) {
         auto text = [](const std::string &name) { return name.empty() ? nullptr : name.c_str(); };
-        const mercer_file options = {sizeof options,    file.format,        file.separator,    file.header, 0,
-                                     text(file.labels), text(file.weights), text(file.columns)};
+        const mercer_file options = {sizeof options,    file.format,        file.separator,     file.header,   0,
+                                     text(file.labels), text(file.weights), text(file.columns), text(file.ids)};
         return Data(mercer_data_from_file, context.get(), path.c_str(), &options);
     }
     // values = MERCER_DISTANCE or MERCER_KERNEL.
@@ -329,6 +330,14 @@ class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
         return check(mercer_data_attach(get(), what, &view)), *this;
     }
     mercer_data_facts facts() const { return got(sized<mercer_data_facts>(), mercer_data_inspect, get()); }
+    // The rows' texts in the column File::ids; empty where none was named.
+    std::vector<std::string> ids() const {
+        const mercer_data_facts known = facts();
+        std::vector<std::string> out;
+        const char *at = known.ids;
+        for (int64_t i = 0; at && i < known.rows; ++i) at += out.emplace_back(at).size() + 1;
+        return out;
+    }
 
   private:
     using Handle::Handle;

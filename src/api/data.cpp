@@ -21,8 +21,10 @@ mercer_view column_view(const CountedVector<T> &values, int32_t dtype) {
     return {sizeof(mercer_view), dtype, 0, static_cast<int64_t>(values.size()), 1, 1, 1, data};
 }
 
-std::string names_text(const std::vector<std::string> &columns, const std::vector<std::string> &labels) {
-    return record({{"columns", columns}, {"labels", labels}}).dump();
+std::string names_text(const std::vector<std::string> &columns, const CsvFile &file) {
+    Json text = record({{"columns", columns}, {"labels", file.label_names}});
+    if (!file.ids_name.empty()) text["ids"] = file.ids_name;
+    return text.dump();
 }
 
 mercer_data *from_csv(Run &run, const InputFile &input, const CsvOptions &options) {
@@ -39,7 +41,7 @@ mercer_data *from_csv(Run &run, const InputFile &input, const CsvOptions &option
     data->file = std::move(file);
     data->data.labels = column_view(data->file.labels, MERCER_I64);
     data->data.weights = column_view(data->file.weights, MERCER_F64);
-    data->names = names_text(data->data.columns, data->file.label_names);
+    data->names = names_text(data->data.columns, data->file);
     return data.release();
 }
 
@@ -55,12 +57,15 @@ CsvOptions csv_options(const mercer_file &file) {
             file.header > 0   ? Header::yes
             : file.header < 0 ? Header::no
                               : Header::found,
-            text(file.labels), text(file.weights), text(file.columns)};
+            text(file.labels),
+            text(file.weights),
+            text(file.columns),
+            text(file.ids)};
 }
 
 mercer_data *from_npy(std::unique_ptr<InputFile> file, const CsvOptions &csv) {
-    if (!csv.labels.empty() || !csv.weights.empty() || !csv.columns.empty())
-        fail(MERCER_E_UNSUPPORTED, "'%s': columns, labels and weights are chosen of CSV files only, this is npy",
+    if (!csv.labels.empty() || !csv.weights.empty() || !csv.ids.empty() || !csv.columns.empty())
+        fail(MERCER_E_UNSUPPORTED, "'%s': columns, labels, weights and ids are chosen of CSV files only, this is npy",
              shown_path(file->path()).c_str());
     return new_data(open_npy(std::move(file)));
 }
@@ -83,7 +88,7 @@ mercer_data *from_file(mercer_context &context, const char *path, const mercer_f
         data->data.source = MatrixSource::from_rows(run, *data->data.source, file.values);
         data->file.source.reset();
         data->data.columns.clear(); // objects have none
-        data->names = names_text({}, data->file.label_names);
+        data->names = names_text({}, data->file);
     }
     return data.release();
 }
@@ -146,7 +151,14 @@ mercer_data_facts facts_of(const mercer_data &data) {
                                                                  : MERCER_OBJECTS;
     mercer_view labels = data.data.labels;
     labels.struct_size = sizeof labels;
-    return {sizeof(mercer_data_facts), source.rows(), source.cols(), source.dtype(), kind, labels, data.names.c_str()};
+    return {sizeof(mercer_data_facts),
+            source.rows(),
+            source.cols(),
+            source.dtype(),
+            kind,
+            labels,
+            data.names.c_str(),
+            data.file.ids.empty() ? nullptr : data.file.ids.data()};
 }
 
 mercer_view read_column(const mercer_data &data, const char *what, const mercer_view *given, unsigned dtypes) {
@@ -167,9 +179,9 @@ void attach(mercer_data &data, const std::string &what, const mercer_view *given
         data.data.landmarks = view;
     } else if (what == "labels") {
         const mercer_view labels = read_column(data, "labels", given, 1u << MERCER_I64);
-        data.names = names_text(data.data.columns, {});
-        data.data.labels = labels;
         data.file.label_names.clear();
+        data.names = names_text(data.data.columns, data.file);
+        data.data.labels = labels;
     } else {
         fail_unknown("attachment", what, {"weights", "landmarks", "labels"});
     }

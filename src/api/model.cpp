@@ -9,20 +9,30 @@ namespace {
 const Model &model_of(mercer_model *handle) { return *need(handle, "model").model; }
 
 struct Asked {
-    const Operation &operation;
+    Operations operations;
     OutputOptions options;
-    bool scores() const { return &operation == &operations().front() && !options.whiten; }
     std::vector<Output> outputs(const Model &model) const {
         model.need_kernel(); // even where it is not used: without it a model has no capability
-        return operation.outputs(model, options);
+        return outputs_of(operations, model, options);
+    }
+    std::string names() const {
+        std::string out;
+        for (const Operation *operation : operations) out += (out.empty() ? "" : ",") + std::string(operation->name);
+        return out;
     }
 };
 
+// Scores and nothing else, as they are.
+bool asks_scores(mercer_recipe *what) {
+    return !what || (what->recipe.is_operation() && !what->recipe.options().whiten &&
+                     what->recipe.operations() == Operations{&operations().front()});
+}
+
 Asked read_operation(mercer_recipe *what) {
-    if (!what) return {operations().front(), {}};
+    if (!what) return {{&operations().front()}, {}};
     if (!what->recipe.is_operation())
         fail(MERCER_E_ARGUMENT, "what: %s; an operation on a model is needed", what->recipe.who_takes().c_str());
-    return {what->recipe.operation(), what->recipe.options()};
+    return {what->recipe.operations(), what->recipe.options()};
 }
 
 std::string number_of(const std::vector<Output> &outputs) {
@@ -38,7 +48,7 @@ void describe_output(mercer_model *handle, mercer_recipe *what, mercer_data *dat
     const int64_t rows = need(data, "data").data.source->rows();
     if (rows < 0) fail(MERCER_E_UNSUPPORTED, "data: the number of rows is not known before they are read");
     if (index < 0 || index >= static_cast<int64_t>(outputs.size()))
-        fail(MERCER_E_VALUE, "index = %" PRId64 ", '%s' has %s", index, asked.operation.name,
+        fail(MERCER_E_VALUE, "index = %" PRId64 ", '%s' has %s", index, asked.names().c_str(),
              number_of(outputs).c_str());
     const Output &output = outputs[static_cast<size_t>(index)];
     write_struct(out,
@@ -79,13 +89,14 @@ bool transform_rows(const Model &model, const Source &data, const mercer_view *o
 void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data, const mercer_view *outs, int64_t count,
                    const mercer_run *run) {
     const Model &model = model_of(handle);
-    const Asked asked = read_operation(what);
+    const bool scores = asks_scores(what);
     const mercer_run given_run = read_run(run);
     const bool watched = given_run.progress || given_run.cancel;
-    if (asked.scores() && !watched && transform_rows(model, *need(data, "data").data.source, outs, count)) return;
+    if (scores && !watched && transform_rows(model, *need(data, "data").data.source, outs, count)) return;
+    const Asked asked = read_operation(what);
     const std::vector<Output> outputs = asked.outputs(model);
     if (count != static_cast<int64_t>(outputs.size()))
-        fail(MERCER_E_ARGUMENT, "count = %" PRId64 ", '%s' has %s", count, asked.operation.name,
+        fail(MERCER_E_ARGUMENT, "count = %" PRId64 ", '%s' has %s", count, asked.names().c_str(),
              number_of(outputs).c_str());
     const std::vector<mercer_view> views = read_outputs(outs, count);
     if (std::all_of(views.begin(), views.end(), [](const mercer_view &view) { return !view.data; })) return;
@@ -95,8 +106,8 @@ void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data,
     std::shared_ptr<const Source> given = need(data, "data").data.source, loaded = given->load(running);
     running.stage("transform");
     // The same way for the same rows, so that no run and no kind of data changes a bit.
-    if (!asked.scores() || !transform_rows(model, loaded ? *loaded : *given, outs, count))
-        transform(running, model, asked.operation, asked.options, loaded ? loaded : given, views);
+    if (!scores || !transform_rows(model, loaded ? *loaded : *given, outs, count))
+        transform(running, model, asked.operations, asked.options, loaded ? loaded : given, views);
     running.progress(1);
 }
 

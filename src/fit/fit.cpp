@@ -226,6 +226,11 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     run.expect({{"read", 1}, {"the rest", 99}}); // before the number of rows is known
     run.stage("read");
     const Data data = data_of(run, recipe, given);
+    const int64_t left_out = data.source->given_rows() - data.source->rows();
+    if (left_out > 0)
+        run.log(2, format("%" PRId64 " of %" PRId64 " rows are left out of the fit: they have missing values", left_out,
+                          data.source->given_rows())
+                       .c_str());
     run.budget()->take(data.source->held_bytes());
     const Forecast ahead = forecast(run, recipe, data, Look::cheap); // refuses before the work
     run.expect(ahead.stages);
@@ -268,6 +273,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
 
     Json text = report_text(run, recipe, prepared, reduction, centres, plan, lifted, ahead.figures);
     if (!data.columns.empty()) text["columns"] = data.columns;
+    if (left_out > 0) text["left_out"] = left_out;
     if (recipe.is_auto()) {
         text["road"] = std::move(road.report);
         text["forecast"]["road"] = ahead.figures.passes.likely > 0 ? "exact" : "projected";

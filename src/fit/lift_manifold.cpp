@@ -13,6 +13,7 @@
 // 1, so entries that err by a few u each err by as much in norm: rank is lambda > 16 u_tile + m u_64. Error of direction l: about
 // that and the solver's residual, by the gap; A is divided by lambda_l.
 #include "clusters.h"
+#include "isolated.h"
 #include "solving.h"
 
 #include "../core/threads.h"
@@ -212,6 +213,45 @@ void write_text(const Walk &walk, const Eigenpairs &pairs, int64_t kept, Lifted 
     out.text["uncertified"] = "bounds on eigenvalues do not carry over to an operator that is divided by its degrees";
 }
 
+// "1, 2 and 7": the first ten.
+std::string listed(const CountedVector<int64_t> &numbers, int64_t first) {
+    const size_t shown = std::min<size_t>(10, numbers.size()), rest = numbers.size() - shown;
+    std::string out;
+    for (size_t k = 0; k < shown; ++k)
+        out += (k == 0 ? "" : k + 1 == numbers.size() ? " and " : ", ") + number_text(first + numbers[k]);
+    return rest > 0 ? out + " and " + number_text(static_cast<int64_t>(rest)) + " more" : out;
+}
+
+// The first coordinates are what pictures and clusters are made of: where rows that are far from all others take them, the
+// report says which rows, and a warning what helps. A smaller alpha does, because weights v = w q^-alpha grow for rows of small
+// density q: 1 / P_ii - 1 = sum_j v_j k_ij / (v_i k_ii) over all other j.
+template <class T>
+void say_isolated(const LiftTask &task, const GramOperator<T> &gram, const Degrees &degrees, const Eigenpairs &pairs,
+                  const Walk &walk, int64_t kept, Lifted &out) {
+    constexpr int64_t looked_at = 3;
+    const int64_t m = task.centres.m();
+    Buffer<double> stay = task.run.buffer<double>(m);
+    gram.diagonal(task.run, stay.data());
+    for (int64_t i = 0; i < m; ++i) stay[i] *= degrees.scale[i] * degrees.scale[i];
+    const Isolated found = find_isolated(task.run, pairs, std::min(kept, std::max(looked_at, walk.clusters - 1)),
+                                         task.centres.weights, stay);
+    if (found.coordinates.empty()) return;
+    const bool rows = task.centres.rows; // else new points, which have numbers of their own
+    CountedVector<int64_t> numbers(found.centres), coordinates(found.coordinates.begin(), found.coordinates.end()),
+        chosen;
+    for (size_t k = 0; rows && k < task.reduction.index.size(); ++k)
+        if (task.reduction.weights[k] > 0) chosen.push_back(task.prepared.source->number(task.reduction.index[k]));
+    for (size_t k = 0; rows && k < numbers.size(); ++k) numbers[k] = chosen[static_cast<size_t>(numbers[k])];
+    out.text["manifold"]["isolated"] = record({{rows ? "rows" : "centres", numbers}, {"components", coordinates}});
+    const bool one = numbers.size() == 1;
+    out.text["warnings"].push_back(format(
+        "component%s %s only set%s apart %s%s %s (counted from 0), hardly connected to all others; what helps is "
+        "a wider kernel (sigma of a gaussian)%s, or leaving %s out",
+        coordinates.size() == 1 ? "" : "s", listed(coordinates, 1).c_str(), coordinates.size() == 1 ? "s" : "",
+        rows ? "row" : "centre", one ? "" : "s", listed(numbers, 0).c_str(), walk.alpha > 0 ? ", lift.alpha = 0" : "",
+        one ? "it" : "them"));
+}
+
 // Of the stage `solve`, what degrees take before the start does.
 double degrees_share(const LiftTask &task, const Walk &walk, double started) {
     return (1 - started) * Counted::filled * static_cast<double>(walk.products()) / task.plan.products.likely;
@@ -291,6 +331,7 @@ Lifted lift_as(const LiftTask &task) {
     if (choice.is_cut()) say_cut(task, out);
     const Buffer<double> f = write_tensors(task, pairs, degrees, walk, kept, out);
     write_text(walk, pairs, kept, out);
+    say_isolated(task, gram.exact, degrees, pairs, walk, kept, out);
     if (walk.clusters > 0) write_clusters(task, gram.exact, degrees, f, walk.clusters, out);
     return out;
 }
@@ -308,7 +349,7 @@ Plan plan_manifold(const PlanTask &task) {
     if (walk.clusters > task.m)
         fail(MERCER_E_VALUE, "lift.clusters = %" PRId64 ", must be at most the number of centres, %" PRId64,
              walk.clusters, task.m);
-    // v, scale and its square, u_0; then f, directions and what clusters are found with.
+    // v, scale and its square, u_0 or what isolated rows are found with; then f, directions and what clusters are found with.
     const int64_t own = 8 * task.m * (6 + (walk.clusters > 0 ? 2 * walk.clusters + 12 : 0));
     PlanTask rest = task;
     rest.budget_left -= own;

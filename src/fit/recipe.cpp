@@ -64,22 +64,37 @@ std::string plain(std::string name) { // keyword arguments of some languages can
     return name;
 }
 
+// "scores,t2": each once. None where the name is none of an operation.
+Operations operations_named(const std::string &name) {
+    Operations out;
+    const std::vector<std::string> names = split(name, ',');
+    for (const std::string &one : names) {
+        const Operation *operation = entry_of(operations(), std::string(trim(one)));
+        if (!operation && names.size() == 1) return {};
+        if (!operation) fail_unknown("operation", std::string(trim(one)), names_of(operations()));
+        if (std::count(out.begin(), out.end(), operation) > 0)
+            fail(MERCER_E_VALUE, "operation '%s' is named twice in '%s'", operation->name, name.c_str());
+        out.push_back(operation);
+    }
+    return out;
+}
+
 std::string tail_of(const std::string &name) { return name.substr(name.rfind('.') + 1); }
 
 } // namespace
 
 Recipe::Recipe(std::shared_ptr<Registry> registry, const std::string &name) : registry_(std::move(registry)) {
-    operation_ = entry_of(operations(), name);
+    operations_ = operations_named(name);
     derivation_ = entry_of(derivations(), name);
-    core_ = Params(operation_ ? operation_->rows : core_table());
-    if (operation_) return;
+    core_ = Params(is_operation() ? rows_of(operations_) : core_table());
+    if (is_operation()) return;
     if (derivation_) {
         if (derivation_->reducer) set_part("reducer", "");
         return;
     }
     if (!entry_of(methods(), name)) {
         std::vector<std::string> known = names_of(methods());
-        for (const auto &others : {names_of(operations()), names_of(derivations())})
+        for (const auto &others : {names_of(mercer::operations()), names_of(derivations())})
             known.insert(known.end(), others.begin(), others.end());
         fail_unknown("method or operation", name, known);
     }
@@ -89,7 +104,7 @@ Recipe::Recipe(std::shared_ptr<Registry> registry, const std::string &name) : re
 std::string Recipe::who_takes() const {
     if (method_) return format("'%s' is a method, which mercer_model_fit takes", method_->name);
     if (derivation_) return format("'%s' makes a model of models, mercer_model_derive takes it", derivation_->name);
-    return format("'%s' gives outputs of a model, mercer_model_transform takes it", operation_->name);
+    return format("'%s' gives outputs of a model, mercer_model_transform takes it", operations_[0]->name);
 }
 
 std::string Recipe::default_weights() const { return method_ ? method_->weights : ""; }
@@ -133,7 +148,7 @@ void Recipe::set_part(const std::string &part, const std::string &value) {
     shown_.clear();
 }
 
-bool Recipe::has_core_row(size_t index) const { return operation_ || core_scope(index).holds(*this); }
+bool Recipe::has_core_row(size_t index) const { return is_operation() || core_scope(index).holds(*this); }
 
 void Recipe::set_user(std::shared_ptr<const UserKernel> user) {
     if (!kernel_->has_user()) set("kernel", "user");
@@ -191,6 +206,16 @@ void Recipe::refuse_elsewhere(const std::string &name) const {
     }
 }
 
+// A share where a number of components belongs: other packages take both in one parameter.
+void Recipe::refuse_share(const Row &row, const std::string &text) const {
+    double share = 0;
+    const int64_t variance = core_.table().find("output.variance");
+    if (row.name() != "output.components" || !parse_number(text, &share) || !(share > 0 && share < 1)) return;
+    if (!has_core_row(static_cast<size_t>(variance))) return;
+    fail(MERCER_E_VALUE, "output.components = %s, must be a whole number >= 0: did you mean output.variance = %s?",
+         text.c_str(), text.c_str());
+}
+
 void Recipe::set(const std::string &name, const std::string &value) {
     Row row = find(name);
     if (row.params == &core_ && is_part(row.name())) {
@@ -201,6 +226,7 @@ void Recipe::set(const std::string &name, const std::string &value) {
         const bool own = row.params == &core_ && value.empty() && row.name() == weights_row; // unset: the method's
         const std::string text = own ? default_weights() : value;
         if (row.params == &core_ && !is_operation()) check_core_value(row.name(), text);
+        if (row.params == &core_ && !is_operation()) refuse_share(row, trim(text));
         row.params->set(row.index, text, row.name().c_str());
     }
 }

@@ -19,8 +19,8 @@ class Recipe {
 
     bool is_auto() const { return method_ && std::string_view(method_->name) == "auto"; }
     bool is_method() const { return method_ != nullptr; }
-    bool is_operation() const { return operation_ != nullptr; } // on data, with a model
-    const Operation &operation() const { return *operation_; }
+    bool is_operation() const { return !operations_.empty(); }   // on data, with a model
+    const Operations &operations() const { return operations_; } // one, or several that were named "scores,t2"
     const Derivation *derivation() const { return derivation_; } // nullptr: a method, or an output operation
     std::string who_takes() const;                               // "'compress' makes a model of models, ..."
     const OutputOptions &options() const {
@@ -56,12 +56,13 @@ class Recipe {
     Row find(const std::string &name);
     bool has_core_row(size_t index) const;
     void refuse_elsewhere(const std::string &name) const;
+    void refuse_share(const Row &row, const std::string &text) const;
     void set_part(const std::string &part, const std::string &value);
     const char *default_reducer() const;
     std::string default_weights() const; // "": the row's own
 
     std::shared_ptr<Registry> registry_;
-    const Operation *operation_ = nullptr;
+    Operations operations_;
     const Derivation *derivation_ = nullptr;
     const Method *method_ = nullptr;
     Params core_; // CoreValues; of an output operation its OutputOptions

@@ -232,16 +232,17 @@ class CsvParser {
     std::string name_;
     CsvRecords records_;
     bool header_ = false;
-    std::vector<std::string> names_;         // of all columns
-    std::optional<size_t> labels_, weights_; // columns
-    std::vector<size_t> chosen_;             // columns, one a slot
-    std::vector<Column> kinds_;              // of the slots
-    std::vector<size_t> skipped_;            // columns that are text from the first row on
+    std::vector<std::string> names_;               // of all columns
+    std::optional<size_t> labels_, weights_, ids_; // columns
+    std::vector<size_t> chosen_;                   // columns, one a slot
+    std::vector<Column> kinds_;                    // of the slots
+    std::vector<size_t> skipped_;                  // columns that are text from the first row on
     int64_t rows_ = 0;
     RowLines lines_;
     std::vector<Buffer<double>> pieces_;
     CountedVector<int64_t> label_values_;
     CountedVector<double> weight_values_;
+    CountedVector<char> id_texts_;
     std::map<std::string, int64_t, std::less<>> categories_;
 };
 
@@ -256,6 +257,7 @@ void CsvParser::begin() {
     if (header_ && !records_.next()) fail(MERCER_E_DATA, "'%s' has no rows: a header and nothing else", name_.c_str());
     if (!options_.labels.empty()) labels_ = find("labels", options_.labels);
     if (!options_.weights.empty()) weights_ = find("weights", options_.weights);
+    if (!options_.ids.empty()) ids_ = find("ids", options_.ids);
     choose_columns(records_.fields());
 }
 
@@ -298,7 +300,7 @@ void CsvParser::choose_columns(const std::vector<CsvField> &first) {
         }
     }
     for (size_t k = 0; options_.columns.empty() && k < names_.size(); ++k) {
-        if (k == labels_ || k == weights_) continue;
+        if (k == labels_ || k == weights_ || k == ids_) continue;
         const bool text = k < first.size() && read_csv_value(first[k].text).kind == CsvValue::Kind::text;
         (text ? skipped_ : chosen_).push_back(k);
     }
@@ -347,6 +349,12 @@ void CsvParser::add_row() {
             refuse(*weights_, fields[*weights_].text, "is no weight, must be a number >= 0");
         weight_values_.push_back(weight.number);
     }
+    if (ids_) {
+        const std::string_view text = fields[*ids_].text;
+        if (!is_utf8(text)) refuse(*ids_, text, "is no UTF-8 text");
+        id_texts_.insert(id_texts_.end(), text.begin(), text.end());
+        id_texts_.push_back('\0');
+    }
     lines_.add(rows_++, records_.line());
 }
 
@@ -383,6 +391,8 @@ CsvFile CsvParser::finish() {
     out.labels = std::move(label_values_);
     settle_labels(out);
     out.weights = std::move(weight_values_);
+    out.ids = std::move(id_texts_);
+    if (ids_) out.ids_name = names_[*ids_];
     out.source = std::make_shared<CsvSource>(name_, std::move(pieces_), std::move(lines_), rows_,
                                              static_cast<int64_t>(chosen_.size()), std::move(kept));
     return out;

@@ -13,6 +13,7 @@ struct CsvOptions {
     enum class Header { found, yes, no } header = Header::found;
     std::string labels, weights; // a column, by its name or its number from 0; "": none
     std::string columns;         // those of the source, as one record of names or numbers; "": all that are numbers
+    std::string ids = {};        // a column whose text is kept; "": none
 };
 
 struct CsvFile {
@@ -23,6 +24,8 @@ struct CsvFile {
         label_names;                   // text of label 0, 1 ... in order of appearance; empty: the labels are numbers
     CountedVector<double> weights;     // empty: none
     std::vector<std::string> left_out; // columns of text, or of nothing
+    std::string ids_name;              // of the column of ids
+    CountedVector<char> ids;           // a text a row, each ended by a zero; empty: none
 };
 
 // Everything that grows with the file counts on the run's budget while it is read, and is held_bytes of the source later.

@@ -125,21 +125,30 @@ Replacement::Replacement(const std::string &path) : path_(path), target_(path) {
     }
 }
 
+// Where a chain of links ends, whether something is there or not: a link to a file that is yet to be made is as good as one to a
+// file.
+std::string end_of_links(const std::string &path) {
+    constexpr int most = 40; // as the kernel follows
+    std::string at = path;
+    for (int links = 0;; ++links) {
+        std::string to(PATH_MAX, '\0');
+        const ssize_t length = ::readlink(at.c_str(), to.data(), to.size());
+        if (length < 0 && errno != EINVAL && errno != ENOENT) fail_io("write", path, errno);
+        if (length < 0) return at;
+        if (links == most) fail_io("write", path, ELOOP);
+        to.resize(static_cast<size_t>(length));
+        at = to.starts_with('/') ? to : at.substr(0, at.rfind('/') + 1) + to; // npos + 1 is 0
+    }
+}
+
 // Follows links, so that they go on pointing to the file; refuses what is no regular file, and what is write-protected,
 // as the rename would not ask.
 void Replacement::find_target() {
     struct stat about;
-    if (lstat(path_.c_str(), &about) != 0) {
+    target_ = end_of_links(path_);
+    if (lstat(target_.c_str(), &about) != 0) {
         if (errno == ENOENT) return;
         fail_io("write", path_, errno);
-    }
-    if (S_ISLNK(about.st_mode)) {
-        std::unique_ptr<char, void (*)(void *)> real(realpath(path_.c_str(), nullptr), std::free);
-        if (!real && errno == ENOMEM) throw std::bad_alloc();
-        if (!real && errno == ENOENT)
-            fail(MERCER_E_IO, "cannot write '%s': a link to nothing", shown_path(path_).c_str());
-        if (!real || stat(real.get(), &about) != 0) fail_io("write", path_, errno);
-        target_ = real.get();
     }
     if (!S_ISREG(about.st_mode)) fail_io("write", path_, S_ISDIR(about.st_mode) ? EISDIR : not_regular);
     if (access(target_.c_str(), W_OK) != 0) fail_io("write", path_, errno);

@@ -63,7 +63,7 @@ std::function<int64_t(void *bytes, int64_t capacity)> from_start(const InputFile
 // the rename by means of a hard link to the old file; a file system without them keeps the new file, whole). A process that is
 // killed leaves the old file or the new one, and perhaps a name beside it, which the next writer of path removes: a writer
 // holds a lock (flock) on its new file, so that nobody takes it for left over. A new file gets mode 0666 less the umask, a
-// replaced one keeps its mode; a symbolic link stays and what it points to is replaced. A folder, a device, a pipe and a
+// replaced one keeps its mode; a symbolic link stays and what it points to is replaced, or made where nothing is there yet. A folder, a device, a pipe and a
 // write-protected file are refused.
 using Writer = std::function<void(const void *bytes, int64_t count)>;
 void replace_file(const std::string &path, const std::function<void(const Writer &write)> &body);

@@ -67,7 +67,17 @@ struct Request {
     const Model &model;
     const OutputOptions &options;
     const std::shared_ptr<const Source> &data;
-    std::vector<Target> &outs; // as many as Operation::outputs says
+    Target *outs; // as many as Operation::outputs says
+};
+
+// What one pass over the centres gives of a row x of the data: those of these values that an operation needs.
+struct RowNeeds {
+    enum : unsigned { coordinates = 1, mean = 2, density = 4, self = 8 };
+};
+struct RowValues {
+    const double *f;              // coordinates: r of them, A^T k_C(x) / g(x) - b
+    double mean = 0, density = 0; // nu^T k_C(x), w^T k_C(x) / n
+    double self = 0;              // k(x, x)
 };
 
 struct Operation {
@@ -75,13 +85,25 @@ struct Operation {
     std::shared_ptr<const ParamTable> rows; // of its OutputOptions
     // What it fills; E_UNSUPPORTED where the model cannot.
     std::vector<Output> (*outputs)(const Model &model, const OutputOptions &options);
-    void (*f32)(const Request<float> &request);
-    void (*f64)(const Request<double> &request);
+    // An operation on a row's values: several share one pass.
+    unsigned needs = 0;
+    void (*put)(const Model &model, const OutputOptions &options, int64_t row, const RowValues &values,
+                Target *outs) = nullptr;
+    // Else a pass of its own.
+    void (*f32)(const Request<float> &request) = nullptr;
+    void (*f64)(const Request<double> &request) = nullptr;
 };
 const std::vector<Operation> &operations(); // the first is what NULL means: scores
 
-// Checks data and arrays, and runs the operation.
-void transform(Run &run, const Model &model, const Operation &operation, const OutputOptions &options,
+// Operations in the order that the caller named them; their outputs in a row are what the call gives.
+using Operations = std::vector<const Operation *>;
+std::vector<Output> outputs_of(const Operations &asked, const Model &model, const OutputOptions &options);
+// The options of all of them.
+std::shared_ptr<const ParamTable> rows_of(const Operations &asked);
+
+// Checks data and arrays, and runs the operations: one read of the data and one pass over the centres for all that have none of
+// their own.
+void transform(Run &run, const Model &model, const Operations &asked, const OutputOptions &options,
                const std::shared_ptr<const Source> &data, const std::vector<mercer_view> &outs);
 
 // gradient.cpp

@@ -8,6 +8,7 @@
 #include "evaluate.h"
 
 #include <algorithm>
+#include <array>
 #include <cinttypes>
 #include <cmath>
 
@@ -58,121 +59,155 @@ std::vector<Output> gradient_outputs(const Model &model, const OutputOptions &) 
 }
 
 std::vector<Output> labels_outputs(const Model &model, const OutputOptions &) {
-    if (!model.can(MERCER_CAN_LABELS)) cannot("labels", "it was not fitted to clusters");
+    if (!model.can(MERCER_CAN_LABELS))
+        cannot("labels", "it was not fitted to clusters, as the method 'ncut' does (mercer fit --method ncut)");
     return {{"labels", "clusters, by falling weight", 1, MERCER_I64}};
 }
 
-// ---- the operations
+// ---- the operations: what each makes of a row's values
 
-// f, row by row: done(row, f) on any thread.
-template <class T, class Done>
-void for_scores(const Request<T> &request, Done &&done) {
-    const Model &model = request.model;
-    const int64_t r = model.r(), rows = model.tensor("A")->rows;
-    const Tensor *b = model.tensor("b"), *v = model.tensor("v");
-    std::vector<double> offset(static_cast<size_t>(r));
-    if (b) std::copy_n(tensor_data<double>(*b), r, offset.data());
-    Evaluator<T> evaluator(request.run, model, request.data);
-    Weights<T> w(request.run, rows, r + (v != nullptr));
-    w.columns(0, *model.tensor("A"));
-    double scale = 0; // of g
-    if (v) {
-        w.column(r, *v, 1);
-        for (int64_t i = 0; i < rows; ++i) scale += std::fabs(tensor_data<double>(*v)[i]);
+void put_scores(const Model &model, const OutputOptions &options, int64_t row, const RowValues &values, Target *outs) {
+    const int64_t r = model.r();
+    if (!options.whiten) return outs->put(row, 0, values.f, r);
+    const double *lambda = tensor_data<double>(*model.tensor("lambda"));
+    std::array<double, 64> white;
+    for (int64_t from = 0, count; from < r; from += count) {
+        count = std::min<int64_t>(r - from, white.size());
+        for (int64_t j = 0; j < count; ++j)
+            white[static_cast<size_t>(j)] = values.f[from + j] / std::sqrt(lambda[from + j]);
+        outs->put(row, from, white.data(), count);
     }
-    const double far = scale * (sizeof(T) == 4 ? 1e-30 : 1e-290);
-    evaluator.evaluate(w, [&](const Panel<T> &panel, double *sums) {
-        for (int64_t i = 0; i < panel.rows; ++i) {
-            double *row = sums + i * w.stride;
-            if (v) {
-                if (!(std::fabs(row[r]) > far) && evaluator.tiles().has_log())
-                    evaluator.relative_row(w, panel.row0 + i, row);
-                const double g = row[r] != 0 ? row[r] : 1; // a kernel that is 0 at every centre says nothing: f = -b
-                for (int64_t j = 0; j < r; ++j) row[j] /= g;
-            }
-            for (int64_t j = 0; j < r; ++j) row[j] -= offset[static_cast<size_t>(j)];
-            done(panel.row0 + i, row);
-        }
-    });
 }
 
-template <class T>
-void scores(const Request<T> &request) {
-    const int64_t r = request.model.r();
-    std::vector<double> roots; // to divide by
-    for (int64_t j = 0; request.options.whiten && j < r; ++j)
-        roots.push_back(std::sqrt(tensor_data<double>(*request.model.tensor("lambda"))[j]));
-    for_scores(request, [&](int64_t row, double *f) {
-        for (size_t j = 0; j < roots.size(); ++j) f[j] /= roots[j];
-        request.outs[0].put(row, 0, f, r);
-    });
-}
-
-template <class T>
-void t2(const Request<T> &request) {
-    for_scores(request, [&](int64_t row, const double *f) {
-        double sum = 0;
-        for (int64_t j = 0; j < request.model.r(); ++j)
-            sum += f[j] * f[j] / tensor_data<double>(*request.model.tensor("lambda"))[j];
-        request.outs[0].put(row, sum);
-    });
+void put_t2(const Model &model, const OutputOptions &, int64_t row, const RowValues &values, Target *outs) {
+    const double *lambda = tensor_data<double>(*model.tensor("lambda"));
+    double sum = 0;
+    for (int64_t j = 0; j < model.r(); ++j) sum += values.f[j] * values.f[j] / lambda[j];
+    outs->put(row, sum);
 }
 
 // The rule of fit/clusters.h: the row of largest rule_j . (e, -1), e = (1, f_1 ... f_p) / |.|.
-template <class T>
-void labels(const Request<T> &request) {
-    const Tensor &rule = *request.model.tensor("clusters");
+void put_labels(const Model &model, const OutputOptions &, int64_t row, const RowValues &values, Target *outs) {
+    const Tensor &rule = *model.tensor("clusters");
     const int64_t p = rule.cols - 2;
-    for_scores(request, [&](int64_t row, const double *f) {
-        double square = 1, best = -INFINITY;
-        int64_t label = 0;
-        for (int64_t l = 0; l < p; ++l) square += f[l] * f[l];
-        for (int64_t j = 0; j < rule.rows; ++j) {
-            const double *c = tensor_data<double>(rule) + j * rule.cols;
-            double score = c[0];
-            for (int64_t l = 0; l < p; ++l) score += c[l + 1] * f[l];
-            score = score / std::sqrt(square) - c[p + 1];
-            if (score > best) best = score, label = j;
-        }
-        request.outs[0].put(row, std::isfinite(square) ? static_cast<double>(label) : NAN);
-    });
+    double square = 1, best = -INFINITY;
+    int64_t label = 0;
+    for (int64_t l = 0; l < p; ++l) square += values.f[l] * values.f[l];
+    for (int64_t j = 0; j < rule.rows; ++j) {
+        const double *c = tensor_data<double>(rule) + j * rule.cols;
+        double score = c[0];
+        for (int64_t l = 0; l < p; ++l) score += c[l + 1] * values.f[l];
+        score = score / std::sqrt(square) - c[p + 1];
+        if (score > best) best = score, label = j;
+    }
+    outs->put(row, std::isfinite(square) ? static_cast<double>(label) : NAN);
 }
 
-template <class T>
-void density(const Request<T> &request) {
-    const Model &model = request.model;
-    Evaluator<T> evaluator(request.run, model, request.data);
-    Weights<T> w(request.run, model.m(), 1);
-    w.column(0, *model.tensor("w"), 1 / static_cast<double>(model.n()));
-    evaluator.evaluate(w, [&](const Panel<T> &panel, double *sums) {
-        for (int64_t i = 0; i < panel.rows; ++i) request.outs[0].put(panel.row0 + i, sums[i * w.stride]);
-    });
+void put_density(const Model &, const OutputOptions &, int64_t row, const RowValues &values, Target *outs) {
+    outs->put(row, values.density);
 }
 
 // |phi(x) - mean - projection|^2 = k(x, x) - 2 nu^T k_C(x) + nu^T K nu - |f(x)|^2, clamped at 0.
-template <class T>
-void residual(const Request<T> &request) {
-    const Model &model = request.model;
-    const int64_t r = model.r();
-    const Tensor *b = model.tensor("b"), *nu = model.tensor("nu");
-    Evaluator<T> evaluator(request.run, model, request.data);
-    Weights<T> w(request.run, model.m(), r + (nu != nullptr));
-    w.columns(0, *model.tensor("A"));
-    if (nu) w.column(r, *nu, 1);
+void put_residual(const Model &model, const OutputOptions &, int64_t row, const RowValues &values, Target *outs) {
+    double value = values.self + (model.tensor("nu") ? model.mean_square() - 2 * values.mean : 0);
+    for (int64_t j = 0; j < model.r(); ++j) value -= values.f[j] * values.f[j];
+    outs->put(row, std::max(value, 0.0));
+}
+
+// ---- the pass that gives these values
+
+// Which column of W = [A, v, nu, w / n] is what; what nobody needs is left out (-1).
+struct Columns {
+    int64_t r = 0, v = -1, nu = -1, w = -1, count = 0;
+    Columns(const Model &model, unsigned needs) {
+        const auto next = [&](unsigned need, const char *tensor) {
+            return needs & need && model.tensor(tensor) ? count++ : -1;
+        };
+        if (needs & RowNeeds::coordinates) count = r = model.r();
+        v = next(RowNeeds::coordinates, "v");
+        nu = next(RowNeeds::mean, "nu");
+        w = next(RowNeeds::density, "w");
+    }
+};
+
+// done(row, values) for every row, on any thread.
+template <class T, class Done>
+void for_rows(Run &run, const Model &model, const std::shared_ptr<const Source> &data, unsigned needs, Done &&done) {
+    const Columns at(model, needs);
+    const int64_t rows = model.tensor("A")->rows;
+    const Tensor *b = model.tensor("b");
+    std::vector<double> offset(static_cast<size_t>(at.r));
+    if (b) std::copy_n(tensor_data<double>(*b), at.r, offset.data());
+    Evaluator<T> evaluator(run, model, data);
+    Weights<T> w(run, rows, at.count);
+    if (at.r > 0) w.columns(0, *model.tensor("A"));
+    if (at.nu >= 0) w.column(at.nu, *model.tensor("nu"), 1);
+    if (at.w >= 0) w.column(at.w, *model.tensor("w"), 1 / static_cast<double>(model.n()));
+    double scale = 0; // of g
+    if (at.v >= 0) {
+        const Tensor &v = *model.tensor("v");
+        w.column(at.v, v, 1);
+        for (int64_t i = 0; i < rows; ++i) scale += std::fabs(tensor_data<double>(v)[i]);
+    }
+    const double far = scale * (sizeof(T) == 4 ? 1e-30 : 1e-290);
     evaluator.evaluate(w, [&](const Panel<T> &panel, double *sums) {
-        std::vector<T> own(static_cast<size_t>(panel.rows));
-        evaluator.tiles().self(request.run, panel, true, own.data());
+        std::vector<T> self(needs & RowNeeds::self ? static_cast<size_t>(panel.rows) : 0);
+        if (!self.empty()) evaluator.tiles().self(run, panel, true, self.data());
         for (int64_t i = 0; i < panel.rows; ++i) {
-            const double *row = sums + i * w.stride;
-            double value =
-                static_cast<double>(own[static_cast<size_t>(i)]) + (nu ? model.mean_square() - 2 * row[r] : 0);
-            for (int64_t j = 0; j < r; ++j) {
-                double f = row[j] - (b ? tensor_data<double>(*b)[j] : 0);
-                value -= f * f;
+            double *row = sums + i * w.stride;
+            RowValues values{row};
+            if (at.nu >= 0) values.mean = row[at.nu];
+            if (at.w >= 0) values.density = row[at.w];
+            if (!self.empty()) values.self = static_cast<double>(self[static_cast<size_t>(i)]);
+            if (at.v >= 0) {
+                if (!(std::fabs(row[at.v]) > far) && evaluator.tiles().has_log())
+                    evaluator.relative_row(w, panel.row0 + i, row);
+                const double g =
+                    row[at.v] != 0 ? row[at.v] : 1; // a kernel that is 0 at every centre says nothing: f = -b
+                for (int64_t j = 0; j < at.r; ++j) row[j] /= g;
             }
-            request.outs[0].put(panel.row0 + i, std::max(value, 0.0));
+            for (int64_t j = 0; j < at.r; ++j) row[j] -= offset[static_cast<size_t>(j)];
+            done(panel.row0 + i, values);
         }
     });
+}
+
+// One pass for all that share it, then one for each of the others.
+template <class T>
+void run_as(Run &run, const Model &model, const Operations &asked, const OutputOptions &options,
+            const std::shared_ptr<const Source> &data, std::vector<Target> &targets) {
+    struct Placed {
+        const Operation *operation;
+        Target *outs;
+    };
+    std::vector<Placed> sharing, alone;
+    unsigned needs = 0;
+    Target *outs = targets.data();
+    for (const Operation *operation : asked) {
+        (operation->put ? sharing : alone).push_back({operation, outs});
+        needs |= operation->needs;
+        outs += operation->outputs(model, options).size();
+    }
+    const double passes = static_cast<double>(alone.size() + !sharing.empty());
+    double pass = 0;
+    const auto next = [&] {
+        pass += 1;
+        return Run::Span(run, (pass - 1) / passes, pass / passes);
+    };
+    if (!sharing.empty()) {
+        const Run::Span span = next();
+        for_rows<T>(run, model, data, needs, [&](int64_t row, const RowValues &values) {
+            for (const Placed &one : sharing) one.operation->put(model, options, row, values, one.outs);
+        });
+    }
+    for (const Placed &one : alone) {
+        const Run::Span span = next();
+        const Request<T> request{run, model, options, data, one.outs};
+        if constexpr (sizeof(T) == 4)
+            one.operation->f32(request);
+        else
+            one.operation->f64(request);
+    }
 }
 
 void check_queries(const Model &model, const Source &data) {
@@ -228,25 +263,48 @@ const std::vector<Operation> &operations() {
         {"scores", "coordinates on the components: f(x) = A^T k_C(x) / g(x) - b",
          options("scores", {MERCER_PARAM_BOOL(OutputOptions, whiten, "false", "", MERCER_SHORT,
                                               "divide each by the root of its eigenvalue: of variance 1 on the data")}),
-         scores_outputs, scores<float>, scores<double>},
+         scores_outputs, RowNeeds::coordinates, put_scores},
         {"density", "kernel density estimate w^T k_C(x) / n, without the kernel's normalising constant",
-         options("density", {}), density_outputs, density<float>, density<double>},
+         options("density", {}), density_outputs, RowNeeds::density, put_density},
         {"residual", "squared distance in feature space to the span of the components (SPE); see /limits of the report",
-         options("residual", {}), residual_outputs, residual<float>, residual<double>},
+         options("residual", {}), residual_outputs, RowNeeds::coordinates | RowNeeds::mean | RowNeeds::self,
+         put_residual},
         {"t2", "Hotelling's T^2, the sum of f_j(x)^2 / lambda_j; see /limits of the report", options("t2", {}),
-         t2_outputs, t2<float>, t2<double>},
+         t2_outputs, RowNeeds::coordinates, put_t2},
         {"gradient", "df/dx, with respect to the columns as they are given: df_j/dx_c in column j d + c",
-         options("gradient", {}), gradient_outputs, gradient<float>, gradient<double>},
+         options("gradient", {}), gradient_outputs, 0, nullptr, gradient<float>, gradient<double>},
         {"labels", "clusters, numbered from 0 by falling weight; of models by the method 'ncut'", options("labels", {}),
-         labels_outputs, labels<float>, labels<double>},
+         labels_outputs, RowNeeds::coordinates, put_labels},
     };
     return table;
 }
 
-void transform(Run &run, const Model &model, const Operation &operation, const OutputOptions &options,
+std::vector<Output> outputs_of(const Operations &asked, const Model &model, const OutputOptions &options) {
+    std::vector<Output> all;
+    for (const Operation *operation : asked) {
+        const std::vector<Output> own = operation->outputs(model, options);
+        all.insert(all.end(), own.begin(), own.end());
+    }
+    return all;
+}
+
+std::shared_ptr<const ParamTable> rows_of(const Operations &asked) {
+    if (asked.size() == 1) return asked[0]->rows;
+    std::vector<mercer_param> rows;
+    for (const Operation *operation : asked)
+        for (const mercer_param &row : operation->rows->rows())
+            if (std::none_of(rows.begin(), rows.end(), [&](const mercer_param &known) {
+                    return std::string_view(known.row.name) == row.row.name;
+                }))
+                rows.push_back(row);
+    return std::make_shared<const ParamTable>("outputs", rows.data(), static_cast<int64_t>(rows.size()),
+                                              sizeof(OutputOptions));
+}
+
+void transform(Run &run, const Model &model, const Operations &asked, const OutputOptions &options,
                const std::shared_ptr<const Source> &data, const std::vector<mercer_view> &outs) {
     check_queries(model, *data);
-    const std::vector<Output> outputs = operation.outputs(model, options);
+    const std::vector<Output> outputs = outputs_of(asked, model, options);
     for (size_t k = 0; k < outputs.size(); ++k)
         if (outs[k].data) check_array(model, *data, outputs[k], k, outs[k]);
     if (model.kernel().has_user() && !model.kernel().user && data->kind() != Source::Kind::objects &&
@@ -260,9 +318,9 @@ void transform(Run &run, const Model &model, const Operation &operation, const O
     }
     if (rows->rows() == 0) return;
     if (model.dtype() == MERCER_F32)
-        operation.f32({run, model, options, rows, targets});
+        run_as<float>(run, model, asked, options, rows, targets);
     else
-        operation.f64({run, model, options, rows, targets});
+        run_as<double>(run, model, asked, options, rows, targets);
     for (size_t k = 0; k < outputs.size(); ++k)
         if (const int64_t row = targets[k].first_lost(); row >= 0)
             fail(MERCER_E_NUMERICAL, "%s of row %" PRId64 ": beyond %s, or undefined where kernel values are",

@@ -48,7 +48,7 @@ AT(mercer_entry, path, 40);
 AT(mercer_entry, value, 48);
 AT(mercer_entry, version, 56);
 
-SIZE(mercer_file, 48);
+SIZE(mercer_file, 56);
 AT(mercer_file, struct_size, 0);
 AT(mercer_file, format, 8);
 AT(mercer_file, separator, 12);
@@ -57,6 +57,7 @@ AT(mercer_file, values, 20);
 AT(mercer_file, labels, 24);
 AT(mercer_file, weights, 32);
 AT(mercer_file, columns, 40);
+AT(mercer_file, ids, 48);
 
 SIZE(mercer_chunks, 56);
 AT(mercer_chunks, struct_size, 0);
@@ -91,7 +92,7 @@ AT(mercer_objects, self, 32);
 AT(mercer_objects, user, 40);
 AT(mercer_objects, release, 48);
 
-SIZE(mercer_data_facts, 96);
+SIZE(mercer_data_facts, 104);
 AT(mercer_data_facts, struct_size, 0);
 AT(mercer_data_facts, rows, 8);
 AT(mercer_data_facts, cols, 16);
@@ -99,6 +100,7 @@ AT(mercer_data_facts, dtype, 24);
 AT(mercer_data_facts, kind, 28);
 AT(mercer_data_facts, labels, 32);
 AT(mercer_data_facts, names, 88);
+AT(mercer_data_facts, ids, 96);
 
 SIZE(mercer_row, 72);
 AT(mercer_row, struct_size, 0);

@@ -21,7 +21,7 @@ void paths(void **state) {
     snprintf(under, sizeof under, "%.4000s/below", file);
     memset(name, 'n', sizeof name - 1), name[sizeof name - 1] = '\0';
     const char *long_name = joined(folder, name);
-    assert_int_equal(symlink(joined(folder, "nowhere"), link), 0);
+    assert_int_equal(symlink(joined(folder, "nowhere/below"), link), 0);
     snprintf(gone, sizeof gone, "%.4000s", link);
     NEW(data, mercer_data_from_file, "path", "no such folder", MERCER_E_IO, "/nowhere/x.npy", "No such file", f.context,
         "/nowhere/x.npy", NULL);
@@ -41,7 +41,7 @@ void paths(void **state) {
     BAD(mercer_model_save, "path", "a folder", MERCER_E_IO, folder, "directory", f.model, folder);
     BAD(mercer_model_save, "path", "empty", MERCER_E_IO, "''", "empty", f.model, "");
     BAD(mercer_model_save, "path", "below a file", MERCER_E_IO, under, "Not a directory", f.model, under);
-    BAD(mercer_model_save, "path", "a link to nothing", MERCER_E_IO, gone, "a link to nothing", f.model, gone);
+    BAD(mercer_model_save, "path", "a link into no folder", MERCER_E_IO, gone, "No such file", f.model, gone);
     BAD(mercer_model_save, "path", "too long a name", MERCER_E_IO, "nnnn", "File name too long", f.model, long_name);
     BAD(mercer_model_save, "path", "a folder that takes no files", MERCER_E_IO, "/proc/model", "cannot write", f.model,
         "/proc/model");
@@ -117,10 +117,13 @@ void csv_files(void **state) {
     static const char good[] = "height,name\n1,a\n2,b\n";
     folder = new_folder();
     const mercer_file small = {.struct_size = 8}, columns = {.struct_size = sizeof columns, .columns = "0"};
-    NEW(data, mercer_data_from_file, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 8", "= 48",
+    NEW(data, mercer_data_from_file, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 8", "= 56",
         f.context, written_as("x.csv", good, sizeof good - 1), &small);
     NEW(data, mercer_data_from_file, "columns", "of an npy file", MERCER_E_UNSUPPORTED, "x.npy", "CSV files only",
         f.context, npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1)}", 8), &columns);
+    const mercer_file ids = {.struct_size = sizeof ids, .ids = "0"};
+    NEW(data, mercer_data_from_file, "ids", "of an npy file", MERCER_E_UNSUPPORTED, "x.npy", "CSV files only",
+        f.context, npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1)}", 8), &ids);
     CSV("format", "unknown", MERCER_E_VALUE, "format = 3", "MERCER_CSV", good, .format = 3);
     CSV("format", "negative", MERCER_E_VALUE, "format = -1", "MERCER_CSV", good, .format = -1);
     CSV("format", "npy for a CSV file", MERCER_E_DATA, "x.csv", "no npy file", good, .format = MERCER_NPY);

@@ -135,6 +135,7 @@ static void whole_numbers(void) {
     BAD(mercer_recipe_set_real, "output.components", "NaN", MERCER_E_VALUE, "components = nan", "must be >= 0",
         f.recipe, "components", NAN);
     SET(f.recipe, "output.components", "a fraction", "components = 2.5", ">= 0", "2.5");
+    SET(f.recipe, "output.components", "a share", "components = 0.95", "did you mean output.variance = 0.95?", "0.95");
     SET(f.recipe, "output.components", "beyond i64", "components = 1e300", ">= 0", "1e300");
     SET(f.recipe, "output.components", "beyond i64, in digits", "components = 99999999999999999999",
         "at most 18 digits", "99999999999999999999");
@@ -232,6 +233,6 @@ void indices_and_sizes(void **state) {
         NULL, &forecast);
     BAD(mercer_model_summary, "struct_size", "too large", MERCER_E_ARGUMENT, "struct_size = 1048576", "= 64", f.model,
         &summary);
-    BAD(mercer_data_inspect, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 7", "= 96", f.data, &facts);
+    BAD(mercer_data_inspect, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 7", "= 104", f.data, &facts);
     finish_entries();
 }

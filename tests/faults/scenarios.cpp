@@ -300,7 +300,7 @@ void csv(Scene &s) {
     const std::string path = s.path("table.csv");
     const Context context = s.context();
     mercer_file file = {};
-    file.struct_size = sizeof file, file.labels = "kind, of", file.weights = "w";
+    file.struct_size = sizeof file, file.labels = "kind, of", file.weights = "w", file.ids = "kind, of";
     const Data data =
         s.made<Data>([&](mercer_data **out) { return mercer_data_from_file(out, context.get(), path.c_str(), &file); });
     mercer_data_facts facts = {};

@@ -1,6 +1,7 @@
 // A data file of FUZZ_FORMAT: what is opened has sizes, and its rows make a kernel matrix or are refused.
 #include "fuzz.h"
 
+#include <cstring>
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@ void use(mercer_data *data) {
     facts.struct_size = sizeof facts;
     FUZZ_NEED(mercer_data_inspect(data, &facts) == MERCER_OK);
     FUZZ_NEED(facts.rows >= 0 && facts.cols >= 0);
+    for (int64_t i = 0; facts.ids && i < facts.rows; ++i) facts.ids += std::strlen(facts.ids) + 1;
     if (facts.rows == 0 || facts.rows > 64 || facts.cols > 4096) return;
     mercer_recipe *recipe = nullptr;
     FUZZ_NEED(mercer_recipe_create(&recipe, fuzz_context(), "kpca") == MERCER_OK);
@@ -35,6 +37,7 @@ void fuzz_one(const uint8_t *bytes, size_t count) {
         options.struct_size = sizeof options;
         options.format = FUZZ_FORMAT;
         options.labels = labels;
+        options.ids = labels ? "1" : nullptr;
         mercer_data *data = nullptr;
         const int32_t status = mercer_data_from_file(&data, fuzz_context(), path.c_str(), &options);
         if (status == MERCER_OK)

@@ -64,7 +64,7 @@ class Given {
                             (j == 1 ? "," + format_number(problem.weights[static_cast<size_t>(i)]) : "") +
                             (j == d - 1 ? "\n" : ",");
             path_ = folder.write("x.csv", text);
-            mercer_file file{sizeof file, 0, 0, 0, 0, nullptr, nullptr, "a,b,c,d"};
+            mercer_file file{sizeof file, 0, 0, 0, 0, nullptr, nullptr, "a,b,c,d", nullptr};
             OK(mercer_data_from_file(&data, context, path_.c_str(), &file));
         } else {
             data = session.data(held_);
@@ -76,7 +76,7 @@ class Given {
     void weigh() {
         if (how_ == "csv") {
             mercer_data_destroy(std::exchange(data, nullptr));
-            mercer_file file{sizeof file, 0, 0, 0, 0, nullptr, "w", nullptr};
+            mercer_file file{sizeof file, 0, 0, 0, 0, nullptr, "w", nullptr, nullptr};
             OK(mercer_data_from_file(&data, session_.context, path_.c_str(), &file));
             return;
         }

@@ -162,12 +162,19 @@ void test_replace_links() {
     TempFolder folder;
     folder.write("target", "old");
     std::filesystem::create_symlink("target", folder.path("link"));
+    std::filesystem::create_directory(folder.path("below"));
     std::filesystem::create_symlink("nowhere", folder.path("dangling"));
+    std::filesystem::create_symlink("below/made", folder.path("nowhere"));
+    std::filesystem::create_symlink("no folder/made", folder.path("astray"));
     std::filesystem::create_symlink("loop", folder.path("loop"));
     put(folder.path("link"), "through the link");
     TEST_ASSERT_TRUE(std::filesystem::is_symlink(folder.path("link")));
     TEST_ASSERT_EQUAL_STRING("through the link", folder.read("target").c_str());
-    expect_error(MERCER_E_IO, "a link to nothing", [&] { put(folder.path("dangling"), "text"); });
+    put(folder.path("dangling"), "made through two links");
+    TEST_ASSERT_TRUE(std::filesystem::is_symlink(folder.path("dangling")));
+    TEST_ASSERT_TRUE(std::filesystem::is_symlink(folder.path("nowhere")));
+    TEST_ASSERT_EQUAL_STRING("made through two links", folder.read("below/made").c_str());
+    expect_error(MERCER_E_IO, "No such file or directory", [&] { put(folder.path("astray"), "text"); });
     expect_error(MERCER_E_IO, "Too many levels of symbolic links", [&] { put(folder.path("loop"), "text"); });
 }
 

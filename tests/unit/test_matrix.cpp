@@ -185,7 +185,7 @@ void test_files() {
     for (int64_t i = 0; i < n; ++i)
         for (int64_t j = 0; j < n; ++j) text += mercer::format("%.17g%c", distances(i, j), j + 1 < n ? ',' : '\n');
     const std::string path = folder.write("d.csv", text);
-    mercer_file file{sizeof file, 0, 0, 0, MERCER_DISTANCE, nullptr, nullptr, nullptr};
+    mercer_file file{sizeof file, 0, 0, 0, MERCER_DISTANCE, nullptr, nullptr, nullptr, nullptr};
     mercer_data *data = nullptr;
     OK(mercer_data_from_file(&data, session.context, path.c_str(), &file));
     mercer_data_facts facts{};

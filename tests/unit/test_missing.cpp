@@ -342,6 +342,36 @@ void test_lengths_refused() {
     mercer_data_destroy(data);
 }
 
+Settings leaving_out() {
+    Settings settings = settings_of();
+    settings.push_back({"data.missing", "rows"});
+    return settings;
+}
+
+// Those left out are counted: in the report of the fit, and in a line of its log.
+void test_counted() {
+    Session session;
+    static std::string said;
+    said.clear();
+    OK(mercer_context_set_log(
+        session.context,
+        [](void *, int32_t level, const char *text) {
+            if (level == 2) said += text + std::string("\n");
+        },
+        nullptr));
+    const Matrix x = with_gaps(points());
+    const std::string lost = std::to_string(n - complete(x).rows) + " of " + std::to_string(n) + " rows ";
+    const Model model = session.fit(x, leaving_out());
+    const char *text = nullptr;
+    OK(mercer_model_info(model.handle, "/left_out", &text));
+    TEST_ASSERT_EQUAL_STRING(std::to_string(n - complete(x).rows).c_str(), text);
+    TEST_ASSERT_EQUAL_STRING((lost + "are left out of the fit: they have missing values\n").c_str(), said.c_str());
+    said.clear();
+    const Model whole = session.fit(complete(x), leaving_out());
+    TEST_ASSERT_EQUAL_STRING("", said.c_str());
+    TEST_ASSERT_EQUAL_INT(MERCER_E_NAME, mercer_model_info(whole.handle, "/left_out", &text));
+}
+
 } // namespace
 
 void setUp() {}
@@ -352,6 +382,7 @@ int main() {
     RUN_TEST(test_as_if_deleted);
     RUN_TEST(test_queries);
     RUN_TEST(test_kernel_matrix);
+    RUN_TEST(test_counted);
     RUN_TEST(test_refused);
     RUN_TEST(test_lengths);
     RUN_TEST(test_lengths_of_sparse_rows);

@@ -283,7 +283,7 @@ void test_names_and_labels() {
         text +=
             std::string(i % 3 ? "x" : "\xc3\xa4") + "," + std::to_string(i) + "," + std::to_string(i * i % 7) + "\n";
     const std::string path = folder.write("x.csv", text);
-    mercer_file file{sizeof file, 0, 0, 0, 0, "kind", nullptr, nullptr};
+    mercer_file file{sizeof file, 0, 0, 0, 0, "kind", nullptr, nullptr, nullptr};
     mercer_data *data = nullptr;
     OK(mercer_data_from_file(&data, session.context, path.c_str(), &file));
     mercer_data_facts facts = inspect(data);
@@ -291,6 +291,7 @@ void test_names_and_labels() {
     TEST_ASSERT_TRUE(facts.rows == 30 && facts.cols == 2 && facts.dtype == MERCER_F64 && facts.kind == MERCER_DENSE);
     const Matrix labels = to_matrix(facts.labels);
     for (int64_t i = 0; i < 30; ++i) TEST_ASSERT_TRUE(labels(i, 0) == (i % 3 != 0));
+    TEST_ASSERT_NULL(facts.ids);
     const Model model = session.fit(data, {{"components", "2"}});
     const char *names = nullptr;
     OK(mercer_model_info(model.handle, "/columns/1", &names));
@@ -369,6 +370,28 @@ void test_landmarks() { // as row numbers and as points
     }
 }
 
+// A column kept as text, to the byte: leading zeros, blanks within quotes, texts that repeat, an empty one.
+void test_ids() {
+    Session session;
+    TempFolder folder;
+    const std::string path = folder.write("x.csv", "a,name,b\n1,007,2\n3,\" \"\"x\"\", \xc3\xa4 \",4\n5,,6\n7,007,8\n");
+    mercer_file file{};
+    file.struct_size = sizeof file, file.ids = "name";
+    mercer_data *data = nullptr;
+    OK(mercer_data_from_file(&data, session.context, path.c_str(), &file));
+    const mercer_data_facts facts = inspect(data);
+    TEST_ASSERT_EQUAL_STRING("{\"columns\":[\"a\",\"b\"],\"labels\":[],\"ids\":\"name\"}", facts.names);
+    const char *at = facts.ids;
+    for (const char *id : {"007", " \"x\", \xc3\xa4 ", "", "007"}) {
+        TEST_ASSERT_EQUAL_STRING(id, at);
+        at += std::strlen(at) + 1;
+    }
+    mercer_data_destroy(data);
+    file.ids = "nmae";
+    TEST_ASSERT_EQUAL_INT(MERCER_E_NAME, mercer_data_from_file(&data, session.context, path.c_str(), &file));
+    TEST_ASSERT_NOT_NULL(std::strstr(mercer_last_error(), "did you mean 'name'"));
+}
+
 } // namespace
 
 void setUp() {}
@@ -385,6 +408,7 @@ int main() {
     RUN_TEST(test_npy);
     RUN_TEST(test_npy_larger_than_the_budget);
     RUN_TEST(test_names_and_labels);
+    RUN_TEST(test_ids);
     RUN_TEST(test_not_finite);
     RUN_TEST(test_landmarks);
     return UNITY_END();

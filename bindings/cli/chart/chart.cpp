@@ -175,7 +175,20 @@ std::vector<std::vector<Key>> legend_parts(const Figure &figure) {
     return {figure.legend};
 }
 
+/* Where things stand below each other. */
+struct Heights {
+    double heading, below, all;
+    Heights(const Figure &figure, const Layout &layout)
+        : heading(figure.title.empty() ? 0 : 26), below(heading + layout.outer_height()) {
+        double legends = 0;
+        for (const std::vector<Key> &part : legend_parts(figure)) legends += Legend(part, figure.width).height();
+        all = below + legends + (figure.caption.empty() ? 4 : 22);
+    }
+};
+
 } // namespace
+
+double height_of(const Figure &figure) { return Heights(figure, layout_of(figure)).all; }
 
 std::string draw(const Figure &figure) {
     const Layout layout = layout_of(figure);
@@ -187,9 +200,7 @@ std::string draw(const Figure &figure) {
         legends += "<g transform='translate(0 " + px(legend_height) + ")'>\n" + legend.draw() + "</g>\n";
         legend_height += legend.height();
     }
-    const double heading = figure.title.empty() ? 0 : 26;
-    const double below = heading + layout.outer_height();
-    const double height = below + legend_height + (figure.caption.empty() ? 4 : 22);
+    const auto [heading, below, height] = Heights(figure, layout);
     std::string out = "<svg xmlns='http://www.w3.org/2000/svg' width='" + px(figure.width) + "' height='" + px(height) +
                       "' viewBox='0 0 " + px(figure.width) + " " + px(height) +
                       "' font-family='Helvetica, Arial, sans-serif' fill='#222'>\n";

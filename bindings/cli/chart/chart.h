@@ -33,6 +33,9 @@ struct Figure {
     std::vector<Key> legend;
 };
 
+/* Of the picture that draw makes. */
+double height_of(const Figure &figure);
+
 /* The panels side by side, all frames of one size; the legend below them. */
 std::string draw(const Figure &figure);
 

@@ -43,6 +43,8 @@ def make():
     open("FLIPPED.safetensors", "wb").write(b"\x08\0\0\0\0\0\0\0{}")
 
 
+    islands = np.vstack([rng.normal(size=(200, 2)), [[30, 0], [0, 40]]])
+    np.save("ISLANDS.npy", islands)
     write_csvs(x, weights)
     d2 = ((x[:, None, :] - x[None, :, :]) ** 2).sum(-1)
     np.save("K.npy", np.exp(-d2 / (2 * SIGMA**2)))
@@ -96,6 +98,48 @@ def csv_equal(path, npy):
     values = np.array(rows, float)
     assert np.array_equal(values, np.load(npy)), "not the same numbers"
     assert len(header) == values.shape[1] and header[0].startswith("scores"), header
+
+
+# Fields of one structured array, columns of one CSV file: what each operation gives alone.
+def several(path, file, alone):
+    z = np.load(file)
+    assert z.dtype.names == ("scores", "t2", "residual") and z.shape == (50,), z.dtype
+    parts = load(path)["outputs"]
+    assert [(p["name"], p["path"], p["shape"]) for p in parts] == [
+        (name, file, [50, R if name == "scores" else 1]) for name in z.dtype.names], parts
+    for name in z.dtype.names:
+        assert np.allclose(z[name].reshape(50, -1), np.load(f"{alone}.{name}.npy"), rtol=0, atol=1e-12), name
+
+
+def several_csv(path, alone):
+    with open(path, newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == [f"scores.{j + 1}" for j in range(R)] + ["t2", "residual"], header
+    whole = np.hstack([np.load(f"{alone}.{name}.npy") for name in ("scores", "t2", "residual")])
+    assert np.allclose(np.array(rows, float), whole, rtol=0, atol=1e-12)
+
+
+def whitened(path):
+    z = np.load(path)
+    assert z.dtype.names == ("t2", "scores") and np.allclose((z["scores"] ** 2).sum(1), z["t2"], rtol=1e-10)
+
+
+# The texts of a column, as they stand in the file, before the rows' output.
+def with_ids(path, parts=("t2", *(f"scores.{j + 1}" for j in range(R)))):
+    with open(path, newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["id", *parts], header
+    assert [row[0] for row in rows] == [f"row {i}" for i in range(200)] and all(len(row) == len(header) for row in rows)
+
+
+def with_ids_alone(path):
+    with_ids(path, [f"scores.{j + 1}" for j in range(R)])
+
+
+def with_ids_npy(path):
+    z = np.load(path)
+    assert z.dtype.names == ("kind", "t2", "scores"), z.dtype
+    assert list(z["kind"]) == [["one", "two\nlines", "3"][i % 3] for i in range(200)], z["kind"]
 
 
 def csv_columns(path):

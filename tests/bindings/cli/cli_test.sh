@@ -251,6 +251,75 @@ error 3 2 fit D.dist.npy --precomputed distances --method subsampled --reducer g
 says 'landmarks: rows of 4 columns, the data are objects: must be row numbers'
 status 0 fit D.dist.npy --precomputed distances --method kpca -o K.safetensors && shows ': 200 objects f64'
 
+# ---- several outputs of one pass, ids of rows, forms and names of outputs -----------------------------------------------
+
+for what in scores t2 residual; do status 0 transform M.safetensors Q.npy --what $what -o ALONE.$what.npy; done
+status 0 transform M.safetensors Q.npy --what scores,t2,residual -o ALL.npy --json && json && py several out ALL.npy ALONE
+status 0 transform M.safetensors Q.npy --what scores,t2,residual -o ALL.csv && py several_csv ALL.csv ALONE
+status 0 transform M.safetensors Q.npy --what t2,scores --whiten true -o ALL.npy && py whitened ALL.npy
+status 0 fit X.csv $fit_csv --labels kind --columns 'a,"b, or ""b""",c,d'
+status 0 transform C.safetensors X.csv --what t2,scores --id id -o IDS.csv && py with_ids IDS.csv
+status 0 transform C.safetensors X.csv --what t2,scores --id kind -o IDS.npy && py with_ids_npy IDS.npy
+status 0 fit X.csv $fit_csv --labels kind --id id --scores IDS.csv && py with_ids_alone IDS.csv # and it is not fitted on
+status 0 fit X.csv --method kpca --id w -o C2.safetensors --json && json && py csv_columns out
+error 2 4 transform M.safetensors Q.npy --what scores,t3 -o OLD && says "unknown operation 't3'"
+error 2 3 transform M.safetensors Q.npy --what t2,t2 -o OLD && says 'named twice'
+error 2 8 transform M.safetensors Q.npy --what scores,labels -o OLD && says '--method ncut'
+error 2 8 transform M.safetensors Q.npy --id a -o OLD && says 'CSV files only'
+error 2 4 transform M.safetensors X.csv --id di -o OLD && says "did you mean 'id'"
+
+status 0 transform M.safetensors X.npy -o - --format csv && cp out PIPED.csv
+status 0 transform M.safetensors X.npy -o T.csv && same PIPED.csv T.csv 'CSV on standard output'
+status 0 transform M.safetensors X.npy -o T.CSV && same T.CSV T.csv 'an ending in capitals'
+status 0 transform M.safetensors X.npy -o T.txt --format csv && same T.txt T.csv 'any name, once the form is said'
+status 0 kernel X.npy --sigma 2 -o - --format csv && grep -q '^k.1,k.2,' out || fail 'the kernel as CSV on standard output'
+error 2 1 transform M.safetensors X.npy -o T.npy --format csv && says '--format = csv, but -o = T.npy'
+error 2 3 transform M.safetensors X.npy -o T.npy --format xlsx && says 'must be one of npy, csv'
+for ending in xlsx tsv npz csv.gz; do # nothing is written in a form that the name does not say
+    error 2 1 transform M.safetensors X.npy -o x.$ending && says "-o = x.$ending, must end in .npy or .csv"
+    error 2 1 kernel X.npy -o x.$ending && says "-o = x.$ending, must end in .npy or .csv"
+    error 2 1 $fit -o S.safetensors --scores x.$ending && says "--scores = x.$ending, must end in .npy or .csv"
+    error 2 1 $fit -o x.$ending && says "-o = x.$ending, must end in .safetensors"
+    error 2 1 compress M.safetensors --m 3 -o x.$ending && says "-o = x.$ending, must end in .safetensors"
+    error 2 1 convert M.safetensors -o x.$ending && says "-o = x.$ending, must end in .json"
+    error 2 1 plot M.safetensors -o x.$ending && says "-o = x.$ending, must end in .svg, .png or .pdf"
+done
+[ -z "$(ls -d x.* 2>/dev/null)" ] || fail 'a refused name was written to'
+status 0 convert M.safetensors -o dot.ted/ && [ -f dot.ted/A.npy ] || fail 'a folder with a dot in its name'
+
+# rows that are left out are counted, and said
+status 0 fit GAPS.csv $fit_csv --data.missing rows && says '2 of 200 rows are left out of the fit: they have missing values'
+status 0 info C.safetensors && shows 'left_out '
+status 0 transform C.safetensors GAPS.csv -o ZG.npy --json && says '2 of 200 rows have no output, as they have missing values'
+json && shows '"left_out": 2'
+status 0 transform C.safetensors COMPLETE.npy -o ZG.npy --json && [ ! -s err ] || fail 'nothing was left out'
+error 2 3 fit X.npy --method kpca --components 0.95 -o OLD && says 'did you mean --variance 0.95?'
+error 2 3 fit X.npy --method kpca --set output.components=.5 -o OLD && says 'did you mean --variance .5?'
+status 0 fit X.npy --method kpca --variance 0.95 -o S.safetensors
+
+# isolated rows: which they are and what helps
+status 0 fit ISLANDS.npy --method ncut --sigma 1 --components 2 -o S.safetensors
+says 'rows 200 and 201 (counted from 0), hardly connected to all others; what helps is a wider kernel'
+status 0 info S.safetensors && says 'a wider kernel'
+status 0 fit ISLANDS.npy --method diffusion --sigma 1 --components 2 -o S.safetensors && says 'lift.alpha = 0'
+status 0 fit X.npy --method ncut --sigma 3 --components 2 -o S.safetensors && ! grep -q connected err || fail 'no row is isolated'
+error 2 8 transform M.safetensors Q.npy --what labels -o OLD && says '--method ncut'
+
+# a screen is a screen, and all of it is there for who asks
+status 0 info M.safetensors && [ "$(wc -l <out)" -le 40 ] && shows 'certificates.eigenvalue' && shows 'mercer info --verbose' ||
+    fail 'mercer info is longer than a screen'
+status 0 info M.safetensors --verbose && shows 'certificates.5.upper' && shows 'tensors.A.shape'
+status 0 methods && shows 'exp(-r^2 / (2 sigma^2))' && shows 'rows of largest residual' && ! grep -q '[.]so' out || fail 'methods: paths'
+
+# sizes are decimal
+for size in 1e9 1000000000 1000000000B 1GB 1gb '1 GB' 0.5e9 976562.5KiB 1e6k; do
+    status 0 $fit --memory "$size" -o S.safetensors
+done
+for size in 0x10 0x1p30 1f 1e400 inf nan 1.5.2 1XB 4GiBB 1e-3 ''; do
+    error 2 3 $fit --memory "$size" -o OLD && says 'must be a number of bytes, as 4GiB, 500MB or 1e9'
+done
+error 6 11 $fit --memory 1e3 -o OLD
+
 # outcomes are warnings
 status 0 fit X.npy --method kpca --kernel linear --components 9 -o S.safetensors && says warning
 
@@ -271,7 +340,7 @@ status 0 fit X.npy --method kpca --sigma 2 --components 10 -o S.safetensors
 status 0 plot S.safetensors -o S.svg --width 300 && pic scree S.svg S.safetensors
 status 0 fit X.npy --method nystrom --m 40 --sigma 2 --components 10 -o S.safetensors && "$mercer" info S.safetensors --json >info.json
 status 0 plot S.safetensors -o S.svg && pic picture S.svg 20 eigenvalue 'proved bounds' 'cumulated share'
-status 0 info S.safetensors && shows 'certificates.3.component              1' # people count from 1
+status 0 info S.safetensors --verbose && shows 'certificates.3.component              1' # people count from 1
 status 0 fit N10000.npy --method nystrom --m 20 --components 5 -o S.safetensors # pairs of rows that were drawn
 status 0 plot S.safetensors -o S.svg && pic picture S.svg 10 eigenvalue 'proved bounds (probability 99.9 %)' 'cumulated share'
 status 0 fit ROUND.npy --method kpca --kernel linear --components 39 --bootstrap 100 -o S.safetensors # the last are noise
@@ -342,7 +411,29 @@ for kind in density residual; do
     status 0 plot S.safetensors PLANE10000.npy --kind $kind -o S.svg && pic shows_the_map S.svg 10000
 done
 
-error 2 1 plot M.safetensors -o x.png && says '-o = x.png, must end in .svg'
+# PNG and PDF by librsvg, where it is installed; where not, words
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" # of its own libraries
+"$mercer" plot M.safetensors N10.npy -o P.png >out 2>err
+got=$?
+checks=$((checks + 1))
+if [ $got = 0 ]; then
+    pic png P.png N2.svg
+    status 0 plot M.safetensors N10.npy -o P.pdf --json && json && pic pdf P.pdf N2.svg
+    status 0 plot M.safetensors N10.npy --title 'wide & high' --width 900 -o P.PNG
+elif [ $got != 2 ]; then
+    fail "plot -o P.png: exit code $got"
+fi
+mkdir hidden
+if cc -shared -o hidden/librsvg-2.so.2 -x c /dev/null 2>/dev/null; then # one that is no use
+    checks=$((checks + 1))
+    LD_LIBRARY_PATH=$work/hidden${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$mercer" plot M.safetensors -o P2.png >out 2>err
+    [ $? = 2 ] || fail 'a picture without librsvg'
+    says 'needs librsvg 2.46 and cairo, which are not installed: write F.svg, and convert it, as by `rsvg-convert F.svg -o F.png`'
+fi
+
+# the label -1
+status 0 plot M.safetensors N10.npy --labels NOISE.npy -o N.svg && pic picture N.svg 10 0 1 '-1: in no cluster'
+status 0 plot M.safetensors N10.npy --labels SIGNS.npy -o N.svg && pic picture N.svg 10 -1 1
 error 2 3 plot M.safetensors --kind scre -o OLD.svg && says "--kind = scre, must be one of scree, scatter, density, residual: did you mean 'scree'"
 error 2 3 plot M.safetensors X.npy --components 1,9 -o OLD.svg && says 'component 9'
 error 2 3 plot M.safetensors X.npy --components 0 -o OLD.svg && says 'from 1 on'
@@ -412,6 +503,39 @@ says 'one is no data'
 wait
 "$mercer" plot M.safetensors - -o - <N10.npy 2>err >piped.svg || fail 'plot M - -o -'
 same piped.svg N2.svg 'a picture to standard output'
+# what else is said never joins what is written to standard output
+checks=$((checks + 3))
+"$mercer" $fit -o M3.safetensors --scores /dev/stdout --format csv 2>err | cat >piped.csv
+head -n 1 piped.csv | grep -q '^scores.1,' && [ "$(wc -l <piped.csv)" = 201 ] || fail '--scores /dev/stdout'
+grep -q cumulative err || fail 'the report is not on standard error'
+"$mercer" $fit -o M3.safetensors --scores /dev/stdout --format csv >piped2.csv 2>err
+same piped2.csv piped.csv '--scores /dev/stdout as a file'
+"$mercer" $fit -o /dev/stdout >piped.safetensors 2>err && "$mercer" info piped.safetensors >out || fail '-o /dev/stdout'
+"$mercer" transform M.safetensors Q.npy -o /dev/stdout --json >out 2>err
+[ $? = 2 ] || fail '--json and -o /dev/stdout'
+# closed streams, whose numbers the next files would get
+for what in 'fit - --method kpca -o S.safetensors' 'transform M.safetensors - -o Z9.npy' 'transform - Q.npy -o Z9.npy' 'info -' \
+    "$fit --weights - -o S.safetensors"; do
+    checks=$((checks + 1))
+    "$mercer" $what <&- >out 2>err
+    [ $? = 8 ] || fail "a closed standard input is not exit code 8: $what"
+    says 'standard input is closed'
+done
+checks=$((checks + 3))
+"$mercer" transform M.safetensors Q.npy -o - >&- 2>err
+[ $? = 8 ] && says 'standard output is closed' || fail 'a closed standard output'
+"$mercer" $fit -o M3.safetensors >&- 2>err # the report has nowhere to go
+[ $? = 8 ] && "$mercer" info M3.safetensors >out || fail 'the report is in the model'
+"$mercer" $fit -o M3.safetensors >out 2>&- </dev/null || fail 'a closed standard error'
+# links go on pointing, to files that are there and to files that are made
+mkdir linked && ln -s linked/to.npy link.npy && ln -s link.npy link2.npy && ln -s linked/M.safetensors link.safetensors
+for turn in made replaced; do
+    status 0 transform M.safetensors Q.npy -o link2.npy && same linked/to.npy TQ.npy "what a link leads to is $turn"
+    status 0 $fit -o link.safetensors && status 0 transform linked/M.safetensors Q.npy -o SQ.npy
+    same SQ.npy TQ.npy "a model through a link is $turn"
+    [ -h link.npy ] && [ -h link2.npy ] && [ -h link.safetensors ] || fail 'a link became a file'
+done
+ln -s nowhere/to.npy astray.npy && error 8 14 transform M.safetensors Q.npy -o astray.npy && says 'No such file'
 status 2 fit - --method kpca --weights - -o S.safetensors
 status 2 transform - - -o Z.npy
 status 2 $fit -o - --json

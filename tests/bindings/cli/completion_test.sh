@@ -68,6 +68,7 @@ has 'mercer fit X.npy --method kpca --kernel matern --' --nu --components --seed
 lacks 'mercer fit X.npy --method kpca --' kernel.sigma
 has 'mercer transform M X --what scores --w' --whiten
 is 'mercer info M --j' --json
+is 'mercer info M --v' --verbose
 has 'mercer compress M --' --reducer --m --orthonormal --seed --json
 is 'mercer describe kpca --kernel gaussian --bandw' --bandwidth
 
@@ -77,6 +78,10 @@ is 'mercer fit X.npy --header=' 'no yes'
 is 'mercer fit X.npy --precomputed k' kernel
 is 'mercer transform M X --whiten t' true
 is 'mercer plot M --kind sc' 'scatter scree'
+is 'mercer transform M X --format ' 'csv npy'
+is 'mercer transform M X --what t' t2
+is 'mercer transform M X --what scores,t' scores,t2
+is 'mercer transform M X --what=scores,res' scores,residual
 is 'mercer fit X.npy --method kpca --set sig' sigma=
 is 'mercer fit X.npy --method kpca --set kernel.sig' kernel.sigma=
 has 'mercer fit X.npy --method kpca --set kern' kernel kernel_sigma kernel_gamma

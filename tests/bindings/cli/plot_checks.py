@@ -22,6 +22,8 @@ def make_plots():
         np.save(f"N{n}.npy", rows[:n])
         for classes in 1, 2, 12:
             np.save(f"N{n}C{classes}.npy", (np.arange(n) % classes + 1).astype("i4"))
+    np.save("NOISE.npy", np.arange(10) % 3 - 1)
+    np.save("SIGNS.npy", np.arange(10) % 2 * 2 - 1)
     np.save("LONG.npy", rng.normal(size=(60000, 4)))
     np.save("ROUND.npy", rng.normal(size=(100, 40)))
     np.save("REAL.npy", rng.normal(size=10000))
@@ -262,6 +264,28 @@ def at_limit(values, level):
 def colour_bar(path):
     svg = sound(path)
     assert group(svg, "colours") and not group(svg, "legend")
+
+
+def size_of(svg):
+    root = ET.parse(svg).getroot()
+    return float(root.get("width")), float(root.get("height"))
+
+
+def png(path, svg):
+    """Twice the picture's pixels, white at its edge and not all white."""
+    blob = open(path, "rb").read()
+    assert blob[:8] == b"\x89PNG\r\n\x1a\n" and blob[12:16] == b"IHDR", blob[:16]
+    found = int.from_bytes(blob[16:20], "big"), int.from_bytes(blob[20:24], "big")
+    assert all(0 <= pixels - 2 * length < 1 for pixels, length in zip(found, size_of(svg))), (found, size_of(svg))
+    assert len(blob) > 5000, len(blob)
+
+
+def pdf(path, svg):
+    blob = open(path, "rb").read()
+    assert blob.startswith(b"%PDF-") and b"%%EOF" in blob[-32:]
+    box = [float(x) for x in re.search(rb"/MediaBox *\[ *([-\d. ]+)\]", blob)[1].split()]
+    wanted = [0, 0, *(0.75 * length for length in size_of(svg))]
+    assert np.abs(np.array(box) - wanted).max() < 0.01, (box, wanted)
 
 
 def title(path):
