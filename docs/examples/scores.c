@@ -13,8 +13,7 @@ void scores(char **model_file, double *x, int *n, int *d, double *z, int *r, cha
     mercer_model *model = NULL;
     mercer_data *data = NULL;
     *failed = mercer_context_create(&context) || mercer_model_load(&model, context, *model_file) ||
-              mercer_data_from_view(&data, context, &in) ||
-              mercer_model_transform(model, NULL, data, &out, 1, NULL);
+              mercer_data_from_view(&data, context, &in) || mercer_model_transform(model, NULL, data, &out, 1, NULL);
     if (*failed) snprintf(*message, 1024, "%s", mercer_last_error());
     mercer_data_destroy(data);
     mercer_model_destroy(model);

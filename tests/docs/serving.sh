@@ -2,7 +2,7 @@
 # serving.sh MERCER SERVING: the program of docs/serving.md on models of both types; it has to serve while models change, and says
 # how long a row takes.
 set -eu
-mercer=$1 serving=$2
+mercer=$(realpath "$1") serving=$(realpath "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
