@@ -1,7 +1,7 @@
 """hardening.py FILE...: what the linker and the compiler were to do for each object that is shipped was done.
 
-Relocations are read-only once it is loaded (RELRO and BIND_NOW), no stack is executable, no code is written to, no search path is
-in it; in all of them together there are stack protectors and checked functions of libc (FORTIFY).
+Relocations are read-only once it is loaded (RELRO and BIND_NOW), no stack is executable, no code is written to, no library has a
+run path; in all of them together there are stack protectors and checked functions of libc (FORTIFY).
 """
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def check(path):
         "BIND_NOW": "BIND_NOW" in dynamic or "NOW" in dynamic,
         "a stack that is data": bool(stack) and " RWE " not in stack[0],
         "no text relocations": "TEXTREL" not in dynamic,
-        # programs of a build tree have one, which their installation takes away
+        # the command has one: to the library of its own prefix
         "no run path": ".so" not in path or ("RPATH" not in dynamic and "RUNPATH" not in dynamic),
         "position independence": "DYN (" in readelf("-h", path),
     }

@@ -1,12 +1,13 @@
-"""documents.py MERCER BENCH SOURCE [--write]: are the documents what the library says of itself?
+"""documents.py MERCER BENCH SOURCE [--write]: do the documents say what the library says of itself?
 
 README.md                           its commands are run; tables of methods and kernels: the registry
 docs/parameters.md                  the registry
 docs/reference.md                   the comments of mercer.h
-docs/tutorial.md and its pictures   its commands are run
-docs/choosing.md                    rows of the bench that it names: there are such
-With --write they are made to be (`./dev docs`); else a difference is an error.
+docs/*.md and their pictures        their commands are run
+docs/choosing.md                    the rows of the bench that it names exist
+With --write they are brought up to date (`./dev docs`); otherwise a difference is an error.
 """
+import glob
 import difflib
 import os
 import re
@@ -19,20 +20,21 @@ from registry import Registry, rows_of_table
 from session import Session, same
 
 
-def wanted(mercer, read, home):
-    """{path: its text as it should be}, which is what is there where that is as good."""
+def wanted(mercer, read, home, pages, links):
+    """{path: the text that it should have}, which is the present text where that is as good."""
+    build = os.path.dirname(os.path.dirname(os.path.dirname(mercer)))
     environment = {'PATH': f'{os.path.dirname(mercer)}:/usr/bin:/bin', 'HOME': home, 'LC_ALL': 'C.UTF-8',
-                   'OMP_WAIT_POLICY': 'passive'} # no plugins but the library's own
+                   'OMP_WAIT_POLICY': 'passive', # no plugins but the library's own
+                   'LD_LIBRARY_PATH': f'{build}/src', 'PKG_CONFIG_PATH': f'{build}/meson-uninstalled'}
     registry = Registry(mercer, environment)
-    out = {'docs/parameters.md': registry.parameters(),
+    out = {'README.md': registry.fill(read('README.md')), 'docs/parameters.md': registry.parameters(),
            'docs/reference.md': reference(read('include/mercer/mercer.h'))}
-    with Session(environment) as session:
-        out['README.md'] = session.replay(registry.fill(read('README.md')))
-    with Session(environment) as session:
-        out['docs/tutorial.md'] = session.replay(read('docs/tutorial.md'))
-        for name, picture in session.pictures(out['docs/tutorial.md']).items():
-            path = f'docs/{name}'
-            out[path] = read(path) if same(read(path), picture, 0, 0.11) else picture
+    for path in ['README.md', *pages]:
+        with Session(environment, links) as session:
+            out[path] = session.replay(out.get(path) or read(path))
+            for name, picture in session.pictures(out[path]).items():
+                drawn = f'{os.path.dirname(path)}/{name}'
+                out[drawn] = read(drawn) if same(read(drawn), picture, 0, 0.11) else picture
     return out
 
 
@@ -67,8 +69,9 @@ def main(mercer, bench, source, *options):
         lines = difflib.unified_diff(read(path).split('\n'), text.split('\n'), 'there', 'made now', lineterm='', n=1)
         print('\n'.join(list(lines)[:40]))
 
+    pages = sorted(os.path.relpath(path, source) for path in glob.glob(os.path.join(source, 'docs', '*.md')))
     with tempfile.TemporaryDirectory() as home:
-        texts = wanted(os.path.abspath(mercer), read, home)
+        texts = wanted(os.path.abspath(mercer), read, home, pages, {'examples': os.path.join(source, 'docs', 'examples')})
     stale = {path: text for path, text in texts.items() if text != read(path)}
     for path, text in stale.items():
         (write if options == ('--write',) else complain)(path, text)

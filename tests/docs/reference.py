@@ -131,8 +131,8 @@ def reference(header):
     known = {name for _, groups in sections for group in groups for name in group.names()}
     opening = sections[0][1][0]
     out = ['# The C interface\n',
-           'Made from the comments of [mercer.h](../include/mercer/mercer.h) by `./dev docs`; change it there. C++ has the same'
-           '\nas classes in [mercer.hpp](../include/mercer/mercer.hpp), the command `mercer` as flags.\n',
+           'Made by `./dev docs` from the comments of [mercer.h](../include/mercer/mercer.h); change them there. C++ has the'
+           '\nsame as classes in [mercer.hpp](../include/mercer/mercer.hpp), the command `mercer` as flags.\n',
            '| section | functions |', '| --- | --- |']
     for title, groups in sections[1:]:
         names = [f'[`{name}`](#{name})' for group in groups for name in group.functions()]

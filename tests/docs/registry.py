@@ -1,7 +1,8 @@
-"""Tables of all that the library knows by name, from what `mercer methods` and `mercer describe` say."""
+"""Tables of everything that the library knows by name, from the output of `mercer methods` and `mercer describe`."""
 import json
 import re
 import subprocess
+import textwrap
 
 
 def cell(text):
@@ -80,7 +81,8 @@ class Registry:
             rows.append([f'`{method["name"]}`', cell(method['summary']), value.get('reducer', 'it decides'),
                          value.get('lift', 'it decides'), cell(method['reference'])])
         parts = [f'{part}s {code(self.names(part))}' for part in ('reducer', 'lift', 'solver')]
-        return table(['method', '', 'reducer', 'lift', 'source'], rows) + '\nThe parts: ' + '; '.join(parts) + '.\n'
+        told = textwrap.fill('The parts: ' + '; '.join(parts) + '.', 120, break_long_words=False, break_on_hyphens=False)
+        return table(['method', '', 'reducer', 'lift', 'source'], rows) + f'\n{told}\n'
 
     def kernel_parameters(self, name):
         groups = {}
@@ -138,9 +140,9 @@ class Registry:
     def parameters(self):
         return f'''# Methods and parameters
 
-Made from the library's own registries by `./dev docs`: what `mercer methods` and `mercer describe NAME` print. A parameter is
-the flag `--part.name` of `mercer fit`, and `mercer_recipe_set(recipe, "part.name", "value")` in C. Its last part alone
-will do where that is unique: `--sigma`. A recipe has only those that have an effect in it.
+Made by `./dev docs` from the registries of the library: what `mercer methods` and `mercer describe NAME` print. A
+parameter is the flag `--part.name` of `mercer fit`, and `mercer_recipe_set(recipe, "part.name", "value")` in C. Its last
+part is enough where that is unique: `--sigma`. A recipe has only the parameters that have an effect in it.
 
 ## Methods
 
@@ -160,11 +162,12 @@ will do where that is unique: `--sigma`. A recipe has only those that have an ef
 {self.part('solvers', 'none.')}
 ## Operations
 
-What a model gives for rows: `mercer transform --what NAME`.
+The outputs of a model for rows: `mercer transform --what NAME`.
 
 {self.part('operations', '')}
 ## Derivations
 
-What makes a model of models, each a command: `mercer NAME MODEL -o NEW`. Parameters of a reducer stand above.
+Operations that make a model from models, each a command: `mercer NAME MODEL -o NEW`. Parameters of reducers are listed
+above.
 
 {self.part('derivations', 'output.')}'''

@@ -1,8 +1,8 @@
-"""Documents that show a session: their commands are run, and what they show has to be what is printed.
+"""Documents that show a session: their commands are run, and their output has to be the output shown.
 
-```console blocks hold commands ("$ ", continued by "> ") and what they print; a line "..." stands for any lines. A block
+```console blocks hold commands ("$ ", continued by "> ") and their output; a line "..." matches any lines. A block
 ```LANGUAGE FILE is written to that file first. Pictures that a document shows (![...](NAME.svg)) come from the session too.
-Numbers count as equal to a few units of what is shown; times and sizes in bytes are what they are on the day.
+Numbers count as equal if they agree to a few units of the last digit shown; times and sizes in bytes may differ.
 """
 import os
 import re
@@ -34,8 +34,11 @@ def shows(old, new):
 
 
 class Session:
-    def __init__(self, environment):
+    def __init__(self, environment, links):
+        """links: {name: folder} that the commands find in their own folder."""
         self.folder, self.environment = tempfile.mkdtemp(), environment
+        for name, target in links.items():
+            os.symlink(target, os.path.join(self.folder, name))
 
     def __enter__(self):
         return self
@@ -44,14 +47,15 @@ class Session:
         shutil.rmtree(self.folder)
 
     def run(self, command, refused):
-        """Lines that it prints; None where its program is not installed. Only where a refusal is shown may it fail."""
-        if not shutil.which(command.split()[0], path=self.environment['PATH']):
-            print(f'not run, for its program is not here: {command}')
+        """The lines that it prints; None if its program is not installed. It may fail only where a refusal is shown."""
+        program = command.split()[0]
+        if not shutil.which(program, path=self.environment['PATH']) and not os.access(os.path.join(self.folder, program), os.X_OK):
+            print(f'not run, because its program is not installed: {command}')
             return None
         done = subprocess.run(['sh', '-c', command], cwd=self.folder, env=self.environment, text=True, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if done.returncode and 'ModuleNotFoundError' in done.stdout:
-            print(f'not run, for a module is not here: {command}')
+            print(f'not run, because a module is not installed: {command}')
             return None
         if done.returncode and not refused:
             raise SystemExit(f'FAILED: {command}\n{done.stdout}')
