@@ -17,7 +17,10 @@ struct Asked {
     }
     std::string names() const {
         std::string out;
-        for (const Operation *operation : operations) out += (out.empty() ? "" : ",") + std::string(operation->name);
+        for (const Operation *operation : operations) {
+            if (!out.empty()) out += ',';
+            out += operation->name;
+        }
         return out;
     }
 };
