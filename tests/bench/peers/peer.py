@@ -197,8 +197,8 @@ def rpcholesky_published(x, sigma, m):
     return seconds, [mse], f"mean residual {mse:.3g}"
 
 
-def pivoted_cholesky(x, sigma, m):
-    """Column by column: the textbook's, each column one product with all before it."""
+def pivoted_cholesky(x, sigma, m, first=0):
+    """Column by column: the textbook's, each column one product with all before it. first: the pivot that begins."""
 
     def work():
         n, size = len(x), int(m)
@@ -206,7 +206,7 @@ def pivoted_cholesky(x, sigma, m):
         z = x / sigma
         half = np.einsum("ij,ij->i", z, z) / 2
         for s in range(size):
-            j = int(np.argmax(d >= d.max() * (1 - 1e-10)))  # the first of ties
+            j = int(np.argmax(d >= d.max() * (1 - 1e-10))) if s else int(first)  # the first of ties
             column = np.exp(z @ z[j] - half - half[j])
             column -= factor[:, :s] @ factor[j, :s]
             column /= np.sqrt(d[j])
