@@ -135,18 +135,23 @@ class Search {
         Json entry = record({{"m", m}});
         const bool enough = decide(evidence, proof, entry, r);
         proof.evaluations = evidence.evaluations();
-        entry["proved"] = proof.bounds.worst_share(r);
+        entry["proved"] = share_entry(proof, r);
         run_.log(1, ("auto: " + entry.dump()).c_str());
         road_.report["looks"].push_back(std::move(entry));
         return enough;
     }
     bool enough(const Proof &proof, int64_t r) const { return proof.bounds.worst_share(r) <= values_.accuracy; }
+    // null: nothing is proved of some eigenvalue.
+    static Json share_entry(const Proof &proof, int64_t r) {
+        const double share = proof.bounds.worst_share(r);
+        return std::isfinite(share) ? Json(share) : Json(nullptr);
+    }
     double next_failure() const { return look_failure(shares_.rows, samples_ + 1); }
 
     bool decide(Evidence<T> &evidence, Proof &proof, Json &entry, int64_t r) {
         const RitzSpectrum first = evidence.spectrum(r);
         proof.begin(first);
-        entry["trace"] = proof.bounds.worst_share(r);
+        entry["trace"] = share_entry(proof, r);
         const double target = values_.accuracy * first.theta.back();
         plan_residuals(first, target);
         if (enough(proof, r)) return true;
@@ -154,7 +159,7 @@ class Search {
         const Norm norm = evidence.norm(failure);
         proof.add_norm(norm, norm.failure > 0 ? shares_.pairs - failure
                                               : 0); // spent so far: the best look is what is claimed
-        entry["norm"] = proof.bounds.worst_share(r);
+        entry["norm"] = share_entry(proof, r);
         if (enough(proof, r)) return true;
         if (proof.refuted || !(target > 0)) return false;
         known_ = {factor_->count(),

@@ -12,7 +12,7 @@
 
 namespace mercer {
 
-constexpr double pivot_tie = 1 - 1e-10; // scores this close to the best are equal; the lowest row is taken
+constexpr double pivot_tie = 1 - 1e-10; // scores this close to the best are equal
 
 // sum x_i y_i in eight interleaved f64 sums, which compilers vectorise.
 template <class T>

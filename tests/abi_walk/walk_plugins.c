@@ -44,10 +44,12 @@ static void pivot_rule(mercer_context *ctx) {
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++) k[i * N + j] = gaussian(0.6, x + i * D, x + j * D, D);
     for (int step = 0; step < 12; step++) {
-        int p = 0;
-        for (int i = 1; i < N; i++)
-            if (k[i * N + i] > k[p * N + p] * (1 + 1e-10)) p = i;
+        int p = 0, best = 0; /* the row chosen, and one of largest residual: of equal ones the library takes any */
+        while (p < N - 1 && memcmp(c + step * D, x + p * D, D * sizeof *x)) p++;
         for (int col = 0; col < D; col++) CHECK(c[step * D + col] == x[p * D + col]);
+        for (int i = 1; i < N; i++)
+            if (k[i * N + i] > k[best * N + best]) best = i;
+        CHECK(k[p * N + p] >= k[best * N + best] * (1 - 1e-10));
         double column[N], root = sqrt(k[p * N + p]);
         for (int i = 0; i < N; i++) column[i] = k[i * N + p] / root;
         for (int i = 0; i < N; i++)

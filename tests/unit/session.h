@@ -111,6 +111,16 @@ class Session {
               const char *method = "kpca", const mercer_run *run = nullptr) {
         return fit_given(x, {}, weights, settings, layout, method, run);
     }
+    // x with the row in front that the rule `greedy` begins with. All k(x, x) tie: of vectors it takes a row by its contents,
+    // of objects, whose contents nobody knows, the first one.
+    Matrix greedy_first(Matrix x) {
+        const Model model = fit(x, {{"reducer", "greedy"}, {"m", "1"}, {"sigma", "1"}}, {}, {}, "subsampled");
+        const Matrix c = model.tensor("C");
+        int64_t at = 0;
+        while (!std::equal(c.v.begin(), c.v.end(), x.row(at))) ++at;
+        std::swap_ranges(x.v.begin(), x.v.begin() + x.cols, x.v.begin() + at * x.cols);
+        return x;
+    }
     // With rows of x, by number, as landmarks.
     Model fit_given(const Matrix &x, std::vector<int64_t> rows, const Vector &weights, const Settings &settings,
                     Layout layout = {}, const char *method = "kpca", const mercer_run *run = nullptr) {

@@ -271,7 +271,7 @@ void test_little_rank() {
 void test_sources() {
     Session session;
     const int64_t n = 70;
-    Matrix x = points(n, 11), distances(n, n), q = points(9, 12), between_q(9, n);
+    Matrix x = session.greedy_first(points(n, 11)), distances(n, n), q = points(9, 12), between_q(9, n);
     for (int64_t i = 0; i < n; ++i)
         for (int64_t j = 0; j < n; ++j) distances(i, j) = std::sqrt(oracle::sqdist(x.row(i), x.row(j), d));
     for (int64_t i = 0; i < 9; ++i)

@@ -50,7 +50,8 @@ Settings settings_of(const char *method, bool distances) {
 // centres'.
 void test_methods() {
     Session session;
-    const Rows rows;
+    Rows rows;
+    rows.x = session.greedy_first(rows.x);
     const Matrix distances = oracle::gram(rows.distance, rows.x, rows.x),
                  far = oracle::gram(rows.distance, rows.y, rows.x),
                  kernel = oracle::gram(oracle::gaussian(sigma), rows.x, rows.x),
