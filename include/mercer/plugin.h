@@ -87,8 +87,8 @@ typedef struct mercer_kernel_input {
     int64_t struct_size;
     int64_t d; /* columns the kernel sees; 0 for objects */
     double
-        bandwidth; /* the number that the rule in a choice row "bandwidth" gave on the data (median or mean of pairwise
-                         distances in the kernel's form, or sqrt(d var)), where no other row of its group is set; else 0 */
+        bandwidth; /* the result, for these data, of the rule in the choice row "bandwidth" (median or mean of pairwise
+                         distances in the kernel's form, or sqrt(d var)) if no other row of its group is set; else 0 */
 } mercer_kernel_input;
 
 /* On entry h, kappa and lipschitz are NaN, lo and hi infinite, flags 0. */
@@ -131,7 +131,7 @@ typedef struct mercer_kernel_ops {
      * that. */
     void (*facts)(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out);
 
-    /* Optional, for kernels > 0: form values to log k, in place. Models with a denominator g need it far from all
+    /* Optional, for kernels > 0: form values to log k, in place. Models with a denominator g need it far away from all
      * centres. */
     void (*log_map)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 
@@ -171,9 +171,9 @@ typedef struct mercer_cost {
     int64_t passes;  /* solver: applications of the operator */
     int64_t columns; /* solver: of the widest application */
     int64_t blocks;  /* solver: columns of all its blocks that it uses; not in bytes */
-    int64_t m; /* reducer: centres, at most; n where it is not known before: a budget is then judged by what is likely.
+    int64_t m;    /* reducer: most centres; n if not known in advance: the budget is then judged by the likely figures.
                       * The host plans again after reduce */
-    double flops;                    /* in addition to kernel values and applications */
+    double flops; /* in addition to kernel values and applications */
     int64_t first_columns;           /* solver: of the first application, if it may be wider than columns; else 0 */
     int64_t first_blocks;            /* solver: columns of its blocks in use until then */
     int64_t likely_passes, likely_m; /* 0: equal to the bound */
@@ -182,7 +182,7 @@ typedef struct mercer_cost {
 } mercer_cost;
 
 /* What the lift needs in addition to the centres; NULL = not needed. assignment: n, the centre assigned to each row,
- * numbered in the order in which centres are given, and with their weights. */
+ * numbered in the order in which the reducer gives them; the weight of a centre is that of its assigned rows. */
 typedef struct mercer_want {
     int64_t struct_size;
     int64_t *assignment;
@@ -338,16 +338,16 @@ typedef struct mercer_eigen_request {
     int64_t max_passes;  /* calls of apply, rough or not; 0: the solver's own limit */
     int64_t start_count; /* columns of an initial guess, any columns; 0: none */
     int32_t (*start)(void *user,
-                     mercer_range to); /* writes the first to.count <= start_count of them; asked at most once */
+                     mercer_range to); /* writes the first to.count <= start_count of them; called at most once */
     mercer_range locked;               /* orthonormal: solve in its complement (P A P); it need not be invariant */
     int32_t (*enough)(void *user, const double *values,
-                      int64_t count); /* asked after each cycle; non-zero: stop. May be NULL */
+                      int64_t count); /* called after each cycle; non-zero: stop. May be NULL */
     void *user;
     int32_t rough; /* the operator has apply_rough */
     int32_t reserved;
     double
-        scale; /* of the numbers that a product rounds, a few units of which it may err by: |A| before it was centred, at
-                   * most; 0: not known (of a forecast it never is) */
+        scale; /* of the numbers that a product rounds, whose error is a few units of it: |A| before it was centred, at
+                   * most; 0: not known (in a forecast it never is) */
 } mercer_eigen_request;
 
 /* The r algebraically largest eigenpairs, descending; the host provides the arrays, of the sizes stated, all zeroed. A
@@ -435,13 +435,15 @@ struct mercer_host {
     int32_t (*eigh)(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors,
                     int64_t ldv);
 
-    /* Tall columns (mercer_range). Parallel, fixed bits. [serial]
-     * block: zeroed columns for an operator, freed when the operation returns; NULL as for alloc. Memory is counted from the
-     * first use of a column on.
+    /* Tall columns (mercer_range). Parallel, bit-identical for any number of threads. [serial]
+     * block: zeroed columns for an operator, freed when the operation returns; NULL as for alloc. Memory counts from
+     * the first use of a column.
      * dot: C (a.count x b.count) = A^T B.  times: Y = beta Y + A S, S a.count x y.count; Y may overlap A.
-     * copy: as many columns; may overlap.  norms: x.count lengths.  random: uniform(row, stream + j) - 0.5 in the j-th column.
-     * orthonormalise: makes the columns of x orthonormal and orthogonal to against (orthonormal; count 0: nothing), to
-     * rounding; *rank of them are left, in front.  get, put: whole columns as f64, column-major. */
+     * copy: the same number of columns; may overlap.  norms: x.count lengths.
+     * random: uniform(row, stream + j) - 0.5 in the j-th column.
+     * orthonormalise: makes the columns of x orthonormal, and orthogonal to against (orthonormal; count 0: to nothing),
+     * to rounding; *rank columns remain, in front.
+     * get, put: whole columns as f64, column-major. */
     mercer_block *(*block)(mercer_task *task, const mercer_operator *op, int64_t columns);
     int32_t (*dot)(mercer_task *task, mercer_range a, mercer_range b, double *c, int64_t ldc);
     int32_t (*times)(mercer_task *task, mercer_range a, const double *s, int64_t lds, double beta, mercer_range y);
