@@ -307,10 +307,10 @@ MERCER_API int32_t mercer_data_from_matrix(mercer_data **out, mercer_context *co
 /* Attaches an array to the data, borrowed. what = "weights" (rows x 1, f32 or f64, >= 0, some > 0: a row of weight 2
  * counts as if it were there twice), "landmarks" (i64 row numbers from 0, or rows of points; for the reducer "given")
  * or "labels" (rows x 1, i64; for pictures and for callers of mercer_data_inspect, ignored by a fit). MERCER_E_NAME:
- * what is none of these. */
+ * what has another value. */
 MERCER_API int32_t mercer_data_attach(mercer_data *data, const char *what, const mercer_view *view);
 
-/* Properties of the data; what is borrowed lives until mercer_data_destroy. */
+/* Properties of the data; borrowed texts and arrays live until mercer_data_destroy. */
 enum { MERCER_DENSE = 1, MERCER_SPARSE = 2, MERCER_OBJECTS = 3 };
 typedef struct mercer_data_facts {
     int64_t struct_size;

@@ -126,9 +126,9 @@ typedef struct mercer_kernel_ops {
     int32_t (*block)(const mercer_host *host, mercer_task *task, const void *params, const mercer_view *x,
                      const mercer_view *y, const mercer_view *k);
 
-    /* Facts for d columns, which may be very many: if a radial kernel of form MERCER_SQDIST is positive definite for
-     * every d, the magnitude of its derivative decreases with the form value (Schoenberg 1938), and the core relies on
-     * that. */
+    /* Facts for d columns. The host also asks about a very large d: if a radial kernel of form MERCER_SQDIST is
+     * positive definite for every d, the magnitude of its derivative decreases with the form value (Schoenberg 1938),
+     * and the core relies on that. */
     void (*facts)(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out);
 
     /* Optional, for kernels > 0: form values to log k, in place. Models with a denominator g need it far away from all
@@ -237,9 +237,9 @@ typedef struct mercer_consumer {
     int32_t (*combine)(void *user, void *state, int64_t row0, int64_t rows); /* may be NULL */
 } mercer_consumer;
 
-/* Which tiles: x = rows row0 ... of the data, or of those in list; y = points (row-major, of the tile's dtype), or the
- * rows in index, or (both NULL) all rows. rows = 0: to the end. measure = 0 for kernel values, else a form over all d
- * columns (for objects given by distances: MERCER_SQDIST). Values are raw: no weights, no centring. */
+/* Selects the tiles: x = rows row0 ... of the data, or of those in list; y = points (row-major, of the tile's dtype),
+ * or the rows in index, or (both NULL) all rows. rows = 0: to the end. measure = 0 for kernel values, else a form over
+ * all d columns (for objects given by distances: MERCER_SQDIST). Values are raw: no weights, no centring. */
 typedef struct mercer_visit {
     int64_t struct_size;
     int64_t row0, rows;
@@ -259,7 +259,7 @@ typedef struct mercer_visit {
  * (rows of sample weight 0 are never candidates), breaks ties among scores >= (1 - 1e-10) max by the contents of the
  * rows (for objects and equal rows: the lowest row wins), draws random numbers, and never updates K. A rule without
  * score and update proceeds in blocks, with a few sweeps over the rows; any other rule proceeds column by column. L is
- * held in memory; in blocks, if L is not requested and exceeds the budget, each sweep recomputes it. */
+ * held in memory; in blocks, if L is not requested and exceeds the budget, each sweep recomputes it instead. */
 enum {
     MERCER_PIVOT_BOUND = 1, /* the largest score is next; selecting a candidate raises the score of no other */
     MERCER_PIVOT_SAMPLE = 2 /* the next pivot is drawn with probability proportional to score times sample weight */
