@@ -234,10 +234,10 @@ MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *cont
 enum { MERCER_NPY = 1, MERCER_CSV = 2 };
 typedef struct mercer_file {
     int64_t struct_size;
-    int32_t format;      /* 0: MERCER_NPY by name (*.npy) or content, else MERCER_CSV; all else but values is for CSV */
-    int32_t separator;   /* ',' ';' '\t' ' ' '|'; 0: the one of the first four that splits the first lines equally */
-    int32_t header;      /* 1: the first line has names; -1: it has none; 0: it has names if it contains no number */
-    int32_t values;      /* 0: rows of columns; MERCER_DISTANCE or MERCER_KERNEL: as from_matrix below, read whole */
+    int32_t format;    /* 0: MERCER_NPY by name (*.npy) or content, else MERCER_CSV; all else but values is for CSV */
+    int32_t separator; /* ',' ';' '\t' ' ' '|'; 0: the one of the first four that splits the first lines equally */
+    int32_t header; /* 1: the first line has names; -1: it has none; 0: it has names if its fields are text or empty */
+    int32_t values; /* 0: rows of columns; MERCER_DISTANCE or MERCER_KERNEL: as from_matrix below, read whole */
     const char *labels;  /* a column: text becomes 0, 1 ... in order of appearance, whole numbers stay; NULL: none */
     const char *weights; /* a column, numbers >= 0; NULL: none */
     const char *columns; /* separated by commas ("a,b" in quotes is one name); NULL: all others that hold numbers */

@@ -415,9 +415,10 @@ struct mercer_host {
     void (*exp_f64)(double *values, int64_t count);
 
     /* Detects near pairs without storing a product: bit j % 64 of bits[i * words + j / 64] is set if add[j] + sum_k
-     * x[row[i] * d + k] y[k * ldy + j], i < rows, j < count, is not below level[row[i]] (NaN is not). In f32: sums err
-     * by at most (d + 1) 2^-24 (|add| + sum |x y|). Columns of y, and add, are read up to the next multiple of 32. In
-     * the last word of a row the bits from count on are 0; further words remain unchanged. Any thread. */
+     * x[row[i] * d + k] y[k * ldy + j], i < rows, j < count, is not below level[row[i]] (NaN counts as not below). In
+     * f32: sums err by at most (d + 1) 2^-24 (|add| + sum |x y|). Columns of y, and add, are read up to the next
+     * multiple of 32. In the last word of a row the bits from count on are 0; further words remain unchanged. Any
+     * thread. */
     void (*reach)(int64_t rows, const int64_t *row, int64_t d, const float *x, const float *level, int64_t count,
                   const float *y, int64_t ldy, const float *add, uint64_t *bits, int64_t words);
 
