@@ -8,8 +8,8 @@
 //     mercer::Matrix<double> scores = model.transform<double>(data);
 //
 // Ownership, lifetimes and thread rules are those of mercer.h. A callback may throw: its exception stops the call and
-// comes out of it. (One that a MERCER_THREAD_SAFE callback throws on another thread arrives as an Error with its text.)
-// A log function must not throw, nor the destructor of what a callback holds.
+// propagates to the caller. (If a MERCER_THREAD_SAFE callback throws on another thread, the caller gets an Error with
+// the text of the exception.) Log functions, and destructors of objects that a callback holds, must not throw.
 #ifndef MERCER_MERCER_HPP
 #define MERCER_MERCER_HPP
 
@@ -47,10 +47,10 @@ constexpr int32_t dtype() {
     return whole ? (sizeof(T) == 8 ? MERCER_I64 : MERCER_I32) : (sizeof(T) == 8 ? MERCER_F64 : MERCER_F32);
 }
 
-// How the functions of mercer.h are called, and how they call back.
+// Calls functions of mercer.h, and is called back by them.
 class Calls {
   protected:
-    // What the callback threw that stopped this thread's running call.
+    // The exception of the callback that stopped the call running on this thread.
     static std::exception_ptr &thrown() {
         static thread_local std::exception_ptr exception;
         return exception;
@@ -79,14 +79,14 @@ class Calls {
             std::rethrow_exception(exception);
         if (status != MERCER_OK) throw Error(status, mercer_last_error());
     }
-    // A struct of mercer.h with its size filled in, all else 0.
+    // A struct of mercer.h with its size set, all other fields 0.
     template <class Struct>
     static Struct sized() {
         Struct out{};
         out.struct_size = sizeof(Struct);
         return out;
     }
-    // What a getter puts behind its last argument.
+    // The value that a getter writes through its last argument.
     template <class Out, class Get, class... Arguments>
     static Out got(Out out, Get get, Arguments... arguments) {
         return check(get(arguments..., &out)), out;
@@ -97,11 +97,11 @@ class Calls {
 template <class T, void (*destroy)(T *)>
 class Handle : protected Calls {
   public:
-    T *get() const noexcept { return handle_.get(); } // for calls of mercer.h; stays owned here
+    T *get() const noexcept { return handle_.get(); } // for calls of mercer.h; this object remains the owner
 
   protected:
     explicit Handle(T *handle) : handle_(handle) {}
-    // By a constructor of mercer.h: Handle(mercer_data_from_view, context, &view).
+    // Made by a constructor of mercer.h: Handle(mercer_data_from_view, context, &view).
     template <class Make, class... Arguments>
     explicit Handle(Make make, Arguments... arguments) : handle_(made(make, arguments...)) {}
 
@@ -124,14 +124,14 @@ inline std::string version() { return mercer_version(); } // of the library: "0.
 
 // ---- views
 
-// Rows and columns of memory that is owned elsewhere, of [const] float, double, int64_t or (of sparse indices) int32_t. The
-// library writes to none but outputs.
+// Rows and columns of memory that is owned elsewhere, of [const] float, double, int64_t or (sparse indices) int32_t.
+// The library writes to outputs only.
 template <class T>
 class View {
   public:
     View(T *data, int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride)
         : data_(data), rows_(rows), cols_(cols), row_stride_(row_stride), col_stride_(col_stride) {}
-    // What a callback receives and what tensors are; of another type it is an Error.
+    // From the views that callbacks receive and tensors have; throws an Error if the type is another.
     View(const mercer_view &view)
         : View(static_cast<T *>(view.data), view.rows, view.cols, view.row_stride, view.col_stride) {
         if (view.dtype != detail::dtype<T>())
@@ -169,7 +169,7 @@ View<const T> column(const std::vector<T> &values) {
     return row_major(values.data(), static_cast<int64_t>(values.size()), 1);
 }
 
-// Row-major numbers that own themselves.
+// A row-major matrix that owns its numbers.
 template <class T>
 struct Matrix {
     int64_t rows, cols;
@@ -182,7 +182,7 @@ struct Matrix {
     View<const T> view() const { return row_major(values.data(), rows, cols); }
 };
 
-// How a long call runs; 0: as the context says.
+// How a long call runs; 0: the setting of the context.
 class Run : detail::Calls {
   public:
     int64_t threads = 0, memory = 0;
@@ -210,7 +210,7 @@ class Context : public detail::Handle<mercer_context, mercer_context_destroy> {
 
     Context() : Handle(mercer_context_create) {}
     Context &add_plugins(const std::string &folder) { return done(mercer_context_add_plugins(get(), folder.c_str())); }
-    // Log and run are heard by what is made of this context afterwards.
+    // Log and run apply to objects that are made from this context afterwards.
     Context &set_log(Log log) {
         auto call = [](void *user, int32_t level, const char *text) { (*static_cast<Log *>(user))(level, text); };
         auto kept = std::make_shared<Log>(std::move(log));
@@ -237,24 +237,24 @@ class Context : public detail::Handle<mercer_context, mercer_context_destroy> {
   private:
     friend class Recipe;
     Context &done(int32_t status) { return check(status), *this; }
-    // Recipes keep these alive as well: they may outlive the context.
+    // Shared with recipes, which may outlive the context.
     std::shared_ptr<std::vector<std::shared_ptr<void>>> kept_ = std::make_shared<std::vector<std::shared_ptr<void>>>();
 };
 
 // ---- data
 
-// How a file is read; the defaults find out.
+// How a file is read; by default everything is detected.
 struct File {
-    int32_t format = 0; // MERCER_NPY or MERCER_CSV; what follows is for CSV alone
+    int32_t format = 0; // MERCER_NPY or MERCER_CSV; the other fields are for CSV only
     char separator = 0;
-    int32_t header = 0;                   // 1: the first line has names, -1: it has not
+    int32_t header = 0;                   // 1: the first line has names, -1: it has none
     std::string labels, weights, columns; // names or numbers of columns; columns separated by commas
     std::string ids;                      // a column that names the rows: Data::ids
 };
 
 class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
   public:
-    // Writes up to capacity rows from row first on; returns how many, 0 = the end.
+    // Writes up to capacity rows, starting with row first; returns their number, 0 = the end.
     template <class T>
     using Chunks = std::function<int64_t(int64_t first, int64_t capacity, T *buffer)>;
     // Fills values[k] for the pairs (i[k], j[k]).
@@ -274,7 +274,7 @@ class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
     static Data from_matrix(const Context &context, const mercer_view &view, int32_t values) {
         return Data(mercer_data_from_matrix, context.get(), &view, values);
     }
-    // layout = MERCER_CSR or MERCER_CSC; of rows (columns) there is one offset more than rows (columns).
+    // layout = MERCER_CSR (rows + 1 offsets) or MERCER_CSC (cols + 1 offsets).
     template <class T, class Index>
     static Data from_sparse(const Context &context, int32_t layout, int64_t rows, int64_t cols,
                             const std::vector<Index> &offsets, const std::vector<Index> &indices,
@@ -330,7 +330,7 @@ class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
         return check(mercer_data_attach(get(), what, &view)), *this;
     }
     mercer_data_facts facts() const { return got(sized<mercer_data_facts>(), mercer_data_inspect, get()); }
-    // The rows' texts in the column File::ids; empty where none was named.
+    // The texts of the rows in the column File::ids; empty if none was named.
     std::vector<std::string> ids() const {
         const mercer_data_facts known = facts();
         std::vector<std::string> out;
@@ -341,7 +341,7 @@ class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
 
   private:
     using Handle::Handle;
-    // The library releases functions only where the call that took them succeeded.
+    // The library releases functions only if the call that took them succeeded.
     template <class Functions, class Make, class Struct>
     static Data owning(std::unique_ptr<Functions> functions, Make make, const Context &context, Struct &filled) {
         filled.user = functions.get();
@@ -353,7 +353,7 @@ class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
 
 // ---- recipe
 
-// k(x_i, y_j) for all rows of x and y into k.
+// Writes k(x_i, y_j) for all rows of x and y to k.
 using Tile = std::function<void(const mercer_view &x, const mercer_view &y, const mercer_view &k)>;
 
 namespace detail {
@@ -422,7 +422,7 @@ class Recipe : public detail::Handle<mercer_recipe, mercer_recipe_destroy> {
 class Model : public detail::Handle<mercer_model, mercer_model_destroy> {
   public:
     using Sink = std::function<void(const void *bytes, int64_t count)>;
-    using Source = std::function<int64_t(void *bytes, int64_t capacity)>; // how many; 0 = the end
+    using Source = std::function<int64_t(void *bytes, int64_t capacity)>; // returns the number of bytes; 0 = the end
 
     // A copy is one more reference to the same model.
     Model(const Model &other) : Handle((check(mercer_model_retain(other.get())), other.get())) {}
@@ -476,14 +476,14 @@ class Model : public detail::Handle<mercer_model, mercer_model_destroy> {
     }
 
     mercer_summary summary() const { return got(sized<mercer_summary>(), mercer_model_summary, get()); }
-    // path: a JSON pointer, "/timings/total"; "": all, as JSON.
+    // path: a JSON pointer such as "/timings/total"; "": everything, as JSON.
     std::string info(const std::string &path = "") const {
         return got(static_cast<const char *>(""), mercer_model_info, get(), path.c_str());
     }
     mercer_view tensor(const std::string &name) const {
         return got(sized<mercer_view>(), mercer_model_tensor, get(), name.c_str());
     }
-    // What an output operation gives; what = nullptr: scores.
+    // The outputs of an operation; what = nullptr: scores.
     std::vector<mercer_output> outputs(const Data &data, const Recipe *what = nullptr) const {
         std::vector<mercer_output> out;
         for (int64_t count = 1; static_cast<int64_t>(out.size()) < count;) {
@@ -493,7 +493,7 @@ class Model : public detail::Handle<mercer_model, mercer_model_destroy> {
         }
         return out;
     }
-    // Into the caller's arrays: transform(data, {mercer::row_major(scores, n, r)}) allocates nothing.
+    // Writes to the caller's arrays: transform(data, {mercer::row_major(scores, n, r)}) allocates nothing.
     void transform(const Data &data, std::initializer_list<mercer_view> outs, const Recipe *what = nullptr,
                    const Run &run = {}) const {
         into(data, outs.begin(), outs.size(), what, run);
@@ -502,7 +502,7 @@ class Model : public detail::Handle<mercer_model, mercer_model_destroy> {
                    const Run &run = {}) const {
         into(data, outs.data(), outs.size(), what, run);
     }
-    // The first output; T is what the model computes in, float or double, as summary().dtype says; of labels int64_t.
+    // The first output. T is the type that the model computes in (summary().dtype), float or double; for labels int64_t
     template <class T>
     Matrix<T> transform(const Data &data, const Recipe *what = nullptr, const Run &run = {}) const {
         auto shape = sized<mercer_output>();

@@ -1,20 +1,22 @@
-/* plugin.h - how a kernel, a reducer or a solver is added to libmercer. All that a plugin may include; C11 or C++.
+/* plugin.h - how to add a kernel, a reducer or a solver to libmercer. The only header a plugin may include from the
+ * library; C11 or C++.
  *
- * A plugin is one shared module named KIND-NAME.so ("kernel-gaussian.so") that exports one const symbol, mercer_plugin,
- * made by MERCER_PLUGIN(...) at the end of its one file. It links neither libmercer nor a BLAS: the host hands a table of
- * services to every operation. CONTRIBUTING.md shows a whole kernel.
+ * A plugin is one shared module named KIND-NAME.so ("kernel-gaussian.so"). It exports one const symbol, mercer_plugin,
+ * which MERCER_PLUGIN(...) defines at the end of its one source file. It links neither libmercer nor a BLAS: the host
+ * passes a table of services to every operation. CONTRIBUTING.md shows a complete kernel.
  *
- * Rules. Operations are reentrant: parameters are const once finished, there is no mutable static. Nothing unwinds (no
- * exception, no longjmp), prints, exits or touches signals and the floating-point mode. Operations that return int32_t
- * give a status of mercer.h; `return host->fail(task, MERCER_E_VALUE, "sigma = %g, must be > 0", sigma)` is the way to
- * refuse; a non-zero status of a service is returned unchanged. Matrices named f64 are column-major; points are row-major,
- * of the tile's dtype. Structs open with struct_size and only grow at the end; set the fields of a struct that you are
- * handed one by one, never the whole. While MERCER_ABI is 0 a plugin must be built from the library's own version.
+ * Rules. Operations are reentrant: parameters are const once finished, and there is no mutable static. No operation
+ * unwinds (no exception, no longjmp), prints, exits, or changes signals or the floating-point mode. Operations that
+ * return int32_t return a status of mercer.h. To refuse, write `return host->fail(task, MERCER_E_VALUE, "sigma = %g,
+ * must be > 0", sigma)`; return a non-zero status of a service unchanged. Matrices named f64 are column-major; points
+ * are row-major, of the tile's dtype. Structs begin with struct_size and only grow at the end; set the fields of a
+ * struct that you receive one by one, never the whole struct. While MERCER_ABI is 0, a plugin must be built from the
+ * same version as the library.
  *
- * Services marked [serial] are called from the operation itself, never from inside parallel() or a consumer's tile. They,
- * and operators, are also where the processes of a parallel engine meet: an operation calls them in an order and with
- * sizes that depend only on its arguments and on what services returned. Row numbers, columns and vectors are whole.
- */
+ * Services marked [serial] are called from the operation itself, never from inside parallel() or the tile function of a
+ * consumer. They and the operators are also the points where the processes of a parallel engine synchronise: an
+ * operation must call them in an order and with sizes that depend only on its arguments and on what services returned.
+ * Row numbers, columns and vectors always refer to all rows. */
 #ifndef MERCER_PLUGIN_H
 #define MERCER_PLUGIN_H
 
@@ -33,15 +35,16 @@ typedef struct mercer_task mercer_task; /* one running operation: its memory, ra
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
 
-/* A public row and where its value lies in the plugin's parameter struct: double, int64_t, int32_t (bool, choice: the
- * index of the choice) or const char *. Unset: NaN, INT64_MIN, -1, NULL. Names here are without the part. */
+/* A public row and the place of its value in the plugin's parameter struct: double, int64_t, int32_t (bool; choice: the
+ * index of the choice) or const char *. Unset: NaN, INT64_MIN, -1, NULL. Names here omit the part. */
 typedef struct mercer_param {
     int64_t struct_size;
     int64_t offset;
     mercer_row row;
 } mercer_param;
 
-/* The field gives name, offset and, at compile time, the type. initial is text ("true" for bools), choices "a|b|c". */
+/* The field determines name, offset and, at compile time, the type. initial is text ("true" for bools), choices
+ * "a|b|c". */
 #ifdef __cplusplus
 #define MERCER_FIELD(type, params, field)                                                                              \
     ((int64_t)(offsetof(params, field) + 0 * sizeof(*(1 ? (type *)0 : &((params *)0)->field))))
@@ -68,7 +71,7 @@ typedef struct mercer_param {
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* What the core computes from a pair of rows before the kernel maps it. */
+/* The value that the core computes from a pair of rows before the kernel maps it. */
 enum {
     MERCER_DOT = 1,     /* sum x y */
     MERCER_COSINE = 2,  /* sum x y / (|x| |y|), 0 where x or y is 0 */
@@ -77,22 +80,22 @@ enum {
     MERCER_CHI2 = 5,    /* sum (x - y)^2 / (x + y), 0/0 = 0; x, y >= 0 */
     MERCER_MIN = 6,     /* sum min(x, y) */
     MERCER_HAMMING = 7, /* number of unequal entries */
-    MERCER_BLOCK = 8    /* nothing: the kernel computes whole tiles of rows itself */
+    MERCER_BLOCK = 8    /* nothing: the kernel computes whole tiles of rows */
 };
 
 typedef struct mercer_kernel_input {
     int64_t struct_size;
     int64_t d; /* columns the kernel sees; 0 for objects */
     double
-        bandwidth; /* the number that the rule in a choice row "bandwidth" gave on the data (median or mean of pairwise
-                         distances in the kernel's form, or sqrt(d var)), where no other row of its group is set; else 0 */
+        bandwidth; /* the result, for these data, of the rule in the choice row "bandwidth" (median or mean of pairwise
+                         distances in the kernel's form, or sqrt(d var)) if no other row of its group is set; else 0 */
 } mercer_kernel_input;
 
-/* Arrives with h, kappa, lipschitz NaN, lo, hi infinite, flags 0. */
+/* On entry h, kappa and lipschitz are NaN, lo and hi infinite, flags 0. */
 typedef struct mercer_kernel_facts {
     int64_t struct_size;
-    double h;         /* scale of a radial kernel: k is a function of |x - y| / h; NaN where there is none */
-    double kappa;     /* k(x, x) where it is the same for all x, else NaN */
+    double h;         /* scale of a radial kernel: k is a function of |x - y| / h; NaN if there is none */
+    double kappa;     /* k(x, x) if it is the same for all x, else NaN */
     double lo, hi;    /* all values lie in [lo, hi]; may be infinite */
     double lipschitz; /* largest |dk/dr| of a radial kernel, else NaN */
     int32_t flags;    /* MERCER_PSD, MERCER_RADIAL, MERCER_NONNEGATIVE */
@@ -104,38 +107,42 @@ typedef struct mercer_kernel_ops {
     int32_t form;
     int32_t reserved;
 
-    /* Optional: the form, where it depends on parameters. */
+    /* Optional: the form, if it depends on parameters. */
     int32_t (*choose_form)(const void *params);
 
-    /* Optional: checks across fields, turns input->bandwidth into the parameter it stands for, fills derived fields (they
-     * have no row). Unset parameters that it sets are stored in the model. Called once a fit or kernel matrix, and once when
-     * a model is made of stored parameters (bandwidth 0). params are bytes that the host copies: no pointer but TEXT. */
+    /* Optional: checks across fields; converts input->bandwidth into the parameter that it determines; fills derived
+     * fields (they have no row). Parameters that were unset and that it sets are stored in the model. It is called once
+     * per fit or kernel matrix, and once when a model is made from stored parameters (bandwidth 0). The host copies
+     * params byte by byte: they hold no pointers except TEXT. */
     int32_t (*finish)(const mercer_host *host, mercer_task *task, void *params, const mercer_kernel_input *input);
 
-    /* Form values to kernel values, in place. A value's result depends on that value alone, to the bit, wherever it stands;
-     * NaN stays NaN; any count, any thread. dtype is MERCER_F32 or MERCER_F64. NULL: the form itself is the kernel. */
+    /* Maps form values to kernel values, in place. The result for a value depends on that value alone, to the bit,
+     * whatever its position; NaN stays NaN; any count, any thread. dtype is MERCER_F32 or MERCER_F64. NULL: the form is
+     * the kernel. */
     void (*map)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 
-    /* Form MERCER_BLOCK only: k(x_i, y_j) for all rows, row-major and of one dtype. Any thread; of the services only fail,
-     * alloc (freed when it returns) and those that any thread may call. */
+    /* For form MERCER_BLOCK only: k(x_i, y_j) for all rows, row-major and of one dtype. Any thread. Of the services it
+     * may call only fail, alloc (freed when it returns) and those that any thread may call. */
     int32_t (*block)(const mercer_host *host, mercer_task *task, const void *params, const mercer_view *x,
                      const mercer_view *y, const mercer_view *k);
 
-    /* Of d columns, and asked of very many too: where a radial kernel of form MERCER_SQDIST is positive definite for any d, its
-     * derivative's size falls with the form value (Schoenberg 1938), which the core relies on. */
+    /* Facts for d columns. The host also asks about a very large d: if a radial kernel of form MERCER_SQDIST is
+     * positive definite for every d, the magnitude of its derivative decreases with the form value (Schoenberg 1938),
+     * and the core relies on that. */
     void (*facts)(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out);
 
-    /* Optional, kernels > 0: form values to log k, in place. Models with a denominator g need it far from all centres. */
+    /* Optional, for kernels > 0: form values to log k, in place. Models with a denominator g need it far away from all
+     * centres. */
     void (*log_map)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 
-    /* Optional: c where the map is v -> exp(c v), 0 where it is not for these parameters. The engine then computes form and
-     * map in one go where it can; map stays what other values are measured by. */
+    /* Optional: c if the map is v -> exp(c v), 0 if it is not for these parameters. The engine then computes form and
+     * map in one step where it can; map remains the reference for these values. */
     double (*profile)(const void *params);
 
-    /* Optional: form values to the derivative of map there, in place, under the rules of map; 0 at a cusp. NULL, where map
-     * is not: none is known; where map is NULL too it is 1. Models give gradients if all leaves of their kernel have one and
-     * are of form MERCER_DOT or MERCER_SQDIST. Squared distances of close rows are then made as right as values need them, to
-     * 8 u kappa; the fact lipschitz spares most calls for that. */
+    /* Optional: form values to the derivative of map at them, in place, under the rules of map; 0 at a cusp. NULL with
+     * a map: no derivative is known; NULL without a map: it is 1. Models have gradients if all leaves of their kernel
+     * have a derivative and are of form MERCER_DOT or MERCER_SQDIST. Squared distances of close rows are then computed
+     * as accurately as the values need, to 8 u kappa; the fact lipschitz avoids most calls made for this. */
     void (*derivative)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 } mercer_kernel_ops;
 
@@ -145,17 +152,18 @@ typedef struct mercer_kernel_ops {
 typedef struct mercer_shape {
     int64_t struct_size;
     int64_t n, d;  /* rows, columns after the input map; d = 0: objects */
-    int64_t r;     /* components asked for */
+    int64_t r;     /* components requested */
     int32_t dtype; /* of tiles */
-    int32_t form;  /* of the kernel; 0 where it is an expression of several leaves */
+    int32_t form;  /* of the kernel; 0 if it is an expression of several leaves */
     int32_t flags; /* of the kernel: MERCER_PSD, MERCER_RADIAL */
     int32_t reserved;
-    int64_t landmarks; /* given by the caller: their number, 0 = none */
-    double h, kappa;   /* of the kernel, as in mercer_kernel_facts; in a forecast, where they are not known, NaN */
+    int64_t landmarks; /* number of landmarks given by the caller, 0 = none */
+    double h, kappa;   /* of the kernel, as in mercer_kernel_facts; NaN in a forecast that does not know them */
 } mercer_shape;
 
-/* What an operation will need, zeroed before the call. bytes: its own, of host->eigh and states of visits, not of other
- * services, inputs, results. Figures that the shape does not decide are bounds, with what is likely beside them. */
+/* The costs of an operation, zeroed before the call. bytes counts its own memory, that of host->eigh and the states of
+ * visits, but not other services, inputs and results. Figures that the shape does not determine are bounds; the likely
+ * figures are separate fields. */
 typedef struct mercer_cost {
     int64_t struct_size;
     int64_t bytes;
@@ -163,18 +171,18 @@ typedef struct mercer_cost {
     int64_t passes;  /* solver: applications of the operator */
     int64_t columns; /* solver: of the widest application */
     int64_t blocks;  /* solver: columns of all its blocks that it uses; not in bytes */
-    int64_t m; /* reducer: centres, at most; n where it is not known before: a budget is then judged by what is likely.
+    int64_t m;    /* reducer: most centres; n if not known in advance: the budget is then judged by the likely figures.
                       * The host plans again after reduce */
-    double flops;          /* beside kernel values and applications */
-    int64_t first_columns; /* solver: of the first application, where it may be wider than columns; 0: it is not */
-    int64_t first_blocks;  /* solver: columns of its blocks in use until then */
-    int64_t likely_passes, likely_m; /* 0: the bound itself */
-    double likely_evaluations;       /* 0: the bound itself */
-    int64_t likely_bytes;            /* 0: the bound itself */
+    double flops; /* in addition to kernel values and applications */
+    int64_t first_columns;           /* solver: of the first application, if it may be wider than columns; else 0 */
+    int64_t first_blocks;            /* solver: columns of its blocks in use until then */
+    int64_t likely_passes, likely_m; /* 0: equal to the bound */
+    double likely_evaluations;       /* 0: equal to the bound */
+    int64_t likely_bytes;            /* 0: equal to the bound */
 } mercer_cost;
 
-/* What the lift wants beside the centres; NULL = not wanted. assignment: n, which centre stands for each row, counted in
- * the order given, and weighs what they weigh. */
+/* What the lift needs in addition to the centres; NULL = not needed. assignment: n, the centre assigned to each row,
+ * numbered in the order in which the reducer gives them; the weight of a centre is that of its assigned rows. */
 typedef struct mercer_want {
     int64_t struct_size;
     int64_t *assignment;
@@ -182,7 +190,7 @@ typedef struct mercer_want {
 
 enum {
     MERCER_NEEDS_VECTORS = 1, /* rows as numbers: refused for objects */
-    MERCER_GIVES_POINTS = 2,  /* may give new points; else only numbers of rows */
+    MERCER_GIVES_POINTS = 2,  /* may give new points; without this flag only row numbers */
     MERCER_GIVES_ASSIGNMENT = 4
 };
 
@@ -193,16 +201,16 @@ typedef struct mercer_reducer_ops {
     int32_t (*forecast)(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
                         mercer_cost *out);
 
-    /* Calls host->give for its centres, once or in pieces. want is never NULL. */
+    /* Calls host->give for its centres, once or several times. want is never NULL. */
     int32_t (*reduce)(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
                       const mercer_want *want);
 } mercer_reducer_ops;
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
-/* A tile of values between rows row0 ... of the data and rows col0 ... of y; values[i * stride + j]. x and y are those rows
- * themselves after the input map, row-major with stride d, of the tile's dtype; NULL where they are not at hand as dense
- * numbers (sparse data, objects): take host->rows. */
+/* A tile of values between rows row0 ... of the data and rows col0 ... of y; values[i * stride + j]. x and y are these
+ * rows after the input map, row-major with stride d, of the tile's dtype. They are NULL if dense rows are not available
+ * (sparse data, objects): call host->rows instead. */
 typedef struct mercer_tile {
     int64_t struct_size;
     int32_t dtype;
@@ -213,25 +221,25 @@ typedef struct mercer_tile {
     int64_t d;
 } mercer_tile;
 
-/* A reduction over tiles. Rows of x are cut into slabs that depend on the shape alone; each slab has one zeroed state of
- * state_size bytes, sees its tiles in ascending order on one thread, and is combined on the calling thread in ascending
- * order of slabs: no locks, and the same bits for any number of threads or processes (a state is plain bytes). So tile only
- * reads user: what it finds goes into its state, and combine alone writes user. At most 64 states exist at once.
- * MERCER_VISIT_STOP, no error, from tile: this slab has seen enough, its combine still follows; from combine: the visit
- * ends. */
+/* A reduction over tiles. Rows of x are divided into slabs in a way that depends on the shape alone. Each slab has one
+ * zeroed state of state_size bytes and receives its tiles in ascending order on one thread; states are combined on the
+ * calling thread in ascending order of slabs. This needs no locks and gives bit-identical results for any number of
+ * threads or processes (a state is plain bytes). Therefore tile only reads user and stores its results in its state,
+ * and only combine writes user. At most 64 states exist at once. MERCER_VISIT_STOP, which is no error: returned by
+ * tile, it ends this slab, whose combine still follows; returned by combine, it ends the visit. */
 enum { MERCER_VISIT_STOP = -1 };
 typedef struct mercer_consumer {
     int64_t struct_size;
     int64_t state_size;
-    int64_t row_size; /* further bytes for each row of the slab, behind the state_size bytes */
+    int64_t row_size; /* further bytes for each row of the slab, after the state_size bytes */
     void *user;
     int32_t (*tile)(void *user, void *state, const mercer_tile *tile);
     int32_t (*combine)(void *user, void *state, int64_t row0, int64_t rows); /* may be NULL */
 } mercer_consumer;
 
-/* Which tiles: x = rows row0 ... of the data, or of those in list; y = points (row-major, of the tile's dtype), or the rows in
- * index, or (both NULL) all rows. rows = 0: to the end. measure = 0 for kernel values, else a form over all d columns (of
- * objects given by distances: MERCER_SQDIST). Raw values: no weights, no centring. */
+/* Selects the tiles: x = rows row0 ... of the data, or of those in list; y = points (row-major, of the tile's dtype),
+ * or the rows in index, or (both NULL) all rows. rows = 0: to the end. measure = 0 for kernel values, else a form over
+ * all d columns (for objects given by distances: MERCER_SQDIST). Values are raw: no weights, no centring. */
 typedef struct mercer_visit {
     int64_t struct_size;
     int64_t row0, rows;
@@ -247,22 +255,22 @@ typedef struct mercer_visit {
 
 /* ---- pivoted Cholesky -------------------------------------------------------------------------------------------- */
 
-/* K ~ L L^T, K positive semi-definite. The rule scores candidates; the driver knows who is left (rows of sample weight 0 never
- * were), breaks ties among scores >= (1 - 1e-10) max by the rows' contents (of objects and equal rows: towards the lowest
- * row), draws random numbers, and never updates K.
- * A rule without score and update goes in blocks, a few sweeps over the rows; any other column by column. L is held in
- * memory; in blocks, where nobody wants it and the budget does not hold it, each sweep makes it again. */
+/* K ~ L L^T, K positive semi-definite. The rule scores candidates. The driver keeps track of the remaining candidates
+ * (rows of sample weight 0 are never candidates), breaks ties among scores >= (1 - 1e-10) max by the contents of the
+ * rows (for objects and equal rows: the lowest row wins), draws random numbers, and never updates K. A rule without
+ * score and update proceeds in blocks, with a few sweeps over the rows; any other rule proceeds column by column. L is
+ * held in memory; in blocks, if L is not requested and exceeds the budget, each sweep recomputes it instead. */
 enum {
-    MERCER_PIVOT_BOUND = 1, /* the largest score is next; no candidate's score rises when others are chosen */
-    MERCER_PIVOT_SAMPLE = 2 /* the next pivot is drawn in proportion to score times sample weight */
+    MERCER_PIVOT_BOUND = 1, /* the largest score is next; selecting a candidate raises the score of no other */
+    MERCER_PIVOT_SAMPLE = 2 /* the next pivot is drawn with probability proportional to score times sample weight */
 };
 typedef struct mercer_pivot_state {
     int64_t struct_size;
     int64_t n, step;
     const double *residual; /* n: diagonal of K - L L^T */
 } mercer_pivot_state;
-/* step: pivots so far. score is called for disjoint ranges, by any thread; init and update on the calling thread. A score
- * below 0 is no candidate now. column: the new column of L. */
+/* step: pivots so far. score is called for disjoint ranges, by any thread; init and update on the calling thread. A row
+ * whose score is below 0 is not a candidate in this step. column: the new column of L. */
 typedef struct mercer_pivot_rule {
     int64_t struct_size;
     int32_t needs;
@@ -274,42 +282,43 @@ typedef struct mercer_pivot_rule {
     int32_t (*update)(void *user, const mercer_pivot_state *state, int64_t pivot,
                       const double *column); /* may be NULL */
 } mercer_pivot_rule;
-/* With the first pivot that reaches one of them; 0: no such stop. Means count rows by their sample weight. */
+/* Selection stops at the first pivot that meets one of these conditions; 0: no such condition. Means weight rows by
+ * their sample weight. */
 typedef struct mercer_pivot_stop {
     int64_t struct_size;
-    int64_t m;      /* at most so many pivots; cut to n */
+    int64_t m;      /* maximum number of pivots; at most n */
     double mse;     /* mean residual */
     double maxerr;  /* largest residual */
     double trace;   /* mean residual over mean k(x, x) */
-    int32_t factor; /* 1: mercer_pivots.factor is wanted */
+    int32_t factor; /* 1: mercer_pivots.factor is requested */
     int32_t reserved;
 } mercer_pivot_stop;
 typedef struct mercer_pivots {
     int64_t struct_size;
     int64_t count;
     const int64_t *index; /* count, in order of selection; all arrays live until the operation returns */
-    const double *factor; /* n x count, f64: L; NULL unless wanted */
+    const double *factor; /* n x count, f64: L; NULL unless requested */
     int64_t factor_row_stride, factor_col_stride;
     const double *residual; /* n */
-    double mse, trace;      /* what is left, as in mercer_pivot_stop */
-    int64_t sweeps;         /* times that all rows were gone through */
-    int32_t rank_reached;   /* what is left is rounding: fewer pivots than asked for, all stops unmet */
+    double mse, trace;      /* residuals that remain, as in mercer_pivot_stop */
+    int64_t sweeps;         /* number of sweeps over all rows */
+    int32_t rank_reached;   /* the residual is rounding: fewer pivots than requested, no stop met */
     int32_t reserved;
 } mercer_pivots;
 
 /* ---- solvers ----------------------------------------------------------------------------------------------------- */
 
-/* Tall columns, n rows of an operator's, live in blocks of the host's, stored in f32 or f64 as the operator says: sums are
- * made in f64, what is stored is rounded. A range is some neighbouring columns of a block; solvers do with ranges what
- * services do (block, dot, times, ...) and see no row. */
+/* Tall columns, with the n rows of an operator, are stored in blocks owned by the host, in f32 or f64 as the operator
+ * says: sums are computed in f64, stored values are rounded. A range is a run of adjacent columns of a block. Solvers
+ * process ranges through services (block, dot, times, ...) and see no row. */
 typedef struct mercer_block mercer_block;
 typedef struct mercer_range {
     mercer_block *block;
     int64_t first, count;
 } mercer_range;
 
-/* A symmetric n x n operator; apply sets y, as many columns as q, which it never overlaps. [serial] apply_rough is apply with
- * the rounding errors of f32 (some 1e-7 of the largest eigenvalue), for less; NULL where there is no such thing. */
+/* A symmetric n x n operator; apply sets y, which has as many columns as q and never overlaps it. [serial] apply_rough
+ * is a cheaper apply with the rounding errors of f32 (about 1e-7 of the largest eigenvalue); NULL if there is none. */
 typedef struct mercer_operator {
     int64_t struct_size;
     int64_t n;
@@ -327,39 +336,39 @@ typedef struct mercer_eigen_request {
     int64_t r;           /* 1 <= r <= n - locked.count */
     double tol;          /* residuals |A v - lambda v| <= tol |lambda_1| */
     int64_t max_passes;  /* calls of apply, rough or not; 0: the solver's own limit */
-    int64_t start_count; /* columns of a guess, any columns; 0: none */
+    int64_t start_count; /* columns of an initial guess, any columns; 0: none */
     int32_t (*start)(void *user,
-                     mercer_range to); /* writes the first to.count <= start_count of them; asked at most once */
+                     mercer_range to); /* writes the first to.count <= start_count of them; called at most once */
     mercer_range locked;               /* orthonormal: solve in its complement (P A P); it need not be invariant */
     int32_t (*enough)(void *user, const double *values,
-                      int64_t count); /* asked after each cycle; non-zero: stop. May be NULL */
+                      int64_t count); /* called after each cycle; non-zero: stop. May be NULL */
     void *user;
     int32_t rough; /* the operator has apply_rough */
     int32_t reserved;
     double
-        scale; /* of the numbers that a product rounds, a few units of which it may err by: |A| before it was centred, at
-                   * most; 0: not known (of a forecast it never is) */
+        scale; /* of the numbers that a product rounds, whose error is a few units of it: |A| before it was centred, at
+                   * most; 0: not known (in a forecast it never is) */
 } mercer_eigen_request;
 
-/* The algebraic top r, descending; arrays are the host's, of the sizes said; all arrives zeroed. Stopped by enough counts as
- * converged. */
+/* The r algebraically largest eigenpairs, descending; the host provides the arrays, of the sizes stated, all zeroed. A
+ * stop requested by enough counts as converged. */
 typedef struct mercer_eigen_result {
     int64_t struct_size;
     double *values;       /* r */
     mercer_range vectors; /* r columns, orthonormal */
     double *residuals;    /* r: norms |A v - lambda v| */
     double most_negative; /* smallest Ritz value seen */
-    int64_t applies;      /* columns of the operator's input, all calls together */
+    int64_t applies;      /* columns of the operator's input, summed over all calls */
     int64_t passes;       /* calls of apply, rough or not; dense counts as one */
     int32_t converged;
     int32_t reserved;
 } mercer_eigen_result;
 
 enum {
-    MERCER_USES_START = 1, /* a solver that is told no such thing is given neither */
+    MERCER_USES_START = 1, /* without these two flags the host passes neither */
     MERCER_USES_ROUGH = 2,
     MERCER_KEEPS_STATE = 4, /* calls checkpoint and resume */
-    MERCER_DIRECT = 8       /* decomposes the whole matrix: misses no eigenvalue above the last one that it gives */
+    MERCER_DIRECT = 8       /* decomposes the whole matrix: misses no eigenvalue above the last one that it returns */
 };
 typedef struct mercer_solver_ops {
     int64_t struct_size;
@@ -379,38 +388,41 @@ struct mercer_host {
     int32_t abi;
     int32_t reserved;
 
-    /* Messages. fail records a text (printf-like) and returns code, on any thread; log lines of other threads than the
-     * calling one are dropped; report puts a named, finite number into the model's report, a name again replaces it. */
+    /* Messages. fail records a text (printf-like) and returns code, on any thread. log drops lines from threads other
+     * than the calling one. report stores a named, finite number in the model's report; the same name again replaces
+     * the number. */
     int32_t (*fail)(mercer_task *task, int32_t code, const char *format, ...);
     void (*log)(mercer_task *task, int32_t level, const char *text);
     int32_t (*report)(mercer_task *task, const char *name, double value); /* [serial] */
 
-    /* The cancel point: call it between steps. Non-zero is the status to return at once. [serial] */
+    /* The cancel point: call it between steps. If it returns non-zero, return that status at once. [serial] */
     int32_t (*progress)(mercer_task *task, double fraction);
 
-    /* Zeroed memory, 64-byte aligned, counted in the budget, freed when the operation returns. NULL: return MERCER_E_MEMORY;
-     * the host knows whether it was the budget. [serial] */
+    /* Zeroed memory, 64-byte aligned, counted towards the budget, freed when the operation returns. NULL: return
+     * MERCER_E_MEMORY; the host knows whether the budget was the cause. [serial] */
     void *(*alloc)(mercer_task *task, int64_t bytes);
 
     /* Uniform in [0, 1): a pure function of the recipe's seed, the stage of this operation, a and b. Any thread. */
     double (*uniform)(mercer_task *task, int64_t a, int64_t b);
 
-    /* body(user, index) for 0 <= index < count, on the team, in any order; returns the first failing status by index, or
-     * MERCER_E_CANCELLED. Nested calls run inline. */
+    /* Calls body(user, index) for 0 <= index < count on the team of threads, in any order; returns the failing status
+     * with the lowest index, or MERCER_E_CANCELLED. Nested calls run inline. */
     int32_t (*parallel)(mercer_task *task, int64_t count, int32_t (*body)(void *user, int64_t index), void *user);
 
-    /* Vector mathematics, in place, about 1 ulp, NaN stays NaN; results below the smallest normal number are 0. Any thread. */
+    /* Vector mathematics, in place, accurate to about 1 ulp; NaN stays NaN; results below the smallest normal number
+     * are 0. Any thread. */
     void (*exp_f32)(float *values, int64_t count);
     void (*exp_f64)(double *values, int64_t count);
 
-    /* Which pairs are near, without storing a product: bit j % 64 of bits[i * words + j / 64] says that add[j] + sum_k
-     * x[row[i] * d + k] y[k * ldy + j], i < rows, j < count, is not below level[row[i]] (NaN is not). In f32: sums err by
-     * (d + 1) 2^-24 (|add| + sum |x y|) at most. Columns of y, and add, are read up to the next multiple of 32; of a row's
-     * last word the bits from count on are 0, further words stay. Any thread. */
+    /* Detects near pairs without storing a product: bit j % 64 of bits[i * words + j / 64] is set if add[j] + sum_k
+     * x[row[i] * d + k] y[k * ldy + j], i < rows, j < count, is not below level[row[i]] (NaN counts as not below). In
+     * f32: sums err by at most (d + 1) 2^-24 (|add| + sum |x y|). Columns of y, and add, are read up to the next
+     * multiple of 32. In the last word of a row the bits from count on are 0; further words remain unchanged. Any
+     * thread. */
     void (*reach)(int64_t rows, const int64_t *row, int64_t d, const float *x, const float *level, int64_t count,
                   const float *y, int64_t ldy, const float *add, uint64_t *bits, int64_t words);
 
-    /* Linear algebra on f64, column-major; trans is 'N' or 'T', one thread, checked sizes. Any thread. */
+    /* Linear algebra on f64, column-major; trans is 'N' or 'T'; one thread; sizes are checked. Any thread. */
     int32_t (*gemm)(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, double alpha,
                     const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc);
     /* X <- X op(L)^-1, L lower triangular n x n, X m x n. */
@@ -418,18 +430,21 @@ struct mercer_host {
                     int64_t ldx);
     /* A = L L^T, lower triangle in place; *info = 0, or the order of the first minor that is not positive. */
     int32_t (*potrf)(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t *info);
-    /* Top r eigenpairs of symmetric a (its lower triangle; both are overwritten), descending, vectors n x r; r = n: all of them.
-     * Takes 8 n (2 n + 12) bytes meanwhile where r = n or eigenvalues are equal to rounding, else 8 n (r + 80). */
+    /* The largest r eigenpairs of symmetric a (its lower triangle is read, both are overwritten), descending, vectors n
+     * x r; r = n: all of them. Temporary memory: 8 n (2 n + 12) bytes if r = n or eigenvalues are equal to rounding,
+     * else 8 n (r + 80). */
     int32_t (*eigh)(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors,
                     int64_t ldv);
 
-    /* Tall columns (mercer_range). Parallel, fixed bits. [serial]
-     * block: zeroed columns for an operator, freed when the operation returns; NULL as for alloc. Memory is counted from the
-     * first use of a column on.
+    /* Tall columns (mercer_range). Parallel, bit-identical for any number of threads. [serial]
+     * block: zeroed columns for an operator, freed when the operation returns; NULL as for alloc. Memory counts from
+     * the first use of a column.
      * dot: C (a.count x b.count) = A^T B.  times: Y = beta Y + A S, S a.count x y.count; Y may overlap A.
-     * copy: as many columns; may overlap.  norms: x.count lengths.  random: uniform(row, stream + j) - 0.5 in the j-th column.
-     * orthonormalise: makes the columns of x orthonormal and orthogonal to against (orthonormal; count 0: nothing), to
-     * rounding; *rank of them are left, in front.  get, put: whole columns as f64, column-major. */
+     * copy: the same number of columns; may overlap.  norms: x.count lengths.
+     * random: uniform(row, stream + j) - 0.5 in the j-th column.
+     * orthonormalise: makes the columns of x orthonormal, and orthogonal to against (orthonormal; count 0: to nothing),
+     * to rounding; *rank columns remain, in front.
+     * get, put: whole columns as f64, column-major. */
     mercer_block *(*block)(mercer_task *task, const mercer_operator *op, int64_t columns);
     int32_t (*dot)(mercer_task *task, mercer_range a, mercer_range b, double *c, int64_t ldc);
     int32_t (*times)(mercer_task *task, mercer_range a, const double *s, int64_t lds, double beta, mercer_range y);
@@ -440,10 +455,10 @@ struct mercer_host {
     int32_t (*get)(mercer_task *task, mercer_range x, double *out, int64_t ldo);
     int32_t (*put)(mercer_task *task, mercer_range x, const double *from, int64_t ldf);
 
-    /* For solvers whose cycles are long. checkpoint, after each: all that the rest follows from, some numbers and columns; the
-     * host writes them where and when it likes, and it is a cancel point. resume, first of all: fills numbers from what such a
-     * call had, if an earlier run left something (*found), and columns; ranges may be 0 where numbers say how many there are,
-     * and a second call asks for them. [serial] */
+    /* For solvers with long cycles. Call checkpoint after each cycle with everything that the remaining cycles depend
+     * on, some numbers and columns; the host decides where and when to write them. It is a cancel point. Call resume
+     * before anything else: if an earlier run left a checkpoint (*found), it fills numbers and columns from it. ranges
+     * may be 0 if numbers state how many columns there are; a second call then requests them. [serial] */
     int32_t (*checkpoint)(mercer_task *task, const double *numbers, int64_t count, const mercer_range *columns,
                           int64_t ranges);
     int32_t (*resume)(mercer_task *task, double *numbers, int64_t count, const mercer_range *columns, int64_t ranges,
@@ -461,27 +476,29 @@ struct mercer_host {
                          const void **points); /* one of the two, after the map */
     int32_t (*pivot_cholesky)(mercer_task *task, const mercer_pivot_rule *rule, const mercer_pivot_stop *stop,
                               mercer_pivots *out);
-    /* What that will take, for forecasts: bounds for any rule, m = stop->m, which must be <= shape->n. Where the
-     * budget does not hold L, a rule that goes column by column is refused when it runs. */
+    /* The cost of pivot_cholesky, for forecasts: bounds for any rule, m = stop->m, which must be <= shape->n. If L
+     * exceeds the budget, a rule that proceeds column by column is refused when it runs. */
     int32_t (*pivot_cost)(mercer_task *task, const mercer_shape *shape, const mercer_pivot_stop *stop,
                           mercer_cost *out);
 
-    /* Appends centres, copied: rows by number, each at most once, or points (of the tile's dtype, d columns); weights, or
-     * NULL: then the sample weights of the rows (points: equal ones). The same choice in all calls; the host scales all
-     * weights to sum n. [serial] */
+    /* Appends centres, which are copied: rows by number, each at most once, or points (of the tile's dtype, d columns);
+     * and weights, or NULL: then the sample weights of the rows (points: equal weights). All calls must make the same
+     * choice; the host scales all weights to sum n. [serial] */
     int32_t (*give)(mercer_task *task, int64_t count, const int64_t *index, const void *points, const double *weights);
 
-    /* Of a reducer's problem whose kernel is radial (shape->h): squared distances to kernel values, in place. Any thread. */
+    /* For a reducer's problem with a radial kernel (shape->h): squared distances to kernel values, in place. Any
+     * thread. */
     int32_t (*radial)(mercer_task *task, double *values, int64_t count);
 
-    /* The nearest to each row of what a visit would show as y, of vectors; measure is not read. square: sum (x_k - y_k)^2,
-     * in double and in the order of the columns; number: in y. Both are of all rows of the data, and change where one is
-     * nearer than square said: INFINITY to begin with. Ties go to the lowest number. [serial] */
+    /* The nearest neighbour of each row among what a visit would present as y; vectors only, measure is ignored.
+     * square: sum (x_k - y_k)^2, in double and in the order of the columns; number: its index in y. Both cover all rows
+     * of the data and change only where a neighbour is nearer than square: initialise it to INFINITY. Ties go to the
+     * lowest number. [serial] */
     int32_t (*nearest)(mercer_task *task, const mercer_visit *to, double *square, int64_t *number);
 };
 
-/* For the map of a kernel, whose values are float or double: values *= factor (cut to the type's range, so that 0 stays 0),
- * values = exp(values). */
+/* For the map of a kernel, whose values are float or double: values *= factor (limited to the range of the type, so
+ * that 0 stays 0), values = exp(values). */
 static inline void mercer_scale(int32_t dtype, void *values, int64_t count, double factor) {
     if (dtype == MERCER_F32) {
         float *v = (float *)values, f = factor > FLT_MAX ? FLT_MAX : factor < -FLT_MAX ? -FLT_MAX : (float)factor;
@@ -498,7 +515,8 @@ static inline void mercer_exp(const mercer_host *host, int32_t dtype, void *valu
         host->exp_f64((double *)values, count);
 }
 
-/* For maps: each value v, in place, becomes expression, in the values' own type, which expression may call `real`. */
+/* For maps: replaces each value v by expression, in place, in the values' own type, which expression may call
+ * `real`. */
 #define MERCER_EACH(dtype, values, count, v, expression)                                                               \
     do {                                                                                                               \
         if ((dtype) == MERCER_F32) {                                                                                   \
@@ -521,14 +539,15 @@ static inline double mercer_value(int32_t dtype, const void *values, int64_t k) 
     return dtype == MERCER_F32 ? (double)((const float *)values)[k] : ((const double *)values)[k];
 }
 
-/* The width in force of a kernel with rows sigma and bandwidth: as set, else what the rule gave; where all points are
- * equal any does. */
+/* The effective width of a kernel with rows sigma and bandwidth: sigma if set, else the result of the bandwidth rule;
+ * if all points are equal, any width serves. */
 static inline double mercer_width(double sigma, const mercer_kernel_input *input) {
     return sigma == sigma ? sigma : input->bandwidth > 0 ? input->bandwidth : 1;
 }
 
-/* For lists of rows: qsort's comparison; and Fisher & Yates, the first `drawn` of a random order of count entries, by the
- * random numbers (0, stream) to (drawn - 1, stream). u < 1 - 2^-54 and count < 2^53: no product rounds to count - step. */
+/* For lists of rows: the comparison function of qsort; and Fisher & Yates, the first `drawn` entries of a random order
+ * of count entries, from the random numbers (0, stream) to (drawn - 1, stream). u < 1 - 2^-54 and count < 2^53: no
+ * product rounds to count - step. */
 static inline int mercer_ascending(const void *a, const void *b) {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
@@ -552,7 +571,7 @@ typedef struct mercer_module {
     int32_t abi;
     int32_t kind;
     const char *header; /* MERCER_VERSION of the header it was built with */
-    const char *name;   /* lower-case letters, digits and '-'; equal to the file's */
+    const char *name;   /* lower-case letters, digits and '-'; equal to the name in the file name */
     const char *version;
     const char *summary;
     const char *reference;
