@@ -227,11 +227,14 @@ void expect_wider(const mercer_forecast &wider, Forecast &out) {
     }
 }
 
-std::unique_ptr<Glimpse> look_at(Run &run, const Recipe &recipe, const Data &data, Look look, double effort) {
+// A cheap look must be small beside the fit that it is part of, in time and in memory.
+std::unique_ptr<Glimpse> look_at(Run &run, const Recipe &recipe, const Data &data, Look look, double effort,
+                                 double bytes) {
     const Source &source = *data.source;
     const int64_t rows = Glimpse::allowed(recipe, source);
     if (rows == 0) return nullptr;
-    if (look == Look::cheap && (Glimpse::asks(recipe, source) || 100 * Glimpse::cost(source, rows) > effort))
+    if (look == Look::cheap && (Glimpse::asks(recipe, source) || 100 * Glimpse::cost(source, rows) > effort ||
+                                as_double(Glimpse::bytes(source, rows)) > bytes))
         return nullptr;
     return Glimpse::take(run, recipe, data);
 }
@@ -327,7 +330,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
     for (const auto &stage : lift_stages(source, usually, usual.m)) out.stages.push_back(stage);
     // From here on what is likely, and nothing else.
     const double begin = now_seconds();
-    const auto glimpse = look_at(run, recipe, data, look, effort_of(out.stages));
+    const auto glimpse = look_at(run, recipe, data, look, effort_of(out.stages), out.figures.bytes.most);
     Plan likely = usually;
     PlayedRoad played;
     if (glimpse && recipe.is_auto()) likely.tol = std::max((played = play_road(*glimpse, task, out.roads)).tol, 1e-9);

@@ -103,6 +103,10 @@ double Glimpse::cost(const Source &source, int64_t rows) {
     return s * s * (2 * static_cast<double>(source.cols()) + 15) + each * s * s * s;
 }
 
+int64_t Glimpse::bytes(const Source &source, int64_t rows) {
+    return 8 * (2 * rows * source.cols() + 2 * tile_rows * (source.cols() + 1));
+}
+
 std::unique_ptr<Glimpse> Glimpse::take(Run &run, const Recipe &recipe, const Data &data) {
     const int64_t count = allowed(recipe, *data.source);
     if (count == 0) return nullptr;

@@ -21,6 +21,8 @@ class Glimpse {
     static bool asks(const Recipe &recipe, const Source &source); // the caller's callbacks for values
     // What looking costs, in flops at the speed of a matrix product.
     static double cost(const Source &source, int64_t rows);
+    // What it takes of a budget: the rows as they are read, and two panels of them, which may be packed.
+    static int64_t bytes(const Source &source, int64_t rows);
     // nullptr: nothing can be seen (what is wrong with the data the fit will say).
     static std::unique_ptr<Glimpse> take(Run &run, const Recipe &recipe, const Data &data);
 

@@ -288,7 +288,6 @@ void test_auto_foresees_components() {
         ahead.struct_size = sizeof ahead;
         OK(mercer_recipe_forecast(recipe, data, nullptr, &ahead));
         mercer_recipe_destroy(recipe);
-        TEST_ASSERT_TRUE(ahead.passes.likely > 0); // these spectra fall slowly, which a look at some rows shows
         const double m = std::max(192.0, 2 * std::atof(components) + 20);
         TEST_ASSERT_TRUE(ahead.kernel_evaluations.likely >= 30000 * m);
         TEST_ASSERT_TRUE(ahead.dense_seconds >= 4.0 / 3 * m * m * m / 1e10);
