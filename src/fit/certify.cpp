@@ -246,7 +246,8 @@ Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, doubl
     auto coupling = [&](int64_t i) { // |C| of the first i columns
         if (!rows) return norm / 2;
         const double w = norm_of(i, block(blocks[0].w_upper, p, 0, i)),
-                     g = norm_of(i, block(blocks[0].g_upper, p, 0, i));
+                     g = norm_of(i, block(blocks[0].g_upper, p, 0, i)) +
+                         rounding_below(spectrum, rows, static_cast<size_t>(i - 1)); // under a root: counts for more
         return std::min(norm / 2, std::sqrt(std::min(w, norm * g)));
     };
     auto rest = [&](int64_t i) {
