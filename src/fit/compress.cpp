@@ -160,8 +160,7 @@ class Span {
         // What the model's own type does not tell from rounding would have coefficients that cancel.
         rank_ = basis_.count();
         for (int64_t k = 0; prepared.f32 && k < rank_; ++k)
-            if (!(entry(k, k) * entry(k, k) > rounding_floor(true, k + 1) * entry(0, 0) * entry(0, 0)))
-                rank_ = k;
+            if (!(entry(k, k) * entry(k, k) > rounding_floor(true, k + 1) * entry(0, 0) * entry(0, 0))) rank_ = k;
         triangle_ = std::move(run.buffer<double>(rank_, rank_).zero());
         for (int64_t i = 0; i < rank_; ++i)
             for (int64_t j = 0; j <= i; ++j) triangle_[i + j * rank_] = entry(i, j);
