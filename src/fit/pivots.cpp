@@ -1,7 +1,8 @@
 // Pivoted partial Cholesky K ~ L L^T  (specification reduced sets 7; sampling 4.1), in rounds: pivots are chosen among a
 // block of candidates whose residual is exact, then one sweep over all rows appends their columns (pivots_sweep.cpp). K is
 // never formed or updated. m pivots of n rows: n m kernel values and n m^2 flops, inside rounds at most n (m + 32)/4 values
-// more; memory n m, or m^2 where columns are made again (pivots_columns.cpp).
+// more, and in f32 those that candidates take (pivots_block.cpp); memory n m, and m^2 in f32 or where columns are made again
+// (pivots_columns.cpp).
 //
 // Greedy (Fine & Scheinberg, JMLR 2 (2001); Franc & Hlavac, CAIP (2003)). Residual diagonals only fall, so those from
 // before the round bound them: the rows of largest d are candidates, and as long as the best exact residual among them is

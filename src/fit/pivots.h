@@ -46,10 +46,9 @@ struct PivotStop {
     bool early() const { return mse > 0 || maxerr > 0 || trace > 0; }
 };
 
-// L is n x m numbers. Where that is too much, a factor keeps the pivots, what makes columns of them, and d; each sweep then
-// makes the earlier columns of its rows again, by the same products. Rows of candidates are made again among each other, not
-// in their slabs: what a product or a tile with close pairs (Tiles::fused) gives them may differ in the last bits, so that
-// pivots and d are those of a factor held up to rounding.
+// L is n x m numbers. If that is too much, a factor keeps the pivots, what their columns are made with, and d; each sweep then
+// makes the earlier columns of its rows again, by the same products. The rows of candidates come from the triangle of the
+// pivots (pivots_block.cpp), so that pivots and d equal those of a factor in memory up to rounding.
 enum class Factor { held, remade };
 
 template <class T>
