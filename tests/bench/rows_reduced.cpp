@@ -2,32 +2,24 @@
 #include "problem.h"
 
 #include <filesystem>
+#include <map>
 #include <optional>
-#include <set>
 
 namespace {
 
 constexpr double SIGMA = 5;
 constexpr int64_t D = 16, R = 10;
 
-// Rows of the data that the model has for centres and the peer has not chosen.
-double other_choices(const mercer::Model &model, const Table<double> &x, const std::vector<double> &chosen) {
-    std::set<std::vector<double>> naive;
-    for (double i : chosen) naive.emplace(x.row(static_cast<int64_t>(i)), x.row(static_cast<int64_t>(i)) + x.d);
+// The numbers of the model's centres among the rows, in the order of their selection.
+std::vector<double> chosen_rows(const mercer::Model &model, const Table<double> &x) {
+    std::map<std::vector<double>, int64_t> numbers;
+    for (int64_t i = 0; i < x.n; ++i) numbers.emplace(std::vector<double>(x.row(i), x.row(i) + x.d), i);
     const mercer_view c = model.tensor("C");
     const auto *values = static_cast<const double *>(c.data);
-    double other = 0;
+    std::vector<double> out;
     for (int64_t i = 0; i < c.rows; ++i)
-        other += static_cast<double>(1 - naive.count(std::vector<double>(values + i * x.d, values + (i + 1) * x.d)));
-    return other;
-}
-
-// The row of the data that was chosen first: all k(x, x) of a Gaussian tie, and which row the library then takes is its own rule.
-double first_choice(const mercer::Model &model, const Table<double> &x) {
-    const auto *first = static_cast<const double *>(model.tensor("C").data);
-    int64_t i = 0;
-    while (i < x.n && !std::equal(first, first + x.d, x.row(i))) ++i;
-    return static_cast<double>(i);
+        out.push_back(static_cast<double>(numbers.at(std::vector<double>(values + i * x.d, values + (i + 1) * x.d))));
+    return out;
 }
 
 // The selection alone: what the report calls timings/reduce, of a fit that then does little more.
@@ -56,11 +48,12 @@ void selection(Bench &bench, Row &row, const std::string &reducer, int64_t size)
     const Json report = report_of(model);
     row.checks.push_back({"sweeps", report["reported"].value("reducer.sweeps", NAN), 18});
     try {
-        const std::vector<double> from = {SIGMA, double(m), first_choice(model, problem->x)},
-                                  naive = bench.python.ask("pivoted_cholesky", problem->path, from).values;
-        row.checks.push_back({"pivots that are not the naive ones", other_choices(model, problem->x, naive), 0});
+        std::vector<double> asked = chosen_rows(model, problem->x);
+        asked.insert(asked.begin(), {SIGMA, static_cast<double>(asked.size())});
+        const std::vector<double> worse = bench.python.ask("pivoted_cholesky", problem->path, asked).values;
+        row.checks.push_back({"pivots that are not the naive ones, up to ties", static_cast<double>(worse.size()), 0});
     } catch (const Absent &) {
-        row.checks.push_back({"pivots that are not the naive ones (no NumPy)", NAN, PRINTED});
+        row.checks.push_back({"pivots that are not the naive ones, up to ties (no NumPy)", NAN, PRINTED});
     }
 }
 

@@ -197,16 +197,22 @@ def rpcholesky_published(x, sigma, m):
     return seconds, [mse], f"mean residual {mse:.3g}"
 
 
-def pivoted_cholesky(x, sigma, m, first=0):
-    """Column by column: the textbook's, each column one product with all before it. first: the pivot that begins."""
+def pivoted_cholesky(x, sigma, m, *given):
+    """Column by column: the textbook's, each column one product with all before it. given: pivots to follow instead; the
+    values are then those that were not of the largest residual, up to ties."""
 
     def work():
         n, size = len(x), int(m)
         factor, d, pivots = np.empty((n, size), x.dtype, order="F"), np.ones(n), []
+        worse = []
         z = x / sigma
         half = np.einsum("ij,ij->i", z, z) / 2
         for s in range(size):
-            j = int(np.argmax(d >= d.max() * (1 - 1e-10))) if s else int(first)  # the first of ties
+            j = int(np.argmax(d >= d.max() * (1 - 1e-10)))  # the first of ties
+            if given:
+                j = int(given[s])
+                if d[j] < d.max() * (1 - 1e-9):
+                    worse.append(j)
             column = np.exp(z @ z[j] - half - half[j])
             column -= factor[:, :s] @ factor[j, :s]
             column /= np.sqrt(d[j])
@@ -215,7 +221,7 @@ def pivoted_cholesky(x, sigma, m, first=0):
             np.maximum(d, 0, out=d)
             pivots.append(j)
             d[pivots] = 0
-        return d.mean(), pivots
+        return d.mean(), worse if given else pivots
 
     seconds, (mse, pivots) = timed(work)
     return seconds, pivots, f"mean residual {mse:.3g}"
