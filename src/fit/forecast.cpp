@@ -227,14 +227,16 @@ void expect_wider(const mercer_forecast &wider, Forecast &out) {
     }
 }
 
-// A cheap look must be small beside the fit that it is part of, in time and in memory.
+// A cheap look must be small beside the fit that it is part of, in time and in memory. That of `auto` never is: it plays the
+// search, whose fits may take a fraction of what their shape suggests.
 std::unique_ptr<Glimpse> look_at(Run &run, const Recipe &recipe, const Data &data, Look look, double effort,
                                  double bytes) {
     const Source &source = *data.source;
     const int64_t rows = Glimpse::allowed(recipe, source);
     if (rows == 0) return nullptr;
-    if (look == Look::cheap && (Glimpse::asks(recipe, source) || 100 * Glimpse::cost(source, rows) > effort ||
-                                as_double(Glimpse::bytes(source, rows)) > bytes))
+    if (look == Look::cheap &&
+        (recipe.is_auto() || Glimpse::asks(recipe, source) || 100 * Glimpse::cost(source, rows) > effort ||
+         as_double(Glimpse::bytes(source, rows)) > bytes))
         return nullptr;
     return Glimpse::take(run, recipe, data);
 }
