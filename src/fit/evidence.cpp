@@ -71,14 +71,14 @@ Evidence<T>::Evidence(Run &run, const Expression &kernel, const Points<T> &rows,
         diagonal_[i] = weight(i) * projection.residual[static_cast<size_t>(i)];
         total += weight(i);
     }
-    constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
+    constexpr double u = unit_roundoff(sizeof(T) == 4);
     eta_ = u * (projection.theta[0] + total * projection.mean_square());
     rounding_ = factor_rounding();
 }
 
 template <class T>
 std::vector<double> Evidence<T>::factor_rounding() const {
-    constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53, e = 2;
+    constexpr double u = unit_roundoff(sizeof(T) == 4), e = 2;
     const int64_t p = known(), m = span_.rank();
     Buffer<double> triangle = span_.triangle(run_), a = run_.buffer<double>(p, m), g = run_.buffer<double>(p, m);
     for (int64_t k = 0; k < m; ++k)

@@ -210,7 +210,7 @@ Projection project(Run &run, const SpanRows<T> &span, const double *weights, boo
         for (int64_t j = 0; j <= k; ++j) sums[k + j * m] -= shift * sums[m * m + j];
     }
     out.trace = out.uncentred - total * out.mean_square();
-    constexpr double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
+    constexpr double u = unit_roundoff(sizeof(T) == 4);
     out.floor = rounding_floor(sizeof(T) == 4, m) * out.uncentred;
     count = std::min(count, m);
     out.theta.resize(static_cast<size_t>(count));

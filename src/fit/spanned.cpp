@@ -111,8 +111,7 @@ Json entries_as(const LiftTask &task, bool directions, Lifted &model) {
     if (r == 0) return out;
     const Proof proof = prove<T>(run, task, rows, span, projection, weights, r);
     model.kernel_evaluations += span.evaluations() + proof.evaluations;
-    const double total = static_cast<double>(rows.rows()),
-                 unit = 16 * (sizeof(T) == 4 ? 0x1p-24 : 0x1p-53) + static_cast<double>(task.centres.m()) * 0x1p-53;
+    const double total = static_cast<double>(rows.rows()), unit = rounding_floor(sizeof(T) == 4, task.centres.m());
     model.columns += total; // n m^2 flops, in products with a matrix of order m
     const Found found{projection, proof, total, projection.uncentred / total, unit};
     out = proof.loss(total);
