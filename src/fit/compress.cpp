@@ -345,7 +345,7 @@ Lifted project(const DeriveTask &task, const Model &model, const Prepared &prepa
     const uint32_t before = model.summary().capabilities;
     const bool orthonormal = before & MERCER_CAN_ORTHONORMAL && task.recipe.values().orthonormal;
     // Of directions as near to each other as the root of rounding, the turned ones would be half rounding.
-    const Turn turn = turn_of(g, q, held.r, orthonormal, std::sqrt(prepared.f32 ? 0x1p-24 : 0x1p-53));
+    const Turn turn = turn_of(g, q, held.r, orthonormal, std::sqrt(unit_roundoff(prepared.f32)));
     span.coefficients(q, z);
     prepared.f32 ? write_coefficients<float>(span, centres.m(), z, held, turn, out)
                  : write_coefficients<double>(span, centres.m(), z, held, turn, out);

@@ -55,7 +55,7 @@ struct Standing {
     bool assigned() const { return centres.stands_for; }
     // Of a difference of sums that add up to scale: of kernel values, and what adding them loses.
     double rounding(double scale) const {
-        return (2 * value_error(prepared.f32) + 4 * std::log2(total + 1)) * (prepared.f32 ? 0x1p-24 : 0x1p-53) * scale;
+        return (2 * value_error(prepared.f32) + 4 * std::log2(total + 1)) * unit_roundoff(prepared.f32) * scale;
     }
 };
 
@@ -311,7 +311,7 @@ Quantisation exactly(const Standing &of, Lifted &model) {
     }
     model.kernel_evaluations += pass_evaluations(of.n) + of.n * of.m + pass_evaluations(of.m);
     if (!of.assigned()) return out;
-    const double u = of.prepared.f32 ? 0x1p-24 : 0x1p-53;
+    const double u = unit_roundoff(of.prepared.f32);
     out.eigenvalues =
         std::sqrt(squared_difference<T>(of, parts, xx)) / of.total + 4 * u * std::fabs(rows[0]) / of.total;
     model.kernel_evaluations += 2 * pass_evaluations(of.n);

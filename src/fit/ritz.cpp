@@ -170,7 +170,7 @@ Tensor turned(const Tensor &a, Rotation &rotation, int64_t r) {
 }
 
 Json ritz_entries(const LiftTask &task, const ScoreMeans &means, const Rotation &rotation, int64_t r) {
-    const double u = task.prepared.f32 ? 0x1p-24 : 0x1p-53;
+    const double u = unit_roundoff(task.prepared.f32);
     double tau = means.self - means.square;
     for (double theta : rotation.theta) tau -= theta;
     const double rounding = value_error(task.prepared.f32) * u * means.self * (1 + rotation.spread);
@@ -250,7 +250,7 @@ void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
     Rotation rotation = rotate(means, centred);
     const int64_t p = rotation.count;
     int64_t r = std::min(model.kept, p);
-    const double floor = 8 * (task.prepared.f32 ? 0x1p-24 : 0x1p-53) * means.self;
+    const double floor = 8 * unit_roundoff(task.prepared.f32) * means.self;
     while (r > 0 && !(rotation.theta[static_cast<size_t>(r - 1)] > floor)) --r;
     if (r < model.kept) model.outcome |= MERCER_RANK_REACHED;
     model.kept = r;

@@ -142,7 +142,7 @@ class Player {
   public:
     Player(const Glimpse &glimpse, const PlanTask &exact, const Roads &roads)
         : glimpse_(glimpse), values_(exact.recipe.values()), roads_(roads),
-          n_(static_cast<double>(exact.source.rows())), unit_(exact.f32 ? 0x1p-24 : 0x1p-53),
+          n_(static_cast<double>(exact.source.rows())), unit_(unit_roundoff(exact.f32)),
           costs_(exact.source, foreseen_components(values_, exact.source.rows())),
           exact_cost_(roads.exact ? costs_.exact() : INFINITY), pairs_(norm_values(exact.kernel, exact.source, false)),
           end_(std::min(roads.most_rank, glimpse.rank())), r_(glimpse.components(values_, exact.source.rows())),

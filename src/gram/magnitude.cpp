@@ -1,5 +1,7 @@
 #include "magnitude.h"
 
+#include "../core/rounding.h"
+
 #include "points.h"
 
 #include <algorithm>
@@ -41,7 +43,7 @@ bool is_felt(const Leaf &leaf, double size, bool f32) {
     if (size >= lowest(f32)) return false;
     double values[] = {0, leaf.form == MERCER_SQDIST ? 4 * size : size};
     leaf.plugin->kernel.map(&host_table(), leaf.values(), MERCER_F64, values, 2);
-    return !(std::fabs(values[1] - values[0]) <= value_error(f32) * (f32 ? 0x1p-24 : 0x1p-53) * std::fabs(values[0]));
+    return !(std::fabs(values[1] - values[0]) <= value_error(f32) * unit_roundoff(f32) * std::fabs(values[0]));
 }
 
 // |k| of a leaf.

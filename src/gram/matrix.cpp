@@ -1,5 +1,6 @@
 #include "matrix.h"
 
+#include "../core/rounding.h"
 #include "../core/run.h"
 #include "../core/threads.h"
 
@@ -65,7 +66,7 @@ void MatrixSource::check_fit(Run &run) const {
                 largest[static_cast<size_t>(b)] = std::max(largest[static_cast<size_t>(b)], std::fabs(value));
             }
     });
-    const double allowed = 1000 * (view_.dtype == MERCER_F32 ? 0x1p-24 : 0x1p-53) *
+    const double allowed = 1000 * unit_roundoff(view_.dtype == MERCER_F32) *
                            (largest.empty() ? 0 : *std::max_element(largest.begin(), largest.end()));
     auto is_wrong = [&](int64_t i, int64_t j) {
         return i == j ? is_distance() && entry(i, i) > allowed : std::fabs(entry(i, j) - entry(j, i)) > allowed;
