@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 namespace mercer {
 namespace {
@@ -200,9 +201,20 @@ Tensors all_tensors(const Recipe &recipe, const Prepared &prepared, Centres &cen
     return tensors;
 }
 
-} // namespace
-
-namespace {
+// A share of the variance that the limit on components kept out of reach.
+void warn_of_limit(const CoreValues &asked, const Tensors &tensors, Json &text) {
+    const auto lambda = tensors.find("lambda");
+    if (std::isnan(asked.variance) || asked.components == 0 || lambda == tensors.end()) return;
+    const double total = text.at("total_variance").at("value");
+    if (total <= 0) return;
+    const double *values = tensor_data<double>(lambda->second);
+    const double share = std::accumulate(values, values + lambda->second.rows, 0.0) / total;
+    if (lambda->second.rows < asked.components || share >= asked.variance * (1 - 1e-12)) return;
+    text["warnings"].push_back(
+        format("%" PRId64 " components explain %.3g %% of the variance, %.3g %% requested: output.components = %" PRId64
+               " limits their number, 0 removes the limit",
+               lambda->second.rows, 100 * share, 100 * asked.variance, asked.components));
+}
 
 // The rows in a form that can be read at will, without those that data.missing leaves out.
 std::shared_ptr<const Source> rows_of(Run &run, const Recipe &recipe, std::shared_ptr<const Source> source) {
@@ -283,6 +295,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     }
     Tensors tensors = all_tensors(recipe, prepared, centres, lifted);
     need_finite(text, tensors);
+    warn_of_limit(recipe.values(), tensors, text);
     auto model = Model::assemble(std::move(text), std::move(tensors), recipe.registry(), settings);
     if (prepared.kernel.has_user() && prepared.kernel.user) model = model->bind(prepared.kernel.user);
     run.progress(1);

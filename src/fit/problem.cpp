@@ -380,7 +380,9 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
             out.weights.push_back(
                 out.index.empty() ? 1.0 : prepared.weights[static_cast<size_t>(out.index[static_cast<size_t>(k)])]);
     scale_weights(out.weights, n);
-    out.stands_for = stands_for(out, prepared);
+    // An assignment that was only asked for as an output is no claim of the reducer, even where it agrees with the weights.
+    const bool claimed = voronoi || plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT;
+    out.stands_for = claimed && stands_for(out, prepared);
     if (!out.stands_for && !kept) out.assignment = Buffer<int64_t>();
     return out;
 }

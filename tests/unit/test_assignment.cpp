@@ -111,6 +111,17 @@ void it_is_kept_in_the_file() {
     TEST_ASSERT_TRUE(again.vector("assignment") == model.vector("assignment"));
 }
 
+// With a kernel that is 1 everywhere, all weight comes to one centre, which happens to be the one nearest to every row. The
+// nearest centres were only asked for as an output, so this must not cost more memory than was foreseen: it was refused.
+void one_centre_is_left() {
+    Session session;
+    const Model model =
+        session.fit(oracle::Numbers(3).matrix(500, 3),
+                    {{"reducer", "herding"}, {"reducer.m", "3"}, {"sigma", "1e9"}, {"output.assignment", "true"}});
+    TEST_ASSERT_EQUAL_INT64(1, model.summary().m);
+    for (double centre : model.vector("assignment")) TEST_ASSERT_EQUAL_DOUBLE(0, centre);
+}
+
 } // namespace
 
 void setUp() {}
@@ -121,5 +132,6 @@ int main() {
     RUN_TEST(every_reducer_says_which_centre_stands_for_each_row);
     RUN_TEST(nobody_asked);
     RUN_TEST(it_is_kept_in_the_file);
+    RUN_TEST(one_centre_is_left);
     return UNITY_END();
 }

@@ -367,6 +367,32 @@ void test_certain() {
     }
 }
 
+double kept_variance(const Model &model) {
+    const Vector lambda = model.vector("lambda");
+    return oracle::sum_over(static_cast<int64_t>(lambda.size()),
+                            [&](int64_t k) { return lambda[static_cast<size_t>(k)]; });
+}
+
+// A share of the variance that the limit on components does not allow is said in a warning, and only then.
+void test_share_beyond_the_limit() {
+    Session session;
+    const Matrix x = oracle::Numbers(15).matrix(60, 3);
+    for (const char *method : {"kpca", "auto", "gkpca"})
+        for (const auto &[variance, components] : std::vector<std::pair<const char *, const char *>>{
+                 {"0.99", "3"}, {"0.01", "3"}, {"0.99", "0"}, {"", "3"}}) {
+            Settings settings = {{"sigma", "1"}, {"components", components}};
+            if (*variance) settings.emplace_back("variance", variance);
+            if (*method == 'g') settings.emplace_back("m", "60");
+            const Model model = session.fit(x, settings, {}, {}, method);
+            const double total = model.summary().total_variance, share = kept_variance(model) / total;
+            const char *text = "";
+            if (mercer_model_info(model.handle, "/warnings", &text) != MERCER_OK) text = "";
+            const bool warned = std::strstr(text, "0 removes the limit") != nullptr;
+            TEST_ASSERT_TRUE_MESSAGE(warned == (*variance && share < std::stod(variance)), text);
+            TEST_ASSERT_TRUE(warned == (variance == std::string("0.99") && components == std::string("3")));
+        }
+}
+
 } // namespace
 
 void setUp() {}
@@ -385,5 +411,6 @@ int main() {
     RUN_TEST(test_wide_kernel);
     RUN_TEST(test_weighted_is_exact);
     RUN_TEST(test_certain);
+    RUN_TEST(test_share_beyond_the_limit);
     return UNITY_END();
 }
