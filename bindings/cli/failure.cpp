@@ -2,13 +2,29 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <mercer/mercer.h>
 
 namespace cli {
 
+namespace {
+
+std::map<std::string, std::string> &names_of_paths() {
+    static std::map<std::string, std::string> names;
+    return names;
+}
+
+} // namespace
+
+void call_in_messages(const std::string &path, const std::string &name) { names_of_paths()[path] = name; }
+
 void check(int32_t status) {
     if (status == MERCER_E_CANCELLED) throw Failure(status, "interrupted"); // a signal: nothing else here cancels
-    if (status != MERCER_OK) throw Failure(status, mercer_last_error());
+    if (status == MERCER_OK) return;
+    std::string text = mercer_last_error();
+    for (const auto &[path, name] : names_of_paths())
+        if (const size_t at = text.find(path); at != std::string::npos) text.replace(at, path.size(), name);
+    throw Failure(status, text);
 }
 
 Failure system_failure(const std::string &path, const std::string &action) {

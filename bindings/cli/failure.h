@@ -19,6 +19,9 @@ struct HelpShown {};
 /* Throws the library's own text unless status is MERCER_OK. */
 void check(int32_t status);
 
+/* From now on, check() writes `name` where the library's text has `path`: the user knows nothing of a temporary file. */
+void call_in_messages(const std::string &path, const std::string &name);
+
 /* A failure of the operating system, told by errno: "Z.npy: cannot write: No space left on device". */
 Failure system_failure(const std::string &path, const std::string &action);
 

@@ -86,15 +86,13 @@ InputData::InputData(mercer_context *context, const InputOptions &options, const
         return;
     }
     descriptor_ = spool(options.path);
-    const std::string shown = is_stream(options.path) ? "standard input" : options.path;
-    const std::string name = "/proc/self/fd/" + std::to_string(descriptor_);
+    const std::string path = "/proc/self/fd/" + std::to_string(descriptor_);
+    call_in_messages(path, is_stream(options.path) ? "standard input" : options.path);
     try {
-        open(context, name, options);
-    } catch (const Failure &failure) {
+        open(context, path, options);
+    } catch (...) {
         ::close(descriptor_);
-        std::string text = failure.what();
-        if (const size_t at = text.find(name); at != std::string::npos) text.replace(at, name.size(), shown);
-        throw Failure(failure.code, text);
+        throw;
     }
 }
 

@@ -555,6 +555,10 @@ checks=$((checks + 1))
 "$mercer" transform M.safetensors - -o Z9.npy </dev/null >out 2>err
 [ $? = 3 ] || fail 'an empty standard input is not exit code 3'
 says 'standard input'
+checks=$((checks + 1)) # found when the fit reads the rows, long after the file was opened
+printf 'a,b\n1,2\nnan,3\n' | "$mercer" fit - --method kpca -o S.safetensors >out 2>err
+[ $? = 3 ] || fail 'NaN from standard input is not exit code 3'
+says "'standard input': line 3"
 checks=$((checks + 1))
 yes | "$mercer" fit - --method kpca -o S.safetensors >out 2>err # refused by its first bytes: it has no end
 [ $? = 3 ] || fail 'an endless standard input that is no array is not exit code 3'
