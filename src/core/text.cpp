@@ -60,6 +60,43 @@ std::vector<std::string> split(std::string_view text, char separator) {
     }
 }
 
+bool is_utf8(std::string_view text) {
+    for (size_t k = 0; k < text.size();) {
+        const unsigned char lead = static_cast<unsigned char>(text[k]);
+        const size_t length = lead < 0x80   ? 1
+                              : lead < 0xc2 ? 0
+                              : lead < 0xe0 ? 2
+                              : lead < 0xf0 ? 3
+                              : lead < 0xf5 ? 4
+                                            : 0;
+        if (length == 0 || k + length > text.size()) return false;
+        uint32_t code = length == 1 ? lead : lead & (0x7fu >> length);
+        for (size_t b = 1; b < length; ++b) {
+            const unsigned char next = static_cast<unsigned char>(text[k + b]);
+            if ((next & 0xc0) != 0x80) return false;
+            code = code << 6 | (next & 0x3fu);
+        }
+        if ((length == 3 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
+            (length == 4 && (code < 0x10000 || code > 0x10ffff)))
+            return false;
+        k += length;
+    }
+    return true;
+}
+
+std::string printable(std::string_view text) {
+    constexpr size_t most = 40;
+    const bool readable = is_utf8(text);
+    size_t length = std::min(text.size(), most);
+    while (readable && length < text.size() && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;
+    std::string out(text.substr(0, length));
+    for (char &c : out) {
+        const unsigned char byte = static_cast<unsigned char>(c);
+        if (byte < ' ' || byte == 0x7f || (byte > '~' && !readable)) c = '?';
+    }
+    return length < text.size() ? out + "..." : out;
+}
+
 bool is_name(std::string_view text) {
     return !text.empty() && text.size() <= 64 && text[0] >= 'a' && text[0] <= 'z' &&
            std::all_of(text.begin(), text.end(),

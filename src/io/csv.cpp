@@ -16,7 +16,7 @@ namespace {
 
 constexpr char separators[] = {'\t', ';', ',',
                                ' '}; // a file may have those before it in its text, not so often after it
-constexpr size_t most_labels = 1 << 20, most_columns = 1 << 20, shown_text = 40;
+constexpr size_t most_labels = 1 << 20, most_columns = 1 << 20;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -49,43 +49,11 @@ bool has_decimal_comma(std::string_view digits) {
            digits.find_first_not_of("0123456789.,eE+-") == digits.npos;
 }
 
-bool is_utf8(std::string_view text) {
-    for (size_t k = 0; k < text.size();) {
-        const unsigned char lead = static_cast<unsigned char>(text[k]);
-        const size_t length = lead < 0x80   ? 1
-                              : lead < 0xc2 ? 0
-                              : lead < 0xe0 ? 2
-                              : lead < 0xf0 ? 3
-                              : lead < 0xf5 ? 4
-                                            : 0;
-        if (length == 0 || k + length > text.size()) return false;
-        uint32_t code = length == 1 ? lead : lead & (0x7fu >> length);
-        for (size_t b = 1; b < length; ++b) {
-            const unsigned char next = static_cast<unsigned char>(text[k + b]);
-            if ((next & 0xc0) != 0x80) return false;
-            code = code << 6 | (next & 0x3fu);
-        }
-        if ((length == 3 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
-            (length == 4 && (code < 0x10000 || code > 0x10ffff)))
-            return false;
-        k += length;
-    }
-    return true;
-}
-
-// For messages: short, and one line.
-std::string shown(std::string_view text) {
-    std::string out(text.substr(0, shown_text));
-    for (char &c : out)
-        if (c < ' ' || c > '~') c = '?';
-    return text.size() > shown_text ? out + "..." : out;
-}
-
 // ---- rows
 
 // "column 2 ('height')", of a file with a header.
 std::string column_text(size_t column, bool header, const std::string &name) {
-    return format("column %zu", column) + (header ? " ('" + shown(name) + "')" : "");
+    return format("column %zu", column) + (header ? " ('" + printable(name) + "')" : "");
 }
 
 // The lines of a file that its rows begin on: only where they do not follow each other, the row and its line.
@@ -213,7 +181,7 @@ class CsvParser {
 
     [[noreturn]] void refuse(size_t column, std::string_view text, const char *what) const {
         fail(MERCER_E_DATA, "'%s': line %" PRId64 ", %s: '%s' %s", name_.c_str(), records_.line(),
-             column_text(column, header_, names_[column]).c_str(), shown(text).c_str(), what);
+             column_text(column, header_, names_[column]).c_str(), printable(text).c_str(), what);
     }
 
     void begin();
@@ -285,8 +253,8 @@ size_t CsvParser::find(const std::string &what, std::string_view asked) const {
     }
     if (!header_)
         fail(MERCER_E_NAME, "'%s': %s: column '%s', but the file has no header: name it by its number", name_.c_str(),
-             what.c_str(), shown(asked).c_str());
-    fail_unknown(("column of '" + name_ + "'").c_str(), shown(asked), names_);
+             what.c_str(), printable(asked).c_str());
+    fail_unknown(("column of '" + name_ + "'").c_str(), printable(asked), names_);
 }
 
 void CsvParser::choose_columns(const std::vector<CsvField> &first) {
@@ -296,7 +264,7 @@ void CsvParser::choose_columns(const std::vector<CsvField> &first) {
         for (const CsvField &field : list.fields()) {
             chosen_.push_back(find("columns", field.text));
             if (std::count(chosen_.begin(), chosen_.end(), chosen_.back()) > 1)
-                fail(MERCER_E_VALUE, "columns: '%s' is named twice", shown(field.text).c_str());
+                fail(MERCER_E_VALUE, "columns: '%s' is named twice", printable(field.text).c_str());
         }
     }
     for (size_t k = 0; options_.columns.empty() && k < names_.size(); ++k) {

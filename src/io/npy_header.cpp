@@ -1,5 +1,7 @@
 #include "npy.h"
 
+#include "../core/text.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cinttypes>
@@ -66,13 +68,6 @@ constexpr Refused refused_types[] = {
     {"f12", "long double; save x.astype('<f8')"},
     {"f16", "long double; save x.astype('<f8')"},
 };
-
-std::string printable(std::string_view text) {
-    std::string out(text.substr(0, 40));
-    for (char &c : out)
-        if (c < ' ' || c > '~') c = '?';
-    return text.size() > 40 ? out + "..." : out;
-}
 
 std::string_view HeaderText::string(const char *what) {
     char quote = next();

@@ -68,7 +68,9 @@ class FusedRow : public RowScores {
         T read[most_columns], x[most_columns];
         double sums[most_components * fused_parts];
         std::fill_n(sums, r_ * fused_parts, 0.0);
-        data.read(at, 1, read);
+        data.fill(at, 1, read);
+        // The long way decides about a value that is no number, in whatever column: it refuses the row, or leaves it out.
+        if (!std::all_of(read, read + data.cols(), [](T value) { return std::isfinite(value); })) return false;
         for (int64_t k = 0; k < d_; ++k) {
             const size_t own = static_cast<size_t>(k),
                          from = spec_.columns.empty() ? own : static_cast<size_t>(spec_.columns[own]);

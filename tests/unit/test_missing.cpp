@@ -170,6 +170,35 @@ void test_queries() {
     for (double value : session.apply(model, row).v) TEST_ASSERT_TRUE(std::isnan(value));
 }
 
+// A value that is no number decides about its row even in a column that the kernel does not use, whether the row comes alone
+// or with others.
+void test_unused_column() {
+    Session session;
+    const Matrix x = points();
+    for (const char *missing : {"rows", "error"}) {
+        const Model model = session.fit(
+            x, {{"kernel", "gaussian[0-1]"}, {"sigma", "1.5"}, {"components", "3"}, {"data.missing", missing}});
+        for (int64_t rows : {int64_t{1}, int64_t{3}, int64_t{40}}) {
+            Matrix queries(rows, d);
+            std::copy_n(x.v.begin(), rows * d, queries.v.begin());
+            queries(rows - 1, 4) = nan;
+            if (*missing == 'r') {
+                const Matrix got = session.apply(model, queries), right = session.apply(model, x);
+                for (int64_t j = 0; j < 3; ++j) TEST_ASSERT_TRUE(std::isnan(got(rows - 1, j)));
+                for (int64_t j = 0; j < (rows - 1) * 3; ++j)
+                    TEST_ASSERT_DOUBLE_WITHIN(1e-13, right.v[static_cast<size_t>(j)], got.v[static_cast<size_t>(j)]);
+                continue;
+            }
+            Held held(queries), out{Matrix(rows, 3)};
+            mercer_data *data = session.data(held);
+            mercer_view view = out.view();
+            TEST_ASSERT_EQUAL_INT(MERCER_E_DATA,
+                                  mercer_model_transform(model.handle, nullptr, data, &view, 1, nullptr));
+            mercer_data_destroy(data);
+        }
+    }
+}
+
 void fails(Session &session, mercer_data *data, const Settings &settings, int32_t code, const char *part) {
     mercer_recipe *recipe = session.recipe("nystrom", settings);
     Model model;
@@ -381,6 +410,7 @@ int main() {
     UNITY_BEGIN();
     RUN_TEST(test_as_if_deleted);
     RUN_TEST(test_queries);
+    RUN_TEST(test_unused_column);
     RUN_TEST(test_kernel_matrix);
     RUN_TEST(test_counted);
     RUN_TEST(test_refused);

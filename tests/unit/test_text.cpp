@@ -46,6 +46,16 @@ void test_pieces() {
     TEST_ASSERT_EQUAL_STRING("", trim(" \t ").c_str());
 }
 
+void test_printable() {
+    TEST_ASSERT_EQUAL_STRING("T (\u00b0C)", printable("T (\u00b0C)").c_str());
+    TEST_ASSERT_EQUAL_STRING("a?b?", printable("a\nb\x7f").c_str());
+    TEST_ASSERT_EQUAL_STRING("T (?C)", printable("T (\xb0"
+                                                 "C)")
+                                           .c_str()); // Latin-1
+    const std::string most(39, 'x');
+    TEST_ASSERT_EQUAL_STRING((most + "...").c_str(), printable(most + "\u00b0C").c_str()); // not half a character
+}
+
 void test_names() {
     for (const char *name : {"a", "gaussian", "block-krylov", "x2"}) TEST_ASSERT_TRUE_MESSAGE(is_name(name), name);
     for (const char *name : {"", "2x", "-a", "A", "a_b", "a b", "a.b", "\xc3\xa4"})
@@ -82,6 +92,7 @@ int main() {
     RUN_TEST(test_numbers_round_trip);
     RUN_TEST(test_numbers_read);
     RUN_TEST(test_pieces);
+    RUN_TEST(test_printable);
     RUN_TEST(test_names);
     RUN_TEST(test_nearest);
     return UNITY_END();
