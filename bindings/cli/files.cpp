@@ -105,9 +105,11 @@ void check_apart(const std::string &output, const std::string &input) {
     struct stat one {
     }, other{};
     if (output.empty() || input.empty() || is_stdout(output) || is_stream(input)) return;
-    if (::stat(output.c_str(), &one) != 0 || ::stat(input.c_str(), &other) != 0 || !S_ISREG(one.st_mode)) return;
-    if (one.st_dev == other.st_dev && one.st_ino == other.st_ino)
-        throw Failure(MERCER_E_ARGUMENT, "'" + output + "' is read, it cannot be written as well");
+    std::error_code error; // a checkpoint need not exist yet
+    bool same = std::filesystem::weakly_canonical(output, error) == std::filesystem::weakly_canonical(input, error);
+    if (::stat(output.c_str(), &one) == 0 && ::stat(input.c_str(), &other) == 0)
+        same = S_ISREG(one.st_mode) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+    if (same && !error) throw Failure(MERCER_E_ARGUMENT, "'" + output + "' is read, it cannot be written as well");
 }
 
 bool is_pipe(const std::string &path) {

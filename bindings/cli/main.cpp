@@ -123,10 +123,12 @@ int main(int argc, char **argv) {
     cli::hold_standard_streams();
     std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow is an error like a full disk
     try {
-        dispatch(words);
+        try {
+            dispatch(words);
+        } catch (const cli::HelpShown &) { // which is output, too
+        }
         if (std::fflush(stdout) != 0) throw cli::system_failure("standard output", "write");
-        return 0;
-    } catch (const cli::HelpShown &) {
+        if (std::ferror(stdout)) throw cli::Failure(MERCER_E_IO, "standard output: a part of it could not be written");
         return 0;
     } catch (const cli::Failure &failure) {
         cli::print_failure(failure, as_json);

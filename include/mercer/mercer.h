@@ -97,8 +97,8 @@ enum { MERCER_F32 = 1, MERCER_F64 = 2, MERCER_I64 = 3, MERCER_I32 = 4 }; /* i32:
 
 /* A matrix in the caller's memory. Strides count elements and are ignored if the matrix is empty. One of the two
  * strides is 1: col_stride if the matrix is row-major, row_stride if it is column-major. A vector is one column. The
- * library writes to outputs only. An output must not share memory with the rows that the same call reads
- * (MERCER_E_ARGUMENT); disjoint columns of one array do not share memory. */
+ * library writes to outputs only. An output must not share memory with the rows that the same call reads, nor with
+ * another output (MERCER_E_ARGUMENT); disjoint columns of one array do not share memory. */
 typedef struct mercer_view {
     int64_t struct_size;
     int32_t dtype;

@@ -348,6 +348,8 @@ typedef struct mercer_eigen_request {
     double
         scale; /* of the numbers that a product rounds, whose error is a few units of it: |A| before it was centred, at
                    * most; 0: not known (in a forecast it never is) */
+    double share; /* a residual is also at most this share of the smallest eigenvalue requested that is well above
+                   * rounding, or the scores of that component are noise (mercer_residual_limit); 0: no such demand */
 } mercer_eigen_request;
 
 /* The r algebraically largest eigenpairs, descending; the host provides the arrays, of the sizes stated, all zeroed. A
@@ -537,6 +539,18 @@ static inline void mercer_exp(const mercer_host *host, int32_t dtype, void *valu
 /* Entry k of values that are float or double. */
 static inline double mercer_value(int32_t dtype, const void *values, int64_t k) {
     return dtype == MERCER_F32 ? (double)((const float *)values)[k] : ((const double *)values)[k];
+}
+
+/* What residuals of a request must stay below, where `rounding` is what rounding leaves of them and values are the r
+ * current ones, descending. Eigenvalues within 100 times `rounding` make no demand of their own: it could not be met. */
+static inline double mercer_residual_limit(const mercer_eigen_request *request, const double *values, double rounding) {
+    const double first = values[0] < 0 ? -values[0] : values[0];
+    double limit = request->tol * first;
+    int64_t last = request->r - 1;
+    while (last > 0 && !(values[last] > 100 * rounding)) last--;
+    if (request->share > 0 && values[last] > 100 * rounding && request->share * values[last] < limit)
+        limit = request->share * values[last];
+    return limit > rounding ? limit : rounding;
 }
 
 /* The effective width of a kernel with rows sigma and bandwidth: sigma if set, else the result of the bandwidth rule;

@@ -32,6 +32,8 @@
  * Error: each theta_j lies within |R_j| of an eigenvalue of B. That these are the top r is sure of an exact or
  * randomly generated invariant space; else, as in all Krylov methods, with a probability that random columns make
  * overwhelming. Residuals below 64 u max |theta| (blocks in f32: 4 u_32) are rounding: a smaller tol counts as that.
+ * Unless the request says otherwise, |R_j| <= theta_r / 10 too (mercer_residual_limit): the scores of component j have the
+ * variance theta_j (1 + |R_j|^2 / theta_j^2), so residuals of tol |theta_1| alone would make noise of small ones.
  * Limit: where a restart cuts a cluster that is degenerate to rounding, Ritz vectors mix freely in it and residuals
  * fall slowly below sqrt(u) max |theta|, or not at all; converged = 0 says so. A block much narrower than r, with a tol of
  * 1e-3 and more copies of an eigenvalue than r, may take lower pairs for the last copies.
@@ -114,7 +116,6 @@ typedef struct krylov {
     const mercer_eigen_request *request;
     mercer_eigen_result *out;
     sizes size;
-    double tol;
     int64_t n, l;                                 /* rows, locked */
     mercer_block *basis, *images, *scratch;       /* locked and basis V, side by side; W; p columns */
     double *state, *h, *s, *small, *theta, *norm; /* h, error: in state */
@@ -428,7 +429,7 @@ static int32_t iterate(krylov *x, int64_t max_passes) {
         TRY(keep(x));
         TRY(rayleigh_ritz(x));
         int64_t count = min(x->k, x->size.keep), rank = 0, added;
-        double worst = 0, limit = fmax(x->tol * fabs(x->theta[0]), rounding(x));
+        double worst = 0, limit = mercer_residual_limit(request, x->theta, rounding(x));
         TRY(directions(x, count, limit, &added));
         for (int64_t j = 0; j < r; j++) worst = fmax(worst, x->norm[j] + image_error(x, j));
         x->first = fmax(x->first, worst);
@@ -476,7 +477,6 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     x.n = n;
     x.l = request->locked.count;
     x.size = plan(p, n - x.l, request);
-    x.tol = request->tol;
     x.best = INFINITY;
     x.rough_done = !op->apply_rough || x.l > 0; /* its errors go by |A|, of which P A P says nothing */
     x.most_negative = INFINITY;

@@ -187,7 +187,7 @@ static int32_t iterate(iteration *x) {
         TRY(apply(x));
         TRY(rayleigh_ritz(x));
         TRY(residuals(x, &worst));
-        const double limit = fmax(request->tol * fabs(x->theta[0]), unit * x->scale);
+        const double limit = mercer_residual_limit(request, x->theta, unit * x->scale);
         const int whole = p == x->n - x->l;
         first = fmax(first, worst);
         if (worst > limit && limit > 0) done = fmax(done, 1 - log(worst / limit) / log(first / limit));

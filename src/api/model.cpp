@@ -77,8 +77,9 @@ std::vector<mercer_view> read_outputs(const mercer_view *outs, int64_t count) {
 
 // Scores of a few rows without anything that a long call needs; false: not this model, not these data, or one is no number.
 bool transform_rows(const Model &model, const Source &data, const mercer_view *outs, int64_t count) {
-    if (count != 1 || !outs || !outs->data || data.rows() < 1 || data.rows() > RowScores::most_rows ||
-        data.kind() != Source::Kind::dense || !data.at_will() || data.cols() != model.d() || !model.row_scores())
+    if (count != 1 || !outs || !outs->data || data.rows() < 1 || data.kind() != Source::Kind::dense ||
+        !data.at_will() || data.cols() != model.d() || !model.row_scores() ||
+        data.rows() > model.row_scores()->most_rows())
         return false;
     mercer_view out = read_view("outs[0]", outs, 1u << MERCER_F32 | 1u << MERCER_F64);
     if (out.rows != data.rows() || out.cols < model.r() || (out.dtype != model.dtype() && out.dtype != MERCER_F64))

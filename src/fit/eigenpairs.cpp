@@ -54,6 +54,7 @@ Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operato
     request.struct_size = sizeof request;
     request.r = r;
     request.tol = plan.tol;
+    request.share = plan.share;
     request.max_passes = plan.max_passes;
     request.start_count = start.count;
     request.rough = op.has_rough();

@@ -160,7 +160,7 @@ struct Plan {
     double flops_each = 0;               // beside each product
     double dense_order = 0;              // of the largest factorisation, which cannot be cancelled
     double certify_cost = 0;             // for progress (forecast.cpp)
-    double tol = 0;
+    double tol = 0, share = 0;   // of the solver (mercer_eigen_request)
     int64_t max_passes = 0;      // of the solver; 0: its own
     void needs(Bytes at_least) { // at some time
         likely_bytes = std::max(likely_bytes, at_least.likely);

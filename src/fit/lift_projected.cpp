@@ -166,7 +166,10 @@ Lifted lift_as(const LiftTask &task) {
     out.text["certificates"] = Json::array();
     if (kept > 0 && !iterated) {
         const Proof proof = proved ? found.proof : prove<T>(run, task, rows, *span, projection, weights, kept);
-        for (int64_t j = 0; j < kept; ++j) lambda[static_cast<size_t>(j)] = proof.bounds.value[static_cast<size_t>(j)];
+        // `auto` promises an accuracy of its eigenvalues, so it returns the best estimates. Else a report changes no model:
+        // lambda is what the scores vary by.
+        for (int64_t j = 0; proved && j < kept; ++j)
+            lambda[static_cast<size_t>(j)] = proof.bounds.value[static_cast<size_t>(j)];
         out.text["certificates"] = proof.report(total, kept);
         if (proof.refuted) {
             out.text["uncertified"] = refuted_text;

@@ -96,7 +96,8 @@ Bounds bounds_of(const Eigenpairs &pairs, const Moments &moments, const Plan &pl
 }
 
 // A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p of the rounded A. Each column's entry of largest modulus (the
-// first on a tie) is positive.
+// first on a tie) is positive. The centred operator does not see what rounding leaves of a u along D^1/2 1, about
+// u |K| / Lambda, but K does, and would make noise |K| times as large of it: it is projected out.
 template <class T>
 Tensor coefficients(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t kept, std::vector<double> &b) {
     const int64_t m = pairs.m();
@@ -105,9 +106,10 @@ Tensor coefficients(Run &run, const Eigenpairs &pairs, const Moments &moments, i
     pairs.each(run, kept, [&](int64_t j, const double *u) {
         const double factor = sign_of(m, [&](int64_t i) { return u[i] * moments.root(i); }) /
                               std::sqrt(pairs.values[static_cast<size_t>(j)]) / moments.root_unit;
-        double sum = 0;
+        double along = 0, sum = 0;
+        for (int64_t i = 0; moments.ksu && i < m; ++i) along += u[i] * moments.root(i) / moments.total;
         for (int64_t i = 0; i < m; ++i) {
-            const T entry = static_cast<T>(moments.root(i) * u[i] * factor);
+            const T entry = static_cast<T>(moments.root(i) * (u[i] - along * moments.root(i)) * factor);
             tensor_data<T>(a)[i * kept + j] = entry;
             sum += static_cast<double>(entry) * moments.kp(i);
         }

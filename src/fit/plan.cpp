@@ -53,6 +53,7 @@ void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan) {
     request.struct_size = sizeof request;
     request.r = r;
     request.tol = plan.tol;
+    request.share = plan.share;
     request.max_passes = plan.max_passes;
     request.start_count = begun;
     request.rough = plan.rough;
@@ -239,6 +240,7 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
     Plan plan;
     plan.f32 = storage == GramStorage::f32 || (task.f32 && storage != GramStorage::f64);
     plan.tol = !std::isnan(values.tol) ? values.tol : task.tol > 0 ? std::max(task.tol, 1e-9) : plan.f32 ? 1e-5 : 1e-9;
+    plan.share = std::isnan(values.tol) ? 0.1 : 0; // variances of scores right to 1 %
     if (plan.f32 && !task.f32 && !task.f32_serves)
         fail(MERCER_E_DATA, "gram.storage = f32: entries or kernel values of these data are beyond it");
     plan.max_passes = values.max_passes;

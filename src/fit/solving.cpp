@@ -101,8 +101,12 @@ Eigenpairs solve_for(const Solving &solving) {
 int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, double unit, uint32_t *outcome) {
     const Plan &plan = task.plan;
     const double floor = rounding_floor(plan.f32, pairs.m()) * std::max({norm, pairs.values[0], -pairs.most_negative});
+    // A residual R makes the variance of a component's scores Lambda (1 + R^2 / Lambda^2): beyond Lambda / 2 they are noise.
+    const auto is_resolved = [&](size_t j) {
+        return pairs.values[j] > floor && pairs.residuals[j] <= pairs.values[j] / 2;
+    };
     int64_t rank = 0;
-    while (rank < static_cast<int64_t>(pairs.values.size()) && pairs.values[static_cast<size_t>(rank)] > floor) ++rank;
+    while (rank < static_cast<int64_t>(pairs.values.size()) && is_resolved(static_cast<size_t>(rank))) ++rank;
     if (pairs.most_negative < -floor) *outcome |= MERCER_INDEFINITE;
     // Rounding alone leaves residuals of `floor`; constant data, whose eigenvalues are all 0, have no others.
     const double allowed = std::max(plan.tol * std::fabs(pairs.values[0]), floor),

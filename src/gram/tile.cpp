@@ -434,11 +434,15 @@ void sweep_panels(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, c
     std::vector<Panel<T>> kept;
     TileBytes y;
     tiles.y().measure(y);
-    if (y.held(y_blocks, tiles.y().rows()) + y.loading(tile_rows) <= std::min(sweep_keeps, run.budget()->left() / 4)) {
+    const int64_t held = y.held(y_blocks, tiles.y().rows());
+    if (held + y.loading(tile_rows) <= std::min(sweep_keeps, run.budget()->left() / 4)) {
         kept.resize(static_cast<size_t>(y_blocks));
         auto load = [&](int64_t b) { kept[static_cast<size_t>(b)] = tiles.y().load(run, b); };
         Run::Span span(run, 0, 0);
-        parallel_for(run, y_blocks, load, tiles.serial());
+        // Copying a mebibyte takes less time than a team of threads may need to assemble on a busy machine, which is what
+        // the transform of a single row would wait for.
+        constexpr int64_t quick = int64_t{1} << 20;
+        parallel_for(run, y_blocks, load, tiles.serial() || held <= quick);
     }
     Pool<TileScratch<T>> pool([&] { return std::unique_ptr<TileScratch<T>>(new TileScratch<T>(tiles.scratch(run))); });
     auto slab = [&](int64_t s) {

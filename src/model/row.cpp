@@ -31,6 +31,12 @@ class FusedRow : public RowScores {
         return packed ? std::move(out) : nullptr;
     }
 
+    // Measured (m = 500, d = 12, r = 8): below 32 rows, rounding up to tiles costs more than their matrix products save.
+    int64_t most_rows() const override {
+        constexpr int64_t second_cache = int64_t{1} << 20;
+        const int64_t bytes = static_cast<int64_t>(panels_.size()) * tile_rows * (d_ + r_) * int64_t{sizeof(T)};
+        return bytes <= second_cache ? 32 : 4;
+    }
     bool scores(const Source &data, const mercer_view &out) const override {
         bool held = true;
         for (int64_t i = 0; i < data.rows(); ++i) held &= row(data, i, out);

@@ -238,6 +238,12 @@ const char *dtype_text(int32_t dtype) {
     return dtype == MERCER_F32 ? "1 (MERCER_F32)" : dtype == MERCER_F64 ? "2 (MERCER_F64)" : "3 (MERCER_I64)";
 }
 
+// What an output changes: columns beyond its own stay as they are.
+mercer_view written(const Output &output, mercer_view out) {
+    out.cols = output.cols;
+    return out;
+}
+
 void check_array(const Model &model, const Source &data, const Output &output, size_t index, const mercer_view &out) {
     const std::string name = index ? format("outs[%zu]", index) : "out";
     if (out.rows != data.rows() || out.cols < output.cols)
@@ -247,9 +253,18 @@ void check_array(const Model &model, const Source &data, const Output &output, s
     if (out.dtype != given && !(out.dtype == MERCER_F64 && given == MERCER_F32))
         fail(MERCER_E_ARGUMENT, "%s: dtype = %s, this model gives %s", name.c_str(), dtype_text(out.dtype),
              dtype_text(given));
-    mercer_view written = out; // columns beyond the output's stay as they are
-    written.cols = output.cols;
-    check_apart(name.c_str(), written, "data", data);
+    check_apart(name.c_str(), written(output, out), "data", data);
+}
+
+void check_arrays(const Model &model, const Source &data, const std::vector<Output> &outputs,
+                  const std::vector<mercer_view> &outs) {
+    for (size_t k = 0; k < outputs.size(); ++k) {
+        if (!outs[k].data) continue;
+        check_array(model, data, outputs[k], k, outs[k]);
+        for (size_t other = 0; other < k; ++other)
+            if (outs[other].data && overlap(written(outputs[k], outs[k]), written(outputs[other], outs[other])))
+                fail(MERCER_E_ARGUMENT, "outs[%zu] shares memory with outs[%zu]; must not", k, other);
+    }
 }
 
 } // namespace
@@ -305,8 +320,7 @@ void transform(Run &run, const Model &model, const Operations &asked, const Outp
                const std::shared_ptr<const Source> &data, const std::vector<mercer_view> &outs) {
     check_queries(model, *data);
     const std::vector<Output> outputs = outputs_of(asked, model, options);
-    for (size_t k = 0; k < outputs.size(); ++k)
-        if (outs[k].data) check_array(model, *data, outputs[k], k, outs[k]);
+    check_arrays(model, *data, outputs, outs);
     if (model.kernel().has_user() && !model.kernel().user && data->kind() != Source::Kind::objects &&
         !model.has_frequencies())
         fail(MERCER_E_UNSUPPORTED, "the model's user kernel is not here: give it back with mercer_model_bind");

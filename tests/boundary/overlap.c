@@ -86,6 +86,34 @@ static void scores(void **state) {
     free(train), free(fresh);
 }
 
+/* Two outputs of one call. */
+static void outputs(void **state) {
+    (void)state;
+    enum { D = 3, R = 2 };
+    mercer_context *context = new_context();
+    double *train = noise(20 * D), *fresh = noise(CELLS), array[CELLS];
+    mercer_data *rows = new_data(context, train, 20, D);
+    mercer_model *model = fitted(context, rows, "2");
+    mercer_recipe *both = NULL;
+    MUST(mercer_recipe_create(&both, context, "scores,t2"));
+    int met = 0;
+    for (int k = 0; k < TRIES; k++) {
+        memcpy(array, fresh, sizeof array);
+        const int64_t n = 1 + below(ROWS_MOST);
+        const struct layout scores = random_layout(n, R + below(3)), t2 = random_layout(n, 1 + below(2));
+        const mercer_view wanted[2] = {view_in(array, &scores), view_in(array, &t2)};
+        mercer_data *data = new_data(context, train, n, D);
+        const int expected = meet(&scores, R, &t2, 1);
+        met += expected;
+        judge("transform", mercer_model_transform(model, both, data, wanted, 2, NULL), expected, array, fresh);
+        mercer_data_destroy(data);
+    }
+    assert_in_range(met, TRIES / 20, TRIES * 9 / 10);
+    mercer_recipe_destroy(both), mercer_model_destroy(model), mercer_data_destroy(rows),
+        mercer_context_destroy(context);
+    free(train), free(fresh);
+}
+
 /* Queries that are a matrix of distances. */
 static void matrices(void **state) {
     (void)state;
@@ -137,6 +165,7 @@ static void kernel_matrices(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scores),
+        cmocka_unit_test(outputs),
         cmocka_unit_test(matrices),
         cmocka_unit_test(kernel_matrices),
     };

@@ -367,6 +367,52 @@ void test_certain() {
     }
 }
 
+// What a component's scores vary by is its eigenvalue, however small that is: components that are kept are no noise. Narrow
+// data and wide kernels, whose eigenvalues fall to rounding within a few components.
+void test_small_components() {
+    Session session;
+    oracle::Numbers numbers(21);
+    Matrix line(200, 1), uneven(90, 1);
+    for (int64_t i = 0; i < line.rows; ++i) line(i, 0) = static_cast<double>(i) / 199;
+    for (int64_t i = 0; i < uneven.rows; ++i) uneven(i, 0) = std::exp(2 * std::sin(static_cast<double>(i * i)));
+    Vector weights;
+    for (int64_t i = 0; i < line.rows; ++i) weights.push_back(1 + static_cast<double>(i % 7));
+    struct Narrow {
+        Matrix x;
+        const char *sigma;
+        Vector weights;
+    };
+    const Narrow all[] = {{line, "0.2965", {}},
+                          {line, "0.3", weights},
+                          {uneven, "3", {}},
+                          {numbers.matrix(64, 1), "3", {}},
+                          {numbers.matrix(300, 3), "30", {}}};
+    for (const Narrow &one : all)
+        for (const char *solver : {"dense", "block-krylov", "orthogonal"})
+            for (const bool f32 : {false, true}) {
+                Vector w = one.weights;
+                const Model model = session.fit(one.x, {{"sigma", one.sigma}, {"components", "20"}, {"solver", solver}},
+                                                w, {f32, false});
+                const Matrix z = session.apply(model, one.x, "scores", {f32, false});
+                const Vector lambda = model.vector("lambda");
+                if (w.empty()) w.assign(static_cast<size_t>(one.x.rows), 1);
+                const double total = oracle::sum_over(one.x.rows, [&](int64_t i) { return w[static_cast<size_t>(i)]; });
+                TEST_ASSERT_TRUE(model.summary().r >= (f32 ? 2 : 4)); // the cure is not to keep nothing
+                for (int64_t j = 0; j < z.cols; ++j) {
+                    const double mean = oracle::sum_over(
+                        z.rows, [&](int64_t i) { return w[static_cast<size_t>(i)] * z(i, j) / total; });
+                    const double square = oracle::sum_over(
+                        z.rows, [&](int64_t i) { return w[static_cast<size_t>(i)] * z(i, j) * z(i, j) / total; });
+                    const std::string what = std::string(solver) + ", sigma " + one.sigma + ", component " +
+                                             std::to_string(j) + ": " +
+                                             std::to_string(square / lambda[static_cast<size_t>(j)]);
+                    TEST_ASSERT_TRUE_MESSAGE(std::fabs(square / lambda[static_cast<size_t>(j)] - 1) < 0.5,
+                                             what.c_str());
+                    TEST_ASSERT_TRUE_MESSAGE(mean * mean < lambda[static_cast<size_t>(j)] / 4, what.c_str());
+                }
+            }
+}
+
 double kept_variance(const Model &model) {
     const Vector lambda = model.vector("lambda");
     return oracle::sum_over(static_cast<int64_t>(lambda.size()),
@@ -411,6 +457,7 @@ int main() {
     RUN_TEST(test_wide_kernel);
     RUN_TEST(test_weighted_is_exact);
     RUN_TEST(test_certain);
+    RUN_TEST(test_small_components);
     RUN_TEST(test_share_beyond_the_limit);
     return UNITY_END();
 }

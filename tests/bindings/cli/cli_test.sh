@@ -263,7 +263,7 @@ status 0 transform C.safetensors X.csv --what t2,scores --id kind -o IDS.npy && 
 status 0 fit X.csv $fit_csv --labels kind --id id --scores IDS.csv && py with_ids_alone IDS.csv # and it is not fitted on
 status 0 fit X.csv --method kpca --id w -o C2.safetensors --json && json && py csv_columns out
 error 2 4 transform M.safetensors Q.npy --what scores,t3 -o OLD && says "unknown operation 't3'"
-error 2 3 transform M.safetensors Q.npy --what t2,t2 -o OLD && says 'named twice'
+error 2 3 transform M.safetensors Q.npy --what t2,t2 -o OLD && says 'cannot be written as well'
 error 2 8 transform M.safetensors Q.npy --what scores,labels -o OLD && says '--method ncut'
 error 2 8 transform M.safetensors Q.npy --id a -o OLD && says 'CSV files only'
 error 2 4 transform M.safetensors X.csv --id di -o OLD && says "did you mean 'id'"
@@ -548,6 +548,15 @@ for what in "fit X.npy --method kpca -o grown/M" "transform M.safetensors X.npy 
     (ulimit -f 1 && "$mercer" $what) >out 2>err
     [ $? = 8 ] || fail "a file that may not grow is not exit code 8: $what"
     [ "$(ls -A grown)" = M ] && cmp -s grown/M M.safetensors || fail "a file that may not grow leaves something: $what"
+done
+for what in "info M.safetensors --json" "methods" "--help"; do # longer than the buffer, and shorter
+    checks=$((checks + 1))
+    "$mercer" $what >/dev/full 2>err
+    [ $? = 8 ] || fail "a full standard output is not exit code 8: $what"
+done
+for what in "-o twice.safetensors" "-o W.safetensors --scores ./twice.safetensors"; do # would be removed as no longer needed
+    status 2 $fit $what --checkpoint twice.safetensors --format npy
+    says 'named twice'
 done
 status 0 transform M.safetensors Q.npy -o /dev/null
 [ -c /dev/null ] || fail '/dev/null was replaced'
