@@ -24,9 +24,10 @@ typedef struct herding {
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(herding, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15,
-                     "number of draws, 0: min(n, 1000); a row that is drawn again is one centre"),
-    MERCER_PARAM_BOOL(herding, optimal, "false", "", 0,
-                      "weights >= 0 of the drawn rows that bring them nearest to the mean of all; else n/m a draw"),
+                     "number of draws; 0: min(n, 1000); a row drawn more than once is one centre"),
+    MERCER_PARAM_BOOL(
+        herding, optimal, "false", "", 0,
+        "choose weights >= 0 that bring the drawn rows nearest to the mean of all rows; false: n/m for each draw"),
 };
 
 enum { HOT = 1024 };
@@ -396,5 +397,5 @@ static const mercer_reducer_ops ops = {
 };
 
 MERCER_PLUGIN(MERCER_KIND_REDUCER, "herding", MERCER_VERSION,
-              "rows whose mean follows that of all rows (kernel herding)", "Chen, Welling & Smola, UAI (2010)", rows,
-              herding, ops)
+              "rows chosen to match the mean in feature space (kernel herding)", "Chen, Welling & Smola, UAI (2010)",
+              rows, herding, ops)

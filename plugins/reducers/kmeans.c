@@ -28,8 +28,8 @@ typedef struct kmeans {
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(kmeans, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15,
-                     "number of clusters, 0: min(n, 1000), or as many as there are landmarks to start from"),
-    MERCER_PARAM_INT(kmeans, iterations, "100", "", 0, 0, 9e15, "of Lloyd's algorithm at most"),
+                     "number of clusters; 0: min(n, 1000), or the number of landmarks to start from"),
+    MERCER_PARAM_INT(kmeans, iterations, "100", "", 0, 0, 9e15, "largest number of iterations of Lloyd's algorithm"),
     MERCER_PARAM_CHOICE(kmeans, start, "plusplus", "plusplus|landmarks", "", 0,
                         "first centres: drawn by k-means++, or the landmarks attached to the data"),
 };
@@ -578,5 +578,6 @@ static const mercer_reducer_ops ops = {
     .reduce = reduce,
 };
 
-MERCER_PLUGIN(MERCER_KIND_REDUCER, "kmeans", MERCER_VERSION, "centroids of k-means, weighted by their clusters",
+MERCER_PLUGIN(MERCER_KIND_REDUCER, "kmeans", MERCER_VERSION,
+              "centroids of k-means, weighted by the sizes of their clusters",
               "Lloyd, IEEE Trans. IT (1982); Arthur & Vassilvitskii, SODA (2007)", rows, kmeans, ops)

@@ -56,7 +56,7 @@ static const double loose_tol = 1e-6;
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(krylov_params, block, "0", "", MERCER_AUTO, 0, 1e6,
-                     "columns of a product, 0: r + 6 rounded up to a multiple of 8, at most 64"),
+                     "columns of a block; 0: r + 6 rounded up to a multiple of 8, at most 64"),
 };
 
 /* The sizes: block; columns of the caller's guess, first block; restarted basis = residuals looked at, largest basis, and room
@@ -500,5 +500,5 @@ static const mercer_solver_ops ops = {
 };
 
 MERCER_PLUGIN(MERCER_KIND_SOLVER, "block-krylov", MERCER_VERSION,
-              "block Krylov with thick restart, for r much smaller than n",
+              "block Krylov iteration with thick restarts, for r much smaller than n",
               "Musco & Musco, NIPS (2015); Wu & Simon, SIAM J. Matrix Anal. Appl. 22 (2000)", rows, krylov_params, ops)

@@ -119,5 +119,5 @@ static const mercer_solver_ops ops = {
     .solve = solve,
 };
 
-MERCER_PLUGIN_BARE(MERCER_KIND_SOLVER, "dense", MERCER_VERSION, "LAPACK on the whole matrix",
+MERCER_PLUGIN_BARE(MERCER_KIND_SOLVER, "dense", MERCER_VERSION, "LAPACK on the stored kernel matrix",
                    "Dhillon, Parlett & Voemel, ACM TOMS 32 (2006)", ops)

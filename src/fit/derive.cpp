@@ -6,7 +6,8 @@ namespace mercer {
 
 std::vector<Derivation> &derivations() {
     static std::vector<Derivation> table = {
-        {"compress", "rpcholesky", "fewer centres: what a model holds in feature space, projected on their span",
+        {"compress", "rpcholesky",
+         "fewer centres: components and mean of a model are projected onto the span of the new centres",
          "Schoelkopf et al. 1999, reduced sets", 1, compress},
     };
     return table;

@@ -61,7 +61,7 @@ std::vector<Output> gradient_outputs(const Model &model, const OutputOptions &) 
 std::vector<Output> labels_outputs(const Model &model, const OutputOptions &) {
     if (!model.can(MERCER_CAN_LABELS))
         cannot("labels", "it was not fitted to clusters, as the method 'ncut' does (mercer fit --method ncut)");
-    return {{"labels", "clusters, by falling weight", 1, MERCER_I64}};
+    return {{"labels", "cluster numbers, in order of decreasing weight", 1, MERCER_I64}};
 }
 
 // ---- the operations: what each makes of a row's values
@@ -261,20 +261,23 @@ const std::vector<Operation> &operations() {
     };
     static const std::vector<Operation> table = {
         {"scores", "coordinates on the components: f(x) = A^T k_C(x) / g(x) - b",
-         options("scores", {MERCER_PARAM_BOOL(OutputOptions, whiten, "false", "", MERCER_SHORT,
-                                              "divide each by the root of its eigenvalue: of variance 1 on the data")}),
+         options("scores",
+                 {MERCER_PARAM_BOOL(
+                     OutputOptions, whiten, "false", "", MERCER_SHORT,
+                     "divide each score by the root of its eigenvalue, so that all have variance 1 on the data")}),
          scores_outputs, RowNeeds::coordinates, put_scores},
         {"density", "kernel density estimate w^T k_C(x) / n, without the kernel's normalising constant",
          options("density", {}), density_outputs, RowNeeds::density, put_density},
-        {"residual", "squared distance in feature space to the span of the components (SPE); see /limits of the report",
+        {"residual",
+         "squared distance in feature space to the span of the components (SPE); limits: /limits in the report",
          options("residual", {}), residual_outputs, RowNeeds::coordinates | RowNeeds::mean | RowNeeds::self,
          put_residual},
-        {"t2", "Hotelling's T^2, the sum of f_j(x)^2 / lambda_j; see /limits of the report", options("t2", {}),
+        {"t2", "Hotelling's T^2, the sum of f_j(x)^2 / lambda_j; limits: /limits in the report", options("t2", {}),
          t2_outputs, RowNeeds::coordinates, put_t2},
-        {"gradient", "df/dx, with respect to the columns as they are given: df_j/dx_c in column j d + c",
+        {"gradient", "df/dx with respect to the columns as given, before any scaling: df_j/dx_c in column j d + c",
          options("gradient", {}), gradient_outputs, 0, nullptr, gradient<float>, gradient<double>},
-        {"labels", "clusters, numbered from 0 by falling weight; of models by the method 'ncut'", options("labels", {}),
-         labels_outputs, RowNeeds::coordinates, put_labels},
+        {"labels", "cluster numbers from 0, in order of decreasing weight; only for models of the method 'ncut'",
+         options("labels", {}), labels_outputs, RowNeeds::coordinates, put_labels},
     };
     return table;
 }
