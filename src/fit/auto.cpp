@@ -51,9 +51,9 @@ class Search {
     Road run() {
         if (most_ == 0) return exact(roads_.why);
         if (!prepared_.squares_hold && !roads_.exact)
-            fail(MERCER_E_DATA, "squares of kernel values are beyond f64, so exact passes alone will do, but %s",
+            fail(MERCER_E_DATA, "squares of kernel values overflow f64, so only exact passes are possible, but %s",
                  roads_.why.c_str());
-        if (!prepared_.squares_hold) return exact("f64 does not hold the squares of kernel values");
+        if (!prepared_.squares_hold) return exact("squares of kernel values overflow f64");
         const PivotRows all{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n_, prepared_.weights.data()};
         factor_ = std::make_shared<PartialCholesky<T>>(run_, all, std::min(first_ranks[1], most_));
         for (int64_t m : first_ranks) grow(std::min(m, most_));
@@ -62,9 +62,9 @@ class Search {
             auto found = std::make_shared<Findings>();
             if (step(look_cost(), [&] { return look(*found, number); })) return projected(std::move(found));
             const char *end = found->proof.refuted           ? refuted_text
-                              : factor_->rank_reached()      ? "the factor has no more rank"
-                              : at_end()                     ? "the memory budget holds no larger factor"
-                              : known_.m != factor_->count() ? "what varies is no more than rounding"
+                              : factor_->rank_reached()      ? "the factor has reached full rank"
+                              : at_end()                     ? "a larger factor does not fit in the memory budget"
+                              : known_.m != factor_->count() ? "the remaining variance is within rounding"
                               : !advance()                   ? "exact passes cost less than a larger factor"
                                                              : nullptr;
             if (end) return roads_.exact ? exact(end) : unproved(std::move(found), end);
@@ -109,7 +109,8 @@ class Search {
             if (next.m == factor_->count()) return true;
             int64_t m = next.m;
             if (m > room_ && m <= room_ + room_ / 4 && room_ > factor_->count()) m = room_; // more is a copy of all
-            run_.log(1, format("auto: %" PRId64 " rows, about %" PRId64 " will do", factor_->count(), m).c_str());
+            run_.log(1,
+                     format("auto: %" PRId64 " rows, about %" PRId64 " will be needed", factor_->count(), m).c_str());
             room_ = std::max(room_, m);
             factor_->reserve(room_);
             grow(std::min(m, 2 * factor_->count()));
@@ -244,8 +245,8 @@ class Search {
     std::string proved(const Proof &proof) const {
         const double share = proof.bounds.worst_share(proof.r());
         const std::string rows = format("projection on %" PRId64 " rows: ", factor_->count());
-        if (!(share <= 1)) return rows + format("nothing is proved (%g %% asked)", 100 * values_.accuracy);
-        return rows + format("proved to %.2g %% (%g %% asked), by %s", 100 * share, 100 * values_.accuracy,
+        if (!(share <= 1)) return rows + format("no accuracy is certified (%g %% requested)", 100 * values_.accuracy);
+        return rows + format("certified to %.2g %% (%g %% requested), by %s", 100 * share, 100 * values_.accuracy,
                              std::strcmp(proof.bounds.kind, "frobenius") == 0 ? "pairs" : proof.bounds.kind);
     }
 
@@ -308,9 +309,9 @@ Plan plan_exact(PlanTask task, bool f32) {
 
 void judge_exact(Run &run, const Recipe &recipe, const Plan &plan, double worst_share, Road &road) {
     if (worst_share <= recipe.values().accuracy) return;
-    const std::string much = std::isfinite(worst_share) ? format("%.2g", worst_share) : "nothing",
-                      text = road.report["why"].get<std::string>() + "; residuals prove " + much +
-                             format(" of %.2g in %s", recipe.values().accuracy, plan.f32 ? "f32" : "f64");
+    const std::string much = std::isfinite(worst_share) ? format("%.2g", worst_share) : "no accuracy",
+                      text = road.report["why"].get<std::string>() + "; residuals certify " + much +
+                             format(" instead of %.2g, in %s", recipe.values().accuracy, plan.f32 ? "f32" : "f64");
     if (recipe.values().solver_strict) fail(MERCER_E_NUMERICAL, "auto: %s", text.c_str());
     road.proved = false;
     road.report["why"] = text;

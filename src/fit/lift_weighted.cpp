@@ -80,7 +80,7 @@ Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &m
     return z;
 }
 
-// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed: none is by a
+// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last one was missed: none is by a
 // solver that decomposes the whole matrix (LAPACK's eigenvalues, all or by index, are those of a matrix n u |K| away). Kernel values
 // in f32 err by about u of k(c, c), the products with them by less: by 2 u of the trace in all, before it is centred. Residuals
 // know of it only where the solver has an exact operator to compare with, and contain it there.

@@ -89,7 +89,7 @@ status 0 --version --json && json && shows '"abi": 0, "blas": "'
 error 2 1 trasform && says "did you mean 'transform'"
 error 2 4 methods --jsno && says 'did you mean --json'
 status 0 --help && shows transform
-status 2 && says "usage: mercer COMMAND" && says "a command is missing"
+status 2 && says "usage: mercer COMMAND" && says "no command was given"
 for command in fit transform compress kernel forecast convert info methods describe plot plugins plugin-check plugin-new demo; do
     status 0 $command --help
     shows "mercer $command"
@@ -118,9 +118,9 @@ status 2 describe gausian && says gaussian
 status 0 describe kernel.sigma && shows --sigma && shows 'Excludes kernel.gamma'
 status 0 describe accuracy --json && json && py one_row out accuracy
 status 0 describe whiten && shows scores
-status 0 describe user && shows 'user, kernel: a function' && shows '--precomputed kernel'
+status 0 describe user && shows 'user, kernel: your own function' && shows '--precomputed kernel'
 status 0 describe bootstrap && shows 'default 0' && ! grep -q automatic out || fail 'bootstrap: 0 is none, not automatic'
-error 2 4 describe foo && says "'foo' is no method, operation, kernel"
+error 2 4 describe foo && says "'foo' is not the name of a method, operation, kernel"
 error 2 4 describe foo.bar && says "unknown parameter 'foo.bar': known are method"
 error 2 4 describe kernel.sgima && says "did you mean 'kernel.sigma'"
 status 0 describe auto && shows --accuracy
@@ -154,7 +154,7 @@ error 6 11 forecast X.npy --method kpca --memory 1kB
 status 0 convert M.safetensors -o M.json && py converted M.json M.safetensors
 status 0 convert M.safetensors -o - && json
 status 0 convert M.safetensors -o FOLDER && py converted_folder FOLDER M.json
-error 8 14 convert M.safetensors -o FOLDER && says 'there already'
+error 8 14 convert M.safetensors -o FOLDER && says 'exists already'
 status 0 transform M.safetensors Q.npy -o D.npy --what density && py density D.npy
 status 0 transform M.safetensors Q.npy -o R.npy --what residual && py residual R.npy
 status 0 describe scores && shows --whiten
@@ -290,7 +290,7 @@ status 0 convert M.safetensors -o dot.ted/ && [ -f dot.ted/A.npy ] || fail 'a fo
 # rows that are left out are counted, and said
 status 0 fit GAPS.csv $fit_csv --data.missing rows && says '2 of 200 rows are left out of the fit: they have missing values'
 status 0 info C.safetensors && shows 'left_out '
-status 0 transform C.safetensors GAPS.csv -o ZG.npy --json && says '2 of 200 rows have no output, as they have missing values'
+status 0 transform C.safetensors GAPS.csv -o ZG.npy --json && says '2 of 200 rows have no output, because they have missing values'
 json && shows '"left_out": 2'
 status 0 transform C.safetensors COMPLETE.npy -o ZG.npy --json && [ ! -s err ] || fail 'nothing was left out'
 error 2 3 fit X.npy --method kpca --components 0.95 -o OLD && says 'did you mean --variance 0.95?'
@@ -316,7 +316,7 @@ for size in 1e9 1000000000 1000000000B 1GB 1gb '1 GB' 0.5e9 976562.5KiB 1e6k; do
     status 0 $fit --memory "$size" -o S.safetensors
 done
 for size in 0x10 0x1p30 1f 1e400 inf nan 1.5.2 1XB 4GiBB 1e-3 ''; do
-    error 2 3 $fit --memory "$size" -o OLD && says 'must be a number of bytes, as 4GiB, 500MB or 1e9'
+    error 2 3 $fit --memory "$size" -o OLD && says 'must be a number of bytes, such as 4GiB, 500MB or 1e9'
 done
 error 6 11 $fit --memory 1e3 -o OLD
 
@@ -339,10 +339,10 @@ status 0 fit X.npy --method kpca --sigma 2 --components 10 -o S.safetensors
 "$mercer" info S.safetensors --json >info.json
 status 0 plot S.safetensors -o S.svg --width 300 && pic scree S.svg S.safetensors
 status 0 fit X.npy --method nystrom --m 40 --sigma 2 --components 10 -o S.safetensors && "$mercer" info S.safetensors --json >info.json
-status 0 plot S.safetensors -o S.svg && pic picture S.svg 20 eigenvalue 'proved bounds' 'cumulated share'
+status 0 plot S.safetensors -o S.svg && pic picture S.svg 20 eigenvalue 'certified bounds' 'cumulative share'
 status 0 info S.safetensors --verbose && shows 'certificates.3.component              1' # people count from 1
 status 0 fit N10000.npy --method nystrom --m 20 --components 5 -o S.safetensors # pairs of rows that were drawn
-status 0 plot S.safetensors -o S.svg && pic picture S.svg 10 eigenvalue 'proved bounds (probability 99.9 %)' 'cumulated share'
+status 0 plot S.safetensors -o S.svg && pic picture S.svg 10 eigenvalue 'certified bounds (probability 99.9 %)' 'cumulative share'
 status 0 fit ROUND.npy --method kpca --kernel linear --components 39 --bootstrap 100 -o S.safetensors # the last are noise
 "$mercer" info S.safetensors --json >info.json
 status 0 plot S.safetensors -o S.svg && pic scree S.svg S.safetensors && pic bars S.svg 1
@@ -380,7 +380,7 @@ status 0 fit FLOWERS.csv --columns length,width --data.missing rows --method kpc
 "$mercer" info S.safetensors --json >info.json
 for kind in scatter density residual; do
     status 0 plot S.safetensors FLOWERS.csv --labels species --kind $kind -o F.svg
-    pic caption F.svg '1 of 150 rows left out, they have no finite values'
+    pic caption F.svg '1 of 150 rows omitted because their values are not finite'
     [ $kind = residual ] || pic picture F.svg 149 '<green>' blue 'red & round'
 done
 pic caption F.svg width && pic caption F.svg length # the columns' names
@@ -389,8 +389,8 @@ status 0 plot S.safetensors FLOWERS.csv --labels number -o F.svg && pic colour_b
 error 2 4 plot S.safetensors FLOWERS.csv --labels spcies -o OLD.svg && says species
 
 # one point has no components: a picture all the same
-status 0 fit ONE.npy --method kpca -o S.safetensors && says 'no more are above rounding'
-none='the model has no components: no variance is above rounding'
+status 0 fit ONE.npy --method kpca -o S.safetensors && says 'all others are below rounding'
+none='the model has no components: all variances are below rounding'
 status 0 plot S.safetensors -o S.svg && pic picture S.svg 0 && pic caption S.svg "$none"
 status 0 plot S.safetensors ONE.npy -o S.svg && pic picture S.svg 1 && pic caption S.svg "$none"
 for kind in density residual; do
@@ -428,7 +428,7 @@ if cc -shared -o hidden/librsvg-2.so.2 -x c /dev/null 2>/dev/null; then # one th
     checks=$((checks + 1))
     LD_LIBRARY_PATH=$work/hidden${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$mercer" plot M.safetensors -o P2.png >out 2>err
     [ $? = 2 ] || fail 'a picture without librsvg'
-    says 'needs librsvg 2.46 and cairo, which are not installed: write F.svg, and convert it, as by `rsvg-convert F.svg -o F.png`'
+    says 'need librsvg 2.46 and cairo, which are not installed: write F.svg and convert it, for example with `rsvg-convert F.svg -o F.png`'
 fi
 
 # the label -1
@@ -574,7 +574,7 @@ error 2 3 fit X.npy --method kpca --set kernel= -o OLD && says "--kernel = ''"
 error 2 3 fit X.npy --method '' -o OLD && says "--method = ''"
 error 2 3 fit X.npy --method kpca --kernel 'gaussian[0-1,0]' -o OLD && says 'column 0 of gaussian is named twice'
 error 2 3 fit X.npy --method kpca --sigma 1 --gamma 1 -o OLD
-error 2 1 fit X.npy --method kpca && says '--output is missing: where the model goes'
+error 2 1 fit X.npy --method kpca && says '--output is missing: file to write the model to'
 error 2 1 fit -o OLD
 error 2 1 fit --method kpca -o OLD && says 'DATA is missing: the rows'
 error 2 1 fit X.npy Y.npy --method kpca -o OLD && says 'there is no place for Y.npy' 
@@ -620,7 +620,7 @@ error 4 6 transform CUT.safetensors Q.npy -o OLD
 error 4 6 info TEXT.npy
 error 6 11 $fit --memory 1kB -o OLD
 error 6 11 transform M.safetensors LONG.npy --memory 2MB -o OLD && says 'the scores need 2.3 MiB, the budget is 1.9 MiB'
-error 6 11 kernel X.npy --memory 300kB -o OLD && says "the kernel's values need"
+error 6 11 kernel X.npy --memory 300kB -o OLD && says "the kernel values need"
 error 6 11 $fit --weights W.npy --memory 1kB -o OLD && says 'landmarks and weights need'
 error 6 11 fit K.npy --precomputed kernel --method kpca --memory 100kB -o OLD
 checks=$((checks + 2))

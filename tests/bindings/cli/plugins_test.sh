@@ -37,7 +37,7 @@ ln -s "$hostile" elsewhere
 status 0 plugin-check elsewhere/kernel-marker.so
 status 2 plugin-check
 status 2 plugin-check kernel-nothing && says 'nothing'
-status 2 plugin-check gaussian && says 'PLUGIN = gaussian, must be a file, as ./kernel-own.so, or a name, as kernel-gaussian'
+status 2 plugin-check gaussian && says 'PLUGIN = gaussian, must be a file such as ./kernel-own.so, or a name such as kernel-gaussian'
 status 2 plugin-check "$sound" --timeout 0
 status 4 plugin-check "$hostile/kernel-ops-null.so" && says 'does not conform: ' && says 'ops is NULL'
 status 4 plugin-check "$hostile/kernel-missing.so" && says 'No such file'
@@ -55,9 +55,9 @@ verdict() {
 }
 at="in the check 'stored parameters'"
 verdict exits "$at: it ended the process, with exit status 0"
-verdict spins "$at: it did not end within 4 s"
-verdict sleeps "$at: it did not end within 4 s"
-verdict stops "$at: it did not end within 4 s"
+verdict spins "$at: it did not finish within 4 s"
+verdict sleeps "$at: it did not finish within 4 s"
+verdict stops "$at: it did not finish within 4 s"
 verdict floods 'it wrote to standard output or error (it printed: all is well'
 verdict forks 'it left processes behind'
 verdict closes 'it ended the process, with exit status 0'
@@ -108,7 +108,7 @@ export MERCER_PLUGIN_PATH
 status 0 fit rows.csv --method kpca --kernel aged --height 2 --components 2 -o A.safetensors --scores Z.npy
 status 0 info A.safetensors && shows kpca && cp A.safetensors before
 unset MERCER_PLUGIN_PATH
-status 0 info A.safetensors && shows kpca && shows eigenvalue && says 'warning: this model can only be looked at: the kernel'
+status 0 info A.safetensors && shows kpca && shows eigenvalue && says 'warning: this model can only be inspected: the kernel'
 says 'there is no kernel-aged.so in'
 status 0 info A.safetensors --json && json && shows '"missing"'
 status 0 convert A.safetensors -o A.json
