@@ -301,7 +301,7 @@ static int32_t optimise(work *w, int32_t dtype, int32_t flags) {
     const int64_t m = w->count;
     if (!(flags & MERCER_PSD))
         return w->host->fail(w->task, MERCER_E_VALUE,
-                             "optimal weights need a positive semidefinite kernel: this one is not known to be");
+                             "optimal = true needs a kernel that is known to be positive semidefinite");
     double *squares = w->host->alloc(w->task, 16 * m * m), *vectors = w->host->alloc(w->task, 32 * m);
     if (!squares || !vectors) return MERCER_E_MEMORY;
     quadratic q = {w, squares, squares + m * m, vectors, vectors + m, vectors + 2 * m, (int64_t *)(vectors + 3 * m),

@@ -338,7 +338,8 @@ static int32_t radius_of(const mercer_host *host, mercer_task *task, double simi
         if (status || (status = host->radial(task, &value, 1))) return status;
         if (value <= similarity * full) break;
         if (!(to * to <= DBL_MAX / 4))
-            return host->fail(task, MERCER_E_VALUE, "similarity = %g, but the kernel never falls to this", similarity);
+            return host->fail(task, MERCER_E_VALUE, "similarity = %g, but the kernel never falls to this value",
+                              similarity);
     }
     for (double middle; (middle = from + (to - from) / 2) > from && middle < to;) {
         value = middle * middle;
@@ -354,7 +355,7 @@ static int32_t radius(const mercer_host *host, mercer_task *task, const shadow *
     if (!isnan(p->epsilon)) return MERCER_OK;
     if (isnan(h))
         return host->fail(task, MERCER_E_VALUE,
-                          "the kernel is not radial, it has no scale h that %s could count in: give epsilon",
+                          "the kernel is not radial, so it has no length scale h for %s: set epsilon",
                           isnan(p->similarity) ? "ell" : "similarity");
     if (!isnan(p->similarity)) return radius_of(host, task, p->similarity, h, epsilon);
     *epsilon = h / (isnan(p->ell) ? 4 : p->ell);

@@ -102,7 +102,7 @@ static int32_t orthonormalise(iteration *x, int64_t count) {
         if (rank == p) return MERCER_OK;
         count = rank;
     }
-    return x->host->fail(x->task, MERCER_E_INTERNAL, "orthogonal: no basis of %lld columns", (long long)p);
+    return x->host->fail(x->task, MERCER_E_INTERNAL, "orthogonal: cannot build a basis of %lld columns", (long long)p);
 }
 
 /* z = P A q */

@@ -66,7 +66,7 @@ void assign_tiles(Run &run, const Prepared &prepared, const DataProblem<T> &prob
     for (int64_t i = 0; i < n; ++i)
         if (reduction.assignment[i] < 0)
             fail(MERCER_E_DATA,
-                 "row %" PRId64 ": its distances to all of %" PRId64 " centres are beyond f64, or undefined",
+                 "row %" PRId64 ": its distances to all %" PRId64 " centres overflow f64 or are undefined",
                  prepared.source->number(i), reduction.m);
 }
 

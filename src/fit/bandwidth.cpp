@@ -28,7 +28,8 @@ double Bandwidth::operator()(const Leaf &leaf, const std::string &rule) const {
     const double length = rule == "scale" ? scale(leaf) : of_distances(leaf, rule == "mean"), square = length * length;
     const bool squared = leaf.form != MERCER_L1;
     if (!std::isfinite(length) || (squared && length > 0 && !(square >= DBL_MIN && square <= DBL_MAX)))
-        fail(MERCER_E_DATA, "kernel.bandwidth = %s: %g for these data,%s beyond f64: rescale the data", rule.c_str(),
+        fail(MERCER_E_DATA,
+             "kernel.bandwidth = %s gives %g for these data,%s out of the range of f64: rescale the data", rule.c_str(),
              length, std::isfinite(length) ? " and its square is" : "");
     return length;
 }
@@ -92,7 +93,9 @@ CountedVector<Bandwidth::Distance> Bandwidth::sample(const Leaf &leaf) const {
 
 void Bandwidth::add(CountedVector<Distance> &out, double distance, int64_t i, int64_t j) const {
     if (!std::isfinite(distance))
-        fail(MERCER_E_DATA, "kernel.bandwidth: the distance of rows %" PRId64 " and %" PRId64 " is beyond f64", i, j);
+        fail(MERCER_E_DATA,
+             "kernel.bandwidth: the distance between rows %" PRId64 " and %" PRId64 " overflows f64: rescale the data",
+             i, j);
     if (distance > 0) out.push_back({distance, weights_[static_cast<size_t>(i)] * weights_[static_cast<size_t>(j)]});
 }
 

@@ -62,7 +62,7 @@ int64_t foreseen_components(const CoreValues &values, int64_t most) {
 
 void Components::resume(int64_t ask) {
     if (ask > room_)
-        fail(MERCER_E_BUDGET, "checkpoint: it had come to %" PRId64 " pairs, the memory budget holds %" PRId64, ask,
+        fail(MERCER_E_BUDGET, "checkpoint: it contains %" PRId64 " pairs, but the memory budget holds %" PRId64, ask,
              room_);
     ask_ = std::max(ask, ask_);
 }

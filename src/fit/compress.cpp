@@ -98,16 +98,17 @@ Prepared centres_as_rows(const DeriveTask &task, const Model &model, const Held 
         const auto all = task.data ? std::dynamic_pointer_cast<const ObjectSource>(task.data->source) : nullptr;
         if (!all)
             fail(MERCER_E_ARGUMENT,
-                 "data: the model's centres are objects, the objects that it was fitted on are needed");
+                 "data: the centres of the model are objects, so the objects that it was fitted on are required");
         if (all->rows() != model.n())
-            fail(MERCER_E_SHAPE, "data: %" PRId64 " objects, the model was fitted on %" PRId64, all->rows(), model.n());
+            fail(MERCER_E_SHAPE, "data: %" PRId64 " objects, but the model was fitted on %" PRId64, all->rows(),
+                 model.n());
         check_objects(out.kernel, *all);
         if (const auto *matrix = dynamic_cast<const MatrixSource *>(all.get())) matrix->check_fit(task.run);
         out.source = std::make_shared<ObjectSource>(all, model.indices(), model.m());
         for (Leaf &leaf : out.kernel.leaves)
             if (!leaf.plugin && all->psd()) leaf.facts.flags |= MERCER_PSD;
     } else if (task.data) {
-        fail(MERCER_E_ARGUMENT, "data: must be NULL, the model holds its centres");
+        fail(MERCER_E_ARGUMENT, "data: must be NULL, because the model stores its centres");
     }
     if (!out.kernel.is_psd())
         fail(MERCER_E_UNSUPPORTED, "kernel = %s: 'compress' needs a positive semi-definite kernel",
@@ -124,10 +125,11 @@ Prepared centres_as_rows(const DeriveTask &task, const Model &model, const Held 
 void check_model(const Model &model) {
     const Expression &kernel = model.kernel();
     if (model.tensor("v"))
-        fail(MERCER_E_UNSUPPORTED, "compress: this model has a denominator g (tensor 'v'), it is no projection");
-    if (model.has_frequencies()) fail(MERCER_E_UNSUPPORTED, "compress: this model's features are random frequencies");
+        fail(MERCER_E_UNSUPPORTED, "compress: models with a denominator g (tensor 'v') are not supported");
+    if (model.has_frequencies())
+        fail(MERCER_E_UNSUPPORTED, "compress: models of random features (tensor 'frequencies') are not supported");
     if (kernel.has_user() && !kernel.user && !model.indices())
-        fail(MERCER_E_UNSUPPORTED, "the model's user kernel is not here: give it back with mercer_model_bind");
+        fail(MERCER_E_UNSUPPORTED, "the model's user kernel is not set: restore it with mercer_model_bind");
 }
 
 // As many centres as there are, and nothing else that would end the search for them.

@@ -12,7 +12,7 @@ constexpr Scope fitting = {[](const Recipe &recipe) { return !recipe.derivation(
 constexpr Scope automatic = {[](const Recipe &recipe) { return recipe.is_auto(); }, "the method 'auto'", "solver.tol"};
 constexpr Scope left_open = {
     [](const Recipe &recipe) { return !recipe.is_auto() && (!recipe.derivation() || recipe.derivation()->reducer); },
-    "methods that leave it to you, like 'kpca' and 'nystrom'", ""};
+    "methods other than 'auto', such as 'kpca' and 'nystrom'", ""};
 constexpr Scope lifting = {[](const Recipe &recipe) { return !recipe.is_auto() && !recipe.derivation(); },
                            left_open.where, ""};
 constexpr Scope compressing = {[](const Recipe &recipe) { return recipe.derivation() != nullptr; },
@@ -20,9 +20,9 @@ constexpr Scope compressing = {[](const Recipe &recipe) { return recipe.derivati
 // The exact road of `auto` ends in a solver too.
 constexpr Scope solving = {
     [](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).solves; },
-    "the lifts 'weighted' (that of 'kpca' and 'subsampled'), 'extended' and 'manifold', and the method 'auto'", ""};
+    "the lifts 'weighted' (used by 'kpca' and 'subsampled'), 'extended' and 'manifold', and the method 'auto'", ""};
 constexpr Scope exact = {[](const Recipe &recipe) { return !recipe.is_auto() && lift_of(recipe).solves; },
-                         "the lifts 'weighted' (that of 'kpca' and 'subsampled'), 'extended' and 'manifold'",
+                         "the lifts 'weighted' (used by 'kpca' and 'subsampled'), 'extended' and 'manifold'",
                          "accuracy"};
 // Where centres stand for other rows.
 constexpr Scope weighing = {
@@ -37,18 +37,18 @@ constexpr Scope refining = {[](const Recipe &recipe) { return weighing.holds(rec
 bool proves(const Recipe &recipe) {
     return lift_of(recipe).proves && (recipe.reducer() != nullptr || !lift_of(recipe).weighs);
 }
-constexpr Scope proving = {proves, "models of fewer centres than rows, and the method 'auto'", ""};
+constexpr Scope proving = {proves, "models with fewer centres than rows, and the method 'auto'", ""};
 // `auto` decides by itself what is worth paying for.
 constexpr Scope proving_as_asked = {[](const Recipe &recipe) { return !recipe.is_auto() && proves(recipe); },
-                                    "models of fewer centres than rows", ""};
+                                    "models with fewer centres than rows", ""};
 constexpr Scope projecting = {[](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).projects; },
-                              "all lifts but 'manifold'", ""};
+                              "all lifts except 'manifold'", ""};
 constexpr Scope walking = {[](const Recipe &recipe) { return !recipe.derivation() && !lift_of(recipe).projects; },
                            "the lift 'manifold'", ""};
 bool cuts(const Recipe &recipe) { return walking.holds(recipe) && std::string_view(recipe.values().method) == "ncut"; }
 constexpr Scope cutting = {cuts, "the method 'ncut'", ""};
 constexpr Scope timed = {[](const Recipe &recipe) { return walking.holds(recipe) && !cuts(recipe); },
-                         "the lift 'manifold' of other methods than 'ncut'", ""};
+                         "the lift 'manifold' in methods other than 'ncut'", ""};
 
 struct CoreRow {
     const Scope &scope;

@@ -266,7 +266,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     if (!plan.keep_factor) reduction.factor = {};
     run.expect(lift_stages(source, plan, centres.m()));
     if (!run.checkpoint().empty() && !(lift.solves && plan.solver && plan.solver->solver.flags & MERCER_KEEPS_STATE))
-        run.log(2, "no checkpoint is kept: only exact fits whose solver iterates have something to keep");
+        run.log(2, "no checkpoint is written: only exact fits with an iterative solver write one");
     Lifted lifted = lift.lift({run, recipe, prepared, reduction, centres, plan});
     if (recipe.is_auto() && road.exact) judge_exact(run, recipe, plan, lifted.worst_share, road);
     if (!road.proved) lifted.outcome |= MERCER_NOT_CONVERGED;
@@ -361,9 +361,10 @@ void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y,
     if (y) {
         other = rows_of(run, recipe, y->source);
         if (other->kind() == Source::Kind::objects || prepared.source->kind() == Source::Kind::objects)
-            fail(MERCER_E_UNSUPPORTED, "kernel matrix: objects have values among themselves only, y must be NULL");
+            fail(MERCER_E_UNSUPPORTED, "kernel matrix: objects have no values with other objects; y must be NULL");
         if (other->cols() != prepared.source->cols())
-            fail(MERCER_E_SHAPE, "y has %" PRId64 " columns, x has %" PRId64, other->cols(), prepared.source->cols());
+            fail(MERCER_E_SHAPE, "y has %" PRId64 " columns, but x has %" PRId64, other->cols(),
+                 prepared.source->cols());
     }
     const int64_t rows = prepared.source->given_rows(), cols = other ? other->given_rows() : rows;
     if (out.rows != rows || out.cols != cols)

@@ -267,7 +267,7 @@ double seconds_of(const Run &run, const Source &source, const Forecast &ahead, c
 
 Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
     const Source &source = *data.source;
-    if (source.rows() < 0) fail(MERCER_E_UNSUPPORTED, "the number of rows is not known before they are read");
+    if (source.rows() < 0) fail(MERCER_E_UNSUPPORTED, "the number of rows is unknown until they are read");
     if (source.rows() < 1) fail(MERCER_E_DATA, "the data have 0 rows, must be >= 1");
     const bool f32 = tile_is_f32(recipe, source);
     const Expression kernel = foreseen_kernel(run, recipe, source);

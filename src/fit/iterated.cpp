@@ -105,7 +105,7 @@ Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &ma
         plan.start_columns = std::max<int64_t>(plan.solver_cost.first_columns - 1, 0);
         ask_solver(task, r, plan.start_columns, plan);
     }
-    plan.how = "pairs by passes over their kernel values with all rows";
+    plan.how = "eigenpairs by passes over the kernel values between rows and centres";
     const mercer_cost &cost = plan.solver_cost;
     const int64_t width = std::max(cost.columns, cost.first_columns), m2 = 8 * m * m;
     const Bytes pass = task.f32 ? SpanOperator<float>::bytes(task.run, n, m, width, tiles)
@@ -147,12 +147,13 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     Run &run = task.run;
     if (count == 0) return false;
     auto leave_it = [&](const char *why) {
-        run.log(1, format("%s: all entries decide", why).c_str());
+        run.log(1, format("%s: the dense solver is used instead", why).c_str());
         out.columns = 0; // of a kernel matrix of the centres
         out.text["solver"] = "dense";
         return false;
     };
-    if (!well_conditioned(run, span, loosest * task.plan.tol)) return leave_it("some centres nearly depend on others");
+    if (!well_conditioned(run, span, loosest * task.plan.tol))
+        return leave_it("some centres are nearly linearly dependent");
     const double *weights = task.prepared.weighted() ? task.prepared.weights.data() : nullptr;
     const bool centred = task.recipe.values().lift_centred != 0;
     const int64_t n = rows.rows();
@@ -185,7 +186,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     out.kernel_evaluations += op.kernel_evaluations();
     if (*std::max_element(pairs.residuals.begin(), pairs.residuals.end()) >
         std::max(loosest * task.plan.tol * pairs.values[0], 2 * floor))
-        return leave_it("the pairs' residuals stay above the tolerance");
+        return leave_it("the residuals of the eigenpairs remain above the tolerance");
     for (auto &[name, value] : report) out.text["reported"]["solver." + name] = value;
     found.mean = op.mean();
     found.uncentred = uncentred;

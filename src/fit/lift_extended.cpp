@@ -189,7 +189,7 @@ Plan plan_extended(const PlanTask &task) {
                 beyond = larger(sums, product) + (kept + own);
     plan.needs(beyond);
     plan.least_bytes = std::max(plan.least_bytes, kept - n * size * r); // the coefficients' number is their rank
-    if (beyond.most > task.budget_left) plan.how = "all rows kept";
+    if (beyond.most > task.budget_left) plan.how = "all rows kept as centres";
     const double rows = static_cast<double>(n), m = static_cast<double>(task.m);
     const double values = rows * m + (passed > 0 ? static_cast<double>(pass_evaluations(n)) : 0),
                  columns = columns_beyond(rows, m, static_cast<double>(plan.most_pairs), static_cast<double>(passed));

@@ -43,7 +43,7 @@ Walk walk_of(const CoreValues &values) {
 void refuse_negative(const Expression &kernel) {
     for (const Leaf &leaf : kernel.leaves)
         if (leaf.plugin && leaf.facts.lo < 0)
-            fail(MERCER_E_UNSUPPORTED, "lift manifold: values of the kernel '%s' may be negative, must be >= 0",
+            fail(MERCER_E_UNSUPPORTED, "lift manifold: values of the kernel '%s' can be negative, must be >= 0",
                  leaf.plugin->name.c_str());
 }
 
@@ -210,7 +210,7 @@ void write_text(const Walk &walk, const Eigenpairs &pairs, int64_t kept, Lifted 
         out.text["residuals"].push_back(pairs.residuals[static_cast<size_t>(j)]);
     }
     out.text["most_negative"] = pairs.most_negative;
-    out.text["uncertified"] = "bounds on eigenvalues do not carry over to an operator that is divided by its degrees";
+    out.text["uncertified"] = "bounds on eigenvalues of the kernel matrix do not carry over to the normalised operator";
 }
 
 // "1, 2 and 7": the first ten.
@@ -244,12 +244,12 @@ void say_isolated(const LiftTask &task, const GramOperator<T> &gram, const Degre
     for (size_t k = 0; rows && k < numbers.size(); ++k) numbers[k] = chosen[static_cast<size_t>(numbers[k])];
     out.text["manifold"]["isolated"] = record({{rows ? "rows" : "centres", numbers}, {"components", coordinates}});
     const bool one = numbers.size() == 1;
-    out.text["warnings"].push_back(format(
-        "component%s %s only set%s apart %s%s %s (counted from 0), hardly connected to all others; what helps is "
-        "a wider kernel (sigma of a gaussian)%s, or leaving %s out",
-        coordinates.size() == 1 ? "" : "s", listed(coordinates, 1).c_str(), coordinates.size() == 1 ? "s" : "",
-        rows ? "row" : "centre", one ? "" : "s", listed(numbers, 0).c_str(), walk.alpha > 0 ? ", lift.alpha = 0" : "",
-        one ? "it" : "them"));
+    out.text["warnings"].push_back(format("component%s %s only set%s apart %s%s %s (counted from 0), hardly connected "
+                                          "to the others: use a wider kernel (sigma of a gaussian)%s, or leave %s out",
+                                          coordinates.size() == 1 ? "" : "s", listed(coordinates, 1).c_str(),
+                                          coordinates.size() == 1 ? "s" : "", rows ? "row" : "centre", one ? "" : "s",
+                                          listed(numbers, 0).c_str(), walk.alpha > 0 ? ", lift.alpha = 0" : "",
+                                          one ? "it" : "them"));
 }
 
 // Of the stage `solve`, what degrees take before the start does.
@@ -342,9 +342,8 @@ Plan plan_manifold(const PlanTask &task) {
     refuse_negative(task.kernel);
     const CoreValues &values = task.recipe.values();
     if (values.components == 0 && std::isnan(values.threshold))
-        fail(MERCER_E_VALUE,
-             "output.components = 0 goes by error bars, which the lift manifold has none of: must be > 0, "
-             "or output.threshold set");
+        fail(MERCER_E_VALUE, "output.components = 0 needs error bars, which manifold methods do not provide: set it to "
+                             "> 0, or set output.threshold");
     const Walk walk = walk_of(values);
     if (walk.clusters > task.m)
         fail(MERCER_E_VALUE, "lift.clusters = %" PRId64 ", must be at most the number of centres, %" PRId64,

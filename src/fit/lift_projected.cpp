@@ -134,7 +134,7 @@ Lifted lift_as(const LiftTask &task) {
              prepared.kernel.text().c_str());
     if (static_cast<Certificates>(values.certificates) >= Certificates::rows && !prepared.squares_hold)
         fail(MERCER_E_DATA,
-             "report.certificates = rows or exact: f64 does not hold the squares of these data's kernel values");
+             "report.certificates = rows or exact: the squares of the kernel values of these data overflow f64");
     Lifted out;
 
     run.stage("gram");
@@ -343,7 +343,7 @@ Plan plan_projected(const PlanTask &task) {
                             (of.tiles.scratch + of.tiles.held(1, tile_rows) + of.tiles.loading(tile_rows));
     const Bytes made_again = own + larger(growing, larger(8 * m * m, later + Bytes(slabs, slabs + loading)));
     plan.keep_factor = task.rows && with_factor.most <= std::max(task.budget_left, made_again.most);
-    plan.how = plan.keep_factor ? "with their factor" : "their factor made again";
+    plan.how = plan.keep_factor ? "including their factor" : "with their factor recomputed";
     const Bytes bytes = plan.keep_factor ? with_factor : made_again;
     plan.likely_bytes = bytes.likely, plan.bytes = bytes.most;
     plan.least_bytes = plan.keep_factor && !task.handed ? of.factor : 0; // of less rank than m, all else is less

@@ -74,7 +74,7 @@ void DataProblem<T>::nearest_as(const mercer_visit &to, double *square, int64_t 
 // that is nearest: whoever asked would be left with a number that was never set.
 template <class T>
 void DataProblem<T>::nearest(const mercer_visit &to, double *square, int64_t *number) {
-    if (points_.objects()) fail(MERCER_E_UNSUPPORTED, "nearest: objects are no points");
+    if (points_.objects()) fail(MERCER_E_UNSUPPORTED, "nearest: objects have no coordinates");
     const bool f32 = prepared_.source->dtype() == MERCER_F32 && prepared_.map.identity();
     f32 ? nearest_as<float>(to, square, number) : nearest_as<double>(to, square, number);
     const auto [row0, rows] = range_of(to);
@@ -82,7 +82,7 @@ void DataProblem<T>::nearest(const mercer_visit &to, double *square, int64_t *nu
     for (int64_t i = row0; m > 0 && i < row0 + rows; ++i)
         if (!(square[i] < INFINITY))
             fail(MERCER_E_DATA,
-                 "row %" PRId64 ": its squared distances to all of %" PRId64 " points are beyond f64, scale the data",
+                 "row %" PRId64 ": its squared distances to all %" PRId64 " points overflow f64: rescale the data",
                  prepared_.source->number(to.list ? to.list[i] : i), m);
 }
 

@@ -188,7 +188,8 @@ void PartialCholesky<T>::check_definite(int64_t row) {
     if (value >= -eta * sum * sum) return;
     fail(MERCER_E_NUMERICAL,
          "kernel = %s is not positive semi-definite: %" PRId64 " pivots leave %g of k(x, x) of row %" PRId64
-         ", rounding explains no more than -%g; if the kernel should be, use float64 (data.dtype = f64)",
+         ", but rounding explains at most -%g; if the kernel is known to be positive semi-definite, use float64 "
+         "(data.dtype = f64)",
          rows_.kernel.text().c_str(), s, value, row, eta * sum * sum);
 }
 

@@ -240,7 +240,7 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
     plan.f32 = storage == GramStorage::f32 || (task.f32 && storage != GramStorage::f64);
     plan.tol = !std::isnan(values.tol) ? values.tol : task.tol > 0 ? std::max(task.tol, 1e-9) : plan.f32 ? 1e-5 : 1e-9;
     if (plan.f32 && !task.f32 && !task.f32_serves)
-        fail(MERCER_E_DATA, "gram.storage = f32: entries or kernel values of these data are beyond it");
+        fail(MERCER_E_DATA, "gram.storage = f32: entries or kernel values of these data overflow f32");
     plan.max_passes = values.max_passes;
     plan.solver = std::move(solver);
     plan.solver_params = std::move(params);
@@ -316,8 +316,8 @@ void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how) {
         instead = task.recipe.is_auto()
                       ? "; 'nystrom' keeps fewer"
                       : "; an exact model keeps all rows: 'auto', 'nystrom' and the reducer 'rpcholesky' keep fewer";
-    fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.3f MiB in all (%s), of a memory budget of %.3f MiB%s", task.m,
-         all, how, limit, instead);
+    fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.3f MiB in total (%s), but the memory budget is %.3f MiB%s",
+         task.m, all, how, limit, instead);
 }
 
 } // namespace mercer

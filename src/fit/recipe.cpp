@@ -76,7 +76,7 @@ Operations operations_named(const std::string &name) {
         if (!operation && names.size() == 1) return {};
         if (!operation) fail_unknown("operation", std::string(trim(one)), names_of(operations()));
         if (std::count(out.begin(), out.end(), operation) > 0)
-            fail(MERCER_E_VALUE, "operation '%s' is named twice in '%s'", operation->name, name.c_str());
+            fail(MERCER_E_VALUE, "operation '%s' is listed twice in '%s'", operation->name, name.c_str());
         out.push_back(operation);
     }
     return out;
@@ -105,9 +105,9 @@ Recipe::Recipe(std::shared_ptr<Registry> registry, const std::string &name) : re
 }
 
 std::string Recipe::who_takes() const {
-    if (method_) return format("'%s' is a method, which mercer_model_fit takes", method_->name);
-    if (derivation_) return format("'%s' makes a model of models, mercer_model_derive takes it", derivation_->name);
-    return format("'%s' gives outputs of a model, mercer_model_transform takes it", operations_[0]->name);
+    if (method_) return format("'%s' is a method, for mercer_model_fit", method_->name);
+    if (derivation_) return format("'%s' is a derivation, for mercer_model_derive", derivation_->name);
+    return format("'%s' is an operation, for mercer_model_transform", operations_[0]->name);
 }
 
 std::string Recipe::default_weights() const { return method_ ? method_->weights : ""; }
@@ -186,8 +186,8 @@ Recipe::Row Recipe::find(const std::string &asked) {
     for (Row &row : shorts)
         if (row.row().flags & MERCER_SHORT) return row;
     if (shorts.size() > 1)
-        fail(MERCER_E_NAME, "parameter '%s' is ambiguous: it may be '%s' or '%s'", asked.c_str(),
-             shorts[0].name().c_str(), shorts[1].name().c_str());
+        fail(MERCER_E_NAME, "parameter '%s' is ambiguous: '%s' or '%s'", asked.c_str(), shorts[0].name().c_str(),
+             shorts[1].name().c_str());
     for (size_t i = 0, n = known.size(); i < n; ++i)
         if (known[i].find('.') != std::string::npos) known.push_back(tail_of(known[i]));
     refuse_elsewhere(name);
@@ -204,8 +204,8 @@ void Recipe::refuse_elsewhere(const std::string &name) const {
         const Scope &scope = core_scope(i);
         const int64_t instead = core_.table().find(scope.instead);
         const bool takes = instead >= 0 && has_core_row(static_cast<size_t>(instead));
-        fail(MERCER_E_NAME, "%s belongs to %s; '%s' %s%s", full.c_str(), scope.where, own,
-             takes ? "takes " : "has no use for it here", takes ? scope.instead : "");
+        fail(MERCER_E_NAME, "%s applies to %s; '%s' %s%s", full.c_str(), scope.where, own,
+             takes ? "takes " : "does not accept it", takes ? scope.instead : "");
     }
 }
 
@@ -255,7 +255,7 @@ const char *Recipe::get(const std::string &name) {
 
 mercer_row Recipe::public_row(int64_t index) {
     std::vector<Row> all = rows();
-    if (all.empty()) fail(MERCER_E_VALUE, "index = %" PRId64 ", there are none", index);
+    if (all.empty()) fail(MERCER_E_VALUE, "index = %" PRId64 ", but there are no entries", index);
     if (index < 0 || index >= static_cast<int64_t>(all.size()))
         fail(MERCER_E_VALUE, "index = %" PRId64 ", must be 0 to %zu", index, all.size() - 1);
     mercer_row out = all[static_cast<size_t>(index)].row();

@@ -126,7 +126,7 @@ Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
     factor.budget_left = limit - base_bytes(exact.source, least, exact.f32);
     const int64_t needed = projected_bytes(exact, least, ways.back(), read) - limit;
     if (provable && needed < bytes - exact.budget_left)
-        refuse_over_budget(factor, factor.budget_left + needed, "with their factor");
+        refuse_over_budget(factor, factor.budget_left + needed, "including their factor");
     refuse_over_budget(exact, bytes, "in exact passes");
     return out;
 }

@@ -137,11 +137,11 @@ Json entries_as(const LiftTask &task, bool directions, Lifted &model) {
 
 Json spanned_entries(const LiftTask &task, bool directions, Lifted &model) {
     if (!is_asked(task.recipe)) return Json::array();
-    const char *why = !task.plan.spans              ? "the budget does not hold a factor of the centres"
-                      : !task.prepared.squares_hold ? "f64 does not hold the squares of these data's kernel values"
+    const char *why = !task.plan.spans              ? "a factor of the centres does not fit in the budget"
+                      : !task.prepared.squares_hold ? "the squares of the kernel values of these data overflow f64"
                                                     : nullptr;
     if (why) {
-        model.text["uncertified"] = std::string("nothing is proved by the span of the centres: ") + why;
+        model.text["uncertified"] = std::string("the span of the centres certifies nothing: ") + why;
         return Json::array();
     }
     return task.prepared.f32 ? entries_as<float>(task, directions, model) : entries_as<double>(task, directions, model);

@@ -106,20 +106,20 @@ Magnitude magnitude_of(const Expression &kernel, const Extent &extent, bool f32)
 }
 
 namespace {
-const char *name_of_type(bool f32) { return f32 ? "f32 (data.dtype = f64 has more)" : "f64"; }
+const char *name_of_type(bool f32) { return f32 ? "f32 (try data.dtype = f64)" : "f64"; }
 } // namespace
 
 // A squared distance is up to 4 times what bounds it, and twice its norms stand beside it: data need room for 8.
 void Magnitude::check_large(const Expression &kernel, bool f32, double room) const {
     const double high = (f32 ? static_cast<double>(FLT_MAX) : DBL_MAX) / room;
     if (!(entry <= high && most <= high && value <= high))
-        fail(MERCER_E_DATA, "kernel = %s: with entries up to %.3g what it sums or its values may be beyond %s",
+        fail(MERCER_E_DATA, "kernel = %s: with entries up to %.3g, its sums or values may overflow %s",
              kernel.text().c_str(), entry, name_of_type(f32));
 }
 
 void Magnitude::check_small(const Expression &kernel, bool f32) const {
     if (least_felt < lowest(f32))
-        fail(MERCER_E_DATA, "kernel = %s: with entries of no more than %.3g its values are too small for %s",
+        fail(MERCER_E_DATA, "kernel = %s: with entries no larger than %.3g, its values are too small for %s",
              kernel.text().c_str(), entry, name_of_type(f32));
 }
 

@@ -16,7 +16,7 @@ void check(const Operator &op, Columns q, Columns y) {
     check_columns("apply: y", y, op.n());
     if (q.count < 1 || q.count != y.count || overlap(q, y))
         fail(MERCER_E_PLUGIN,
-             "apply: %" PRId64 " columns to %" PRId64 ", must be as many, 1 or more, that do not overlap", q.count,
+             "apply: %" PRId64 " columns to %" PRId64 ", must be equally many, at least 1, without overlap", q.count,
              y.count);
 }
 

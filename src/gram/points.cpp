@@ -233,7 +233,7 @@ void Points<T>::prepare_leaf(Run &run, const U *rows, const Panel<T> &panel, con
             if (leaf.x[k] < 0)
                 source_->refuse(index_ ? index_[panel.row0 + k / leaf.d] : panel.row0 + k / leaf.d,
                                 spec.columns.empty() ? k % leaf.d : spec.columns[static_cast<size_t>(k % leaf.d)],
-                                format("%g, the kernel needs values >= 0", static_cast<double>(leaf.x[k])).c_str());
+                                format("%g, but the kernel needs values >= 0", static_cast<double>(leaf.x[k])).c_str());
     if (has_norms(spec)) {
         leaf.norms = run.buffer<T>(n);
         for (int64_t i = 0; i < n; ++i) { // in the order of a sparse row's sum, so that equal rows are at distance 0
@@ -275,10 +275,10 @@ void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
             panel.values[k] =
                 static_cast<T>(map_.identity() ? value : value * map_.scale[static_cast<size_t>(panel.columns[k])]);
             if (!std::isfinite(panel.values[k] * panel.values[k]))
-                fail(MERCER_E_DATA, "row %" PRId64 ", column %d is %g, its square is beyond this type", row_of(i),
+                fail(MERCER_E_DATA, "row %" PRId64 ", column %d is %g, whose square overflows the type", row_of(i),
                      panel.columns[k], value);
             if (nonnegative && panel.values[k] < 0)
-                fail(MERCER_E_DATA, "row %" PRId64 ", column %d is %g, the kernel needs values >= 0", row_of(i),
+                fail(MERCER_E_DATA, "row %" PRId64 ", column %d is %g, but the kernel needs values >= 0", row_of(i),
                      panel.columns[k], value);
             sum += panel.values[k] * panel.values[k];
         }

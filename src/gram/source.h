@@ -107,7 +107,7 @@ class SparseSource : public Source {
 class ObjectSource : public Source {
   public:
     // origin: who gives the values, for messages.
-    explicit ObjectSource(const mercer_objects &objects, const char *origin = "the pairs callback gave");
+    explicit ObjectSource(const mercer_objects &objects, const char *origin = "the pairs callback returned");
     // Some of another's, counted from 0.
     ObjectSource(std::shared_ptr<const ObjectSource> all, const int64_t *some, int64_t count);
     ~ObjectSource() override;

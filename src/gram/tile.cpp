@@ -80,9 +80,10 @@ void check_objects(const Expression &kernel, const ObjectSource &objects) {
     for (const Leaf &leaf : kernel.leaves) {
         if (objects.is_distance() && leaf.form != MERCER_SQDIST)
             fail(MERCER_E_UNSUPPORTED,
-                 "kernel = %s: objects that give distances need kernels of a distance (gaussian ...)", text.c_str());
+                 "kernel = %s: objects known by distances need a kernel of the distance, such as gaussian",
+                 text.c_str());
         if (!objects.is_distance() && leaf.plugin)
-            fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects that give kernel values need the kernel 'user'",
+            fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects known by kernel values need the kernel 'user'",
                  text.c_str());
         if (!leaf.columns.empty()) fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects have no columns", text.c_str());
     }
@@ -281,7 +282,7 @@ template <class T>
 void check_user_values(const Leaf &leaf, int64_t row0, const T *values, int64_t count) {
     for (int64_t k = 0; !leaf.plugin && k < count; ++k)
         if (!std::isfinite(values[k]))
-            fail(MERCER_E_CALLBACK, "the user kernel gave %g in the block of row %" PRId64 ", must be finite",
+            fail(MERCER_E_CALLBACK, "the user kernel returned %g in the block of row %" PRId64 ", must be finite",
                  static_cast<double>(values[k]), row0);
 }
 

@@ -24,7 +24,7 @@ namespace {
 // Eigenvalues are divided by: there must be one for each component, and above 0.
 void need_eigenvalues(const Model &model, const char *operation) {
     const Tensor *lambda = model.tensor("lambda");
-    if (model.tensor("v")) cannot(operation, "its eigenvalues are those of a walk, not variances");
+    if (model.tensor("v")) cannot(operation, "its eigenvalues are those of a random walk, not variances");
     if (!lambda) cannot(operation, "it has no eigenvalues (tensor 'lambda')");
     for (int64_t j = 0; j < model.r(); ++j)
         if (!(tensor_data<double>(*lambda)[j] > 0))
@@ -60,7 +60,7 @@ std::vector<Output> gradient_outputs(const Model &model, const OutputOptions &) 
 
 std::vector<Output> labels_outputs(const Model &model, const OutputOptions &) {
     if (!model.can(MERCER_CAN_LABELS))
-        cannot("labels", "it was not fitted to clusters, as the method 'ncut' does (mercer fit --method ncut)");
+        cannot("labels", "it has no clusters; the method 'ncut' computes them (mercer fit --method ncut)");
     return {{"labels", "cluster numbers, in order of decreasing weight", 1, MERCER_I64}};
 }
 
@@ -212,19 +212,20 @@ void run_as(Run &run, const Model &model, const Operations &asked, const OutputO
 
 void check_queries(const Model &model, const Source &data) {
     if (model.indices() && data.kind() != Source::Kind::objects)
-        fail(MERCER_E_SHAPE, "queries are rows of %" PRId64 " columns, must be objects, as those fitted on",
+        fail(MERCER_E_SHAPE, "queries are rows of %" PRId64 " columns, must be objects like those of the fit",
              data.cols());
     if (const auto *matrix = dynamic_cast<const MatrixSource *>(&data);
         matrix && model.indices() && matrix->columns() != model.m() && matrix->columns() != model.n())
         fail(MERCER_E_SHAPE,
-             "the matrix of queries has %" PRId64 " columns, must have %" PRId64 " (one a centre) or %" PRId64
-             " (one a row fitted on)",
+             "the matrix of queries has %" PRId64 " columns, must have %" PRId64 " (one per centre) or %" PRId64
+             " (one per row of the fit)",
              matrix->columns(), model.m(), model.n());
     if (model.indices()) check_objects(model.kernel(), static_cast<const ObjectSource &>(data));
     if (!model.indices() && data.kind() == Source::Kind::objects)
-        fail(MERCER_E_SHAPE, "queries are objects, must be rows of %" PRId64 " columns, as those fitted on", model.d());
+        fail(MERCER_E_SHAPE, "queries are objects, must be rows of %" PRId64 " columns like those of the fit",
+             model.d());
     if (!model.indices() && data.cols() != model.d())
-        fail(MERCER_E_SHAPE, "queries have %" PRId64 " columns, the model was fitted on %" PRId64, data.cols(),
+        fail(MERCER_E_SHAPE, "queries have %" PRId64 " columns, but the model was fitted on %" PRId64, data.cols(),
              model.d());
 }
 
@@ -245,7 +246,7 @@ void check_array(const Model &model, const Source &data, const Output &output, s
              out.cols, data.rows(), output.cols);
     const int32_t given = output.dtype ? output.dtype : model.dtype();
     if (out.dtype != given && !(out.dtype == MERCER_F64 && given == MERCER_F32))
-        fail(MERCER_E_ARGUMENT, "%s: dtype = %s, this model gives %s", name.c_str(), dtype_text(out.dtype),
+        fail(MERCER_E_ARGUMENT, "%s: dtype = %s, but this model returns %s", name.c_str(), dtype_text(out.dtype),
              dtype_text(given));
     mercer_view written = out; // columns beyond the output's stay as they are
     written.cols = output.cols;
@@ -312,7 +313,7 @@ void transform(Run &run, const Model &model, const Operations &asked, const Outp
         if (outs[k].data) check_array(model, *data, outputs[k], k, outs[k]);
     if (model.kernel().has_user() && !model.kernel().user && data->kind() != Source::Kind::objects &&
         !model.has_frequencies())
-        fail(MERCER_E_UNSUPPORTED, "the model's user kernel is not here: give it back with mercer_model_bind");
+        fail(MERCER_E_UNSUPPORTED, "the model's user kernel is not set: restore it with mercer_model_bind");
     const auto rows = model.leaves_missing() ? complete_rows(run, data) : data;
     std::vector<Target> targets;
     for (size_t k = 0; k < outs.size(); ++k) {
@@ -326,7 +327,7 @@ void transform(Run &run, const Model &model, const Operations &asked, const Outp
         run_as<double>(run, model, asked, options, rows, targets);
     for (size_t k = 0; k < outputs.size(); ++k)
         if (const int64_t row = targets[k].first_lost(); row >= 0)
-            fail(MERCER_E_NUMERICAL, "%s of row %" PRId64 ": beyond %s, or undefined where kernel values are",
+            fail(MERCER_E_NUMERICAL, "%s of row %" PRId64 ": it overflows %s, or its kernel values are undefined",
                  outputs[k].name, row, outs[k].dtype == MERCER_F32 ? "f32" : "f64");
 }
 

@@ -212,7 +212,7 @@ static void hostile_tensors(void **state) {
     REFUSED("'clusters'", linear, plus(sound(), "clusters", doubles(ones, 1, COMPONENTS + 3)));
     REFUSED("'clusters'", linear, plus(sound(), "clusters", view_of(whole, MERCER_I64, 2, 2)));
     REFUSED("'clusters'", "{\"kernel\": \"linear\", \"capabilities\": [\"labels\"]}", sound());
-    REFUSED("come together", linear, plus(sound(), "T.scale", doubles(ones, COLS, 1)));
+    REFUSED("must be given together", linear, plus(sound(), "T.scale", doubles(ones, COLS, 1)));
     REFUSED("'T.shift'", linear,
             plus(plus(sound(), "T.scale", doubles(ones, COLS, 1)), "T.shift", doubles(ones, COLS + 1, 1)));
     REFUSED("'shift.1'", linear, plus(sound(), "shift.1", doubles(ones, COLS, 1))); /* a kernel that takes none */

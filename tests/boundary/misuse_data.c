@@ -214,7 +214,7 @@ void values_of_data(void **state) {
     NEW(model, mercer_model_fit, "data", "outside the kernel's domain", MERCER_E_DATA, "row 0, column 0 is -3",
         "values >= 0", chi2, below, NULL);
     NEW(model, mercer_model_fit, "data", "values beyond f32", MERCER_E_DATA, "entries up to 1e+39",
-        "beyond f32 (data.dtype = f64 has more)", single, too_large, NULL);
+        "beyond f32 (try data.dtype = f64)", single, too_large, NULL);
     BAD(mercer_model_transform, "data", "NaN", MERCER_E_DATA, "row 2, column 1 is NaN", "must be finite", f.model, NULL,
         with_nan, &out, 1, NULL);
     BAD(mercer_model_transform, "data", "infinite", MERCER_E_DATA, "row 1, column 0 is inf", "must be finite", f.model,
@@ -257,7 +257,7 @@ void matrices(void **state) {
            square, MERCER_DISTANCE);
     MATRIX("not square", MERCER_E_SHAPE, "2 x 3", "square", user, wide, MERCER_KERNEL);
     MATRIX("negative distance", MERCER_E_DATA, "-1 for the pair (1, 2)", ">= 0", gaussian, below, MERCER_DISTANCE);
-    MATRIX("distance to itself", MERCER_E_DATA, "0.5 for the distance of row 1", "must be 0", gaussian, far,
+    MATRIX("distance to itself", MERCER_E_DATA, "0.5 as the distance of row 1", "must be 0", gaussian, far,
            MERCER_DISTANCE);
     MATRIX("NaN", MERCER_E_DATA, "nan for the pair (1, 2)", "must be finite", user, holes, MERCER_KERNEL);
     MATRIX("kernel values for a kernel of vectors", MERCER_E_UNSUPPORTED, "kernel = gaussian", "'user'", gaussian, far,

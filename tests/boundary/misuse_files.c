@@ -92,8 +92,8 @@ void npy_files(void **state) {
         "{'descr': '<f8', 'fortran_order': maybe(), 'shape': (1, 1)}", 8);
     NPY("an unknown key", "'shapes'", "must be descr, fortran_order, shape",
         "{'descr': '<f8', 'fortran_order': False, 'shapes': (1, 1)}", 8);
-    NPY("shorter than its header says", "8 bytes shorter", "than its header says", good, 0);
-    NPY("longer than its header says", "2 bytes longer", "than its header says", good, 10);
+    NPY("shorter than its header says", "8 bytes shorter", "than its header declares", good, 0);
+    NPY("longer than its header says", "2 bytes longer", "than its header declares", good, 10);
     NPY("a shape beyond memory", "(4611686018427387904, 4)", "too large",
         "{'descr': '<f8', 'fortran_order': True, 'shape': (4611686018427387904, 4)}", 8);
     NPY("no columns", "x.npy", "no columns", "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 0)}", 0);
@@ -142,8 +142,8 @@ void csv_files(void **state) {
     CSV("a CSV file", "a number beyond f64", MERCER_E_DATA, "line 3, column 1 ('y'): '1e999'", "range",
         "x,y\n1,2\n3,1e999\n", .format = 0);
     CSV("a CSV file", "empty", MERCER_E_DATA, "x.csv", "no rows", "", .format = 0);
-    CSV("a CSV file", "a header alone", MERCER_E_DATA, "x.csv", "a header and nothing else", "x,y\n", .format = 0);
-    CSV("a CSV file", "a line of more fields", MERCER_E_DATA, "line 3", "the first one has 2", "x,y\n1,2\n3,4,5\n",
+    CSV("a CSV file", "a header alone", MERCER_E_DATA, "x.csv", "the file has only a header", "x,y\n", .format = 0);
+    CSV("a CSV file", "a line of more fields", MERCER_E_DATA, "line 3", "the first line has 2", "x,y\n1,2\n3,4,5\n",
         .format = 0);
     CSV("a CSV file", "two columns of one name", MERCER_E_DATA, "'x'", "name of column 0 already", "x,x\n1,2\n",
         .format = 0);

@@ -80,7 +80,7 @@ void checkpoints(void **state) {
     CHECKPOINT("a folder", MERCER_E_IO, folder, "directory", recipe, folder);
     CHECKPOINT("a full device", MERCER_E_IO, "/dev/full", "cannot write", recipe, "/dev/full");
     CHECKPOINT("text", MERCER_E_MODEL, "text", "header", recipe, text);
-    CHECKPOINT("a model", MERCER_E_MODEL, "model", "no checkpoint", recipe, model);
+    CHECKPOINT("a model", MERCER_E_MODEL, "model", "is not a checkpoint", recipe, model);
     CHECKPOINT("of another recipe", MERCER_E_VALUE, "sigma = 1 there", "2 here", other, path);
     mercer_recipe_destroy(recipe), mercer_recipe_destroy(other);
     mercer_data_destroy(data);
@@ -136,7 +136,7 @@ static void callbacks_of_fits(int32_t *fails, int32_t *lies) {
             FIT("next", "fails", MERCER_E_CALLBACK, "the chunk callback returned 9", "must return 0", f.recipe, chunks);
             FIT("pairs", "fails", MERCER_E_CALLBACK, "the pairs callback returned 9", "must return 0", sigma, objects);
         } else {
-            FIT("tile", "gives NaN", MERCER_E_CALLBACK, "the user kernel gave nan", "must be finite", user, f.data);
+            FIT("tile", "gives NaN", MERCER_E_CALLBACK, "the user kernel returned nan", "must be finite", user, f.data);
             FIT("next", "more rows than asked for", MERCER_E_CALLBACK, "5 rows", "must be 0 to 4", f.recipe, chunks);
             FIT("pairs", "a negative distance", MERCER_E_DATA, "-2 for the pair", ">= 0", sigma, objects);
         }

@@ -110,9 +110,9 @@ static void files_that_others_may_write(void **state) {
         mode_t mode;
         const char *why;
     } cases[] = {
-        {copy, 0646, "everyone may write the file"},
-        {inside, 0757, "everyone may write its folder"},
-        {inside, 01757, "everyone may write its folder"}, /* sticky: but anybody may add a file */
+        {copy, 0646, "everyone can write to the file"},
+        {inside, 0757, "everyone can write to its folder"},
+        {inside, 01757, "everyone can write to its folder"}, /* sticky: but anybody may add a file */
         {above, 0757, "above, a folder above it"},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
@@ -230,7 +230,7 @@ static void damaged_modules(void **state) {
         void (*damage)(void);
         const char *why;
     } cases[] = {
-        {magic, "no ELF file"},
+        {magic, "not an ELF file"},
         {word_size, "word size is not this library's"},
         {byte_order, "byte order is not this library's"},
         {machine, "made for another machine"},
@@ -254,7 +254,7 @@ static void damaged_modules(void **state) {
         {no_symbol, "exports no 'mercer_plugin'"},
         {undefined, "exports no 'mercer_plugin'"},
         {function, "'mercer_plugin' is no data"},
-        {elsewhere, "'mercer_plugin' has no contents"},
+        {elsewhere, "'mercer_plugin' is empty"},
         {other_abi, "plugin ABI 1000, this library has 0"},
         {short_module, "module.struct_size = 80, must be at least 88"},
         {negative_module, "module.struct_size = -9223372036854775808, must be at least"},
@@ -279,14 +279,14 @@ static void truncated_modules(void **state) {
         const size_t kept = part < 64 ? count * part / 64 : 16 * (part - 64); /* the header, and everywhere */
         write_file(plugin, bytes, kept);
         chmod(plugin, 0644);
-        refused_unopened(plugin, kept < sizeof(Elf64_Ehdr) ? "no ELF file" : "shorter than its");
+        refused_unopened(plugin, kept < sizeof(Elf64_Ehdr) ? "not an ELF file" : "shorter than its");
         unlink(plugin);
     }
     write_file(plugin, bytes, count - 1);
     refused_unopened(plugin, "shorter than its section headers say");
     static const char text[] = "this is a text, which no dynamic linker can make sense of whatever its length";
     write_file(plugin, text, sizeof text);
-    refused_unopened(plugin, "no ELF file");
+    refused_unopened(plugin, "not an ELF file");
     free(bytes);
     unlink(plugin);
 }

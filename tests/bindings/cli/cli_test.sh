@@ -121,7 +121,7 @@ status 0 describe whiten && shows scores
 status 0 describe user && shows 'user, kernel: your own function' && shows '--precomputed kernel'
 status 0 describe bootstrap && shows 'default 0' && ! grep -q automatic out || fail 'bootstrap: 0 is none, not automatic'
 error 2 4 describe foo && says "'foo' is not the name of a method, operation, kernel"
-error 2 4 describe foo.bar && says "unknown parameter 'foo.bar': known are method"
+error 2 4 describe foo.bar && says "unknown parameter 'foo.bar': known names are method"
 error 2 4 describe kernel.sgima && says "did you mean 'kernel.sigma'"
 status 0 describe auto && shows --accuracy
 status 0 describe kpca --json && py no_row out accuracy
@@ -180,7 +180,7 @@ status 0 transform piped.safetensors Q.npy -o FEWQ2.npy && same FEWQ.npy FEWQ2.n
 status 0 describe compress && shows --reducer.m && shows --orthonormal
 error 2 1 compress M.safetensors M.safetensors --m 3 -o OLD && says "count = 2, 'compress' takes 1 model"
 error 2 1 compress M.safetensors -o M.safetensors
-error 2 4 compress M.safetensors --components 3 -o OLD && says "'compress' has no use for it"
+error 2 4 compress M.safetensors --components 3 -o OLD && says "'compress' does not accept it"
 error 6 11 compress M.safetensors --m 3 --memory 1kB -o OLD
 error 4 6 compress X.npy -o OLD
 
@@ -248,7 +248,7 @@ status 0 compress K.safetensors --data K.npy --precomputed kernel --reducer gree
 error 2 1 compress K.safetensors --m 30 -o OLD && says 'centres are objects'
 
 error 3 2 fit D.dist.npy --precomputed distances --method subsampled --reducer given --landmarks X.npy -o OLD
-says 'landmarks: rows of 4 columns, the data are objects: must be row numbers'
+says 'landmarks: rows of 4 columns, but the data are objects: must be row numbers'
 status 0 fit D.dist.npy --precomputed distances --method kpca -o K.safetensors && shows ': 200 objects f64'
 
 # ---- several outputs of one pass, ids of rows, forms and names of outputs -----------------------------------------------
@@ -263,7 +263,7 @@ status 0 transform C.safetensors X.csv --what t2,scores --id kind -o IDS.npy && 
 status 0 fit X.csv $fit_csv --labels kind --id id --scores IDS.csv && py with_ids_alone IDS.csv # and it is not fitted on
 status 0 fit X.csv --method kpca --id w -o C2.safetensors --json && json && py csv_columns out
 error 2 4 transform M.safetensors Q.npy --what scores,t3 -o OLD && says "unknown operation 't3'"
-error 2 3 transform M.safetensors Q.npy --what t2,t2 -o OLD && says 'named twice'
+error 2 3 transform M.safetensors Q.npy --what t2,t2 -o OLD && says 'listed twice'
 error 2 8 transform M.safetensors Q.npy --what scores,labels -o OLD && says '--method ncut'
 error 2 8 transform M.safetensors Q.npy --id a -o OLD && says 'CSV files only'
 error 2 4 transform M.safetensors X.csv --id di -o OLD && says "did you mean 'id'"
@@ -299,7 +299,7 @@ status 0 fit X.npy --method kpca --variance 0.95 -o S.safetensors
 
 # isolated rows: which they are and what helps
 status 0 fit ISLANDS.npy --method ncut --sigma 1 --components 2 -o S.safetensors
-says 'rows 200 and 201 (counted from 0), hardly connected to all others; what helps is a wider kernel'
+says 'rows 200 and 201 (counted from 0), hardly connected to the others: use a wider kernel'
 status 0 info S.safetensors && says 'a wider kernel'
 status 0 fit ISLANDS.npy --method diffusion --sigma 1 --components 2 -o S.safetensors && says 'lift.alpha = 0'
 status 0 fit X.npy --method ncut --sigma 3 --components 2 -o S.safetensors && ! grep -q connected err || fail 'no row is isolated'
@@ -572,7 +572,7 @@ error 2 3 fit X.npy --method kpca --threads 99999999999999999999 -o OLD && says 
 error 2 3 fit X.npy --method kpca --kernel '' -o OLD && says "--kernel = '', must be a name; \`mercer methods kernels\`"
 error 2 3 fit X.npy --method kpca --set kernel= -o OLD && says "--kernel = ''"
 error 2 3 fit X.npy --method '' -o OLD && says "--method = ''"
-error 2 3 fit X.npy --method kpca --kernel 'gaussian[0-1,0]' -o OLD && says 'column 0 of gaussian is named twice'
+error 2 3 fit X.npy --method kpca --kernel 'gaussian[0-1,0]' -o OLD && says 'column 0 of gaussian is listed twice'
 error 2 3 fit X.npy --method kpca --sigma 1 --gamma 1 -o OLD
 error 2 1 fit X.npy --method kpca && says '--output is missing: file to write the model to'
 error 2 1 fit -o OLD
@@ -590,8 +590,8 @@ error 2 3 fit X.npy --method kpca --memory -1 -o OLD && says 'a number of bytes'
 error 2 1 fit X.npy --method kpca --sigma 1 --sigma 2 -o OLD && says 'sigma is given twice'
 error 2 3 methods nothing && says 'must be one of methods'
 error 2 1 fit X.npy --method kpca --sigma 1 --set kernel.sigma=2 -o OLD && says 'kernel.sigma is given twice'
-error 2 4 fit X.npy --method kpca --accuracy 0.1 -o OLD && says "accuracy belongs to the method 'auto'; 'kpca' takes solver.tol"
-error 2 4 fit X.npy --method auto --reducer uniform -o OLD && says 'reducer belongs to'
+error 2 4 fit X.npy --method kpca --accuracy 0.1 -o OLD && says "accuracy applies to the method 'auto'; 'kpca' takes solver.tol"
+error 2 4 fit X.npy --method auto --reducer uniform -o OLD && says 'reducer applies to'
 error 2 4 fit X.npy --method scores -o OLD && says "unknown method 'scores'"
 error 2 4 transform M.safetensors Q.npy --what nothing -o OLD && says 'known are scores, density'
 error 2 4 transform M.safetensors Q.npy --what denisty -o OLD && says "did you mean 'density'"
@@ -605,8 +605,8 @@ error 3 5 fit NAN.npy --method kpca -o OLD
 error 3 5 fit PICKLED.npy --method kpca -o OLD
 error 3 5 fit SHORT.npy --method kpca -o OLD
 error 3 5 fit TEXT.npy --method kpca -o OLD
-error 3 5 fit MAGIC.npy --method kpca -o OLD && says 'it does not begin as one'
-error 3 5 transform M.safetensors MAGIC.npy -o OLD && says 'it does not begin as one'
+error 3 5 fit MAGIC.npy --method kpca -o OLD && says 'the first bytes are wrong'
+error 3 5 transform M.safetensors MAGIC.npy -o OLD && says 'the first bytes are wrong'
 error 3 5 $fit --weights TEXT.npy -o OLD
 error 3 5 $fit --weights SHORT.npy -o OLD
 error 3 5 $fit --weights PICKLED.npy -o OLD

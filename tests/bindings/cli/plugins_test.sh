@@ -82,12 +82,12 @@ echo text >b/kernel-text.so
 MERCER_PLUGIN_PATH=$work/a:$work/b:relative
 export MERCER_PLUGIN_PATH
 status 0 plugins && shows 'solver   block-krylov' && shows gaussian && shows rbf && shows "$work/a/kernel-marker.so"
-shows 'ops is NULL' && shows 'no ELF file'
+shows 'ops is NULL' && shows 'not an ELF file'
 status 0 plugins --trace && shows "$work/a: 1 plugin" && shows "$work/b: 3 plugins" && shows 'relative: a plugin folder must be absolute'
-shows "the same as $work/a/kernel-marker.so" && shows 'refused, it is no ELF file'
+shows "the same as $work/a/kernel-marker.so" && shows 'refused, it is not an ELF file'
 status 0 plugins --trace --json && json && shows '"folders"' && shows '"state": "found"'
 status 4 fit X.npy --method kpca --kernel text -o M && says 'kernel-text.so: refused'
-status 2 fit X.npy --method kpca --kernel nothing -o M && says "'relative' was not looked at"
+status 2 fit X.npy --method kpca --kernel nothing -o M && says "'relative' was not searched"
 strip -o b/kernel-marker.so "$hostile/kernel-marker.so" 2>/dev/null # of the same build, as packages install it
 status 0 describe marker && status 0 plugins --trace && shows "the same as $work/a/kernel-marker.so"
 cp "$hostile/kernel-aged-1.so" a/kernel-aged.so && cp "$hostile/kernel-aged-2.so" b/kernel-aged.so # one name, two plugins
