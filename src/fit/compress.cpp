@@ -52,7 +52,7 @@ struct Held {
         if (model.tensor("nu")) mean = count++;
         const Tensor *w = model.can(MERCER_CAN_DENSITY) ? model.tensor("w") : nullptr;
         double sum = 0;
-        for (int64_t i = 0; w && i < model.m(); ++i) { // of weights that are none there is no density
+        for (int64_t i = 0; w && i < model.m(); ++i) { // without weights there is no density estimate
             const double weight = tensor_data<double>(*w)[i];
             if (weight < 0) return;
             sum += weight;
@@ -313,7 +313,7 @@ Json limits_of_rows(Run &run, const Prepared &prepared, const Centres &centres, 
                         "centres");
 }
 
-// Residual and T2 of the centres that there were, where the model has what they are made of.
+// Residual and T2 of the old centres, if the model still stores what they are computed from.
 void write_limits(Run &run, const Prepared &prepared, const Centres &centres, Lifted &out) {
     const auto lambda = out.tensors.find("lambda");
     if (lambda == out.tensors.end()) return;

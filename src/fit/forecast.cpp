@@ -189,7 +189,7 @@ mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres,
     auto in_all = [&](int64_t lift) {
         return as_double(sizes.base) + std::max(share * as_double(sizes.before.likely), as_double(lift));
     };
-    constexpr double near = 0.95; // the shape decides what no data make less by more
+    constexpr double near = 0.95; // a lower bound that follows from the shape alone
     out.bytes.most = as_double(sizes.base + std::max(sizes.before.most, plan.bytes));
     out.bytes.likely = in_all(plan.least_bytes) >= near * out.bytes.most
                            ? out.bytes.most

@@ -31,7 +31,8 @@ double random_walk(int64_t d) { return std::sqrt(static_cast<double>(d + 8)); } 
 // The most that |k'| s may be.
 double slope_allowed(const Leaf &leaf, int64_t d) { return 8 * leaf.facts.kappa / random_walk(d); }
 
-// From which v on |k'|, falling, is at most `steepest`: the least of some, from one down by sqrt 2; infinite if none is.
+// The smallest of the candidates v, v / sqrt 2, v / 2 ... from which on |k'|, which decreases, is at most `steepest`;
+// infinity if v itself is too steep.
 double gentle_from(const Leaf &leaf, double v, double steepest) {
     constexpr int64_t steps = 24;
     double at[steps], slope[steps];
