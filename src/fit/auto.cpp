@@ -28,8 +28,8 @@
 namespace mercer {
 namespace {
 
-// Residuals of the exact road: looser ones are also those of pairs well below the largest, where eigenvalues lie close or a
-// start has hit lesser eigenvectors (off by 4 to 20 % were seen at residuals of 1 %, 4 % at 1e-5).
+// Tolerance of the exact road. Looser residuals can belong to pairs well below the largest, if eigenvalues are close or the
+// start found lesser eigenvectors (errors of 4 to 20 % were seen at residuals of 1 %, of 4 % at 1e-5).
 constexpr double most_tol = 1e-6;
 
 template <class T>
@@ -75,7 +75,7 @@ class Search {
     bool at_end() const { return factor_->rank_reached() || factor_->count() >= most_; }
     double left() const { return factor_->trace_left() * factor_->trace(); }
 
-    // How many there will be is not known: each takes its share of the effort foreseen, and at most half of what is left.
+    // The number of steps is unknown: each takes its share of the expected effort, and at most half of the rest.
     template <class Body>
     auto step(double cost, Body &&body) {
         effort_ = std::max(effort_, spent_ + 2 * cost);
@@ -85,7 +85,7 @@ class Search {
         Run::Span span(run_, from, progress_);
         return body();
     }
-    // A look costs its projection, and rows as far as they are foreseen.
+    // The cost of a look: its projection, and the rows that are expected.
     double look_cost() const { return costs_.projection(factor_->count()) + std::max(effort_ - spent_, 0.0) / 2; }
 
     void grow(int64_t m) {
@@ -99,16 +99,17 @@ class Search {
         return outlook_.cheapest(factor_->count(), left(), least, next_failure());
     }
 
-    // Grows to where growing no longer pays; false: exact passes are cheaper.
+    // Grows the factor until growing no longer pays; false: exact passes are cheaper.
     bool advance() {
         int64_t least = std::min(most_, factor_->count() * 9 / 8 + 1);
         for (;;) {
             Outlook::Size next = cheapest(least);
             if (next.cost >= exact_cost_ && roads_.exact) return false;
-            if (next.cost >= exact_cost_) next.m = most_; // no size should do: forecasts may be wrong
+            if (next.cost >= exact_cost_) next.m = most_; // no size should be enough, but forecasts may be wrong
             if (next.m == factor_->count()) return true;
             int64_t m = next.m;
-            if (m > room_ && m <= room_ + room_ / 4 && room_ > factor_->count()) m = room_; // more is a copy of all
+            if (m > room_ && m <= room_ + room_ / 4 && room_ > factor_->count())
+                m = room_; // growing beyond the room copies everything
             run_.log(1,
                      format("auto: %" PRId64 " rows, about %" PRId64 " will be needed", factor_->count(), m).c_str());
             room_ = std::max(room_, m);
@@ -119,7 +120,7 @@ class Search {
         }
     }
 
-    // Tries to prove the accuracy with the factor there is; false: not, or not for less than a larger one would cost.
+    // Tries to certify the accuracy with the present factor; false: impossible, or dearer than with a larger factor.
     bool look(Findings &found, int64_t number) {
         const SpanRows<T> span(*factor_);
         const int64_t m = factor_->count();
@@ -128,7 +129,7 @@ class Search {
         found.projection = project(run_, span, weights_, values_.lift_centred != 0, std::min(m, 2 * ask + 20));
         const Projection &projection = found.projection;
         Proof &proof = found.proof;
-        // Components that are more than rounding; of those, what is asked for.
+        // Components above rounding; of those, as many as requested.
         const int64_t rank = std::min(ask, projection.above(std::max(projection.floor, 1e-7 * projection.theta[0])));
         if (rank == 0 && factor_->rank_reached()) return true; // nothing varies
         const int64_t r = std::max<int64_t>(choice.kept(projection.theta, rank, projection.trace, nullptr), 1);
@@ -142,7 +143,7 @@ class Search {
         return enough;
     }
     bool enough(const Proof &proof, int64_t r) const { return proof.bounds.worst_share(r) <= values_.accuracy; }
-    // null: nothing is proved of some eigenvalue.
+    // null: some eigenvalue has no certificate.
     static Json share_entry(const Proof &proof, int64_t r) {
         const double share = proof.bounds.worst_share(r);
         return std::isfinite(share) ? Json(share) : Json(nullptr);
@@ -158,8 +159,7 @@ class Search {
         if (enough(proof, r)) return true;
         const double failure = look_failure(shares_.pairs, ++norms_);
         const Norm norm = evidence.norm(failure);
-        proof.add_norm(norm, norm.failure > 0 ? shares_.pairs - failure
-                                              : 0); // spent so far: the best look is what is claimed
+        proof.add_norm(norm, norm.failure > 0 ? shares_.pairs - failure : 0); // spent so far: the best look is claimed
         entry["norm"] = share_entry(proof, r);
         if (enough(proof, r)) return true;
         if (proof.refuted || !(target > 0)) return false;
@@ -219,7 +219,7 @@ class Search {
         return take(std::move(found));
     }
 
-    // As far as there is memory.
+    // The best projection that fits in memory.
     Road unproved(std::shared_ptr<Findings> found, const char *end) {
         const std::string text = proved(found->proof) + "; " + end + "; " + roads_.why;
         if (values_.solver_strict) fail(MERCER_E_NUMERICAL, "auto: %s", text.c_str());
@@ -228,7 +228,7 @@ class Search {
         return take(std::move(found));
     }
 
-    // One row stands for rows that have no length.
+    // All k(x, x) are 0: one row represents all.
     Road nothing() {
         road_.exact = false;
         say(1, "all kernel values are 0");
@@ -287,7 +287,7 @@ class Search {
     Costs costs_;
     Shares shares_;
     int64_t most_, most_rows_; // columns, rows of a sample
-    double exact_cost_;        // infinite: no such road
+    double exact_cost_;        // infinite: exact passes are impossible
     Road road_;
     std::shared_ptr<PartialCholesky<T>> factor_;
     Outlook outlook_;

@@ -43,7 +43,7 @@ Tensor copy_of(const Tensor &tensor) {
     return out;
 }
 
-// What is projected: A, then nu and w where there are such. And its inner products.
+// The vectors to project: A, then nu and w if present. And their inner products.
 struct Held {
     int64_t r = 0, mean = -1, density = -1, count = 0; // columns
     std::vector<double> products;                      // W^T K_CC W
@@ -89,7 +89,7 @@ std::vector<double> inner_products(Run &run, const Expression &kernel, const Poi
     return out;
 }
 
-// Of the model that is compressed: its centres as a fit has rows.
+// The centres of the model to compress, in the form of the rows of a fit.
 Prepared centres_as_rows(const DeriveTask &task, const Model &model, const Held &held) {
     Prepared out;
     out.source = model.centres();
@@ -132,7 +132,7 @@ void check_model(const Model &model) {
         fail(MERCER_E_UNSUPPORTED, "the model's user kernel is not set: restore it with mercer_model_bind");
 }
 
-// As many centres as there are, and nothing else that would end the search for them.
+// True if as many centres are requested as there are, and no other rule ends the search.
 bool wants_all(const Recipe &recipe, int64_t m) {
     if (!recipe.reducer()) return true;
     const Params &params = recipe.reducer_params();
@@ -159,7 +159,7 @@ class Span {
         for (size_t k = 0; k < order.size(); ++k) order[k] = static_cast<int64_t>(k);
         basis_.append(order.data(), centres.m());
         evaluations += basis_.evaluations();
-        // What the model's own type does not tell from rounding would have coefficients that cancel.
+        // Directions that are rounding in the model's type would get large coefficients that cancel.
         rank_ = basis_.count();
         for (int64_t k = 0; prepared.f32 && k < rank_; ++k)
             if (!(entry(k, k) * entry(k, k) > rounding_floor(true, k + 1) * entry(0, 0) * entry(0, 0))) rank_ = k;
@@ -238,7 +238,7 @@ Turn turn_of(const std::vector<double> &g, int64_t q, int64_t r, bool orthonorma
 
 double share(double left, double whole) { return whole > 0 ? std::max(left, 0.0) / whole : 0; }
 
-// All that follows from G = Z^T Z alone: b, lambda, and how far from the model everything is.
+// Everything that follows from G = Z^T Z alone: b, lambda, and the distances from the model.
 void write_forms(const Model &model, const Held &held, const std::vector<double> &g, const Turn &turn, Lifted &out) {
     const auto in_span = [&](int64_t i, int64_t j) { return g[static_cast<size_t>(i + j * held.count)]; };
     const Tensor *b = model.tensor("b"), *lambda = model.tensor("lambda");
@@ -286,7 +286,7 @@ void write_coefficients(const Span &span, int64_t m, const Buffer<double> &x, co
     if (held.mean >= 0) out.tensors["nu"] = vector_tensor(nu);
 }
 
-// w, summing to what it did, and how far that density is from the model's.
+// w, with the same sum as before, and the distance between the two densities.
 void write_density(Run &run, const Model &model, const Prepared &prepared, const Centres &centres, const Held &held,
                    const Buffer<double> &sums, Lifted &out) {
     double total = 0, own = 0;

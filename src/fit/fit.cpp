@@ -150,7 +150,8 @@ Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared,
     text["reducer"] = recipe.values().reducer;
     text["lift"] = recipe.values().lift;
     text["solver"] = plan.solver ? plan.solver->name : "dense";
-    std::map<std::string, std::string> parameters = prepared.kernel.stored(); // bandwidths are numbers now
+    std::map<std::string, std::string> parameters =
+        prepared.kernel.stored(); // bandwidths have been resolved to numbers
     for (auto &[name, value] : recipe.stored())
         if (name.rfind("kernel.", 0) != 0) parameters[name] = value;
     text["parameters"] = parameter_json(parameters);
@@ -232,7 +233,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
                           data.source->given_rows())
                        .c_str());
     run.budget()->take(data.source->held_bytes());
-    const Forecast ahead = forecast(run, recipe, data, Look::cheap); // refuses before the work
+    const Forecast ahead = forecast(run, recipe, data, Look::cheap); // may refuse, before any work
     run.expect(ahead.stages);
     run.stage("read");
     Prepared prepared = prepare(run, recipe, data);

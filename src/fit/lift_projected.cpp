@@ -46,7 +46,7 @@ std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows
                                          factor_of_centres<T>(task));
 }
 
-// For each centre its column of L, -1 where it has none; of centres that are the same row the first has it.
+// For each centre its column of L, or -1; of centres that are the same row only the first has a column.
 template <class T>
 CountedVector<int64_t> columns_of(const SpanRows<T> &span, const Reduction &reduction, int64_t m,
                                   bool numbers_of_rows) {
@@ -233,7 +233,7 @@ int64_t rows_looked_at(const CoreValues &values, int64_t n) {
 
 } // namespace
 
-// The best that was paid for: trace, then pairs, then rows.
+// The best certificate for the requested level: by the trace, then pairs, then rows.
 template <class T>
 Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRows<T> &span,
             const Projection &projection, const double *weights, int64_t r) {

@@ -138,13 +138,13 @@ Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, in
 
 bool is_centred(const LiftTask &task) { return task.recipe.values().lift_centred != 0; }
 
-// How many of the pairs the model has: what is more than rounding, and of that what was asked for.
+// How many eigenpairs the model keeps: those above rounding, and of these as many as requested.
 struct Kept {
-    int64_t wanted, all; // with what lift.ritz turns
+    int64_t wanted, all; // including the directions for lift.ritz
 };
 Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, const Components &choice,
                  Lifted &out) {
-    // Of an indefinite kernel the trace says nothing (it may be 0): then its largest eigenvalue is the norm.
+    // For an indefinite kernel the trace is no bound (it may be 0): then the largest eigenvalue is the norm.
     const int64_t rank = cut_rank(task, pairs, moments.trace(), moments.unit(), &out.outcome);
     ErrorBars bars;
     const bool wanted = choice.wants_bars() && rank > 0;
@@ -189,7 +189,8 @@ void write_text(const LiftTask &task, const Eigenpairs &pairs, const Moments &mo
         out.text["certificates"] = eigenvalue_entries(bounds, kept, 0, moments.total / unit);
         out.worst_share = bounds.worst_share(kept);
     }
-    if (all && out.capabilities & MERCER_CAN_RESIDUAL) { // of what the components leave; all rows span themselves
+    if (all &&
+        out.capabilities & MERCER_CAN_RESIDUAL) { // of the part that the components leave; all rows span themselves
         const double explained = std::accumulate(pairs.values.begin(), pairs.values.begin() + kept, 0.0);
         out.text["mse"] = 0.0;
         out.text["mse_components"] = std::max(moments.variance() - explained, 0.0) / moments.total * unit;
@@ -258,7 +259,7 @@ Plan plan_refined(const PlanTask &task) {
 Lifted lift_weighted(const LiftTask &task) {
     Lifted out = weighted_model(task);
     const bool refined = task.recipe.values().ritz > 0,
-               stands = task.recipe.reducer() && !out.text.contains("certificates"); // else it is exact
+               stands = task.recipe.reducer() && !out.text.contains("certificates"); // otherwise the fit is exact
     Json stood = Json::array();
     if (stands) {
         task.run.stage("certify");

@@ -1,5 +1,5 @@
-// How the lift `weighted` will be done, from the shape and the budget alone: whether the kernel matrix is stored, who solves,
-// and what that needs. A fit refuses by it before the work begins, and a forecast is it in figures.
+// Plans the lift `weighted` from the shape and the budget alone: whether the kernel matrix is stored, which solver is used, and
+// the memory and work needed. A fit that does not fit is refused before it starts; a forecast shows the figures.
 #include "bootstrap.h"
 #include "components.h"
 #include "glimpse.h"
@@ -16,18 +16,18 @@ namespace {
 // Up to this order one dense factorisation is as good as iterating (about 0.1 s, FACTS A7), and it cannot be cancelled.
 constexpr int64_t dense_up_to = 1000;
 
-// Up to so many columns a fused kernel's values are computed again as fast as they are read (at 16 columns 0.45 against 0.32
-// ns a core in f32, FACTS B3.5, B3.12: computing them once costs more than all passes save).
+// Up to this many columns, values of a fused kernel are recomputed about as fast as stored ones are read (16 columns: 0.45
+// against 0.32 ns a core in f32, FACTS B3.5, B3.12: storing them costs more than all passes save).
 constexpr int64_t stream_up_to = 64;
 
-// Pivots behind the start: 512 cost five times as much at n = 10^4 and save no pass there (FACTS B3.12).
+// Pivots for the start vectors: 512 cost five times as much at n = 10^4 and save no pass there (FACTS B3.12).
 constexpr int64_t start_rank = 256;
 
-// body(tiles) for all rows of source, as a fit will see them.
+// Calls body(tiles) with tiles of all rows of source, prepared as in a fit.
 template <class T, class Body>
 auto with_tiles(const Expression &kernel, const Source &source, Body &&body) {
     std::vector<LeafSpec> specs = leaf_specs(kernel);
-    for (LeafSpec &leaf : specs) // as they will be shifted
+    for (LeafSpec &leaf : specs) // as if shifted already
         if (leaf.form == MERCER_SQDIST && source.kind() == Source::Kind::dense)
             leaf.shift.resize(leaf.columns.empty() ? static_cast<size_t>(source.cols()) : leaf.columns.size());
     Points<T> points(std::shared_ptr<const Source>(std::shared_ptr<const Source>(), &source), {}, specs);
@@ -121,17 +121,17 @@ void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     plan.dense_order = iterates ? std::min(m, static_cast<double>(cost.blocks) / 2) : m; // basis, and its images
 }
 
-// Callbacks are what costs where there are any: one set of values, in the type of the result.
+// Callbacks dominate the cost: compute one set of values, in the type of the result.
 bool calls_back(const PlanTask &task) { return task.kernel.has_user() || task.source.kind() == Source::Kind::objects; }
 
-// Bytes of a solve for r pairs, beside those that Hold decides.
+// Bytes of a solve for r eigenpairs, excluding the storage of the kernel matrix (Hold).
 struct Working {
-    Need exact, most;       // of a pass in the type of the result, and in that of most passes
+    Need exact, most;       // memory of a pass in the type of the result, and in the type of most passes
     int64_t always;         // held throughout
-    Bytes start, bars, end; // each while nothing else is: start, error bars, tensors of the model
-    Bytes product;          // the solver, its blocks, the vectors of a product, beside a pass
-    Bytes begun;            // the same, where no more than the first product is needed
-    Bytes factorised;       // the solver alone, with a workspace that a dense one has between products
+    Bytes start, bars, end; // held one after the other: start, error bars, tensors of the model
+    Bytes product;          // the solver, its blocks and the vectors of a product, in addition to a pass
+    Bytes begun;            // the same, if the first product is enough
+    Bytes factorised;       // the solver alone, with the workspace of a dense one between products
 };
 
 Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
@@ -141,7 +141,7 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
         return f32 ? need_of<float>(task.run, task.kernel, task.source, m, columns)
                    : need_of<double>(task.run, task.kernel, task.source, m, columns);
     };
-    // A product of so many columns, while so many of the solver's are in use.
+    // Memory of a product with some columns, while the solver uses others.
     auto product = [&](int64_t columns, int64_t blocks) {
         return larger(need(plan.f32, columns).vectors, need(plan.f32 || plan.rough, columns).vectors) +
                checked_bytes("the solver's blocks", m, blocks, size);
@@ -174,13 +174,13 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
     return out;
 }
 
-// What no data save: an iteration that is over when it has begun, from a start of no rank, without components.
+// The memory needed for any data: an iteration that ends at once, from a start of rank 0, without components.
 Working least_of(Working of) {
     of.product = of.begun, of.start = of.bars = of.end = 0;
     return of;
 }
 
-// All that, with what plan.hold and plan.hold_exact keep.
+// The sum of all, including the storage that plan.hold and plan.hold_exact choose.
 Bytes bytes_of(const Working &of, const Plan &plan) {
     auto pass = [](const Need &need, Hold held) {
         return held == Hold::matrix ? 0 : need.scratch + (held == Hold::nothing ? need.panels : 0);
@@ -198,7 +198,7 @@ Bytes bytes_of(const Working &of, const Plan &plan) {
     return held + most;
 }
 
-// Sets what is held between passes, and bytes: as much as the budget allows, at the least nothing.
+// Chooses what is stored between passes, as much as the budget allows, and sets bytes.
 void choose_hold(const PlanTask &task, const Working &working, Plan &plan) {
     auto fits = [&](Hold hold, Hold hold_exact) {
         plan.hold = hold, plan.hold_exact = hold_exact;
@@ -217,7 +217,7 @@ void choose_hold(const PlanTask &task, const Working &working, Plan &plan) {
     fits(Hold::nothing, Hold::nothing);
 }
 
-// A number of pairs that is open may grow from r to as many as the budget holds, those of the round before beside them.
+// If the number of eigenpairs is open, it may grow from r to what fits in the budget next to those of the round before.
 void allow_growth(const PlanTask &task, int64_t r, Plan &plan) {
     const int64_t end = Components(task.recipe.values(), task.m).most_ask(), size = plan.f32 ? 4 : 8;
     plan.most_pairs = r;
@@ -250,7 +250,7 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
     if (flags & MERCER_USES_START && in_f32 && task.kernel.is_psd()) {
         plan.start_rank = std::min(start_rank, m / 8);
         plan.start_columns = std::min({plan.start_rank / 2, std::max<int64_t>(32, (r + 13) / 8 * 8), m});
-        // A random column, and the mean, ride along.
+        // A random column and the mean are included in the product.
         plan.start_columns = std::max<int64_t>(plan.start_columns - 1 - (values.lift_centred != 0), 0);
     }
     ask_solver(task, r, plan.start_columns, plan);
@@ -310,7 +310,7 @@ void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how) {
     if (bytes <= task.budget_left) return;
     const double limit = static_cast<double>(task.run.budget()->limit()) / 0x1p20,
                  needed = limit + static_cast<double>(bytes - task.budget_left) / 0x1p20,
-                 all = std::ceil(needed * 1000) / 1000; // as printed, it is enough
+                 all = std::ceil(needed * 1000) / 1000; // rounded up, so that the printed budget is sufficient
     const char *instead = "";
     if (task.m == task.source.rows() && !task.recipe.reducer())
         instead = task.recipe.is_auto()

@@ -32,7 +32,7 @@ mercer_shape DataProblem<T>::shape() const {
     return shape;
 }
 
-// A consumer of the running operation returned status.
+// Throws the error of a callback of the running operation that returned status.
 template <class T>
 void DataProblem<T>::require(int32_t status) const {
     if (task_) return task_->check_callback(status);
@@ -59,7 +59,7 @@ typename DataProblem<T>::Rows DataProblem<T>::range_of(const mercer_visit &visit
     return {row0, rows};
 }
 
-// Slabs in windows, so that their states are few; each window is combined in order before the next.
+// Slabs are processed in windows, so that few states exist; each window is combined in order before the next.
 template <class T>
 void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &consumer) {
     constexpr int64_t window = 64;
@@ -143,7 +143,7 @@ void DataProblem<T>::pairs(const int64_t *i, const int64_t *j, int64_t count, do
     evaluations_ += count;
     if (const ObjectSource *objects = points_.objects();
         objects && prepared_.kernel.leaves.size() == 1 && prepared_.kernel.terms()[0].weight == 1) {
-        objects->pairs(i, j, count, out); // one call: each may be dear
+        objects->pairs(i, j, count, out); // one call for all, because each may be expensive
         const Leaf &leaf = prepared_.kernel.leaves[0];
         if (leaf.plugin && leaf.plugin->kernel.map)
             leaf.plugin->kernel.map(&host_table(), leaf.values(), MERCER_F64, out, count);
@@ -177,7 +177,7 @@ void DataProblem<T>::weights(double *out) {
     std::copy(prepared_.weights.begin(), prepared_.weights.end(), out);
 }
 
-// The caller's row, counted among those that are fitted on.
+// Translates the caller's row number to a row of the fit.
 template <class T>
 int64_t DataProblem<T>::number_of_landmark(int64_t entry, int64_t row) const {
     const Source &source = points_.source();

@@ -22,7 +22,7 @@ struct Levels {
 };
 // The levels that the data, the reducer and report.certificates allow, for the centres' own model. Counts kernel values.
 Levels quantise(const LiftTask &task, Lifted &model);
-void foresee_quantisation(const PlanTask &task, Plan &plan); // adds what that takes
+void foresee_quantisation(const PlanTask &task, Plan &plan); // adds its cost
 
 // ---- as the report has them
 

@@ -38,7 +38,7 @@ std::vector<double> coordinates(const PartialCholesky<T> &basis, const Tensor &a
     return out;
 }
 
-// What is known of each of the model's directions.
+// The relation of each direction of the model to the span.
 struct Directions {
     std::vector<double> overlap; // <v_i, u_j>, count x r, column-major
     std::vector<double> beyond;  // e_j; negative: none
@@ -121,7 +121,7 @@ Json entries_as(const LiftTask &task, bool directions, Lifted &model) {
         return out;
     }
     Bounds bounds = proof.bounds;
-    bounds.spread.clear(); // of other values
+    bounds.spread.clear(); // it belonged to other values
     for (size_t j = 0; j < static_cast<size_t>(r); ++j) {
         const double value = bounds.value[j] = tensor_data<double>(lambda)[j] * total;
         bounds.lower[j] = std::min(bounds.lower[j], value), bounds.upper[j] = std::max(bounds.upper[j], value);
