@@ -1,20 +1,20 @@
-// `auto` grows a randomly pivoted Cholesky factor until rows of its residual prove that every one of the r eigenvalues is
-// right to the accuracy asked for (relative). A larger factor costs more and needs fewer rows: the next size is where what
-// is left to do costs least (roads.h).
+// `auto` grows a randomly pivoted Cholesky factor until rows of its residual certify that each of the r eigenvalues has the
+// requested relative accuracy. A larger factor costs more and needs fewer rows: the next size is the one with the least
+// remaining cost (roads.h).
 //
-// How many rows a factor will need follows from the trace of its residual, which each growth gives for nothing: tr ~ m^-a,
+// How many rows a factor will need follows from the trace of its residual, which each growth computes at no extra cost: tr ~ m^-a,
 // a from the last two sizes, |E|_F ~ tr^1.5 (clusters: tr^1.4 to tr^1.6), theta as at the last projection (rows_expected).
-// A step at most doubles the size, then the trace is asked again; only where growing no longer pays is the factor
-// projected. Then certificates are tried in order of cost: the trace, the norm of the residual from pairs, rows of it.
+// A step at most doubles the size, then the trace is examined again. When growing no longer pays, the factor is
+// projected, and certificates are tried in order of cost: the trace, the norm of the residual from pairs, rows of it.
 //
-// delta is spent over norms and over samples, on each half of what is left (certify.h). The size of a sample follows from
-// a pilot of 500 rows, or from the sample before, which are left out of it. The exact road is taken when its passes cost
-// less than what is left of the other, when the factor would pass the budget, or when the kernel has no more rank. Wrong
-// forecasts cost time, never the proof. Exact passes go in f64 where f32 is not known to keep the accuracy and the budget holds
-// them; what their residuals prove is compared with what was asked for.
+// delta is divided between norms and samples; each new one takes half of what remains (certify.h). The size of a sample follows
+// from a pilot of 500 rows, or from the sample before, which are left out of it. The exact road is taken when its passes cost
+// less than the rest of the projected road, when the factor would exceed the budget, or when the factor has full rank. Wrong
+// forecasts cost time, but never invalidate a certificate. Exact passes use f64 if f32 is not known to keep the accuracy and f64
+// fits in the budget; the accuracy that their residuals certify is compared with the request.
 //
-// A budget that holds a factor but no exact passes leaves the projection alone: it grows as far as there is memory, and where
-// that proves less than was asked for, the model says so (not converged) and keeps what was proved.
+// If the budget holds a factor but no exact passes, only the projection is possible: it grows as far as memory allows, and if it
+// certifies less than requested, the model reports so (not converged) and keeps the certificate that it has.
 #include "auto.h"
 
 #include "components.h"

@@ -3,7 +3,8 @@
 //
 // Distances come from tiles of squares, which f64 holds between 1e-154 and 1e154 only. Rows beyond that are shifted to their
 // smallest entries, which no distance sees, and counted in a power of 2 near their spread. Cost: d m^2 / 2 for m rows, or d.
-// Error: of a distance that of its tile (gram/tile.cpp), of a variance that of column_stats.cpp; the sample's own is a few percent.
+// Error: of a distance that of its tile (gram/tile.cpp), of a variance that of column_stats.cpp; the sample's own is a few
+// percent.
 #include "bandwidth.h"
 
 #include "../core/threads.h"
@@ -111,8 +112,8 @@ CountedVector<Bandwidth::Distance> Bandwidth::object_distances(const CountedVect
     return out;
 }
 
-// Rows in the columns of a leaf: where f64 does not hold their squares, from their smallest entries on and in the unit that is
-// returned; else they stay what they are, and it is 1.
+// Rows in the columns of a leaf: if their squares overflow or underflow f64, they are shifted by their smallest entries and
+// scaled by the unit that is returned; otherwise they remain unchanged, and the unit is 1.
 double Bandwidth::bring_near_1(const Leaf &leaf, int64_t rows, double *values) const {
     const int64_t d = prepared_.source->cols(), own = prepared_.kernel.leaf_columns(leaf, d);
     double reach = 0, largest = 0;

@@ -1,5 +1,5 @@
-// Noise is what the last of the computed eigenvalues may be: a component counts where the whole of its interval lies above
-// the interval of one that is far down the spectrum. Below that, order and direction of components are chance.
+// The noise level is the upper end of the interval of the last computed eigenvalue: a component counts if its whole interval is
+// above that of an eigenvalue far down the spectrum. Below it, order and direction of components are random.
 #include "components.h"
 
 #include "bootstrap.h"

@@ -1,20 +1,20 @@
-// Fewer centres for a model (the reduced-set problem): what it holds in feature space, projected on the span of centres B
-// that a reducer chooses for C, whose rows weigh what the model says.
+// Fewer centres for a model (the reduced-set problem): its components and mean are projected onto the span of centres B, which a
+// reducer selects from the centres C with the weights of the model.
 //
 //   v_l = Phi_C A_l, mu = Phi_C nu;   P v = Phi_B T A_l, P mu = Phi_B T nu;   K_BB = L L^T, T = L^-T L^-1 K_BC
 //   A' = T A,   nu' = T nu,   b' = b - <v - P v, mu>
 //
 // P v is nearest to v in the span, so A'^T k_B is the best approximation of A^T k_C in the kernel's norm. b' leaves the error
-// f - f' = <v - P v, phi(x) - mu>, the smallest in mean square over any points of mean mu that a constant can, and at most
-// |v - P v| |phi(x) - mu| anywhere. As <P v, mu> = <P v, P mu>, b = A^T K nu stays what it was.
+// f - f' = <v - P v, phi(x) - mu>, whose mean square over any points of mean mu no other constant makes smaller, and which is at
+// most |v - P v| |phi(x) - mu| anywhere. Because <P v, mu> = <P v, P mu>, b = A^T K nu still holds.
 //
-// Components that were orthonormal are turned to V'' = P V G^-1/2, G = (P V)^T P V, of all orthonormal ones in the span the
-// nearest to V (the polar factor). With e = |v - P v|^2 that is e + e^2/4 + ... away: no further, where e is small. Those
-// that G does not tell from the ones before them are left out from there on (rank_reached).
-// w: what the centres C nearest to each of B weigh, the density estimate of the reduced set.
+// Components that were orthonormal are replaced by V'' = P V G^-1/2, G = (P V)^T P V, the orthonormal ones in the span that are
+// nearest to V (the polar factor). With e = |v - P v|^2 their squared distance is e + e^2/4 + ..., hardly more if e is small. From
+// the first component on that G cannot distinguish from those before it, components are dropped (rank_reached).
+// w: the total weight of the centres C nearest to each of B, the density estimate of the reduced set.
 //
 // Cost: the reducer's, m0^2/2 + 2 m m0 + m^2/2 kernel values for m0 and m centres, all but the reducer's in f64; m^3/3 +
-// 2 m^2 r flops. Memory m0 (d + 3 r) + m^2. Error of what is reported: u_64 |A_l|^2 k, k the largest k(x, x).
+// 2 m^2 r flops. Memory m0 (d + 3 r) + m^2. Error of the reported figures: u_64 |A_l|^2 k, k the largest k(x, x).
 #include "derive.h"
 
 #include "../core/blas.h"

@@ -24,7 +24,7 @@ constexpr Scope solving = {
 constexpr Scope exact = {[](const Recipe &recipe) { return !recipe.is_auto() && lift_of(recipe).solves; },
                          "the lifts 'weighted' (used by 'kpca' and 'subsampled'), 'extended' and 'manifold'",
                          "accuracy"};
-// Where centres stand for other rows.
+// Centres represent other rows.
 constexpr Scope weighing = {
     [](const Recipe &recipe) { return !recipe.is_auto() && recipe.reducer() != nullptr && lift_of(recipe).weighs; },
     "reducers with the lifts 'weighted', 'extended' and 'manifold'", ""};
@@ -33,12 +33,12 @@ constexpr Scope reducing = {
     "reducers", ""};
 constexpr Scope refining = {[](const Recipe &recipe) { return weighing.holds(recipe) && lift_of(recipe).projects; },
                             "reducers with the lifts 'weighted' and 'extended'", ""};
-// What stands for other rows is compared with them; all rows themselves leave nothing to prove.
+// Centres that represent other rows are compared with them; if all rows are centres, there is nothing to certify.
 bool proves(const Recipe &recipe) {
     return lift_of(recipe).proves && (recipe.reducer() != nullptr || !lift_of(recipe).weighs);
 }
 constexpr Scope proving = {proves, "models with fewer centres than rows, and the method 'auto'", ""};
-// `auto` decides by itself what is worth paying for.
+// `auto` chooses its certificates itself.
 constexpr Scope proving_as_asked = {[](const Recipe &recipe) { return !recipe.is_auto() && proves(recipe); },
                                     "models with fewer centres than rows", ""};
 constexpr Scope projecting = {[](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).projects; },

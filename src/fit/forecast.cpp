@@ -114,7 +114,7 @@ Bytes service_bytes(const mercer_task &task, const Recipe &recipe, const Express
                     bool values) {
     const int64_t n = source.rows();
     const bool f32 = tile_is_f32(recipe, source);
-    if (values && !task.foresees_pivots) // a consumer sees the rows beside their values
+    if (values && !task.foresees_pivots) // a consumer receives the rows along with their values
         return sweep_bytes(task.run, kernel, source, f32, Others::all) +
                Bytes(0, std::min(sweep_keeps, (f32 ? 4 : 8) * n * source.cols()));
     if (!(recipe.reducer()->reducer.flags & MERCER_NEEDS_VECTORS)) return 0;

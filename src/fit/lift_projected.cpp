@@ -4,7 +4,7 @@
 //   A = L_B^-T V,  b = V^T mu,  nu = L_B^-T mu,  lambda = theta / n                 (uncentred: mu = 0)
 //
 // A centre in the span of others has coefficients 0. Total variance: mean k(x, x) - |mu|^2, at least the true one,
-// as |mu| is at most the length of the mean. mse = mean (k(x, x) - |l|^2) is what the span loses of the rows, and 0 <=
+// as |mu| is at most the length of the mean. mse = mean (k(x, x) - |l|^2) is the loss by the span, and 0 <=
 // lambda_i(exact) - lambda_i <= mse; certify.h has the better bounds, which are in the report. m = n is exact kernel PCA.
 // Cost: n m kernel values, 2 n m^2 flops; memory n m for the factor, or its slabs made again; O(m^2) beyond.
 #include "lift_projected.h"
@@ -222,7 +222,7 @@ template std::shared_ptr<PartialCholesky<double>> factor_of_centres(const LiftTa
 
 namespace {
 
-// Rows of the residual, of n: all of them where no fewer are asked for, each once.
+// The number of rows of the residual, of n; all of them, each once, unless fewer are requested.
 int64_t rows_looked_at(const CoreValues &values, int64_t n) {
     switch (static_cast<Certificates>(values.certificates)) {
     case Certificates::rows: return std::min(n, values.rows > 0 ? values.rows : 4000);
@@ -271,7 +271,7 @@ template Proof prove(Run &, const LiftTask &, const Points<double> &, const Span
 
 namespace {
 
-// Of a factor of task.m columns with so many rows: for as long as it lives, and while it grows.
+// Memory of a factor of task.m columns: while it lives, and while it grows.
 std::pair<int64_t, Bytes> factor_bytes(const PlanTask &task, int64_t rows, const TileBytes &tiles) {
     auto bytes = [&](auto type) {
         using Pivots = PartialCholesky<decltype(type)>;
@@ -368,7 +368,7 @@ Plan plan_projected(const PlanTask &task) {
     plan.flops_each = rows * order * order * (task.handed && plan.keep_factor ? 1 : 2);
     plan.dense_order = order;
     plan.certify_cost = (pairs + sampled) * (2 * static_cast<double>(task.source.cols()) + 15);
-    if (goes_by_passes(task)) // may end as what is made again
+    if (goes_by_passes(task)) // may fall back to the dense problem
         if (Plan few = plan_iterated(task, of.tiles, made_again, remade);
             few.bytes <= std::max(task.budget_left, plan.bytes))
             return few;

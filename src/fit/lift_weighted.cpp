@@ -7,7 +7,7 @@
 // projection of the solver's blocks and never touches K. Total variance (exact, whatever r): mean k(c, c) - p^T K p.
 // Rank: Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2); less is rounding of the entries (|E| <= c u trace). Where
 // squares of kernel values would not hold, all of it is counted in a power of 4.
-// Cost: m^2/2 kernel values and 2 m^2 flops a column for each pass; memory as operator.h says. Error of direction l:
+// Cost: m^2/2 kernel values and 2 m^2 flops a column for each pass; for memory see operator.h. Error of direction l:
 // about m u Lambda_1 / Lambda_l, and the solver's residual / gap.
 #include "certify_report.h"
 #include "quantised.h"
@@ -30,8 +30,8 @@ double root_unit_of(double value, bool f32) {
     return value == 0 || std::abs(exponent) <= most ? 1 : std::ldexp(1, exponent / 2);
 }
 
-// Weights in the forms that are needed, and what the product with them says: K p, and the means behind total variance. All
-// that is of K is counted in `unit`, the eigenpairs of the operator with these scales too.
+// Weights in the forms that are needed, and the results of the product with them: K p, and the means for the total variance.
+// Entries of K are in units of `unit`, and so are the eigenpairs of the operator with these scales.
 struct Moments {
     const CountedVector<double> &weights;
     double total;                // sum of the weights
@@ -80,10 +80,10 @@ Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &m
     return z;
 }
 
-// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last one was missed: none is by a
-// solver that decomposes the whole matrix (LAPACK's eigenvalues, all or by index, are those of a matrix n u |K| away). Kernel values
-// in f32 err by about u of k(c, c), the products with them by less: by 2 u of the trace in all, before it is centred. Residuals
-// know of it only where the solver has an exact operator to compare with, and contain it there.
+// |K u - theta u| bounds the error of the values of an exact fit, if no eigenvalue above the last one was missed. A solver that
+// decomposes the whole matrix misses none (LAPACK's eigenvalues, all or by index, are those of a matrix n u |K| away). Kernel
+// values in f32 err by about u of k(c, c), the products with them by less: by 2 u of the trace in all, before it is centred.
+// Residuals contain this error only if the solver compares with an exact operator.
 Bounds bounds_of(const Eigenpairs &pairs, const Moments &moments, const Plan &plan, int64_t kept) {
     const std::vector<double> theta(pairs.values.begin(), pairs.values.begin() + kept),
         residuals(pairs.residuals.begin(), pairs.residuals.begin() + kept);

@@ -151,7 +151,7 @@ void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
 }
 
 // The first column after which stop holds is the last. What k columns leave of row i is d_i + the squares of those behind
-// the k-th: sums of positive terms, so nothing is lost in going back.
+// the k-th: sums of positive terms, so going back loses no accuracy.
 template <class T>
 void PartialCholesky<T>::drop_surplus(int64_t from, const PivotStop &stop) {
     const int64_t width = count() - from, slabs = slabs_of(n());

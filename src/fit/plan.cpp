@@ -97,9 +97,9 @@ template Need need_of<double>(const Run &, const Expression &, const Source &, i
 
 namespace {
 
-// Times that the kernel matrix is computed: once to be stored, else in each product; of a rough matrix beside an exact one
-// one product in five is exact, as a rule. A mean that rode along with no exact product takes one of its own, and where the
-// number of components is open it may be solved for anew each time it has doubled.
+// How often the kernel matrix is computed: once if stored, else in each product. With a rough and an exact matrix, typically one
+// product in five is exact. If no exact product included the mean, it needs one of its own. If the number of components is open,
+// each doubling may be a new solve.
 void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     const mercer_cost &cost = plan.solver_cost;
     const bool stored = plan.hold == Hold::matrix;
@@ -262,8 +262,8 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
 
 } // namespace
 
-// Rounds as solve_for goes through them, each with twice as many pairs. Where the sample is too small to tell, so many passes
-// as the solver expects, or as bring a basis of twice the pairs together.
+// Adds up the rounds of solve_for, each with twice as many eigenpairs. If the sample is too small to estimate passes, assumes the
+// number that the solver expects, or that builds a basis of twice the pairs.
 void expect_spectrum(const PlanTask &task, const Glimpse &glimpse, Plan &plan) {
     if (!plan.solver || plan.solver->name == "dense") return;
     const Components choice(task.recipe.values(), task.m);

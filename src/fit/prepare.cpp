@@ -1,5 +1,6 @@
-// A first look at the rows: the input map, bandwidths and shifts that follow from their columns, and which types hold what will
-// be computed. Cost: one pass over the rows (column_stats.cpp), a sample where a bandwidth is asked for (bandwidth.cpp).
+// A first pass over the rows: computes the input map, bandwidths and shifts from their columns, and decides which types can
+// represent all later numbers. Cost: one pass over the rows (column_stats.cpp), and a sample if a bandwidth is needed
+// (bandwidth.cpp).
 #include "bandwidth.h"
 
 #include "../gram/magnitude.h"
@@ -57,7 +58,7 @@ void refuse_negative(const Prepared &prepared, int64_t column) {
     }
 }
 
-// Says what tiles can hold, of numbers between the columns' smallest and largest.
+// Decides which types tiles can use, for numbers between the smallest and the largest of each column.
 void measure(Prepared &prepared, ColumnStats &stats) {
     Extent extent{std::move(stats.lo), std::move(stats.hi)};
     for (CountedVector<double> *ends : {&extent.lo, &extent.hi})

@@ -19,7 +19,7 @@ struct Sampling {
     int64_t width, rows;
 };
 
-// Bytes in all with a factor of so many columns: twice where it is copied to grow.
+// Total bytes with a factor of m columns, counted twice while it is copied to grow.
 int64_t projected_bytes(const PlanTask &exact, int64_t m, const Sampling &sampling, int64_t read) {
     PlanTask task = exact;
     task.m = m;
@@ -133,11 +133,11 @@ Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
 
 namespace {
 
-// More directions than components are only tried of so few, as trying takes time.
+// Up to this many directions, more directions than components are tried; beyond, trying takes too long.
 constexpr int64_t tried_up_to = 64;
 
-// The search of auto.cpp, with a glimpse's estimates in place of what factors and looks find; a sample of rows proves what it is
-// expected to.
+// Simulates the search of auto.cpp, with a glimpse's estimates in place of the results of factors and looks. A sample of rows is
+// assumed to certify as much as expected.
 class Player {
   public:
     Player(const Glimpse &glimpse, const PlanTask &exact, const Roads &roads)

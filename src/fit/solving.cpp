@@ -9,7 +9,7 @@
 namespace mercer {
 namespace {
 
-// What a checkpoint must have been made with: recipe, and digests of rows and weights.
+// The identity that a checkpoint must match: recipe, and digests of rows and weights.
 Json identity_of(const LiftTask &task, const Json &own) {
     if (task.centres.numbers() || task.prepared.kernel.has_user())
         fail(MERCER_E_UNSUPPORTED,
@@ -21,7 +21,7 @@ Json identity_of(const LiftTask &task, const Json &own) {
                        {"tol", task.plan.tol},
                        {"solver", task.plan.solver->name},
                        {"m", task.centres.m()}});
-    for (const auto &[name, value] : task.recipe.stored()) // but for what may change from run to run
+    for (const auto &[name, value] : task.recipe.stored()) // except parameters that may differ between runs
         if (name != "solver.max_passes" && name != "solver.strict" && name.rfind("report.", 0) != 0)
             out["recipe"][name] = value;
     out["recipe"]["kernel"] = task.prepared.kernel.text();

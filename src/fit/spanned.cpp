@@ -1,12 +1,12 @@
-// v_i, theta_i: Ritz pairs of all rows on the span; u_j: the model's directions; o_ij = <v_i, u_j>; D: the first so many.
+// v_i, theta_i: Ritz pairs of all rows on the span; u_j: the model's directions; o_ij = <v_i, u_j>; D: a number of leading ones.
 //
 //   eigenvalue    those of the data lie within the bounds of `prove`, the model's where they are
 //   projection    |P - P_C|_HS <= |P - P_V|_HS + |P_V - P_C|_HS <= sqrt2 |sines|_F + sqrt(2 D - 2 sum o_ij^2),  i, j <= D
 //   excess        tr P T - tr P_C T <= sum upper_i - sum_j (sqrt(sum_i theta_i o_ij^2) - sqrt(F e_j))^2
 //
-// sum upper_i is also at most sum theta_i + trace; e_j is what of u_j lies beyond the span, from centres that numerically depend
-// on others, and F >= |E| / n. Cost: 3 n m kernel values and 3 n m^2 flops; memory O(m^2). Error: directions err by about
-// e = (16 u_tile + m u) k(x, x) / lambda_j, as what is rank says; that is added.
+// sum upper_i is also at most sum theta_i + trace; e_j is the squared length of u_j outside the span, which arises from centres
+// that depend numerically on others, and F >= |E| / n. Cost: 3 n m kernel values and 3 n m^2 flops; memory O(m^2). Error:
+// directions err by about e = (16 u_tile + m u) k(x, x) / lambda_j, the threshold of rank; that is added.
 #include "spanned.h"
 
 #include "certify_report.h"
