@@ -1,6 +1,5 @@
 // Bounds the numbers from which kernel values are computed on given data, and so decides which type can represent them, from the
-// extent of each column alone. Sums of squares are bounded by those of the columns' largest entries, at most d times what a row
-// has.
+// extent of each column alone. Sums of squares are bounded by those of the columns' largest entries, at most d times what a row has.
 #pragma once
 #include "expression.h"
 #include "source.h"

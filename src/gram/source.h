@@ -23,8 +23,8 @@ class Source {
     int64_t cols() const { return cols_; } // 0: objects
     int32_t dtype() const { return dtype_; }
 
-    // Returns nullptr if this source can be read any number of times; else (a chunk callback) its rows in memory. Runs on the
-    // calling thread.
+    // Returns nullptr if this source can be read any number of times; else (a chunk callback) its rows in memory. Runs on the calling
+    // thread.
     virtual std::shared_ptr<const Source> load(Run &) const { return nullptr; }
     virtual bool at_will() const { return true; } // false: only after load()
 
