@@ -77,7 +77,7 @@ mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes
 
 namespace {
 
-// A view's memory: count lines of so many bytes, step bytes from one's begin to the next's.
+// The memory of a view: count lines of `bytes` bytes, whose beginnings are step bytes apart.
 struct Lines {
     explicit Lines(const mercer_view &view) : begin(reinterpret_cast<intptr_t>(view.data)) {
         const int64_t size = view.dtype == MERCER_F32 || view.dtype == MERCER_I32 ? 4 : 8;
