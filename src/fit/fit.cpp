@@ -362,7 +362,7 @@ void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y,
     if (y) {
         other = rows_of(run, recipe, y->source);
         if (other->kind() == Source::Kind::objects || prepared.source->kind() == Source::Kind::objects)
-            fail(MERCER_E_UNSUPPORTED, "kernel matrix: objects have no values with other objects; y must be NULL");
+            fail(MERCER_E_UNSUPPORTED, "kernel matrix: objects have values only among themselves, so y must be NULL");
         if (other->cols() != prepared.source->cols())
             fail(MERCER_E_SHAPE, "y has %" PRId64 " columns, but x has %" PRId64, other->cols(),
                  prepared.source->cols());

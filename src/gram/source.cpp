@@ -71,7 +71,7 @@ mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes
     checked_bytes(what, std::max<int64_t>(out.rows, 1), std::max<int64_t>(out.cols, 1), 8);
     const int64_t lines = by_row ? out.rows : out.cols;
     if (lines > 1) checked_bytes(what, lines, by_row ? out.row_stride : out.col_stride, 8);
-    if (!out.data && out.rows * out.cols > 0) fail(MERCER_E_ARGUMENT, "%s: data is NULL, must be an address", what);
+    if (!out.data && out.rows * out.cols > 0) fail(MERCER_E_ARGUMENT, "%s: data is NULL, must not be NULL", what);
     return out;
 }
 

@@ -234,19 +234,19 @@ static void hostile_centres(void **state) {
     double far[M * COLS] = {1, 2, 3, 4}, signs[M * COLS] = {1, 2, -3, 4};
     for (int sign = -1; sign <= 1; sign += 2) {
         far[3] = sign * 1e308;
-        REFUSED("beyond f64", linear, instead(doubles(far, M, COLS), a));
-        REFUSED("beyond f64", gaussian, instead(doubles(far, M, COLS), a));
-        REFUSED("beyond f64", poly, instead(doubles(far, M, COLS), a));
+        REFUSED("overflow f64", linear, instead(doubles(far, M, COLS), a));
+        REFUSED("overflow f64", gaussian, instead(doubles(far, M, COLS), a));
+        REFUSED("overflow f64", poly, instead(doubles(far, M, COLS), a));
     }
     far[3] = 1e155; /* its square is too large */
-    REFUSED("beyond f64", linear, instead(doubles(far, M, COLS), a));
+    REFUSED("overflow f64", linear, instead(doubles(far, M, COLS), a));
     far[3] = 2;
     double shift[COLS] = {-1e308, 0};
-    REFUSED("beyond f64", gaussian, plus(instead(doubles(far, M, COLS), a), "shift.1", doubles(shift, COLS, 1)));
+    REFUSED("overflow f64", gaussian, plus(instead(doubles(far, M, COLS), a), "shift.1", doubles(shift, COLS, 1)));
     REFUSED("column 0 has -3", chi2, instead(doubles(signs, M, COLS), a));
     float single[M * COLS] = {1, 2, 3, 4}, weights[M * COMPONENTS] = {1};
     single[5] = 1e20f;
-    REFUSED("beyond f32", linear,
+    REFUSED("overflow f32", linear,
             instead(view_of(single, MERCER_F32, M, COLS), view_of(weights, MERCER_F32, M, COMPONENTS)));
     REFUSED("0 columns, must be >= 1", gaussian, instead(doubles(centres, M, 0), a));
     REFUSED("0 columns, must be >= 1", gaussian, instead(doubles(centres, M, 0), doubles(coefficients, M, 0)));

@@ -17,7 +17,7 @@ void outputs(void **state) {
     OUT("outs", "too few columns", MERCER_E_SHAPE, "6 x 1", "must be 6 x 2", thin);
     OUT("outs", "f32 of an f64 model", MERCER_E_ARGUMENT, "dtype = 1", "2 (MERCER_F64)", floats);
     OUT("outs", "integers", MERCER_E_ARGUMENT, "dtype = 3", "MERCER_F64", ints);
-    OUT("outs", "columns that overlap", MERCER_E_SHAPE, "1 and 2", "at least that side", overlap);
+    OUT("outs", "columns that overlap", MERCER_E_SHAPE, "1 and 2", "at least the number of columns", overlap);
     OUT("outs", "struct_size too small", MERCER_E_ARGUMENT, "struct_size = 5", "= 56", unsized);
     mercer_view beside = doubles(f.x + 1, N, R);
     OUT("outs", "in the memory of data", MERCER_E_ARGUMENT, "shares memory with data", "must not", beside);
@@ -44,9 +44,9 @@ void outputs(void **state) {
         &text);
     BAD(mercer_model_info, "path", "unknown below", MERCER_E_NAME, "'/timings/totl'", "'/timings/total'", f.model,
         "/timings/totl", &text);
-    BAD(mercer_model_info, "path", "beyond an array", MERCER_E_NAME, "'/eigenvalues/2'", "has 2 values, from 0 on",
+    BAD(mercer_model_info, "path", "beyond an array", MERCER_E_NAME, "'/eigenvalues/2'", "has 2 values, counted from 0",
         f.model, "/eigenvalues/2", &text);
-    BAD(mercer_model_info, "path", "below a number", MERCER_E_NAME, "'/total_variance/value/1'", "known are none",
+    BAD(mercer_model_info, "path", "below a number", MERCER_E_NAME, "'/total_variance/value/1'", "known names are none",
         f.model, "/total_variance/value/1", &text);
     BAD(mercer_model_tensor, "name", "misspelt", MERCER_E_NAME, "'lamda'", "'lambda'", f.model, "lamda", &tensor);
     BAD(mercer_model_tensor, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 3", "= 56", f.model, "A",
@@ -154,7 +154,7 @@ void derivations(void **state) {
     NEW(model, mercer_model_derive, argument, fault, code, saw, allowed, recipe, models, count, data, NULL)
     DERIVE("operation", "a method", MERCER_E_ARGUMENT, "'kpca' is a method", "mercer_model_fit", f.recipe, &f.model, 1,
            NULL);
-    DERIVE("operation", "of outputs", MERCER_E_ARGUMENT, "'scores' gives outputs", "mercer_model_transform", f.scores,
+    DERIVE("operation", "of outputs", MERCER_E_ARGUMENT, "'scores' is an operation", "mercer_model_transform", f.scores,
            &f.model, 1, NULL);
     DERIVE("count", "0", MERCER_E_ARGUMENT, "count = 0", "takes 1 model", f.compress, &f.model, 0, NULL);
     DERIVE("count", "too many", MERCER_E_ARGUMENT, "count = 2", "takes 1 model", f.compress, pair, 2, NULL);
@@ -173,7 +173,7 @@ void derivations(void **state) {
     MUST(mercer_model_from_tensors(&divided, f.context, gaussian, names, tensors, 3));
     MUST(mercer_model_from_tensors(&indefinite, f.context, "{\"kernel\": \"sigmoid\"}", names, tensors, 2));
     MUST(mercer_model_from_tensors(&elsewhere, f.context, "{\"kernel\": \"user\"}", names, tensors, 2));
-    DERIVE("models", "one with a denominator", MERCER_E_UNSUPPORTED, "'v'", "no projection", f.compress, &divided, 1,
+    DERIVE("models", "one with a denominator", MERCER_E_UNSUPPORTED, "'v'", "are not supported", f.compress, &divided, 1,
            NULL);
     DERIVE("models", "an indefinite kernel", MERCER_E_UNSUPPORTED, "sigmoid", "positive semi-definite", f.compress,
            &indefinite, 1, NULL);
@@ -190,9 +190,9 @@ void derivations(void **state) {
     MUST(mercer_model_fit(&objects, recipe, known, NULL));
     MUST(mercer_recipe_create(&one, f.context, "compress"));
     MUST(mercer_recipe_set(one, "m", "2"));
-    DERIVE("data", "none, of a model of objects", MERCER_E_ARGUMENT, "centres are objects", "are needed", one, &objects,
+    DERIVE("data", "none, of a model of objects", MERCER_E_ARGUMENT, "centres of the model are objects", "are required", one, &objects,
            1, NULL);
-    DERIVE("data", "rows, of a model of objects", MERCER_E_ARGUMENT, "centres are objects", "are needed", f.compress,
+    DERIVE("data", "rows, of a model of objects", MERCER_E_ARGUMENT, "centres of the model are objects", "are required", f.compress,
            &objects, 1, f.data);
     DERIVE("data", "other objects", MERCER_E_SHAPE, "2 objects", "fitted on 3", one, &objects, 1, less);
     MUST(mercer_data_from_matrix(&queries, f.context, &wide, MERCER_DISTANCE));
@@ -219,7 +219,7 @@ void tensors(void **state) {
     double nan[N * D] = {1, 2, 0.0 / 0.0};
     TENSORS("count", "negative", MERCER_E_VALUE, "count = -1", "must be >= 0", linear, -1, (void)0);
     TENSORS("json", "no JSON", MERCER_E_MODEL, "json", "no JSON", "{kernel", 2, (void)0);
-    TENSORS("json", "an array", MERCER_E_MODEL, "header", "no JSON object", "[]", 2, (void)0);
+    TENSORS("json", "an array", MERCER_E_MODEL, "header", "not a JSON object", "[]", 2, (void)0);
     TENSORS("json", "no kernel", MERCER_E_MODEL, "'kernel'", "missing", "{}", 2, (void)0);
     TENSORS("json", "kernel misspelt", MERCER_E_NAME, "'linaer'", "'linear'", "{\"kernel\": \"linaer\"}", 2, (void)0);
     TENSORS("json", "n = 0", MERCER_E_MODEL, "n = 0", "must be >= 1", "{\"kernel\": \"linear\", \"n\": 0}", 2, (void)0);

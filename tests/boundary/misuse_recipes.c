@@ -42,7 +42,7 @@ static void names_of_recipes(void) {
     NEW(recipe, mercer_recipe_create, "name", "misspelt method", MERCER_E_NAME, "'kpac'", "'kpca'", f.context, "kpac");
     NEW(recipe, mercer_recipe_create, "name", "misspelt operation", MERCER_E_NAME, "'residuals'", "'residual'",
         f.context, "residuals");
-    NEW(recipe, mercer_recipe_create, "name", "like none", MERCER_E_NAME, "'wholly-unknown'", "known are kpca",
+    NEW(recipe, mercer_recipe_create, "name", "like none", MERCER_E_NAME, "'wholly-unknown'", "known names are kpca",
         f.context, "wholly-unknown");
     NEW(recipe, mercer_recipe_create, "name", "empty", MERCER_E_NAME, "''", "kpca", f.context, "");
     BAD(mercer_recipe_set, "name", "misspelt", MERCER_E_NAME, "'kernel.sgima'", "'kernel.sigma'", f.recipe,
@@ -53,9 +53,9 @@ static void names_of_recipes(void) {
         "'nystrom' does not accept it", f.projected, "solver", "dense");
     BAD(mercer_recipe_set, "name", "of another lift", MERCER_E_NAME, "report.rows applies to models with fewer",
         "'kpca'", f.recipe, "report.rows", "10");
-    BAD(mercer_recipe_set, "name", "of a method, operation without rows", MERCER_E_NAME, "'sigma'", "known are none",
+    BAD(mercer_recipe_set, "name", "of a method, operation without rows", MERCER_E_NAME, "'sigma'", "known names are none",
         f.density, "sigma", "1");
-    BAD(mercer_recipe_set, "name", "of a method, operation with rows", MERCER_E_NAME, "'sigma'", "known are whiten",
+    BAD(mercer_recipe_set, "name", "of a method, operation with rows", MERCER_E_NAME, "'sigma'", "known names are whiten",
         f.scores, "sigma", "1");
     BAD(mercer_recipe_set_real, "name", "misspelt", MERCER_E_NAME, "'sigam'", "'sigma'", f.recipe, "sigam", 1);
     BAD(mercer_recipe_set_real, "name", "misspelt, operation", MERCER_E_NAME, "'whitten'", "'whiten'", f.scores,

@@ -49,8 +49,8 @@ void test_preamble() {
         file[at] = static_cast<char>(byte);
         return file;
     };
-    expect_refused("has 0 bytes only", "");
-    expect_refused("has 9 bytes only", good.substr(0, 9));
+    expect_refused("has only 0 bytes", "");
+    expect_refused("has only 9 bytes", good.substr(0, 9));
     expect_refused("the first bytes are wrong", with(0, 'x'));
     expect_refused("the first bytes are wrong", with(5, 'y'));
     expect_refused("npy version 0.0", with(6, 0));
@@ -263,7 +263,7 @@ void test_files() {
     TempFolder folder;
     expect_error(MERCER_E_IO, "No such file or directory", [&] { open_npy(folder.path("missing.npy")); });
     expect_error(MERCER_E_IO, "Is a directory", [&] { open_npy(folder.path()); });
-    expect_error(MERCER_E_DATA, "no npy file: it has 0 bytes only", [&] { open_npy(folder.write("empty", "")); });
+    expect_error(MERCER_E_DATA, "not an npy file: it has only 0 bytes", [&] { open_npy(folder.write("empty", "")); });
     expect_error(MERCER_E_DATA, "the first bytes are wrong", [&] { open_npy(folder.write("text", "a,b,c\n1,2,3\n")); });
     std::string file = npy(dict("<f8", "(2, 2)"), std::string(32, '\0')), path = folder.write("m.npy", file);
     auto source = open_npy(path);

@@ -130,13 +130,13 @@ void refuse_table(const char *words, Change &&change) {
 }
 
 void test_bad_tables() {
-    refuse_table("row 3 is named 'M!'", [](mercer_param *p, int64_t &) { p[M].row.name = "M!"; });
-    refuse_table("row 3 is named ''", [](mercer_param *p, int64_t &) { p[M].row.name = nullptr; });
+    refuse_table("row 3 has the invalid name 'M!'", [](mercer_param *p, int64_t &) { p[M].row.name = "M!"; });
+    refuse_table("row 3 has the invalid name ''", [](mercer_param *p, int64_t &) { p[M].row.name = nullptr; });
     refuse_table("two rows are named 'sigma'", [](mercer_param *p, int64_t &) { p[GAMMA].row.name = "sigma"; });
     refuse_table("'m' has the unknown type 9", [](mercer_param *p, int64_t &) { p[M].row.type = 9; });
     refuse_table("'m' is outside its struct", [](mercer_param *p, int64_t &) { p[M].offset = sizeof(Values) - 4; });
     refuse_table("'m' is outside its struct", [](mercer_param *p, int64_t &) { p[M].offset = -8; });
-    refuse_table("'text' lies outside", [](mercer_param *, int64_t &size) { size -= 8; });
+    refuse_table("'text' is outside", [](mercer_param *, int64_t &size) { size -= 8; });
     refuse_table("'rule' has no choices", [](mercer_param *p, int64_t &) { p[RULE].row.choices = ""; });
     refuse_table("'share' has an empty range", [](mercer_param *p, int64_t &) { p[SHARE].row.lo = 2; });
     refuse_table("'share' has an empty range", [](mercer_param *p, int64_t &) { p[SHARE].row.hi = NAN; });

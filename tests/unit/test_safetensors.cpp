@@ -144,8 +144,8 @@ void test_hostile_headers() {
     struct {
         std::string tensors, part;
     } cases[] = {
-        {dtype + shape + at + R"(,"A":)" + dtype + shape + at, "names a key twice"},
-        {R"({"dtype":"F32","dtype":"F32")" + shape + at, "names a key twice"},
+        {dtype + shape + at + R"(,"A":)" + dtype + shape + at, "contains a key twice"},
+        {R"({"dtype":"F32","dtype":"F32")" + shape + at, "contains a key twice"},
         {dtype + at, "tensor 'A' in the header: must have dtype, shape and data_offsets"},
         {dtype + shape + R"(,"x":1,"data_offsets":[0,4]})", "nothing else"},
         {"[]", "nothing else"},
@@ -168,7 +168,7 @@ void test_hostile_headers() {
         {dtype + shape + R"(,"data_offsets":[4,0]})", "data_offsets do not fit"},
         {dtype + shape + R"(,"data_offsets":[0]})", "data_offsets must be two sizes"},
         {dtype + shape + R"(,"data_offsets":[0,4,8]})", "data_offsets must be two sizes"},
-        {dtype + shape + R"(,"data_offsets":[4,8]})", "tensor 'A' in the header: leaves a hole"},
+        {dtype + shape + R"(,"data_offsets":[4,8]})", "tensor 'A' in the header: leaves a gap"},
         {dtype + R"(,"shape":[2],"data_offsets":[0,8]})", "tensor 'A' is truncated"},
         {dtype + R"(,"shape":[0],"data_offsets":[0,0]})", "follow the last tensor"},
         {dtype + R"(,"shape":[[1]])" + at, "nested too deeply"},
@@ -229,8 +229,8 @@ void test_hostile_bytes() {
     refused("ends inside the header's length", "abc");
     refused("not a model file", std::string(64, '\xff'));
     refused("not a model file", std::string(64, '\0'));
-    refused("one that mercer wrote", sealed(R"({"A":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "1234"));
-    refused("cut short: 99999992 bytes promised", std::string("\xf8\xe0\xf5\x05\0\0\0\0", 8) + "{");
+    refused("was not written by mercer", sealed(R"({"A":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "1234"));
+    refused("truncated: 99999992 bytes declared", std::string("\xf8\xe0\xf5\x05\0\0\0\0", 8) + "{");
     std::string good = hostile("", "");
     refused("not padded", sealed(good + std::string(64, ' ')));
     refused("control characters", sealed(good + "\n"));

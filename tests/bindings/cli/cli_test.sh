@@ -245,7 +245,7 @@ status 0 forecast X.csv --labels kind --method kpca
 status 0 fit K.npy --precomputed kernel --method kpca --components 5 -o K.safetensors
 status 0 transform K.safetensors KQ.npy --precomputed kernel -o KZ.npy && py equal KZ.npy TQ.npy
 status 0 compress K.safetensors --data K.npy --precomputed kernel --reducer greedy --m 30 -o K2.safetensors
-error 2 1 compress K.safetensors --m 30 -o OLD && says 'centres are objects'
+error 2 1 compress K.safetensors --m 30 -o OLD && says 'centres of the model are objects'
 
 error 3 2 fit D.dist.npy --precomputed distances --method subsampled --reducer given --landmarks X.npy -o OLD
 says 'landmarks: rows of 4 columns, but the data are objects: must be row numbers'
@@ -499,7 +499,7 @@ status 0 transform named.safetensors Q.npy -o named.npy && same fifo.npy named.n
 yes | head -c 2000000 >JUNK
 piped JUNK one
 status 3 fit one --method kpca -o S.safetensors
-says 'one is no data'
+says 'one is not data'
 wait
 "$mercer" plot M.safetensors - -o - <N10.npy 2>err >piped.svg || fail 'plot M - -o -'
 same piped.svg N2.svg 'a picture to standard output'
@@ -577,14 +577,14 @@ error 2 3 fit X.npy --method kpca --sigma 1 --gamma 1 -o OLD
 error 2 1 fit X.npy --method kpca && says '--output is missing: file to write the model to'
 error 2 1 fit -o OLD
 error 2 1 fit --method kpca -o OLD && says 'DATA is missing: the rows'
-error 2 1 fit X.npy Y.npy --method kpca -o OLD && says 'there is no place for Y.npy' 
+error 2 1 fit X.npy Y.npy --method kpca -o OLD && says 'unexpected argument Y.npy' 
 error 2 1 fit X.npy --method kpca --set sigma -o OLD && says '--set = sigma, must be NAME=VALUE'
-error 2 3 fit X.npy --method kpca --memory lots -o OLD && says '--memory = lots, must be a number of bytes, as 4GiB'
+error 2 3 fit X.npy --method kpca --memory lots -o OLD && says '--memory = lots, must be a number of bytes, such as 4GiB'
 error 2 3 fit X.npy --method kpca --threads two -o OLD && says '--threads = two, must be int >= 0'
 error 2 3 fit X.npy --method kpca --threads -1 -o OLD && says '--threads = -1, must be int >= 0'
 error 2 3 fit X.npy --method kpca --header maybe -o OLD && says '--header = maybe, must be one of yes, no'
 error 2 3 fit X.npy --method kpca --precomputed kernels -o OLD && says "did you mean 'kernel'"
-status 2 fit X.npy --method kpca -o OLD --sigma && says '--kernel.sigma has no value, must be real > 0'
+status 2 fit X.npy --method kpca -o OLD --sigma && says '--kernel.sigma has no value; it must be real > 0'
 error 2 1 fit X.npy --method kpca -o OLD -q && says 'unknown flag -q'
 error 2 3 fit X.npy --method kpca --memory -1 -o OLD && says 'a number of bytes'
 error 2 1 fit X.npy --method kpca --sigma 1 --sigma 2 -o OLD && says 'sigma is given twice'
@@ -593,7 +593,7 @@ error 2 1 fit X.npy --method kpca --sigma 1 --set kernel.sigma=2 -o OLD && says 
 error 2 4 fit X.npy --method kpca --accuracy 0.1 -o OLD && says "accuracy applies to the method 'auto'; 'kpca' takes solver.tol"
 error 2 4 fit X.npy --method auto --reducer uniform -o OLD && says 'reducer applies to'
 error 2 4 fit X.npy --method scores -o OLD && says "unknown method 'scores'"
-error 2 4 transform M.safetensors Q.npy --what nothing -o OLD && says 'known are scores, density'
+error 2 4 transform M.safetensors Q.npy --what nothing -o OLD && says 'known names are scores, density'
 error 2 4 transform M.safetensors Q.npy --what denisty -o OLD && says "did you mean 'density'"
 error 2 4 transform M.safetensors Q.npy --nothing 1 -o OLD
 error 8 14 fit missing.npy --method kpca -o OLD && says missing.npy
