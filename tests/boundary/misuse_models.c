@@ -173,8 +173,8 @@ void derivations(void **state) {
     MUST(mercer_model_from_tensors(&divided, f.context, gaussian, names, tensors, 3));
     MUST(mercer_model_from_tensors(&indefinite, f.context, "{\"kernel\": \"sigmoid\"}", names, tensors, 2));
     MUST(mercer_model_from_tensors(&elsewhere, f.context, "{\"kernel\": \"user\"}", names, tensors, 2));
-    DERIVE("models", "one with a denominator", MERCER_E_UNSUPPORTED, "'v'", "are not supported", f.compress, &divided, 1,
-           NULL);
+    DERIVE("models", "one with a denominator", MERCER_E_UNSUPPORTED, "'v'", "are not supported", f.compress, &divided,
+           1, NULL);
     DERIVE("models", "an indefinite kernel", MERCER_E_UNSUPPORTED, "sigmoid", "positive semi-definite", f.compress,
            &indefinite, 1, NULL);
     DERIVE("models", "its user kernel is elsewhere", MERCER_E_UNSUPPORTED, "user kernel", "mercer_model_bind",
@@ -190,10 +190,10 @@ void derivations(void **state) {
     MUST(mercer_model_fit(&objects, recipe, known, NULL));
     MUST(mercer_recipe_create(&one, f.context, "compress"));
     MUST(mercer_recipe_set(one, "m", "2"));
-    DERIVE("data", "none, of a model of objects", MERCER_E_ARGUMENT, "centres of the model are objects", "are required", one, &objects,
-           1, NULL);
-    DERIVE("data", "rows, of a model of objects", MERCER_E_ARGUMENT, "centres of the model are objects", "are required", f.compress,
-           &objects, 1, f.data);
+    DERIVE("data", "none, of a model of objects", MERCER_E_ARGUMENT, "centres of the model are objects", "are required",
+           one, &objects, 1, NULL);
+    DERIVE("data", "rows, of a model of objects", MERCER_E_ARGUMENT, "centres of the model are objects", "are required",
+           f.compress, &objects, 1, f.data);
     DERIVE("data", "other objects", MERCER_E_SHAPE, "2 objects", "fitted on 3", one, &objects, 1, less);
     MUST(mercer_data_from_matrix(&queries, f.context, &wide, MERCER_DISTANCE));
     DERIVE("data", "a matrix that is not square", MERCER_E_SHAPE, "3 x 2", "square", one, &objects, 1, queries);

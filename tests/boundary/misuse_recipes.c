@@ -53,10 +53,10 @@ static void names_of_recipes(void) {
         "'nystrom' does not accept it", f.projected, "solver", "dense");
     BAD(mercer_recipe_set, "name", "of another lift", MERCER_E_NAME, "report.rows applies to models with fewer",
         "'kpca'", f.recipe, "report.rows", "10");
-    BAD(mercer_recipe_set, "name", "of a method, operation without rows", MERCER_E_NAME, "'sigma'", "known names are none",
-        f.density, "sigma", "1");
-    BAD(mercer_recipe_set, "name", "of a method, operation with rows", MERCER_E_NAME, "'sigma'", "known names are whiten",
-        f.scores, "sigma", "1");
+    BAD(mercer_recipe_set, "name", "of a method, operation without rows", MERCER_E_NAME, "'sigma'",
+        "known names are none", f.density, "sigma", "1");
+    BAD(mercer_recipe_set, "name", "of a method, operation with rows", MERCER_E_NAME, "'sigma'",
+        "known names are whiten", f.scores, "sigma", "1");
     BAD(mercer_recipe_set_real, "name", "misspelt", MERCER_E_NAME, "'sigam'", "'sigma'", f.recipe, "sigam", 1);
     BAD(mercer_recipe_set_real, "name", "misspelt, operation", MERCER_E_NAME, "'whitten'", "'whiten'", f.scores,
         "whitten", 1);

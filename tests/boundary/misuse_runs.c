@@ -81,7 +81,7 @@ void checkpoints(void **state) {
     CHECKPOINT("a full device", MERCER_E_IO, "/dev/full", "cannot write", recipe, "/dev/full");
     CHECKPOINT("text", MERCER_E_MODEL, "text", "header", recipe, text);
     CHECKPOINT("a model", MERCER_E_MODEL, "model", "is not a checkpoint", recipe, model);
-    CHECKPOINT("of another recipe", MERCER_E_VALUE, "sigma = 1 there", "2 here", other, path);
+    CHECKPOINT("of another recipe", MERCER_E_VALUE, "sigma = 1 in the checkpoint", "2 in this fit", other, path);
     mercer_recipe_destroy(recipe), mercer_recipe_destroy(other);
     mercer_data_destroy(data);
     free(x);

@@ -54,7 +54,7 @@ static void wrong_kinds_of_files(void **state) {
         void (*make)(const char *path);
         const char *why;
     } cases[] = {
-        {make_nothing, "No such file"}, {make_link, "it is a symbolic link"}, {make_folder, "not a regular file"},
+        {make_nothing, "No such file"},    {make_link, "it is a symbolic link"}, {make_folder, "not a regular file"},
         {make_pipe, "not a regular file"}, {make_device, "not a regular file"},
     };
     copy_file(BROKEN_PLUGINS "/kernel-marker.so", joined(folder, "kernel-real.so"), 0644);

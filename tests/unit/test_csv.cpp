@@ -263,8 +263,8 @@ void test_lines_of_the_file() {
     TEST_ASSERT_EQUAL_INT(MERCER_OK, mercer_recipe_set(recipe, "kernel", "chi2"));
     TEST_ASSERT_EQUAL_INT(MERCER_OK, mercer_recipe_set(recipe, "data.missing", "rows"));
     TEST_ASSERT_EQUAL_INT(MERCER_E_DATA, mercer_model_fit(&model, recipe, data, nullptr));
-    TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), "line 10, column 2 ('b') is -8, but the kernel needs"),
-                                 mercer_last_error());
+    TEST_ASSERT_NOT_NULL_MESSAGE(
+        std::strstr(mercer_last_error(), "line 10, column 2 ('b') is -8, but the kernel needs"), mercer_last_error());
     mercer_recipe_destroy(recipe);
     mercer_data_destroy(data);
     mercer_context_destroy(context);
