@@ -301,7 +301,7 @@ static void hostile_sets_of_centres(void **state) {
     REFUSED("", wide, sparse_set(values, view_of(negative, MERCER_I64, 3, 1), first));
     struct given missing = good;
     missing.count = 3;
-    REFUSED("do not fit", two, missing);
+    REFUSED("do not match", two, missing);
     /* no entries, whatever their number of rows says */
     REFUSED("", two, sparse_set(doubles(NULL, 1 << 20, 0), view_of(NULL, MERCER_I64, 1 << 20, 0), first));
     REFUSED("", two, sparse_set(values, indices, view_of(NULL, MERCER_I64, 1 << 20, 0)));

@@ -161,7 +161,7 @@ static void a_folder_that_was_not_looked_at_is_named(void **state) {
     copy_file(PLUGINS "/kernel-linear.so", joined(odd, "kernel-My_Own.so"), 0644);
     mercer_context *context = new_context();
     MUST(mercer_context_add_plugins(context, odd));
-    FAILS(MERCER_E_NAME, "kernel-My_Own.so' is ignored, a name is",
+    FAILS(MERCER_E_NAME, "kernel-My_Own.so' is ignored: a name is",
           mercer_context_find(context, "kernels", "My_Own", &entry));
     mercer_context_destroy(context);
 }

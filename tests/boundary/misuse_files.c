@@ -145,7 +145,7 @@ void csv_files(void **state) {
     CSV("a CSV file", "a header alone", MERCER_E_DATA, "x.csv", "the file has only a header", "x,y\n", .format = 0);
     CSV("a CSV file", "a line of more fields", MERCER_E_DATA, "line 3", "the first line has 2", "x,y\n1,2\n3,4,5\n",
         .format = 0);
-    CSV("a CSV file", "two columns of one name", MERCER_E_DATA, "'x'", "name of column 0 already", "x,x\n1,2\n",
+    CSV("a CSV file", "two columns of one name", MERCER_E_DATA, "'x'", "already the name of column 0", "x,x\n1,2\n",
         .format = 0);
     CSV("a CSV file", "UTF-16", MERCER_E_DATA, "UTF-16", "must be UTF-8", "\xff\xfe\x31\0\n\0", .format = 0);
     CSV("a CSV file", "no numbers", MERCER_E_DATA, "x.csv", "no numeric column", "a,b\nc,d\n", .header = 1);

@@ -20,10 +20,10 @@ void outputs(void **state) {
     OUT("outs", "columns that overlap", MERCER_E_SHAPE, "1 and 2", "at least the number of columns", overlap);
     OUT("outs", "struct_size too small", MERCER_E_ARGUMENT, "struct_size = 5", "= 56", unsized);
     mercer_view beside = doubles(f.x + 1, N, R);
-    OUT("outs", "in the memory of data", MERCER_E_ARGUMENT, "shares memory with data", "must not", beside);
+    OUT("outs", "in the memory of data", MERCER_E_ARGUMENT, "shares memory with data", "use separate memory", beside);
     beside = doubles(f.x, N, N);
-    BAD(mercer_recipe_kernel, "out", "in the memory of x", MERCER_E_ARGUMENT, "shares memory with x", "must not",
-        f.recipe, f.data, NULL, &beside, NULL);
+    BAD(mercer_recipe_kernel, "out", "in the memory of x", MERCER_E_ARGUMENT, "shares memory with x",
+        "use separate memory", f.recipe, f.data, NULL, &beside, NULL);
     BAD(mercer_model_transform, "count", "too many", MERCER_E_ARGUMENT, "count = 2", "1 output", f.model, NULL, f.data,
         &out, 2, NULL);
     BAD(mercer_model_transform, "count", "0", MERCER_E_ARGUMENT, "count = 0", "1 output", f.model, NULL, f.data, &out,
@@ -218,13 +218,13 @@ void tensors(void **state) {
     static const char linear[] = "{\"kernel\": \"linear\"}";
     double nan[N * D] = {1, 2, 0.0 / 0.0};
     TENSORS("count", "negative", MERCER_E_VALUE, "count = -1", "must be >= 0", linear, -1, (void)0);
-    TENSORS("json", "no JSON", MERCER_E_MODEL, "json", "no JSON", "{kernel", 2, (void)0);
+    TENSORS("json", "not JSON", MERCER_E_MODEL, "json", "not JSON", "{kernel", 2, (void)0);
     TENSORS("json", "an array", MERCER_E_MODEL, "header", "not a JSON object", "[]", 2, (void)0);
     TENSORS("json", "no kernel", MERCER_E_MODEL, "'kernel'", "missing", "{}", 2, (void)0);
     TENSORS("json", "kernel misspelt", MERCER_E_NAME, "'linaer'", "'linear'", "{\"kernel\": \"linaer\"}", 2, (void)0);
     TENSORS("json", "n = 0", MERCER_E_MODEL, "n = 0", "must be >= 1", "{\"kernel\": \"linear\", \"n\": 0}", 2, (void)0);
-    TENSORS("json", "another format", MERCER_E_MODEL, "format 2", "reads 1", "{\"kernel\": \"linear\", \"format\": 2}",
-            2, (void)0);
+    TENSORS("json", "another format", MERCER_E_MODEL, "format 2", "reads format 1",
+            "{\"kernel\": \"linear\", \"format\": 2}", 2, (void)0);
     TENSORS("json", "requires the unknown", MERCER_E_MODEL, "telepathy", "does not support",
             "{\"kernel\": \"linear\", \"requires\": [\"telepathy\"]}", 2, (void)0);
     TENSORS("json", "a capability without its tensor", MERCER_E_MODEL, "'density'", "'w'",

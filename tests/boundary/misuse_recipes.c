@@ -184,7 +184,7 @@ void other_rows(void **state) {
     BAD(mercer_recipe_set_many, "count", "negative", MERCER_E_VALUE, "count = -1", "must be >= 0", f.recipe, pair, ones,
         -1);
     mercer_recipe *sigma = new_recipe(f.context, "sigma", "1", NULL);
-    SET(sigma, "kernel.gamma", "beside sigma", "kernel.gamma = 2: 'sigma' is set", "only one", "2");
+    SET(sigma, "kernel.gamma", "beside sigma", "kernel.gamma = 2: 'sigma' is already set", "only one", "2");
     mercer_recipe_destroy(sigma);
     finish_entries();
 }
