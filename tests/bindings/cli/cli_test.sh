@@ -436,7 +436,7 @@ status 0 plot M.safetensors N10.npy --labels NOISE.npy -o N.svg && pic picture N
 status 0 plot M.safetensors N10.npy --labels SIGNS.npy -o N.svg && pic picture N.svg 10 -1 1
 error 2 3 plot M.safetensors --kind scre -o OLD.svg && says "--kind = scre, must be one of scree, scatter, density, residual: did you mean 'scree'"
 error 2 3 plot M.safetensors X.npy --components 1,9 -o OLD.svg && says 'component 9'
-error 2 3 plot M.safetensors X.npy --components 0 -o OLD.svg && says 'from 1 on'
+error 2 3 plot M.safetensors X.npy --components 0 -o OLD.svg && says 'numbers >= 1'
 error 2 3 plot M.safetensors X.npy --components 1,2,3 -o OLD.svg
 error 2 8 plot M.safetensors X.npy --kind density -o OLD.svg && says '2 columns'
 error 2 1 plot M.safetensors --kind scatter -o OLD.svg && says DATA
@@ -576,7 +576,7 @@ error 2 3 fit X.npy --method kpca --kernel 'gaussian[0-1,0]' -o OLD && says 'col
 error 2 3 fit X.npy --method kpca --sigma 1 --gamma 1 -o OLD
 error 2 1 fit X.npy --method kpca && says '--output is missing: file to write the model to'
 error 2 1 fit -o OLD
-error 2 1 fit --method kpca -o OLD && says 'DATA is missing: the rows'
+error 2 1 fit --method kpca -o OLD && says 'DATA is missing: data file'
 error 2 1 fit X.npy Y.npy --method kpca -o OLD && says 'unexpected argument Y.npy' 
 error 2 1 fit X.npy --method kpca --set sigma -o OLD && says '--set = sigma, must be NAME=VALUE'
 error 2 3 fit X.npy --method kpca --memory lots -o OLD && says '--memory = lots, must be a number of bytes, such as 4GiB'
