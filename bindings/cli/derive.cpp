@@ -65,7 +65,7 @@ void report(const Options &options, mercer_model *model, double seconds) {
 
 void derive(mercer_context *context, const Entry &operation, const Words &words) {
     Options options;
-    Arguments line(operation.name, "Makes a model from others: " + operation.summary + ".", words);
+    Arguments line(operation.name, "Derives a new model: " + operation.summary + ".", words);
     options.add_to(line.app());
     const Recipe recipe = line.recipe(context, derivations, operation.name);
     line.parse();
