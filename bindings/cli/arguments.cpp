@@ -134,7 +134,7 @@ Arguments::Arguments(const std::string &command, const std::string &summary, Wor
         words_.pop_back();
         words_.erase(words_.begin());
     }
-    app_.set_help_flag("-h,--help", "print this");
+    app_.set_help_flag("-h,--help", "print this help");
     app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
 }
 
@@ -186,7 +186,7 @@ Recipe Arguments::recipe(mercer_context *context, const std::string &registry, c
     else
         find_entry(context, registry, name);
     if (!app_.get_option_no_throw("--set"))
-        app_.add_option("--set", sets_, "set a parameter: part.name=value; may be repeated")
+        app_.add_option("--set", sets_, "set a parameter, as part.name=value; may be repeated")
             ->type_name(assignment_type)
             ->type_size(1)
             ->expected(1)
@@ -266,15 +266,15 @@ Failure Arguments::usage(const CLI::ParseError &error) const {
             option = one, name = one->get_name();
     const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
     if (kind == CLI::ExitCodes::ExtrasError)
-        said = (app_.remaining().front().starts_with("-") ? "unknown flag " : "there is no place for ") +
+        said = (app_.remaining().front().starts_with("-") ? "unknown flag " : "unexpected argument ") +
                app_.remaining().front();
     else if (option && kind == CLI::ExitCodes::RequiredError)
         said = name + " is missing: " + option->get_description();
     else if (option && option->count() > 1)
         said = name + " is given twice";
     else if (option && kind == CLI::ExitCodes::ArgumentMismatch)
-        said = name + " has no value, must be " + option->get_type_name();
-    return {MERCER_E_ARGUMENT, said + " (" + app_.get_name() + " --help says more)"};
+        said = name + " has no value; it must be " + option->get_type_name();
+    return {MERCER_E_ARGUMENT, said + " (" + app_.get_name() + " --help lists the arguments)"};
 }
 
 void Arguments::parse() {
@@ -330,13 +330,13 @@ void Arguments::apply(mercer_recipe *recipe) const {
 }
 
 void RunOptions::add_to(CLI::App &app) {
-    within(app.add_option("--threads", threads, "threads to use (0, the default: all cores)"), MERCER_INT, 0, INFINITY);
-    CLI::Option *size = app.add_option("--memory", memory, "budget (default: 60 % of what is available)");
+    within(app.add_option("--threads", threads, "number of threads (default: 0, all cores)"), MERCER_INT, 0, INFINITY);
+    CLI::Option *size = app.add_option("--memory", memory, "memory budget (default: 60 % of the available memory)");
     size->type_name("SIZE")->transform([size](const std::string &text) {
         if (const auto bytes = bytes_in(text)) return std::to_string(*bytes);
-        refuse_value(size, text, "a number of bytes, as 4GiB, 500MB or 1e9");
+        refuse_value(size, text, "a number of bytes, such as 4GiB, 500MB or 1e9");
     });
-    app.add_flag("--quiet", quiet, "no progress on standard error");
+    app.add_flag("--quiet", quiet, "show no progress on standard error");
 }
 
 } // namespace cli

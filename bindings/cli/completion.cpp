@@ -118,7 +118,7 @@ Words Arguments::completions() const {
 
 void completion(mercer_context *, const Words &words) {
     std::string shell;
-    Arguments line("completion", "Prints the script that makes a shell complete the words of a command line.", words);
+    Arguments line("completion", "Prints the script that lets a shell complete the words of a command line.", words);
     one_of(line.app().add_option("SHELL", shell, "the shell")->required(), {"bash"});
     line.parse();
     std::fputs(completion_script, stdout);

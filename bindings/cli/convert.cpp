@@ -53,7 +53,7 @@ void to_json(mercer_model *model, const std::string &path) {
 void to_folder(mercer_model *model, const std::string &folder) {
     std::error_code error;
     if (std::filesystem::exists(folder) && !std::filesystem::is_empty(folder, error))
-        throw Failure(MERCER_E_IO, folder + " is there already, and not an empty folder");
+        throw Failure(MERCER_E_IO, folder + " exists already, and is not an empty folder");
     std::filesystem::create_directory(folder, error);
     if (error) throw Failure(MERCER_E_IO, folder + ": " + error.message());
     for (const auto &[name, flat] : tensors_of(model))
@@ -66,20 +66,21 @@ void to_folder(mercer_model *model, const std::string &folder) {
 void convert(mercer_context *context, const Words &words) {
     std::string path, output;
     bool as_json = false;
-    Arguments line("convert", "Writes a model as JSON, or its arrays as .npy files with the report beside them.",
+    Arguments line("convert",
+                   "Writes a model as one JSON file, or as a folder with its arrays as .npy files and its report.",
                    words);
-    line.app().add_option("MODEL", path, "the model's file; - for standard input")->type_name("FILE")->required();
+    line.app().add_option("MODEL", path, "model file; - for standard input")->type_name("FILE")->required();
     line.app()
         .add_option("-o,--output", output, "F.json, - for JSON on standard output, or a new folder for .npy files")
         ->type_name("FILE|FOLDER")
         ->required();
-    line.app().add_flag("--json", as_json, "print what was written as JSON");
+    line.app().add_flag("--json", as_json, "print a description of the output as JSON");
     line.parse();
 
-    if (is_stdout(output) && as_json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+    if (is_stdout(output) && as_json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both write to standard output");
     check_apart(output, path);
     const bool is_folder = output.ends_with('/') || std::filesystem::is_directory(output);
-    if (!is_folder) check_ending("-o", output, {".json"}, true, " or, of a folder that has a dot in its name, in /");
+    if (!is_folder) check_ending("-o", output, {".json"}, true, " or, for a folder with a dot in its name, in /");
     const Model model = read_model(context, path);
     if (!is_folder && (is_stdout(output) || is_device(output) || ending_of(output) == ".json"))
         to_json(model.get(), output);

@@ -99,12 +99,9 @@ void draw(const std::string &path, const Array &data, const Array &scores, merce
 
 void demo(mercer_context *context, const Words &words) {
     std::string folder = "mercer-demo";
-    Arguments line("demo", "Makes three noisy rings, fits a model to them and draws what it sees.", words);
+    Arguments line("demo", "Makes three noisy rings, fits a model to them, and draws the embedding.", words);
     bool as_json = false;
-    line.app()
-        .add_option("-o,--output", folder, "the folder for its files")
-        ->type_name("FOLDER")
-        ->capture_default_str();
+    line.app().add_option("-o,--output", folder, "folder for the files")->type_name("FOLDER")->capture_default_str();
     line.app().add_flag("--json", as_json, "print the model's report as JSON");
     line.parse();
     std::error_code error;
@@ -132,8 +129,9 @@ void demo(mercer_context *context, const Words &words) {
     const Model model = read_model(context, model_path);
     draw(base + ".svg", data, read_npy(scores_path), model.get());
     if (as_json) return;
-    std::printf("wrote %s.svg: the picture; no line parts the rings in the data (a), component 3 does (c)\n",
-                base.c_str());
+    std::printf(
+        "wrote %s.svg: the picture; no straight line separates the rings in the data (a), but component 3 does (c)\n",
+        base.c_str());
 }
 
 } // namespace cli

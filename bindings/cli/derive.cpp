@@ -20,21 +20,23 @@ struct Options {
     RunOptions run;
 
     void add_to(CLI::App &app) {
-        app.add_option("MODEL", models, "a model's file; - for standard input")->type_name("FILE")->required();
-        app.add_option("-o,--output", output, "where the new model goes; - for standard output")
+        app.add_option("MODEL", models, "model file; - for standard input")->type_name("FILE")->required();
+        app.add_option("-o,--output", output, "file to write the new model to; - for standard output")
             ->type_name("FILE")
             ->required();
-        app.add_option("--data", data.path, "of models of objects: the values between those that were fitted on")
+        app.add_option("--data", data.path, "for models of objects: the matrix of values that the model was fitted on")
             ->type_name("FILE");
-        one_of(app.add_option("--precomputed", data.precomputed, "what these values are"), {"kernel", "distances"});
+        one_of(app.add_option("--precomputed", data.precomputed, "kind of values in that matrix"),
+               {"kernel", "distances"});
         app.add_flag("--json", json, "print the new model's report as JSON");
         run.add_to(app);
     }
 
     void verify() const {
-        if (is_stdout(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+        if (is_stdout(output) && json)
+            throw Failure(MERCER_E_ARGUMENT, "--json and -o - both write to standard output");
         if (std::count(models.begin(), models.end(), "-") + is_stream(data.path) > 1)
-            throw Failure(MERCER_E_ARGUMENT, "only one file can come from standard input");
+            throw Failure(MERCER_E_ARGUMENT, "only one file can be read from standard input");
         check_ending("-o", output, {".safetensors"}, true, ", as models do");
         for (const auto &model : models) check_apart(output, model);
         check_apart(output, data.path);
@@ -63,7 +65,7 @@ void report(const Options &options, mercer_model *model, double seconds) {
 
 void derive(mercer_context *context, const Entry &operation, const Words &words) {
     Options options;
-    Arguments line(operation.name, "Makes a model of others: " + operation.summary + ".", words);
+    Arguments line(operation.name, "Derives a new model: " + operation.summary + ".", words);
     options.add_to(line.app());
     const Recipe recipe = line.recipe(context, derivations, operation.name);
     line.parse();

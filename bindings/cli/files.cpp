@@ -109,7 +109,8 @@ void check_apart(const std::string &output, const std::string &input) {
     bool same = std::filesystem::weakly_canonical(output, error) == std::filesystem::weakly_canonical(input, error);
     if (::stat(output.c_str(), &one) == 0 && ::stat(input.c_str(), &other) == 0)
         same = S_ISREG(one.st_mode) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-    if (same && !error) throw Failure(MERCER_E_ARGUMENT, "'" + output + "' is read, it cannot be written as well");
+    if (same && !error)
+        throw Failure(MERCER_E_ARGUMENT, "'" + output + "' is an input of this command, so it cannot be its output");
 }
 
 bool is_pipe(const std::string &path) {
@@ -132,7 +133,7 @@ int spool(const std::string &input) {
             known |= !std::exchange(begun, true) && begins_as_npy(bytes);
             known |= bytes.find_first_of("0123456789") != bytes.npos;
             if (!known && (unknown += n) > chunk)
-                throw Failure(MERCER_E_DATA, name + " is no data: no npy file, and text without a number");
+                throw Failure(MERCER_E_DATA, name + " is not data: neither an npy file nor text with a number");
             write_all(descriptor, temporary_folder(), buffer.data(), n);
         }
     } catch (...) {
@@ -188,7 +189,8 @@ void check_writable(const std::string &path) {
     if (path.empty() || is_stdout(path)) return;
     std::error_code error;
     const std::string target = target_of(path);
-    if (std::filesystem::is_directory(target, error)) throw Failure(MERCER_E_IO, path + ": cannot write: is a folder");
+    if (std::filesystem::is_directory(target, error))
+        throw Failure(MERCER_E_IO, path + ": cannot write: it is a folder");
     struct stat about {};
     if (::lstat(target.c_str(), &about) != 0 && errno == ENAMETOOLONG) throw system_failure(path, "write");
     if (::access((is_device(path) ? path : folder_of(target)).c_str(), W_OK) != 0) throw system_failure(path, "write");

@@ -20,21 +20,24 @@ struct Options {
 
     void add_to(CLI::App &app) {
         data.add_to(app);
-        app.add_option("--method", method, "see `mercer methods`; its parameters become flags")
+        app.add_option("--method", method, "method, see `mercer methods`; its parameters become flags")
             ->type_name("METHOD")
             ->capture_default_str();
-        app.add_option("-o,--output", output, "where the model goes; - for standard output")
+        app.add_option("-o,--output", output, "file to write the model to; - for standard output")
             ->type_name("FILE")
             ->required();
-        app.add_option("--scores", scores, "where the data's own scores go, .csv or .npy")->type_name("FILE");
-        add_format_to(app, format);
-        app.add_option("--landmarks", landmarks, "row numbers from 0 (i8) or rows of points, a .npy file")
+        app.add_option("--scores", scores, "file to write the scores of the fitted rows to, .csv or .npy")
             ->type_name("FILE");
-        app.add_option("--weights", weights, "one number >= 0 a row: a .npy file, or a column of a CSV file")
+        add_format_to(app, format);
+        app.add_option("--landmarks", landmarks, "row numbers from 0 (i8) or points: a .npy file")->type_name("FILE");
+        app.add_option("--weights", weights,
+                       "weights, one number >= 0 for each row: a .npy file, or a column of the CSV file")
             ->type_name("FILE|COLUMN");
         data.add_labels_to(app);
         data.add_ids_to(app);
-        app.add_option("--checkpoint", checkpoint, "written now and then, resumed if it is there")->type_name("FILE");
+        app.add_option("--checkpoint", checkpoint,
+                       "save the state of the fit there from time to time; resume from it if it exists")
+            ->type_name("FILE");
         app.add_flag("--json", json, "print the model's report as JSON");
         run.add_to(app);
     }
@@ -42,9 +45,9 @@ struct Options {
     void verify() const {
         if (is_stream(data.path) + is_stream(landmarks) + is_stream(weights) > 1)
             throw Failure(MERCER_E_ARGUMENT,
-                          "only one of DATA, --landmarks and --weights can come from standard input");
+                          "only one of DATA, --landmarks and --weights can be read from standard input");
         if (is_stdout(output) + is_stdout(scores) + json > 1)
-            throw Failure(MERCER_E_ARGUMENT, "only one of -o -, --scores - and --json can have standard output");
+            throw Failure(MERCER_E_ARGUMENT, "only one of -o -, --scores - and --json can write to standard output");
         check_ending("-o", output, {".safetensors"}, true, ", as models do");
         form_of("--scores", scores, format);
         if (!scores.empty() && scores == output && !is_stdout(scores))

@@ -13,7 +13,7 @@ std::string figure_json(const mercer_figure &figure) {
 }
 
 void print(const mercer_forecast &ahead) {
-    Cells cells = {{"", "likely", "never more than"}};
+    Cells cells = {{"", "likely", "at most"}};
     const auto row = [&](const char *name, const mercer_figure &figure, std::string (*show)(double)) {
         cells.push_back({name, show(figure.likely), show(figure.most)});
     };
@@ -21,12 +21,12 @@ void print(const mercer_forecast &ahead) {
     row("kernel evaluations", ahead.kernel_evaluations, human_count);
     row("passes over the kernel matrix", ahead.passes, human_count);
     row("flops", ahead.flops, human_count);
-    cells.push_back({"dense, cannot be cancelled", human_seconds(ahead.dense_seconds), ""});
+    cells.push_back({"longest uncancellable step", human_seconds(ahead.dense_seconds), ""});
     cells.push_back({"time", human_seconds(ahead.seconds), ""});
     print_table(stdout, cells, "lrr");
     std::printf("%s\n", ahead.road);
     if (ahead.rows > 0)
-        std::printf("%lld rows were read for this, in %s\n", static_cast<long long>(ahead.rows),
+        std::printf("%lld rows were read for this estimate, in %s\n", static_cast<long long>(ahead.rows),
                     human_seconds(ahead.look_seconds).c_str());
 }
 
@@ -37,14 +37,16 @@ void forecast(mercer_context *context, const Words &words) {
     std::string method = "auto";
     bool as_json = false;
     RunOptions limits;
-    Arguments line("forecast", "Says what a fit will need, without fitting; fails where it would be refused.", words);
+    Arguments line("forecast",
+                   "Estimates the memory, work and time of a fit without fitting; fails if the fit would be refused.",
+                   words);
     input.add_to(line.app());
     line.app()
-        .add_option("--method", method, "see `mercer methods`; its parameters become flags")
+        .add_option("--method", method, "method, see `mercer methods`; its parameters become flags")
         ->type_name("METHOD")
         ->capture_default_str();
     input.add_labels_to(line.app());
-    line.app().add_flag("--json", as_json, "print it as JSON");
+    line.app().add_flag("--json", as_json, "print the result as JSON");
     limits.add_to(line.app());
     const Recipe recipe = recipe_of_method(line, context, method);
     line.parse();

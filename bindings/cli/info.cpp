@@ -58,7 +58,7 @@ Cells certificates_of(const json::Value &list) {
             ++count;
         }
         rows.push_back(
-            {"certificates." + name, (count == 1 ? value : std::to_string(count) + " of them") + ", " + kinds});
+            {"certificates." + name, (count == 1 ? value : std::to_string(count) + " values") + ", " + kinds});
     }
     return rows;
 }
@@ -76,7 +76,7 @@ void print_one_screen(mercer_model *model, const json::Value &report) {
     }
     for (const auto &row : certificates_of(json::member(report, "certificates"))) rows.push_back(row);
     print_table(stdout, rows, "ll");
-    std::printf("and %zu more entries: mercer info --verbose\n", others);
+    std::printf("and %zu more entries, see mercer info --verbose\n", others);
 }
 
 } // namespace
@@ -85,10 +85,10 @@ void info(mercer_context *context, const Words &words) {
     constexpr size_t most = 8; // entries of a list shown
     std::string path;
     bool as_json = false, verbose = false;
-    Arguments line("info", "Says what is known of a model.", words);
-    line.app().add_option("MODEL", path, "the model's file; - for standard input")->type_name("FILE")->required();
-    line.app().add_flag("--verbose", verbose, "print all of it: every certificate, parameter, cost and array");
-    line.app().add_flag("--json", as_json, "print all of it as JSON");
+    Arguments line("info", "Prints a summary of a model.", words);
+    line.app().add_option("MODEL", path, "model file; - for standard input")->type_name("FILE")->required();
+    line.app().add_flag("--verbose", verbose, "print everything: each certificate, parameter, cost and array");
+    line.app().add_flag("--json", as_json, "print everything as JSON");
     line.parse();
 
     const Model model = read_model(context, path);

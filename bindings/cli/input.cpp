@@ -38,30 +38,32 @@ const char *or_null(const std::string &text) { return text.empty() ? nullptr : t
 
 void InputOptions::add_to(CLI::App &app) {
     constexpr const char *group = "Data";
-    app.add_option("DATA", path, "the rows, .csv or .npy; - for standard input")->type_name("FILE")->required();
-    app.add_option("--columns", columns, "columns of a CSV file by name or number from 0 (default: those of numbers)")
+    app.add_option("DATA", path, "data file, .csv or .npy; - for standard input")->type_name("FILE")->required();
+    app.add_option("--columns", columns,
+                   "columns of the CSV file to use, by name or by number from 0 (default: all columns of numbers)")
         ->type_name("NAME,...")
         ->group(group);
-    app.add_option("--separator", separator, "of a CSV file (default: found)")
+    app.add_option("--separator", separator, "separator of the CSV file (default: detected)")
         ->type_name("comma|semicolon|tab|blank|bar")
         ->group(group);
-    one_of(
-        app.add_option("--header", header, "is the first line of a CSV file names? (default: if no number is in it)"),
-        {"yes", "no"})
+    one_of(app.add_option("--header", header,
+                          "whether the first line of the CSV file contains names (default: if it contains no number)"),
+           {"yes", "no"})
         ->group(group);
-    one_of(app.add_option("--precomputed", precomputed, "the file holds values between objects, not rows of columns"),
+    one_of(app.add_option("--precomputed", precomputed,
+                          "the file contains a value for each pair of objects instead of rows"),
            {"kernel", "distances"})
         ->group(group);
 }
 
 void InputOptions::add_labels_to(CLI::App &app) {
-    app.add_option("--labels", labels, "a column of a CSV file that says what the rows are: not fitted on")
+    app.add_option("--labels", labels, "a column of the CSV file with a class or value per row; the fit ignores it")
         ->type_name("COLUMN");
 }
 
 void InputOptions::add_ids_to(CLI::App &app) {
     app.add_option("--id", ids,
-                   "a column of a CSV file that names the rows: written before their output, not fitted on")
+                   "a column of the CSV file that identifies the rows: the fit ignores it, output files repeat it")
         ->type_name("COLUMN");
 }
 

@@ -32,7 +32,7 @@ void print_entries(const std::string &registry, const std::vector<Entry> &entrie
                              "exit " + std::to_string(exit_code(static_cast<int32_t>(entry.value))), entry.summary});
         else
             cells.push_back({"  " + entry.name, entry.aliases,
-                             entry.summary.empty() ? "refused; `mercer plugins` says why" : entry.summary});
+                             entry.summary.empty() ? "refused; `mercer plugins` gives the reason" : entry.summary});
     }
     print_table(stdout, cells, registry == "statuses" ? "rlll" : "lll");
 }
@@ -65,7 +65,7 @@ std::string method_with(mercer_context *context, const std::string &part, const 
         const bool has = std::any_of(rows.begin(), rows.end(), [&](const Row &row) { return row.name == part; });
         if (has && mercer_recipe_set(recipe.get(), part.c_str(), name.c_str()) == MERCER_OK) return method.name;
     }
-    throw Failure(MERCER_E_UNSUPPORTED, "no method takes the " + part + " " + name);
+    throw Failure(MERCER_E_UNSUPPORTED, "no method accepts the " + part + " " + name);
 }
 
 /* A parameter of what is made without any flags; else the library's answer for the first method. */
@@ -92,7 +92,7 @@ Subject find_parameter(mercer_context *context, const std::string &name) {
 Entry user_kernel() {
     Entry entry;
     entry.name = "user";
-    entry.summary = "a function of the caller's (mercer_recipe_set_kernel), or a matrix: --precomputed kernel";
+    entry.summary = "your own function (mercer_recipe_set_kernel), or a kernel matrix: --precomputed kernel";
     return entry;
 }
 
@@ -124,9 +124,10 @@ Subject find_subject(mercer_context *context, const std::string &name) {
     for (const Failure &answer : answers)
         if (std::string(answer.what()).find("did you mean") != std::string::npos) throw answer;
     if (places.size() == 1) throw answers.front();
-    throw Failure(MERCER_E_NAME, "'" + name +
-                                     "' is no method, operation, kernel, reducer, lift, solver or parameter: "
-                                     "`mercer methods` lists them, `mercer describe METHOD` its parameters");
+    throw Failure(MERCER_E_NAME,
+                  "'" + name +
+                      "' is not the name of a method, operation, kernel, reducer, lift, solver or parameter: `mercer "
+                      "methods` lists them, `mercer describe METHOD` lists its parameters");
 }
 
 std::string row_json(mercer_recipe *recipe, const Row &row) {
@@ -172,11 +173,11 @@ void print_rows(mercer_recipe *recipe, const std::vector<Row> &rows) {
 void methods(mercer_context *context, const Words &words) {
     std::string which;
     bool as_json = false;
-    Arguments line("methods", "Lists the methods and what they are made of.", words);
+    Arguments line("methods", "Lists methods, operations, kernels, reducers, lifts and solvers.", words);
     Words known = registries();
     known.push_back("statuses");
-    one_of(line.app().add_option("WHICH", which, "only these"), known);
-    line.app().add_flag("--json", as_json, "print them as JSON");
+    one_of(line.app().add_option("WHICH", which, "list only this kind"), known);
+    line.app().add_flag("--json", as_json, "print the list as JSON");
     line.parse();
 
     std::vector<std::pair<std::string, std::string>> members;
@@ -197,14 +198,13 @@ void methods(mercer_context *context, const Words &words) {
 void describe(mercer_context *context, const Words &words) {
     std::string name;
     bool as_json = false;
-    Arguments line("describe",
-                   "Prints what a method, operation, derivation, kernel, reducer, lift, solver or parameter is.",
+    Arguments line("describe", "Describes a method, operation, derivation, kernel, reducer, lift, solver or parameter.",
                    words);
     line.app()
-        .add_option("NAME", name, "one of `mercer methods`, or a parameter, as kernel.sigma")
+        .add_option("NAME", name, "a name from `mercer methods`, or a parameter such as kernel.sigma")
         ->type_name("METHOD|OPERATION|DERIVATION|KERNEL|REDUCER|LIFT|SOLVER|PARAMETER")
         ->required();
-    line.app().add_flag("--json", as_json, "print it as JSON");
+    line.app().add_flag("--json", as_json, "print the result as JSON");
     const std::string peeked = line.peek_positional();
     if (peeked.empty()) {
         line.parse();

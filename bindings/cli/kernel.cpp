@@ -18,20 +18,23 @@ struct Options {
 
     void add_to(CLI::App &app) {
         data.add_to(app);
-        app.add_option("OTHER", other, "rows of the same columns: the matrix is between the two (default: DATA again)")
+        app.add_option(
+               "OTHER", other,
+               "second data file, with the same columns: its rows become the columns of the matrix (default: DATA)")
             ->type_name("FILE");
-        app.add_option("-o,--output", output, "where the matrix goes, .csv or .npy; - for standard output")
+        app.add_option("-o,--output", output, "file to write the matrix to, .csv or .npy; - for standard output")
             ->type_name("FILE")
             ->required();
         add_format_to(app, format);
-        app.add_flag("--json", json, "print what was written as JSON");
+        app.add_flag("--json", json, "print a description of the output as JSON");
         run.add_to(app);
     }
 
     void verify() const {
         if (is_stream(data.path) && is_stream(other))
-            throw Failure(MERCER_E_ARGUMENT, "only one of DATA and OTHER can come from standard input");
-        if (is_stdout(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+            throw Failure(MERCER_E_ARGUMENT, "only one of DATA and OTHER can be read from standard input");
+        if (is_stdout(output) && json)
+            throw Failure(MERCER_E_ARGUMENT, "--json and -o - both write to standard output");
         form_of("-o", output, format);
         for (const std::string &input : {data.path, other}) check_apart(output, input);
         check_writable(output);
@@ -53,8 +56,8 @@ bool says_what_values_are(const Row &row) {
 void kernel(mercer_context *context, const Words &words) {
     Options options;
     Arguments line("kernel",
-                   "Writes the matrix of a kernel's values between rows; the map of columns and the bandwidth are "
-                   "those of a fit on DATA.",
+                   "Writes the matrix of kernel values between rows; columns are scaled, and the bandwidth is "
+                   "computed, as in a fit on DATA.",
                    words);
     options.add_to(line.app());
     const Recipe recipe = line.recipe(context, "methods", "kpca", says_what_values_are);
@@ -71,7 +74,7 @@ void kernel(mercer_context *context, const Words &words) {
     const mercer_data_facts facts = facts_of(data.get());
     const int32_t dtype = dtype_of(recipe.get(), facts);
     const int64_t cols = other ? facts_of(other->get()).rows : facts.rows;
-    const mercer_run beside = run_beside(*run.get(), bytes_like(dtype, facts.rows, cols), "the kernel's values");
+    const mercer_run beside = run_beside(*run.get(), bytes_like(dtype, facts.rows, cols), "the kernel values");
     Table table;
     table.parts.push_back({"k", array_like(dtype, facts.rows, cols)});
     Array &matrix = table.parts[0].values;

@@ -22,18 +22,18 @@ struct Command {
 constexpr std::array<Command, 14> commands = {{
     {"fit", "fit a model to data", cli::fit},
     {"transform", "apply a model to data", cli::transform},
-    {"kernel", "write the matrix of a kernel's values", cli::kernel},
-    {"forecast", "say what a fit will need", cli::forecast},
+    {"kernel", "write the kernel matrix of data", cli::kernel},
+    {"forecast", "estimate the memory, work and time of a fit", cli::forecast},
     {"convert", "write a model as JSON, or as .npy files", cli::convert},
-    {"info", "say all that is known of a model", cli::info},
+    {"info", "print a summary of a model", cli::info},
     {"methods", "list methods, kernels, reducers, lifts, solvers, operations, derivations; status codes", cli::methods},
-    {"describe", "the parameters of a method or of a part", cli::describe},
-    {"plot", "draw eigenvalues, scores, a density or residual map", cli::plot},
-    {"plugins", "list the plugins, and where they were looked for", cli::plugins},
-    {"plugin-check", "run the conformance suite on a plugin, in a process of its own", cli::plugin_check},
+    {"describe", "print the parameters of a method or of one of its parts", cli::describe},
+    {"plot", "draw eigenvalues, scores, or a density or residual map", cli::plot},
+    {"plugins", "list the plugins and the folders searched for them", cli::plugins},
+    {"plugin-check", "run the conformance suite on a plugin, in a separate process", cli::plugin_check},
     {"plugin-new", "write the source of a new plugin", cli::plugin_new},
-    {"completion", "print the script that makes a shell complete command lines", cli::completion},
-    {"demo", "make data, fit a model, draw a picture", cli::demo},
+    {"completion", "print the script that lets a shell complete command lines", cli::completion},
+    {"demo", "make example data, fit a model, draw a picture", cli::demo},
 }};
 
 /* Those of the table, and one for each derivation. */
@@ -54,7 +54,7 @@ void print_usage(FILE *stream) {
     for (const auto &[name, summary] : all_commands()) cells.push_back({"  " + name, summary});
     cells.push_back({"  --version", "version, BLAS, instruction set and threads of the library"});
     cli::print_table(stream, cells, "ll");
-    std::fputs("\nmercer COMMAND --help says more.\n", stream);
+    std::fputs("\nmercer COMMAND --help prints the options of a command.\n", stream);
 }
 
 void show_log(void *, int32_t level, const char *text) {
@@ -79,7 +79,7 @@ void dispatch(Words words) {
     if (words.size() > 1 && words[0] == "help") words = {words[1], "--help"};
     if (words.empty()) {
         print_usage(stderr);
-        throw cli::Failure(MERCER_E_ARGUMENT, "a command is missing");
+        throw cli::Failure(MERCER_E_ARGUMENT, "no command was given");
     }
     const std::string name = words[0];
     if (name == "--help" || name == "-h" || name == "help") {
@@ -99,8 +99,8 @@ void dispatch(Words words) {
     for (const auto &[one, summary] : all_commands()) known.push_back(one);
     const std::string near = cli::suggestion(name, known);
     throw cli::Failure(MERCER_E_ARGUMENT,
-                       "there is no command '" + name + "'; " +
-                           (near.empty() ? "mercer --help lists them" : "did you mean '" + near + "'?"));
+                       "unknown command '" + name + "'; " +
+                           (near.empty() ? "mercer --help lists the commands" : "did you mean '" + near + "'?"));
 }
 
 /* OpenBLAS starts threads when it is loaded, and each waits without an end for 128 MiB of address space where ulimit -v leaves

@@ -26,7 +26,7 @@ constexpr size_t most = size_t{4} << 30; // bytes of a file that is read whole
 const Type &type_of(int32_t dtype) {
     for (const Type &type : types)
         if (type.dtype == dtype) return type;
-    throw Failure(MERCER_E_UNSUPPORTED, "dtype " + std::to_string(dtype) + " has no .npy form here");
+    throw Failure(MERCER_E_UNSUPPORTED, "dtype " + std::to_string(dtype) + " cannot be written as .npy");
 }
 
 /* Reads one file and says which when it is damaged. */
@@ -44,7 +44,7 @@ class NpyReader {
         const auto rows = static_cast<size_t>(a.rows), cols = static_cast<size_t>(a.cols);
         const size_t room = (file_.size() - values) / type.size;
         if ((cols > 0 && rows > room / cols) || rows * cols * type.size != file_.size() - values)
-            damaged("holds " + std::to_string(file_.size() - values) + " bytes of values, its shape says otherwise");
+            damaged("holds " + std::to_string(file_.size() - values) + " bytes of values, which contradicts its shape");
         a.bytes.assign(file_.begin() + static_cast<std::ptrdiff_t>(values), file_.end());
         return a;
     }
@@ -167,7 +167,7 @@ std::string npy_header(const std::string &descr, bool by_columns, const std::str
     const size_t used = magic_size + 4 + header.size() + 1;
     header.append((alignment - used % alignment) % alignment, ' ');
     header += '\n';
-    if (header.size() > most_header) throw Failure(MERCER_E_UNSUPPORTED, "more fields than a .npy header has room for");
+    if (header.size() > most_header) throw Failure(MERCER_E_UNSUPPORTED, "too many fields for a .npy header");
     std::string start = std::string(magic) + '\1' + '\0';
     start += static_cast<char>(header.size() & 0xff);
     start += static_cast<char>(header.size() >> 8);

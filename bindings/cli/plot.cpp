@@ -23,24 +23,25 @@ struct Options {
     RunOptions run;
 
     void add_to(CLI::App &app) {
-        app.add_option("MODEL", model, "the model's file; - for standard input")->type_name("FILE")->required();
+        app.add_option("MODEL", model, "model file; - for standard input")->type_name("FILE")->required();
         data.add_to(app);
         app.get_option("DATA")->required(false);
         app.add_option("-o,--output", output,
-                       "where the picture goes: .svg, .png or .pdf; - for SVG on standard output")
+                       "file to write the picture to, .svg, .png or .pdf; - for SVG on standard output")
             ->type_name("FILE")
             ->capture_default_str();
-        one_of(app.add_option("--kind", kind, "the picture (default: scatter of DATA, else scree)"),
+        one_of(app.add_option("--kind", kind, "kind of picture (default: scatter if DATA are given, else scree)"),
                {"scree", "scatter", "density", "residual"});
-        app.add_option("--labels", labels,
-                       "a label a row, its class or a value to colour it by: a file, or a column of DATA")
+        app.add_option("--labels", labels, "class or value of each row, for colours: a file, or a column of DATA")
             ->type_name("FILE|COLUMN");
-        app.add_option("--components", components, "the two of a scatter plot, counted from 1; or one, over the rows")
+        app.add_option(
+               "--components", components,
+               "the two components of a scatter plot, counted from 1; or one, to plot it against the row number")
             ->type_name("I,J");
-        app.add_option("--title", title, "stands above the picture")->type_name("TEXT");
-        within(app.add_option("--width", width, "of the picture, in pixels of 1/96 inch"), MERCER_REAL, 300, 4000)
+        app.add_option("--title", title, "title above the picture")->type_name("TEXT");
+        within(app.add_option("--width", width, "width of the picture, in pixels of 1/96 inch"), MERCER_REAL, 300, 4000)
             ->capture_default_str();
-        app.add_flag("--json", json, "print what was drawn as JSON");
+        app.add_flag("--json", json, "print a description of the picture as JSON");
         run.add_to(app);
     }
 
@@ -48,12 +49,13 @@ struct Options {
         if (kind.empty()) kind = data.path.empty() ? "scree" : "scatter";
         if (kind == "scatter" && data.path.empty()) throw Failure(MERCER_E_ARGUMENT, "a scatter plot needs DATA");
         if (kind != "scatter" && !components.empty())
-            throw Failure(MERCER_E_ARGUMENT, "--components goes with a scatter plot, not with kind " + kind);
+            throw Failure(MERCER_E_ARGUMENT, "--components applies to scatter plots, not to kind " + kind);
         if (kind == "scree" && !data.path.empty()) throw Failure(MERCER_E_ARGUMENT, "a scree plot takes no DATA");
         if (!labels.empty() && data.path.empty()) throw Failure(MERCER_E_ARGUMENT, "--labels needs DATA");
         if (is_stream(model) + is_stream(data.path) + is_stream(labels) > 1)
-            throw Failure(MERCER_E_ARGUMENT, "only one file can come from standard input");
-        if (is_stdout(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+            throw Failure(MERCER_E_ARGUMENT, "only one file can be read from standard input");
+        if (is_stdout(output) && json)
+            throw Failure(MERCER_E_ARGUMENT, "--json and -o - both write to standard output");
         for (const std::string &input : {model, data.path, labels}) check_apart(output, input);
         check_ending("-o", output, {".svg", ".png", ".pdf"}, false, ", or be - for SVG");
         check_encoder(ending_of(output));
@@ -68,8 +70,7 @@ struct Options {
             if (error != std::errc() || end != word.data() + word.size()) number = 0;
             numbers.push_back(number);
             if (number < 1 || numbers.size() > 2)
-                throw Failure(MERCER_E_VALUE,
-                              "--components = " + components + ", must be one or two numbers from 1 on");
+                throw Failure(MERCER_E_VALUE, "--components = " + components + ", must be one or two numbers >= 1");
         }
         return numbers;
     }

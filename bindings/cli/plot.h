@@ -62,7 +62,7 @@ Array values_of(const Subject &subject, mercer_data *data, const std::string &na
 bool is_label_file(const std::string &labels);
 
 /* The caption where a model has none, as that of one point. */
-constexpr const char *without_components = "the model has no components: no variance is above rounding";
+constexpr const char *without_components = "the model has no components: all variances are below rounding";
 
 /* "component 2 (34.2 % of the variance)". */
 std::string component_title(mercer_model *model, int64_t component);

@@ -35,7 +35,7 @@ Array centres_of(mercer_model *model) {
     Array centres = tensor_of(model, "C").as_f64();
     if (centres.rows == 0 || centres.cols != 2)
         throw Failure(MERCER_E_UNSUPPORTED,
-                      "the model does not hold its centres as points: name DATA to draw a map over");
+                      "the model does not store its centres as points: give DATA to draw the map over");
     for (int64_t i = 0; i < centres.rows; ++i)
         for (int64_t j = 0; j < centres.cols; ++j) {
             double x = centres.at(i, j);
@@ -79,7 +79,8 @@ void add_limit(Figure &figure, const Grid &grid, mercer_model *model, const std:
     const double value = std::strtod(limit.c_str(), nullptr);
     constexpr const char *black = "#000";
     figure.panels[0].layers.push_back({Lines{contour(grid, value), black, dashed, true}, false});
-    figure.legend.push_back({format("%s %% of the data below %.3g", level.c_str(), value), {}, black, dashed, false});
+    figure.legend.push_back(
+        {format("%s %% of the training rows are below %.3g", level.c_str(), value), {}, black, dashed, false});
 }
 
 } // namespace
@@ -88,9 +89,9 @@ Figure map(const Subject &subject, const std::string &operation) {
     auto summary = sized<mercer_summary>();
     check(mercer_model_summary(subject.model, &summary));
     if (summary.d != 2)
-        throw Failure(MERCER_E_UNSUPPORTED, "a " + operation +
-                                                " map needs a model of data with 2 columns, this one's have " +
-                                                std::to_string(summary.d));
+        throw Failure(MERCER_E_UNSUPPORTED,
+                      "a " + operation + " map needs a model of data with 2 columns; the data of this model have " +
+                          std::to_string(summary.d));
     const Recipe recipe = make<Recipe>(mercer_recipe_create, subject.context, operation.c_str());
     const Array points = subject.data ? values_of(subject, subject.data, "DATA", 2) : centres_of(subject.model);
     Grid grid = grid_around(points);

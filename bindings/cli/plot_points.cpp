@@ -48,8 +48,8 @@ Labels from_file(const Subject &subject) {
 Labels from_column_of_numbers(const Subject &subject, size_t texts) {
     if (is_stream(subject.input.path))
         throw Failure(MERCER_E_UNSUPPORTED, subject.labels + " has " + std::to_string(texts) +
-                                                " different texts, a picture can tell " + std::to_string(most_classes) +
-                                                " apart");
+                                                " different texts; a picture can distinguish at most " +
+                                                std::to_string(most_classes) + " apart");
     InputOptions options = subject.input;
     options.columns = subject.labels;
     options.labels.clear();
@@ -59,8 +59,7 @@ Labels from_column_of_numbers(const Subject &subject, size_t texts) {
 Labels from_column(const Subject &subject) {
     const mercer_data_facts facts = facts_of(subject.data);
     if (!facts.labels.data)
-        throw Failure(MERCER_E_IO,
-                      "--labels " + subject.labels + ": there is no such file, and DATA have no such column");
+        throw Failure(MERCER_E_IO, "--labels " + subject.labels + ": neither a file nor a column of DATA");
     Labels labels{subject.labels, {}, {}};
     const auto *values = static_cast<const int64_t *>(facts.labels.data);
     for (int64_t i = 0; i < facts.rows; ++i) labels.values.push_back(static_cast<double>(values[i]));
@@ -199,7 +198,7 @@ void Points::add_to(Figure &figure, const Array &values, int64_t x, int64_t y, b
     if (!haloed) panel.colours = colours_;
     const auto say = [&](const std::string &text) { figure.caption += (figure.caption.empty() ? "" : "; ") + text; };
     const std::string of_rows = " of " + std::to_string(rows_) + " rows ";
-    if (missing > 0) say(std::to_string(missing) + of_rows + "left out, they have no finite values");
+    if (missing > 0) say(std::to_string(missing) + of_rows + "omitted because their values are not finite");
     if (every > 1) say("1 in " + std::to_string(every) + of_rows + "drawn");
 }
 

@@ -58,7 +58,8 @@ Intervals from_certificates(const json::Value &report) {
         widest = std::max(widest, out.upper.back() / std::max(out.lower.back(), 1e-300) - 1);
     }
     if (widest > narrow)
-        out.name = probability < 1 ? format("proved bounds (probability %g %%)", 100 * probability) : "proved bounds";
+        out.name =
+            probability < 1 ? format("certified bounds (probability %g %%)", 100 * probability) : "certified bounds";
     return out;
 }
 
@@ -98,10 +99,10 @@ void add_share(Figure &figure, const std::vector<double> &component, const Impor
     Panel &panel = figure.panels[0];
     const Style square{red, Shape::square, false};
     panel.right = Axis{
-        "cumulated share of the variance", {0, std::max(1.06, 1.06 * sum / importance.total)}, Axis::Kind::percent};
+        "cumulative share of the variance", {0, std::max(1.06, 1.06 * sum / importance.total)}, Axis::Kind::percent};
     panel.layers.push_back({Lines{{polyline(component, share)}, red, false, false}, true});
     panel.layers.push_back({Marks{component, share, {}, {square}, 0.85 * radius, 1, false}, true});
-    figure.legend.push_back({"cumulated share", square, red, false, false});
+    figure.legend.push_back({"cumulative share", square, red, false, false});
 }
 
 void add_intervals(Figure &figure, const Intervals &intervals) {

@@ -22,8 +22,8 @@ std::string plugin_name(const std::string &given) {
     if (slash == std::string::npos && !given.ends_with(".so")) {
         for (const char *kind : {"kernel-", "reducer-", "solver-"})
             if (given.starts_with(kind)) return given;
-        throw Failure(MERCER_E_NAME,
-                      "PLUGIN = " + given + ", must be a file, as ./kernel-own.so, or a name, as kernel-gaussian");
+        throw Failure(MERCER_E_NAME, "PLUGIN = " + given +
+                                         ", must be a file such as ./kernel-own.so, or a name such as kernel-gaussian");
     }
     const std::string folder = slash == std::string::npos ? "." : given.substr(0, slash + 1);
     char real[PATH_MAX];
@@ -47,7 +47,7 @@ void report_log(void *, int32_t, const char *text) { report_to_parent(text); }
 
 /* What happened to a child that came to no verdict of its own; "" where it conforms. */
 std::string fault_of(const Child &child, int seconds) {
-    if (child.timed_out) return "it did not end within " + std::to_string(seconds) + " s";
+    if (child.timed_out) return "it did not finish within " + std::to_string(seconds) + " s";
     if (WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGXCPU) return "it used too much processor time";
     if (WIFSIGNALED(child.status)) return std::string("it crashed: ") + ::strsignal(WTERMSIG(child.status));
     if (!child.token || WEXITSTATUS(child.status) != 0)
@@ -87,12 +87,12 @@ void plugin_check(mercer_context *context, const Words &words) {
     std::string given;
     int seconds = 60;
     bool as_json = false, in_this_process = false;
-    Arguments line("plugin-check", "Runs the conformance suite on a plugin, in a process of its own.", words);
+    Arguments line("plugin-check", "Runs the conformance suite on a plugin, in a separate process.", words);
     line.app()
-        .add_option("PLUGIN", given, "a file, or a name as kernel-gaussian")
+        .add_option("PLUGIN", given, "a file, or a name such as kernel-gaussian")
         ->type_name("FILE|PLUGIN")
         ->required();
-    within(line.app().add_option("--timeout", seconds, "seconds it may take"), MERCER_INT, 1, 100000)
+    within(line.app().add_option("--timeout", seconds, "time limit in seconds"), MERCER_INT, 1, 100000)
         ->capture_default_str();
     line.app().add_flag("--json", as_json, "print the verdict as JSON");
     line.app().add_flag(child_flag, in_this_process)->group(""); // not shown

@@ -108,13 +108,13 @@ void refuse_name(mercer_context *context, const std::string &kind, const std::st
     constexpr size_t most = 60;
     const bool letters = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
     if (name.empty() || name.size() > most || !letters || name[0] < 'a')
-        throw Failure(MERCER_E_NAME, "'" + name + "' is no name: at most " + std::to_string(most) +
-                                         " lower-case letters, digits and '-', beginning with a letter");
+        throw Failure(MERCER_E_NAME, "'" + name + "' is not a valid name: it must be at most " + std::to_string(most) +
+                                         " lower-case letters, digits and '-', and begin with a letter");
     for (const Entry &entry : entries_of(context, kind + "s")) {
         std::vector<std::string> taken = split(entry.aliases, ' ');
         taken.push_back(entry.name);
         for (const std::string &other : taken)
-            if (other == name) throw Failure(MERCER_E_NAME, "there is a " + kind + " '" + name + "' already");
+            if (other == name) throw Failure(MERCER_E_NAME, "a " + kind + " '" + name + "' exists already");
     }
 }
 
@@ -122,9 +122,11 @@ void refuse_name(mercer_context *context, const std::string &kind, const std::st
 
 void plugins(mercer_context *context, const Words &words) {
     bool trace = false, as_json = false;
-    Arguments line("plugins", "Lists the plugins: kind, name, aliases, version, file or why it is refused.", words);
-    line.app().add_flag("--trace", trace, "and say where was looked, and what became of each file");
-    line.app().add_flag("--json", as_json, "print them as JSON");
+    Arguments line("plugins",
+                   "Lists the plugins with kind, name, aliases, version, and file or the reason for its refusal.",
+                   words);
+    line.app().add_flag("--trace", trace, "also list the folders searched, and the result for each file in them");
+    line.app().add_flag("--json", as_json, "print the list as JSON");
     line.parse();
 
     const std::vector<Plugin> all = load_plugins(context);
@@ -146,11 +148,14 @@ void plugins(mercer_context *context, const Words &words) {
 void plugin_new(mercer_context *context, const Words &words) {
     std::string kind, name, folder = ".";
     bool as_json = false;
-    Arguments line("plugin-new", "Writes the source of a plugin that builds and conforms, to go on from.", words);
-    one_of(line.app().add_option("KIND", kind, "what it is to be")->required(), {"kernel", "reducer", "solver"});
-    line.app().add_option("NAME", name, "lower-case letters, digits and '-'")->type_name("NAME")->required();
-    line.app().add_option("-C", folder, "the folder it goes to")->type_name("FOLDER");
-    line.app().add_flag("--json", as_json, "print what was written as JSON");
+    Arguments line("plugin-new", "Writes the source of a plugin that builds and conforms, as a starting point.", words);
+    one_of(line.app().add_option("KIND", kind, "kind of plugin")->required(), {"kernel", "reducer", "solver"});
+    line.app()
+        .add_option("NAME", name, "name of the plugin: lower-case letters, digits and '-'")
+        ->type_name("NAME")
+        ->required();
+    line.app().add_option("-C", folder, "folder to write it to")->type_name("FOLDER");
+    line.app().add_flag("--json", as_json, "print a description of the output as JSON");
     line.parse();
 
     const auto *skeleton = kind == "kernel"    ? skeletons::kernel
@@ -164,7 +169,7 @@ void plugin_new(mercer_context *context, const Words &words) {
         return;
     }
     const char *method = kind == "reducer" ? "subsampled" : "kpca";
-    std::printf("%s/%s.c is written. To build, check and use it there:\n\n"
+    std::printf("wrote %s/%s.c. To build, check and use it there:\n\n"
                 "  cc -std=c11 -Wall -Wextra -O2 -fno-math-errno -fPIC -shared %s.c -o %s.so $(pkg-config --cflags "
                 "mercer) -lm\n"
                 "  mercer plugin-check ./%s.so\n"

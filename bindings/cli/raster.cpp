@@ -56,11 +56,10 @@ struct Libraries {
 const Libraries &libraries(const std::string &ending) {
     static const Libraries all;
     if (!all.found)
-        throw Failure(MERCER_E_UNSUPPORTED,
-                      "a picture as " + ending +
-                          " needs librsvg 2.46 and cairo, which are not installed: write F.svg, and "
-                          "convert it, as by `rsvg-convert F.svg -o F" +
-                          ending + "`, Inkscape or a browser");
+        throw Failure(MERCER_E_UNSUPPORTED, "pictures as " + ending +
+                                                " need librsvg 2.46 and cairo, which are not installed: write F.svg "
+                                                "and convert it, for example with `rsvg-convert F.svg -o F" +
+                                                ending + "`, Inkscape or a browser");
     return all;
 }
 

@@ -110,7 +110,7 @@ void print_headline(FILE *stream, mercer_model *model) {
     std::fprintf(stream, "%s, kernel %s: %s %s -> %lld component%s on %lld centre%s%s\n",
                  fact_of(model, "/method").c_str(), fact_of(model, "/kernel").c_str(), rows.c_str(),
                  fact_of(model, "/dtype").c_str(), static_cast<long long>(s.r), s.r == 1 ? "" : "s", m,
-                 m == 1 ? "" : "s", asked > m ? (", " + std::to_string(asked) + " asked for").c_str() : "");
+                 m == 1 ? "" : "s", asked > m ? (", " + std::to_string(asked) + " requested").c_str() : "");
     const std::string road = fact_of(model, "/road/why");
     if (!road.empty()) std::fprintf(stream, "%s\n", road.c_str());
 }
@@ -121,7 +121,7 @@ void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_f
         const std::string text = fact_of(model, name);
         return text.empty() ? "" : show(std::strtod(text.c_str(), nullptr));
     };
-    Cells cells = {{"", "", "happened"},
+    Cells cells = {{"", "", "actual"},
                    {"memory", "", happened("/peak_bytes", human_bytes)},
                    {"kernel evaluations", "", happened("/kernel_evaluations", human_count)},
                    {"passes over the kernel matrix", "", happened("/kernel_passes", human_count)}};
@@ -135,7 +135,7 @@ void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_f
         cells[3][1] = foreseen(forecast->passes, human_count);
         cells.push_back(
             {"flops", foreseen(forecast->flops, human_count), happened("/forecast/flops/happened", human_count)});
-        cells.push_back({"dense, cannot be cancelled", human_seconds(forecast->dense_seconds), ""});
+        cells.push_back({"longest uncancellable step", human_seconds(forecast->dense_seconds), ""});
         const std::string passes = fact_of(model, "/kernel_passes"); // a forecast may have meant the other road
         const bool projects = passes.empty() ? forecast->passes.likely == 0 : std::strtod(passes.c_str(), nullptr) == 0;
         cells.push_back({"kernel matrix",
@@ -150,11 +150,12 @@ void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_f
 
 void warn_of_outcome(mercer_model *model) {
     if (const std::string missing = fact_of(model, "/missing"); !missing.empty())
-        std::fprintf(stderr, "mercer: warning: this model can only be looked at: %s\n", missing.c_str());
+        std::fprintf(stderr, "mercer: warning: this model can only be inspected: %s\n", missing.c_str());
     static constexpr std::array<std::pair<uint32_t, const char *>, 3> texts = {{
-        {MERCER_RANK_REACHED, "fewer components than asked for: no more are above rounding"},
-        {MERCER_INDEFINITE, "the kernel matrix has negative eigenvalues; they were left out"},
-        {MERCER_NOT_CONVERGED, "not converged: residuals, or what is proved or kept, fall short of what was asked for"},
+        {MERCER_RANK_REACHED, "fewer components than requested: all others are below rounding"},
+        {MERCER_INDEFINITE, "the kernel matrix has negative eigenvalues, which were dropped"},
+        {MERCER_NOT_CONVERGED,
+         "not converged: the residuals, the certified accuracy or the components kept fall short of the request"},
     }};
     auto summary = sized<mercer_summary>();
     check(mercer_model_summary(model, &summary));

@@ -84,7 +84,8 @@ void write_records(const std::string &path, const Table &table) {
 } // namespace
 
 void add_format_to(CLI::App &app, std::string &format) {
-    one_of(app.add_option("--format", format, "of the array that is written (default: as its name ends, else npy)"),
+    one_of(app.add_option("--format", format,
+                          "format of the array (default: by the ending of the output's name, else npy)"),
            {"npy", "csv"});
 }
 

@@ -23,24 +23,25 @@ struct Options {
     RunOptions run;
 
     void add_to(CLI::App &app) {
-        app.add_option("MODEL", model, "the model's file; - for standard input")->type_name("FILE")->required();
+        app.add_option("MODEL", model, "model file; - for standard input")->type_name("FILE")->required();
         data.add_to(app);
         data.add_ids_to(app);
-        app.add_option("-o,--output", output, "where the output goes, .csv or .npy; - for standard output")
+        app.add_option("-o,--output", output, "file to write the output to, .csv or .npy; - for standard output")
             ->type_name("FILE")
             ->required();
         add_format_to(app, format);
-        app.add_option("--what", what, "the operation, or several as scores,t2; see `mercer methods operations`")
+        app.add_option("--what", what, "operation, or several such as scores,t2; see `mercer methods operations`")
             ->type_name("OPERATION,...")
             ->capture_default_str();
-        app.add_flag("--json", json, "print what was written as JSON");
+        app.add_flag("--json", json, "print a description of the output as JSON");
         run.add_to(app);
     }
 
     void verify() const {
         if (is_stream(model) && is_stream(data.path))
-            throw Failure(MERCER_E_ARGUMENT, "model and data cannot both come from standard input");
-        if (is_stdout(output) && json) throw Failure(MERCER_E_ARGUMENT, "--json and -o - both want standard output");
+            throw Failure(MERCER_E_ARGUMENT, "model and data cannot both be read from standard input");
+        if (is_stdout(output) && json)
+            throw Failure(MERCER_E_ARGUMENT, "--json and -o - both write to standard output");
         form_of("-o", output, format);
         check_apart(output, data.path), check_apart(output, model);
         check_writable(output);
@@ -113,8 +114,7 @@ Table write_outputs(mercer_model *model, mercer_recipe *what, mercer_data *data,
 
 void transform(mercer_context *context, const Words &words) {
     Options options;
-    Arguments line("transform", "Applies a model to data: scores of its components, density, residual, gradients ...",
-                   words);
+    Arguments line("transform", "Applies a model to data: computes scores, density, residual, gradients ...", words);
     options.add_to(line.app());
     const std::string what = line.peek("what");
     const Recipe recipe = line.recipe(context, "operations", what.empty() ? default_operation : what);
@@ -133,7 +133,7 @@ void transform(mercer_context *context, const Words &words) {
     const int64_t left_out = count_left_out(written), rows = written.parts[0].values.rows;
     clear_progress();
     if (left_out > 0)
-        std::fprintf(stderr, "mercer: warning: %lld of %lld rows have no output, as they have missing values\n",
+        std::fprintf(stderr, "mercer: warning: %lld of %lld rows have no output, because they have missing values\n",
                      static_cast<long long>(left_out), static_cast<long long>(rows));
     if (options.json)
         std::printf("%s\n", json::object({{"what", json::text(options.what)},

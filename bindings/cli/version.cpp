@@ -6,8 +6,8 @@ namespace cli {
 
 void version(mercer_context *context, const Words &words) {
     bool as_json = false;
-    Arguments line("--version", "Says what the library is made of.", words);
-    line.app().add_flag("--json", as_json, "print it as JSON");
+    Arguments line("--version", "Prints the version and the build properties of the library.", words);
+    line.app().add_flag("--json", as_json, "print the result as JSON");
     line.parse();
 
     Cells cells;

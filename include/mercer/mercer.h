@@ -60,22 +60,22 @@ extern "C" {
 /* One code per kind of error; the text of mercer_last_error distinguishes the cases. Numbers are never reused. The same
  * list is the registry "statuses" of mercer_context_entry, and `mercer methods statuses` in a shell. */
 enum {
-    MERCER_OK = 0,            /* done; a model's outcome says what it has met */
-    MERCER_E_ARGUMENT = 1,    /* a null pointer or handle, a struct_size that cannot be, a flag that does not exist */
-    MERCER_E_SHAPE = 2,       /* sizes or strides that do not fit, or whose product overflows */
+    MERCER_OK = 0,            /* success; the model's report may hold warnings */
+    MERCER_E_ARGUMENT = 1,    /* a null pointer or handle, an invalid struct_size, an unknown flag */
+    MERCER_E_SHAPE = 2,       /* sizes or strides that do not match, or whose product overflows */
     MERCER_E_VALUE = 3,       /* a parameter outside its range, or parameters that exclude each other */
-    MERCER_E_NAME = 4,        /* an unknown method, part, parameter, tensor ...: the text says the nearest known */
-    MERCER_E_DATA = 5,        /* NaN or Inf in the data, values outside the kernel's domain or type, a damaged file */
+    MERCER_E_NAME = 4,        /* an unknown name; the message suggests the nearest known one */
+    MERCER_E_DATA = 5,        /* NaN or Inf in the data, values invalid for the kernel or type, a damaged file */
     MERCER_E_MODEL = 6,       /* a damaged or inconsistent model file or set of tensors */
     MERCER_E_PLUGIN = 7,      /* a plugin is missing, was refused, or broke its contract */
-    MERCER_E_UNSUPPORTED = 8, /* the combination, or this model, has no such operation */
+    MERCER_E_UNSUPPORTED = 8, /* the combination, or this model, does not support the operation */
     MERCER_E_NUMERICAL = 9,   /* not converged under solver.strict, or a non-finite result */
     MERCER_E_MEMORY = 10,     /* an allocation failed */
-    MERCER_E_BUDGET = 11,     /* would need more than the memory budget: the text says how much */
-    MERCER_E_CANCELLED = 12,  /* the progress callback or the cancel flag asked to stop */
-    MERCER_E_CALLBACK = 13,   /* a callback of the caller returned an error */
-    MERCER_E_IO = 14,         /* the operating system refused to open, read, write or rename */
-    MERCER_E_INTERNAL = 15    /* a defect of this library: please report it */
+    MERCER_E_BUDGET = 11,     /* the memory budget is too small; the message says how much is needed */
+    MERCER_E_CANCELLED = 12,  /* stopped by the progress callback or the cancel flag */
+    MERCER_E_CALLBACK = 13,   /* one of your callbacks returned an error */
+    MERCER_E_IO = 14,         /* the operating system could not open, read, write or rename a file */
+    MERCER_E_INTERNAL = 15    /* a defect in this library: please report it */
 };
 
 /* Text: "0.1.0 (abi 0)". Static. */

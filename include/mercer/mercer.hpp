@@ -64,7 +64,7 @@ class Calls {
             mercer_set_error(e.what());
         } catch (...) {
             thrown() = std::current_exception();
-            mercer_set_error("a callback threw something that is no std::exception");
+            mercer_set_error("a callback threw something that is not a std::exception");
         }
         return 1;
     }

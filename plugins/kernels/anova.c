@@ -16,7 +16,7 @@ typedef struct anova {
 static const mercer_param rows[] = {
     MERCER_PARAM_REAL(anova, gamma, "1", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
                       "rate of each column: exp(-gamma (x - y)^2)"),
-    MERCER_PARAM_INT(anova, degree, "2", "", 0, 1, 16, "power of the sum"),
+    MERCER_PARAM_INT(anova, degree, "2", "", 0, 1, 16, "exponent of the sum"),
 };
 
 enum { BATCH = 128 };

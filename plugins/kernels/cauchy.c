@@ -18,7 +18,7 @@ static const mercer_param rows[] = {
     MERCER_PARAM_REAL(cauchy, sigma, "", "scale", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
                       "width: k = 1 / (1 + r^2 / sigma^2)"),
     MERCER_PARAM_CHOICE(cauchy, bandwidth, "median", "median|mean|scale", "scale", 0,
-                        "sigma = median or mean distance of the data, or scale: sqrt(d var)"),
+                        "rule for sigma: median or mean distance between rows, or scale: sqrt(d var)"),
 };
 
 static int32_t finish(const mercer_host *host, mercer_task *task, void *params, const mercer_kernel_input *input) {

@@ -24,7 +24,7 @@ static const mercer_param rows[] = {
     MERCER_PARAM_REAL(gaussian, gamma, "", "scale", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
                       "the same as a rate: k = exp(-gamma r^2)"),
     MERCER_PARAM_CHOICE(gaussian, bandwidth, "median", "median|mean|scale", "scale", 0,
-                        "sigma = median or mean distance of the data, or scale: gamma = 1/(d var)"),
+                        "rule for sigma: median or mean distance between rows, or scale: gamma = 1/(d var)"),
 };
 
 static int32_t finish(const mercer_host *host, mercer_task *task, void *params, const mercer_kernel_input *input) {

@@ -15,7 +15,7 @@ typedef struct hamming {
 
 static const mercer_param rows[] = {
     MERCER_PARAM_REAL(hamming, gamma, "1", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
-                      "rate: k = exp(-gamma share of unequal entries)"),
+                      "rate: k = exp(-gamma u), u = share of unequal entries"),
 };
 
 static int32_t finish(const mercer_host *host, mercer_task *task, void *params, const mercer_kernel_input *input) {
@@ -55,5 +55,5 @@ static const mercer_kernel_ops ops = {
     .log_map = log_map,
 };
 
-MERCER_PLUGIN(MERCER_KIND_KERNEL, "hamming", MERCER_VERSION, "exp(-gamma share of unequal entries)",
+MERCER_PLUGIN(MERCER_KIND_KERNEL, "hamming", MERCER_VERSION, "exp(-gamma u), u = share of unequal entries",
               "Kondor & Lafferty, ICML (2002)", rows, hamming, ops)

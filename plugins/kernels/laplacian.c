@@ -26,7 +26,7 @@ static const mercer_param rows[] = {
     MERCER_PARAM_REAL(laplacian, gamma, "", "scale", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
                       "the same as a rate: k = exp(-gamma r)"),
     MERCER_PARAM_CHOICE(laplacian, bandwidth, "median", "median|mean|scale", "scale", 0,
-                        "sigma = median or mean distance of the data, or scale: sqrt(d var)"),
+                        "rule for sigma: median or mean distance between rows, or scale: sqrt(d var)"),
 };
 
 static int32_t choose_form(const void *params) {

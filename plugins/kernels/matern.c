@@ -19,11 +19,11 @@ typedef struct matern {
 enum { HALF, THREE_HALVES, FIVE_HALVES }; /* of nu */
 
 static const mercer_param rows[] = {
-    MERCER_PARAM_CHOICE(matern, nu, "1.5", "0.5|1.5|2.5", "", 0, "smoothness: nu - 1/2 derivatives in the mean square"),
+    MERCER_PARAM_CHOICE(matern, nu, "1.5", "0.5|1.5|2.5", "", 0, "smoothness: nu - 1/2 mean-square derivatives"),
     MERCER_PARAM_REAL(matern, sigma, "", "scale", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
                       "length: k = p(t) exp(-t), t = sqrt(2 nu) r / sigma"),
     MERCER_PARAM_CHOICE(matern, bandwidth, "median", "median|mean|scale", "scale", 0,
-                        "sigma = median or mean distance of the data, or scale: sqrt(d var)"),
+                        "rule for sigma: median or mean distance between rows, or scale: sqrt(d var)"),
 };
 
 static int32_t finish(const mercer_host *host, mercer_task *task, void *params, const mercer_kernel_input *input) {
@@ -122,5 +122,5 @@ static const mercer_kernel_ops ops = {
     .derivative = derivative,
 };
 
-MERCER_PLUGIN(MERCER_KIND_KERNEL, "matern", MERCER_VERSION, "nu = 0.5, 1.5 or 2.5 of the Matern class, length sigma",
+MERCER_PLUGIN(MERCER_KIND_KERNEL, "matern", MERCER_VERSION, "Matern kernel with nu = 0.5, 1.5 or 2.5 and length sigma",
               "Rasmussen & Williams, Gaussian Processes for Machine Learning (2006), section 4.2.1", rows, matern, ops)

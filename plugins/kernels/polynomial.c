@@ -15,9 +15,9 @@ typedef struct polynomial {
 
 static const mercer_param rows[] = {
     MERCER_PARAM_REAL(polynomial, gamma, "", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
-                      "scale of x.y; 1/d unless set"),
+                      "factor of x.y; unset: 1/d"),
     MERCER_PARAM_REAL(polynomial, coef0, "1", "", MERCER_LO_OPEN | MERCER_HI_OPEN, -INFINITY, INFINITY,
-                      "what is added: 0 keeps the highest power alone"),
+                      "added constant; 0 keeps only the highest power"),
     MERCER_PARAM_INT(polynomial, degree, "3", "", 0, 1, 64, "power"),
 };
 

@@ -19,11 +19,11 @@ typedef struct rational_quadratic {
 
 static const mercer_param rows[] = {
     MERCER_PARAM_REAL(rational_quadratic, alpha, "1", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
-                      "how fast the tail falls: k ~ r^(-2 alpha)"),
+                      "decay of the tail: k ~ r^(-2 alpha)"),
     MERCER_PARAM_REAL(rational_quadratic, sigma, "", "scale", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
                       "width: k = (1 + r^2 / (2 alpha sigma^2))^-alpha"),
     MERCER_PARAM_CHOICE(rational_quadratic, bandwidth, "median", "median|mean|scale", "scale", 0,
-                        "sigma = median or mean distance of the data, or scale: sqrt(d var)"),
+                        "rule for sigma: median or mean distance between rows, or scale: sqrt(d var)"),
 };
 
 static int32_t finish(const mercer_host *host, mercer_task *task, void *params, const mercer_kernel_input *input) {

@@ -15,8 +15,8 @@ typedef struct sigmoid {
 
 static const mercer_param rows[] = {
     MERCER_PARAM_REAL(sigmoid, gamma, "", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
-                      "scale of x.y; 1/d unless set"),
-    MERCER_PARAM_REAL(sigmoid, coef0, "1", "", MERCER_LO_OPEN | MERCER_HI_OPEN, -INFINITY, INFINITY, "what is added"),
+                      "factor of x.y; unset: 1/d"),
+    MERCER_PARAM_REAL(sigmoid, coef0, "1", "", MERCER_LO_OPEN | MERCER_HI_OPEN, -INFINITY, INFINITY, "added constant"),
 };
 
 static int32_t finish(const mercer_host *host, mercer_task *task, void *params, const mercer_kernel_input *input) {

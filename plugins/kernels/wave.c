@@ -20,7 +20,7 @@ static const mercer_param rows[] = {
     MERCER_PARAM_REAL(wave, sigma, "", "scale", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
                       "length: k = sigma / r sin(r / sigma)"),
     MERCER_PARAM_CHOICE(wave, bandwidth, "median", "median|mean|scale", "scale", 0,
-                        "sigma = median or mean distance of the data, or scale: sqrt(d var)"),
+                        "rule for sigma: median or mean distance between rows, or scale: sqrt(d var)"),
 };
 
 static int32_t finish(const mercer_host *host, mercer_task *task, void *params, const mercer_kernel_input *input) {

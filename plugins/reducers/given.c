@@ -10,9 +10,9 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
                         mercer_cost *out) {
     (void)params;
     if (shape->landmarks == 0)
-        return host->fail(task, MERCER_E_VALUE,
-                          "reducer = given, but no landmarks are given: attach row numbers or points as \"landmarks\" "
-                          "to the data of a fit");
+        return host->fail(
+            task, MERCER_E_VALUE,
+            "reducer = given, but the data have no landmarks: attach row numbers or points as \"landmarks\"");
     out->bytes = 0;
     out->kernel_evaluations = 0;
     out->flops = 0;

@@ -24,9 +24,10 @@ typedef struct herding {
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(herding, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15,
-                     "number of draws, 0: min(n, 1000); a row that is drawn again is one centre"),
-    MERCER_PARAM_BOOL(herding, optimal, "false", "", 0,
-                      "weights >= 0 of the drawn rows that bring them nearest to the mean of all; else n/m a draw"),
+                     "number of draws; 0: min(n, 1000); a row drawn more than once is one centre"),
+    MERCER_PARAM_BOOL(
+        herding, optimal, "false", "", 0,
+        "choose weights >= 0 that bring the drawn rows nearest to the mean of all rows; false: n/m for each draw"),
 };
 
 enum { HOT = 1024 };
@@ -300,7 +301,7 @@ static int32_t optimise(work *w, int32_t dtype, int32_t flags) {
     const int64_t m = w->count;
     if (!(flags & MERCER_PSD))
         return w->host->fail(w->task, MERCER_E_VALUE,
-                             "optimal weights need a positive semidefinite kernel: this one is not known to be");
+                             "optimal = true needs a kernel that is known to be positive semidefinite");
     double *squares = w->host->alloc(w->task, 16 * m * m), *vectors = w->host->alloc(w->task, 32 * m);
     if (!squares || !vectors) return MERCER_E_MEMORY;
     quadratic q = {w, squares, squares + m * m, vectors, vectors + m, vectors + 2 * m, (int64_t *)(vectors + 3 * m),
@@ -396,5 +397,5 @@ static const mercer_reducer_ops ops = {
 };
 
 MERCER_PLUGIN(MERCER_KIND_REDUCER, "herding", MERCER_VERSION,
-              "rows whose mean follows that of all rows (kernel herding)", "Chen, Welling & Smola, UAI (2010)", rows,
-              herding, ops)
+              "rows chosen to match the mean in feature space (kernel herding)", "Chen, Welling & Smola, UAI (2010)",
+              rows, herding, ops)

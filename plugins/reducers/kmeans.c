@@ -28,8 +28,8 @@ typedef struct kmeans {
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(kmeans, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15,
-                     "number of clusters, 0: min(n, 1000), or as many as there are landmarks to start from"),
-    MERCER_PARAM_INT(kmeans, iterations, "100", "", 0, 0, 9e15, "of Lloyd's algorithm at most"),
+                     "number of clusters; 0: min(n, 1000), or the number of landmarks to start from"),
+    MERCER_PARAM_INT(kmeans, iterations, "100", "", 0, 0, 9e15, "largest number of iterations of Lloyd's algorithm"),
     MERCER_PARAM_CHOICE(kmeans, start, "plusplus", "plusplus|landmarks", "", 0,
                         "first centres: drawn by k-means++, or the landmarks attached to the data"),
 };
@@ -501,7 +501,7 @@ static int32_t give(work *w, int32_t dtype, int64_t *assignment) {
     int32_t status = add_up(w, &inertia);
     if (!status && !isfinite(inertia))
         status =
-            w->host->fail(w->task, MERCER_E_DATA, "squared distances of these rows exceed float64: scale the data");
+            w->host->fail(w->task, MERCER_E_DATA, "squared distances of these rows overflow float64: rescale the data");
     if (status || (status = w->host->report(w->task, "inertia", inertia))) return status;
     for (int64_t j = 0; j < w->m; j++) {
         number[j] = w->mass[j] > 0 ? count++ : -1;
@@ -524,11 +524,11 @@ static int32_t size(const mercer_host *host, mercer_task *task, const kmeans *p,
     if (p->start != LANDMARKS) return MERCER_OK;
     if (shape->landmarks == 0)
         return host->fail(task, MERCER_E_VALUE,
-                          "start = landmarks, but none are given: attach row numbers or points to the data as "
+                          "start = landmarks, but the data have none: attach row numbers or points as "
                           "\"landmarks\"");
     if (p->m > 0 && p->m != shape->landmarks)
-        return host->fail(task, MERCER_E_VALUE, "m = %lld, but %lld landmarks are given to start from", (long long)p->m,
-                          (long long)shape->landmarks);
+        return host->fail(task, MERCER_E_VALUE, "m = %lld, must equal the number of landmarks to start from, %lld",
+                          (long long)p->m, (long long)shape->landmarks);
     *m = shape->landmarks;
     return MERCER_OK;
 }
@@ -578,5 +578,6 @@ static const mercer_reducer_ops ops = {
     .reduce = reduce,
 };
 
-MERCER_PLUGIN(MERCER_KIND_REDUCER, "kmeans", MERCER_VERSION, "centroids of k-means, weighted by their clusters",
+MERCER_PLUGIN(MERCER_KIND_REDUCER, "kmeans", MERCER_VERSION,
+              "centroids of k-means, weighted by the sizes of their clusters",
               "Lloyd, IEEE Trans. IT (1982); Arthur & Vassilvitskii, SODA (2007)", rows, kmeans, ops)

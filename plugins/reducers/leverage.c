@@ -23,7 +23,7 @@ typedef struct leverage {
 } leverage;
 
 static const mercer_param rows[] = {
-    MERCER_PARAM_INT(leverage, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15, "number of centres, 0: min(n, 1000)"),
+    MERCER_PARAM_INT(leverage, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15, "number of centres; 0: min(n, 1000)"),
 };
 
 enum { AT_ONCE = 4096 }; /* rows */
@@ -260,5 +260,6 @@ static const mercer_reducer_ops ops = {
     .reduce = reduce,
 };
 
-MERCER_PLUGIN(MERCER_KIND_REDUCER, "leverage", MERCER_VERSION, "rows drawn by recursive ridge leverage scores",
+MERCER_PLUGIN(MERCER_KIND_REDUCER, "leverage", MERCER_VERSION,
+              "rows drawn with probability proportional to ridge leverage scores, computed recursively",
               "Musco & Musco, NeurIPS (2017)", rows, leverage, ops)

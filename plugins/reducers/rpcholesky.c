@@ -20,13 +20,13 @@ typedef struct rpcholesky {
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(rpcholesky, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15,
-                     "number of centres at most, 0: min(n, 1000)"),
+                     "largest number of centres; 0: min(n, 1000)"),
     MERCER_PARAM_REAL(rpcholesky, mse, "0", "", MERCER_HI_OPEN, 0, INFINITY,
                       "stop when the mean squared residual is at most this"),
     MERCER_PARAM_REAL(rpcholesky, maxerr, "0", "", MERCER_HI_OPEN, 0, INFINITY,
                       "stop when the largest squared residual is at most this"),
     MERCER_PARAM_REAL(rpcholesky, trace, "0", "", MERCER_HI_OPEN, 0, 1,
-                      "stop when the residuals sum to at most this share of the trace"),
+                      "stop when the sum of the residuals is at most this share of the trace"),
 };
 
 static mercer_pivot_stop stop_of(const rpcholesky *p, int64_t n) {
@@ -62,5 +62,6 @@ static const mercer_reducer_ops ops = {
     .reduce = reduce,
 };
 
-MERCER_PLUGIN(MERCER_KIND_REDUCER, "rpcholesky", MERCER_VERSION, "rows drawn by residual (randomly pivoted Cholesky)",
+MERCER_PLUGIN(MERCER_KIND_REDUCER, "rpcholesky", MERCER_VERSION,
+              "rows drawn with probability proportional to their residual (randomly pivoted Cholesky)",
               "Chen, Epperly, Tropp & Webber, CPAM (2025)", rows, rpcholesky, ops)

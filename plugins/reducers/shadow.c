@@ -36,16 +36,17 @@ enum { EARLIEST, NEAREST }; /* of assign */
 
 static const mercer_param rows[] = {
     MERCER_PARAM_REAL(shadow, ell, "", "radius", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
-                      "epsilon = h / ell, h the scale of a radial kernel; 4 where the group is not set"),
+                      "epsilon = h / ell, where h is the length scale of a radial kernel; 4 if neither epsilon, "
+                      "similarity nor m is set"),
     MERCER_PARAM_REAL(shadow, epsilon, "", "radius", MERCER_HI_OPEN, 0, INFINITY,
-                      "a centre covers rows nearer than this"),
+                      "radius: a centre covers all rows nearer than this"),
     MERCER_PARAM_REAL(shadow, similarity, "", "radius", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,
-                      "epsilon = distance at which a radial kernel falls to this share of k(x, x)"),
+                      "epsilon = the distance at which a radial kernel falls to this share of k(x, x)"),
     MERCER_PARAM_INT(shadow, m, "", "radius", MERCER_SHORT, 1, 9e15,
-                     "seek the epsilon that gives about so many centres, in at most 8 passes"),
+                     "search for the epsilon that gives about this many centres, in at most 8 passes"),
     MERCER_PARAM_CHOICE(shadow, assign, "earliest", "earliest|nearest", "", 0,
-                        "rows go to the earliest centre that covers them, or to the nearest"),
-    MERCER_PARAM_BOOL(shadow, shuffle, "false", "", 0, "go through the rows in an order drawn by the seed"),
+                        "assign rows to the earliest centre that covers them, or to the nearest"),
+    MERCER_PARAM_BOOL(shadow, shuffle, "false", "", 0, "visit the rows in a random order, drawn from the seed"),
 };
 
 enum {
@@ -337,7 +338,8 @@ static int32_t radius_of(const mercer_host *host, mercer_task *task, double simi
         if (status || (status = host->radial(task, &value, 1))) return status;
         if (value <= similarity * full) break;
         if (!(to * to <= DBL_MAX / 4))
-            return host->fail(task, MERCER_E_VALUE, "similarity = %g, but the kernel never falls to this", similarity);
+            return host->fail(task, MERCER_E_VALUE, "similarity = %g, but the kernel never falls to this value",
+                              similarity);
     }
     for (double middle; (middle = from + (to - from) / 2) > from && middle < to;) {
         value = middle * middle;
@@ -353,7 +355,7 @@ static int32_t radius(const mercer_host *host, mercer_task *task, const shadow *
     if (!isnan(p->epsilon)) return MERCER_OK;
     if (isnan(h))
         return host->fail(task, MERCER_E_VALUE,
-                          "the kernel is not radial, it has no scale h that %s could count in: give epsilon",
+                          "the kernel is not radial, so it has no length scale h for %s: set epsilon",
                           isnan(p->similarity) ? "ell" : "similarity");
     if (!isnan(p->similarity)) return radius_of(host, task, p->similarity, h, epsilon);
     *epsilon = h / (isnan(p->ell) ? 4 : p->ell);
@@ -584,5 +586,6 @@ static const mercer_reducer_ops ops = {
     .reduce = reduce,
 };
 
-MERCER_PLUGIN(MERCER_KIND_REDUCER, "shadow", MERCER_VERSION, "rows that cover all others within a radius, and how many",
+MERCER_PLUGIN(MERCER_KIND_REDUCER, "shadow", MERCER_VERSION,
+              "rows that cover all others within a radius, weighted by the number that each covers",
               "Kingravi, Vela & Gray, SDM (2013)", rows, shadow, ops)

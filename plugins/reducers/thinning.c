@@ -24,7 +24,7 @@ typedef struct thinning {
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(thinning, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15,
-                     "number of draws, 0: min(n, 1000); a row that is drawn twice is one centre"),
+                     "number of draws; 0: min(n, 1000); a row drawn twice is one centre"),
 };
 
 enum { BLOCK = 256, SPLITS = 2, SLOTS = 64 }; /* points of a walk at once; last halvings; exchanges at once */
@@ -349,5 +349,6 @@ static const mercer_reducer_ops ops = {
     .reduce = reduce,
 };
 
-MERCER_PLUGIN(MERCER_KIND_REDUCER, "thinning", MERCER_VERSION, "rows halved again and again by a balancing walk",
+MERCER_PLUGIN(MERCER_KIND_REDUCER, "thinning", MERCER_VERSION,
+              "rows left after repeated halving by a balancing walk (kernel thinning)",
               "Dwivedi & Mackey, Kernel thinning, JMLR 25 (2024)", rows, thinning, ops)

@@ -58,7 +58,7 @@ static const double loose_tol = 1e-6;
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(krylov_params, block, "0", "", MERCER_AUTO, 0, 1e6,
-                     "columns of a product, 0: r + 6 rounded up to a multiple of 8, at most 64"),
+                     "columns of a block; 0: r + 6 rounded up to a multiple of 8, at most 64"),
 };
 
 /* The sizes: block; columns of the caller's guess, first block; restarted basis = residuals looked at, largest basis, and room
@@ -208,7 +208,7 @@ static int32_t project(krylov *x, int64_t first, int64_t count) {
             double *entry = &x->h[i + cap * j];
             if (x->error[i] < x->error[j]) *entry = x->small[i + k * (j - first)];
             if (!isfinite(*entry))
-                return x->host->fail(x->task, MERCER_E_NUMERICAL, "block-krylov: the operator gave NaN or Inf");
+                return x->host->fail(x->task, MERCER_E_NUMERICAL, "block-krylov: the operator returned NaN or Inf");
         }
     for (int64_t j = first; j < first + count; j++)
         for (int64_t i = 0; i < k; i++) {
@@ -253,7 +253,7 @@ static int32_t start(krylov *x) {
     }
     TRY(extend(x, rank, &rank));
     if (x->k < x->request->r)
-        return x->host->fail(x->task, MERCER_E_INTERNAL, "block-krylov: no basis of r = %lld columns",
+        return x->host->fail(x->task, MERCER_E_INTERNAL, "block-krylov: cannot build a basis of r = %lld columns",
                              (long long)x->request->r);
     return MERCER_OK;
 }
@@ -416,7 +416,8 @@ static int32_t resume(krylov *x, int32_t *found) {
     if (!*found) return MERCER_OK;
     memcpy(x->scalars, x->state, sizeof x->scalars);
     if (x->k < x->request->r || x->k > x->size.cap)
-        return x->host->fail(x->task, MERCER_E_MODEL, "block-krylov: the checkpoint has a basis of %lld columns",
+        return x->host->fail(x->task, MERCER_E_MODEL,
+                             "block-krylov: the checkpoint contains a basis of %lld columns, which does not match",
                              (long long)x->k);
     const mercer_range columns[] = {v(x, 0, x->k), w(x, 0, x->k)};
     return x->host->resume(x->task, x->state, state_size(x), columns, 2, found);
@@ -500,5 +501,5 @@ static const mercer_solver_ops ops = {
 };
 
 MERCER_PLUGIN(MERCER_KIND_SOLVER, "block-krylov", MERCER_VERSION,
-              "block Krylov with thick restart, for r much smaller than n",
+              "block Krylov iteration with thick restarts, for r much smaller than n",
               "Musco & Musco, NIPS (2015); Wu & Simon, SIAM J. Matrix Anal. Appl. 22 (2000)", rows, krylov_params, ops)

@@ -93,11 +93,11 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     int32_t status;
     if (!op->dense)
         return host->fail(task, MERCER_E_UNSUPPORTED,
-                          "solver = dense, but this operator has no matrix: use block-krylov");
+                          "solver = dense, but this operator stores no matrix: use block-krylov");
     if (!a || !values || !vectors || !q) return MERCER_E_MEMORY;
     if ((status = op->dense(op, task, a, n))) return status;
     double norm = column_norm(n, a);
-    if (!isfinite(norm)) return host->fail(task, MERCER_E_NUMERICAL, "dense: the operator has NaN or Inf");
+    if (!isfinite(norm)) return host->fail(task, MERCER_E_NUMERICAL, "dense: the matrix contains NaN or Inf");
     if (l > 0 &&
         ((status = host->get(task, request->locked, q, n)) || (status = deflate(host, task, n, a, norm, l, q))))
         return status;
@@ -119,5 +119,5 @@ static const mercer_solver_ops ops = {
     .solve = solve,
 };
 
-MERCER_PLUGIN_BARE(MERCER_KIND_SOLVER, "dense", MERCER_VERSION, "LAPACK on the whole matrix",
+MERCER_PLUGIN_BARE(MERCER_KIND_SOLVER, "dense", MERCER_VERSION, "LAPACK on the stored kernel matrix",
                    "Dhillon, Parlett & Voemel, ACM TOMS 32 (2006)", ops)

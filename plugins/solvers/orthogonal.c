@@ -32,7 +32,7 @@ enum { DEFAULT_OVERSAMPLE = 8, DEFAULT_PASSES = 1000, LIKELY_PASSES = 8 }; /* li
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(orthogonal_params, oversample, "0", "", MERCER_AUTO, 0, 1e6,
-                     "columns iterated beside the r wanted, 0: 8"),
+                     "columns iterated in addition to the r wanted; 0: 8"),
 };
 
 static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -102,7 +102,7 @@ static int32_t orthonormalise(iteration *x, int64_t count) {
         if (rank == p) return MERCER_OK;
         count = rank;
     }
-    return x->host->fail(x->task, MERCER_E_INTERNAL, "orthogonal: no basis of %lld columns", (long long)p);
+    return x->host->fail(x->task, MERCER_E_INTERNAL, "orthogonal: cannot build a basis of %lld columns", (long long)p);
 }
 
 /* z = P A q */
@@ -223,6 +223,6 @@ static const mercer_solver_ops ops = {
 };
 
 MERCER_PLUGIN(MERCER_KIND_SOLVER, "orthogonal", MERCER_VERSION,
-              "orthogonal iteration, for comparison and for good starts",
+              "orthogonal iteration, for comparison, or if good start vectors are known",
               "Achlioptas, McSherry & Schoelkopf, NIPS (2001); Rutishauser, Numer. Math. 16 (1970)", rows,
               orthogonal_params, ops)

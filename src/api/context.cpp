@@ -132,7 +132,7 @@ int32_t mercer_context_count(mercer_context *context, const char *what, int64_t 
 int32_t mercer_context_entry(mercer_context *context, const char *what, int64_t index, mercer_entry *out) {
     return guard([&] {
         std::vector<mercer_entry> all = entries(need(context, "context"), text_of(what, "what"));
-        if (all.empty()) fail(MERCER_E_VALUE, "index = %" PRId64 ", there are none", index);
+        if (all.empty()) fail(MERCER_E_VALUE, "index = %" PRId64 ", but there are no entries", index);
         if (index < 0 || index >= static_cast<int64_t>(all.size()))
             fail(MERCER_E_VALUE, "index = %" PRId64 ", must be 0 to %zu", index, all.size() - 1);
         write_struct(out, all[static_cast<size_t>(index)], "entry");

@@ -32,8 +32,8 @@ mercer_data *from_csv(Run &run, const InputFile &input, const CsvOptions &option
     if (!file.left_out.empty()) {
         std::string names;
         for (const std::string &name : file.left_out) names += (names.empty() ? "" : ", ") + name;
-        run.log(2, format("'%s': columns left out, which hold no numbers: %.200s", shown_path(input.path()).c_str(),
-                          names.c_str())
+        run.log(2, format("'%s': columns left out because they are not numeric: %.200s",
+                          shown_path(input.path()).c_str(), names.c_str())
                        .c_str());
     }
     std::unique_ptr<mercer_data> data(new_data(file.source));
@@ -65,7 +65,8 @@ CsvOptions csv_options(const mercer_file &file) {
 
 mercer_data *from_npy(std::unique_ptr<InputFile> file, const CsvOptions &csv) {
     if (!csv.labels.empty() || !csv.weights.empty() || !csv.ids.empty() || !csv.columns.empty())
-        fail(MERCER_E_UNSUPPORTED, "'%s': columns, labels, weights and ids are chosen of CSV files only, this is npy",
+        fail(MERCER_E_UNSUPPORTED,
+             "'%s': columns, labels, weights and ids can be chosen in CSV files only, and this is npy",
              shown_path(file->path()).c_str());
     return new_data(open_npy(std::move(file)));
 }

@@ -45,7 +45,8 @@ int32_t construct(Handle **out, F &&make) noexcept {
 // Of kernels and of objects.
 inline void check_flags(const char *what, int32_t flags) {
     if (flags & ~(MERCER_THREAD_SAFE | MERCER_PSD))
-        fail(MERCER_E_ARGUMENT, "%s: flags = %d, must be of MERCER_THREAD_SAFE, MERCER_PSD", what, flags);
+        fail(MERCER_E_ARGUMENT, "%s: flags = %d, must be a combination of MERCER_THREAD_SAFE and MERCER_PSD", what,
+             flags);
 }
 
 inline mercer_user_kernel read_user_kernel(const mercer_user_kernel *given) {

@@ -34,7 +34,7 @@ bool asks_scores(mercer_recipe *what) {
 Asked read_operation(mercer_recipe *what) {
     if (!what) return {{&operations().front()}, {}};
     if (!what->recipe.is_operation())
-        fail(MERCER_E_ARGUMENT, "what: %s; an operation on a model is needed", what->recipe.who_takes().c_str());
+        fail(MERCER_E_ARGUMENT, "what: %s; must be an operation", what->recipe.who_takes().c_str());
     return {what->recipe.operations(), what->recipe.options()};
 }
 
@@ -49,7 +49,7 @@ void describe_output(mercer_model *handle, mercer_recipe *what, mercer_data *dat
     const std::vector<Output> outputs = asked.outputs(model);
     need(count, "count");
     const int64_t rows = need(data, "data").data.source->rows();
-    if (rows < 0) fail(MERCER_E_UNSUPPORTED, "data: the number of rows is not known before they are read");
+    if (rows < 0) fail(MERCER_E_UNSUPPORTED, "data: the number of rows is unknown until they are read");
     if (index < 0 || index >= static_cast<int64_t>(outputs.size()))
         fail(MERCER_E_VALUE, "index = %" PRId64 ", '%s' has %s", index, asked.names().c_str(),
              number_of(outputs).c_str());
@@ -118,7 +118,7 @@ std::shared_ptr<const Model> derived(mercer_recipe *operation, mercer_model *con
                                      const mercer_data *data, const mercer_run *run) {
     const Recipe &recipe = need(operation, "operation").recipe;
     if (!recipe.derivation())
-        fail(MERCER_E_ARGUMENT, "operation: %s; a derivation is needed", recipe.who_takes().c_str());
+        fail(MERCER_E_ARGUMENT, "operation: %s; must be a derivation", recipe.who_takes().c_str());
     need(models, "models");
     check_count(recipe, count);
     std::vector<std::shared_ptr<const Model>> given;
@@ -149,7 +149,7 @@ std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *j
                                 (i * view.row_stride + j * view.col_stride) * size,
                             static_cast<size_t>(size));
         if (!is_tensor_name(name))
-            fail(MERCER_E_MODEL, "tensor '%.80s': names are printable ASCII without blanks, quotes and backslashes",
+            fail(MERCER_E_MODEL, "tensor '%.80s': names must be printable ASCII without blanks, quotes and backslashes",
                  name);
         if (!tensors.emplace(name, std::move(tensor)).second)
             fail(MERCER_E_MODEL, "tensor '%s' is given twice, must be once", name);
@@ -180,7 +180,7 @@ std::shared_ptr<const Model> read(mercer_context &context, const mercer_source *
         int64_t got = 0;
         call_back("the source", [&] { return source.read(source.user, bytes, capacity, &got); });
         if (got < 0 || got > capacity)
-            fail(MERCER_E_CALLBACK, "the source says %" PRId64 " bytes, must be 0 to %" PRId64, got, capacity);
+            fail(MERCER_E_CALLBACK, "the source returned %" PRId64 " bytes, must be 0 to %" PRId64, got, capacity);
         return got;
     };
     return read_model(pull, -1, "the model", *context.registry, context.settings);

@@ -6,7 +6,7 @@ namespace {
 
 const Recipe &method_recipe(mercer_recipe *handle) {
     const Recipe &recipe = need(handle, "recipe").recipe;
-    if (!recipe.is_method()) fail(MERCER_E_ARGUMENT, "recipe: %s; a method is needed", recipe.who_takes().c_str());
+    if (!recipe.is_method()) fail(MERCER_E_ARGUMENT, "recipe: %s; must be a method", recipe.who_takes().c_str());
     return recipe;
 }
 

@@ -62,9 +62,9 @@ void strides(Suite &suite, const Subject &subject) {
         for (int64_t j = 0; j < wide; ++j) {
             double got = static_cast<double>(k[static_cast<size_t>(i * wide + j)]);
             size_t ij = static_cast<size_t>(i * n + j);
-            if (j >= n && got != -77) broken("block wrote %g behind row %d of k", got, int(i));
+            if (j >= n && got != -77) broken("block wrote %g beyond row %d of k", got, int(i));
             if (j < n && !(std::fabs(got - static_cast<double>(tight[ij])) <= 2 * tol[ij]))
-                broken("k(%d, %d) = %.9g where rows lie apart, %.9g where they do not", int(i), int(j), got,
+                broken("k(%d, %d) = %.9g with gaps between rows, %.9g without", int(i), int(j), got,
                        static_cast<double>(tight[ij]));
         }
 }
@@ -110,7 +110,7 @@ void nan_stays(Suite &suite, const Subject &subject) {
             if (!std::isnan(out[at])) broken("%s of NaN is %g, must be NaN", op, static_cast<double>(out[at]));
             for (size_t i = 0; i < out.size(); ++i)
                 if (i != at && std::memcmp(&out[i], &clean[i], sizeof(T)) != 0)
-                    broken("%s of %g is %g beside a NaN, else %g", op, static_cast<double>(form[i]),
+                    broken("%s of %g is %g next to a NaN, else %g", op, static_cast<double>(form[i]),
                            static_cast<double>(out[i]), static_cast<double>(clean[i]));
         }
 }
@@ -148,7 +148,7 @@ void diagonal(Suite &suite, const Subject &subject) {
         if (!std::isnan(kappa) && !(std::fabs(kii - kappa) <= tol[at]))
             broken("k(%d, %d) = %.9g, but kappa = %.9g", int(i), int(i), kii, kappa);
         if (!(std::fabs(kii - own) <= 2 * tol[at]))
-            broken("k(%d, %d) = %.9g in a tile, %.9g by itself", int(i), int(i), kii, own);
+            broken("k(%d, %d) = %.9g in a tile, %.9g computed alone", int(i), int(i), kii, own);
     }
 }
 
@@ -261,7 +261,7 @@ void stored(Suite &suite, const Subject &subject) {
         again.leaf().form != subject.leaf().form ||
         values_of<double>(suite, again, again.rows, again.rows) !=
             values_of<double>(suite, subject, subject.rows, subject.rows))
-        broken("stored parameters make another kernel: finish sets what has no row, or needs the data again");
+        broken("stored parameters give another kernel: finish sets a field without a row, or needs the data again");
 }
 
 void facts(Suite &, const Subject &subject) {
@@ -271,7 +271,7 @@ void facts(Suite &, const Subject &subject) {
     if (f.flags & ~(int{MERCER_PSD} | MERCER_RADIAL | MERCER_NONNEGATIVE)) broken("flags = %d", f.flags);
     if (!(f.lo <= f.hi)) broken("lo = %g, hi = %g", f.lo, f.hi);
     if (std::isnan(f.kappa) ? radial : !(f.kappa >= f.lo && f.kappa <= f.hi && std::isfinite(f.kappa)))
-        broken("kappa = %g, must be a number of a radial kernel, and in [lo, hi] = [%g, %g]", f.kappa, f.lo, f.hi);
+        broken("kappa = %g, must be finite for a radial kernel, and in [lo, hi] = [%g, %g]", f.kappa, f.lo, f.hi);
     if (radial ? !(f.h > 0) : !std::isnan(f.h))
         broken("h = %g, must be %s", f.h, radial ? "> 0" : "NaN: it is not radial");
     if (radial ? !(f.lipschitz >= 0) : !std::isnan(f.lipschitz))

@@ -62,7 +62,7 @@ Values checked(const Matrix &m, Columns x, Columns y) {
     check_columns("apply: q", x, m.n);
     check_columns("apply: y", y, m.n);
     if (x.count < 1 || x.count != y.count || overlap(x, y))
-        fail(MERCER_E_PLUGIN, "apply to %d columns for %d, or overlapping ones", int(x.count), int(y.count));
+        fail(MERCER_E_PLUGIN, "apply maps %d columns to %d, or the columns overlap", int(x.count), int(y.count));
     Values out = values_of(x);
     if (!std::all_of(out.begin(), out.end(), [](double v) { return std::isfinite(v); }))
         fail(MERCER_E_PLUGIN, "apply to a column with NaN or Inf");
@@ -144,12 +144,12 @@ bool Kept::resume(double *numbers, int64_t count, const Columns *columns, int64_
     asked |= m_.calls() == 0;
     if (numbers_.empty()) return false;
     if (count != static_cast<int64_t>(numbers_.size()))
-        fail(MERCER_E_PLUGIN, "resume of %d numbers, it kept %d", int(count), int(numbers_.size()));
+        fail(MERCER_E_PLUGIN, "resume asks for %d numbers, but %d were kept", int(count), int(numbers_.size()));
     std::copy(numbers_.begin(), numbers_.end(), numbers);
     for (int64_t k = 0; k < ranges; ++k) {
         if (k >= static_cast<int64_t>(columns_.size()) ||
             static_cast<int64_t>(columns_[static_cast<size_t>(k)].size()) != columns[k].count * columns[k].block->n())
-            fail(MERCER_E_PLUGIN, "resume of %d columns in range %d, which it did not keep", int(columns[k].count),
+            fail(MERCER_E_PLUGIN, "resume asks for %d columns in range %d, which were not kept", int(columns[k].count),
                  int(k));
         put(columns_[static_cast<size_t>(k)], columns[k]);
     }

@@ -179,7 +179,7 @@ void check_centres(const Plugin &plugin, const Scene &scene, const Outcome &out)
         seen[static_cast<size_t>(row)] = true;
     }
     if (got.index.empty() && !(plugin.reducer.flags & MERCER_GIVES_POINTS))
-        broken("it gives points, but does not say MERCER_GIVES_POINTS");
+        broken("it gives points, but does not declare MERCER_GIVES_POINTS");
     for (size_t i = 0; i < out.assignment.size(); ++i)
         if (out.assignment[i] < 0 || out.assignment[i] >= got.m)
             broken("row %d is assigned to centre %d of %d", int(i), int(out.assignment[i]), int(got.m));
@@ -201,7 +201,8 @@ void check_weights(const Scene &scene, const Outcome &out) {
         if (!(weight >= 0) || !std::isfinite(weight)) broken("a weight of %g", weight);
         scaled += weight * (n / sum);
     }
-    if (!(std::fabs(scaled - n) <= 1e-12 * n)) broken("its weights sum to %g: they cannot be scaled to n = %g", sum, n);
+    if (!(std::fabs(scaled - n) <= 1e-12 * n))
+        broken("its weights sum to %g, so they cannot be scaled to n = %g", sum, n);
 }
 
 // Figures are bounds; m is what was asked for, or is likely to be: the reducer looks for it.
@@ -210,14 +211,14 @@ void check_cost(const Params &params, const Outcome &out) {
     if (cost.bytes < 0 || cost.kernel_evaluations < 0 || !(cost.flops >= 0))
         broken("forecast: bytes = %lld, kernel_evaluations = %lld, flops = %g", static_cast<long long>(cost.bytes),
                static_cast<long long>(cost.kernel_evaluations), cost.flops);
-    if (cost.m < out.got.m) broken("forecast: m = %d, but it gave %d centres", int(cost.m), int(out.got.m));
+    if (cost.m < out.got.m) broken("forecast: m = %d, but it returned %d centres", int(cost.m), int(out.got.m));
     if (cost.bytes < out.allocated)
         broken("forecast: bytes = %lld, but it allocated %lld", static_cast<long long>(cost.bytes),
                static_cast<long long>(out.allocated));
     const int64_t row = params.table().find("m");
     int64_t asked = 0;
     if (row >= 0 && parse_number(params.get(row), &asked) && asked > 0 && cost.m != asked && cost.likely_m != asked)
-        broken("forecast: m = %d, but m = %d was asked for", int(cost.m), int(asked));
+        broken("forecast: m = %d, but m = %d was requested", int(cost.m), int(asked));
 }
 
 // A reduction that may not fail, but for settings that the reducer refuses as values.
@@ -259,7 +260,7 @@ void sizes(Suite &suite, bool f32) {
         Outcome out = legal(suite, scene, setting);
         if (out.status != MERCER_OK) broken("it returned %d: %s", out.status, out.error.c_str());
         if (out.got.m != m && out.cost.m == m)
-            broken("%d centres, %d were asked for and the rows are independent", int(out.got.m), int(m));
+            broken("%d centres, but %d were requested and the rows are independent", int(out.got.m), int(m));
     }
     Outcome out = reduce_once(suite.run, plugin, scene, with_m(plugin, 301).params);
     if (out.status == MERCER_OK && out.got.m > 300) broken("m = 301 of 300 rows: %d centres", int(out.got.m));
@@ -271,13 +272,13 @@ void repeats(Suite &suite, bool f32, const std::vector<Setting> &settings) {
     Scene scene(suite.run, "n = 300", f32, 300);
     for (const Setting &setting : settings) {
         Outcome first = legal(suite, scene, setting, 3), second = legal(suite, scene, setting, 3);
-        if (!same(first, second)) broken("the same seed gives another result");
+        if (!same(first, second)) broken("the same seed gives a different result");
         legal(suite, scene, setting, 4);
         RunSettings threads;
         threads.run.threads = suite.run.threads() > 1 ? 1 : 2;
         Run other(threads, nullptr);
         if (!same(first, reduce_once(other, *suite.plugin, scene, setting.params, 3)))
-            broken("another number of threads gives another result");
+            broken("another number of threads gives a different result");
     }
 }
 
@@ -306,7 +307,7 @@ void check_reducer(Suite &suite) {
     Run &run = suite.run;
     both("centres, weights, forecast", [&](bool f32) { on_scene(Scene(run, "n = 300", f32, 300)); });
     both("landmarks as points", [&](bool f32) { on_scene(Scene(run, "points", f32, 300, 1, Landmarks::points)); });
-    both("m as asked", [&](bool f32) { sizes(suite, f32); });
+    both("m as requested", [&](bool f32) { sizes(suite, f32); });
     both("seed and threads", [&](bool f32) { repeats(suite, f32, settings); });
     both("sample weights", [&](bool f32) {
         Scene scene(run, "weights", f32, 300);

@@ -65,7 +65,7 @@ double check_residuals(const Matrix &m, const Request &request, const Solution &
         const double residual = scale * std::sqrt(sum), own = 1e-6 * residual + m.rounding();
         const double more = m.roughs > 0 ? f32_room * m.norm : 0, less = m.products > 0 ? 0 : more;
         if (!(residual - said <= own + less && said - residual <= own + more))
-            broken("pair %d has the residual %.6g, it says %.6g", int(j), residual, said);
+            broken("pair %d has the residual %.6g, but it reports %.6g", int(j), residual, said);
         worst = std::max(worst, residual);
     }
     return worst;
@@ -73,18 +73,18 @@ double check_residuals(const Matrix &m, const Request &request, const Solution &
 
 void check_counts(const Matrix &m, const Solution &s) {
     if (s.out.passes != m.calls() || s.out.applies != m.applies)
-        broken("it says %d passes and %d applies, the operator saw %d and %d", int(s.out.passes), int(s.out.applies),
-               int(m.calls()), int(m.applies));
+        broken("it reports %d passes and %d applies, but the operator counted %d and %d", int(s.out.passes),
+               int(s.out.applies), int(m.calls()), int(m.applies));
     if (s.cost.bytes < 0 || s.cost.passes < 0 || !(s.cost.flops >= 0))
         broken("forecast: bytes = %lld, passes = %lld, flops = %g", static_cast<long long>(s.cost.bytes),
                static_cast<long long>(s.cost.passes), s.cost.flops);
     if (s.out.passes > s.cost.passes)
-        broken("forecast: passes = %d, it took %d", int(s.cost.passes), int(s.out.passes));
+        broken("forecast: passes = %d, but it took %d", int(s.cost.passes), int(s.out.passes));
     if (m.first > std::max(s.cost.columns, s.cost.first_columns) || m.widest > s.cost.columns)
-        broken("forecast: columns = %d and %d, it applied to %d and %d", int(s.cost.first_columns), int(s.cost.columns),
-               int(m.first), int(m.widest));
+        broken("forecast: columns = %d and %d, but it applied to %d and %d", int(s.cost.first_columns),
+               int(s.cost.columns), int(m.first), int(m.widest));
     if (s.allocated > s.cost.bytes || s.columns > s.cost.blocks)
-        broken("forecast: bytes = %lld, blocks = %lld, it allocated %lld and %lld",
+        broken("forecast: bytes = %lld, blocks = %lld, but it allocated %lld and %lld",
                static_cast<long long>(s.cost.bytes), static_cast<long long>(s.cost.blocks),
                static_cast<long long>(s.allocated), static_cast<long long>(s.columns));
 }
@@ -102,10 +102,11 @@ void check_truth(const Matrix &m, const Request &request, const Solution &s, con
     const double allowed = std::max(std::max(request.tol, own_tol) * std::fabs(s.values[0]), m.rounding());
     if (s.out.converged != 0 && s.out.converged != 1) broken("converged = %d", s.out.converged);
     if (s.out.converged && !request.enough && !(worst <= allowed * (1 + 1e-6)))
-        broken("it says converged, but a residual is %.6g, allowed %.6g", worst, allowed);
+        broken("it reports convergence, but a residual is %.6g, allowed %.6g", worst, allowed);
     const double room = m.rounding() + (m.roughs > 0 ? f32_room * m.norm : 0);
     if (!(s.out.most_negative >= spectrum.back() - room && s.out.most_negative <= s.values.back() + m.rounding()))
-        broken("most_negative = %.6g: no Ritz value of a spectrum from %.6g, below the smallest it gave, %.6g",
+        broken("most_negative = %.6g is not a Ritz value of a spectrum that starts at %.6g, or is not below the "
+               "smallest value returned, %.6g",
                s.out.most_negative, spectrum.back(), s.values.back());
     check_counts(m, s);
 }
@@ -281,7 +282,8 @@ void SolverSuite::resume() {
         request.keeper = &nothing;
         const Solution whole = solved(m, request);
         const int64_t calls = m.calls();
-        if (!nothing.asked || nothing.saves == 0) broken("it keeps its state, but does not call resume and checkpoint");
+        if (!nothing.asked || nothing.saves == 0)
+            broken("it declares that it saves its state, but does not call resume and checkpoint");
         for (int64_t at = 1; at <= nothing.saves; ++at) {
             int32_t flag = 0;
             Kept kept(m, at, &flag);
@@ -291,7 +293,7 @@ void SolverSuite::resume() {
                 broken("cancelled in checkpoint %d, it returned %d", int(at), stopped.status);
             check_same(whole, run(m, request), at);
             if (m.calls() > calls - kept.before + 1)
-                broken("stopped at checkpoint %d behind %d of %d calls of the operator, it made %d more", int(at),
+                broken("stopped at checkpoint %d after %d of %d calls of the operator, it made %d more", int(at),
                        int(kept.before), int(calls), int(m.calls()));
         }
     }
@@ -359,11 +361,12 @@ void SolverSuite::enough() {
     };
     Solution s = run(m, request);
     check_truth(m, request, s, exact(m, request));
-    if (asked.wrong) broken("enough was not asked with r values");
-    if (asked.count > 0 && !s.out.converged) broken("enough said stop, which counts as converged: it says not");
-    if (asked.count == 0 && m.calls() > 3) broken("enough was not asked in %d calls of the operator", int(m.calls()));
+    if (asked.wrong) broken("enough was not called with r values");
+    if (asked.count > 0 && !s.out.converged)
+        broken("enough returned stop, which counts as converged, but it reports otherwise");
+    if (asked.count == 0 && m.calls() > 3) broken("enough was not called in %d calls of the operator", int(m.calls()));
     if (asked.count > 1 || (asked.count == 1 && m.calls() > asked.calls + 1))
-        broken("enough said stop, but was asked %d times, and the operator called %d times more", int(asked.count),
+        broken("enough returned stop, but was called %d times, and the operator %d times more", int(asked.count),
                int(m.calls() - asked.calls));
 }
 
@@ -410,7 +413,7 @@ void SolverSuite::cancel() {
 void SolverSuite::repeats() {
     Matrix m("repeated", repeated(90));
     Solution first = solved(m, request_for(6), 5), second = solved(m, request_for(6), 5);
-    if (first.values != second.values || first.vectors != second.vectors) broken("the same seed gives other bits");
+    if (first.values != second.values || first.vectors != second.vectors) broken("the same seed gives different bits");
     solved(m, request_for(6), 6);
 }
 

@@ -91,8 +91,8 @@ void enter() {
             return;
         }
         if (buffers == 0)
-            fail(MERCER_E_MEMORY, "the system refuses the 128 MiB of address space that a call of OpenBLAS needs "
-                                  "(ulimit -v limits it)");
+            fail(MERCER_E_MEMORY,
+                 "the system refused the 128 MiB of address space that a call of OpenBLAS needs; raise ulimit -v");
     }
     gate().acquire();
 }
@@ -105,7 +105,7 @@ struct Entry {
 CBLAS_TRANSPOSE op(char trans) { return trans == 'N' ? CblasNoTrans : CblasTrans; }
 
 lapack_int small(int64_t size) {
-    if (size < 0 || size > INT32_MAX) fail(MERCER_E_SHAPE, "a matrix side of %" PRId64 " is beyond BLAS", size);
+    if (size < 0 || size > INT32_MAX) fail(MERCER_E_SHAPE, "a matrix side of %" PRId64 " is too large for BLAS", size);
     return static_cast<lapack_int>(size);
 }
 

@@ -46,7 +46,7 @@ void mercer_block::write(int64_t j, int64_t row0, int64_t rows, const double *fr
 void mercer::check_columns(const char *what, Columns x, int64_t n) {
     if (x.count == 0) return;
     if (!x.block || x.first < 0 || x.count < 0 || x.first > x.block->cols() - x.count)
-        fail(MERCER_E_PLUGIN, "%s: %" PRId64 " columns from %" PRId64 " on, of %" PRId64, what, x.count, x.first,
+        fail(MERCER_E_PLUGIN, "%s: %" PRId64 " columns starting at %" PRId64 ", of %" PRId64, what, x.count, x.first,
              x.block ? x.block->cols() : 0);
     if (x.block->n() != n)
         fail(MERCER_E_PLUGIN, "%s: columns of %" PRId64 " rows, must be %" PRId64, what, x.block->n(), n);

@@ -31,22 +31,22 @@ std::string vformat(const char *format, va_list args) {
 // In the words of mercer.h (a test compares).
 #define NAMED(code) code, #code
 constexpr StatusText statuses[] = {
-    {NAMED(MERCER_OK), "done; a model's outcome says what it has met"},
-    {NAMED(MERCER_E_ARGUMENT), "a null pointer or handle, a struct_size that cannot be, a flag that does not exist"},
-    {NAMED(MERCER_E_SHAPE), "sizes or strides that do not fit, or whose product overflows"},
+    {NAMED(MERCER_OK), "success; the model's report may hold warnings"},
+    {NAMED(MERCER_E_ARGUMENT), "a null pointer or handle, an invalid struct_size, an unknown flag"},
+    {NAMED(MERCER_E_SHAPE), "sizes or strides that do not match, or whose product overflows"},
     {NAMED(MERCER_E_VALUE), "a parameter outside its range, or parameters that exclude each other"},
-    {NAMED(MERCER_E_NAME), "an unknown method, part, parameter, tensor ...: the text says the nearest known"},
-    {NAMED(MERCER_E_DATA), "NaN or Inf in the data, values outside the kernel's domain or type, a damaged file"},
+    {NAMED(MERCER_E_NAME), "an unknown name; the message suggests the nearest known one"},
+    {NAMED(MERCER_E_DATA), "NaN or Inf in the data, values invalid for the kernel or type, a damaged file"},
     {NAMED(MERCER_E_MODEL), "a damaged or inconsistent model file or set of tensors"},
     {NAMED(MERCER_E_PLUGIN), "a plugin is missing, was refused, or broke its contract"},
-    {NAMED(MERCER_E_UNSUPPORTED), "the combination, or this model, has no such operation"},
+    {NAMED(MERCER_E_UNSUPPORTED), "the combination, or this model, does not support the operation"},
     {NAMED(MERCER_E_NUMERICAL), "not converged under solver.strict, or a non-finite result"},
     {NAMED(MERCER_E_MEMORY), "an allocation failed"},
-    {NAMED(MERCER_E_BUDGET), "would need more than the memory budget: the text says how much"},
-    {NAMED(MERCER_E_CANCELLED), "the progress callback or the cancel flag asked to stop"},
-    {NAMED(MERCER_E_CALLBACK), "a callback of the caller returned an error"},
-    {NAMED(MERCER_E_IO), "the operating system refused to open, read, write or rename"},
-    {NAMED(MERCER_E_INTERNAL), "a defect of this library: please report it"},
+    {NAMED(MERCER_E_BUDGET), "the memory budget is too small; the message says how much is needed"},
+    {NAMED(MERCER_E_CANCELLED), "stopped by the progress callback or the cancel flag"},
+    {NAMED(MERCER_E_CALLBACK), "one of your callbacks returned an error"},
+    {NAMED(MERCER_E_IO), "the operating system could not open, read, write or rename a file"},
+    {NAMED(MERCER_E_INTERNAL), "a defect in this library: please report it"},
 };
 
 } // namespace

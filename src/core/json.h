@@ -1,7 +1,7 @@
-// JSON values that outlive a want of memory. nlohmann's own come to pieces by means of a stack that they allocate, in their
-// destructors: where that fails, the process ends. These come to pieces by recursion, so whoever reads a text bounds its depth.
-// Compare with a std::string, never with a literal: of that nlohmann makes a value where nothing may be thrown.
-// Types of our own, so that a program that links the static library keeps its destructors and we keep ours.
+// JSON values that can be destroyed when memory has run out. The destructors of nlohmann's own types allocate a stack: if that
+// fails, the process ends. These destructors recurse instead, so every parser must limit the depth of its text.
+// Compare with a std::string, never with a literal: nlohmann converts a literal to a value where exceptions are not allowed.
+// The types are our own, so that a program that links the static library keeps its destructors and we keep ours.
 #pragma once
 #include <initializer_list>
 #include <map>

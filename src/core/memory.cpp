@@ -17,7 +17,7 @@ void Budget::take(int64_t bytes) {
     if (now > limit_) {
         give(bytes);
         fail(MERCER_E_BUDGET,
-             "%" PRId64 " bytes more are needed beside %" PRId64 " in use, the memory budget is %" PRId64, bytes,
+             "%" PRId64 " more bytes are needed and %" PRId64 " are in use, but the memory budget is %" PRId64, bytes,
              now - bytes, limit_);
     }
     int64_t seen = peak_.load(std::memory_order_relaxed);

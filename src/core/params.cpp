@@ -61,7 +61,7 @@ bool in_range(const mercer_row &row, double value) {
     const bool finite = row.type > MERCER_INT || (parse_number(text, &number) && std::isfinite(number));
     const bool too_long = row.type == MERCER_INT && finite && std::fabs(number) > 0x1p53 && in_range(row, number);
     fail(MERCER_E_VALUE, "%s = %.*s%s, %s%s", shown, static_cast<int>(std::min<size_t>(text.size(), 80)), text.data(),
-         finite ? "" : " is no finite number", allowed(row).c_str(), too_long ? ", in at most 18 digits" : "");
+         finite ? "" : " is not a finite number", allowed(row).c_str(), too_long ? ", in at most 18 digits" : "");
 }
 
 mercer_param widen(const char *owner, const mercer_param *from, int64_t index) {
@@ -92,11 +92,12 @@ ParamTable::ParamTable(const char *owner, const mercer_param *params, int64_t co
         std::string name = row.name;
         std::replace(name.begin(), name.end(), '_', '-');
         std::replace(name.begin(), name.end(), '.', '-'); // the core's rows carry their part
-        if (!is_name(name)) fail(MERCER_E_PLUGIN, "%s: row %" PRId64 " is named '%.80s'", owner, i, row.name);
+        if (!is_name(name))
+            fail(MERCER_E_PLUGIN, "%s: row %" PRId64 " has the invalid name '%.80s'", owner, i, row.name);
         if (row.type < MERCER_REAL || row.type > MERCER_TEXT)
             fail(MERCER_E_PLUGIN, "%s: row '%s' has the unknown type %d", owner, row.name, row.type);
         if (param.offset < 0 || param.offset + static_cast<int64_t>(value_size(row.type)) > struct_size)
-            fail(MERCER_E_PLUGIN, "%s: row '%s' lies outside its struct", owner, row.name);
+            fail(MERCER_E_PLUGIN, "%s: row '%s' is outside its struct", owner, row.name);
         if (find(row.name) >= 0) fail(MERCER_E_PLUGIN, "%s: two rows are named '%s'", owner, row.name);
         if (row.type == MERCER_CHOICE && !*row.choices)
             fail(MERCER_E_PLUGIN, "%s: row '%s' has no choices", owner, row.name);
@@ -108,7 +109,7 @@ ParamTable::ParamTable(const char *owner, const mercer_param *params, int64_t co
     try {
         Params defaults(self);
     } catch (const Error &e) {
-        fail(MERCER_E_PLUGIN, "%s: a default breaks its own row: %s", owner, e.what());
+        fail(MERCER_E_PLUGIN, "%s: a default violates its own row: %s", owner, e.what());
     }
 }
 
@@ -178,7 +179,7 @@ void Params::set(int64_t index, std::string_view text, const char *shown) {
         for (size_t i = 0; i < touched_.size(); ++i) {
             const mercer_row &other = table_->rows()[i].row;
             if (static_cast<int64_t>(i) != index && touched_[i] && std::strcmp(other.group, row.group) == 0)
-                fail(MERCER_E_VALUE, "%s = %.*s: '%s' is set already, and only one of the two may be", shown,
+                fail(MERCER_E_VALUE, "%s = %.*s: '%s' is already set, and only one of the two can be", shown,
                      static_cast<int>(std::min<size_t>(text.size(), 80)), text.data(), other.name);
         }
     std::string trimmed = trim(text);

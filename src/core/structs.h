@@ -10,7 +10,7 @@ namespace mercer {
 
 template <class T>
 T &need(T *handle, const char *name) {
-    if (!handle) fail(MERCER_E_ARGUMENT, "%s is NULL, must not be", name);
+    if (!handle) fail(MERCER_E_ARGUMENT, "%s is NULL, must not be NULL", name);
     return *handle;
 }
 

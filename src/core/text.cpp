@@ -113,7 +113,8 @@ void fail_unknown(const char *kind, std::string_view name, const std::vector<std
         list += (list.empty() ? "" : ", ") + candidate;
     }
     if (nearest) fail(MERCER_E_NAME, "unknown %s '%s': did you mean '%s'?", kind, shown.c_str(), nearest->c_str());
-    fail(MERCER_E_NAME, "unknown %s '%s': known are %.700s", kind, shown.c_str(), list.empty() ? "none" : list.c_str());
+    fail(MERCER_E_NAME, "unknown %s '%s': known names are %.700s", kind, shown.c_str(),
+         list.empty() ? "none" : list.c_str());
 }
 
 } // namespace mercer

@@ -2,9 +2,9 @@
 //
 //   alpha(i) = argmin_j |phi(x_i) - phi(c_j)|^2 = argmax_j  k(x_i, c_j) - k(c_j, c_j) / 2,   w_j = sum of s_i, alpha(i) = j
 //
-// For a positive definite radial kernel, which falls with the distance, that is the nearest centre, and is found from squared
-// distances, as values far away are all 0. Cost: n m values of the form or the kernel; memory 8 n and one number a row. Error:
-// none for points (problem.h: nearest); else of two centres that are equally near to rounding either may be taken. (The
+// A positive definite radial kernel falls with the distance, so this is the nearest centre. It is found from squared distances,
+// because kernel values far away are all 0. Cost: n m values of the form or the kernel; memory 8 n and one number a row. Error:
+// none for points (problem.h: nearest); else either of two centres may be chosen if they are equally near up to rounding. (The
 // density estimates of paper 000, section 4.)
 #include "assign.h"
 
@@ -48,7 +48,7 @@ void assign_tiles(Run &run, const Prepared &prepared, const DataProblem<T> &prob
         self_values(run, among, own.data());
         reduction.kernel_evaluations += n * reduction.m;
     }
-    Buffer<double> gap = run.buffer<double>(n); // to the best so far, but for what is the row's own
+    Buffer<double> gap = run.buffer<double>(n); // distance to the best centre so far, up to a term of the row alone
     std::fill(gap.begin(), gap.end(), INFINITY);
     std::fill(reduction.assignment.begin(), reduction.assignment.end(), -1);
     sweep<T>(run, tiles, 0, n, [&](const Tile<T> &tile) {
@@ -66,7 +66,7 @@ void assign_tiles(Run &run, const Prepared &prepared, const DataProblem<T> &prob
     for (int64_t i = 0; i < n; ++i)
         if (reduction.assignment[i] < 0)
             fail(MERCER_E_DATA,
-                 "row %" PRId64 ": its distances to all of %" PRId64 " centres are beyond f64, or undefined",
+                 "row %" PRId64 ": its distances to all %" PRId64 " centres overflow f64 or are undefined",
                  prepared.source->number(i), reduction.m);
 }
 

@@ -1,16 +1,16 @@
-// Which centre stands for each row: the one nearest in feature space, and what it then weighs.
+// Assigns each row to the centre nearest in feature space, and weighs centres by the rows assigned to them.
 #pragma once
 #include "fit.h"
 
 namespace mercer {
 
-// Sets the assignment. Ties go to the first centre; there may be one that is nearest to no row.
+// Sets the assignment. Ties go to the first centre. A centre may remain without rows.
 void assign_nearest(Run &run, const Prepared &prepared, const Data &data, Reduction &reduction);
 
-// What the rows assigned to each centre weigh together.
+// The total weight of the rows assigned to each centre.
 CountedVector<double> weights_of_rows(const Prepared &prepared, const Reduction &reduction);
 
-// What assign_nearest will need: bytes beside the assignment, and kernel values.
+// The needs of assign_nearest: bytes in addition to the assignment, and kernel values.
 struct AssignCost {
     Bytes bytes;
     int64_t kernel_evaluations;

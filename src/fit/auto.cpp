@@ -1,20 +1,20 @@
-// `auto` grows a randomly pivoted Cholesky factor until rows of its residual prove that every one of the r eigenvalues is
-// right to the accuracy asked for (relative). A larger factor costs more and needs fewer rows: the next size is where what
-// is left to do costs least (roads.h).
+// `auto` grows a randomly pivoted Cholesky factor until rows of its residual certify that each of the r eigenvalues has the
+// requested relative accuracy. A larger factor costs more and needs fewer rows: the next size is the one with the least
+// remaining cost (roads.h).
 //
-// How many rows a factor will need follows from the trace of its residual, which each growth gives for nothing: tr ~ m^-a,
+// How many rows a factor will need follows from the trace of its residual, which each growth computes at no extra cost: tr ~ m^-a,
 // a from the last two sizes, |E|_F ~ tr^1.5 (clusters: tr^1.4 to tr^1.6), theta as at the last projection (rows_expected).
-// A step at most doubles the size, then the trace is asked again; only where growing no longer pays is the factor
-// projected. Then certificates are tried in order of cost: the trace, the norm of the residual from pairs, rows of it.
+// A step at most doubles the size, then the trace is examined again. When growing no longer pays, the factor is
+// projected, and certificates are tried in order of cost: the trace, the norm of the residual from pairs, rows of it.
 //
-// delta is spent over norms and over samples, on each half of what is left (certify.h). The size of a sample follows from
-// a pilot of 500 rows, or from the sample before, which are left out of it. The exact road is taken when its passes cost
-// less than what is left of the other, when the factor would pass the budget, or when the kernel has no more rank. Wrong
-// forecasts cost time, never the proof. Exact passes go in f64 where f32 is not known to keep the accuracy and the budget holds
-// them; what their residuals prove is compared with what was asked for.
+// delta is divided between norms and samples; each new one takes half of what remains (certify.h). The size of a sample follows
+// from a pilot of 500 rows, or from the sample before, which are left out of it. The exact road is taken when its passes cost
+// less than the rest of the projected road, when the factor would exceed the budget, or when the factor has full rank. Wrong
+// forecasts cost time, but never invalidate a certificate. Exact passes use f64 if f32 is not known to keep the accuracy and f64
+// fits in the budget; the accuracy that their residuals certify is compared with the request.
 //
-// A budget that holds a factor but no exact passes leaves the projection alone: it grows as far as there is memory, and where
-// that proves less than was asked for, the model says so (not converged) and keeps what was proved.
+// If the budget holds a factor but no exact passes, only the projection is possible: it grows as far as memory allows, and if it
+// certifies less than requested, the model reports so (not converged) and keeps the certificate that it has.
 #include "auto.h"
 
 #include "components.h"
@@ -28,8 +28,8 @@
 namespace mercer {
 namespace {
 
-// Residuals of the exact road: looser ones are also those of pairs well below the largest, where eigenvalues lie close or a
-// start has hit lesser eigenvectors (off by 4 to 20 % were seen at residuals of 1 %, 4 % at 1e-5).
+// Tolerance of the exact road. Looser residuals can belong to pairs well below the largest, if eigenvalues are close or the
+// start found lesser eigenvectors (errors of 4 to 20 % were seen at residuals of 1 %, of 4 % at 1e-5).
 constexpr double most_tol = 1e-6;
 
 template <class T>
@@ -51,9 +51,9 @@ class Search {
     Road run() {
         if (most_ == 0) return exact(roads_.why);
         if (!prepared_.squares_hold && !roads_.exact)
-            fail(MERCER_E_DATA, "squares of kernel values are beyond f64, so exact passes alone will do, but %s",
+            fail(MERCER_E_DATA, "squares of kernel values overflow f64, so only exact passes are possible, but %s",
                  roads_.why.c_str());
-        if (!prepared_.squares_hold) return exact("f64 does not hold the squares of kernel values");
+        if (!prepared_.squares_hold) return exact("squares of kernel values overflow f64");
         const PivotRows all{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n_, prepared_.weights.data()};
         factor_ = std::make_shared<PartialCholesky<T>>(run_, all, std::min(first_ranks[1], most_));
         for (int64_t m : first_ranks) grow(std::min(m, most_));
@@ -62,9 +62,9 @@ class Search {
             auto found = std::make_shared<Findings>();
             if (step(look_cost(), [&] { return look(*found, number); })) return projected(std::move(found));
             const char *end = found->proof.refuted           ? refuted_text
-                              : factor_->rank_reached()      ? "the factor has no more rank"
-                              : at_end()                     ? "the memory budget holds no larger factor"
-                              : known_.m != factor_->count() ? "what varies is no more than rounding"
+                              : factor_->rank_reached()      ? "the factor has reached full rank"
+                              : at_end()                     ? "a larger factor does not fit in the memory budget"
+                              : known_.m != factor_->count() ? "the remaining variance is within rounding"
                               : !advance()                   ? "exact passes cost less than a larger factor"
                                                              : nullptr;
             if (end) return roads_.exact ? exact(end) : unproved(std::move(found), end);
@@ -75,7 +75,7 @@ class Search {
     bool at_end() const { return factor_->rank_reached() || factor_->count() >= most_; }
     double left() const { return factor_->trace_left() * factor_->trace(); }
 
-    // How many there will be is not known: each takes its share of the effort foreseen, and at most half of what is left.
+    // The number of steps is unknown: each takes its share of the expected effort, and at most half of the rest.
     template <class Body>
     auto step(double cost, Body &&body) {
         effort_ = std::max(effort_, spent_ + 2 * cost);
@@ -85,7 +85,7 @@ class Search {
         Run::Span span(run_, from, progress_);
         return body();
     }
-    // A look costs its projection, and rows as far as they are foreseen.
+    // The cost of a look: its projection, and the rows that are expected.
     double look_cost() const { return costs_.projection(factor_->count()) + std::max(effort_ - spent_, 0.0) / 2; }
 
     void grow(int64_t m) {
@@ -99,17 +99,19 @@ class Search {
         return outlook_.cheapest(factor_->count(), left(), least, next_failure());
     }
 
-    // Grows to where growing no longer pays; false: exact passes are cheaper.
+    // Grows the factor until growing no longer pays; false: exact passes are cheaper.
     bool advance() {
         int64_t least = std::min(most_, factor_->count() * 9 / 8 + 1);
         for (;;) {
             Outlook::Size next = cheapest(least);
             if (next.cost >= exact_cost_ && roads_.exact) return false;
-            if (next.cost >= exact_cost_) next.m = most_; // no size should do: forecasts may be wrong
+            if (next.cost >= exact_cost_) next.m = most_; // no size should be enough, but forecasts may be wrong
             if (next.m == factor_->count()) return true;
             int64_t m = next.m;
-            if (m > room_ && m <= room_ + room_ / 4 && room_ > factor_->count()) m = room_; // more is a copy of all
-            run_.log(1, format("auto: %" PRId64 " rows, about %" PRId64 " will do", factor_->count(), m).c_str());
+            if (m > room_ && m <= room_ + room_ / 4 && room_ > factor_->count())
+                m = room_; // growing beyond the room copies everything
+            run_.log(1,
+                     format("auto: %" PRId64 " rows, about %" PRId64 " will be needed", factor_->count(), m).c_str());
             room_ = std::max(room_, m);
             factor_->reserve(room_);
             grow(std::min(m, 2 * factor_->count()));
@@ -118,7 +120,7 @@ class Search {
         }
     }
 
-    // Tries to prove the accuracy with the factor there is; false: not, or not for less than a larger one would cost.
+    // Tries to certify the accuracy with the present factor; false: impossible, or dearer than with a larger factor.
     bool look(Findings &found, int64_t number) {
         const SpanRows<T> span(*factor_);
         const int64_t m = factor_->count();
@@ -127,7 +129,7 @@ class Search {
         found.projection = project(run_, span, weights_, values_.lift_centred != 0, std::min(m, 2 * ask + 20));
         const Projection &projection = found.projection;
         Proof &proof = found.proof;
-        // Components that are more than rounding; of those, what is asked for.
+        // Components above rounding; of those, as many as requested.
         const int64_t rank = std::min(ask, projection.above(std::max(projection.floor, 1e-7 * projection.theta[0])));
         if (rank == 0 && factor_->rank_reached()) return true; // nothing varies
         const int64_t r = std::max<int64_t>(choice.kept(projection.theta, rank, projection.trace, nullptr), 1);
@@ -141,7 +143,7 @@ class Search {
         return enough;
     }
     bool enough(const Proof &proof, int64_t r) const { return proof.bounds.worst_share(r) <= values_.accuracy; }
-    // null: nothing is proved of some eigenvalue.
+    // null: some eigenvalue has no certificate.
     static Json share_entry(const Proof &proof, int64_t r) {
         const double share = proof.bounds.worst_share(r);
         return std::isfinite(share) ? Json(share) : Json(nullptr);
@@ -157,8 +159,7 @@ class Search {
         if (enough(proof, r)) return true;
         const double failure = look_failure(shares_.pairs, ++norms_);
         const Norm norm = evidence.norm(failure);
-        proof.add_norm(norm, norm.failure > 0 ? shares_.pairs - failure
-                                              : 0); // spent so far: the best look is what is claimed
+        proof.add_norm(norm, norm.failure > 0 ? shares_.pairs - failure : 0); // spent so far: the best look is claimed
         entry["norm"] = share_entry(proof, r);
         if (enough(proof, r)) return true;
         if (proof.refuted || !(target > 0)) return false;
@@ -218,7 +219,7 @@ class Search {
         return take(std::move(found));
     }
 
-    // As far as there is memory.
+    // The best projection that fits in memory.
     Road unproved(std::shared_ptr<Findings> found, const char *end) {
         const std::string text = proved(found->proof) + "; " + end + "; " + roads_.why;
         if (values_.solver_strict) fail(MERCER_E_NUMERICAL, "auto: %s", text.c_str());
@@ -227,7 +228,7 @@ class Search {
         return take(std::move(found));
     }
 
-    // One row stands for rows that have no length.
+    // All k(x, x) are 0: one row represents all.
     Road nothing() {
         road_.exact = false;
         say(1, "all kernel values are 0");
@@ -244,8 +245,8 @@ class Search {
     std::string proved(const Proof &proof) const {
         const double share = proof.bounds.worst_share(proof.r());
         const std::string rows = format("projection on %" PRId64 " rows: ", factor_->count());
-        if (!(share <= 1)) return rows + format("nothing is proved (%g %% asked)", 100 * values_.accuracy);
-        return rows + format("proved to %.2g %% (%g %% asked), by %s", 100 * share, 100 * values_.accuracy,
+        if (!(share <= 1)) return rows + format("no accuracy is certified (%g %% requested)", 100 * values_.accuracy);
+        return rows + format("certified to %.2g %% (%g %% requested), by %s", 100 * share, 100 * values_.accuracy,
                              std::strcmp(proof.bounds.kind, "frobenius") == 0 ? "pairs" : proof.bounds.kind);
     }
 
@@ -286,7 +287,7 @@ class Search {
     Costs costs_;
     Shares shares_;
     int64_t most_, most_rows_; // columns, rows of a sample
-    double exact_cost_;        // infinite: no such road
+    double exact_cost_;        // infinite: exact passes are impossible
     Road road_;
     std::shared_ptr<PartialCholesky<T>> factor_;
     Outlook outlook_;
@@ -308,9 +309,9 @@ Plan plan_exact(PlanTask task, bool f32) {
 
 void judge_exact(Run &run, const Recipe &recipe, const Plan &plan, double worst_share, Road &road) {
     if (worst_share <= recipe.values().accuracy) return;
-    const std::string much = std::isfinite(worst_share) ? format("%.2g", worst_share) : "nothing",
-                      text = road.report["why"].get<std::string>() + "; residuals prove " + much +
-                             format(" of %.2g in %s", recipe.values().accuracy, plan.f32 ? "f32" : "f64");
+    const std::string much = std::isfinite(worst_share) ? format("%.2g", worst_share) : "no accuracy",
+                      text = road.report["why"].get<std::string>() + "; residuals certify " + much +
+                             format(" instead of %.2g, in %s", recipe.values().accuracy, plan.f32 ? "f32" : "f64");
     if (recipe.values().solver_strict) fail(MERCER_E_NUMERICAL, "auto: %s", text.c_str());
     road.proved = false;
     road.report["why"] = text;

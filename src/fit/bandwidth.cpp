@@ -3,7 +3,8 @@
 //
 // Distances come from tiles of squares, which f64 holds between 1e-154 and 1e154 only. Rows beyond that are shifted to their
 // smallest entries, which no distance sees, and counted in a power of 2 near their spread. Cost: d m^2 / 2 for m rows, or d.
-// Error: of a distance that of its tile (gram/tile.cpp), of a variance that of column_stats.cpp; the sample's own is a few percent.
+// Error: of a distance that of its tile (gram/tile.cpp), of a variance that of column_stats.cpp; the sample's own is a few
+// percent.
 #include "bandwidth.h"
 
 #include "../core/threads.h"
@@ -28,7 +29,8 @@ double Bandwidth::operator()(const Leaf &leaf, const std::string &rule) const {
     const double length = rule == "scale" ? scale(leaf) : of_distances(leaf, rule == "mean"), square = length * length;
     const bool squared = leaf.form != MERCER_L1;
     if (!std::isfinite(length) || (squared && length > 0 && !(square >= DBL_MIN && square <= DBL_MAX)))
-        fail(MERCER_E_DATA, "kernel.bandwidth = %s: %g for these data,%s beyond f64: rescale the data", rule.c_str(),
+        fail(MERCER_E_DATA,
+             "kernel.bandwidth = %s gives %g for these data,%s out of the range of f64: rescale the data", rule.c_str(),
              length, std::isfinite(length) ? " and its square is" : "");
     return length;
 }
@@ -92,7 +94,9 @@ CountedVector<Bandwidth::Distance> Bandwidth::sample(const Leaf &leaf) const {
 
 void Bandwidth::add(CountedVector<Distance> &out, double distance, int64_t i, int64_t j) const {
     if (!std::isfinite(distance))
-        fail(MERCER_E_DATA, "kernel.bandwidth: the distance of rows %" PRId64 " and %" PRId64 " is beyond f64", i, j);
+        fail(MERCER_E_DATA,
+             "kernel.bandwidth: the distance between rows %" PRId64 " and %" PRId64 " overflows f64: rescale the data",
+             i, j);
     if (distance > 0) out.push_back({distance, weights_[static_cast<size_t>(i)] * weights_[static_cast<size_t>(j)]});
 }
 
@@ -108,8 +112,8 @@ CountedVector<Bandwidth::Distance> Bandwidth::object_distances(const CountedVect
     return out;
 }
 
-// Rows in the columns of a leaf: where f64 does not hold their squares, from their smallest entries on and in the unit that is
-// returned; else they stay what they are, and it is 1.
+// Rows in the columns of a leaf: if their squares overflow or underflow f64, they are shifted by their smallest entries and
+// scaled by the unit that is returned; otherwise they remain unchanged, and the unit is 1.
 double Bandwidth::bring_near_1(const Leaf &leaf, int64_t rows, double *values) const {
     const int64_t d = prepared_.source->cols(), own = prepared_.kernel.leaf_columns(leaf, d);
     double reach = 0, largest = 0;

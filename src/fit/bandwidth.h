@@ -1,4 +1,4 @@
-// The number behind a bandwidth rule of a kernel.
+// Computes the number that a bandwidth rule of a kernel stands for.
 #pragma once
 #include "../core/rng.h"
 #include "column_stats.h"
@@ -37,7 +37,7 @@ class Bandwidth {
     Random random_;
 };
 
-// What the rules of median and mean take; that of the variance takes none of it.
+// The needs of the rules median and mean; the rule scale needs nothing.
 Bytes bandwidth_bytes(const Run &run, const Source &source);
 
 } // namespace mercer

@@ -19,7 +19,7 @@ struct BootstrapErrors { // of the first r eigenvalues
     std::vector<double> replicates;   // r x replicates, each column descending
 };
 
-// How often replicate b has row i.
+// How often replicate b contains row i.
 int64_t bootstrap_count(const Random &random, int64_t b, int64_t i);
 
 // z: n x p scores in orthonormal directions, column-major; weights: of the rows, or nullptr; r <= p, replicates >= 2.
@@ -27,7 +27,7 @@ int64_t bootstrap_count(const Random &random, int64_t b, int64_t i);
 BootstrapErrors bootstrap_eigenvalues(Run &run, int64_t n, int64_t p, const double *z, int64_t ldz,
                                       const double *weights, bool centred, int64_t r, int64_t replicates, double level,
                                       uint64_t seed);
-// What that holds at most, z included.
+// Upper bound of the memory, including z.
 int64_t bootstrap_bytes(int64_t n, int64_t p, int64_t threads);
 
 } // namespace mercer

@@ -232,7 +232,7 @@ Bounds row_bounds(const RitzSpectrum &spectrum, const RowMoments &rows, double n
 // Davis and Kahan: X^T K = Lambda X^T and K [U, U'] in blocks give |U'^T X| (lambda_i - mu_i) <= |C|, mu_i >= D. For the
 // first i columns alone C C^T is bounded by the leading blocks of the bounds of W and |E| G, and mu_i by theta_{i+1} +
 // |E| or, through the rest of A, by the largest eigenvalue of the remaining B. Without rows |C| <= |E| / 2, as for every
-// off-diagonal block of a PSD matrix. What is rounded is one more |C|.
+// off-diagonal block of a PSD matrix. Rounding adds to |C|.
 //
 // In feature space K becomes Phi^T Phi, whose block on the first i directions is Theta again, and whose block beside it has
 // C C^T = Theta^1/2 G Theta^1/2: |C|_F^2 = sum theta_j G_jj <= theta_1 tr. |sines|_F (theta_i - lambda_{i+1}) <= |C|_F.

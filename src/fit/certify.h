@@ -23,15 +23,15 @@
 
 namespace mercer {
 
-// What is known before any row of E is seen.
+// Everything known before any row of E has been computed.
 struct RitzSpectrum {
     std::vector<double> theta; // p >= 1, descending
-    double next = 0;           // theta_{p+1}; 0 where L has no further column. Not known: theta_p
+    double next = 0;           // theta_{p+1}; 0 if L has no further column; theta_p if unknown
     int64_t n = 0;
     double trace = 0; // tr
     double eta = 0;
-    double sums = 0;              // |theta_i - what it were if its sums were exact|
-    std::vector<double> rounding; // theta_i may lie so much above lambda_i for rounding of the factor alone; empty: 0
+    double sums = 0;              // bound of the error of theta_i from rounding in sums
+    std::vector<double> rounding; // how far theta_i can exceed lambda_i because of rounding in the factor; empty: 0
     int64_t p() const { return static_cast<int64_t>(theta.size()); }
     double rounding_below(size_t i) const { return 8 * eta + sums + (rounding.empty() ? 0 : rounding[i]); } // of K, too
     double total() const { return std::max(trace, 0.0) + static_cast<double>(n) * eta; } // tr of E + eta
@@ -43,11 +43,11 @@ struct Bounds {
     std::vector<double> theta; // Ritz values
     std::vector<double> value; // what a model should return
     std::vector<double> lower, upper;
-    std::vector<double> spread; // standard error of each value, where it comes from a sample; empty: it does not
-    double failure = 0;         // probability that any of them is wrong, the share behind `norm` not included
-    bool lower_certain = true;  // `failure` is about `upper` only
+    std::vector<double> spread; // standard error of each value if it is estimated from a sample; else empty
+    double failure = 0;         // probability that any of them is wrong, excluding the share of `norm`
+    bool lower_certain = true;  // `failure` concerns `upper` only
     bool conditional = false;   // holds if the solver missed no eigenvalue
-    bool consistent = true;     // false: rows were seen that no PSD E + eta with |E| <= F has: the certificate is void
+    bool consistent = true; // false: a sampled row contradicts E + eta >= 0 with |E| <= F, so the certificate is void
     double error(int64_t i) const;       // of value i, at most
     double worst(int64_t r) const;       // of the first r
     double worst_share(int64_t r) const; // the same over lower_r (infinite where that is not positive)
@@ -55,14 +55,14 @@ struct Bounds {
 
 enum class Sides { upper, both };
 
-// ---- probability, spent honestly
+// ---- the budget of failure probability
 
 struct Shares {
     double pairs, rows; // failure probabilities of frobenius_bound and row_bounds that add up to delta
 };
 Shares share_failure(double delta, Sides sides);
-// Of certificate k = 1, 2, ... where each is looked at and the first that is good enough is taken. How many rows one of them
-// draws may follow from rows it leaves out.
+// The failure probability of certificate k = 1, 2, ... if the first good enough one is taken. The number of rows that a
+// certificate draws may depend on rows that it does not use.
 double look_failure(double delta, int64_t look);
 
 // ---- without rows
@@ -82,7 +82,7 @@ Bounds norm_bounds(const RitzSpectrum &spectrum, double norm, double failure); /
 
 // ---- with s rows of E
 
-// Draws i with probability weight_i / sum; weights >= 0, not all 0.
+// Draws i with probability weight_i / sum. Weights are >= 0, and not all are 0.
 class Lottery {
   public:
     Lottery(Run &run, int64_t n, const double *weight);
@@ -92,7 +92,7 @@ class Lottery {
     Buffer<double> cumulative_;
 };
 
-// p_i = ((d_i + eta) / tr + |U_i|^2 / p) / 2, and what Bernstein's inequality has to know of ALL rows, drawn or not.
+// p_i = ((d_i + eta) / tr + |U_i|^2 / p) / 2, and the maxima over all rows, drawn or not, that Bernstein's inequality needs.
 class RowLaw {
   public:
     RowLaw(Run &run, int64_t n, const double *d, double eta, int64_t p, const double *u, int64_t ldu);
@@ -110,7 +110,7 @@ class RowLaw {
 // Means over s rows: symmetric p x p matrices. Another s in place of the true one forecasts a larger sample.
 struct RowMoments {
     int64_t p = 0, s = 0;
-    bool all = false;            // each row once, with probability 1 / n: means are what they estimate
+    bool all = false;            // each row was taken once, with probability 1 / n: means are exact
     double sums = 0;             // rounding of U^T E U
     double cross = 0, load = 0;  // of the law
     double reach = 0;            // max |R_i|^2 / (d_i + eta) <= |E + eta| over the rows seen
@@ -132,7 +132,7 @@ class RowSample {
     std::vector<double> shifted_;
 };
 
-// norm = min(F, tr) >= |E + eta|; `failure` is that of the rows alone, none where they are all.
+// norm = min(F, tr) >= |E + eta|. `failure` is that of the rows only, and 0 if all rows were taken.
 Bounds row_bounds(const RitzSpectrum &spectrum, const RowMoments &rows, double norm, double failure, Sides sides);
 
 // Sines of the largest angle between the i leading exact directions and the model's own first i (own), or the span of all
@@ -145,9 +145,9 @@ struct Sines {
 Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, double norm, const Bounds &bounds,
                      double failure, Sides sides, int64_t r);
 
-// ---- how many rows, how many columns of U: forecasts, that guarantee nothing
+// ---- how many rows and columns of U are needed: forecasts without a guarantee
 
-// Before any row: the least s (up to `most`) that should bring the error of the first r below target; most + 1: none.
+// Before any row is drawn: the least s <= most that should bring the error of the first r below target; most + 1: none does.
 int64_t rows_expected(const RitzSpectrum &spectrum, double norm, double failure, Sides sides, int64_t r, double target,
                       int64_t most);
 // The same from a pilot.

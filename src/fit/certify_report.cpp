@@ -46,7 +46,7 @@ Json eigenvalue_entries(const Bounds &bounds, int64_t r, double failure, double 
         if (!bounds.spread.empty() && bounds.spread[at] > 0) entry["stderr"] = bounds.spread[at] / total;
         if (bounds.conditional) {
             entry["kind"] = "conditional";
-            entry["if"] = "no eigenvalue above the last was missed";
+            entry["if"] = "no eigenvalue above the last one was missed";
         }
         out.push_back(std::move(entry));
     }

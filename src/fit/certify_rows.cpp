@@ -48,7 +48,7 @@ Lottery::Lottery(Run &run, int64_t n, const double *weight) : cumulative_(run.bu
     double sum = 0;
     for (int64_t i = 0; i < n; ++i) cumulative_[i] = sum += weight[i];
     if (!(sum > 0) || !std::isfinite(sum))
-        fail(MERCER_E_NUMERICAL, "rows cannot be drawn: their weights sum to %g", sum);
+        fail(MERCER_E_NUMERICAL, "rows cannot be sampled: their weights sum to %g, must be > 0 and finite", sum);
 }
 
 int64_t Lottery::draw(double uniform) const {
@@ -122,7 +122,7 @@ void RowSample::add(const double *r, const double *u, double d, double probabili
 }
 
 RowMoments RowSample::moments() const {
-    if (sum_.s < 1) fail(MERCER_E_INTERNAL, "a certificate from sampled rows needs at least one");
+    if (sum_.s < 1) fail(MERCER_E_INTERNAL, "a certificate from sampled rows needs at least one row");
     RowMoments out = sum_;
     for (std::vector<double> *matrix : {&out.g, &out.v, &out.w})
         for (double &entry : *matrix) entry /= static_cast<double>(sum_.s);

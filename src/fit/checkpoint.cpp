@@ -23,9 +23,10 @@ std::string shown(const Json &value) { return value.is_string() ? value.get<std:
 // What differs, parameters by their names.
 void differences(const Json &there, const Json &here, const std::string &prefix, std::vector<std::string> &out) {
     auto note = [&](const std::string &name, const Json *other, const Json *own) {
-        const std::string text = prefix == "data." ? "the data differ (" + name + ")"
-                                                   : name + (other ? " = " + shown(*other) : " is not set") +
-                                                         " there, " + (own ? shown(*own) : "not set") + " here";
+        const std::string text = prefix == "data."
+                                     ? "the data differ (" + name + ")"
+                                     : name + (other ? " = " + shown(*other) : " is not set") + " in the checkpoint, " +
+                                           (own ? shown(*own) : "not set") + " in this fit";
         if (std::find(out.begin(), out.end(), text) == out.end()) out.push_back(text);
     };
     for (const auto &[name, value] : here.items()) {
@@ -48,7 +49,7 @@ void compare(const std::string &path, const Json &there, const Json &here) {
     std::string text;
     for (size_t k = 0; k < std::min(found.size(), shown_at_most); ++k) text += (k > 0 ? "; " : "") + found[k];
     if (found.size() > shown_at_most) text += format("; and %zu more", found.size() - shown_at_most);
-    fail(MERCER_E_VALUE, "checkpoint '%s' is of another fit: %s", shown_path(path).c_str(), text.c_str());
+    fail(MERCER_E_VALUE, "checkpoint '%s' belongs to another fit: %s", shown_path(path).c_str(), text.c_str());
 }
 
 } // namespace
@@ -63,7 +64,7 @@ Checkpoint::Checkpoint(Run &run, std::string path, Json identity)
         file_ = read_safetensors(from_start(input), input.size(), what, [&](const std::string &metadata) {
             Json text = parse_model_text(metadata, what);
             if (!text.is_object() || !text.contains("checkpoint") || !text.contains("fit"))
-                fail(MERCER_E_MODEL, "%s: no checkpoint", what.c_str());
+                fail(MERCER_E_MODEL, "%s: the file is not a checkpoint", what.c_str());
             compare(path_, text["fit"], identity_);
             said_ = std::move(text["checkpoint"]);
         });
@@ -83,7 +84,8 @@ bool Checkpoint::resume(double *numbers, int64_t count, const Columns *columns, 
     if (!state) return false;
     auto fits = [&](const Tensor *tensor, int32_t dtype, int64_t rows, int64_t cols) {
         if (!tensor || tensor->dtype != dtype || tensor->rows != rows || tensor->cols != cols)
-            fail(MERCER_E_MODEL, "checkpoint '%s': it holds not what the solver kept", shown_path(path_).c_str());
+            fail(MERCER_E_MODEL, "checkpoint '%s': it does not contain the state of this solver",
+                 shown_path(path_).c_str());
     };
     fits(state, MERCER_F64, count, 1);
     std::memcpy(numbers, state->bytes.data(), static_cast<size_t>(8 * count));
@@ -125,7 +127,7 @@ void Checkpoint::save(const double *numbers, int64_t count, const Columns *colum
     } catch (const Error &e) {
         if (e.code() != MERCER_E_IO) throw;
         if (!failing_)
-            run_.log(2, (std::string("the fit goes on, its checkpoint stays as it was: ") + e.what()).c_str());
+            run_.log(2, (std::string("the fit continues, but the checkpoint was not updated: ") + e.what()).c_str());
         failing_ = true;
     }
     written_ = Clock::now();

@@ -1,4 +1,4 @@
-// What an interrupted fit leaves for the next one (checkpoint.cpp).
+// The checkpoint that an interrupted fit leaves for the next one (checkpoint.cpp).
 #pragma once
 #include "../host/task.h"
 #include "../model/model.h"
@@ -27,8 +27,8 @@ class Checkpoint : public Keeper {
     Json identity_, said_;
     SafetensorsFile file_;
     Clock::time_point written_{};
-    double cost_ = -1;     // seconds of the last write; below 0: there was none
-    bool failing_ = false; // the last write did, and a warning said so
+    double cost_ = -1;     // seconds of the last write; negative: no write yet
+    bool failing_ = false; // the last write failed, and a warning was logged
 };
 
 } // namespace mercer

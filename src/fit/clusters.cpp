@@ -1,5 +1,5 @@
 // Two clusters: all thresholds of f from one sorted sweep. A node that passes from B to A takes its edges to B into the cut and
-// those to A out of it:  cut += later - (degree - own - later).  Cost m log m beside the sums `later`; error m u vol.
+// those to A out of it:  cut += later - (degree - own - later).  Cost m log m, in addition to the sums `later`; error m u vol.
 // More: Lloyd's k-means (1982) with the seeds of Arthur and Vassilvitskii (2007), the best of several starts. The rule's scores
 // c.e - |c|^2 / 2 are largest where |e - c| is least. (The reducer `kmeans` is a plugin, on rows of data and for very many
 // clusters: here are few of both, and starts instead of bounds.) Cost 2 m k p flops an iteration, in slabs whose parts are

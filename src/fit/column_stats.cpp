@@ -1,8 +1,8 @@
 // One pass over the rows: finds NaN, and the column statistics behind T, bandwidth and shift. Means and variances by slabs of
-// rows, merged in their order (Chan, Golub and LeVeque 1983): sums of squares about the slab's own mean, so that nothing is lost
-// to a large offset. Where a column's entries are so large or so small that f64 does not hold their squares (beyond 2^+-400), its
-// mean and squares are counted in a power of 2 near the largest entry: nothing overflows, what underflows is rounding, and all
-// other columns keep their bits. Cost n d. Error: of a mean n u of the mean of |x|, of a variance n u of itself.
+// rows, merged in their order (Chan, Golub and LeVeque 1983): sums of squares about the slab's own mean, so that a large offset
+// costs no accuracy. If squares of a column's entries would overflow or underflow f64 (beyond 2^+-400), its mean and
+// squares are in units of a power of 2 near the largest entry: nothing overflows, underflow is rounding, and all other columns
+// keep their bits. Cost n d. Error: of a mean n u of the mean of |x|, of a variance n u of itself.
 #include "column_stats.h"
 
 #include "../core/run.h"

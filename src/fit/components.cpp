@@ -1,5 +1,5 @@
-// Noise is what the last of the computed eigenvalues may be: a component counts where the whole of its interval lies above
-// the interval of one that is far down the spectrum. Below that, order and direction of components are chance.
+// The noise level is the upper end of the interval of the last computed eigenvalue: a component counts if its whole interval is
+// above that of an eigenvalue far down the spectrum. Below it, order and direction of components are random.
 #include "components.h"
 
 #include "bootstrap.h"
@@ -62,7 +62,7 @@ int64_t foreseen_components(const CoreValues &values, int64_t most) {
 
 void Components::resume(int64_t ask) {
     if (ask > room_)
-        fail(MERCER_E_BUDGET, "checkpoint: it had come to %" PRId64 " pairs, the memory budget holds %" PRId64, ask,
+        fail(MERCER_E_BUDGET, "checkpoint: it contains %" PRId64 " pairs, but the memory budget holds %" PRId64, ask,
              room_);
     ask_ = std::max(ask, ask_);
 }

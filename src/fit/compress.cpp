@@ -1,20 +1,20 @@
-// Fewer centres for a model (the reduced-set problem): what it holds in feature space, projected on the span of centres B
-// that a reducer chooses for C, whose rows weigh what the model says.
+// Fewer centres for a model (the reduced-set problem): its components and mean are projected onto the span of centres B, which a
+// reducer selects from the centres C with the weights of the model.
 //
 //   v_l = Phi_C A_l, mu = Phi_C nu;   P v = Phi_B T A_l, P mu = Phi_B T nu;   K_BB = L L^T, T = L^-T L^-1 K_BC
 //   A' = T A,   nu' = T nu,   b' = b - <v - P v, mu>
 //
 // P v is nearest to v in the span, so A'^T k_B is the best approximation of A^T k_C in the kernel's norm. b' leaves the error
-// f - f' = <v - P v, phi(x) - mu>, the smallest in mean square over any points of mean mu that a constant can, and at most
-// |v - P v| |phi(x) - mu| anywhere. As <P v, mu> = <P v, P mu>, b = A^T K nu stays what it was.
+// f - f' = <v - P v, phi(x) - mu>, whose mean square over any points of mean mu no other constant makes smaller, and which is at
+// most |v - P v| |phi(x) - mu| anywhere. Because <P v, mu> = <P v, P mu>, b = A^T K nu still holds.
 //
-// Components that were orthonormal are turned to V'' = P V G^-1/2, G = (P V)^T P V, of all orthonormal ones in the span the
-// nearest to V (the polar factor). With e = |v - P v|^2 that is e + e^2/4 + ... away: no further, where e is small. Those
-// that G does not tell from the ones before them are left out from there on (rank_reached).
-// w: what the centres C nearest to each of B weigh, the density estimate of the reduced set.
+// Components that were orthonormal are replaced by V'' = P V G^-1/2, G = (P V)^T P V, the orthonormal ones in the span that are
+// nearest to V (the polar factor). With e = |v - P v|^2 their squared distance is e + e^2/4 + ..., hardly more if e is small. From
+// the first component on that G cannot distinguish from those before it, components are dropped (rank_reached).
+// w: the total weight of the centres C nearest to each of B, the density estimate of the reduced set.
 //
 // Cost: the reducer's, m0^2/2 + 2 m m0 + m^2/2 kernel values for m0 and m centres, all but the reducer's in f64; m^3/3 +
-// 2 m^2 r flops. Memory m0 (d + 3 r) + m^2. Error of what is reported: u_64 |A_l|^2 k, k the largest k(x, x).
+// 2 m^2 r flops. Memory m0 (d + 3 r) + m^2. Error of the reported figures: u_64 |A_l|^2 k, k the largest k(x, x).
 #include "derive.h"
 
 #include "../core/blas.h"
@@ -43,7 +43,7 @@ Tensor copy_of(const Tensor &tensor) {
     return out;
 }
 
-// What is projected: A, then nu and w where there are such. And its inner products.
+// The vectors to project: A, then nu and w if present. And their inner products.
 struct Held {
     int64_t r = 0, mean = -1, density = -1, count = 0; // columns
     std::vector<double> products;                      // W^T K_CC W
@@ -52,7 +52,7 @@ struct Held {
         if (model.tensor("nu")) mean = count++;
         const Tensor *w = model.can(MERCER_CAN_DENSITY) ? model.tensor("w") : nullptr;
         double sum = 0;
-        for (int64_t i = 0; w && i < model.m(); ++i) { // of weights that are none there is no density
+        for (int64_t i = 0; w && i < model.m(); ++i) { // without weights there is no density estimate
             const double weight = tensor_data<double>(*w)[i];
             if (weight < 0) return;
             sum += weight;
@@ -89,7 +89,7 @@ std::vector<double> inner_products(Run &run, const Expression &kernel, const Poi
     return out;
 }
 
-// Of the model that is compressed: its centres as a fit has rows.
+// The centres of the model to compress, in the form of the rows of a fit.
 Prepared centres_as_rows(const DeriveTask &task, const Model &model, const Held &held) {
     Prepared out;
     out.source = model.centres();
@@ -98,16 +98,17 @@ Prepared centres_as_rows(const DeriveTask &task, const Model &model, const Held 
         const auto all = task.data ? std::dynamic_pointer_cast<const ObjectSource>(task.data->source) : nullptr;
         if (!all)
             fail(MERCER_E_ARGUMENT,
-                 "data: the model's centres are objects, the objects that it was fitted on are needed");
+                 "data: the centres of the model are objects, so the objects that it was fitted on are required");
         if (all->rows() != model.n())
-            fail(MERCER_E_SHAPE, "data: %" PRId64 " objects, the model was fitted on %" PRId64, all->rows(), model.n());
+            fail(MERCER_E_SHAPE, "data: %" PRId64 " objects, but the model was fitted on %" PRId64, all->rows(),
+                 model.n());
         check_objects(out.kernel, *all);
         if (const auto *matrix = dynamic_cast<const MatrixSource *>(all.get())) matrix->check_fit(task.run);
         out.source = std::make_shared<ObjectSource>(all, model.indices(), model.m());
         for (Leaf &leaf : out.kernel.leaves)
             if (!leaf.plugin && all->psd()) leaf.facts.flags |= MERCER_PSD;
     } else if (task.data) {
-        fail(MERCER_E_ARGUMENT, "data: must be NULL, the model holds its centres");
+        fail(MERCER_E_ARGUMENT, "data: must be NULL, because the model stores its centres");
     }
     if (!out.kernel.is_psd())
         fail(MERCER_E_UNSUPPORTED, "kernel = %s: 'compress' needs a positive semi-definite kernel",
@@ -124,13 +125,14 @@ Prepared centres_as_rows(const DeriveTask &task, const Model &model, const Held 
 void check_model(const Model &model) {
     const Expression &kernel = model.kernel();
     if (model.tensor("v"))
-        fail(MERCER_E_UNSUPPORTED, "compress: this model has a denominator g (tensor 'v'), it is no projection");
-    if (model.has_frequencies()) fail(MERCER_E_UNSUPPORTED, "compress: this model's features are random frequencies");
+        fail(MERCER_E_UNSUPPORTED, "compress: models with a denominator g (tensor 'v') are not supported");
+    if (model.has_frequencies())
+        fail(MERCER_E_UNSUPPORTED, "compress: models of random features (tensor 'frequencies') are not supported");
     if (kernel.has_user() && !kernel.user && !model.indices())
-        fail(MERCER_E_UNSUPPORTED, "the model's user kernel is not here: give it back with mercer_model_bind");
+        fail(MERCER_E_UNSUPPORTED, "the model's user kernel is not set: restore it with mercer_model_bind");
 }
 
-// As many centres as there are, and nothing else that would end the search for them.
+// True if as many centres are requested as there are, and no other rule ends the search.
 bool wants_all(const Recipe &recipe, int64_t m) {
     if (!recipe.reducer()) return true;
     const Params &params = recipe.reducer_params();
@@ -157,7 +159,7 @@ class Span {
         for (size_t k = 0; k < order.size(); ++k) order[k] = static_cast<int64_t>(k);
         basis_.append(order.data(), centres.m());
         evaluations += basis_.evaluations();
-        // What the model's own type does not tell from rounding would have coefficients that cancel.
+        // Directions that are rounding in the model's type would get large coefficients that cancel.
         rank_ = basis_.count();
         for (int64_t k = 0; prepared.f32 && k < rank_; ++k)
             if (!(entry(k, k) * entry(k, k) > rounding_floor(true, k + 1) * entry(0, 0) * entry(0, 0))) rank_ = k;
@@ -236,7 +238,7 @@ Turn turn_of(const std::vector<double> &g, int64_t q, int64_t r, bool orthonorma
 
 double share(double left, double whole) { return whole > 0 ? std::max(left, 0.0) / whole : 0; }
 
-// All that follows from G = Z^T Z alone: b, lambda, and how far from the model everything is.
+// Everything that follows from G = Z^T Z alone: b, lambda, and the distances from the model.
 void write_forms(const Model &model, const Held &held, const std::vector<double> &g, const Turn &turn, Lifted &out) {
     const auto in_span = [&](int64_t i, int64_t j) { return g[static_cast<size_t>(i + j * held.count)]; };
     const Tensor *b = model.tensor("b"), *lambda = model.tensor("lambda");
@@ -284,7 +286,7 @@ void write_coefficients(const Span &span, int64_t m, const Buffer<double> &x, co
     if (held.mean >= 0) out.tensors["nu"] = vector_tensor(nu);
 }
 
-// w, summing to what it did, and how far that density is from the model's.
+// w, with the same sum as before, and the distance between the two densities.
 void write_density(Run &run, const Model &model, const Prepared &prepared, const Centres &centres, const Held &held,
                    const Buffer<double> &sums, Lifted &out) {
     double total = 0, own = 0;
@@ -311,7 +313,7 @@ Json limits_of_rows(Run &run, const Prepared &prepared, const Centres &centres, 
                         "centres");
 }
 
-// Residual and T2 of the centres that there were, where the model has what they are made of.
+// Residual and T2 of the old centres, if the model still stores what they are computed from.
 void write_limits(Run &run, const Prepared &prepared, const Centres &centres, Lifted &out) {
     const auto lambda = out.tensors.find("lambda");
     if (lambda == out.tensors.end()) return;

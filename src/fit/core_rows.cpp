@@ -12,7 +12,7 @@ constexpr Scope fitting = {[](const Recipe &recipe) { return !recipe.derivation(
 constexpr Scope automatic = {[](const Recipe &recipe) { return recipe.is_auto(); }, "the method 'auto'", "solver.tol"};
 constexpr Scope left_open = {
     [](const Recipe &recipe) { return !recipe.is_auto() && (!recipe.derivation() || recipe.derivation()->reducer); },
-    "methods that leave it to you, like 'kpca' and 'nystrom'", ""};
+    "methods other than 'auto', such as 'kpca' and 'nystrom'", ""};
 constexpr Scope lifting = {[](const Recipe &recipe) { return !recipe.is_auto() && !recipe.derivation(); },
                            left_open.where, ""};
 constexpr Scope compressing = {[](const Recipe &recipe) { return recipe.derivation() != nullptr; },
@@ -20,11 +20,11 @@ constexpr Scope compressing = {[](const Recipe &recipe) { return recipe.derivati
 // The exact road of `auto` ends in a solver too.
 constexpr Scope solving = {
     [](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).solves; },
-    "the lifts 'weighted' (that of 'kpca' and 'subsampled'), 'extended' and 'manifold', and the method 'auto'", ""};
+    "the lifts 'weighted' (used by 'kpca' and 'subsampled'), 'extended' and 'manifold', and the method 'auto'", ""};
 constexpr Scope exact = {[](const Recipe &recipe) { return !recipe.is_auto() && lift_of(recipe).solves; },
-                         "the lifts 'weighted' (that of 'kpca' and 'subsampled'), 'extended' and 'manifold'",
+                         "the lifts 'weighted' (used by 'kpca' and 'subsampled'), 'extended' and 'manifold'",
                          "accuracy"};
-// Where centres stand for other rows.
+// Centres represent other rows.
 constexpr Scope weighing = {
     [](const Recipe &recipe) { return !recipe.is_auto() && recipe.reducer() != nullptr && lift_of(recipe).weighs; },
     "reducers with the lifts 'weighted', 'extended' and 'manifold'", ""};
@@ -33,22 +33,22 @@ constexpr Scope reducing = {
     "reducers", ""};
 constexpr Scope refining = {[](const Recipe &recipe) { return weighing.holds(recipe) && lift_of(recipe).projects; },
                             "reducers with the lifts 'weighted' and 'extended'", ""};
-// What stands for other rows is compared with them; all rows themselves leave nothing to prove.
+// Centres that represent other rows are compared with them; if all rows are centres, there is nothing to certify.
 bool proves(const Recipe &recipe) {
     return lift_of(recipe).proves && (recipe.reducer() != nullptr || !lift_of(recipe).weighs);
 }
-constexpr Scope proving = {proves, "models of fewer centres than rows, and the method 'auto'", ""};
-// `auto` decides by itself what is worth paying for.
+constexpr Scope proving = {proves, "models with fewer centres than rows, and the method 'auto'", ""};
+// `auto` chooses its certificates itself.
 constexpr Scope proving_as_asked = {[](const Recipe &recipe) { return !recipe.is_auto() && proves(recipe); },
-                                    "models of fewer centres than rows", ""};
+                                    "models with fewer centres than rows", ""};
 constexpr Scope projecting = {[](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).projects; },
-                              "all lifts but 'manifold'", ""};
+                              "all lifts except 'manifold'", ""};
 constexpr Scope walking = {[](const Recipe &recipe) { return !recipe.derivation() && !lift_of(recipe).projects; },
                            "the lift 'manifold'", ""};
 bool cuts(const Recipe &recipe) { return walking.holds(recipe) && std::string_view(recipe.values().method) == "ncut"; }
 constexpr Scope cutting = {cuts, "the method 'ncut'", ""};
 constexpr Scope timed = {[](const Recipe &recipe) { return walking.holds(recipe) && !cuts(recipe); },
-                         "the lift 'manifold' of other methods than 'ncut'", ""};
+                         "the lift 'manifold' in methods other than 'ncut'", ""};
 
 struct CoreRow {
     const Scope &scope;
@@ -68,67 +68,71 @@ const std::vector<CoreRow> &core_rows() {
     // Parts first, each before those whose rows it decides about.
     static const std::vector<CoreRow> rows = {
         core_row(fitting, AT(method), MERCER_TEXT, "method", "", "", MERCER_PART | MERCER_SHORT, 0, 0,
-                 "how the problem is made smaller"),
+                 "the reducer, lift and solver to combine, by one name"),
         core_row(fitting, AT(kernel), MERCER_TEXT, "kernel", "gaussian", "", MERCER_PART | MERCER_SHORT, 0, 0,
-                 "a kernel, or an expression like gaussian[0-7] * hamming[8-11] + 0.1 linear"),
+                 "a kernel, or an expression such as gaussian[0-7] * hamming[8-11] + 0.1 linear"),
         core_row(left_open, AT(reducer), MERCER_TEXT, "reducer", "all", "", MERCER_PART | MERCER_SHORT, 0, 0,
-                 "which points stand for the data"),
+                 "selects the landmarks, which represent the data"),
         core_row(lifting, AT(lift), MERCER_TEXT, "lift", "weighted", "", MERCER_PART | MERCER_SHORT, 0, 0,
-                 "which problem those points give"),
+                 "builds the eigenproblem from the landmarks"),
         core_row(solving, AT(solver), MERCER_TEXT, "solver", "auto", "", MERCER_PART | MERCER_SHORT, 0, 0,
-                 "who solves it"),
+                 "computes the eigenpairs"),
         core_row(fitting, AT(data_dtype), MERCER_CHOICE, "data.dtype", "as-given", "as-given|f32|f64", MERCER_SHORT, 0,
                  0, "type of kernel values, centres and outputs"),
         core_row(fitting, AT(data_scale), MERCER_CHOICE, "data.scale", "none", "none|standard|minmax", 0, 0, 0,
-                 "scale columns first: to mean 0 and variance 1, or to [0, 1]"),
+                 "scaling of the columns before the kernel: to mean 0 and variance 1, or to [0, 1]"),
         core_row(fitting, AT(data_lengths), MERCER_TEXT, "data.lengths", "", "", 0, 0, 0,
-                 "length of each column, one or d numbers separated by commas; columns are divided by them"),
+                 "length scale of each column, which is divided by it: one number, or d numbers separated by commas"),
         core_row(fitting, AT(data_missing), MERCER_CHOICE, "data.missing", "error", "error|rows", 0, 0, 0,
-                 "rows with a NaN: an error, or left out of the fit and given NaN as their output"),
+                 "rows that contain NaN: refused, or left out of the fit and given NaN as output"),
         core_row(weighing, AT(centre_weights), MERCER_CHOICE, "reducer.weights", "own", "own|voronoi", 0, 0, 0,
-                 "weights of the centres: the reducer's own, or what the rows nearest to each weigh"),
+                 "weights of the centres: the reducer's own, or the total weight of the rows nearest to each"),
         core_row(solving, AT(gram_storage), MERCER_CHOICE, "gram.storage", "auto", "auto|stream|f64|f32", 0, 0, 0,
-                 "keep the kernel matrix in this type, or compute it again in each pass"),
+                 "type in which the kernel matrix is stored; stream: recompute it in each pass"),
         core_row(projecting, AT(lift_centred), MERCER_BOOL, "lift.centred", "true", "", 0, 0, 1,
                  "subtract the mean in feature space"),
         core_row(walking, AT(alpha), MERCER_REAL, "lift.alpha", "", "", MERCER_AUTO, 0, 1,
-                 "how much of the points' density is divided out; unset: 1 for the method 'diffusion', else 0"),
+                 "power of the density by which the kernel is normalised; unset: 1 for the method 'diffusion', else 0"),
         core_row(timed, AT(time), MERCER_REAL, "lift.time", "", "", MERCER_AUTO, 0, inf,
-                 "coordinates are lambda^time f; unset: 1 for the method 'diffusion', else 0"),
+                 "diffusion time: coordinates are lambda^time f; unset: 1 for the method 'diffusion', else 0"),
         core_row(cutting, AT(clusters), MERCER_INT, "lift.clusters", "2", "", 0, 2, 1e6,
-                 "clusters behind the output 'labels': 2 by the least normalised cut, more by k-means"),
+                 "number of clusters for the output 'labels': 2 by the smallest normalised cut, more by k-means"),
         core_row(refining, AT(ritz), MERCER_INT, "lift.ritz", "0", "", MERCER_AUTO, 0, 1e9,
-                 "turn so many directions (4 times the components) to the best of all rows in their span; 0: do not"),
+                 "solve for this many directions (such as 4 times the components), then rotate them to the best "
+                 "components of all rows in their span; 0: off"),
         core_row(exact, AT(tol), MERCER_REAL, "solver.tol", "", "", MERCER_LO_OPEN | MERCER_AUTO, 0, 1,
-                 "largest residual / first eigenvalue; unset: 1e-9, for f32 values 1e-5"),
+                 "largest residual relative to the first eigenvalue; unset: 1e-9, or 1e-5 for f32 kernel values"),
         core_row(solving, AT(max_passes), MERCER_INT, "solver.max_passes", "0", "", MERCER_AUTO, 0, inf,
-                 "at most so many passes over the kernel matrix"),
+                 "largest number of passes over the kernel matrix"),
         core_row(solving, AT(solver_strict), MERCER_BOOL, "solver.strict", "false", "", 0, 0, 1,
-                 "not converged is an error"),
+                 "fail if the solver does not converge"),
         core_row(automatic, AT(accuracy), MERCER_REAL, "accuracy", "0.01", "", MERCER_SHORT | MERCER_LO_OPEN, 0, 1,
-                 "largest relative error of each eigenvalue"),
+                 "largest relative error allowed in each eigenvalue"),
         core_row(proving_as_asked, AT(certificates), MERCER_CHOICE, "report.certificates", "cheap",
                  "none|cheap|rows|exact", 0, 0, 0,
-                 "proofs: what is free (projected models: the trace of what is lost, or nothing); from pairs too; from "
-                 "rows too; from all of it"),
+                 "evidence for error bounds: none: only what is free (for projected models the trace of the residual); "
+                 "cheap: also sampled pairs; rows: also sampled rows; exact: every entry, n^2 kernel values"),
         core_row(proving_as_asked, AT(rows), MERCER_INT, "report.rows", "0", "", MERCER_AUTO, 0, 1e9,
-                 "rows behind the certificate, 0: 4000; of fewer points each row once"),
+                 "number of rows sampled for the certificate; 0: 4000; with fewer rows, each is used once"),
         core_row(proving, AT(delta), MERCER_REAL, "report.delta", "0.001", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,
-                 "probability that a certificate may be wrong"),
+                 "probability with which a certificate may be wrong"),
         core_row(projecting, AT(replicates), MERCER_INT, "report.bootstrap", "0", "", 0, 0, 1e5,
-                 "replicates behind error bars of the eigenvalues; 0: none, or 200 where they choose the components"),
+                 "bootstrap replicates for error bars of the eigenvalues; 0: none, or 200 if output.components = 0"),
         core_row(fitting, AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT | MERCER_AUTO, 0, inf,
-                 "how many components; 0: those that stand out of their noise, by error bars"),
+                 "number of components; 0: those whose error bars are above the noise"),
         core_row(projecting, AT(variance), MERCER_REAL, "output.variance", "", "", MERCER_LO_OPEN, 0, 1,
-                 "as few components as explain this share of the total variance (components: at most so many)"),
-        core_row(fitting, AT(threshold), MERCER_REAL, "output.threshold", "", "", MERCER_LO_OPEN, 0, 1,
-                 "components of at least this share of the first eigenvalue (components: at most so many)"),
+                 "keep the fewest components that explain this share of the total variance; components is then the "
+                 "upper limit"),
+        core_row(
+            fitting, AT(threshold), MERCER_REAL, "output.threshold", "", "", MERCER_LO_OPEN, 0, 1,
+            "keep components whose eigenvalue is at least this share of the first; components is then the upper limit"),
         core_row(reducing, AT(assignment), MERCER_BOOL, "output.assignment", "false", "", 0, 0, 1,
-                 "keep which centre stands for each row (tensor 'assignment'): as the reducer says, else the nearest"),
+                 "store the centre assigned to each row (tensor 'assignment'): by the reducer if it assigns rows, else "
+                 "the nearest"),
         core_row(compressing, AT(orthonormal), MERCER_BOOL, "output.orthonormal", "true", "", MERCER_SHORT, 0, 1,
-                 "turn components that were orthonormal to the nearest ones that are so again"),
+                 "replace components that were orthonormal by the nearest orthonormal ones"),
         core_row(everywhere, AT(seed), MERCER_INT, "seed", "0", "", MERCER_SHORT, 0, 0x1p53,
-                 "all random choices follow from it"),
+                 "seed of all random choices"),
     };
     return rows;
 }

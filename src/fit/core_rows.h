@@ -1,4 +1,4 @@
-// The core's own parameters: their rows, their values, and where each of them has an effect.
+// The parameters of the core: their rows, their values, and the recipes in which each has an effect.
 #pragma once
 #include "../core/params.h"
 
@@ -24,12 +24,12 @@ enum class Certificates { none, cheap, rows, exact };
 // A recipe in which a row has no effect does not have the row.
 struct Scope {
     bool (*holds)(const Recipe &recipe);
-    const char *where;   // "<row> belongs to <where>"
-    const char *instead; // the row that recipes of the other kind have for the purpose, or ""
+    const char *where;   // for the error text "<row> applies to <where>"
+    const char *instead; // the row that serves the same purpose in other recipes, or ""
 };
 
 const std::shared_ptr<const ParamTable> &core_table();
-// What a row cannot say of its value: E_VALUE.
+// Checks what a row cannot express about its value: E_VALUE.
 void check_core_value(const std::string &name, const std::string &value);
 // data.lengths: numbers > 0; empty: not set.
 std::vector<double> parse_lengths(std::string_view text);

@@ -6,7 +6,7 @@ namespace mercer {
 
 std::vector<Derivation> &derivations() {
     static std::vector<Derivation> table = {
-        {"compress", "rpcholesky", "fewer centres: what a model holds in feature space, projected on their span",
+        {"compress", "rpcholesky", "project the components and the mean of a model onto the span of fewer centres",
          "Schoelkopf et al. 1999, reduced sets", 1, compress},
     };
     return table;

@@ -1,5 +1,5 @@
-// Derivations: operations that make a model of models. A recipe made by the name of one has the rows of its reducer, and
-// those of the core that it has a use for (core_rows.cpp).
+// Derivations: operations that make a model from models. The recipe of a derivation has the rows of its reducer, and those
+// rows of the core that have an effect in it (core_rows.cpp).
 #pragma once
 #include "fit.h"
 
@@ -14,20 +14,20 @@ struct DeriveTask {
 };
 
 struct Derivation {
-    const char *name, *reducer; // reducer nullptr: it uses none, and its recipes have no such row
+    const char *name, *reducer; // reducer nullptr: the derivation uses none, and its recipes lack that row
     const char *summary, *reference;
     int64_t most_models;
     std::shared_ptr<const Model> (*derive)(const DeriveTask &task);
 };
 std::vector<Derivation> &derivations(); // tests add to it
 
-void check_count(const Recipe &recipe, int64_t count); // E_ARGUMENT where its derivation does not take so many models
+void check_count(const Recipe &recipe, int64_t count); // E_ARGUMENT if the derivation does not accept this many models
 std::shared_ptr<const Model> derive(const DeriveTask &task);
 
-// What is the same for all of them: kernel, data, variance as the model has them; the operation, its parameters, and the texts of
-// the models it came from, nearest first.
+// The part of the report that all derivations share: kernel, data and variance of the model, the operation with its parameters,
+// and the reports of the models that it came from, most recent first.
 Json derived_text(const DeriveTask &task, const Model &model);
-// Done: costs are added.
+// Finishes the model and adds the costs to its report.
 std::shared_ptr<const Model> derived_model(const DeriveTask &task, const Model &model, Json text, Tensors tensors);
 
 std::shared_ptr<const Model> compress(const DeriveTask &task);

@@ -73,7 +73,8 @@ Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operato
     for (const std::vector<double> &numbers : {out.values, norms})
         for (double value : numbers)
             if (!std::isfinite(value))
-                fail(MERCER_E_NUMERICAL, "solver %s gave a pair that is not finite", plan.solver->name.c_str());
+                fail(MERCER_E_NUMERICAL, "solver %s returned an eigenpair that is not finite",
+                     plan.solver->name.c_str());
     out.most_negative = result.most_negative;
     out.converged = result.converged != 0;
     return out;

@@ -9,8 +9,8 @@
 
 namespace mercer {
 
-// Notes passes, and maps each onto a share of what is left of the stage after `start`: as many as are likely to come fill
-// nine tenths of it, later ones half of the rest each.
+// Counts passes and shows them as progress: after `start`, the likely number of passes fills nine tenths of the rest of the
+// stage, and each further pass fills half of what remains.
 class Counted : public Operator {
   public:
     Counted(Run &run, const Operator &base, double start, double likely);
@@ -24,14 +24,16 @@ class Counted : public Operator {
         bool f32;
     };
     const std::vector<Pass> &passes() const { return passes_; }
-    void passed(int64_t width, bool f32) { passes_.push_back({width, f32}); } // before, or in an earlier run
-    static constexpr double filled = 0.9; // of what is left after `start`, by the likely passes
+    void passed(int64_t width, bool f32) {
+        passes_.push_back({width, f32});
+    }                                     // a pass made before, or in an earlier run
+    static constexpr double filled = 0.9; // share of the stage after `start` that the likely passes fill
 
   private:
     template <class F>
     void next(Run &run, int64_t width, bool f32, F &&body) const;
     double share() const; // of the stage, where passes_ begin to be followed by others
-    // Between passes progress stands still.
+    // Progress does not advance between passes.
     void rest(Run &run) const { still_.emplace(run, share(), share()); }
     const Operator &base_;
     double start_, likely_;
@@ -56,13 +58,13 @@ struct Eigenpairs {
     }
 };
 
-// What a solver may begin with.
+// Start vectors for a solver.
 struct Start {
     int64_t count = 0;
     std::function<void(Columns to)> write;
 };
 
-// scale: of the operator's norm (mercer_eigen_request); keeper: of the solver's state, or nullptr.
+// scale: of the operator's norm (mercer_eigen_request); keeper: stores the solver's state, or nullptr.
 Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operator &op, double scale, int64_t r,
                  const Start &start, std::map<std::string, double> &report, Keeper *keeper);
 

@@ -1,5 +1,5 @@
-// What certificates of a projected model need to see of the residual E = S (K - L L^T) S, S = diag(sqrt w): entries and rows
-// drawn at random (certify.h says with what law and what they prove).
+// Computes what the certificates of a projected model need: entries and rows, drawn at random, of the residual
+// E = S (K - L L^T) S, S = diag(sqrt w). certify.h has the sampling law and the bounds.
 #pragma once
 #include "certify.h"
 #include "projected.h"
@@ -8,19 +8,19 @@
 
 namespace mercer {
 
-// What norm() computes and takes. Pairs are the diagonal of tiles, the larger the less a value costs beside the panels of its
-// rows; one by one where it is a callback's.
+// The cost of norm(). Pairs are the diagonals of tiles, whose size balances kernel values against loading panels of rows; for
+// callbacks they are computed one by one.
 int64_t pairs_at_once(const Expression &kernel, bool objects);
 double norm_values(const Expression &kernel, const Source &source, bool all); // of the kernel
 double norm_gathers(int64_t n, bool all);                                     // rows of L
 int64_t norm_bytes(int64_t n, int64_t m, int64_t size, bool all);             // of one thread, beside its tile
 
 struct Norm {
-    double value = 0, failure = 0; // >= |E + eta|, but with that probability
+    double value = 0, failure = 0; // >= |E + eta|, except with probability `failure`
     Seen seen;                     // |E|_F
-    bool impossible = false;       // an entry was seen that no E + eta >= 0 has
+    bool impossible = false;       // an entry contradicts E + eta >= 0
 };
-// What rounding does to entries and rows of E is some eta; what goes beyond so many times that is none.
+// Rounding changes entries and rows of E by a few eta; a deviation above this multiple of eta is not rounding.
 constexpr double beyond_rounding = 64;
 
 template <class T>
@@ -36,10 +36,10 @@ class Evidence {
     // Of the certificate: the leading p of the projection, its trace, and how far E may be from positive (rounding).
     RitzSpectrum spectrum(int64_t p) const;
     int64_t known() const { return projection_.count(); } // the largest p
-    // From 10^5 pairs; where there are no more, or where that is asked for, from all entries: then it is certain.
+    // From 10^5 pairs; from all entries, and then certain, if there are no more or if that was requested.
     Norm norm(double failure, bool all = false);
-    // Means over s rows that no earlier call has seen, for the leading p directions; where s >= n, over all. n kernel values a
-    // row.
+    // Means over s rows that no earlier call has used, for the leading p directions; over all rows if s >= n. Costs n kernel
+    // values a row.
     RowMoments rows(int64_t p, int64_t s);
     int64_t evaluations() const { return evaluations_; }
 
@@ -71,7 +71,7 @@ class Evidence {
     void prepare(int64_t p);
     std::vector<double> factor_rounding() const;
     Norm norm_of_all();
-    // |E_ij|^2 <= E_ii E_jj of any E >= 0; twice as much, and more than rounding, is neither chance nor rounding. entry: of S E S.
+    // Any E >= 0 has |E_ij|^2 <= E_ii E_jj. An entry of twice that, and beyond rounding, shows that E is not PSD. entry: of S E S.
     bool is_impossible(double entry, int64_t i, int64_t j) const {
         return std::fabs(entry) >
                2 * std::sqrt(std::max(diagonal_[i], 0.0) + eta_) * std::sqrt(std::max(diagonal_[j], 0.0) + eta_) +

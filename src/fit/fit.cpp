@@ -151,7 +151,8 @@ Json report_text(const Run &run, const Recipe &recipe, const Prepared &prepared,
     text["reducer"] = recipe.values().reducer;
     text["lift"] = recipe.values().lift;
     text["solver"] = plan.solver ? plan.solver->name : "dense";
-    std::map<std::string, std::string> parameters = prepared.kernel.stored(); // bandwidths are numbers now
+    std::map<std::string, std::string> parameters =
+        prepared.kernel.stored(); // bandwidths have been resolved to numbers
     for (auto &[name, value] : recipe.stored())
         if (name.rfind("kernel.", 0) != 0) parameters[name] = value;
     text["parameters"] = parameter_json(parameters);
@@ -244,7 +245,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
                           data.source->given_rows())
                        .c_str());
     run.budget()->take(data.source->held_bytes());
-    const Forecast ahead = forecast(run, recipe, data, Look::cheap); // refuses before the work
+    const Forecast ahead = forecast(run, recipe, data, Look::cheap); // may refuse, before any work
     run.expect(ahead.stages);
     run.stage("read");
     Prepared prepared = prepare(run, recipe, data);
@@ -278,7 +279,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     if (!plan.keep_factor) reduction.factor = {};
     run.expect(lift_stages(source, plan, centres.m()));
     if (!run.checkpoint().empty() && !(lift.solves && plan.solver && plan.solver->solver.flags & MERCER_KEEPS_STATE))
-        run.log(2, "no checkpoint is kept: only exact fits whose solver iterates have something to keep");
+        run.log(2, "no checkpoint is written: only exact fits with an iterative solver write one");
     Lifted lifted = lift.lift({run, recipe, prepared, reduction, centres, plan});
     if (recipe.is_auto() && road.exact) judge_exact(run, recipe, plan, lifted.worst_share, road);
     if (!road.proved) lifted.outcome |= MERCER_NOT_CONVERGED;
@@ -374,9 +375,10 @@ void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y,
     if (y) {
         other = rows_of(run, recipe, y->source);
         if (other->kind() == Source::Kind::objects || prepared.source->kind() == Source::Kind::objects)
-            fail(MERCER_E_UNSUPPORTED, "kernel matrix: objects have values among themselves only, y must be NULL");
+            fail(MERCER_E_UNSUPPORTED, "kernel matrix: objects have values only among themselves, so y must be NULL");
         if (other->cols() != prepared.source->cols())
-            fail(MERCER_E_SHAPE, "y has %" PRId64 " columns, x has %" PRId64, other->cols(), prepared.source->cols());
+            fail(MERCER_E_SHAPE, "y has %" PRId64 " columns, but x has %" PRId64, other->cols(),
+                 prepared.source->cols());
     }
     const int64_t rows = prepared.source->given_rows(), cols = other ? other->given_rows() : rows;
     if (out.rows != rows || out.cols != cols)

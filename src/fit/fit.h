@@ -14,46 +14,46 @@ namespace mercer {
 // What the caller's data handle holds.
 struct Data {
     std::shared_ptr<const Source> source;
-    mercer_view weights{}, landmarks{}, labels{}; // data NULL: none
-    std::vector<std::string> columns;             // names; empty: not known
+    mercer_view weights{}, landmarks{}, labels{}; // data is NULL if there are none
+    std::vector<std::string> columns;             // names; empty if unknown
     bool has_weights() const { return weights.data != nullptr; }
     bool has_landmarks() const { return landmarks.data != nullptr; }
 };
 
 std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &data, const RunSettings &settings);
-// Ways open to `auto`, by shape and budget.
+// The strategies that shape and budget leave to `auto`.
 struct Roads {
     bool exact = false;     // passes over the kernel matrix
-    int64_t most_rank = 0;  // of a factor; 0: no projection
-    int64_t most_rows = 0;  // of its residual; 0: pairs alone
-    int64_t most_width = 0; // directions that rows are projected on
-    std::string why;        // there is one alone
+    int64_t most_rank = 0;  // largest rank of a factor; 0: no projection is possible
+    int64_t most_rows = 0;  // largest number of sampled rows of its residual; 0: pairs only
+    int64_t most_width = 0; // number of directions that these rows are projected on
+    std::string why;        // why only one strategy is feasible
 };
-// What that will need, and what its stages will cost.
+// The resources that a fit will need, and the costs of its stages.
 struct Forecast {
     mercer_forecast figures{};
     Run::Stages stages;
     Roads roads;
-    std::string road;         // that will be taken, and why
-    bool holds_factor = true; // of a reducer
-    bool by_likely = false;   // judged: how many centres there are the rows will say
+    std::string road;         // the strategy that will be chosen, and why
+    bool holds_factor = true; // the reducer's partial Cholesky factor fits in memory
+    bool by_likely = false;   // judged by likely figures, because the number of centres depends on the rows
 };
-// When a forecast may look at some rows: where that is at most 1 % of the work, and no callback is asked; always.
+// When a forecast may read some rows. cheap: only if that is at most 1 % of the work and calls no callback; always: anyway.
 enum class Look { cheap, always };
-// From the shape and the budget alone; E_BUDGET where the fit will be refused. Rows that are not known are E_UNSUPPORTED.
+// Forecasts a fit from its shape and budget. E_BUDGET: the fit would be refused; E_UNSUPPORTED: the number of rows is unknown.
 Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look);
-// k(X, Y) into out; y may be nullptr: X.
+// Writes k(X, Y) to out; y = nullptr means X.
 void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y, const mercer_view &out);
 
 // ---- stages, for fit.cpp and tests
 
-// A first pass over the rows, and what is decided from it: T, bandwidths, shifts.
+// The result of a first pass over the rows: the input map T, the bandwidths and shifts of the kernel, the types to use.
 struct Prepared {
-    std::shared_ptr<const Source> source; // can be read at will
+    std::shared_ptr<const Source> source; // can be read any number of times
     InputMap map;
     Expression kernel;             // finished
     bool f32 = false;              // tile type
-    bool f32_serves = true;        // what is rough or begins something may be computed in f32 (gram/magnitude.h)
+    bool f32_serves = true;        // rough products and start vectors may be computed in f32 (gram/magnitude.h)
     bool squares_hold = true;      // f64 holds squares of kernel values
     CountedVector<double> weights; // of the rows, sum n
     bool weighted() const {
@@ -61,34 +61,34 @@ struct Prepared {
     }
 };
 bool tile_is_f32(const Recipe &recipe, const Source &source);
-// f32: the tile type, where not tile_is_f32 says it.
+// f32: overrides the tile type that tile_is_f32 chooses.
 Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional<bool> f32 = {});
-// What prepare holds, beside the rows' weights.
+// Memory that prepare holds, in addition to the weights of the rows.
 Bytes prepare_bytes(const Run &run, const Recipe &recipe, const Source &source);
 
-// Sample weights of the rows of source, which is the data's, loaded, or its complete rows; scaled to sum n, all 1 without.
+// Sample weights of the rows of source (the data, the loaded data or its complete rows), scaled to sum n; all 1 if there are none.
 CountedVector<double> sample_weights(const Data &data, const Source &source);
 
 template <class T>
 class PartialCholesky;
 struct Findings;
 
-// To sum n. E_DATA where their sum is not positive and finite.
+// Scales the weights to sum n. E_DATA if their sum is not positive and finite.
 void scale_weights(CountedVector<double> &weights, int64_t n);
 
-// What a reducer gave: rows by number, or points; weights sum to n.
+// The landmarks that a reducer returned: row numbers, or points. Their weights sum to n.
 struct Reduction {
     CountedVector<int64_t> index;
-    Buffer<unsigned char> points; // of the tile type; empty: index
+    Buffer<unsigned char> points; // in the tile type; empty if index has the rows
     int64_t m = 0;
     CountedVector<double> weights;
-    Buffer<int64_t> assignment; // of each row, to a centre as given; empty: nobody asked
-    bool stands_for = false;    // and each centre weighs what its rows weigh, which is what proofs rely on
+    Buffer<int64_t> assignment; // the centre assigned to each row, in the reducer's numbering; empty if not requested
+    bool stands_for = false; // each centre has the total weight of the rows assigned to it; certificates rely on this
     std::map<std::string, double> report;
     int64_t kernel_evaluations = 0;
     double flops = 0; // of its factor
     bool used_landmarks = false;
-    // K ~ L L^T with the rows in index as its pivots, where the reducer found them so; of the tile's type.
+    // The factor K ~ L L^T with the rows in index as pivots, if the reducer computed one; in the tile type.
     std::variant<std::shared_ptr<PartialCholesky<float>>, std::shared_ptr<PartialCholesky<double>>> factor;
     std::shared_ptr<Findings> findings; // of `auto`
     bool has_factor() const {
@@ -101,24 +101,24 @@ struct Reduction {
         return held && *held == other;
     }
 };
-// holds_factor: partial Cholesky factors stay in memory, else their columns are made again.
+// holds_factor: partial Cholesky factors stay in memory; otherwise their columns are recomputed when needed.
 Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared, bool holds_factor);
-Reduction all_rows(const Prepared &prepared); // that count, by their sample weights
+Reduction all_rows(const Prepared &prepared); // all rows of positive sample weight
 
-// C, ready for lifts: rows after T in the tile's type (or sparse, or numbers of objects), each with a positive weight.
+// The centres C as lifts use them: rows after T in the tile type (or sparse, or numbers of objects), each of positive weight.
 struct Centres {
     std::shared_ptr<const Source> source;
     CountedVector<int64_t> index; // objects
     CountedVector<double> weights;
-    Buffer<int64_t> assignment; // of each row, to a centre; -1: the row counts for nothing. Empty: not known
-    bool stands_for = false;    // and each centre weighs what its rows weigh
-    bool rows = true;           // of the data; else new points
-    Tensors tensors;            // C ... as the model keeps it
+    Buffer<int64_t> assignment; // the centre of each row; -1: the row has weight 0. Empty if unknown
+    bool stands_for = false;    // each centre has the total weight of the rows assigned to it
+    bool rows = true;           // the centres are rows of the data; otherwise they are new points
+    Tensors tensors;            // C, or its sparse or object form, as the model stores it
     const int64_t *numbers() const { return index.empty() ? nullptr : index.data(); }
     int64_t m() const { return static_cast<int64_t>(weights.size()); }
 };
 
-// Centres without those of weight 0, which would be divided by. Takes the assignment with it.
+// Drops centres of weight 0, because lifts divide by weights, and moves the assignment out of the reduction.
 Centres make_centres(Run &run, const Prepared &prepared, Reduction &reduction);
 template <class T>
 Points<T> points_of(const Expression &kernel, const Centres &centres) {
@@ -132,37 +132,38 @@ struct Lifted {
     Tensors tensors; // A, b, nu, lambda, w ...
     Json text = Json::object();
     uint32_t outcome = 0, capabilities = 0;
-    int64_t kept = 0;                           // columns of A that are wanted: lift.ritz asks for more
-    int64_t kernel_evaluations = 0, passes = 0; // times the kernel matrix was computed
+    int64_t kept = 0;                           // columns of A to keep; lift.ritz computes more
+    int64_t kernel_evaluations = 0, passes = 0; // passes: how often the kernel matrix was computed
     double columns = 0, products = 0;
-    double worst_share = 0; // what certificates of an exact fit leave open of an eigenvalue, relative
+    double worst_share = 0; // exact fits: largest certified relative error of an eigenvalue
 };
 
-// How the kernel matrix of m centres is to be held, and by whom it is to be solved: decided from the shape and the budget
+// How the kernel matrix of m centres will be stored, and which solver will solve it. Decided from the shape and the budget
 // alone, before any work.
 struct Plan {
     bool f32 = false;                          // tile type of the result
     bool rough = false;                        // f64 results, iterated in f32
-    Hold hold = Hold::nothing;                 // of the operator that does most passes
-    Hold hold_exact = Hold::nothing;           // of the f64 one beside a rough one
-    int64_t start_rank = 0, start_columns = 0; // Nystrom vectors to begin with; 0: none
+    Hold hold = Hold::nothing;                 // storage of the operator that most passes use
+    Hold hold_exact = Hold::nothing;           // storage of the f64 operator that accompanies a rough one
+    int64_t start_rank = 0, start_columns = 0; // of the Nystrom start vectors; 0: none
     bool keep_factor = false;                  // lift projected: n x m in memory
-    bool spans = false, measures = false;      // certificates of centres: by their span; with the truth beside
-    std::shared_ptr<const Plugin> solver;      // nullptr: the lift needs none
+    bool spans = false,
+         measures = false; // certificates of reduced sets: from the span of the centres; with the true errors
+    std::shared_ptr<const Plugin> solver; // nullptr: the lift needs none
     Params solver_params;
     mercer_cost solver_cost{};
-    const char *how = "";                // what takes the bytes, for those who are refused
+    const char *how = "";                // what needs the memory, for the error text
     int64_t bytes = 0, likely_bytes = 0; // of the lift: matrix, solver, panels
-    int64_t least_bytes = 0;             // those that no data save
-    int64_t most_pairs = 0;              // that the solver may be asked for
+    int64_t least_bytes = 0;             // needed for any data
+    int64_t most_pairs = 0;              // largest number of eigenpairs that the solver may be asked for
     mercer_figure kernel_evaluations{}, passes{};
-    mercer_figure products{}, columns{}; // with the kernel matrix, and of how many columns in all
-    double flops_each = 0;               // beside each product
-    double dense_order = 0;              // of the largest factorisation, which cannot be cancelled
-    double certify_cost = 0;             // for progress (forecast.cpp)
-    double tol = 0, share = 0;   // of the solver (mercer_eigen_request)
-    int64_t max_passes = 0;      // of the solver; 0: its own
-    void needs(Bytes at_least) { // at some time
+    mercer_figure products{}, columns{}; // products with the kernel matrix; columns: in total
+    double flops_each = 0;               // extra work per product
+    double dense_order = 0;              // order of the largest factorisation, which cannot be cancelled
+    double certify_cost = 0;             // used for progress only (forecast.cpp)
+    double tol = 0, share = 0;           // demands on residuals (mercer_eigen_request)
+    int64_t max_passes = 0;              // limit for the solver; 0: the solver's own
+    void needs(Bytes at_least) {         // needed at some time, not in addition to the rest
         likely_bytes = std::max(likely_bytes, at_least.likely);
         bytes = std::max(bytes, at_least.most);
     }
@@ -173,8 +174,8 @@ template <class T>
 TileBytes tiles_of(const Expression &kernel, const Source &source);
 template <class T>
 int64_t tile_bytes(const Expression &kernel,
-                   const Source &source); // at most, of one thread with two panels of whole rows
-// Of all threads; of the source's rows on both sides, or of few on the other.
+                   const Source &source); // upper bound, for one thread with two panels of whole rows
+// Memory of a sweep over tiles by all threads. all: the source's rows are on both sides; few: few points are on one side.
 enum class Others { few, all };
 Bytes sweep_bytes(const Run &run, const Expression &kernel, const Source &source, bool f32,
                   Others others = Others::few);
@@ -187,30 +188,30 @@ struct PlanTask {
     bool f32;
     int64_t m; // centres
     int64_t budget_left;
-    bool rows;              // they are rows of the data; else new points, whose factor is made again
-    int64_t handed;         // bytes of the factor that the reducer leaves; 0: none
-    double tol = 0;         // what `auto` needs of a solver; 0: the recipe's
-    bool f32_serves = true; // as prepared; forecasts, which know no data, take it for granted
-    bool stand_for = false; // centres, for the rows assigned to them, whose weight is theirs
+    bool rows;              // centres are rows of the data; otherwise new points, which need a factor of their own
+    int64_t handed;         // bytes of the factor that the reducer hands over; 0: none
+    double tol = 0;         // tolerance that `auto` needs; 0: use the recipe's
+    bool f32_serves = true; // as in Prepared; forecasts have not read the data and assume it
+    bool stand_for = false; // each centre has the total weight of the rows assigned to it
 };
-void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how); // beyond the base
-// The kernel's values are computed again as fast as they are read.
+void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how); // bytes: in addition to base_bytes
+// True if kernel values can be recomputed as fast as stored ones can be read.
 bool streams_well(const Expression &kernel, const Source &source);
-// Into solver_cost, what the plan's solver takes for r pairs of order task.m, from so many columns to begin with.
+// Sets plan.solver_cost to the solver's forecast for r eigenpairs of order task.m, with `begun` start columns.
 void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan);
-// What is likely where something is known of the spectrum.
+// Updates the likely figures if an estimate of the spectrum is known.
 class Glimpse;
 void expect_spectrum(const PlanTask &task, const Glimpse &glimpse, Plan &plan);
 struct ForeseenCentres {
-    mercer_cost cost{}; // of the reducer; m: centres, at most
-    int64_t factor = 0; // bytes of the factor that it leaves, if it does
-    bool rows = true;   // of the data
+    mercer_cost cost{}; // forecast of the reducer; m: largest number of centres
+    int64_t factor = 0; // bytes of the factor that it hands over; 0: none
+    bool rows = true;   // centres are rows of the data
     int64_t kept = 0;   // bytes of the assignment
     bool stand_for = false;
 };
 ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source,
                                  bool holds_factor);
-// What is held throughout: weights, m centres as the model keeps them, rows that were loaded.
+// Memory held during the whole fit: weights, m centres as the model stores them, loaded rows.
 int64_t base_bytes(const Source &source, int64_t m, bool f32);
 
 struct LiftTask {
@@ -223,28 +224,29 @@ struct LiftTask {
 };
 struct Lift {
     const char *name, *summary, *reference;
-    bool uses_factor;                   // of the reduction; else it is freed before
-    bool weighs;                        // centres stand for rows, by their weights
-    bool solves;                        // its problem is a solver's
-    bool proves;                        // how far its eigenvalues are from those of all rows
-    bool projects;                      // on directions in feature space, which have variances and a mean
-    Plan (*plan)(const PlanTask &task); // the one of fewest bytes where none fits
+    bool uses_factor;                   // uses the factor of the reduction; otherwise it is freed before
+    bool weighs;                        // centres represent rows, by their weights
+    bool solves;                        // needs a solver plugin
+    bool proves;                        // certifies how far its eigenvalues are from those of all rows
+    bool projects;                      // projects on directions in feature space, which have variances and a mean
+    Plan (*plan)(const PlanTask &task); // if none fits, the plan that needs the least memory
     Lifted (*lift)(const LiftTask &task);
 };
-// Efforts for progress, and work done: kernel values, and products with the kernel matrix.
+// The expected cost of each stage of a lift, for the progress bar.
 Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m);
-double start_share(const Source &source, const Plan &plan, int64_t m); // of the stage `solve`
+double start_share(const Source &source, const Plan &plan, int64_t m); // share of the stage `solve`
 double flops_of(const Source &source, double m, double evaluations, double columns);
-double dense_seconds(double order); // of an eigendecomposition
+double dense_seconds(double order); // time of an eigendecomposition
 
-// Of an output's values at the n weighted points behind a model: {p95, p99}. weights nullptr: all 1.
+// The limits {p95, p99} of an output, from its values at the n weighted points that a model was fitted on. weights nullptr:
+// all 1.
 Json limits_of(Run &run, int64_t n, const double *values, const double *weights);
-// Of residual and T2 at x, by the expansion on the centres c. kind: as the report calls them.
+// The limits of residual and T2 at the points x of an expansion on the centres c. kind: the name in the report.
 template <class T>
 Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model, const double *weights,
                const char *kind);
 
-// As a model's text has them.
+// In the form in which a model's report stores them.
 Json parameter_json(const std::map<std::string, std::string> &stored);
 Json timings_json(const Run &run);
 
@@ -261,10 +263,10 @@ double sign_of(int64_t count, Entry &&entry) {
 
 const std::vector<Lift> &lifts();
 const Lift &find_lift(const std::string &name); // E_NAME with the nearest known
-const Lift &lift_of(const Recipe &recipe);      // of a derivation: one that wants nothing
+const Lift &lift_of(const Recipe &recipe);      // for a derivation: a lift without requirements
 
-Plan plan_weighted(const PlanTask &task);    // what it says of bytes and work is without Ritz refinement
-Lifted weighted_model(const LiftTask &task); // as many components as lift.ritz wants
+Plan plan_weighted(const PlanTask &task);    // its figures exclude Ritz refinement
+Lifted weighted_model(const LiftTask &task); // with as many components as lift.ritz requests
 Plan plan_refined(const PlanTask &task);
 Lifted lift_weighted(const LiftTask &task);
 Plan plan_extended(const PlanTask &task);

@@ -1,4 +1,4 @@
-// What a fit will need, in figures: the plan of its lift, with what is held throughout and what reading and reducing take.
+// The figures of a forecast: the plan of the lift, plus memory held throughout, plus the needs of reading and reducing.
 //
 //   bytes   base + max(read, reduce, lift)
 //   flops   2 d a kernel value + 2 m^2 a column of a product with the kernel matrix + what solver and factors add
@@ -30,7 +30,7 @@ Expression foreseen_kernel(Run &run, const Recipe &recipe, const Source &source)
 }
 
 constexpr double dense_flops_per_second = 10e9; // of dsyevr, whose half is memory-bound
-constexpr double slow = 10;                     // what does not run at the speed of a matrix product
+constexpr double slow = 10;                     // how much slower than a matrix product other dense work runs
 
 double as_double(int64_t value) { return static_cast<double>(value); }
 
@@ -109,12 +109,12 @@ void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &
         as_double(cost.kernel_evaluations) * as_double(out.cost.likely_m) / as_double(out.cost.m);
 }
 
-// What services hold, of which a plugin knows nothing: tiles of the values that it asks for, else panels of the rows.
+// Memory of the host's services, unknown to a plugin: tiles of the values that it requests, or panels of the rows.
 Bytes service_bytes(const mercer_task &task, const Recipe &recipe, const Expression &kernel, const Source &source,
                     bool values) {
     const int64_t n = source.rows();
     const bool f32 = tile_is_f32(recipe, source);
-    if (values && !task.foresees_pivots) // a consumer sees the rows beside their values
+    if (values && !task.foresees_pivots) // a consumer receives the rows along with their values
         return sweep_bytes(task.run, kernel, source, f32, Others::all) +
                Bytes(0, std::min(sweep_keeps, (f32 ? 4 : 8) * n * source.cols()));
     if (!(recipe.reducer()->reducer.flags & MERCER_NEEDS_VECTORS)) return 0;
@@ -168,7 +168,7 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
 
 namespace {
 
-// What complete_rows will hold.
+// Memory that complete_rows will hold.
 int64_t missing_bytes(const Recipe &recipe, const Source &source) {
     const bool sought = static_cast<DataMissing>(recipe.values().data_missing) == DataMissing::rows &&
                         source.kind() == Source::Kind::dense && source.given_rows() == source.rows();
@@ -180,7 +180,7 @@ struct Sizes { // of a fit, in bytes
     Bytes before; // the lift
 };
 
-// With m centres, of as many as there may be.
+// The figures of a fit with m centres, of at most centres.cost.m.
 mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres, const Plan &plan, int64_t m,
                            const Sizes &sizes) {
     const double order = as_double(m), share = order / as_double(centres.cost.m);
@@ -189,7 +189,7 @@ mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres,
     auto in_all = [&](int64_t lift) {
         return as_double(sizes.base) + std::max(share * as_double(sizes.before.likely), as_double(lift));
     };
-    constexpr double near = 0.95; // the shape decides what no data make less by more
+    constexpr double near = 0.95; // a lower bound that follows from the shape alone
     out.bytes.most = as_double(sizes.base + std::max(sizes.before.most, plan.bytes));
     out.bytes.likely = in_all(plan.least_bytes) >= near * out.bytes.most
                            ? out.bytes.most
@@ -200,7 +200,7 @@ mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres,
     auto flops = [&](double evaluations, double columns, double products) {
         return flops_of(source, order, evaluations, columns) + plan.flops_each * products;
     };
-    // How far a reducer goes is the data's to say, and counted of factors alone.
+    // How far a reducer goes depends on the data; only the size of its factor is counted.
     const double reduced = share * share * centres.cost.flops;
     out.flops = {flops(out.kernel_evaluations.likely, plan.columns.likely, plan.products.likely) +
                      (centres.factor > 0 ? reduced : 0),
@@ -210,16 +210,16 @@ mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres,
     return out;
 }
 
-// What is likely with fewer centres.
+// The likely sizes with fewer centres.
 void expect_fewer(const mercer_forecast &fewer, mercer_forecast &out) {
     for (mercer_figure mercer_forecast::*figure : {&mercer_forecast::bytes, &mercer_forecast::kernel_evaluations,
                                                    &mercer_forecast::passes, &mercer_forecast::flops})
         (out.*figure).likely = std::min((fewer.*figure).likely, (out.*figure).most);
 }
 
-// The exact road of f32 data, which goes in f64 where f32 is not known to keep the accuracy.
+// The exact road of f32 data uses f64 if f32 is not known to keep the accuracy.
 void expect_wider(const mercer_forecast &wider, Forecast &out) {
-    const bool sure = out.roads.most_rank == 0; // nothing will be known
+    const bool sure = out.roads.most_rank == 0; // no factor will measure the accuracy of f32
     for (mercer_figure mercer_forecast::*figure : {&mercer_forecast::bytes, &mercer_forecast::kernel_evaluations,
                                                    &mercer_forecast::passes, &mercer_forecast::flops}) {
         mercer_figure &to = out.figures.*figure;
@@ -227,8 +227,8 @@ void expect_wider(const mercer_forecast &wider, Forecast &out) {
     }
 }
 
-// A cheap look must be small beside the fit that it is part of, in time and in memory. That of `auto` never is: it plays the
-// search, whose fits may take a fraction of what their shape suggests.
+// A cheap look must be small compared to its fit, in time and in memory. For `auto` it never is: the look simulates the search,
+// and a fit may take a fraction of what its shape suggests.
 std::unique_ptr<Glimpse> look_at(Run &run, const Recipe &recipe, const Data &data, Look look, double effort,
                                  double bytes) {
     const Source &source = *data.source;
@@ -247,8 +247,8 @@ double effort_of(const Run::Stages &stages) {
     return out;
 }
 
-// Of all stages, at the rates that were measured: of a matrix product, and of the kernel's own values where some were computed.
-// What certificates take is among the kernel values.
+// Seconds of all stages, at the measured rates of a matrix product and, if some were computed, of kernel values. The work of
+// certificates is counted among the kernel values.
 double seconds_of(const Run &run, const Source &source, const Forecast &ahead, const Plan &plan, bool f32,
                   const Glimpse *glimpse) {
     const double threads = as_double(std::min(run.threads(), available_threads())), rate = product_rate() * threads,
@@ -267,7 +267,7 @@ double seconds_of(const Run &run, const Source &source, const Forecast &ahead, c
 
 Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
     const Source &source = *data.source;
-    if (source.rows() < 0) fail(MERCER_E_UNSUPPORTED, "the number of rows is not known before they are read");
+    if (source.rows() < 0) fail(MERCER_E_UNSUPPORTED, "the number of rows is unknown until they are read");
     if (source.rows() < 1) fail(MERCER_E_DATA, "the data have 0 rows, must be >= 1");
     const bool f32 = tile_is_f32(recipe, source);
     const Expression kernel = foreseen_kernel(run, recipe, source);
@@ -318,7 +318,8 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
     out.holds_factor = holds_factor;
     if (recipe.is_auto()) {
         out.roads = find_roads(task, std::max(plan.bytes, sizes.before.most), read.most);
-    } else if (usual.m < m && m == source.rows()) { // known when the rows have been seen: fit() asks again then
+    } else if (usual.m < m &&
+               m == source.rows()) { // the number is known once the rows have been read: fit() checks again
         out.by_likely = true;
         refuse_over_budget(usual, usually.bytes, usually.how);
         const int64_t likely = centres.cost.likely_bytes;
@@ -330,7 +331,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
     out.figures = figures_of(source, centres, plan, m, sizes);
     out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
     for (const auto &stage : lift_stages(source, usually, usual.m)) out.stages.push_back(stage);
-    // From here on what is likely, and nothing else.
+    // From here on only likely figures change.
     const double begin = now_seconds();
     const auto glimpse = look_at(run, recipe, data, look, effort_of(out.stages), out.figures.bytes.most);
     Plan likely = usually;

@@ -25,7 +25,7 @@ std::shared_ptr<const Source> rows_of(Run &run, const Source &source, const std:
     return make_array_source(std::move(values), s, d);
 }
 
-// Some of the data, one row of each of so many equal parts, with their weights.
+// A sample of the data, one row from each of equally large parts, with their weights.
 struct Sample {
     std::vector<double> weights;
     Data data;
@@ -121,7 +121,7 @@ std::unique_ptr<Glimpse> Glimpse::take(Run &run, const Recipe &recipe, const Dat
         if (out->s_ < least_rows || !prepared.squares_hold) return nullptr;
         const bool centred = recipe.values().lift_centred != 0;
         prepared.f32 ? out->look<float>(run, prepared, centred) : out->look<double>(run, prepared, centred);
-    } catch (const Error &error) { // what is wrong the fit will say
+    } catch (const Error &error) { // the fit will report what is wrong
         if (error.code() == MERCER_E_CANCELLED || error.code() == MERCER_E_CALLBACK) throw;
         return nullptr;
     }

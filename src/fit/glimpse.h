@@ -1,13 +1,14 @@
-// What some hundred rows say of all of them, for forecasts alone: it decides no path and no bit of a result.
+// Estimates the spectrum of all rows from a few hundred, for forecasts only: it affects no decision and no bit of a result.
 //
 //   K = L L^T + E on s rows; d, e: means of E's diagonal and of the squares of its other entries, among rows that are no pivots
 //   trace of what m pivots leave of n rows  ~  n d(m);   |E|_F^2  ~  n^2 e(m) + n d(m)^2
 //   l_1 >= l_2 ... eigenvalues of the centred matrix / s;   lambda_i ~ l_i - (1 - s / n) / (s - i) sum_{j > i} l_j
 //
-// since a sample of s rows adds to each leading eigenvalue what s rows of the rest amount to (Silverstein 1995, to first order).
-// Beyond what the sample has, traces fall by the power of m that they fell by last. The passes that a solver takes are those
-// that it takes on the sample. Cost: s^2 / 2 kernel values, 2 s^3 flops; memory 4 s^2. Error: spectra of rows drawn at random are
-// right to a few per cent where they fall and to a factor of 2 where the sample ends; what is rarer than a row in s is not seen.
+// because a sample of s rows inflates each leading eigenvalue by a share of the rest of the spectrum (Silverstein 1995, to first
+// order). Beyond the sample, traces are extrapolated by the power of m at which they fell last. The solver is assumed to need
+// as many passes as on the sample. Cost: s^2 / 2 kernel values, 2 s^3 flops; memory 4 s^2. Error: estimated spectra of randomly
+// drawn rows are accurate to a few per cent where they fall, and to a factor of 2 where the sample ends; structure rarer than one
+// row in s is missed.
 #pragma once
 #include "eigenpairs.h"
 #include "fit.h"
@@ -16,14 +17,14 @@ namespace mercer {
 
 class Glimpse {
   public:
-    // Rows that may be looked at: none of a source that can be read but once, some of what callbacks are asked for.
+    // The number of rows that may be read: none of a source that can be read only once, fewer if values come from callbacks.
     static int64_t allowed(const Recipe &recipe, const Source &source);
     static bool asks(const Recipe &recipe, const Source &source); // the caller's callbacks for values
-    // What looking costs, in flops at the speed of a matrix product.
+    // The cost of the sample, in flops at the speed of a matrix product.
     static double cost(const Source &source, int64_t rows);
-    // What it takes of a budget: the rows as they are read, and two panels of them, which may be packed.
+    // The memory of the sample: the rows as read, and two panels of them, which may be packed.
     static int64_t bytes(const Source &source, int64_t rows);
-    // nullptr: nothing can be seen (what is wrong with the data the fit will say).
+    // nullptr if the sample cannot be used; the fit will report what is wrong with the data.
     static std::unique_ptr<Glimpse> take(Run &run, const Recipe &recipe, const Data &data);
 
     int64_t rows() const { return s_; }
@@ -36,8 +37,8 @@ class Glimpse {
     double left(int64_t m) const;
     double eigenvalue(int64_t i) const;    // of the covariance, i from 1 on
     double norm(int64_t m) const;          // |E|_F / n
-    int64_t rank() const { return rank_; } // of n rows, where the sample has seen its end; else n
-    // Components that the choice will come to.
+    int64_t rank() const { return rank_; } // estimated rank of n rows if the sample reaches it; else n
+    // The likely number of components.
     int64_t components(const CoreValues &values, int64_t most) const;
     // Passes of the plan's solver for r pairs; 0: the sample is too small to say.
     double passes(Run &run, const Recipe &recipe, const Plan &plan, int64_t r) const;

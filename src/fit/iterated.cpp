@@ -2,9 +2,9 @@
 // passes over that sample find: they lie within about (r / s)^1/2 of those of all rows, and save two or three passes of five.
 //
 // Residuals come down to tol theta_1, or to 16 u sum w k(x, x), which is rounding, but no more than ten times as far up.
-// Kernel values err by u k(x, x), the coordinates L_B^-1 k(B, x) therefore by that over min L_B,kk. Where this is more than
-// the tolerance, or where residuals stay above it, all entries decide (projected.h), whose substitution is backward stable. Cost: 2 to 9 passes of n m kernel values and 4 n m p flops,
-// against 2 n m^2 flops.
+// Kernel values err by u k(x, x), the coordinates L_B^-1 k(B, x) therefore by that over min L_B,kk. If this exceeds
+// the tolerance, or if residuals stay above it, the dense problem is solved (projected.h), whose substitution is backward stable.
+// Cost: 2 to 9 passes of n m kernel values and 4 n m p flops, against 2 n m^2 flops.
 #include "iterated.h"
 
 #include "../core/tall.h"
@@ -19,16 +19,16 @@ namespace mercer {
 namespace {
 
 constexpr int64_t most_passes = 16;
-constexpr double sample_tol = 1e-2; // of its own first eigenvalue
+constexpr double sample_tol = 1e-2; // relative to the first eigenvalue of the sample
 constexpr double sample_passes = 5; // likely
-constexpr double loosest = 10;      // times the tolerance, where rounding is in the way
+constexpr double loosest = 10;      // largest multiple of the tolerance, if rounding prevents more
 
 int64_t sample_of(int64_t n, int64_t m) {
     const int64_t s = std::max(n / 16, 4 * m);
     return 4 * s <= n ? s : 0;
 }
 
-// Rows drawn one of each of so many equal parts, and their leading pairs.
+// Rows drawn at random, one from each of equally large parts of the data, and their leading eigenpairs.
 template <class T>
 struct Sample {
     Buffer<int64_t> index;
@@ -55,7 +55,7 @@ struct Sample {
     }
 };
 
-// What is near the mean and the leading vectors, and the largest eigenvalue a row; nothing where the sample says nothing.
+// Approximations of the mean, of the leading vectors and of the largest eigenvalue per row; empty if the sample gives none.
 struct Beginning {
     std::vector<double> mean;
     Block vectors;
@@ -101,11 +101,11 @@ Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &ma
     plan.solver_params = Params(plan.solver->params);
     plan.most_pairs = r;
     ask_solver(task, r, 0, plan);
-    if (sample > 0) { // what fills the first product, but for one random column
+    if (sample > 0) { // start vectors fill the first product, except for one random column
         plan.start_columns = std::max<int64_t>(plan.solver_cost.first_columns - 1, 0);
         ask_solver(task, r, plan.start_columns, plan);
     }
-    plan.how = "pairs by passes over their kernel values with all rows";
+    plan.how = "eigenpairs by passes over the kernel values between rows and centres";
     const mercer_cost &cost = plan.solver_cost;
     const int64_t width = std::max(cost.columns, cost.first_columns), m2 = 8 * m * m;
     const Bytes pass = task.f32 ? SpanOperator<float>::bytes(task.run, n, m, width, tiles)
@@ -129,7 +129,7 @@ Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &ma
     return plan;
 }
 
-// Are products with L_B^-1 exact enough for residuals of that size, relative?
+// True if products with L_B^-1 are accurate enough for residuals of this relative size.
 template <class T>
 bool well_conditioned(Run &run, const SpanRows<T> &span, double tol) {
     const Buffer<double> triangle = span.triangle(run);
@@ -147,12 +147,13 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     Run &run = task.run;
     if (count == 0) return false;
     auto leave_it = [&](const char *why) {
-        run.log(1, format("%s: all entries decide", why).c_str());
+        run.log(1, format("%s: the dense solver is used instead", why).c_str());
         out.columns = 0; // of a kernel matrix of the centres
         out.text["solver"] = "dense";
         return false;
     };
-    if (!well_conditioned(run, span, loosest * task.plan.tol)) return leave_it("some centres nearly depend on others");
+    if (!well_conditioned(run, span, loosest * task.plan.tol))
+        return leave_it("some centres are nearly linearly dependent");
     const double *weights = task.prepared.weighted() ? task.prepared.weights.data() : nullptr;
     const bool centred = task.recipe.values().lift_centred != 0;
     const int64_t n = rows.rows();
@@ -171,7 +172,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
         Run::Span beginning(run, 0, begins);
         begun = begin_with(task, rows, span, sampled, uncentred / static_cast<double>(n), out);
     }
-    Plan plan = task.plan; // residuals that are rounding say nothing
+    Plan plan = task.plan; // residuals cannot fall below rounding
     if (begun.largest > 0)
         plan.tol = std::clamp(floor / static_cast<double>(n) / begun.largest, plan.tol, loosest * plan.tol);
     const Start start{begun.vectors.cols(),
@@ -185,7 +186,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     out.kernel_evaluations += op.kernel_evaluations();
     if (*std::max_element(pairs.residuals.begin(), pairs.residuals.end()) >
         std::max(loosest * task.plan.tol * pairs.values[0], 2 * floor))
-        return leave_it("the pairs' residuals stay above the tolerance");
+        return leave_it("the residuals of the eigenpairs remain above the tolerance");
     for (auto &[name, value] : report) out.text["reported"]["solver." + name] = value;
     found.mean = op.mean();
     found.uncentred = uncentred;

@@ -179,7 +179,7 @@ Plan plan_extended(const PlanTask &task) {
                   passed = (task.recipe.values().lift_centred != 0) + refined;
     const Need pass = task.f32 ? need_of<float>(task.run, task.kernel, task.source, n, std::max<int64_t>(passed, 1))
                                : need_of<double>(task.run, task.kernel, task.source, n, std::max<int64_t>(passed, 1));
-    // All rows, their weights and A; the centres' coefficients, and what makes tiles: of sums, or of the product.
+    // All rows, their weights and A; the coefficients of the centres; memory for tiles, of the sums or of the product.
     const int64_t kept =
                       base_bytes(task.source, n, task.f32) - base_bytes(task.source, 0, task.f32) + n * (size * r + 8),
                   own = task.m * (size * r + 24);
@@ -189,7 +189,7 @@ Plan plan_extended(const PlanTask &task) {
                 beyond = larger(sums, product) + (kept + own);
     plan.needs(beyond);
     plan.least_bytes = std::max(plan.least_bytes, kept - n * size * r); // the coefficients' number is their rank
-    if (beyond.most > task.budget_left) plan.how = "all rows kept";
+    if (beyond.most > task.budget_left) plan.how = "all rows kept as centres";
     const double rows = static_cast<double>(n), m = static_cast<double>(task.m);
     const double values = rows * m + (passed > 0 ? static_cast<double>(pass_evaluations(n)) : 0),
                  columns = columns_beyond(rows, m, static_cast<double>(plan.most_pairs), static_cast<double>(passed));

@@ -8,7 +8,7 @@
 // graph's edges are W_ij = v_i k_ij v_j, its degrees v_i h_i: those of ka_ij = k_ij (q_i q_j)^-alpha, whose factor at x cancels.
 // lambda_0 = 1 belongs to u_0 = sqrt(v h / vol), f_0 = 1: S - u_0 u_0^T has all other pairs, of a graph in several parts too,
 // where 1 is a multiple eigenvalue and a solver's vectors of it may be any mixture.
-// Weighted centres give what all rows give once each is moved to its centre; all rows are the ordinary algorithm.
+// Weighted centres give the result for all rows with each row moved to its centre; all rows give the ordinary algorithm.
 // Cost: that of lift `weighted`, and a product for q (alpha > 0) and one for h; for two clusters one more sweep. S >= 0 has norm
 // 1, so entries that err by a few u each err by as much in norm: rank is lambda > 16 u_tile + m u_64. Error of direction l: about
 // that and the solver's residual, by the gap; A is divided by lambda_l.
@@ -28,7 +28,7 @@ namespace {
 
 struct Walk {
     double alpha, time;
-    int64_t clusters; // 0: none are asked for
+    int64_t clusters; // 0: not requested
     int64_t products() const { return 1 + (alpha > 0); }
 };
 
@@ -43,7 +43,7 @@ Walk walk_of(const CoreValues &values) {
 void refuse_negative(const Expression &kernel) {
     for (const Leaf &leaf : kernel.leaves)
         if (leaf.plugin && leaf.facts.lo < 0)
-            fail(MERCER_E_UNSUPPORTED, "lift manifold: values of the kernel '%s' may be negative, must be >= 0",
+            fail(MERCER_E_UNSUPPORTED, "lift manifold: values of the kernel '%s' can be negative, must be >= 0",
                  leaf.plugin->name.c_str());
 }
 
@@ -125,7 +125,7 @@ Tensor coefficients(Run &run, const Eigenpairs &pairs, const Degrees &degrees, d
     return a;
 }
 
-// For the centres in this order, what each weighs with those behind it.
+// For the centres in this order, the sum of the edges from each to those behind it.
 template <class T>
 Buffer<double> later_sums(const LiftTask &task, const CountedVector<int64_t> &order, const Buffer<double> &v) {
     const Centres &centres = task.centres;
@@ -210,7 +210,7 @@ void write_text(const Walk &walk, const Eigenpairs &pairs, int64_t kept, Lifted 
         out.text["residuals"].push_back(pairs.residuals[static_cast<size_t>(j)]);
     }
     out.text["most_negative"] = pairs.most_negative;
-    out.text["uncertified"] = "bounds on eigenvalues do not carry over to an operator that is divided by its degrees";
+    out.text["uncertified"] = "bounds on eigenvalues of the kernel matrix do not carry over to the normalised operator";
 }
 
 // "1, 2 and 7": the first ten.
@@ -222,8 +222,8 @@ std::string listed(const CountedVector<int64_t> &numbers, int64_t first) {
     return rest > 0 ? out + " and " + number_text(static_cast<int64_t>(rest)) + " more" : out;
 }
 
-// The first coordinates are what pictures and clusters are made of: where rows that are far from all others take them, the
-// report says which rows, and a warning what helps. A smaller alpha does, because weights v = w q^-alpha grow for rows of small
+// Pictures and clusters use the first coordinates. If rows that are far from all others determine these, the report lists the
+// rows, and a warning suggests remedies. A smaller alpha is one, because weights v = w q^-alpha grow for rows of small
 // density q: 1 / P_ii - 1 = sum_j v_j k_ij / (v_i k_ii) over all other j.
 template <class T>
 void say_isolated(const LiftTask &task, const GramOperator<T> &gram, const Degrees &degrees, const Eigenpairs &pairs,
@@ -244,15 +244,15 @@ void say_isolated(const LiftTask &task, const GramOperator<T> &gram, const Degre
     for (size_t k = 0; rows && k < numbers.size(); ++k) numbers[k] = chosen[static_cast<size_t>(numbers[k])];
     out.text["manifold"]["isolated"] = record({{rows ? "rows" : "centres", numbers}, {"components", coordinates}});
     const bool one = numbers.size() == 1;
-    out.text["warnings"].push_back(format(
-        "component%s %s only set%s apart %s%s %s (counted from 0), hardly connected to all others; what helps is "
-        "a wider kernel (sigma of a gaussian)%s, or leaving %s out",
-        coordinates.size() == 1 ? "" : "s", listed(coordinates, 1).c_str(), coordinates.size() == 1 ? "s" : "",
-        rows ? "row" : "centre", one ? "" : "s", listed(numbers, 0).c_str(), walk.alpha > 0 ? ", lift.alpha = 0" : "",
-        one ? "it" : "them"));
+    out.text["warnings"].push_back(format("component%s %s only set%s apart %s%s %s (counted from 0), hardly connected "
+                                          "to the others: use a wider kernel (sigma of a gaussian)%s, or leave %s out",
+                                          coordinates.size() == 1 ? "" : "s", listed(coordinates, 1).c_str(),
+                                          coordinates.size() == 1 ? "s" : "", rows ? "row" : "centre", one ? "" : "s",
+                                          listed(numbers, 0).c_str(), walk.alpha > 0 ? ", lift.alpha = 0" : "",
+                                          one ? "it" : "them"));
 }
 
-// Of the stage `solve`, what degrees take before the start does.
+// The share of the stage `solve` that the degrees take, before the start vectors.
 double degrees_share(const LiftTask &task, const Walk &walk, double started) {
     return (1 - started) * Counted::filled * static_cast<double>(walk.products()) / task.plan.products.likely;
 }
@@ -263,7 +263,7 @@ Degrees degrees_of(const LiftTask &task, const Gram<T> &gram, const Walk &walk, 
     return Degrees(task.run, gram.exact, task.centres.weights, walk.alpha);
 }
 
-// The leading pairs of S beside u_0, as many as `choice` asks for, and what they took.
+// The leading eigenpairs of S except u_0, as many as `choice` requests; their cost is added to out.
 template <class T>
 Eigenpairs solve_walk(const LiftTask &task, const Gram<T> &gram, const Degrees &degrees, const Walk &walk,
                       double started, Components &choice, Lifted &out) {
@@ -342,14 +342,13 @@ Plan plan_manifold(const PlanTask &task) {
     refuse_negative(task.kernel);
     const CoreValues &values = task.recipe.values();
     if (values.components == 0 && std::isnan(values.threshold))
-        fail(MERCER_E_VALUE,
-             "output.components = 0 goes by error bars, which the lift manifold has none of: must be > 0, "
-             "or output.threshold set");
+        fail(MERCER_E_VALUE, "output.components = 0 needs error bars, which manifold methods do not provide: set it to "
+                             "> 0, or set output.threshold");
     const Walk walk = walk_of(values);
     if (walk.clusters > task.m)
         fail(MERCER_E_VALUE, "lift.clusters = %" PRId64 ", must be at most the number of centres, %" PRId64,
              walk.clusters, task.m);
-    // v, scale and its square, u_0 or what isolated rows are found with; then f, directions and what clusters are found with.
+    // v, scale and its square, u_0 or the buffers to detect isolated rows; then f, directions and the buffers for clusters.
     const int64_t own = 8 * task.m * (6 + (walk.clusters > 0 ? 2 * walk.clusters + 12 : 0));
     PlanTask rest = task;
     rest.budget_left -= own;

@@ -4,7 +4,7 @@
 //   A = L_B^-T V,  b = V^T mu,  nu = L_B^-T mu,  lambda = theta / n                 (uncentred: mu = 0)
 //
 // A centre in the span of others has coefficients 0. Total variance: mean k(x, x) - |mu|^2, at least the true one,
-// as |mu| is at most the length of the mean. mse = mean (k(x, x) - |l|^2) is what the span loses of the rows, and 0 <=
+// as |mu| is at most the length of the mean. mse = mean (k(x, x) - |l|^2) is the loss by the span, and 0 <=
 // lambda_i(exact) - lambda_i <= mse; certify.h has the better bounds, which are in the report. m = n is exact kernel PCA.
 // Cost: n m kernel values, 2 n m^2 flops; memory n m for the factor, or its slabs made again; O(m^2) beyond.
 #include "lift_projected.h"
@@ -46,7 +46,7 @@ std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows
                                          factor_of_centres<T>(task));
 }
 
-// For each centre its column of L, -1 where it has none; of centres that are the same row the first has it.
+// For each centre its column of L, or -1; of centres that are the same row only the first has a column.
 template <class T>
 CountedVector<int64_t> columns_of(const SpanRows<T> &span, const Reduction &reduction, int64_t m,
                                   bool numbers_of_rows) {
@@ -134,7 +134,7 @@ Lifted lift_as(const LiftTask &task) {
              prepared.kernel.text().c_str());
     if (static_cast<Certificates>(values.certificates) >= Certificates::rows && !prepared.squares_hold)
         fail(MERCER_E_DATA,
-             "report.certificates = rows or exact: f64 does not hold the squares of these data's kernel values");
+             "report.certificates = rows or exact: the squares of the kernel values of these data overflow f64");
     Lifted out;
 
     run.stage("gram");
@@ -225,7 +225,7 @@ template std::shared_ptr<PartialCholesky<double>> factor_of_centres(const LiftTa
 
 namespace {
 
-// Rows of the residual, of n: all of them where no fewer are asked for, each once.
+// The number of rows of the residual, of n; all of them, each once, unless fewer are requested.
 int64_t rows_looked_at(const CoreValues &values, int64_t n) {
     switch (static_cast<Certificates>(values.certificates)) {
     case Certificates::rows: return std::min(n, values.rows > 0 ? values.rows : 4000);
@@ -236,7 +236,7 @@ int64_t rows_looked_at(const CoreValues &values, int64_t n) {
 
 } // namespace
 
-// The best that was paid for: trace, then pairs, then rows.
+// The best certificate for the requested level: by the trace, then pairs, then rows.
 template <class T>
 Proof prove(Run &run, const LiftTask &task, const Points<T> &rows, const SpanRows<T> &span,
             const Projection &projection, const double *weights, int64_t r) {
@@ -274,7 +274,7 @@ template Proof prove(Run &, const LiftTask &, const Points<double> &, const Span
 
 namespace {
 
-// Of a factor of task.m columns with so many rows: for as long as it lives, and while it grows.
+// Memory of a factor of task.m columns: while it lives, and while it grows.
 std::pair<int64_t, Bytes> factor_bytes(const PlanTask &task, int64_t rows, const TileBytes &tiles) {
     auto bytes = [&](auto type) {
         using Pivots = PartialCholesky<decltype(type)>;
@@ -346,7 +346,7 @@ Plan plan_projected(const PlanTask &task) {
                             (of.tiles.scratch + of.tiles.held(1, tile_rows) + of.tiles.loading(tile_rows));
     const Bytes made_again = own + larger(growing, larger(8 * m * m, later + Bytes(slabs, slabs + loading)));
     plan.keep_factor = task.rows && with_factor.most <= std::max(task.budget_left, made_again.most);
-    plan.how = plan.keep_factor ? "with their factor" : "their factor made again";
+    plan.how = plan.keep_factor ? "including their factor" : "with their factor recomputed";
     const Bytes bytes = plan.keep_factor ? with_factor : made_again;
     plan.likely_bytes = bytes.likely, plan.bytes = bytes.most;
     plan.least_bytes = plan.keep_factor && !task.handed ? of.factor : 0; // of less rank than m, all else is less
@@ -371,7 +371,7 @@ Plan plan_projected(const PlanTask &task) {
     plan.flops_each = rows * order * order * (task.handed && plan.keep_factor ? 1 : 2);
     plan.dense_order = order;
     plan.certify_cost = (pairs + sampled) * (2 * static_cast<double>(task.source.cols()) + 15);
-    if (goes_by_passes(task)) // may end as what is made again
+    if (goes_by_passes(task)) // may fall back to the dense problem
         if (Plan few = plan_iterated(task, of.tiles, made_again, remade);
             few.bytes <= std::max(task.budget_left, plan.bytes))
             return few;

@@ -1,17 +1,17 @@
-// What the lift `projected` and the method `auto` share: proofs about a projection.
+// Shared by the lift `projected` and the method `auto`: certificates of a projection.
 #pragma once
 #include "projected.h"
 #include "proof.h"
 
 namespace mercer {
 
-// What `auto` knows already when the lift begins.
+// Results of `auto` that the lift can reuse.
 struct Findings {
     Projection projection;
     Proof proof;
 };
-// What the lift takes, with `drawn` rows of its evidence for so many directions: for the projection once it is there, for the
-// factor as long as it lives and while it grows, to project, for evidence and what follows from it beside the projection.
+// Memory of the lift, with `drawn` rows of evidence for a number of directions: of the finished projection, of the factor while
+// it lives and while it grows, of the projection itself, and of the evidence next to the projection.
 struct SpanBytes {
     int64_t held, factor;
     Bytes growing, project, evidence;
@@ -19,7 +19,7 @@ struct SpanBytes {
 };
 SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width);
 
-// Of k(C, C), in the centres' order.
+// The Cholesky factor of k(C, C), in the order of the centres.
 template <class T>
 std::shared_ptr<PartialCholesky<T>> factor_of_centres(const LiftTask &task);
 

@@ -7,7 +7,7 @@
 // projection of the solver's blocks and never touches K. Total variance (exact, whatever r): mean k(c, c) - p^T K p.
 // Rank: Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2); less is rounding of the entries (|E| <= c u trace). Where
 // squares of kernel values would not hold, all of it is counted in a power of 4.
-// Cost: m^2/2 kernel values and 2 m^2 flops a column for each pass; memory as operator.h says. Error of direction l:
+// Cost: m^2/2 kernel values and 2 m^2 flops a column for each pass; for memory see operator.h. Error of direction l:
 // about m u Lambda_1 / Lambda_l, and the solver's residual / gap.
 #include "certify_report.h"
 #include "quantised.h"
@@ -30,8 +30,8 @@ double root_unit_of(double value, bool f32) {
     return value == 0 || std::abs(exponent) <= most ? 1 : std::ldexp(1, exponent / 2);
 }
 
-// Weights in the forms that are needed, and what the product with them says: K p, and the means behind total variance. All
-// that is of K is counted in `unit`, the eigenpairs of the operator with these scales too.
+// Weights in the forms that are needed, and the results of the product with them: K p, and the means for the total variance.
+// Entries of K are in units of `unit`, and so are the eigenpairs of the operator with these scales.
 struct Moments {
     const CountedVector<double> &weights;
     double total;                // sum of the weights
@@ -80,10 +80,10 @@ Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &m
     return z;
 }
 
-// |K u - theta u| bounds what is wrong with the values of an exact fit, if no eigenvalue above the last was missed: none is by a
-// solver that decomposes the whole matrix (LAPACK's eigenvalues, all or by index, are those of a matrix n u |K| away). Kernel values
-// in f32 err by about u of k(c, c), the products with them by less: by 2 u of the trace in all, before it is centred. Residuals
-// know of it only where the solver has an exact operator to compare with, and contain it there.
+// |K u - theta u| bounds the error of the values of an exact fit, if no eigenvalue above the last one was missed. A solver that
+// decomposes the whole matrix misses none (LAPACK's eigenvalues, all or by index, are those of a matrix n u |K| away). Kernel
+// values in f32 err by about u of k(c, c), the products with them by less: by 2 u of the trace in all, before it is centred.
+// Residuals contain this error only if the solver compares with an exact operator.
 Bounds bounds_of(const Eigenpairs &pairs, const Moments &moments, const Plan &plan, int64_t kept) {
     const std::vector<double> theta(pairs.values.begin(), pairs.values.begin() + kept),
         residuals(pairs.residuals.begin(), pairs.residuals.begin() + kept);
@@ -140,13 +140,13 @@ Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, in
 
 bool is_centred(const LiftTask &task) { return task.recipe.values().lift_centred != 0; }
 
-// How many of the pairs the model has: what is more than rounding, and of that what was asked for.
+// How many eigenpairs the model keeps: those above rounding, and of these as many as requested.
 struct Kept {
-    int64_t wanted, all; // with what lift.ritz turns
+    int64_t wanted, all; // including the directions for lift.ritz
 };
 Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, const Components &choice,
                  Lifted &out) {
-    // Of an indefinite kernel the trace says nothing (it may be 0): then its largest eigenvalue is the norm.
+    // For an indefinite kernel the trace is no bound (it may be 0): then the largest eigenvalue is the norm.
     const int64_t rank = cut_rank(task, pairs, moments.trace(), moments.unit(), &out.outcome);
     ErrorBars bars;
     const bool wanted = choice.wants_bars() && rank > 0;
@@ -191,7 +191,8 @@ void write_text(const LiftTask &task, const Eigenpairs &pairs, const Moments &mo
         out.text["certificates"] = eigenvalue_entries(bounds, kept, 0, moments.total / unit);
         out.worst_share = bounds.worst_share(kept);
     }
-    if (all && out.capabilities & MERCER_CAN_RESIDUAL) { // of what the components leave; all rows span themselves
+    if (all &&
+        out.capabilities & MERCER_CAN_RESIDUAL) { // of the part that the components leave; all rows span themselves
         const double explained = std::accumulate(pairs.values.begin(), pairs.values.begin() + kept, 0.0);
         out.text["mse"] = 0.0;
         out.text["mse_components"] = std::max(moments.variance() - explained, 0.0) / moments.total * unit;
@@ -260,7 +261,7 @@ Plan plan_refined(const PlanTask &task) {
 Lifted lift_weighted(const LiftTask &task) {
     Lifted out = weighted_model(task);
     const bool refined = task.recipe.values().ritz > 0,
-               stands = task.recipe.reducer() && !out.text.contains("certificates"); // else it is exact
+               stands = task.recipe.reducer() && !out.text.contains("certificates"); // otherwise the fit is exact
     Json stood = Json::array();
     if (stands) {
         task.run.stage("certify");

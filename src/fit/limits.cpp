@@ -1,8 +1,8 @@
-// Limits of per-point outputs: what the points behind a model do not exceed but for a share of 5 % and of 1 %. They are
+// Limits of per-point outputs: values that 5 % and 1 % of the points of the fit exceed. They are
 // empirical: the q-quantile is the smallest value v such that points of values <= v carry at least the share q of all
 // weight (weights 1: the ceil(q n)-th value in order). Points a model was fitted on lie a little closer to it than new ones.
 //
-// In the span of some points, row i of L and d_i, what the span leaves out of it, say all: f = V^T (l_i - mu), residual =
+// For a projection, row i of L and its residual d_i are sufficient: f = V^T (l_i - mu), residual =
 // d_i + |l_i - mu|^2 - |f|^2, T^2 = sum f_j^2 / lambda_j. One more sweep over L, 2 n m r flops; memory 3 n.
 #include "../core/threads.h"
 #include "../model/evaluate.h"
@@ -53,7 +53,7 @@ Json limits_of(Run &run, int64_t n, const double *values, const double *weights)
 
 namespace {
 
-// T^2 of n points, and what their scores leave of their squared distance to the mean.
+// T^2 of n points, and their squared distance to the mean minus that of their scores.
 struct Outputs {
     Run &run;
     int64_t r;

@@ -1,5 +1,5 @@
-// The truth beside the certificates of a model whose centres stand for rows: dense eigenproblems of all rows and of the centres
-// (report.certificates = exact, of up to 2000 rows).
+// The true errors of a reduced-set model, next to its certificates: by dense eigenproblems of all rows and of the centres
+// (report.certificates = exact, up to 2000 rows).
 #pragma once
 #include "fit.h"
 
@@ -9,11 +9,11 @@ struct Truth {
     std::vector<double> lambda;             // of all rows
     double covariance = 0, eigenvalues = 0; // |T - T_C|_HS; l2, of all eigenvalues
     double density = 0;                     // largest difference at the rows
-    std::vector<double> projection, excess; // of the first 1, 2, ... components; empty: not asked for
+    std::vector<double> projection, excess; // of the first 1, 2, ... components; empty if not requested
 };
 Truth measure_truth(const LiftTask &task, bool directions, Lifted &model); // counts kernel values
-// Into entries that have no `measured` yet.
+// Adds `measured` to the entries that lack it.
 void add_measured(const Truth &truth, Json &entries);
-void foresee_measured(const PlanTask &task, Plan &plan); // adds what that takes; plan.measures: it will be done
+void foresee_measured(const PlanTask &task, Plan &plan); // adds the cost; plan.measures: true if it will be done
 
 } // namespace mercer

@@ -1,5 +1,5 @@
 // The nearest of some points to each row, exactly: a tile's squared distance v may err by a share e of itself, and
-// below `tiny` by anything; where it could be nearer than what is known, the sum itself decides.
+// below `tiny` by anything; if a point could be nearer than the nearest so far, the sum is recomputed and decides.
 //
 // e: pairs closer than 16 sqrt(w) s, w = sqrt(d + 8) u, s = |x|^2 + |y|^2, are recomputed by differences, to (d + 2) u;
 // of the others v errs by 2 (d + 4) u s at most (gram/tile.cpp), (d + 4) u / (8 sqrt(w)) of itself. e allows for both
@@ -70,11 +70,11 @@ void DataProblem<T>::nearest_as(const mercer_visit &to, double *square, int64_t 
     });
 }
 
-// In f32 where rows are such numbers; rounding others would move them. A row from which all points are infinitely far has none
-// that is nearest: whoever asked would be left with a number that was never set.
+// Computed in f32 if the rows are f32; rounding other rows would move them. A row with infinite distances to all points has no
+// nearest one and is refused, because its number would remain unset.
 template <class T>
 void DataProblem<T>::nearest(const mercer_visit &to, double *square, int64_t *number) {
-    if (points_.objects()) fail(MERCER_E_UNSUPPORTED, "nearest: objects are no points");
+    if (points_.objects()) fail(MERCER_E_UNSUPPORTED, "nearest: objects have no coordinates");
     const bool f32 = prepared_.source->dtype() == MERCER_F32 && prepared_.map.identity();
     f32 ? nearest_as<float>(to, square, number) : nearest_as<double>(to, square, number);
     const auto [row0, rows] = range_of(to);
@@ -82,7 +82,7 @@ void DataProblem<T>::nearest(const mercer_visit &to, double *square, int64_t *nu
     for (int64_t i = row0; m > 0 && i < row0 + rows; ++i)
         if (!(square[i] < INFINITY))
             fail(MERCER_E_DATA,
-                 "row %" PRId64 ": its squared distances to all of %" PRId64 " points are beyond f64, scale the data",
+                 "row %" PRId64 ": its squared distances to all %" PRId64 " points overflow f64: rescale the data",
                  prepared_.source->number(to.list ? to.list[i] : i), m);
 }
 

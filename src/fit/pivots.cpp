@@ -10,16 +10,16 @@
 //
 // Sampled (Epperly, Tropp & Webber, Embrace rejection, arXiv 2410.03969, accelerated RPCholesky; the law is that of Chen et
 // al., Randomly pivoted Cholesky, CPAM 2025). Candidates are drawn independently with probability w d / sum w d, and one is
-// accepted with probability (what is left of its d) / (its d at the draw), in order, until enough are: thinning makes the
-// accepted ones follow the law of drawing one by one. Later candidates of a round are forgotten, which the law does not
-// see, as they are independent of the earlier. About m/128 sweeps.
+// accepted with probability (its present d) / (its d at the draw), in order, until enough are accepted: this thinning gives
+// the accepted ones the law of drawing one by one. Later candidates of a round are discarded, which does not change the
+// law, because they are independent of the earlier ones. About m/128 sweeps.
 //
 // The floor. Kernel values of the tile's type err by some u max k(x, x), so the column of a pivot of residual d errs by some
-// u / root(d), and adds u^2 / d to what is lost of every row. At d = u that equals the rounding of k(x, x) itself, and below
+// u / root(d), and adds u^2 / d to the residual of every row. At d = u that equals the rounding of k(x, x) itself, and below
 // a column brings more noise than it explains. So no pivot is taken whose d is at most max(u, 1e-10) max k(x, x), for all
 // rules alike: rank is reached. d of a candidate is exact enough to decide this because it is f64 (pivots_block.cpp); d of
-// all other rows errs by some u max k(x, x). A row that looks like a candidate and is none is found out in a round and drops
-// out; after some rounds without a pivot rank is reached, too.
+// all other rows errs by some u max k(x, x). A row that is wrongly taken for a candidate is detected in a round and
+// dropped; after some rounds without a pivot rank is reached, too.
 //
 // d far below 0 comes of rounding or of a kernel that is not positive semi-definite. Only a proof that rounding explains no such
 // value makes it an error (check_definite).
@@ -38,7 +38,7 @@ class PartialCholesky<T>::Border {
   public:
     Border(Round &round, const Candidates &block) : round_(round), residual_(block.residual), b_(block.count()) {}
 
-    // What the rows taken so far leave of d of candidate p.
+    // The residual d of candidate p after the rows accepted so far.
     double left(int64_t p) {
         double *g = round_.row(count()), sum = 0;
         for (int64_t k = 0; k < count(); ++k) {
@@ -108,7 +108,7 @@ int64_t PartialCholesky<T>::affordable(int64_t candidates) const {
     return std::clamp<int64_t>(static_cast<int64_t>(std::sqrt(std::max(left, 0.0))), 1, candidates);
 }
 
-// A round must not be larger than what is left to choose, nor than the sweep takes.
+// A round must not exceed the remaining number of pivots, nor the capacity of a sweep.
 template <class T>
 template <class Choose>
 void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
@@ -207,7 +207,7 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_greedy(int64_t mos
     const double bound = next < 0 ? -1 : residual_[next];
     const int64_t tied_outside = next < 0 ? -1 : first_tied(bound, rows); // with a best score equal to the bound
 
-    // Outside, nobody's residual is above its bound. The first pivot is the best of all, for all bounds are exact.
+    // No residual outside exceeds its bound. The first pivot is the best of all, because all bounds are exact.
     take_largest(round, rows, most, [&](int64_t row, double best) {
         return bound < pivot_tie * best || (bound <= best && (tied_outside < 0 || precedes(row, tied_outside)));
     });
@@ -288,8 +288,8 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_sampled(int64_t mo
 }
 
 // In the order of the rows given, a small pivot before a large one would carry the errors of its column, entries' errors over
-// its root, into all that come after, time and again. So the largest goes first: of all rows within a round, and a round
-// ends where what is left of its rows is far below the rows that wait.
+// its root, into all that come after, time and again. So the largest goes first within a round, and a round
+// ends when the residuals of its rows are far below those of the waiting rows.
 template <class T>
 int64_t PartialCholesky<T>::append(const int64_t *rows, int64_t given) {
     constexpr double far_below = 1e-3;

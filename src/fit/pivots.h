@@ -58,18 +58,18 @@ class PartialCholesky {
     PartialCholesky(Run &run, const PivotRows &rows, int64_t capacity, Factor kind = Factor::held);
     PartialCholesky(const PartialCholesky &) = delete;
 
-    // All three continue what is there; nothing is done twice. After an exception (cancel, budget) the factor is of no use.
+    // All three continue the present factor; no work is repeated. After an exception (cancel, budget) the factor is of no use.
     // E_NUMERICAL where a kernel that says it is positive semi-definite shows not to be.
     //
     // By largest residual. Ties are broken by what the rows contain (precedes), so that the order of the data does not matter.
     // In f64 the pivots are those of the algorithm that goes column by column.
     void grow_greedy(const PivotStop &stop);
-    // Each drawn with probability w d / sum w d. The same random must come again when growth continues.
+    // Each pivot is drawn with probability w d / sum w d. To continue a growth, pass the same random again.
     void grow_sampled(const PivotStop &stop, const Random &random);
     // These rows (weight 0 is allowed), the largest residual first. A row that lies in the span of those before it, or is
     // one of them, is passed over; index() then says who is there, in what order. Returns how many were taken.
     int64_t append(const int64_t *rows, int64_t count);
-    // Room for capacity columns: a copy of the factor held, old and new at once.
+    // Makes room for capacity columns by copying a held factor; the old and the new one exist at the same time.
     void reserve(int64_t capacity);
 
     int64_t n() const { return rows_.n; }
@@ -79,7 +79,7 @@ class PartialCholesky {
     // Held: n x count, row-major with stride(); what lies beyond count in a row is undefined. Pivots' rows are lower triangular.
     const T *factor() const { return factor_.data(); }
     int64_t stride() const { return stride_; }
-    int64_t held_bytes() const;                                 // with what is kept beside it
+    int64_t held_bytes() const;                                 // including its lists
     const double *residual() const { return residual_.data(); } // n: d, exactly 0 at pivots
     double mean_residual() const { return residual_sum_ / weight_sum_; }
     double largest_residual() const { return largest_; }
@@ -91,8 +91,8 @@ class PartialCholesky {
     int64_t evaluations() const { return evaluations_ + again_; } // of the kernel
 
     bool reached(const PivotStop &stop) const { return reached(stop, residual_sum_, largest_); }
-    // Of rows whose scores tie, does i come before j? By a number made of the row's values; equal rows, and objects, whose
-    // values nobody knows, by their place. read_contents() goes first.
+    // Does row i precede row j if their scores tie? Decided by a hash of the row's values; for equal rows and for objects, whose
+    // values are unknown, by position. Call read_contents() before.
     bool precedes(int64_t i, int64_t j) const {
         return !contents_.empty() && contents_[i] != contents_[j] ? contents_[i] < contents_[j] : i < j;
     }
@@ -101,7 +101,7 @@ class PartialCholesky {
     bool candidate(int64_t row) const { return weight(row) > 0 && residual_[row] > floor(count()); }
     double weight(int64_t row) const { return rows_.weights ? rows_.weights[row] : 1; }
 
-    // Columns to begin with, where m are wanted but an early stop may save most of them.
+    // Columns to allocate at first if m are requested but an early stop may save most of them.
     static int64_t first_capacity(int64_t m, bool early) { return early ? std::min<int64_t>(m, 256) : m; }
     // Bounds of what a factor of m columns takes (early: grown from first_capacity), remade for at most `rounds` sweeps;
     static Bytes bytes(int64_t n, int64_t m, bool early, int64_t threads, const TileBytes &tiles,
@@ -163,7 +163,7 @@ class PartialCholesky {
     static_assert(slab_rows % tile_rows == 0);
     static int64_t stride_of(int64_t capacity);
     static int64_t ready_bytes(int64_t n, int64_t m, bool early,
-                               const TileBytes &tiles); // rows ready for tiles; 0: not
+                               const TileBytes &tiles); // bytes of rows prepared for tiles; 0: not kept
     static int64_t slabs_of(int64_t n) { return (n + slab_rows - 1) / slab_rows; }
     struct Scratch { // of one thread
         Scratch(Run &run, const Tiles<T> &tiles) : tile(tiles.scratch(run)) {}
@@ -184,7 +184,7 @@ class PartialCholesky {
     };
 
     static constexpr int64_t most_accepted = tile_rows; // pivots of one round
-    static constexpr int64_t panels_share = 10;         // rows stay ready for tiles where that is so small a part of L
+    static constexpr int64_t panels_share = 10; // rows stay prepared for tiles if they need at most this fraction of L
     // Candidates of a greedy round: fewer mean more sweeps, more of them a longer block (FACTS B3.12).
     static int64_t greedy_candidates(int64_t m) { return std::clamp<int64_t>((m / 4 + 280) / 64 * 64, 128, 512); }
     // A sampled round ends with so many pivots; it draws twice as many candidates, the first, which rejects most and whose
@@ -195,11 +195,11 @@ class PartialCholesky {
         return std::max(greedy_candidates(m), first_draws * enough_accepted(m));
     }
     static int64_t triangle_bytes(int64_t m) { return 8 * m * m; }
-    // Residuals inside rounds cost at most so many kernel values beside the n m of the columns.
+    // Upper limit of the kernel values for residuals inside rounds, in addition to the n m of the columns.
     static int64_t allowance(int64_t n, int64_t m) { return n * ((m + 32) / 4); }
     int64_t affordable(int64_t candidates) const;
     double floor(int64_t step) const { return relative_floor(step) * largest_diagonal_; }
-    // A d below minus this is worth a look whether the kernel is to blame (check_definite).
+    // A d below minus this triggers check_definite, which decides whether the kernel is indefinite.
     double suspicious() const { return 16 * relative_floor(count()) * scale_; }
     template <class Choose>
     void grow(const PivotStop &stop, Choose &&choose);
@@ -242,7 +242,7 @@ class PartialCholesky {
     PivotRows rows_;
     Factor kind_;
     Points<T> points_;
-    std::vector<Panel<T>> panels_; // of all rows, where they are little beside the factor
+    std::vector<Panel<T>> panels_; // of all rows, if small compared to the factor
     std::vector<int64_t> index_;
     std::vector<std::pair<int64_t, int64_t>> chosen_; // each pivot's row and column, by row
     Buffer<T> factor_;
@@ -255,7 +255,7 @@ class PartialCholesky {
     double scale_ = 0;                                         // largest k(x, x) of all rows
     double residual_sum_ = 0, largest_ = 0;
     int64_t sweeps_ = 0, draws_ = 0, evaluations_ = 0, spent_ = 0; // spent: evaluations to choose
-    std::atomic<int64_t> again_{0};                                // evaluations for what was computed before
+    std::atomic<int64_t> again_{0};                                // evaluations to recompute earlier columns
     bool rank_reached_ = false;
 };
 

@@ -1,11 +1,11 @@
-// Candidates of a round of pivoted partial Cholesky: their rows of L and what L leaves of K among them, in f64, and the proof
-// that a kernel is not positive semi-definite.
+// Candidates of a round of pivoted partial Cholesky: their rows of L and the residual of K among them, in f64, and the test
+// that proves a kernel not to be positive semi-definite.
 //
-// An f32 factor keeps the triangle L_P of its pivots beside it, in f64 and from f64 kernel values, because errors at the
-// pivots do not stay there: a pivot of residual d puts errors of some u / root(d) into every row, later pivots' rows among
+// An f32 factor also keeps the triangle L_P of its pivots in f64, computed from f64 kernel values, because errors at the
+// pivots spread: a pivot of residual d puts errors of some u / root(d) into every row, later pivots' rows among
 // them, and the recurrence multiplies these. With the largest residual as the next pivot that growth is bounded, with drawn
-// or given pivots it is exponential. A candidate's row of L is K_cP L_P^-T, so that what is decided of it (d, order, accept or
-// reject) is exact to f64. A factor that is not held does the same, as it has no rows to look up. Cost of b candidates after s
+// or given pivots it is exponential. A candidate's row of L is K_cP L_P^-T, so that all decisions about it (d, order, accept or
+// reject) are exact to f64. A factor that is not held does the same, as it has no rows to look up. Cost of b candidates after s
 // pivots: b s f64 kernel values and b s^2 flops, m^2/2 values and m^3/3 flops in all at the least; memory m^2.
 #include "pivots.h"
 
@@ -55,7 +55,7 @@ Points<double> PartialCholesky<T>::exact_points(const std::vector<int64_t> &numb
     return points;
 }
 
-// L of the candidates c, count() numbers each: what the columns hold, or K_cP L_P^-T.
+// The rows of L of the candidates c, count() numbers each: from the columns if they are f64, else K_cP L_P^-T.
 template <class T>
 Buffer<double> PartialCholesky<T>::rows_of_factor(const std::vector<int64_t> &rows) {
     const int64_t b = static_cast<int64_t>(rows.size()), s = count();
@@ -89,8 +89,8 @@ Buffer<double> PartialCholesky<T>::rows_of_factor(const std::vector<int64_t> &ro
     return out;
 }
 
-// K - L L^T among the block's rows, symmetric. Its diagonal is d: what scores and draws have seen where that is f64, else what
-// the rows of L in f64 leave.
+// K - L L^T among the block's rows, symmetric. Its diagonal is d: the value that scores and draws used if that is f64, else
+// the residual by the rows of L in f64.
 template <class T>
 void PartialCholesky<T>::residual_among(Candidates &block) {
     const int64_t b = block.count(), s = count(), blocks = (b + few_rows - 1) / few_rows;
@@ -150,8 +150,8 @@ typename PartialCholesky<T>::Candidates PartialCholesky<T>::candidates(std::vect
     return block;
 }
 
-// The round is chosen: keeps its pivots' rows of L, and what was found of d of all candidates, so that one that turned out to
-// be at the floor is a candidate no more.
+// After the pivots of a round are chosen: keeps their rows of L, and stores the exact d of all candidates, so that rows at the
+// floor are no longer candidates.
 template <class T>
 void PartialCholesky<T>::settle(Round &round, const Candidates &block) {
     const int64_t s = count(), b = block.count();
@@ -164,8 +164,9 @@ void PartialCholesky<T>::settle(Round &round, const Candidates &block) {
 // A d of this row far below 0 is the kernel's fault only if rounding cannot explain it. K is positive semi-definite if and only
 // if z^T K z >= 0 for all z. Take z = 1 at the row x, -a at the pivots with a = K_PP^-1 k_Px, which makes it least:
 //   z^T K z = k(x, x) - |l|^2,   l = L_P^-1 k_Px,   a = L_P^-T l.
-// For this z errors of entries, each at most eta (k(x, x) k(y, y))^1/2, change the sum by at most eta (sum |z_j| k_jj^1/2)^2: below
-// minus that no rounding reaches. eta: what f64 kernel values and sums of count() terms err by, or what values given in f32 do.
+// For this z errors of entries, each at most eta (k(x, x) k(y, y))^1/2, change the sum by at most eta (sum |z_j| k_jj^1/2)^2:
+// rounding cannot make it lower than minus that. eta: error of f64 kernel values and sums of count() terms, or of values supplied
+// in f32.
 template <class T>
 void PartialCholesky<T>::check_definite(int64_t row) {
     const bool given = points_.objects() || rows_.kernel.calls_back();
@@ -188,7 +189,8 @@ void PartialCholesky<T>::check_definite(int64_t row) {
     if (value >= -eta * sum * sum) return;
     fail(MERCER_E_NUMERICAL,
          "kernel = %s is not positive semi-definite: %" PRId64 " pivots leave %g of k(x, x) of row %" PRId64
-         ", rounding explains no more than -%g; if the kernel should be, use float64 (data.dtype = f64)",
+         ", but rounding explains at most -%g; if the kernel is known to be positive semi-definite, use float64 "
+         "(data.dtype = f64)",
          rows_.kernel.text().c_str(), s, value, row, eta * sum * sum);
 }
 

@@ -80,7 +80,7 @@ void PartialCholesky<T>::columns(Step &step, const Block &block, Scratch &scratc
     }
 }
 
-// What is known of rows of pivots is put in place of what was computed: those of earlier rounds are 0, the step's own are
+// Pivot rows are replaced by their exact values: those of earlier rounds are 0, those of this step are
 // its triangle. numbers: which rows the block has; nullptr: row0 and those after it.
 template <class T>
 void PartialCholesky<T>::patch(const Step &step, const Block &block, const int64_t *numbers) const {

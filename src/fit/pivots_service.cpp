@@ -17,7 +17,7 @@ class OneByOne {
         : factor_(factor), task_(task), rule_(rule), score_(task.run.buffer<double>(factor.n())),
           column_(task.run.buffer<double>(rule.update ? factor.n() : 0)) {}
 
-    // True: nobody is left above the floor.
+    // True: no row is left above the floor.
     bool run(const PivotStop &stop, mercer_pivot_state &state) {
         const int64_t most = std::min(stop.m, factor_.n());
         while (state.step < most && !(state.step > 0 && factor_.reached(stop))) {

@@ -141,9 +141,9 @@ void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
             all.lowest = slab.lowest, all.lowest_row = slab.lowest_row;
     }
     if (std::isnan(all.lowest))
-        fail(MERCER_E_NUMERICAL, "kernel = %s: values of row %" PRId64 " with %" PRId64 " pivots are beyond %s",
+        fail(MERCER_E_NUMERICAL, "kernel = %s: values of row %" PRId64 " with %" PRId64 " pivots overflow %s",
              rows_.kernel.text().c_str(), all.lowest_row, count(),
-             sizeof(T) == 4 ? "float32; use data.dtype = f64" : "float64");
+             sizeof(T) == 4 ? "float32: use data.dtype = f64" : "float64");
     if (all.lowest < -suspicious()) check_definite(all.lowest_row);
     residual_sum_ = all.residual;
     largest_ = all.largest;
@@ -151,7 +151,7 @@ void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
 }
 
 // The first column after which stop holds is the last. What k columns leave of row i is d_i + the squares of those behind
-// the k-th: sums of positive terms, so nothing is lost in going back.
+// the k-th: sums of positive terms, so going back loses no accuracy.
 template <class T>
 void PartialCholesky<T>::drop_surplus(int64_t from, const PivotStop &stop) {
     const int64_t width = count() - from, slabs = slabs_of(n());

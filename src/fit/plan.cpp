@@ -1,5 +1,5 @@
-// How the lift `weighted` will be done, from the shape and the budget alone: whether the kernel matrix is stored, who solves,
-// and what that needs. A fit refuses by it before the work begins, and a forecast is it in figures.
+// Plans the lift `weighted` from the shape and the budget alone: whether the kernel matrix is stored, which solver is used, and
+// the memory and work needed. A fit that does not fit is refused before it starts; a forecast shows the figures.
 #include "bootstrap.h"
 #include "components.h"
 #include "glimpse.h"
@@ -16,18 +16,18 @@ namespace {
 // Up to this order one dense factorisation is as good as iterating (about 0.1 s, FACTS A7), and it cannot be cancelled.
 constexpr int64_t dense_up_to = 1000;
 
-// Up to so many columns a fused kernel's values are computed again as fast as they are read (at 16 columns 0.45 against 0.32
-// ns a core in f32, FACTS B3.5, B3.12: computing them once costs more than all passes save).
+// Up to this many columns, values of a fused kernel are recomputed about as fast as stored ones are read (16 columns: 0.45
+// against 0.32 ns a core in f32, FACTS B3.5, B3.12: storing them costs more than all passes save).
 constexpr int64_t stream_up_to = 64;
 
-// Pivots behind the start: 512 cost five times as much at n = 10^4 and save no pass there (FACTS B3.12).
+// Pivots for the start vectors: 512 cost five times as much at n = 10^4 and save no pass there (FACTS B3.12).
 constexpr int64_t start_rank = 256;
 
-// body(tiles) for all rows of source, as a fit will see them.
+// Calls body(tiles) with tiles of all rows of source, prepared as in a fit.
 template <class T, class Body>
 auto with_tiles(const Expression &kernel, const Source &source, Body &&body) {
     std::vector<LeafSpec> specs = leaf_specs(kernel);
-    for (LeafSpec &leaf : specs) // as they will be shifted
+    for (LeafSpec &leaf : specs) // as if shifted already
         if (leaf.form == MERCER_SQDIST && source.kind() == Source::Kind::dense)
             leaf.shift.resize(leaf.columns.empty() ? static_cast<size_t>(source.cols()) : leaf.columns.size());
     Points<T> points(std::shared_ptr<const Source>(std::shared_ptr<const Source>(), &source), {}, specs);
@@ -98,9 +98,9 @@ template Need need_of<double>(const Run &, const Expression &, const Source &, i
 
 namespace {
 
-// Times that the kernel matrix is computed: once to be stored, else in each product; of a rough matrix beside an exact one
-// one product in five is exact, as a rule. A mean that rode along with no exact product takes one of its own, and where the
-// number of components is open it may be solved for anew each time it has doubled.
+// How often the kernel matrix is computed: once if stored, else in each product. With a rough and an exact matrix, typically one
+// product in five is exact. If no exact product included the mean, it needs one of its own. If the number of components is open,
+// each doubling may be a new solve.
 void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     const mercer_cost &cost = plan.solver_cost;
     const bool stored = plan.hold == Hold::matrix;
@@ -122,17 +122,17 @@ void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     plan.dense_order = iterates ? std::min(m, static_cast<double>(cost.blocks) / 2) : m; // basis, and its images
 }
 
-// Callbacks are what costs where there are any: one set of values, in the type of the result.
+// Callbacks dominate the cost: compute one set of values, in the type of the result.
 bool calls_back(const PlanTask &task) { return task.kernel.has_user() || task.source.kind() == Source::Kind::objects; }
 
-// Bytes of a solve for r pairs, beside those that Hold decides.
+// Bytes of a solve for r eigenpairs, excluding the storage of the kernel matrix (Hold).
 struct Working {
-    Need exact, most;       // of a pass in the type of the result, and in that of most passes
+    Need exact, most;       // memory of a pass in the type of the result, and in the type of most passes
     int64_t always;         // held throughout
-    Bytes start, bars, end; // each while nothing else is: start, error bars, tensors of the model
-    Bytes product;          // the solver, its blocks, the vectors of a product, beside a pass
-    Bytes begun;            // the same, where no more than the first product is needed
-    Bytes factorised;       // the solver alone, with a workspace that a dense one has between products
+    Bytes start, bars, end; // held one after the other: start, error bars, tensors of the model
+    Bytes product;          // the solver, its blocks and the vectors of a product, in addition to a pass
+    Bytes begun;            // the same, if the first product is enough
+    Bytes factorised;       // the solver alone, with the workspace of a dense one between products
 };
 
 Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
@@ -142,7 +142,7 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
         return f32 ? need_of<float>(task.run, task.kernel, task.source, m, columns)
                    : need_of<double>(task.run, task.kernel, task.source, m, columns);
     };
-    // A product of so many columns, while so many of the solver's are in use.
+    // Memory of a product with some columns, while the solver uses others.
     auto product = [&](int64_t columns, int64_t blocks) {
         return larger(need(plan.f32, columns).vectors, need(plan.f32 || plan.rough, columns).vectors) +
                checked_bytes("the solver's blocks", m, blocks, size);
@@ -175,13 +175,13 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
     return out;
 }
 
-// What no data save: an iteration that is over when it has begun, from a start of no rank, without components.
+// The memory needed for any data: an iteration that ends at once, from a start of rank 0, without components.
 Working least_of(Working of) {
     of.product = of.begun, of.start = of.bars = of.end = 0;
     return of;
 }
 
-// All that, with what plan.hold and plan.hold_exact keep.
+// The sum of all, including the storage that plan.hold and plan.hold_exact choose.
 Bytes bytes_of(const Working &of, const Plan &plan) {
     auto pass = [](const Need &need, Hold held) {
         return held == Hold::matrix ? 0 : need.scratch + (held == Hold::nothing ? need.panels : 0);
@@ -199,7 +199,7 @@ Bytes bytes_of(const Working &of, const Plan &plan) {
     return held + most;
 }
 
-// Sets what is held between passes, and bytes: as much as the budget allows, at the least nothing.
+// Chooses what is stored between passes, as much as the budget allows, and sets bytes.
 void choose_hold(const PlanTask &task, const Working &working, Plan &plan) {
     auto fits = [&](Hold hold, Hold hold_exact) {
         plan.hold = hold, plan.hold_exact = hold_exact;
@@ -218,7 +218,7 @@ void choose_hold(const PlanTask &task, const Working &working, Plan &plan) {
     fits(Hold::nothing, Hold::nothing);
 }
 
-// A number of pairs that is open may grow from r to as many as the budget holds, those of the round before beside them.
+// If the number of eigenpairs is open, it may grow from r to what fits in the budget next to those of the round before.
 void allow_growth(const PlanTask &task, int64_t r, Plan &plan) {
     const int64_t end = Components(task.recipe.values(), task.m).most_ask(), size = plan.f32 ? 4 : 8;
     plan.most_pairs = r;
@@ -242,7 +242,7 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
     plan.tol = !std::isnan(values.tol) ? values.tol : task.tol > 0 ? std::max(task.tol, 1e-9) : plan.f32 ? 1e-5 : 1e-9;
     plan.share = std::isnan(values.tol) ? 0.1 : 0; // variances of scores right to 1 %
     if (plan.f32 && !task.f32 && !task.f32_serves)
-        fail(MERCER_E_DATA, "gram.storage = f32: entries or kernel values of these data are beyond it");
+        fail(MERCER_E_DATA, "gram.storage = f32: entries or kernel values of these data overflow f32");
     plan.max_passes = values.max_passes;
     plan.solver = std::move(solver);
     plan.solver_params = std::move(params);
@@ -252,7 +252,7 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
     if (flags & MERCER_USES_START && in_f32 && task.kernel.is_psd()) {
         plan.start_rank = std::min(start_rank, m / 8);
         plan.start_columns = std::min({plan.start_rank / 2, std::max<int64_t>(32, (r + 13) / 8 * 8), m});
-        // A random column, and the mean, ride along.
+        // A random column and the mean are included in the product.
         plan.start_columns = std::max<int64_t>(plan.start_columns - 1 - (values.lift_centred != 0), 0);
     }
     ask_solver(task, r, plan.start_columns, plan);
@@ -264,8 +264,8 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
 
 } // namespace
 
-// Rounds as solve_for goes through them, each with twice as many pairs. Where the sample is too small to tell, so many passes
-// as the solver expects, or as bring a basis of twice the pairs together.
+// Adds up the rounds of solve_for, each with twice as many eigenpairs. If the sample is too small to estimate passes, assumes the
+// number that the solver expects, or that builds a basis of twice the pairs.
 void expect_spectrum(const PlanTask &task, const Glimpse &glimpse, Plan &plan) {
     if (!plan.solver || plan.solver->name == "dense") return;
     const Components choice(task.recipe.values(), task.m);
@@ -312,14 +312,14 @@ void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how) {
     if (bytes <= task.budget_left) return;
     const double limit = static_cast<double>(task.run.budget()->limit()) / 0x1p20,
                  needed = limit + static_cast<double>(bytes - task.budget_left) / 0x1p20,
-                 all = std::ceil(needed * 1000) / 1000; // as printed, it is enough
+                 all = std::ceil(needed * 1000) / 1000; // rounded up, so that the printed budget is sufficient
     const char *instead = "";
     if (task.m == task.source.rows() && !task.recipe.reducer())
         instead = task.recipe.is_auto()
                       ? "; 'nystrom' keeps fewer"
                       : "; an exact model keeps all rows: 'auto', 'nystrom' and the reducer 'rpcholesky' keep fewer";
-    fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.3f MiB in all (%s), of a memory budget of %.3f MiB%s", task.m,
-         all, how, limit, instead);
+    fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.3f MiB in total (%s), but the memory budget is %.3f MiB%s",
+         task.m, all, how, limit, instead);
 }
 
 } // namespace mercer

@@ -1,5 +1,6 @@
-// A first look at the rows: the input map, bandwidths and shifts that follow from their columns, and which types hold what will
-// be computed. Cost: one pass over the rows (column_stats.cpp), a sample where a bandwidth is asked for (bandwidth.cpp).
+// A first pass over the rows: computes the input map, bandwidths and shifts from their columns, and decides which types can
+// represent all later numbers. Cost: one pass over the rows (column_stats.cpp), and a sample if a bandwidth is needed
+// (bandwidth.cpp).
 #include "bandwidth.h"
 
 #include "../gram/magnitude.h"
@@ -21,8 +22,8 @@ InputMap make_map(DataScale scale, const ColumnStats &stats) {
         const bool constant = !(stats.hi[k] > stats.lo[k]); // its computed mean may be off by rounding
         double spread = constant ? 0 : standard ? stats.deviation(k) : stats.hi[k] - stats.lo[k];
         if (!std::isfinite(stats.hi[k] - stats.lo[k]) || (spread > 0 && !std::isfinite(1 / spread)))
-            fail(MERCER_E_DATA, "data.scale: column %zu, from %g to %g, spreads %s for f64", k, stats.lo[k],
-                 stats.hi[k], spread > 1 ? "too much" : "too little");
+            fail(MERCER_E_DATA, "data.scale: column %zu, from %g to %g, has a range that is %s for f64", k, stats.lo[k],
+                 stats.hi[k], spread > 1 ? "too wide" : "too narrow");
         map.shift.push_back(standard && !constant ? stats.mean[k] : stats.lo[k]);
         map.scale.push_back(spread > 0 ? 1 / spread : 1); // a constant column becomes 0
     }
@@ -33,14 +34,14 @@ InputMap make_map(DataScale scale, const ColumnStats &stats) {
 void divide(InputMap &map, const std::vector<double> &lengths, int64_t d) {
     if (lengths.empty()) return;
     if (lengths.size() != 1 && static_cast<int64_t>(lengths.size()) != d)
-        fail(MERCER_E_SHAPE, "data.lengths: %zu numbers, must be 1 or %" PRId64 ", one a column", lengths.size(), d);
+        fail(MERCER_E_SHAPE, "data.lengths: %zu numbers, must be 1 or %" PRId64 ", one per column", lengths.size(), d);
     if (map.identity()) map.shift.assign(static_cast<size_t>(d), 0.0), map.scale.assign(static_cast<size_t>(d), 1.0);
     for (size_t k = 0; k < map.scale.size(); ++k) {
         const double length = lengths[lengths.size() == 1 ? 0 : k], before = map.scale[k];
         map.scale[k] /= length;
         if (!(map.scale[k] > 0) || !std::isfinite(map.scale[k]))
-            fail(MERCER_E_DATA, "data.lengths: column %zu is multiplied by %g / %g, which is beyond f64", k, before,
-                 length);
+            fail(MERCER_E_DATA, "data.lengths: column %zu is multiplied by %g / %g, which is out of the range of f64",
+                 k, before, length);
     }
 }
 
@@ -53,11 +54,11 @@ void refuse_negative(const Prepared &prepared, int64_t column) {
         source.read(i, 1, row.data());
         map_rows(prepared.map, source.cols(), row.data(), 1);
         if (const double value = row[static_cast<size_t>(column)]; value < 0)
-            source.refuse(i, column, format("%g, the kernel needs values >= 0", value).c_str());
+            source.refuse(i, column, format("%g, but the kernel needs values >= 0", value).c_str());
     }
 }
 
-// Says what tiles can hold, of numbers between the columns' smallest and largest.
+// Decides which types tiles can use, for numbers between the smallest and the largest of each column.
 void measure(Prepared &prepared, ColumnStats &stats) {
     Extent extent{std::move(stats.lo), std::move(stats.hi)};
     for (CountedVector<double> *ends : {&extent.lo, &extent.hi})
@@ -109,10 +110,10 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional
     if (!lengths.empty() && objects) fail(MERCER_E_UNSUPPORTED, "data.lengths: objects have no columns");
     if (scale != DataScale::none && (sparse || objects))
         fail(MERCER_E_UNSUPPORTED, "data.scale: %s",
-             sparse ? "shifting sparse data would fill them" : "objects have no columns");
+             sparse ? "shifting sparse data would make them dense" : "objects have no columns");
     out.kernel = recipe.kernel();
     if (out.kernel.has_user() && !out.kernel.user && !objects)
-        fail(MERCER_E_ARGUMENT, "kernel = %s: no function was given with mercer_recipe_set_kernel",
+        fail(MERCER_E_ARGUMENT, "kernel = %s: set its function with mercer_recipe_set_kernel",
              out.kernel.text().c_str());
     ColumnStats stats = column_stats(run, source, out.weights);
     out.map = make_map(scale, stats);
@@ -140,7 +141,7 @@ CountedVector<double> sample_weights(const Data &data, const Source &source) {
     if (!data.has_weights()) return weights;
     const mercer_view &view = data.weights;
     if (view.rows != source.given_rows())
-        fail(MERCER_E_SHAPE, "weights: %" PRId64 " of them for %" PRId64 " rows", view.rows, source.given_rows());
+        fail(MERCER_E_SHAPE, "weights: %" PRId64 " weights for %" PRId64 " rows", view.rows, source.given_rows());
     for (int64_t i = 0; i < n; ++i) {
         const int64_t row = source.number(i), at = row * view.row_stride;
         double value = view.dtype == MERCER_F32 ? static_cast<double>(static_cast<const float *>(view.data)[at])

@@ -32,11 +32,11 @@ mercer_shape DataProblem<T>::shape() const {
     return shape;
 }
 
-// A consumer of the running operation returned status.
+// Throws the error of a callback of the running operation that returned status.
 template <class T>
 void DataProblem<T>::require(int32_t status) const {
     if (task_) return task_->check_callback(status);
-    if (status != MERCER_OK) fail(status, "the consumer of a visit failed with status %d", status);
+    if (status != MERCER_OK) fail(status, "the callback of visit failed with status %d", status);
 }
 
 template <class T>
@@ -53,13 +53,13 @@ typename DataProblem<T>::Rows DataProblem<T>::range_of(const mercer_visit &visit
     if (row0 < 0 || rows < 0 || row0 + rows > of)
         fail(MERCER_E_PLUGIN, "visit: rows %" PRId64 " to %" PRId64 " of %" PRId64, row0, row0 + rows, of);
     if (visit.count < 0 || (visit.points && (visit.index || points_.objects())))
-        fail(MERCER_E_PLUGIN, "visit: y is points (of vectors) or rows, and count >= 0");
+        fail(MERCER_E_PLUGIN, "visit: y must be points (for vectors) or rows, with count >= 0");
     if (visit.index) check_index(visit.index, visit.count);
     if (visit.list) check_index(visit.list, visit.listed);
     return {row0, rows};
 }
 
-// Slabs in windows, so that their states are few; each window is combined in order before the next.
+// Slabs are processed in windows, so that few states exist; each window is combined in order before the next.
 template <class T>
 void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &consumer) {
     constexpr int64_t window = 64;
@@ -67,9 +67,9 @@ void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &con
     if (const ObjectSource *objects = points_.objects();
         objects && form_only && (visit.measure != MERCER_SQDIST || !objects->is_distance()))
         fail(MERCER_E_UNSUPPORTED,
-             "visit: of objects there are kernel values, and MERCER_SQDIST where they give distances");
+             "visit: objects have kernel values only, and MERCER_SQDIST if they are known by distances");
     if (visit.measure < 0 || visit.measure > MERCER_HAMMING)
-        fail(MERCER_E_PLUGIN, "visit: measure = %d is no form", visit.measure);
+        fail(MERCER_E_PLUGIN, "visit: measure = %d is not a form", visit.measure);
     const auto [row0, rows] = range_of(visit);
 
     std::vector<LeafSpec> specs = leaf_specs(prepared_.kernel);
@@ -143,7 +143,7 @@ void DataProblem<T>::pairs(const int64_t *i, const int64_t *j, int64_t count, do
     evaluations_ += count;
     if (const ObjectSource *objects = points_.objects();
         objects && prepared_.kernel.leaves.size() == 1 && prepared_.kernel.terms()[0].weight == 1) {
-        objects->pairs(i, j, count, out); // one call: each may be dear
+        objects->pairs(i, j, count, out); // one call for all, because each may be expensive
         const Leaf &leaf = prepared_.kernel.leaves[0];
         if (leaf.plugin && leaf.plugin->kernel.map)
             leaf.plugin->kernel.map(&host_table(), leaf.values(), MERCER_F64, out, count);
@@ -177,7 +177,7 @@ void DataProblem<T>::weights(double *out) {
     std::copy(prepared_.weights.begin(), prepared_.weights.end(), out);
 }
 
-// The caller's row, counted among those that are fitted on.
+// Translates the caller's row number to a row of the fit.
 template <class T>
 int64_t DataProblem<T>::number_of_landmark(int64_t entry, int64_t row) const {
     const Source &source = points_.source();
@@ -201,7 +201,7 @@ void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
     out_.used_landmarks = true;
     const mercer_view &view = data_.landmarks;
     if (!data_.has_landmarks())
-        fail(MERCER_E_ARGUMENT, "the reducer 'given' needs landmarks: attach row numbers (i64) or rows to the data");
+        fail(MERCER_E_ARGUMENT, "the reducer 'given' needs landmarks: attach row numbers (i64) or points to the data");
     if (view.dtype == MERCER_I64) {
         if (view.cols != 1) fail(MERCER_E_SHAPE, "landmarks: row numbers in %" PRId64 " columns, must be 1", view.cols);
         landmark_index_ = run_.buffer<int64_t>(view.rows);
@@ -218,10 +218,11 @@ void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
         return;
     }
     if (points_.cols() == 0)
-        fail(MERCER_E_SHAPE, "landmarks: rows of %" PRId64 " columns, the data are objects: must be row numbers (i64)",
-             view.cols);
+        fail(MERCER_E_SHAPE,
+             "landmarks: rows of %" PRId64 " columns, but the data are objects: must be row numbers (i64)", view.cols);
     if (view.cols != points_.cols())
-        fail(MERCER_E_SHAPE, "landmarks have %" PRId64 " columns, the data have %" PRId64, view.cols, points_.cols());
+        fail(MERCER_E_SHAPE, "landmarks have %" PRId64 " columns, but the data have %" PRId64, view.cols,
+             points_.cols());
     Points<T> given(make_view_source(view), prepared_.map, {{MERCER_BLOCK, false, {}, {}}});
     mapped_landmarks_ = run_.buffer<T>(view.rows, view.cols);
     for (int64_t b = 0; b < blocks_of(view.rows); ++b) {
@@ -234,10 +235,10 @@ void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
 template <class T>
 void DataProblem<T>::give(int64_t count, const int64_t *index, const void *points, const double *weights) {
     if (count == 0) return;
-    if (count < 0 || (!index == !points)) fail(MERCER_E_PLUGIN, "give: centres are rows or points, one of the two");
+    if (count < 0 || (!index == !points)) fail(MERCER_E_PLUGIN, "give: centres must be either rows or points");
     if (points && points_.cols() == 0) fail(MERCER_E_PLUGIN, "give: objects have no points");
     if (out_.m > 0 && (out_.index.empty() != (index == nullptr) || (weights != nullptr) != !out_.weights.empty()))
-        fail(MERCER_E_PLUGIN, "give: all of a reducer's centres are of one kind");
+        fail(MERCER_E_PLUGIN, "give: all centres of a reducer must be of one kind");
     if (index) {
         check_index(index, count);
         out_.index.insert(out_.index.end(), index, index + count);
@@ -253,7 +254,7 @@ void DataProblem<T>::give(int64_t count, const int64_t *index, const void *point
     }
     for (int64_t k = 0; weights && k < count; ++k) {
         if (!std::isfinite(weights[k]) || weights[k] < 0)
-            fail(MERCER_E_PLUGIN, "give: weight %" PRId64 " is %g", k, weights[k]);
+            fail(MERCER_E_PLUGIN, "give: weight %" PRId64 " is %g, must be finite and >= 0", k, weights[k]);
         out_.weights.push_back(weights[k]);
     }
     out_.m += count;
@@ -348,7 +349,7 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
     const bool voronoi = static_cast<CentreWeights>(recipe.values().centre_weights) == CentreWeights::voronoi,
                kept = recipe.values().assignment != 0;
     if (plugin.reducer.flags & MERCER_NEEDS_VECTORS && prepared.source->kind() == Source::Kind::objects)
-        fail(MERCER_E_UNSUPPORTED, "reducer %s needs vectors: these data are objects", plugin.name.c_str());
+        fail(MERCER_E_UNSUPPORTED, "reducer %s needs vectors, but these data are objects", plugin.name.c_str());
     auto run_reducer = [&](auto &&problem) {
         mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::reducer), &problem,
                          &out.report);
@@ -365,7 +366,7 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         const double order = static_cast<double>(out.m);
         if (out.has_factor()) out.flops = static_cast<double>(n) * order * order;
         if (out.m < 1) problem.give_first();
-        if (out.m < 1) fail(MERCER_E_PLUGIN, "reducer %s gave no centre", plugin.name.c_str());
+        if (out.m < 1) fail(MERCER_E_PLUGIN, "reducer %s returned no centre", plugin.name.c_str());
         check_assignment(out, plugin);
         if (voronoi || (kept && out.assignment.empty())) assign_nearest(run, prepared, data, out);
         if (voronoi) out.weights = weights_of_rows(prepared, out);
@@ -391,7 +392,7 @@ void scale_weights(CountedVector<double> &weights, int64_t n) {
     double sum = 0;
     for (double weight : weights) sum += weight;
     if (!(sum > 0) || !std::isfinite(sum))
-        fail(MERCER_E_DATA, "the weights of all %zu points: their sum is %g, must be > 0", weights.size(), sum);
+        fail(MERCER_E_DATA, "the weights of all %zu points sum to %g, must be > 0", weights.size(), sum);
     for (double &weight : weights) weight = weight / sum * static_cast<double>(n);
 }
 

@@ -24,18 +24,18 @@ class DataProblem : public Problem {
                                  const mercer_pivot_stop &stop) override;
 
     TileBytes tiles(); // for forecasts
-    // The factor that the last pivot_cholesky left, where it is held and its pivots are what was given, in order, with the
-    // rows' own weights; else nullptr.
+    // The factor of the last pivot_cholesky, if it is in memory and its pivots are exactly the centres that were given, in order
+    // and with the rows' own weights; else nullptr.
     std::shared_ptr<PartialCholesky<T>> factor_of_given() const;
 
     template <class U>
     Points<U> others(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const; // y of a visit
 
-    // One row, where pivots were looked for and none had anything to add: all k(x, x) are 0, or what is left unexplained is as little
-    // as was asked for before the first. A model has one centre at least; of a kernel matrix of zeros it is of rank 0.
+    // Gives one row if pivots were searched for and none was needed: all k(x, x) are 0, or the stop rule holds before the first
+    // pivot. A model has at least one centre; with a kernel matrix of zeros it has rank 0.
     void give_first();
 
-    void serve(mercer_task &task) { task_ = &task; } // whose callbacks' failures are told
+    void serve(mercer_task &task) { task_ = &task; } // receives the failures of callbacks
     int64_t kernel_evaluations() const { return evaluations_; }
 
   private:
@@ -54,7 +54,7 @@ class DataProblem : public Problem {
     }
     template <class U>
     void nearest_as(const mercer_visit &to, double *square, int64_t *number);
-    // Tiles between all rows and the rows in index, to body.
+    // Passes the tiles between all rows and the rows in index to body.
     void sweep_columns(const int64_t *index, int64_t count, const std::function<bool(const Tile<T> &)> &body);
 
     mercer_task *task_ = nullptr; // of the running operation

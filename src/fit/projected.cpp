@@ -1,5 +1,5 @@
 // One sweep over L gives mean and scatter:  sum w (l - c)(l - c)^T - W (mu - c)(mu - c)^T  with c the mean of the first
-// slab, so that nothing is lost to a large mean. Cost n m^2 flops (the lower blocks of the symmetric scatter) in the tile's
+// slab, so that a large mean costs no accuracy. Cost n m^2 flops (the lower blocks of the symmetric scatter) in the tile's
 // type, sums across slabs in f64 and in their order; an m x m eigenproblem. Memory O(m^2) a slab in flight.
 #include "projected.h"
 
@@ -116,8 +116,8 @@ std::vector<T> origin_of(Run &run, const SpanRows<T> &span) {
     return out;
 }
 
-// Scatter about the origin (lower blocks) and sum of a slab's rows x, which are roots of weights times l - c: a part. Some
-// rows at a time, whose sums are added: rounding of equal rows, which all goes one way, is that of few terms then.
+// Scatter about the origin (lower blocks) and sum of a slab's rows x, which are roots of weights times l - c: a part. Sums of
+// a few rows at a time are added up: the rounding errors of equal rows have one sign, and so accumulate over few terms only.
 // tile: scatter_block times the width of x.
 template <class T>
 void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots, T *tile, T *part) {

@@ -15,13 +15,13 @@ constexpr int64_t span_slab = 1024; // rows of L at once
 template <class T>
 class SpanOperator;
 
-// L, in memory or made again slab by slab.
+// L, in memory or recomputed slab by slab.
 template <class T>
 class SpanRows {
   public:
     // In memory: borrowed.
     explicit SpanRows(const PartialCholesky<T> &factor) : held_(&factor) {}
-    // Made again: basis is the factor of k(B, B), whose rows are the points B; rows are those of the data.
+    // Recomputed: basis is the factor of k(B, B), whose rows are the points B; rows are those of the data.
     SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points<T> basis_points,
              std::shared_ptr<const PartialCholesky<T>> basis);
 
@@ -38,7 +38,7 @@ class SpanRows {
     bool serial() const { return !held_ && tiles_->serial(); }
     // L_B, lower triangular, f64 column-major.
     Buffer<double> triangle(Run &run) const { return (held_ ? held_ : basis_.get())->triangle(run); }
-    // Which of B count: positions of the pivots among the points.
+    // The points of B that are pivots, by position.
     const int64_t *index() const { return held_ ? held_->index() : basis_->index(); }
     bool remade() const { return !held_; }
     int64_t evaluations() const { return evaluations_ + (basis_ ? basis_->evaluations() : 0); } // of what is made again
@@ -58,15 +58,15 @@ class SpanRows {
     mutable std::atomic<int64_t> evaluations_{0};
 };
 
-// The leading eigenpairs of  sum w_i (l_i - mu)(l_i - mu)^T  (uncentred: mu = 0), and what else one sweep over L says.
+// The leading eigenpairs of  sum w_i (l_i - mu)(l_i - mu)^T  (uncentred: mu = 0), and other results of the same sweep over L.
 struct Projection {
     std::vector<double> theta;      // n lambda, descending
     Buffer<double> v;               // rank x count, orthonormal
     std::vector<double> mean;       // mu; zeros uncentred
     CountedVector<double> residual; // n: d = k(x, x) - |l|^2 >= 0, what the factor says where it is held
     double uncentred = 0;           // sum w k(x, x)
-    double floor = 0;               // theta up to it is rounding
-    double sums = 0;                // what sums in the tile's type may have moved a theta by
+    double floor = 0;               // values of theta up to this are rounding
+    double sums = 0;                // bound of the error of theta from sums in the tile type
     double trace = 0;               // sum w (k(x, x) - |mu|^2): of the centred data's own operator, an upper bound
     double left = 0;                // sum w d
     int64_t count() const { return static_cast<int64_t>(theta.size()); }
@@ -78,7 +78,7 @@ struct Projection {
 template <class T>
 Projection project(Run &run, const SpanRows<T> &span, const double *weights, bool centred, int64_t count);
 
-// What that takes, but for a slab of L a thread, and what it leaves.
+// The memory that this takes, excluding a slab of L per thread, and the memory that its result holds.
 Bytes project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size);
 int64_t projection_bytes(int64_t n, int64_t m, int64_t count);
 
@@ -86,7 +86,7 @@ int64_t projection_bytes(int64_t n, int64_t m, int64_t count);
 template <class T>
 void directions(Run &run, const SpanRows<T> &span, const Projection &projection, const double *weights, Columns to);
 
-// Limits of residual and T2 (limits.cpp) from all rows, for the first components; lambda as the model has them.
+// Limits of residual and T2 (limits.cpp) from all rows, for the first components; lambda as in the model.
 template <class T>
 Json limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection, const std::vector<double> &lambda,
                     const double *weights);

@@ -7,9 +7,8 @@
 
 namespace mercer {
 
-const char *const refuted_text =
-    "rows of the residual contradict a positive semi-definite kernel (or f32 lost it to rounding: "
-    "data.dtype = f64 tells)";
+const char *const refuted_text = "rows of the residual contradict a positive semi-definite kernel, or f32 rounding "
+                                 "destroyed it: try data.dtype = f64";
 
 void Proof::begin(const RitzSpectrum &first) {
     if (&first != &first_) first_ = first;

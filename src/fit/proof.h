@@ -1,32 +1,32 @@
-// What is proved of the first eigenvalues and subspaces of a projection, from the cheapest evidence to the dearest: the trace of
-// the residual E, its norm, rows of it (certify.h). Each step starts from what the step before has shown, so a step that is
-// refuted takes everything with it that was concluded from it: bounds, angles and the probability they were claimed with.
+// Certifies the first eigenvalues and subspaces of a projection, from the cheapest evidence to the most expensive: the trace of
+// the residual E, its norm, rows of it (certify.h). Each step builds on the one before, so if a step is refuted, everything
+// derived from it is withdrawn: bounds, angles and their failure probability.
 #pragma once
 #include "evidence.h"
 
 namespace mercer {
 
-// Of the first r, unnormalised, with what it rests on.
+// Bounds of the first r eigenvalues, unnormalised, with the evidence that they rest on.
 struct Proof {
     double trace = 0, left = 0;        // of E + eta; of E
-    double norm = 0, norm_failure = 0; // F; 0: not asked for, or refuted
+    double norm = 0, norm_failure = 0; // F; 0: not computed, or refuted
     Seen norm_seen;
     Bounds bounds;
     Sines sines;
-    std::vector<double> rounding; // of each Ritz value, downwards
+    std::vector<double> rounding; // bound of the rounding error of each Ritz value, downwards
     int64_t evaluations = 0;
-    // Entries or rows contradict E + eta >= 0 itself, which every bound needs: the kernel is indefinite, or its factor is worse
-    // than rounding makes it. Nothing but the trace is claimed then.
+    // Entries or rows contradict E + eta >= 0, which every bound assumes: the kernel is indefinite, or the factor is less accurate
+    // than rounding explains. Only the trace is claimed then.
     bool refuted = false;
 
-    // By the trace, for certain. Of `first` the r Ritz values are that all is about.
+    // Uses the trace: certain bounds for the r Ritz values of `first`.
     void begin(const RitzSpectrum &first);
-    // By the norm, or refuted. failure: with which it is claimed to be wrong; 0: it is certain.
+    // Uses the norm, unless it is refuted. failure: probability with which the norm may be wrong; 0: certain.
     void add_norm(const Norm &found, double failure);
-    // By rows, for the Ritz values of `spectrum`, p >= r; claimed: with what they are claimed to be wrong, failure being this
-    // sample's own share. False: the rows contradict the norm; what is left is what the trace proves, or nothing (refuted).
+    // Uses rows, for the p >= r Ritz values of `spectrum`. claimed: total failure probability, of which `failure` is this sample's
+    // share. Returns false if the rows contradict the norm; then the bounds by the trace remain, or none (refuted).
     bool add_rows(const RitzSpectrum &spectrum, const RowMoments &rows, double failure, double claimed);
-    // Angles by rows that add_rows() has taken; until then they are those by the norm.
+    // Computes angles from the rows that add_rows() has used; until then angles follow from the norm.
     void turn(const RitzSpectrum &spectrum, const RowMoments &rows, double failure);
 
     int64_t r() const { return static_cast<int64_t>(sines.own.size()); }
@@ -39,7 +39,7 @@ struct Proof {
     RitzSpectrum first_;
     void refute();
 };
-// What a report says of a refuted proof.
+// The report's text for a refuted certificate.
 extern const char *const refuted_text;
 
 } // namespace mercer

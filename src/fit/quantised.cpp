@@ -1,4 +1,4 @@
-// From what is known of means and covariances (quantised_levels.cpp) to what is said of a model, B being the covariance's bound:
+// From bounds of means and covariances (quantised_levels.cpp) to the certificates of a model, with B the bound of the covariance:
 //
 //   eigenvalues   within the best bound of all of them, each within B                        (Hoffman and Wielandt; Weyl)
 //   density       sup |KDE - density| <= sqrt(kappa) mmd
@@ -19,7 +19,7 @@
 namespace mercer {
 namespace {
 
-// The smallest of what is said of one quantity.
+// The smallest of several bounds of one quantity.
 struct Best {
     double value = NAN, failure = 0;
     const char *by = "";
@@ -58,7 +58,7 @@ void direction_entries(const Tensor &lambda, const Best &covariance, Json &out) 
     for (int64_t j = 0; j < lambda.rows; ++j) {
         const double trivial = std::sqrt(2.0 * static_cast<double>(j + 1));
         out.push_back(component_entry("excess", j, covariance.by, trivial * covariance.value, covariance.failure));
-        if (j + 1 == lambda.rows) return; // of the next value nothing is known
+        if (j + 1 == lambda.rows) return; // the next value is unknown
         const double gap = values[j] - values[j + 1];
         out.push_back(projection_entry(
             j, covariance.by,
@@ -67,7 +67,7 @@ void direction_entries(const Tensor &lambda, const Best &covariance, Json &out) 
     }
 }
 
-// One entry of each component and name; one that is the best of two that may be wrong is wrong as often as both.
+// Keeps one entry for each component and name; the better of two uncertain bounds has the sum of both failure probabilities.
 Json tightest(const Json &entries) {
     Json out = Json::array();
     std::map<std::pair<std::string, int64_t>, size_t> places;

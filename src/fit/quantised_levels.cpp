@@ -1,4 +1,5 @@
-// x_i is stood for by c_i = c_alpha(i), q_i = |x_i - c_i|; s_i sample weights, sum n; k = f(|x - y|), f falling, f(0) = kappa.
+// Row x_i is represented by c_i = c_alpha(i); q_i = |x_i - c_i|; s_i sample weights, sum n; k = f(|x - y|), f falling, f(0) =
+// kappa.
 //
 //   radius     mmd sqrt(2 (kappa - f(eps)))          covariance sqrt(2 (kappa^2 - f(eps)^2))          eigenvalues sqrt2 Lip eps
 //   distances  mean_i sqrt(2 (kappa - f(q_i)))       mean_i sqrt(2 (kappa^2 - f(q_i)^2))    Lip sqrt(2 (mean q^2 - |mean delta|^2))
@@ -6,7 +7,7 @@
 //   pairs      -        sqrt(est + b^2 sqrt(2 ln(1/delta) / N)), N pairs, b^2 = max 2 (kappa^2 - f(q_i)^2)         -
 //   exact      MMD of k                              MMD of k^2                                       |K - K_alpha|_F / n
 //
-// Each eigenvalue alone is also within the covariance's bound. What follows from all this is in quantised.cpp.
+// Each single eigenvalue is also within the bound of the covariance. quantised.cpp derives the certificates from these bounds.
 // Cost: 1; n d; d sum of the squared sizes of clusters; N; n^2. Rounding: differences of sums of kernel values err by about
 // (2 e + 4 log2 n) u kappa under the root, e u the error of a kernel value (points.h: value_error); that is added.
 #include "quantised.h"
@@ -22,15 +23,15 @@
 namespace mercer {
 namespace {
 
-// What is known of f.
+// The known properties of f.
 struct Radial {
-    bool falls; // with the distance; else nothing is known of the kernel
+    bool falls; // f decreases with the distance; otherwise nothing is known about the kernel
     double kappa, lipschitz;
 
     Radial(const Expression &kernel, const Source &source)
         : falls(source.kind() != Source::Kind::objects && kernel.falls()), kappa(kernel.kappa()),
           lipschitz(falls ? kernel.leaves[0].facts.lipschitz * kernel.terms()[0].weight : NAN) {}
-    // What a step of length sqrt(v) can cost: sqrt(2 (kappa - f)) and sqrt(2 (kappa^2 - f^2)), rounding included.
+    // The error caused by a step with kernel value f: sqrt(2 (kappa - f)) and sqrt(2 (kappa^2 - f^2)), including rounding.
     double step(double f) const { return std::sqrt(2 * std::max(kappa - f, 0.0) + 16 * 0x1p-53 * kappa); }
     double step_of_squares(double f) const {
         return std::sqrt(2 * std::max(kappa * kappa - f * f, 0.0) + 32 * 0x1p-53 * kappa * kappa);
@@ -53,7 +54,7 @@ struct Standing {
     double s(int64_t i) const { return prepared.weights[static_cast<size_t>(i)]; }
     double w(int64_t j) const { return centres.weights[static_cast<size_t>(j)]; }
     bool assigned() const { return centres.stands_for; }
-    // Of a difference of sums that add up to scale: of kernel values, and what adding them loses.
+    // Rounding of a difference of sums that add up to scale: from the kernel values, and from adding them.
     double rounding(double scale) const {
         return (2 * value_error(prepared.f32) + 4 * std::log2(total + 1)) * unit_roundoff(prepared.f32) * scale;
     }
@@ -318,7 +319,7 @@ Quantisation exactly(const Standing &of, Lifted &model) {
     return out;
 }
 
-// What is to be computed, and what that costs.
+// Which levels will be computed.
 struct Effort {
     bool distances, clusters, pairs, exact;
 };
@@ -372,7 +373,7 @@ void foresee_quantisation(const PlanTask &task, Plan &plan) {
                        static_cast<double>(pass_evaluations(m)),
                  together = rows * (rows + 1) + centres, // one cluster
         certain = (effort.pairs ? 4.0 * pair_count * pair_edge : 0) + (effort.exact ? all : 0);
-    if (m < n) // else all rows may stand for themselves, which is exact
+    if (m < n) // otherwise each row may be its own centre, which is exact
         plan.kernel_evaluations.likely += certain + (effort.clusters ? together / centres : 0);
     plan.kernel_evaluations.most += certain + (effort.clusters ? together : 0);
     const int64_t distances = effort.distances ? 8 * (m * d + blocks_of(n) * d + 2 * n) : 0,

@@ -8,31 +8,34 @@ namespace mercer {
 const std::vector<Method> &methods() {
     static const std::vector<Method> table = {
         {"kpca", "all", "weighted", "exact kernel PCA", "Schoelkopf, Smola and Mueller 1998"},
-        {"auto", "all", "projected", "as many rows as the accuracy asked for needs, or exact: it decides and proves",
+        {"auto", "all", "projected",
+         "the cheapest way to a requested accuracy: chooses the number of landmarks, or exact, and certifies the error",
          "Chen, Epperly, Tropp and Webber 2023"},
-        {"nystrom", "uniform", "projected", "kernel PCA of all rows on the span of random ones",
+        {"nystrom", "uniform", "projected", "kernel PCA of all rows on the span of randomly chosen landmarks",
          "Williams and Seeger 2001, m-only and centred"},
-        {"gkpca", "greedy", "projected", "kernel PCA of all rows on the span of greedily chosen ones",
+        {"gkpca", "greedy", "projected", "kernel PCA of all rows on the span of greedily chosen landmarks",
          "Franc and Hlavac 2003"},
-        {"nystrom-full", "uniform", "extended", "the Nystrom method that keeps all rows for projection",
+        {"nystrom-full", "uniform", "extended", "the Nystrom method that keeps all rows as centres",
          "Williams and Seeger 2001"},
         {"subsampled", "uniform", "weighted", "kernel PCA of a random subset of the rows", "Freedman and Kisilev 2010"},
-        {"diffusion", "all", "manifold", "diffusion maps: coordinates of a random walk between the rows",
+        {"diffusion", "all", "manifold", "diffusion maps: coordinates from a random walk between the rows",
          "Coifman and Lafon 2006"},
-        {"laplacian-eigenmaps", "all", "manifold", "the smoothest functions on the graph of the rows",
+        {"laplacian-eigenmaps", "all", "manifold", "the smoothest functions on the neighbourhood graph of the rows",
          "Belkin and Niyogi 2003"},
-        {"ncut", "all", "manifold", "spectral clustering: normalised cuts, labels of new rows",
+        {"ncut", "all", "manifold", "spectral clustering by normalised cuts, with labels for new rows",
          "Shi and Malik 2000; Ng, Jordan and Weiss 2002"},
         {"rskpca", "shadow", "weighted", "reduced-set kernel PCA on the shadow of the data",
          "Kingravi, Vela and Gray 2013"},
-        {"rskpca-kmeans", "kmeans", "weighted", "reduced-set kernel PCA on cluster means", "Zhang and Kwok 2010"},
+        {"rskpca-kmeans", "kmeans", "weighted", "reduced-set kernel PCA on cluster means, weighted by their sizes",
+         "Zhang and Kwok 2010"},
         {"rskpca-paring", "uniform", "weighted",
-         "reduced-set kernel PCA on random rows, weighed by the rows nearest to each", "Freedman and Kisilev 2010",
-         "voronoi"},
-        {"rskpca-herding", "herding", "weighted", "reduced-set kernel PCA on rows whose mean follows that of all",
-         "Chen, Welling and Smola 2010"},
+         "reduced-set kernel PCA on random rows, weighted by the number of rows nearest to each",
+         "Freedman and Kisilev 2010", "voronoi"},
+        {"rskpca-herding", "herding", "weighted",
+         "reduced-set kernel PCA on rows chosen to match the mean in feature space", "Chen, Welling and Smola 2010"},
         {"wnystrom", "kmeans", "extended",
-         "the Nystrom method on cluster means, weighed by their sizes; keeps all rows", "Zhang and Kwok 2010"},
+         "the Nystrom method on cluster means, weighted by their sizes; keeps all rows as centres",
+         "Zhang and Kwok 2010"},
     };
     return table;
 }
@@ -73,7 +76,7 @@ Operations operations_named(const std::string &name) {
         if (!operation && names.size() == 1) return {};
         if (!operation) fail_unknown("operation", std::string(trim(one)), names_of(operations()));
         if (std::count(out.begin(), out.end(), operation) > 0)
-            fail(MERCER_E_VALUE, "operation '%s' is named twice in '%s'", operation->name, name.c_str());
+            fail(MERCER_E_VALUE, "operation '%s' is listed twice in '%s'", operation->name, name.c_str());
         out.push_back(operation);
     }
     return out;
@@ -102,9 +105,9 @@ Recipe::Recipe(std::shared_ptr<Registry> registry, const std::string &name) : re
 }
 
 std::string Recipe::who_takes() const {
-    if (method_) return format("'%s' is a method, which mercer_model_fit takes", method_->name);
-    if (derivation_) return format("'%s' makes a model of models, mercer_model_derive takes it", derivation_->name);
-    return format("'%s' gives outputs of a model, mercer_model_transform takes it", operations_[0]->name);
+    if (method_) return format("'%s' is a method, for mercer_model_fit", method_->name);
+    if (derivation_) return format("'%s' is a derivation, for mercer_model_derive", derivation_->name);
+    return format("'%s' is an operation, for mercer_model_transform", operations_[0]->name);
 }
 
 std::string Recipe::default_weights() const { return method_ ? method_->weights : ""; }
@@ -183,8 +186,8 @@ Recipe::Row Recipe::find(const std::string &asked) {
     for (Row &row : shorts)
         if (row.row().flags & MERCER_SHORT) return row;
     if (shorts.size() > 1)
-        fail(MERCER_E_NAME, "parameter '%s' is ambiguous: it may be '%s' or '%s'", asked.c_str(),
-             shorts[0].name().c_str(), shorts[1].name().c_str());
+        fail(MERCER_E_NAME, "parameter '%s' is ambiguous: '%s' or '%s'", asked.c_str(), shorts[0].name().c_str(),
+             shorts[1].name().c_str());
     for (size_t i = 0, n = known.size(); i < n; ++i)
         if (known[i].find('.') != std::string::npos) known.push_back(tail_of(known[i]));
     refuse_elsewhere(name);
@@ -201,8 +204,8 @@ void Recipe::refuse_elsewhere(const std::string &name) const {
         const Scope &scope = core_scope(i);
         const int64_t instead = core_.table().find(scope.instead);
         const bool takes = instead >= 0 && has_core_row(static_cast<size_t>(instead));
-        fail(MERCER_E_NAME, "%s belongs to %s; '%s' %s%s", full.c_str(), scope.where, own,
-             takes ? "takes " : "has no use for it here", takes ? scope.instead : "");
+        fail(MERCER_E_NAME, "%s applies to %s; '%s' %s%s", full.c_str(), scope.where, own,
+             takes ? "takes " : "does not accept it", takes ? scope.instead : "");
     }
 }
 
@@ -252,7 +255,7 @@ const char *Recipe::get(const std::string &name) {
 
 mercer_row Recipe::public_row(int64_t index) {
     std::vector<Row> all = rows();
-    if (all.empty()) fail(MERCER_E_VALUE, "index = %" PRId64 ", there are none", index);
+    if (all.empty()) fail(MERCER_E_VALUE, "index = %" PRId64 ", but there are no entries", index);
     if (index < 0 || index >= static_cast<int64_t>(all.size()))
         fail(MERCER_E_VALUE, "index = %" PRId64 ", must be 0 to %zu", index, all.size() - 1);
     mercer_row out = all[static_cast<size_t>(index)].row();

@@ -22,7 +22,7 @@ class Recipe {
     bool is_operation() const { return !operations_.empty(); }   // on data, with a model
     const Operations &operations() const { return operations_; } // one, or several that were named "scores,t2"
     const Derivation *derivation() const { return derivation_; } // nullptr: a method, or an output operation
-    std::string who_takes() const;                               // "'compress' makes a model of models, ..."
+    std::string who_takes() const;                               // "'compress' is a derivation, ..."
     const OutputOptions &options() const {
         return *static_cast<const OutputOptions *>(core_.values());
     } // of an operation

@@ -1,15 +1,16 @@
-// Ritz refinement of a model of r' directions, of which r are wanted (specification reduced sets, 3 and 6):
+// Ritz refinement of a model of r' directions, of which r are requested (specification reduced sets, 3 and 6):
 //
 //   z(x) = A^T k_C(x) - b;  zbar = mean z;  S = mean z z^T - zbar zbar^T;  G = A^T K A
 //   S V = G V Theta,  V^T G V = 1;   A <- A V_r,  b <- V_r^T (b + zbar),  nu <- nu + A G^-1 zbar,  lambda <- theta
 //
 // (uncentred: zbar = 0). The values are those of the covariance of all rows on the span: theta_i <= lambda_i <= theta_i + tau,
-// tau = mean k(x, x) - M2 - sum theta, M2 <= |mean of phi|^2 (Courant and Fischer; Aronszajn). What the first D components miss
-// of the best D is at most tau of variance in all, and |P - P_D|_HS <= sqrt(2 theta_1 tau) / (theta_D - theta_{D+1} - tau): the
-// covariance between the span and the rest is an off-diagonal block, whose square is at most |block| times trace (Davis and Kahan).
+// tau = mean k(x, x) - M2 - sum theta, M2 <= |mean of phi|^2 (Courant and Fischer; Aronszajn). The first D components explain
+// at most tau less variance than the best D, and |P - P_D|_HS <= sqrt(2 theta_1 tau) / (theta_D - theta_{D+1} - tau): the
+// covariance between the span and the rest is an off-diagonal block, whose square is at most |block| times trace (Davis and
+// Kahan).
 // Cost: n m kernel values, n r'^2 flops; memory r'^2 for 64 slabs of rows. Error: of theta that of
 // kernel values (points.h: value_error), which tau is widened by, times the condition of G, scaled, where G is not 1;
-// directions that G does not tell from those before them are left out.
+// directions that G cannot distinguish from those before them are dropped.
 #include "ritz.h"
 
 #include "../core/blas.h"
@@ -25,7 +26,7 @@ namespace {
 
 constexpr int64_t window = 64; // slabs whose sums exist at once
 
-// Scores of all rows, and w^T k_C / n beside them, a slab at a time.
+// Scores of all rows, together with w^T k_C / n, one slab at a time.
 template <class T>
 struct Rows {
     Run &run;

@@ -19,7 +19,7 @@ struct Sampling {
     int64_t width, rows;
 };
 
-// Bytes in all with a factor of so many columns: twice where it is copied to grow.
+// Total bytes with a factor of m columns, counted twice while it is copied to grow.
 int64_t projected_bytes(const PlanTask &exact, int64_t m, const Sampling &sampling, int64_t read) {
     PlanTask task = exact;
     task.m = m;
@@ -105,11 +105,11 @@ Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
     };
     const bool provable = !exact.f32 || values.accuracy >= least_f32_accuracy;
     if (!provable) {
-        out.why = format("a factor in f32 proves no accuracy below %g", least_f32_accuracy);
+        out.why = format("a factor in f32 cannot certify an accuracy below %g", least_f32_accuracy);
     } else if (out.exact && costs.exact() <= costs.look(first_ranks[1], pilot_rows, 1)) {
-        out.why = "so few rows are cheaper to look at whole";
+        out.why = "with so few rows exact passes are cheaper";
     } else if (out.most_rank = begins_with(); out.most_rank == 0) {
-        out.why = "the memory budget holds no factor";
+        out.why = "a factor does not fit in the memory budget";
     } else {
         out.most_rows = sampling.rows, out.most_width = sampling.width;
         for (int64_t above = most + 1; above - out.most_rank > 1;) { // above: the first that is too large
@@ -117,7 +117,7 @@ Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
             (fits(middle) ? out.most_rank : above) = middle;
         }
         if (!out.exact)
-            out.why = format("the memory budget holds no exact passes, which need %.0f MiB",
+            out.why = format("exact passes do not fit in the memory budget: they need %.0f MiB",
                              static_cast<double>(limit + bytes - exact.budget_left) / 0x1p20);
     }
     if (out.exact || out.most_rank > 0) return out;
@@ -126,18 +126,18 @@ Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
     factor.budget_left = limit - base_bytes(exact.source, least, exact.f32);
     const int64_t needed = projected_bytes(exact, least, ways.back(), read) - limit;
     if (provable && needed < bytes - exact.budget_left)
-        refuse_over_budget(factor, factor.budget_left + needed, "with their factor");
+        refuse_over_budget(factor, factor.budget_left + needed, "including their factor");
     refuse_over_budget(exact, bytes, "in exact passes");
     return out;
 }
 
 namespace {
 
-// More directions than components are only tried of so few, as trying takes time.
+// Up to this many directions, more directions than components are tried; beyond, trying takes too long.
 constexpr int64_t tried_up_to = 64;
 
-// The search of auto.cpp, with a glimpse's estimates in place of what factors and looks find; a sample of rows proves what it is
-// expected to.
+// Simulates the search of auto.cpp, with a glimpse's estimates in place of the results of factors and looks. A sample of rows is
+// assumed to certify as much as expected.
 class Player {
   public:
     Player(const Glimpse &glimpse, const PlanTask &exact, const Roads &roads)
@@ -244,10 +244,9 @@ void foresee_road(const PlanTask &exact, int64_t read, const PlayedRoad *played,
     if (roads.most_rank == 0) return;
     const Costs costs(exact.source, foreseen_components(values, exact.source.rows()));
     if (roads.exact)
-        ahead.road =
-            format("the data decide: a projection on some of the rows if that proves %g %% for less than exact passes "
-                   "cost, as it does where eigenvalues fall fast, else exact passes",
-                   100 * values.accuracy);
+        ahead.road = format("decided during the fit: a projection on some of the rows, if it certifies %g %% at less "
+                            "than the cost of exact passes (it does if the eigenvalues decay fast), else exact passes",
+                            100 * values.accuracy);
     mercer_forecast &out = ahead.figures;
     const double n = costs.n, most = static_cast<double>(roads.most_rank),
                  pairs = norm_values(exact.kernel, exact.source, false),
@@ -278,8 +277,8 @@ void foresee_road(const PlanTask &exact, int64_t read, const PlayedRoad *played,
     const double bytes = std::min(out.bytes.most, static_cast<double>(base_bytes(exact.source, m, exact.f32) +
                                                                       std::max(read, plan.likely_bytes)));
     if (played && roads.exact)
-        ahead.road += played->exact ? "; a look at some rows says that exact passes are likely"
-                                    : format("; a look at some rows says that about %" PRId64 " are likely to do", m);
+        ahead.road += played->exact ? "; a sample of the rows makes exact passes likely"
+                                    : format("; a sample of the rows makes about %" PRId64 " landmarks likely", m);
     if (played && played->exact) {
         for (auto &[stage, effort] : ahead.stages)
             if (std::strcmp(stage, "reduce") == 0) effort += played->cost * (exact.f32 ? 1 : 2);

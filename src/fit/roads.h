@@ -1,5 +1,5 @@
-// The two roads of the method `auto`, exact passes and a projection: which of them shape and budget leave open, and what they
-// cost, in the currency of flops at the speed of a matrix product:
+// The two roads of the method `auto`, exact passes and a projection: which of them fit shape and budget, and their costs in
+// flops at the speed of a matrix product:
 //
 //   a kernel value          c = 2 d + 15   (15: what the exponential costs; 0.45 ns against 100 Gflop/s in f32, FACTS B3.12)
 //   factor from m to m'     n ((m' - m) c + m'^2 - m^2)
@@ -14,8 +14,8 @@
 
 namespace mercer {
 
-constexpr int64_t first_ranks[] = {64, 128}; // two, for the decay of the trace
-constexpr int64_t least_rank = 32;           // that a tight budget leaves
+constexpr int64_t first_ranks[] = {64, 128}; // two sizes, to measure the decay of the trace
+constexpr int64_t least_rank = 32;           // smallest factor under a tight budget
 constexpr int64_t pilot_rows = 500;
 
 struct Costs {
@@ -30,7 +30,7 @@ struct Costs {
     double projection(int64_t m) const { return n * static_cast<double>(m) * static_cast<double>(m); }
     double rows(double s, int64_t columns) const { return s * n * (c + 2.0 * static_cast<double>(columns)); }
     double exact() const { return n * n * pass; }
-    // One look, with so many rows for p directions.
+    // The cost of one look with a given number of rows for p directions.
     double look(int64_t m, double s, int64_t p) const {
         return factor(0, m) + projection(m) + rows(s, padded_columns<float>(p));
     }
@@ -39,18 +39,18 @@ struct Costs {
     double worth_rows() const { return n * pass / c; }
 };
 
-// What is left to do of the projected road from a factor of some size on, and at which size it costs least: for the search
-// itself, and for a forecast that plays it (foresee_road).
+// Predicts the remaining cost of the projected road from a factor of a given size on, and the size at which it is least: for
+// the search, and for a forecast that simulates the search (foresee_road).
 class Outlook {
   public:
     struct Size {
         int64_t m;
-        double cost; // of all that is left to do from here
+        double cost; // of all remaining work
     };
     struct Sample {
         int64_t p, s;
     };
-    // What the last look has found.
+    // Results of the last look.
     struct Known {
         int64_t m = 0, r = 0;
         double trace = 0, norm = 0, target = 0;
@@ -59,14 +59,14 @@ class Outlook {
     } known;
     double decay = 1; // of the trace, a power of m
 
-    // exact_cost: infinite where there is no such road.
+    // exact_cost: infinite if exact passes are impossible.
     Outlook(const Costs &costs, const Roads &roads, double exact_cost, bool f32)
         : costs_(costs), most_rank_(roads.most_rank), most_rows_(roads.most_rows), exact_cost_(exact_cost), f32_(f32) {}
-    // From the traces that a growth has left.
+    // Estimates the decay from the traces after a growth.
     void grew(int64_t from, int64_t to, double before, double left);
-    // Directions and rows that should prove the accuracy where the residual has this trace; s > most_rows: none do.
+    // The directions and rows that should certify the accuracy if the residual has this trace; s > most_rows: none do.
     Sample expected(double trace, double failure) const;
-    // Of the sizes from `least` on, for a factor of `count` columns that leaves this trace; infinite where no size will do.
+    // The cheapest size >= least, for a factor of `count` columns that leaves this trace; infinite cost if no size is enough.
     Size cheapest(int64_t count, double left, int64_t least, double failure) const;
 
   private:
@@ -76,24 +76,24 @@ class Outlook {
     bool f32_;
 };
 
-// What one look will take, as a rule: columns, rows of the residual.
+// Typical needs of one look: columns, and rows of the residual.
 struct LikelyLook {
     int64_t m;
     double s, cost;
 };
 LikelyLook likely_look(const Costs &costs, const CoreValues &values, const Roads &roads);
 
-// The search played on what some rows say of all.
+// The search simulated on estimates from a sample of the rows.
 struct PlayedRoad {
     bool exact = false;
-    int64_t m = 0;                             // columns at last
+    int64_t m = 0;                             // final number of columns
     double evaluations = 0, cost = 0, tol = 0; // kernel values; in all; of exact passes
 };
 PlayedRoad play_road(const Glimpse &glimpse, const PlanTask &exact, const Roads &roads);
 
-// exact: of all rows, whose lift takes these bytes; read: what reading takes. E_BUDGET: neither is open.
+// exact: the plan task for all rows, whose lift needs these bytes; read: bytes for reading. E_BUDGET: neither road fits.
 Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read);
-// Into a forecast of the exact road. played: nullptr where no row may be looked at.
+// Adds the projected road to a forecast of the exact one. played: nullptr if no row may be read.
 void foresee_road(const PlanTask &exact, int64_t read, const PlayedRoad *played, Forecast &ahead);
 
 } // namespace mercer

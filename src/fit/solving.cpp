@@ -9,10 +9,11 @@
 namespace mercer {
 namespace {
 
-// What a checkpoint must have been made with: recipe, and digests of rows and weights.
+// The identity that a checkpoint must match: recipe, and digests of rows and weights.
 Json identity_of(const LiftTask &task, const Json &own) {
     if (task.centres.numbers() || task.prepared.kernel.has_user())
-        fail(MERCER_E_UNSUPPORTED, "checkpoint: objects and a user's kernel have no digest to be known again by");
+        fail(MERCER_E_UNSUPPORTED,
+             "checkpoint: not supported for objects and user kernels, because they cannot be identified again");
     Json out = record({{"version", MERCER_VERSION},
                        {"recipe", own},
                        {"dtype", task.plan.f32 ? "f32" : "f64"},
@@ -20,7 +21,7 @@ Json identity_of(const LiftTask &task, const Json &own) {
                        {"tol", task.plan.tol},
                        {"solver", task.plan.solver->name},
                        {"m", task.centres.m()}});
-    for (const auto &[name, value] : task.recipe.stored()) // but for what may change from run to run
+    for (const auto &[name, value] : task.recipe.stored()) // except parameters that may differ between runs
         if (name != "solver.max_passes" && name != "solver.strict" && name.rfind("report.", 0) != 0)
             out["recipe"][name] = value;
     out["recipe"]["kernel"] = task.prepared.kernel.text();
@@ -64,10 +65,10 @@ void Progress::read(const Json &said) {
         if (known == WeightedOperator::Mean::unknown) return;
         const Tensor *mean = file_->tensor("mean");
         if (!mean || mean->dtype != MERCER_F64 || mean->rows != weighted_.known_mean().size() || mean->cols != 1)
-            fail(MERCER_E_MODEL, "checkpoint: it holds no mean");
+            fail(MERCER_E_MODEL, "checkpoint: the mean is missing");
         weighted_.know(known, reinterpret_cast<const double *>(mean->bytes.data()));
     } catch (const Json::exception &) {
-        fail(MERCER_E_MODEL, "checkpoint: its text is not one that this version writes");
+        fail(MERCER_E_MODEL, "checkpoint: its text was not written by this version");
     }
 }
 
@@ -120,8 +121,8 @@ int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, dou
 }
 
 void say_cut(const LiftTask &task, Lifted &out) {
-    const std::string text = format("output.variance or output.threshold asks for more than %" PRId64
-                                    " pairs, the memory budget holds no more",
+    const std::string text = format("output.variance or output.threshold needs more than %" PRId64
+                                    " eigenpairs, but the memory budget holds no more",
                                     task.plan.most_pairs);
     if (task.recipe.values().solver_strict) fail(MERCER_E_NUMERICAL, "%s", text.c_str());
     out.outcome |= MERCER_NOT_CONVERGED;

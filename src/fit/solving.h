@@ -1,5 +1,5 @@
-// What lifts have in common whose problem is a solver's: the kernel matrix as it is planned, pairs until there are as many as
-// the components ask for, what a checkpoint keeps beside the solver's state, what is said of it all.
+// What the lifts that need a solver share: the operator of the kernel matrix as planned, a loop that solves until there are
+// enough eigenpairs for the components, the host's part of a checkpoint, and the entries of the report.
 #pragma once
 #include "checkpoint.h"
 #include "components.h"
@@ -9,7 +9,7 @@
 
 namespace mercer {
 
-// K in the type of the result and, where the plan has one, an f32 one beside it.
+// K in the type of the result and, if the plan is rough, also in f32.
 template <class T>
 struct Gram {
     GramOperator<T> exact;
@@ -30,13 +30,14 @@ struct Gram {
 
 inline uint64_t seed_of(const LiftTask &task) { return static_cast<uint64_t>(task.recipe.values().seed); }
 
-// The host's state beside the solver's: the mean that rides along, what the report counts, how many pairs were asked for.
+// The host's state in a checkpoint, next to the solver's: the mean computed along the way, the counts for the report, and the
+// number of eigenpairs requested.
 class Progress {
   public:
-    // evaluations: of this run, so far. identity: what a file must have been made with, beside what is the same for all lifts.
+    // evaluations: of this run so far. identity: settings of this lift that the file must match, besides those of all lifts.
     Progress(const LiftTask &task, const Json &identity, WeightedOperator &weighted, Counted &counted,
              Components &choice, std::function<int64_t()> evaluations);
-    Checkpoint *file() { return file_.get(); } // nullptr: nothing is kept
+    Checkpoint *file() { return file_.get(); } // nullptr: no checkpoint is written
     int64_t evaluations() const { return before_ + evaluations_(); }
 
   private:
@@ -50,7 +51,7 @@ class Progress {
     std::unique_ptr<Checkpoint> file_;
 };
 
-// The problem D^1/2 K D^1/2 of the centres with these weights (plain: all 1), as Nystrom vectors see it.
+// Nystrom vectors approximate the eigenvectors of D^1/2 K D^1/2, with these weights of the centres as D (plain: all 1).
 struct Weighting {
     const double *weights;
     bool plain, centred;
@@ -66,15 +67,15 @@ struct Solving {
     Components &choice;
     std::map<std::string, double> &report;
     Keeper *keeper;
-    std::function<double()> total; // of all eigenvalues, known once there are pairs
+    std::function<double()> total; // sum of all eigenvalues, known once there are eigenpairs
 };
-// As many leading pairs as the choice of components asks for, once it has seen them.
+// Computes as many leading eigenpairs as the choice of components requests after it has seen the first ones.
 Eigenpairs solve_for(const Solving &solving);
 
-// How many of the pairs are more than rounding of an operator of this norm, and what is to be said of them. unit: of the values
-// in error texts.
+// Returns how many of the eigenpairs exceed the rounding of an operator of this norm, and sets the outcome. unit: factor of the
+// values in error texts.
 int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, double unit, uint32_t *outcome);
-// The components asked for go on beyond those that there is memory for.
+// Reports that more components were requested than fit in memory.
 void say_cut(const LiftTask &task, Lifted &out);
 void note_passes(const Plan &plan, const Counted &op, Lifted &out);
 

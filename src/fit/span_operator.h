@@ -17,10 +17,10 @@ class SpanOperator : public Operator {
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
 
-    // Of the rows; zeros uncentred. Known after the first product.
+    // Mean of the rows; zeros if uncentred. Known after the first product.
     const std::vector<double> &mean() const { return mean_; }
     int64_t kernel_evaluations() const { return evaluations_; }
-    // Of a product with p columns over so many rows, m points B.
+    // Memory of a product with p columns over this many rows and m points B.
     static Bytes bytes(const Run &run, int64_t rows, int64_t m, int64_t p, const TileBytes &tiles);
 
   private:

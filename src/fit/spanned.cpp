@@ -1,12 +1,12 @@
-// v_i, theta_i: Ritz pairs of all rows on the span; u_j: the model's directions; o_ij = <v_i, u_j>; D: the first so many.
+// v_i, theta_i: Ritz pairs of all rows on the span; u_j: the model's directions; o_ij = <v_i, u_j>; D: a number of leading ones.
 //
 //   eigenvalue    those of the data lie within the bounds of `prove`, the model's where they are
 //   projection    |P - P_C|_HS <= |P - P_V|_HS + |P_V - P_C|_HS <= sqrt2 |sines|_F + sqrt(2 D - 2 sum o_ij^2),  i, j <= D
 //   excess        tr P T - tr P_C T <= sum upper_i - sum_j (sqrt(sum_i theta_i o_ij^2) - sqrt(F e_j))^2
 //
-// sum upper_i is also at most sum theta_i + trace; e_j is what of u_j lies beyond the span, from centres that numerically depend
-// on others, and F >= |E| / n. Cost: 3 n m kernel values and 3 n m^2 flops; memory O(m^2). Error: directions err by about
-// e = (16 u_tile + m u) k(x, x) / lambda_j, as what is rank says; that is added.
+// sum upper_i is also at most sum theta_i + trace; e_j is the squared length of u_j outside the span, which arises from centres
+// that depend numerically on others, and F >= |E| / n. Cost: 3 n m kernel values and 3 n m^2 flops; memory O(m^2). Error:
+// directions err by about e = (16 u_tile + m u) k(x, x) / lambda_j, the threshold of rank; that is added.
 #include "spanned.h"
 
 #include "certify_report.h"
@@ -38,7 +38,7 @@ std::vector<double> coordinates(const PartialCholesky<T> &basis, const Tensor &a
     return out;
 }
 
-// What is known of each of the model's directions.
+// The relation of each direction of the model to the span.
 struct Directions {
     std::vector<double> overlap; // <v_i, u_j>, count x r, column-major
     std::vector<double> beyond;  // e_j; negative: none
@@ -121,7 +121,7 @@ Json entries_as(const LiftTask &task, bool directions, Lifted &model) {
         return out;
     }
     Bounds bounds = proof.bounds;
-    bounds.spread.clear(); // of other values
+    bounds.spread.clear(); // it belonged to other values
     for (size_t j = 0; j < static_cast<size_t>(r); ++j) {
         const double value = bounds.value[j] = tensor_data<double>(lambda)[j] * total;
         bounds.lower[j] = std::min(bounds.lower[j], value), bounds.upper[j] = std::max(bounds.upper[j], value);
@@ -137,11 +137,11 @@ Json entries_as(const LiftTask &task, bool directions, Lifted &model) {
 
 Json spanned_entries(const LiftTask &task, bool directions, Lifted &model) {
     if (!is_asked(task.recipe)) return Json::array();
-    const char *why = !task.plan.spans              ? "the budget does not hold a factor of the centres"
-                      : !task.prepared.squares_hold ? "f64 does not hold the squares of these data's kernel values"
+    const char *why = !task.plan.spans              ? "a factor of the centres does not fit in the budget"
+                      : !task.prepared.squares_hold ? "the squares of the kernel values of these data overflow f64"
                                                     : nullptr;
     if (why) {
-        model.text["uncertified"] = std::string("nothing is proved by the span of the centres: ") + why;
+        model.text["uncertified"] = std::string("the span of the centres certifies nothing: ") + why;
         return Json::array();
     }
     return task.prepared.f32 ? entries_as<float>(task, directions, model) : entries_as<double>(task, directions, model);

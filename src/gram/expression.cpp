@@ -50,7 +50,7 @@ class Parser {
             constexpr int64_t most = 1'000'000; // columns of all leaves together
             if (last < first || last >= INT32_MAX) expected("columns like 0-7 in ascending order");
             if ((columns_ += last - first + 1) > most)
-                fail(MERCER_E_VALUE, "kernel = %.200s ...: more than %" PRId64 " columns are named", shown(), most);
+                fail(MERCER_E_VALUE, "kernel = %.200s ...: more than %" PRId64 " columns are listed", shown(), most);
             for (int64_t k = first; k <= last; ++k) out.columns.push_back(k);
         } while (take(','));
         if (!take(']')) expected("']'");
@@ -63,7 +63,7 @@ class Parser {
         std::sort(sorted.begin(), sorted.end());
         const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
         if (twice != sorted.end())
-            fail(MERCER_E_VALUE, "kernel = %.200s: column %" PRId64 " of %.60s is named twice, must be once", shown(),
+            fail(MERCER_E_VALUE, "kernel = %.200s: column %" PRId64 " of %.60s is listed twice, must be once", shown(),
                  *twice, leaf.name.c_str());
     }
 
@@ -185,7 +185,8 @@ void Expression::choose_forms() {
             leaf.form = leaf.plugin->kernel.choose_form(leaf.values());
             if (leaf.form < MERCER_DOT || leaf.form > MERCER_BLOCK ||
                 (leaf.form == MERCER_BLOCK && !leaf.plugin->kernel.block))
-                fail(MERCER_E_PLUGIN, "kernel %s: choose_form gave %d", leaf.plugin->name.c_str(), leaf.form);
+                fail(MERCER_E_PLUGIN, "kernel %s: choose_form returned %d, which is not a form",
+                     leaf.plugin->name.c_str(), leaf.form);
         }
 }
 

@@ -7,7 +7,7 @@
 
 namespace mercer {
 
-// What the text says, before any plugin is looked up.
+// The parsed text, before any plugin is looked up.
 struct ExpressionText {
     struct Leaf {
         std::string name;
@@ -20,7 +20,7 @@ struct ExpressionText {
     std::vector<Term> terms;
     int64_t leaf_count() const;
 };
-ExpressionText parse_expression(const std::string &text); // E_VALUE says what was expected where
+ExpressionText parse_expression(const std::string &text); // E_VALUE: the message says what was expected, and where
 std::string expression_text(const ExpressionText &expression);
 
 // The caller's tile function, released with its last owner.

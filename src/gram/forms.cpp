@@ -1,6 +1,6 @@
 // Squared distances from dot products lose (d + 8) u (|x|^2 + |y|^2) to rounding, nothing of which shows when the rows are
 // far apart and everything when they are close; close pairs are redone by differences, which are exact to (d + 2) u
-// relative. See tile.cpp for what is close.
+// relative. tile.cpp defines which pairs are close.
 // One object per instruction set: no standard library templates here (see vmath.cpp).
 #include "forms.h"
 

@@ -16,7 +16,7 @@ struct FormTable {
     // A tile of dot products becomes squared distances, in place: values[i * stride + j] = |x_i|^2 + |y_j|^2 - 2 values,
     // clamped at 0. Says whether a pair is close.
     bool (*sqdist)(int64_t m, int64_t n, const T *x_norms, const T *y_norms, Close<T> close, T *values, int64_t stride);
-    // Which pairs of one row of it are, 1 or 0; says whether one is.
+    // Marks the close pairs of one row by 1, others by 0; returns whether there is one.
     bool (*find)(int64_t n, T x_norm, const T *y_norms, Close<T> close, const T *values, unsigned char *found);
     // values[j] = |x - y_j|^2 by differences where found[j], y row-major (n x d): the same bits whatever else was found, and
     // exactly 0 for equal rows.

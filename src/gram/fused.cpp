@@ -1,5 +1,5 @@
 // 2^(x'.y' + a_x + a_y), d + 4 (f32, AVX-512) to d + 12 (f64, AVX2) multiplications an entry: sums of a block of rows x
-// vectors of columns in registers, begun at a_x + a_y, so that nothing but the value is ever stored. Columns outside,
+// vectors of columns in registers, started at a_x + a_y, so that only the value is ever stored. Columns outside,
 // rows inside: a block of y stays in the first cache while x passes by from the second.
 //
 // Error: |x'.y'| and all that is summed on the way are at most |x'|^2 / 2 + |y'|^2 / 2 = |a_x + a_y|, so that the
@@ -80,7 +80,7 @@ void clear_edges(int64_t m, int64_t n, T *values) {
         for (int64_t j = i < m ? n : 0; j < right; ++j) values[i * ld + j] = 0;
 }
 
-// A piece of the coordinates; what is not the last leaves its sums in the tile: the same bits as in one piece.
+// Processes a piece of the coordinates. All but the last leave their sums in the tile, which gives the same bits as one piece.
 template <class Form, class T>
 void columns(int64_t m, int64_t d, const T *x, const T *x_half, const T *y, int64_t y_ld, const T *y_half, T *values,
              bool first, bool last) {
@@ -161,7 +161,7 @@ void halves(int64_t d, const T *x, T *half) {
         Vector<T> sum = none;
         for (int64_t k = 0; k < d; ++k) sum = fma(load(x + k * ld + i), load(x + k * ld + i), sum);
         Vector<T> a = sum * splat(T(-0.5));
-        for (int round = 0; round < 4; ++round) { // a step is half of what is missing, at least an ulp
+        for (int round = 0; round < 4; ++round) { // a step is half of the gap, at least an ulp
             Vector<T> self = Product<T>::begin(a, a);
             for (int64_t k = 0; k < d; ++k) self = Product<T>::add(load(x + k * ld + i), load(x + k * ld + i), self);
             const Vector<T> missing = none - min(self, none), ulp = a * splat(-2 * u);
@@ -242,7 +242,7 @@ T finish_checked(int64_t m, int64_t n, const T *x_half, const T *y_half, T *valu
     return worst(m, n, x_half, y_half, values);
 }
 
-// Whole lines past the caches, what is before and after them as usual.
+// Writes whole lines past the caches, and the values before and after them as usual.
 template <class T>
 void stream_row(int64_t n, const T *from, T *to) {
     constexpr int64_t line = 64 / sizeof(T);

@@ -15,7 +15,7 @@ namespace {
 // half of its exponents.
 constexpr double f32_low = 0x1p-100, f32_high = 0x1p100, square_low = 0x1p-480, square_high = 0x1p480;
 
-// What is lost below the smallest number is rounding, while the largest is above this.
+// Underflow is mere rounding as long as the largest number is above this.
 constexpr double lowest(bool f32) { return f32 ? 0x1p-120 : 0x1p-1015; }
 
 bool within(double value, double low, double high) { return value == 0 || (value > low && value < high); }
@@ -82,7 +82,7 @@ Magnitude magnitude_of(const Expression &kernel, const Extent &extent, bool f32)
         out.entry = std::max({out.entry, std::fabs(extent.lo[k]), std::fabs(extent.hi[k])});
     const std::vector<LeafSpec> specs = leaf_specs(kernel);
     bool any = false;                              // form that is not 0
-    std::vector<double> values(specs.size(), 1.0); // of a caller's function nothing is known
+    std::vector<double> values(specs.size(), 1.0); // a caller's function is unknown
     for (size_t l = 0; l < specs.size(); ++l) {
         const Leaf &leaf = kernel.leaves[l];
         if (!leaf.plugin || extent.lo.empty()) continue;
@@ -106,20 +106,20 @@ Magnitude magnitude_of(const Expression &kernel, const Extent &extent, bool f32)
 }
 
 namespace {
-const char *name_of_type(bool f32) { return f32 ? "f32 (data.dtype = f64 has more)" : "f64"; }
+const char *name_of_type(bool f32) { return f32 ? "f32 (try data.dtype = f64)" : "f64"; }
 } // namespace
 
-// A squared distance is up to 4 times what bounds it, and twice its norms stand beside it: data need room for 8.
+// A squared distance can be 4 times its bound, and sums contain twice the norms as well: data need room for a factor of 8.
 void Magnitude::check_large(const Expression &kernel, bool f32, double room) const {
     const double high = (f32 ? static_cast<double>(FLT_MAX) : DBL_MAX) / room;
     if (!(entry <= high && most <= high && value <= high))
-        fail(MERCER_E_DATA, "kernel = %s: with entries up to %.3g what it sums or its values may be beyond %s",
+        fail(MERCER_E_DATA, "kernel = %s: with entries up to %.3g, its sums or values may overflow %s",
              kernel.text().c_str(), entry, name_of_type(f32));
 }
 
 void Magnitude::check_small(const Expression &kernel, bool f32) const {
     if (least_felt < lowest(f32))
-        fail(MERCER_E_DATA, "kernel = %s: with entries of no more than %.3g its values are too small for %s",
+        fail(MERCER_E_DATA, "kernel = %s: with entries no larger than %.3g, its values are too small for %s",
              kernel.text().c_str(), entry, name_of_type(f32));
 }
 

@@ -13,7 +13,7 @@ namespace mercer {
 MatrixSource::MatrixSource(const mercer_view &view, int32_t values)
     : ObjectSource(
           {sizeof(mercer_objects), view.rows, values, MERCER_THREAD_SAFE | MERCER_PSD, look_up, nullptr, this, nullptr},
-          "the matrix has"),
+          "the matrix contains"),
       view_(view) {}
 
 template <class T>
@@ -79,7 +79,7 @@ void MatrixSource::check_fit(Run &run) const {
                     if (is_wrong(i, j)) first = std::min(first, {i, j});
         const auto [i, j] = first;
         if (i == j && i < n)
-            fail(MERCER_E_DATA, "the matrix has %g for the distance of row %" PRId64 " to itself, must be 0",
+            fail(MERCER_E_DATA, "the matrix contains %g as the distance of row %" PRId64 " to itself, must be 0",
                  entry(i, i), i);
         if (i < n)
             fail(MERCER_E_DATA,

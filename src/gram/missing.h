@@ -4,8 +4,8 @@
 
 namespace mercer {
 
-// The rows of a loaded source that have no NaN, in order; the source itself where that is all of them, and where it is sparse
-// or objects, which have none. One pass over the rows; E_DATA for the first Inf. Holds 9 bytes a row on the run's budget.
+// The rows of a loaded source that have no NaN, in order. Returns the source itself if all rows are complete, and for sparse rows
+// and objects, which cannot have NaN. One pass over the rows; E_DATA for the first Inf. Holds 9 bytes a row on the run's budget.
 std::shared_ptr<const Source> complete_rows(Run &run, std::shared_ptr<const Source> source);
 
 } // namespace mercer

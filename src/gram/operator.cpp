@@ -16,7 +16,7 @@ void check(const Operator &op, Columns q, Columns y) {
     check_columns("apply: y", y, op.n());
     if (q.count < 1 || q.count != y.count || overlap(q, y))
         fail(MERCER_E_PLUGIN,
-             "apply: %" PRId64 " columns to %" PRId64 ", must be as many, 1 or more, that do not overlap", q.count,
+             "apply: %" PRId64 " columns to %" PRId64 ", must be equally many, at least 1, without overlap", q.count,
              y.count);
 }
 
@@ -257,7 +257,7 @@ void GramOperator<T>::product(Run &run, bool, int64_t p, const Fill &q, const Ta
     Buffer<double> out = run.buffer<double>(n(), pp);
     parallel_for(run, blocks_of(n()), [&](int64_t b) {
         const int64_t row0 = b * tile_rows, rows = block_rows(b);
-        double *place = out.data() + row0 * pp; // nothing is there yet
+        double *place = out.data() + row0 * pp; // no value has been added yet
         std::fill_n(place, rows * pp, 0.0);
         q(row0, rows, place, pp);
         std::transform(place, place + rows * pp, in.data() + row0 * pp, [](double v) { return static_cast<T>(v); });

@@ -11,12 +11,12 @@ namespace mercer {
 // Kernel values of one pass over the tiles I <= J (those on the diagonal are computed whole).
 int64_t pass_evaluations(int64_t n);
 
-// Two super-panels of rows meet in a round of a pass.
+// A pair of super-panels of rows, processed together in one round of a pass.
 struct Meeting {
     int64_t a, b, round;
 };
 
-// Rows row0 ... row0 + rows of something tall, row-major; any thread, any order, more than once.
+// Reads rows row0 ... row0 + rows of a tall matrix, row-major; called on any thread, in any order, repeatedly.
 using Fill = std::function<void(int64_t row0, int64_t rows, double *to, int64_t stride)>;
 // All rows of a product, row-major; may be written to.
 using Take = std::function<void(double *y, int64_t stride)>;
@@ -26,7 +26,7 @@ class Operator {
     Operator(int64_t n, bool f32) : n_(n), f32_(f32) {}
     virtual ~Operator() = default;
     int64_t n() const { return n_; }
-    bool f32() const { return f32_; } // how solvers' blocks are stored
+    bool f32() const { return f32_; } // the type of the solvers' blocks
     // Y = A Q, p columns. Operators compose by wrapping both ends, so that Q and Y exist once, whatever is around the base.
     // rough: with the rounding errors of f32, for less; only where has_rough().
     virtual void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const = 0;
@@ -45,8 +45,7 @@ class Operator {
     bool f32_;
 };
 
-// What is kept of a kernel matrix between passes: nothing (rows are read and prepared again), its prepared rows, or all its
-// values.
+// What a kernel matrix keeps between passes: nothing (rows are read and prepared again), its prepared rows, or all values.
 enum class Hold { nothing, rows, matrix };
 
 // Bytes of passes with p columns over n rows: blocks of vectors in any pass, scratch and panels of the threads where values
@@ -124,10 +123,10 @@ class WeightedOperator : public Operator {
     bool has_rough() const override { return base_.has_rough(); }
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
-    // K S u: rides as one more column of the first product, and of the first that is exact; a product of its own where there
-    // was none.
+    // K S u is computed as an additional column of the first product, and of the first exact one; if there was none, by a product
+    // of its own.
     const double *mean(Run &run) const;
-    // What is known of it, for another run to go on from.
+    // Which of these is known, so that another run can continue.
     enum class Mean { unknown, rough, exact };
     Mean known() const { return known_; }
     const Buffer<double> &known_mean() const { return mean_; }

@@ -14,7 +14,7 @@ double fused_scale(double rate) { return std::sqrt(2 * rate * 1.4426950408889634
 
 // The exponent, in units of log 2, is a sum of d + 2 terms as large as s = |a_i| + |a_j|; it errs by about e = sqrt(d + 4) / 2 u s
 // (rounding errors add up like a random walk), the value by log 2 e k: 8 u are allowed in f32, 512 u in f64, where that is
-// far below what anything here is solved to.
+// far below the tolerance of any solver here.
 template <class T>
 T fused_certain(int64_t d) {
     return static_cast<T>(2 * value_error(sizeof(T) == 4) /
@@ -149,7 +149,7 @@ void Points<T>::prepare_leaves(Run &run, const U *rows, Panel<T> &panel) const {
         if (panel.leaves[l].packed.empty()) prepare_leaf(run, rows, panel, leaves_[l], panel.leaves[l]);
 }
 
-// Rows as fused.h wants them: k = 2^(x'.y' + a_i + a_j) with x' = sqrt(2 rate log2 e) (x - shift) and a = -|x'|^2 / 2, of
+// Rows in the layout of fused.h: k = 2^(x'.y' + a_i + a_j) with x' = sqrt(2 rate log2 e) (x - shift) and a = -|x'|^2 / 2, of
 // the rounded x'. False where not all rows can be: then the general forms serve.
 template <class T>
 template <class U>
@@ -233,7 +233,7 @@ void Points<T>::prepare_leaf(Run &run, const U *rows, const Panel<T> &panel, con
             if (leaf.x[k] < 0)
                 source_->refuse(index_ ? index_[panel.row0 + k / leaf.d] : panel.row0 + k / leaf.d,
                                 spec.columns.empty() ? k % leaf.d : spec.columns[static_cast<size_t>(k % leaf.d)],
-                                format("%g, the kernel needs values >= 0", static_cast<double>(leaf.x[k])).c_str());
+                                format("%g, but the kernel needs values >= 0", static_cast<double>(leaf.x[k])).c_str());
     if (has_norms(spec)) {
         leaf.norms = run.buffer<T>(n);
         for (int64_t i = 0; i < n; ++i) { // in the order of a sparse row's sum, so that equal rows are at distance 0
@@ -275,10 +275,10 @@ void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
             panel.values[k] =
                 static_cast<T>(map_.identity() ? value : value * map_.scale[static_cast<size_t>(panel.columns[k])]);
             if (!std::isfinite(panel.values[k] * panel.values[k]))
-                fail(MERCER_E_DATA, "row %" PRId64 ", column %d is %g, its square is beyond this type", row_of(i),
+                fail(MERCER_E_DATA, "row %" PRId64 ", column %d is %g, whose square overflows the type", row_of(i),
                      panel.columns[k], value);
             if (nonnegative && panel.values[k] < 0)
-                fail(MERCER_E_DATA, "row %" PRId64 ", column %d is %g, the kernel needs values >= 0", row_of(i),
+                fail(MERCER_E_DATA, "row %" PRId64 ", column %d is %g, but the kernel needs values >= 0", row_of(i),
                      panel.columns[k], value);
             sum += panel.values[k] * panel.values[k];
         }
@@ -288,7 +288,7 @@ void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
 }
 
 // Packed rows are padded to whole panels. Rows that are packed for those who want kernel values alone go when they are read;
-// f64 rows that are rounded after the shift are read beside what f32 keeps of them.
+// f64 rows, which are rounded after the shift, are read in addition to their f32 copies.
 template <class T>
 void Points<T>::measure(TileBytes &out) const {
     const int64_t size = sizeof(T), rows = std::min(tile_rows, std::max<int64_t>(this->rows(), 1));

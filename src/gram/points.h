@@ -1,5 +1,5 @@
-// Points: rows of a source as the leaves of a kernel see them. A panel is a block of at most tile_rows of them, made ready
-// for tiles: mapped by T, split into the leaves' columns, shifted, with norms or transposed where the form wants it.
+// Points: rows of a source in the form that the leaves of a kernel need. A panel is a block of at most tile_rows of them, prepared
+// for tiles: mapped by T, split into the leaves' columns, shifted, with norms or transposed if the form needs it.
 #pragma once
 #include "expression.h"
 #include "source.h"
@@ -19,27 +19,26 @@ struct InputMap {
 template <class U>
 void map_rows(const InputMap &map, int64_t d, U *rows, int64_t count); // in place
 
-// How one leaf wants its rows.
+// The form in which one leaf needs its rows.
 struct LeafSpec {
     int32_t form;
     bool nonnegative;
     std::vector<int64_t> columns; // empty: all
     std::vector<double> shift;    // empty: none
-    double rate = 0;              // > 0: the leaf is exp(-rate |x - y|^2), wanted ready for the fused kernels (fused.h)
+    double rate = 0;              // > 0: the leaf is exp(-rate |x - y|^2), packed for the fused kernels (fused.h)
 };
 std::vector<LeafSpec> leaf_specs(const Expression &kernel);
 
-// What coordinates are multiplied by when they are packed (fused.h), and below what they must then be: squares must not
-// overflow.
+// The factor of coordinates when they are packed (fused.h), and the bound that keeps their squares from overflowing.
 double fused_scale(double rate);
 template <class T>
 constexpr double fused_widest = sizeof(T) == 4 ? 1e15 : 1e140;
 // Products are exact enough where value * (|a_i| + |a_j|) is at most this: see Tiles::fused.
 template <class T>
 T fused_certain(int64_t d);
-// In u: what a kernel value may err by, relative, most of all in an exponent that is a small difference of large terms.
+// Largest allowed relative error of a kernel value, in units of u; it arises from exponents that are small differences.
 constexpr double value_error(bool f32) { return f32 ? 8 : 512; }
-// What other pairs are computed by: 2^(-|x' - y'|^2 / 2); coordinates of x lie step apart, those of y in a panel.
+// Computes the other pairs: 2^(-|x' - y'|^2 / 2); coordinates of x lie step apart, those of y in a panel.
 template <class T>
 T fused_by_difference(int64_t d, const T *x, int64_t step, const T *y);
 
@@ -47,8 +46,8 @@ template <class T>
 struct LeafRows {
     int64_t d = 0;
     const T *x = nullptr;             // rows x d; nullptr: sparse, objects, or packed
-    Buffer<T> own, transposed, norms; // behind x; d x rows; k(x, x) of the forms dot, cosine, min; |x|^2
-    Buffer<T> packed, half;           // as fused.h wants them; empty: not fused
+    Buffer<T> own, transposed, norms; // memory of x; d x rows; k(x, x) of the forms dot, cosine, min; |x|^2
+    Buffer<T> packed, half;           // in the layout of fused.h; empty if not fused
     T half_most = 0;                  // largest |half|
 };
 
@@ -81,7 +80,7 @@ class Points {
     const ObjectSource *objects() const { return dynamic_cast<const ObjectSource *>(source_.get()); }
     const std::vector<LeafSpec> &leaves() const { return leaves_; }
     bool sparse() const { return source_->kind() == Source::Kind::sparse && !dense_; }
-    void densify() { dense_ = true; } // the other side is dense: give sparse rows with their zeros
+    void densify() { dense_ = true; } // the other side is dense: return sparse rows with their zeros
 
     // Block b, any thread.
     Panel<T> load(Run &run, int64_t block) const {
@@ -94,9 +93,9 @@ class Points {
         measure(out);
         return out.held(1, tile_rows);
     }
-    // Panels without `mapped` where every leaf is packed: for those who want kernel values alone.
+    // Panels omit `mapped` if every leaf is packed: for callers that need kernel values only.
     void lean() { lean_ = true; }
-    // The rows of a leaf as the general forms want them, where load() packed them.
+    // The rows of a leaf in the layout of the general forms, if load() packed them.
     LeafRows<T> plain(Run &run, const Panel<T> &panel, size_t leaf) const;
 
   private:

@@ -66,18 +66,18 @@ mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes
     if (!by_row && !by_col)
         fail(MERCER_E_SHAPE,
              "%s: strides %" PRId64 " and %" PRId64 " of %" PRId64 " x %" PRId64
-             ", one must be 1 and the other at least that side",
+             ", one must be 1 and the other at least the number of columns (row-major) or rows",
              what, out.row_stride, out.col_stride, out.rows, out.cols);
     checked_bytes(what, std::max<int64_t>(out.rows, 1), std::max<int64_t>(out.cols, 1), 8);
     const int64_t lines = by_row ? out.rows : out.cols;
     if (lines > 1) checked_bytes(what, lines, by_row ? out.row_stride : out.col_stride, 8);
-    if (!out.data && out.rows * out.cols > 0) fail(MERCER_E_ARGUMENT, "%s: data is NULL, must not be", what);
+    if (!out.data && out.rows * out.cols > 0) fail(MERCER_E_ARGUMENT, "%s: data is NULL, must not be NULL", what);
     return out;
 }
 
 namespace {
 
-// A view's memory: count lines of so many bytes, step bytes from one's begin to the next's.
+// The memory of a view: count lines of `bytes` bytes, whose beginnings are step bytes apart.
 struct Lines {
     explicit Lines(const mercer_view &view) : begin(reinterpret_cast<intptr_t>(view.data)) {
         const int64_t size = view.dtype == MERCER_F32 || view.dtype == MERCER_I32 ? 4 : 8;
@@ -110,8 +110,8 @@ bool overlap(const mercer_view &a, const mercer_view &b) {
 
 void check_apart(const char *what, const mercer_view &out, const char *input, const Source &data) {
     if (const mercer_view *in = data.borrowed(); in && overlap(out, *in))
-        fail(MERCER_E_ARGUMENT, "%s shares memory with %s, which is read while %s is written; must not", what, input,
-             what);
+        fail(MERCER_E_ARGUMENT, "%s shares memory with %s, which is read while %s is written: use separate memory",
+             what, input, what);
 }
 
 namespace {
@@ -177,7 +177,7 @@ class ChunkSource : public Source {
     int64_t loaded_bytes() const override { return rows() * cols() * (dtype() == MERCER_F32 ? 4 : 8); }
     std::shared_ptr<const Source> load(Run &run) const override {
         if (used_ && !(chunks_.flags & MERCER_REWINDABLE))
-            fail(MERCER_E_DATA, "the chunk callback was read to its end already and is not MERCER_REWINDABLE");
+            fail(MERCER_E_DATA, "the chunk callback has already been read to the end and is not MERCER_REWINDABLE");
         return dtype() == MERCER_F32 ? load_as<float>(run) : load_as<double>(run);
     }
 
@@ -193,7 +193,7 @@ class ChunkSource : public Source {
                 return chunks_.next(chunks_.user, first + filled, capacity - filled, out + filled * cols(), &got);
             });
             if (got < 0 || got > capacity - filled)
-                fail(MERCER_E_CALLBACK, "the chunk callback says %" PRId64 " rows, must be 0 to %" PRId64, got,
+                fail(MERCER_E_CALLBACK, "the chunk callback returned %" PRId64 " rows, must be 0 to %" PRId64, got,
                      capacity - filled);
             used_ = true;
             if (got == 0) break;
@@ -300,7 +300,7 @@ SparseSource::SparseSource(const mercer_sparse &s) : Source(Kind::sparse, s.rows
         for (int64_t k = from; k < to; ++k) {
             int64_t j = reader.minor(k);
             if (j < 0 || j >= minors)
-                fail(MERCER_E_DATA, "sparse: %s %" PRId64 " names %s %" PRId64 ", must be 0 to %" PRId64, major, i,
+                fail(MERCER_E_DATA, "sparse: %s %" PRId64 " refers to %s %" PRId64 ", must be 0 to %" PRId64, major, i,
                      minor, j, minors - 1);
             if (!std::isfinite(reader.value(k)))
                 fail(MERCER_E_DATA, "row %" PRId64 ", column %" PRId64 " is %g, must be finite", csr ? i : j,
@@ -394,7 +394,7 @@ void ObjectSource::self(const int64_t *i, int64_t count, bool queries, double *v
     } else if (objects_.self) {
         call_back("the self callback", [&] { return objects_.self(objects_.user, i, count, values); });
     } else if (queries) {
-        fail(MERCER_E_UNSUPPORTED, "this needs k(q, q) of the queries: their objects have no self callback");
+        fail(MERCER_E_UNSUPPORTED, "this needs k(q, q) of the queries, but their objects have no self callback");
     } else {
         pairs(i, i, count, values);
     }

@@ -15,7 +15,7 @@ class Source {
     enum class Kind { dense, sparse, objects };
     virtual ~Source() = default;
     Source(const Source &) = delete;
-    // The caller's user pointer, where there is one, is released with this source; not before this was called.
+    // From this call on, the caller's user pointer, if any, is released with this source.
     void own() { owned_ = true; }
 
     Kind kind() const { return kind_; }
@@ -23,9 +23,10 @@ class Source {
     int64_t cols() const { return cols_; } // 0: objects
     int32_t dtype() const { return dtype_; }
 
-    // nullptr: this source can be read at will. Else (a chunk callback) its rows in memory. On the calling thread.
+    // Returns nullptr if this source can be read any number of times; else (a chunk callback) its rows in memory. Runs on the calling
+    // thread.
     virtual std::shared_ptr<const Source> load(Run &) const { return nullptr; }
-    virtual bool at_will() const { return true; } // false: not before load()
+    virtual bool at_will() const { return true; } // false: only after load()
 
     // Rows row0 ... row0 + count, row-major, into out; sparse ones with their zeros. NaN and Inf are E_DATA with the first
     // row and column.
@@ -34,26 +35,26 @@ class Source {
     // The same as they are.
     virtual void fill(int64_t row0, int64_t count, float *out) const = 0;
     virtual void fill(int64_t row0, int64_t count, double *out) const = 0;
-    // E_DATA: what this entry is, and where the caller finds it.
+    // Throws E_DATA with the place of this entry in the caller's data and a description of it.
     [[noreturn]] void refuse(int64_t row, int64_t column, const char *what) const;
     // "row 4, column 1", as the caller counts; of a text file its line.
     virtual std::string place(int64_t row, int64_t column) const;
-    bool is_finite() const { return finite_; } // whatever is read: its values cannot be else, or were checked
+    bool is_finite() const { return finite_; } // all values are finite by construction, or were checked
 
-    // The caller's memory that rows are read from, nullptr where it is none or not known: no output may lie in it.
+    // The caller's memory that rows are read from, which outputs must not overlap; nullptr if there is none or it is unknown.
     virtual const mercer_view *borrowed() const { return nullptr; }
 
     // Rows of the caller's data, of which these may be some (missing.h): how many, and the number of row i.
     virtual int64_t given_rows() const { return rows_; }
     virtual int64_t number(int64_t row) const { return row; }
 
-    // Bytes that load() holds, or will hold.
+    // Bytes that load() holds or will hold.
     virtual int64_t loaded_bytes() const { return 0; }
 
-    // Bytes that it holds itself, uncounted: it was made outside of calls.
+    // Bytes that this source holds outside of any budget, because it was created before the call.
     virtual int64_t held_bytes() const { return 0; }
 
-    // Bytes that one reader needs beside its output for a window of count rows.
+    // Bytes that one reader needs, in addition to its output, for a window of count rows.
     virtual int64_t window_bytes(int64_t) const { return 0; }
 
   protected:
@@ -76,7 +77,7 @@ class Source {
     std::string name_;
 };
 
-// The first entry that is NaN or Inf, rows * cols where there is none.
+// The position of the first NaN or Inf; rows * cols if there is none.
 template <class T>
 int64_t find_not_finite(int64_t rows, int64_t cols, const T *values);
 
@@ -106,15 +107,15 @@ class SparseSource : public Source {
 // Objects: values between pairs, by the caller's callback.
 class ObjectSource : public Source {
   public:
-    // origin: who gives the values, for messages.
-    explicit ObjectSource(const mercer_objects &objects, const char *origin = "the pairs callback gave");
-    // Some of another's, counted from 0.
+    // origin: the source of the values, for messages.
+    explicit ObjectSource(const mercer_objects &objects, const char *origin = "the pairs callback returned");
+    // A selection of the objects of another source, numbered from 0.
     ObjectSource(std::shared_ptr<const ObjectSource> all, const int64_t *some, int64_t count);
     ~ObjectSource() override;
     bool is_distance() const { return objects_.values == MERCER_DISTANCE; }
     bool thread_safe() const { return objects_.flags & MERCER_THREAD_SAFE; }
     bool psd() const { return objects_.flags & MERCER_PSD; }
-    // Values as they are given, checked.
+    // The values as supplied, checked.
     void given(const int64_t *i, const int64_t *j, int64_t count, double *values) const;
     // Distances are squared here. queries: i counts queries, whose own value is then only known to self.
     void pairs(const int64_t *i, const int64_t *j, int64_t count, double *values) const;
@@ -139,17 +140,17 @@ std::shared_ptr<Source> make_chunk_source(const mercer_chunks &chunks);
 template <class T>
 std::shared_ptr<Source> make_array_source(Buffer<T> values, int64_t rows, int64_t cols);
 
-// view as its caller compiled it, widened and checked: dtypes is a bit set of 1 << MERCER_F32 ...; what names it.
+// Checks a view and widens it to the present struct. dtypes: a bit set of 1 << MERCER_F32 ...; what: its name in messages.
 mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes);
 
-// Is there a byte that belongs to entries of both? Exact for all strides: columns side by side in the same rows are apart. Costs
-// a division for each line of the view that has fewer, where the two spans of memory meet at all.
+// True if some byte belongs to entries of both views. Exact for all strides: separate columns of one array do not overlap. If the
+// two memory ranges intersect, it costs a division for each line of the view that has fewer.
 bool overlap(const mercer_view &a, const mercer_view &b);
 
-// E_ARGUMENT where an output, named what, has an entry in the memory that rows of data, named input, are read from.
+// E_ARGUMENT if an output, named `what`, shares memory with the rows of data, named `input`, that are read.
 void check_apart(const char *what, const mercer_view &out, const char *input, const Source &data);
 
-// body(i, first, count) for each run of consecutive numbers index[i] = first ... of `rows` of them: so many rows at once.
+// Calls body(i, first, count) for each run of consecutive numbers index[i] = first ..., so that runs of rows are read at once.
 template <class Body>
 void each_run(const int64_t *index, int64_t rows, Body &&body) {
     for (int64_t i = 0, count = 1; i < rows; i += count) {

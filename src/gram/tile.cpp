@@ -1,7 +1,7 @@
 // A tile of squared distances v comes from a product and norms, s = |x|^2 + |y|^2: v errs by about e s, e = sqrt(d + 8) u
 // (rounding errors of d terms add up like a random walk), and by no more than 2 (d + 4) u s. Rows are shifted to their
 // training mean before, so that s is no larger than the data's spread. Pairs of whose v that is too much are recomputed by
-// differences, right to (d + 2) u of v; which they are depends on the pair alone:
+// differences, accurate to (d + 2) u of v. The choice depends on the pair alone:
 //   * for values of a kernel whose derivative k' = dk/dv is known: where e s |k'| > 8 u kappa, kappa = k(x, x). |k'| =
 //     |dk/dr| / (2 r) <= L / (2 r), L the kernel's Lipschitz constant, spares asking for k' where r > sqrt(d + 8) L s / (16
 //     kappa), and where |k'| falls with v, a few of its values spare it from some v on for all pairs of a strip. And below
@@ -31,7 +31,8 @@ double random_walk(int64_t d) { return std::sqrt(static_cast<double>(d + 8)); } 
 // The most that |k'| s may be.
 double slope_allowed(const Leaf &leaf, int64_t d) { return 8 * leaf.facts.kappa / random_walk(d); }
 
-// From which v on |k'|, falling, is at most `steepest`: the least of some, from one down by sqrt 2; infinite if none is.
+// The smallest of the candidates v, v / sqrt 2, v / 2 ... from which on |k'|, which decreases, is at most `steepest`;
+// infinity if v itself is too steep.
 double gentle_from(const Leaf &leaf, double v, double steepest) {
     constexpr int64_t steps = 24;
     double at[steps], slope[steps];
@@ -64,7 +65,7 @@ mercer_view row_view(const T *data, int64_t rows, int64_t cols) {
     return {sizeof(mercer_view), dtype_of<T>, 0, rows, cols, cols, 1, const_cast<T *>(data)};
 }
 
-// One side sparse, the other not: a tile wants both alike.
+// If one side is sparse and the other is not, both are made dense.
 template <class T>
 void agree(Points<T> &x, Points<T> &y) {
     if (x.sparse() != y.sparse()) {
@@ -80,9 +81,10 @@ void check_objects(const Expression &kernel, const ObjectSource &objects) {
     for (const Leaf &leaf : kernel.leaves) {
         if (objects.is_distance() && leaf.form != MERCER_SQDIST)
             fail(MERCER_E_UNSUPPORTED,
-                 "kernel = %s: objects that give distances need kernels of a distance (gaussian ...)", text.c_str());
+                 "kernel = %s: objects known by distances need a kernel of the distance, such as gaussian",
+                 text.c_str());
         if (!objects.is_distance() && leaf.plugin)
-            fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects that give kernel values need the kernel 'user'",
+            fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects known by kernel values need the kernel 'user'",
                  text.c_str());
         if (!leaf.columns.empty()) fail(MERCER_E_UNSUPPORTED, "kernel = %s: objects have no columns", text.c_str());
     }
@@ -157,7 +159,7 @@ void Tiles<T>::object_values(const Strip &x, const Panel<T> &y, T *out, TileScra
         std::copy_n(scratch.values.data() + i * n, n, out + static_cast<int64_t>(i) * tile_rows);
 }
 
-// Of what was found close in a row, only what the kernel's slope there makes too much stays found.
+// Of the close pairs in a row, keeps only those where the slope of the kernel makes the error too large.
 template <class T>
 void Tiles<T>::keep_steep(const Leaf &leaf, int64_t d, int64_t n, T near, T x_norm, const T *y_norms, const T *values,
                           unsigned char *found) const {
@@ -230,7 +232,7 @@ void Tiles<T>::form(size_t index, const Strip &x, const Panel<T> &y, T *out, Til
 template <class T>
 void Tiles<T>::fused(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t cols, T *out,
                      TileScratch<T> &scratch) const {
-    constexpr int64_t few = 32;           // columns, up to which differences cost no more than looking for close pairs
+    constexpr int64_t few = 32; // columns up to which differences cost no more than the search for close pairs
     constexpr int64_t in_registers = 512; // up to which OpenBLAS' product and a second sweep over it are slower
     const FusedTable<T> &table = fused_table<T>();
     const int64_t m = x.rows, d = a.d;
@@ -281,7 +283,7 @@ template <class T>
 void check_user_values(const Leaf &leaf, int64_t row0, const T *values, int64_t count) {
     for (int64_t k = 0; !leaf.plugin && k < count; ++k)
         if (!std::isfinite(values[k]))
-            fail(MERCER_E_CALLBACK, "the user kernel gave %g in the block of row %" PRId64 ", must be finite",
+            fail(MERCER_E_CALLBACK, "the user kernel returned %g in the block of row %" PRId64 ", must be finite",
                  static_cast<double>(values[k]), row0);
 }
 
@@ -341,7 +343,7 @@ void Tiles<T>::compute(const Strip &x, const Panel<T> &y, TileScratch<T> &scratc
 }
 
 // By the product rule: the leaf's own derivative times the rest of its term. Equal rows have 0: there d|x - y|^2/dx is 0, and
-// at a cusp nothing better is to be said.
+// at a cusp there is no better bound.
 template <class T>
 void Tiles<T>::derivative(size_t index, const Strip &x, const Panel<T> &y, TileScratch<T> &scratch) const {
     T *out = scratch.tile.data(), *factor = scratch.factor.data();

@@ -7,11 +7,11 @@
 
 namespace mercer {
 
-// Values are computed in strips of so many rows: with 256 columns they lie in the second-level cache beside what multiplies
-// them (FACTS B3.12).
+// Values are computed in strips of this many rows: with 256 columns a strip fits in the second-level cache together with the
+// block that it is multiplied with (FACTS B3.12).
 constexpr int64_t strip_rows = 64;
 
-// Memory for the tiles of one slab of rows, which come one after the other on one thread.
+// Memory for the tiles of one slab of rows, which are processed one after the other on one thread.
 template <class T>
 struct TileScratch {
     TileScratch(Run &run, int64_t leaves, int64_t d_sparse)
@@ -28,20 +28,20 @@ struct TileScratch {
     std::vector<double> values;
 };
 
-// E_UNSUPPORTED where the kernel cannot take what the objects give.
+// E_UNSUPPORTED if the kernel cannot be computed from the values that the objects provide.
 void check_objects(const Expression &kernel, const ObjectSource &objects);
 
 template <class T>
 class Tiles {
   public:
-    // x and y must outlive it. A side that is sparse while the other is not is read dense.
+    // x and y must outlive it. If only one side is sparse, it is read as dense.
     Tiles(const Expression &kernel, Points<T> &x, Points<T> &y);
     // Values of a form alone (over all columns); specs of x and y hold that one leaf.
     Tiles(int32_t form, Points<T> &x, Points<T> &y);
 
     const Points<T> &x() const { return *x_; }
     const Points<T> &y() const { return *y_; }
-    // k(x_i, y_j) into scratch.tile, row-major with stride tile_rows: all rows of x, or those in a strip of it. What lies
+    // k(x_i, y_j) into scratch.tile, row-major with stride tile_rows: all rows of x, or those in a strip of it. Memory
     // beyond the panels' rows may be overwritten.
     void compute(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) const {
         compute({x, 0, x.rows}, y, scratch);
@@ -51,7 +51,7 @@ class Tiles {
         int64_t row0, rows; // of the panel
     };
     void compute(const Strip &x, const Panel<T> &y, TileScratch<T> &scratch) const;
-    // body(strip) for the rows of x in order, the strip's values in scratch.tile.
+    // Calls body(strip) for the rows of x in order, with the values of the strip in scratch.tile.
     template <class Body>
     void strips(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch, Body &&body) const {
         const int64_t step = whole() ? tile_rows : strip_rows;
@@ -75,12 +75,12 @@ class Tiles {
     bool whole() const {
         return x_->objects() || (kernel_ && kernel_->has_block());
     } // no strips: callbacks' tiles are whole
-    // Panels may change sides, strips(y, x, ...): all their values are fused, and those are the same either way.
+    // True if the panels may be exchanged, strips(y, x, ...): all values are fused, and these are symmetric to the bit.
     bool turns(const Panel<T> &x, const Panel<T> &y) const;
 
   private:
     // All write rows of stride tile_rows.
-    // leaf: what it becomes values of, where their error counts and not the form's own (tile.cpp).
+    // leaf: the leaf whose values follow, if their error matters and not that of the form (tile.cpp).
     void form(size_t index, const Strip &x, const Panel<T> &y, T *out, TileScratch<T> &scratch,
               const Leaf *leaf = nullptr) const;
     void square_distances(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t n, const Leaf *leaf,
@@ -101,7 +101,7 @@ class Tiles {
 };
 
 // Rows row0 ... row0 + rows of x in slabs of tile_rows, each on one thread, its tiles in ascending order. body returns
-// false when a slab has seen enough.
+// false to end its slab.
 template <class T>
 struct Tile {
     int64_t slab;
@@ -112,7 +112,7 @@ enum class Range {
     all,
     upper
 }; // upper: x and y are the same points, and only tiles on and right of the diagonal are wanted
-// Panels of y are made once where they are no more than this, nor than a quarter of the memory left.
+// Panels of y are prepared once if they need at most this, and at most a quarter of the memory left.
 constexpr int64_t sweep_keeps = int64_t{64} << 20;
 template <class T>
 void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows,

@@ -66,17 +66,19 @@ class File {
     uint64_t size_;
 };
 
-constexpr char short_segments[] = "the file is shorter than its program headers say";
-constexpr char short_sections[] = "the file is shorter than its section headers say";
+constexpr char short_segments[] = "the file is shorter than its program headers declare";
+constexpr char short_sections[] = "the file is shorter than its section headers declare";
 
 Header read_header(const File &file) {
-    constexpr char no_elf[] = "it is no ELF file";
+    constexpr char no_elf[] = "it is not an ELF file";
     const auto header = file.read<Header>(0, 1, no_elf)[0];
     if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) file.refuse(no_elf);
-    if (header.e_ident[EI_CLASS] != __ehdr_start.e_ident[EI_CLASS]) file.refuse("its word size is not this library's");
-    if (header.e_ident[EI_DATA] != __ehdr_start.e_ident[EI_DATA]) file.refuse("its byte order is not this library's");
-    if (header.e_machine != __ehdr_start.e_machine) file.refuse("it is made for another machine");
-    if (header.e_type != ET_DYN) file.refuse("it is no shared object");
+    if (header.e_ident[EI_CLASS] != __ehdr_start.e_ident[EI_CLASS])
+        file.refuse("its word size differs from that of this library");
+    if (header.e_ident[EI_DATA] != __ehdr_start.e_ident[EI_DATA])
+        file.refuse("its byte order differs from that of this library");
+    if (header.e_machine != __ehdr_start.e_machine) file.refuse("it was built for another machine");
+    if (header.e_type != ET_DYN) file.refuse("it is not a shared object");
     if (header.e_phentsize != sizeof(Segment) || header.e_shentsize != sizeof(Section))
         file.refuse("its headers have an unknown size");
     return header;
@@ -86,7 +88,7 @@ void check_dynamic(const File &file, const Segment &part) {
     for (const auto &row : file.read<Dynamic>(part.p_offset, part.p_filesz / sizeof(Dynamic), short_segments)) {
         if (row.d_tag == DT_NULL) return;
         if (row.d_tag == DT_TEXTREL || (row.d_tag == DT_FLAGS && (row.d_un.d_val & DF_TEXTREL)))
-            file.refuse("its code would have to be written to (text relocations)");
+            file.refuse("it has text relocations");
     }
 }
 
@@ -99,7 +101,7 @@ void check_segments(const File &file, const std::vector<Segment> &parts) {
         if (part.p_type == PT_DYNAMIC) check_dynamic(file, part), dynamic = true;
     }
     if (!dynamic) file.refuse("it has no dynamic section");
-    if (!stack_is_data) file.refuse("it wants an executable stack");
+    if (!stack_is_data) file.refuse("it requires an executable stack");
 }
 
 Symbol find_symbol(const File &file, const Header &header) {
@@ -118,7 +120,7 @@ Symbol find_symbol(const File &file, const Header &header) {
                 std::strcmp(names.data() + symbol.st_name, "mercer_plugin") == 0)
                 return symbol;
     }
-    file.refuse("it exports no 'mercer_plugin'");
+    file.refuse("it does not export 'mercer_plugin'");
 }
 
 // Notes are {sizes of name and content, type}, name, content, each padded to 4 bytes.
@@ -158,12 +160,12 @@ ModuleHead read_module_file(const std::string &path, int fd) {
     const auto parts = file.read<Segment>(header.e_phoff, header.e_phnum, short_segments);
     check_segments(file, parts);
     const auto symbol = find_symbol(file, header);
-    if ((symbol.st_info & 0xf) != STT_OBJECT) file.refuse("its 'mercer_plugin' is no data");
+    if ((symbol.st_info & 0xf) != STT_OBJECT) file.refuse("its 'mercer_plugin' is not data");
     for (const auto &part : parts)
         if (part.p_type == PT_LOAD && symbol.st_value >= part.p_vaddr && part.p_filesz >= sizeof(ModuleHead) &&
             symbol.st_value - part.p_vaddr <= part.p_filesz - sizeof(ModuleHead))
             return file.read<ModuleHead>(part.p_offset + (symbol.st_value - part.p_vaddr), 1, short_segments)[0];
-    file.refuse("its 'mercer_plugin' has no contents");
+    file.refuse("its 'mercer_plugin' is empty");
 }
 
 } // namespace mercer

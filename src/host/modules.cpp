@@ -37,7 +37,7 @@ class Descriptor {
   public:
     explicit Descriptor(const std::string &path) {
         if (const std::string fault = path_fault(path); !fault.empty())
-            fail(MERCER_E_PLUGIN, "%.400s: refused, a plugin's path %s", path.c_str(), fault.c_str());
+            fail(MERCER_E_PLUGIN, "%.400s: refused, the path of a plugin %s", path.c_str(), fault.c_str());
         do fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         while (fd_ < 0 && errno == EINTR);
         if (fd_ < 0)
@@ -58,7 +58,7 @@ class Descriptor {
 struct stat inspect(const std::string &path, int fd) {
     struct stat file;
     if (fstat(fd, &file) != 0) fail(MERCER_E_PLUGIN, "%s: %s", path.c_str(), std::strerror(errno));
-    if (!S_ISREG(file.st_mode)) fail(MERCER_E_PLUGIN, "%s: refused, it is no regular file", path.c_str());
+    if (!S_ISREG(file.st_mode)) fail(MERCER_E_PLUGIN, "%s: refused, it is not a regular file", path.c_str());
     refuse_strangers(path, file);
     check_head(read_module_file(path, fd), path);
     return file;

@@ -27,9 +27,9 @@ struct stat status_of(const std::string &folder, const std::string &plugin) {
 }
 
 void refuse_writable(const std::string &path, const struct stat &status, const char *what) {
-    if (status.st_mode & S_IWOTH) fail(MERCER_E_PLUGIN, "%s: refused, everyone may write %s", path.c_str(), what);
+    if (status.st_mode & S_IWOTH) fail(MERCER_E_PLUGIN, "%s: refused, everyone can write to %s", path.c_str(), what);
     if ((status.st_mode & S_IWGRP) && status.st_gid != 0 && status.st_gid != getegid())
-        fail(MERCER_E_PLUGIN, "%s: refused, group %u may write %s", path.c_str(), status.st_gid, what);
+        fail(MERCER_E_PLUGIN, "%s: refused, group %u can write to %s", path.c_str(), status.st_gid, what);
     if (status.st_uid != 0 && status.st_uid != geteuid())
         fail(MERCER_E_PLUGIN, "%s: refused, %s belongs to neither root nor you", path.c_str(), what);
 }
@@ -40,7 +40,7 @@ void refuse_replaceable(const std::string &path, std::string folder) {
         folder = folder_of(folder);
         const mode_t mode = status_of(folder, path).st_mode;
         if ((mode & S_IWOTH) && !(mode & S_ISVTX))
-            fail(MERCER_E_PLUGIN, "%s: refused, everyone may write %s, a folder above it", path.c_str(),
+            fail(MERCER_E_PLUGIN, "%s: refused, everyone can write to %s, a folder above it", path.c_str(),
                  folder.c_str());
     }
 }

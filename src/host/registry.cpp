@@ -61,7 +61,9 @@ std::string resolve_alias(Kind kind, const std::string &asked) {
 // A recipe would take these names for something else.
 void check_unreserved(Kind kind, const std::string &name, const std::string &path) {
     const char *own = kind == Kind::kernel ? "user" : kind == Kind::reducer ? "all" : "auto";
-    if (name == own) fail(MERCER_E_PLUGIN, "%s: the %s '%s' is the library's own", path.c_str(), kind_name(kind), own);
+    if (name == own)
+        fail(MERCER_E_PLUGIN, "%s: the name of the %s '%s' is reserved by the library", path.c_str(), kind_name(kind),
+             own);
     if (const std::string meant = resolve_alias(kind, name); meant != name)
         fail(MERCER_E_PLUGIN, "%s: the name '%s' is an alias of '%s'", path.c_str(), name.c_str(), meant.c_str());
 }
@@ -92,7 +94,7 @@ const char *kind_name(Kind kind) {
 void check_head(const ModuleHead &head, const std::string &path) {
     const char *shown = path.c_str();
     if (head.abi != MERCER_PLUGIN_ABI)
-        fail(MERCER_E_PLUGIN, "%s: plugin ABI %d, this library has %d", shown, head.abi, MERCER_PLUGIN_ABI);
+        fail(MERCER_E_PLUGIN, "%s: plugin ABI %d, but this library has %d", shown, head.abi, MERCER_PLUGIN_ABI);
     if (head.struct_size < static_cast<int64_t>(smallest_module))
         fail(MERCER_E_PLUGIN, "%s: module.struct_size = %" PRId64 ", must be at least %zu", shown, head.struct_size,
              smallest_module);
@@ -104,7 +106,7 @@ std::shared_ptr<const Plugin> check_module(const mercer_module &module, const st
     const char *shown = path.c_str();
     check_head({module.struct_size, module.abi, module.kind}, path);
     if (!module.header || std::strcmp(module.header, MERCER_VERSION) != 0) // while the ABI is 0
-        fail(MERCER_E_PLUGIN, "%s: built with the header of version %.40s, this library is %s", shown,
+        fail(MERCER_E_PLUGIN, "%s: built with the header of version %.40s, but this library is %s", shown,
              module.header ? module.header : "?", MERCER_VERSION);
     if (!module.name || !is_name(module.name))
         fail(MERCER_E_PLUGIN, "%s: its name must be lower-case letters, digits and '-'", shown);
@@ -240,11 +242,11 @@ void Registry::explain_unknown(Kind kind, const std::string &asked) {
     const std::string wanted = std::string("/") + kind_name(kind) + "-" + asked + suffix;
     for (const Folder &folder : scan()) {
         if (!folder.fault.empty() && !folder.absent)
-            fail(MERCER_E_NAME, "unknown %s '%.80s'; the folder '%.400s' was not looked at: %s", kind_name(kind),
+            fail(MERCER_E_NAME, "unknown %s '%.80s'; the folder '%.400s' was not searched: %s", kind_name(kind),
                  asked.c_str(), folder.path.c_str(), folder.fault.c_str());
         for (const File &file : folder.files)
             if (file.name.empty() && file.path == folder.path + wanted)
-                fail(MERCER_E_NAME, "unknown %s '%.80s'; '%.600s' is ignored, %s", kind_name(kind), asked.c_str(),
+                fail(MERCER_E_NAME, "unknown %s '%.80s'; '%.600s' is ignored: %s", kind_name(kind), asked.c_str(),
                      file.path.c_str(), bad_name);
     }
 }
@@ -312,7 +314,7 @@ std::shared_ptr<const Plugin> Registry::load_file(const std::string &path) {
     std::string file = path.substr(path.rfind('/') + 1);
     std::string expected = std::string(kind_name(plugin->kind)) + "-" + plugin->name + ".so";
     if (file != expected)
-        fail(MERCER_E_PLUGIN, "%s: it says it is '%s', so its file must be %s", path.c_str(), plugin->name.c_str(),
+        fail(MERCER_E_PLUGIN, "%s: its name is '%s', so its file must be named %s", path.c_str(), plugin->name.c_str(),
              expected.c_str());
     return plugin;
 }

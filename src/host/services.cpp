@@ -28,7 +28,7 @@ void mercer_task::check(int32_t status, const mercer::Plugin &plugin) {
     const char *kind = mercer::kind_name(plugin.kind), *name = plugin.name.c_str();
     if (status == MERCER_E_MEMORY && error_code != 0) status = error_code; // alloc gave NULL: perhaps for the budget
     if (!mercer::status_text(status))
-        mercer::fail(MERCER_E_PLUGIN, "%s %s returned %d, which is no status", kind, name, status);
+        mercer::fail(MERCER_E_PLUGIN, "%s %s returned %d, which is not a status", kind, name, status);
     if (error_code != status)
         mercer::fail(status, "%s %s failed: %s", kind, name, mercer::status_text(status)->summary);
     mercer::fail(status, "%s %s: %s", kind, name, error);

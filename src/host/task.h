@@ -55,7 +55,7 @@ struct mercer_task {
 
     mercer::Run &run;
     mercer::Random random;
-    mercer::Keeper *keeper = nullptr; // nullptr: nothing is kept
+    mercer::Keeper *keeper = nullptr; // nullptr: no checkpoint is written
     mercer::Problem *problem;         // nullptr where the operation has none
     mercer::TileBytes tiles;          // of the problem, for forecasts
     bool foresees_pivots = false;     // a forecast asked for pivot_cost, which has the tiles in it

@@ -166,7 +166,7 @@ class CsvParser {
           records_(file_, options.separator ? options.separator : find_separator(file_)) {}
 
     CsvFile parse() {
-        if (!records_.next()) fail(MERCER_E_DATA, "'%s' has no rows: there is nothing in it", name_.c_str());
+        if (!records_.next()) fail(MERCER_E_DATA, "'%s' has no rows: the file is empty", name_.c_str());
         begin();
         do {
             if (rows_ % 1024 == 0)
@@ -222,7 +222,7 @@ void CsvParser::begin() {
         fail(MERCER_E_DATA, "'%s': line %" PRId64 " has %zu fields, must be at most %zu", name_.c_str(),
              records_.line(), records_.fields().size(), most_columns);
     name_columns(records_.fields());
-    if (header_ && !records_.next()) fail(MERCER_E_DATA, "'%s' has no rows: a header and nothing else", name_.c_str());
+    if (header_ && !records_.next()) fail(MERCER_E_DATA, "'%s' has no rows: the file has only a header", name_.c_str());
     if (!options_.labels.empty()) labels_ = find("labels", options_.labels);
     if (!options_.weights.empty()) weights_ = find("weights", options_.weights);
     if (!options_.ids.empty()) ids_ = find("ids", options_.ids);
@@ -235,9 +235,9 @@ void CsvParser::name_columns(const std::vector<CsvField> &fields) {
         const std::string_view text = header_ ? fields[k].text : std::string_view();
         names_.push_back(text.empty() ? number_text(static_cast<int64_t>(k)) : std::string(text));
         if (text.empty()) continue;
-        if (!is_utf8(text)) refuse(k, text, "is no UTF-8 text");
+        if (!is_utf8(text)) refuse(k, text, "is not UTF-8 text");
         if (const auto [other, added] = seen.emplace(text, k); !added)
-            refuse(k, text, format("is the name of column %zu already", other->second).c_str());
+            refuse(k, text, format("is already the name of column %zu", other->second).c_str());
     }
 }
 
@@ -252,7 +252,7 @@ size_t CsvParser::find(const std::string &what, std::string_view asked) const {
              names_.size() - 1);
     }
     if (!header_)
-        fail(MERCER_E_NAME, "'%s': %s: column '%s', but the file has no header: name it by its number", name_.c_str(),
+        fail(MERCER_E_NAME, "'%s': %s: column '%s', but the file has no header: use the column's number", name_.c_str(),
              what.c_str(), printable(asked).c_str());
     fail_unknown(("column of '" + name_ + "'").c_str(), printable(asked), names_);
 }
@@ -260,11 +260,11 @@ size_t CsvParser::find(const std::string &what, std::string_view asked) const {
 void CsvParser::choose_columns(const std::vector<CsvField> &first) {
     if (!options_.columns.empty()) {
         CsvRecords list(options_.columns, "columns", ',');
-        if (!list.next()) fail(MERCER_E_VALUE, "columns = '%s' names none", options_.columns.c_str());
+        if (!list.next()) fail(MERCER_E_VALUE, "columns = '%s' contains no name", options_.columns.c_str());
         for (const CsvField &field : list.fields()) {
             chosen_.push_back(find("columns", field.text));
             if (std::count(chosen_.begin(), chosen_.end(), chosen_.back()) > 1)
-                fail(MERCER_E_VALUE, "columns: '%s' is named twice", printable(field.text).c_str());
+                fail(MERCER_E_VALUE, "columns: '%s' is listed twice", printable(field.text).c_str());
         }
     }
     for (size_t k = 0; options_.columns.empty() && k < names_.size(); ++k) {
@@ -273,7 +273,7 @@ void CsvParser::choose_columns(const std::vector<CsvField> &first) {
         (text ? skipped_ : chosen_).push_back(k);
     }
     kinds_.assign(chosen_.size(), options_.columns.empty() ? Column::open : Column::number);
-    if (chosen_.empty()) fail(MERCER_E_DATA, "'%s' has no column of numbers", name_.c_str());
+    if (chosen_.empty()) fail(MERCER_E_DATA, "'%s' has no numeric column", name_.c_str());
 }
 
 double CsvParser::value_of(size_t slot, std::string_view text) {
@@ -285,7 +285,7 @@ double CsvParser::value_of(size_t slot, std::string_view text) {
     }
     if (value.kind == CsvValue::Kind::refused) refuse(chosen_[slot], text, value.reason);
     if (value.kind == CsvValue::Kind::text && kinds_[slot] == Column::number)
-        refuse(chosen_[slot], text, "is no number");
+        refuse(chosen_[slot], text, "is not a number");
     if (value.kind == CsvValue::Kind::text) kinds_[slot] = Column::text;
     return NAN;
 }
@@ -293,9 +293,9 @@ double CsvParser::value_of(size_t slot, std::string_view text) {
 int64_t CsvParser::label_of(size_t column, std::string_view text) {
     const auto known = categories_.find(text);
     if (known != categories_.end()) return known->second;
-    if (!is_utf8(text)) refuse(column, text, "is no UTF-8 text");
+    if (!is_utf8(text)) refuse(column, text, "is not UTF-8 text");
     if (categories_.size() == most_labels)
-        refuse(column, text, format("is one label more than %zu", most_labels).c_str());
+        refuse(column, text, format("exceeds the maximum of %zu labels", most_labels).c_str());
     const int64_t number = static_cast<int64_t>(categories_.size());
     categories_.emplace(text, number);
     return number;
@@ -304,7 +304,7 @@ int64_t CsvParser::label_of(size_t column, std::string_view text) {
 void CsvParser::add_row() {
     const std::vector<CsvField> &fields = records_.fields();
     if (fields.size() != names_.size())
-        fail(MERCER_E_DATA, "'%s': line %" PRId64 ", column %zu: the line has %zu fields, the first one has %zu",
+        fail(MERCER_E_DATA, "'%s': line %" PRId64 ", column %zu: the line has %zu fields, but the first line has %zu",
              name_.c_str(), records_.line(), std::min(fields.size(), names_.size()), fields.size(), names_.size());
     const int64_t width = static_cast<int64_t>(chosen_.size()), most = CsvSource::rows_of_piece(width);
     if (rows_ % most == 0) pieces_.push_back(run_.buffer<double>(most, width));
@@ -314,12 +314,12 @@ void CsvParser::add_row() {
     if (weights_) {
         const CsvValue weight = read_csv_value(fields[*weights_].text);
         if (weight.kind != CsvValue::Kind::number || weight.number < 0)
-            refuse(*weights_, fields[*weights_].text, "is no weight, must be a number >= 0");
+            refuse(*weights_, fields[*weights_].text, "is not a weight, must be a number >= 0");
         weight_values_.push_back(weight.number);
     }
     if (ids_) {
         const std::string_view text = fields[*ids_].text;
-        if (!is_utf8(text)) refuse(*ids_, text, "is no UTF-8 text");
+        if (!is_utf8(text)) refuse(*ids_, text, "is not UTF-8 text");
         id_texts_.insert(id_texts_.end(), text.begin(), text.end());
         id_texts_.push_back('\0');
     }
@@ -353,7 +353,7 @@ CsvFile CsvParser::finish() {
         } else {
             skipped_.push_back(chosen_[slot]);
         }
-    if (kept.empty()) fail(MERCER_E_DATA, "'%s' has no column of numbers", name_.c_str());
+    if (kept.empty()) fail(MERCER_E_DATA, "'%s' has no numeric column", name_.c_str());
     std::sort(skipped_.begin(), skipped_.end());
     for (size_t column : skipped_) out.left_out.push_back(names_[column]);
     out.labels = std::move(label_values_);
@@ -383,10 +383,10 @@ CsvValue read_csv_value(std::string_view text) {
     }
     if (at == end && error == std::errc::result_out_of_range) {
         if (vanishes(digits)) return {CsvValue::Kind::number, text[0] == '-' ? -0.0 : 0.0, nullptr};
-        return {CsvValue::Kind::refused, 0, "is beyond the range of f64"};
+        return {CsvValue::Kind::refused, 0, "is out of the range of f64"};
     }
     if (is_hexadecimal(digits)) return {CsvValue::Kind::refused, 0, "is hexadecimal, must be decimal"};
-    if (has_decimal_comma(text)) return {CsvValue::Kind::refused, 0, "has a comma in it, must have a decimal point"};
+    if (has_decimal_comma(text)) return {CsvValue::Kind::refused, 0, "contains a comma, must have a decimal point"};
     return {CsvValue::Kind::text, 0, nullptr};
 }
 

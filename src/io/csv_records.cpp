@@ -106,10 +106,10 @@ bool CsvRecords::quoted(const char *&at) {
         to += 2;
     }
     std::string_view text(from, static_cast<size_t>(to - from));
-    if (text.find('\0') != text.npos) fail_here(at, "a NUL byte: this is no text");
+    if (text.find('\0') != text.npos) fail_here(at, "a NUL byte: this is not text");
     for (++to; to < end_ && is_blank(*to) && *to != separator_;) ++to;
     if (to == end_ && !over_) return false;
-    if (to < end_ && *to != separator_ && !ends_line(*to)) fail_here(to, "something follows a closing quote");
+    if (to < end_ && *to != separator_ && !ends_line(*to)) fail_here(to, "text follows a closing quote");
     if (doubled) {
         std::string &plain = unescaped_.emplace_back();
         for (size_t k = 0; k < text.size(); ++k) plain += text[k], k += text[k] == '"';
@@ -124,7 +124,7 @@ bool CsvRecords::plain(const char *&at) {
     const char *from = at, *to = at;
     while (to < end_ && !stops_[static_cast<unsigned char>(*to)]) ++to;
     if (to == end_ && !over_) return false;
-    if (to < end_ && *to == '\0') fail_here(to, "a NUL byte: this is no text");
+    if (to < end_ && *to == '\0') fail_here(to, "a NUL byte: this is not text");
     at = to;
     while (to > from && is_blank(to[-1])) --to;
     fields_.push_back({{from, static_cast<size_t>(to - from)}, false});

@@ -267,7 +267,7 @@ SystemCalls &system_calls() {
 InputFile::InputFile(const std::string &path) : path_(path) { open(nullptr); }
 InputFile::InputFile(Run &run, const std::string &path) : path_(path) { open(&run); }
 
-// O_NONBLOCK: a pipe that nobody writes to must not hang us.
+// O_NONBLOCK: a pipe without a writer must not hang us.
 void InputFile::open(Run *run) {
     if (path_.empty()) fail(MERCER_E_IO, "cannot read '': the path is empty");
     Descriptor file(open_file(path_, O_RDONLY | O_NONBLOCK | O_NOCTTY));
@@ -308,7 +308,7 @@ void InputFile::read_pipe(Run &run) {
         pollfd waiting{fd_, POLLIN, 0};
         if (::poll(&waiting, 1, turn) > 0) written |= (waiting.revents & POLLHUP) != 0;
         if (!written && (waited += turn) >= patience)
-            fail(MERCER_E_IO, "cannot read '%s': a pipe that nobody writes to", shown_path(path_).c_str());
+            fail(MERCER_E_IO, "cannot read '%s': a pipe without a writer", shown_path(path_).c_str());
     }
 }
 
@@ -338,7 +338,7 @@ void InputFile::read(int64_t offset, void *bytes, int64_t count) const {
     while (count > 0) {
         ssize_t got = retried([&] { return system_calls().pread(fd_, to, static_cast<size_t>(count), offset); });
         if (got < 0) fail_io("read", path_, errno);
-        if (got == 0) fail(MERCER_E_IO, "cannot read '%s': it has become shorter", shown_path(path_).c_str());
+        if (got == 0) fail(MERCER_E_IO, "cannot read '%s': the file became shorter", shown_path(path_).c_str());
         to += got;
         offset += got;
         count -= got;

@@ -10,7 +10,7 @@
 namespace mercer {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "entries are used as they lie in the file");
+static_assert(std::endian::native == std::endian::little, "entries are used in the byte order of the file");
 
 struct Truth {
     unsigned char byte;

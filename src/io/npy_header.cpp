@@ -56,7 +56,7 @@ struct Refused {
     const char *reason;
 };
 constexpr Refused refused_types[] = {
-    {"O", "Python objects (pickle), which are never read"},
+    {"O", "Python objects (pickle), which are not supported"},
     {"c", "complex numbers; save the real and imaginary parts as columns"},
     {"U", "text, must be numbers"},
     {"S", "text, must be numbers"},
@@ -105,7 +105,7 @@ void HeaderText::parse(NpyHeader *out) {
         entry(key, out);
         if (next() != '}') demand(',', "',' or '}'");
     }
-    if (next() != '\0' || at_ < text_.size()) expected("nothing after the dict");
+    if (next() != '\0' || at_ < text_.size()) expected("the end of the header after the dict");
     for (const char *key : {"descr", "fortran_order", "shape"})
         if (std::find(seen.begin(), seen.end(), key) == seen.end()) refuse(format("npy header: no key '%s'", key));
 }
@@ -123,7 +123,8 @@ void HeaderText::entry(std::string_view key, NpyHeader *out) {
 }
 
 void HeaderText::descr(NpyHeader *out) {
-    if (next() == '[' || next() == '(') refuse("structured npy files (named fields) are not read, only plain numbers");
+    if (next() == '[' || next() == '(')
+        refuse("structured npy files (named fields) are not supported, only plain numbers");
     std::string_view text = string("descr's string");
     std::string name = printable(text);
     std::string_view type = text.substr(std::min<size_t>(text.size(), 1));
@@ -138,7 +139,7 @@ void HeaderText::descr(NpyHeader *out) {
     out->item = type[1] - '0';
     if (out->item == 1) return; // without an order
     if (order == '>') refuse("npy type '" + name + "' is big-endian; save x.astype('<" + std::string(type) + "')");
-    if (order == '|') refuse("npy type '" + name + "' says no byte order, must be '<" + std::string(type) + "'");
+    if (order == '|') refuse("npy type '" + name + "' has no byte order, must be '<" + std::string(type) + "'");
 }
 
 void HeaderText::shape(NpyHeader *out) {
@@ -165,9 +166,9 @@ void HeaderText::shape(NpyHeader *out) {
 NpyHeader parse_npy_header(const unsigned char *bytes, int64_t count, int64_t file_size, const std::string &path) {
     const std::string shown = shown_path(path);
     const char *name = shown.c_str();
-    if (count < 10) fail(MERCER_E_DATA, "'%s' is no npy file: it has %" PRId64 " bytes only", name, count);
+    if (count < 10) fail(MERCER_E_DATA, "'%s' is not an npy file: it has only %" PRId64 " bytes", name, count);
     if (std::memcmp(bytes, "\x93NUMPY", 6) != 0)
-        fail(MERCER_E_DATA, "'%s' is no npy file: it does not begin as one", name);
+        fail(MERCER_E_DATA, "'%s' is not an npy file: the first bytes are wrong", name);
     if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
         fail(MERCER_E_DATA, "'%s': npy version %d.%d, must be 1.0, 2.0 or 3.0", name, bytes[6], bytes[7]);
     int64_t preamble = bytes[6] == 1 ? 10 : longest_preamble, length = 0;
@@ -189,7 +190,7 @@ NpyHeader parse_npy_header(const unsigned char *bytes, int64_t count, int64_t fi
         fail(MERCER_E_DATA, "'%s': shape = (%" PRId64 ", %" PRId64 ") is too large", name, header.rows, header.cols);
     if (header.rows == 0) size = header.offset;
     if (file_size != size)
-        fail(MERCER_E_DATA, "'%s' is %" PRId64 " bytes %s than its header says", name, std::abs(file_size - size),
+        fail(MERCER_E_DATA, "'%s' is %" PRId64 " bytes %s than its header declares", name, std::abs(file_size - size),
              file_size < size ? "shorter" : "longer");
     return header;
 }

@@ -71,10 +71,10 @@ void Reader::read_header() {
     uint64_t length = 0;
     if (fetch(&length, 8) < 8) refuse("ends inside the header's length");
     if (length < opening.size() + no_digits.size() || length > longest_header || (length + 8) % alignment != 0)
-        refuse(format("no model file, or its header is damaged: its length is %" PRIu64, length));
+        refuse(format("not a model file, or its header is damaged: its length is %" PRIu64, length));
     if (known_size_ >= 0 && static_cast<int64_t>(length) > known_size_ - 8)
         refuse(
-            format("the header is cut short: %" PRIu64 " bytes promised, %" PRId64 " there", length, known_size_ - 8));
+            format("the header is truncated: %" PRIu64 " bytes declared, %" PRId64 " there", length, known_size_ - 8));
     if (auto budget = Budget::current()) claim_ = Claim(budget, static_cast<int64_t>(length));
     while (header_.size() < length) {
         size_t before = header_.size(), more = std::min<size_t>(length - before, size_t{1} << 20);
@@ -82,13 +82,13 @@ void Reader::read_header() {
         if (fetch(header_.data() + before, static_cast<int64_t>(more)) < static_cast<int64_t>(more))
             refuse("ends inside its header");
     }
-    if (!header_.starts_with(opening)) refuse("the header is damaged, or not one that mercer wrote");
+    if (!header_.starts_with(opening)) refuse("the header is damaged, or was not written by mercer");
     std::string digits = header_.substr(opening.size(), no_digits.size()), right = crc_of_header(header_);
-    if (digits != right) refuse("the header is damaged: its CRC-32 is " + right + ", the file says otherwise");
+    if (digits != right) refuse("the header is damaged: its CRC-32 is " + right + ", which contradicts the file");
     size_t text = header_.find_last_not_of(' ') + 1;
     if (header_[text - 1] != '}' || header_.size() - text >= alignment ||
         std::any_of(header_.begin(), header_.end(), [](unsigned char c) { return c < ' '; }))
-        refuse("the header is not padded with blanks to 64 bytes, or holds control characters");
+        refuse("the header is not padded with blanks to 64 bytes, or contains control characters");
 }
 
 SortedJson Reader::parse_header() const {
@@ -103,7 +103,7 @@ SortedJson Reader::parse_header() const {
         } else if (event == Event::object_end || event == Event::array_end) {
             keys.pop_back();
         } else if (event == Event::key && !keys.back().insert(value.get<std::string>()).second) {
-            refuse("the header names a key twice");
+            refuse("the header contains a key twice");
         }
         return true;
     };
@@ -123,8 +123,8 @@ std::string Reader::metadata_crc(const SortedJson &metadata, const std::string &
 
 void Reader::read_metadata(SortedJson &metadata) {
     for (auto &item : metadata.items())
-        if (!item.value().is_string()) refuse("the header's __metadata__ must hold text only");
-    if (metadata.value("format", "") != "mercer") refuse("the header does not say format = mercer");
+        if (!item.value().is_string()) refuse("the header's __metadata__ must contain text only");
+    if (metadata.value("format", "") != "mercer") refuse("the header lacks format = mercer");
     if (!metadata.contains("mercer")) refuse("the header has no text 'mercer'");
     for (Entry &entry : entries_) entry.crc = metadata_crc(metadata, entry.name);
     if (metadata.size() != 3 + entries_.size()) refuse("the header's __metadata__ has an unknown key");
@@ -173,9 +173,9 @@ void Reader::check_layout() {
               [](const Entry &a, const Entry &b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
     int64_t at = 0, there = known_size_ - 8 - static_cast<int64_t>(header_.size());
     for (const Entry &entry : entries_) {
-        if (entry.begin != at) refuse("tensor '" + entry.name + "' in the header: leaves a hole or overlaps another");
+        if (entry.begin != at) refuse("tensor '" + entry.name + "' in the header: leaves a gap or overlaps another");
         at = entry.end;
-        if (known_size_ >= 0 && at > there) refuse("tensor '" + entry.name + "' is cut short");
+        if (known_size_ >= 0 && at > there) refuse("tensor '" + entry.name + "' is truncated");
     }
     if (known_size_ >= 0 && at != there)
         refuse(format("%" PRId64 " bytes follow the last tensor of the header", there - at));
@@ -188,11 +188,11 @@ void Reader::read_tensor(Entry &entry) {
     uint32_t crc = 0;
     for (int64_t done = 0; done < total || pieces.empty(); done += most) {
         Buffer<unsigned char> &piece = pieces.emplace_back(std::min(most, total - done));
-        if (fetch(piece.data(), piece.size()) < piece.size()) refuse("tensor '" + entry.name + "' is cut short");
+        if (fetch(piece.data(), piece.size()) < piece.size()) refuse("tensor '" + entry.name + "' is truncated");
         crc = crc_of(piece.data(), piece.size(), crc);
     }
     if (crc_text(crc) != entry.crc)
-        refuse("tensor '" + entry.name + "' is damaged: its CRC-32 is " + crc_text(crc) + ", the header says " +
+        refuse("tensor '" + entry.name + "' is damaged: its CRC-32 is " + crc_text(crc) + ", the header declares " +
                entry.crc);
     if (pieces.size() == 1) {
         entry.tensor.bytes = std::move(pieces[0]);

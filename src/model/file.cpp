@@ -14,7 +14,7 @@ Json parse_model_text(const std::string &text, const std::string &what) {
     auto depth = [&deep](int level, Json::parse_event_t, Json &) { return !(deep |= level > deepest); };
     Json json = Json::parse(text, depth, false);
     if (deep) fail(MERCER_E_MODEL, "%s: header: the model's text is nested too deeply", what.c_str());
-    if (json.is_discarded()) fail(MERCER_E_MODEL, "%s: header: the model's text is no JSON", what.c_str());
+    if (json.is_discarded()) fail(MERCER_E_MODEL, "%s: header: the model's text is not JSON", what.c_str());
     return json;
 }
 

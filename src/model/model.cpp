@@ -81,7 +81,7 @@ int64_t count_at(const Json &json, const char *key, int64_t otherwise) {
     while (true) {
         const Json &node = all.at(at);
         if (node.is_array())
-            fail(MERCER_E_NAME, "unknown path '%.80s': '%.80s' has %zu values, from 0 on", path.c_str(),
+            fail(MERCER_E_NAME, "unknown path '%.80s': '%.80s' has %zu values, counted from 0", path.c_str(),
                  at.to_string().c_str(), node.size());
         std::vector<std::string> known;
         std::optional<Json::json_pointer> next;
@@ -212,20 +212,20 @@ std::shared_ptr<const Model> Model::bind(std::shared_ptr<const UserKernel> user)
 void Model::read_centres() {
     const Tensor *a = tensor("A");
     if (!a) fail(MERCER_E_MODEL, "tensor 'A' is missing");
-    if (a->dtype == MERCER_I64) fail(MERCER_E_MODEL, "tensor 'A' holds i64, must hold f32 or f64");
+    if (a->dtype == MERCER_I64) fail(MERCER_E_MODEL, "tensor 'A' has type i64, must be f32 or f64");
     summary_.dtype = a->dtype;
     summary_.r = a->cols;
     int sets = 0;
     if (const Tensor *c = tensor("C")) {
         ++sets;
-        if (c->dtype != a->dtype) fail(MERCER_E_MODEL, "tensor 'C' is not of the type of 'A'");
+        if (c->dtype != a->dtype) fail(MERCER_E_MODEL, "tensor 'C' does not have the type of 'A'");
         summary_.m = c->rows;
         summary_.d = c->cols;
         centres_ = make_view_source(tensor_view("C"));
     }
     if (const Tensor *w = tensor("frequencies")) {
         ++sets;
-        if (w->dtype != a->dtype) fail(MERCER_E_MODEL, "tensor 'frequencies' is not of the type of 'A'");
+        if (w->dtype != a->dtype) fail(MERCER_E_MODEL, "tensor 'frequencies' does not have the type of 'A'");
         frequencies_ = true;
         summary_.m = w->rows;
         summary_.d = w->cols;
@@ -242,7 +242,7 @@ void Model::read_centres() {
         if (!columns || !offsets || columns->dtype != MERCER_I64 || offsets->dtype != MERCER_I64 ||
             values->dtype != a->dtype || offsets->rows < 1 || columns->rows != values->rows || values->cols != 1 ||
             columns->cols != 1 || offsets->cols != 1)
-            fail(MERCER_E_MODEL, "tensors 'C.values', 'C.columns' and 'C.offsets' do not fit each other");
+            fail(MERCER_E_MODEL, "tensors 'C.values', 'C.columns' and 'C.offsets' do not match each other");
         summary_.m = offsets->rows - 1;
         summary_.d = count_at(text_, "d", 0);
         if (summary_.d > INT32_MAX)
@@ -271,13 +271,14 @@ void Model::read_centres() {
 }
 
 void Model::read_text() {
-    if (!text_.is_object()) fail(MERCER_E_MODEL, "header: the model's text is no JSON object");
+    if (!text_.is_object()) fail(MERCER_E_MODEL, "header: the model's text is not a JSON object");
     if (number_at(text_, "format", 1) != 1)
-        fail(MERCER_E_MODEL, "header: format %s, this version reads 1", text_["format"].dump().c_str());
+        fail(MERCER_E_MODEL, "header: format %s, but this version reads format 1", text_["format"].dump().c_str());
     if (text_.contains("requires"))
         for (const Json &need : text_["requires"])
             if (!is_plugin_version(need))
-                fail(MERCER_E_MODEL, "header: the model requires %s, unknown to this version", need.dump().c_str());
+                fail(MERCER_E_MODEL, "header: the model requires %s, which this version does not support",
+                     need.dump().c_str());
     summary_.struct_size = sizeof summary_;
     int64_t fewest = summary_.m; // rows there must have been
     for (int64_t k = 0; indices() && k < summary_.m; ++k)
@@ -291,7 +292,7 @@ void Model::read_text() {
     leaves_missing_ = text_.value("parameters", Json::object()).value("data.missing", "") == "rows";
     if (summary_.n < 1) fail(MERCER_E_MODEL, "header: n = %" PRId64 ", must be >= 1", summary_.n);
     if (summary_.m == 0 && summary_.r > 0)
-        fail(MERCER_E_MODEL, "header: %" PRId64 " components on no centres", summary_.r);
+        fail(MERCER_E_MODEL, "header: %" PRId64 " components without a centre", summary_.r);
 }
 
 // Every fault of the text is the model's; an unknown or refused plugin keeps its own code.
@@ -305,7 +306,7 @@ void Model::read_kernel(Registry &registry, Plugins plugins) {
             read_parameters();
         } catch (const Error &e) {
             if (plugins == Plugins::needed || e.code() != MERCER_E_VALUE) throw;
-            missing_ = "its parameters are not those of " + plugin_files(kernel_) + ": " + e.what();
+            missing_ = "its parameters do not match those of " + plugin_files(kernel_) + ": " + e.what();
             return;
         }
         RunSettings quiet;
@@ -313,7 +314,7 @@ void Model::read_kernel(Registry &registry, Plugins plugins) {
         quiet.run.memory = int64_t{1} << 40;
         Run run(quiet, nullptr);
         kernel_.finish(run, d(), [](const Leaf &leaf, const std::string &) -> double {
-            fail(MERCER_E_MODEL, "the %s kernel has no number for its bandwidth", leaf.plugin->name.c_str());
+            fail(MERCER_E_MODEL, "the parameters of kernel %s lack its bandwidth", leaf.plugin->name.c_str());
         });
     } catch (const Error &e) {
         fail(e.code() == MERCER_E_VALUE ? MERCER_E_MODEL : e.code(), "header: %s", e.what());
@@ -324,7 +325,7 @@ void Model::read_kernel(Registry &registry, Plugins plugins) {
         if (!shift) continue;
         if (shift->dtype != MERCER_F64 || shift->rows != kernel_.leaf_columns(leaf, d()) || shift->cols != 1 ||
             leaf.form != MERCER_SQDIST)
-            fail(MERCER_E_MODEL, "tensor 'shift.%zu' does not fit its leaf", l + 1);
+            fail(MERCER_E_MODEL, "tensor 'shift.%zu' does not match its leaf", l + 1);
         leaf.shift.assign(tensor_data<double>(*shift), tensor_data<double>(*shift) + shift->rows);
     }
 }

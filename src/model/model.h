@@ -41,7 +41,7 @@ class Model {
 
     // E_PLUGIN where the kernel cannot be computed here.
     void need_kernel() const {
-        if (!missing_.empty()) fail(MERCER_E_PLUGIN, "this model can only be looked at: %s", missing_.c_str());
+        if (!missing_.empty()) fail(MERCER_E_PLUGIN, "this model can only be inspected: %s", missing_.c_str());
     }
     const Expression &kernel() const { return need_kernel(), kernel_; }
     const InputMap &map() const { return map_; }

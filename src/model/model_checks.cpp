@@ -16,7 +16,8 @@ namespace {
 
 void need_finite(const Json &node, const Json::json_pointer &at) {
     if (node.is_number_float() && !std::isfinite(node.get<double>()))
-        fail(MERCER_E_NUMERICAL, "the model's '%s' is %g, must be finite: it follows from numbers that are too large",
+        fail(MERCER_E_NUMERICAL,
+             "the model's '%s' is %g, must be finite: it was computed from numbers that are too large",
              at.to_string().c_str(), node.get<double>());
     for (const auto &item : node.items())
         if (node.is_array())
@@ -41,8 +42,8 @@ void need_finite(const Json &text, const Tensors &tensors) {
     for (const auto &[name, tensor] : tensors)
         if (const int64_t at = first_not_finite(tensor); at >= 0)
             fail(MERCER_E_NUMERICAL,
-                 "the model's tensor '%s': entry %" PRId64 " is beyond its type: it follows from numbers that are too "
-                 "large",
+                 "the model's tensor '%s': entry %" PRId64
+                 " overflows its type: it was computed from numbers that are too large",
                  name.c_str(), at);
 }
 
@@ -62,7 +63,7 @@ void Model::check_shapes() const {
     expect("assignment", n(), 1, MERCER_I64);
     for (const char *name : {"T.shift", "T.scale"}) expect(name, d(), 1, MERCER_F64);
     if ((tensor("T.shift") == nullptr) != (tensor("T.scale") == nullptr))
-        fail(MERCER_E_MODEL, "tensors 'T.shift' and 'T.scale' come together");
+        fail(MERCER_E_MODEL, "tensors 'T.shift' and 'T.scale' must be given together");
     for (const auto &[name, value] : *tensors_)
         if (const int64_t k = first_not_finite(value); k >= 0)
             fail(MERCER_E_MODEL, "tensor '%s': entry %" PRId64 " is not finite", name.c_str(), k);
@@ -71,10 +72,12 @@ void Model::check_shapes() const {
     if (const Tensor *shift = tensor("C.values") ? tensor("T.shift") : nullptr)
         for (int64_t k = 0; k < d(); ++k)
             if (tensor_data<double>(*shift)[k] != 0)
-                fail(MERCER_E_MODEL, "tensor 'T.shift': entry %" PRId64 ": shifting sparse centres would fill them", k);
+                fail(MERCER_E_MODEL,
+                     "tensor 'T.shift': entry %" PRId64 ": shifting sparse centres would make them dense", k);
     check_clusters();
     if (has_frequencies() && (summary_.capabilities || tensor("v")))
-        fail(MERCER_E_MODEL, "a model of frequencies has scores only: no capability, no tensor 'v'");
+        fail(MERCER_E_MODEL,
+             "a model of random frequencies has scores only, and neither capabilities nor the tensor 'v'");
     if (can(MERCER_CAN_MEAN) && !tensor("nu")) fail(MERCER_E_MODEL, "capability 'mean' without the tensor 'nu'");
     if (can(MERCER_CAN_DENSITY) && !tensor("w")) fail(MERCER_E_MODEL, "capability 'density' without the tensor 'w'");
     if (can(MERCER_CAN_RESIDUAL) && !can(MERCER_CAN_ORTHONORMAL))
@@ -139,8 +142,8 @@ void Model::check_centres() const {
              ++k) {
             const int64_t column = leaf.columns.empty() ? k : leaf.columns[static_cast<size_t>(k)];
             if (const double least = extent.lo[static_cast<size_t>(column)]; least < 0)
-                fail(MERCER_E_MODEL, "the centres: column %" PRId64 " has %g, the kernel %s needs values >= 0", column,
-                     least, leaf.plugin->name.c_str());
+                fail(MERCER_E_MODEL, "the centres: column %" PRId64 " has %g, but the kernel %s needs values >= 0",
+                     column, least, leaf.plugin->name.c_str());
         }
 }
 

@@ -24,7 +24,7 @@ namespace {
 // Eigenvalues are divided by: there must be one for each component, and above 0.
 void need_eigenvalues(const Model &model, const char *operation) {
     const Tensor *lambda = model.tensor("lambda");
-    if (model.tensor("v")) cannot(operation, "its eigenvalues are those of a walk, not variances");
+    if (model.tensor("v")) cannot(operation, "its eigenvalues are those of a random walk, not variances");
     if (!lambda) cannot(operation, "it has no eigenvalues (tensor 'lambda')");
     for (int64_t j = 0; j < model.r(); ++j)
         if (!(tensor_data<double>(*lambda)[j] > 0))
@@ -60,8 +60,8 @@ std::vector<Output> gradient_outputs(const Model &model, const OutputOptions &) 
 
 std::vector<Output> labels_outputs(const Model &model, const OutputOptions &) {
     if (!model.can(MERCER_CAN_LABELS))
-        cannot("labels", "it was not fitted to clusters, as the method 'ncut' does (mercer fit --method ncut)");
-    return {{"labels", "clusters, by falling weight", 1, MERCER_I64}};
+        cannot("labels", "it has no clusters; the method 'ncut' computes them (mercer fit --method ncut)");
+    return {{"labels", "cluster numbers, in order of decreasing weight", 1, MERCER_I64}};
 }
 
 // ---- the operations: what each makes of a row's values
@@ -212,19 +212,20 @@ void run_as(Run &run, const Model &model, const Operations &asked, const OutputO
 
 void check_queries(const Model &model, const Source &data) {
     if (model.indices() && data.kind() != Source::Kind::objects)
-        fail(MERCER_E_SHAPE, "queries are rows of %" PRId64 " columns, must be objects, as those fitted on",
+        fail(MERCER_E_SHAPE, "queries are rows of %" PRId64 " columns, must be objects like those of the fit",
              data.cols());
     if (const auto *matrix = dynamic_cast<const MatrixSource *>(&data);
         matrix && model.indices() && matrix->columns() != model.m() && matrix->columns() != model.n())
         fail(MERCER_E_SHAPE,
-             "the matrix of queries has %" PRId64 " columns, must have %" PRId64 " (one a centre) or %" PRId64
-             " (one a row fitted on)",
+             "the matrix of queries has %" PRId64 " columns, must have %" PRId64 " (one per centre) or %" PRId64
+             " (one per row of the fit)",
              matrix->columns(), model.m(), model.n());
     if (model.indices()) check_objects(model.kernel(), static_cast<const ObjectSource &>(data));
     if (!model.indices() && data.kind() == Source::Kind::objects)
-        fail(MERCER_E_SHAPE, "queries are objects, must be rows of %" PRId64 " columns, as those fitted on", model.d());
+        fail(MERCER_E_SHAPE, "queries are objects, must be rows of %" PRId64 " columns like those of the fit",
+             model.d());
     if (!model.indices() && data.cols() != model.d())
-        fail(MERCER_E_SHAPE, "queries have %" PRId64 " columns, the model was fitted on %" PRId64, data.cols(),
+        fail(MERCER_E_SHAPE, "queries have %" PRId64 " columns, but the model was fitted on %" PRId64, data.cols(),
              model.d());
 }
 
@@ -251,7 +252,7 @@ void check_array(const Model &model, const Source &data, const Output &output, s
              out.cols, data.rows(), output.cols);
     const int32_t given = output.dtype ? output.dtype : model.dtype();
     if (out.dtype != given && !(out.dtype == MERCER_F64 && given == MERCER_F32))
-        fail(MERCER_E_ARGUMENT, "%s: dtype = %s, this model gives %s", name.c_str(), dtype_text(out.dtype),
+        fail(MERCER_E_ARGUMENT, "%s: dtype = %s, but this model returns %s", name.c_str(), dtype_text(out.dtype),
              dtype_text(given));
     check_apart(name.c_str(), written(output, out), "data", data);
 }
@@ -276,20 +277,23 @@ const std::vector<Operation> &operations() {
     };
     static const std::vector<Operation> table = {
         {"scores", "coordinates on the components: f(x) = A^T k_C(x) / g(x) - b",
-         options("scores", {MERCER_PARAM_BOOL(OutputOptions, whiten, "false", "", MERCER_SHORT,
-                                              "divide each by the root of its eigenvalue: of variance 1 on the data")}),
+         options("scores",
+                 {MERCER_PARAM_BOOL(
+                     OutputOptions, whiten, "false", "", MERCER_SHORT,
+                     "divide each score by the root of its eigenvalue, so that all have variance 1 on the data")}),
          scores_outputs, RowNeeds::coordinates, put_scores},
         {"density", "kernel density estimate w^T k_C(x) / n, without the kernel's normalising constant",
          options("density", {}), density_outputs, RowNeeds::density, put_density},
-        {"residual", "squared distance in feature space to the span of the components (SPE); see /limits of the report",
+        {"residual",
+         "squared distance in feature space to the span of the components (SPE); limits: /limits in the report",
          options("residual", {}), residual_outputs, RowNeeds::coordinates | RowNeeds::mean | RowNeeds::self,
          put_residual},
-        {"t2", "Hotelling's T^2, the sum of f_j(x)^2 / lambda_j; see /limits of the report", options("t2", {}),
+        {"t2", "Hotelling's T^2, the sum of f_j(x)^2 / lambda_j; limits: /limits in the report", options("t2", {}),
          t2_outputs, RowNeeds::coordinates, put_t2},
-        {"gradient", "df/dx, with respect to the columns as they are given: df_j/dx_c in column j d + c",
+        {"gradient", "df/dx with respect to the columns as given, before any scaling: df_j/dx_c in column j d + c",
          options("gradient", {}), gradient_outputs, 0, nullptr, gradient<float>, gradient<double>},
-        {"labels", "clusters, numbered from 0 by falling weight; of models by the method 'ncut'", options("labels", {}),
-         labels_outputs, RowNeeds::coordinates, put_labels},
+        {"labels", "cluster numbers from 0, in order of decreasing weight; only for models of the method 'ncut'",
+         options("labels", {}), labels_outputs, RowNeeds::coordinates, put_labels},
     };
     return table;
 }
@@ -323,7 +327,7 @@ void transform(Run &run, const Model &model, const Operations &asked, const Outp
     check_arrays(model, *data, outputs, outs);
     if (model.kernel().has_user() && !model.kernel().user && data->kind() != Source::Kind::objects &&
         !model.has_frequencies())
-        fail(MERCER_E_UNSUPPORTED, "the model's user kernel is not here: give it back with mercer_model_bind");
+        fail(MERCER_E_UNSUPPORTED, "the model's user kernel is not set: restore it with mercer_model_bind");
     const auto rows = model.leaves_missing() ? complete_rows(run, data) : data;
     std::vector<Target> targets;
     for (size_t k = 0; k < outs.size(); ++k) {
@@ -337,7 +341,7 @@ void transform(Run &run, const Model &model, const Operations &asked, const Outp
         run_as<double>(run, model, asked, options, rows, targets);
     for (size_t k = 0; k < outputs.size(); ++k)
         if (const int64_t row = targets[k].first_lost(); row >= 0)
-            fail(MERCER_E_NUMERICAL, "%s of row %" PRId64 ": beyond %s, or undefined where kernel values are",
+            fail(MERCER_E_NUMERICAL, "%s of row %" PRId64 ": it overflows %s, or its kernel values are undefined",
                  outputs[k].name, row, outs[k].dtype == MERCER_F32 ? "f32" : "f64");
 }
 

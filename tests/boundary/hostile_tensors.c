@@ -212,7 +212,7 @@ static void hostile_tensors(void **state) {
     REFUSED("'clusters'", linear, plus(sound(), "clusters", doubles(ones, 1, COMPONENTS + 3)));
     REFUSED("'clusters'", linear, plus(sound(), "clusters", view_of(whole, MERCER_I64, 2, 2)));
     REFUSED("'clusters'", "{\"kernel\": \"linear\", \"capabilities\": [\"labels\"]}", sound());
-    REFUSED("come together", linear, plus(sound(), "T.scale", doubles(ones, COLS, 1)));
+    REFUSED("must be given together", linear, plus(sound(), "T.scale", doubles(ones, COLS, 1)));
     REFUSED("'T.shift'", linear,
             plus(plus(sound(), "T.scale", doubles(ones, COLS, 1)), "T.shift", doubles(ones, COLS + 1, 1)));
     REFUSED("'shift.1'", linear, plus(sound(), "shift.1", doubles(ones, COLS, 1))); /* a kernel that takes none */
@@ -234,19 +234,19 @@ static void hostile_centres(void **state) {
     double far[M * COLS] = {1, 2, 3, 4}, signs[M * COLS] = {1, 2, -3, 4};
     for (int sign = -1; sign <= 1; sign += 2) {
         far[3] = sign * 1e308;
-        REFUSED("beyond f64", linear, instead(doubles(far, M, COLS), a));
-        REFUSED("beyond f64", gaussian, instead(doubles(far, M, COLS), a));
-        REFUSED("beyond f64", poly, instead(doubles(far, M, COLS), a));
+        REFUSED("overflow f64", linear, instead(doubles(far, M, COLS), a));
+        REFUSED("overflow f64", gaussian, instead(doubles(far, M, COLS), a));
+        REFUSED("overflow f64", poly, instead(doubles(far, M, COLS), a));
     }
     far[3] = 1e155; /* its square is too large */
-    REFUSED("beyond f64", linear, instead(doubles(far, M, COLS), a));
+    REFUSED("overflow f64", linear, instead(doubles(far, M, COLS), a));
     far[3] = 2;
     double shift[COLS] = {-1e308, 0};
-    REFUSED("beyond f64", gaussian, plus(instead(doubles(far, M, COLS), a), "shift.1", doubles(shift, COLS, 1)));
+    REFUSED("overflow f64", gaussian, plus(instead(doubles(far, M, COLS), a), "shift.1", doubles(shift, COLS, 1)));
     REFUSED("column 0 has -3", chi2, instead(doubles(signs, M, COLS), a));
     float single[M * COLS] = {1, 2, 3, 4}, weights[M * COMPONENTS] = {1};
     single[5] = 1e20f;
-    REFUSED("beyond f32", linear,
+    REFUSED("overflow f32", linear,
             instead(view_of(single, MERCER_F32, M, COLS), view_of(weights, MERCER_F32, M, COMPONENTS)));
     REFUSED("0 columns, must be >= 1", gaussian, instead(doubles(centres, M, 0), a));
     REFUSED("0 columns, must be >= 1", gaussian, instead(doubles(centres, M, 0), doubles(coefficients, M, 0)));
@@ -301,7 +301,7 @@ static void hostile_sets_of_centres(void **state) {
     REFUSED("", wide, sparse_set(values, view_of(negative, MERCER_I64, 3, 1), first));
     struct given missing = good;
     missing.count = 3;
-    REFUSED("do not fit", two, missing);
+    REFUSED("do not match", two, missing);
     /* no entries, whatever their number of rows says */
     REFUSED("", two, sparse_set(doubles(NULL, 1 << 20, 0), view_of(NULL, MERCER_I64, 1 << 20, 0), first));
     REFUSED("", two, sparse_set(values, indices, view_of(NULL, MERCER_I64, 1 << 20, 0)));

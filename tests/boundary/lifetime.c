@@ -188,7 +188,7 @@ static void errors_belong_to_their_thread(void **state) {
     assert_string_equal(one.first, ""); /* a new thread has failed at nothing */
     assert_non_null(strstr(one.seen, "'first-mistake'"));
     assert_non_null(strstr(two.seen, "'second-mistake'"));
-    assert_string_equal(mercer_last_error(), "out is NULL, must not be");
+    assert_string_equal(mercer_last_error(), "out is NULL, must not be NULL");
 }
 
 static void success_and_destruction_leave_the_error_alone(void **state) {

@@ -123,9 +123,9 @@ static void the_trace_says_what_became_of_each_file(void **state) {
     assert_string_equal(state_of(context, "files", joined(second, "kernel-linear.so")), same);
     assert_string_equal(state_of(context, "files", PLUGINS "/../src/mercer/kernel-linear.so"),
                         ""); /* paths are plain */
-    assert_string_equal(state_of(context, "files", joined(first, "kernel-text.so")), "refused, it is no ELF file");
+    assert_string_equal(state_of(context, "files", joined(first, "kernel-text.so")), "refused, it is not an ELF file");
     assert_string_equal(state_of(context, "files", joined(first, "kernel-chi2.so")),
-                        "refused, everyone may write the file");
+                        "refused, everyone can write to the file");
     assert_non_null(strstr(state_of(context, "files", joined(second, "kernel-chi2.so")), "the same as"));
     assert_non_null(strstr(state_of(context, "files", joined(second, "libchi2.so")), "ignored"));
     assert_int_equal(opened_modules(), before);
@@ -143,9 +143,9 @@ static void a_folder_that_was_not_looked_at_is_named(void **state) {
     static const struct {
         const char *variable, *why;
     } cases[] = {
-        {"here", "unknown kernel 'nothing'; the folder 'here' was not looked at: a plugin folder must be absolute"},
-        {"/a/../b", "'/a/../b' was not looked at: a plugin folder must not contain '..'"},
-        {"/dev/null", "'/dev/null' was not looked at: Not a directory"},
+        {"here", "unknown kernel 'nothing'; the folder 'here' was not searched: a plugin folder must be absolute"},
+        {"/a/../b", "'/a/../b' was not searched: a plugin folder must not contain '..'"},
+        {"/dev/null", "'/dev/null' was not searched: Not a directory"},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         setenv("MERCER_PLUGIN_PATH", cases[c].variable, 1);
@@ -161,7 +161,7 @@ static void a_folder_that_was_not_looked_at_is_named(void **state) {
     copy_file(PLUGINS "/kernel-linear.so", joined(odd, "kernel-My_Own.so"), 0644);
     mercer_context *context = new_context();
     MUST(mercer_context_add_plugins(context, odd));
-    FAILS(MERCER_E_NAME, "kernel-My_Own.so' is ignored, a name is",
+    FAILS(MERCER_E_NAME, "kernel-My_Own.so' is ignored: a name is",
           mercer_context_find(context, "kernels", "My_Own", &entry));
     mercer_context_destroy(context);
 }

@@ -161,8 +161,8 @@ static void a_plugin_that_is_refused(void **state) {
         const char *contents;
         mode_t mode;
         const char *why;
-    } cases[] = {{"no plugin at all", 0644, "refused, it is no ELF file"},
-                 {NULL, 0646, "refused, everyone may write the file"}};
+    } cases[] = {{"no plugin at all", 0644, "refused, it is not an ELF file"},
+                 {NULL, 0646, "refused, everyone can write to the file"}};
     char *place = strdup(joined(folder, "refused"));
     mkdir(place, 0755);
     char *file = strdup(joined(place, "kernel-aged.so"));
@@ -234,7 +234,7 @@ static void a_plugin_that_became_another(void **state) {
             MUST(read_back(&model, context, &bytes, 0));
             char file[4200];
             snprintf(file, sizeof file,
-                     "its parameters are not those of %s/kernel-aged.so, version %d.0: ", plugins_of(age), age);
+                     "its parameters do not match those of %s/kernel-aged.so, version %d.0: ", plugins_of(age), age);
             assert_has(info(model, "/missing"), file);
             can_only_be_looked_at(context, model, &bytes, why[age]);
             mercer_model_destroy(model);

@@ -29,9 +29,9 @@ void views(void **state) {
     VIEW("rows", "negative", MERCER_E_SHAPE, "-1 x 2", ">= 0", rows);
     VIEW("cols", "negative", MERCER_E_SHAPE, "6 x -2", ">= 0", cols);
     VIEW("strides", "neither is 1", MERCER_E_SHAPE, "4 and 2", "one must be 1", neither);
-    VIEW("strides", "columns overlap", MERCER_E_SHAPE, "1 and 3", "at least that side", overlap);
-    VIEW("strides", "negative", MERCER_E_SHAPE, "-2 and 1", "at least that side", backwards);
-    VIEW("strides", "0", MERCER_E_SHAPE, "0 and 1", "at least that side", still);
+    VIEW("strides", "columns overlap", MERCER_E_SHAPE, "1 and 3", "at least the number of columns", overlap);
+    VIEW("strides", "negative", MERCER_E_SHAPE, "-2 and 1", "at least the number of columns", backwards);
+    VIEW("strides", "0", MERCER_E_SHAPE, "0 and 1", "at least the number of columns", still);
     VIEW("rows", "rows x cols x size overflow", MERCER_E_SHAPE, "2305843009213693951 x 2", "2^61", many);
     VIEW("cols", "rows x cols overflow", MERCER_E_SHAPE, "4294967296 x 4294967296", "2^61", square);
     VIEW("strides", "stride x rows overflow", MERCER_E_SHAPE, "2305843009213693951", "2^61", apart);
@@ -128,7 +128,7 @@ void sparse(void **state) {
     SPARSE("indices", "beyond the columns", MERCER_E_DATA, "column 2", "must be 0 to 1", s.indices = beyond);
     SPARSE("indices", "negative", MERCER_E_DATA, "column -1", "must be 0 to 1", s.indices = below);
     SPARSE("indices", "twice", MERCER_E_DATA, "row 1 has column 1 twice", "once at most", s.indices = twice);
-    SPARSE("indices", "csc: beyond the rows", MERCER_E_DATA, "column 1 names row 2", "must be 0 to 1",
+    SPARSE("indices", "csc: beyond the rows", MERCER_E_DATA, "column 1 refers to row 2", "must be 0 to 1",
            s.layout = MERCER_CSC, s.indices = beyond);
     SPARSE("values", "NaN", MERCER_E_DATA, "row 1, column 1 is nan", "must be finite", s.values = bad);
     SPARSE("values", "infinite", MERCER_E_DATA, "row 0, column 0 is -inf", "must be finite", s.values = endless);
@@ -184,7 +184,7 @@ void attachments(void **state) {
     FIT_WITH(given, "landmarks", doubles(f.x, 2, 3), "points of other columns", MERCER_E_SHAPE, "have 3 columns",
              "the data have 2");
     FIT_WITH(f.recipe, "weights", doubles(negative, N, 1), "negative", MERCER_E_DATA, "row 2 has -2", ">= 0");
-    FIT_WITH(f.recipe, "weights", doubles(zero, N, 1), "all 0", MERCER_E_DATA, "sum is 0", "must be > 0");
+    FIT_WITH(f.recipe, "weights", doubles(zero, N, 1), "all 0", MERCER_E_DATA, "sum to 0", "must be > 0");
     FIT_WITH(f.recipe, "weights", doubles(nan, N, 1), "NaN", MERCER_E_DATA, "row 3 has nan", "must be finite");
     FIT_WITH(f.recipe, "weights", doubles(endless, N, 1), "infinite", MERCER_E_DATA, "row 1 has inf", "must be finite");
     mercer_recipe_destroy(given);
@@ -214,7 +214,7 @@ void values_of_data(void **state) {
     NEW(model, mercer_model_fit, "data", "outside the kernel's domain", MERCER_E_DATA, "row 0, column 0 is -3",
         "values >= 0", chi2, below, NULL);
     NEW(model, mercer_model_fit, "data", "values beyond f32", MERCER_E_DATA, "entries up to 1e+39",
-        "beyond f32 (data.dtype = f64 has more)", single, too_large, NULL);
+        "overflow f32 (try data.dtype = f64)", single, too_large, NULL);
     BAD(mercer_model_transform, "data", "NaN", MERCER_E_DATA, "row 2, column 1 is NaN", "must be finite", f.model, NULL,
         with_nan, &out, 1, NULL);
     BAD(mercer_model_transform, "data", "infinite", MERCER_E_DATA, "row 1, column 0 is inf", "must be finite", f.model,
@@ -257,7 +257,7 @@ void matrices(void **state) {
            square, MERCER_DISTANCE);
     MATRIX("not square", MERCER_E_SHAPE, "2 x 3", "square", user, wide, MERCER_KERNEL);
     MATRIX("negative distance", MERCER_E_DATA, "-1 for the pair (1, 2)", ">= 0", gaussian, below, MERCER_DISTANCE);
-    MATRIX("distance to itself", MERCER_E_DATA, "0.5 for the distance of row 1", "must be 0", gaussian, far,
+    MATRIX("distance to itself", MERCER_E_DATA, "0.5 as the distance of row 1", "must be 0", gaussian, far,
            MERCER_DISTANCE);
     MATRIX("NaN", MERCER_E_DATA, "nan for the pair (1, 2)", "must be finite", user, holes, MERCER_KERNEL);
     MATRIX("kernel values for a kernel of vectors", MERCER_E_UNSUPPORTED, "kernel = gaussian", "'user'", gaussian, far,

@@ -75,7 +75,7 @@ void npy_files(void **state) {
     (void)state;
     folder = new_folder();
     const char good[] = "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1)}";
-    NPY("pickled objects", "'|O'", "never read", "{'descr': '|O', 'fortran_order': False, 'shape': (1, 1)}", 8);
+    NPY("pickled objects", "'|O'", "not supported", "{'descr': '|O', 'fortran_order': False, 'shape': (1, 1)}", 8);
     NPY("complex numbers", "'<c16'", "real and imaginary", "{'descr': '<c16', 'fortran_order': False, 'shape': (1,)}",
         16);
     NPY("text", "'<U3'", "must be numbers", "{'descr': '<U3', 'fortran_order': False, 'shape': (1,)}", 12);
@@ -92,8 +92,8 @@ void npy_files(void **state) {
         "{'descr': '<f8', 'fortran_order': maybe(), 'shape': (1, 1)}", 8);
     NPY("an unknown key", "'shapes'", "must be descr, fortran_order, shape",
         "{'descr': '<f8', 'fortran_order': False, 'shapes': (1, 1)}", 8);
-    NPY("shorter than its header says", "8 bytes shorter", "than its header says", good, 0);
-    NPY("longer than its header says", "2 bytes longer", "than its header says", good, 10);
+    NPY("shorter than its header says", "8 bytes shorter", "than its header declares", good, 0);
+    NPY("longer than its header says", "2 bytes longer", "than its header declares", good, 10);
     NPY("a shape beyond memory", "(4611686018427387904, 4)", "too large",
         "{'descr': '<f8', 'fortran_order': True, 'shape': (4611686018427387904, 4)}", 8);
     NPY("no columns", "x.npy", "no columns", "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 0)}", 0);
@@ -126,7 +126,7 @@ void csv_files(void **state) {
         f.context, npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1)}", 8), &ids);
     CSV("format", "unknown", MERCER_E_VALUE, "format = 3", "MERCER_CSV", good, .format = 3);
     CSV("format", "negative", MERCER_E_VALUE, "format = -1", "MERCER_CSV", good, .format = -1);
-    CSV("format", "npy for a CSV file", MERCER_E_DATA, "x.csv", "no npy file", good, .format = MERCER_NPY);
+    CSV("format", "npy for a CSV file", MERCER_E_DATA, "x.csv", "not an npy file", good, .format = MERCER_NPY);
     CSV("values", "unknown", MERCER_E_VALUE, "values = 3", "MERCER_DISTANCE or MERCER_KERNEL", good, .values = 3);
     CSV("values", "negative", MERCER_E_VALUE, "values = -1", "MERCER_DISTANCE or MERCER_KERNEL", good, .values = -1);
     CSV("separator", "a letter", MERCER_E_VALUE, "separator = 120", "tab", good, .separator = 'x');
@@ -137,18 +137,18 @@ void csv_files(void **state) {
     CSV("weights", "a negative one", MERCER_E_DATA, "'-1'", ">= 0", "x,w\n1,1\n2,-1\n", .weights = "w");
     CSV("columns", "twice", MERCER_E_VALUE, "'0'", "twice", good, .columns = "height,0");
     CSV("columns", "text", MERCER_E_DATA, "'a'", "number", good, .columns = "name");
-    CSV("columns", "a name without header", MERCER_E_NAME, "'height'", "by its number", "1,2\n3,4\n",
+    CSV("columns", "a name without header", MERCER_E_NAME, "'height'", "column's number", "1,2\n3,4\n",
         .columns = "height");
     CSV("a CSV file", "a number beyond f64", MERCER_E_DATA, "line 3, column 1 ('y'): '1e999'", "range",
         "x,y\n1,2\n3,1e999\n", .format = 0);
     CSV("a CSV file", "empty", MERCER_E_DATA, "x.csv", "no rows", "", .format = 0);
-    CSV("a CSV file", "a header alone", MERCER_E_DATA, "x.csv", "a header and nothing else", "x,y\n", .format = 0);
-    CSV("a CSV file", "a line of more fields", MERCER_E_DATA, "line 3", "the first one has 2", "x,y\n1,2\n3,4,5\n",
+    CSV("a CSV file", "a header alone", MERCER_E_DATA, "x.csv", "the file has only a header", "x,y\n", .format = 0);
+    CSV("a CSV file", "a line of more fields", MERCER_E_DATA, "line 3", "the first line has 2", "x,y\n1,2\n3,4,5\n",
         .format = 0);
-    CSV("a CSV file", "two columns of one name", MERCER_E_DATA, "'x'", "name of column 0 already", "x,x\n1,2\n",
+    CSV("a CSV file", "two columns of one name", MERCER_E_DATA, "'x'", "already the name of column 0", "x,x\n1,2\n",
         .format = 0);
     CSV("a CSV file", "UTF-16", MERCER_E_DATA, "UTF-16", "must be UTF-8", "\xff\xfe\x31\0\n\0", .format = 0);
-    CSV("a CSV file", "no numbers", MERCER_E_DATA, "x.csv", "no column of numbers", "a,b\nc,d\n", .header = 1);
+    CSV("a CSV file", "no numbers", MERCER_E_DATA, "x.csv", "no numeric column", "a,b\nc,d\n", .header = 1);
     remove_folder(folder);
     finish_entries();
 }
@@ -165,12 +165,12 @@ void model_files(void **state) {
     unsigned char *bytes = read_file(joined(folder, "model"), &size);
     const unsigned char last = bytes[size - 1], first = bytes[0], middle = bytes[40];
     bytes[size - 1] ^= 1;
-    MODEL("a bit of a tensor", "CRC-32 is", "the header says");
+    MODEL("a bit of a tensor", "CRC-32 is", "the header declares");
     bytes[size - 1] = last, bytes[40] ^= 1;
     MODEL("a bit of its header", "changed", "header is damaged");
     bytes[40] = middle, bytes[0] ^= 1, size -= 8;
     bytes[0] = first;
-    MODEL("cut", "changed", "cut short");
+    MODEL("cut", "changed", "truncated");
     size = 5;
     MODEL("five bytes", "changed", "ends inside the header");
     free(bytes);

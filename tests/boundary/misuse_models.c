@@ -17,21 +17,21 @@ void outputs(void **state) {
     OUT("outs", "too few columns", MERCER_E_SHAPE, "6 x 1", "must be 6 x 2", thin);
     OUT("outs", "f32 of an f64 model", MERCER_E_ARGUMENT, "dtype = 1", "2 (MERCER_F64)", floats);
     OUT("outs", "integers", MERCER_E_ARGUMENT, "dtype = 3", "MERCER_F64", ints);
-    OUT("outs", "columns that overlap", MERCER_E_SHAPE, "1 and 2", "at least that side", overlap);
+    OUT("outs", "columns that overlap", MERCER_E_SHAPE, "1 and 2", "at least the number of columns", overlap);
     OUT("outs", "struct_size too small", MERCER_E_ARGUMENT, "struct_size = 5", "= 56", unsized);
     mercer_view beside = doubles(f.x + 1, N, R);
-    OUT("outs", "in the memory of data", MERCER_E_ARGUMENT, "shares memory with data", "must not", beside);
+    OUT("outs", "in the memory of data", MERCER_E_ARGUMENT, "shares memory with data", "use separate memory", beside);
     beside = doubles(f.x, N, N);
-    BAD(mercer_recipe_kernel, "out", "in the memory of x", MERCER_E_ARGUMENT, "shares memory with x", "must not",
-        f.recipe, f.data, NULL, &beside, NULL);
+    BAD(mercer_recipe_kernel, "out", "in the memory of x", MERCER_E_ARGUMENT, "shares memory with x",
+        "use separate memory", f.recipe, f.data, NULL, &beside, NULL);
     BAD(mercer_model_transform, "count", "too many", MERCER_E_ARGUMENT, "count = 2", "1 output", f.model, NULL, f.data,
         &out, 2, NULL);
     BAD(mercer_model_transform, "count", "0", MERCER_E_ARGUMENT, "count = 0", "1 output", f.model, NULL, f.data, &out,
         0, NULL);
-    BAD(mercer_model_transform, "what", "a method", MERCER_E_ARGUMENT, "'kpca'", "an operation on a model is needed",
-        f.model, f.recipe, f.data, &out, 1, NULL);
-    BAD(mercer_model_output, "what", "a method", MERCER_E_ARGUMENT, "'kpca'", "an operation on a model is needed",
-        f.model, f.recipe, f.data, 0, &output, &count);
+    BAD(mercer_model_transform, "what", "a method", MERCER_E_ARGUMENT, "'kpca'", "must be an operation", f.model,
+        f.recipe, f.data, &out, 1, NULL);
+    BAD(mercer_model_output, "what", "a method", MERCER_E_ARGUMENT, "'kpca'", "must be an operation", f.model, f.recipe,
+        f.data, 0, &output, &count);
     BAD(mercer_model_output, "index", "too large", MERCER_E_VALUE, "index = 1", "1 output", f.model, NULL, f.data, 1,
         &output, &count);
     BAD(mercer_model_output, "index", "negative", MERCER_E_VALUE, "index = -1", "1 output", f.model, NULL, f.data, -1,
@@ -44,16 +44,16 @@ void outputs(void **state) {
         &text);
     BAD(mercer_model_info, "path", "unknown below", MERCER_E_NAME, "'/timings/totl'", "'/timings/total'", f.model,
         "/timings/totl", &text);
-    BAD(mercer_model_info, "path", "beyond an array", MERCER_E_NAME, "'/eigenvalues/2'", "has 2 values, from 0 on",
+    BAD(mercer_model_info, "path", "beyond an array", MERCER_E_NAME, "'/eigenvalues/2'", "has 2 values, counted from 0",
         f.model, "/eigenvalues/2", &text);
-    BAD(mercer_model_info, "path", "below a number", MERCER_E_NAME, "'/total_variance/value/1'", "known are none",
+    BAD(mercer_model_info, "path", "below a number", MERCER_E_NAME, "'/total_variance/value/1'", "known names are none",
         f.model, "/total_variance/value/1", &text);
     BAD(mercer_model_tensor, "name", "misspelt", MERCER_E_NAME, "'lamda'", "'lambda'", f.model, "lamda", &tensor);
     BAD(mercer_model_tensor, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 3", "= 56", f.model, "A",
         &tensor);
-    NEW(model, mercer_model_fit, "recipe", "an operation", MERCER_E_ARGUMENT, "'scores'", "a method is needed",
-        f.scores, f.data, NULL);
-    BAD(mercer_recipe_kernel, "recipe", "an operation", MERCER_E_ARGUMENT, "'scores'", "a method is needed", f.scores,
+    NEW(model, mercer_model_fit, "recipe", "an operation", MERCER_E_ARGUMENT, "'scores'", "must be a method", f.scores,
+        f.data, NULL);
+    BAD(mercer_recipe_kernel, "recipe", "an operation", MERCER_E_ARGUMENT, "'scores'", "must be a method", f.scores,
         f.data, NULL, &square, NULL);
     BAD(mercer_recipe_kernel, "out", "not square", MERCER_E_SHAPE, "6 x 5", "must be 6 x 6", f.recipe, f.data, NULL,
         &square, NULL);
@@ -127,8 +127,8 @@ void capabilities(void **state) {
     BAD(mercer_recipe_set_kernel, "flags", "unknown", MERCER_E_ARGUMENT, "flags = 128", "MERCER_PSD", f.recipe, &flags);
     BAD(mercer_recipe_set_kernel, "reserved", "not 0", MERCER_E_ARGUMENT, "reserved = 2", "must be 0", f.recipe,
         &padding);
-    BAD(mercer_recipe_set_kernel, "recipe", "an operation", MERCER_E_ARGUMENT, "'scores'", "a method is needed",
-        f.scores, &kernel);
+    BAD(mercer_recipe_set_kernel, "recipe", "an operation", MERCER_E_ARGUMENT, "'scores'", "must be a method", f.scores,
+        &kernel);
     MUST(mercer_model_from_tensors(&user, f.context, "{\"kernel\": \"user\"}", names, tensors, 2));
     BAD(mercer_model_transform, "model", "its user kernel is elsewhere", MERCER_E_UNSUPPORTED, "user kernel",
         "mercer_model_bind", user, NULL, f.data, &out, 1, NULL);
@@ -154,27 +154,27 @@ void derivations(void **state) {
     NEW(model, mercer_model_derive, argument, fault, code, saw, allowed, recipe, models, count, data, NULL)
     DERIVE("operation", "a method", MERCER_E_ARGUMENT, "'kpca' is a method", "mercer_model_fit", f.recipe, &f.model, 1,
            NULL);
-    DERIVE("operation", "of outputs", MERCER_E_ARGUMENT, "'scores' gives outputs", "mercer_model_transform", f.scores,
+    DERIVE("operation", "of outputs", MERCER_E_ARGUMENT, "'scores' is an operation", "mercer_model_transform", f.scores,
            &f.model, 1, NULL);
     DERIVE("count", "0", MERCER_E_ARGUMENT, "count = 0", "takes 1 model", f.compress, &f.model, 0, NULL);
     DERIVE("count", "too many", MERCER_E_ARGUMENT, "count = 2", "takes 1 model", f.compress, pair, 2, NULL);
     DERIVE("count", "negative", MERCER_E_ARGUMENT, "count = -1", "takes 1 model", f.compress, pair, -1, NULL);
     DERIVE("data", "not needed", MERCER_E_ARGUMENT, "data", "must be NULL", f.compress, &f.model, 1, f.data);
-    NEW(model, mercer_model_fit, "recipe", "a derivation", MERCER_E_ARGUMENT, "'compress' makes a model of models",
+    NEW(model, mercer_model_fit, "recipe", "a derivation", MERCER_E_ARGUMENT, "'compress' is a derivation",
         "mercer_model_derive", f.compress, f.data, NULL);
-    BAD(mercer_model_transform, "what", "a derivation", MERCER_E_ARGUMENT, "'compress' makes a model of models",
+    BAD(mercer_model_transform, "what", "a derivation", MERCER_E_ARGUMENT, "'compress' is a derivation",
         "mercer_model_derive", f.model, f.compress, f.data, &out, 1, NULL);
-    BAD(mercer_model_output, "what", "a derivation", MERCER_E_ARGUMENT, "'compress' makes a model of models",
+    BAD(mercer_model_output, "what", "a derivation", MERCER_E_ARGUMENT, "'compress' is a derivation",
         "mercer_model_derive", f.model, f.compress, f.data, 0, &output, &count);
-    BAD(mercer_recipe_set, "name", "a kernel, of a derivation", MERCER_E_NAME, "kernel belongs to methods",
+    BAD(mercer_recipe_set, "name", "a kernel, of a derivation", MERCER_E_NAME, "kernel applies to methods",
         "'compress'", f.compress, "kernel", "linear");
-    BAD(mercer_recipe_set, "name", "orthonormal, of a method", MERCER_E_NAME, "output.orthonormal belongs to",
+    BAD(mercer_recipe_set, "name", "orthonormal, of a method", MERCER_E_NAME, "output.orthonormal applies to",
         "'compress'", f.recipe, "orthonormal", "true");
     MUST(mercer_model_from_tensors(&divided, f.context, gaussian, names, tensors, 3));
     MUST(mercer_model_from_tensors(&indefinite, f.context, "{\"kernel\": \"sigmoid\"}", names, tensors, 2));
     MUST(mercer_model_from_tensors(&elsewhere, f.context, "{\"kernel\": \"user\"}", names, tensors, 2));
-    DERIVE("models", "one with a denominator", MERCER_E_UNSUPPORTED, "'v'", "no projection", f.compress, &divided, 1,
-           NULL);
+    DERIVE("models", "one with a denominator", MERCER_E_UNSUPPORTED, "'v'", "are not supported", f.compress, &divided,
+           1, NULL);
     DERIVE("models", "an indefinite kernel", MERCER_E_UNSUPPORTED, "sigmoid", "positive semi-definite", f.compress,
            &indefinite, 1, NULL);
     DERIVE("models", "its user kernel is elsewhere", MERCER_E_UNSUPPORTED, "user kernel", "mercer_model_bind",
@@ -190,10 +190,10 @@ void derivations(void **state) {
     MUST(mercer_model_fit(&objects, recipe, known, NULL));
     MUST(mercer_recipe_create(&one, f.context, "compress"));
     MUST(mercer_recipe_set(one, "m", "2"));
-    DERIVE("data", "none, of a model of objects", MERCER_E_ARGUMENT, "centres are objects", "are needed", one, &objects,
-           1, NULL);
-    DERIVE("data", "rows, of a model of objects", MERCER_E_ARGUMENT, "centres are objects", "are needed", f.compress,
-           &objects, 1, f.data);
+    DERIVE("data", "none, of a model of objects", MERCER_E_ARGUMENT, "centres of the model are objects", "are required",
+           one, &objects, 1, NULL);
+    DERIVE("data", "rows, of a model of objects", MERCER_E_ARGUMENT, "centres of the model are objects", "are required",
+           f.compress, &objects, 1, f.data);
     DERIVE("data", "other objects", MERCER_E_SHAPE, "2 objects", "fitted on 3", one, &objects, 1, less);
     MUST(mercer_data_from_matrix(&queries, f.context, &wide, MERCER_DISTANCE));
     DERIVE("data", "a matrix that is not square", MERCER_E_SHAPE, "3 x 2", "square", one, &objects, 1, queries);
@@ -218,14 +218,14 @@ void tensors(void **state) {
     static const char linear[] = "{\"kernel\": \"linear\"}";
     double nan[N * D] = {1, 2, 0.0 / 0.0};
     TENSORS("count", "negative", MERCER_E_VALUE, "count = -1", "must be >= 0", linear, -1, (void)0);
-    TENSORS("json", "no JSON", MERCER_E_MODEL, "json", "no JSON", "{kernel", 2, (void)0);
-    TENSORS("json", "an array", MERCER_E_MODEL, "header", "no JSON object", "[]", 2, (void)0);
+    TENSORS("json", "not JSON", MERCER_E_MODEL, "json", "not JSON", "{kernel", 2, (void)0);
+    TENSORS("json", "an array", MERCER_E_MODEL, "header", "not a JSON object", "[]", 2, (void)0);
     TENSORS("json", "no kernel", MERCER_E_MODEL, "'kernel'", "missing", "{}", 2, (void)0);
     TENSORS("json", "kernel misspelt", MERCER_E_NAME, "'linaer'", "'linear'", "{\"kernel\": \"linaer\"}", 2, (void)0);
     TENSORS("json", "n = 0", MERCER_E_MODEL, "n = 0", "must be >= 1", "{\"kernel\": \"linear\", \"n\": 0}", 2, (void)0);
-    TENSORS("json", "another format", MERCER_E_MODEL, "format 2", "reads 1", "{\"kernel\": \"linear\", \"format\": 2}",
-            2, (void)0);
-    TENSORS("json", "requires the unknown", MERCER_E_MODEL, "telepathy", "unknown to this version",
+    TENSORS("json", "another format", MERCER_E_MODEL, "format 2", "reads format 1",
+            "{\"kernel\": \"linear\", \"format\": 2}", 2, (void)0);
+    TENSORS("json", "requires the unknown", MERCER_E_MODEL, "telepathy", "does not support",
             "{\"kernel\": \"linear\", \"requires\": [\"telepathy\"]}", 2, (void)0);
     TENSORS("json", "a capability without its tensor", MERCER_E_MODEL, "'density'", "'w'",
             "{\"kernel\": \"linear\", \"capabilities\": [\"density\"]}", 2, (void)0);
@@ -234,7 +234,7 @@ void tensors(void **state) {
     TENSORS("tensors", "A of other rows", MERCER_E_MODEL, "5 x 2", "must be f64 6 x 2", linear, 2, v[1].rows = 5);
     TENSORS("tensors", "lambda of other rows", MERCER_E_MODEL, "'lambda' is f64 3 x 1", "2 x 1", linear, 3,
             v[2].rows = 3);
-    TENSORS("tensors", "A of integers", MERCER_E_MODEL, "holds i64", "must hold f32 or f64", linear, 2,
+    TENSORS("tensors", "A of integers", MERCER_E_MODEL, "type i64", "must be f32 or f64", linear, 2,
             v[1].dtype = MERCER_I64);
     TENSORS("tensors", "an unknown dtype", MERCER_E_ARGUMENT, "dtype = 9", "MERCER_I64", linear, 2, v[1].dtype = 9);
     TENSORS("tensors", "struct_size 0", MERCER_E_ARGUMENT, "struct_size = 0", "= 56", linear, 2, v[0].struct_size = 0);

@@ -42,30 +42,30 @@ static void names_of_recipes(void) {
     NEW(recipe, mercer_recipe_create, "name", "misspelt method", MERCER_E_NAME, "'kpac'", "'kpca'", f.context, "kpac");
     NEW(recipe, mercer_recipe_create, "name", "misspelt operation", MERCER_E_NAME, "'residuals'", "'residual'",
         f.context, "residuals");
-    NEW(recipe, mercer_recipe_create, "name", "like none", MERCER_E_NAME, "'wholly-unknown'", "known are kpca",
+    NEW(recipe, mercer_recipe_create, "name", "like none", MERCER_E_NAME, "'wholly-unknown'", "known names are kpca",
         f.context, "wholly-unknown");
     NEW(recipe, mercer_recipe_create, "name", "empty", MERCER_E_NAME, "''", "kpca", f.context, "");
     BAD(mercer_recipe_set, "name", "misspelt", MERCER_E_NAME, "'kernel.sgima'", "'kernel.sigma'", f.recipe,
         "kernel.sgima", "1");
-    BAD(mercer_recipe_set, "name", "of another method", MERCER_E_NAME, "accuracy belongs to the method 'auto'",
+    BAD(mercer_recipe_set, "name", "of another method", MERCER_E_NAME, "accuracy applies to the method 'auto'",
         "'kpca' takes solver.tol", f.recipe, "accuracy", "0.1");
-    BAD(mercer_recipe_set, "name", "a part without use", MERCER_E_NAME, "solver belongs to the lifts 'weighted'",
-        "'nystrom' has no use for it", f.projected, "solver", "dense");
-    BAD(mercer_recipe_set, "name", "of another lift", MERCER_E_NAME, "report.rows belongs to models of fewer", "'kpca'",
-        f.recipe, "report.rows", "10");
-    BAD(mercer_recipe_set, "name", "of a method, operation without rows", MERCER_E_NAME, "'sigma'", "known are none",
-        f.density, "sigma", "1");
-    BAD(mercer_recipe_set, "name", "of a method, operation with rows", MERCER_E_NAME, "'sigma'", "known are whiten",
-        f.scores, "sigma", "1");
+    BAD(mercer_recipe_set, "name", "a part without use", MERCER_E_NAME, "solver applies to the lifts 'weighted'",
+        "'nystrom' does not accept it", f.projected, "solver", "dense");
+    BAD(mercer_recipe_set, "name", "of another lift", MERCER_E_NAME, "report.rows applies to models with fewer",
+        "'kpca'", f.recipe, "report.rows", "10");
+    BAD(mercer_recipe_set, "name", "of a method, operation without rows", MERCER_E_NAME, "'sigma'",
+        "known names are none", f.density, "sigma", "1");
+    BAD(mercer_recipe_set, "name", "of a method, operation with rows", MERCER_E_NAME, "'sigma'",
+        "known names are whiten", f.scores, "sigma", "1");
     BAD(mercer_recipe_set_real, "name", "misspelt", MERCER_E_NAME, "'sigam'", "'sigma'", f.recipe, "sigam", 1);
     BAD(mercer_recipe_set_real, "name", "misspelt, operation", MERCER_E_NAME, "'whitten'", "'whiten'", f.scores,
         "whitten", 1);
-    BAD(mercer_recipe_set_real, "name", "of another method", MERCER_E_NAME, "accuracy belongs to the method 'auto'",
-        "'nystrom' has no use for it", f.projected, "accuracy", 0.1);
+    BAD(mercer_recipe_set_real, "name", "of another method", MERCER_E_NAME, "accuracy applies to the method 'auto'",
+        "'nystrom' does not accept it", f.projected, "accuracy", 0.1);
     BAD(mercer_recipe_set_many, "names", "unknown", MERCER_E_NAME, "'kernel'", "whiten", f.scores, part, part, 1);
     BAD(mercer_recipe_get, "name", "misspelt", MERCER_E_NAME, "'componets'", "'components'", f.recipe, "componets",
         &value);
-    BAD(mercer_recipe_get, "name", "of another method", MERCER_E_NAME, "solver.tol belongs to", "'auto' takes accuracy",
+    BAD(mercer_recipe_get, "name", "of another method", MERCER_E_NAME, "solver.tol applies to", "'auto' takes accuracy",
         f.automatic, "tol", &value);
     mercer_recipe *sum = new_recipe(f.context, "kernel", "gaussian + laplacian", NULL);
     BAD(mercer_recipe_get, "name", "ambiguous", MERCER_E_NAME, "'sigma'", "'kernel.2.sigma'", sum, "sigma", &value);
@@ -97,7 +97,7 @@ void names(void **state) {
 static void reals(void) {
     SET(f.recipe, "kernel.sigma", "0", "sigma = 0", "must be > 0", "0");
     SET(f.recipe, "kernel.sigma", "negative", "sigma = -1", "must be > 0", "-1");
-    SET(f.recipe, "kernel.sigma", "a word", "sigma = wide is no finite number", "must be > 0", "wide");
+    SET(f.recipe, "kernel.sigma", "a word", "sigma = wide is not a finite number", "must be > 0", "wide");
     SET(f.recipe, "kernel.sigma", "beyond f64", "sigma = 1e999", "must be > 0", "1e999");
     SET(f.recipe, "kernel.sigma", "a comma", "sigma = 1,5", "must be > 0", "1,5");
     SET(f.recipe, "kernel.sigma", "a unit", "sigma = 5 mm", "must be > 0", "5 mm");
@@ -184,7 +184,7 @@ void other_rows(void **state) {
     BAD(mercer_recipe_set_many, "count", "negative", MERCER_E_VALUE, "count = -1", "must be >= 0", f.recipe, pair, ones,
         -1);
     mercer_recipe *sigma = new_recipe(f.context, "sigma", "1", NULL);
-    SET(sigma, "kernel.gamma", "beside sigma", "kernel.gamma = 2: 'sigma' is set", "only one", "2");
+    SET(sigma, "kernel.gamma", "beside sigma", "kernel.gamma = 2: 'sigma' is already set", "only one", "2");
     mercer_recipe_destroy(sigma);
     finish_entries();
 }
@@ -193,7 +193,8 @@ void kernel_expressions(void **state) {
     (void)state;
     SET(f.recipe, "kernel", "columns that do not end", "gaussian[0-", "expected a column", "gaussian[0-");
     SET(f.recipe, "kernel", "columns that descend", "gaussian[5-2]", "ascending", "gaussian[5-2]");
-    SET(f.recipe, "kernel", "a column twice", "column 0 of gaussian is named twice", "must be once", "gaussian[0-1,0]");
+    SET(f.recipe, "kernel", "a column twice", "column 0 of gaussian is listed twice", "must be once",
+        "gaussian[0-1,0]");
     SET(f.recipe, "kernel", "a sum of one", "gaussian +", "expected a kernel's name", "gaussian +");
     SET(f.recipe, "kernel", "weight 0", "a weight of 0", "must be > 0", "0 gaussian");
     SET(f.recipe, "kernel", "negative weight", "-1 gaussian", "expected a kernel's name", "-1 gaussian");
@@ -224,7 +225,7 @@ void indices_and_sizes(void **state) {
         "statuses", "MERCER_OK", &small_entry);
     BAD(mercer_recipe_row, "index", "negative", MERCER_E_VALUE, "index = -1", "must be 0 to ", f.recipe, -1, &row);
     BAD(mercer_recipe_row, "index", "too large", MERCER_E_VALUE, "index = 1000", "must be 0 to ", f.recipe, 1000, &row);
-    BAD(mercer_recipe_row, "index", "of none", MERCER_E_VALUE, "index = 0", "there are none", f.density, 0, &row);
+    BAD(mercer_recipe_row, "index", "of none", MERCER_E_VALUE, "index = 0", "there are no entries", f.density, 0, &row);
     BAD(mercer_recipe_row, "index", "the one after the last", MERCER_E_VALUE, "index = 1", "must be 0 to 0", f.scores,
         1, &row);
     BAD(mercer_recipe_row, "struct_size", "negative", MERCER_E_ARGUMENT, "struct_size = -8", "= 72", f.recipe, 0,

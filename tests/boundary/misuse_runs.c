@@ -37,11 +37,11 @@ void runs(void **state) {
         f.model, NULL, f.data, &out, 1, RUN(.threads = -2));
     BAD(mercer_recipe_forecast, "run: memory", "negative", MERCER_E_VALUE, "memory = -1", "must be >= 0", f.recipe,
         f.data, RUN(.memory = -1), &forecast);
-    NEW(model, mercer_model_fit, "run: memory", "too little", MERCER_E_BUDGET, "need 0.", "memory budget of 0.001 MiB",
+    NEW(model, mercer_model_fit, "run: memory", "too little", MERCER_E_BUDGET, "need 0.", "memory budget is 0.001 MiB",
         f.recipe, f.data, RUN(.memory = 1000));
-    BAD(mercer_recipe_forecast, "run: memory", "too little", MERCER_E_BUDGET, "need 0.", "memory budget of 0.001 MiB",
+    BAD(mercer_recipe_forecast, "run: memory", "too little", MERCER_E_BUDGET, "need 0.", "memory budget is 0.001 MiB",
         f.recipe, f.data, RUN(.memory = 1000), &forecast);
-    BAD(mercer_recipe_kernel, "run: memory", "too little", MERCER_E_BUDGET, "bytes more", "memory budget is 100",
+    BAD(mercer_recipe_kernel, "run: memory", "too little", MERCER_E_BUDGET, "more bytes", "memory budget is 100",
         f.recipe, f.data, NULL, &square, RUN(.memory = 100));
     NEW(model, mercer_model_fit, "run: cancel", "set", MERCER_E_CANCELLED, "cancelled in stage",
         "the cancel flag is not 0", f.recipe, f.data, RUN(.cancel = &cancel));
@@ -49,7 +49,7 @@ void runs(void **state) {
         "the cancel flag is not 0", f.model, NULL, f.data, &out, 1, RUN(.cancel = &cancel));
     BAD(mercer_recipe_kernel, "run: cancel", "set", MERCER_E_CANCELLED, "cancelled in stage",
         "the cancel flag is not 0", f.recipe, f.data, NULL, &square, RUN(.cancel = &cancel));
-    NEW(model, mercer_model_derive, "run: memory", "too little", MERCER_E_BUDGET, "bytes more", "memory budget is 100",
+    NEW(model, mercer_model_derive, "run: memory", "too little", MERCER_E_BUDGET, "more bytes", "memory budget is 100",
         f.compress, &f.model, 1, NULL, RUN(.memory = 100));
     NEW(model, mercer_model_derive, "run: threads", "too many", MERCER_E_VALUE, "threads = 1025", "must be 0 to 1024",
         f.compress, &f.model, 1, NULL, RUN(.threads = 1025));
@@ -80,8 +80,8 @@ void checkpoints(void **state) {
     CHECKPOINT("a folder", MERCER_E_IO, folder, "directory", recipe, folder);
     CHECKPOINT("a full device", MERCER_E_IO, "/dev/full", "cannot write", recipe, "/dev/full");
     CHECKPOINT("text", MERCER_E_MODEL, "text", "header", recipe, text);
-    CHECKPOINT("a model", MERCER_E_MODEL, "model", "no checkpoint", recipe, model);
-    CHECKPOINT("of another recipe", MERCER_E_VALUE, "sigma = 1 there", "2 here", other, path);
+    CHECKPOINT("a model", MERCER_E_MODEL, "model", "is not a checkpoint", recipe, model);
+    CHECKPOINT("of another recipe", MERCER_E_VALUE, "sigma = 1 in the checkpoint", "2 in this fit", other, path);
     mercer_recipe_destroy(recipe), mercer_recipe_destroy(other);
     mercer_data_destroy(data);
     free(x);
@@ -136,7 +136,7 @@ static void callbacks_of_fits(int32_t *fails, int32_t *lies) {
             FIT("next", "fails", MERCER_E_CALLBACK, "the chunk callback returned 9", "must return 0", f.recipe, chunks);
             FIT("pairs", "fails", MERCER_E_CALLBACK, "the pairs callback returned 9", "must return 0", sigma, objects);
         } else {
-            FIT("tile", "gives NaN", MERCER_E_CALLBACK, "the user kernel gave nan", "must be finite", user, f.data);
+            FIT("tile", "gives NaN", MERCER_E_CALLBACK, "the user kernel returned nan", "must be finite", user, f.data);
             FIT("next", "more rows than asked for", MERCER_E_CALLBACK, "5 rows", "must be 0 to 4", f.recipe, chunks);
             FIT("pairs", "a negative distance", MERCER_E_DATA, "-2 for the pair", ">= 0", sigma, objects);
         }
@@ -159,7 +159,7 @@ void callbacks(void **state) {
         &no_sink);
     NEW(model, mercer_model_read, "read", "fails", MERCER_E_CALLBACK, "the source returned 9", "must return 0",
         f.context, &source);
-    NEW(model, mercer_model_read, "read", "more bytes than asked for", MERCER_E_CALLBACK, "says 9 bytes",
+    NEW(model, mercer_model_read, "read", "more bytes than asked for", MERCER_E_CALLBACK, "returned 9 bytes",
         "must be 0 to 8", f.context, &greedy);
     NEW(model, mercer_model_read, "struct_size", "too large", MERCER_E_ARGUMENT, "struct_size = 1048576", "= 24",
         f.context, &no_source);

@@ -8,11 +8,11 @@ static void broken_modules(void **state) {
     static const struct {
         const char *name, *why;
     } cases[] = {
-        {"kernel-wrong-abi", "plugin ABI 1000, this library has 0"},
-        {"kernel-other-header", "built with the header of version 0.0.7, this library is " MERCER_VERSION},
-        {"kernel-no-header", "built with the header of version ?, this library is " MERCER_VERSION},
+        {"kernel-wrong-abi", "plugin ABI 1000, but this library has 0"},
+        {"kernel-other-header", "built with the header of version 0.0.7, but this library is " MERCER_VERSION},
+        {"kernel-no-header", "built with the header of version ?, but this library is " MERCER_VERSION},
         {"kernel-bad-name", "its name must be lower-case letters, digits and '-'"},
-        {"kernel-user", "the kernel 'user' is the library's own"},
+        {"kernel-user", "the name of the kernel 'user' is reserved by the library"},
         {"kernel-rbf", "the name 'rbf' is an alias of 'gaussian'"},
         {"kernel-ops-null", "ops is NULL"},
         {"kernel-ops-short", "ops.struct_size = 16, must be at least 56"},
@@ -23,13 +23,13 @@ static void broken_modules(void **state) {
         {"solver-no-forecast", "the operation 'forecast' is missing"},
         {"kernel-table-damaged", "its parameter table is damaged"},
         {"kernel-row-short", "parameter row 0 has struct_size 8"},
-        {"kernel-row-name", "row 0 is named 'No Name'"},
+        {"kernel-row-name", "row 0 has the invalid name 'No Name'"},
         {"kernel-row-type", "row 'a' has the unknown type 77"},
-        {"kernel-row-outside", "row 'a' lies outside its struct"},
+        {"kernel-row-outside", "row 'a' is outside its struct"},
         {"kernel-row-twice", "two rows are named 'a'"},
         {"kernel-row-choices", "row 'a' has no choices"},
         {"kernel-row-range", "row 'a' has an empty range"},
-        {"kernel-bad-row", "a default breaks its own row: sigma = -1, must be > 0"},
+        {"kernel-bad-row", "a default violates its own row: sigma = -1, must be > 0"},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         char file[64];
@@ -60,7 +60,7 @@ static void a_file_is_named_as_its_module(void **state) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *path = joined(folder, names[i]);
         copy_file(PLUGINS "/kernel-linear.so", path, 0644);
-        refused(path, "says it is 'linear', so its file must be kernel-linear.so");
+        refused(path, "its name is 'linear', so its file must be named kernel-linear.so");
         unlink(path);
     }
 }

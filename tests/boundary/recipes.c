@@ -107,8 +107,8 @@ static void rows_belong_to_where_they_have_an_effect(void **state) {
         for (const char *const *name = cases[c].has; *name; name++) assert_true(has_row(recipe, *name));
         for (const char *const *name = cases[c].has_not; *name; name++) {
             assert_false(has_row(recipe, *name));
-            FAILS(MERCER_E_NAME, "belongs to", mercer_recipe_get(recipe, *name, &value));
-            FAILS(MERCER_E_NAME, "belongs to", mercer_recipe_set(recipe, *name, "1"));
+            FAILS(MERCER_E_NAME, "applies to", mercer_recipe_get(recipe, *name, &value));
+            FAILS(MERCER_E_NAME, "applies to", mercer_recipe_set(recipe, *name, "1"));
         }
         mercer_recipe_destroy(recipe);
     }

@@ -54,8 +54,8 @@ static void wrong_kinds_of_files(void **state) {
         void (*make)(const char *path);
         const char *why;
     } cases[] = {
-        {make_nothing, "No such file"}, {make_link, "it is a symbolic link"}, {make_folder, "no regular file"},
-        {make_pipe, "no regular file"}, {make_device, "no regular file"},
+        {make_nothing, "No such file"},    {make_link, "it is a symbolic link"}, {make_folder, "not a regular file"},
+        {make_pipe, "not a regular file"}, {make_device, "not a regular file"},
     };
     copy_file(BROKEN_PLUGINS "/kernel-marker.so", joined(folder, "kernel-real.so"), 0644);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
@@ -110,9 +110,9 @@ static void files_that_others_may_write(void **state) {
         mode_t mode;
         const char *why;
     } cases[] = {
-        {copy, 0646, "everyone may write the file"},
-        {inside, 0757, "everyone may write its folder"},
-        {inside, 01757, "everyone may write its folder"}, /* sticky: but anybody may add a file */
+        {copy, 0646, "everyone can write to the file"},
+        {inside, 0757, "everyone can write to its folder"},
+        {inside, 01757, "everyone can write to its folder"}, /* sticky: but anybody may add a file */
         {above, 0757, "above, a folder above it"},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
@@ -130,8 +130,8 @@ static void files_that_others_may_write(void **state) {
         } strangers[] = {
             {copy, 4242, 0, 0644, "the file belongs to neither root nor you"},
             {inside, 4242, 0, 0755, "its folder belongs to neither root nor you"},
-            {copy, 0, 4242, 0664, "group 4242 may write the file"},
-            {inside, 0, 4242, 0775, "group 4242 may write its folder"},
+            {copy, 0, 4242, 0664, "group 4242 can write to the file"},
+            {inside, 0, 4242, 0775, "group 4242 can write to its folder"},
         };
         for (size_t c = 0; c < sizeof strangers / sizeof *strangers; c++) {
             assert_int_equal(chown(strangers[c].path, strangers[c].user, strangers[c].group), 0);
@@ -230,32 +230,32 @@ static void damaged_modules(void **state) {
         void (*damage)(void);
         const char *why;
     } cases[] = {
-        {magic, "no ELF file"},
-        {word_size, "word size is not this library's"},
-        {byte_order, "byte order is not this library's"},
-        {machine, "made for another machine"},
-        {executable, "no shared object"},
+        {magic, "not an ELF file"},
+        {word_size, "word size differs from that of this library"},
+        {byte_order, "byte order differs from that of this library"},
+        {machine, "built for another machine"},
+        {executable, "not a shared object"},
         {segment_size, "headers have an unknown size"},
         {section_size, "headers have an unknown size"},
-        {stack, "wants an executable stack"},
-        {no_stack, "wants an executable stack"},
+        {stack, "requires an executable stack"},
+        {no_stack, "requires an executable stack"},
         {no_dynamic, "no dynamic section"},
         {relocations, "text relocations"},
         {relocation_flag, "text relocations"},
-        {segments_beyond, "shorter than its program headers say"},
-        {segments_overflow, "shorter than its program headers say"},
-        {segment_beyond, "shorter than its program headers say"},
-        {segment_overflow, "shorter than its program headers say"},
-        {sections_beyond, "shorter than its section headers say"},
-        {sections_overflow, "shorter than its section headers say"},
-        {section_beyond, "shorter than its section headers say"},
-        {no_sections, "exports no 'mercer_plugin'"},
-        {names_elsewhere, "exports no 'mercer_plugin'"},
-        {no_symbol, "exports no 'mercer_plugin'"},
-        {undefined, "exports no 'mercer_plugin'"},
-        {function, "'mercer_plugin' is no data"},
-        {elsewhere, "'mercer_plugin' has no contents"},
-        {other_abi, "plugin ABI 1000, this library has 0"},
+        {segments_beyond, "shorter than its program headers declare"},
+        {segments_overflow, "shorter than its program headers declare"},
+        {segment_beyond, "shorter than its program headers declare"},
+        {segment_overflow, "shorter than its program headers declare"},
+        {sections_beyond, "shorter than its section headers declare"},
+        {sections_overflow, "shorter than its section headers declare"},
+        {section_beyond, "shorter than its section headers declare"},
+        {no_sections, "does not export 'mercer_plugin'"},
+        {names_elsewhere, "does not export 'mercer_plugin'"},
+        {no_symbol, "does not export 'mercer_plugin'"},
+        {undefined, "does not export 'mercer_plugin'"},
+        {function, "'mercer_plugin' is not data"},
+        {elsewhere, "'mercer_plugin' is empty"},
+        {other_abi, "plugin ABI 1000, but this library has 0"},
         {short_module, "module.struct_size = 80, must be at least 88"},
         {negative_module, "module.struct_size = -9223372036854775808, must be at least"},
         {no_kind, "kind = 4 is unknown"},
@@ -279,14 +279,14 @@ static void truncated_modules(void **state) {
         const size_t kept = part < 64 ? count * part / 64 : 16 * (part - 64); /* the header, and everywhere */
         write_file(plugin, bytes, kept);
         chmod(plugin, 0644);
-        refused_unopened(plugin, kept < sizeof(Elf64_Ehdr) ? "no ELF file" : "shorter than its");
+        refused_unopened(plugin, kept < sizeof(Elf64_Ehdr) ? "not an ELF file" : "shorter than its");
         unlink(plugin);
     }
     write_file(plugin, bytes, count - 1);
-    refused_unopened(plugin, "shorter than its section headers say");
+    refused_unopened(plugin, "shorter than its section headers declare");
     static const char text[] = "this is a text, which no dynamic linker can make sense of whatever its length";
     write_file(plugin, text, sizeof text);
-    refused_unopened(plugin, "no ELF file");
+    refused_unopened(plugin, "not an ELF file");
     free(bytes);
     unlink(plugin);
 }
@@ -294,7 +294,7 @@ static void truncated_modules(void **state) {
 static void modules_that_are_no_plugins(void **state) {
     (void)state;
     copy_file(STRANGER, plugin, 0644); /* a sound library */
-    refused_unopened(plugin, "exports no 'mercer_plugin'");
+    refused_unopened(plugin, "does not export 'mercer_plugin'");
     unlink(plugin);
     char *undefined_symbol = joined(folder, "kernel-undefined.so");
     copy_file(BROKEN_PLUGINS "/kernel-undefined.so", undefined_symbol, 0644);

@@ -78,8 +78,8 @@ class Registry:
         rows = []
         for method in self.entries('methods'):
             value = {row['name']: f'`{row["default"]}`' for row in self.rows(method['name'])}
-            rows.append([f'`{method["name"]}`', cell(method['summary']), value.get('reducer', 'it decides'),
-                         value.get('lift', 'it decides'), cell(method['reference'])])
+            rows.append([f'`{method["name"]}`', cell(method['summary']), value.get('reducer', 'automatic'),
+                         value.get('lift', 'automatic'), cell(method['reference'])])
         parts = [f'{part}s {code(self.names(part))}' for part in ('reducer', 'lift', 'solver')]
         told = textwrap.fill('The parts: ' + '; '.join(parts) + '.', 120, break_long_words=False, break_on_hyphens=False)
         return table(['method', '', 'reducer', 'lift', 'source'], rows) + f'\n{told}\n'

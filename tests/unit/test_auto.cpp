@@ -107,7 +107,7 @@ void test_exact_road_is_proved() {
     settings.emplace_back("gram.storage", "f32");
     const Model narrow = session.fit(x, settings, {}, {true, false}, "auto");
     TEST_ASSERT_TRUE(narrow.summary().outcome & MERCER_NOT_CONVERGED);
-    TEST_ASSERT_NOT_NULL(std::strstr(info(narrow, "/road/why").c_str(), "residuals prove"));
+    TEST_ASSERT_NOT_NULL(std::strstr(info(narrow, "/road/why").c_str(), "residuals certify"));
     settings.emplace_back("solver.strict", "true");
     Held held(x, {true, false});
     mercer_data *data = session.data(held);
@@ -165,7 +165,7 @@ void test_report() {
     const Vector exact = session.fit(x, base).vector("lambda");
     const Model model = session.fit(x, asked, {}, {}, "auto");
     const std::string why = info(model, "/road/why");
-    TEST_ASSERT_TRUE(why.find("projection on") == 0 && why.find("% (2 % asked), by ") != why.npos);
+    TEST_ASSERT_TRUE(why.find("projection on") == 0 && why.find("% (2 % requested), by ") != why.npos);
     const auto entries = nlohmann::json::parse(info(model, "/certificates"));
     size_t values = 0, angles = 0;
     for (const auto &entry : entries) {
@@ -227,7 +227,8 @@ void test_no_exact_road() {
     OK(fit_status(session, slow, with("0.01", "false"), tight.run, short_of));
     TEST_ASSERT_EQUAL_UINT32(MERCER_NOT_CONVERGED, short_of.summary().outcome);
     TEST_ASSERT_EQUAL_STRING("projected", info(short_of, "/road/taken").c_str());
-    TEST_ASSERT_NOT_NULL(std::strstr(info(short_of, "/road/why").c_str(), "the memory budget holds no exact passes"));
+    TEST_ASSERT_NOT_NULL(
+        std::strstr(info(short_of, "/road/why").c_str(), "exact passes do not fit in the memory budget"));
     const Vector truth = session.fit(slow, {{"sigma", "2"}, {"components", "6"}}).vector("lambda");
     size_t values = 0;
     for (const auto &entry : nlohmann::json::parse(info(short_of, "/certificates"))) {
@@ -239,7 +240,7 @@ void test_no_exact_road() {
     TEST_ASSERT_EQUAL_INT64(6, session.apply(short_of, slow).cols);
     Model none;
     TEST_ASSERT_EQUAL_INT(MERCER_E_NUMERICAL, fit_status(session, slow, with("0.01", "true"), tight.run, none));
-    TEST_ASSERT_NOT_NULL(std::strstr(mercer_last_error(), "prove"));
+    TEST_ASSERT_NOT_NULL(std::strstr(mercer_last_error(), "certif"));
 
     Settings linear = with("0.01", "true");
     linear[0] = {"kernel", "linear"};

@@ -54,7 +54,7 @@ void test_gemm() {
     gemm('N', 'N', 0, 3, 2, 1.0, nullptr, 0, nullptr, 2, 0.0, nullptr, 0); // nothing to do, nothing touched
     gemm('N', 'N', 3, 0, 2, 1.0, nullptr, 3, nullptr, 2, 0.0, nullptr, 3);
     double none = 0;
-    expect_error(MERCER_E_SHAPE, "beyond BLAS",
+    expect_error(MERCER_E_SHAPE, "too large for BLAS",
                  [&] { gemm('N', 'N', 1, 1, int64_t{1} << 31, 1.0, &none, 1, &none, 1, 0.0, &none, 1); });
 }
 

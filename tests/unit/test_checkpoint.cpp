@@ -172,13 +172,13 @@ void test_refusals() {
 
     const Settings settings = fit.settings;
     fit.settings[1].second = "0.31";
-    refused(fit, folder, MERCER_E_VALUE, "sigma = 0.3 there, 0.31 here");
+    refused(fit, folder, MERCER_E_VALUE, "sigma = 0.3 in the checkpoint, 0.31 in this fit");
     fit.settings = settings;
     fit.settings.emplace_back("seed", "2");
     refused(fit, folder, MERCER_E_VALUE, "seed");
     fit.settings = settings;
     fit.settings[2].second = "orthogonal"; // which has other parameters
-    refused(fit, folder, MERCER_E_VALUE, "solver = block-krylov there, orthogonal here");
+    refused(fit, folder, MERCER_E_VALUE, "solver = block-krylov in the checkpoint, orthogonal in this fit");
     TEST_ASSERT_NULL(std::strstr(mercer_last_error(), "null"));
     fit.settings = settings;
     fit.weights[7] += 1, fit.weights[8] -= 1;
@@ -241,9 +241,9 @@ void test_hostile_sizes() {
         TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), part), mercer_last_error());
         TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), "fit.checkpoint'"), mercer_last_error());
     };
-    says(MERCER_E_BUDGET, "1099511627776 bytes more", int64_t{1} << 30);
+    says(MERCER_E_BUDGET, "1099511627776 more bytes", int64_t{1} << 30);
     fit.settings[1].second = "0.31"; // another fit's file is not even read
-    says(MERCER_E_VALUE, "sigma = 0.3 there", int64_t{1} << 30);
+    says(MERCER_E_VALUE, "sigma = 0.3 in the checkpoint", int64_t{1} << 30);
 }
 
 // A place that cannot be written to is refused before anything is computed; a disk that fills up later costs no work.
@@ -273,7 +273,7 @@ void test_nowhere_to_write() {
         OK(status);
         expect_same(whole, model, "with a full disk");
         TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(warnings.c_str(), "fit.checkpoint': No space left"), warnings.c_str());
-        TEST_ASSERT_TRUE(warnings.find("goes on") == warnings.rfind("goes on")); // said once
+        TEST_ASSERT_TRUE(warnings.find("fit continues") == warnings.rfind("fit continues")); // said once
         TEST_ASSERT_TRUE(before == folder.read("fit.checkpoint"));
         TEST_ASSERT_EQUAL_STRING(stopped ? "fit.checkpoint" : "", folder.names().c_str());
     }

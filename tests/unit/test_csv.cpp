@@ -263,8 +263,8 @@ void test_lines_of_the_file() {
     TEST_ASSERT_EQUAL_INT(MERCER_OK, mercer_recipe_set(recipe, "kernel", "chi2"));
     TEST_ASSERT_EQUAL_INT(MERCER_OK, mercer_recipe_set(recipe, "data.missing", "rows"));
     TEST_ASSERT_EQUAL_INT(MERCER_E_DATA, mercer_model_fit(&model, recipe, data, nullptr));
-    TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), "line 10, column 2 ('b') is -8, the kernel needs"),
-                                 mercer_last_error());
+    TEST_ASSERT_NOT_NULL_MESSAGE(
+        std::strstr(mercer_last_error(), "line 10, column 2 ('b') is -8, but the kernel needs"), mercer_last_error());
     mercer_recipe_destroy(recipe);
     mercer_data_destroy(data);
     mercer_context_destroy(context);
@@ -283,45 +283,45 @@ void test_refused() {
     };
     using namespace std::string_literals;
     const Case cases[] = {
-        {MERCER_E_DATA, "has no rows: there is nothing in it", ""},
-        {MERCER_E_DATA, "has no rows: there is nothing in it", "\n\r\n\n"},
-        {MERCER_E_DATA, "has no rows: there is nothing in it", "\xef\xbb\xbf"},
-        {MERCER_E_DATA, "has no rows: a header and nothing else", "x,y\n"},
+        {MERCER_E_DATA, "has no rows: the file is empty", ""},
+        {MERCER_E_DATA, "has no rows: the file is empty", "\n\r\n\n"},
+        {MERCER_E_DATA, "has no rows: the file is empty", "\xef\xbb\xbf"},
+        {MERCER_E_DATA, "has no rows: the file has only a header", "x,y\n"},
         {MERCER_E_DATA, "UTF-16", "\xff\xfe"s + "1\0,\0"s},
         {MERCER_E_DATA, "UTF-16", "\xfe\xff"},
-        {MERCER_E_DATA, "line 3, column 1: the line has 1 fields, the first one has 2", "x,y\n1,2\n3\n"},
-        {MERCER_E_DATA, "line 2, column 2: the line has 3 fields, the first one has 2", "1,2\n3,4,5\n"},
+        {MERCER_E_DATA, "line 3, column 1: the line has 1 fields, but the first line has 2", "x,y\n1,2\n3\n"},
+        {MERCER_E_DATA, "line 2, column 2: the line has 3 fields, but the first line has 2", "1,2\n3,4,5\n"},
         {MERCER_E_DATA, "line 2, column 2: the line has 3 fields", "x,y\n1,2,\n"},
-        {MERCER_E_DATA, "line 3, column 1 ('y'): '1e999' is beyond the range of f64", "x,y\n1,2\n3,1e999\n"},
+        {MERCER_E_DATA, "line 3, column 1 ('y'): '1e999' is out of the range of f64", "x,y\n1,2\n3,1e999\n"},
         {MERCER_E_DATA, "line 2, column 0 ('x'): '0x1F' is hexadecimal", "x,y\n0x1F,2\n"},
         {MERCER_E_DATA, "line 1, column 1: 'inf' is infinite", "1,inf\n"},
-        {MERCER_E_DATA, "line 1, column 1: '2,5' has a comma in it, must have a decimal point", "1;2,5\n"},
-        {MERCER_E_DATA, "line 2, column 1: 'abc' is no number", "1,2\n3,abc\n"},
-        {MERCER_E_DATA, "line 2, column 1: '4 5' is no number", "1,2\n3,4 5\n"},
-        {MERCER_E_DATA, "line 2, column 0 ('x'): 'a' is no number", "x,y\na,1\n", with("", "", "x")},
+        {MERCER_E_DATA, "line 1, column 1: '2,5' contains a comma, must have a decimal point", "1;2,5\n"},
+        {MERCER_E_DATA, "line 2, column 1: 'abc' is not a number", "1,2\n3,abc\n"},
+        {MERCER_E_DATA, "line 2, column 1: '4 5' is not a number", "1,2\n3,4 5\n"},
+        {MERCER_E_DATA, "line 2, column 0 ('x'): 'a' is not a number", "x,y\na,1\n", with("", "", "x")},
         {MERCER_E_DATA, "line 1, column 1: a NUL byte", "1,\0\n"s},
         {MERCER_E_DATA, "line 2, column 0: a NUL byte", "1,2\n\"a\0\",2\n"s},
         {MERCER_E_DATA, "line 1, column 0: a NUL byte", "\0\0\0\0"s},
         {MERCER_E_DATA, "line 2, column 1: a quote that is never closed", "1,2\n3,\"4\n5,6\n"},
         {MERCER_E_DATA, "line 2, column 1: a quote that is never closed", "1,2\n3,\"4\"\"\n"},
-        {MERCER_E_DATA, "line 1, column 0: something follows a closing quote", "\"1\"2,3\n"},
-        {MERCER_E_DATA, "line 2, column 0: something follows a closing quote", "\"1\n\"2,3\n"},
-        {MERCER_E_DATA, "'?? z' is no UTF-8 text", "x,\xc0\x80 z\n1,2\n"},
-        {MERCER_E_DATA, "is no UTF-8 text", "\xed\xa0\x80,y\n1,2\n"},
-        {MERCER_E_DATA, "column 1: '?' is no UTF-8 text", "1,\xff\n", with("1", "", "")},
-        {MERCER_E_DATA, "line 1, column 2 ('x'): 'x' is the name of column 0 already", "x,y,x\n1,2,3\n"},
-        {MERCER_E_DATA, "has no column of numbers", "x,y\na,b\n"},
-        {MERCER_E_DATA, "has no column of numbers", "x,y\n,NA\n"},
-        {MERCER_E_DATA, "has no column of numbers", "1\n2\n", with("0", "", "")},
-        {MERCER_E_DATA, "line 3, column 1 ('w'): '-1' is no weight, must be a number >= 0", "x,w\n1,2\n3,-1\n",
+        {MERCER_E_DATA, "line 1, column 0: text follows a closing quote", "\"1\"2,3\n"},
+        {MERCER_E_DATA, "line 2, column 0: text follows a closing quote", "\"1\n\"2,3\n"},
+        {MERCER_E_DATA, "'?? z' is not UTF-8 text", "x,\xc0\x80 z\n1,2\n"},
+        {MERCER_E_DATA, "is not UTF-8 text", "\xed\xa0\x80,y\n1,2\n"},
+        {MERCER_E_DATA, "column 1: '?' is not UTF-8 text", "1,\xff\n", with("1", "", "")},
+        {MERCER_E_DATA, "line 1, column 2 ('x'): 'x' is already the name of column 0", "x,y,x\n1,2,3\n"},
+        {MERCER_E_DATA, "has no numeric column", "x,y\na,b\n"},
+        {MERCER_E_DATA, "has no numeric column", "x,y\n,NA\n"},
+        {MERCER_E_DATA, "has no numeric column", "1\n2\n", with("0", "", "")},
+        {MERCER_E_DATA, "line 3, column 1 ('w'): '-1' is not a weight, must be a number >= 0", "x,w\n1,2\n3,-1\n",
          with("", "w", "")},
-        {MERCER_E_DATA, "'NA' is no weight", "x,w\n1,NA\n", with("", "w", "")},
+        {MERCER_E_DATA, "'NA' is not a weight", "x,w\n1,NA\n", with("", "w", "")},
         {MERCER_E_NAME, "labels: column 2, must be 0 to 1", "1,2\n", with("2", "", "")},
         {MERCER_E_NAME, "weights: column -1, must be 0 to 1", "1,2\n", with("", "-1", "")},
         {MERCER_E_NAME, "labels: column 'y', but the file has no header", "1,2\n", with("y", "", "")},
         {MERCER_E_NAME, "'hight': did you mean 'height'?", "height,y\n1,2\n", with("", "", "hight")},
-        {MERCER_E_VALUE, "columns: '0' is named twice", "x,y\n1,2\n", with("", "", "x,0")},
-        {MERCER_E_VALUE, "columns = ' ' names none", "1,2\n", with("", "", " ")},
+        {MERCER_E_VALUE, "columns: '0' is listed twice", "x,y\n1,2\n", with("", "", "x,0")},
+        {MERCER_E_VALUE, "columns = ' ' contains no name", "1,2\n", with("", "", " ")},
         {MERCER_E_DATA, "columns': line 1, column 0: a quote that is never closed", "1,2\n", with("", "", "\"x")},
     };
     for (const Case &c : cases) expect_error(c.code, c.part, [&] { open_text(folder, c.text, c.options); });

@@ -57,8 +57,8 @@ void test_syntax_errors() {
         {"gaussian[1,]", "expected a column's number"},
         {"gaussian[3-1]", "expected columns like 0-7 in ascending order"},
         {"gaussian[0-9223372036854775807]", "expected columns like 0-7"},
-        {"gaussian[0-999999999]", "more than 1000000 columns are named"},
-        {"gaussian[0-900000,0-900000]", "more than 1000000 columns are named"},
+        {"gaussian[0-999999999]", "more than 1000000 columns are listed"},
+        {"gaussian[0-900000,0-900000]", "more than 1000000 columns are listed"},
         {"gaussian[99999999999999999999]", "expected a column's number"},
         {"gaussian[1] 2", "expected '+', '*' or the end"},
     };

@@ -291,7 +291,7 @@ void test_input() {
     inject(at_pread, 1, EIO);
     expect_error(MERCER_E_IO, "in': Input/output error", [&] { file.read(0, bytes, 1); });
     std::filesystem::resize_file(path, 4);
-    expect_error(MERCER_E_IO, "cannot read '" + path + "': it has become shorter", [&] { file.read(0, bytes, 10); });
+    expect_error(MERCER_E_IO, "cannot read '" + path + "': the file became shorter", [&] { file.read(0, bytes, 10); });
 
     int before = open_descriptors();
     TEST_ASSERT_EQUAL_INT(0, mkfifo(pipe.c_str(), 0600));
@@ -405,7 +405,7 @@ void test_pipes() {
         Run cancelled({}, &stopped);
         expect_error(MERCER_E_CANCELLED, "cancel", [&] { InputFile file(cancelled, pipe); });
     }
-    expect_error(MERCER_E_IO, "a pipe that nobody writes to", [&] { InputFile file(run, pipe); });
+    expect_error(MERCER_E_IO, "a pipe without a writer", [&] { InputFile file(run, pipe); });
     expect_error(MERCER_E_IO, "not a regular file", [&] { InputFile file(run, "/dev/null"); });
     TEST_ASSERT_EQUAL_INT(before, open_descriptors());
 }

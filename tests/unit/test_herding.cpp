@@ -161,7 +161,7 @@ void test_refusals() {
     const Rows rows(oracle::Numbers(1).matrix(30, 2));
     refused(rows, {{"reducer", "herding"}, {"reducer.m", "31"}, {"kernel.sigma", "1"}}, "m = 31, must be <= n = 30");
     refused(rows, {{"reducer", "herding"}, {"kernel", "sigmoid"}, {"reducer.optimal", "true"}},
-            "need a positive semidefinite kernel");
+            "needs a kernel that is known to be positive semidefinite");
 }
 
 } // namespace

@@ -174,9 +174,9 @@ void test_seeds_of_a_sample() {
 void test_refusals() {
     const Rows rows(oracle::Numbers(1).matrix(30, 2)), started(rows.x, {}, some_rows(rows.x, 3));
     refused(rows, {{"reducer", "kmeans"}, {"reducer.m", "31"}, {"kernel.sigma", "1"}}, "m = 31, must be <= n = 30");
-    refused(rows, {{"reducer", "kmeans"}, {"reducer.start", "landmarks"}, {"kernel.sigma", "1"}}, "none are given");
+    refused(rows, {{"reducer", "kmeans"}, {"reducer.start", "landmarks"}, {"kernel.sigma", "1"}}, "the data have none");
     refused(started, {{"reducer", "kmeans"}, {"reducer.m", "4"}, {"reducer.start", "landmarks"}, {"kernel.sigma", "1"}},
-            "m = 4, but 3 landmarks");
+            "m = 4, must equal the number of landmarks to start from, 3");
 }
 
 } // namespace

@@ -172,8 +172,8 @@ void test_beyond() {
     const Matrix x = points(100), large = times(x, 1e200);
     const Layout f32{true, false};
     for (const char *method : {"kpca", "auto", "nystrom"}) {
-        refused(session, large, {{"kernel", "linear"}}, "beyond f64", {}, method);
-        refused(session, large, {{"kernel", "laplacian"}, {"sigma", "1e200"}}, "beyond f64", {}, method);
+        refused(session, large, {{"kernel", "linear"}}, "overflow f64", {}, method);
+        refused(session, large, {{"kernel", "laplacian"}, {"sigma", "1e200"}}, "overflow f64", {}, method);
     }
     refused(session, times(x, 1e-170), {{"kernel", "linear"}}, "too small for f64");
     refused(session, times(x, 1e25), {{"kernel", "linear"}}, "data.dtype = f64", f32);

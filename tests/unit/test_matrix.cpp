@@ -157,7 +157,7 @@ void test_refused() {
     fails(session, with(200, 70, 0), MERCER_DISTANCE, MERCER_E_DATA, "not symmetric: row 70, column 200 is");
     fails(session, with(5, 5, 1e-3), MERCER_DISTANCE, MERCER_E_DATA, "the distance of row 5 to itself, must be 0");
     fails(session, with(340, 2, -1), MERCER_DISTANCE, MERCER_E_DATA,
-          "the matrix has -1 for the pair (340, 2), must be finite and >= 0");
+          "the matrix contains -1 for the pair (340, 2), must be finite and >= 0");
     fails(session, with(1, 2, NAN), MERCER_KERNEL, MERCER_E_DATA, "nan for the pair (1, 2), must be finite");
     fails(session, oracle::gram(rows.distance, rows.y, rows.x), MERCER_DISTANCE, MERCER_E_SHAPE,
           "the matrix is 40 x 350, must be square");
@@ -171,7 +171,7 @@ void test_refused() {
     const mercer_view view{sizeof view, MERCER_F64, 0, 3, 4, 4, 1, out};
     TEST_ASSERT_EQUAL_INT(MERCER_E_SHAPE,
                           mercer_model_transform(model.handle, nullptr, narrow.data, &view, 1, nullptr));
-    TEST_ASSERT_NOT_NULL(std::strstr(mercer_last_error(), "7 columns, must have 60 (one a centre) or 350"));
+    TEST_ASSERT_NOT_NULL(std::strstr(mercer_last_error(), "7 columns, must have 60 (one per centre) or 350"));
     mercer_data *none = nullptr;
     TEST_ASSERT_EQUAL_INT(MERCER_E_ARGUMENT, mercer_data_from_matrix(&none, session.context, &view, 3));
 }

@@ -49,10 +49,10 @@ void test_preamble() {
         file[at] = static_cast<char>(byte);
         return file;
     };
-    expect_refused("has 0 bytes only", "");
-    expect_refused("has 9 bytes only", good.substr(0, 9));
-    expect_refused("does not begin as one", with(0, 'x'));
-    expect_refused("does not begin as one", with(5, 'y'));
+    expect_refused("has only 0 bytes", "");
+    expect_refused("has only 9 bytes", good.substr(0, 9));
+    expect_refused("the first bytes are wrong", with(0, 'x'));
+    expect_refused("the first bytes are wrong", with(5, 'y'));
     expect_refused("npy version 0.0", with(6, 0));
     expect_refused("npy version 4.0, must be 1.0, 2.0 or 3.0", with(6, 4));
     expect_refused("npy version 1.1", with(7, 1));
@@ -61,9 +61,9 @@ void test_preamble() {
     expect_refused("ends inside its npy header", npy(dict("<f8", "(1,)"), "", 2).substr(0, 11));
     expect_refused("npy header of 4278190140 bytes, must be at most 65536",
                    npy(dict("<f8", "(1,)"), "").replace(6, 6, std::string("\2\0\x3c\0\0\xff", 6)));
-    expect_refused("is 1 bytes shorter than its header says", good.substr(0, good.size() - 1));
+    expect_refused("is 1 bytes shorter than its header declares", good.substr(0, good.size() - 1));
     expect_refused("is 16 bytes shorter", good.substr(0, good.size() - 16));
-    expect_refused("is 3 bytes longer than its header says", good + "abc");
+    expect_refused("is 3 bytes longer than its header declares", good + "abc");
     for (int version : {1, 2, 3})
         TEST_ASSERT_EQUAL_INT64(128, parse(npy(dict("<f8", "(1, 2)"), std::string(16, '\0'), version)).offset);
     std::string longest = npy(dict("<f8", "(1,)") + std::string(65400, ' '), std::string(8, '\0'), 2);
@@ -93,7 +93,7 @@ void test_types_refused() {
     const Case cases[] = {
         {">f4", "npy type '>f4' is big-endian; save x.astype('<f4')"},
         {">i8", "big-endian"},
-        {"|O", "npy type '|O' is Python objects (pickle), which are never read"},
+        {"|O", "npy type '|O' is Python objects (pickle), which are not supported"},
         {"O", "npy type 'O' is unknown"},
         {"<c8", "complex"},
         {"<c16", "complex"},
@@ -108,7 +108,7 @@ void test_types_refused() {
         {"<f3", "npy type '<f3' is unknown, must be f4 f8 u1 i1 u2 i2 u4 i4 u8 i8 b1"},
         {"<b4", "unknown"},
         {"<i16", "unknown"},
-        {"|f8", "says no byte order, must be '<f8'"},
+        {"|f8", "has no byte order, must be '<f8'"},
         {"f8", "unknown"},
         {"!f8", "unknown"},
         {"<", "unknown"},
@@ -173,8 +173,8 @@ void test_dicts_refused() {
         {"{'descr': '<f8' 'fortran_order': False, 'shape': (1,)}", "expected ',' or '}'"},
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,)", "expected ',' or '}'"},
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,),,}", "expected a key"},
-        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,)} x", "expected nothing after the dict"},
-        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}}", "expected nothing after the dict"},
+        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,)} x", "expected the end of the header after the dict"},
+        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}}", "expected the end of the header after the dict"},
         {"{'descr' '<f8', 'fortran_order': False, 'shape': (1,)}", "expected ':'"},
         {"{'descr': <f8, 'fortran_order': False, 'shape': (1,)}", "expected descr's string"},
         {"{'descr': \"<f8', 'fortran_order': False, 'shape': (1,)}", "without escapes"},
@@ -187,7 +187,7 @@ void test_dicts_refused() {
     for (auto &c : cases) expect_refused(c.part, npy(c.text, std::string(8, '\0')));
     std::string nul = npy(dict("<f8", "(1,)") + "#", std::string(8, '\0'));
     nul[nul.find('#')] = '\0';
-    expect_refused("expected nothing after the dict", nul);
+    expect_refused("expected the end of the header after the dict", nul);
     std::string deep = npy("{'descr': " + std::string(60000, '('), "");
     expect_refused("structured", deep);
 }
@@ -263,13 +263,13 @@ void test_files() {
     TempFolder folder;
     expect_error(MERCER_E_IO, "No such file or directory", [&] { open_npy(folder.path("missing.npy")); });
     expect_error(MERCER_E_IO, "Is a directory", [&] { open_npy(folder.path()); });
-    expect_error(MERCER_E_DATA, "no npy file: it has 0 bytes only", [&] { open_npy(folder.write("empty", "")); });
-    expect_error(MERCER_E_DATA, "it does not begin as one", [&] { open_npy(folder.write("text", "a,b,c\n1,2,3\n")); });
+    expect_error(MERCER_E_DATA, "not an npy file: it has only 0 bytes", [&] { open_npy(folder.write("empty", "")); });
+    expect_error(MERCER_E_DATA, "the first bytes are wrong", [&] { open_npy(folder.write("text", "a,b,c\n1,2,3\n")); });
     std::string file = npy(dict("<f8", "(2, 2)"), std::string(32, '\0')), path = folder.write("m.npy", file);
     auto source = open_npy(path);
     double out[4];
     std::filesystem::resize_file(path, file.size() - 1);
-    expect_error(MERCER_E_IO, "it has become shorter", [&] { source->read(0, 2, out); });
+    expect_error(MERCER_E_IO, "the file became shorter", [&] { source->read(0, 2, out); });
     for (size_t length = 0; length < file.size(); ++length) {
         folder.write("cut.npy", file.substr(0, length));
         expect_error(MERCER_E_DATA, "cut.npy'", [&] { open_npy(folder.path("cut.npy")); });

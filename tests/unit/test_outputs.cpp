@@ -265,7 +265,7 @@ void test_beyond_the_type() {
                 mercer_recipe *operation = session.recipe(what, {});
                 TEST_ASSERT_EQUAL_INT(MERCER_E_NUMERICAL,
                                       mercer_model_transform(model.handle, operation, data, &view, 1, nullptr));
-                TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), "of row 600: beyond"),
+                TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), "of row 600: it overflows"),
                                              mercer_last_error());
                 TEST_ASSERT_NOT_NULL(std::strstr(mercer_last_error(), what));
                 mercer_recipe_destroy(operation);

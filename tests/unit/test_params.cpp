@@ -82,9 +82,9 @@ void test_refusals() {
     } bad[] = {
         {SIGMA, "0", "x = 0, must be > 0"},
         {SIGMA, "-1", "x = -1, must be > 0"},
-        {SIGMA, "inf", "x = inf is no finite number, must be > 0"},
+        {SIGMA, "inf", "x = inf is not a finite number, must be > 0"},
         {SIGMA, "nan", "x = nan"},
-        {SIGMA, "abc", "x = abc is no finite number, must be > 0"},
+        {SIGMA, "abc", "x = abc is not a finite number, must be > 0"},
         {SHARE, "1", "x = 1, must be >= 0 and < 1"},
         {M, "0", "x = 0, must be >= 1 and <= 1000000"},
         {M, "1.5", "x = 1.5, must be"},
@@ -107,9 +107,9 @@ void test_groups() {
     TEST_ASSERT_FALSE(params.group_is_set(RULE));
     params.set(SIGMA, "2", "kernel.sigma");
     TEST_ASSERT_TRUE(params.group_is_set(RULE) && params.group_is_set(GAMMA));
-    expect_error(MERCER_E_VALUE, "kernel.gamma = 1: 'sigma' is set already",
+    expect_error(MERCER_E_VALUE, "kernel.gamma = 1: 'sigma' is already set",
                  [&] { params.set(GAMMA, "1", "kernel.gamma"); });
-    expect_error(MERCER_E_VALUE, "'sigma' is set already", [&] { params.set(RULE, "mean", "kernel.bandwidth"); });
+    expect_error(MERCER_E_VALUE, "'sigma' is already set", [&] { params.set(RULE, "mean", "kernel.bandwidth"); });
     params.set(SIGMA, "3", "kernel.sigma"); // itself again
     auto stored = params.stored();
     TEST_ASSERT_TRUE(stored.at("sigma") == "3" && !stored.count("bandwidth") && !stored.count("gamma") &&
@@ -130,17 +130,17 @@ void refuse_table(const char *words, Change &&change) {
 }
 
 void test_bad_tables() {
-    refuse_table("row 3 is named 'M!'", [](mercer_param *p, int64_t &) { p[M].row.name = "M!"; });
-    refuse_table("row 3 is named ''", [](mercer_param *p, int64_t &) { p[M].row.name = nullptr; });
+    refuse_table("row 3 has the invalid name 'M!'", [](mercer_param *p, int64_t &) { p[M].row.name = "M!"; });
+    refuse_table("row 3 has the invalid name ''", [](mercer_param *p, int64_t &) { p[M].row.name = nullptr; });
     refuse_table("two rows are named 'sigma'", [](mercer_param *p, int64_t &) { p[GAMMA].row.name = "sigma"; });
     refuse_table("'m' has the unknown type 9", [](mercer_param *p, int64_t &) { p[M].row.type = 9; });
-    refuse_table("'m' lies outside its struct", [](mercer_param *p, int64_t &) { p[M].offset = sizeof(Values) - 4; });
-    refuse_table("'m' lies outside its struct", [](mercer_param *p, int64_t &) { p[M].offset = -8; });
-    refuse_table("'text' lies outside", [](mercer_param *, int64_t &size) { size -= 8; });
+    refuse_table("'m' is outside its struct", [](mercer_param *p, int64_t &) { p[M].offset = sizeof(Values) - 4; });
+    refuse_table("'m' is outside its struct", [](mercer_param *p, int64_t &) { p[M].offset = -8; });
+    refuse_table("'text' is outside", [](mercer_param *, int64_t &size) { size -= 8; });
     refuse_table("'rule' has no choices", [](mercer_param *p, int64_t &) { p[RULE].row.choices = ""; });
     refuse_table("'share' has an empty range", [](mercer_param *p, int64_t &) { p[SHARE].row.lo = 2; });
     refuse_table("'share' has an empty range", [](mercer_param *p, int64_t &) { p[SHARE].row.hi = NAN; });
-    refuse_table("a default breaks its own row: share = 1",
+    refuse_table("a default violates its own row: share = 1",
                  [](mercer_param *p, int64_t &) { p[SHARE].row.initial = "1"; });
     refuse_table("struct_size 4", [](mercer_param *p, int64_t &) { p[0].struct_size = 4; });
     for (auto &row : rows) TEST_ASSERT_TRUE(row.struct_size == sizeof(mercer_param)); // the above changed copies

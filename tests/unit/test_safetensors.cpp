@@ -80,7 +80,7 @@ void test_large_stream() {
     TEST_ASSERT_EQUAL_INT64(count * 8, out.tensors.at("big").bytes.size());
     TEST_ASSERT_EQUAL_INT(0, std::memcmp(values, out.tensors.at("big").bytes.data(), static_cast<size_t>(count) * 8));
     file.resize(file.size() - 1);
-    expect_error(MERCER_E_MODEL, "tensor 'big' is cut short", [&] { read(file, false); });
+    expect_error(MERCER_E_MODEL, "tensor 'big' is truncated", [&] { read(file, false); });
 }
 
 // E_MODEL, and the text names the part; no assertion per mutation but this one.
@@ -119,7 +119,7 @@ void test_every_damage() {
     std::swap_ranges(swapped.end() - 28, swapped.end() - 20, swapped.end() - 20);
     expect_damage(swapped, "swapped");
     expect_error(MERCER_E_MODEL, "tensor 'b' is damaged", [&] { read(swapped); });
-    expect_error(MERCER_E_MODEL, "tensor 'A' is cut short", [&] { read(file.substr(0, file.size() - 1)); });
+    expect_error(MERCER_E_MODEL, "tensor 'A' is truncated", [&] { read(file.substr(0, file.size() - 1)); });
     expect_error(MERCER_E_MODEL, "1 bytes follow the last tensor", [&] { read(file + "x"); });
 }
 
@@ -144,8 +144,8 @@ void test_hostile_headers() {
     struct {
         std::string tensors, part;
     } cases[] = {
-        {dtype + shape + at + R"(,"A":)" + dtype + shape + at, "names a key twice"},
-        {R"({"dtype":"F32","dtype":"F32")" + shape + at, "names a key twice"},
+        {dtype + shape + at + R"(,"A":)" + dtype + shape + at, "contains a key twice"},
+        {R"({"dtype":"F32","dtype":"F32")" + shape + at, "contains a key twice"},
         {dtype + at, "tensor 'A' in the header: must have dtype, shape and data_offsets"},
         {dtype + shape + R"(,"x":1,"data_offsets":[0,4]})", "nothing else"},
         {"[]", "nothing else"},
@@ -168,8 +168,8 @@ void test_hostile_headers() {
         {dtype + shape + R"(,"data_offsets":[4,0]})", "data_offsets do not fit"},
         {dtype + shape + R"(,"data_offsets":[0]})", "data_offsets must be two sizes"},
         {dtype + shape + R"(,"data_offsets":[0,4,8]})", "data_offsets must be two sizes"},
-        {dtype + shape + R"(,"data_offsets":[4,8]})", "tensor 'A' in the header: leaves a hole"},
-        {dtype + R"(,"shape":[2],"data_offsets":[0,8]})", "tensor 'A' is cut short"},
+        {dtype + shape + R"(,"data_offsets":[4,8]})", "tensor 'A' in the header: leaves a gap"},
+        {dtype + R"(,"shape":[2],"data_offsets":[0,8]})", "tensor 'A' is truncated"},
         {dtype + R"(,"shape":[0],"data_offsets":[0,0]})", "follow the last tensor"},
         {dtype + R"(,"shape":[[1]])" + at, "nested too deeply"},
         {dtype + shape + R"(,"data_offsets":[0,4)", "is not JSON"},
@@ -186,7 +186,7 @@ void test_hostile_headers() {
     std::string two = R"(,"A":)" + dtype + shape + at + R"(,"B":)" + dtype + shape + at;
     std::string crcs = R"(,"crc32.A":"00000000","crc32.B":"00000000")";
     expect_error(MERCER_E_MODEL, "overlaps", [&] { read(sealed(hostile(two, crcs), "1234")); });
-    expect_error(MERCER_E_MODEL, "is cut short", [&] { // 2^62 bytes promised by a stream
+    expect_error(MERCER_E_MODEL, "is truncated", [&] { // 2^62 bytes promised by a stream
         std::string huge =
             R"(,"A":{"dtype":"F32","shape":[1152921504606846976],"data_offsets":[0,4611686018427387904]})";
         read(sealed(hostile(huge), "1234"), false);
@@ -200,8 +200,8 @@ void test_hostile_metadata() {
         {R"(,"format":"pt","mercer":"{}")", "format = mercer"},
         {R"(,"mercer":"{}")", "format = mercer"},
         {R"(,"format":"mercer")", "no text 'mercer'"},
-        {R"(,"format":"mercer","mercer":{})", "must hold text only"},
-        {R"(,"format":"mercer","mercer":null)", "must hold text only"},
+        {R"(,"format":"mercer","mercer":{})", "must contain text only"},
+        {R"(,"format":"mercer","mercer":null)", "must contain text only"},
         {R"(,"format":"mercer","mercer":"{}","x":"y")", "unknown key"},
         {R"(,"format":"mercer","mercer":"{}","crc32.Z":"00000000")", "unknown key"},
         {R"(,"format":"mercer","mercer":"{}","mercer":"{}")", "twice"},
@@ -225,12 +225,12 @@ void test_hostile_bytes() {
     auto refused = [](const char *part, const std::string &file) {
         expect_error(MERCER_E_MODEL, part, [&] { read(file); });
     };
-    refused("no model file", "row,column\n1,2\n3,4\n");
+    refused("not a model file", "row,column\n1,2\n3,4\n");
     refused("ends inside the header's length", "abc");
-    refused("no model file", std::string(64, '\xff'));
-    refused("no model file", std::string(64, '\0'));
-    refused("one that mercer wrote", sealed(R"({"A":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "1234"));
-    refused("cut short: 99999992 bytes promised", std::string("\xf8\xe0\xf5\x05\0\0\0\0", 8) + "{");
+    refused("not a model file", std::string(64, '\xff'));
+    refused("not a model file", std::string(64, '\0'));
+    refused("was not written by mercer", sealed(R"({"A":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "1234"));
+    refused("truncated: 99999992 bytes declared", std::string("\xf8\xe0\xf5\x05\0\0\0\0", 8) + "{");
     std::string good = hostile("", "");
     refused("not padded", sealed(good + std::string(64, ' ')));
     refused("control characters", sealed(good + "\n"));

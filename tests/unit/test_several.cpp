@@ -162,7 +162,7 @@ void test_refusals() {
     refused("scores,scors", MERCER_E_NAME, "did you mean 'scores'");
     refused("scores,", MERCER_E_NAME, "operation");
     refused("scores,kpca", MERCER_E_NAME, "unknown operation 'kpca'");
-    refused("scores,t2,scores", MERCER_E_VALUE, "'scores' is named twice");
+    refused("scores,t2,scores", MERCER_E_VALUE, "'scores' is listed twice");
     const Matrix x = points(30, 1);
     const Model model = session.fit(x, gaussian);
     Held held(x);

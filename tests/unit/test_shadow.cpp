@@ -247,9 +247,9 @@ void test_refusals() {
     Rows scene(oracle::Numbers(3).matrix(40, 2));
     refused(scene, {{"reducer", "shadow"}, {"kernel.sigma", "1"}, {"reducer.m", "41"}}, "m = 41, must be <= n = 40");
     for (const char *kernel : {"polynomial", "gaussian + linear", "gaussian[0]"}) {
-        refused(scene, {{"kernel", kernel}, {"reducer", "shadow"}}, "ell could count in: give epsilon");
+        refused(scene, {{"kernel", kernel}, {"reducer", "shadow"}}, "no length scale h for ell: set epsilon");
         refused(scene, {{"kernel", kernel}, {"reducer", "shadow"}, {"reducer.similarity", "0.5"}},
-                "similarity could count in: give epsilon");
+                "no length scale h for similarity: set epsilon");
         TEST_ASSERT_TRUE(
             reduce_with(scene, {{"kernel", kernel}, {"reducer", "shadow"}, {"reducer.epsilon", "0.3"}}).index.size() >
             1);

@@ -205,8 +205,8 @@ void test_sparse_refused() {
         void (*damage)(Compressed<int32_t, double> &);
     } cases[] = {
         {"column 3 twice", [](auto &c) { c.indices[0] = c.indices[1] = 3; }},
-        {"names column 7", [](auto &c) { c.indices[0] = 7; }},
-        {"names column -1", [](auto &c) { c.indices[0] = -1; }},
+        {"refers to column 7", [](auto &c) { c.indices[0] = 7; }},
+        {"refers to column -1", [](auto &c) { c.indices[0] = -1; }},
         {"must ascend", [](auto &c) { c.offsets[1] = c.offsets[3] + 1; }},
         {"first offset", [](auto &c) { c.offsets[0] = 1; }},
         {"last offset", [](auto &c) { c.offsets.back() -= 1; }},

@@ -72,12 +72,12 @@ void test_nearest() {
         {"guassian", "did you mean 'gaussian'?"}, // two changed places
         {"lineer", "did you mean 'linear'?"},     // one wrong
         {"chi22", "did you mean 'chi2'?"},        // one too many
-        {"wavelet", "known are gaussian, laplacian, linear, chi2, t3"},
-        {"", "known are"},
-        {"q2", "known are"}, // as near to t3 as any two letters are
+        {"wavelet", "known names are gaussian, laplacian, linear, chi2, t3"},
+        {"", "known names are"},
+        {"q2", "known names are"}, // as near to t3 as any two letters are
     };
     for (auto &c : cases) expect_error(MERCER_E_NAME, c.answer, [&] { fail_unknown("kernel", c.asked, kernels); });
-    expect_error(MERCER_E_NAME, "known are none", [&] { fail_unknown("kernel", "x", {}); });
+    expect_error(MERCER_E_NAME, "known names are none", [&] { fail_unknown("kernel", "x", {}); });
     std::string endless(10000, 'x');
     expect_error(MERCER_E_NAME, "unknown kernel 'xxx", [&] { fail_unknown("kernel", endless, kernels); });
 }

@@ -1,7 +1,7 @@
 /* kernel-example.c - k(x, y) = exp(-r / sigma), r = |x - y|.  Positive definite: it is a mixture of Gaussians.
  * Source: ... Cost: a root and an exponential a value. Error: a few ulp.
  *
- * The engine computes the form (here the squared distance); map makes kernel values of form values, in place. */
+ * The engine computes the form (here the squared distance); map turns form values into kernel values, in place. */
 #include <math.h>
 #include <mercer/plugin.h>
 
@@ -9,7 +9,7 @@ typedef struct example_params {
     double sigma;
 } example_params;
 
-/* One row a parameter: field, default, group, flags, range, meaning. It is a flag and a line of help everywhere. */
+/* One row for each parameter: field, default, group, flags, range, meaning. It becomes a flag and a line of help. */
 static const mercer_param rows[] = {
     MERCER_PARAM_REAL(example_params, sigma, "1", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY, "length"),
 };

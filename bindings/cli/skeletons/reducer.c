@@ -1,20 +1,20 @@
 /* reducer-example.c - every s-th row, s = floor(n / m), m of them.  Cost: none; no kernel value.
- * Source: ... For rows in no order that matters.
+ * Source: ... For rows whose order is random.
  *
- * A reducer says which points stand for all: host->give takes them. host->visit, host->columns and host->pivot_cholesky
- * show it kernel values and distances, a tile at a time. */
+ * A reducer selects the landmarks and passes them to host->give. host->visit, host->columns and host->pivot_cholesky
+ * provide kernel values and distances, a tile at a time. */
 #include <mercer/plugin.h>
 
 typedef struct example_params {
     int64_t m;
 } example_params;
 
-/* One row a parameter: field, default, group, flags, range, meaning. It is a flag and a line of help everywhere. */
+/* One row for each parameter: field, default, group, flags, range, meaning. It becomes a flag and a line of help. */
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(example_params, m, "1", "", MERCER_SHORT, 1, 9e15, "number of centres"),
 };
 
-/* What reduce will need, before it runs: out->m centres, bytes, kernel evaluations, flops. */
+/* The needs of reduce, before it runs: out->m centres, bytes, kernel evaluations, flops. */
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
                         mercer_cost *out) {
     const int64_t m = ((const example_params *)params)->m, n = shape->n;

@@ -2,8 +2,8 @@
  * Source: Golub & Van Loan, Matrix Computations, 8.2. Cost: one product with r + 8 columns an iteration, each of which
  * multiplies the error by |lambda_(r+9) / lambda_r|. Error: |lambda - theta| <= |residual|, measured.
  *
- * A solver sees the operator by op->apply on blocks of the host, and does with them what services do. Iterates on A + c,
- * c = the largest -theta seen, so that negative eigenvalues do not win. Locked vectors are known: it finds others. */
+ * A solver applies the operator to blocks of the host by op->apply, and works on blocks by services only. It iterates on
+ * A + c, c = the largest -theta seen, so that negative eigenvalues do not dominate. It avoids the locked vectors. */
 #include <float.h>
 #include <math.h>
 #include <mercer/plugin.h>
@@ -12,9 +12,9 @@ typedef struct example_params {
     int64_t iterations;
 } example_params;
 
-/* One row a parameter: field, default, group, flags, range, meaning. It is a flag and a line of help everywhere. */
+/* One row for each parameter: field, default, group, flags, range, meaning. It becomes a flag and a line of help. */
 static const mercer_param rows[] = {
-    MERCER_PARAM_INT(example_params, iterations, "1000", "", 0, 1, 9e15, "at most"),
+    MERCER_PARAM_INT(example_params, iterations, "1000", "", 0, 1, 9e15, "largest number of iterations"),
 };
 
 static int64_t width(int64_t n, int64_t r) { return r + 8 < n ? r + 8 : n; }

@@ -89,7 +89,7 @@ status 0 --version --json && json && shows '"abi": 0, "blas": "'
 error 2 1 trasform && says "did you mean 'transform'"
 error 2 4 methods --jsno && says 'did you mean --json'
 status 0 --help && shows transform
-status 2 && says "usage: mercer COMMAND" && says "a command is missing"
+status 2 && says "usage: mercer COMMAND" && says "no command was given"
 for command in fit transform compress kernel forecast convert info methods describe plot plugins plugin-check plugin-new demo; do
     status 0 $command --help
     shows "mercer $command"
@@ -118,10 +118,10 @@ status 2 describe gausian && says gaussian
 status 0 describe kernel.sigma && shows --sigma && shows 'Excludes kernel.gamma'
 status 0 describe accuracy --json && json && py one_row out accuracy
 status 0 describe whiten && shows scores
-status 0 describe user && shows 'user, kernel: a function' && shows '--precomputed kernel'
+status 0 describe user && shows 'user, kernel: your own function' && shows '--precomputed kernel'
 status 0 describe bootstrap && shows 'default 0' && ! grep -q automatic out || fail 'bootstrap: 0 is none, not automatic'
-error 2 4 describe foo && says "'foo' is no method, operation, kernel"
-error 2 4 describe foo.bar && says "unknown parameter 'foo.bar': known are method"
+error 2 4 describe foo && says "'foo' is not the name of a method, operation, kernel"
+error 2 4 describe foo.bar && says "unknown parameter 'foo.bar': known names are method"
 error 2 4 describe kernel.sgima && says "did you mean 'kernel.sigma'"
 status 0 describe auto && shows --accuracy
 status 0 describe kpca --json && py no_row out accuracy
@@ -154,7 +154,7 @@ error 6 11 forecast X.npy --method kpca --memory 1kB
 status 0 convert M.safetensors -o M.json && py converted M.json M.safetensors
 status 0 convert M.safetensors -o - && json
 status 0 convert M.safetensors -o FOLDER && py converted_folder FOLDER M.json
-error 8 14 convert M.safetensors -o FOLDER && says 'there already'
+error 8 14 convert M.safetensors -o FOLDER && says 'exists already'
 status 0 transform M.safetensors Q.npy -o D.npy --what density && py density D.npy
 status 0 transform M.safetensors Q.npy -o R.npy --what residual && py residual R.npy
 status 0 describe scores && shows --whiten
@@ -180,7 +180,7 @@ status 0 transform piped.safetensors Q.npy -o FEWQ2.npy && same FEWQ.npy FEWQ2.n
 status 0 describe compress && shows --reducer.m && shows --orthonormal
 error 2 1 compress M.safetensors M.safetensors --m 3 -o OLD && says "count = 2, 'compress' takes 1 model"
 error 2 1 compress M.safetensors -o M.safetensors
-error 2 4 compress M.safetensors --components 3 -o OLD && says "'compress' has no use for it"
+error 2 4 compress M.safetensors --components 3 -o OLD && says "'compress' does not accept it"
 error 6 11 compress M.safetensors --m 3 --memory 1kB -o OLD
 error 4 6 compress X.npy -o OLD
 
@@ -245,10 +245,10 @@ status 0 forecast X.csv --labels kind --method kpca
 status 0 fit K.npy --precomputed kernel --method kpca --components 5 -o K.safetensors
 status 0 transform K.safetensors KQ.npy --precomputed kernel -o KZ.npy && py equal KZ.npy TQ.npy
 status 0 compress K.safetensors --data K.npy --precomputed kernel --reducer greedy --m 30 -o K2.safetensors
-error 2 1 compress K.safetensors --m 30 -o OLD && says 'centres are objects'
+error 2 1 compress K.safetensors --m 30 -o OLD && says 'centres of the model are objects'
 
 error 3 2 fit D.dist.npy --precomputed distances --method subsampled --reducer given --landmarks X.npy -o OLD
-says 'landmarks: rows of 4 columns, the data are objects: must be row numbers'
+says 'landmarks: rows of 4 columns, but the data are objects: must be row numbers'
 status 0 fit D.dist.npy --precomputed distances --method kpca -o K.safetensors && shows ': 200 objects f64'
 
 # ---- several outputs of one pass, ids of rows, forms and names of outputs -----------------------------------------------
@@ -263,7 +263,7 @@ status 0 transform C.safetensors X.csv --what t2,scores --id kind -o IDS.npy && 
 status 0 fit X.csv $fit_csv --labels kind --id id --scores IDS.csv && py with_ids_alone IDS.csv # and it is not fitted on
 status 0 fit X.csv --method kpca --id w -o C2.safetensors --json && json && py csv_columns out
 error 2 4 transform M.safetensors Q.npy --what scores,t3 -o OLD && says "unknown operation 't3'"
-error 2 3 transform M.safetensors Q.npy --what t2,t2 -o OLD && says 'cannot be written as well'
+error 2 3 transform M.safetensors Q.npy --what t2,t2 -o OLD && says 'listed twice'
 error 2 8 transform M.safetensors Q.npy --what scores,labels -o OLD && says '--method ncut'
 error 2 8 transform M.safetensors Q.npy --id a -o OLD && says 'CSV files only'
 error 2 4 transform M.safetensors X.csv --id di -o OLD && says "did you mean 'id'"
@@ -290,7 +290,7 @@ status 0 convert M.safetensors -o dot.ted/ && [ -f dot.ted/A.npy ] || fail 'a fo
 # rows that are left out are counted, and said
 status 0 fit GAPS.csv $fit_csv --data.missing rows && says '2 of 200 rows are left out of the fit: they have missing values'
 status 0 info C.safetensors && shows 'left_out '
-status 0 transform C.safetensors GAPS.csv -o ZG.npy --json && says '2 of 200 rows have no output, as they have missing values'
+status 0 transform C.safetensors GAPS.csv -o ZG.npy --json && says '2 of 200 rows have no output, because they have missing values'
 json && shows '"left_out": 2'
 status 0 transform C.safetensors COMPLETE.npy -o ZG.npy --json && [ ! -s err ] || fail 'nothing was left out'
 error 2 3 fit X.npy --method kpca --components 0.95 -o OLD && says 'did you mean --variance 0.95?'
@@ -299,7 +299,7 @@ status 0 fit X.npy --method kpca --variance 0.95 -o S.safetensors
 
 # isolated rows: which they are and what helps
 status 0 fit ISLANDS.npy --method ncut --sigma 1 --components 2 -o S.safetensors
-says 'rows 200 and 201 (counted from 0), hardly connected to all others; what helps is a wider kernel'
+says 'rows 200 and 201 (counted from 0), hardly connected to the others: use a wider kernel'
 status 0 info S.safetensors && says 'a wider kernel'
 status 0 fit ISLANDS.npy --method diffusion --sigma 1 --components 2 -o S.safetensors && says 'lift.alpha = 0'
 status 0 fit X.npy --method ncut --sigma 3 --components 2 -o S.safetensors && ! grep -q connected err || fail 'no row is isolated'
@@ -316,7 +316,7 @@ for size in 1e9 1000000000 1000000000B 1GB 1gb '1 GB' 0.5e9 976562.5KiB 1e6k; do
     status 0 $fit --memory "$size" -o S.safetensors
 done
 for size in 0x10 0x1p30 1f 1e400 inf nan 1.5.2 1XB 4GiBB 1e-3 ''; do
-    error 2 3 $fit --memory "$size" -o OLD && says 'must be a number of bytes, as 4GiB, 500MB or 1e9'
+    error 2 3 $fit --memory "$size" -o OLD && says 'must be a number of bytes, such as 4GiB, 500MB or 1e9'
 done
 error 6 11 $fit --memory 1e3 -o OLD
 
@@ -339,10 +339,10 @@ status 0 fit X.npy --method kpca --sigma 2 --components 10 -o S.safetensors
 "$mercer" info S.safetensors --json >info.json
 status 0 plot S.safetensors -o S.svg --width 300 && pic scree S.svg S.safetensors
 status 0 fit X.npy --method nystrom --m 40 --sigma 2 --components 10 -o S.safetensors && "$mercer" info S.safetensors --json >info.json
-status 0 plot S.safetensors -o S.svg && pic picture S.svg 20 eigenvalue 'proved bounds' 'cumulated share'
+status 0 plot S.safetensors -o S.svg && pic picture S.svg 20 eigenvalue 'certified bounds' 'cumulative share'
 status 0 info S.safetensors --verbose && shows 'certificates.3.component              1' # people count from 1
 status 0 fit N10000.npy --method nystrom --m 20 --components 5 -o S.safetensors # pairs of rows that were drawn
-status 0 plot S.safetensors -o S.svg && pic picture S.svg 10 eigenvalue 'proved bounds (probability 99.9 %)' 'cumulated share'
+status 0 plot S.safetensors -o S.svg && pic picture S.svg 10 eigenvalue 'certified bounds (probability 99.9 %)' 'cumulative share'
 status 0 fit ROUND.npy --method kpca --kernel linear --components 39 --bootstrap 100 -o S.safetensors # the last are noise
 "$mercer" info S.safetensors --json >info.json
 status 0 plot S.safetensors -o S.svg && pic scree S.svg S.safetensors && pic bars S.svg 1
@@ -380,7 +380,7 @@ status 0 fit FLOWERS.csv --columns length,width --data.missing rows --method kpc
 "$mercer" info S.safetensors --json >info.json
 for kind in scatter density residual; do
     status 0 plot S.safetensors FLOWERS.csv --labels species --kind $kind -o F.svg
-    pic caption F.svg '1 of 150 rows left out, they have no finite values'
+    pic caption F.svg '1 of 150 rows omitted because their values are not finite'
     [ $kind = residual ] || pic picture F.svg 149 '<green>' blue 'red & round'
 done
 pic caption F.svg width && pic caption F.svg length # the columns' names
@@ -389,8 +389,8 @@ status 0 plot S.safetensors FLOWERS.csv --labels number -o F.svg && pic colour_b
 error 2 4 plot S.safetensors FLOWERS.csv --labels spcies -o OLD.svg && says species
 
 # one point has no components: a picture all the same
-status 0 fit ONE.npy --method kpca -o S.safetensors && says 'no more are above rounding'
-none='the model has no components: no variance is above rounding'
+status 0 fit ONE.npy --method kpca -o S.safetensors && says 'all others are below rounding'
+none='the model has no components: all variances are below rounding'
 status 0 plot S.safetensors -o S.svg && pic picture S.svg 0 && pic caption S.svg "$none"
 status 0 plot S.safetensors ONE.npy -o S.svg && pic picture S.svg 1 && pic caption S.svg "$none"
 for kind in density residual; do
@@ -428,7 +428,7 @@ if cc -shared -o hidden/librsvg-2.so.2 -x c /dev/null 2>/dev/null; then # one th
     checks=$((checks + 1))
     LD_LIBRARY_PATH=$work/hidden${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$mercer" plot M.safetensors -o P2.png >out 2>err
     [ $? = 2 ] || fail 'a picture without librsvg'
-    says 'needs librsvg 2.46 and cairo, which are not installed: write F.svg, and convert it, as by `rsvg-convert F.svg -o F.png`'
+    says 'need librsvg 2.46 and cairo, which are not installed: write F.svg and convert it, for example with `rsvg-convert F.svg -o F.png`'
 fi
 
 # the label -1
@@ -436,7 +436,7 @@ status 0 plot M.safetensors N10.npy --labels NOISE.npy -o N.svg && pic picture N
 status 0 plot M.safetensors N10.npy --labels SIGNS.npy -o N.svg && pic picture N.svg 10 -1 1
 error 2 3 plot M.safetensors --kind scre -o OLD.svg && says "--kind = scre, must be one of scree, scatter, density, residual: did you mean 'scree'"
 error 2 3 plot M.safetensors X.npy --components 1,9 -o OLD.svg && says 'component 9'
-error 2 3 plot M.safetensors X.npy --components 0 -o OLD.svg && says 'from 1 on'
+error 2 3 plot M.safetensors X.npy --components 0 -o OLD.svg && says 'numbers >= 1'
 error 2 3 plot M.safetensors X.npy --components 1,2,3 -o OLD.svg
 error 2 8 plot M.safetensors X.npy --kind density -o OLD.svg && says '2 columns'
 error 2 1 plot M.safetensors --kind scatter -o OLD.svg && says DATA
@@ -499,7 +499,7 @@ status 0 transform named.safetensors Q.npy -o named.npy && same fifo.npy named.n
 yes | head -c 2000000 >JUNK
 piped JUNK one
 status 3 fit one --method kpca -o S.safetensors
-says 'one is no data'
+says 'one is not data'
 wait
 "$mercer" plot M.safetensors - -o - <N10.npy 2>err >piped.svg || fail 'plot M - -o -'
 same piped.svg N2.svg 'a picture to standard output'
@@ -556,7 +556,7 @@ for what in "info M.safetensors --json" "methods" "--help"; do # longer than the
 done
 for what in "-o twice.safetensors" "-o W.safetensors --scores ./twice.safetensors"; do # would be removed as no longer needed
     status 2 $fit $what --checkpoint twice.safetensors --format npy
-    says 'named twice'
+    says 'cannot be its output'
 done
 status 0 transform M.safetensors Q.npy -o /dev/null
 [ -c /dev/null ] || fail '/dev/null was replaced'
@@ -585,28 +585,28 @@ error 2 3 fit X.npy --method kpca --threads 99999999999999999999 -o OLD && says 
 error 2 3 fit X.npy --method kpca --kernel '' -o OLD && says "--kernel = '', must be a name; \`mercer methods kernels\`"
 error 2 3 fit X.npy --method kpca --set kernel= -o OLD && says "--kernel = ''"
 error 2 3 fit X.npy --method '' -o OLD && says "--method = ''"
-error 2 3 fit X.npy --method kpca --kernel 'gaussian[0-1,0]' -o OLD && says 'column 0 of gaussian is named twice'
+error 2 3 fit X.npy --method kpca --kernel 'gaussian[0-1,0]' -o OLD && says 'column 0 of gaussian is listed twice'
 error 2 3 fit X.npy --method kpca --sigma 1 --gamma 1 -o OLD
-error 2 1 fit X.npy --method kpca && says '--output is missing: where the model goes'
+error 2 1 fit X.npy --method kpca && says '--output is missing: file to write the model to'
 error 2 1 fit -o OLD
-error 2 1 fit --method kpca -o OLD && says 'DATA is missing: the rows'
-error 2 1 fit X.npy Y.npy --method kpca -o OLD && says 'there is no place for Y.npy' 
+error 2 1 fit --method kpca -o OLD && says 'DATA is missing: data file'
+error 2 1 fit X.npy Y.npy --method kpca -o OLD && says 'unexpected argument Y.npy' 
 error 2 1 fit X.npy --method kpca --set sigma -o OLD && says '--set = sigma, must be NAME=VALUE'
-error 2 3 fit X.npy --method kpca --memory lots -o OLD && says '--memory = lots, must be a number of bytes, as 4GiB'
+error 2 3 fit X.npy --method kpca --memory lots -o OLD && says '--memory = lots, must be a number of bytes, such as 4GiB'
 error 2 3 fit X.npy --method kpca --threads two -o OLD && says '--threads = two, must be int >= 0'
 error 2 3 fit X.npy --method kpca --threads -1 -o OLD && says '--threads = -1, must be int >= 0'
 error 2 3 fit X.npy --method kpca --header maybe -o OLD && says '--header = maybe, must be one of yes, no'
 error 2 3 fit X.npy --method kpca --precomputed kernels -o OLD && says "did you mean 'kernel'"
-status 2 fit X.npy --method kpca -o OLD --sigma && says '--kernel.sigma has no value, must be real > 0'
+status 2 fit X.npy --method kpca -o OLD --sigma && says '--kernel.sigma has no value; it must be real > 0'
 error 2 1 fit X.npy --method kpca -o OLD -q && says 'unknown flag -q'
 error 2 3 fit X.npy --method kpca --memory -1 -o OLD && says 'a number of bytes'
 error 2 1 fit X.npy --method kpca --sigma 1 --sigma 2 -o OLD && says 'sigma is given twice'
 error 2 3 methods nothing && says 'must be one of methods'
 error 2 1 fit X.npy --method kpca --sigma 1 --set kernel.sigma=2 -o OLD && says 'kernel.sigma is given twice'
-error 2 4 fit X.npy --method kpca --accuracy 0.1 -o OLD && says "accuracy belongs to the method 'auto'; 'kpca' takes solver.tol"
-error 2 4 fit X.npy --method auto --reducer uniform -o OLD && says 'reducer belongs to'
+error 2 4 fit X.npy --method kpca --accuracy 0.1 -o OLD && says "accuracy applies to the method 'auto'; 'kpca' takes solver.tol"
+error 2 4 fit X.npy --method auto --reducer uniform -o OLD && says 'reducer applies to'
 error 2 4 fit X.npy --method scores -o OLD && says "unknown method 'scores'"
-error 2 4 transform M.safetensors Q.npy --what nothing -o OLD && says 'known are scores, density'
+error 2 4 transform M.safetensors Q.npy --what nothing -o OLD && says 'known names are scores, density'
 error 2 4 transform M.safetensors Q.npy --what denisty -o OLD && says "did you mean 'density'"
 error 2 4 transform M.safetensors Q.npy --nothing 1 -o OLD
 error 8 14 fit missing.npy --method kpca -o OLD && says missing.npy
@@ -618,8 +618,8 @@ error 3 5 fit NAN.npy --method kpca -o OLD
 error 3 5 fit PICKLED.npy --method kpca -o OLD
 error 3 5 fit SHORT.npy --method kpca -o OLD
 error 3 5 fit TEXT.npy --method kpca -o OLD
-error 3 5 fit MAGIC.npy --method kpca -o OLD && says 'it does not begin as one'
-error 3 5 transform M.safetensors MAGIC.npy -o OLD && says 'it does not begin as one'
+error 3 5 fit MAGIC.npy --method kpca -o OLD && says 'the first bytes are wrong'
+error 3 5 transform M.safetensors MAGIC.npy -o OLD && says 'the first bytes are wrong'
 error 3 5 $fit --weights TEXT.npy -o OLD
 error 3 5 $fit --weights SHORT.npy -o OLD
 error 3 5 $fit --weights PICKLED.npy -o OLD
@@ -633,7 +633,7 @@ error 4 6 transform CUT.safetensors Q.npy -o OLD
 error 4 6 info TEXT.npy
 error 6 11 $fit --memory 1kB -o OLD
 error 6 11 transform M.safetensors LONG.npy --memory 2MB -o OLD && says 'the scores need 2.3 MiB, the budget is 1.9 MiB'
-error 6 11 kernel X.npy --memory 300kB -o OLD && says "the kernel's values need"
+error 6 11 kernel X.npy --memory 300kB -o OLD && says "the kernel values need"
 error 6 11 $fit --weights W.npy --memory 1kB -o OLD && says 'landmarks and weights need'
 error 6 11 fit K.npy --precomputed kernel --method kpca --memory 100kB -o OLD
 checks=$((checks + 2))

@@ -37,7 +37,7 @@ ln -s "$hostile" elsewhere
 status 0 plugin-check elsewhere/kernel-marker.so
 status 2 plugin-check
 status 2 plugin-check kernel-nothing && says 'nothing'
-status 2 plugin-check gaussian && says 'PLUGIN = gaussian, must be a file, as ./kernel-own.so, or a name, as kernel-gaussian'
+status 2 plugin-check gaussian && says 'PLUGIN = gaussian, must be a file such as ./kernel-own.so, or a name such as kernel-gaussian'
 status 2 plugin-check "$sound" --timeout 0
 status 4 plugin-check "$hostile/kernel-ops-null.so" && says 'does not conform: ' && says 'ops is NULL'
 status 4 plugin-check "$hostile/kernel-missing.so" && says 'No such file'
@@ -55,9 +55,9 @@ verdict() {
 }
 at="in the check 'stored parameters'"
 verdict exits "$at: it ended the process, with exit status 0"
-verdict spins "$at: it did not end within 4 s"
-verdict sleeps "$at: it did not end within 4 s"
-verdict stops "$at: it did not end within 4 s"
+verdict spins "$at: it did not finish within 4 s"
+verdict sleeps "$at: it did not finish within 4 s"
+verdict stops "$at: it did not finish within 4 s"
 verdict floods 'it wrote to standard output or error (it printed: all is well'
 verdict forks 'it left processes behind'
 verdict closes 'it ended the process, with exit status 0'
@@ -82,12 +82,12 @@ echo text >b/kernel-text.so
 MERCER_PLUGIN_PATH=$work/a:$work/b:relative
 export MERCER_PLUGIN_PATH
 status 0 plugins && shows 'solver   block-krylov' && shows gaussian && shows rbf && shows "$work/a/kernel-marker.so"
-shows 'ops is NULL' && shows 'no ELF file'
+shows 'ops is NULL' && shows 'not an ELF file'
 status 0 plugins --trace && shows "$work/a: 1 plugin" && shows "$work/b: 3 plugins" && shows 'relative: a plugin folder must be absolute'
-shows "the same as $work/a/kernel-marker.so" && shows 'refused, it is no ELF file'
+shows "the same as $work/a/kernel-marker.so" && shows 'refused, it is not an ELF file'
 status 0 plugins --trace --json && json && shows '"folders"' && shows '"state": "found"'
 status 4 fit X.npy --method kpca --kernel text -o M && says 'kernel-text.so: refused'
-status 2 fit X.npy --method kpca --kernel nothing -o M && says "'relative' was not looked at"
+status 2 fit X.npy --method kpca --kernel nothing -o M && says "'relative' was not searched"
 strip -o b/kernel-marker.so "$hostile/kernel-marker.so" 2>/dev/null # of the same build, as packages install it
 status 0 describe marker && status 0 plugins --trace && shows "the same as $work/a/kernel-marker.so"
 cp "$hostile/kernel-aged-1.so" a/kernel-aged.so && cp "$hostile/kernel-aged-2.so" b/kernel-aged.so # one name, two plugins
@@ -108,7 +108,7 @@ export MERCER_PLUGIN_PATH
 status 0 fit rows.csv --method kpca --kernel aged --height 2 --components 2 -o A.safetensors --scores Z.npy
 status 0 info A.safetensors && shows kpca && cp A.safetensors before
 unset MERCER_PLUGIN_PATH
-status 0 info A.safetensors && shows kpca && shows eigenvalue && says 'warning: this model can only be looked at: the kernel'
+status 0 info A.safetensors && shows kpca && shows eigenvalue && says 'warning: this model can only be inspected: the kernel'
 says 'there is no kernel-aged.so in'
 status 0 info A.safetensors --json && json && shows '"missing"'
 status 0 convert A.safetensors -o A.json
