@@ -36,6 +36,7 @@ struct Forecast {
     Roads roads;
     std::string road;         // that will be taken, and why
     bool holds_factor = true; // of a reducer
+    int64_t centres = 0;      // at most
     bool by_likely = false;   // judged: how many centres there are the rows will say
 };
 // When a forecast may look at some rows: where that is at most 1 % of the work, and no callback is asked; always.
