@@ -13,7 +13,8 @@ namespace cli {
 
 namespace {
 
-constexpr char child_flag[] = "--in-this-process", checking[] = "check: ", passed[] = "pass: ", failed[] = "fail ";
+constexpr char child_flag[] = "--in-this-process", checking[] = "check: ", passed[] = "pass: ", absent[] = "not ",
+               failed[] = "fail ";
 
 /* A file's absolute path, links in its folder followed: the library takes no other. What looks like no file is a
  * name. */
@@ -47,7 +48,7 @@ void report_log(void *, int32_t, const char *text) { report_to_parent(text); }
 
 /* What happened to a child that came to no verdict of its own; "" where it conforms. */
 std::string fault_of(const Child &child, int seconds) {
-    if (child.timed_out) return "it did not finish within " + std::to_string(seconds) + " s";
+    if (child.timed_out) return "it did not finish within " + std::to_string(seconds) + " s (--timeout)";
     if (WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGXCPU) return "it used too much processor time";
     if (WIFSIGNALED(child.status)) return std::string("it crashed: ") + ::strsignal(WTERMSIG(child.status));
     if (!child.token || WEXITSTATUS(child.status) != 0)
@@ -68,6 +69,7 @@ std::vector<std::string> judge(const std::string &name, const Child &child, int 
             at = "after the check '" + checks.back() + "'";
             if (!quiet) std::printf("%s\n", line.c_str());
         }
+        if (line.starts_with(absent) && !quiet) std::printf("%s\n", line.c_str());
         if (line.starts_with(failed)) {
             const int32_t code = std::atoi(line.c_str() + std::strlen(failed));
             const std::string text = line.substr(std::min(line.size(), line.find(' ', std::strlen(failed)) + 1));

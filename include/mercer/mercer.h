@@ -34,7 +34,8 @@
  *   to mercer_set_error, if it did. Their arguments are valid for that call only. They must not unwind (no longjmp, no
  *   exception). A callback may call any function on handles that the running call does not use, and on any model.
  * - Structs begin with struct_size = sizeof of the struct as the caller was compiled, in outputs too. The library reads
- *   and writes nothing beyond it and treats missing fields as 0. In an array of structs all elements have the
+ *   and writes nothing beyond it and treats missing fields as 0. It must not end inside a field: of a field that is cut,
+ *   the bytes that are there count and the others are 0. In an array of structs all elements have the
  *   struct_size of the first, which is also the distance between them. Structs only ever grow at the end. Padding is
  *   explicit and must be 0. Text is UTF-8; sizes are int64_t; rows and columns count from 0, in error texts too. */
 #ifndef MERCER_MERCER_H
@@ -528,7 +529,8 @@ MERCER_API int32_t mercer_model_from_tensors(mercer_model **out, mercer_context 
  * the complete new one. A model is loaded even if its kernel cannot be computed here, because a plugin is missing, is
  * refused, or is of a version that does not accept the model's parameters. Functions that need no kernel then work
  * (summary, info, tensor, save, write), all others are MERCER_E_PLUGIN; the model has no capability, and info reports
- * the reason at "/missing". mercer_model_from_tensors makes no such model. If a plugin is of another version than at
+ * the reason at "/missing". A model with a user kernel that is not bound yet has no "/missing": functions that need the
+ * kernel are MERCER_E_UNSUPPORTED until mercer_model_bind. mercer_model_from_tensors makes no such model. If a plugin is of another version than at
  * the time of the fit, so that values may differ, "/changed" and the log say so. */
 MERCER_API int32_t mercer_model_save(mercer_model *model, const char *path);
 MERCER_API int32_t mercer_model_load(mercer_model **out, mercer_context *context, const char *path);

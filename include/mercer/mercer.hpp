@@ -381,6 +381,10 @@ class Recipe : public detail::Handle<mercer_recipe, mercer_recipe_destroy> {
     Recipe &set(const std::string &name, const std::string &value) {
         return done(mercer_recipe_set(get(), name.c_str(), value.c_str()));
     }
+    template <class Integer, std::enable_if_t<std::is_integral_v<Integer>, int> = 0>
+    Recipe &set(const std::string &name, Integer value) { // all digits, of which a double has 53 bits
+        return set(name, std::to_string(value));
+    }
     Recipe &set(const std::string &name, double value) {
         return done(mercer_recipe_set_real(get(), name.c_str(), value));
     }
@@ -502,7 +506,8 @@ class Model : public detail::Handle<mercer_model, mercer_model_destroy> {
                    const Run &run = {}) const {
         into(data, outs.data(), outs.size(), what, run);
     }
-    // The first output. T is the type that the model computes in (summary().dtype), float or double; for labels int64_t
+    // The first output. T = double always works, float only for models that compute in it (summary().dtype); labels are
+    // int64_t. Data must know how many rows they have: chunks of unknown length are MERCER_E_UNSUPPORTED.
     template <class T>
     Matrix<T> transform(const Data &data, const Recipe *what = nullptr, const Run &run = {}) const {
         auto shape = sized<mercer_output>();

@@ -97,7 +97,7 @@ typedef struct mercer_kernel_facts {
     double h;         /* scale of a radial kernel: k is a function of |x - y| / h; NaN if there is none */
     double kappa;     /* k(x, x) if it is the same for all x, else NaN */
     double lo, hi;    /* all values lie in [lo, hi]; may be infinite */
-    double lipschitz; /* largest |dk/dr| of a radial kernel, else NaN */
+    double lipschitz; /* largest |dk/dr| of a radial kernel, INFINITY if the slope is unbounded; else NaN */
     int32_t flags;    /* MERCER_PSD, MERCER_RADIAL, MERCER_NONNEGATIVE */
     int32_t reserved;
 } mercer_kernel_facts;
@@ -182,7 +182,9 @@ typedef struct mercer_cost {
 } mercer_cost;
 
 /* What the lift needs in addition to the centres; NULL = not needed. assignment: n, the centre assigned to each row,
- * numbered in the order in which the reducer gives them; the weight of a centre is that of its assigned rows. */
+ * numbered from 0 in the order in which the reducer gives them; the weight of a centre is that of its assigned rows. Every
+ * row needs a centre, also one of sample weight 0. (The host leaves out centres of weight 0; in a model's assignment their
+ * rows are at -1.) */
 typedef struct mercer_want {
     int64_t struct_size;
     int64_t *assignment;

@@ -95,9 +95,15 @@ void broken(const char *format, ...) {
     throw Broken(MERCER_E_PLUGIN, text);
 }
 
+std::string returned(const char *what, int32_t status, const std::string &error) {
+    const StatusText *known = status_text(status);
+    return std::string(what) + " returned " + std::to_string(status) + " (" + (known ? known->name : "no status") +
+           (error.empty() ? "), without a text from host->fail" : "): " + error);
+}
+
 void Suite::need(int32_t status, const mercer_task &task, const char *operation) const {
     if (status == MERCER_OK) return;
-    broken("%s returned %d: %s", operation, status, *task.error ? task.error : "no text");
+    broken("%s", returned(operation, status, task.error).c_str());
 }
 
 void Suite::check(const char *title, const std::function<void()> &body) {
@@ -119,6 +125,8 @@ void Suite::check(const char *title, const std::function<void()> &body) {
         if (text.rfind(owner, 0) == 0) text.erase(0, owner.size());
         fail(MERCER_E_PLUGIN, "%s%s: %s%s%s%s", owner.c_str(), title, text.c_str(), case_.empty() ? "" : " [",
              case_.c_str(), case_.empty() ? "" : "]");
+    } catch (const std::exception &e) {
+        fail(MERCER_E_PLUGIN, "%s%s: it threw an exception: %s", owner.c_str(), title, e.what());
     } catch (...) {
         fail(MERCER_E_PLUGIN, "%s%s: it threw an exception", owner.c_str(), title);
     }

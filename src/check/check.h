@@ -31,6 +31,9 @@ class Broken : public Error {
 };
 [[noreturn]] void broken(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+// "it returned 3 (MERCER_E_VALUE): sigma = -1, must be > 0"
+std::string returned(const char *what, int32_t status, const std::string &error);
+
 class Suite {
   public:
     Suite(Run &run, std::shared_ptr<const Plugin> plugin) : run(run), plugin(std::move(plugin)) {}

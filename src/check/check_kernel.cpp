@@ -11,6 +11,26 @@ namespace {
 
 // ---- one subject, one type
 
+// The first of all checks, as the others would call these faults by another name: every value is finite, and the same bits
+// when it is computed again.
+template <class T>
+void values(Suite &suite, const Subject &subject) {
+    const Rows &rows = subject.rows;
+    const std::vector<T> k = values_of<T>(suite, subject, rows, rows), again = values_of<T>(suite, subject, rows, rows);
+    const std::vector<T> form = subject.block() ? k : values_of<T>(suite, subject, rows, rows, What::form);
+    for (size_t at = 0; at < k.size(); ++at) {
+        const int i = static_cast<int>(static_cast<int64_t>(at) / rows.n),
+                  j = static_cast<int>(static_cast<int64_t>(at) % rows.n);
+        const double value = static_cast<double>(k[at]), second = static_cast<double>(again[at]);
+        if (!std::isfinite(value) && subject.block()) broken("k(%d, %d) = %g, must be finite", i, j, value);
+        if (!std::isfinite(value)) broken("map of %.9g is %g, must be finite", static_cast<double>(form[at]), value);
+        if (std::memcmp(&k[at], &again[at], sizeof(T)) != 0)
+            broken("k(%d, %d) = %.17g, and %.17g when it is computed again: an operation keeps something between calls "
+                   "(mutable static?)",
+                   i, j, value, second);
+    }
+}
+
 template <class T>
 void symmetry(Suite &suite, const Subject &subject) {
     const Rows &rows = subject.rows;
@@ -48,7 +68,6 @@ void pairwise(Suite &suite, const Subject &subject) {
 template <class T>
 void strides(Suite &suite, const Subject &subject) {
     const Rows &rows = subject.rows;
-    if (!subject.block()) return;
     const int64_t n = rows.n, d = rows.d, m = 7, wide = n + 3;
     std::vector<T> tight = values_of<T>(suite, subject, rows, rows), x(static_cast<size_t>(n * (d + 2)), T(-77));
     std::vector<T> k(static_cast<size_t>(m * wide), T(-77));
@@ -72,7 +91,6 @@ void strides(Suite &suite, const Subject &subject) {
 // The same bits for a value whatever its neighbours: in pieces of many lengths, and backwards.
 template <class T>
 void elementwise(Suite &suite, const Subject &subject) {
-    if (subject.block()) return;
     std::vector<T> form = values_of<T>(suite, subject, subject.rows, subject.rows, What::form);
     auto same = [&](const std::vector<T> &a, const std::vector<T> &b, const char *op, const char *how) {
         for (size_t i = 0; i < a.size(); ++i)
@@ -98,7 +116,6 @@ void elementwise(Suite &suite, const Subject &subject) {
 
 template <class T>
 void nan_stays(Suite &suite, const Subject &subject) {
-    if (subject.block()) return;
     std::vector<T> form = values_of<T>(suite, subject, subject.rows, subject.rows, What::form);
     form.resize(67);
     for (Map which : {Map::plain, Map::log, Map::derivative})
@@ -157,7 +174,6 @@ void diagonal(Suite &suite, const Subject &subject) {
 template <class T>
 void psd(Suite &suite, const Subject &subject) {
     const Rows &rows = subject.rows;
-    if (!(subject.facts().flags & MERCER_PSD)) return;
     std::vector<T> k = values_of<T>(suite, subject, rows, rows);
     Values a(k.begin(), k.end()), values(static_cast<size_t>(rows.n)), vectors(a.size());
     Values tol = tolerances<T>(suite, subject, rows, rows);
@@ -175,7 +191,6 @@ void psd(Suite &suite, const Subject &subject) {
 // logarithm.
 template <class T>
 void log_map(Suite &suite, const Subject &subject) {
-    if (!subject.ops().log_map || subject.block()) return;
     Rows far = subject.rows;
     for (double &value : far.x) value *= 64;
     for (const Rows *y : std::initializer_list<const Rows *>{&subject.rows, &far}) {
@@ -195,7 +210,6 @@ void log_map(Suite &suite, const Subject &subject) {
 // derivative(v) = d map / dv. In f64 against five-point differences of map with steps h = v / 1000 and h / 2: they are off
 // by what halving the step changes, and by the rounding of map, 32 u of its values and of v dmap / dv, over h.
 void derivative(Suite &suite, const Subject &subject) {
-    if (!subject.ops().derivative || subject.block()) return;
     const Rows &rows = subject.rows;
     Values form = values_of<double>(suite, subject, rows, rows, What::form);
     const Values slope = mapped(subject, form, Map::derivative);
@@ -218,7 +232,6 @@ void derivative(Suite &suite, const Subject &subject) {
 
 // The same in f32, at values that both types hold: to 64 u of it, and of what a change of v by as much makes of it.
 void derivative_f32(Suite &suite, const Subject &subject) {
-    if (!subject.ops().derivative || subject.block()) return;
     const std::vector<float> form = values_of<float>(suite, subject, subject.rows, subject.rows, What::form);
     const std::vector<float> single = mapped(subject, form, Map::derivative);
     constexpr double step = 64 * roundoff<float>;
@@ -275,14 +288,14 @@ void facts(Suite &, const Subject &subject) {
     if (radial ? !(f.h > 0) : !std::isnan(f.h))
         broken("h = %g, must be %s", f.h, radial ? "> 0" : "NaN: it is not radial");
     if (radial ? !(f.lipschitz >= 0) : !std::isnan(f.lipschitz))
-        broken("lipschitz = %g, must be %s", f.lipschitz, radial ? ">= 0" : "NaN: it is not radial");
+        broken("lipschitz = %g, must be %s", f.lipschitz,
+               radial ? ">= 0 (INFINITY where the slope is unbounded)" : "NaN: it is not radial");
     if (subject.leaf().form == MERCER_CHI2 && !subject.nonnegative()) broken("form chi2 needs MERCER_NONNEGATIVE");
 }
 
 // Rows shifted and reflected (of non-negative ones: shifted and with their columns backwards) keep their distances to
 // about 1e-14, hence their values to 1e-9 unless the slope is 1e5.
 void radial(Suite &suite, const Subject &subject) {
-    if (!(subject.facts().flags & MERCER_RADIAL)) return;
     const Rows &rows = subject.rows;
     Rows moved = rows;
     Values normal(static_cast<size_t>(rows.d));
@@ -312,7 +325,6 @@ void radial(Suite &suite, const Subject &subject) {
 // Chords of k over 0 <= r <= 6 h, closer together near 0, where a cusp would be.
 void lipschitz(Suite &suite, const Subject &subject) {
     const double bound = subject.facts().lipschitz;
-    if (!std::isfinite(bound)) return;
     constexpr int64_t steps = 200;
     const int64_t d = subject.rows.d;
     Rows zero{1, d, Values(static_cast<size_t>(d))}, ray{steps, d, Values(static_cast<size_t>(steps * d))};
@@ -331,11 +343,28 @@ void lipschitz(Suite &suite, const Subject &subject) {
 
 // Objects have distances but no columns: d = 0.
 void objects(Suite &suite, const Subject &subject) {
-    if (subject.leaf().form != MERCER_SQDIST) return;
     Subject own = make_subject(suite, subject.setting, 0, 1.5);
     for (double value : mapped(own, Values{0, 0.25, 1, 4, 100}))
         if (!(value >= own.facts().lo && value <= own.facts().hi)) broken("d = 0: the value %g", value);
 }
+
+// ---- the subjects that a check is about, and what is said where there is none
+
+struct About {
+    bool (*applies)(const Subject &subject);
+    const char *else_said;
+};
+constexpr About all{[](const Subject &) { return true; }, ""};
+constexpr About blocks{[](const Subject &s) { return s.block(); }, "not present"};
+constexpr About maps{[](const Subject &s) { return s.has(Map::plain) || s.has(Map::log) || s.has(Map::derivative); },
+                     "not present"};
+constexpr About called{[](const Subject &s) { return s.block() || maps.applies(s); }, "not present"};
+constexpr About logs{[](const Subject &s) { return s.has(Map::log); }, "not present"};
+constexpr About derivatives{[](const Subject &s) { return s.has(Map::derivative); }, "not present"};
+constexpr About definite{[](const Subject &s) { return (s.facts().flags & MERCER_PSD) != 0; }, "not claimed"};
+constexpr About radials{[](const Subject &s) { return (s.facts().flags & MERCER_RADIAL) != 0; }, "not claimed"};
+constexpr About bounded_slopes{[](const Subject &s) { return std::isfinite(s.facts().lipschitz); }, "not claimed"};
+constexpr About squares{[](const Subject &s) { return s.leaf().form == MERCER_SQDIST; }, "not possible"};
 
 class KernelSuite {
   public:
@@ -355,11 +384,13 @@ class KernelSuite {
         add({settings[0].params, "bandwidth 0"}, 3, 0);
     }
     using Body = void (*)(Suite &, const Subject &);
-    void each(const char *title, Body f64, Body f32 = nullptr) {
+    void each(const char *title, const About &about, Body f64, Body f32 = nullptr) {
+        if (std::none_of(subjects_.begin(), subjects_.end(), about.applies))
+            return suite_.note(std::string(about.else_said) + ": " + title);
         suite_.check(title, [&] {
             for (const Subject &subject : subjects_)
                 for (Body body : {f64, f32})
-                    if (body) {
+                    if (body && about.applies(subject)) {
                         on(body == f64 ? "f64" : "f32", subject.rows.d, subject.setting.text);
                         body(suite_, subject);
                     }
@@ -382,24 +413,28 @@ class KernelSuite {
 
 void check_kernel(Suite &suite) {
     KernelSuite kernels(suite);
-    suite.check("finish", [&] { kernels.prepare(); });
-    kernels.each("facts", facts);
-    kernels.each("stored parameters", stored);
-    kernels.each("symmetry", symmetry<double>, symmetry<float>);
-    kernels.each("tile = pairwise", pairwise<double>, pairwise<float>);
-    kernels.each("strides of a block", strides<double>, strides<float>);
-    kernels.each("map is elementwise", elementwise<double>, elementwise<float>);
-    kernels.each("NaN stays NaN", nan_stays<double>, nan_stays<float>);
-    kernels.each("k(x, x)", diagonal<double>, diagonal<float>);
-    kernels.each("range", range<double>, range<float>);
-    kernels.each("positive semidefinite", psd<double>, psd<float>);
-    kernels.each("radial", radial);
-    kernels.each("lipschitz", lipschitz);
-    kernels.each("f32 against f64", f32_and_f64);
-    kernels.each("log_map", log_map<double>, log_map<float>);
-    kernels.each("derivative", derivative);
-    kernels.each("derivative in f32", derivative_f32);
-    kernels.each("objects", objects);
+    const bool finishes = suite.plugin->kernel.finish != nullptr;
+    if (!finishes) suite.note("not present: finish");
+    suite.check(finishes ? "finish" : "settings", [&] { kernels.prepare(); });
+    kernels.each("facts", all, facts);
+    kernels.each("values", all, values<double>, values<float>);
+    kernels.each("stored parameters", all, stored);
+    kernels.each("symmetry", all, symmetry<double>, symmetry<float>);
+    kernels.each("tile = pairwise", all, pairwise<double>, pairwise<float>);
+    kernels.each("strides of a block", blocks, strides<double>, strides<float>);
+    kernels.each("map is elementwise", maps, elementwise<double>, elementwise<float>);
+    kernels.each("NaN stays NaN", maps, nan_stays<double>, nan_stays<float>);
+    kernels.each("k(x, x)", all, diagonal<double>, diagonal<float>);
+    kernels.each("range", all, range<double>, range<float>);
+    kernels.each("positive semidefinite", definite, psd<double>, psd<float>);
+    kernels.each("radial", radials, radial);
+    kernels.each("lipschitz", bounded_slopes, lipschitz);
+    kernels.each("f32 against f64", all, f32_and_f64);
+    kernels.each("log_map", logs, log_map<double>, log_map<float>);
+    kernels.each("derivative", derivatives, derivative);
+    kernels.each("derivative in f32", derivatives, derivative_f32);
+    kernels.each("objects", squares, objects);
+    kernels.each("several threads", called, at_once<double>, at_once<float>);
 }
 
 } // namespace mercer

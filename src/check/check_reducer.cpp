@@ -229,7 +229,7 @@ Outcome legal(Suite &suite, const Scene &scene, const Setting &setting, uint64_t
         suite.note("left out: " + setting.text + ": " + out.error);
         return out;
     }
-    if (out.status != MERCER_OK) broken("it returned %d: %s", out.status, out.error.c_str());
+    if (out.status != MERCER_OK) broken("%s", returned("it", out.status, out.error).c_str());
     check_centres(*suite.plugin, scene, out);
     check_weights(scene, out);
     check_cost(setting.params, out);
@@ -258,7 +258,7 @@ void sizes(Suite &suite, bool f32) {
     for (int64_t m : {1, 7, 300}) {
         Setting setting = with_m(plugin, m);
         Outcome out = legal(suite, scene, setting);
-        if (out.status != MERCER_OK) broken("it returned %d: %s", out.status, out.error.c_str());
+        if (out.status != MERCER_OK) broken("%s", returned("it", out.status, out.error).c_str());
         if (out.got.m != m && out.cost.m == m)
             broken("%d centres, but %d were requested and the rows are independent", int(out.got.m), int(m));
     }
@@ -291,7 +291,7 @@ void cancel(Suite &suite, bool f32) {
     Run run(settings, nullptr);
     Outcome out = reduce_once(run, *suite.plugin, scene, Params(suite.plugin->params));
     if (out.status != MERCER_OK && out.status != MERCER_E_CANCELLED)
-        broken("a cancelled run returned %d: %s", out.status, out.error.c_str());
+        broken("%s", returned("a cancelled run", out.status, out.error).c_str());
 }
 
 } // namespace

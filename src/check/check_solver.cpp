@@ -92,7 +92,7 @@ void check_counts(const Matrix &m, const Solution &s) {
 // own_tol: of a solver's own row, where it is larger than the request's.
 void check_truth(const Matrix &m, const Request &request, const Solution &s, const Values &spectrum,
                  double own_tol = 0) {
-    if (s.status != MERCER_OK) broken("it returned %d: %s", s.status, s.error.c_str());
+    if (s.status != MERCER_OK) broken("%s", returned("it", s.status, s.error).c_str());
     for (size_t j = 0; j < s.values.size(); ++j)
         if (!std::isfinite(s.values[j]) || (j > 0 && !(s.values[j] <= s.values[j - 1])))
             broken("values must be finite and descend: value %d is %.12g after %.12g", int(j), s.values[j],

@@ -29,6 +29,11 @@ struct Rows {
     const double *row(int64_t i) const { return x.data() + i * d; }
 };
 
+enum class Map { plain, log, derivative };
+inline const char *map_name(Map which) {
+    return which == Map::plain ? "map" : which == Map::log ? "log_map" : "derivative";
+}
+
 struct Subject {
     Expression kernel;
     Setting setting; // as it was given: kernel holds it finished
@@ -38,6 +43,10 @@ struct Subject {
     const mercer_kernel_facts &facts() const { return leaf().facts; }
     bool nonnegative() const { return facts().flags & MERCER_NONNEGATIVE; }
     bool block() const { return leaf().form == MERCER_BLOCK; }
+    // The plugin has this operation on form values, and they are not those of a block.
+    bool has(Map which) const {
+        return !block() && (which == Map::plain ? ops().map : which == Map::log ? ops().log_map : ops().derivative);
+    }
 };
 // d = 0: for objects, no rows. bandwidth: what a rule "bandwidth" gives.
 Subject make_subject(Suite &suite, const Setting &setting, int64_t d, double bandwidth);
@@ -58,12 +67,11 @@ std::vector<T> values_of(Suite &suite, const Subject &subject, const Rows &x, co
 template <class T>
 std::vector<T> self_of(Suite &suite, const Subject &subject, const Rows &x);
 // The plugin's map, log_map or derivative; values as they are where it has none.
-enum class Map { plain, log, derivative };
-inline const char *map_name(Map which) {
-    return which == Map::plain ? "map" : which == Map::log ? "log_map" : "derivative";
-}
 template <class T>
 std::vector<T> mapped(const Subject &subject, std::vector<T> values, Map which = Map::plain);
+// Calls the operations of form values, or block, on several threads at once (check_threads.cpp).
+template <class T>
+void at_once(Suite &suite, const Subject &subject);
 // For each pair the tolerance above.
 template <class T>
 Values tolerances(Suite &suite, const Subject &subject, const Rows &x, const Rows &y);

@@ -59,9 +59,13 @@ bool in_range(const mercer_row &row, double value) {
 [[noreturn]] void refuse(const mercer_row &row, std::string_view text, const char *shown) {
     double number = 0;
     const bool finite = row.type > MERCER_INT || (parse_number(text, &number) && std::isfinite(number));
+    const bool fraction = row.type == MERCER_INT && finite && number != std::floor(number);
     const bool too_long = row.type == MERCER_INT && finite && std::fabs(number) > 0x1p53 && in_range(row, number);
     fail(MERCER_E_VALUE, "%s = %.*s%s, %s%s", shown, static_cast<int>(std::min<size_t>(text.size(), 80)), text.data(),
-         finite ? "" : " is not a finite number", allowed(row).c_str(), too_long ? ", in at most 18 digits" : "");
+         !finite    ? " is not a finite number"
+         : fraction ? " is not a whole number"
+                    : "",
+         allowed(row).c_str(), too_long ? ", in at most 18 digits" : "");
 }
 
 mercer_param widen(const char *owner, const mercer_param *from, int64_t index) {

@@ -16,7 +16,8 @@ bool parse_number(std::string_view text, int64_t *out);
 std::vector<std::string> split(std::string_view text, char separator); // pieces trimmed of blanks
 std::string trim(std::string_view text);
 bool is_utf8(std::string_view text);
-std::string printable(std::string_view text); // for messages: at most 40 bytes, one line, UTF-8 as it is, '?' for the rest
+std::string
+printable(std::string_view text);    // for messages: at most 40 bytes, one line, UTF-8 as it is, '?' for the rest
 bool is_name(std::string_view text); // lower-case letters, digits and '-', beginning with a letter
 
 // "unknown kernel 'gausian': the nearest known is 'gaussian'", or the list where nothing is near.

@@ -319,10 +319,7 @@ void judge_exact(Run &run, const Recipe &recipe, const Plan &plan, double worst_
 }
 
 Road choose_road(Run &run, const Recipe &recipe, const Prepared &prepared, const Roads &roads) {
-    if (!prepared.kernel.is_psd())
-        fail(MERCER_E_UNSUPPORTED,
-             "kernel = %s: the method 'auto' needs a positive semi-definite kernel ('kpca' does not)",
-             prepared.kernel.text().c_str());
+    prepared.kernel.need_psd("the method 'auto'", " ('kpca' does not)");
     return prepared.f32 ? Search<float>(run, recipe, prepared, roads).run()
                         : Search<double>(run, recipe, prepared, roads).run();
 }

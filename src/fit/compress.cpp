@@ -110,9 +110,7 @@ Prepared centres_as_rows(const DeriveTask &task, const Model &model, const Held 
     } else if (task.data) {
         fail(MERCER_E_ARGUMENT, "data: must be NULL, because the model stores its centres");
     }
-    if (!out.kernel.is_psd())
-        fail(MERCER_E_UNSUPPORTED, "kernel = %s: 'compress' needs a positive semi-definite kernel",
-             out.kernel.text().c_str());
+    out.kernel.need_psd("'compress'");
     out.f32 = model.dtype() == MERCER_F32;
     out.weights.assign(static_cast<size_t>(model.m()), 1.0);
     if (held.density < 0) return out;

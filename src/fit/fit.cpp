@@ -257,6 +257,9 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     const Lift &lift = find_lift(recipe.is_auto() && road.exact ? "weighted" : recipe.values().lift);
     Reduction reduction =
         road.exact ? reduce(run, recipe, data, prepared, ahead.holds_factor) : std::move(road.reduction);
+    if (recipe.reducer() && reduction.m > ahead.centres)
+        fail(MERCER_E_PLUGIN, "reducer %s forecast at most %" PRId64 " centres and gave %" PRId64,
+             recipe.reducer()->name.c_str(), ahead.centres, reduction.m);
     if (!lift.uses_factor) reduction.factor = {};
     Centres centres = make_centres(run, prepared, reduction);
     reduction.points = Buffer<unsigned char>();

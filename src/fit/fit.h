@@ -36,6 +36,7 @@ struct Forecast {
     Roads roads;
     std::string road;         // the strategy that will be chosen, and why
     bool holds_factor = true; // the reducer's partial Cholesky factor fits in memory
+    int64_t centres = 0;      // the largest number that the reducer may select
     bool by_likely = false;   // judged by likely figures, because the number of centres depends on the rows
 };
 // When a forecast may read some rows. cheap: only if that is at most 1 % of the work and calls no callback; always: anyway.

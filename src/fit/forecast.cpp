@@ -150,9 +150,10 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
                              NAN};
     const Expression kernel = foreseen_kernel(run, recipe, source);
     task.tiles = f32 ? tiles_of<float>(kernel, source) : tiles_of<double>(kernel, source);
-    task.check(
-        recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape, &out.cost),
-        *recipe.reducer());
+    task.perform(*recipe.reducer(), "forecast", [&] {
+        return recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape,
+                                                  &out.cost);
+    });
     out.factor = task.factor_bytes;
     out.rows = !(recipe.reducer()->reducer.flags & MERCER_GIVES_POINTS) ||
                (data.has_landmarks() && data.landmarks.dtype == MERCER_I64);
@@ -316,6 +317,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
 
     Forecast out;
     out.holds_factor = holds_factor;
+    out.centres = m;
     if (recipe.is_auto()) {
         out.roads = find_roads(task, std::max(plan.bytes, sizes.before.most), read.most);
     } else if (usual.m < m &&

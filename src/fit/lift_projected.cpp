@@ -129,9 +129,7 @@ Lifted lift_as(const LiftTask &task) {
     const int64_t n = prepared.source->rows();
     const double total = static_cast<double>(n);
     const double *weights = prepared.weighted() ? prepared.weights.data() : nullptr;
-    if (!prepared.kernel.is_psd())
-        fail(MERCER_E_UNSUPPORTED, "kernel = %s: the lift 'projected' needs a positive semi-definite kernel",
-             prepared.kernel.text().c_str());
+    prepared.kernel.need_psd("the lift 'projected'");
     if (static_cast<Certificates>(values.certificates) >= Certificates::rows && !prepared.squares_hold)
         fail(MERCER_E_DATA,
              "report.certificates = rows or exact: the squares of the kernel values of these data overflow f64");

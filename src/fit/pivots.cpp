@@ -73,9 +73,7 @@ PartialCholesky<T>::PartialCholesky(Run &run, const PivotRows &rows, int64_t cap
       points_(rows.numbers ? Points<T>(rows.source, rows.map, leaf_specs(rows.kernel), rows.numbers, rows.n)
                            : Points<T>(rows.source, rows.map, leaf_specs(rows.kernel))),
       residual_(run.buffer<double>(rows.n)) {
-    if (!rows.kernel.is_psd())
-        fail(MERCER_E_UNSUPPORTED, "kernel = %s: pivoted Cholesky needs a positive semi-definite kernel",
-             rows.kernel.text().c_str());
+    rows.kernel.need_psd("pivoted Cholesky");
     points_.lean();
     {
         Run::Span span(run_, 0, 0);

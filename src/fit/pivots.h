@@ -237,6 +237,7 @@ class PartialCholesky {
     void residual_among(Candidates &block);
     void settle(Round &round, const Candidates &block);
     void check_definite(int64_t row);
+    [[noreturn]] void refuse_values(int64_t row) const;
 
     Run &run_;
     PivotRows rows_;

@@ -189,9 +189,35 @@ void PartialCholesky<T>::check_definite(int64_t row) {
     if (value >= -eta * sum * sum) return;
     fail(MERCER_E_NUMERICAL,
          "kernel = %s is not positive semi-definite: %" PRId64 " pivots leave %g of k(x, x) of row %" PRId64
-         ", but rounding explains at most -%g; if the kernel is known to be positive semi-definite, use float64 "
-         "(data.dtype = f64)",
-         rows_.kernel.text().c_str(), s, value, row, eta * sum * sum);
+         ", but rounding explains at most -%g%s",
+         rows_.kernel.text().c_str(), s, value, row, eta * sum * sum,
+         sizeof(T) == 4 ? "; if the kernel is known to be positive semi-definite, use float64 (data.dtype = f64)" : "");
+}
+
+// What is left of k(x, x) of this row is NaN: because the kernel gave no number, or because squares of its numbers overflowed.
+template <class T>
+void PartialCholesky<T>::refuse_values(int64_t row) const {
+    std::vector<int64_t> all = index_;
+    all.push_back(row);
+    const std::vector<int64_t> one = numbers_of({row}), others = numbers_of(all);
+    Points<T> x = points_of(one), y = points_of(others);
+    const Tiles<T> tiles(rows_.kernel, x, y);
+    TileScratch<T> scratch = tiles.scratch(run_);
+    const char *advice = sizeof(T) == 4 ? ", use data.dtype = f64" : "";
+    for (int64_t b = 0; b < blocks_of(y.rows()); ++b) {
+        const Panel<T> pivots = y.load(run_, b);
+        tiles.compute(x.load(run_, 0), pivots, scratch);
+        for (int64_t j = 0; j < pivots.rows; ++j) {
+            const double value = static_cast<double>(scratch.tile[j]);
+            if (std::isfinite(value)) continue;
+            fail(MERCER_E_NUMERICAL, "kernel = %s gave %g for rows %" PRId64 " and %" PRId64 ", must be finite%s%s",
+                 rows_.kernel.text().c_str(), value, rows_.source->number(one[0]),
+                 rows_.source->number(others[static_cast<size_t>(b * tile_rows + j)]),
+                 sizeof(T) == 4 ? "; if the value is beyond float32" : "", advice);
+        }
+    }
+    fail(MERCER_E_NUMERICAL, "kernel = %s: values of row %" PRId64 " with %" PRId64 " pivots overflow float%d%s",
+         rows_.kernel.text().c_str(), rows_.source->number(one[0]), count(), 8 * static_cast<int>(sizeof(T)), advice);
 }
 
 #define INSTANTIATE(T)                                                                                                 \
@@ -203,6 +229,7 @@ void PartialCholesky<T>::check_definite(int64_t row) {
     template void PartialCholesky<T>::residual_among(Candidates &);                                                    \
     template typename PartialCholesky<T>::Candidates PartialCholesky<T>::candidates(std::vector<int64_t>);             \
     template void PartialCholesky<T>::settle(Round &, const Candidates &);                                             \
+    template void PartialCholesky<T>::refuse_values(int64_t) const;                                                    \
     template void PartialCholesky<T>::check_definite(int64_t)
 INSTANTIATE(float);
 INSTANTIATE(double);

@@ -140,10 +140,7 @@ void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
         if (!(slab.lowest >= all.lowest || std::isnan(all.lowest)))
             all.lowest = slab.lowest, all.lowest_row = slab.lowest_row;
     }
-    if (std::isnan(all.lowest))
-        fail(MERCER_E_NUMERICAL, "kernel = %s: values of row %" PRId64 " with %" PRId64 " pivots overflow %s",
-             rows_.kernel.text().c_str(), all.lowest_row, count(),
-             sizeof(T) == 4 ? "float32: use data.dtype = f64" : "float64");
+    if (std::isnan(all.lowest)) refuse_values(all.lowest_row);
     if (all.lowest < -suspicious()) check_definite(all.lowest_row);
     residual_sum_ = all.residual;
     largest_ = all.largest;

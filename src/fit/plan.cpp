@@ -59,9 +59,10 @@ void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan) {
     request.rough = plan.rough;
     plan.solver_cost = {};
     plan.solver_cost.struct_size = sizeof plan.solver_cost;
-    operation.check(plan.solver->solver.forecast(&host_table(), &operation, plan.solver_params.values(), task.m,
-                                                 &request, &plan.solver_cost),
-                    *plan.solver);
+    operation.perform(*plan.solver, "forecast", [&] {
+        return plan.solver->solver.forecast(&host_table(), &operation, plan.solver_params.values(), task.m, &request,
+                                            &plan.solver_cost);
+    });
     if (plan.solver_cost.likely_passes == 0) plan.solver_cost.likely_passes = plan.solver_cost.passes;
     if (plan.solver_cost.likely_bytes == 0) plan.solver_cost.likely_bytes = plan.solver_cost.bytes;
 }

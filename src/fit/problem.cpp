@@ -143,10 +143,8 @@ void DataProblem<T>::pairs(const int64_t *i, const int64_t *j, int64_t count, do
     evaluations_ += count;
     if (const ObjectSource *objects = points_.objects();
         objects && prepared_.kernel.leaves.size() == 1 && prepared_.kernel.terms()[0].weight == 1) {
-        objects->pairs(i, j, count, out); // one call for all, because each may be expensive
-        const Leaf &leaf = prepared_.kernel.leaves[0];
-        if (leaf.plugin && leaf.plugin->kernel.map)
-            leaf.plugin->kernel.map(&host_table(), leaf.values(), MERCER_F64, out, count);
+        objects->pairs(i, j, count, out); // one call: each may be expensive
+        prepared_.kernel.leaves[0].map(MERCER_F64, out, count);
         return;
     }
     Points<T> xs(prepared_.source, prepared_.map, points_.leaves(), i, count),
@@ -316,10 +314,23 @@ bool stands_for(const Reduction &reduction, const Prepared &prepared) {
     return n > 0;
 }
 
+// Each row is a centre once at most: else its weight counts twice, and the kernel matrix of the centres is singular.
+void check_once(const Reduction &reduction, const Source &source, const Plugin &plugin) {
+    std::vector<bool> given(reduction.index.empty() ? 0 : static_cast<size_t>(source.rows()));
+    for (int64_t row : reduction.index) {
+        if (given[static_cast<size_t>(row)])
+            fail(MERCER_E_PLUGIN, "reducer %s gave row %" PRId64 " twice, must be once at most", plugin.name.c_str(),
+                 source.number(row));
+        given[static_cast<size_t>(row)] = true;
+    }
+}
+
 void check_assignment(const Reduction &reduction, const Plugin &plugin) {
     for (int64_t i = 0; i < reduction.assignment.size(); ++i)
         if (reduction.assignment[i] < 0 || reduction.assignment[i] >= reduction.m)
-            fail(MERCER_E_PLUGIN, "reducer %s assigned row %" PRId64 " to centre %" PRId64 ", must be 0 to %" PRId64,
+            fail(MERCER_E_PLUGIN,
+                 "reducer %s assigned row %" PRId64 " to centre %" PRId64 ", must be 0 to %" PRId64
+                 " (for rows of weight 0 too)",
                  plugin.name.c_str(), i, reduction.assignment[i], reduction.m - 1);
 }
 
@@ -359,14 +370,16 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         if ((kept || lift_of(recipe).weighs) && plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT)
             out.assignment = run.buffer<int64_t>(n);
         mercer_want want{sizeof want, out.assignment.empty() ? nullptr : out.assignment.data()};
-        task.check(plugin.reducer.reduce(&host_table(), &task, recipe.reducer_params().values(), &shape, &want),
-                   plugin);
+        task.perform(plugin, "reduce", [&] {
+            return plugin.reducer.reduce(&host_table(), &task, recipe.reducer_params().values(), &shape, &want);
+        });
         out.kernel_evaluations += problem.kernel_evaluations();
         out.factor = problem.factor_of_given();
         const double order = static_cast<double>(out.m);
         if (out.has_factor()) out.flops = static_cast<double>(n) * order * order;
         if (out.m < 1) problem.give_first();
         if (out.m < 1) fail(MERCER_E_PLUGIN, "reducer %s returned no centre", plugin.name.c_str());
+        check_once(out, *prepared.source, plugin);
         check_assignment(out, plugin);
         if (voronoi || (kept && out.assignment.empty())) assign_nearest(run, prepared, data, out);
         if (voronoi) out.weights = weights_of_rows(prepared, out);

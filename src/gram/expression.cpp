@@ -147,6 +147,19 @@ void UserKernel::tile(const mercer_view &x, const mercer_view &y, const mercer_v
     call_back("the user kernel", [&] { return kernel_.tile(kernel_.user, &x, &y, &k); });
 }
 
+void Leaf::map(int32_t dtype, void *of, int64_t count) const {
+    if (!plugin || !plugin->kernel.map) return;
+    operate(*plugin, "map", [&] { plugin->kernel.map(&host_table(), values(), dtype, of, count); });
+}
+
+void Leaf::log_map(int32_t dtype, void *of, int64_t count) const {
+    operate(*plugin, "log_map", [&] { plugin->kernel.log_map(&host_table(), values(), dtype, of, count); });
+}
+
+void Leaf::derivative(int32_t dtype, void *of, int64_t count) const {
+    operate(*plugin, "derivative", [&] { plugin->kernel.derivative(&host_table(), values(), dtype, of, count); });
+}
+
 Expression::Expression(const ExpressionText &text, Registry &registry) : text_(text) {
     for (auto &term : text_.terms) {
         Term out{term.weight, {}};
@@ -182,7 +195,8 @@ std::map<std::string, std::string> Expression::stored() const {
 void Expression::choose_forms() {
     for (Leaf &leaf : leaves)
         if (leaf.plugin && leaf.plugin->kernel.choose_form) {
-            leaf.form = leaf.plugin->kernel.choose_form(leaf.values());
+            leaf.form =
+                operate(*leaf.plugin, "choose_form", [&] { return leaf.plugin->kernel.choose_form(leaf.values()); });
             if (leaf.form < MERCER_DOT || leaf.form > MERCER_BLOCK ||
                 (leaf.form == MERCER_BLOCK && !leaf.plugin->kernel.block))
                 fail(MERCER_E_PLUGIN, "kernel %s: choose_form returned %d, which is not a form",
@@ -209,17 +223,32 @@ void Expression::finish(Run &run, int64_t d, const BandwidthRule &bandwidth) {
         if (rule >= 0 && !leaf.params.group_is_set(rule)) input.bandwidth = bandwidth(leaf, leaf.params.get(rule));
         mercer_task task(run, Random(0, Stage::gram));
         if (leaf.plugin->kernel.finish)
-            task.check(leaf.plugin->kernel.finish(&host_table(), &task, leaf.params.values(), &input), *leaf.plugin);
-        leaf.plugin->kernel.facts(&host_table(), leaf.values(), own, &leaf.facts);
+            task.perform(*leaf.plugin, "finish", [&] {
+                return leaf.plugin->kernel.finish(&host_table(), &task, leaf.params.values(), &input);
+            });
+        auto ask = [&](int64_t columns, mercer_kernel_facts *out) {
+            operate(*leaf.plugin, "facts",
+                    [&] { leaf.plugin->kernel.facts(&host_table(), leaf.values(), columns, out); });
+        };
+        ask(own, &leaf.facts);
         // A radial kernel that is positive definite in any number of columns is completely monotone in v (Schoenberg 1938).
         mercer_kernel_facts any = none;
-        leaf.plugin->kernel.facts(&host_table(), leaf.values(), int64_t{1} << 30, &any);
+        ask(int64_t{1} << 30, &any);
         leaf.slope_falls = any.flags & MERCER_PSD && any.flags & MERCER_RADIAL;
     }
 }
 
 bool Expression::is_psd() const {
     return std::all_of(leaves.begin(), leaves.end(), [](const Leaf &leaf) { return leaf.facts.flags & MERCER_PSD; });
+}
+
+void Expression::need_psd(const char *who, const char *but) const {
+    if (is_psd()) return;
+    const bool undeclared = std::any_of(leaves.begin(), leaves.end(), [](const Leaf &leaf) {
+        return !leaf.plugin && !(leaf.facts.flags & MERCER_PSD);
+    });
+    fail(MERCER_E_UNSUPPORTED, "kernel = %s: %s needs a positive semi-definite kernel%s%s", text().c_str(), who, but,
+         undeclared ? "; declare MERCER_PSD if it is" : "");
 }
 
 double Expression::kappa() const {
@@ -241,8 +270,7 @@ bool Expression::falls() const { return is_radial() && leaves[0].slope_falls; }
 
 void Expression::radial(double *values, int64_t count) const {
     if (!is_radial()) fail(MERCER_E_UNSUPPORTED, "kernel %s is not radial", text().c_str());
-    const Leaf &leaf = leaves[0];
-    if (leaf.plugin->kernel.map) leaf.plugin->kernel.map(&host_table(), leaf.values(), MERCER_F64, values, count);
+    leaves[0].map(MERCER_F64, values, count);
     for (int64_t i = 0; i < count; ++i) values[i] *= terms_[0].weight;
 }
 

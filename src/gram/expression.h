@@ -50,6 +50,11 @@ struct Leaf {
     bool slope_falls = false;  // |dk/dv| falls with the squared distance v
     std::vector<double> shift; // one a column of the leaf; empty: none. Only dense leaves of form sqdist have one.
     const void *values() const { return params.values(); }
+    // The plugin's operations, in place: form values to values of k (which they are already without a map), to log k, to the
+    // derivative of k by the form value. The latter two are there only if the plugin has them.
+    void map(int32_t dtype, void *of, int64_t count) const;
+    void log_map(int32_t dtype, void *of, int64_t count) const;
+    void derivative(int32_t dtype, void *of, int64_t count) const;
     // dk/dx is known: form values have a derivative by x here, and k one by the form value in the plugin.
     bool has_derivative() const {
         return plugin && (form == MERCER_DOT || form == MERCER_SQDIST) &&
@@ -84,6 +89,8 @@ class Expression {
 
     // Of the whole, after finish.
     bool is_psd() const;
+    // E_UNSUPPORTED unless it is: `who` is what needs it, `but` what else might be said.
+    void need_psd(const char *who, const char *but = "") const;
     double kappa() const;                             // k(x, x) where it is constant, else NaN
     bool is_radial() const;                           // a function of the distance over all columns
     bool falls() const;                               // radial, and falls with the distance

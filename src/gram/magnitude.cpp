@@ -42,7 +42,7 @@ bool is_felt(const Leaf &leaf, double size, bool f32) {
     if (!leaf.plugin->kernel.map) return !bounded(leaf);
     if (size >= lowest(f32)) return false;
     double values[] = {0, leaf.form == MERCER_SQDIST ? 4 * size : size};
-    leaf.plugin->kernel.map(&host_table(), leaf.values(), MERCER_F64, values, 2);
+    leaf.map(MERCER_F64, values, 2);
     return !(std::fabs(values[1] - values[0]) <= value_error(f32) * unit_roundoff(f32) * std::fabs(values[0]));
 }
 
@@ -52,7 +52,7 @@ double value_of(const Leaf &leaf, double size) {
     if (!leaf.plugin->kernel.map) return size;
     const double form = leaf.form == MERCER_SQDIST ? 4 * size : size;
     double values[] = {0, form, leaf.form == MERCER_DOT ? -form : form};
-    leaf.plugin->kernel.map(&host_table(), leaf.values(), MERCER_F64, values, 3);
+    leaf.map(MERCER_F64, values, 3);
     return std::max({std::fabs(values[0]), std::fabs(values[1]), std::fabs(values[2])});
 }
 

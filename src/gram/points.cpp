@@ -38,9 +38,10 @@ template double fused_certain<double>(int64_t);
 std::vector<LeafSpec> leaf_specs(const Expression &kernel) {
     std::vector<LeafSpec> specs;
     for (const Leaf &leaf : kernel.leaves) {
-        double rate = leaf.form == MERCER_SQDIST && leaf.plugin && leaf.plugin->kernel.profile
-                          ? -leaf.plugin->kernel.profile(leaf.values())
-                          : 0;
+        double rate =
+            leaf.form == MERCER_SQDIST && leaf.plugin && leaf.plugin->kernel.profile
+                ? -operate(*leaf.plugin, "profile", [&] { return leaf.plugin->kernel.profile(leaf.values()); })
+                : 0;
         specs.push_back({leaf.form, (leaf.facts.flags & MERCER_NONNEGATIVE) != 0, leaf.columns, leaf.shift, rate});
     }
     return specs;

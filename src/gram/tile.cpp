@@ -37,7 +37,7 @@ double gentle_from(const Leaf &leaf, double v, double steepest) {
     constexpr int64_t steps = 24;
     double at[steps], slope[steps];
     for (int64_t i = 0; i < steps; ++i, v *= 0.7071067811865476) at[i] = slope[i] = v;
-    leaf.plugin->kernel.derivative(&host_table(), leaf.values(), MERCER_F64, slope, steps);
+    leaf.derivative(MERCER_F64, slope, steps);
     int64_t i = 0;
     while (i < steps && std::fabs(slope[i]) <= steepest) ++i;
     return i > 0 ? at[i - 1] : INFINITY;
@@ -169,7 +169,7 @@ void Tiles<T>::keep_steep(const Leaf &leaf, int64_t d, int64_t n, T near, T x_no
     for (int32_t j = 0; j < n; ++j)
         if (found[j] && values[j] > near * (x_norm + y_norms[j])) at[count] = j, slope[count++] = values[j];
     if (count == 0) return;
-    leaf.plugin->kernel.derivative(&host_table(), leaf.values(), dtype_of<T>, slope, count);
+    leaf.derivative(dtype_of<T>, slope, count);
     const double most = slope_allowed(leaf, d);
     for (int64_t c = 0; c < count; ++c) {
         const double norms = static_cast<double>(x_norm + y_norms[at[c]]);
@@ -267,14 +267,8 @@ void Tiles<T>::fused(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b,
 
 template <class T>
 void Tiles<T>::map(const Leaf &leaf, T *values, int64_t rows, int64_t cols) const {
-    if (cols == tile_rows) return map_all(leaf, values, rows * cols);
-    for (int64_t i = 0; i < rows; ++i) map_all(leaf, values + i * tile_rows, cols);
-}
-
-template <class T>
-void Tiles<T>::map_all(const Leaf &leaf, T *values, int64_t count) const {
-    if (leaf.plugin && leaf.plugin->kernel.map)
-        leaf.plugin->kernel.map(&host_table(), leaf.values(), dtype_of<T>, values, count);
+    if (cols == tile_rows) return leaf.map(dtype_of<T>, values, rows * cols);
+    for (int64_t i = 0; i < rows; ++i) leaf.map(dtype_of<T>, values + i * tile_rows, cols);
 }
 
 namespace {
@@ -312,7 +306,9 @@ template <class T>
 void Tiles<T>::evaluate_block(const Leaf &leaf, mercer_task &task, const mercer_view &x, const mercer_view &y,
                               const mercer_view &k) const {
     if (!leaf.plugin) return kernel_->user->tile(x, y, k);
-    int32_t status = leaf.plugin->kernel.block(&host_table(), &task, leaf.values(), &x, &y, &k);
+    const int32_t status = operate(*leaf.plugin, "block", [&] {
+        return leaf.plugin->kernel.block(&host_table(), &task, leaf.values(), &x, &y, &k);
+    });
     task.arena.clear();
     task.check(status, *leaf.plugin);
 }
@@ -352,7 +348,7 @@ void Tiles<T>::derivative(size_t index, const Strip &x, const Panel<T> &y, TileS
         for (int64_t i = 0; i < x.rows; ++i)
             for (int64_t k = i * tile_rows; k < i * tile_rows + y.rows; ++k) body(k);
     };
-    if (auto op = leaf.plugin->kernel.derivative) {
+    if (leaf.plugin->kernel.derivative) {
         form(index, x, y, out, scratch);
         std::vector<int64_t> &equal = scratch.i;
         equal.clear();
@@ -360,7 +356,7 @@ void Tiles<T>::derivative(size_t index, const Strip &x, const Panel<T> &y, TileS
             each([&](int64_t k) {
                 if (out[k] == 0) equal.push_back(k);
             });
-        for (int64_t i = 0; i < x.rows; ++i) op(&host_table(), leaf.values(), dtype_of<T>, out + i * tile_rows, y.rows);
+        for (int64_t i = 0; i < x.rows; ++i) leaf.derivative(dtype_of<T>, out + i * tile_rows, y.rows);
         for (int64_t k : equal) out[k] = 0;
     } else { // no map either: the kernel is its form
         each([&](int64_t k) { out[k] = 1; });
@@ -389,8 +385,7 @@ void Tiles<T>::compute_log(const Panel<T> &x, const Panel<T> &y, TileScratch<T> 
     const Leaf &leaf = kernel_->leaves[0];
     const Strip all{x, 0, x.rows};
     x_->objects() ? object_values(all, y, out, scratch) : form(0, all, y, out, scratch);
-    for (int64_t i = 0; i < x.rows; ++i)
-        leaf.plugin->kernel.log_map(&host_table(), leaf.values(), dtype_of<T>, out + i * tile_rows, y.rows);
+    for (int64_t i = 0; i < x.rows; ++i) leaf.log_map(dtype_of<T>, out + i * tile_rows, y.rows);
 }
 
 template <class T>
@@ -422,7 +417,7 @@ void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries, T *out) const {
                     for (int64_t k = 0; k < m; ++k) values[static_cast<size_t>(i + k)] = block[k * m + k];
                 }
             }
-            if (leaf.form != MERCER_BLOCK || x_->objects()) map_all(leaf, values.data(), n);
+            if (leaf.form != MERCER_BLOCK || x_->objects()) leaf.map(dtype_of<T>, values.data(), n);
             for (size_t i = 0; i < values.size(); ++i) product[i] *= values[i];
         }
         for (size_t i = 0; i < product.size(); ++i) out[i] += product[i];

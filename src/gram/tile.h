@@ -93,7 +93,6 @@ class Tiles {
     void object_values(const Strip &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const;
     void sparse_dot(const Strip &x, const Panel<T> &y, T *out, TileScratch<T> &scratch) const;
     void map(const Leaf &leaf, T *values, int64_t rows, int64_t cols) const;
-    void map_all(const Leaf &leaf, T *values, int64_t count) const; // contiguous
     void evaluate_block(const Leaf &leaf, mercer_task &task, const mercer_view &x, const mercer_view &y,
                         const mercer_view &k) const;
     const Expression *kernel_; // nullptr: a form

@@ -74,8 +74,10 @@ const mercer_module *load(const std::string &path, int fd) {
     fesetenv(&mode);
     const void *entry = handle ? dlsym(handle, "mercer_plugin") : nullptr;
     if (entry) return static_cast<const mercer_module *>(entry);
-    const char *why = dlerror();
-    fail(MERCER_E_PLUGIN, "%s: %s", path.c_str(), why ? why : "cannot be loaded");
+    const char *said = dlerror();
+    std::string why = said ? said : "cannot be loaded";
+    if (why.rfind(through + ": ", 0) == 0) why.erase(0, through.size() + 2); // the linker knows the file by this name
+    fail(MERCER_E_PLUGIN, "%s: %s", path.c_str(), why.c_str());
 }
 
 } // namespace

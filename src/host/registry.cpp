@@ -149,6 +149,11 @@ void Registry::add_folder(const std::string &folder) {
     added_.push_back(folder);
 }
 
+void fail_thrown(const Plugin &plugin, const char *operation, const char *text) {
+    fail(MERCER_E_PLUGIN, "%s %s: %s threw an exception%s%s", kind_name(plugin.kind), plugin.name.c_str(), operation,
+         text ? ": " : "", text ? text : "");
+}
+
 std::vector<Registry::Folder> Registry::scan() const {
     std::vector<Folder> out;
     for (const std::string &folder : added_) out.push_back({folder, "", false, {}});

@@ -19,6 +19,24 @@ struct Plugin {
     mercer_solver_ops solver{};
 };
 
+// Every call of a plugin's operation. plugin.h forbids an operation to throw; one that does so all the same is named, except
+// that memory which ran out is nobody's fault.
+[[noreturn]] void fail_thrown(const Plugin &plugin, const char *operation, const char *text);
+template <class F>
+auto operate(const Plugin &plugin, const char *operation, F &&body) {
+    try {
+        return body();
+    } catch (const Error &) {
+        throw;
+    } catch (const std::bad_alloc &) {
+        throw;
+    } catch (const std::exception &e) {
+        fail_thrown(plugin, operation, e.what());
+    } catch (...) {
+        fail_thrown(plugin, operation, nullptr);
+    }
+}
+
 // Widens and checks a module; fail() with E_PLUGIN says which rule it breaks. path is for messages.
 std::shared_ptr<const Plugin> check_module(const mercer_module &module, const std::string &path);
 

@@ -83,13 +83,21 @@ struct mercer_task {
         } catch (const std::bad_alloc &) {
             record(MERCER_E_MEMORY, "out of memory");
             return MERCER_E_MEMORY;
+        } catch (const std::exception &e) { // the library throws none of these: it came out of a plugin's callback
+            record(MERCER_E_PLUGIN, mercer::format("a callback threw an exception: %s", e.what()).c_str());
+            return MERCER_E_PLUGIN;
         } catch (...) {
-            record(MERCER_E_INTERNAL, "unknown exception");
-            return MERCER_E_INTERNAL;
+            record(MERCER_E_PLUGIN, "a callback threw an exception");
+            return MERCER_E_PLUGIN;
         }
     }
     // The operation returned status: throws what it failed with.
     void check(int32_t status, const mercer::Plugin &plugin);
+    // Runs an operation of a plugin, and throws what it failed with.
+    template <class F>
+    void perform(const mercer::Plugin &plugin, const char *operation, F &&body) {
+        check(mercer::operate(plugin, operation, body), plugin);
+    }
     // A function that a plugin handed to a service returned status.
     void check_callback(int32_t status);
 };

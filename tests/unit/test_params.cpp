@@ -87,7 +87,7 @@ void test_refusals() {
         {SIGMA, "abc", "x = abc is not a finite number, must be > 0"},
         {SHARE, "1", "x = 1, must be >= 0 and < 1"},
         {M, "0", "x = 0, must be >= 1 and <= 1000000"},
-        {M, "1.5", "x = 1.5, must be"},
+        {M, "1.5", "x = 1.5 is not a whole number, must be >= 1 and <= 1000000"},
         {M, "2e6", "x = 2e6, must be"},
         {M, "99999999999999999999", "must be"},
         {ON, "yes", "x = yes, must be true or false"},

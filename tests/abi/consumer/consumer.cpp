@@ -46,6 +46,9 @@ void fit_save_load(const mercer::Context &context, const mercer::Data &data) {
     must(recipe.value("seed") == "7" && recipe.rows().size() > 10, "rows");
     recipe.set("kernel.sigma", 0.1);
     must(recipe.value("sigma") == "0.1", "a number comes back as it was set");
+    recipe.set("seed", int64_t{9007199254740993}); // 2^53 + 1 is no double
+    must(recipe.value("seed") == "9007199254740993", "a whole number comes back with all digits");
+    recipe.set("seed", 7);
     must(recipe.forecast(data).bytes.most > 0, "forecast");
 
     mercer::Model model = mercer::Model::fit(recipe, data), copy = model;

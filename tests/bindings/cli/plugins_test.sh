@@ -42,6 +42,9 @@ status 2 plugin-check "$sound" --timeout 0
 status 4 plugin-check "$hostile/kernel-ops-null.so" && says 'does not conform: ' && says 'ops is NULL'
 status 4 plugin-check "$hostile/kernel-missing.so" && says 'No such file'
 status 4 plugin-check "$hostile/kernel-undefined.so" --json && json && shows 'undefined symbol'
+shows 'kernel-undefined.so: undefined symbol' # and not the number under which the linker opened it
+status 0 plugin-check kernel-linear && shows 'not present: finish' && shows 'not present: log_map' && shows 'not present: derivative'
+status 0 plugin-check kernel-sigmoid && shows 'not claimed: positive semidefinite' && shows 'pass: several threads'
 
 # verdict NAME TEXT: this plugin does not conform, and the text says where and why
 verdict() {
@@ -53,9 +56,9 @@ verdict() {
     [ $(($(date +%s) - before)) -le 20 ] || fail "kernel-$1 took $(($(date +%s) - before)) s"
     [ "$(wc -l <err)" -le 1 ] || [ "$build" = sanitized ] || fail "kernel-$1: more than one line"
 }
-at="in the check 'stored parameters'"
+at="in the check 'values'"
 verdict exits "$at: it ended the process, with exit status 0"
-verdict spins "$at: it did not finish within 4 s"
+verdict spins "$at: it did not finish within 4 s (--timeout)"
 verdict sleeps "$at: it did not finish within 4 s"
 verdict stops "$at: it did not finish within 4 s"
 verdict floods 'it wrote to standard output or error (it printed: all is well'
@@ -63,6 +66,7 @@ verdict forks 'it left processes behind'
 verdict closes 'it ended the process, with exit status 0'
 verdict rounds 'it changed the floating-point mode'
 verdict throws 'exception'
+verdict oops 'kernel oops: values: map threw an exception: oops'
 if [ "$build" = shipped ]; then
     verdict crashes "$at: it crashed: Segmentation fault"
     verdict aborts "$at: it crashed: Aborted"
@@ -125,6 +129,43 @@ changed="the model was fitted with the kernel 'aged', version \"1.0\", and $work
 status 0 transform A.safetensors rows.csv -o Z2.npy && says "warning: $changed"
 status 0 info A.safetensors --json && json && says "warning: $changed" && shows '"changed"'
 unset MERCER_PLUGIN_PATH
+
+# ---- a fit notices what a plugin does wrong -------------------------------------------------------------------------------
+
+mkdir careless && cp "$hostile"/*-careless.so "$hostile/kernel-oops.so" careless
+MERCER_PLUGIN_PATH=$work/careless
+export MERCER_PLUGIN_PATH
+fits() { status 0 fit rows.csv "$@" --components 3 -o C.safetensors; }
+refused() { status "$code" fit rows.csv "$@" --components 3 -o C.safetensors; }
+for dtype in f64 f32; do
+    code=4
+    solver="--method kpca --data.dtype $dtype --kernel gaussian --solver careless --solver.fault"
+    fits $solver none
+    refused $solver vectors && says 'solver careless gave vector 0 of length 0, must be 1'
+    refused $solver length && says 'solver careless gave vector 0 of length 2, must be 1'
+    refused $solver order && says 'solver careless gave eigenvalue 1 = ' && says 'must descend'
+    reducer="--method subsampled --data.dtype $dtype --kernel gaussian --reducer careless --reducer.fault"
+    fits $reducer none
+    refused $reducer twice && says 'reducer careless gave row 4 twice, must be once at most'
+    refused $reducer more && says 'reducer careless forecast at most 10 centres and gave 30'
+    refused $reducer unassigned --output.assignment true && says 'reducer careless assigned row 7 to centre -1, must be 0 to 9'
+    refused --method kpca --data.dtype $dtype --kernel oops && says 'kernel oops: map threw an exception: oops'
+    code=5
+    kernel="--method gkpca --m 20 --data.dtype $dtype --kernel careless --kernel.fault"
+    fits $kernel none
+    refused $kernel number && says 'kernel = careless gave nan for rows ' && cp err number-$dtype
+    refused $kernel definite && says 'kernel = careless is not positive semi-definite' && cp err definite-$dtype
+done
+for text in number definite; do # to compute in f64 is advised only to those who do not
+    checks=$((checks + 2))
+    grep -qF 'data.dtype = f64' $text-f32 || fail "$text: no advice in f32"
+    ! grep -qF 'f64' $text-f64 || fail "$text: f64 is advised in f64"
+done
+unset MERCER_PLUGIN_PATH
+cd careless || exit 1
+MERCER_PLUGIN_PATH=. "$mercer" fit ../rows.csv --method kpca --kernel careless -o C.safetensors >../out 2>../err
+cd ..
+says "unknown kernel 'careless'; the folder '.' was not looked at: a plugin folder must be absolute"
 
 # ---- a new one ---------------------------------------------------------------------------------------------------------
 
