@@ -155,7 +155,7 @@ Array tensor_of(mercer_model *model, const std::string &name) {
     auto view = sized<mercer_view>();
     if (mercer_model_tensor(model, name.c_str(), &view) != MERCER_OK) return {};
     Array array = array_like(view.dtype, view.rows, view.cols);
-    std::memcpy(array.bytes.data(), view.data, array.bytes.size());
+    if (!array.bytes.empty()) std::memcpy(array.bytes.data(), view.data, array.bytes.size());
     return array;
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 
 namespace cli {
 
@@ -31,9 +32,8 @@ Labels from_numbers(const Subject &subject, const InputOptions &options, const s
     const Array column = values_of(subject, file.get(), subject.labels, 1);
     Labels labels{title, {}, {}};
     for (int64_t i = 0; i < column.rows; ++i) {
-        labels.values.push_back(column.at(i, 0));
-        if (!std::isfinite(labels.values.back()))
-            throw Failure(MERCER_E_DATA, subject.labels + ": row " + std::to_string(i) + " has no label");
+        const double value = column.at(i, 0);
+        labels.values.push_back(std::isfinite(value) ? value : NAN);
     }
     return labels;
 }
@@ -56,19 +56,30 @@ Labels from_column_of_numbers(const Subject &subject, size_t texts) {
     return from_numbers(subject, options, subject.labels);
 }
 
+/* What the library reads as a missing number. */
+bool is_missing(const std::string &text) {
+    static const std::set<std::string> markers = {"", "?", "NA", "NaN", "nan", "null"};
+    return markers.count(text) != 0;
+}
+
 Labels from_column(const Subject &subject) {
     const mercer_data_facts facts = facts_of(subject.data);
     if (!facts.labels.data)
         throw Failure(MERCER_E_IO, "--labels " + subject.labels + ": neither a file nor a column of DATA");
     Labels labels{subject.labels, {}, {}};
     const auto *values = static_cast<const int64_t *>(facts.labels.data);
-    for (int64_t i = 0; i < facts.rows; ++i) labels.values.push_back(static_cast<double>(values[i]));
     for (const json::Value &name : json::member(json::parse(facts.names), "labels").members)
         labels.names.push_back(name.text);
+    for (int64_t i = 0; i < facts.rows; ++i) {
+        const auto label = static_cast<size_t>(values[i]);
+        const bool missing = label < labels.names.size() && is_missing(labels.names[label]);
+        labels.values.push_back(missing ? NAN : static_cast<double>(values[i]));
+    }
     return labels.names.size() > most_classes ? from_column_of_numbers(subject, labels.names.size()) : labels;
 }
 
 std::vector<double> distinct(std::vector<double> values) {
+    values.erase(std::remove_if(values.begin(), values.end(), [](double x) { return std::isnan(x); }), values.end());
     std::sort(values.begin(), values.end());
     values.erase(std::unique(values.begin(), values.end()), values.end());
     return values;
@@ -131,10 +142,16 @@ Points::Points(const Subject &subject, int64_t rows) : rows_(rows), style_(stati
         throw Failure(MERCER_E_SHAPE, subject.labels + " has " + std::to_string(labels.values.size()) +
                                           " rows, must be one label for each of " + std::to_string(rows) + " rows");
     const std::vector<double> classes = distinct(labels.values);
+    if (classes.empty()) throw Failure(MERCER_E_DATA, subject.labels + ": no row has a label");
     if (are_classes(classes))
         colour_by_class(labels, classes);
     else
         colour_by_value(labels);
+    if (std::none_of(labels.values.begin(), labels.values.end(), [](double x) { return std::isnan(x); })) return;
+    for (size_t i = 0; i < style_.size(); ++i)
+        if (std::isnan(labels.values[i])) style_[i] = static_cast<uint32_t>(styles_.size());
+    styles_.push_back({"#b0b0b0", Shape::circle, false});
+    keys_.push_back({"no label", styles_.back()});
 }
 
 /* By name, not by who comes first: the same classes look the same in every picture. */
@@ -156,7 +173,8 @@ void Points::colour_by_class(const Labels &labels, const std::vector<double> &cl
         styles_.push_back(style_of_class(styles_.size()));
         keys_.push_back({name, styles_.back()});
     }
-    for (size_t i = 0; i < labels.values.size(); ++i) style_[i] = style_of[labels.values[i]];
+    for (size_t i = 0; i < labels.values.size(); ++i)
+        if (const auto found = style_of.find(labels.values[i]); found != style_of.end()) style_[i] = found->second;
 }
 
 void Points::colour_by_value(const Labels &labels) {
@@ -165,7 +183,9 @@ void Points::colour_by_value(const Labels &labels) {
     for (size_t k = 0; k < levels; ++k)
         styles_.push_back({colour_at((static_cast<double>(k) + 0.5) / levels), Shape::circle, false});
     for (size_t i = 0; i < labels.values.size(); ++i)
-        style_[i] = static_cast<uint32_t>(std::clamp(colours_->share(labels.values[i]) * levels, 0.0, levels - 1.0));
+        if (!std::isnan(labels.values[i]))
+            style_[i] =
+                static_cast<uint32_t>(std::clamp(colours_->share(labels.values[i]) * levels, 0.0, levels - 1.0));
 }
 
 void Points::add_to(Figure &figure, const Array &values, int64_t x, int64_t y, bool haloed) const {

@@ -405,6 +405,11 @@ std::shared_ptr<const Model> compress(const DeriveTask &task) {
     text["capabilities"] = capability_names(out.capabilities);
     text.update(out.text);
     for (auto &[name, value] : reduction.report) text["reported"]["reducer." + name] = value;
+    const Json limits = model.text().value("limits", Json::object());
+    if (limits.value("kind", std::string()) == "exact" && text.contains("limits"))
+        text["warnings"].push_back("the limits of t2 and residual were quantiles of the rows fitted on, and are now "
+                                   "quantiles of the old centres, which rows may exceed more often: set limits from "
+                                   "rows of your own");
     text["kernel_evaluations"] = out.kernel_evaluations + reduction.kernel_evaluations;
     text["kernel_passes"] = 1;
     Tensors tensors = copied(model, false);

@@ -5,8 +5,9 @@
 //
 // Since D^1/2 1 / sqrt n =: u is a unit vector, the centred operator is P D^1/2 K D^1/2 P with P = 1 - u u^T: centring is a
 // projection of the solver's blocks and never touches K. Total variance (exact, whatever r): mean k(c, c) - p^T K p.
-// Rank: Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2); less is rounding of the entries (|E| <= c u trace). Where
-// squares of kernel values would not hold, all of it is counted in a power of 4.
+// Rank: Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2); less is rounding of the entries (|E| <= c u trace);
+// and the solver's residual is at most Lambda_l / 2, or the scores would be noise. Where squares of kernel values would
+// overflow, all of it is counted in a power of 4.
 // Cost: m^2/2 kernel values and 2 m^2 flops a column for each pass; for memory see operator.h. Error of direction l:
 // about m u Lambda_1 / Lambda_l, and the solver's residual / gap.
 #include "certify_report.h"

@@ -72,7 +72,8 @@ struct Solving {
 // Computes as many leading eigenpairs as the choice of components requests after it has seen the first ones.
 Eigenpairs solve_for(const Solving &solving);
 
-// Returns how many of the eigenpairs exceed the rounding of an operator of this norm, and sets the outcome. unit: factor of the
+// Returns how many of the eigenpairs are resolved, that is, exceed the rounding of an operator of this norm and twice their own
+// residual, and sets the outcome. unit: factor of the
 // values in error texts.
 int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, double unit, uint32_t *outcome);
 // Reports that more components were requested than fit in memory.

@@ -133,17 +133,19 @@ std::vector<size_t> first_counts(const InputFile &file, char separator) {
     return counts;
 }
 
-// The first that parts the first records into equally many fields; else the first but blanks that parts the first record.
+// The first separator that splits the first records into equally many fields. Where one of them is too short or too long, the
+// one, blanks aside, with which most records have as many fields as the first: the message about that record is then right.
 char find_separator(const InputFile &file) {
-    char fallback = 0;
+    char best = ',';
+    std::ptrdiff_t most = 0;
     for (char separator : separators) {
         const std::vector<size_t> counts = first_counts(file, separator);
         if (counts.empty() || counts[0] < 2) continue;
-        if (std::all_of(counts.begin(), counts.end(), [&](size_t count) { return count == counts[0]; }))
-            return separator;
-        if (!fallback && separator != ' ') fallback = separator;
+        const auto alike = std::count(counts.begin(), counts.end(), counts[0]);
+        if (alike == static_cast<std::ptrdiff_t>(counts.size())) return separator;
+        if (alike > most && separator != ' ') best = separator, most = alike;
     }
-    return fallback ? fallback : ',';
+    return best;
 }
 
 // Text everywhere, or nothing: no data begin like this.

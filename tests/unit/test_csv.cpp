@@ -211,7 +211,8 @@ void test_columns_and_labels() {
     TEST_ASSERT_EQUAL_STRING("id species", joined(file.left_out).c_str());
     std::vector<double> values = values_of(file);
     TEST_ASSERT_TRUE(values[0] == 1.5 && std::isnan(values[3]) && values[8] == 7);
-    expect_error(MERCER_E_DATA, "x.csv': line 3, column 1 ('height') is NaN, must be finite (data.missing = rows",
+    expect_error(MERCER_E_DATA,
+                 "x.csv': line 3, column 1 ('height') is NaN, must be finite (a model fitted with data.missing = rows",
                  [&] { file.source->read(0, 3, values.data()); });
 
     CsvOptions options{0, CsvOptions::Header::found, "species", "w", ""};
@@ -292,6 +293,8 @@ void test_refused() {
         {MERCER_E_DATA, "line 3, column 1: the line has 1 fields, but the first line has 2", "x,y\n1,2\n3\n"},
         {MERCER_E_DATA, "line 2, column 2: the line has 3 fields, but the first line has 2", "1,2\n3,4,5\n"},
         {MERCER_E_DATA, "line 2, column 2: the line has 3 fields", "x,y\n1,2,\n"},
+        {MERCER_E_DATA, "line 4, column 1: the line has 2 fields, but the first line has 3",
+         "id,\"IL-2; log\",b\nA,1,2\nB,3,4\nC,5\n"}, // not split at ';', which the first line has, too
         {MERCER_E_DATA, "line 3, column 1 ('y'): '1e999' is out of the range of f64", "x,y\n1,2\n3,1e999\n"},
         {MERCER_E_DATA, "line 2, column 0 ('x'): '0x1F' is hexadecimal", "x,y\n0x1F,2\n"},
         {MERCER_E_DATA, "line 1, column 1: 'inf' is infinite", "1,inf\n"},
