@@ -136,7 +136,7 @@ void blocks_at_once(Suite &suite, const Subject &subject, std::chrono::microseco
 template <class T>
 void at_once(Suite &suite, const Subject &subject) {
     if (subject.rows.d != 3) return;
-    const std::chrono::microseconds time(subject.setting.text == "defaults" ? 60000 : 3000);
+    const std::chrono::microseconds time(subject.setting.text == "defaults" ? 40000 : 3000);
     if (subject.block()) return blocks_at_once<T>(suite, subject, time);
     for (Map which : {Map::plain, Map::log, Map::derivative})
         if (subject.has(which)) maps_at_once<T>(suite, subject, which, time);
