@@ -34,10 +34,10 @@
  *   to mercer_set_error, if it did. Their arguments are valid for that call only. They must not unwind (no longjmp, no
  *   exception). A callback may call any function on handles that the running call does not use, and on any model.
  * - Structs begin with struct_size = sizeof of the struct as the caller was compiled, in outputs too. The library reads
- *   and writes nothing beyond it and treats missing fields as 0. It must not end inside a field: of a field that is cut,
- *   the bytes that are there count and the others are 0. In an array of structs all elements have the
- *   struct_size of the first, which is also the distance between them. Structs only ever grow at the end. Padding is
- *   explicit and must be 0. Text is UTF-8; sizes are int64_t; rows and columns count from 0, in error texts too. */
+ *   and writes nothing beyond it and treats missing fields as 0. Of a field that struct_size cuts, the bytes before
+ *   the cut count and the others are 0. In an array of structs all elements have the struct_size of the first, which is
+ *   also the distance between them. Structs only ever grow at the end. Padding is explicit and must be 0. Text is
+ *   UTF-8; sizes are int64_t; rows and columns count from 0, in error texts too. */
 #ifndef MERCER_MERCER_H
 #define MERCER_MERCER_H
 
@@ -209,7 +209,8 @@ MERCER_API int32_t mercer_context_find(mercer_context *context, const char *what
 
 /* Loads a plugin and runs the conformance suite for its kind on it, in this process. name = "kernel-gaussian" or an
  * absolute path. Every check is logged (level 0), as "check: TITLE" before it runs and "pass: TITLE" after it has
- * passed; the first check that fails is the error: MERCER_E_PLUGIN. `mercer plugin-check` runs the suite in a separate
+ * passed, or as "not present: TITLE", "not claimed: TITLE" or "not possible: TITLE" if the plugin has nothing to check;
+ * the first check that fails is the error: MERCER_E_PLUGIN. `mercer plugin-check` runs the suite in a separate
  * process. */
 MERCER_API int32_t mercer_plugin_check(mercer_context *context, const char *name);
 
@@ -529,9 +530,9 @@ MERCER_API int32_t mercer_model_from_tensors(mercer_model **out, mercer_context 
  * the complete new one. A model is loaded even if its kernel cannot be computed here, because a plugin is missing, is
  * refused, or is of a version that does not accept the model's parameters. Functions that need no kernel then work
  * (summary, info, tensor, save, write), all others are MERCER_E_PLUGIN; the model has no capability, and info reports
- * the reason at "/missing". A model with a user kernel that is not bound yet has no "/missing": functions that need the
- * kernel are MERCER_E_UNSUPPORTED until mercer_model_bind. mercer_model_from_tensors makes no such model. If a plugin is of another version than at
- * the time of the fit, so that values may differ, "/changed" and the log say so. */
+ * the reason at "/missing". mercer_model_from_tensors makes no such model. If a plugin is of another version than at
+ * the time of the fit, so that values may differ, "/changed" and the log say so. A model whose user kernel is not bound
+ * has no "/missing": functions that need the kernel are MERCER_E_UNSUPPORTED until mercer_model_bind gives it back. */
 MERCER_API int32_t mercer_model_save(mercer_model *model, const char *path);
 MERCER_API int32_t mercer_model_load(mercer_model **out, mercer_context *context, const char *path);
 

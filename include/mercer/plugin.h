@@ -182,9 +182,9 @@ typedef struct mercer_cost {
 } mercer_cost;
 
 /* What the lift needs in addition to the centres; NULL = not needed. assignment: n, the centre assigned to each row,
- * numbered from 0 in the order in which the reducer gives them; the weight of a centre is that of its assigned rows. Every
- * row needs a centre, also one of sample weight 0. (The host leaves out centres of weight 0; in a model's assignment their
- * rows are at -1.) */
+ * numbered from 0 in the order in which the reducer gives them; the weight of a centre is that of its assigned rows.
+ * Every row needs a centre, also one of sample weight 0. (The host leaves out centres of weight 0 and stores -1 for
+ * their rows.) */
 typedef struct mercer_want {
     int64_t struct_size;
     int64_t *assignment;

@@ -21,7 +21,8 @@ void values(Suite &suite, const Subject &subject) {
     for (size_t at = 0; at < k.size(); ++at) {
         const int i = static_cast<int>(static_cast<int64_t>(at) / rows.n),
                   j = static_cast<int>(static_cast<int64_t>(at) % rows.n);
-        const double value = static_cast<double>(k[at]), second = static_cast<double>(again[at]);
+        const double value = std::isnan(k[at]) ? NAN : static_cast<double>(k[at]), // without its sign
+            second = static_cast<double>(again[at]);
         if (!std::isfinite(value) && subject.block()) broken("k(%d, %d) = %g, must be finite", i, j, value);
         if (!std::isfinite(value)) broken("map of %.9g is %g, must be finite", static_cast<double>(form[at]), value);
         if (std::memcmp(&k[at], &again[at], sizeof(T)) != 0)

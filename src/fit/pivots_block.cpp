@@ -211,7 +211,7 @@ void PartialCholesky<T>::refuse_values(int64_t row) const {
             const double value = static_cast<double>(scratch.tile[j]);
             if (std::isfinite(value)) continue;
             fail(MERCER_E_NUMERICAL, "kernel = %s gave %g for rows %" PRId64 " and %" PRId64 ", must be finite%s%s",
-                 rows_.kernel.text().c_str(), value, rows_.source->number(one[0]),
+                 rows_.kernel.text().c_str(), std::isnan(value) ? NAN : value, rows_.source->number(one[0]),
                  rows_.source->number(others[static_cast<size_t>(b * tile_rows + j)]),
                  sizeof(T) == 4 ? "; if the value is beyond float32" : "", advice);
         }

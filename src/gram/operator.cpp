@@ -299,6 +299,11 @@ void GramOperator<T>::dense(Run &run, double *a, int64_t lda) const {
             for (int64_t j = k.bi == k.bj ? k.row0 + i : 0; j < k.cols;
                  ++j) { // one triangle decides both: exactly symmetric
                 const double value = static_cast<double>(k.values[i * k.stride + j]);
+                if (!std::isfinite(value)) // else the solver would be blamed
+                    fail(MERCER_E_NUMERICAL,
+                         "the kernel gave %g for centres %" PRId64 " and %" PRId64 ", must be finite%s",
+                         std::isnan(value) ? NAN : value, i0 + i, j0 + j,
+                         sizeof(T) == 4 ? "; if the value is beyond float32, use data.dtype = f64" : "");
                 a[i0 + i + (j0 + j) * lda] = value;
                 a[j0 + j + (i0 + i) * lda] = value;
             }

@@ -154,6 +154,7 @@ for dtype in f64 f32; do
     kernel="--method gkpca --m 20 --data.dtype $dtype --kernel careless --kernel.fault"
     fits $kernel none
     refused $kernel number && says 'kernel = careless gave nan for rows ' && cp err number-$dtype
+    refused --method kpca --data.dtype $dtype --kernel careless --kernel.fault number && says 'the kernel gave nan for centres '
     refused $kernel definite && says 'kernel = careless is not positive semi-definite' && cp err definite-$dtype
 done
 for text in number definite; do # to compute in f64 is advised only to those who do not
