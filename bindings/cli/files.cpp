@@ -105,11 +105,14 @@ void check_apart(const std::string &output, const std::string &input) {
     struct stat one {
     }, other{};
     if (output.empty() || input.empty() || is_stdout(output) || is_stream(input)) return;
-    std::error_code error; // a checkpoint need not exist yet
-    bool same = std::filesystem::weakly_canonical(output, error) == std::filesystem::weakly_canonical(input, error);
+    const auto place = [](const std::string &path) { // of a file that need not exist yet, as a checkpoint
+        std::error_code error;
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+    };
+    bool same = !place(output).empty() && place(output) == place(input);
     if (::stat(output.c_str(), &one) == 0 && ::stat(input.c_str(), &other) == 0)
         same = S_ISREG(one.st_mode) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-    if (same && !error)
+    if (same)
         throw Failure(MERCER_E_ARGUMENT, "'" + output + "' is an input of this command, so it cannot be its output");
 }
 

@@ -332,7 +332,7 @@ AT(mercer_operator, apply_rough, 40);
 AT(mercer_operator, dense, 48);
 AT(mercer_operator, diagonal, 56);
 
-SIZE(mercer_eigen_request, 104);
+SIZE(mercer_eigen_request, 112);
 AT(mercer_eigen_request, struct_size, 0);
 AT(mercer_eigen_request, r, 8);
 AT(mercer_eigen_request, tol, 16);
@@ -345,6 +345,7 @@ AT(mercer_eigen_request, user, 80);
 AT(mercer_eigen_request, rough, 88);
 AT(mercer_eigen_request, reserved, 92);
 AT(mercer_eigen_request, scale, 96);
+AT(mercer_eigen_request, share, 104);
 
 SIZE(mercer_eigen_result, 80);
 AT(mercer_eigen_result, struct_size, 0);

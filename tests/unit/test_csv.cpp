@@ -293,7 +293,7 @@ void test_refused() {
         {MERCER_E_DATA, "line 3, column 1: the line has 1 fields, but the first line has 2", "x,y\n1,2\n3\n"},
         {MERCER_E_DATA, "line 2, column 2: the line has 3 fields, but the first line has 2", "1,2\n3,4,5\n"},
         {MERCER_E_DATA, "line 2, column 2: the line has 3 fields", "x,y\n1,2,\n"},
-        {MERCER_E_DATA, "line 4, column 1: the line has 2 fields, but the first line has 3",
+        {MERCER_E_DATA, "line 4, column 2: the line has 2 fields, but the first line has 3",
          "id,\"IL-2; log\",b\nA,1,2\nB,3,4\nC,5\n"}, // not split at ';', which the first line has, too
         {MERCER_E_DATA, "line 3, column 1 ('y'): '1e999' is out of the range of f64", "x,y\n1,2\n3,1e999\n"},
         {MERCER_E_DATA, "line 2, column 0 ('x'): '0x1F' is hexadecimal", "x,y\n0x1F,2\n"},

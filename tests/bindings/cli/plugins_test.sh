@@ -166,7 +166,7 @@ unset MERCER_PLUGIN_PATH
 cd careless || exit 1
 MERCER_PLUGIN_PATH=. "$mercer" fit ../rows.csv --method kpca --kernel careless -o C.safetensors >../out 2>../err
 cd ..
-says "unknown kernel 'careless'; the folder '.' was not looked at: a plugin folder must be absolute"
+says "unknown kernel 'careless'; the folder '.' was not searched: a plugin folder must be absolute"
 
 # ---- a new one ---------------------------------------------------------------------------------------------------------
 
