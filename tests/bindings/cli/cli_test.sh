@@ -389,7 +389,7 @@ status 0 plot S.safetensors FLOWERS.csv --labels number -o F.svg && pic colour_b
 # rows without a label are drawn, too
 awk 'BEGIN { print "length,width,mass,kind"
     for (i = 0; i < 40; i++) print i % 7 "," i % 5 "," (i % 8 == 3 ? "NA" : i + 0.5) "," (i % 10 == 4 ? "" : "k" i % 2) }' >GAPS.csv
-status 0 plot S.safetensors GAPS.csv --labels mass -o G.svg && pic colour_bar G.svg && pic picture G.svg 40 'no label'
+status 0 plot S.safetensors GAPS.csv --labels mass -o G.svg && pic caption G.svg mass && pic picture G.svg 40 'no label'
 status 0 plot S.safetensors GAPS.csv --labels kind -o G.svg && pic picture G.svg 40 k0 k1 'no label'
 error 2 4 plot S.safetensors FLOWERS.csv --labels spcies -o OLD.svg && says species
 
