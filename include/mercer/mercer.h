@@ -476,7 +476,8 @@ MERCER_API void mercer_model_destroy(mercer_model *model);
  *   gradient  n x r d  df_j/dx_c in column j d + c, with respect to x before the input map
  *   labels    n x 1    clusters, i64 from 0 on, in order of decreasing weight; -1 where scores are NaN
  *
- * Unusual rows exceed a limit: see mercer_model_info(model, "/limits/residual/p95", ...) and include/README.md.
+ * If the model has the tensor scatter, its entries take the place of lambda_j. Unusual rows exceed a limit: see
+ * mercer_model_info(model, "/limits/residual/p95", ...) and include/README.md.
  * MERCER_E_UNSUPPORTED: the model lacks the capability; MERCER_E_VALUE: no output has that index. */
 typedef struct mercer_output {
     int64_t struct_size;

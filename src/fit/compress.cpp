@@ -257,6 +257,10 @@ void write_forms(const Model &model, const Held &held, const std::vector<double>
     }
     out.tensors["b"] = vector_tensor(offset);
     if (lambda) out.tensors["lambda"] = vector_tensor(values);
+    if (const Tensor *scatter = model.tensor("scatter")) {
+        const double *all = tensor_data<double>(*scatter);
+        out.tensors["scatter"] = vector_tensor(std::vector<double>(all, all + turn.r));
+    }
     if (held.mean < 0) return;
     const double square = in_span(held.mean, held.mean), whole = held.product(held.mean, held.mean);
     report["mean_residual"] = share(whole - square, whole);

@@ -160,14 +160,11 @@ Lifted lift_as(const LiftTask &task) {
     if (choice.wants_bars() && rank > 0) out.text["error_bars"] = bars.report(1, kept);
 
     run.stage("certify");
-    std::vector<double> lambda(projection.theta.begin(), projection.theta.begin() + kept);
+    std::vector<double> lambda(projection.theta.begin(), projection.theta.begin() + kept), scatter = lambda;
     out.text["certificates"] = Json::array();
     if (kept > 0 && !iterated) {
         const Proof proof = proved ? found.proof : prove<T>(run, task, rows, *span, projection, weights, kept);
-        // `auto` promises an accuracy of its eigenvalues, so it returns the best estimates. Else a report changes no model:
-        // lambda is what the scores vary by.
-        for (int64_t j = 0; proved && j < kept; ++j)
-            lambda[static_cast<size_t>(j)] = proof.bounds.value[static_cast<size_t>(j)];
+        for (int64_t j = 0; j < kept; ++j) lambda[static_cast<size_t>(j)] = proof.bounds.value[static_cast<size_t>(j)];
         out.text["certificates"] = proof.report(total, kept);
         if (proof.refuted) {
             out.text["uncertified"] = refuted_text;
@@ -177,8 +174,11 @@ Lifted lift_as(const LiftTask &task) {
     }
     run.stage("lift");
     coefficients(task, *span, projection, kept, out);
-    for (double &value : lambda) value /= total;
+    const bool estimated = lambda != scatter;
+    for (std::vector<double> *values : {&lambda, &scatter})
+        for (double &value : *values) value /= total;
     out.tensors["lambda"] = vector_tensor(lambda);
+    if (estimated) out.tensors["scatter"] = vector_tensor(scatter);
     out.tensors["w"] = vector_tensor(task.centres.weights);
     out.capabilities = MERCER_CAN_DENSITY | MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
     if (values.lift_centred) {
@@ -193,7 +193,7 @@ Lifted lift_as(const LiftTask &task) {
                                           weights, "exact");
         out.kernel_evaluations += n * task.centres.m();
     } else {
-        out.text["limits"] = limits_in_span(run, *span, projection, lambda, weights);
+        out.text["limits"] = limits_in_span(run, *span, projection, scatter, weights);
         out.text["mse"] = projection.left / total;
         const double share = static_cast<double>(span->rank()) / static_cast<double>(task.centres.m());
         out.products = share * share; // of less rank than foreseen

@@ -127,7 +127,8 @@ template Json limits_in_span(Run &, const SpanRows<double> &, const Projection &
 template <class T>
 Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model, const double *weights,
                const char *kind) {
-    const Tensor &a = model.tensors.at("A"), &b = model.tensors.at("b"), &lambda = model.tensors.at("lambda");
+    const Tensor &a = model.tensors.at("A"), &b = model.tensors.at("b"),
+                 &lambda = model.tensors.at(model.tensors.count("scatter") ? "scatter" : "lambda");
     const auto nu = model.tensors.find("nu");
     const bool centred = nu != model.tensors.end();
     const int64_t n = x.rows(), r = a.cols;

@@ -57,7 +57,7 @@ void Model::check_shapes() const {
                  name.c_str(), dtype_name(found->dtype), found->rows, found->cols, dtype_name(dtype), rows, cols);
     };
     expect("A", features, r(), dtype());
-    for (const char *name : {"b", "lambda"}) expect(name, r(), 1, MERCER_F64);
+    for (const char *name : {"b", "lambda", "scatter"}) expect(name, r(), 1, MERCER_F64);
     for (const char *name : {"nu", "w", "v"}) expect(name, m(), 1, MERCER_F64);
     expect("labels", m(), 1, MERCER_I64);
     expect("assignment", n(), 1, MERCER_I64);

@@ -21,15 +21,16 @@ namespace {
     fail(MERCER_E_UNSUPPORTED, "this model has no '%s': %s", operation, why);
 }
 
-// Eigenvalues are divided by: there must be one for each component, and above 0.
+// Variances of scores are divided by: there must be one for each component, and above 0.
 void need_eigenvalues(const Model &model, const char *operation) {
-    const Tensor *lambda = model.tensor("lambda");
+    const Tensor *lambda = model.variances();
     if (model.tensor("v")) cannot(operation, "its eigenvalues are those of a random walk, not variances");
     if (!lambda) cannot(operation, "it has no eigenvalues (tensor 'lambda')");
     for (int64_t j = 0; j < model.r(); ++j)
         if (!(tensor_data<double>(*lambda)[j] > 0))
-            fail(MERCER_E_UNSUPPORTED, "this model has no '%s': lambda = %g of component %" PRId64 ", must be > 0",
-                 operation, tensor_data<double>(*lambda)[j], j);
+            fail(MERCER_E_UNSUPPORTED,
+                 "this model has no '%s': the variance is %g of component %" PRId64 ", must be > 0", operation,
+                 tensor_data<double>(*lambda)[j], j);
 }
 
 std::vector<Output> scores_outputs(const Model &model, const OutputOptions &options) {
@@ -69,7 +70,7 @@ std::vector<Output> labels_outputs(const Model &model, const OutputOptions &) {
 void put_scores(const Model &model, const OutputOptions &options, int64_t row, const RowValues &values, Target *outs) {
     const int64_t r = model.r();
     if (!options.whiten) return outs->put(row, 0, values.f, r);
-    const double *lambda = tensor_data<double>(*model.tensor("lambda"));
+    const double *lambda = tensor_data<double>(*model.variances());
     std::array<double, 64> white;
     for (int64_t from = 0, count; from < r; from += count) {
         count = std::min<int64_t>(r - from, white.size());
@@ -80,7 +81,7 @@ void put_scores(const Model &model, const OutputOptions &options, int64_t row, c
 }
 
 void put_t2(const Model &model, const OutputOptions &, int64_t row, const RowValues &values, Target *outs) {
-    const double *lambda = tensor_data<double>(*model.tensor("lambda"));
+    const double *lambda = tensor_data<double>(*model.variances());
     double sum = 0;
     for (int64_t j = 0; j < model.r(); ++j) sum += values.f[j] * values.f[j] / lambda[j];
     outs->put(row, sum);

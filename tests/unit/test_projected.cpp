@@ -238,6 +238,39 @@ void test_all_of_it() {
     }
 }
 
+// A report changes no output: what certificates improve is the estimate of an eigenvalue, not what the scores vary by, which
+// `t2` divides by.
+void test_scatter() {
+    Session session;
+    const Matrix x = oracle::Numbers(40).matrix(600, 4);
+    Matrix t2(0, 0);
+    bool improved = false;
+    for (const char *kind : {"none", "cheap", "rows", "exact"}) {
+        const Model model = fit_rows(
+            session, x, {{"kernel", "gaussian"}, {"sigma", "2"}, {"components", "5"}, {"report.certificates", kind}},
+            first_rows(6));
+        const bool has = model.has("scatter");
+        const Vector scatter = model.vector(has ? "scatter" : "lambda"), lambda = model.vector("lambda");
+        const Matrix z = session.apply(model, x), own = session.apply(model, x, "t2");
+        for (int64_t j = 0; j < z.cols; ++j) {
+            const size_t at = static_cast<size_t>(j);
+            const double square = oracle::sum_over(z.rows, [&](int64_t i) { return z(i, j) * z(i, j) / 600; });
+            TEST_ASSERT_DOUBLE_WITHIN(1e-10 * scatter[0], scatter[at], square);
+            TEST_ASSERT_TRUE(lambda[at] >= scatter[at]);
+            improved |= lambda[at] > 1.01 * scatter[at];
+        }
+        for (int64_t i = 0; i < z.rows; ++i)
+            TEST_ASSERT_DOUBLE_WITHIN(
+                1e-9,
+                oracle::sum_over(z.cols,
+                                 [&](int64_t j) { return z(i, j) * z(i, j) / scatter[static_cast<size_t>(j)]; }),
+                own(i, 0));
+        if (t2.rows > 0) expect_near(own.v, t2.v, 1e-9, kind);
+        t2 = own;
+    }
+    TEST_ASSERT_TRUE(improved);
+}
+
 // In float32 as well, where a wide kernel leaves a residual of a few hundred units of rounding: its norm is no less than
 // what is certain.
 void test_norm_in_f32() {
@@ -307,6 +340,7 @@ int main() {
     RUN_TEST(test_threads_and_weights);
     RUN_TEST(test_certificates_hold);
     RUN_TEST(test_all_of_it);
+    RUN_TEST(test_scatter);
     RUN_TEST(test_norm_in_f32);
     RUN_TEST(test_what_is_left);
     RUN_TEST(test_refusals);
