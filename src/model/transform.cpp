@@ -28,9 +28,8 @@ void need_eigenvalues(const Model &model, const char *operation) {
     if (!lambda) cannot(operation, "it has no eigenvalues (tensor 'lambda')");
     for (int64_t j = 0; j < model.r(); ++j)
         if (!(tensor_data<double>(*lambda)[j] > 0))
-            fail(MERCER_E_UNSUPPORTED,
-                 "this model has no '%s': the variance is %g of component %" PRId64 ", must be > 0", operation,
-                 tensor_data<double>(*lambda)[j], j);
+            fail(MERCER_E_UNSUPPORTED, "this model has no '%s': %s = %g of component %" PRId64 ", must be > 0",
+                 operation, model.tensor("scatter") ? "scatter" : "lambda", tensor_data<double>(*lambda)[j], j);
 }
 
 std::vector<Output> scores_outputs(const Model &model, const OutputOptions &options) {
