@@ -105,13 +105,14 @@ void check_apart(const std::string &output, const std::string &input) {
     struct stat one {
     }, other{};
     if (output.empty() || input.empty() || is_stdout(output) || is_stream(input)) return;
-    const auto place = [](const std::string &path) { // of a file that need not exist yet, as a checkpoint
-        std::error_code error;
+    std::error_code error;
+    const auto place = [&](const std::string &path) {
         return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
     };
-    bool same = !place(output).empty() && place(output) == place(input);
-    if (::stat(output.c_str(), &one) == 0 && ::stat(input.c_str(), &other) == 0)
-        same = S_ISREG(one.st_mode) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+    const bool exist = ::stat(output.c_str(), &one) == 0 && ::stat(input.c_str(), &other) == 0;
+    // A checkpoint need not exist yet; then only its name can be compared.
+    const bool same = exist ? S_ISREG(one.st_mode) && one.st_dev == other.st_dev && one.st_ino == other.st_ino
+                            : place(output) == place(input) && !error;
     if (same)
         throw Failure(MERCER_E_ARGUMENT, "'" + output + "' is an input of this command, so it cannot be its output");
 }

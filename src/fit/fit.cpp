@@ -204,17 +204,17 @@ Tensors all_tensors(const Recipe &recipe, const Prepared &prepared, Centres &cen
 
 // A share of the variance that the limit on components kept out of reach.
 void warn_of_limit(const CoreValues &asked, const Tensors &tensors, Json &text) {
-    const auto lambda = tensors.find("lambda");
-    if (std::isnan(asked.variance) || asked.components == 0 || lambda == tensors.end()) return;
+    const Tensor *found = variances_of(tensors);
+    if (std::isnan(asked.variance) || asked.components == 0 || !found) return;
     const double total = text.at("total_variance").at("value");
     if (total <= 0) return;
-    const double *values = tensor_data<double>(lambda->second);
-    const double share = std::accumulate(values, values + lambda->second.rows, 0.0) / total;
-    if (lambda->second.rows < asked.components || share >= asked.variance * (1 - 1e-12)) return;
+    const double *values = tensor_data<double>(*found);
+    const double share = std::accumulate(values, values + found->rows, 0.0) / total;
+    if (found->rows < asked.components || share >= asked.variance * (1 - 1e-12)) return;
     text["warnings"].push_back(
         format("%" PRId64 " components explain %.3g %% of the variance, %.3g %% requested: output.components = %" PRId64
                " limits their number, 0 removes the limit",
-               lambda->second.rows, 100 * share, 100 * asked.variance, asked.components));
+               found->rows, 100 * share, 100 * asked.variance, asked.components));
 }
 
 // The rows in a form that can be read at will, without those that data.missing leaves out.

@@ -127,8 +127,7 @@ template Json limits_in_span(Run &, const SpanRows<double> &, const Projection &
 template <class T>
 Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model, const double *weights,
                const char *kind) {
-    const Tensor &a = model.tensors.at("A"), &b = model.tensors.at("b"),
-                 &lambda = model.tensors.at(model.tensors.count("scatter") ? "scatter" : "lambda");
+    const Tensor &a = model.tensors.at("A"), &b = model.tensors.at("b"), &variances = *variances_of(model.tensors);
     const auto nu = model.tensors.find("nu");
     const bool centred = nu != model.tensors.end();
     const int64_t n = x.rows(), r = a.cols;
@@ -138,7 +137,7 @@ Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, con
     Weights<T> w(run, a.rows, r + centred);
     w.columns(0, a);
     if (centred) w.column(r, nu->second, 1);
-    Outputs outputs(run, n, r, tensor_data<double>(lambda));
+    Outputs outputs(run, n, r, tensor_data<double>(variances));
     self_values(run, tiles, outputs.residual.data());
     const double square = centred ? model.text.at("mean_square").get<double>() : 0;
     RowSums<T>(run, tiles, false).evaluate(w, [&](const Panel<T> &panel, double *sums) {

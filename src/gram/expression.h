@@ -89,7 +89,7 @@ class Expression {
 
     // Of the whole, after finish.
     bool is_psd() const;
-    // E_UNSUPPORTED unless it is: `who` is what needs it, `but` what else might be said.
+    // Fails with E_UNSUPPORTED unless the kernel is positive semi-definite. who: names what needs that; but: ends the message.
     void need_psd(const char *who, const char *but = "") const;
     double kappa() const;                             // k(x, x) where it is constant, else NaN
     bool is_radial() const;                           // a function of the distance over all columns

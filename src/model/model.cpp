@@ -154,6 +154,12 @@ template Tensor make_tensor<float>(int64_t, int64_t, bool);
 template Tensor make_tensor<double>(int64_t, int64_t, bool);
 template Tensor make_tensor<int64_t>(int64_t, int64_t, bool);
 
+const Tensor *variances_of(const Tensors &tensors) {
+    auto found = tensors.find("scatter");
+    if (found == tensors.end()) found = tensors.find("lambda");
+    return found == tensors.end() ? nullptr : &found->second;
+}
+
 const Tensor *Model::tensor(const std::string &name) const {
     auto found = tensors_->find(name);
     return found == tensors_->end() ? nullptr : &found->second;

@@ -12,6 +12,8 @@
 namespace mercer {
 
 using Tensors = std::map<std::string, Tensor>;
+// What the scores of the rows fitted on vary by: `scatter`, or else the eigenvalues. nullptr: there are neither.
+const Tensor *variances_of(const Tensors &tensors);
 
 // Of the kernel: a model that was stored may do without, and can then be looked at only.
 enum class Plugins { needed, wanted };
@@ -53,8 +55,6 @@ class Model {
     double mean_square() const { return mean_square_; }     // nu^T K nu
     bool leaves_missing() const { return leaves_missing_; } // outputs of rows with a NaN are NaN
     // nullptr: this model has no such short cut.
-    // What the scores of the rows fitted on vary by: `scatter` where the model has it, else the eigenvalues. May be nullptr.
-    const Tensor *variances() const { return tensor("scatter") ? tensor("scatter") : tensor("lambda"); }
     const RowScores *row_scores() const;
     const RunSettings &settings() const { return settings_; } // threads and budget of the context it was made in
 

@@ -75,9 +75,10 @@ struct RowNeeds {
     enum : unsigned { coordinates = 1, mean = 2, density = 4, self = 8 };
 };
 struct RowValues {
-    const double *f;              // coordinates: r of them, A^T k_C(x) / g(x) - b
-    double mean = 0, density = 0; // nu^T k_C(x), w^T k_C(x) / n
-    double self = 0;              // k(x, x)
+    const double *f;                   // coordinates: r of them, A^T k_C(x) / g(x) - b
+    double mean = 0, density = 0;      // nu^T k_C(x), w^T k_C(x) / n
+    double self = 0;                   // k(x, x)
+    const double *variances = nullptr; // of the scores (variances_of); nullptr: the model has none
 };
 
 struct Operation {

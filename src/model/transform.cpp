@@ -23,13 +23,13 @@ namespace {
 
 // Variances of scores are divided by: there must be one for each component, and above 0.
 void need_eigenvalues(const Model &model, const char *operation) {
-    const Tensor *lambda = model.variances();
+    const Tensor *variances = variances_of(model.tensors());
     if (model.tensor("v")) cannot(operation, "its eigenvalues are those of a random walk, not variances");
-    if (!lambda) cannot(operation, "it has no eigenvalues (tensor 'lambda')");
+    if (!variances) cannot(operation, "it has no eigenvalues (tensor 'lambda')");
     for (int64_t j = 0; j < model.r(); ++j)
-        if (!(tensor_data<double>(*lambda)[j] > 0))
+        if (!(tensor_data<double>(*variances)[j] > 0))
             fail(MERCER_E_UNSUPPORTED, "this model has no '%s': %s = %g of component %" PRId64 ", must be > 0",
-                 operation, model.tensor("scatter") ? "scatter" : "lambda", tensor_data<double>(*lambda)[j], j);
+                 operation, model.tensor("scatter") ? "scatter" : "lambda", tensor_data<double>(*variances)[j], j);
 }
 
 std::vector<Output> scores_outputs(const Model &model, const OutputOptions &options) {
@@ -69,20 +69,18 @@ std::vector<Output> labels_outputs(const Model &model, const OutputOptions &) {
 void put_scores(const Model &model, const OutputOptions &options, int64_t row, const RowValues &values, Target *outs) {
     const int64_t r = model.r();
     if (!options.whiten) return outs->put(row, 0, values.f, r);
-    const double *lambda = tensor_data<double>(*model.variances());
     std::array<double, 64> white;
     for (int64_t from = 0, count; from < r; from += count) {
         count = std::min<int64_t>(r - from, white.size());
         for (int64_t j = 0; j < count; ++j)
-            white[static_cast<size_t>(j)] = values.f[from + j] / std::sqrt(lambda[from + j]);
+            white[static_cast<size_t>(j)] = values.f[from + j] / std::sqrt(values.variances[from + j]);
         outs->put(row, from, white.data(), count);
     }
 }
 
 void put_t2(const Model &model, const OutputOptions &, int64_t row, const RowValues &values, Target *outs) {
-    const double *lambda = tensor_data<double>(*model.variances());
     double sum = 0;
-    for (int64_t j = 0; j < model.r(); ++j) sum += values.f[j] * values.f[j] / lambda[j];
+    for (int64_t j = 0; j < model.r(); ++j) sum += values.f[j] * values.f[j] / values.variances[j];
     outs->put(row, sum);
 }
 
@@ -135,7 +133,7 @@ template <class T, class Done>
 void for_rows(Run &run, const Model &model, const std::shared_ptr<const Source> &data, unsigned needs, Done &&done) {
     const Columns at(model, needs);
     const int64_t rows = model.tensor("A")->rows;
-    const Tensor *b = model.tensor("b");
+    const Tensor *b = model.tensor("b"), *variances = variances_of(model.tensors());
     std::vector<double> offset(static_cast<size_t>(at.r));
     if (b) std::copy_n(tensor_data<double>(*b), at.r, offset.data());
     Evaluator<T> evaluator(run, model, data);
@@ -156,6 +154,7 @@ void for_rows(Run &run, const Model &model, const std::shared_ptr<const Source> 
         for (int64_t i = 0; i < panel.rows; ++i) {
             double *row = sums + i * w.stride;
             RowValues values{row};
+            if (variances) values.variances = tensor_data<double>(*variances);
             if (at.nu >= 0) values.mean = row[at.nu];
             if (at.w >= 0) values.density = row[at.w];
             if (!self.empty()) values.self = static_cast<double>(self[static_cast<size_t>(i)]);

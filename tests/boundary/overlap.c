@@ -60,58 +60,71 @@ static mercer_model *fitted(mercer_context *context, mercer_data *data, const ch
     return model;
 }
 
+/* A model of two components, rows to transform, and what arrays hold before a call. */
+enum { D = 3, R = 2, TRAINED = 20 };
+struct trained {
+    mercer_context *context;
+    double *train, *fresh;
+    mercer_data *rows;
+    mercer_model *model;
+};
+
+static struct trained trained_model(void) {
+    struct trained own = {new_context(), noise(TRAINED * D), noise(CELLS), NULL, NULL};
+    own.rows = new_data(own.context, own.train, TRAINED, D);
+    own.model = fitted(own.context, own.rows, "2");
+    return own;
+}
+
+static void release(struct trained *own) {
+    mercer_model_destroy(own->model), mercer_data_destroy(own->rows), mercer_context_destroy(own->context);
+    free(own->train), free(own->fresh);
+}
+
 /* More columns than scores are legal and stay as they are: they may be the input. */
 static void scores(void **state) {
     (void)state;
-    enum { D = 3, R = 2 };
-    mercer_context *context = new_context();
-    double *train = noise(20 * D), *fresh = noise(CELLS), array[CELLS];
-    mercer_data *rows = new_data(context, train, 20, D);
-    mercer_model *model = fitted(context, rows, "2");
+    struct trained own = trained_model();
+    double array[CELLS];
     int met = 0;
     for (int k = 0; k < TRIES; k++) {
-        memcpy(array, fresh, sizeof array);
+        memcpy(array, own.fresh, sizeof array);
         const int64_t n = 1 + below(ROWS_MOST);
         const struct layout in = random_layout(n, D), out = random_layout(n, R + below(3));
         const mercer_view given = view_in(array, &in), wanted = view_in(array, &out);
         mercer_data *data = NULL;
-        MUST(mercer_data_from_view(&data, context, &given));
+        MUST(mercer_data_from_view(&data, own.context, &given));
         const int expected = meet(&in, D, &out, R);
         met += expected;
-        judge("transform", mercer_model_transform(model, NULL, data, &wanted, 1, NULL), expected, array, fresh);
+        judge("transform", mercer_model_transform(own.model, NULL, data, &wanted, 1, NULL), expected, array, own.fresh);
         mercer_data_destroy(data);
     }
     assert_in_range(met, TRIES / 10, TRIES * 9 / 10);
-    mercer_model_destroy(model), mercer_data_destroy(rows), mercer_context_destroy(context);
-    free(train), free(fresh);
+    release(&own);
 }
 
 /* Two outputs of one call. */
 static void outputs(void **state) {
     (void)state;
-    enum { D = 3, R = 2 };
-    mercer_context *context = new_context();
-    double *train = noise(20 * D), *fresh = noise(CELLS), array[CELLS];
-    mercer_data *rows = new_data(context, train, 20, D);
-    mercer_model *model = fitted(context, rows, "2");
+    struct trained own = trained_model();
+    double array[CELLS];
     mercer_recipe *both = NULL;
-    MUST(mercer_recipe_create(&both, context, "scores,t2"));
+    MUST(mercer_recipe_create(&both, own.context, "scores,t2"));
     int met = 0;
     for (int k = 0; k < TRIES; k++) {
-        memcpy(array, fresh, sizeof array);
+        memcpy(array, own.fresh, sizeof array);
         const int64_t n = 1 + below(ROWS_MOST);
         const struct layout scores = random_layout(n, R + below(3)), t2 = random_layout(n, 1 + below(2));
         const mercer_view wanted[2] = {view_in(array, &scores), view_in(array, &t2)};
-        mercer_data *data = new_data(context, train, n, D);
+        mercer_data *data = new_data(own.context, own.train, n, D);
         const int expected = meet(&scores, R, &t2, 1);
         met += expected;
-        judge("transform", mercer_model_transform(model, both, data, wanted, 2, NULL), expected, array, fresh);
+        judge("transform", mercer_model_transform(own.model, both, data, wanted, 2, NULL), expected, array, own.fresh);
         mercer_data_destroy(data);
     }
     assert_in_range(met, TRIES / 20, TRIES * 9 / 10);
-    mercer_recipe_destroy(both), mercer_model_destroy(model), mercer_data_destroy(rows),
-        mercer_context_destroy(context);
-    free(train), free(fresh);
+    mercer_recipe_destroy(both);
+    release(&own);
 }
 
 /* Queries that are a matrix of distances. */
