@@ -2,7 +2,7 @@
 #include "../core/blas.h"
 #include "../core/threads.h"
 #include "../core/vmath.h"
-#include "../fit/derive.h"
+#include "../derive/derive.h"
 #include "../host/modules.h"
 #include "handles.h"
 
@@ -62,12 +62,13 @@ std::vector<mercer_entry> entries(mercer_context &context, const std::string &wh
     if (what == "methods")
         for (const Method &row : methods()) out.push_back(entry(context, row.name, "", row.summary, row.reference, ""));
     else if (what == "operations")
-        for (const Operation &row : operations()) out.push_back(entry(context, row.name, "", row.summary, "", ""));
+        for (const OutputTraits &row : outputs()) out.push_back(entry(context, row.name, "", row.summary, "", ""));
     else if (what == "derivations")
         for (const Derivation &row : derivations())
             out.push_back(entry(context, row.name, "", row.summary, row.reference, ""));
     else if (what == "lifts")
-        for (const Lift &row : lifts()) out.push_back(entry(context, row.name, "", row.summary, row.reference, ""));
+        for (const LiftTraits &row : lifts())
+            out.push_back(entry(context, row.name, "", row.summary, row.reference, ""));
     else if (what == "statuses")
         for (int64_t i = 0; const StatusText *row = status_text(i); ++i)
             out.push_back(entry(context, row->name, "", row->summary, "", "", row->code));

@@ -1,4 +1,4 @@
-#include "../gram/matrix.h"
+#include "../gram/object_matrix.h"
 #include "../io/npy.h"
 #include "handles.h"
 

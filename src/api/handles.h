@@ -1,8 +1,10 @@
 // What stands behind the opaque handles, and how arguments are read. The functions themselves are one guard call each.
 #pragma once
 #include "../core/structs.h"
-#include "../fit/fit.h"
+#include "../gram/data.h"
 #include "../io/csv.h"
+#include "../model/model.h"
+#include "../recipe/recipe.h"
 
 #include <set>
 

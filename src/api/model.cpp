@@ -1,5 +1,6 @@
-#include "../fit/derive.h"
+#include "../derive/derive.h"
 #include "../io/files.h"
+#include "../model/outputs.h"
 #include "handles.h"
 
 using namespace mercer;
@@ -17,7 +18,7 @@ struct Asked {
     }
     std::string names() const {
         std::string out;
-        for (const Operation *operation : operations) {
+        for (const OutputTraits *operation : operations) {
             if (!out.empty()) out += ',';
             out += operation->name;
         }
@@ -28,11 +29,11 @@ struct Asked {
 // Scores and nothing else, as they are.
 bool asks_scores(mercer_recipe *what) {
     return !what || (what->recipe.is_operation() && !what->recipe.options().whiten &&
-                     what->recipe.operations() == Operations{&operations().front()});
+                     what->recipe.operations() == Operations{&outputs().front()});
 }
 
 Asked read_operation(mercer_recipe *what) {
-    if (!what) return {{&operations().front()}, {}};
+    if (!what) return {{&mercer::outputs().front()}, {}};
     if (!what->recipe.is_operation())
         fail(MERCER_E_ARGUMENT, "what: %s; must be an operation", what->recipe.who_takes().c_str());
     return {what->recipe.operations(), what->recipe.options()};

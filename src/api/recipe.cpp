@@ -1,3 +1,6 @@
+#include "../fit/fit.h"
+#include "../fit/forecast.h"
+#include "../fit/kernel_matrix.h"
 #include "handles.h"
 
 using namespace mercer;

@@ -1,7 +1,8 @@
 // The suite of reducers, on the problem that a fit shows them: clustered rows under a Gaussian kernel of the suite's
 // own, so narrow that 300 distinct rows are independent (nearest neighbours are about 0.6 apart, k = 0.2): who asks for
 // m centres gets m. Landmarks are always attached, for those who need them.
-#include "../fit/problem.h"
+#include "../fit/reducer_view.h"
+#include "../fit/sample_weights.h"
 #include "check.h"
 
 #include <algorithm>
@@ -84,7 +85,7 @@ int32_t distances(void *user, const int64_t *i, const int64_t *j, int64_t count,
     return 0;
 }
 
-enum class Landmarks { rows, points };
+enum class Given { rows, points };
 enum class Kept { vectors, objects };
 
 // Data and what a fit would have made of them. Stays where it is: data points into it.
@@ -95,7 +96,7 @@ struct Scene {
     Data data;
     Prepared prepared;
 
-    Scene(Run &run, std::string text, bool f32, int64_t n, int64_t copies = 1, Landmarks landmarks = Landmarks::rows,
+    Scene(Run &run, std::string text, bool f32, int64_t n, int64_t copies = 1, Given landmarks = Given::rows,
           Kept kept = Kept::vectors)
         : text(std::move(text)), rows(make_rows(n, copies)) {
         for (int64_t i = 0; i < n; i += 37) landmark_rows.push_back((i * 7 + 1) % n);
@@ -106,7 +107,7 @@ struct Scene {
             data.source = std::make_shared<ObjectSource>(mercer_objects{sizeof(mercer_objects), n, MERCER_DISTANCE,
                                                                         MERCER_THREAD_SAFE, distances, nullptr,
                                                                         rows.data(), nullptr});
-        data.landmarks = landmarks == Landmarks::rows
+        data.landmarks = landmarks == Given::rows
                              ? view_of(landmark_rows.data(), MERCER_I64, static_cast<int64_t>(landmark_rows.size()), 1)
                              : view_of(landmark_points.data(), MERCER_F64, std::min<int64_t>(n, 8), columns);
         prepared.source = data.source;
@@ -139,10 +140,11 @@ struct Outcome {
 
 template <class T>
 void reduce_as(Run &run, const Plugin &plugin, const Scene &scene, const Params &params, uint64_t seed, Outcome &out) {
-    DataProblem<T> problem(run, scene.prepared, scene.data, 5, out.got);
+    DataProblem<T> problem(run, scene.prepared, scene.data, {5}, out.got);
     mercer_task task(run, Random(seed, Stage::reducer), &problem, &out.got.report);
     problem.serve(task);
-    task.tiles = problem.tiles();
+    PivotForecast pivots(problem.tiles(), true);
+    task.foreseen = &pivots;
     out.shape = problem.shape();
     out.cost.struct_size = sizeof out.cost;
     out.status = plugin.reducer.forecast(&host_table(), &task, params.values(), &out.shape, &out.cost);
@@ -306,7 +308,7 @@ void check_reducer(Suite &suite) {
     };
     Run &run = suite.run;
     both("centres, weights, forecast", [&](bool f32) { on_scene(Scene(run, "n = 300", f32, 300)); });
-    both("landmarks as points", [&](bool f32) { on_scene(Scene(run, "points", f32, 300, 1, Landmarks::points)); });
+    both("landmarks as points", [&](bool f32) { on_scene(Scene(run, "points", f32, 300, 1, Given::points)); });
     both("m as requested", [&](bool f32) { sizes(suite, f32); });
     both("seed and threads", [&](bool f32) { repeats(suite, f32, settings); });
     both("sample weights", [&](bool f32) {
@@ -319,7 +321,7 @@ void check_reducer(Suite &suite) {
     both("n = 1", [&](bool f32) { legal(suite, Scene(run, "n = 1", f32, 1), settings[0]); });
     if (!(suite.plugin->reducer.flags & MERCER_NEEDS_VECTORS))
         both("objects", [&](bool f32) {
-            legal(suite, Scene(run, "objects", f32, 60, 1, Landmarks::rows, Kept::objects), settings[0]);
+            legal(suite, Scene(run, "objects", f32, 60, 1, Given::rows, Kept::objects), settings[0]);
         });
     both("cancel", [&](bool f32) { cancel(suite, f32); });
 }

@@ -1,8 +1,8 @@
 // Computes the number that a bandwidth rule of a kernel stands for.
 #pragma once
 #include "../core/rng.h"
+#include "../gram/data.h"
 #include "column_stats.h"
-#include "fit.h"
 
 namespace mercer {
 

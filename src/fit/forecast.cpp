@@ -5,17 +5,16 @@
 //
 // Stages cost, for progress, in flops at the speed of a matrix product: a kernel value 2 d + 15 in f32 (15: what the exponential
 // costs, FACTS B3.12), twice that in f64; a factorisation or a sweep over tall blocks runs at a tenth of that speed.
-#include "../core/rate.h"
-#include "../core/threads.h"
-#include "../host/task.h"
-#include "assign.h"
-#include "auto.h"
-#include "components.h"
-#include "glimpse.h"
-#include "roads.h"
-#include "start.h"
+#include "forecast.h"
 
-#include <algorithm>
+#include "../factor/pivot_service.h"
+#include "../lift/components.h"
+#include "auto_budget.h"
+#include "auto_search.h"
+#include "prepare.h"
+#include "sample_weights.h"
+#include "voronoi.h"
+
 #include <cinttypes>
 #include <cmath>
 
@@ -29,14 +28,7 @@ Expression foreseen_kernel(Run &run, const Recipe &recipe, const Source &source)
     return kernel;
 }
 
-constexpr double dense_flops_per_second = 10e9; // of dsyevr, whose half is memory-bound
-constexpr double slow = 10;                     // how much slower than a matrix product other dense work runs
-
 double as_double(int64_t value) { return static_cast<double>(value); }
-
-double value_cost(const Source &source, bool f32) {
-    return (2 * as_double(std::max<int64_t>(source.cols(), 1)) + 15) * (f32 ? 1 : 2);
-}
 
 // Reads are bound by memory and checks; a bandwidth sorts 5 x 10^5 distances.
 double read_cost(const Source &source) { return 50 * as_double(source.rows()) * as_double(source.cols()) + 2e9; }
@@ -44,54 +36,8 @@ double read_cost(const Source &source) { return 50 * as_double(source.rows()) * 
 double reduce_cost(const Source &source, const ForeseenCentres &centres, bool f32) {
     const mercer_cost &cost = centres.cost;
     const double share = as_double(cost.likely_m) / as_double(cost.m);
-    return cost.likely_evaluations * value_cost(source, f32) + 1.5 * cost.flops * share * share * (f32 ? 1 : 2);
+    return cost.likely_evaluations * value_cost(source.cols(), f32) + 1.5 * cost.flops * share * share * (f32 ? 1 : 2);
 }
-
-double factorisation(double order) { return slow * 4 / 3 * order * order * order; }
-
-// The pivots and products of start.cpp.
-double start_cost(const Source &source, const Plan &plan, int64_t m) {
-    const double rank = as_double(plan.start_rank);
-    return start_evaluations(m, plan.start_rank).likely * value_cost(source, true) +
-           as_double(m) * slow / 2 * 4 * rank * rank;
-}
-
-} // namespace
-
-double start_share(const Source &source, const Plan &plan, int64_t m) {
-    const double start = start_cost(source, plan, m);
-    return start > 0 ? start / lift_stages(source, plan, m)[1].second : 0;
-}
-
-Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m) {
-    const double values = plan.kernel_evaluations.likely * value_cost(source, plan.f32 || plan.rough),
-                 order = as_double(m), once = plan.hold == Hold::matrix ? values / plan.passes.likely : 0;
-    return {{"gram", once},
-            {"solve", start_cost(source, plan, m) + values - once +
-                          2 * order * order * plan.columns.likely * (plan.f32 || plan.rough ? 1 : 2) +
-                          slow / 2 * plan.flops_each * plan.products.likely + factorisation(plan.dense_order)},
-            {"certify", plan.certify_cost},
-            {"lift", 100 * as_double(source.rows() + m)}};
-}
-
-double flops_of(const Source &source, double m, double evaluations, double columns) {
-    return 2 * as_double(std::max<int64_t>(source.cols(), 1)) * evaluations + 2 * m * m * columns;
-}
-
-double dense_seconds(double order) { return factorisation(order) / slow / dense_flops_per_second; }
-
-int64_t base_bytes(const Source &source, int64_t m, bool f32) {
-    const int64_t size = f32 ? 4 : 8, weights = 8 * source.rows() + 40 * m;
-    if (source.kind() == Source::Kind::objects) return weights + 8 * m;
-    if (const auto *sparse = dynamic_cast<const SparseSource *>(&source)) { // the tensors, and the rows behind tiles
-        const double share = std::min(as_double(m) / as_double(std::max<int64_t>(sparse->rows(), 1)), 1.0);
-        const int64_t entries = static_cast<int64_t>(share * as_double(sparse->count()));
-        return weights + source.held_bytes() + entries * (size + 8 + 12 + 16) + 24 * (m + 1);
-    }
-    return weights + source.loaded_bytes() + source.held_bytes() + checked_bytes("the centres", m, source.cols(), size);
-}
-
-namespace {
 
 void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &kernel, const Source &source,
                         ForeseenCentres &out) {
@@ -110,15 +56,14 @@ void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &
 }
 
 // Memory of the host's services, unknown to a plugin: tiles of the values that it requests, or panels of the rows.
-Bytes service_bytes(const mercer_task &task, const Recipe &recipe, const Expression &kernel, const Source &source,
-                    bool values) {
+Bytes service_bytes(const Run &run, const Recipe &recipe, const Expression &kernel, const Source &source, bool values) {
     const int64_t n = source.rows();
     const bool f32 = tile_is_f32(recipe, source);
-    if (values && !task.foresees_pivots) // a consumer receives the rows along with their values
-        return sweep_bytes(task.run, kernel, source, f32, Others::all) +
+    if (values) // a consumer receives the rows along with their values
+        return sweep_bytes(run, kernel, source, f32, Others::all) +
                Bytes(0, std::min(sweep_keeps, (f32 ? 4 : 8) * n * source.cols()));
     if (!(recipe.reducer()->reducer.flags & MERCER_NEEDS_VECTORS)) return 0;
-    return held_by(task.run.threads(), blocks_of(n), 8 * std::min(tile_rows, n) * source.cols());
+    return held_by(run.threads(), blocks_of(n), 8 * std::min(tile_rows, n) * source.cols());
 }
 
 } // namespace
@@ -134,8 +79,6 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
         out.cost.likely_m = out.cost.m;
         return out;
     }
-    mercer_task task(run, Random(0, Stage::reducer));
-    task.holds_factor = holds_factor;
     const bool f32 = tile_is_f32(recipe, source);
     const mercer_shape shape{sizeof shape,
                              n,
@@ -149,19 +92,22 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
                              NAN,
                              NAN};
     const Expression kernel = foreseen_kernel(run, recipe, source);
-    task.tiles = f32 ? tiles_of<float>(kernel, source) : tiles_of<double>(kernel, source);
+    PivotForecast pivots(f32 ? tiles_of<float>(kernel, source) : tiles_of<double>(kernel, source), holds_factor);
+    mercer_task task(run, Random(0, Stage::reducer));
+    task.foreseen = &pivots;
     task.perform(*recipe.reducer(), "forecast", [&] {
         return recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape,
                                                   &out.cost);
     });
-    out.factor = task.factor_bytes;
+    out.factor = pivots.factor_bytes();
     out.rows = !(recipe.reducer()->reducer.flags & MERCER_GIVES_POINTS) ||
                (data.has_landmarks() && data.landmarks.dtype == MERCER_I64);
     out.cost.m = std::clamp<int64_t>(out.cost.m, 1, std::max(n, data.landmarks.rows));
     if (out.cost.likely_m == 0) out.cost.likely_m = out.cost.m;
     if (out.cost.likely_bytes == 0) out.cost.likely_bytes = out.cost.bytes;
     if (out.cost.likely_evaluations == 0) out.cost.likely_evaluations = as_double(out.cost.kernel_evaluations);
-    const Bytes services = service_bytes(task, recipe, kernel, source, out.cost.kernel_evaluations > 0);
+    const bool values = out.cost.kernel_evaluations > 0 && !pivots.was_asked();
+    const Bytes services = service_bytes(run, recipe, kernel, source, values);
     out.cost.bytes += services.most, out.cost.likely_bytes += services.likely;
     foresee_assignment(run, recipe, kernel, source, out);
     return out;
@@ -199,7 +145,7 @@ mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres,
                               as_double(centres.cost.kernel_evaluations) + plan.kernel_evaluations.most};
     out.passes = plan.passes;
     auto flops = [&](double evaluations, double columns, double products) {
-        return flops_of(source, order, evaluations, columns) + plan.flops_each * products;
+        return flops_of(source.cols(), order, evaluations, columns) + plan.flops_each * products;
     };
     // How far a reducer goes depends on the data; only the size of its factor is counted.
     const double reduced = share * share * centres.cost.flops;
@@ -253,12 +199,12 @@ double effort_of(const Run::Stages &stages) {
 double seconds_of(const Run &run, const Source &source, const Forecast &ahead, const Plan &plan, bool f32,
                   const Glimpse *glimpse) {
     const double threads = as_double(std::min(run.threads(), available_threads())), rate = product_rate() * threads,
-                 nominal = value_cost(source, f32), values = ahead.figures.kernel_evaluations.likely;
+                 nominal = value_cost(source.cols(), f32), values = ahead.figures.kernel_evaluations.likely;
     double effort = effort_of(ahead.stages);
     for (const auto &[stage, cost] : ahead.stages)
         if (std::string_view(stage) == "certify") effort -= cost;
     // A projection's products run at three quarters of the speed of a matrix product, seen from n = 10 000 on.
-    if (!plan.solver) effort -= (slow / 2 - 4.0 / 3) * plan.flops_each * plan.products.likely;
+    if (!plan.solver) effort -= (slow_work / 2 - 4.0 / 3) * plan.flops_each * plan.products.likely;
     double each = nominal / rate;
     if (glimpse) each = glimpse->value_seconds() / (glimpse->serial() ? 1 : threads) / (plan.rough ? 2 : 1);
     return std::max(effort - values * nominal, 0.0) / rate + values * each;
@@ -274,7 +220,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
     const Expression kernel = foreseen_kernel(run, recipe, source);
     const Bytes read = prepare_bytes(run, recipe, source);
     const int64_t limit = run.budget()->limit();
-    const Lift &lift = find_lift(recipe.is_auto() ? "weighted" : recipe.values().lift);
+    const Lift &lift = lift_named(recipe.is_auto() ? "weighted" : recipe.values().lift);
     struct Way { // to reduce and lift
         ForeseenCentres centres;
         Sizes sizes;
@@ -339,7 +285,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
     Plan likely = usually;
     PlayedRoad played;
     if (glimpse && recipe.is_auto()) likely.tol = std::max((played = play_road(*glimpse, task, out.roads)).tol, 1e-9);
-    if (glimpse && std::string_view(lift.name) == "weighted") expect_spectrum(usual, *glimpse, likely);
+    if (glimpse && std::string_view(lift.traits.name) == "weighted") expect_spectrum(usual, *glimpse, likely);
     if (glimpse && !likely.solver && glimpse->rank() < usual.m) // a factor of less rank costs by its rank
         likely.products.likely *= std::pow(as_double(glimpse->rank()) / as_double(usual.m), 2);
     if (glimpse || usual.m < m) expect_fewer(figures_of(source, centres, likely, usual.m, fewer), out.figures);

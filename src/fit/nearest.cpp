@@ -5,7 +5,7 @@
 // of the others v errs by 2 (d + 4) u s at most (gram/tile.cpp), (d + 4) u / (8 sqrt(w)) of itself. e allows for both
 // twice over.
 // Cost: a tile of squared distances, and a sum for each new nearest: about log m a row where points come in any order.
-#include "problem.h"
+#include "reducer_view.h"
 
 #include <cinttypes>
 #include <cmath>

@@ -3,6 +3,7 @@
 #pragma once
 #include "expression.h"
 #include "source.h"
+#include "tile_bytes.h"
 
 namespace mercer {
 

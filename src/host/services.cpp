@@ -264,7 +264,10 @@ int32_t pivot_service(mercer_task *task, const mercer_pivot_rule *rule, const me
 }
 int32_t pivot_cost_service(mercer_task *task, const mercer_shape *shape, const mercer_pivot_stop *stop,
                            mercer_cost *out) {
-    return task->guard([&] { write_struct(out, pivot_cost(*task, *shape, *stop), "cost"); });
+    return task->guard([&] {
+        if (!task->foreseen) fail(MERCER_E_PLUGIN, "pivot_cost: this operation is none of a reducer");
+        write_struct(out, task->foreseen->pivot_cost(*task, *shape, *stop), "cost");
+    });
 }
 int32_t give_service(mercer_task *task, int64_t count, const int64_t *index, const void *points,
                      const double *weights) {

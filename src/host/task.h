@@ -1,7 +1,7 @@
 // What a running plugin operation may touch, and the table of services through which it does.
 #pragma once
-#include "../core/block.h"
 #include "../core/rng.h"
+#include "problem.h"
 #include "registry.h"
 
 #include <list>
@@ -9,43 +9,7 @@
 #include <mutex>
 #include <optional>
 
-namespace mercer {
-
-// The problem of a reducer: kernel values of the data. Implemented by fit/problem.cpp; all of it on the calling thread.
-class Problem {
-  public:
-    virtual ~Problem() = default;
-    virtual mercer_shape shape() const = 0;
-    virtual void visit(const mercer_visit &visit, const mercer_consumer &consumer) = 0;
-    virtual void columns(const int64_t *index, int64_t count, double *out, int64_t ldo) = 0;
-    virtual void pairs(const int64_t *i, const int64_t *j, int64_t count, double *out) = 0;
-    virtual void rows(const int64_t *index, int64_t count, double *out) = 0;
-    virtual void weights(double *out) = 0;
-    virtual void landmarks(const int64_t **index, const void **points) = 0;
-    virtual void radial(double *values, int64_t count) const = 0;
-    virtual void nearest(const mercer_visit &to, double *square, int64_t *number) = 0;
-    virtual void give(int64_t count, const int64_t *index, const void *points, const double *weights) = 0;
-    // Memory of results lives in the task.
-    virtual mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
-                                         const mercer_pivot_stop &stop) = 0;
-};
-
-// Bytes of what computes tiles: the scratch of a thread, panels of rows once they are loaded, what loading takes beside them.
-struct TileBytes {
-    int64_t scratch = 0, panel = 0, row = 0, loading_row = 0;
-    int64_t held(int64_t panels, int64_t rows) const { return panels * panel + rows * row; }
-    int64_t loading(int64_t rows) const { return rows * loading_row; }
-};
-
-// Where a solver's state is kept between runs. Implemented by fit/checkpoint.cpp.
-class Keeper {
-  public:
-    virtual ~Keeper() = default;
-    virtual void save(const double *numbers, int64_t count, const Columns *columns, int64_t ranges) = 0;
-    virtual bool resume(double *numbers, int64_t count, const Columns *columns, int64_t ranges) = 0;
-};
-
-} // namespace mercer
+namespace mercer {} // namespace mercer
 
 // Named by plugin.h; lives for one operation.
 struct mercer_task {
@@ -55,12 +19,9 @@ struct mercer_task {
 
     mercer::Run &run;
     mercer::Random random;
-    mercer::Keeper *keeper = nullptr; // nullptr: no checkpoint is written
-    mercer::Problem *problem;         // nullptr where the operation has none
-    mercer::TileBytes tiles;          // of the problem, for forecasts
-    bool foresees_pivots = false;     // a forecast asked for pivot_cost, which has the tiles in it
-    int64_t factor_bytes = 0;         // what the factor then takes, where it is held
-    bool holds_factor = true;         // partial Cholesky factors stay in memory, else their columns are made again
+    mercer::Keeper *keeper = nullptr;            // nullptr: no checkpoint is written
+    mercer::Problem *problem;                    // nullptr where the operation has none
+    mercer::ForeseenProblem *foreseen = nullptr; // of a forecast
     std::map<std::string, double> *report;
     std::optional<mercer::Run::Span> done; // a reducer that says how far it is: its loops, here and there, say nothing
     std::list<mercer::Buffer<unsigned char>> arena;
@@ -105,8 +66,5 @@ struct mercer_task {
 namespace mercer {
 
 const mercer_host &host_table();
-
-// What pivot_cholesky takes (fit/pivots_service.cpp).
-mercer_cost pivot_cost(mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop);
 
 } // namespace mercer

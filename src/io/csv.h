@@ -1,8 +1,8 @@
 // CSV files as data. A file is parsed once, when it is opened, into f64 columns in memory: text is several times as dear to
 // read as numbers, and every method reads its rows more than once.
 #pragma once
-#include "../gram/source.h"
 #include "csv_records.h"
+#include "source.h"
 
 namespace mercer {
 

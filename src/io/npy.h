@@ -1,8 +1,8 @@
 // NumPy's .npy, versions 1 to 3, both orders, for reading. Trusts nothing: header length, shape product and file size
 // are checked against each other; object arrays (pickle) are refused.
 #pragma once
-#include "../gram/source.h"
 #include "files.h"
+#include "source.h"
 
 namespace mercer {
 

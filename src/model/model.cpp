@@ -45,11 +45,6 @@ uint32_t bits_of(const BitName (&bits)[N], const Json &list, const char *what) {
     return set;
 }
 
-template <class T>
-constexpr int32_t dtype_of = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64;
-template <>
-constexpr int32_t dtype_of<int64_t> = MERCER_I64;
-
 [[noreturn]] void bad_text(const char *key) {
     fail(MERCER_E_MODEL, "header: '%s' is missing or has the wrong type", key);
 }
@@ -139,26 +134,6 @@ Json required_plugins(const Expression &kernel) {
 
 Json outcome_names(uint32_t outcome) { return names(outcome_bits, outcome); }
 Json capability_names(uint32_t capabilities) { return names(capability_bits, capabilities); }
-
-template <class T>
-Tensor make_tensor(int64_t rows, int64_t cols, bool vector) {
-    Tensor tensor;
-    tensor.dtype = dtype_of<T>;
-    tensor.rows = rows;
-    tensor.cols = cols;
-    tensor.vector = vector;
-    tensor.bytes = Buffer<unsigned char>(checked_bytes("a tensor", rows, cols, sizeof(T)));
-    return tensor;
-}
-template Tensor make_tensor<float>(int64_t, int64_t, bool);
-template Tensor make_tensor<double>(int64_t, int64_t, bool);
-template Tensor make_tensor<int64_t>(int64_t, int64_t, bool);
-
-const Tensor *variances_of(const Tensors &tensors) {
-    auto found = tensors.find("scatter");
-    if (found == tensors.end()) found = tensors.find("lambda");
-    return found == tensors.end() ? nullptr : &found->second;
-}
 
 const Tensor *Model::tensor(const std::string &name) const {
     auto found = tensors_->find(name);

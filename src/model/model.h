@@ -3,17 +3,13 @@
 #pragma once
 #include "../core/json.h"
 #include "../gram/tile.h"
-#include "../io/safetensors.h"
 #include "row.h"
+#include "tensors.h"
 
 #include <atomic>
 #include <mutex>
 
 namespace mercer {
-
-using Tensors = std::map<std::string, Tensor>;
-// What the scores of the rows fitted on vary by: `scatter`, or else the eigenvalues. nullptr: there are neither.
-const Tensor *variances_of(const Tensors &tensors);
 
 // Of the kernel: a model that was stored may do without, and can then be looked at only.
 enum class Plugins { needed, wanted };
@@ -96,26 +92,6 @@ class Model {
     };
     std::shared_ptr<Lazy> lazy_ = std::make_shared<Lazy>();
 };
-
-// A tensor of one column (vector) or a matrix, C order.
-template <class T>
-Tensor make_tensor(int64_t rows, int64_t cols, bool vector = false);
-template <class T>
-T *tensor_data(Tensor &tensor) {
-    return reinterpret_cast<T *>(tensor.bytes.data());
-}
-template <class T>
-const T *tensor_data(const Tensor &tensor) {
-    return reinterpret_cast<const T *>(tensor.bytes.data());
-}
-template <class Values>
-Tensor vector_tensor(const Values &values) {
-    Tensor tensor = make_tensor<double>(static_cast<int64_t>(values.size()), 1, true);
-    std::copy(values.begin(), values.end(), tensor_data<double>(tensor));
-    return tensor;
-}
-
-const char *dtype_name(int32_t dtype); // "f32", "f64", "i64"
 
 // Names of the set bits, as the report and files write them.
 Json outcome_names(uint32_t outcome);

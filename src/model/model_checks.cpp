@@ -2,15 +2,13 @@
 // what is not refused here must not lead any operation or derivation out of its arrays.
 #include "model.h"
 
-#include "../gram/magnitude.h"
+#include "../gram/value_range.h"
 
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
 
 namespace mercer {
-
-const char *dtype_name(int32_t dtype) { return dtype == MERCER_F32 ? "f32" : dtype == MERCER_F64 ? "f64" : "i64"; }
 
 namespace {
 

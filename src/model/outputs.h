@@ -1,6 +1,7 @@
-// Output operations: what mercer_model_transform computes for each of the caller's points. One table; names, options and
-// shapes are read from it by recipes, registries and the transform itself.
+// Output operations: what mercer_model_transform computes for each of the caller's points. Their names and options are in
+// recipe/outputs.h, one row for each.
 #pragma once
+#include "../recipe/outputs.h"
 #include "model.h"
 
 #include <atomic>
@@ -8,11 +9,6 @@
 #include <cmath>
 
 namespace mercer {
-
-// The options of all operations; each has rows for its own.
-struct OutputOptions {
-    int32_t whiten = 0;
-};
 
 // One array that an operation fills: rows of the data x cols.
 struct Output {
@@ -81,9 +77,8 @@ struct RowValues {
     const double *variances = nullptr; // of the scores (variances_of); nullptr: the model has none
 };
 
+// What an operation of recipe/outputs.h does.
 struct Operation {
-    const char *name, *summary;
-    std::shared_ptr<const ParamTable> rows; // of its OutputOptions
     // What it fills; E_UNSUPPORTED where the model cannot.
     std::vector<Output> (*outputs)(const Model &model, const OutputOptions &options);
     // An operation on a row's values: several share one pass.
@@ -94,13 +89,9 @@ struct Operation {
     void (*f32)(const Request<float> &request) = nullptr;
     void (*f64)(const Request<double> &request) = nullptr;
 };
-const std::vector<Operation> &operations(); // the first is what NULL means: scores
 
-// Operations in the order that the caller named them; their outputs in a row are what the call gives.
-using Operations = std::vector<const Operation *>;
+// The outputs of several operations in a row are what one call gives.
 std::vector<Output> outputs_of(const Operations &asked, const Model &model, const OutputOptions &options);
-// The options of all of them.
-std::shared_ptr<const ParamTable> rows_of(const Operations &asked);
 
 // Checks data and arrays, and runs the operations: one read of the data and one pass over the centres for all that have none of
 // their own.

@@ -3,8 +3,8 @@
 // follows from it as it stands; a residual is a difference of numbers of size k(x, x) and no more exact than u k(x, x).
 #include "outputs.h"
 
-#include "../gram/matrix.h"
-#include "../gram/missing.h"
+#include "../gram/complete_rows.h"
+#include "../gram/object_matrix.h"
 #include "evaluate.h"
 
 #include <algorithm>
@@ -84,7 +84,7 @@ void put_t2(const Model &model, const OutputOptions &, int64_t row, const RowVal
     outs->put(row, sum);
 }
 
-// The rule of fit/clusters.h: the row of largest rule_j . (e, -1), e = (1, f_1 ... f_p) / |.|.
+// The rule of lift/clusters.h: the row of largest rule_j . (e, -1), e = (1, f_1 ... f_p) / |.|.
 void put_labels(const Model &model, const OutputOptions &, int64_t row, const RowValues &values, Target *outs) {
     const Tensor &rule = *model.tensor("clusters");
     const int64_t p = rule.cols - 2;
@@ -138,13 +138,13 @@ void for_rows(Run &run, const Model &model, const std::shared_ptr<const Source> 
     if (b) std::copy_n(tensor_data<double>(*b), at.r, offset.data());
     Evaluator<T> evaluator(run, model, data);
     Weights<T> w(run, rows, at.count);
-    if (at.r > 0) w.columns(0, *model.tensor("A"));
-    if (at.nu >= 0) w.column(at.nu, *model.tensor("nu"), 1);
-    if (at.w >= 0) w.column(at.w, *model.tensor("w"), 1 / static_cast<double>(model.n()));
+    if (at.r > 0) w.columns(0, tensor_data<T>(*model.tensor("A")), at.r);
+    if (at.nu >= 0) w.column(at.nu, tensor_data<double>(*model.tensor("nu")), 1);
+    if (at.w >= 0) w.column(at.w, tensor_data<double>(*model.tensor("w")), 1 / static_cast<double>(model.n()));
     double scale = 0; // of g
     if (at.v >= 0) {
         const Tensor &v = *model.tensor("v");
-        w.column(at.v, v, 1);
+        w.column(at.v, tensor_data<double>(v), 1);
         for (int64_t i = 0; i < rows; ++i) scale += std::fabs(tensor_data<double>(v)[i]);
     }
     const double far = scale * (sizeof(T) == 4 ? 1e-30 : 1e-290);
@@ -171,6 +171,22 @@ void for_rows(Run &run, const Model &model, const std::shared_ptr<const Source> 
     });
 }
 
+// In the order of the rows of recipe/outputs.cpp.
+constexpr Operation operations[] = {
+    {scores_outputs, RowNeeds::coordinates, put_scores},
+    {density_outputs, RowNeeds::density, put_density},
+    {residual_outputs, RowNeeds::coordinates | RowNeeds::mean | RowNeeds::self, put_residual},
+    {t2_outputs, RowNeeds::coordinates, put_t2},
+    {gradient_outputs, 0, nullptr, gradient<float>, gradient<double>},
+    {labels_outputs, RowNeeds::coordinates, put_labels},
+};
+
+const Operation &operation_of(const OutputTraits &asked) {
+    const size_t row = static_cast<size_t>(&asked - outputs().data());
+    if (row >= std::size(operations)) fail(MERCER_E_UNSUPPORTED, "operation '%s' is not implemented", asked.name);
+    return operations[row];
+}
+
 // One pass for all that share it, then one for each of the others.
 template <class T>
 void run_as(Run &run, const Model &model, const Operations &asked, const OutputOptions &options,
@@ -182,10 +198,11 @@ void run_as(Run &run, const Model &model, const Operations &asked, const OutputO
     std::vector<Placed> sharing, alone;
     unsigned needs = 0;
     Target *outs = targets.data();
-    for (const Operation *operation : asked) {
-        (operation->put ? sharing : alone).push_back({operation, outs});
-        needs |= operation->needs;
-        outs += operation->outputs(model, options).size();
+    for (const OutputTraits *named : asked) {
+        const Operation &operation = operation_of(*named);
+        (operation.put ? sharing : alone).push_back({&operation, outs});
+        needs |= operation.needs;
+        outs += operation.outputs(model, options).size();
     }
     const double passes = static_cast<double>(alone.size() + !sharing.empty());
     double pass = 0;
@@ -269,54 +286,13 @@ void check_arrays(const Model &model, const Source &data, const std::vector<Outp
 
 } // namespace
 
-const std::vector<Operation> &operations() {
-    static const auto options = [](const char *operation, std::initializer_list<mercer_param> rows) {
-        return std::make_shared<const ParamTable>(operation, rows.begin(), static_cast<int64_t>(rows.size()),
-                                                  sizeof(OutputOptions));
-    };
-    static const std::vector<Operation> table = {
-        {"scores", "coordinates on the components: f(x) = A^T k_C(x) / g(x) - b",
-         options("scores",
-                 {MERCER_PARAM_BOOL(
-                     OutputOptions, whiten, "false", "", MERCER_SHORT,
-                     "divide each score by the root of its eigenvalue, so that all have variance 1 on the data")}),
-         scores_outputs, RowNeeds::coordinates, put_scores},
-        {"density", "kernel density estimate w^T k_C(x) / n, without the kernel's normalising constant",
-         options("density", {}), density_outputs, RowNeeds::density, put_density},
-        {"residual",
-         "squared distance in feature space to the span of the components (SPE); limits: /limits in the report",
-         options("residual", {}), residual_outputs, RowNeeds::coordinates | RowNeeds::mean | RowNeeds::self,
-         put_residual},
-        {"t2", "Hotelling's T^2, the sum of f_j(x)^2 / lambda_j; limits: /limits in the report", options("t2", {}),
-         t2_outputs, RowNeeds::coordinates, put_t2},
-        {"gradient", "df/dx with respect to the columns as given, before any scaling: df_j/dx_c in column j d + c",
-         options("gradient", {}), gradient_outputs, 0, nullptr, gradient<float>, gradient<double>},
-        {"labels", "cluster numbers from 0, in order of decreasing weight; only for models of the method 'ncut'",
-         options("labels", {}), labels_outputs, RowNeeds::coordinates, put_labels},
-    };
-    return table;
-}
-
 std::vector<Output> outputs_of(const Operations &asked, const Model &model, const OutputOptions &options) {
     std::vector<Output> all;
-    for (const Operation *operation : asked) {
-        const std::vector<Output> own = operation->outputs(model, options);
+    for (const OutputTraits *asked_for : asked) {
+        const std::vector<Output> own = operation_of(*asked_for).outputs(model, options);
         all.insert(all.end(), own.begin(), own.end());
     }
     return all;
-}
-
-std::shared_ptr<const ParamTable> rows_of(const Operations &asked) {
-    if (asked.size() == 1) return asked[0]->rows;
-    std::vector<mercer_param> rows;
-    for (const Operation *operation : asked)
-        for (const mercer_param &row : operation->rows->rows())
-            if (std::none_of(rows.begin(), rows.end(), [&](const mercer_param &known) {
-                    return std::string_view(known.row.name) == row.row.name;
-                }))
-                rows.push_back(row);
-    return std::make_shared<const ParamTable>("outputs", rows.data(), static_cast<int64_t>(rows.size()),
-                                              sizeof(OutputOptions));
 }
 
 void transform(Run &run, const Model &model, const Operations &asked, const OutputOptions &options,

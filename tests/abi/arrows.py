@@ -1,22 +1,33 @@
-"""arrows.py source-root: what may include what (DESIGN section 2). Arrows never point back.
+"""arrows.py source-root [archive]: what may include and link what (DESIGN section 2). Arrows never point back.
 
-A row names a folder and what its files may include: a folder means any of its headers, a file only that one. Headers of the
-same folder are always allowed, the public headers mercer/mercer.h and mercer/plugin.h everywhere inside src/.
+Headers of the same room are always allowed, the public headers mercer/mercer.h and mercer/plugin.h everywhere inside src/. The
+archive holds the objects of src/: a symbol that one room defines and another uses is an arrow too.
 """
 import os
 import re
+import subprocess
 import sys
 
-ARROWS = {
-    'src/core': [],
-    'src/io': ['src/core', 'src/gram/source.h'],  # npy files are sources of rows
-    'src/host': ['src/core'],
-    'src/gram': ['src/core', 'src/host'],  # tiles call kernel plugins
-    'src/model': ['src/core', 'src/host', 'src/gram', 'src/io'],
-    'src/fit': ['src/core', 'src/host', 'src/gram', 'src/io', 'src/model'],
-    'src/check': ['src/core', 'src/host', 'src/gram', 'src/fit'],  # runs plugins on problems of its own
-    'src/api': ['src/core', 'src/host', 'src/gram', 'src/io', 'src/model', 'src/fit', 'src/check'],
+# The rooms of src/ in their order: what each may include and link, besides itself.
+BELOW_GRAM = ['core', 'io', 'host']
+BELOW_CERTIFY = [*BELOW_GRAM, 'gram', 'operator', 'factor', 'recipe', 'model']
+ROOMS = {
+    'core': [],
+    'io': ['core'],
+    'host': ['core'],
+    'gram': BELOW_GRAM,  # files are sources of rows; tiles call kernel plugins
+    'operator': [*BELOW_GRAM, 'gram'],
+    'factor': [*BELOW_GRAM, 'gram', 'operator'],
+    'recipe': [*BELOW_GRAM, 'gram'],
+    'model': [*BELOW_GRAM, 'gram', 'recipe'],
+    'certify': BELOW_CERTIFY,
+    'lift': [*BELOW_CERTIFY, 'certify'],
+    'fit': [*BELOW_CERTIFY, 'certify', 'lift'],
+    'derive': [*BELOW_CERTIFY, 'certify', 'lift', 'fit'],
+    'check': [*BELOW_CERTIFY, 'certify', 'lift', 'fit'],  # runs plugins on problems of its own
+    'api': [*BELOW_CERTIFY, 'certify', 'lift', 'fit', 'derive', 'check'],
 }
+MOST_MODULES, MOST_LINES = 18, 450  # of a room (a header and its source are one module), of a file
 
 # Headers of others that are the business of a few files only.
 KEEPERS = {
@@ -50,15 +61,14 @@ def includes(root, path):
     return re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', text, re.M)
 
 
-def allowed(target, rows):
-    return any(target == row or target.startswith(row + '/') for row in rows)
-
-
 def check_src(root, path):
-    folder = '/'.join(path.split('/')[:2])
-    if folder not in ARROWS:
-        failures.append(f'{path}: its folder has no row in ARROWS')
+    room = path.split('/')[1]
+    if room not in ROOMS:
+        failures.append(f'{path}: its folder has no row in ROOMS')
         return
+    lines = open(os.path.join(root, path), encoding='utf-8').read().count('\n')
+    if lines > MOST_LINES:
+        failures.append(f'{path} has {lines} lines, at most {MOST_LINES} are allowed')
     for name in includes(root, path):
         if name.startswith('mercer/'):
             if name not in ('mercer/mercer.h', 'mercer/plugin.h'):
@@ -70,8 +80,41 @@ def check_src(root, path):
         target = os.path.normpath(os.path.join(os.path.dirname(path), name))
         if name in GENERATED or not os.path.exists(os.path.join(root, target)):
             continue
-        if not allowed(target, [folder, *ARROWS[folder]]):
-            fail(path, target, f'{folder} may include {ARROWS[folder] or "nothing of the other folders"}')
+        if target.split('/')[1] not in [room, *ROOMS[room]]:
+            fail(path, target, f'{room} may include {", ".join(ROOMS[room]) or "nothing of the other rooms"}')
+
+
+def check_sizes(root):
+    for room in ROOMS:
+        modules = {os.path.splitext(name)[0] for name in os.listdir(os.path.join(root, 'src', room))
+                   if re.search(r'\.(h|cpp)$', name)}
+        if len(modules) > MOST_MODULES:
+            failures.append(f'src/{room} has {len(modules)} modules, at most {MOST_MODULES} are allowed')
+
+
+def check_links(archive):
+    """Which room defines a symbol, and which others need it; templates that several rooms define are nobody's."""
+    listing = subprocess.run(['nm', '-C', archive], check=True, capture_output=True, text=True).stdout
+    defined, needed, room = {}, {}, None
+    for line in listing.splitlines():
+        member = re.match(r'(\w+?)_\w+\.cpp\.o:$', line)
+        if member:
+            room = member.group(1)
+            continue
+        symbol = re.match(r'[0-9a-f ]* ([A-Za-z]) (.+)$', line)
+        if not symbol or 'mercer' not in symbol.group(2):
+            continue
+        kind, name = symbol.groups()
+        if kind == 'U':
+            needed.setdefault(name, set()).add(room)
+        elif kind.isupper() and kind not in 'VW':
+            defined.setdefault(name, set()).add(room)
+    for name, users in sorted(needed.items()):
+        for user in sorted(users):
+            owners = defined.get(name, set())
+            if owners and not owners & {user, *ROOMS.get(user, [])}:
+                failures.append(f'src/{user} links {name} of src/{", ".join(sorted(owners))}')
+    return len(defined)
 
 
 def check_plugins(root, path):
@@ -98,7 +141,7 @@ def check_public(root, path):
         fail(path, name, 'public headers include each other and the standard library')
 
 
-def main(root):
+def main(root, archive=None):
     count = 0
     for top, check in {'src': check_src, 'plugins': check_plugins, 'bindings': check_bindings, 'include': check_public}.items():
         for path in source_files(root, top):
@@ -108,10 +151,12 @@ def main(root):
         text = open(os.path.join(root, path), encoding='utf-8').read()
         if '#pragma omp' in text and path != 'src/core/threads.cpp':
             failures.append(f'{path} opens a parallel region: only src/core/threads.cpp may')
+    check_sizes(root)
+    symbols = check_links(archive) if archive else None
     for failure in failures:
         print('FAILED:', failure)
-    print(f'{count} files')
-    return bool(failures) or count < 30
+    print(f'{count} files' + (f', {symbols} symbols' if archive else ''))
+    return bool(failures) or count < 30 or (symbols is not None and symbols < 300)
 
 
-sys.exit(main(sys.argv[1]))
+sys.exit(main(*sys.argv[1:]))

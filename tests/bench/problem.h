@@ -1,4 +1,4 @@
-// problem.h - data and a recipe that live as long as the row that fits them.
+// reducer_view.h - data and a recipe that live as long as the row that fits them.
 #pragma once
 
 #include "bench.h"

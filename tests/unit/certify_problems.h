@@ -1,9 +1,9 @@
 // Random problems K = L L^T + E for certificates, everything explicit: the matrix, a naive factor, E itself, and the exact
 // eigenvalues (LAPACK).
 #pragma once
+#include "certify/bounds.h"
 #include "core/blas.h"
 #include "core/tall.h"
-#include "fit/certify.h"
 #include "oracle.h"
 #include "tolerances.h"
 

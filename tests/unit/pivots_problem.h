@@ -1,6 +1,6 @@
 // For tests of pivoted Cholesky: a matrix as the kernel matrix of objects, and the algorithm that goes column by column.
 #pragma once
-#include "fit/pivots.h"
+#include "factor/partial_cholesky.h"
 #include "oracle.h"
 #include "temp_files.h" // expect_error
 #include "tolerances.h"
@@ -24,7 +24,7 @@ class MatrixRows {
     }
     MatrixRows(const MatrixRows &) = delete;
     const Matrix &k() const { return k_; }
-    PivotRows rows(const Vector &weights = {}) const {
+    KernelRows rows(const Vector &weights = {}) const {
         return {source_, map_, kernel_, nullptr, k_.rows, weights.empty() ? nullptr : weights.data()};
     }
 
@@ -105,7 +105,7 @@ struct Clusters {
         kernel.finish(run, d, [](const Leaf &, const std::string &) { return 3.0; });
         source = make_view_source({sizeof(mercer_view), MERCER_F64, 0, n, d, d, 1, x.v.data()});
     }
-    PivotRows rows() const { return {source, map, kernel, nullptr, x.rows, weights.data()}; }
+    KernelRows rows() const { return {source, map, kernel, nullptr, x.rows, weights.data()}; }
     Registry registry;
     Matrix x;
     Expression kernel;

@@ -1,6 +1,8 @@
 // One reducer on rows of its own, as a fit would run it, with the assignment that a fit may not ask for.
 #pragma once
-#include "fit/problem.h"
+#include "fit/prepare.h"
+#include "fit/reduce.h"
+#include "fit/reducer_view.h"
 #include "oracle.h"
 #include "tolerances.h"
 #include "unity_cpp.h"
@@ -58,9 +60,11 @@ template <class T>
 void reduce_as(Run &run, const Recipe &recipe, const Rows &rows, const Data &data, const Prepared &prepared,
                Outcome &out) {
     Reduction got;
-    DataProblem<T> problem(run, prepared, data, 5, got);
+    DataProblem<T> problem(run, prepared, data, {5}, got);
     mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::reducer), &problem, &got.report);
     problem.serve(task);
+    PivotForecast pivots(problem.tiles(), true);
+    task.foreseen = &pivots;
     const mercer_shape shape = problem.shape();
     const mercer_reducer_ops &ops = recipe.reducer()->reducer;
     mercer_want want{sizeof want, nullptr};

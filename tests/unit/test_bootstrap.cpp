@@ -1,7 +1,7 @@
 // The bootstrap in Ritz space against refits of kernel PCA on resampled rows: of the same resamples, and of resamples drawn
 // with replacement by another generator.
+#include "certify/bootstrap.h"
 #include "core/blas.h"
-#include "fit/bootstrap.h"
 #include "oracle.h"
 #include "tolerances.h"
 #include "unity_cpp.h"

@@ -1,4 +1,4 @@
-// What forecasts say after a look at some rows (fit/glimpse.h), against what fits of the bench's five spectra needed, fast to flat;
+// What forecasts say after a look at some rows (lift/spectrum_estimate.h), against what fits of the bench's five spectra needed, fast to flat;
 // and what a forecast may look at. MERCER_SHOW=1 prints all.
 #include "session.h"
 

@@ -1,6 +1,6 @@
 // The lift `projected` by passes over k(X, B): the operator against naive matrices, fits against those by all entries, what ends
 // in all entries, bounds of forecasts.
-#include "fit/span_operator.h"
+#include "factor/nystrom_operator.h"
 #include "oracle.h"
 #include "session.h"
 #include "tolerances.h"
@@ -85,7 +85,7 @@ template <class T>
 Said<T> say(const Problem &problem, bool weighted, bool centred, int64_t threads, bool about) {
     mercer_run settings = with_threads(threads);
     Run run({}, &settings);
-    const PivotRows own{problem.basis, {}, problem.kernel, nullptr, m, nullptr};
+    const KernelRows own{problem.basis, {}, problem.kernel, nullptr, m, nullptr};
     auto factor = std::make_shared<PartialCholesky<T>>(run, own, m);
     std::vector<int64_t> order(m);
     std::iota(order.begin(), order.end(), int64_t{0});

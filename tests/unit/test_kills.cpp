@@ -1,7 +1,7 @@
 // Processes that are killed while they write models and checkpoints: what stands there is one whole file that was written, never
 // older than what stood there before, and the next write leaves nothing beside it. test_kills [COUNT]
-#include "fit/checkpoint.h"
 #include "io/files.h"
+#include "model/checkpoint.h"
 #include "session.h"
 #include "temp_files.h"
 

@@ -1,5 +1,7 @@
 // The kernel matrix as an operator, stored and streamed, and what composes with it, against naive matrices.
-#include "gram/operator.h"
+#include "operator/low_rank.h"
+#include "operator/make_operator.h"
+#include "operator/weighted.h"
 #include "oracle.h"
 #include "tolerances.h"
 #include "unity_cpp.h"

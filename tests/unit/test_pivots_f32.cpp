@@ -57,7 +57,7 @@ struct Problem {
         kernel.finish(run, x.cols, [width](const Leaf &, const std::string &) { return width; });
         source = make_view_source({sizeof(mercer_view), MERCER_F64, 0, x.rows, x.cols, x.cols, 1, x.v.data()});
     }
-    PivotRows rows() const { return {source, map, kernel, nullptr, x.rows, nullptr}; }
+    KernelRows rows() const { return {source, map, kernel, nullptr, x.rows, nullptr}; }
     Registry registry;
     Matrix x;
     Expression kernel;

@@ -203,7 +203,7 @@ void test_numbers() { // a matrix of chosen rows is that of those rows
     Clusters part(700);
     for (int64_t i = 0; i < 700; ++i) std::copy_n(data.x.row(numbers[static_cast<size_t>(i)]), 6, &part.x(i, 0));
     Run run({}, nullptr);
-    PivotRows rows = data.rows(), own = part.rows();
+    KernelRows rows = data.rows(), own = part.rows();
     rows.numbers = numbers.data(), rows.n = 700, rows.weights = own.weights = nullptr;
     PartialCholesky<double> a(run, rows, 60), b(run, own, 60);
     a.grow_sampled(stop_at(60), Random(1, Stage::reducer));

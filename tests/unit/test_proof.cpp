@@ -1,6 +1,6 @@
-// The ladder of proofs (fit/proof.h): a fact that is found false takes with it everything that was concluded from it.
+// The ladder of proofs (certify/ladder.h): a fact that is found false takes with it everything that was concluded from it.
+#include "certify/ladder.h"
 #include "certify_problems.h"
-#include "fit/proof.h"
 #include "session.h"
 
 namespace {

@@ -1,6 +1,7 @@
 // Reducers that pivot, as a fit runs them: what they give, report and foresee, and the factor they leave to the lift.
-#include "fit/fit.h"
-#include "fit/pivots.h"
+#include "factor/partial_cholesky.h"
+#include "fit/prepare.h"
+#include "fit/reduce.h"
 #include "oracle.h"
 #include "tolerances.h"
 #include "unity_cpp.h"

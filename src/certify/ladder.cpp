@@ -1,0 +1,120 @@
+#include "ladder.h"
+
+#include "report.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace mercer {
+
+const char *const refuted_text = "rows of the residual contradict a positive semi-definite kernel, or f32 rounding "
+                                 "destroyed it: try data.dtype = f64";
+
+void Proof::begin(const RitzSpectrum &first) {
+    if (&first != &first_) first_ = first;
+    trace = first_.total(), left = first_.trace;
+    norm = norm_failure = 0, norm_seen = {};
+    bounds = trace_bounds(first_);
+    sines = subspace_sines(first_, nullptr, trace, bounds, 0, Sides::both, first_.p());
+    rounding.clear();
+    for (int64_t i = 0; i < first_.p(); ++i) rounding.push_back(first_.rounding_below(static_cast<size_t>(i)));
+}
+
+void Proof::add_norm(const Norm &found, double failure) {
+    if (found.impossible) return refute();
+    norm_seen = found.seen;
+    norm = std::min(trace, found.value);
+    norm_failure = norm < trace ? failure : 0; // the trace is certain
+    if (!(norm < trace)) return;
+    bounds = norm_bounds(first_, norm, norm_failure);
+    sines = subspace_sines(first_, nullptr, norm, bounds, 0, Sides::both, first_.p());
+}
+
+// A certain norm is taken to be contradicted by twice of it alone: reaches near it may be rounding.
+bool Proof::add_rows(const RitzSpectrum &spectrum, const RowMoments &rows, double failure, double claimed) {
+    Bounds sharp = row_bounds(spectrum, rows, bound_of_norm(), failure, Sides::both);
+    if (!rows.all) sharp.failure = claimed;
+    const double certain = norm_failure > 0 ? trace : bound_of_norm();
+    if (rows.reach > 2 * certain + beyond_rounding * first_.eta) return refute(), false;
+    if (!sharp.consistent && norm_failure > 0) return begin(first_), false;
+    const bool first = bounds.kind != std::string("rows");
+    if (first || sharp.worst(first_.p()) < bounds.worst(first_.p())) bounds = std::move(sharp);
+    return true;
+}
+
+void Proof::turn(const RitzSpectrum &spectrum, const RowMoments &rows, double failure) {
+    sines = subspace_sines(spectrum, &rows, bound_of_norm(), bounds, failure, Sides::both, first_.p());
+}
+
+void Proof::refute() {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    begin(first_);
+    refuted = true;
+    std::fill(bounds.upper.begin(), bounds.upper.end(), infinity);
+    for (std::vector<double> *angles : {&sines.own, &sines.span}) std::fill(angles->begin(), angles->end(), 1.0);
+    std::fill(sines.feature.begin(), sines.feature.end(), infinity);
+}
+
+Json Proof::loss(double total) const {
+    Json out = Json::array();
+    out.push_back(certificate_entry("trace", trace / total, 0, Seen{left / total, 0}));
+    if (norm > 0) // entries of K err by some units of rounding each: 8 eta in the Frobenius norm
+        out.push_back(certificate_entry("norm", std::min(norm + 8 * first_.eta, trace) / total, norm_failure,
+                                        Seen{norm_seen.value / total, norm_seen.error / total}));
+    return out;
+}
+
+Json Proof::report(double total, int64_t kept) const {
+    Json out = loss(total);
+    if (refuted) return out;
+    for (Json &entry : eigenvalue_entries(bounds, kept, failure(), total)) out.push_back(std::move(entry));
+    for (size_t j = 0; j < static_cast<size_t>(kept); ++j) {
+        Json entry = certificate_entry("subspace", sines.own[j], failure());
+        entry["component"] = j;
+        out.push_back(std::move(entry));
+    }
+    return out;
+}
+
+int64_t rows_looked_at(const CoreValues &values, int64_t n) {
+    switch (static_cast<Certificates>(values.certificates)) {
+    case Certificates::rows: return std::min(n, values.rows > 0 ? values.rows : 4000);
+    case Certificates::exact: return n;
+    default: return 0;
+    }
+}
+
+template <class T>
+Proof prove(const ProofTask &task, const Points<T> &rows, const SpanRows<T> &span, const Projection &projection,
+            int64_t r) {
+    Run &run = task.run;
+    const CoreValues &values = task.values;
+    const Random random(static_cast<uint64_t>(values.seed), Stage::certificate);
+    Evidence<T> evidence(run, task.kernel, rows, span, projection, task.weights, random, 0);
+    Proof out;
+    out.begin(evidence.spectrum(r));
+    const Certificates wanted = static_cast<Certificates>(values.certificates);
+    const Shares shares = share_failure(values.delta, Sides::both);
+    const int64_t s = rows_looked_at(values, span.n());
+    if (wanted != Certificates::none && projection.left > 0) {
+        Run::Span span_of_norm(run, 0, 0.3);
+        const Norm found = evidence.norm(s > 0 ? shares.pairs : values.delta, s == span.n());
+        out.add_norm(found, found.failure);
+    }
+    if (s > 0 && projection.left > 0 && !out.refuted) {
+        const int64_t known = projection.count(), p = known > r
+                                                          ? choose_width(evidence.spectrum(known), out.bound_of_norm(),
+                                                                         r, s, shares.rows, Sides::both)
+                                                          : r;
+        Run::Span span_of_rows(run, 0.3, 1);
+        const RowMoments moments = evidence.rows(p, s);
+        if (out.add_rows(evidence.spectrum(p), moments, shares.rows, shares.rows))
+            out.turn(evidence.spectrum(p), moments, shares.rows);
+    }
+    out.evaluations = evidence.evaluations();
+    return out;
+}
+template Proof prove(const ProofTask &, const Points<float> &, const SpanRows<float> &, const Projection &, int64_t);
+template Proof prove(const ProofTask &, const Points<double> &, const SpanRows<double> &, const Projection &, int64_t);
+
+} // namespace mercer

@@ -1,0 +1,387 @@
+// Row x_i is represented by c_i = c_alpha(i); q_i = |x_i - c_i|; s_i sample weights, sum n; k = f(|x - y|), f falling, f(0) =
+// kappa.
+//
+//   radius     mmd sqrt(2 (kappa - f(eps)))          covariance sqrt(2 (kappa^2 - f(eps)^2))          eigenvalues sqrt2 Lip eps
+//   distances  mean_i sqrt(2 (kappa - f(q_i)))       mean_i sqrt(2 (kappa^2 - f(q_i)^2))    Lip sqrt(2 (mean q^2 - |mean delta|^2))
+//   clusters   (1/n) sum_j |sum_{alpha(i) = j} s_i (phi(x_i) - phi(c_j))|    the same of k^2                      -
+//   pairs      -        sqrt(est + b^2 sqrt(2 ln(1/delta) / N)), N pairs, b^2 = max 2 (kappa^2 - f(q_i)^2)         -
+//   exact      MMD of k                              MMD of k^2                                       |K - K_alpha|_F / n
+//
+// Each single eigenvalue is also within the bound of the covariance. reduction.cpp derives the certificates from these bounds.
+// Cost: 1; n d; d sum of the squared sizes of clusters; N; n^2. Rounding: differences of sums of kernel values err by about
+// (2 e + 4 log2 n) u kappa under the root, e u the error of a kernel value (points.h: value_error); that is added.
+#include "reduction.h"
+
+#include "../core/rounding.h"
+#include "../core/threads.h"
+#include "../gram/tile.h"
+#include "../operator/gram_cost.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+namespace mercer {
+namespace {
+
+// The known properties of f.
+struct Radial {
+    bool falls; // f decreases with the distance; otherwise nothing is known about the kernel
+    double kappa, lipschitz;
+
+    Radial(const Expression &kernel, const Source &source)
+        : falls(source.kind() != Source::Kind::objects && kernel.falls()), kappa(kernel.kappa()),
+          lipschitz(falls ? kernel.leaves[0].facts.lipschitz * kernel.terms()[0].weight : NAN) {}
+    // The error caused by a step with kernel value f: sqrt(2 (kappa - f)) and sqrt(2 (kappa^2 - f^2)), including rounding.
+    double step(double f) const { return std::sqrt(2 * std::max(kappa - f, 0.0) + 16 * 0x1p-53 * kappa); }
+    double step_of_squares(double f) const {
+        return std::sqrt(2 * std::max(kappa * kappa - f * f, 0.0) + 32 * 0x1p-53 * kappa * kappa);
+    }
+};
+
+struct Standing {
+    Run &run;
+    const CoreValues &values;
+    const Prepared &prepared;
+    const Centres &centres;
+    Radial radial;
+    int64_t n, m;
+    double total;
+
+    explicit Standing(const ReducedModel &of)
+        : run(of.run), values(of.values), prepared(of.prepared), centres(of.centres),
+          radial(of.prepared.kernel, *of.prepared.source), n(of.prepared.source->rows()), m(of.centres.m()),
+          total(static_cast<double>(n)) {}
+    double s(int64_t i) const { return prepared.weights[static_cast<size_t>(i)]; }
+    double w(int64_t j) const { return centres.weights[static_cast<size_t>(j)]; }
+    bool assigned() const { return centres.stands_for; }
+    // Rounding of a difference of sums that add up to scale: from the kernel values, and from adding them.
+    double rounding(double scale) const {
+        return (2 * value_error(prepared.f32) + 4 * std::log2(total + 1)) * unit_roundoff(prepared.f32) * scale;
+    }
+};
+
+// ---- distances
+
+struct Steps {
+    Buffer<double> squared;                           // q_i^2
+    double mean_squared = 0, drift = 0, farthest = 0; // |mean delta|^2
+};
+
+Steps measure(const Standing &of) {
+    Points<double> x(of.prepared.source, of.prepared.map, {{MERCER_BLOCK, false, {}, {}}}),
+        c(of.centres.source, {}, {{MERCER_BLOCK, false, {}, {}}});
+    const int64_t d = x.cols(), blocks = blocks_of(of.n);
+    Buffer<double> centres = of.run.buffer<double>(of.m, d),
+                   drifts = std::move(of.run.buffer<double>(blocks, d).zero());
+    for (int64_t b = 0; b < blocks_of(of.m); ++b) {
+        const Panel<double> panel = c.load(of.run, b);
+        std::copy_n(panel.mapped.data(), panel.rows * d, centres.data() + panel.row0 * d);
+    }
+    Steps out{of.run.buffer<double>(of.n), 0, 0, 0};
+    parallel_for(of.run, blocks, [&](int64_t b) {
+        const Panel<double> panel = x.load(of.run, b);
+        double *drift = drifts.data() + b * d;
+        for (int64_t i = 0; i < panel.rows; ++i) {
+            const int64_t row = panel.row0 + i, centre = of.centres.assignment[row];
+            double sum = 0;
+            for (int64_t k = 0; centre >= 0 && k < d; ++k) {
+                const double delta = panel.mapped[i * d + k] - centres[centre * d + k];
+                sum += delta * delta;
+                drift[k] += of.s(row) * delta / of.total;
+            }
+            out.squared[row] = sum;
+        }
+    });
+    for (int64_t i = 0; i < of.n; ++i) {
+        out.mean_squared += of.s(i) / of.total * out.squared[i];
+        if (of.s(i) > 0) out.farthest = std::max(out.farthest, out.squared[i]);
+    }
+    for (int64_t k = 0; k < d; ++k) {
+        double sum = 0;
+        for (int64_t b = 0; b < blocks; ++b) sum += drifts[b * d + k];
+        out.drift += sum * sum;
+    }
+    return out;
+}
+
+Quantisation by_radius(const Standing &of, double epsilon) {
+    double f = epsilon * epsilon;
+    of.prepared.kernel.radial(&f, 1);
+    const double each = std::sqrt(2.0) * of.radial.lipschitz * epsilon;
+    return {"radius", of.radial.step(f), of.radial.step_of_squares(f), std::isfinite(each) ? each : NAN, 0};
+}
+
+Quantisation by_distances(const Standing &of, const Steps &steps) {
+    Buffer<double> f = of.run.buffer<double>(of.n);
+    std::copy(steps.squared.begin(), steps.squared.end(), f.begin());
+    of.prepared.kernel.radial(f.data(), of.n);
+    Quantisation out{"distances", 0, 0, NAN, 0};
+    for (int64_t i = 0; i < of.n; ++i) {
+        out.mmd += of.s(i) / of.total * of.radial.step(f[i]);
+        out.covariance += of.s(i) / of.total * of.radial.step_of_squares(f[i]);
+    }
+    const double spread = std::max(steps.mean_squared - steps.drift, 0.0) + 0x1p-50 * steps.mean_squared;
+    out.eigenvalues = of.radial.lipschitz * std::sqrt(2 * spread);
+    return out;
+}
+
+// ---- sums of kernel values
+
+using Sums = std::array<double, 2>; // of u_i v_j k_ij and u_i v_j k_ij^2
+
+template <class T, class Left, class Right>
+Sums sums_over(Run &run, const Tiles<T> &tiles, Left &&u, Right &&v, Range range) {
+    std::vector<Sums> slabs(static_cast<size_t>(blocks_of(tiles.x().rows())));
+    sweep<T>(
+        run, tiles, 0, tiles.x().rows(),
+        [&](const Tile<T> &tile) {
+            Sums &sums = slabs[static_cast<size_t>(tile.slab)];
+            const double twice = range == Range::upper && tile.y.row0 > tile.x.row0 ? 2 : 1;
+            for (int64_t i = 0; i < tile.x.rows; ++i) {
+                double one = 0, square = 0;
+                for (int64_t j = 0; j < tile.y.rows; ++j) {
+                    const double k = static_cast<double>(tile.values[i * tile_rows + j]), weight = v(tile.y.row0 + j);
+                    one += weight * k, square += weight * k * k;
+                }
+                sums[0] += twice * u(tile.x.row0 + i) * one, sums[1] += twice * u(tile.x.row0 + i) * square;
+            }
+            return true;
+        },
+        range);
+    Sums out{};
+    for (const Sums &slab : slabs)
+        for (size_t k = 0; k < 2; ++k) out[k] += slab[k];
+    return out;
+}
+
+template <class T>
+struct Parts {
+    Points<T> x, c;
+    explicit Parts(const Standing &of)
+        : x(of.prepared.source, of.prepared.map, leaf_specs(of.prepared.kernel)),
+          c(points_of<T>(of.prepared.kernel, of.centres)) {
+        x.lean();
+        c.lean();
+    }
+};
+
+// Of any thread; fresh scratch costs more than a small tile.
+template <class T>
+struct ScratchPool : Pool<TileScratch<T>> {
+    ScratchPool(Run &run, const Tiles<T> &tiles)
+        : Pool<TileScratch<T>>(
+              [&run, &tiles] { return std::unique_ptr<TileScratch<T>>(new TileScratch<T>(tiles.scratch(run))); }) {}
+};
+
+// ---- clusters
+
+template <class T>
+Quantisation by_clusters(const Standing &of, Lifted &model) {
+    Parts<T> parts(of);
+    CountedVector<int64_t> order;
+    for (int64_t i = 0; i < of.n; ++i)
+        if (of.centres.assignment[i] >= 0) order.push_back(i);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return of.centres.assignment[a] < of.centres.assignment[b]; });
+    Quantisation out{"clusters", 0, 0, NAN, 0};
+    for (size_t first = 0, last = 0; first < order.size(); first = last) {
+        const int64_t centre = of.centres.assignment[order[first]];
+        while (last < order.size() && of.centres.assignment[order[last]] == centre) ++last;
+        const int64_t size = static_cast<int64_t>(last - first);
+        const int64_t *rows = order.data() + first;
+        Points<T> own = parts.x.only(rows, size), head = parts.c.only(&centre, 1);
+        auto s = [&](int64_t i) { return of.s(rows[i]); };
+        const auto one = [](int64_t) { return 1.0; };
+        const Sums among = sums_over<T>(of.run, Tiles<T>(of.prepared.kernel, own, own), s, s, Range::upper),
+                   across = sums_over<T>(of.run, Tiles<T>(of.prepared.kernel, own, head), s, one, Range::all),
+                   self = sums_over<T>(of.run, Tiles<T>(of.prepared.kernel, head, head), one, one, Range::all);
+        model.kernel_evaluations += size * (size + 1) + 1;
+        double weight = 0;
+        for (int64_t i = 0; i < size; ++i) weight += s(i);
+        for (size_t k = 0; k < 2; ++k) {
+            const double square = among[k] - 2 * weight * across[k] + weight * weight * self[k],
+                         scale = weight * weight * self[k];
+            (k == 0 ? out.mmd : out.covariance) += std::sqrt(std::max(square, 0.0) + of.rounding(scale)) / of.total;
+        }
+    }
+    return out;
+}
+
+// ---- pairs
+
+constexpr int64_t pair_count = 100000, pair_edge = 16;
+// So many rows take no more kernel values all together than pairs do.
+constexpr int64_t exact_up_to = 2000;
+
+template <class T>
+Quantisation by_pairs(const Standing &of, const Steps &steps, double failure, Lifted &model) {
+    Parts<T> parts(of);
+    double f = steps.farthest;
+    of.prepared.kernel.radial(&f, 1);
+    const double range = of.radial.step_of_squares(f) * of.radial.step_of_squares(f);
+    CountedVector<double> before(static_cast<size_t>(of.n) + 1); // sums of weights
+    for (int64_t i = 0; i < of.n; ++i) before[static_cast<size_t>(i) + 1] = before[static_cast<size_t>(i)] + of.s(i);
+    const Random random(static_cast<uint64_t>(of.values.seed), Stage::certificate);
+    auto draw = [&](int64_t side, int64_t k) {
+        const double at = random.uniform(side, k) * before.back();
+        const auto above = std::upper_bound(before.begin(), before.end(), at);
+        return std::min<int64_t>(above - before.begin() - 1, of.n - 1);
+    };
+    std::array<CountedVector<int64_t>, 2> rows, heads;
+    for (size_t side = 0; side < 2; ++side)
+        for (int64_t k = 0; k < pair_count; ++k) {
+            rows[side].push_back(draw(100 + static_cast<int64_t>(side), k));
+            heads[side].push_back(of.centres.assignment[rows[side].back()]);
+        }
+    Points<T> x0 = parts.x.only(rows[0].data(), pair_count), x1 = parts.x.only(rows[1].data(), pair_count),
+              c0 = parts.c.only(heads[0].data(), pair_count), c1 = parts.c.only(heads[1].data(), pair_count);
+    const Expression &kernel = of.prepared.kernel;
+    const std::array<Tiles<T>, 4> tiles{Tiles<T>(kernel, x0, x1), Tiles<T>(kernel, x0, c1), Tiles<T>(kernel, c0, x1),
+                                        Tiles<T>(kernel, c0, c1)};
+    constexpr int64_t edge = pair_edge, blocks = (pair_count + edge - 1) / edge;
+    std::vector<double> sums(static_cast<size_t>(blocks));
+    ScratchPool<T> pool(of.run, tiles[0]);
+    parallel_for(of.run, blocks, [&](int64_t b) {
+        const int64_t at = b * edge, count = std::min(edge, pair_count - at);
+        const auto held = pool.take();
+        TileScratch<T> &scratch = *held;
+        for (size_t part = 0; part < 4; ++part) {
+            tiles[part].compute(tiles[part].x().load(of.run, at, count), tiles[part].y().load(of.run, at, count),
+                                scratch);
+            for (int64_t k = 0; k < count; ++k) {
+                const double value = static_cast<double>(scratch.tile[k * tile_rows + k]);
+                sums[static_cast<size_t>(b)] += (part == 0 || part == 3 ? 1 : -1) * value * value;
+            }
+        }
+    });
+    model.kernel_evaluations += 4 * pair_count * edge;
+    const double count = static_cast<double>(pair_count), mean = std::accumulate(sums.begin(), sums.end(), 0.0) / count,
+                 square = mean + range * std::sqrt(2 * std::log(1 / failure) / count) +
+                          of.rounding(of.radial.kappa * of.radial.kappa);
+    return {"pairs", NAN, std::sqrt(std::max(square, 0.0)), NAN, failure};
+}
+
+// ---- all of it
+
+// |K - K_alpha|_F^2, weighed.
+template <class T>
+double squared_difference(const Standing &of, const Parts<T> &parts, const Tiles<T> &all) {
+    CountedVector<int64_t> centres(of.centres.assignment.begin(), of.centres.assignment.end());
+    for (int64_t &centre : centres) centre = std::max<int64_t>(centre, 0); // rows that count for nothing: any
+    if (const int64_t *number = of.centres.numbers())
+        for (int64_t &centre : centres) centre = number[centre]; // points count objects, not centres
+    Points<T> heads = parts.c.only(centres.data(), of.n);
+    const Tiles<T> other(of.prepared.kernel, heads, heads);
+    ScratchPool<T> pool(of.run, other);
+    std::vector<double> slabs(static_cast<size_t>(blocks_of(of.n)));
+    sweep<T>(
+        of.run, all, 0, of.n,
+        [&](const Tile<T> &tile) {
+            const auto scratch = pool.take();
+            other.compute(heads.load(of.run, tile.x.row0, tile.x.rows), heads.load(of.run, tile.y.row0, tile.y.rows),
+                          *scratch);
+            double sum = 0;
+            for (int64_t i = 0; i < tile.x.rows; ++i)
+                for (int64_t j = 0; j < tile.y.rows; ++j) {
+                    const double e = static_cast<double>(tile.values[i * tile_rows + j]) -
+                                     static_cast<double>(scratch->tile[i * tile_rows + j]);
+                    sum += of.s(tile.x.row0 + i) * of.s(tile.y.row0 + j) * e * e;
+                }
+            slabs[static_cast<size_t>(tile.slab)] += tile.y.row0 > tile.x.row0 ? 2 * sum : sum;
+            return true;
+        },
+        Range::upper);
+    return std::accumulate(slabs.begin(), slabs.end(), 0.0);
+}
+
+template <class T>
+Quantisation exactly(const Standing &of, Lifted &model) {
+    Parts<T> parts(of);
+    const Expression &kernel = of.prepared.kernel;
+    const Tiles<T> xx(kernel, parts.x, parts.x), xc(kernel, parts.x, parts.c), cc(kernel, parts.c, parts.c);
+    auto s = [&](int64_t i) { return of.s(i); };
+    auto w = [&](int64_t j) { return of.w(j); };
+    const Sums rows = sums_over<T>(of.run, xx, s, s, Range::upper), both = sums_over<T>(of.run, xc, s, w, Range::all),
+               centres = sums_over<T>(of.run, cc, w, w, Range::upper);
+    Quantisation out{"exact", NAN, NAN, NAN, 0};
+    for (size_t k = 0; k < 2; ++k) {
+        const double square = rows[k] - 2 * both[k] + centres[k], scale = rows[k] + centres[k];
+        (k == 0 ? out.mmd : out.covariance) =
+            std::sqrt(std::max(square, 0.0) + of.rounding(std::fabs(scale))) / of.total;
+        (k == 0 ? out.seen_mmd : out.seen_covariance) = std::sqrt(std::max(square, 0.0)) / of.total;
+    }
+    model.kernel_evaluations += pass_evaluations(of.n) + of.n * of.m + pass_evaluations(of.m);
+    if (!of.assigned()) return out;
+    const double u = unit_roundoff(of.prepared.f32);
+    out.eigenvalues =
+        std::sqrt(squared_difference<T>(of, parts, xx)) / of.total + 4 * u * std::fabs(rows[0]) / of.total;
+    model.kernel_evaluations += 2 * pass_evaluations(of.n);
+    return out;
+}
+
+// Which levels will be computed.
+struct Effort {
+    bool distances, clusters, pairs, exact;
+};
+
+Effort effort_of(const CoreValues &values, int64_t n, bool radial, bool assigned) {
+    const Certificates wanted = static_cast<Certificates>(values.certificates);
+    const bool all = wanted == Certificates::exact || (wanted != Certificates::none && n <= exact_up_to);
+    return {radial && assigned && wanted != Certificates::none, radial && assigned && all,
+            radial && assigned && wanted != Certificates::none && !all, all};
+}
+
+template <class T>
+std::vector<Quantisation> found_as(const Standing &of, Lifted &model) {
+    std::vector<Quantisation> out;
+    const bool radial = of.radial.falls;
+    const Effort effort = effort_of(of.values, of.n, radial, of.assigned());
+    for (const double radius : of.centres.radii)
+        if (radial && of.assigned()) out.push_back(by_radius(of, radius));
+    if (effort.distances) {
+        const Steps steps = measure(of);
+        out.push_back(by_distances(of, steps));
+        if (effort.pairs) out.push_back(by_pairs<T>(of, steps, of.values.delta, model));
+    }
+    if (effort.clusters) out.push_back(by_clusters<T>(of, model));
+    if (effort.exact) out.push_back(exactly<T>(of, model));
+    return out;
+}
+
+// k(x, x), on the average.
+double mean_self(const Lifted &model) {
+    const double variance = model.text.at("total_variance").at("value"), square = model.text.value("mean_square", 0.0);
+    return variance + square;
+}
+
+} // namespace
+
+Levels quantise(const ReducedModel &model) {
+    const Standing of(model);
+    return {of.prepared.f32 ? found_as<float>(of, model.model) : found_as<double>(of, model.model), of.radial.kappa,
+            of.rounding(mean_self(model.model))};
+}
+
+void foresee_quantisation(const PlanTask &task, Cost &cost) {
+    if (!task.kernel.is_psd() && !task.kernel.has_user()) return; // of a caller's values nothing is known yet
+    const int64_t n = task.source.rows(), d = task.source.cols(), m = task.m;
+    const Effort effort = effort_of(task.recipe.values(), n, Radial(task.kernel, task.source).falls, task.stand_for);
+    const double rows = static_cast<double>(n), centres = static_cast<double>(m),
+                 all = (task.stand_for ? 3 : 1) * static_cast<double>(pass_evaluations(n)) + rows * centres +
+                       static_cast<double>(pass_evaluations(m)),
+                 together = rows * (rows + 1) + centres, // one cluster
+        certain = (effort.pairs ? 4.0 * pair_count * pair_edge : 0) + (effort.exact ? all : 0);
+    if (m < n) // otherwise each row may be its own centre, which is exact
+        cost.kernel_evaluations.likely += certain + (effort.clusters ? together / centres : 0);
+    cost.kernel_evaluations.most += certain + (effort.clusters ? together : 0);
+    const int64_t distances = effort.distances ? 8 * (m * d + blocks_of(n) * d + 2 * n) : 0,
+                  pairs = effort.pairs ? 8 * (n + 4 * pair_count) : 0, clusters = effort.clusters ? 16 * n : 0;
+    if (!effort.distances && !effort.exact) return;
+    const Bytes bytes = sweep_bytes(task.run, task.kernel, task.source, task.f32, Others::all) +
+                        (distances + std::max(pairs, clusters));
+    cost.needs({bytes.likely, 2 * bytes.most}); // tiles of two kinds of points at once
+}
+
+} // namespace mercer

@@ -1,0 +1,157 @@
+// Columns of pivoted partial Cholesky: those of the pivots P of a round, for any rows i whose earlier columns l_i are known.
+// P is taken in parts Q of w = 16 (f64) or 32 (f32) pivots. With l_i all columns before a part, its columns are
+//   x_i = (k_iQ - l_i L_Q^T) M^T,   M the inverse of the triangle of L between the pivots of Q.
+// Both are products: nothing is solved entry by entry, and tiles are used where they were computed. Cost of p columns after
+// s: p kernel values and 2 p s + p^2 + w p flops a row.
+//
+// Error. L_Q and M are f64 numbers rounded to the tile's type u. The sum begins with k_iQ and falls as columns are
+// subtracted, those of most weight first, so that it is rounded relative to what is left of it: about u max k(x, x) in all,
+// whatever the number of columns (sums that begin with l_i L_Q^T stay near k to the end and err by root(s) u). Solving part
+// by part is backward stable: the computed l_i are those of kernel values that err by some u, which partial_cholesky.cpp analyses.
+// A factor not held makes columns again by the same products: in r rounds r / 2 times the kernel values, r / 3 more times
+// the flops.
+#include "partial_cholesky.h"
+
+#include <array>
+
+namespace mercer {
+
+template <class T>
+PartialCholesky<T>::Step::Step(PartialCholesky &factor, const Round &round)
+    : numbers(factor.numbers_of(round.rows)), from(factor.count()), made(round.count()), width(made),
+      points(factor.points_of(numbers)), pivots(points.load(factor.run_, 0)),
+      triangle(factor.run_.template buffer<T>(made, made)),
+      solved(std::move(factor.run_.template buffer<T>(padded_columns<T>(made), depth()).zero())) {
+    for (int64_t i = 0; i < made; ++i)
+        for (int64_t k = 0; k < made; ++k) triangle[i * made + k] = k > i ? T(0) : static_cast<T>(round.row(i)[k]);
+    parallel_for(factor.run_, (made + wide - 1) / wide, [&](int64_t part) {
+        const int64_t j0 = part * wide, count = std::min(wide, made - j0), step = columns_from(j0);
+        T *to = solved.data() + j0 * depth();
+        std::array<double, wide * wide> own{}, inverse{}; // column-major
+        for (int64_t i = 0; i < count; ++i) {
+            const double *earlier = round.earlier.data() + (j0 + i) * from, *row = round.row(j0 + i);
+            for (int64_t k = 0; k < from; ++k) to[k * step + i] = static_cast<T>(-earlier[k]);
+            for (int64_t k = 0; k < j0; ++k) to[(from + k) * step + i] = static_cast<T>(-row[k]);
+            for (int64_t k = 0; k <= i; ++k) own[static_cast<size_t>(i + k * wide)] = row[j0 + k];
+            inverse[static_cast<size_t>(i + i * wide)] = 1;
+        }
+        solve_lower(count, count, own.data(), wide, inverse.data(), wide);
+        for (int64_t k = 0; k < count; ++k)
+            for (int64_t i = k; i < count; ++i)
+                to[(from + j0 + k) * step + i] = static_cast<T>(inverse[static_cast<size_t>(i + k * wide)]);
+    });
+}
+
+template <class T>
+std::vector<int64_t> PartialCholesky<T>::numbers_of(const std::vector<int64_t> &rows) const {
+    std::vector<int64_t> numbers = rows;
+    if (rows_.numbers)
+        for (int64_t &number : numbers) number = rows_.numbers[number];
+    return numbers;
+}
+
+template <class T>
+Points<T> PartialCholesky<T>::points_of(const std::vector<int64_t> &numbers) const {
+    Points<T> points = points_.only(numbers.data(), static_cast<int64_t>(numbers.size()));
+    points.lean();
+    return points;
+}
+
+// Strip by strip and some columns at once, from the earlier ones and from kernel values of the same rows, while both are in
+// the caches. What pads the last columns is undefined and lies where later columns will be.
+template <class T>
+void PartialCholesky<T>::columns(Step &step, const Block &block, Scratch &scratch) {
+    const Tiles<T> tiles(rows_.kernel, block.points, step.points);
+    const ThinTable<T> &thin = thin_table<T>();
+    scratch.tile.by_differences = false;
+    for (int64_t at = 0; at < block.rows; at += tile_rows) {
+        if (run_.stopped(static_cast<double>(block.row0) / static_cast<double>(n()))) return;
+        tiles.strips(block.panels[at / tile_rows], step.pivots, scratch.tile, [&](const auto &strip) {
+            T *l = block.l + (at + strip.row0) * block.stride;
+            for (int64_t j0 = 0; j0 < step.width; j0 += wide) {
+                const int64_t p = step.columns_from(j0), before = step.from + j0;
+                const T *solved = step.solved.data() + j0 * step.depth();
+                T *rest = scratch.tile.tile.data() + j0;
+                thin.product(strip.rows, p, before, l, block.stride, 1, solved, p, rest, tile_rows, true);
+                thin.product(strip.rows, p, std::min(wide, step.width - j0), rest, tile_rows, 1, solved + before * p, p,
+                             l + before, block.stride, false);
+            }
+        });
+    }
+}
+
+// Pivot rows are replaced by their exact values: those of earlier rounds are 0, those of this step are
+// its triangle. numbers: which rows the block has; nullptr: row0 and those after it.
+template <class T>
+void PartialCholesky<T>::patch(const Step &step, const Block &block, const int64_t *numbers) const {
+    auto known = [&](int64_t i, int64_t column) {
+        if (column >= step.from + step.width) return;
+        T *x = block.l + i * block.stride + step.from;
+        std::fill_n(x, step.width, T(0));
+        if (column >= step.from)
+            std::copy_n(step.triangle.data() + (column - step.from) * step.made, column - step.from + 1, x);
+    };
+    auto from = [&](int64_t row) {
+        return std::lower_bound(chosen_.begin(), chosen_.end(), std::pair<int64_t, int64_t>(row, -1));
+    };
+    if (!numbers) {
+        for (auto at = from(block.row0); at != chosen_.end() && at->first < block.row0 + block.rows; ++at)
+            known(at->first - block.row0, at->second);
+        return;
+    }
+    for (int64_t i = 0; i < block.rows; ++i)
+        if (const auto at = from(numbers[i]); at != chosen_.end() && at->first == numbers[i]) known(i, at->second);
+}
+
+template <class T>
+void PartialCholesky<T>::make_again(const Block &block, const int64_t *numbers, Scratch &scratch) {
+    for (const std::unique_ptr<Step> &step : steps_) {
+        columns(*step, block, scratch);
+        patch(*step, block, numbers);
+        again_ += block.rows * step->width;
+    }
+}
+
+template <class T>
+Pool<typename PartialCholesky<T>::Scratch> PartialCholesky<T>::scratch() {
+    const Tiles<T> tiles(rows_.kernel, points_, points_);
+    return Pool<Scratch>([this, tiles] { return std::make_unique<Scratch>(run_, tiles); });
+}
+
+// Rows of slab s with all columns there are.
+template <class T>
+typename PartialCholesky<T>::Block PartialCholesky<T>::slab(int64_t s, Scratch &scratch) {
+    Block out{points_, nullptr, s * slab_rows, std::min(slab_rows, n() - s * slab_rows), nullptr, stride_};
+    if (panels_.empty()) scratch.panels.resize(static_cast<size_t>(slab_panels));
+    Panel<T> *panels = panels_.empty() ? scratch.panels.data() : panels_.data() + s * slab_panels;
+    for (int64_t at = 0; at < out.rows; at += tile_rows) {
+        Panel<T> &panel = panels[at / tile_rows];
+        if (panel.rows > 0 && panel.row0 == out.row0 + at) continue;
+        panel = {}; // not both at once
+        panel = points_.load(run_, out.row0 + at, std::min(tile_rows, out.rows - at));
+    }
+    out.panels = panels;
+    if (held()) {
+        out.l = factor_.data() + out.row0 * stride_;
+        return out;
+    }
+    if (scratch.rows.empty()) scratch.rows = run_.buffer<T>(slab_rows, stride_);
+    out.l = scratch.rows.data();
+    make_again(out, nullptr, scratch);
+    return out;
+}
+
+#define INSTANTIATE(T)                                                                                                 \
+    template std::vector<int64_t> PartialCholesky<T>::numbers_of(const std::vector<int64_t> &) const;                  \
+    template PartialCholesky<T>::Step::Step(PartialCholesky &, const Round &);                                         \
+    template void PartialCholesky<T>::columns(Step &, const Block &, Scratch &);                                       \
+    template void PartialCholesky<T>::patch(const Step &, const Block &, const int64_t *) const;                       \
+    template void PartialCholesky<T>::make_again(const Block &, const int64_t *, Scratch &);                           \
+    template Points<T> PartialCholesky<T>::points_of(const std::vector<int64_t> &) const;                              \
+    template Pool<typename PartialCholesky<T>::Scratch> PartialCholesky<T>::scratch();                                 \
+    template typename PartialCholesky<T>::Block PartialCholesky<T>::slab(int64_t, Scratch &)
+INSTANTIATE(float);
+INSTANTIATE(double);
+#undef INSTANTIATE
+
+} // namespace mercer

@@ -1,0 +1,44 @@
+// L^T diag(w) L about the rows' mean (uncentred: about 0) for L = k(X, B) L_B^-T, by passes over k(X, B): what `project` finds
+// all pairs of from 2 n m^2 flops, a solver finds a few of from 4 n m p a pass (nystrom_operator.cpp).
+#pragma once
+#include "../operator/operator.h"
+#include "nystrom_span.h"
+
+namespace mercer {
+
+template <class T>
+class SpanOperator : public Operator {
+  public:
+    // All are borrowed. rows: of the data, with their weights (nullptr: 1). about: something near the rows' mean in the span, or
+    // empty.
+    SpanOperator(Run &run, const SpanRows<T> &span, const Points<T> &rows, const double *weights, bool centred,
+                 std::vector<double> about = {});
+    void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override;
+    void dense(Run &run, double *a, int64_t lda) const override;
+    void diagonal(Run &run, double *d) const override;
+
+    // Mean of the rows; zeros if uncentred. Known after the first product.
+    const std::vector<double> &mean() const { return mean_; }
+    int64_t kernel_evaluations() const { return evaluations_; }
+    // Memory of a product with p columns over this many rows and m points B.
+    static Bytes bytes(const Run &run, int64_t rows, int64_t m, int64_t p, const TileBytes &tiles);
+
+  private:
+    struct Work;
+    struct Pass;
+    void group(Run &run, const Pass &pass, int64_t first, int64_t end, Work &work, double *sums) const;
+    void values(const Panel<T> &x, Work &work) const;
+
+    const SpanRows<T> &span_;
+    Points<T> rows_;
+    Tiles<T> tiles_;
+    const double *weights_;
+    bool centred_;
+    double total_; // of the weights
+    Buffer<double> triangle_;
+    mutable std::vector<double> mean_;
+    mutable bool known_;
+    mutable std::atomic<int64_t> evaluations_{0};
+};
+
+} // namespace mercer

@@ -1,0 +1,270 @@
+// One sweep over L gives mean and scatter:  sum w (l - c)(l - c)^T - W (mu - c)(mu - c)^T  with c the mean of the first
+// slab, so that a large mean costs no accuracy. Cost n m^2 flops (the lower blocks of the symmetric scatter) in the tile's
+// type, sums across slabs in f64 and in their order; an m x m eigenproblem. Memory O(m^2) a slab in flight.
+#include "nystrom_span.h"
+
+#include "../core/threads.h"
+
+#include <cmath>
+
+namespace mercer {
+namespace {
+
+int64_t slabs_of(int64_t n) { return (n + span_slab - 1) / span_slab; }
+
+constexpr int64_t scatter_block = 64; // its columns at once
+constexpr int64_t scatter_depth = 64; // its rows at once
+
+// Numbers between columns of a scatter, and of all that a slab leaves: scatter, and sum of its rows.
+int64_t scatter_stride(int64_t m, int64_t size) {
+    return size == 4 ? padded_columns<float>(m) : padded_columns<double>(m);
+}
+int64_t part_count(int64_t m, int64_t size) { return (m + 1) * scatter_stride(m, size); }
+
+// Slabs whose scatter is held at once.
+int64_t window_of(int64_t n, int64_t m, int64_t threads, int64_t size) {
+    constexpr int64_t most_bytes = int64_t{32} << 20;
+    return std::min(std::clamp<int64_t>(most_bytes / (part_count(m, size) * size + 1), threads, 64), slabs_of(n));
+}
+
+} // namespace
+
+Bytes project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size) {
+    const int64_t width = scatter_stride(m, size), all = 2 * m + 9,
+                  range = count + 79; // numbers a row of dsyevd, dsyevr
+    const Bytes eigh{8 * m * (count + (count == m ? all : range)), 8 * m * (count + std::max(all, range))};
+    const int64_t sweep = size * (window_of(n, m, threads, size) * part_count(m, size) +
+                                  std::min(threads, slabs_of(n)) * (span_slab + scatter_block) * width);
+    return 16 * n + 8 * m * (m + 1) + larger(sweep, eigh); // the former where eigenvalues are equal
+}
+
+int64_t projection_bytes(int64_t n, int64_t m, int64_t count) { return 8 * n + 8 * m * count; }
+
+template <class T>
+SpanRows<T>::SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points<T> basis_points,
+                      std::shared_ptr<const PartialCholesky<T>> basis)
+    : basis_(std::move(basis)), kernel_(&kernel), points_(std::make_unique<Points<T>>(std::move(rows))),
+      basis_points_(std::make_unique<Points<T>>(std::move(basis_points))),
+      column_(static_cast<size_t>(basis_points_->rows()), -1), self_(run.buffer<double>(points_->rows())) {
+    points_->lean();
+    basis_points_->lean();
+    tiles_ = std::make_unique<Tiles<T>>(kernel, *points_, *basis_points_);
+    self_values(run, Tiles<T>(kernel, *points_, *points_), self_.data());
+    for (int64_t b = 0; b < blocks_of(basis_points_->rows()); ++b) basis_panels_.push_back(basis_points_->load(run, b));
+    for (int64_t k = 0; k < rank(); ++k) column_[static_cast<size_t>(basis_->index()[k])] = k;
+    const Buffer<double> exact = triangle(run);
+    triangle_ = run.buffer<T>(rank(), rank());
+    std::copy(exact.begin(), exact.end(), triangle_.begin());
+}
+
+// K_xB L_B^-T by substitution in the tile's type, as the factor itself is made; row-major X is X^T to BLAS.
+template <class T>
+void SpanRows<T>::make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count,
+                       T *out) const {
+    const int64_t m = rank();
+    TileScratch<T> tile = tiles.scratch(run);
+    for (int64_t at = 0; at < count; at += tile_rows) {
+        const Panel<T> panel = points.load(run, row0 + at, std::min(tile_rows, count - at));
+        for (const Panel<T> &y : basis_panels_)
+            tiles.strips(panel, y, tile, [&](const auto &strip) {
+                for (int64_t i = 0; i < strip.rows; ++i) {
+                    T *to = out + (at + strip.row0 + i) * m;
+                    const T *values = tile.tile.data() + i * tile_rows;
+                    for (int64_t j = 0; j < y.rows; ++j)
+                        if (const int64_t k = column_[static_cast<size_t>(y.row0 + j)]; k >= 0) to[k] = values[j];
+                }
+            });
+    }
+    evaluations_ += count * basis_points_->rows();
+    solve_lower(m, count, triangle_.data(), m, out, m);
+}
+
+template <class T>
+const T *SpanRows<T>::rows(Run &run, int64_t row0, int64_t count, Buffer<T> &scratch, int64_t &stride) const {
+    stride = held_ ? held_->stride() : rank();
+    if (held_) return held_->factor() + row0 * stride;
+    if (scratch.empty()) scratch = run.buffer<T>(span_slab, rank());
+    make(run, *points_, *tiles_, row0, count, scratch.data());
+    return scratch.data();
+}
+
+template <class T>
+void SpanRows<T>::gather(Run &run, const int64_t *numbers, int64_t count, T *out) const {
+    const int64_t m = rank();
+    for (int64_t k = 0; held_ && k < count; ++k)
+        std::copy_n(held_->factor() + numbers[k] * held_->stride(), m, out + k * m);
+    if (held_ || count == 0) return;
+    Points<T> some = points_->only(numbers, count), basis_points = *basis_points_;
+    some.lean();
+    make(run, some, Tiles<T>(*kernel_, some, basis_points), 0, count, out);
+}
+
+namespace {
+
+// The mean of the first slab, in the tile's type.
+template <class T>
+std::vector<T> origin_of(Run &run, const SpanRows<T> &span) {
+    const int64_t rows = std::min(span.n(), span_slab), m = span.rank();
+    Buffer<T> scratch;
+    int64_t stride = 0;
+    const T *l = span.rows(run, 0, rows, scratch, stride);
+    std::vector<double> sum(static_cast<size_t>(m));
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t k = 0; k < m; ++k) sum[static_cast<size_t>(k)] += static_cast<double>(l[i * stride + k]);
+    std::vector<T> out;
+    for (double value : sum) out.push_back(static_cast<T>(value / static_cast<double>(rows)));
+    return out;
+}
+
+// Scatter about the origin (lower blocks) and sum of a slab's rows x, which are roots of weights times l - c: a part. Sums of
+// a few rows at a time are added up: the rounding errors of equal rows have one sign, and so accumulate over few terms only.
+// tile: scatter_block times the width of x.
+template <class T>
+void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots, T *tile, T *part) {
+    constexpr int64_t depth = scatter_depth;
+    const int64_t ld = padded_columns<T>(m);
+    std::fill_n(part, m * ld, T(0));
+    for (int64_t j = 0; j < m; j += scatter_block) // columns j ... of the symmetric scatter, from the diagonal block on
+        for (int64_t k = 0; k < rows; k += depth) {
+            const T *from = x + k * ld + j;
+            const int64_t count = std::min(scatter_block, m - j), wide = ld - j;
+            thin_table<T>().product(count, wide, std::min(depth, rows - k), from, 1, ld, from, ld, tile, ld, false);
+            for (int64_t i = 0; i < count; ++i)
+                for (int64_t l = 0; l < wide; ++l) part[(j + i) * ld + j + l] += tile[i * ld + l];
+        }
+    T *sum = part + m * ld;
+    std::fill_n(sum, m, T(0));
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t k = 0; k < m; ++k) sum[k] += roots[static_cast<size_t>(i)] * x[i * ld + k];
+}
+
+// Scatter and sum about the origin (m columns, then one) of all rows; fills out.residual and square, |l|^2.
+template <class T>
+Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weights, const std::vector<T> &origin,
+                          Projection &out, double *square) {
+    const int64_t n = span.n(), m = span.rank(), slabs = slabs_of(n), width = padded_columns<T>(m),
+                  part_size = part_count(m, sizeof(T));
+    const int64_t window = window_of(n, m, run.threads(), sizeof(T)); // parts of a few slabs at once
+    Buffer<T> parts = run.buffer<T>(window, part_size);
+    Buffer<double> sums = std::move(run.buffer<double>(m, m + 1).zero());
+    struct Work {
+        Buffer<T> made, rows, tile;
+    };
+    Pool<Work> pool([&] {
+        return std::unique_ptr<Work>(
+            new Work{{}, std::move(run.buffer<T>(span_slab, width).zero()), run.buffer<T>(scatter_block, width)});
+    });
+    for (int64_t first = 0; first < slabs; first += window) {
+        const int64_t now = std::min(window, slabs - first);
+        Run::Span span_of(run, static_cast<double>(first) / static_cast<double>(slabs),
+                          static_cast<double>(first + now) / static_cast<double>(slabs));
+        auto slab = [&](int64_t s) {
+            const int64_t row0 = (first + s) * span_slab, rows = std::min(span_slab, n - row0);
+            auto work = pool.take();
+            int64_t ld = 0;
+            const T *l = span.rows(run, row0, rows, work->made, ld);
+            T *x = work->rows.data();
+            std::vector<T> roots;
+            for (int64_t i = 0; i < rows; ++i) {
+                const T root = static_cast<T>(weights ? std::sqrt(weights[row0 + i]) : 1);
+                roots.push_back(root);
+                for (int64_t k = 0; k < m; ++k)
+                    x[i * width + k] = root * (l[i * ld + k] - origin[static_cast<size_t>(k)]);
+                square[row0 + i] = dot(l + i * ld, l + i * ld, m);
+                out.residual[static_cast<size_t>(row0 + i)] = span.residual(row0 + i, square[row0 + i]);
+            }
+            scatter_of(x, rows, m, roots, work->tile.data(), parts.data() + s * part_size);
+        };
+        parallel_for(run, now, slab, span.serial());
+        parallel_for(run, m + 1, [&](int64_t j) { // one column of the scatter, then the sums; slabs in their order
+            for (int64_t s = 0; s < now; ++s)
+                for (int64_t k = j < m ? j : 0; k < m; ++k)
+                    sums[k + j * m] += static_cast<double>(parts[s * part_size + j * width + k]);
+        });
+    }
+    return sums;
+}
+
+} // namespace
+
+template <class T>
+Projection project(Run &run, const SpanRows<T> &span, const double *weights, bool centred, int64_t count) {
+    const int64_t n = span.n(), m = span.rank();
+    Projection out;
+    out.mean.assign(static_cast<size_t>(m), 0.0);
+    out.residual.resize(static_cast<size_t>(n));
+    Buffer<double> square = run.buffer<double>(n);
+    const std::vector<T> origin = centred ? origin_of(run, span) : std::vector<T>(static_cast<size_t>(m));
+    Buffer<double> sums = sweep_rows(run, span, weights, origin, out, square.data());
+    double total = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        const double w = weights ? weights[i] : 1, d = out.residual[static_cast<size_t>(i)];
+        total += w;
+        out.uncentred += w * (d + square[i]);
+        out.left += w * d;
+    }
+    for (int64_t k = 0; centred && k < m; ++k) {
+        const size_t at = static_cast<size_t>(k);
+        const double shift = sums[m * m + k] / total; // mu - c
+        out.mean[at] = shift + static_cast<double>(origin[at]);
+        for (int64_t j = 0; j <= k; ++j) sums[k + j * m] -= shift * sums[m * m + j];
+    }
+    out.trace = out.uncentred - total * out.mean_square();
+    constexpr double u = unit_roundoff(sizeof(T) == 4);
+    out.floor = rounding_floor(sizeof(T) == 4, m) * out.uncentred;
+    count = std::min(count, m);
+    out.theta.resize(static_cast<size_t>(count));
+    out.v = run.buffer<double>(m, count);
+    eigh_top(m, sums.data(), m, count, out.theta.data(), out.v.data(), m);
+    // Of s terms that are alike the k-th sum is k / s of the whole, and all of them may round the same way.
+    constexpr double steps = (scatter_depth + span_slab / scatter_depth) / 2.0;
+    out.sums = count > 0 ? steps * u * out.theta[0] : 0;
+    return out;
+}
+
+template <class T>
+void directions(Run &run, const SpanRows<T> &span, const Projection &projection, const double *weights, Columns to) {
+    const int64_t n = span.n(), m = span.rank(), p = to.count;
+    to.block->use(to.first, p);
+    const int64_t width = padded_columns<T>(p);
+    Buffer<T> v = std::move(run.buffer<T>(m, width).zero()); // V theta^-1/2, row-major
+    std::vector<double> offset(static_cast<size_t>(p));
+    for (int64_t j = 0; j < p; ++j)
+        for (int64_t k = 0; k < m; ++k) {
+            const T value =
+                static_cast<T>(projection.v[k + j * m] / std::sqrt(projection.theta[static_cast<size_t>(j)]));
+            v[k * width + j] = value;
+            offset[static_cast<size_t>(j)] += static_cast<double>(value) * projection.mean[static_cast<size_t>(k)];
+        }
+    struct Work {
+        Buffer<T> made, part;
+        Buffer<double> column;
+    };
+    Pool<Work> pool([&] {
+        return std::unique_ptr<Work>(new Work{{}, run.buffer<T>(span_slab, width), run.buffer<double>(span_slab)});
+    });
+    auto slab = [&](int64_t s) {
+        const int64_t row0 = s * span_slab, rows = std::min(span_slab, n - row0);
+        auto work = pool.take();
+        int64_t stride = 0;
+        const T *l = span.rows(run, row0, rows, work->made, stride), *part = work->part.data();
+        thin_table<T>().product(rows, width, m, l, stride, 1, v.data(), width, work->part.data(), width, false);
+        for (int64_t j = 0; j < p; ++j) {
+            for (int64_t i = 0; i < rows; ++i) {
+                const double root = weights ? std::sqrt(weights[row0 + i]) : 1;
+                work->column[i] = root * (static_cast<double>(part[i * width + j]) - offset[static_cast<size_t>(j)]);
+            }
+            to.block->write(to.first + j, row0, rows, work->column.data());
+        }
+    };
+    parallel_for(run, slabs_of(n), slab, span.serial());
+}
+
+template class SpanRows<float>;
+template class SpanRows<double>;
+template Projection project(Run &, const SpanRows<float> &, const double *, bool, int64_t);
+template Projection project(Run &, const SpanRows<double> &, const double *, bool, int64_t);
+template void directions(Run &, const SpanRows<float> &, const Projection &, const double *, Columns);
+template void directions(Run &, const SpanRows<double> &, const Projection &, const double *, Columns);
+
+} // namespace mercer

@@ -1,0 +1,303 @@
+#include "auto_budget.h"
+
+#include "../lift/components.h"
+#include "../lift/projected.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+#include <cstring>
+
+namespace mercer {
+namespace {
+
+constexpr int64_t most_rows = int64_t{1} << 20;
+constexpr double least_f32_accuracy = 1e-4; // less drowns in the rounding of an f32 factor (specification 6.5)
+
+// What rows of the residual may take.
+struct Sampling {
+    int64_t width, rows;
+};
+
+// Total bytes with a factor of m columns, counted twice while it is copied to grow.
+int64_t projected_bytes(const PlanTask &exact, int64_t m, const Sampling &sampling, int64_t read) {
+    PlanTask task = exact;
+    task.m = m;
+    const SpanBytes of = span_bytes(task, sampling.rows, sampling.width);
+    const int64_t copy = m > first_ranks[1] ? of.factor : 0,
+                  beside = of.held + std::max({copy, of.growing.most, of.evidence.most});
+    return base_bytes(exact.source, m, exact.f32) + std::max(read, of.factor + std::max(beside, of.project.most));
+}
+
+// From the most that is of use to none, where pairs alone prove. An eighth of the budget, or few rows, are for strips.
+std::vector<Sampling> samplings(const Components &choice, int64_t limit, int64_t useful) {
+    constexpr int64_t few = 4000;
+    const int64_t r = choice.most_ask(), wide = 2 * r + 20;
+    auto rows = [&](int64_t width) {
+        return std::min(useful, std::clamp(limit / 8 / (8 * padded_columns<float>(width) + 24), pilot_rows, most_rows));
+    };
+    return {{wide, rows(wide)}, {r, rows(r)}, {r, std::min(few, rows(r))}, {r, 0}};
+}
+
+} // namespace
+
+void Outlook::grew(int64_t from, int64_t to, double before, double left) {
+    if (from > 0 && to > from && left > 0)
+        decay = std::clamp(std::log(before / left) / std::log(static_cast<double>(to) / static_cast<double>(from)), 0.1,
+                           20.0);
+}
+
+Outlook::Sample Outlook::expected(double trace, double failure) const {
+    RitzSpectrum all = known.all;
+    all.trace = trace;
+    const double norm = known.norm * std::pow(trace / known.trace, 1.5);
+    if (most_rows_ == 0) return {known.r, norm <= 0.9 * known.target ? 0 : 1}; // pairs alone
+    Sample out{0, 4000};
+    for (int round = 0; round < 2; ++round) {
+        out.p = choose_width(all, norm, known.r, std::min(out.s, most_rows_), failure, Sides::both);
+        out.s = rows_expected(leading(all, out.p), norm, failure, Sides::both, known.r, known.target, most_rows_);
+    }
+    return out;
+}
+
+Outlook::Size Outlook::cheapest(int64_t count, double left, int64_t least, double failure) const {
+    Size best{least, INFINITY};
+    for (int64_t m = least;; m = std::min(most_rank_, m + (m + 7) / 8)) {
+        const double grown = static_cast<double>(m) / static_cast<double>(count);
+        const Sample sample = expected(left * std::pow(grown, -decay), failure);
+        const int64_t columns = f32_ ? padded_columns<float>(sample.p) : padded_columns<double>(sample.p);
+        const double s = known.correction * static_cast<double>(sample.s),
+                     fixed = costs_.factor(count, m) + (m == known.m ? 0 : costs_.projection(m)),
+                     cost = sample.s > most_rows_ ? INFINITY : fixed + costs_.rows(s, columns);
+        if (cost < best.cost) best = {m, cost};
+        if (m == most_rank_ || fixed > std::min(best.cost, exact_cost_)) return best;
+    }
+}
+
+LikelyLook likely_look(const Costs &costs, const CoreValues &values, const Roads &roads) {
+    const int64_t r = Components(values, static_cast<int64_t>(costs.n)).ask(),
+                  m = std::min(roads.most_rank, std::max<int64_t>(192, 2 * r + 20));
+    const double s = std::min({20 / values.accuracy, 2000.0, static_cast<double>(roads.most_rows)});
+    return {m, s, costs.look(m, s, std::min(r, m))};
+}
+
+// What a tight budget takes away, in this order: directions and rows of the residual, then columns of the factor.
+Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
+    const CoreValues &values = exact.recipe.values();
+    const int64_t n = exact.source.rows(), limit = exact.run.budget()->limit(), r = foreseen_components(values, n);
+    const Costs costs(exact.source, r);
+    Roads out;
+    out.exact = bytes <= exact.budget_left;
+    const double most_columns = out.exact ? costs.worth() : costs.n;
+    const int64_t most = std::clamp(static_cast<int64_t>(most_columns), std::min(n, first_ranks[1]), n),
+                  least = std::min(n, std::clamp(r, least_rank, first_ranks[1]));
+    const std::vector<Sampling> ways = samplings(
+        Components(values, most), limit, out.exact ? static_cast<int64_t>(costs.worth_rows()) + pilot_rows : most_rows);
+    Sampling sampling = ways.front();
+    auto fits = [&](int64_t m) { return projected_bytes(exact, m, sampling, read) <= limit; };
+    auto begins_with = [&] { // the first factor; 0: the budget holds none
+        for (int64_t first = first_ranks[1];; first /= 2) {
+            for (const Sampling &way : ways)
+                if (sampling = way; fits(std::min(n, std::max(first, least))))
+                    return std::min(n, std::max(first, least));
+            if (first <= least) return int64_t{0};
+        }
+    };
+    const bool provable = !exact.f32 || values.accuracy >= least_f32_accuracy;
+    if (!provable) {
+        out.why = format("a factor in f32 cannot certify an accuracy below %g", least_f32_accuracy);
+    } else if (out.exact && costs.exact() <= costs.look(first_ranks[1], pilot_rows, 1)) {
+        out.why = "with so few rows exact passes are cheaper";
+    } else if (out.most_rank = begins_with(); out.most_rank == 0) {
+        out.why = "a factor does not fit in the memory budget";
+    } else {
+        out.most_rows = sampling.rows, out.most_width = sampling.width;
+        for (int64_t above = most + 1; above - out.most_rank > 1;) { // above: the first that is too large
+            const int64_t middle = out.most_rank + (above - out.most_rank) / 2;
+            (fits(middle) ? out.most_rank : above) = middle;
+        }
+        if (!out.exact)
+            out.why = format("exact passes do not fit in the memory budget: they need %.0f MiB",
+                             static_cast<double>(limit + bytes - exact.budget_left) / 0x1p20);
+    }
+    if (out.exact || out.most_rank > 0) return out;
+    PlanTask factor = exact;
+    factor.m = least;
+    factor.budget_left = limit - base_bytes(exact.source, least, exact.f32);
+    const int64_t needed = projected_bytes(exact, least, ways.back(), read) - limit;
+    if (provable && needed < bytes - exact.budget_left)
+        refuse_over_budget(factor, factor.budget_left + needed, "including their factor");
+    refuse_over_budget(exact, bytes, "in exact passes");
+    return out;
+}
+
+namespace {
+
+// Up to this many directions, more directions than components are tried; beyond, trying takes too long.
+constexpr int64_t tried_up_to = 64;
+
+// Simulates the search of auto_search.cpp, with a glimpse's estimates in place of the results of factors and looks. A sample of rows is
+// assumed to certify as much as expected.
+class Player {
+  public:
+    Player(const Glimpse &glimpse, const PlanTask &exact, const Roads &roads)
+        : glimpse_(glimpse), values_(exact.recipe.values()), roads_(roads),
+          n_(static_cast<double>(exact.source.rows())), unit_(unit_roundoff(exact.f32)),
+          costs_(exact.source, foreseen_components(values_, exact.source.rows())),
+          exact_cost_(roads.exact ? costs_.exact() : INFINITY), pairs_(norm_values(exact.kernel, exact.source, false)),
+          end_(std::min(roads.most_rank, glimpse.rank())), r_(glimpse.components(values_, exact.source.rows())),
+          shares_(share_failure(values_.delta, Sides::both)), outlook_(costs_, roads, exact_cost_, exact.f32) {
+        const double together = 1 + std::sqrt(static_cast<double>(r_)),
+                     least = glimpse.eigenvalue(r_) / glimpse.eigenvalue(1);
+        out_.tol = std::min(values_.accuracy * least / together / 2, 1e-6);
+    }
+
+    PlayedRoad run() {
+        out_.exact = end_ == 0;
+        for (int64_t m : first_ranks)
+            if (end_ > 0) grow(std::min(m, end_));
+        for (int64_t number = 1; !out_.exact && !look(number); ++number)
+            if (!advance(number)) return out_.exact = roads_.exact, out_;
+        return out_;
+    }
+
+  private:
+    double left(int64_t m) const { return n_ * glimpse_.left(m); }
+    double failure(int64_t number) const { return look_failure(shares_.rows, number); }
+
+    void grow(int64_t m) {
+        outlook_.grew(out_.m, m, left(out_.m), left(m));
+        out_.cost += costs_.factor(out_.m, m);
+        out_.m = m;
+    }
+
+    RitzSpectrum spectrum(int64_t r) const {
+        RitzSpectrum all;
+        const int64_t wide = r <= tried_up_to ? 2 * r + 20 : r;
+        for (int64_t i = 1; i <= std::max(std::min({out_.m, wide, roads_.most_width}), r); ++i)
+            all.theta.push_back(n_ * glimpse_.eigenvalue(i));
+        all.next = all.theta.back(), all.n = static_cast<int64_t>(n_), all.trace = left(out_.m);
+        all.eta = unit_ * n_ * (glimpse_.eigenvalue(1) + std::max(glimpse_.self() - glimpse_.variance(), 0.0));
+        return all;
+    }
+
+    bool look(int64_t number) {
+        const int64_t m = out_.m, r = std::min(r_, m);
+        const RitzSpectrum all = spectrum(r);
+        const double target = values_.accuracy * n_ * glimpse_.eigenvalue(r), total = all.total();
+        out_.cost += costs_.projection(m);
+        out_.evaluations = n_ * static_cast<double>(m + 1);
+        if (m == glimpse_.rank() || total <= target) return true;
+        out_.evaluations += pairs_;
+        const double seen = n_ * glimpse_.norm(m) / total, pairs = static_cast<double>(Evidence<double>::pairs),
+                     slack = 7 * std::log(2 / look_failure(shares_.pairs, number)) / (3 * pairs), // frobenius_bound
+            norm = total * std::min(std::sqrt(seen * seen + slack), 1.0);
+        if (norm <= target) return true;
+        outlook_.known = {m, r, left(m), norm, target, all, 1};
+        if (roads_.most_rows == 0) return false;
+        const Outlook::Size here = outlook_.cheapest(m, left(m), m, failure(number));
+        if (here.m != m || !(here.cost < exact_cost_)) return false;
+        const Outlook::Sample rows = outlook_.expected(left(m), failure(number));
+        const double drawn = static_cast<double>(rows.s + pilot_rows);
+        out_.evaluations += n_ * drawn;
+        out_.cost += costs_.rows(drawn, padded_columns<float>(rows.p));
+        return true;
+    }
+
+    // False: exact passes are cheaper, or there is no larger factor.
+    bool advance(int64_t number) {
+        const int64_t before = out_.m;
+        for (int64_t least = std::min(end_, before * 9 / 8 + 1); out_.m < end_; least = out_.m) {
+            Outlook::Size next = outlook_.cheapest(out_.m, left(out_.m), least, failure(number));
+            if (next.cost >= exact_cost_ && roads_.exact) return false;
+            if (next.cost >= exact_cost_) next.m = end_;
+            if (next.m == out_.m) return true;
+            grow(std::min({next.m, 2 * out_.m, end_}));
+        }
+        return out_.m > before;
+    }
+
+    const Glimpse &glimpse_;
+    const CoreValues &values_;
+    const Roads &roads_;
+    double n_, unit_;
+    Costs costs_;
+    double exact_cost_, pairs_;
+    int64_t end_, r_;
+    Shares shares_;
+    Outlook outlook_;
+    PlayedRoad out_;
+};
+
+} // namespace
+
+PlayedRoad play_road(const Glimpse &glimpse, const PlanTask &exact, const Roads &roads) {
+    return Player(glimpse, exact, roads).run();
+}
+
+// What is likely was seen at 20 000 and 100 000 rows of clusters, a curve, normal and uniform data, and of ijcnn1: 128 to 580
+// columns and 550 to 4000 rows for accuracies of 0.001 and 0.01, few rows or none for 0.1.
+void foresee_road(const PlanTask &exact, int64_t read, const PlayedRoad *played, Forecast &ahead) {
+    const Roads &roads = ahead.roads;
+    const CoreValues &values = exact.recipe.values();
+    ahead.road = (roads.exact ? "exact passes: " : "a projection: ") + roads.why;
+    if (roads.most_rank == 0) return;
+    const Costs costs(exact.source, foreseen_components(values, exact.source.rows()));
+    if (roads.exact)
+        ahead.road = format("decided during the fit: a projection on some of the rows, if it certifies %g %% at less "
+                            "than the cost of exact passes (it does if the eigenvalues decay fast), else exact passes",
+                            100 * values.accuracy);
+    mercer_forecast &out = ahead.figures;
+    const double n = costs.n, most = static_cast<double>(roads.most_rank),
+                 pairs = norm_values(exact.kernel, exact.source, false),
+                 looks = 1 + std::log(std::max(most / static_cast<double>(first_ranks[0]), 1.0)) / std::log(9.0 / 8),
+                 drawn = 5 * static_cast<double>(roads.most_rows) + static_cast<double>(pilot_rows);
+    mercer_forecast grown{}; // the projected road, to its end
+    grown.bytes.most =
+        static_cast<double>(projected_bytes(exact, roads.most_rank, {roads.most_width, roads.most_rows}, read));
+    grown.kernel_evaluations.most =
+        static_cast<double>(PartialCholesky<double>::evaluations(exact.source.rows(), roads.most_rank)) +
+        looks * (n * drawn + pairs);
+    grown.flops.most = flops_of(exact.source.cols(), n, grown.kernel_evaluations.most, 0) + 3 * n * most * most;
+    if (roads.exact) { // after it
+        out.bytes.most = std::max(out.bytes.most, grown.bytes.most);
+        out.kernel_evaluations.most += grown.kernel_evaluations.most;
+        out.flops.most += grown.flops.most;
+    } else {
+        grown.struct_size = out.struct_size;
+        out = grown;
+    }
+    auto [m, s, cost] = likely_look(costs, values, roads);
+    if (played && !played->exact) m = played->m, cost = played->cost;
+    out.dense_seconds = std::max(roads.exact ? out.dense_seconds : 0, dense_seconds(static_cast<double>(m)));
+    PlanTask likely = exact;
+    likely.m = m;
+    likely.budget_left = exact.run.budget()->limit() - base_bytes(exact.source, m, exact.f32);
+    const Plan plan = plan_projected(likely);
+    const double bytes = std::min(out.bytes.most, static_cast<double>(base_bytes(exact.source, m, exact.f32) +
+                                                                      std::max(read, plan.likely_bytes)));
+    if (played && roads.exact)
+        ahead.road += played->exact ? "; a sample of the rows makes exact passes likely"
+                                    : format("; a sample of the rows makes about %" PRId64 " landmarks likely", m);
+    if (played && played->exact) {
+        for (auto &[stage, effort] : ahead.stages)
+            if (std::strcmp(stage, "reduce") == 0) effort += played->cost * (exact.f32 ? 1 : 2);
+        return;
+    }
+    if (!played && roads.exact &&
+        costs.exact() <= cost) { // likely, but a first look may prove all: the shape decides no figure
+        out.passes.most = std::max(out.passes.most, out.passes.likely + 1);
+        if (out.bytes.likely == out.bytes.most) out.bytes.likely = std::min(out.bytes.likely, bytes);
+        return;
+    }
+    out.bytes.likely = bytes;
+    out.kernel_evaluations.likely = played ? played->evaluations : n * (static_cast<double>(m) + s) + pairs;
+    out.passes.likely = 0;
+    out.flops.likely = flops_of(exact.source.cols(), n, out.kernel_evaluations.likely, 0) + 2 * costs.projection(m);
+    out.streams = 1;
+    ahead.stages.resize(1); // read
+    ahead.stages.emplace_back("reduce", cost * (exact.f32 ? 1 : 2));
+    for (const auto &stage : lift_stages(exact.source, plan, m)) ahead.stages.push_back(stage);
+}
+
+} // namespace mercer

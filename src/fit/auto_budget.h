@@ -1,0 +1,98 @@
+// The two roads of the method `auto`, exact passes and a projection: which of them fit shape and budget, and their costs in
+// flops at the speed of a matrix product:
+//
+//   a kernel value          c = 2 d + 15   (15: what the exponential costs; 0.45 ns against 100 Gflop/s in f32, FACTS B3.12)
+//   factor from m to m'     n ((m' - m) c + m'^2 - m^2)
+//   its projection          n m'^2
+//   s rows                  s n (c + 2 p)
+//   exact passes            2 n^2 / 2 (c + 4 b), b = max(24, r + 8), where they begin from what is known and stop at residuals
+//                           of 1e-6
+#pragma once
+#include "forecast.h"
+#include "spectrum_estimate.h"
+
+namespace mercer {
+
+constexpr int64_t first_ranks[] = {64, 128}; // two sizes, to measure the decay of the trace
+constexpr int64_t least_rank = 32;           // smallest factor under a tight budget
+constexpr int64_t pilot_rows = 500;
+
+struct Costs {
+    double n, c, pass; // rows, a kernel value and an entry of a pass in flops
+    Costs(const Source &source, int64_t r)
+        : n(static_cast<double>(source.rows())), c(value_cost(source.cols())),
+          pass(c + 4 * static_cast<double>(std::max<int64_t>(24, r + 8))) {}
+    double factor(int64_t from, int64_t to) const {
+        const double a = static_cast<double>(from), b = static_cast<double>(to);
+        return n * ((b - a) * c + b * b - a * a);
+    }
+    double projection(int64_t m) const { return n * static_cast<double>(m) * static_cast<double>(m); }
+    double rows(double s, int64_t columns) const { return s * n * (c + 2.0 * static_cast<double>(columns)); }
+    double exact() const { return n * n * pass; }
+    // The cost of one look with a given number of rows for p directions.
+    double look(int64_t m, double s, int64_t p) const {
+        return factor(0, m) + projection(m) + rows(s, padded_columns<float>(p));
+    }
+    // A larger factor would cost more than exact passes even if it grew in steps: 2 m'^2 - m^2 < n pass bounds them all.
+    double worth() const { return std::sqrt(n * pass); }
+    double worth_rows() const { return n * pass / c; }
+};
+
+// Predicts the remaining cost of the projected road from a factor of a given size on, and the size at which it is least: for
+// the search, and for a forecast that simulates the search (foresee_road).
+class Outlook {
+  public:
+    struct Size {
+        int64_t m;
+        double cost; // of all remaining work
+    };
+    struct Sample {
+        int64_t p, s;
+    };
+    // Results of the last look.
+    struct Known {
+        int64_t m = 0, r = 0;
+        double trace = 0, norm = 0, target = 0;
+        RitzSpectrum all;
+        double correction = 1; // rows needed over rows expected
+    } known;
+    double decay = 1; // of the trace, a power of m
+
+    // exact_cost: infinite if exact passes are impossible.
+    Outlook(const Costs &costs, const Roads &roads, double exact_cost, bool f32)
+        : costs_(costs), most_rank_(roads.most_rank), most_rows_(roads.most_rows), exact_cost_(exact_cost), f32_(f32) {}
+    // Estimates the decay from the traces after a growth.
+    void grew(int64_t from, int64_t to, double before, double left);
+    // The directions and rows that should certify the accuracy if the residual has this trace; s > most_rows: none do.
+    Sample expected(double trace, double failure) const;
+    // The cheapest size >= least, for a factor of `count` columns that leaves this trace; infinite cost if no size is enough.
+    Size cheapest(int64_t count, double left, int64_t least, double failure) const;
+
+  private:
+    const Costs &costs_;
+    int64_t most_rank_, most_rows_;
+    double exact_cost_;
+    bool f32_;
+};
+
+// Typical needs of one look: columns, and rows of the residual.
+struct LikelyLook {
+    int64_t m;
+    double s, cost;
+};
+LikelyLook likely_look(const Costs &costs, const CoreValues &values, const Roads &roads);
+
+// The search simulated on estimates from a sample of the rows.
+struct PlayedRoad {
+    bool exact = false;
+    int64_t m = 0;                             // final number of columns
+    double evaluations = 0, cost = 0, tol = 0; // kernel values; in all; of exact passes
+};
+PlayedRoad play_road(const Glimpse &glimpse, const PlanTask &exact, const Roads &roads);
+
+// exact: the plan task for all rows, whose lift needs these bytes; read: bytes for reading. E_BUDGET: neither road fits.
+Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read);
+// Adds the projected road to a forecast of the exact one. played: nullptr if no row may be read.
+void foresee_road(const PlanTask &exact, int64_t read, const PlayedRoad *played, Forecast &ahead);
+
+} // namespace mercer

@@ -1,0 +1,327 @@
+// `auto` grows a randomly pivoted Cholesky factor until rows of its residual certify that each of the r eigenvalues has the
+// requested relative accuracy. A larger factor costs more and needs fewer rows: the next size is the one with the least
+// remaining cost (auto_budget.h).
+//
+// How many rows a factor will need follows from the trace of its residual, which each growth computes at no extra cost: tr ~ m^-a,
+// a from the last two sizes, |E|_F ~ tr^1.5 (clusters: tr^1.4 to tr^1.6), theta as at the last projection (rows_expected).
+// A step at most doubles the size, then the trace is examined again. When growing no longer pays, the factor is
+// projected, and certificates are tried in order of cost: the trace, the norm of the residual from pairs, rows of it.
+//
+// delta is divided between norms and samples; each new one takes half of what remains (bounds.h). The size of a sample follows
+// from a pilot of 500 rows, or from the sample before, which are left out of it. The exact road is taken when its passes cost
+// less than the rest of the projected road, when the factor would exceed the budget, or when the factor has full rank. Wrong
+// forecasts cost time, but never invalidate a certificate. Exact passes use f64 if f32 is not known to keep the accuracy and f64
+// fits in the budget; the accuracy that their residuals certify is compared with the request.
+//
+// If the budget holds a factor but no exact passes, only the projection is possible: it grows as far as memory allows, and if it
+// certifies less than requested, the model reports so (not converged) and keeps the certificate that it has.
+#include "auto_search.h"
+
+#include "../lift/components.h"
+#include "auto_budget.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+#include <cstring>
+
+namespace mercer {
+namespace {
+
+// Tolerance of the exact road. Looser residuals can belong to pairs well below the largest, if eigenvalues are close or the
+// start found lesser eigenvectors (errors of 4 to 20 % were seen at residuals of 1 %, of 4 % at 1e-5).
+constexpr double most_tol = 1e-6;
+
+template <class T>
+class Search {
+  public:
+    Search(Run &run, const Recipe &recipe, const Prepared &prepared, const Roads &roads)
+        : run_(run), values_(recipe.values()), prepared_(prepared), roads_(roads), n_(prepared.source->rows()),
+          weights_(prepared.weighted() ? prepared.weights.data() : nullptr),
+          points_(prepared.source, prepared.map, leaf_specs(prepared.kernel)),
+          pivots_(static_cast<uint64_t>(values_.seed), Stage::reducer),
+          draws_(static_cast<uint64_t>(values_.seed), Stage::certificate),
+          costs_(*prepared.source, foreseen_components(values_, n_)),
+          shares_(share_failure(values_.delta, Sides::both)), most_(roads.most_rank), most_rows_(roads.most_rows),
+          exact_cost_(roads.exact ? costs_.exact() : INFINITY), outlook_(costs_, roads, exact_cost_, sizeof(T) == 4),
+          effort_(likely_look(costs_, values_, roads).cost) {
+        road_.report = record({{"accuracy", values_.accuracy}, {"looks", Json::array()}});
+    }
+
+    Road run() {
+        if (most_ == 0) return exact(roads_.why);
+        if (!prepared_.squares_hold && !roads_.exact)
+            fail(MERCER_E_DATA, "squares of kernel values overflow f64, so only exact passes are possible, but %s",
+                 roads_.why.c_str());
+        if (!prepared_.squares_hold) return exact("squares of kernel values overflow f64");
+        const KernelRows all{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n_, prepared_.weights.data()};
+        factor_ = std::make_shared<PartialCholesky<T>>(run_, all, std::min(first_ranks[1], most_));
+        for (int64_t m : first_ranks) grow(std::min(m, most_));
+        if (factor_->count() == 0) return roads_.exact ? exact("all kernel values are 0") : nothing();
+        for (int64_t number = 1;; ++number) {
+            auto found = std::make_shared<Findings>();
+            if (step(look_cost(), [&] { return look(*found, number); })) return projected(std::move(found));
+            const char *end = found->proof.refuted           ? refuted_text
+                              : factor_->rank_reached()      ? "the factor has reached full rank"
+                              : at_end()                     ? "a larger factor does not fit in the memory budget"
+                              : known_.m != factor_->count() ? "the remaining variance is within rounding"
+                              : !advance()                   ? "exact passes cost less than a larger factor"
+                                                             : nullptr;
+            if (end) return roads_.exact ? exact(end) : unproved(std::move(found), end);
+        }
+    }
+
+  private:
+    bool at_end() const { return factor_->rank_reached() || factor_->count() >= most_; }
+    double left() const { return factor_->trace_left() * factor_->trace(); }
+
+    // The number of steps is unknown: each takes its share of the expected effort, and at most half of the rest.
+    template <class Body>
+    auto step(double cost, Body &&body) {
+        effort_ = std::max(effort_, spent_ + 2 * cost);
+        const double from = progress_;
+        progress_ += (1 - from) * cost / (effort_ - spent_);
+        spent_ += cost;
+        Run::Span span(run_, from, progress_);
+        return body();
+    }
+    // The cost of a look: its projection, and the rows that are expected.
+    double look_cost() const { return costs_.projection(factor_->count()) + std::max(effort_ - spent_, 0.0) / 2; }
+
+    void grow(int64_t m) {
+        const int64_t before = factor_->count();
+        const double trace = left();
+        step(costs_.factor(factor_->count(), m), [&] { factor_->grow_sampled({m}, pivots_); });
+        outlook_.grew(before, m, trace, left());
+    }
+
+    Outlook::Size cheapest(int64_t least) const {
+        return outlook_.cheapest(factor_->count(), left(), least, next_failure());
+    }
+
+    // Grows the factor until growing no longer pays; false: exact passes are cheaper.
+    bool advance() {
+        int64_t least = std::min(most_, factor_->count() * 9 / 8 + 1);
+        for (;;) {
+            Outlook::Size next = cheapest(least);
+            if (next.cost >= exact_cost_ && roads_.exact) return false;
+            if (next.cost >= exact_cost_) next.m = most_; // no size should be enough, but forecasts may be wrong
+            if (next.m == factor_->count()) return true;
+            int64_t m = next.m;
+            if (m > room_ && m <= room_ + room_ / 4 && room_ > factor_->count())
+                m = room_; // growing beyond the room copies everything
+            run_.log(1,
+                     format("auto: %" PRId64 " rows, about %" PRId64 " will be needed", factor_->count(), m).c_str());
+            room_ = std::max(room_, m);
+            factor_->reserve(room_);
+            grow(std::min(m, 2 * factor_->count()));
+            if (at_end()) return true;
+            least = factor_->count();
+        }
+    }
+
+    // Tries to certify the accuracy with the present factor; false: impossible, or dearer than with a larger factor.
+    bool look(Findings &found, int64_t number) {
+        const SpanRows<T> span(*factor_);
+        const int64_t m = factor_->count();
+        const Components choice(values_, m);
+        const int64_t ask = choice.most_ask();
+        found.projection = project(run_, span, weights_, values_.lift_centred != 0, std::min(m, 2 * ask + 20));
+        const Projection &projection = found.projection;
+        Proof &proof = found.proof;
+        // Components above rounding; of those, as many as requested.
+        const int64_t rank = std::min(ask, projection.above(std::max(projection.floor, 1e-7 * projection.theta[0])));
+        if (rank == 0 && factor_->rank_reached()) return true; // nothing varies
+        const int64_t r = std::max<int64_t>(choice.kept(projection.theta, rank, projection.trace, nullptr), 1);
+        Evidence<T> evidence(run_, prepared_.kernel, points_, span, projection, weights_, draws_, number);
+        Json entry = record({{"m", m}});
+        const bool enough = decide(evidence, proof, entry, r);
+        proof.evaluations = evidence.evaluations();
+        entry["proved"] = share_entry(proof, r);
+        run_.log(1, ("auto: " + entry.dump()).c_str());
+        road_.report["looks"].push_back(std::move(entry));
+        return enough;
+    }
+    bool enough(const Proof &proof, int64_t r) const { return proof.bounds.worst_share(r) <= values_.accuracy; }
+    // null: some eigenvalue has no certificate.
+    static Json share_entry(const Proof &proof, int64_t r) {
+        const double share = proof.bounds.worst_share(r);
+        return std::isfinite(share) ? Json(share) : Json(nullptr);
+    }
+    double next_failure() const { return look_failure(shares_.rows, samples_ + 1); }
+
+    bool decide(Evidence<T> &evidence, Proof &proof, Json &entry, int64_t r) {
+        const RitzSpectrum first = evidence.spectrum(r);
+        proof.begin(first);
+        entry["trace"] = share_entry(proof, r);
+        const double target = values_.accuracy * first.theta.back();
+        plan_residuals(first, target);
+        if (enough(proof, r)) return true;
+        const double failure = look_failure(shares_.pairs, ++norms_);
+        const Norm norm = evidence.norm(failure);
+        proof.add_norm(norm, norm.failure > 0 ? shares_.pairs - failure : 0); // spent so far: the best look is claimed
+        entry["norm"] = share_entry(proof, r);
+        if (enough(proof, r)) return true;
+        if (proof.refuted || !(target > 0)) return false;
+        known_ = {factor_->count(),
+                  r,
+                  left(),
+                  proof.bound_of_norm(),
+                  target,
+                  evidence.spectrum(std::min(evidence.known(), roads_.most_width)),
+                  1};
+        if (most_rows_ == 0) return false;
+        const Outlook::Size next = cheapest(factor_->count());
+        return next.m == factor_->count() && next.cost < exact_cost_ && by_rows(evidence, proof, entry);
+    }
+
+    // r residuals rho together leave an eigenvalue open by (1 + sqrt r) rho (residual_bounds), kernel values in f32 by u of the
+    // trace, and residuals in f32 do not fall below 4 u theta_1.
+    void plan_residuals(const RitzSpectrum &spectrum, double target) {
+        const double together = 1 + std::sqrt(static_cast<double>(spectrum.p())), u = 0x1p-24;
+        tol_ = std::max(0.0, std::min(target / spectrum.theta[0] / together / 2, most_tol));
+        road_.f32 = u * factor_->trace() <= target / 4 && 4 * u * spectrum.theta[0] * together <= target / 4;
+    }
+
+    bool by_rows(Evidence<T> &evidence, Proof &proof, Json &entry) {
+        const auto [p, forecast] = outlook_.expected(known_.trace, next_failure());
+        const RitzSpectrum spectrum = leading(known_.all, p);
+        const int64_t r = known_.r;
+        entry["directions"] = p;
+        for (int64_t s = pilot_rows;;) {
+            const RowMoments moments = evidence.rows(p, s);
+            const bool pilot = !entry.contains("needed") && !moments.all;
+            if (!pilot) {
+                const double failure = next_failure();
+                ++samples_;
+                entry["rows"] = moments.s;
+                if (!proof.add_rows(spectrum, moments, failure, shares_.rows - failure)) return false; // spent so far
+                if (enough(proof, r)) {
+                    proof.turn(spectrum, moments, failure);
+                    return true;
+                }
+            }
+            if (moments.all) return false;
+            const int64_t needed = rows_needed(spectrum, moments, proof.bound_of_norm(), next_failure(), Sides::both, r,
+                                               0.9 * known_.target, most_rows_);
+            entry["needed"] = needed;
+            s = pilot ? needed : std::max(needed, s + s / 4);
+            known_.correction = static_cast<double>(needed) / static_cast<double>(forecast);
+            const Outlook::Size next = cheapest(factor_->count());
+            if (std::max(needed, s) > most_rows_ || next.m != factor_->count() || next.cost >= exact_cost_)
+                return false;
+        }
+    }
+
+    Road projected(std::shared_ptr<Findings> found) {
+        road_.exact = false;
+        say(1, found->proof.r() == 0 ? "the data have no variance" : proved(found->proof));
+        return take(std::move(found));
+    }
+
+    // The best projection that fits in memory.
+    Road unproved(std::shared_ptr<Findings> found, const char *end) {
+        const std::string text = proved(found->proof) + "; " + end + "; " + roads_.why;
+        if (values_.solver_strict) fail(MERCER_E_NUMERICAL, "auto: %s", text.c_str());
+        road_.exact = road_.proved = false;
+        say(2, text);
+        return take(std::move(found));
+    }
+
+    // All k(x, x) are 0: one row represents all.
+    Road nothing() {
+        road_.exact = false;
+        say(1, "all kernel values are 0");
+        Reduction &out = road_.reduction;
+        const auto first =
+            std::find_if(prepared_.weights.begin(), prepared_.weights.end(), [](double weight) { return weight > 0; });
+        out.index.push_back(first - prepared_.weights.begin());
+        out.m = 1;
+        out.weights.push_back(static_cast<double>(n_));
+        out.kernel_evaluations = factor_->evaluations();
+        return std::move(road_);
+    }
+
+    std::string proved(const Proof &proof) const {
+        const double share = proof.bounds.worst_share(proof.r());
+        const std::string rows = format("projection on %" PRId64 " rows: ", factor_->count());
+        if (!(share <= 1)) return rows + format("no accuracy is certified (%g %% requested)", 100 * values_.accuracy);
+        return rows + format("certified to %.2g %% (%g %% requested), by %s", 100 * share, 100 * values_.accuracy,
+                             std::strcmp(proof.bounds.kind, "frobenius") == 0 ? "pairs" : proof.bounds.kind);
+    }
+
+    Road take(std::shared_ptr<Findings> found) {
+        Reduction &out = road_.reduction;
+        out.index.assign(factor_->index(), factor_->index() + factor_->count());
+        out.m = factor_->count();
+        for (int64_t row : out.index) out.weights.push_back(prepared_.weights[static_cast<size_t>(row)]);
+        scale_weights(out.weights, n_);
+        out.kernel_evaluations = factor_->evaluations();
+        out.flops = static_cast<double>(n_) * static_cast<double>(out.m) * static_cast<double>(out.m);
+        out.report["sweeps"] = static_cast<double>(factor_->sweeps());
+        out.factor = std::move(factor_);
+        out.findings = std::move(found);
+        return std::move(road_);
+    }
+
+    Road exact(const std::string &why) {
+        road_.tol = tol_;
+        say(1, "exact passes over the kernel matrix: " + why);
+        return std::move(road_);
+    }
+
+    void say(int32_t level, const std::string &text) {
+        road_.report["taken"] = road_.exact ? "exact" : "projected";
+        road_.report["why"] = text;
+        run_.log(level, ("auto: " + text).c_str());
+    }
+
+    Run &run_;
+    const CoreValues &values_;
+    const Prepared &prepared_;
+    const Roads &roads_;
+    int64_t n_;
+    const double *weights_;
+    Points<T> points_;
+    Random pivots_, draws_;
+    Costs costs_;
+    Shares shares_;
+    int64_t most_, most_rows_; // columns, rows of a sample
+    double exact_cost_;        // infinite: exact passes are impossible
+    Road road_;
+    std::shared_ptr<PartialCholesky<T>> factor_;
+    Outlook outlook_;
+    Outlook::Known &known_ = outlook_.known;
+    double tol_ = 0;
+    int64_t room_ = 0, norms_ = 0, samples_ = 0;
+    double effort_, spent_ = 0, progress_ = 0; // in flops; of the stage
+};
+
+} // namespace
+
+Plan plan_exact(PlanTask task, bool f32) {
+    Plan plan = plan_weighted(task);
+    if (!plan.f32 || f32 || !task.f32) return plan;
+    task.f32 = false;
+    Plan wide = plan_weighted(task);
+    return wide.f32 || wide.bytes > task.budget_left ? plan : wide;
+}
+
+void judge_exact(Run &run, const Recipe &recipe, const Plan &plan, double worst_share, Road &road) {
+    if (worst_share <= recipe.values().accuracy) return;
+    const std::string much = std::isfinite(worst_share) ? format("%.2g", worst_share) : "no accuracy",
+                      text = road.report["why"].get<std::string>() + "; residuals certify " + much +
+                             format(" instead of %.2g, in %s", recipe.values().accuracy, plan.f32 ? "f32" : "f64");
+    if (recipe.values().solver_strict) fail(MERCER_E_NUMERICAL, "auto: %s", text.c_str());
+    road.proved = false;
+    road.report["why"] = text;
+    run.log(2, ("auto: " + text).c_str());
+}
+
+Road choose_road(Run &run, const Recipe &recipe, const Prepared &prepared, const Roads &roads) {
+    prepared.kernel.need_psd("the method 'auto'", " ('kpca' does not)");
+    return prepared.f32 ? Search<float>(run, recipe, prepared, roads).run()
+                        : Search<double>(run, recipe, prepared, roads).run();
+}
+
+} // namespace mercer

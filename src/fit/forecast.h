@@ -1,0 +1,39 @@
+// The resources and the time that a fit will need, from its shape and budget, and from a few hundred rows where these may be read.
+#pragma once
+#include "../lift/lift.h"
+
+namespace mercer {
+
+// The strategies that shape and budget leave to `auto`.
+struct Roads {
+    bool exact = false;     // passes over the kernel matrix
+    int64_t most_rank = 0;  // largest rank of a factor; 0: no projection is possible
+    int64_t most_rows = 0;  // largest number of sampled rows of its residual; 0: pairs only
+    int64_t most_width = 0; // number of directions that these rows are projected on
+    std::string why;        // why only one strategy is feasible
+};
+// The resources that a fit will need, and the costs of its stages.
+struct Forecast {
+    mercer_forecast figures{};
+    Run::Stages stages;
+    Roads roads;
+    std::string road;         // the strategy that will be chosen, and why
+    bool holds_factor = true; // the reducer's partial Cholesky factor fits in memory
+    int64_t centres = 0;      // the largest number that the reducer may select
+    bool by_likely = false;   // judged by likely figures, because the number of centres depends on the rows
+};
+// When a forecast may read some rows. cheap: only if that is at most 1 % of the work and calls no callback; always: anyway.
+enum class Look { cheap, always };
+// Forecasts a fit from its shape and budget. E_BUDGET: the fit would be refused; E_UNSUPPORTED: the number of rows is unknown.
+Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look);
+struct ForeseenCentres {
+    mercer_cost cost{}; // forecast of the reducer; m: largest number of centres
+    int64_t factor = 0; // bytes of the factor that it hands over; 0: none
+    bool rows = true;   // centres are rows of the data
+    int64_t kept = 0;   // bytes of the assignment
+    bool stand_for = false;
+};
+ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source,
+                                 bool holds_factor);
+
+} // namespace mercer

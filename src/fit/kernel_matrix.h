@@ -1,0 +1,10 @@
+#pragma once
+#include "../gram/data.h"
+#include "../recipe/recipe.h"
+
+namespace mercer {
+
+// Writes k(X, Y) to out; y = nullptr means X.
+void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y, const mercer_view &out);
+
+} // namespace mercer

@@ -1,0 +1,308 @@
+#include "reducer_view.h"
+
+#include "../core/threads.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+#include <cstring>
+
+namespace mercer {
+
+template <class T>
+DataProblem<T>::DataProblem(Run &run, const Prepared &prepared, const Data &data, const ReducerSettings &settings,
+                            Reduction &out)
+    : run_(run), prepared_(prepared), data_(data), settings_(settings), out_(out),
+      points_(prepared.source, prepared.map, leaf_specs(prepared.kernel)) {}
+
+template <class T>
+mercer_shape DataProblem<T>::shape() const {
+    const Expression &kernel = prepared_.kernel;
+    mercer_shape shape{sizeof(mercer_shape),
+                       n(),
+                       points_.cols(),
+                       settings_.components,
+                       sizeof(T) == 4 ? MERCER_F32 : MERCER_F64,
+                       0,
+                       0,
+                       0,
+                       data_.landmarks.rows,
+                       NAN,
+                       kernel.kappa()};
+    if (kernel.leaves.size() == 1) shape.form = kernel.leaves[0].form;
+    if (kernel.is_radial()) {
+        shape.flags = MERCER_RADIAL;
+        shape.h = kernel.leaves[0].facts.h;
+    }
+    if (kernel.is_psd()) shape.flags |= MERCER_PSD;
+    return shape;
+}
+
+// Throws the error of a callback of the running operation that returned status.
+template <class T>
+void DataProblem<T>::require(int32_t status) const {
+    if (task_) return task_->check_callback(status);
+    if (status != MERCER_OK) fail(status, "the callback of visit failed with status %d", status);
+}
+
+template <class T>
+void DataProblem<T>::check_index(const int64_t *index, int64_t count) const {
+    for (int64_t k = 0; k < count; ++k)
+        if (index[k] < 0 || index[k] >= n())
+            fail(MERCER_E_PLUGIN, "row %" PRId64 " (entry %" PRId64 "), must be 0 to %" PRId64, index[k], k, n() - 1);
+}
+
+template <class T>
+typename DataProblem<T>::Rows DataProblem<T>::range_of(const mercer_visit &visit) const {
+    const int64_t of = visit.list ? visit.listed : n(), row0 = visit.row0,
+                  rows = visit.rows > 0 ? visit.rows : of - row0;
+    if (row0 < 0 || rows < 0 || row0 + rows > of)
+        fail(MERCER_E_PLUGIN, "visit: rows %" PRId64 " to %" PRId64 " of %" PRId64, row0, row0 + rows, of);
+    if (visit.count < 0 || (visit.points && (visit.index || points_.objects())))
+        fail(MERCER_E_PLUGIN, "visit: y must be points (for vectors) or rows, with count >= 0");
+    if (visit.index) check_index(visit.index, visit.count);
+    if (visit.list) check_index(visit.list, visit.listed);
+    return {row0, rows};
+}
+
+// Slabs are processed in windows, so that few states exist; each window is combined in order before the next.
+template <class T>
+void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &consumer) {
+    constexpr int64_t window = 64;
+    const bool form_only = visit.measure != 0;
+    if (const ObjectSource *objects = points_.objects();
+        objects && form_only && (visit.measure != MERCER_SQDIST || !objects->is_distance()))
+        fail(MERCER_E_UNSUPPORTED,
+             "visit: objects have kernel values only, and MERCER_SQDIST if they are known by distances");
+    if (visit.measure < 0 || visit.measure > MERCER_HAMMING)
+        fail(MERCER_E_PLUGIN, "visit: measure = %d is not a form", visit.measure);
+    const auto [row0, rows] = range_of(visit);
+
+    std::vector<LeafSpec> specs = leaf_specs(prepared_.kernel);
+    if (form_only) specs = {{visit.measure, false, {}, {}}};
+    Points<T> xs = visited<T>(visit, specs), ys = others<T>(visit, specs);
+    Tiles<T> tiles = form_only ? Tiles<T>(visit.measure, xs, ys) : Tiles<T>(prepared_.kernel, xs, ys);
+    if (consumer.state_size < 0 || consumer.row_size < 0) fail(MERCER_E_PLUGIN, "visit: sizes of states must be >= 0");
+    const int64_t state_size =
+        (consumer.state_size + consumer.row_size * tile_rows + 63) / 64 * 64; // on lines of its own
+    Buffer<unsigned char> states =
+        run_.buffer<unsigned char>(std::min(window, blocks_of(rows)), std::max<int64_t>(state_size, 1));
+    for (int64_t first = 0; first < rows; first += window * tile_rows) {
+        const int64_t part = std::min(window * tile_rows, rows - first);
+        states.zero();
+        Run::Span span(run_, static_cast<double>(first) / static_cast<double>(rows),
+                       static_cast<double>(first + part) / static_cast<double>(rows));
+        auto state = [&](int64_t slab) { return states.data() + slab * state_size; };
+        sweep<T>(run_, tiles, row0 + first, part, [&](const Tile<T> &tile) {
+            mercer_tile shown{sizeof shown,
+                              sizeof(T) == 4 ? MERCER_F32 : MERCER_F64,
+                              0,
+                              tile.x.row0,
+                              tile.x.rows,
+                              tile.y.row0,
+                              tile.y.rows,
+                              tile_rows,
+                              tile.values,
+                              tile.x.mapped.data(),
+                              tile.y.mapped.data(),
+                              points_.cols()};
+            int32_t status = consumer.tile(consumer.user, state(tile.slab), &shown);
+            if (status == MERCER_VISIT_STOP) return false;
+            require(status);
+            return true;
+        });
+        evaluations_ += form_only ? 0 : part * tiles.y().rows();
+        for (int64_t s = 0; consumer.combine && s < blocks_of(part); ++s) {
+            int64_t at = row0 + first + s * tile_rows;
+            int32_t status = consumer.combine(consumer.user, state(s), at, std::min(tile_rows, row0 + rows - at));
+            if (status == MERCER_VISIT_STOP) return;
+            require(status);
+        }
+    }
+}
+
+template <class T>
+void DataProblem<T>::sweep_columns(const int64_t *index, int64_t count,
+                                   const std::function<bool(const Tile<T> &)> &body) {
+    check_index(index, count);
+    Points<T> ys(prepared_.source, prepared_.map, points_.leaves(), index, count);
+    Tiles<T> tiles(prepared_.kernel, points_, ys);
+    sweep<T>(run_, tiles, 0, n(), body);
+    evaluations_ += n() * count;
+}
+
+template <class T>
+void DataProblem<T>::columns(const int64_t *index, int64_t count, double *out, int64_t ldo) {
+    if (ldo < n()) fail(MERCER_E_PLUGIN, "columns: leading dimension %" PRId64 ", must be >= %" PRId64, ldo, n());
+    sweep_columns(index, count, [&](const Tile<T> &tile) {
+        for (int64_t i = 0; i < tile.x.rows; ++i)
+            for (int64_t j = 0; j < tile.y.rows; ++j)
+                out[tile.x.row0 + i + (tile.y.row0 + j) * ldo] = static_cast<double>(tile.values[i * tile_rows + j]);
+        return true;
+    });
+}
+
+template <class T>
+void DataProblem<T>::pairs(const int64_t *i, const int64_t *j, int64_t count, double *out) {
+    check_index(i, count);
+    check_index(j, count);
+    evaluations_ += count;
+    if (const ObjectSource *objects = points_.objects();
+        objects && prepared_.kernel.leaves.size() == 1 && prepared_.kernel.terms()[0].weight == 1) {
+        objects->pairs(i, j, count, out); // one call: each may be expensive
+        prepared_.kernel.leaves[0].map(MERCER_F64, out, count);
+        return;
+    }
+    Points<T> xs(prepared_.source, prepared_.map, points_.leaves(), i, count),
+        ys(prepared_.source, prepared_.map, points_.leaves(), j, count);
+    Tiles<T> tiles(prepared_.kernel, xs, ys);
+    auto one = [&](int64_t k) {
+        TileScratch<T> scratch = tiles.scratch(run_);
+        for (int64_t at = k * tile_rows; at < std::min(count, (k + 1) * tile_rows); ++at) {
+            tiles.compute(xs.load(run_, at, 1), ys.load(run_, at, 1), scratch);
+            out[at] = static_cast<double>(scratch.tile[0]);
+        }
+    };
+    parallel_for(run_, blocks_of(count), one, tiles.serial());
+}
+
+template <class T>
+void DataProblem<T>::rows(const int64_t *index, int64_t count, double *out) {
+    check_index(index, count);
+    Points<double> points(prepared_.source, prepared_.map, {{MERCER_BLOCK, false, {}, {}}}, index, count);
+    parallel_for(run_, blocks_of(count), [&](int64_t b) {
+        const Panel<double> panel = points.load(run_, b);
+        std::copy(panel.mapped.begin(), panel.mapped.end(), out + b * tile_rows * points.cols());
+    });
+}
+
+template <class T>
+void DataProblem<T>::weights(double *out) {
+    std::copy(prepared_.weights.begin(), prepared_.weights.end(), out);
+}
+
+// Translates the caller's row number to a row of the fit.
+template <class T>
+int64_t DataProblem<T>::number_of_landmark(int64_t entry, int64_t row) const {
+    const Source &source = points_.source();
+    if (row < 0 || row >= source.given_rows())
+        fail(MERCER_E_VALUE, "landmarks: entry %" PRId64 " is row %" PRId64 ", must be 0 to %" PRId64, entry, row,
+             source.given_rows() - 1);
+    int64_t from = 0; // rows keep their order
+    for (int64_t to = n(); from < to;) {
+        const int64_t middle = (from + to) / 2;
+        source.number(middle) < row ? from = middle + 1 : to = middle;
+    }
+    if (from == n() || source.number(from) != row)
+        fail(MERCER_E_DATA, "landmarks: entry %" PRId64 " is row %" PRId64 ", which has a missing value", entry, row);
+    return from;
+}
+
+template <class T>
+void DataProblem<T>::landmarks(const int64_t **index, const void **points) {
+    *index = nullptr;
+    *points = nullptr;
+    out_.used_landmarks = true;
+    const mercer_view &view = data_.landmarks;
+    if (!data_.has_landmarks())
+        fail(MERCER_E_ARGUMENT, "the reducer 'given' needs landmarks: attach row numbers (i64) or points to the data");
+    if (view.dtype == MERCER_I64) {
+        if (view.cols != 1) fail(MERCER_E_SHAPE, "landmarks: row numbers in %" PRId64 " columns, must be 1", view.cols);
+        landmark_index_ = run_.buffer<int64_t>(view.rows);
+        for (int64_t i = 0; i < view.rows; ++i)
+            landmark_index_[i] = number_of_landmark(i, static_cast<const int64_t *>(view.data)[i * view.row_stride]);
+
+        CountedVector<int64_t> sorted(landmark_index_.begin(), landmark_index_.end());
+        std::sort(sorted.begin(), sorted.end());
+        auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+        if (twice != sorted.end())
+            fail(MERCER_E_VALUE, "landmarks: row %" PRId64 " is given twice, must be once at most",
+                 points_.source().number(*twice));
+        *index = landmark_index_.data();
+        return;
+    }
+    if (points_.cols() == 0)
+        fail(MERCER_E_SHAPE,
+             "landmarks: rows of %" PRId64 " columns, but the data are objects: must be row numbers (i64)", view.cols);
+    if (view.cols != points_.cols())
+        fail(MERCER_E_SHAPE, "landmarks have %" PRId64 " columns, but the data have %" PRId64, view.cols,
+             points_.cols());
+    Points<T> given(make_view_source(view), prepared_.map, {{MERCER_BLOCK, false, {}, {}}});
+    mapped_landmarks_ = run_.buffer<T>(view.rows, view.cols);
+    for (int64_t b = 0; b < blocks_of(view.rows); ++b) {
+        Panel<T> panel = given.load(run_, b);
+        std::copy(panel.mapped.begin(), panel.mapped.end(), mapped_landmarks_.data() + b * tile_rows * view.cols);
+    }
+    *points = mapped_landmarks_.data();
+}
+
+template <class T>
+void DataProblem<T>::give(int64_t count, const int64_t *index, const void *points, const double *weights) {
+    if (count == 0) return;
+    if (count < 0 || (!index == !points)) fail(MERCER_E_PLUGIN, "give: centres must be either rows or points");
+    if (points && points_.cols() == 0) fail(MERCER_E_PLUGIN, "give: objects have no points");
+    if (out_.m > 0 && (out_.index.empty() != (index == nullptr) || (weights != nullptr) != !out_.weights.empty()))
+        fail(MERCER_E_PLUGIN, "give: all centres of a reducer must be of one kind");
+    if (index) {
+        check_index(index, count);
+        out_.index.insert(out_.index.end(), index, index + count);
+    } else {
+        const int64_t row = points_.cols() * static_cast<int64_t>(sizeof(T));
+        Buffer<unsigned char> grown = run_.buffer<unsigned char>(out_.m + count, row);
+        if (out_.m > 0) std::memcpy(grown.data(), out_.points.data(), static_cast<size_t>(out_.m * row));
+        std::memcpy(grown.data() + out_.m * row, points, static_cast<size_t>(count * row));
+        if (const int64_t bad = find_not_finite(count, points_.cols(), static_cast<const T *>(points));
+            bad < count * points_.cols())
+            fail(MERCER_E_PLUGIN, "give: point %" PRId64 " is not finite", out_.m + bad / points_.cols());
+        out_.points = std::move(grown);
+    }
+    for (int64_t k = 0; weights && k < count; ++k) {
+        if (!std::isfinite(weights[k]) || weights[k] < 0)
+            fail(MERCER_E_PLUGIN, "give: weight %" PRId64 " is %g, must be finite and >= 0", k, weights[k]);
+        out_.weights.push_back(weights[k]);
+    }
+    out_.m += count;
+}
+
+template <class T>
+TileBytes DataProblem<T>::tiles() {
+    Points<T> lean = points_;
+    lean.lean();
+    return Tiles<T>(prepared_.kernel, lean, lean).bytes();
+}
+
+template <class T>
+mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
+                                             const mercer_pivot_stop &stop) {
+    const PivotStop until = read_stop(stop);
+    const KernelRows rows{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n(), prepared_.weights.data()};
+    const bool rounds = !rule.score && !rule.update && !stop.factor;
+    const Factor kind = rounds && !settings_.holds_factor ? Factor::remade : Factor::held;
+    const int64_t capacity = PartialCholesky<T>::first_capacity(std::min(until.m, n()), until.early());
+    pivots_.push_back({std::make_shared<PartialCholesky<T>>(run_, rows, capacity, kind), {}});
+    auto &[factor, copy] = pivots_.back();
+    const mercer_pivots out = run_pivots(*factor, task, rule, stop, copy);
+    evaluations_ += factor->evaluations();
+    return out;
+}
+
+template <class T>
+std::shared_ptr<PartialCholesky<T>> DataProblem<T>::factor_of_given() const {
+    if (pivots_.empty() || !out_.weights.empty()) return nullptr;
+    const std::shared_ptr<PartialCholesky<T>> &factor = pivots_.back().factor;
+    const bool same = factor->held() && std::equal(out_.index.begin(), out_.index.end(), factor->index(),
+                                                   factor->index() + factor->count());
+    return same ? factor : nullptr;
+}
+
+template <class T>
+void DataProblem<T>::give_first() {
+    if (pivots_.empty() || pivots_.back().factor->count() > 0) return;
+    for (int64_t i = 0; i < n() && out_.m == 0; ++i)
+        if (prepared_.weights[static_cast<size_t>(i)] > 0) give(1, &i, nullptr, nullptr);
+}
+
+template class DataProblem<float>;
+template class DataProblem<double>;
+
+} // namespace mercer

@@ -1,0 +1,95 @@
+// The data as a reducer sees them: raw kernel values between mapped rows, in the tile's type.
+#pragma once
+#include "../factor/pivot_service.h"
+#include "../lift/lift.h"
+
+namespace mercer {
+
+struct ReducerSettings {
+    int64_t components;       // that the model will probably have
+    bool holds_factor = true; // partial Cholesky factors stay in memory, else their columns are made again
+};
+
+template <class T>
+class DataProblem : public Problem {
+  public:
+    DataProblem(Run &run, const Prepared &prepared, const Data &data, const ReducerSettings &settings, Reduction &out);
+
+    mercer_shape shape() const override;
+    void visit(const mercer_visit &visit, const mercer_consumer &consumer) override;
+    void columns(const int64_t *index, int64_t count, double *out, int64_t ldo) override;
+    void pairs(const int64_t *i, const int64_t *j, int64_t count, double *out) override;
+    void rows(const int64_t *index, int64_t count, double *out) override;
+    void weights(double *out) override;
+    void landmarks(const int64_t **index, const void **points) override;
+    void radial(double *values, int64_t count) const override { prepared_.kernel.radial(values, count); }
+    void nearest(const mercer_visit &to, double *square, int64_t *number) override;
+    void give(int64_t count, const int64_t *index, const void *points, const double *weights) override;
+    mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
+                                 const mercer_pivot_stop &stop) override;
+
+    TileBytes tiles(); // for forecasts
+    // The factor of the last pivot_cholesky, if it is in memory and its pivots are exactly the centres that were given, in order
+    // and with the rows' own weights; else nullptr.
+    std::shared_ptr<PartialCholesky<T>> factor_of_given() const;
+
+    template <class U>
+    Points<U> others(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const; // y of a visit
+
+    // Gives one row if pivots were searched for and none was needed: all k(x, x) are 0, or the stop rule holds before the first
+    // pivot. A model has at least one centre; with a kernel matrix of zeros it has rank 0.
+    void give_first();
+
+    void serve(mercer_task &task) { task_ = &task; } // receives the failures of callbacks
+    int64_t kernel_evaluations() const { return evaluations_; }
+
+  private:
+    int64_t n() const { return points_.rows(); }
+    void check_index(const int64_t *index, int64_t count) const;
+    int64_t number_of_landmark(int64_t entry, int64_t row) const;
+    void require(int32_t status) const;
+    struct Rows {
+        int64_t row0, rows;
+    };
+    Rows range_of(const mercer_visit &visit) const; // checked, with the rest of it
+    template <class U>
+    Points<U> visited(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const { // its x
+        if (!visit.list) return Points<U>(prepared_.source, prepared_.map, specs);
+        return Points<U>(prepared_.source, prepared_.map, specs, visit.list, visit.listed);
+    }
+    template <class U>
+    void nearest_as(const mercer_visit &to, double *square, int64_t *number);
+    // Passes the tiles between all rows and the rows in index to body.
+    void sweep_columns(const int64_t *index, int64_t count, const std::function<bool(const Tile<T> &)> &body);
+
+    mercer_task *task_ = nullptr; // of the running operation
+    Run &run_;
+    const Prepared &prepared_;
+    const Data &data_;
+    ReducerSettings settings_;
+    Reduction &out_;
+    Points<T> points_;
+    Buffer<T> mapped_landmarks_;
+    Buffer<int64_t> landmark_index_;
+    int64_t evaluations_ = 0;
+    struct Pivots {
+        std::shared_ptr<PartialCholesky<T>> factor;
+        Buffer<double> copy;
+    };
+    std::vector<Pivots> pivots_; // of each call: their arrays live until the operation returns
+};
+
+template <class T>
+template <class U>
+Points<U> DataProblem<T>::others(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const {
+    if (visit.points) {
+        const int64_t d = points_.cols();
+        mercer_view view{sizeof view, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, visit.count, d, d,
+                         1,           const_cast<void *>(visit.points)};
+        return Points<U>(make_view_source(view), {}, specs);
+    }
+    if (visit.index) return Points<U>(prepared_.source, prepared_.map, specs, visit.index, visit.count);
+    return Points<U>(prepared_.source, prepared_.map, specs);
+}
+
+} // namespace mercer

@@ -1,0 +1,9 @@
+#pragma once
+#include "../gram/data.h"
+
+namespace mercer {
+
+// Sample weights of the rows of source (the data, the loaded data or its complete rows), scaled to sum n; all 1 if there are none.
+CountedVector<double> sample_weights(const Data &data, const Source &source);
+
+} // namespace mercer

@@ -1,0 +1,42 @@
+// What a plugin operation works on, as the parts of the library above this one implement it.
+#pragma once
+#include "../core/block.h"
+
+namespace mercer {
+
+// The problem of a reducer: kernel values of the data. Implemented by fit/reducer_view.cpp; all of it on the calling thread.
+class Problem {
+  public:
+    virtual ~Problem() = default;
+    virtual mercer_shape shape() const = 0;
+    virtual void visit(const mercer_visit &visit, const mercer_consumer &consumer) = 0;
+    virtual void columns(const int64_t *index, int64_t count, double *out, int64_t ldo) = 0;
+    virtual void pairs(const int64_t *i, const int64_t *j, int64_t count, double *out) = 0;
+    virtual void rows(const int64_t *index, int64_t count, double *out) = 0;
+    virtual void weights(double *out) = 0;
+    virtual void landmarks(const int64_t **index, const void **points) = 0;
+    virtual void radial(double *values, int64_t count) const = 0;
+    virtual void nearest(const mercer_visit &to, double *square, int64_t *number) = 0;
+    virtual void give(int64_t count, const int64_t *index, const void *points, const double *weights) = 0;
+    // Memory of results lives in the task.
+    virtual mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
+                                         const mercer_pivot_stop &stop) = 0;
+};
+
+// A problem of which only the shape is known, for forecasts. Implemented by factor/pivot_service.cpp.
+class ForeseenProblem {
+  public:
+    virtual ~ForeseenProblem() = default;
+    virtual mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape,
+                                   const mercer_pivot_stop &stop) = 0;
+};
+
+// Where a solver's state is kept between runs. Implemented by model/checkpoint.cpp.
+class Keeper {
+  public:
+    virtual ~Keeper() = default;
+    virtual void save(const double *numbers, int64_t count, const Columns *columns, int64_t ranges) = 0;
+    virtual bool resume(double *numbers, int64_t count, const Columns *columns, int64_t ranges) = 0;
+};
+
+} // namespace mercer

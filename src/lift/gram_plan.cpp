@@ -1,0 +1,225 @@
+// Plans the lift `weighted` from the shape and the budget alone: whether the kernel matrix is stored, which solver is used, and
+// the memory and work needed. A fit that does not fit is refused before it starts; a forecast shows the figures.
+#include "gram_plan.h"
+
+#include "../certify/bootstrap.h"
+#include "../factor/nystrom_start.h"
+#include "components.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mercer {
+namespace {
+
+// Up to this order one dense factorisation is as good as iterating (about 0.1 s, FACTS A7), and it cannot be cancelled.
+constexpr int64_t dense_up_to = 1000;
+
+// Pivots for the start vectors: 512 cost five times as much at n = 10^4 and save no pass there (FACTS B3.12).
+constexpr int64_t start_rank = 256;
+
+} // namespace
+
+void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan) {
+    mercer_task operation(task.run, Random(0, Stage::solver));
+    mercer_eigen_request request{};
+    request.struct_size = sizeof request;
+    request.r = r;
+    request.tol = plan.tol;
+    request.share = plan.share;
+    request.max_passes = plan.max_passes;
+    request.start_count = begun;
+    request.rough = plan.rough;
+    plan.solver_cost = {};
+    plan.solver_cost.struct_size = sizeof plan.solver_cost;
+    operation.perform(*plan.solver, "forecast", [&] {
+        return plan.solver->solver.forecast(&host_table(), &operation, plan.solver_params.values(), task.m, &request,
+                                            &plan.solver_cost);
+    });
+    if (plan.solver_cost.likely_passes == 0) plan.solver_cost.likely_passes = plan.solver_cost.passes;
+    if (plan.solver_cost.likely_bytes == 0) plan.solver_cost.likely_bytes = plan.solver_cost.bytes;
+}
+
+namespace {
+
+// How often the kernel matrix is computed: once if stored, else in each product. With a rough and an exact matrix, typically one
+// product in five is exact. If no exact product included the mean, it needs one of its own. If the number of components is open,
+// each doubling may be a new solve.
+void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
+    const mercer_cost &cost = plan.solver_cost;
+    const bool stored = plan.hold == Hold::matrix;
+    const double pairs = static_cast<double>(pass_evaluations(task.m)), m = static_cast<double>(task.m);
+    const bool grows = Components(task.recipe.values(), task.m).ask() < plan.most_pairs;
+    const double rounds = grows ? 2 + std::ceil(std::log2(m)) : 1, likely = static_cast<double>(cost.likely_passes),
+                 most = (static_cast<double>(cost.passes) + iterates) * rounds;
+    plan.passes = stored && !plan.rough ? mercer_figure{1, 1}
+                  : stored              ? mercer_figure{1 + std::ceil(likely / 5), 1 + most}
+                                        : mercer_figure{likely, most};
+    const mercer_figure start = start_evaluations(task.m, plan.start_rank);
+    plan.kernel_evaluations = {pairs * plan.passes.likely + start.likely, pairs * plan.passes.most + start.most};
+    const double width = static_cast<double>(cost.columns + 1);
+    plan.columns = iterates
+                       ? mercer_figure{width * likely, width * most}
+                       : mercer_figure{static_cast<double>(r), static_cast<double>(grows ? 2 * plan.most_pairs : r)};
+    plan.products = {likely, most};
+    plan.flops_each = cost.flops / static_cast<double>(std::max<int64_t>(cost.passes, 1));
+    plan.dense_order = iterates ? std::min(m, static_cast<double>(cost.blocks) / 2) : m; // basis, and its images
+}
+
+// Callbacks dominate the cost: compute one set of values, in the type of the result.
+bool calls_back(const PlanTask &task) { return task.kernel.has_user() || task.source.kind() == Source::Kind::objects; }
+
+// Bytes of a solve for r eigenpairs, excluding the storage of the kernel matrix (Hold).
+struct Working {
+    Need exact, most;       // memory of a pass in the type of the result, and in the type of most passes
+    int64_t always;         // held throughout
+    Bytes start, bars, end; // held one after the other: start, error bars, tensors of the model
+    Bytes product;          // the solver, its blocks and the vectors of a product, in addition to a pass
+    Bytes begun;            // the same, if the first product is enough
+    Bytes factorised;       // the solver alone, with the workspace of a dense one between products
+};
+
+Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
+    const int64_t m = task.m, size = plan.f32 ? 4 : 8, mean = task.recipe.values().lift_centred != 0;
+    const mercer_cost &solver = plan.solver_cost;
+    auto need = [&](bool f32, int64_t columns) {
+        return f32 ? need_of<float>(task.run, task.kernel, task.source, m, columns)
+                   : need_of<double>(task.run, task.kernel, task.source, m, columns);
+    };
+    // Memory of a product with some columns, while the solver uses others.
+    auto product = [&](int64_t columns, int64_t blocks) {
+        return larger(need(plan.f32, columns).vectors, need(plan.f32 || plan.rough, columns).vectors) +
+               checked_bytes("the solver's blocks", m, blocks, size);
+    };
+    // The mean rides along in the first product, and in the first exact one.
+    const int64_t first = std::min(m, solver.first_columns),
+                  columns = std::min(m, solver.columns) + (plan.rough || first == 0 ? mean : 0);
+    const Bytes begun = first > 0 ? product(first + mean, solver.first_blocks) : 0,
+                own(solver.likely_bytes, solver.bytes);
+    const int64_t usual = first > 0 ? solver.first_blocks + 2 * solver.columns * solver.likely_passes : solver.blocks;
+    Working out{};
+    out.exact = need(plan.f32, columns), out.most = need(plan.f32 || plan.rough, columns);
+    out.product = larger(
+        Bytes(product(columns, std::min(usual, solver.blocks)).likely, product(columns, solver.blocks).most), begun);
+    out.factorised = own;
+    const int64_t workspace = plan.solver->name == "dense" ? 8 * m * std::max(2 * m + 12, r + 80) : 0, // of host->eigh
+        matrix = workspace > 0 ? 8 * m * m : 0;
+    const Bytes beside(std::max(own.likely - workspace, matrix), std::max(own.most - workspace, matrix));
+    out.begun = (first > 0 ? begun : out.product) + beside;
+    out.product = out.product + beside;
+    out.start =
+        start_bytes(task.run, m, plan.start_rank, plan.start_columns, tiles_of<float>(task.kernel, task.source)) +
+        plan.start_columns * m * size + Bytes(0, own.most); // a solver may hold all it needs when it asks for them
+    out.bars = 8 * m * r;
+    if (Components(task.recipe.values(), m).wants_bars())
+        out.bars = out.bars + Bytes(bootstrap_bytes(m, r, 1), bootstrap_bytes(m, r, task.run.threads()));
+    out.end = m * (size * r + 5 * 8); // A, w and nu; limits
+    // Roots of weights, the mean and k(c, c); the solver's vectors; what is as long as a few columns are many.
+    out.always = m * (3 * 8 + size * r) + 64 * (r + 64);
+    return out;
+}
+
+// The memory needed for any data: an iteration that ends at once, from a start of rank 0, without components.
+Working least_of(Working of) {
+    of.product = of.begun, of.start = of.bars = of.end = 0;
+    return of;
+}
+
+// The sum of all, including the storage that plan.hold and plan.hold_exact choose.
+Bytes bytes_of(const Working &of, const Plan &plan) {
+    auto pass = [](const Need &need, Hold held) {
+        return held == Hold::matrix ? 0 : need.scratch + (held == Hold::nothing ? need.panels : 0);
+    };
+    auto kept = [](const Need &need, Hold held) {
+        return held == Hold::matrix ? need.matrix : held == Hold::rows ? need.rows : 0;
+    };
+    int64_t held = of.always + kept(of.most, plan.hold);
+    Bytes working = pass(of.most, plan.hold), filled = plan.hold == Hold::rows ? of.most.loading : 0;
+    if (plan.hold == Hold::matrix) filled = of.most.rows + larger(of.most.scratch, of.most.loading);
+    if (plan.rough) held += kept(of.exact, plan.hold_exact), working = larger(working, pass(of.exact, plan.hold_exact));
+    Bytes most = of.product + working;
+    for (const Bytes &other : {of.factorised, of.start, filled, of.exact.diagonal, of.bars, of.end})
+        most = larger(most, other);
+    return held + most;
+}
+
+// Chooses what is stored between passes, as much as the budget allows, and sets bytes.
+void choose_hold(const PlanTask &task, const Working &working, Plan &plan) {
+    auto fits = [&](Hold hold, Hold hold_exact) {
+        plan.hold = hold, plan.hold_exact = hold_exact;
+        const Bytes bytes = bytes_of(working, plan);
+        plan.likely_bytes = bytes.likely, plan.bytes = bytes.most;
+        plan.least_bytes = bytes_of(least_of(working), plan).likely;
+        return plan.bytes <= task.budget_left;
+    };
+    const GramStorage storage = static_cast<GramStorage>(task.recipe.values().gram_storage);
+    const bool asked = storage == GramStorage::f64 || storage == GramStorage::f32;
+    const bool wanted = asked || (storage == GramStorage::automatic && !streams_well(task.kernel, task.source));
+    const Hold second = plan.rough ? Hold::rows : Hold::nothing;
+    plan.how = asked ? "kernel matrix stored" : "kernel matrix streamed";
+    if (wanted && (fits(Hold::matrix, second) || fits(Hold::matrix, Hold::nothing))) return;
+    if (asked || fits(Hold::rows, second) || fits(Hold::rows, Hold::nothing)) return;
+    fits(Hold::nothing, Hold::nothing);
+}
+
+// If the number of eigenpairs is open, it may grow from r to what fits in the budget next to those of the round before.
+void allow_growth(const PlanTask &task, int64_t r, Plan &plan) {
+    const int64_t end = Components(task.recipe.values(), task.m).most_ask(), size = plan.f32 ? 4 : 8;
+    plan.most_pairs = r;
+    while (plan.most_pairs < end && plan.bytes <= task.budget_left) {
+        const int64_t next = std::min(2 * plan.most_pairs, end);
+        Plan grown = plan;
+        ask_solver(task, next, plan.most_pairs, grown);
+        const int64_t bytes =
+            bytes_of(working_of(task, next, grown), grown).most + checked_bytes("vectors", task.m, next, size);
+        if (bytes > task.budget_left) return;
+        plan.most_pairs = next;
+        plan.bytes = std::max(plan.bytes, bytes);
+    }
+}
+
+Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Params params) {
+    const CoreValues &values = task.recipe.values();
+    const GramStorage storage = static_cast<GramStorage>(values.gram_storage);
+    Plan plan;
+    plan.f32 = storage == GramStorage::f32 || (task.f32 && storage != GramStorage::f64);
+    plan.tol = !std::isnan(values.tol) ? values.tol : task.tol > 0 ? std::max(task.tol, 1e-9) : plan.f32 ? 1e-5 : 1e-9;
+    plan.share = std::isnan(values.tol) ? 0.1 : 0; // variances of scores right to 1 %
+    if (plan.f32 && !task.f32 && !task.f32_serves)
+        fail(MERCER_E_DATA, "gram.storage = f32: entries or kernel values of these data overflow f32");
+    plan.max_passes = values.max_passes;
+    plan.solver = std::move(solver);
+    plan.solver_params = std::move(params);
+    const int64_t m = task.m, r = foreseen_components(values, m), flags = plan.solver->solver.flags;
+    const bool iterates = plan.solver->name != "dense", in_f32 = task.f32_serves && !calls_back(task);
+    plan.rough = !plan.f32 && storage != GramStorage::f64 && in_f32 && flags & MERCER_USES_ROUGH;
+    if (flags & MERCER_USES_START && in_f32 && task.kernel.is_psd()) {
+        plan.start_rank = std::min(start_rank, m / 8);
+        plan.start_columns = std::min({plan.start_rank / 2, std::max<int64_t>(32, (r + 13) / 8 * 8), m});
+        // A random column and the mean are included in the product.
+        plan.start_columns = std::max<int64_t>(plan.start_columns - 1 - (values.lift_centred != 0), 0);
+    }
+    ask_solver(task, r, plan.start_columns, plan);
+    choose_hold(task, working_of(task, r, plan), plan);
+    allow_growth(task, r, plan);
+    count_work(task, r, iterates, plan);
+    return plan;
+}
+
+} // namespace
+
+Plan plan_weighted(const PlanTask &task) {
+    const Recipe &recipe = task.recipe;
+    auto chosen = [&](const char *name) {
+        std::shared_ptr<const Plugin> solver = recipe.registry().find(Kind::solver, name);
+        Params params(solver->params);
+        return plan_with(task, std::move(solver), std::move(params));
+    };
+    Plan plan = recipe.solver()         ? plan_with(task, recipe.solver(), recipe.solver_params())
+                : task.m <= dense_up_to ? chosen("dense")
+                                        : chosen("block-krylov");
+    if (!recipe.solver() && task.m <= dense_up_to && plan.bytes > task.budget_left) plan = chosen("block-krylov");
+    return plan;
+}
+
+} // namespace mercer

@@ -1,0 +1,98 @@
+// A lift: which small problem the centres give, and how its solutions become a model. One file for each in this room, and a row
+// in table.cpp.
+#pragma once
+#include "../certify/ladder.h"
+#include "../core/cost.h"
+#include "../model/centres.h"
+#include "../model/lifted.h"
+#include "../operator/make_operator.h"
+#include "../recipe/plan_task.h"
+
+#include <variant>
+
+namespace mercer {
+
+// Results of `auto` that the lift can reuse.
+struct Findings {
+    Projection projection;
+    Proof proof;
+};
+
+// What a reducer returned.
+struct Reduction : Landmarks {
+    std::map<std::string, double> report;
+    int64_t kernel_evaluations = 0;
+    double flops = 0; // of its factor
+    bool used_landmarks = false;
+    // The factor K ~ L L^T with the rows in index as pivots, if the reducer computed one; in the tile type.
+    std::variant<std::shared_ptr<PartialCholesky<float>>, std::shared_ptr<PartialCholesky<double>>> factor;
+    std::shared_ptr<Findings> findings; // of `auto`
+    bool has_factor() const {
+        return std::visit([](const auto &held) { return held != nullptr; }, factor);
+    }
+    int64_t factor_bytes() const; // 0: none
+    template <class T>
+    bool owns(const std::shared_ptr<PartialCholesky<T>> &other) const {
+        const auto *held = std::get_if<std::shared_ptr<PartialCholesky<T>>>(&factor);
+        return held && *held == other;
+    }
+};
+// How the kernel matrix of m centres will be stored, and which solver will solve it. Decided from the shape and the budget
+// alone, before any work.
+struct Plan : Cost, GramPlan {
+    int64_t start_rank = 0, start_columns = 0; // of the Nystrom start vectors; 0: none
+    bool keep_factor = false;                  // lift projected: n x m in memory
+    bool spans = false,
+         measures = false; // certificates of reduced sets: from the span of the centres; with the true errors
+    std::shared_ptr<const Plugin> solver; // nullptr: the lift needs none
+    Params solver_params;
+    mercer_cost solver_cost{};
+    const char *how = "";      // what needs the memory, for the error text
+    int64_t least_bytes = 0;   // needed for any data
+    int64_t most_pairs = 0;    // largest number of eigenpairs that the solver may be asked for
+    double flops_each = 0;     // extra work per product
+    double tol = 0, share = 0; // demands on residuals (mercer_eigen_request)
+    int64_t max_passes = 0;    // limit for the solver; 0: the solver's own
+};
+struct LiftTask {
+    Run &run;
+    const Recipe &recipe;
+    const Prepared &prepared;
+    const Reduction &reduction;
+    const Centres &centres;
+    const Plan &plan;
+};
+struct Lift {
+    const LiftTraits &traits;
+    Plan (*plan)(const PlanTask &task); // if none fits, the plan that needs the least memory
+    Lifted (*lift)(const LiftTask &task);
+};
+const Lift &lift_named(const std::string &name); // E_NAME with the nearest known
+
+// The expected cost of each stage of a lift, for the progress bar.
+Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m);
+double start_share(const Source &source, const Plan &plan, int64_t m); // share of the stage `solve`
+
+// The rule of signs: a column is turned so that its entry of largest modulus (the first on a tie) becomes positive.
+template <class Entry>
+double sign_of(int64_t count, Entry &&entry) {
+    double best = 0, sign = 1;
+    for (int64_t i = 0; i < count; ++i) {
+        const double value = entry(i);
+        if (std::fabs(value) > best * (1 + 1e-12)) best = std::fabs(value), sign = value < 0 ? -1 : 1;
+    }
+    return sign;
+}
+
+Plan plan_weighted(const PlanTask &task);    // its figures exclude Ritz refinement
+Lifted weighted_model(const LiftTask &task); // with as many components as lift.ritz requests
+Plan plan_refined(const PlanTask &task);
+Lifted lift_weighted(const LiftTask &task);
+Plan plan_extended(const PlanTask &task);
+Lifted lift_extended(const LiftTask &task);
+Plan plan_manifold(const PlanTask &task);
+Lifted lift_manifold(const LiftTask &task);
+Plan plan_projected(const PlanTask &task);
+Lifted lift_projected(const LiftTask &task);
+
+} // namespace mercer

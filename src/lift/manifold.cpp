@@ -1,0 +1,370 @@
+// The lift `manifold`: diffusion maps, Laplacian eigenmaps and normalised cuts on centres C with weights w, alpha in [0, 1],
+// time t >= 0 (specification reduced sets, 9.1).
+//
+//   q = K w,  v = w q^-alpha,  h = K v;   S = D^1/2 K D^1/2,  D = diag(v / h);   S U = U Lambda
+//   f_l(c_i) = sqrt(vol) u_il / sqrt(v_i h_i),  vol = v^T h;   f_l(x) = sum_j v_j f_l(c_j) k(x, c_j) / (lambda_l v^T k_C(x))
+//
+// and coordinates lambda_l^t f_l, so that A_jl = lambda_l^(t-1) v_j f_l(c_j), g(x) = v^T k_C(x); f(c_i) are the centres' own. The
+// graph's edges are W_ij = v_i k_ij v_j, its degrees v_i h_i: those of ka_ij = k_ij (q_i q_j)^-alpha, whose factor at x cancels.
+// lambda_0 = 1 belongs to u_0 = sqrt(v h / vol), f_0 = 1: S - u_0 u_0^T has all other pairs, of a graph in several parts too,
+// where 1 is a multiple eigenvalue and a solver's vectors of it may be any mixture.
+// Weighted centres give the result for all rows with each row moved to its centre; all rows give the ordinary algorithm.
+// Cost: that of lift `weighted`, and a product for q (alpha > 0) and one for h; for two clusters one more sweep. S >= 0 has norm
+// 1, so entries that err by a few u each err by as much in norm: rank is lambda > 16 u_tile + m u_64. Error of direction l: about
+// that and the solver's residual, by the gap; A is divided by lambda_l.
+#include "../core/threads.h"
+#include "../operator/low_rank.h"
+#include "clusters.h"
+#include "isolated.h"
+#include "solve.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+#include <numeric>
+
+namespace mercer {
+namespace {
+
+struct Walk {
+    double alpha, time;
+    int64_t clusters; // 0: not requested
+    int64_t products() const { return 1 + (alpha > 0); }
+};
+
+Walk walk_of(const CoreValues &values) {
+    const std::string_view method = values.method;
+    const double usual = method == "diffusion" ? 1 : 0;
+    return {std::isnan(values.alpha) ? usual : values.alpha, std::isnan(values.time) ? usual : values.time,
+            method == "ncut" ? values.clusters : 0};
+}
+
+// Edges of a graph cannot be negative; weights of terms never are.
+void refuse_negative(const Expression &kernel) {
+    for (const Leaf &leaf : kernel.leaves)
+        if (leaf.plugin && leaf.facts.lo < 0)
+            fail(MERCER_E_UNSUPPORTED, "lift manifold: values of the kernel '%s' can be negative, must be >= 0",
+                 leaf.plugin->name.c_str());
+}
+
+// The same of a function or matrix of the caller's, of which nothing is known.
+template <class T>
+void refuse_negative_values(const LiftTask &task) {
+    Points<T> points = points_of<T>(task.prepared.kernel, task.centres);
+    points.lean();
+    const Tiles<T> tiles(task.prepared.kernel, points, points);
+    auto body = [](const Tile<T> &tile) {
+        for (int64_t i = 0; i < tile.x.rows; ++i)
+            for (int64_t j = 0; j < tile.y.rows; ++j)
+                if (const T value = tile.values[i * tile_rows + j]; !(value >= 0))
+                    fail(MERCER_E_DATA,
+                         "lift manifold: the kernel value of centres %" PRId64 " and %" PRId64 " is %g, must be >= 0",
+                         tile.x.row0 + i, tile.y.row0 + j, static_cast<double>(value));
+        return true;
+    };
+    sweep<T>(task.run, tiles, 0, points.rows(), body, Range::upper);
+}
+
+Buffer<double> times(Run &run, const Operator &k, const Buffer<double> &x) {
+    Buffer<double> out = run.buffer<double>(k.n());
+    auto fill = [&](int64_t row0, int64_t rows, double *to, int64_t stride) {
+        for (int64_t i = 0; i < rows; ++i) to[i * stride] = x[row0 + i];
+    };
+    k.product(run, false, 1, fill, [&](const double *y, int64_t stride) {
+        for (int64_t i = 0; i < k.n(); ++i) out[i] = y[i * stride];
+    });
+    for (int64_t i = 0; i < k.n(); ++i)
+        if (!(out[i] > 0) || !std::isfinite(out[i]))
+            fail(MERCER_E_DATA,
+                 "lift manifold: the kernel values of centre %" PRId64 " add up to %g, must be > 0 and finite", i,
+                 out[i]);
+    return out;
+}
+
+// v with sum n (its scale does not count), scale = sqrt(v / h), vol; sqrt(v h) = v / scale.
+struct Degrees {
+    Buffer<double> v, scale;
+    double volume = 0;
+    Degrees(Run &run, const Operator &k, const CountedVector<double> &weights, double alpha)
+        : v(run.buffer<double>(k.n())), scale(run.buffer<double>(k.n())) {
+        std::copy(weights.begin(), weights.end(), v.data());
+        if (alpha > 0) {
+            const Buffer<double> q = times(run, k, v);
+            const double largest = *std::max_element(q.begin(), q.end());
+            double sum = 0, total = 0;
+            for (int64_t i = 0; i < k.n(); ++i) total += v[i], v[i] *= std::pow(largest / q[i], alpha), sum += v[i];
+            for (double &value : v) value *= total / sum;
+        }
+        const Buffer<double> h = times(run, k, v);
+        for (int64_t i = 0; i < k.n(); ++i) scale[i] = std::sqrt(v[i] / h[i]), volume += v[i] * h[i];
+    }
+    double root(int64_t i) const { return v[i] / scale[i]; } // of the degree v h
+    Block trivial(Run &run) const {                          // u_0
+        Block u(run, v.size(), 1, false);
+        u.use(0, 1);
+        for (int64_t i = 0; i < v.size(); ++i) u.column(0)[i] = root(i) / std::sqrt(volume);
+        return u;
+    }
+};
+
+// A in the model's type, and of the first `wanted` columns f at the centres, column-major.
+template <class T>
+Tensor coefficients(Run &run, const Eigenpairs &pairs, const Degrees &degrees, double time, int64_t kept,
+                    int64_t wanted, Buffer<double> &f) {
+    const int64_t m = pairs.m();
+    Tensor a = make_tensor<T>(m, kept);
+    f = run.buffer<double>(m, wanted);
+    pairs.each(run, kept, [&](int64_t j, const double *u) {
+        const double root = std::sqrt(degrees.volume), lambda = pairs.values[static_cast<size_t>(j)],
+                     sign = sign_of(m, [&](int64_t i) { return degrees.scale[i] * u[i]; });
+        const double factor = sign * root * std::pow(lambda, time - 1);
+        for (int64_t i = 0; i < m; ++i)
+            tensor_data<T>(a)[i * kept + j] = static_cast<T>(factor * degrees.scale[i] * u[i]);
+        for (int64_t i = 0; j < wanted && i < m; ++i) f[i + j * m] = sign * root * u[i] / degrees.root(i);
+    });
+    return a;
+}
+
+// For the centres in this order, the sum of the edges from each to those behind it.
+template <class T>
+Buffer<double> later_sums(const LiftTask &task, const CountedVector<int64_t> &order, const Buffer<double> &v) {
+    const Centres &centres = task.centres;
+    const int64_t m = centres.m();
+    CountedVector<int64_t> numbers(order);
+    if (centres.numbers())
+        for (int64_t &number : numbers) number = centres.numbers()[number];
+    Points<T> points(centres.source, {}, leaf_specs(task.prepared.kernel), numbers.data(), m);
+    points.lean();
+    const Tiles<T> tiles(task.prepared.kernel, points, points);
+    CountedVector<double> sorted;
+    for (int64_t i : order) sorted.push_back(v[i]);
+    Buffer<double> out = std::move(task.run.buffer<double>(m).zero());
+    auto body = [&](int64_t, const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) {
+        tiles.strips(x, y, scratch, [&](const auto &strip) {
+            for (int64_t i = 0; i < strip.rows; ++i) {
+                const int64_t place = x.row0 + strip.row0 + i;
+                const double *weights = sorted.data() + y.row0;
+                double sum = 0;
+                for (int64_t j = std::max<int64_t>(place + 1 - y.row0, 0); j < y.rows; ++j)
+                    sum += static_cast<double>(scratch.tile[i * tile_rows + j]) * weights[j];
+                out[place] += sorted[static_cast<size_t>(place)] * sum;
+            }
+        });
+        return true;
+    };
+    sweep_panels<T>(task.run, tiles, 0, m, body, Range::upper);
+    return out;
+}
+
+template <class T>
+Clusters two_clusters(const LiftTask &task, const GramOperator<T> &gram, const Degrees &degrees,
+                      const Buffer<double> &f) {
+    const int64_t m = task.centres.m();
+    CountedVector<int64_t> order(static_cast<size_t>(m));
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return f[a] < f[b]; });
+    const Buffer<double> later = later_sums<T>(task, order, degrees.v);
+    Buffer<double> own = task.run.buffer<double>(m), degree = task.run.buffer<double>(m);
+    gram.diagonal(task.run, own.data());
+    for (int64_t i = 0; i < m; ++i)
+        own[i] *= degrees.v[i] * degrees.v[i], degree[i] = degrees.root(i) * degrees.root(i);
+    const double largest = std::max(-f[order.front()], f[order.back()]);
+    return cut_in_two({order, f.data(), task.centres.weights.data(), degree.data(), own.data(), later.data(),
+                       task.plan.tol * largest}); // equal ones are not, after a solver
+}
+
+// (1, f_1 ... f_p) / |.| of each centre: rows of U / sqrt(w), normalised, where degrees cancel.
+Buffer<double> directions(Run &run, int64_t m, int64_t p, const Buffer<double> &f) {
+    Buffer<double> e = run.buffer<double>(m, p + 1);
+    for (int64_t i = 0; i < m; ++i) {
+        double *row = e.data() + i * (p + 1), square = 1;
+        for (int64_t j = 0; j < p; ++j) square += f[i + j * m] * f[i + j * m];
+        for (int64_t j = 0; j <= p; ++j) row[j] = (j == 0 ? 1 : f[i + (j - 1) * m]) / std::sqrt(square);
+    }
+    return e;
+}
+
+template <class T>
+void write_clusters(const LiftTask &task, const GramOperator<T> &gram, const Degrees &degrees, const Buffer<double> &f,
+                    int64_t clusters, Lifted &out) {
+    const int64_t m = task.centres.m(), p = f.size() / m;
+    const double *weights = task.centres.weights.data();
+    Clusters found;
+    if (clusters == 2 && p == 1) {
+        found = two_clusters(task, gram, degrees, f);
+        if (m > 1) out.kernel_evaluations += pass_evaluations(m), ++out.passes;
+    } else {
+        found = part_directions(task.run, m, p, directions(task.run, m, p, f).data(), weights, clusters, seed_of(task));
+    }
+    out.tensors["clusters"] = std::move(found.rule);
+    out.tensors["labels"] = std::move(found.labels);
+    out.text["clusters"] = std::move(found.report);
+    out.capabilities |= MERCER_CAN_LABELS;
+}
+
+void write_text(const Walk &walk, const Eigenpairs &pairs, int64_t kept, Lifted &out) {
+    out.text["manifold"] = record({{"alpha", walk.alpha}, {"time", walk.time}, {"mu", Json::array()}});
+    out.text["residuals"] = Json::array();
+    for (int64_t j = 0; j < kept; ++j) {
+        out.text["manifold"]["mu"].push_back(1 - pairs.values[static_cast<size_t>(j)]);
+        out.text["residuals"].push_back(pairs.residuals[static_cast<size_t>(j)]);
+    }
+    out.text["most_negative"] = pairs.most_negative;
+    out.text["uncertified"] = "bounds on eigenvalues of the kernel matrix do not carry over to the normalised operator";
+}
+
+// "1, 2 and 7": the first ten.
+std::string listed(const CountedVector<int64_t> &numbers, int64_t first) {
+    const size_t shown = std::min<size_t>(10, numbers.size()), rest = numbers.size() - shown;
+    std::string out;
+    for (size_t k = 0; k < shown; ++k)
+        out += (k == 0 ? "" : k + 1 == numbers.size() ? " and " : ", ") + number_text(first + numbers[k]);
+    return rest > 0 ? out + " and " + number_text(static_cast<int64_t>(rest)) + " more" : out;
+}
+
+// Pictures and clusters use the first coordinates. If rows that are far from all others determine these, the report lists the
+// rows, and a warning suggests remedies. A smaller alpha is one, because weights v = w q^-alpha grow for rows of small
+// density q: 1 / P_ii - 1 = sum_j v_j k_ij / (v_i k_ii) over all other j.
+template <class T>
+void say_isolated(const LiftTask &task, const GramOperator<T> &gram, const Degrees &degrees, const Eigenpairs &pairs,
+                  const Walk &walk, int64_t kept, Lifted &out) {
+    constexpr int64_t looked_at = 3;
+    const int64_t m = task.centres.m();
+    Buffer<double> stay = task.run.buffer<double>(m);
+    gram.diagonal(task.run, stay.data());
+    for (int64_t i = 0; i < m; ++i) stay[i] *= degrees.scale[i] * degrees.scale[i];
+    const Isolated found = find_isolated(task.run, pairs, std::min(kept, std::max(looked_at, walk.clusters - 1)),
+                                         task.centres.weights, stay);
+    if (found.coordinates.empty()) return;
+    const bool rows = task.centres.rows; // else new points, which have numbers of their own
+    CountedVector<int64_t> numbers(found.centres), coordinates(found.coordinates.begin(), found.coordinates.end()),
+        chosen;
+    for (size_t k = 0; rows && k < task.reduction.index.size(); ++k)
+        if (task.reduction.weights[k] > 0) chosen.push_back(task.prepared.source->number(task.reduction.index[k]));
+    for (size_t k = 0; rows && k < numbers.size(); ++k) numbers[k] = chosen[static_cast<size_t>(numbers[k])];
+    out.text["manifold"]["isolated"] = record({{rows ? "rows" : "centres", numbers}, {"components", coordinates}});
+    const bool one = numbers.size() == 1;
+    out.text["warnings"].push_back(format("component%s %s only set%s apart %s%s %s (counted from 0), hardly connected "
+                                          "to the others: use a wider kernel (sigma of a gaussian)%s, or leave %s out",
+                                          coordinates.size() == 1 ? "" : "s", listed(coordinates, 1).c_str(),
+                                          coordinates.size() == 1 ? "s" : "", rows ? "row" : "centre", one ? "" : "s",
+                                          listed(numbers, 0).c_str(), walk.alpha > 0 ? ", lift.alpha = 0" : "",
+                                          one ? "it" : "them"));
+}
+
+// The share of the stage `solve` that the degrees take, before the start vectors.
+double degrees_share(const LiftTask &task, const Walk &walk, double started) {
+    return (1 - started) * Counted::filled * static_cast<double>(walk.products()) / task.plan.products.likely;
+}
+
+template <class T>
+Degrees degrees_of(const LiftTask &task, const KernelMatrix<T> &gram, const Walk &walk, double share) {
+    Run::Span span(task.run, 0, share);
+    return Degrees(task.run, gram.exact, task.centres.weights, walk.alpha);
+}
+
+// The leading eigenpairs of S except u_0, as many as `choice` requests; their cost is added to out.
+template <class T>
+Eigenpairs solve_walk(const LiftTask &task, const KernelMatrix<T> &gram, const Degrees &degrees, const Walk &walk,
+                      double started, Components &choice, Lifted &out) {
+    Run &run = task.run;
+    const int64_t m = task.centres.m();
+    const double begun = degrees_share(task, walk, started);
+    WeightedOperator symmetric(run, gram.both(), degrees.scale.data(), false);
+    const Block trivial = degrees.trivial(run);
+    const RankOperator rest(symmetric, columns(trivial), {-1});
+    Counted op(run, rest, started, task.plan.products.likely);
+    for (int64_t k = 0; k < walk.products(); ++k) op.passed(1, gram.exact.f32());
+    int64_t starting = 0;
+    Progress progress(task, record({{"lift", "manifold"}, {"alpha", walk.alpha}}), symmetric, op, choice,
+                      [&] { return starting + gram.evaluations(); });
+    if (progress.file()) out.text["checkpointed"] = true;
+    Buffer<double> squares = run.buffer<double>(m);
+    std::transform(degrees.scale.begin(), degrees.scale.end(), squares.begin(), [](double s) { return s * s; });
+    std::map<std::string, double> report;
+    Eigenpairs pairs =
+        solve_for({task, op, 1, nystrom_start(task, {squares.data(), false, false}, begun, begun + started, starting),
+                   choice, report, progress.file(), [] { return 1.0; }});
+    for (auto &[name, value] : report) out.text["reported"]["solver." + name] = value;
+    note_passes(task.plan, op, out);
+    out.kernel_evaluations = progress.evaluations();
+    return pairs;
+}
+
+// Returns the first f that clusters are found with.
+Buffer<double> write_tensors(const LiftTask &task, const Eigenpairs &pairs, const Degrees &degrees, const Walk &walk,
+                             int64_t kept, Lifted &out) {
+    const int64_t wanted = walk.clusters > 0 ? std::min(walk.clusters - 1, kept) : 0;
+    Buffer<double> f;
+    out.tensors["A"] = task.prepared.f32 ? coefficients<float>(task.run, pairs, degrees, walk.time, kept, wanted, f)
+                                         : coefficients<double>(task.run, pairs, degrees, walk.time, kept, wanted, f);
+    out.tensors["b"] = vector_tensor(std::vector<double>(static_cast<size_t>(kept)));
+    out.tensors["lambda"] = vector_tensor(std::vector<double>(pairs.values.begin(), pairs.values.begin() + kept));
+    out.tensors["w"] = vector_tensor(task.centres.weights);
+    out.tensors["v"] = vector_tensor(degrees.v);
+    out.capabilities = MERCER_CAN_DENSITY;
+    return f;
+}
+
+template <class T>
+Lifted lift_as(const LiftTask &task) {
+    Run &run = task.run;
+    const int64_t m = task.centres.m();
+    const Walk walk = walk_of(task.recipe.values());
+    Lifted out;
+
+    run.stage("gram");
+    const bool unknown = task.prepared.kernel.has_user();
+    if (unknown) refuse_negative_values<T>(task);
+    const KernelMatrix<T> gram = kernel_matrix_of<T>(task);
+
+    run.stage("solve");
+    const double started = start_share(*task.centres.source, task.plan, m);
+    const Degrees degrees = degrees_of(task, gram, walk, degrees_share(task, walk, started));
+    Components choice(task.recipe.values(), m);
+    choice.room_for(task.plan.most_pairs);
+    const Eigenpairs pairs = solve_walk(task, gram, degrees, walk, started, choice, out);
+    if (unknown) out.kernel_evaluations += pass_evaluations(m), ++out.passes;
+
+    const int64_t rank = cut_rank(task, pairs, 1, 1, &out.outcome), kept = choice.kept(pairs.values, rank, 1, nullptr);
+    if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
+    if (choice.is_cut()) say_cut(task, out);
+    const Buffer<double> f = write_tensors(task, pairs, degrees, walk, kept, out);
+    write_text(walk, pairs, kept, out);
+    say_isolated(task, gram.exact, degrees, pairs, walk, kept, out);
+    if (walk.clusters > 0) write_clusters(task, gram.exact, degrees, f, walk.clusters, out);
+    return out;
+}
+
+} // namespace
+
+Plan plan_manifold(const PlanTask &task) {
+    refuse_negative(task.kernel);
+    const CoreValues &values = task.recipe.values();
+    if (values.components == 0 && std::isnan(values.threshold))
+        fail(MERCER_E_VALUE, "output.components = 0 needs error bars, which manifold methods do not provide: set it to "
+                             "> 0, or set output.threshold");
+    const Walk walk = walk_of(values);
+    if (walk.clusters > task.m)
+        fail(MERCER_E_VALUE, "lift.clusters = %" PRId64 ", must be at most the number of centres, %" PRId64,
+             walk.clusters, task.m);
+    // v, scale and its square, u_0 or the buffers to detect isolated rows; then f, directions and the buffers for clusters.
+    const int64_t own = 8 * task.m * (6 + (walk.clusters > 0 ? 2 * walk.clusters + 12 : 0));
+    PlanTask rest = task;
+    rest.budget_left -= own;
+    Plan plan = plan_weighted(rest);
+    plan.bytes += own;
+    plan.likely_bytes += own, plan.least_bytes += own;
+    const double degrees = static_cast<double>(walk.products()),
+                 sweeps = (walk.clusters == 2) + (task.kernel.has_user() ? 1.0 : 0.0),
+                 passes = sweeps + (plan.hold != Hold::matrix || plan.rough ? degrees : 0);
+    plan.add(&Cost::kernel_evaluations, passes * static_cast<double>(pass_evaluations(task.m)));
+    plan.add(&Cost::passes, passes);
+    plan.add(&Cost::columns, degrees);
+    plan.add(&Cost::products, degrees);
+    return plan;
+}
+
+Lifted lift_manifold(const LiftTask &task) { return task.plan.f32 ? lift_as<float>(task) : lift_as<double>(task); }
+
+} // namespace mercer

@@ -1,0 +1,19 @@
+// The lift `projected` for few components without certificates: eigenpairs by passes over k(X, B) instead of the dense problem
+// (projected_krylov.cpp).
+#pragma once
+#include "lift.h"
+
+namespace mercer {
+
+// True if passes take fewer flops: few of many directions are requested, and nothing needs rows of L.
+bool goes_by_passes(const PlanTask &task);
+// made_again: bytes and kernel values of the dense problem, if passes do not converge.
+Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &made_again, const mercer_figure &values);
+
+// Computes the first `count` eigenpairs by the plan's solver. The distances of rows to the span, and the variance that the span
+// loses, remain unknown. false: the passes did not converge, and only their cost was recorded.
+template <class T>
+bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &span, int64_t count, Projection &found,
+             Lifted &out);
+
+} // namespace mercer

@@ -1,0 +1,162 @@
+#include "solve.h"
+
+#include "../certify/by_span.h"
+#include "../core/rounding.h"
+#include "../core/tall.h"
+#include "../factor/nystrom_start.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+
+namespace mercer {
+namespace {
+
+// The identity that a checkpoint must match: recipe, and digests of rows and weights.
+Json identity_of(const LiftTask &task, const Json &own) {
+    if (task.centres.numbers() || task.prepared.kernel.has_user())
+        fail(MERCER_E_UNSUPPORTED,
+             "checkpoint: not supported for objects and user kernels, because they cannot be identified again");
+    Json out = record({{"version", MERCER_VERSION},
+                       {"recipe", own},
+                       {"dtype", task.plan.f32 ? "f32" : "f64"},
+                       {"rough", task.plan.rough},
+                       {"tol", task.plan.tol},
+                       {"solver", task.plan.solver->name},
+                       {"m", task.centres.m()}});
+    for (const auto &[name, value] : task.recipe.stored()) // except parameters that may differ between runs
+        if (name != "solver.max_passes" && name != "solver.strict" && name.rfind("report.", 0) != 0)
+            out["recipe"][name] = value;
+    out["recipe"]["kernel"] = task.prepared.kernel.text();
+    for (const auto &[name, value] : task.prepared.kernel.stored()) out["recipe"][name] = value;
+    for (const auto &[name, tensor] : task.centres.tensors)
+        out["data"][name] = crc_of(tensor.bytes.data(), tensor.bytes.size());
+    out["data"]["weights"] = crc_of(task.centres.weights.data(), 8 * task.centres.m());
+    return out;
+}
+
+} // namespace
+
+Progress::Progress(const LiftTask &task, const Json &identity, WeightedOperator &weighted, Counted &counted,
+                   Components &choice, std::function<int64_t()> evaluations)
+    : weighted_(weighted), counted_(counted), choice_(choice), evaluations_(std::move(evaluations)) {
+    if (task.run.checkpoint().empty() || !(task.plan.solver->solver.flags & MERCER_KEEPS_STATE)) return;
+    file_ = std::make_unique<Checkpoint>(task.run, task.run.checkpoint(), identity_of(task, identity));
+    file_->say = [this](Json &said, auto &tensors) { say(said, tensors); };
+    if (!file_->said().is_null()) read(file_->said());
+}
+
+void Progress::say(Json &said, std::map<std::string, TensorView> &tensors) const {
+    said = record({{"ask", choice_.ask()},
+                   {"evaluations", evaluations()},
+                   {"mean", static_cast<int>(weighted_.known())},
+                   {"passes", Json::array()}});
+    for (const Counted::Pass &pass : counted_.passes()) said["passes"].push_back({pass.width, pass.f32});
+    const Buffer<double> &mean = weighted_.known_mean();
+    if (weighted_.known() == WeightedOperator::Mean::unknown) return;
+    TensorView &view = tensors["mean"];
+    view.dtype = MERCER_F64, view.rows = mean.size(), view.vector = true;
+    view.data = mean.data(), view.bytes = mean.bytes();
+}
+
+void Progress::read(const Json &said) {
+    try {
+        choice_.resume(said.at("ask").get<int64_t>());
+        before_ = said.at("evaluations").get<int64_t>();
+        for (const Json &pass : said.at("passes")) counted_.passed(pass.at(0).get<int64_t>(), pass.at(1).get<bool>());
+        const auto known = static_cast<WeightedOperator::Mean>(said.at("mean").get<int>());
+        if (known == WeightedOperator::Mean::unknown) return;
+        const Tensor *mean = file_->tensor("mean");
+        if (!mean || mean->dtype != MERCER_F64 || mean->rows != weighted_.known_mean().size() || mean->cols != 1)
+            fail(MERCER_E_MODEL, "checkpoint: the mean is missing");
+        weighted_.know(known, reinterpret_cast<const double *>(mean->bytes.data()));
+    } catch (const Json::exception &) {
+        fail(MERCER_E_MODEL, "checkpoint: its text was not written by this version");
+    }
+}
+
+Start nystrom_start(const LiftTask &task, const Weighting &problem, double from, double to, int64_t &evaluations) {
+    return {task.plan.start_columns, [&task, problem, from, to, &evaluations](Columns vectors) {
+                Run::Span span(task.run, from, to);
+                KernelRows rows = task.centres.rows_of(task.prepared.kernel);
+                rows.weights = problem.weights;
+                const Random random(seed_of(task), Stage::solver);
+                evaluations += start_vectors(
+                    task.run,
+                    {rows, problem.plain ? nullptr : problem.weights, problem.centred, task.plan.start_rank, random},
+                    vectors);
+            }};
+}
+
+Eigenpairs solve_for(const Solving &solving) {
+    const auto &[task, op, scale, first, choice, report, keeper, total] = solving;
+    Run &run = task.run;
+    Start start = first;
+    Block known; // vectors, where more are wanted
+    for (;;) {
+        Eigenpairs pairs = solve(run, task.recipe, task.plan, op, scale, choice.ask(), start, report, keeper);
+        if (!choice.more(pairs.values, total())) return pairs;
+        known = std::move(pairs.vectors);
+        start = {known.cols(), [&](Columns to) { tall_copy(run, columns(known, 0, to.count), to); }};
+    }
+}
+
+int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, double unit, uint32_t *outcome) {
+    const Plan &plan = task.plan;
+    const double floor = rounding_floor(plan.f32, pairs.m()) * std::max({norm, pairs.values[0], -pairs.most_negative});
+    // A residual R makes the variance of a component's scores Lambda (1 + R^2 / Lambda^2): beyond Lambda / 2 they are noise.
+    const auto is_resolved = [&](size_t j) {
+        return pairs.values[j] > floor && pairs.residuals[j] <= pairs.values[j] / 2;
+    };
+    int64_t rank = 0;
+    while (rank < static_cast<int64_t>(pairs.values.size()) && is_resolved(static_cast<size_t>(rank))) ++rank;
+    if (pairs.most_negative < -floor) *outcome |= MERCER_INDEFINITE;
+    // Rounding alone leaves residuals of `floor`; constant data, whose eigenvalues are all 0, have no others.
+    const double allowed = std::max(plan.tol * std::fabs(pairs.values[0]), floor),
+                 worst = *std::max_element(pairs.residuals.begin(), pairs.residuals.end());
+    if (pairs.converged || worst <= allowed) return rank;
+    *outcome |= MERCER_NOT_CONVERGED;
+    if (task.recipe.values().solver_strict)
+        fail(MERCER_E_NUMERICAL, "solver %s did not converge: largest residual %.3g, allowed %.3g",
+             plan.solver->name.c_str(), worst * unit, allowed * unit);
+    return rank;
+}
+
+void say_cut(const LiftTask &task, Lifted &out) {
+    const std::string text = format("output.variance or output.threshold needs more than %" PRId64
+                                    " eigenpairs, but the memory budget holds no more",
+                                    task.plan.most_pairs);
+    if (task.recipe.values().solver_strict) fail(MERCER_E_NUMERICAL, "%s", text.c_str());
+    out.outcome |= MERCER_NOT_CONVERGED;
+    out.text["stopped"] = text;
+    task.run.log(2, text.c_str());
+}
+
+void note_passes(const Plan &plan, const Counted &op, Lifted &out) {
+    out.passes = plan.hold == Hold::matrix ? 1 : 0;
+    out.text["passes"] = Json::array();
+    for (const Counted::Pass &pass : op.passes()) {
+        out.text["passes"].push_back(record({{"width", pass.width}, {"dtype", pass.f32 ? "f32" : "f64"}}));
+        out.passes += plan.hold != Hold::matrix || (plan.rough && !pass.f32);
+        out.columns += static_cast<double>(pass.width);
+    }
+    out.products = static_cast<double>(op.passes().size());
+}
+
+ReducedModel reduced_model(const LiftTask &task, Lifted &model) {
+    return {task.run, task.recipe.values(), task.prepared, task.centres, task.plan.spans, task.plan.measures, model};
+}
+
+void foresee_certificates(const PlanTask &task, int64_t model, Plan &plan) {
+    Cost span;
+    if (asks_for_span(task)) { // kernel PCA of all rows on the span, whose factor is made again
+        PlanTask again = task;
+        again.budget_left -= model;
+        again.rows = false, again.handed = 0;
+        span = plan_projected(again);
+    }
+    const Foreseen foreseen = foresee_standing(task, model, plan.most_pairs, span, plan);
+    plan.spans = foreseen.spans, plan.measures = foreseen.measures;
+}
+
+} // namespace mercer

@@ -1,0 +1,277 @@
+// The lift `weighted` (RSKPCA, Algorithm 1; with weights 1 kernel PCA): centres C with weights w, sum w = n.
+//
+//   Kt = D^1/2 (1 - 1 p^T) K_C (1 - p 1^T) D^1/2,  D = diag(w), p = w / n      (uncentred: D^1/2 K_C D^1/2)
+//   Kt U = U Lambda;   A = D^1/2 U Lambda^-1/2,  b = A^T K_C p,  nu = p,  lambda = Lambda / n
+//
+// Since D^1/2 1 / sqrt n =: u is a unit vector, the centred operator is P D^1/2 K D^1/2 P with P = 1 - u u^T: centring is a
+// projection of the solver's blocks and never touches K. Total variance (exact, whatever r): mean k(c, c) - p^T K p.
+// Rank: Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2); less is rounding of the entries (|E| <= c u trace);
+// and the solver's residual is at most Lambda_l / 2, or the scores would be noise. Where squares of kernel values would
+// overflow, all of it is counted in a power of 4.
+// Cost: m^2/2 kernel values and 2 m^2 flops a column for each pass; for memory see operator.h. Error of direction l:
+// about m u Lambda_1 / Lambda_l, and the solver's residual / gap.
+#include "../certify/report.h"
+#include "control_limits.h"
+#include "ritz.h"
+#include "solve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace mercer {
+namespace {
+
+// Root of the unit that kernel values of this size are counted in: 1, unless the squares that solvers take of them, or f32
+// blocks of vectors, would not hold; then a power of 2, which changes no bit.
+double root_unit_of(double value, bool f32) {
+    const int most = f32 ? 60 : 400; // exponents
+    int exponent = 0;
+    std::frexp(value, &exponent);
+    return value == 0 || std::abs(exponent) <= most ? 1 : std::ldexp(1, exponent / 2);
+}
+
+// Weights in the forms that are needed, and the results of the product with them: K p, and the means for the total variance.
+// Entries of K are in units of `unit`, and so are the eigenpairs of the operator with these scales.
+struct Moments {
+    const CountedVector<double> &weights;
+    double total;                // sum of the weights
+    bool plain;                  // all of them 1
+    Buffer<double> scales, self; // sqrt(w / unit), empty where all are 1; k(c, c)
+    const double *ksu = nullptr; // K S u, S = diag(scales), S u = p sqrt(total / unit); nullptr uncentred
+    double mean_self = 0;        // sum p_i k(c_i, c_i)
+    double mean_square = 0;      // p^T K p; 0 uncentred
+    double root_unit = 1;
+
+    Moments(Run &run, const Operator &gram, const CountedVector<double> &weights, double total)
+        : weights(weights), total(total),
+          plain(std::all_of(weights.begin(), weights.end(), [](double w) { return w == 1; })),
+          self(run.buffer<double>(gram.n())) {
+        gram.diagonal(run, self.data());
+        for (int64_t i = 0; i < self.size(); ++i) mean_self += p(i) * self[i];
+        root_unit = root_unit_of(mean_self, gram.f32());
+        mean_self /= unit();
+        for (double &value : self) value /= unit();
+        if (plain && root_unit == 1) return;
+        scales = run.buffer<double>(gram.n());
+        for (int64_t i = 0; i < scales.size(); ++i) scales[i] = std::sqrt(weights[static_cast<size_t>(i)]) / root_unit;
+    }
+    double unit() const { return root_unit * root_unit; }
+    double root(int64_t i) const { return plain ? 1 : scales[i] * root_unit; }
+    double p(int64_t i) const { return weights[static_cast<size_t>(i)] / total; }
+    double kp(int64_t i) const { return ksu ? ksu[i] / std::sqrt(total) / root_unit : 0; }
+    const double *scale() const { return scales.empty() ? nullptr : scales.data(); }
+    void set_mean(const double *product) {
+        ksu = product;
+        mean_square = 0;
+        for (int64_t i = 0; i < self.size(); ++i) mean_square += p(i) * kp(i);
+    }
+    double trace() const { return mean_self * total; } // of the matrix before it is centred, which bounds its norm
+    double variance() const { return std::max(mean_self - mean_square, 0.0) * total; }
+};
+
+// Scores of the centres, z_l = sqrt(Lambda_l) u_l / sqrt(w): column-major.
+Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t p) {
+    const int64_t m = pairs.m();
+    Buffer<double> z = run.buffer<double>(m, p);
+    pairs.each(run, p, [&](int64_t j, const double *u) {
+        const double factor = std::sqrt(std::max(pairs.values[static_cast<size_t>(j)], 0.0));
+        for (int64_t i = 0; i < m; ++i) z[i + j * m] = factor * u[i] / moments.root(i);
+    });
+    return z;
+}
+
+// |K u - theta u| bounds the error of the values of an exact fit, if no eigenvalue above the last one was missed. A solver that
+// decomposes the whole matrix misses none (LAPACK's eigenvalues, all or by index, are those of a matrix n u |K| away). Kernel
+// values in f32 err by about u of k(c, c), the products with them by less: by 2 u of the trace in all, before it is centred.
+// Residuals contain this error only if the solver compares with an exact operator.
+Bounds bounds_of(const Eigenpairs &pairs, const Moments &moments, const Plan &plan, int64_t kept) {
+    const std::vector<double> theta(pairs.values.begin(), pairs.values.begin() + kept),
+        residuals(pairs.residuals.begin(), pairs.residuals.begin() + kept);
+    const double worst = *std::max_element(residuals.begin(), residuals.end()), rounding = 0x1p-23 * moments.trace(),
+                 image = plan.f32     ? rounding
+                         : plan.rough ? std::min(worst, rounding)
+                                      : 0;
+    const bool direct = !plan.solver || plan.solver->solver.flags & MERCER_DIRECT;
+    return residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, !direct, image);
+}
+
+// A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p of the rounded A. Each column's entry of largest modulus (the
+// first on a tie) is positive. The centred operator does not see what rounding leaves of a u along D^1/2 1, about
+// u |K| / Lambda, but K does, and would make noise |K| times as large of it: it is projected out.
+template <class T>
+Tensor coefficients(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t kept, std::vector<double> &b) {
+    const int64_t m = pairs.m();
+    Tensor a = make_tensor<T>(m, kept);
+    b.assign(static_cast<size_t>(kept), 0.0);
+    pairs.each(run, kept, [&](int64_t j, const double *u) {
+        const double factor = sign_of(m, [&](int64_t i) { return u[i] * moments.root(i); }) /
+                              std::sqrt(pairs.values[static_cast<size_t>(j)]) / moments.root_unit;
+        double along = 0, sum = 0;
+        for (int64_t i = 0; moments.ksu && i < m; ++i) along += u[i] * moments.root(i) / moments.total;
+        for (int64_t i = 0; i < m; ++i) {
+            const T entry = static_cast<T>(moments.root(i) * (u[i] - along * moments.root(i)) * factor);
+            tensor_data<T>(a)[i * kept + j] = entry;
+            sum += static_cast<double>(entry) * moments.kp(i);
+        }
+        b[static_cast<size_t>(j)] = sum * moments.unit();
+    });
+    return a;
+}
+
+// Limits from the centres themselves, whose scores are z_l = sqrt(Lambda_l / w) u_l: T^2 = n sum u_l^2 / w, residual =
+// k(c, c) - 2 (K p) + p^T K p - sum z_l^2. No kernel value is needed.
+Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t kept, bool residual) {
+    const int64_t m = pairs.m();
+    CountedVector<double> spe(static_cast<size_t>(m)), t2(static_cast<size_t>(m));
+    for (int64_t i = 0; i < m; ++i)
+        spe[static_cast<size_t>(i)] = moments.self[i] - 2 * moments.kp(i) + moments.mean_square;
+    pairs.each(run, kept, [&](int64_t j, const double *u) {
+        for (size_t i = 0; i < static_cast<size_t>(m); ++i) {
+            const double share = u[i] * u[i] / moments.weights[i];
+            spe[i] -= pairs.values[static_cast<size_t>(j)] * share;
+            t2[i] += moments.total * share;
+        }
+    });
+    for (double &value : spe) value = std::max(value, 0.0) * moments.unit();
+    Json out = record({{"t2", limits_of(run, m, t2.data(), moments.weights.data())}});
+    if (residual) out["residual"] = limits_of(run, m, spe.data(), moments.weights.data());
+    return out;
+}
+
+bool is_centred(const LiftTask &task) { return task.recipe.values().lift_centred != 0; }
+
+// How many eigenpairs the model keeps: those above rounding, and of these as many as requested.
+struct Kept {
+    int64_t wanted, all; // including the directions for lift.ritz
+};
+Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, const Components &choice,
+                 Lifted &out) {
+    // For an indefinite kernel the trace is no bound (it may be 0): then the largest eigenvalue is the norm.
+    const int64_t rank = cut_rank(task, pairs, moments.trace(), moments.unit(), &out.outcome);
+    ErrorBars bars;
+    const bool wanted = choice.wants_bars() && rank > 0;
+    if (wanted)
+        bars = choice.bars(task.run, pairs.m(), rank, fitted_scores(task.run, pairs, moments, rank).data(),
+                           moments.plain ? nullptr : moments.weights.data(), is_centred(task), seed_of(task));
+    const int64_t kept = choice.kept(pairs.values, rank, moments.variance(), choice.wants_bars() ? &bars : nullptr);
+    if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
+    if (choice.is_cut()) say_cut(task, out);
+    if (wanted) out.text["error_bars"] = bars.report(1 / moments.unit(), kept);
+    constexpr double least = 1e-8; // of the first eigenvalue: directions below it are not known to be of length 1
+    int64_t all = std::min(rank, task.recipe.values().ritz);
+    while (all > kept && !(pairs.values[static_cast<size_t>(all - 1)] > least * pairs.values[0])) --all;
+    return {kept, std::max(kept, all)};
+}
+
+void write_tensors(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, int64_t kept, Lifted &out) {
+    std::vector<double> b, lambda;
+    for (int64_t j = 0; j < kept; ++j)
+        lambda.push_back(pairs.values[static_cast<size_t>(j)] / moments.total * moments.unit());
+    out.tensors["A"] = task.prepared.f32 ? coefficients<float>(task.run, pairs, moments, kept, b)
+                                         : coefficients<double>(task.run, pairs, moments, kept, b);
+    out.tensors["b"] = vector_tensor(b);
+    out.tensors["lambda"] = vector_tensor(lambda);
+    out.tensors["w"] = vector_tensor(moments.weights);
+    if (!is_centred(task)) return;
+    Tensor nu = make_tensor<double>(pairs.m(), 1, true);
+    for (int64_t i = 0; i < pairs.m(); ++i) tensor_data<double>(nu)[i] = moments.p(i);
+    out.tensors["nu"] = std::move(nu);
+}
+
+void write_text(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, int64_t kept, Lifted &out) {
+    // All rows that count, each with its own weight.
+    const bool all =
+        task.centres.rows && (!task.recipe.reducer() || (moments.plain && pairs.m() == task.prepared.source->rows()));
+    const double unit = moments.unit();
+    out.capabilities = MERCER_CAN_DENSITY | (is_centred(task) ? MERCER_CAN_MEAN : 0);
+    if (task.prepared.kernel.is_psd() && !(out.outcome & MERCER_INDEFINITE))
+        out.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
+    if (all && kept > 0) {
+        const Bounds bounds = bounds_of(pairs, moments, task.plan, kept);
+        out.text["certificates"] = eigenvalue_entries(bounds, kept, 0, moments.total / unit);
+        out.worst_share = bounds.worst_share(kept);
+    }
+    if (all &&
+        out.capabilities & MERCER_CAN_RESIDUAL) { // of the part that the components leave; all rows span themselves
+        const double explained = std::accumulate(pairs.values.begin(), pairs.values.begin() + kept, 0.0);
+        out.text["mse"] = 0.0;
+        out.text["mse_components"] = std::max(moments.variance() - explained, 0.0) / moments.total * unit;
+    }
+    out.text["total_variance"] =
+        record({{"value", moments.variance() / moments.total * unit}, {"kind", all ? "exact" : "reduced-operator"}});
+    if (is_centred(task)) out.text["mean_square"] = moments.mean_square * unit;
+    out.text["limits"] = centre_limits(task.run, pairs, moments, kept, out.capabilities & MERCER_CAN_RESIDUAL);
+    out.text["limits"]["kind"] = all ? "exact" : "centres";
+    out.text["residuals"] = Json::array();
+    for (int64_t j = 0; j < kept; ++j) out.text["residuals"].push_back(pairs.residuals[static_cast<size_t>(j)] * unit);
+    out.text["most_negative"] = pairs.most_negative / moments.total * unit;
+}
+
+template <class T>
+Lifted lift_as(const LiftTask &task) {
+    Run &run = task.run;
+    const Centres &centres = task.centres;
+    Lifted out;
+
+    run.stage("gram");
+    const KernelMatrix<T> gram = kernel_matrix_of<T>(task);
+    Moments moments(run, gram.exact, centres.weights, static_cast<double>(task.prepared.source->rows()));
+
+    run.stage("solve");
+    const double started = start_share(*centres.source, task.plan, centres.m());
+    WeightedOperator weighted(run, gram.both(), moments.scale(), is_centred(task));
+    Counted op(run, weighted, started, task.plan.products.likely);
+    Components choice(task.recipe.values(), centres.m());
+    choice.room_for(task.plan.most_pairs);
+    int64_t begun = 0; // kernel values of the start
+    Progress progress(task, Json::object(), weighted, op, choice, [&] { return begun + gram.evaluations(); });
+    if (progress.file()) out.text["checkpointed"] = true;
+    std::map<std::string, double> report;
+    auto variance = [&] {
+        if (is_centred(task)) moments.set_mean(weighted.mean(run));
+        return moments.variance();
+    };
+    const Weighting problem{centres.weights.data(), moments.plain, is_centred(task)};
+    const Eigenpairs pairs = solve_for({task, op, moments.trace(), nystrom_start(task, problem, 0, started, begun),
+                                        choice, report, progress.file(), variance});
+    for (auto &[name, value] : report) out.text["reported"]["solver." + name] = value;
+    out.kernel_evaluations = progress.evaluations();
+    note_passes(task.plan, op, out);
+
+    const Kept kept = choose_kept(task, pairs, moments, choice, out);
+    out.kept = kept.wanted;
+    run.stage("certify");
+    write_text(task, pairs, moments, kept.wanted, out);
+    run.stage("lift");
+    write_tensors(task, pairs, moments, kept.all, out);
+    return out;
+}
+
+} // namespace
+
+Lifted weighted_model(const LiftTask &task) { return task.plan.f32 ? lift_as<float>(task) : lift_as<double>(task); }
+
+Plan plan_refined(const PlanTask &task) {
+    Plan plan = plan_weighted(task);
+    if (task.recipe.values().ritz > 0) foresee_refinement(task, plan);
+    foresee_certificates(task, task.m * ((task.f32 ? 4 : 8) * plan.most_pairs + 40), plan);
+    return plan;
+}
+
+Lifted lift_weighted(const LiftTask &task) {
+    Lifted out = weighted_model(task);
+    const bool refined = task.recipe.values().ritz > 0,
+               stands = task.recipe.reducer() && !out.text.contains("certificates"); // otherwise the fit is exact
+    Json stood = Json::array();
+    if (stands) {
+        task.run.stage("certify");
+        stood = quantisation_entries(reduced_model(task, out),
+                                     {.density = true, .values = !refined, .directions = !refined});
+    }
+    if (refined) refine(task, score_means(task, out), out);
+    if (stands) certify_standing(reduced_model(task, out), true, std::move(stood));
+    return out;
+}
+
+} // namespace mercer

@@ -1,0 +1,129 @@
+#include "centres.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace mercer {
+namespace {
+
+// The rows in index after T, in the tile's type.
+template <class T>
+Tensor gather_rows(Run &run, const Prepared &prepared, const CountedVector<int64_t> &index) {
+    const int64_t m = static_cast<int64_t>(index.size()), d = prepared.source->cols();
+    Points<T> points(prepared.source, prepared.map, {{MERCER_BLOCK, false, {}, {}}}, index.data(), m);
+    Tensor rows = make_tensor<T>(m, d);
+    for (int64_t b = 0; b < blocks_of(m); ++b) {
+        Panel<T> panel = points.load(run, b);
+        std::copy(panel.mapped.begin(), panel.mapped.end(), tensor_data<T>(rows) + b * tile_rows * d);
+    }
+    return rows;
+}
+
+template <class T>
+void sparse_centres(const SparseSource &source, const InputMap &map, const CountedVector<int64_t> &index,
+                    Centres &out) {
+    const int64_t m = static_cast<int64_t>(index.size());
+    int64_t count = 0;
+    for (int64_t row : index) count += source.offsets()[row + 1] - source.offsets()[row];
+    Tensor values = make_tensor<T>(count, 1, true), columns = make_tensor<int64_t>(count, 1, true),
+           offsets = make_tensor<int64_t>(m + 1, 1, true);
+    int64_t at = 0;
+    for (int64_t i = 0; i < m; ++i) {
+        tensor_data<int64_t>(offsets)[i] = at;
+        int64_t row = index[static_cast<size_t>(i)];
+        for (int64_t k = source.offsets()[row]; k < source.offsets()[row + 1]; ++k, ++at) {
+            const double scale = map.identity() ? 1 : map.scale[static_cast<size_t>(source.columns()[k])];
+            tensor_data<T>(values)[at] = static_cast<T>(source.value(k) * scale);
+            tensor_data<int64_t>(columns)[at] = source.columns()[k];
+        }
+    }
+    tensor_data<int64_t>(offsets)[m] = at;
+    mercer_sparse csr{sizeof csr, MERCER_CSR,           values.dtype,         MERCER_I64,         0, m, source.cols(),
+                      count,      offsets.bytes.data(), columns.bytes.data(), values.bytes.data()};
+    out.source = std::make_shared<SparseSource>(csr);
+    out.tensors["C.values"] = std::move(values);
+    out.tensors["C.columns"] = std::move(columns);
+    out.tensors["C.offsets"] = std::move(offsets);
+}
+
+// The assignment, to centres as they are numbered without those of weight 0.
+Buffer<int64_t> renumbered(Landmarks &landmarks) {
+    CountedVector<int64_t> number(static_cast<size_t>(landmarks.m), -1);
+    int64_t kept = 0;
+    for (size_t k = 0; k < number.size(); ++k)
+        if (landmarks.weights[k] > 0) number[k] = kept++;
+    for (int64_t &centre : landmarks.assignment) centre = number[static_cast<size_t>(centre)];
+    return std::move(landmarks.assignment);
+}
+
+} // namespace
+
+Landmarks all_rows(const Prepared &prepared) {
+    Landmarks out;
+    for (size_t i = 0; i < prepared.weights.size(); ++i)
+        if (prepared.weights[i] > 0)
+            out.index.push_back(static_cast<int64_t>(i)), out.weights.push_back(prepared.weights[i]);
+    out.m = static_cast<int64_t>(out.index.size());
+    return out;
+}
+
+Centres make_centres(Run &run, const Prepared &prepared, Landmarks &landmarks) {
+    Centres out;
+    out.assignment = renumbered(landmarks);
+    out.stands_for = landmarks.stands_for;
+    out.radii = landmarks.radii;
+    const int64_t d = prepared.source->cols();
+    CountedVector<int64_t> kept;
+    for (int64_t k = 0; k < landmarks.m; ++k)
+        if (landmarks.weights[static_cast<size_t>(k)] > 0) {
+            kept.push_back(landmarks.index.empty() ? k : landmarks.index[static_cast<size_t>(k)]);
+            out.weights.push_back(landmarks.weights[static_cast<size_t>(k)]);
+        }
+    const int64_t m = out.m();
+    const Source::Kind kind = prepared.source->kind();
+    if (!landmarks.index.empty() && kind == Source::Kind::objects) {
+        out.index = kept;
+        out.source = prepared.source;
+        Tensor indices = make_tensor<int64_t>(m, 1, true);
+        std::copy(kept.begin(), kept.end(), tensor_data<int64_t>(indices));
+        out.tensors["indices"] = std::move(indices);
+        return out;
+    }
+    if (!landmarks.index.empty() && kind == Source::Kind::sparse) {
+        const auto &source = static_cast<const SparseSource &>(*prepared.source);
+        prepared.f32 ? sparse_centres<float>(source, prepared.map, kept, out)
+                     : sparse_centres<double>(source, prepared.map, kept, out);
+        return out;
+    }
+    if (landmarks.index.empty()) {
+        out.rows = false;
+        const int64_t row = d * (prepared.f32 ? 4 : 8);
+        Tensor c = prepared.f32 ? make_tensor<float>(m, d) : make_tensor<double>(m, d);
+        for (int64_t i = 0; i < m; ++i)
+            std::memcpy(c.bytes.data() + i * row, landmarks.points.data() + kept[static_cast<size_t>(i)] * row,
+                        static_cast<size_t>(row));
+        out.tensors["C"] = std::move(c);
+    } else if (prepared.f32) {
+        out.tensors["C"] = gather_rows<float>(run, prepared, kept);
+    } else {
+        out.tensors["C"] = gather_rows<double>(run, prepared, kept);
+    }
+    const Tensor &c = out.tensors["C"];
+    out.source =
+        make_view_source({sizeof(mercer_view), c.dtype, 0, m, d, d, 1, const_cast<unsigned char *>(c.bytes.data())});
+    return out;
+}
+
+int64_t base_bytes(const Source &source, int64_t m, bool f32) {
+    const int64_t size = f32 ? 4 : 8, weights = 8 * source.rows() + 40 * m;
+    if (source.kind() == Source::Kind::objects) return weights + 8 * m;
+    if (const auto *sparse = dynamic_cast<const SparseSource *>(&source)) { // the tensors, and the rows behind tiles
+        const double share =
+            std::min(static_cast<double>(m) / static_cast<double>(std::max<int64_t>(sparse->rows(), 1)), 1.0);
+        const int64_t entries = static_cast<int64_t>(share * static_cast<double>(sparse->count()));
+        return weights + source.held_bytes() + entries * (size + 8 + 12 + 16) + 24 * (m + 1);
+    }
+    return weights + source.loaded_bytes() + source.held_bytes() + checked_bytes("the centres", m, source.cols(), size);
+}
+
+} // namespace mercer

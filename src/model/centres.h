@@ -1,0 +1,45 @@
+// The centres of a model: chosen by a reducer as landmarks, then held as the model stores them.
+#pragma once
+#include "../gram/data.h"
+#include "tensors.h"
+
+namespace mercer {
+
+// Row numbers, or new points. Their weights sum to n.
+struct Landmarks {
+    CountedVector<int64_t> index;
+    Buffer<unsigned char> points; // in the tile type; empty if index has the rows
+    int64_t m = 0;
+    CountedVector<double> weights;
+    Buffer<int64_t> assignment; // the landmark that each row is assigned to; empty if not requested
+    bool stands_for = false; // each landmark has the total weight of the rows assigned to it; certificates rely on this
+    std::vector<double> radii; // no row is farther from its landmark than any of these
+};
+Landmarks all_rows(const Prepared &prepared); // all rows of positive sample weight
+
+// The centres C as lifts use them: rows after T in the tile type (or sparse, or numbers of objects), each of positive weight.
+struct Centres {
+    std::shared_ptr<const Source> source;
+    CountedVector<int64_t> index; // objects
+    CountedVector<double> weights;
+    Buffer<int64_t> assignment; // the centre of each row; -1: the row has weight 0. Empty if unknown
+    bool stands_for = false;    // each centre has the total weight of the rows assigned to it
+    std::vector<double> radii;  // as of landmarks
+    bool rows = true;           // the centres are rows of the data; otherwise they are new points
+    Tensors tensors;            // C, or its sparse or object form, as the model stores it
+    const int64_t *numbers() const { return index.empty() ? nullptr : index.data(); }
+    int64_t m() const { return static_cast<int64_t>(weights.size()); }
+    KernelRows rows_of(const Expression &kernel) const { return {source, {}, kernel, numbers(), m(), nullptr}; }
+};
+template <class T>
+Points<T> points_of(const Expression &kernel, const Centres &centres) {
+    return points_of<T>(centres.rows_of(kernel));
+}
+
+// Drops landmarks of weight 0, because lifts divide by weights, and moves the assignment out of the landmarks.
+Centres make_centres(Run &run, const Prepared &prepared, Landmarks &landmarks);
+
+// Memory held during the whole fit: weights, m centres as the model stores them, loaded rows.
+int64_t base_bytes(const Source &source, int64_t m, bool f32);
+
+} // namespace mercer

@@ -1,0 +1,48 @@
+#include "tensors.h"
+
+namespace mercer {
+namespace {
+
+template <class T>
+constexpr int32_t dtype_of = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64;
+template <>
+constexpr int32_t dtype_of<int64_t> = MERCER_I64;
+
+} // namespace
+
+template <class T>
+Tensor make_tensor(int64_t rows, int64_t cols, bool vector) {
+    Tensor tensor;
+    tensor.dtype = dtype_of<T>;
+    tensor.rows = rows;
+    tensor.cols = cols;
+    tensor.vector = vector;
+    tensor.bytes = Buffer<unsigned char>(checked_bytes("a tensor", rows, cols, sizeof(T)));
+    return tensor;
+}
+template Tensor make_tensor<float>(int64_t, int64_t, bool);
+template Tensor make_tensor<double>(int64_t, int64_t, bool);
+template Tensor make_tensor<int64_t>(int64_t, int64_t, bool);
+
+const Tensor *variances_of(const Tensors &tensors) {
+    auto found = tensors.find("scatter");
+    if (found == tensors.end()) found = tensors.find("lambda");
+    return found == tensors.end() ? nullptr : &found->second;
+}
+
+double entry_of(const Tensor &tensor, int64_t at) {
+    return tensor.dtype == MERCER_F32 ? static_cast<double>(tensor_data<float>(tensor)[at])
+                                      : tensor_data<double>(tensor)[at];
+}
+
+Tensor copy_of(const Tensor &tensor) {
+    Tensor out;
+    out.dtype = tensor.dtype, out.rows = tensor.rows, out.cols = tensor.cols, out.vector = tensor.vector;
+    out.bytes = Buffer<unsigned char>(static_cast<int64_t>(tensor.bytes.size()));
+    std::copy(tensor.bytes.begin(), tensor.bytes.end(), out.bytes.begin());
+    return out;
+}
+
+const char *dtype_name(int32_t dtype) { return dtype == MERCER_F32 ? "f32" : dtype == MERCER_F64 ? "f64" : "i64"; }
+
+} // namespace mercer

@@ -1,0 +1,37 @@
+// The arrays of a model, by name.
+#pragma once
+#include "../io/safetensors.h"
+
+#include <algorithm>
+
+namespace mercer {
+
+using Tensors = std::map<std::string, Tensor>;
+// What the scores of the rows fitted on vary by: `scatter`, or else the eigenvalues. nullptr: there are neither.
+const Tensor *variances_of(const Tensors &tensors);
+
+// A tensor of one column (vector) or a matrix, C order.
+template <class T>
+Tensor make_tensor(int64_t rows, int64_t cols, bool vector = false);
+template <class T>
+T *tensor_data(Tensor &tensor) {
+    return reinterpret_cast<T *>(tensor.bytes.data());
+}
+template <class T>
+const T *tensor_data(const Tensor &tensor) {
+    return reinterpret_cast<const T *>(tensor.bytes.data());
+}
+template <class Values>
+Tensor vector_tensor(const Values &values) {
+    Tensor tensor = make_tensor<double>(static_cast<int64_t>(values.size()), 1, true);
+    std::copy(values.begin(), values.end(), tensor_data<double>(tensor));
+    return tensor;
+}
+
+// Entry `at` of a tensor of real numbers.
+double entry_of(const Tensor &tensor, int64_t at);
+Tensor copy_of(const Tensor &tensor);
+
+const char *dtype_name(int32_t dtype); // "f32", "f64", "i64"
+
+} // namespace mercer

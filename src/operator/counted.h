@@ -1,0 +1,41 @@
+#pragma once
+#include "operator.h"
+
+#include <optional>
+#include <vector>
+
+namespace mercer {
+
+// Counts passes and shows them as progress: after `start`, the likely number of passes fills nine tenths of the rest of the
+// stage, and each further pass fills half of what remains.
+class Counted : public Operator {
+  public:
+    Counted(Run &run, const Operator &base, double start, double likely);
+    void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override;
+    bool has_rough() const override { return base_.has_rough(); }
+    void dense(Run &run, double *a, int64_t lda) const override;
+    void diagonal(Run &run, double *d) const override { base_.diagonal(run, d); }
+
+    struct Pass {
+        int64_t width; // columns; 0: the whole matrix
+        bool f32;
+    };
+    const std::vector<Pass> &passes() const { return passes_; }
+    void passed(int64_t width, bool f32) {
+        passes_.push_back({width, f32});
+    }                                     // a pass made before, or in an earlier run
+    static constexpr double filled = 0.9; // share of the stage after `start` that the likely passes fill
+
+  private:
+    template <class F>
+    void next(Run &run, int64_t width, bool f32, F &&body) const;
+    double share() const; // of the stage, where passes_ begin to be followed by others
+    // Progress does not advance between passes.
+    void rest(Run &run) const { still_.emplace(run, share(), share()); }
+    const Operator &base_;
+    double start_, likely_;
+    mutable std::vector<Pass> passes_;
+    mutable std::optional<Run::Span> still_;
+};
+
+} // namespace mercer

@@ -1,0 +1,200 @@
+#include "gram.h"
+
+#include "../core/threads.h"
+
+#include <cinttypes>
+#include <cmath>
+#include <thread>
+
+namespace mercer {
+
+template <class T>
+GramOperator<T>::GramOperator(Run &run, const Expression &kernel, const Points<T> &points, Hold hold)
+    : Operator(points.rows(), sizeof(T) == 4), points_(points), tiles_(kernel, points_, points_) {
+    points_.lean();
+    const int64_t blocks = blocks_of(n());
+    if (hold != Hold::nothing) {
+        panels_.resize(static_cast<size_t>(blocks));
+        auto load = [&](int64_t b) { panels_[static_cast<size_t>(b)] = points_.load(run, b); };
+        parallel_for(run, blocks, load, tiles_.serial());
+    }
+    if (hold != Hold::matrix) return;
+    Buffer<T> values = run.buffer<T>(tile_offset(blocks, blocks));
+    meet_all(run, 0, [&](const Block &tile) {
+        for (int64_t i = 0; i < tile.rows; ++i)
+            std::copy_n(tile.values + i * tile.stride, tile.cols,
+                        values.data() + tile_offset(tile.bi, tile.bj) + (tile.row0 + i) * tile.cols);
+    });
+    store_ = std::move(values);
+    panels_.clear();
+}
+
+// Row blocks one after the other, each with its tiles bj >= bi: rows(bi) x (n - bi * tile_rows) values.
+template <class T>
+int64_t GramOperator<T>::tile_offset(int64_t bi, int64_t bj) const {
+    const int64_t blocks = blocks_of(n());
+    int64_t before = 0;
+    if (bi > 0) {
+        int64_t full = std::min(bi, blocks - 1); // all but the last block have tile_rows rows
+        before = tile_rows * (full * n() - tile_rows * (full * (full - 1) / 2));
+        if (bi == blocks) before += block_rows(blocks - 1) * block_rows(blocks - 1);
+    }
+    return bi == blocks ? before : before + block_rows(bi) * (bj - bi) * tile_rows;
+}
+
+namespace {
+
+// The order of a pass: all panels with themselves, then S - 1 rounds in which each meets one other (the circle method: all but
+// the last turn). A pair starts when both its panels are through with the rounds before.
+CountedVector<Meeting> tournament(int64_t supers) {
+    CountedVector<Meeting> out;
+    for (int64_t s = 0; s < supers; ++s) out.push_back({s, s, 0});
+    const int64_t others = supers - 1;
+    for (int64_t r = 0; r < others; ++r)
+        for (int64_t k = 0; k < supers / 2; ++k) {
+            const int64_t a = k == 0 ? r : (r + k) % others, b = k == 0 ? others : (r + others - k) % others;
+            out.push_back({std::min(a, b), std::max(a, b), r + 1});
+        }
+    return out;
+}
+
+} // namespace
+
+template <class T>
+void GramOperator<T>::meet(Run &run, const Meeting &pair, int64_t supers, Work &work, const Body &body) const {
+    auto first = [&](int64_t s) { return s * blocks_of(n()) / supers; };
+    std::vector<Panel<T>> loaded;
+    if (work.tiles && panels_.empty())
+        for (int64_t s = pair.a; s <= pair.b; s += std::max<int64_t>(pair.b - pair.a, 1))
+            for (int64_t k = first(s); k < first(s + 1); ++k) loaded.push_back(points_.load(run, k));
+    auto panel = [&](int64_t block) -> const Panel<T> & {
+        if (!panels_.empty()) return panels_[static_cast<size_t>(block)];
+        const int64_t before = block < first(pair.a + 1) ? block - first(pair.a)
+                                                         : first(pair.a + 1) - first(pair.a) + block - first(pair.b);
+        return loaded[static_cast<size_t>(before)];
+    };
+    for (int64_t bi = first(pair.a); bi < first(pair.a + 1); ++bi)
+        for (int64_t bj = std::max(bi, first(pair.b)); bj < first(pair.b + 1); ++bj) {
+            if (run.stopped(0)) return;
+            const int64_t rows = block_rows(bi), cols = block_rows(bj);
+            if (work.tiles) {
+                tiles_.strips(panel(bi), panel(bj), *work.tiles, [&](const typename Tiles<T>::Strip &strip) {
+                    body({work, bi, bj, strip.row0, strip.rows, cols, tile_rows, strip.row0 + strip.rows == rows,
+                          work.tiles->tile.data()});
+                });
+                evaluations_.fetch_add(rows * cols, std::memory_order_relaxed);
+                continue;
+            }
+            const T *tile = store_.data() + tile_offset(bi, bj);
+            const int64_t step = tiles_.whole() ? tile_rows : strip_rows; // as they would be computed: the same sums
+            for (int64_t i = 0; i < rows; i += step) {
+                const int64_t count = std::min(step, rows - i);
+                body({work, bi, bj, i, count, cols, cols, i + count == rows, tile + i * cols});
+            }
+        }
+}
+
+template <class T>
+void GramOperator<T>::meet_all(Run &run, int64_t pp, const Body &body) const {
+    const int64_t supers = super_panels(blocks_of(n()));
+    const CountedVector<Meeting> pairs = tournament(supers);
+    const bool compute = store_.empty();
+    std::vector<std::atomic<int64_t>> through(static_cast<size_t>(supers)); // rounds that a panel is through with
+    std::atomic<bool> broken{false};
+    const int64_t strip = tiles_.whole() ? tile_rows : strip_rows;
+    Pool<Work> pool([&] {
+        std::unique_ptr<Work> work(new Work{nullptr, run.buffer<T>(strip, pp), run.buffer<T>(tile_rows, pp)});
+        if (compute) work->tiles.reset(new TileScratch<T>(tiles_.scratch(run)));
+        return work;
+    });
+    auto one = [&](int64_t k) {
+        const Meeting &pair = pairs[static_cast<size_t>(k)];
+        std::atomic<int64_t> &a = through[static_cast<size_t>(pair.a)], &b = through[static_cast<size_t>(pair.b)];
+        while (a.load(std::memory_order_acquire) < pair.round || b.load(std::memory_order_acquire) < pair.round) {
+            if (broken || run.stopped(0)) return; // the earliest unfinished pair never waits
+            std::this_thread::yield();
+        }
+        try {
+            auto work = pool.take();
+            if (compute) work->tiles->by_differences = false;
+            meet(run, pair, supers, *work, body);
+        } catch (...) {
+            broken = true;
+            throw;
+        }
+        a.store(pair.round + 1, std::memory_order_release);
+        b.store(pair.round + 1, std::memory_order_release);
+    };
+    parallel_for(run, static_cast<int64_t>(pairs.size()), one, compute && tiles_.serial());
+    run.progress(1);
+}
+
+template <class T>
+void GramOperator<T>::product(Run &run, bool, int64_t p, const Fill &q, const Take &y) const {
+    const int64_t pp = padded_columns<T>(p);
+    Buffer<T> in = run.buffer<T>(n(), pp);
+    Buffer<double> out = run.buffer<double>(n(), pp);
+    parallel_for(run, blocks_of(n()), [&](int64_t b) {
+        const int64_t row0 = b * tile_rows, rows = block_rows(b);
+        double *place = out.data() + row0 * pp; // no value has been added yet
+        std::fill_n(place, rows * pp, 0.0);
+        q(row0, rows, place, pp);
+        std::transform(place, place + rows * pp, in.data() + row0 * pp, [](double v) { return static_cast<T>(v); });
+        std::fill_n(place, rows * pp, 0.0);
+    });
+    const ThinTable<T> &thin = thin_table<T>();
+    // y_I += K q_J from each strip; y_J += K^T q_I from the strips of a tile together. f32: products in f32, sums across
+    // tiles in f64.
+    auto add = [&](const T *part, int64_t row0, int64_t rows) {
+        double *to = out.data() + row0 * pp;
+        for (int64_t k = 0; k < rows * pp; ++k) to[k] += static_cast<double>(part[k]);
+    };
+    meet_all(run, pp, [&](const Block &k) {
+        const int64_t i0 = k.bi * tile_rows + k.row0, j0 = k.bj * tile_rows;
+        const T *qi = in.data() + i0 * pp, *qj = in.data() + j0 * pp;
+        const bool mirrored = k.bi != k.bj;
+        if constexpr (sizeof(T) == 8) {
+            thin.product(k.rows, pp, k.cols, k.values, k.stride, 1, qj, pp, out.data() + i0 * pp, pp, true);
+            if (mirrored)
+                thin.product(k.cols, pp, k.rows, k.values, 1, k.stride, qi, pp, out.data() + j0 * pp, pp, true);
+        } else {
+            T *own = k.work.own.data(), *other = k.work.other.data();
+            thin.product(k.rows, pp, k.cols, k.values, k.stride, 1, qj, pp, own, pp, false);
+            add(own, i0, k.rows);
+            if (!mirrored) return;
+            thin.product(k.cols, pp, k.rows, k.values, 1, k.stride, qi, pp, other, pp, k.row0 > 0);
+            if (k.last) add(other, j0, k.cols);
+        }
+    });
+    in = Buffer<T>();
+    y(out.data(), pp);
+}
+
+template <class T>
+void GramOperator<T>::dense(Run &run, double *a, int64_t lda) const {
+    meet_all(run, 0, [&](const Block &k) {
+        const int64_t i0 = k.bi * tile_rows + k.row0, j0 = k.bj * tile_rows;
+        for (int64_t i = 0; i < k.rows; ++i)
+            for (int64_t j = k.bi == k.bj ? k.row0 + i : 0; j < k.cols;
+                 ++j) { // one triangle decides both: exactly symmetric
+                const double value = static_cast<double>(k.values[i * k.stride + j]);
+                if (!std::isfinite(value)) // else the solver would be blamed
+                    fail(MERCER_E_NUMERICAL,
+                         "the kernel gave %g for centres %" PRId64 " and %" PRId64 ", must be finite%s",
+                         std::isnan(value) ? NAN : value, i0 + i, j0 + j,
+                         sizeof(T) == 4 ? "; if the value is beyond float32, use data.dtype = f64" : "");
+                a[i0 + i + (j0 + j) * lda] = value;
+                a[j0 + j + (i0 + i) * lda] = value;
+            }
+    });
+}
+
+template <class T>
+void GramOperator<T>::diagonal(Run &run, double *d) const {
+    self_values(run, tiles_, d);
+}
+
+template class GramOperator<float>;
+template class GramOperator<double>;
+
+} // namespace mercer

@@ -1,0 +1,52 @@
+#include "gram_cost.h"
+
+#include "../core/threads.h"
+#include "../gram/tile.h"
+
+namespace mercer {
+
+namespace {
+
+// Up to this many columns, values of a fused kernel are recomputed about as fast as stored ones are read (16 columns: 0.45
+// against 0.32 ns a core in f32, FACTS B3.5, B3.12: storing them costs more than all passes save).
+constexpr int64_t stream_up_to = 64;
+
+} // namespace
+
+int64_t super_panels(int64_t blocks) { return blocks < 2 ? blocks : std::min<int64_t>(512, (blocks + 1) / 2 * 2); }
+
+int64_t pass_evaluations(int64_t n) {
+    const int64_t full = n / tile_rows, last = n % tile_rows;
+    return tile_rows * tile_rows * (full * (full + 1) / 2) + last * (full * tile_rows + last);
+}
+
+template <class T>
+Need gram_need(const Run &run, int64_t n, int64_t p, const TileBytes &of) {
+    const int64_t size = sizeof(T), blocks = blocks_of(n), supers = super_panels(blocks), pp = padded_columns<T>(p);
+    const int64_t threads = run.threads(), rows = std::min(tile_rows, n),
+                  part = ((of.whole ? tile_rows : strip_rows) + tile_rows) * pp * size,
+                  each = std::min(2 * ((blocks + supers - 1) / supers), blocks); // a super-panel is in one meeting
+    const Bytes loading = held_by(threads, supers, of.loading(rows)), panels = held_by(threads, supers, each);
+    auto loaded = [&](int64_t count) { return of.held(count, std::min(count * tile_rows, n)); };
+    return {held_by(threads, supers, part) + n * pp * static_cast<int64_t>(sizeof(T) + sizeof(double)),
+            held_by(threads, supers, of.scratch),
+            Bytes(loaded(panels.likely), loaded(std::min(panels.most, blocks))) + Bytes(0, loading.most),
+            held_by(threads, blocks, of.held(1, rows)) + Bytes(0, loading.most),
+            Bytes(0, loading.most),
+            of.held(blocks, n),
+            checked_bytes("a stored kernel matrix", pass_evaluations(n), 1, size)};
+}
+template Need gram_need<float>(const Run &, int64_t, int64_t, const TileBytes &);
+template Need gram_need<double>(const Run &, int64_t, int64_t, const TileBytes &);
+
+bool streams_well(const Expression &kernel, const Source &source) {
+    if (source.kind() != Source::Kind::dense) return false;
+    int64_t columns = 0;
+    for (const LeafSpec &leaf : leaf_specs(kernel)) {
+        if (!(leaf.rate > 0)) return false;
+        columns += leaf.columns.empty() ? source.cols() : static_cast<int64_t>(leaf.columns.size());
+    }
+    return columns <= stream_up_to;
+}
+
+} // namespace mercer

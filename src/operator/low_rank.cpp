@@ -1,0 +1,38 @@
+#include "low_rank.h"
+
+#include <algorithm>
+
+namespace mercer {
+
+void RankOperator::product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const {
+    const int64_t k = u_.count;
+    const Fill u = rows_of(u_);
+    Buffer<double> s = dots(run, n(), k, u, p, q);
+    for (int64_t j = 0; j < p; ++j)
+        for (int64_t i = 0; i < k; ++i) s[i + j * k] *= c_[static_cast<size_t>(i)];
+    base_.product(run, rough, p, q, [&](double *out, int64_t stride) {
+        add_product(run, n(), k, u, p, s.data(), out, stride);
+        y(out, stride);
+    });
+}
+
+void RankOperator::dense(Run &run, double *a, int64_t lda) const {
+    base_.dense(run, a, lda);
+    Buffer<double> u = run.buffer<double>(n());
+    for (int64_t k = 0; k < u_.count; ++k) {
+        u_.block->read(u_.first + k, 0, n(), u.data());
+        for (int64_t j = 0; j < n(); ++j)
+            for (int64_t i = 0; i < n(); ++i) a[i + j * lda] += c_[static_cast<size_t>(k)] * (u[i] * u[j]);
+    }
+}
+
+void RankOperator::diagonal(Run &run, double *d) const {
+    base_.diagonal(run, d);
+    Buffer<double> u = run.buffer<double>(n());
+    for (int64_t k = 0; k < u_.count; ++k) {
+        u_.block->read(u_.first + k, 0, n(), u.data());
+        for (int64_t i = 0; i < n(); ++i) d[i] += c_[static_cast<size_t>(k)] * (u[i] * u[i]);
+    }
+}
+
+} // namespace mercer

@@ -1,0 +1,63 @@
+#include "operator.h"
+
+#include "../core/blas.h"
+#include "../core/threads.h"
+#include "../gram/points.h"
+
+#include <algorithm>
+
+namespace mercer {
+
+namespace {
+
+constexpr int64_t slab_rows = 2048;
+
+} // namespace
+
+Buffer<double> dots(Run &run, int64_t n, int64_t k, const Fill &u, int64_t p, const Fill &q) {
+    const int64_t slabs = (n + slab_rows - 1) / slab_rows;
+    Buffer<double> out = std::move(run.buffer<double>(k, p).zero()), parts = run.buffer<double>(k * p, slabs);
+    Pool<Buffer<double>> pool([&] {
+        return std::unique_ptr<Buffer<double>>(new Buffer<double>(run.buffer<double>(std::min(n, slab_rows), k + p)));
+    });
+    parallel_for(run, slabs, [&](int64_t s) {
+        auto rows = pool.take();
+        const int64_t row0 = s * slab_rows, count = std::min(slab_rows, n - row0);
+        u(row0, count, rows->data(), k);
+        q(row0, count, rows->data() + count * k, p);
+        gemm('N', 'T', k, p, count, 1.0, rows->data(), k, rows->data() + count * k, p, 0.0, parts.data() + s * k * p,
+             k);
+    });
+    for (int64_t s = 0; s < slabs; ++s)
+        for (int64_t i = 0; i < k * p; ++i) out[i] += parts[s * k * p + i];
+    return out;
+}
+
+void add_product(Run &run, int64_t n, int64_t k, const Fill &u, int64_t p, const double *s, double *y, int64_t stride) {
+    parallel_for(run, (n + slab_rows - 1) / slab_rows, [&](int64_t slab) {
+        const int64_t row0 = slab * slab_rows, count = std::min(slab_rows, n - row0);
+        Buffer<double> rows = run.buffer<double>(k, count);
+        u(row0, count, rows.data(), k);
+        gemm('T', 'N', p, count, k, 1.0, s, k, rows.data(), k, 1.0, y + row0 * stride, stride);
+    });
+}
+
+Fill rows_of(Columns x) {
+    return [x](int64_t row0, int64_t rows, double *to, int64_t stride) {
+        for (int64_t j = 0; j < x.count; ++j) x.block->read(x.first + j, row0, rows, to + j, stride);
+    };
+}
+
+void Operator::apply(Run &run, bool rough, Columns q, Columns y) const {
+    q.block->use(q.first, q.count);
+    product(run, rough, q.count, rows_of(q), [&](double *from, int64_t stride) {
+        y.block->use(y.first, y.count);
+        parallel_for(run, blocks_of(n_), [&](int64_t b) {
+            const int64_t row0 = b * tile_rows, rows = std::min(tile_rows, n_ - row0);
+            for (int64_t j = 0; j < y.count; ++j)
+                y.block->write(y.first + j, row0, rows, from + row0 * stride + j, stride);
+        });
+    });
+}
+
+} // namespace mercer

@@ -1,0 +1,22 @@
+#pragma once
+#include "operator.h"
+
+namespace mercer {
+
+// An operator and a cheaper one for the same matrix, with the rounding errors of f32.
+class PairedOperator : public Operator {
+  public:
+    PairedOperator(const Operator &exact, const Operator &rough)
+        : Operator(exact.n(), exact.f32()), exact_(exact), rough_(rough) {}
+    void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override {
+        (rough ? rough_ : exact_).product(run, false, p, q, y);
+    }
+    bool has_rough() const override { return true; }
+    void dense(Run &run, double *a, int64_t lda) const override { exact_.dense(run, a, lda); }
+    void diagonal(Run &run, double *d) const override { exact_.diagonal(run, d); }
+
+  private:
+    const Operator &exact_, &rough_;
+};
+
+} // namespace mercer

@@ -1,0 +1,89 @@
+#include "weighted.h"
+
+#include "../core/blas.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mercer {
+
+WeightedOperator::WeightedOperator(Run &run, const Operator &base, const double *sqrt_weights, bool centred)
+    : Operator(base.n(), base.f32()), base_(base), scale_(sqrt_weights), centred_(centred),
+      mean_(run.buffer<double>(centred ? base.n() : 0)) {
+    double square = 0;
+    for (int64_t i = 0; i < n(); ++i) square += scale(i) * scale(i);
+    inverse_length_ = 1 / std::sqrt(square);
+}
+
+void WeightedOperator::product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const {
+    const bool rides = centred_ && (known_ == Mean::unknown || (!rough && known_ == Mean::rough));
+    const Fill u = [&](int64_t row0, int64_t rows, double *to, int64_t stride) {
+        for (int64_t i = 0; i < rows; ++i) to[i * stride] = unit(row0 + i);
+    };
+    Buffer<double> c; // u^T Q
+    if (centred_) c = dots(run, n(), 1, u, p, q);
+    const Fill in = [&](int64_t row0, int64_t rows, double *to, int64_t stride) {
+        q(row0, rows, to, stride);
+        for (int64_t i = 0; i < rows; ++i) {
+            double *row = to + i * stride;
+            const double si = scale(row0 + i), ui = unit(row0 + i);
+            for (int64_t j = 0; j < p; ++j) row[j] = si * (centred_ ? row[j] - ui * c[j] : row[j]);
+            if (rides) row[p] = si * ui;
+        }
+    };
+    base_.product(run, rough, p + rides, in, [&](double *out, int64_t stride) {
+        for (int64_t i = 0; rides && i < n(); ++i) mean_[i] = out[i * stride + p];
+        if (rides) known_ = rough ? Mean::rough : Mean::exact;
+        for (int64_t i = 0; scale_ && i < n(); ++i)
+            for (int64_t j = 0; j < p; ++j) out[i * stride + j] *= scale_[i];
+        if (centred_) {
+            const Fill made = [&](int64_t row0, int64_t rows, double *to, int64_t step) {
+                for (int64_t i = 0; i < rows; ++i) std::copy_n(out + (row0 + i) * stride, p, to + i * step);
+            };
+            c = dots(run, n(), 1, u, p, made);
+            for (double &value : c) value = -value;
+            add_product(run, n(), 1, u, p, c.data(), out, stride);
+        }
+        y(out, stride);
+    });
+}
+
+const double *WeightedOperator::mean(Run &run) const {
+    if (known_ == Mean::exact) return mean_.data();
+    const Fill su = [&](int64_t row0, int64_t rows, double *to, int64_t stride) {
+        for (int64_t i = 0; i < rows; ++i) to[i * stride] = scale(row0 + i) * unit(row0 + i);
+    };
+    base_.product(run, false, 1, su, [&](double *out, int64_t stride) {
+        for (int64_t i = 0; i < n(); ++i) mean_[i] = out[i * stride];
+    });
+    known_ = Mean::exact;
+    return mean_.data();
+}
+
+void WeightedOperator::dense(Run &run, double *a, int64_t lda) const {
+    base_.dense(run, a, lda);
+    for (int64_t j = 0; scale_ && j < n(); ++j)
+        for (int64_t i = 0; i < n(); ++i) a[i + j * lda] *= scale_[i] * scale_[j];
+    if (!centred_) return;
+    // P A P = A - u v^T - v u^T + c u u^T with v = A u, c = u^T v: one formula for both triangles.
+    Buffer<double> u = run.buffer<double>(n()), v = run.buffer<double>(n());
+    for (int64_t i = 0; i < n(); ++i) u[i] = unit(i);
+    gemm('N', 'N', n(), 1, n(), 1.0, a, lda, u.data(), n(), 0.0, v.data(), n());
+    double c = 0;
+    for (int64_t i = 0; i < n(); ++i) c += u[i] * v[i];
+    for (int64_t j = 0; j < n(); ++j)
+        for (int64_t i = 0; i < n(); ++i) a[i + j * lda] += c * (u[i] * u[j]) - (u[i] * v[j] + v[i] * u[j]);
+}
+
+void WeightedOperator::diagonal(Run &run, double *d) const {
+    base_.diagonal(run, d);
+    for (int64_t i = 0; scale_ && i < n(); ++i) d[i] *= scale_[i] * scale_[i];
+    if (!centred_) return;
+    const double *ksu = mean(run);
+    auto v = [&](int64_t i) { return ksu[i] * scale(i); }; // A u
+    double c = 0;
+    for (int64_t i = 0; i < n(); ++i) c += unit(i) * v(i);
+    for (int64_t i = 0; i < n(); ++i) d[i] += unit(i) * (c * unit(i) - 2 * v(i));
+}
+
+} // namespace mercer

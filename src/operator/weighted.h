@@ -1,0 +1,38 @@
+#pragma once
+#include "operator.h"
+
+namespace mercer {
+
+// P S K S P with S = diag(s) and P = 1 - u u^T, u = s / |s|. With s = sqrt(w), sum w = n, it has the eigenvalues of the
+// weighted, centred kernel matrix; without centring P = 1. s nullptr: S = 1.
+class WeightedOperator : public Operator {
+  public:
+    WeightedOperator(Run &run, const Operator &base, const double *sqrt_weights, bool centred);
+    void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override;
+    bool has_rough() const override { return base_.has_rough(); }
+    void dense(Run &run, double *a, int64_t lda) const override;
+    void diagonal(Run &run, double *d) const override;
+    // K S u is computed as an additional column of the first product, and of the first exact one; if there was none, by a product
+    // of its own.
+    const double *mean(Run &run) const;
+    // Which of these is known, so that another run can continue.
+    enum class Mean { unknown, rough, exact };
+    Mean known() const { return known_; }
+    const Buffer<double> &known_mean() const { return mean_; }
+    void know(Mean how, const double *mean) {
+        known_ = how;
+        std::copy_n(mean, mean_.size(), mean_.data());
+    }
+
+  private:
+    double scale(int64_t i) const { return scale_ ? scale_[i] : 1; }
+    double unit(int64_t i) const { return scale(i) * inverse_length_; }
+    const Operator &base_;
+    const double *scale_;
+    bool centred_;
+    double inverse_length_; // 1 / |s|
+    mutable Buffer<double> mean_;
+    mutable Mean known_ = Mean::unknown;
+};
+
+} // namespace mercer

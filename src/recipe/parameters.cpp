@@ -1,0 +1,172 @@
+#include "parameters.h"
+
+#include "recipe.h"
+
+#include <cmath>
+
+namespace mercer {
+namespace {
+
+constexpr Scope everywhere = {[](const Recipe &) { return true; }, "", ""};
+constexpr Scope fitting = {[](const Recipe &recipe) { return !recipe.derivation(); }, "methods", ""};
+constexpr Scope automatic = {[](const Recipe &recipe) { return recipe.is_auto(); }, "the method 'auto'", "solver.tol"};
+constexpr Scope left_open = {
+    [](const Recipe &recipe) { return !recipe.is_auto() && (!recipe.derivation() || recipe.derivation()->reducer); },
+    "methods other than 'auto', such as 'kpca' and 'nystrom'", ""};
+constexpr Scope lifting = {[](const Recipe &recipe) { return !recipe.is_auto() && !recipe.derivation(); },
+                           left_open.where, ""};
+constexpr Scope compressing = {[](const Recipe &recipe) { return recipe.derivation() != nullptr; },
+                               "the operation 'compress'", ""};
+// The exact road of `auto` ends in a solver too.
+constexpr Scope solving = {
+    [](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).solves; },
+    "the lifts 'weighted' (used by 'kpca' and 'subsampled'), 'extended' and 'manifold', and the method 'auto'", ""};
+constexpr Scope exact = {[](const Recipe &recipe) { return !recipe.is_auto() && lift_of(recipe).solves; },
+                         "the lifts 'weighted' (used by 'kpca' and 'subsampled'), 'extended' and 'manifold'",
+                         "accuracy"};
+// Centres represent other rows.
+constexpr Scope weighing = {
+    [](const Recipe &recipe) { return !recipe.is_auto() && recipe.reducer() != nullptr && lift_of(recipe).weighs; },
+    "reducers with the lifts 'weighted', 'extended' and 'manifold'", ""};
+constexpr Scope reducing = {
+    [](const Recipe &recipe) { return !recipe.is_auto() && !recipe.derivation() && recipe.reducer() != nullptr; },
+    "reducers", ""};
+constexpr Scope refining = {[](const Recipe &recipe) { return weighing.holds(recipe) && lift_of(recipe).projects; },
+                            "reducers with the lifts 'weighted' and 'extended'", ""};
+// Centres that represent other rows are compared with them; if all rows are centres, there is nothing to certify.
+bool proves(const Recipe &recipe) {
+    return lift_of(recipe).proves && (recipe.reducer() != nullptr || !lift_of(recipe).weighs);
+}
+constexpr Scope proving = {proves, "models with fewer centres than rows, and the method 'auto'", ""};
+// `auto` chooses its certificates itself.
+constexpr Scope proving_as_asked = {[](const Recipe &recipe) { return !recipe.is_auto() && proves(recipe); },
+                                    "models with fewer centres than rows", ""};
+constexpr Scope projecting = {[](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).projects; },
+                              "all lifts except 'manifold'", ""};
+constexpr Scope walking = {[](const Recipe &recipe) { return !recipe.derivation() && !lift_of(recipe).projects; },
+                           "the lift 'manifold'", ""};
+bool cuts(const Recipe &recipe) { return walking.holds(recipe) && std::string_view(recipe.values().method) == "ncut"; }
+constexpr Scope cutting = {cuts, "the method 'ncut'", ""};
+constexpr Scope timed = {[](const Recipe &recipe) { return walking.holds(recipe) && !cuts(recipe); },
+                         "the lift 'manifold' in methods other than 'ncut'", ""};
+
+struct CoreRow {
+    const Scope &scope;
+    mercer_param param;
+};
+
+// The core's rows are written as a plugin's are; their names carry the part.
+CoreRow core_row(const Scope &scope, int64_t offset, int32_t type, const char *name, const char *initial,
+                 const char *choices, int32_t flags, double lo, double hi, const char *doc) {
+    return {scope,
+            {sizeof(mercer_param), offset, {sizeof(mercer_row), name, doc, initial, choices, "", type, flags, lo, hi}}};
+}
+#define AT(field) MERCER_FIELD(decltype(CoreValues::field), CoreValues, field)
+
+const std::vector<CoreRow> &core_rows() {
+    constexpr double inf = INFINITY;
+    // Parts first, each before those whose rows it decides about.
+    static const std::vector<CoreRow> rows = {
+        core_row(fitting, AT(method), MERCER_TEXT, "method", "", "", MERCER_PART | MERCER_SHORT, 0, 0,
+                 "the reducer, lift and solver to combine, by one name"),
+        core_row(fitting, AT(kernel), MERCER_TEXT, "kernel", "gaussian", "", MERCER_PART | MERCER_SHORT, 0, 0,
+                 "a kernel, or an expression such as gaussian[0-7] * hamming[8-11] + 0.1 linear"),
+        core_row(left_open, AT(reducer), MERCER_TEXT, "reducer", "all", "", MERCER_PART | MERCER_SHORT, 0, 0,
+                 "selects the landmarks, which represent the data"),
+        core_row(lifting, AT(lift), MERCER_TEXT, "lift", "weighted", "", MERCER_PART | MERCER_SHORT, 0, 0,
+                 "builds the eigenproblem from the landmarks"),
+        core_row(solving, AT(solver), MERCER_TEXT, "solver", "auto", "", MERCER_PART | MERCER_SHORT, 0, 0,
+                 "computes the eigenpairs"),
+        core_row(fitting, AT(data_dtype), MERCER_CHOICE, "data.dtype", "as-given", "as-given|f32|f64", MERCER_SHORT, 0,
+                 0, "type of kernel values, centres and outputs"),
+        core_row(fitting, AT(data_scale), MERCER_CHOICE, "data.scale", "none", "none|standard|minmax", 0, 0, 0,
+                 "scaling of the columns before the kernel: to mean 0 and variance 1, or to [0, 1]"),
+        core_row(fitting, AT(data_lengths), MERCER_TEXT, "data.lengths", "", "", 0, 0, 0,
+                 "length scale of each column, which is divided by it: one number, or d numbers separated by commas"),
+        core_row(fitting, AT(data_missing), MERCER_CHOICE, "data.missing", "error", "error|rows", 0, 0, 0,
+                 "rows that contain NaN: refused, or left out of the fit and given NaN as output"),
+        core_row(weighing, AT(centre_weights), MERCER_CHOICE, "reducer.weights", "own", "own|voronoi", 0, 0, 0,
+                 "weights of the centres: the reducer's own, or the total weight of the rows nearest to each"),
+        core_row(solving, AT(gram_storage), MERCER_CHOICE, "gram.storage", "auto", "auto|stream|f64|f32", 0, 0, 0,
+                 "type in which the kernel matrix is stored; stream: recompute it in each pass"),
+        core_row(projecting, AT(lift_centred), MERCER_BOOL, "lift.centred", "true", "", 0, 0, 1,
+                 "subtract the mean in feature space"),
+        core_row(walking, AT(alpha), MERCER_REAL, "lift.alpha", "", "", MERCER_AUTO, 0, 1,
+                 "power of the density by which the kernel is normalised; unset: 1 for the method 'diffusion', else 0"),
+        core_row(timed, AT(time), MERCER_REAL, "lift.time", "", "", MERCER_AUTO, 0, inf,
+                 "diffusion time: coordinates are lambda^time f; unset: 1 for the method 'diffusion', else 0"),
+        core_row(cutting, AT(clusters), MERCER_INT, "lift.clusters", "2", "", 0, 2, 1e6,
+                 "number of clusters for the output 'labels': 2 by the smallest normalised cut, more by k-means"),
+        core_row(refining, AT(ritz), MERCER_INT, "lift.ritz", "0", "", MERCER_AUTO, 0, 1e9,
+                 "solve for this many directions (such as 4 times the components), then rotate them to the best "
+                 "components of all rows in their span; 0: off"),
+        core_row(exact, AT(tol), MERCER_REAL, "solver.tol", "", "", MERCER_LO_OPEN | MERCER_AUTO, 0, 1,
+                 "largest residual relative to the first eigenvalue; unset: 1e-9, or 1e-5 for f32 kernel values"),
+        core_row(solving, AT(max_passes), MERCER_INT, "solver.max_passes", "0", "", MERCER_AUTO, 0, inf,
+                 "largest number of passes over the kernel matrix"),
+        core_row(solving, AT(solver_strict), MERCER_BOOL, "solver.strict", "false", "", 0, 0, 1,
+                 "fail if the solver does not converge"),
+        core_row(automatic, AT(accuracy), MERCER_REAL, "accuracy", "0.01", "", MERCER_SHORT | MERCER_LO_OPEN, 0, 1,
+                 "largest relative error allowed in each eigenvalue"),
+        core_row(proving_as_asked, AT(certificates), MERCER_CHOICE, "report.certificates", "cheap",
+                 "none|cheap|rows|exact", 0, 0, 0,
+                 "evidence for error bounds: none: only what is free (for projected models the trace of the residual); "
+                 "cheap: also sampled pairs; rows: also sampled rows; exact: every entry, n^2 kernel values"),
+        core_row(proving_as_asked, AT(rows), MERCER_INT, "report.rows", "0", "", MERCER_AUTO, 0, 1e9,
+                 "number of rows sampled for the certificate; 0: 4000; with fewer rows, each is used once"),
+        core_row(proving, AT(delta), MERCER_REAL, "report.delta", "0.001", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,
+                 "probability with which a certificate may be wrong"),
+        core_row(projecting, AT(replicates), MERCER_INT, "report.bootstrap", "0", "", 0, 0, 1e5,
+                 "bootstrap replicates for error bars of the eigenvalues; 0: none, or 200 if output.components = 0"),
+        core_row(fitting, AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT | MERCER_AUTO, 0, inf,
+                 "number of components; 0: those whose error bars are above the noise"),
+        core_row(projecting, AT(variance), MERCER_REAL, "output.variance", "", "", MERCER_LO_OPEN, 0, 1,
+                 "keep the fewest components that explain this share of the total variance; components is then the "
+                 "upper limit"),
+        core_row(
+            fitting, AT(threshold), MERCER_REAL, "output.threshold", "", "", MERCER_LO_OPEN, 0, 1,
+            "keep components whose eigenvalue is at least this share of the first; components is then the upper limit"),
+        core_row(reducing, AT(assignment), MERCER_BOOL, "output.assignment", "false", "", 0, 0, 1,
+                 "store the centre assigned to each row (tensor 'assignment'): by the reducer if it assigns rows, else "
+                 "the nearest"),
+        core_row(compressing, AT(orthonormal), MERCER_BOOL, "output.orthonormal", "true", "", MERCER_SHORT, 0, 1,
+                 "replace components that were orthonormal by the nearest orthonormal ones"),
+        core_row(everywhere, AT(seed), MERCER_INT, "seed", "0", "", MERCER_SHORT, 0, 0x1p53,
+                 "seed of all random choices"),
+    };
+    return rows;
+}
+#undef AT
+
+} // namespace
+
+const std::shared_ptr<const ParamTable> &core_table() {
+    static const auto table = [] {
+        std::vector<mercer_param> params;
+        for (const CoreRow &row : core_rows()) params.push_back(row.param);
+        return std::make_shared<const ParamTable>("core", params.data(), static_cast<int64_t>(params.size()),
+                                                  sizeof(CoreValues));
+    }();
+    return table;
+}
+
+const Scope &core_scope(size_t row) { return core_rows()[row].scope; }
+
+void check_core_value(const std::string &name, const std::string &value) {
+    if (name == "data.lengths") parse_lengths(value);
+}
+
+std::vector<double> parse_lengths(std::string_view text) {
+    std::vector<double> out;
+    if (trim(text).empty()) return out;
+    for (const std::string &piece : split(text, ',')) {
+        double value = 0;
+        if (!parse_number(piece, &value) || !(value > 0) || !std::isfinite(value))
+            fail(MERCER_E_VALUE, "data.lengths: number %zu is '%.40s', must be a finite number > 0", out.size(),
+                 piece.c_str());
+        out.push_back(value);
+    }
+    return out;
+}
+
+} // namespace mercer

@@ -1,0 +1,284 @@
+#include "recipe.h"
+
+#include <algorithm>
+#include <cinttypes>
+
+namespace mercer {
+
+namespace {
+
+template <class Table>
+std::vector<std::string> names_of(const Table &table) {
+    std::vector<std::string> names;
+    for (const auto &row : table) names.push_back(row.name);
+    return names;
+}
+
+template <class Entry>
+const Entry *entry_of(const std::vector<Entry> &table, const std::string &name) {
+    for (const Entry &entry : table)
+        if (name == entry.name) return &entry;
+    return nullptr;
+}
+
+constexpr const char *weights_row = "reducer.weights";
+
+bool is_part(const std::string &name) {
+    return name == "method" || name == "kernel" || name == "reducer" || name == "lift" || name == "solver";
+}
+
+std::string plain(std::string name) { // keyword arguments of some languages cannot hold '-'
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+}
+
+// "scores,t2": each once. None where the name is none of an operation.
+Operations operations_named(const std::string &name) {
+    Operations out;
+    const std::vector<std::string> names = split(name, ',');
+    for (const std::string &one : names) {
+        const OutputTraits *operation = entry_of(outputs(), std::string(trim(one)));
+        if (!operation && names.size() == 1) return {};
+        if (!operation) fail_unknown("operation", std::string(trim(one)), names_of(outputs()));
+        if (std::count(out.begin(), out.end(), operation) > 0)
+            fail(MERCER_E_VALUE, "operation '%s' is listed twice in '%s'", operation->name, name.c_str());
+        out.push_back(operation);
+    }
+    return out;
+}
+
+std::string tail_of(const std::string &name) { return name.substr(name.rfind('.') + 1); }
+
+} // namespace
+
+Recipe::Recipe(std::shared_ptr<Registry> registry, const std::string &name) : registry_(std::move(registry)) {
+    operations_ = operations_named(name);
+    derivation_ = entry_of(derivations(), name);
+    core_ = Params(is_operation() ? rows_of(operations_) : core_table());
+    if (is_operation()) return;
+    if (derivation_) {
+        if (derivation_->reducer) set_part("reducer", "");
+        return;
+    }
+    if (!entry_of(methods(), name)) {
+        std::vector<std::string> known = names_of(methods());
+        for (const auto &others : {names_of(outputs()), names_of(derivations())})
+            known.insert(known.end(), others.begin(), others.end());
+        fail_unknown("method or operation", name, known);
+    }
+    set_part("method", name);
+}
+
+std::string Recipe::who_takes() const {
+    if (method_) return format("'%s' is a method, for mercer_model_fit", method_->name);
+    if (derivation_) return format("'%s' is a derivation, for mercer_model_derive", derivation_->name);
+    return format("'%s' is an operation, for mercer_model_transform", operations_[0]->name);
+}
+
+std::string Recipe::default_weights() const { return method_ ? method_->weights : ""; }
+
+const char *Recipe::default_reducer() const { return method_ ? method_->reducer : derivation_->reducer; }
+
+void Recipe::set_part(const std::string &part, const std::string &value) {
+    auto store = [&](const std::string &text) { core_.set(core_.table().find(part), text, part.c_str()); };
+    if (part == "method") {
+        const Method *method = entry_of(methods(), value);
+        if (!method) fail_unknown("method", value, names_of(methods()));
+        method_ = method;
+        store(value);
+        set_part("kernel", "gaussian");
+        set_part("reducer", method->reducer);
+        set_part("lift", method->lift);
+    } else if (part == "kernel") {
+        auto kernel = std::make_shared<Expression>(parse_expression(value.empty() ? "gaussian" : value), *registry_);
+        if (kernel_) kernel->user = kernel_->user;
+        kernel_ = std::move(kernel);
+        store(kernel_->text());
+    } else if (part == "lift") {
+        store(find_lift(value.empty() ? method_->lift : value).name);
+        set_part("solver", "auto");
+    } else {
+        bool reducer = part == "reducer";
+        std::string name = !value.empty() ? value : reducer ? default_reducer() : "auto";
+        std::shared_ptr<const Plugin> plugin;
+        if (name != (reducer ? "all" : "auto")) plugin = registry_->find(reducer ? Kind::reducer : Kind::solver, name);
+        (reducer ? reducer_params_ : solver_params_) = plugin ? Params(plugin->params) : Params();
+        store(plugin ? plugin->name : name);
+        (reducer ? reducer_ : solver_) = std::move(plugin);
+    }
+    for (size_t i = 0; i < core_.table().rows().size(); ++i) { // the part's own rows, and those that it does away with
+        const std::string name = core_.table().rows()[i].row.name;
+        if (!is_part(name) && (name.rfind(part + ".", 0) == 0 || !has_core_row(i)))
+            core_.set(static_cast<int64_t>(i), "", name.c_str());
+    }
+    if (const int64_t row = core_.table().find(weights_row); row >= 0 && has_core_row(static_cast<size_t>(row)))
+        if (part == "method" || part == "reducer" || part == "lift") core_.set(row, default_weights(), weights_row);
+    shown_.clear();
+}
+
+bool Recipe::has_core_row(size_t index) const { return is_operation() || core_scope(index).holds(*this); }
+
+void Recipe::set_user(std::shared_ptr<const UserKernel> user) {
+    if (!kernel_->has_user()) set("kernel", "user");
+    kernel_->user = std::move(user);
+}
+
+std::vector<Recipe::Row> Recipe::rows() {
+    std::vector<Row> out;
+    auto add = [&](Params &params, const std::string &prefix) {
+        for (size_t i = 0; i < params.table().rows().size(); ++i)
+            if (&params != &core_ || has_core_row(i)) out.push_back({&params, static_cast<int64_t>(i), prefix});
+    };
+    add(core_, "");
+    for (size_t l = 0; kernel_ && l < kernel_->leaves.size(); ++l) add(kernel_->leaves[l].params, kernel_->prefix(l));
+    add(reducer_params_, "reducer.");
+    add(solver_params_, "solver.");
+    return out;
+}
+
+// A full name, else a short one that is unique, or the one that insists on being short.
+Recipe::Row Recipe::find(const std::string &asked) {
+    std::string name = plain(asked);
+    std::vector<Row> all = rows(), shorts;
+    std::vector<std::string> known;
+    for (Row &row : all) {
+        std::string full = row.name();
+        known.push_back(full);
+        if (plain(full) == name) return row;
+        if (plain(tail_of(full)) == name) shorts.push_back(row);
+    }
+    if (shorts.size() == 1) return shorts[0];
+    for (Row &row : shorts)
+        if (row.row().flags & MERCER_SHORT) return row;
+    if (shorts.size() > 1)
+        fail(MERCER_E_NAME, "parameter '%s' is ambiguous: '%s' or '%s'", asked.c_str(), shorts[0].name().c_str(),
+             shorts[1].name().c_str());
+    for (size_t i = 0, n = known.size(); i < n; ++i)
+        if (known[i].find('.') != std::string::npos) known.push_back(tail_of(known[i]));
+    refuse_elsewhere(name);
+    fail_unknown("parameter", asked, known);
+}
+
+// E_NAME where another recipe has a row of this name.
+void Recipe::refuse_elsewhere(const std::string &name) const {
+    const std::vector<mercer_param> &params = core_.table().rows();
+    const char *own = method_ ? method_->name : derivation_ ? derivation_->name : "";
+    for (size_t i = 0; i < params.size(); ++i) {
+        const std::string full = params[i].row.name;
+        if (has_core_row(i) || (plain(full) != name && plain(tail_of(full)) != name)) continue;
+        const Scope &scope = core_scope(i);
+        const int64_t instead = core_.table().find(scope.instead);
+        const bool takes = instead >= 0 && has_core_row(static_cast<size_t>(instead));
+        fail(MERCER_E_NAME, "%s applies to %s; '%s' %s%s", full.c_str(), scope.where, own,
+             takes ? "takes " : "does not accept it", takes ? scope.instead : "");
+    }
+}
+
+// A share where a number of components belongs: other packages take both in one parameter.
+void Recipe::refuse_share(const Row &row, const std::string &text) const {
+    double share = 0;
+    const int64_t variance = core_.table().find("output.variance");
+    if (row.name() != "output.components" || !parse_number(text, &share) || !(share > 0 && share < 1)) return;
+    if (!has_core_row(static_cast<size_t>(variance))) return;
+    fail(MERCER_E_VALUE, "output.components = %s, must be a whole number >= 0: did you mean output.variance = %s?",
+         text.c_str(), text.c_str());
+}
+
+void Recipe::set(const std::string &name, const std::string &value) {
+    Row row = find(name);
+    if (row.params == &core_ && is_part(row.name())) {
+        Recipe trial(*this); // a method changes several parts: all or none
+        trial.set_part(row.name(), trim(value));
+        *this = std::move(trial);
+    } else {
+        const bool own = row.params == &core_ && value.empty() && row.name() == weights_row; // unset: the method's
+        const std::string text = own ? default_weights() : value;
+        if (row.params == &core_ && !is_operation()) check_core_value(row.name(), text);
+        if (row.params == &core_ && !is_operation()) refuse_share(row, trim(text));
+        row.params->set(row.index, text, row.name().c_str());
+    }
+}
+
+void Recipe::set_many(const std::vector<std::pair<std::string, std::string>> &pairs) {
+    Recipe trial(*this);
+    trial.kernel_ = kernel_ ? std::make_shared<Expression>(*kernel_) : nullptr;
+    bool parts = false;
+    for (const char *part : {"method", "kernel", "reducer", "lift", "solver"})
+        for (const auto &[name, value] : pairs)
+            if (name == part) trial.set(name, value), parts = true;
+    for (const auto &[name, value] : pairs)
+        if (!is_part(name)) trial.set(name, value);
+    if (!parts) trial.shown_ = std::move(shown_); // texts of rows live until a part changes (a map's move keeps them)
+    *this = std::move(trial);
+}
+
+const char *Recipe::get(const std::string &name) {
+    Row row = find(name);
+    got_ = row.params->get(row.index);
+    return got_.c_str();
+}
+
+mercer_row Recipe::public_row(int64_t index) {
+    std::vector<Row> all = rows();
+    if (all.empty()) fail(MERCER_E_VALUE, "index = %" PRId64 ", but there are no entries", index);
+    if (index < 0 || index >= static_cast<int64_t>(all.size()))
+        fail(MERCER_E_VALUE, "index = %" PRId64 ", must be 0 to %zu", index, all.size() - 1);
+    mercer_row out = all[static_cast<size_t>(index)].row();
+    std::string full = all[static_cast<size_t>(index)].name();
+    std::string &name = shown_[full];
+    name = full;
+    out.name = name.c_str();
+    if (*out.group) { // groups of two leaves have nothing to do with each other
+        std::string &group = shown_[full + " group"];
+        group = all[static_cast<size_t>(index)].prefix + out.group;
+        out.group = group.c_str();
+    }
+    if (full == weights_row && !default_weights().empty()) {
+        std::string &initial = shown_[full + " initial"];
+        initial = default_weights();
+        out.initial = initial.c_str();
+    }
+    if (is_part(full)) {
+        std::string choices;
+        auto add = [&choices](const std::string &choice) { choices += (choices.empty() ? "" : "|") + choice; };
+        if (full == "method")
+            for (const Method &method : methods()) add(method.name);
+        if (full == "lift")
+            for (const LiftTraits &lift : lifts()) add(lift.name);
+        if (full == "reducer") add("all");
+        if (full == "solver") add("auto");
+        for (Kind kind : {Kind::kernel, Kind::reducer, Kind::solver})
+            if (full == kind_name(kind))
+                for (const Registry::Listing &listing : registry_->list(kind)) add(listing.name);
+        if (full == "kernel") add("user");
+        std::string &kept = shown_[full + " choices"];
+        kept = choices;
+        out.choices = kept.c_str();
+        if (full == "method" || full == "reducer" || full == "lift") { // the default is the method's
+            std::string &initial = shown_[full + " initial"];
+            initial = full == "method" ? method_->name : full == "reducer" ? default_reducer() : method_->lift;
+            out.initial = initial.c_str();
+        }
+    }
+    return out;
+}
+
+const LiftTraits &lift_of(const Recipe &recipe) {
+    static constexpr LiftTraits none{};
+    return recipe.derivation() ? none : find_lift(recipe.values().lift);
+}
+
+std::map<std::string, std::string> Recipe::stored() const {
+    std::map<std::string, std::string> out;
+    if (kernel_) out = kernel_->stored();
+    auto add = [&out](const Params &params, const std::string &prefix) {
+        for (auto &[name, value] : params.stored()) out[prefix + name] = value;
+    };
+    for (auto &[name, value] : core_.stored())
+        if (!is_part(name) && has_core_row(static_cast<size_t>(core_.table().find(name)))) out[name] = value;
+    add(reducer_params_, "reducer.");
+    add(solver_params_, "solver.");
+    return out;
+}
+
+} // namespace mercer

@@ -1,0 +1,74 @@
+// A recipe: a method, an output operation or a derivation, and its parameters. The core's rows and those of the parts it
+// names are one list for the caller; each value lives in one place, the Params of its owner.
+#pragma once
+#include "../gram/expression.h"
+#include "methods.h"
+#include "outputs.h"
+#include "parameters.h"
+#include "traits.h"
+
+namespace mercer {
+
+class Recipe {
+  public:
+    Recipe(std::shared_ptr<Registry> registry, const std::string &name);
+
+    bool is_auto() const { return method_ && std::string_view(method_->name) == "auto"; }
+    bool is_method() const { return method_ != nullptr; }
+    bool is_operation() const { return !operations_.empty(); }   // on data, with a model
+    const Operations &operations() const { return operations_; } // one, or several that were named "scores,t2"
+    const Derivation *derivation() const { return derivation_; } // nullptr: a method, or an output operation
+    std::string who_takes() const;                               // "'compress' is a derivation, ..."
+    const OutputOptions &options() const {
+        return *static_cast<const OutputOptions *>(core_.values());
+    } // of an operation
+    const CoreValues &values() const { return *static_cast<const CoreValues *>(core_.values()); }
+    const Expression &kernel() const { return *kernel_; }                     // of a method
+    const std::shared_ptr<const Plugin> &reducer() const { return reducer_; } // nullptr: all rows
+    const Params &reducer_params() const { return reducer_params_; }
+    const std::shared_ptr<const Plugin> &solver() const { return solver_; } // nullptr: chosen by the fit
+    const Params &solver_params() const { return solver_params_; }
+    Registry &registry() const { return *registry_; }
+
+    void set(const std::string &name, const std::string &value);
+    void set_many(const std::vector<std::pair<std::string, std::string>> &pairs); // all or none
+    const char *get(const std::string &name);                                     // borrowed until the next call
+    void set_user(std::shared_ptr<const UserKernel> user); // the kernel becomes "user" unless it has such a leaf
+
+    struct Row {
+        Params *params;
+        int64_t index;
+        std::string prefix; // "kernel." ...; "" for the core's rows, which carry their part
+        std::string name() const { return prefix + params->table().rows()[static_cast<size_t>(index)].row.name; }
+        const mercer_row &row() const { return params->table().rows()[static_cast<size_t>(index)].row; }
+    };
+    std::vector<Row> rows();
+    mercer_row public_row(int64_t index); // texts live until a part changes
+
+    // All values that are set or have a default, by name: what a model stores.
+    std::map<std::string, std::string> stored() const;
+
+  private:
+    Row find(const std::string &name);
+    bool has_core_row(size_t index) const;
+    void refuse_elsewhere(const std::string &name) const;
+    void refuse_share(const Row &row, const std::string &text) const;
+    void set_part(const std::string &part, const std::string &value);
+    const char *default_reducer() const;
+    std::string default_weights() const; // "": the row's own
+
+    std::shared_ptr<Registry> registry_;
+    Operations operations_;
+    const Derivation *derivation_ = nullptr;
+    const Method *method_ = nullptr;
+    Params core_; // CoreValues; of an output operation its OutputOptions
+    std::shared_ptr<Expression> kernel_;
+    std::shared_ptr<const Plugin> reducer_, solver_;
+    Params reducer_params_, solver_params_;
+    std::string got_;
+    std::map<std::string, std::string> shown_; // names and choices handed out by public_row
+};
+
+const LiftTraits &lift_of(const Recipe &recipe); // for a derivation: a lift without requirements
+
+} // namespace mercer

@@ -1,0 +1,66 @@
+#include "traits.h"
+
+#include "../core/text.h"
+
+namespace mercer {
+
+const std::vector<LiftTraits> &lifts() {
+    static const std::vector<LiftTraits> table = {
+        {.name = "weighted",
+         .summary = "eigenproblem of the weighted kernel matrix of the centres",
+         .reference = "RSKPCA, Algorithm 1; weights 1: kernel PCA",
+         .uses_factor = false,
+         .weighs = true,
+         .solves = true,
+         .proves = true,
+         .projects = true},
+        {.name = "extended",
+         .summary =
+             "eigenfunctions of the weighted problem of the landmarks, extended to all rows, which become the centres",
+         .reference = "Williams and Seeger 2001; Zhang and Kwok 2010",
+         .uses_factor = false,
+         .weighs = true,
+         .solves = true,
+         .proves = true,
+         .projects = true},
+        {.name = "projected",
+         .summary = "kernel PCA of all rows on the span of the centres",
+         .reference = "Williams and Seeger 2001; Franc and Hlavac 2003",
+         .uses_factor = true,
+         .weighs = false,
+         .solves = false,
+         .proves = true,
+         .projects = true},
+        {.name = "manifold",
+         .summary = "random walk between the centres: diffusion maps, Laplacian eigenmaps, normalised cuts",
+         .reference = "Coifman and Lafon 2006; Belkin and Niyogi 2003; Shi and Malik 2000",
+         .uses_factor = false,
+         .weighs = true,
+         .solves = true,
+         .proves = false,
+         .projects = false},
+    };
+    return table;
+}
+
+const LiftTraits &find_lift(const std::string &name) {
+    std::vector<std::string> known;
+    for (const LiftTraits &lift : lifts()) {
+        if (name == lift.name) return lift;
+        known.push_back(lift.name);
+    }
+    fail_unknown("lift", name, known);
+}
+
+std::vector<Derivation> &derivations() {
+    static std::vector<Derivation> table = {
+        {.name = "compress",
+         .reducer = "rpcholesky",
+         .summary = "project the components and the mean of a model onto the span of fewer centres",
+         .reference = "Schoelkopf et al. 1999, reduced sets",
+         .most_models = 1},
+    };
+    return table;
+}
+
+} // namespace mercer
