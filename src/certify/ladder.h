@@ -2,6 +2,7 @@
 // the residual E, its norm, rows of it (bounds.h). Each step builds on the one before, so if a step is refuted, everything
 // derived from it is withdrawn: bounds, angles and their failure probability.
 #pragma once
+#include "../core/json.h"
 #include "../recipe/parameters.h"
 #include "residual_samples.h"
 

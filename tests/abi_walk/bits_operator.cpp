@@ -1,7 +1,8 @@
 // Specification sampling, 2.2: a kernel matrix of one bit an entry, unbiased, as an operator of its own that the solver
 // plugins see through c_operator() alone. The folder of the walk's plugins is the argument.
 #include "../unit/oracle.h"
-#include "operator/operator.h"
+#include "host/task.h"
+#include "operator/weighted.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // For tests of pivoted Cholesky: a matrix as the kernel matrix of objects, and the algorithm that goes column by column.
 #pragma once
-#include "factor/partial_cholesky.h"
+#include "factor/pivot_service.h"
 #include "oracle.h"
 #include "temp_files.h" // expect_error
 #include "tolerances.h"

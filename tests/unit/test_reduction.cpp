@@ -1,5 +1,6 @@
 // Reducers that pivot, as a fit runs them: what they give, report and foresee, and the factor they leave to the lift.
 #include "factor/partial_cholesky.h"
+#include "fit/forecast.h"
 #include "fit/prepare.h"
 #include "fit/reduce.h"
 #include "oracle.h"

@@ -1,4 +1,5 @@
 // Reducer shadow: centres, weights and assignment are those of Algorithm 2 as it is written, to the bit.
+#include "fit/fit.h"
 #include "reducer_problem.h"
 
 namespace {

@@ -1,6 +1,8 @@
 #!/bin/sh
 # Every command of `mercer` as a script sees it: cli_test.sh MERCER. Prints a reason for each check that fails.
 set -u
+# A CI that was started with nohup ignores hangups, and so would the commands whose hangups are tested here.
+[ "${HANGUPS-}" ] || exec env --default-signal=HUP HANGUPS=default "$0" "$@"
 mercer=$(realpath "$1") && [ -x "$mercer" ] || exit 1
 here=$(cd "$(dirname "$0")" && pwd)
 python=/usr/bin/python3
