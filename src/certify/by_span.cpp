@@ -20,7 +20,7 @@
 namespace mercer {
 namespace {
 
-bool is_asked(const CoreValues &values) { return static_cast<Certificates>(values.certificates) >= Certificates::rows; }
+bool is_asked(const CoreValues &values) { return static_cast<CertificateLevel>(values.certificates) >= CertificateLevel::rows; }
 
 // The model's directions in coordinates of the span: rank x r, column-major.
 template <class T>
@@ -70,7 +70,7 @@ struct Found {
     double unit;  // rounding of a direction, in units of k(x, x) / lambda
 };
 
-void direction_entries(const Found &found, const Directions &of, const double *lambda, int64_t r, Json &out) {
+void direction_certificates(const Found &found, const Directions &of, const double *lambda, int64_t r, Certificates &out) {
     const auto &[projection, proof, total, self, unit] = found;
     const double norm = proof.bound_of_norm() / total;
     double upper = 0, theta = 0, held = 0;
@@ -88,14 +88,14 @@ void direction_entries(const Found &found, const Directions &of, const double *l
         const double apart = std::sqrt(std::max(pairs - 2 * overlap, 0.0) + 2 * pairs * error),
                      excess = std::min(upper, theta + proof.trace / total) - held +
                               pairs * (unit * self + proof.rounding[j] / total);
-        out.push_back(projection_entry(d - 1, proof.bounds.kind, apart + std::sqrt(2.0) * proof.sines.feature[j],
+        out.push_back(projection_certificate(d - 1, proof.bounds.kind, apart + std::sqrt(2.0) * proof.sines.feature[j],
                                        proof.failure()));
-        out.push_back(component_entry("excess", d - 1, proof.bounds.kind, std::max(excess, 0.0), proof.failure()));
+        out.push_back(component_certificate("excess", d - 1, proof.bounds.kind, std::max(excess, 0.0), proof.failure()));
     }
 }
 
 template <class T>
-Json entries_as(const ReducedModel &of, bool directions) {
+Certificates certificates_as(const ReducedModel &of, bool directions) {
     Run &run = of.run;
     Lifted &model = of.model;
     const Prepared &prepared = of.prepared;
@@ -108,7 +108,7 @@ Json entries_as(const ReducedModel &of, bool directions) {
     const Tensor &lambda = model.tensors["lambda"];
     const Projection projection = project(run, span, weights, centred, std::min(span.rank(), 2 * lambda.rows + 20));
     const int64_t r = std::min(lambda.rows, projection.above(projection.floor));
-    Json out = Json::array();
+    Certificates out;
     if (r == 0) return out;
     const Proof proof = prove<T>({run, kernel, of.values, weights}, rows, span, projection, r);
     model.kernel_evaluations += span.evaluations() + proof.evaluations;
@@ -117,7 +117,7 @@ Json entries_as(const ReducedModel &of, bool directions) {
     const Found found{projection, proof, total, projection.uncentred / total, unit};
     out = proof.loss(total);
     if (proof.refuted) {
-        model.text["uncertified"] = refuted_text;
+        model.uncertified = refuted_text;
         run.log(2, refuted_text);
         return out;
     }
@@ -127,25 +127,25 @@ Json entries_as(const ReducedModel &of, bool directions) {
         const double value = bounds.value[j] = tensor_data<double>(lambda)[j] * total;
         bounds.lower[j] = std::min(bounds.lower[j], value), bounds.upper[j] = std::max(bounds.upper[j], value);
     }
-    for (Json &entry : eigenvalue_entries(bounds, r, proof.failure(), total)) out.push_back(std::move(entry));
+    append(out, eigenvalue_certificates(bounds, r, proof.failure(), total));
     if (directions)
-        direction_entries(found, Directions(projection, *basis, model.tensors["A"]), tensor_data<double>(lambda), r,
+        direction_certificates(found, Directions(projection, *basis, model.tensors["A"]), tensor_data<double>(lambda), r,
                           out);
     return out;
 }
 
 } // namespace
 
-Json spanned_entries(const ReducedModel &of, bool directions) {
-    if (!is_asked(of.values)) return Json::array();
+Certificates spanned_certificates(const ReducedModel &of, bool directions) {
+    if (!is_asked(of.values)) return {};
     const char *why = !of.spans                   ? "a factor of the centres does not fit in the budget"
                       : !of.prepared.squares_hold ? "the squares of the kernel values of these data overflow f64"
                                                   : nullptr;
     if (why) {
-        of.model.text["uncertified"] = std::string("the span of the centres certifies nothing: ") + why;
-        return Json::array();
+        of.model.uncertified = std::string("the span of the centres certifies nothing: ") + why;
+        return {};
     }
-    return of.prepared.f32 ? entries_as<float>(of, directions) : entries_as<double>(of, directions);
+    return of.prepared.f32 ? certificates_as<float>(of, directions) : certificates_as<double>(of, directions);
 }
 
 bool asks_for_span(const PlanTask &task) {

@@ -7,7 +7,7 @@ namespace mercer {
 
 // trace, norm, and for each component eigenvalue; with `directions`, that lie in the span and are orthonormal, projection and
 // excess too. Counts kernel values.
-Json spanned_entries(const ReducedModel &of, bool directions);
+Certificates spanned_certificates(const ReducedModel &of, bool directions);
 bool asks_for_span(const PlanTask &task);
 // Adds its cost `own`, which is that of kernel PCA on the span; false if it is not asked for or does not fit in the budget.
 bool foresee_spanned(const PlanTask &task, const Cost &own, Cost &cost);

@@ -158,17 +158,17 @@ Truth measure_truth(const ReducedModel &of, bool directions) {
     return of.prepared.f32 ? truth_as<float>(of, directions) : truth_as<double>(of, directions);
 }
 
-void add_measured(const Truth &truth, Json &entries) {
-    for (Json &entry : entries) {
-        if (entry.contains("measured")) continue;
-        const std::string name = entry["name"];
-        const size_t j = entry.value("component", size_t{0});
+void add_measured(const Truth &truth, Certificates &certificates) {
+    for (Certificate &one : certificates) {
+        if (!std::isnan(one.measured)) continue;
+        const std::string_view name = one.name;
+        const size_t j = static_cast<size_t>(std::max<int64_t>(one.component, 0));
         auto say = [&](const std::vector<double> &values) {
-            if (j < values.size()) entry["measured"] = values[j];
+            if (j < values.size()) one.measured = values[j];
         };
-        if (name == "covariance") entry["measured"] = truth.covariance;
-        if (name == "eigenvalues") entry["measured"] = truth.eigenvalues;
-        if (name == "density") entry["measured"] = truth.density;
+        if (name == "covariance") one.measured = truth.covariance;
+        if (name == "eigenvalues") one.measured = truth.eigenvalues;
+        if (name == "density") one.measured = truth.density;
         if (name == "eigenvalue") say(truth.lambda);
         if (name == "projection") say(truth.projection);
         if (name == "excess") say(truth.excess);
@@ -177,7 +177,7 @@ void add_measured(const Truth &truth, Json &entries) {
 
 bool foresee_measured(const PlanTask &task, int64_t components, Cost &cost) {
     const int64_t n = task.source.rows(), m = task.m;
-    if (static_cast<Certificates>(task.recipe.values().certificates) != Certificates::exact || n > most_rows ||
+    if (static_cast<CertificateLevel>(task.recipe.values().certificates) != CertificateLevel::exact || n > most_rows ||
         (!task.kernel.is_psd() && !task.kernel.has_user()))
         return false;
     const int64_t larger_one = std::max(n, m),

@@ -12,8 +12,8 @@ struct Truth {
     std::vector<double> projection, excess; // of the first 1, 2, ... components; empty if not requested
 };
 Truth measure_truth(const ReducedModel &of, bool directions);
-// Adds `measured` to the entries that lack it.
-void add_measured(const Truth &truth, Json &entries);
+// Adds what was measured to the certificates that lack it.
+void add_measured(const Truth &truth, Certificates &certificates);
 // Adds the cost for at most so many components; false: it will not be done.
 bool foresee_measured(const PlanTask &task, int64_t components, Cost &cost);
 

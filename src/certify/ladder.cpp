@@ -1,7 +1,5 @@
 #include "ladder.h"
 
-#include "report.h"
-
 #include <algorithm>
 #include <limits>
 
@@ -55,31 +53,30 @@ void Proof::refute() {
     std::fill(sines.feature.begin(), sines.feature.end(), infinity);
 }
 
-Json Proof::loss(double total) const {
-    Json out = Json::array();
-    out.push_back(certificate_entry("trace", trace / total, 0, Seen{left / total, 0}));
+Certificates Proof::loss(double total) const {
+    Certificates out{{.name = "trace", .value = trace / total, .measured = left / total}};
     if (norm > 0) // entries of K err by some units of rounding each: 8 eta in the Frobenius norm
-        out.push_back(certificate_entry("norm", std::min(norm + 8 * first_.eta, trace) / total, norm_failure,
-                                        Seen{norm_seen.value / total, norm_seen.error / total}));
+        out.push_back({.name = "norm",
+                       .value = std::min(norm + 8 * first_.eta, trace) / total,
+                       .failure = norm_failure,
+                       .measured = norm_seen.value / total,
+                       .error = norm_seen.error / total});
     return out;
 }
 
-Json Proof::report(double total, int64_t kept) const {
-    Json out = loss(total);
+Certificates Proof::report(double total, int64_t kept) const {
+    Certificates out = loss(total);
     if (refuted) return out;
-    for (Json &entry : eigenvalue_entries(bounds, kept, failure(), total)) out.push_back(std::move(entry));
-    for (size_t j = 0; j < static_cast<size_t>(kept); ++j) {
-        Json entry = certificate_entry("subspace", sines.own[j], failure());
-        entry["component"] = j;
-        out.push_back(std::move(entry));
-    }
+    append(out, eigenvalue_certificates(bounds, kept, failure(), total));
+    for (int64_t j = 0; j < kept; ++j)
+        out.push_back(component_certificate("subspace", j, "", sines.own[static_cast<size_t>(j)], failure()));
     return out;
 }
 
 int64_t rows_looked_at(const CoreValues &values, int64_t n) {
-    switch (static_cast<Certificates>(values.certificates)) {
-    case Certificates::rows: return std::min(n, values.rows > 0 ? values.rows : 4000);
-    case Certificates::exact: return n;
+    switch (static_cast<CertificateLevel>(values.certificates)) {
+    case CertificateLevel::rows: return std::min(n, values.rows > 0 ? values.rows : 4000);
+    case CertificateLevel::exact: return n;
     default: return 0;
     }
 }
@@ -93,10 +90,10 @@ Proof prove(const ProofTask &task, const Points<T> &rows, const SpanRows<T> &spa
     Evidence<T> evidence(run, task.kernel, rows, span, projection, task.weights, random, 0);
     Proof out;
     out.begin(evidence.spectrum(r));
-    const Certificates wanted = static_cast<Certificates>(values.certificates);
+    const CertificateLevel wanted = static_cast<CertificateLevel>(values.certificates);
     const Shares shares = share_failure(values.delta, Sides::both);
     const int64_t s = rows_looked_at(values, span.n());
-    if (wanted != Certificates::none && projection.left > 0) {
+    if (wanted != CertificateLevel::none && projection.left > 0) {
         Run::Span span_of_norm(run, 0, 0.3);
         const Norm found = evidence.norm(s > 0 ? shares.pairs : values.delta, s == span.n());
         out.add_norm(found, found.failure);

@@ -2,8 +2,8 @@
 // the residual E, its norm, rows of it (bounds.h). Each step builds on the one before, so if a step is refuted, everything
 // derived from it is withdrawn: bounds, angles and their failure probability.
 #pragma once
-#include "../core/json.h"
 #include "../recipe/parameters.h"
+#include "report.h"
 #include "residual_samples.h"
 
 namespace mercer {
@@ -34,8 +34,8 @@ struct Proof {
     int64_t r() const { return static_cast<int64_t>(sines.own.size()); }
     double bound_of_norm() const { return norm > 0 ? norm : trace; }
     double failure() const { return bounds.failure + (bounds.kind == std::string("rows") ? norm_failure : 0); }
-    Json loss(double total) const;                 // trace and norm, divided by total
-    Json report(double total, int64_t kept) const; // of the first, divided by total
+    Certificates loss(double total) const;                 // trace and norm, divided by total
+    Certificates report(double total, int64_t kept) const; // of the first, divided by total
 
   private:
     RitzSpectrum first_;

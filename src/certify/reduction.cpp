@@ -38,7 +38,7 @@ void centre(std::vector<Quantisation> &found, double mean_square) {
 }
 
 // Values err by rounding.
-void value_entries(const Tensor &lambda, double rounding, const Best &each, Json &out) {
+void value_certificates(const Tensor &lambda, double rounding, const Best &each, Certificates &out) {
     if (std::isnan(each.value)) return;
     Bounds bounds;
     bounds.kind = each.by;
@@ -49,72 +49,68 @@ void value_entries(const Tensor &lambda, double rounding, const Best &each, Json
         bounds.lower.push_back(std::max(value - each.value - rounding, 0.0));
         bounds.upper.push_back(value + each.value + rounding);
     }
-    for (Json &entry : eigenvalue_entries(bounds, lambda.rows, each.failure, 1)) out.push_back(std::move(entry));
+    append(out, eigenvalue_certificates(bounds, lambda.rows, each.failure, 1));
 }
 
-void direction_entries(const Tensor &lambda, const Best &covariance, Json &out) {
+void direction_certificates(const Tensor &lambda, const Best &covariance, Certificates &out) {
     if (std::isnan(covariance.value)) return;
     const double *values = tensor_data<double>(lambda);
     for (int64_t j = 0; j < lambda.rows; ++j) {
         const double trivial = std::sqrt(2.0 * static_cast<double>(j + 1));
-        out.push_back(component_entry("excess", j, covariance.by, trivial * covariance.value, covariance.failure));
+        out.push_back(component_certificate("excess", j, covariance.by, trivial * covariance.value, covariance.failure));
         if (j + 1 == lambda.rows) return; // the next value is unknown
         const double gap = values[j] - values[j + 1];
-        out.push_back(projection_entry(
+        out.push_back(projection_certificate(
             j, covariance.by,
             covariance.value < gap ? std::sqrt(2.0) * covariance.value / (gap - covariance.value) : INFINITY,
             covariance.failure));
     }
 }
 
-// Keeps one entry for each component and name; the better of two uncertain bounds has the sum of both failure probabilities.
-Json tightest(const Json &entries) {
-    Json out = Json::array();
-    std::map<std::pair<std::string, int64_t>, size_t> places;
-    auto width = [](const Json &entry) -> double {
-        return entry.contains("upper") ? entry["upper"].get<double>() - entry["lower"].get<double>()
-                                       : entry["value"].get<double>();
+// Keeps one certificate for each component and name; the better of two uncertain bounds has the sum of both failure
+// probabilities, because it was chosen after both were seen.
+Certificates tightest(const Certificates &all) {
+    Certificates out;
+    std::map<std::pair<std::string_view, int64_t>, size_t> places;
+    auto width = [](const Certificate &one) {
+        return one.interval ? one.interval->upper - one.interval->lower : one.value;
     };
-    for (const Json &entry : entries) {
-        if (!entry.contains("component")) {
-            out.push_back(entry);
+    for (const Certificate &one : all) {
+        if (one.component < 0) {
+            out.push_back(one);
             continue;
         }
-        const std::pair<std::string, int64_t> key(entry["name"], entry["component"]);
-        const auto [at, is_new] = places.emplace(key, out.size());
+        const auto [at, is_new] = places.emplace(std::pair(std::string_view(one.name), one.component), out.size());
         if (is_new) {
-            out.push_back(entry);
+            out.push_back(one);
             continue;
         }
-        Json &held = out[at->second];
-        if (!(width(entry) < width(held))) continue;
-        const double other = held["probability"];
-        held = entry;
-        if (held["kind"] == "probable") held["probability"] = held["probability"].get<double>() - (1 - other);
+        Certificate &best = out[at->second];
+        if (!(width(one) < width(best))) continue;
+        const double other = best.failure;
+        best = one;
+        if (best.failure > 0 && !best.conditional) best.failure += other;
     }
     return out;
 }
 
 } // namespace
 
-Json quantisation_entries(const ReducedModel &of, const Claims &claims) {
+Certificates quantisation_certificates(const ReducedModel &of, const Claims &claims) {
     Lifted &model = of.model;
     if (!of.prepared.kernel.is_psd()) {
-        model.text["uncertified"] = "the kernel is not known to be positive semi-definite";
-        return Json::array();
+        model.uncertified = "the kernel is not known to be positive semi-definite";
+        return {};
     }
     auto [found, kappa, rounding] = quantise(of);
     const bool centred = of.values.lift_centred != 0;
-    if (centred) centre(found, model.text["mean_square"]);
-    Json out = Json::array();
+    if (centred) centre(found, model.mean_square.value_or(0));
+    Certificates out;
     Best mmd, covariance, eigenvalues;
     const Quantisation *exact = !found.empty() && found.back().by == std::string("exact") ? &found.back() : nullptr;
     auto say = [&out](const char *name, double value, double measured, const Quantisation &one) {
         if (std::isnan(value)) return;
-        Json entry = certificate_entry(name, value, one.failure);
-        entry["by"] = one.by;
-        if (!std::isnan(measured)) entry["measured"] = measured;
-        out.push_back(std::move(entry));
+        out.push_back({.name = name, .value = value, .failure = one.failure, .by = one.by, .measured = measured});
     };
     for (const Quantisation &one : found) {
         say("mmd", one.mmd, exact ? exact->seen_mmd : NAN, one);
@@ -125,25 +121,25 @@ Json quantisation_entries(const ReducedModel &of, const Claims &claims) {
         eigenvalues.offer(one.eigenvalues, one);
         eigenvalues.offer(one.covariance, one);
     }
-    if (claims.density && !std::isnan(mmd.value) && !std::isnan(kappa)) {
-        out.push_back(certificate_entry("density", std::sqrt(kappa) * mmd.value, mmd.failure));
-        out.back()["by"] = mmd.by;
-    }
-    if (claims.values) value_entries(model.tensors["lambda"], rounding, eigenvalues, out);
-    if (claims.directions) direction_entries(model.tensors["lambda"], covariance, out);
+    if (claims.density && !std::isnan(mmd.value) && !std::isnan(kappa))
+        out.push_back({.name = "density",
+                       .value = std::sqrt(kappa) * mmd.value,
+                       .failure = mmd.failure,
+                       .by = mmd.by});
+    if (claims.values) value_certificates(model.tensors["lambda"], rounding, eigenvalues, out);
+    if (claims.directions) direction_certificates(model.tensors["lambda"], covariance, out);
     return out;
 }
 
-void certify_standing(const ReducedModel &of, bool directions, Json stood) {
+void certify_standing(const ReducedModel &of, bool directions, const Certificates &stood) {
     Lifted &model = of.model;
     if (!of.prepared.kernel.is_psd()) return;
     of.run.stage("certify");
-    Json entries = model.text.value("certificates", Json::array()); // of its own: Ritz's
-    for (Json &entry : stood) entries.push_back(std::move(entry));
-    for (Json &entry : spanned_entries(of, directions)) entries.push_back(std::move(entry));
-    entries = tightest(entries);
-    if (of.measures) add_measured(measure_truth(of, directions), entries);
-    model.text["certificates"] = std::move(entries);
+    Certificates all = model.certificates; // of its own: Ritz's
+    append(all, stood);
+    append(all, spanned_certificates(of, directions));
+    model.certificates = tightest(all);
+    if (of.measures) add_measured(measure_truth(of, directions), model.certificates);
 }
 
 Foreseen foresee_standing(const PlanTask &task, int64_t model, int64_t components, const Cost &span, Cost &cost) {

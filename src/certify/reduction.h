@@ -46,12 +46,12 @@ struct Claims {
     bool density;            // its density is that of the weighted centres
     bool values, directions; // its eigenvalues, its components are those of that problem
 };
-// The entries of the report for a model of the centres' problem: mmd, covariance, eigenvalues and density, and for each
+// The certificates of a model of the centres' problem: mmd, covariance, eigenvalues and density, and for each
 // component eigenvalue, projection and excess.
-Json quantisation_entries(const ReducedModel &of, const Claims &claims);
+Certificates quantisation_certificates(const ReducedModel &of, const Claims &claims);
 // The certificates of the finished model: its own, those that carry over, and those from the span of the centres, each with
 // its measured value; the tightest for each component. directions: the components are orthonormal and lie in that span.
-void certify_standing(const ReducedModel &of, bool directions, Json stood);
+void certify_standing(const ReducedModel &of, bool directions, const Certificates &stood);
 
 struct Foreseen {
     bool spans = false, measures = false; // as in ReducedModel

@@ -327,10 +327,10 @@ struct Effort {
 };
 
 Effort effort_of(const CoreValues &values, int64_t n, bool radial, bool assigned) {
-    const Certificates wanted = static_cast<Certificates>(values.certificates);
-    const bool all = wanted == Certificates::exact || (wanted != Certificates::none && n <= exact_up_to);
-    return {radial && assigned && wanted != Certificates::none, radial && assigned && all,
-            radial && assigned && wanted != Certificates::none && !all, all};
+    const CertificateLevel wanted = static_cast<CertificateLevel>(values.certificates);
+    const bool all = wanted == CertificateLevel::exact || (wanted != CertificateLevel::none && n <= exact_up_to);
+    return {radial && assigned && wanted != CertificateLevel::none, radial && assigned && all,
+            radial && assigned && wanted != CertificateLevel::none && !all, all};
 }
 
 template <class T>
@@ -352,8 +352,7 @@ std::vector<Quantisation> found_as(const Standing &of, Lifted &model) {
 
 // k(x, x), on the average.
 double mean_self(const Lifted &model) {
-    const double variance = model.text.at("total_variance").at("value"), square = model.text.value("mean_square", 0.0);
-    return variance + square;
+    return (model.total_variance ? model.total_variance->value : 0) + model.mean_square.value_or(0);
 }
 
 } // namespace

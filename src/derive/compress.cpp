@@ -20,6 +20,7 @@
 #include "../core/blas.h"
 #include "../core/rounding.h"
 #include "../fit/reduce.h"
+#include "../fit/report.h"
 #include "../fit/voronoi.h"
 #include "../gram/object_matrix.h"
 #include "../gram/row_sums.h"
@@ -230,7 +231,7 @@ void write_forms(const Model &model, const Held &held, const std::vector<double>
     const auto in_span = [&](int64_t i, int64_t j) { return g[static_cast<size_t>(i + j * held.count)]; };
     const Tensor *b = model.tensor("b"), *lambda = model.tensor("lambda");
     std::vector<double> offset, values;
-    Json &report = out.text["compressed"];
+    Json &report = out.details["compressed"];
     report = record({{"residual", Json::array()}});
     for (int64_t l = 0; l < turn.r; ++l) {
         double own = 0, mean = 0; // <v, v''>, <mu, v''>
@@ -253,7 +254,7 @@ void write_forms(const Model &model, const Held &held, const std::vector<double>
     if (held.mean < 0) return;
     const double square = in_span(held.mean, held.mean), whole = held.product(held.mean, held.mean);
     report["mean_residual"] = share(whole - square, whole);
-    out.text["mean_square"] = square;
+    out.mean_square = square;
 }
 
 // A and nu, at the places of the pivots among B.
@@ -293,12 +294,12 @@ void write_density(Run &run, const Model &model, const Prepared &prepared, const
     const Points<double> b = points_of<double>(prepared.kernel, centres);
     const double length = inner_products(run, prepared.kernel, b, w, out.kernel_evaluations).front(),
                  whole = held.product(held.density, held.density);
-    out.text["compressed"]["density_residual"] = share(whole - 2 * own + length, whole);
+    out.details["compressed"]["density_residual"] = share(whole - 2 * own + length, whole);
     out.tensors["w"] = vector_tensor(weights);
 }
 
 template <class T>
-Json limits_of_rows(Run &run, const Prepared &prepared, const Centres &centres, const Lifted &out) {
+Limits limits_of_rows(Run &run, const Prepared &prepared, const Centres &centres, const Lifted &out) {
     const Points<T> x(prepared.source, {}, leaf_specs(prepared.kernel));
     return limits_at<T>(run, prepared.kernel, x, points_of<T>(prepared.kernel, centres), out, prepared.weights.data(),
                         "centres");
@@ -310,10 +311,10 @@ void write_limits(Run &run, const Prepared &prepared, const Centres &centres, Li
     if (lambda == out.tensors.end()) return;
     for (int64_t l = 0; l < lambda->second.rows; ++l)
         if (!(tensor_data<double>(lambda->second)[l] > 0)) return;
-    out.text["limits"] = prepared.f32 ? limits_of_rows<float>(run, prepared, centres, out)
+    out.limits = prepared.f32 ? limits_of_rows<float>(run, prepared, centres, out)
                                       : limits_of_rows<double>(run, prepared, centres, out);
     out.kernel_evaluations += prepared.source->rows() * centres.m();
-    if (!(out.capabilities & MERCER_CAN_RESIDUAL)) out.text["limits"].erase("residual");
+    if (!(out.capabilities & MERCER_CAN_RESIDUAL)) out.limits->residual.reset();
 }
 
 // What B keeps of the model.
@@ -349,8 +350,7 @@ Lifted project(const DeriveTask &task, const Model &model, const Prepared &prepa
     if (orthonormal) out.capabilities |= before & (MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL);
     if (held.density >= 0) out.capabilities |= MERCER_CAN_DENSITY;
     write_limits(run, prepared, centres, out);
-    out.text["rank"] = span.rank();
-    out.text["certificates"] = Json::array();
+    out.rank = span.rank();
     return out;
 }
 
@@ -394,17 +394,14 @@ std::shared_ptr<const Model> compress(const DeriveTask &task) {
     Lifted out = project(task, model, prepared, centres, held);
 
     Json text = derived_text(task, model);
-    text["outcome"] = outcome_names(out.outcome);
-    text["capabilities"] = capability_names(out.capabilities);
-    text.update(out.text);
-    for (auto &[name, value] : reduction.report) text["reported"]["reducer." + name] = value;
     const Json limits = model.text().value("limits", Json::object());
-    if (limits.value("kind", std::string()) == "exact" && text.contains("limits"))
-        text["warnings"].push_back("the limits of t2 and residual were quantiles of the rows fitted on, and are now "
+    if (limits.value("kind", std::string()) == "exact" && out.limits)
+        out.warnings.push_back("the limits of t2 and residual were quantiles of the rows fitted on, and are now "
                                    "quantiles of the old centres, which rows may exceed more often: set limits from "
                                    "rows of your own");
-    text["kernel_evaluations"] = out.kernel_evaluations + reduction.kernel_evaluations;
-    text["kernel_passes"] = 1;
+    out.kernel_evaluations += reduction.kernel_evaluations;
+    out.passes = 1;
+    write_facts(out, reduction.report, text);
     Tensors tensors = copied(model, false);
     for (auto &[name, tensor] : centres.tensors) tensors[name] = std::move(tensor);
     for (auto &[name, tensor] : out.tensors) tensors[name] = std::move(tensor);

@@ -83,6 +83,8 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     if (recipe.is_auto() && road.exact) judge_exact(run, recipe, plan, lifted.worst_share, road);
     if (!road.proved) lifted.outcome |= MERCER_NOT_CONVERGED;
 
+    lifted.kernel_evaluations += reduction.kernel_evaluations;
+    warn_of_share(recipe.values(), source.rows(), centres.m(), lifted);
     Json text = report_text({run, recipe, prepared, reduction, centres, plan, lifted, ahead.figures});
     if (!data.columns.empty()) text["columns"] = data.columns;
     if (left_out > 0) text["left_out"] = left_out;
@@ -95,7 +97,6 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     }
     Tensors tensors = all_tensors(recipe, prepared, centres, lifted);
     need_finite(text, tensors);
-    warn_of_limit(recipe.values(), tensors, text);
     auto model = Model::assemble(std::move(text), std::move(tensors), recipe.registry(), settings);
     if (prepared.kernel.has_user() && prepared.kernel.user) model = model->bind(prepared.kernel.user);
     run.progress(1);

@@ -8,6 +8,9 @@ namespace mercer {
 Json parameter_json(const std::map<std::string, std::string> &stored);
 Json timings_json(const Run &run);
 
+// Writes what a lift or a derivation found, and the numbers that a reducer reported.
+void write_facts(const Lifted &lifted, const std::map<std::string, double> &reducer, Json &text);
+
 // What a fit knows when its model is finished.
 struct FitFacts {
     const Run &run;
@@ -20,7 +23,7 @@ struct FitFacts {
     const mercer_forecast &ahead;
 };
 Json report_text(const FitFacts &facts);
-// A warning where the limit on components kept a requested share of the variance out of reach.
-void warn_of_limit(const CoreValues &asked, const Tensors &tensors, Json &text);
+// A warning where a requested share of the variance is out of reach: for a limit on components, or for lack of centres.
+void warn_of_share(const CoreValues &asked, int64_t n, int64_t m, Lifted &lifted);
 
 } // namespace mercer

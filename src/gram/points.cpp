@@ -122,7 +122,7 @@ void Points<T>::read_rows(int64_t row0, int64_t rows, U *out) const {
 
 template <class T>
 void Points<T>::load_dense(Run &run, Panel<T> &panel) const {
-    if (lean_ && sizeof(T) == 4 && source_->dtype() == MERCER_F64) { // rounded after the shift, not before
+    if (narrows()) {
         Buffer<double> rows = run.buffer<double>(panel.rows, cols());
         read_rows(panel.row0, panel.rows, rows.data());
         return prepare_leaves(run, rows.data(), panel);
@@ -185,9 +185,16 @@ LeafRows<T> Points<T>::plain(Run &run, const Panel<T> &panel, size_t leaf) const
     Panel<T> again; // a lean panel has not kept its rows
     again.row0 = panel.row0, again.rows = panel.rows;
     again.mapped = run.buffer<T>(panel.rows, cols());
-    read_rows(panel.row0, panel.rows, again.mapped.data());
     LeafRows<T> out;
-    prepare_leaf(run, again.mapped.data(), again, leaves_[leaf], out);
+    if (narrows()) {
+        Buffer<double> rows = run.buffer<double>(panel.rows, cols());
+        read_rows(panel.row0, panel.rows, rows.data());
+        std::transform(rows.begin(), rows.end(), again.mapped.data(), [](double v) { return static_cast<T>(v); });
+        prepare_leaf(run, rows.data(), again, leaves_[leaf], out);
+    } else {
+        read_rows(panel.row0, panel.rows, again.mapped.data());
+        prepare_leaf(run, again.mapped.data(), again, leaves_[leaf], out);
+    }
     if (out.own.empty()) out.own = std::move(again.mapped); // out.x points into it
     return out;
 }
@@ -320,9 +327,9 @@ void Points<T>::measure(TileBytes &out) const {
         if (has_norms(leaf)) out.row += size;
         if (leaf.form >= MERCER_L1 && leaf.form <= MERCER_HAMMING) out.row += d * size;
     }
-    const bool narrows = lean_ && size == 4 && source_->dtype() == MERCER_F64, mapped = !lean_ || !packed;
+    const bool mapped = !lean_ || !packed;
     if (mapped) out.row += cols() * size;
-    if (narrows || !mapped) out.loading_row += cols() * (narrows ? 8 : size);
+    if (narrows() || !mapped) out.loading_row += cols() * (narrows() ? 8 : size);
 }
 
 template class Points<float>;

@@ -100,6 +100,8 @@ class Points {
     LeafRows<T> plain(Run &run, const Panel<T> &panel, size_t leaf) const;
 
   private:
+    // Rows of f64 are rounded to f32 after map and shift, not before: a large offset would leave nothing of small differences.
+    bool narrows() const { return sizeof(T) == 4 && source_->dtype() == MERCER_F64; }
     template <class U>
     void read_rows(int64_t row0, int64_t rows, U *out) const;
     void load_dense(Run &run, Panel<T> &panel) const;

@@ -23,25 +23,6 @@ int64_t share_count(const std::vector<double> &values, int64_t rank, double part
 
 } // namespace
 
-int64_t ErrorBars::above_noise() const {
-    int64_t count = 0;
-    while (count < static_cast<int64_t>(lower.size()) && lower[static_cast<size_t>(count)] > noise) ++count;
-    return count;
-}
-
-Json ErrorBars::report(double unit, int64_t kept) const {
-    Json out = record({{"replicates", replicates}, {"level", level}, {"noise", noise / unit}});
-    for (const char *name : {"sd", "lower", "upper", "overlaps_noise"}) out[name] = Json::array();
-    for (int64_t k = 0; k < kept; ++k) {
-        const size_t at = static_cast<size_t>(k);
-        out["sd"].push_back(sd[at] / unit);
-        out["lower"].push_back(lower[at] / unit);
-        out["upper"].push_back(upper[at] / unit);
-        out["overlaps_noise"].push_back(!(lower[at] > noise));
-    }
-    return out;
-}
-
 Components::Components(const CoreValues &values, int64_t most)
     : count_(values.components > 0 ? std::max(values.components, values.clusters - 1) : 0), most_(most),
       replicates_(values.replicates), variance_(std::isnan(values.variance) ? 0 : values.variance),

@@ -1,19 +1,10 @@
 // The number of components that a model keeps: given, by a share of the variance, by a threshold, or by error bars above noise.
 #pragma once
-#include "../core/json.h"
 #include "../core/run.h"
+#include "../model/lifted.h"
 #include "../recipe/parameters.h"
 
 namespace mercer {
-
-// Error bars of the first eigenvalues (bootstrap.h), and the noise level.
-struct ErrorBars {
-    std::vector<double> sd, lower, upper; // percentiles of the replicates
-    double level = 0.95, noise = 0;       // noise: upper end of the last, computed only for this
-    int64_t replicates = 0;
-    int64_t above_noise() const; // leading components whose interval lies above it
-    Json report(double unit, int64_t kept) const;
-};
 
 class Components {
   public:

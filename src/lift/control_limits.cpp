@@ -39,17 +39,16 @@ double quantile(Buffer<double> &values, double q) {
 
 } // namespace
 
-Json limits_of(Run &run, int64_t n, const double *values, const double *weights) {
+Quantiles limits_of(Run &run, int64_t n, const double *values, const double *weights) {
     if (!weights) {
         Buffer<double> own = run.buffer<double>(n);
         std::copy_n(values, n, own.begin());
-        return record({{"p95", quantile(own, 0.95)}, {"p99", quantile(own, 0.99)}});
+        return {quantile(own, 0.95), quantile(own, 0.99)};
     }
     Buffer<int64_t> ascending = run.buffer<int64_t>(n);
     std::iota(ascending.begin(), ascending.end(), int64_t{0});
     std::sort(ascending.begin(), ascending.end(), [&](int64_t i, int64_t j) { return values[i] < values[j]; });
-    return record(
-        {{"p95", quantile(values, weights, ascending, 0.95)}, {"p99", quantile(values, weights, ascending, 0.99)}});
+    return {quantile(values, weights, ascending, 0.95), quantile(values, weights, ascending, 0.99)};
 }
 
 namespace {
@@ -74,17 +73,16 @@ struct Outputs {
         residual[i] = std::max(left, 0.0);
         t2[i] = sum;
     }
-    Json limits(const double *weights, const char *kind) const {
-        return record({{"t2", limits_of(run, t2.size(), t2.data(), weights)},
-                       {"residual", limits_of(run, t2.size(), residual.data(), weights)},
-                       {"kind", kind}});
+    Limits limits(const double *weights, const char *kind) const {
+        return {limits_of(run, t2.size(), t2.data(), weights),
+                limits_of(run, t2.size(), residual.data(), weights), kind};
     }
 };
 
 } // namespace
 
 template <class T>
-Json limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection, const std::vector<double> &lambda,
+Limits limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection, const std::vector<double> &lambda,
                     const double *weights) {
     const int64_t n = span.n(), m = span.rank(), r = static_cast<int64_t>(lambda.size());
     const int64_t width = padded_columns<T>(r), slabs = (n + span_slab - 1) / span_slab;
@@ -120,13 +118,13 @@ Json limits_in_span(Run &run, const SpanRows<T> &span, const Projection &project
     return outputs.limits(weights, "exact");
 }
 
-template Json limits_in_span(Run &, const SpanRows<float> &, const Projection &, const std::vector<double> &,
+template Limits limits_in_span(Run &, const SpanRows<float> &, const Projection &, const std::vector<double> &,
                              const double *);
-template Json limits_in_span(Run &, const SpanRows<double> &, const Projection &, const std::vector<double> &,
+template Limits limits_in_span(Run &, const SpanRows<double> &, const Projection &, const std::vector<double> &,
                              const double *);
 
 template <class T>
-Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model, const double *weights,
+Limits limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model, const double *weights,
                const char *kind) {
     const Tensor &a = model.tensors.at("A"), &b = model.tensors.at("b"), &variances = *variances_of(model.tensors);
     const auto nu = model.tensors.find("nu");
@@ -140,7 +138,7 @@ Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, con
     if (centred) w.column(r, tensor_data<double>(nu->second), 1);
     Outputs outputs(run, n, r, tensor_data<double>(variances));
     self_values(run, tiles, outputs.residual.data());
-    const double square = centred ? model.text.at("mean_square").get<double>() : 0;
+    const double square = centred ? model.mean_square.value() : 0;
     RowSums<T>(run, tiles, false).evaluate(w, [&](const Panel<T> &panel, double *sums) {
         for (int64_t i = 0; i < panel.rows; ++i) {
             const double *row = sums + i * w.stride;
@@ -151,9 +149,9 @@ Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, con
     return outputs.limits(weights, kind);
 }
 
-template Json limits_at(Run &, const Expression &, Points<float>, Points<float>, const Lifted &, const double *,
+template Limits limits_at(Run &, const Expression &, Points<float>, Points<float>, const Lifted &, const double *,
                         const char *);
-template Json limits_at(Run &, const Expression &, Points<double>, Points<double>, const Lifted &, const double *,
+template Limits limits_at(Run &, const Expression &, Points<double>, Points<double>, const Lifted &, const double *,
                         const char *);
 
 } // namespace mercer

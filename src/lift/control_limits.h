@@ -7,15 +7,15 @@ namespace mercer {
 
 // The limits {p95, p99} of an output, from its values at the n weighted points that a model was fitted on. weights nullptr:
 // all 1.
-Json limits_of(Run &run, int64_t n, const double *values, const double *weights);
+Quantiles limits_of(Run &run, int64_t n, const double *values, const double *weights);
 // The limits of residual and T2 at the points x of an expansion on the centres c. kind: the name in the report.
 template <class T>
-Json limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model, const double *weights,
+Limits limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model, const double *weights,
                const char *kind);
 
 // The same from all rows of a projection, for the first components; lambda as in the model.
 template <class T>
-Json limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection, const std::vector<double> &lambda,
+Limits limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection, const std::vector<double> &lambda,
                     const double *weights);
 
 } // namespace mercer

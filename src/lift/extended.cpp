@@ -77,7 +77,7 @@ class Products {
         Buffer<double> self = task.run.buffer<double>(rows.m());
         gram.diagonal(task.run, self.data());
         for (int64_t i = 0; i < rows.m(); ++i) means_.self += nu(i) * self[i];
-        if (centred_) means_.square = out.text["mean_square"];
+        if (centred_) means_.square = out.mean_square.value();
     }
     const ScoreMeans &means() const { return means_; }
 
@@ -119,7 +119,7 @@ class Products {
         }
         out.tensors["nu"] = vector_tensor(all);
         out.tensors["b"] = vector_tensor(b);
-        out.text["mean_square"] = square;
+        out.mean_square = square;
     }
 
     const LiftTask &task_;
@@ -139,12 +139,12 @@ Lifted lift_as(const LiftTask &task) {
     const double total = static_cast<double>(task.prepared.source->rows());
     const bool refined = task.recipe.values().ritz > 0;
     Lifted out = weighted_model(task);
-    const bool stands = task.recipe.reducer() && !out.text.contains("certificates"); // else it is exact
-    Json stood = Json::array();
+    const bool stands = task.recipe.reducer() && !out.exact;
+    Certificates stood;
     if (stands) {
         task.run.stage("certify");
         stood =
-            quantisation_entries(reduced_model(task, out), {.density = false, .values = !refined, .directions = false});
+            quantisation_certificates(reduced_model(task, out), {.density = false, .values = !refined, .directions = false});
     }
 
     task.run.stage("lift");
@@ -161,11 +161,11 @@ Lifted lift_as(const LiftTask &task) {
     out.tensors["A"] = std::move(a);
     for (auto &[name, tensor] : rows.tensors) out.tensors[name] = std::move(tensor);
     out.capabilities = MERCER_CAN_DENSITY | (centred ? MERCER_CAN_MEAN : 0);
-    out.text["total_variance"]["kind"] = "reduced-operator";
-    for (const char *name : {"limits", "mse", "mse_components"})
-        out.text.erase(name); // they are of the centres' own model, whose eigenvalues alone are this one's
+    out.total_variance->kind = "reduced-operator";
+    // These are of the centres\' own model, whose eigenvalues alone are those of this one.
+    out.limits.reset(), out.mse.reset(), out.mse_components.reset();
     if (refined) refine(task, products.means(), out);
-    if (stands) certify_standing(reduced_model(task, out), false, std::move(stood));
+    if (stands) certify_standing(reduced_model(task, out), false, stood);
     return out;
 }
 

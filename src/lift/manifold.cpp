@@ -198,19 +198,18 @@ void write_clusters(const LiftTask &task, const GramOperator<T> &gram, const Deg
     }
     out.tensors["clusters"] = std::move(found.rule);
     out.tensors["labels"] = std::move(found.labels);
-    out.text["clusters"] = std::move(found.report);
+    out.details["clusters"] = std::move(found.report);
     out.capabilities |= MERCER_CAN_LABELS;
 }
 
-void write_text(const Walk &walk, const Eigenpairs &pairs, int64_t kept, Lifted &out) {
-    out.text["manifold"] = record({{"alpha", walk.alpha}, {"time", walk.time}, {"mu", Json::array()}});
-    out.text["residuals"] = Json::array();
+void write_facts(const Walk &walk, const Eigenpairs &pairs, int64_t kept, Lifted &out) {
+    out.details["manifold"] = record({{"alpha", walk.alpha}, {"time", walk.time}, {"mu", Json::array()}});
     for (int64_t j = 0; j < kept; ++j) {
-        out.text["manifold"]["mu"].push_back(1 - pairs.values[static_cast<size_t>(j)]);
-        out.text["residuals"].push_back(pairs.residuals[static_cast<size_t>(j)]);
+        out.details["manifold"]["mu"].push_back(1 - pairs.values[static_cast<size_t>(j)]);
+        out.residuals.push_back(pairs.residuals[static_cast<size_t>(j)]);
     }
-    out.text["most_negative"] = pairs.most_negative;
-    out.text["uncertified"] = "bounds on eigenvalues of the kernel matrix do not carry over to the normalised operator";
+    out.most_negative = pairs.most_negative;
+    out.uncertified = "bounds on eigenvalues of the kernel matrix do not carry over to the normalised operator";
 }
 
 // "1, 2 and 7": the first ten.
@@ -242,9 +241,9 @@ void say_isolated(const LiftTask &task, const GramOperator<T> &gram, const Degre
     for (size_t k = 0; rows && k < task.reduction.index.size(); ++k)
         if (task.reduction.weights[k] > 0) chosen.push_back(task.prepared.source->number(task.reduction.index[k]));
     for (size_t k = 0; rows && k < numbers.size(); ++k) numbers[k] = chosen[static_cast<size_t>(numbers[k])];
-    out.text["manifold"]["isolated"] = record({{rows ? "rows" : "centres", numbers}, {"components", coordinates}});
+    out.details["manifold"]["isolated"] = record({{rows ? "rows" : "centres", numbers}, {"components", coordinates}});
     const bool one = numbers.size() == 1;
-    out.text["warnings"].push_back(format("component%s %s only set%s apart %s%s %s (counted from 0), hardly connected "
+    out.warnings.push_back(format("component%s %s only set%s apart %s%s %s (counted from 0), hardly connected "
                                           "to the others: use a wider kernel (sigma of a gaussian)%s, or leave %s out",
                                           coordinates.size() == 1 ? "" : "s", listed(coordinates, 1).c_str(),
                                           coordinates.size() == 1 ? "s" : "", rows ? "row" : "centre", one ? "" : "s",
@@ -278,14 +277,14 @@ Eigenpairs solve_walk(const LiftTask &task, const KernelMatrix<T> &gram, const D
     int64_t starting = 0;
     Progress progress(task, record({{"lift", "manifold"}, {"alpha", walk.alpha}}), symmetric, op, choice,
                       [&] { return starting + gram.evaluations(); });
-    if (progress.file()) out.text["checkpointed"] = true;
+    if (progress.file()) out.checkpointed = true;
     Buffer<double> squares = run.buffer<double>(m);
     std::transform(degrees.scale.begin(), degrees.scale.end(), squares.begin(), [](double s) { return s * s; });
     std::map<std::string, double> report;
     Eigenpairs pairs =
         solve_for({task, op, 1, nystrom_start(task, {squares.data(), false, false}, begun, begun + started, starting),
                    choice, report, progress.file(), [] { return 1.0; }});
-    for (auto &[name, value] : report) out.text["reported"]["solver." + name] = value;
+    out.solver_report = std::move(report);
     note_passes(task.plan, op, out);
     out.kernel_evaluations = progress.evaluations();
     return pairs;
@@ -330,7 +329,7 @@ Lifted lift_as(const LiftTask &task) {
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
     if (choice.is_cut()) say_cut(task, out);
     const Buffer<double> f = write_tensors(task, pairs, degrees, walk, kept, out);
-    write_text(walk, pairs, kept, out);
+    write_facts(walk, pairs, kept, out);
     say_isolated(task, gram.exact, degrees, pairs, walk, kept, out);
     if (walk.clusters > 0) write_clusters(task, gram.exact, degrees, f, walk.clusters, out);
     return out;

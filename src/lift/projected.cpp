@@ -130,7 +130,7 @@ Lifted lift_as(const LiftTask &task) {
     const double total = static_cast<double>(n);
     const double *weights = prepared.weighted() ? prepared.weights.data() : nullptr;
     prepared.kernel.need_psd("the lift 'projected'");
-    if (static_cast<Certificates>(values.certificates) >= Certificates::rows && !prepared.squares_hold)
+    if (static_cast<CertificateLevel>(values.certificates) >= CertificateLevel::rows && !prepared.squares_hold)
         fail(MERCER_E_DATA,
              "report.certificates = rows or exact: the squares of the kernel values of these data overflow f64");
     Lifted out;
@@ -157,18 +157,17 @@ Lifted lift_as(const LiftTask &task) {
     int64_t kept = choice.kept(projection.theta, rank, projection.trace, choice.wants_bars() ? &bars : nullptr);
     if (proved) kept = std::min(kept, found.proof.r());
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
-    if (choice.wants_bars() && rank > 0) out.text["error_bars"] = bars.report(1, kept);
+    if (choice.wants_bars() && rank > 0) out.error_bars = bars.first(kept, 1);
 
     run.stage("certify");
     std::vector<double> lambda(projection.theta.begin(), projection.theta.begin() + kept), scatter = lambda;
-    out.text["certificates"] = Json::array();
     if (kept > 0 && !iterated) {
         const Proof proof =
             proved ? found.proof : prove<T>({run, prepared.kernel, values, weights}, rows, *span, projection, kept);
         for (int64_t j = 0; j < kept; ++j) lambda[static_cast<size_t>(j)] = proof.bounds.value[static_cast<size_t>(j)];
-        out.text["certificates"] = proof.report(total, kept);
+        out.certificates = proof.report(total, kept);
         if (proof.refuted) {
-            out.text["uncertified"] = refuted_text;
+            out.uncertified = refuted_text;
             run.log(2, refuted_text);
         }
         out.kernel_evaluations += proof.evaluations;
@@ -184,23 +183,22 @@ Lifted lift_as(const LiftTask &task) {
     out.capabilities = MERCER_CAN_DENSITY | MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
     if (values.lift_centred) {
         out.capabilities |= MERCER_CAN_MEAN;
-        out.text["mean_square"] = projection.mean_square();
+        out.mean_square = projection.mean_square();
     }
-    out.text["total_variance"] = record(
-        {{"value", std::max(projection.trace / total, 0.0)}, {"kind", span->rank() == n ? "exact" : "upper-bound"}});
+    out.total_variance = {std::max(projection.trace / total, 0.0), span->rank() == n ? "exact" : "upper-bound"};
     const double explained = std::accumulate(projection.theta.begin(), projection.theta.begin() + kept, 0.0);
     if (iterated) {
-        out.text["limits"] = limits_at<T>(run, prepared.kernel, rows, points_of<T>(prepared.kernel, task.centres), out,
+        out.limits = limits_at<T>(run, prepared.kernel, rows, points_of<T>(prepared.kernel, task.centres), out,
                                           weights, "exact");
         out.kernel_evaluations += n * task.centres.m();
     } else {
-        out.text["limits"] = limits_in_span(run, *span, projection, scatter, weights);
-        out.text["mse"] = projection.left / total;
+        out.limits = limits_in_span(run, *span, projection, scatter, weights);
+        out.mse = projection.left / total;
         const double share = static_cast<double>(span->rank()) / static_cast<double>(task.centres.m());
         out.products = share * share; // of less rank than foreseen
     }
-    out.text["mse_components"] = std::max(projection.trace - explained, 0.0) / total;
-    out.text["rank"] = span->rank();
+    out.mse_components = std::max(projection.trace - explained, 0.0) / total;
+    out.rank = span->rank();
     out.kernel_evaluations += span->evaluations();
     return out;
 }
@@ -239,7 +237,7 @@ SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width) {
     if (choice.wants_bars())
         out.evidence = larger(out.evidence, Bytes(bootstrap_bytes(n, r, 1), bootstrap_bytes(n, r, threads)));
     out.evidence = larger(out.evidence, 8 * m * (m + 2 * p)); // rounding of the factor
-    if (!task.recipe.is_auto() && static_cast<Certificates>(values.certificates) == Certificates::none) return out;
+    if (!task.recipe.is_auto() && static_cast<CertificateLevel>(values.certificates) == CertificateLevel::none) return out;
     if (const bool all = !task.recipe.is_auto() && drawn == n; all || Evidence<double>::takes_all(n)) {
         const int64_t entries = threads * (tiles.scratch + 2 * tiles.held(1, tile_rows) + norm_bytes(n, m, size, true));
         out.evidence = larger(out.evidence, Bytes(entries, entries + threads * tiles.loading(tile_rows)));
@@ -267,7 +265,7 @@ Plan plan_projected(const PlanTask &task) {
     const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8,
                   active = std::min(task.run.threads(), (n + span_slab - 1) / span_slab);
     const CoreValues &values = task.recipe.values();
-    const Certificates certificates = static_cast<Certificates>(values.certificates);
+    const CertificateLevel certificates = static_cast<CertificateLevel>(values.certificates);
     const int64_t drawn = task.recipe.is_auto() ? 0 : rows_looked_at(values, n); // auto has its proof before
     Plan plan;
     plan.f32 = task.f32;
@@ -289,8 +287,8 @@ Plan plan_projected(const PlanTask &task) {
     // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows,
     // and where it is centred those of the first slab once more.
     const double rows = static_cast<double>(n), order = static_cast<double>(m),
-                 pairs = certificates == Certificates::none ? 0 : norm_values(task.kernel, task.source, drawn == n),
-                 gathered = certificates == Certificates::none ? 0 : norm_gathers(n, drawn == n),
+                 pairs = certificates == CertificateLevel::none ? 0 : norm_values(task.kernel, task.source, drawn == n),
+                 gathered = certificates == CertificateLevel::none ? 0 : norm_gathers(n, drawn == n),
                  sampled = static_cast<double>(drawn) * rows;
     auto made = [&](double n_made) { return n_made * (order + 1) + 4 * 256 * order; };
     const double looks = rows * (2 + (drawn > 0) + (values.replicates > 0)) +

@@ -87,7 +87,7 @@ bool goes_by_passes(const PlanTask &task) {
     const CoreValues &values = task.recipe.values();
     const Components choice(values, task.m);
     return !task.recipe.is_auto() && !task.handed &&
-           static_cast<Certificates>(values.certificates) == Certificates::none && !choice.is_open() &&
+           static_cast<CertificateLevel>(values.certificates) == CertificateLevel::none && !choice.is_open() &&
            !choice.wants_bars() && streams_well(task.kernel, task.source) && 8 * (choice.ask() + 8) <= task.m &&
            4 * task.m <= task.source.rows();
 }
@@ -151,7 +151,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     auto leave_it = [&](const char *why) {
         run.log(1, format("%s: the dense solver is used instead", why).c_str());
         out.columns = 0; // of a kernel matrix of the centres
-        out.text["solver"] = "dense";
+        out.solver = "dense";
         return false;
     };
     if (!well_conditioned(run, span, loosest * task.plan.tol))
@@ -189,7 +189,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     if (*std::max_element(pairs.residuals.begin(), pairs.residuals.end()) >
         std::max(loosest * task.plan.tol * pairs.values[0], 2 * floor))
         return leave_it("the residuals of the eigenpairs remain above the tolerance");
-    for (auto &[name, value] : report) out.text["reported"]["solver." + name] = value;
+    out.solver_report = std::move(report);
     found.mean = op.mean();
     found.uncentred = uncentred;
     found.trace = uncentred - total * found.mean_square();
@@ -198,8 +198,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     found.v = run.buffer<double>(span.rank(), count);
     pairs.each(run, count,
                [&](int64_t j, const double *v) { std::copy_n(v, pairs.m(), found.v.data() + j * pairs.m()); });
-    out.text["residuals"] = Json::array();
-    for (double residual : pairs.residuals) out.text["residuals"].push_back(residual / total);
+    for (double residual : pairs.residuals) out.residuals.push_back(residual / total);
     return true;
 }
 

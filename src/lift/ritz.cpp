@@ -101,7 +101,7 @@ ScoreMeans means_as(const LiftTask &task, Lifted &model) {
         const double along = out.mean[static_cast<size_t>(j)] + tensor_data<double>(b)[j];
         out.square += along * along;
     }
-    const double own = model.text["mean_square"];
+    const double own = model.mean_square.value();
     if (own > 0) out.square = std::max(out.square, density * density / own);
     return out;
 }
@@ -172,7 +172,7 @@ Tensor turned(const Tensor &a, Rotation &rotation, int64_t r) {
     return out;
 }
 
-Json ritz_entries(const LiftTask &task, const ScoreMeans &means, const Rotation &rotation, int64_t r) {
+Certificates ritz_certificates(const LiftTask &task, const ScoreMeans &means, const Rotation &rotation, int64_t r) {
     const double u = unit_roundoff(task.prepared.f32);
     double tau = means.self - means.square;
     for (double theta : rotation.theta) tau -= theta;
@@ -187,19 +187,19 @@ Json ritz_entries(const LiftTask &task, const ScoreMeans &means, const Rotation 
         bounds.lower.push_back(theta - rounding);
         bounds.upper.push_back(theta + tau);
     }
-    Json out = eigenvalue_entries(bounds, r, 0, 1);
+    Certificates out = eigenvalue_certificates(bounds, r, 0, 1);
     for (int64_t j = 0; j < r; ++j) {
         const size_t at = static_cast<size_t>(j);
         const double next = j + 1 < rotation.count ? rotation.theta[at + 1] : 0,
                      gap = rotation.theta[at] - next - tau - rounding, beside = std::sqrt(2 * rotation.theta[0] * tau);
-        out.push_back(projection_entry(j, bounds.kind, gap > 0 ? beside / gap : INFINITY, 0));
-        out.push_back(component_entry("excess", j, bounds.kind, tau, 0));
+        out.push_back(projection_certificate(j, bounds.kind, gap > 0 ? beside / gap : INFINITY, 0));
+        out.push_back(component_certificate("excess", j, bounds.kind, tau, 0));
     }
     return out;
 }
 
 template <class T>
-Json own_limits(const LiftTask &task, const Lifted &model) {
+Limits own_limits(const LiftTask &task, const Lifted &model) {
     const Points<T> centres = points_of<T>(task.prepared.kernel, task.centres);
     return limits_at<T>(task.run, task.prepared.kernel, centres, centres, model, task.centres.weights.data(),
                         "centres");
@@ -265,7 +265,7 @@ void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
                 (tensor_data<double>(b)[k] + (centred ? means.mean[static_cast<size_t>(k)] : 0));
     if (centred && means.gram.empty()) { // else zbar is 0: the mean was exact
         Tensor &nu = model.tensors["nu"];
-        double square = model.text["mean_square"];
+        double square = model.mean_square.value();
         for (int64_t k = 0; k < p; ++k) {
             const double shift = means.mean[static_cast<size_t>(k)];
             square += shift * (2 * tensor_data<double>(b)[k] + shift);
@@ -274,21 +274,21 @@ void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
                     shift * (task.prepared.f32 ? static_cast<double>(tensor_data<float>(old)[i * old.cols + k])
                                                : tensor_data<double>(old)[i * old.cols + k]);
         }
-        model.text["mean_square"] = square;
+        model.mean_square = square;
     }
     model.tensors["A"] = std::move(a);
     model.tensors["b"] = vector_tensor(offset);
     model.tensors["lambda"] = vector_tensor(lambda);
     const bool psd = task.prepared.kernel.is_psd() && !(model.outcome & MERCER_INDEFINITE);
     if (psd) model.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
-    model.text["total_variance"] = record({{"value", std::max(means.self - means.square, 0.0)},
-                                           {"kind", means.gram.empty() && centred ? "upper-bound" : "exact"}});
-    model.text["certificates"] = psd && r > 0 ? ritz_entries(task, means, rotation, r) : Json::array();
-    for (const char *name : {"limits", "mse", "mse_components", "error_bars", "residuals"})
-        model.text.erase(name); // of other components
+    model.total_variance = {std::max(means.self - means.square, 0.0), means.gram.empty() && centred ? "upper-bound" : "exact"};
+    model.certificates = psd && r > 0 ? ritz_certificates(task, means, rotation, r) : Certificates();
+    // These were of other components.
+    model.limits.reset(), model.mse.reset(), model.mse_components.reset(), model.error_bars.reset();
+    model.residuals.clear();
     if (!means.gram.empty()) return;
     model.kernel_evaluations += old.rows * old.rows;
-    model.text["limits"] = task.prepared.f32 ? own_limits<float>(task, model) : own_limits<double>(task, model);
+    model.limits = task.prepared.f32 ? own_limits<float>(task, model) : own_limits<double>(task, model);
 }
 
 } // namespace mercer

@@ -128,15 +128,15 @@ void say_cut(const LiftTask &task, Lifted &out) {
                                     task.plan.most_pairs);
     if (task.recipe.values().solver_strict) fail(MERCER_E_NUMERICAL, "%s", text.c_str());
     out.outcome |= MERCER_NOT_CONVERGED;
-    out.text["stopped"] = text;
+    out.stopped = text;
     task.run.log(2, text.c_str());
 }
 
 void note_passes(const Plan &plan, const Counted &op, Lifted &out) {
     out.passes = plan.hold == Hold::matrix ? 1 : 0;
-    out.text["passes"] = Json::array();
+    out.passes_made.emplace();
     for (const Counted::Pass &pass : op.passes()) {
-        out.text["passes"].push_back(record({{"width", pass.width}, {"dtype", pass.f32 ? "f32" : "f64"}}));
+        out.passes_made->push_back({pass.width, pass.f32});
         out.passes += plan.hold != Hold::matrix || (plan.rough && !pass.f32);
         out.columns += static_cast<double>(pass.width);
     }

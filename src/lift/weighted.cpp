@@ -121,7 +121,7 @@ Tensor coefficients(Run &run, const Eigenpairs &pairs, const Moments &moments, i
 
 // Limits from the centres themselves, whose scores are z_l = sqrt(Lambda_l / w) u_l: T^2 = n sum u_l^2 / w, residual =
 // k(c, c) - 2 (K p) + p^T K p - sum z_l^2. No kernel value is needed.
-Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t kept, bool residual) {
+Limits centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t kept, bool residual) {
     const int64_t m = pairs.m();
     CountedVector<double> spe(static_cast<size_t>(m)), t2(static_cast<size_t>(m));
     for (int64_t i = 0; i < m; ++i)
@@ -134,8 +134,8 @@ Json centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, in
         }
     });
     for (double &value : spe) value = std::max(value, 0.0) * moments.unit();
-    Json out = record({{"t2", limits_of(run, m, t2.data(), moments.weights.data())}});
-    if (residual) out["residual"] = limits_of(run, m, spe.data(), moments.weights.data());
+    Limits out{limits_of(run, m, t2.data(), moments.weights.data()), {}, ""};
+    if (residual) out.residual = limits_of(run, m, spe.data(), moments.weights.data());
     return out;
 }
 
@@ -157,7 +157,7 @@ Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
     const int64_t kept = choice.kept(pairs.values, rank, moments.variance(), choice.wants_bars() ? &bars : nullptr);
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
     if (choice.is_cut()) say_cut(task, out);
-    if (wanted) out.text["error_bars"] = bars.report(1 / moments.unit(), kept);
+    if (wanted) out.error_bars = bars.first(kept, 1 / moments.unit());
     constexpr double least = 1e-8; // of the first eigenvalue: directions below it are not known to be of length 1
     int64_t all = std::min(rank, task.recipe.values().ritz);
     while (all > kept && !(pairs.values[static_cast<size_t>(all - 1)] > least * pairs.values[0])) --all;
@@ -179,33 +179,32 @@ void write_tensors(const LiftTask &task, const Eigenpairs &pairs, const Moments 
     out.tensors["nu"] = std::move(nu);
 }
 
-void write_text(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, int64_t kept, Lifted &out) {
+void write_facts(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, int64_t kept, Lifted &out) {
     // All rows that count, each with its own weight.
     const bool all =
         task.centres.rows && (!task.recipe.reducer() || (moments.plain && pairs.m() == task.prepared.source->rows()));
     const double unit = moments.unit();
+    out.exact = all;
     out.capabilities = MERCER_CAN_DENSITY | (is_centred(task) ? MERCER_CAN_MEAN : 0);
     if (task.prepared.kernel.is_psd() && !(out.outcome & MERCER_INDEFINITE))
         out.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
     if (all && kept > 0) {
         const Bounds bounds = bounds_of(pairs, moments, task.plan, kept);
-        out.text["certificates"] = eigenvalue_entries(bounds, kept, 0, moments.total / unit);
+        out.certificates = eigenvalue_certificates(bounds, kept, 0, moments.total / unit);
         out.worst_share = bounds.worst_share(kept);
     }
     if (all &&
         out.capabilities & MERCER_CAN_RESIDUAL) { // of the part that the components leave; all rows span themselves
         const double explained = std::accumulate(pairs.values.begin(), pairs.values.begin() + kept, 0.0);
-        out.text["mse"] = 0.0;
-        out.text["mse_components"] = std::max(moments.variance() - explained, 0.0) / moments.total * unit;
+        out.mse = 0;
+        out.mse_components = std::max(moments.variance() - explained, 0.0) / moments.total * unit;
     }
-    out.text["total_variance"] =
-        record({{"value", moments.variance() / moments.total * unit}, {"kind", all ? "exact" : "reduced-operator"}});
-    if (is_centred(task)) out.text["mean_square"] = moments.mean_square * unit;
-    out.text["limits"] = centre_limits(task.run, pairs, moments, kept, out.capabilities & MERCER_CAN_RESIDUAL);
-    out.text["limits"]["kind"] = all ? "exact" : "centres";
-    out.text["residuals"] = Json::array();
-    for (int64_t j = 0; j < kept; ++j) out.text["residuals"].push_back(pairs.residuals[static_cast<size_t>(j)] * unit);
-    out.text["most_negative"] = pairs.most_negative / moments.total * unit;
+    out.total_variance = {moments.variance() / moments.total * unit, all ? "exact" : "reduced-operator"};
+    if (is_centred(task)) out.mean_square = moments.mean_square * unit;
+    out.limits = centre_limits(task.run, pairs, moments, kept, out.capabilities & MERCER_CAN_RESIDUAL);
+    out.limits->kind = all ? "exact" : "centres";
+    for (int64_t j = 0; j < kept; ++j) out.residuals.push_back(pairs.residuals[static_cast<size_t>(j)] * unit);
+    out.most_negative = pairs.most_negative / moments.total * unit;
 }
 
 template <class T>
@@ -226,7 +225,7 @@ Lifted lift_as(const LiftTask &task) {
     choice.room_for(task.plan.most_pairs);
     int64_t begun = 0; // kernel values of the start
     Progress progress(task, Json::object(), weighted, op, choice, [&] { return begun + gram.evaluations(); });
-    if (progress.file()) out.text["checkpointed"] = true;
+    if (progress.file()) out.checkpointed = true;
     std::map<std::string, double> report;
     auto variance = [&] {
         if (is_centred(task)) moments.set_mean(weighted.mean(run));
@@ -235,14 +234,14 @@ Lifted lift_as(const LiftTask &task) {
     const Weighting problem{centres.weights.data(), moments.plain, is_centred(task)};
     const Eigenpairs pairs = solve_for({task, op, moments.trace(), nystrom_start(task, problem, 0, started, begun),
                                         choice, report, progress.file(), variance});
-    for (auto &[name, value] : report) out.text["reported"]["solver." + name] = value;
+    out.solver_report = std::move(report);
     out.kernel_evaluations = progress.evaluations();
     note_passes(task.plan, op, out);
 
     const Kept kept = choose_kept(task, pairs, moments, choice, out);
     out.kept = kept.wanted;
     run.stage("certify");
-    write_text(task, pairs, moments, kept.wanted, out);
+    write_facts(task, pairs, moments, kept.wanted, out);
     run.stage("lift");
     write_tensors(task, pairs, moments, kept.all, out);
     return out;
@@ -262,15 +261,15 @@ Plan plan_refined(const PlanTask &task) {
 Lifted lift_weighted(const LiftTask &task) {
     Lifted out = weighted_model(task);
     const bool refined = task.recipe.values().ritz > 0,
-               stands = task.recipe.reducer() && !out.text.contains("certificates"); // otherwise the fit is exact
-    Json stood = Json::array();
+               stands = task.recipe.reducer() && !out.exact;
+    Certificates stood;
     if (stands) {
         task.run.stage("certify");
-        stood = quantisation_entries(reduced_model(task, out),
+        stood = quantisation_certificates(reduced_model(task, out),
                                      {.density = true, .values = !refined, .directions = !refined});
     }
     if (refined) refine(task, score_means(task, out), out);
-    if (stands) certify_standing(reduced_model(task, out), true, std::move(stood));
+    if (stands) certify_standing(reduced_model(task, out), true, stood);
     return out;
 }
 

@@ -68,24 +68,33 @@ class FusedRow : public RowScores {
         if (const Tensor *b = model.tensor("b")) std::copy_n(tensor_data<double>(*b), r_, offset_.begin());
     }
 
-    bool row(const Source &data, int64_t at, const mercer_view &out) const {
-        const double largest = out.dtype == MERCER_F32 ? double(FLT_MAX) : DBL_MAX;
-        bool held = true;
-        T read[most_columns], x[most_columns];
-        double sums[most_components * fused_parts];
-        std::fill_n(sums, r_ * fused_parts, 0.0);
+    // Packs row `at` as Points does: read as U, which is double where the data are, so that numbers of float32 are rounded after
+    // shift and scale and not before.
+    template <class U>
+    bool pack(const Source &data, int64_t at, T *x) const {
+        U read[most_columns];
         data.fill(at, 1, read);
         // The long way decides about a value that is no number, in whatever column: it refuses the row, or leaves it out.
-        if (!std::all_of(read, read + data.cols(), [](T value) { return std::isfinite(value); })) return false;
+        if (!std::all_of(read, read + data.cols(), [](U value) { return std::isfinite(value); })) return false;
         for (int64_t k = 0; k < d_; ++k) {
             const size_t own = static_cast<size_t>(k),
                          from = spec_.columns.empty() ? own : static_cast<size_t>(spec_.columns[own]);
-            T value = read[from];
+            U value = read[from];
             if (!map_.identity())
-                value = static_cast<T>((static_cast<double>(value) - map_.shift[from]) * map_.scale[from]);
+                value = static_cast<U>((static_cast<double>(value) - map_.shift[from]) * map_.scale[from]);
             const double shift = spec_.shift.empty() ? 0 : spec_.shift[own];
             x[k] = static_cast<T>((static_cast<double>(value) - shift) * scale_);
         }
+        return true;
+    }
+
+    bool row(const Source &data, int64_t at, const mercer_view &out) const {
+        const double largest = out.dtype == MERCER_F32 ? double(FLT_MAX) : DBL_MAX;
+        bool held = true;
+        T x[most_columns];
+        double sums[most_components * fused_parts];
+        std::fill_n(sums, r_ * fused_parts, 0.0);
+        if (!(data.dtype() == MERCER_F64 ? pack<double>(data, at, x) : pack<T>(data, at, x))) return false;
         for (const Panel<T> &panel : panels_)
             fused_table<T>().row(panel.rows, d_, x, panel.leaves[0].packed.data(), r_,
                                  weights_.data() + panel.row0 * r_, sums);

@@ -19,7 +19,7 @@ enum class DataScale { none, standard, minmax };
 enum class DataMissing { error, rows };
 enum class GramStorage { automatic, stream, f64, f32 };
 enum class CentreWeights { own, voronoi };
-enum class Certificates { none, cheap, rows, exact };
+enum class CertificateLevel { none, cheap, rows, exact };
 
 // A recipe in which a row has no effect does not have the row.
 struct Scope {
