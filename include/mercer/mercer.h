@@ -228,7 +228,8 @@ MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *cont
  * mercer_data_destroy. CSV is read whole, into f64; pipes are read whole too. Whatever is read whole is read before
  * this function returns, under the context's run (memory, progress, cancel). options NULL: everything is detected. A
  * column is specified by its name or by its number from 0; mercer_model_info returns the columns that a model was
- * fitted on at /columns. Missing values: "", NA, NaN, nan, null, ?.
+ * fitted on at /columns. Missing values: "", NA, NaN, nan, null,
+ * NULL, ?, N/A, n/a, #N/A, None.
  *
  * MERCER_E_IO: the file cannot be read; MERCER_E_DATA: it is damaged, pickled, or of a type that is not supported;
  * MERCER_E_NAME: there is no such column; MERCER_E_UNSUPPORTED: columns, labels, weights or ids were given for a .npy

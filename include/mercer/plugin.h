@@ -233,7 +233,8 @@ enum { MERCER_VISIT_STOP = -1 };
 typedef struct mercer_consumer {
     int64_t struct_size;
     int64_t state_size;
-    int64_t row_size; /* further bytes for each row of the slab, after the state_size bytes */
+    int64_t row_size; /* further bytes for each row of the slab: those of row i begin at state_size +
+                        * (i - row0) row_size, row0 being that of the slab's first tile */
     void *user;
     int32_t (*tile)(void *user, void *state, const mercer_tile *tile);
     int32_t (*combine)(void *user, void *state, int64_t row0, int64_t rows); /* may be NULL */
@@ -394,7 +395,8 @@ struct mercer_host {
 
     /* Messages. fail records a text (printf-like) and returns code, on any thread. log drops lines from threads other
      * than the calling one. report stores a named, finite number in the model's report; the same name again replaces
-     * the number. */
+     * the number. Two names of a reducer have a meaning: "epsilon" and "radius" promise that no row is farther than that
+     * from the centre it is assigned to; certificates rest on it. */
     int32_t (*fail)(mercer_task *task, int32_t code, const char *format, ...);
     void (*log)(mercer_task *task, int32_t level, const char *text);
     int32_t (*report)(mercer_task *task, const char *name, double value); /* [serial] */

@@ -106,6 +106,17 @@ Steps measure(const Standing &of) {
     return out;
 }
 
+// A reducer's word is no proof where it can be checked: no row may be farther from its centre than it reported.
+void check_radius(const Standing &of, const Steps &steps, double radius) {
+    const double farthest = std::sqrt(steps.farthest);
+    if (farthest > radius * (1 + 1e-6) + 1e-12 * farthest)
+        fail(MERCER_E_PLUGIN,
+             "the reducer reported 'epsilon' or 'radius' = %g, the largest distance of a row to its centre, but a row "
+             "is %g "
+             "away from its centre",
+             radius, farthest);
+}
+
 Quantisation by_radius(const Standing &of, double epsilon) {
     double f = epsilon * epsilon;
     of.prepared.kernel.radial(&f, 1);
@@ -342,6 +353,7 @@ std::vector<Quantisation> found_as(const Standing &of, Lifted &model) {
         if (radial && of.assigned()) out.push_back(by_radius(of, radius));
     if (effort.distances) {
         const Steps steps = measure(of);
+        for (const double radius : of.centres.radii) check_radius(of, steps, radius);
         out.push_back(by_distances(of, steps));
         if (effort.pairs) out.push_back(by_pairs<T>(of, steps, of.values.delta, model));
     }

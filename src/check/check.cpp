@@ -28,7 +28,13 @@ std::string interior(const mercer_row &row, int64_t at) {
 // All values that this row is tried at.
 std::vector<std::string> values_of(const mercer_row &row, int64_t at) {
     switch (row.type) {
-    case MERCER_REAL:
+    case MERCER_REAL: { // of an open range also what is small and large in it
+        constexpr double small = 0.06, large = 12;
+        std::vector<std::string> values = {interior(row, at)};
+        if (row.lo > -large && row.hi - row.lo > 2 * large)
+            for (const double step : {small, large}) values.push_back(number_text(row.lo + step));
+        return values;
+    }
     case MERCER_INT: return {interior(row, at)};
     case MERCER_BOOL: return {"false", "true"};
     case MERCER_CHOICE: return split(row.choices, '|');

@@ -45,7 +45,7 @@ class Search {
           shares_(share_failure(values_.delta, Sides::both)), most_(roads.most_rank), most_rows_(roads.most_rows),
           exact_cost_(roads.exact ? costs_.exact() : INFINITY), outlook_(costs_, roads, exact_cost_, sizeof(T) == 4),
           effort_(likely_look(costs_, values_, roads).cost) {
-        road_.report = record({{"accuracy", values_.accuracy}, {"looks", Json::array()}});
+        road_.report.accuracy = values_.accuracy;
     }
 
     Road run() {
@@ -61,9 +61,10 @@ class Search {
         for (int64_t number = 1;; ++number) {
             auto found = std::make_shared<Findings>();
             if (step(look_cost(), [&] { return look(*found, number); })) return projected(std::move(found));
-            const char *end = found->proof.refuted           ? refuted_text
-                              : factor_->rank_reached()      ? "the factor has reached full rank"
-                              : at_end()                     ? "a larger factor does not fit in the memory budget"
+            const char *end = found->proof.refuted      ? refuted_text
+                              : factor_->rank_reached() ? "the factor has reached full rank"
+                              : at_end()                ? "a larger factor does not fit in the memory budget (method "
+                                                          "nystrom with reducer rpcholesky keeps more landmarks in it)"
                               : known_.m != factor_->count() ? "the remaining variance is within rounding"
                               : !advance()                   ? "exact passes cost less than a larger factor"
                                                              : nullptr;
@@ -134,33 +135,31 @@ class Search {
         if (rank == 0 && factor_->rank_reached()) return true; // nothing varies
         const int64_t r = std::max<int64_t>(choice.kept(projection.theta, rank, projection.trace, nullptr), 1);
         Evidence<T> evidence(run_, prepared_.kernel, points_, span, projection, weights_, draws_, number);
-        Json entry = record({{"m", m}});
+        AutoReport::Look entry{.m = m};
         const bool enough = decide(evidence, proof, entry, r);
         proof.evaluations = evidence.evaluations();
-        entry["proved"] = share_entry(proof, r);
-        run_.log(1, ("auto: " + entry.dump()).c_str());
-        road_.report["looks"].push_back(std::move(entry));
+        entry.proved = proof.bounds.worst_share(r);
+        run_.log(1, format("auto: %" PRId64 " rows certify %.2g; by the trace %.2g, by pairs %.2g, %" PRId64
+                           " rows of the residual",
+                           m, entry.proved, entry.trace, entry.norm, entry.rows)
+                        .c_str());
+        road_.report.looks.push_back(entry);
         return enough;
     }
     bool enough(const Proof &proof, int64_t r) const { return proof.bounds.worst_share(r) <= values_.accuracy; }
-    // null: some eigenvalue has no certificate.
-    static Json share_entry(const Proof &proof, int64_t r) {
-        const double share = proof.bounds.worst_share(r);
-        return std::isfinite(share) ? Json(share) : Json(nullptr);
-    }
     double next_failure() const { return look_failure(shares_.rows, samples_ + 1); }
 
-    bool decide(Evidence<T> &evidence, Proof &proof, Json &entry, int64_t r) {
+    bool decide(Evidence<T> &evidence, Proof &proof, AutoReport::Look &entry, int64_t r) {
         const RitzSpectrum first = evidence.spectrum(r);
         proof.begin(first);
-        entry["trace"] = share_entry(proof, r);
+        entry.trace = proof.bounds.worst_share(r);
         const double target = values_.accuracy * first.theta.back();
         plan_residuals(first, target);
         if (enough(proof, r)) return true;
         const double failure = look_failure(shares_.pairs, ++norms_);
         const Norm norm = evidence.norm(failure);
         proof.add_norm(norm, norm.failure > 0 ? shares_.pairs - failure : 0); // spent so far: the best look is claimed
-        entry["norm"] = share_entry(proof, r);
+        entry.norm = proof.bounds.worst_share(r);
         if (enough(proof, r)) return true;
         if (proof.refuted || !(target > 0)) return false;
         known_ = {factor_->count(),
@@ -183,18 +182,18 @@ class Search {
         road_.f32 = u * factor_->trace() <= target / 4 && 4 * u * spectrum.theta[0] * together <= target / 4;
     }
 
-    bool by_rows(Evidence<T> &evidence, Proof &proof, Json &entry) {
+    bool by_rows(Evidence<T> &evidence, Proof &proof, AutoReport::Look &entry) {
         const auto [p, forecast] = outlook_.expected(known_.trace, next_failure());
         const RitzSpectrum spectrum = leading(known_.all, p);
         const int64_t r = known_.r;
-        entry["directions"] = p;
+        entry.directions = p;
         for (int64_t s = pilot_rows;;) {
             const RowMoments moments = evidence.rows(p, s);
-            const bool pilot = !entry.contains("needed") && !moments.all;
+            const bool pilot = entry.needed == 0 && !moments.all;
             if (!pilot) {
                 const double failure = next_failure();
                 ++samples_;
-                entry["rows"] = moments.s;
+                entry.rows = moments.s;
                 if (!proof.add_rows(spectrum, moments, failure, shares_.rows - failure)) return false; // spent so far
                 if (enough(proof, r)) {
                     proof.turn(spectrum, moments, failure);
@@ -204,7 +203,7 @@ class Search {
             if (moments.all) return false;
             const int64_t needed = rows_needed(spectrum, moments, proof.bound_of_norm(), next_failure(), Sides::both, r,
                                                0.9 * known_.target, most_rows_);
-            entry["needed"] = needed;
+            entry.needed = needed;
             s = pilot ? needed : std::max(needed, s + s / 4);
             known_.correction = static_cast<double>(needed) / static_cast<double>(forecast);
             const Outlook::Size next = cheapest(factor_->count());
@@ -271,8 +270,8 @@ class Search {
     }
 
     void say(int32_t level, const std::string &text) {
-        road_.report["taken"] = road_.exact ? "exact" : "projected";
-        road_.report["why"] = text;
+        road_.report.exact = road_.exact;
+        road_.report.why = text;
         run_.log(level, ("auto: " + text).c_str());
     }
 
@@ -310,11 +309,11 @@ Plan plan_exact(PlanTask task, bool f32) {
 void judge_exact(Run &run, const Recipe &recipe, const Plan &plan, double worst_share, Road &road) {
     if (worst_share <= recipe.values().accuracy) return;
     const std::string much = std::isfinite(worst_share) ? format("%.2g", worst_share) : "no accuracy",
-                      text = road.report["why"].get<std::string>() + "; residuals certify " + much +
+                      text = road.report.why + "; residuals certify " + much +
                              format(" instead of %.2g, in %s", recipe.values().accuracy, plan.f32 ? "f32" : "f64");
     if (recipe.values().solver_strict) fail(MERCER_E_NUMERICAL, "auto: %s", text.c_str());
     road.proved = false;
-    road.report["why"] = text;
+    road.report.why = text;
     run.log(2, ("auto: " + text).c_str());
 }
 

@@ -1,6 +1,7 @@
 // The method `auto`: the user requests an accuracy instead of m.
 #pragma once
 #include "forecast.h"
+#include "report.h"
 
 namespace mercer {
 
@@ -11,7 +12,7 @@ struct Road {
     bool f32 = false;    // exact passes in f32 should keep the accuracy
     Reduction reduction; // projected road: with factor and findings; exact road: all rows
     double tol = 0;      // tolerance of the solver on the exact road, relative to the first eigenvalue
-    Json report = Json::object();
+    AutoReport report;
 };
 Road choose_road(Run &run, const Recipe &recipe, const Prepared &prepared, const Roads &roads);
 // The plan of the exact road: in f64 if f32 is not known to keep the accuracy and f64 fits in the budget.

@@ -89,7 +89,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     if (!data.columns.empty()) text["columns"] = data.columns;
     if (left_out > 0) text["left_out"] = left_out;
     if (recipe.is_auto()) {
-        text["road"] = std::move(road.report);
+        text["road"] = auto_json(road.report);
         text["forecast"]["road"] = ahead.figures.passes.likely > 0 ? "exact" : "projected";
         text["forecast"]["why"] = ahead.road;
         text["lift"] = lift.traits.name;

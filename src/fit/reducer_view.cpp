@@ -242,7 +242,7 @@ void DataProblem<T>::give(int64_t count, const int64_t *index, const void *point
     if (count < 0 || (!index == !points)) fail(MERCER_E_PLUGIN, "give: centres must be either rows or points");
     if (points && points_.cols() == 0) fail(MERCER_E_PLUGIN, "give: objects have no points");
     if (out_.m > 0 && (out_.index.empty() != (index == nullptr) || (weights != nullptr) != !out_.weights.empty()))
-        fail(MERCER_E_PLUGIN, "give: all centres of a reducer must be of one kind");
+        fail(MERCER_E_PLUGIN, "give: all calls must give rows, or all points, and all of them weights, or none");
     if (index) {
         check_index(index, count);
         out_.index.insert(out_.index.end(), index, index + count);

@@ -37,7 +37,9 @@ namespace {
 Json certificate_json(const Certificate &one) {
     Json out = record({{"name", one.name},
                        {"value", one.value},
-                       {"kind", one.conditional ? "conditional" : one.failure > 0 ? "probable" : "certain"},
+                       {"kind", one.conditional   ? "conditional"
+                                : one.failure > 0 ? "probable"
+                                                  : "certain"},
                        {"probability", 1 - one.failure}});
     if (one.component >= 0) out["component"] = one.component;
     if (one.interval)
@@ -110,6 +112,23 @@ void write_facts(const Lifted &lifted, const std::map<std::string, double> &redu
     text["kernel_passes"] = lifted.passes;
 }
 
+Json auto_json(const AutoReport &report) {
+    Json out = record({{"accuracy", report.accuracy}, {"looks", Json::array()}});
+    const auto share = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
+    for (const AutoReport::Look &look : report.looks) {
+        Json one = record({{"m", look.m}, {"trace", share(look.trace)}});
+        if (!std::isnan(look.norm)) one["norm"] = share(look.norm);
+        for (const auto &[name, count] :
+             {std::pair("directions", look.directions), std::pair("needed", look.needed), std::pair("rows", look.rows)})
+            if (count > 0) one[name] = count;
+        one["proved"] = share(look.proved);
+        out["looks"].push_back(std::move(one));
+    }
+    out["taken"] = report.exact ? "exact" : "projected";
+    out["why"] = report.why;
+    return out;
+}
+
 Json report_text(const FitFacts &facts) {
     const auto &[run, recipe, prepared, reduction, centres, plan, lifted, ahead] = facts;
     Json text = Json::object();
@@ -154,8 +173,9 @@ void warn_of_share(const CoreValues &asked, int64_t n, int64_t m, Lifted &lifted
     const double *values = tensor_data<double>(*found);
     const double share = std::accumulate(values, values + found->rows, 0.0) / lifted.total_variance->value;
     if (share >= asked.variance * (1 - 1e-9)) return;
-    const std::string what = format("%" PRId64 " components explain %.3g %% of the variance, %.3g %% requested: ",
-                                    found->rows, 100 * share, 100 * asked.variance);
+    const std::string what =
+        format("%" PRId64 " components explain %.3g %% of the variance, %.3g %% requested: ", found->rows, 100 * share,
+               100 * asked.variance);
     if (asked.components > 0 && found->rows >= asked.components) {
         lifted.warnings.push_back(what + format("output.components = %" PRId64
                                                 " limits their number, 0 removes the limit",

@@ -21,7 +21,8 @@ constexpr size_t most_labels = 1 << 20, most_columns = 1 << 20;
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_missing(std::string_view text) {
-    return text.empty() || text == "NA" || text == "NaN" || text == "nan" || text == "null" || text == "?";
+    constexpr std::string_view markers[] = {"", "NA", "NaN", "nan", "null", "NULL", "?", "N/A", "n/a", "#N/A", "None"};
+    return std::find(std::begin(markers), std::end(markers), text) != std::end(markers);
 }
 
 // Of digits that std::from_chars finds out of range: are they too small rather than too large?
@@ -193,6 +194,7 @@ class CsvParser {
     void add_row();
     double value_of(size_t slot, std::string_view text);
     int64_t label_of(size_t column, std::string_view text);
+    void check_skipped() const;
     CsvFile finish();
     void settle_labels(CsvFile &out) const;
 
@@ -206,7 +208,12 @@ class CsvParser {
     std::optional<size_t> labels_, weights_, ids_; // columns
     std::vector<size_t> chosen_;                   // columns, one a slot
     std::vector<Column> kinds_;                    // of the slots
-    std::vector<size_t> skipped_;                  // columns that are text from the first row on
+    struct Skipped {                               // a column that is text in the first row
+        size_t column;
+        std::string first;
+        int64_t line, seen = 0, numbers = 0; // among the rows after it
+    };
+    std::vector<Skipped> skipped_;
     int64_t rows_ = 0;
     RowLines lines_;
     std::vector<Buffer<double>> pieces_;
@@ -271,8 +278,10 @@ void CsvParser::choose_columns(const std::vector<CsvField> &first) {
     }
     for (size_t k = 0; options_.columns.empty() && k < names_.size(); ++k) {
         if (k == labels_ || k == weights_ || k == ids_) continue;
-        const bool text = k < first.size() && read_csv_value(first[k].text).kind == CsvValue::Kind::text;
-        (text ? skipped_ : chosen_).push_back(k);
+        if (k < first.size() && read_csv_value(first[k].text).kind == CsvValue::Kind::text)
+            skipped_.push_back({k, std::string(first[k].text), records_.line()});
+        else
+            chosen_.push_back(k);
     }
     kinds_.assign(chosen_.size(), options_.columns.empty() ? Column::open : Column::number);
     if (chosen_.empty()) fail(MERCER_E_DATA, "'%s' has no numeric column", name_.c_str());
@@ -325,7 +334,26 @@ void CsvParser::add_row() {
         id_texts_.insert(id_texts_.end(), text.begin(), text.end());
         id_texts_.push_back('\0');
     }
+    constexpr int64_t enough = 50; // rows that tell numbers from names
+    for (Skipped &one : skipped_)
+        if (rows_ > 0 && one.seen < enough) {
+            const CsvValue value = read_csv_value(fields[one.column].text);
+            one.seen += value.kind != CsvValue::Kind::missing;
+            one.numbers += value.kind == CsvValue::Kind::number;
+        }
     lines_.add(rows_++, records_.line());
+}
+
+// A column that would be left out for its first entry alone: all others that were looked at are numbers.
+void CsvParser::check_skipped() const {
+    for (const Skipped &one : skipped_)
+        if (one.seen > 1 && one.numbers == one.seen)
+            fail(MERCER_E_DATA,
+                 "'%s': line %" PRId64
+                 ", %s: '%s' is not a number, but the entries below it are: correct it, or choose "
+                 "columns",
+                 name_.c_str(), one.line, column_text(one.column, header_, names_[one.column]).c_str(),
+                 printable(one.first).c_str());
 }
 
 // Labels that are whole numbers, all of them, stay what they are.
@@ -346,18 +374,21 @@ void CsvParser::settle_labels(CsvFile &out) const {
 }
 
 CsvFile CsvParser::finish() {
+    check_skipped();
     CsvFile out;
     std::vector<CsvSource::Column> kept;
+    std::vector<size_t> left_out;
+    for (const Skipped &one : skipped_) left_out.push_back(one.column);
     for (size_t slot = 0; slot < chosen_.size(); ++slot)
         if (kinds_[slot] == Column::number) {
             kept.push_back({static_cast<int64_t>(slot), column_text(chosen_[slot], header_, names_[chosen_[slot]])});
             out.columns.push_back(names_[chosen_[slot]]);
         } else {
-            skipped_.push_back(chosen_[slot]);
+            left_out.push_back(chosen_[slot]);
         }
     if (kept.empty()) fail(MERCER_E_DATA, "'%s' has no numeric column", name_.c_str());
-    std::sort(skipped_.begin(), skipped_.end());
-    for (size_t column : skipped_) out.left_out.push_back(names_[column]);
+    std::sort(left_out.begin(), left_out.end());
+    for (size_t column : left_out) out.left_out.push_back(names_[column]);
     out.labels = std::move(label_values_);
     settle_labels(out);
     out.weights = std::move(weight_values_);

@@ -36,7 +36,7 @@ void Source::check(int64_t row0, int64_t count, const T *values) const {
     const int64_t at = find_not_finite(count, cols_, values);
     if (at == count * cols_) return;
     refuse(row0 + at / cols_, at % cols_,
-           std::isnan(values[at]) ? "NaN, must be finite (a model fitted with data.missing = rows leaves such rows out)"
+           std::isnan(values[at]) ? "NaN, must be finite (data.missing = rows leaves such rows out)"
                                   : "inf, must be finite");
 }
 template void Source::check(int64_t, int64_t, const float *) const;

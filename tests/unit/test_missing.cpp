@@ -257,7 +257,7 @@ void test_refused() {
     std::vector<int64_t> landmarks = {1, 14};
     attach(data, landmarks);
     fails(session, data, rows, MERCER_E_DATA,
-          "row 3, column 3 is NaN, must be finite (a model fitted with data.missing = rows");
+          "row 3, column 3 is NaN, must be finite (data.missing = rows");
     rows.push_back({"data.missing", "rows"});
     fails(session, data, rows, MERCER_E_DATA, "landmarks: entry 1 is row 14, which has a missing value");
     landmarks[1] = n;

@@ -85,7 +85,7 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
         out->most_negative = fmin(out->most_negative, theta[p - 1]);
         shift = fmax(shift, -theta[p - 1]);
         double scale = fmax(fabs(theta[0]), fabs(theta[p - 1]));
-        double allowed = fmax(request->tol * fabs(theta[0]), rounding * scale);
+        double allowed = mercer_residual_limit(request, theta, rounding * scale);
         for (int64_t j = 0; j < p; j++) norm[j] = -theta[j];
         if ((status = host->copy(task, q, z)) || (status = add(host, task, x, norm, z, h)) ||
             (status = host->norms(task, z, norm)))
