@@ -58,6 +58,81 @@ size_t distance(const std::string &a, const std::string &b) {
     return row.back();
 }
 
+/* What other packages call a flag, or a value of one, and what it is called here. */
+struct Foreign {
+    const char *theirs, *ours;
+};
+constexpr Foreign foreign_flags[] = {{"random-state", "seed"}, {"n-jobs", "threads"}, {"eigen-solver", "solver"}};
+constexpr Foreign foreign_operations[] = {{"spe", "residual"}, {"q", "residual"}, {"hotelling", "t2"}};
+constexpr Foreign foreign_types[] = {{"float32", "f32"}, {"float64", "f64"}};
+
+template <size_t count>
+std::string translated(const Foreign (&table)[count], const std::string &word) {
+    for (const auto &[theirs, ours] : table)
+        if (word == theirs) return ours;
+    return "";
+}
+
+/* The commands that have a flag which others of the same kind do not. */
+std::string commands_with(const std::string &flag) {
+    if (flag == "labels") return "fit, forecast and plot";
+    if (flag == "landmarks" || flag == "weights" || flag == "scores" || flag == "checkpoint") return "fit";
+    return "";
+}
+
+/* find_entry, which says more where the name is of another registry or of another package. */
+void look_up(mercer_context *context, const std::string &registry, const std::string &name) {
+    try {
+        find_entry(context, registry, name);
+    } catch (const Failure &failure) {
+        const auto has = [&](const std::string &place, const std::string &wanted) {
+            for (const Entry &entry : entries_of(context, place))
+                if (entry.name == wanted) return true;
+            return false;
+        };
+        if (failure.code != MERCER_E_NAME) throw;
+        const std::string here = registry == "operations" ? translated(foreign_operations, name) : "";
+        if (!here.empty() && has(registry, here))
+            throw Failure(failure.code, "unknown operation '" + name + "': did you mean '" + here + "'?");
+        for (const char *part : {"kernel", "reducer", "lift", "solver"})
+            if (registry == "methods" && has(std::string(part) + "s", name))
+                throw Failure(failure.code, "unknown method '" + name + "': it is a " + part + ": " +
+                                                (part == std::string("reducer") ? "--method nystrom " : "") + "--" +
+                                                part + " " + name);
+        throw;
+    }
+}
+
+/* The methods that have a parameter of this name. */
+std::string methods_with(mercer_context *context, const std::string &name) {
+    Words with;
+    for (const Entry &method : entries_of(context, "methods")) {
+        const auto rows = rows_of(make<Recipe>(mercer_recipe_create, context, method.name.c_str()).get());
+        if (std::any_of(rows.begin(), rows.end(), [&](const Row &row) { return is_named(row, name); }))
+            with.push_back(method.name);
+    }
+    return joined(with, ", ");
+}
+
+/* "f32" for "float32", where the parameter takes that. */
+std::string own_value(const std::vector<Row> &rows, const std::string &name, const std::string &value) {
+    const std::string ours = translated(foreign_types, value);
+    const auto takes = [&](const Row &row) {
+        return is_named(row, name) && std::count(row.choices.begin(), row.choices.end(), ours) > 0;
+    };
+    return !ours.empty() && std::any_of(rows.begin(), rows.end(), takes) ? ours : value;
+}
+
+/* "--sigma median": a word where a number belongs may be a choice of the row that the number excludes. */
+std::string rule_instead(const std::vector<Row> &rows, const std::string &name, const std::string &value) {
+    const auto asked = std::find_if(rows.begin(), rows.end(), [&](const Row &row) { return is_named(row, name); });
+    if (asked == rows.end() || asked->group.empty() || !asked->choices.empty()) return "";
+    for (const Row &row : rows)
+        if (row.group == asked->group && std::find(row.choices.begin(), row.choices.end(), value) != row.choices.end())
+            return "; for a rule: --" + (row.short_name.empty() ? row.name : row.short_name) + " " + value;
+    return "";
+}
+
 /* What the library suggests, "did you mean output.variance = 0.95?", in the words of a command line. */
 std::string as_flag(const std::string &text, const std::vector<Row> &rows) {
     for (const Row &row : rows) {
@@ -182,9 +257,9 @@ std::string Arguments::peek_positional() const {
 
 Recipe Arguments::recipe(mercer_context *context, const std::string &registry, const std::string &name, Wanted wanted) {
     if (registry == "operations") // of which a recipe may have several
-        for (const std::string &one : split(name, ',')) find_entry(context, registry, one);
+        for (const std::string &one : split(name, ',')) look_up(context, registry, one);
     else
-        find_entry(context, registry, name);
+        look_up(context, registry, name);
     if (!app_.get_option_no_throw("--set"))
         app_.add_option("--set", sets_, "set a parameter, as part.name=value; may be repeated")
             ->type_name(assignment_type)
@@ -201,7 +276,7 @@ Recipe Arguments::recipe(mercer_context *context, const std::string &registry, c
         rows = rows_of(recipe.get());
     }
     add_rows(recipe.get(), wanted);
-    spell_canonically(recipe.get());
+    spell_canonically(context, recipe.get());
     return recipe;
 }
 
@@ -228,20 +303,35 @@ void Arguments::add_rows(mercer_recipe *recipe, Wanted wanted) {
     }
 }
 
-/* A flag that nobody knows gets the library's answer, which says the nearest parameter; unless one of ours is near. */
-void Arguments::refuse(mercer_recipe *recipe, const std::string &name) const {
+/* A flag that nobody knows gets the library's answer, which says the nearest parameter; unless one of ours is near, or it is known
+ * elsewhere: in another package, to another command, to another method. */
+void Arguments::refuse(mercer_context *context, mercer_recipe *recipe, const std::string &name) const {
     std::vector<std::string> own;
     for (const CLI::Option *option : app_.get_options())
         if (option->get_group() != row_group)
             own.insert(own.end(), option->get_lnames().begin(), option->get_lnames().end());
-    if (const std::string near = suggestion(name, own); !near.empty())
-        throw Failure(MERCER_E_NAME, "unknown flag --" + name + ": did you mean --" + near + "?");
-    if (recipe) value_of(recipe, name);
+    const std::string here = translated(foreign_flags, plain(name)), near = suggestion(name, own);
+    if (!here.empty() && option_of("--" + here))
+        throw Failure(MERCER_E_NAME, "unknown flag --" + name + ": did you mean --" + here + "?");
+    if (const std::string commands = commands_with(name); !commands.empty())
+        throw Failure(MERCER_E_NAME, "unknown flag --" + name + ": it belongs to " + commands);
+    if (!near.empty()) throw Failure(MERCER_E_NAME, "unknown flag --" + name + ": did you mean --" + near + "?");
+    try {
+        if (recipe) value_of(recipe, name);
+    } catch (const Failure &failure) {
+        const bool unknown = std::string(failure.what()).starts_with("unknown parameter");
+        const auto rows = rows_of(recipe);
+        const bool fits = std::any_of(rows.begin(), rows.end(), [](const Row &row) { return row.name == "method"; });
+        const std::string methods = unknown && fits ? methods_with(context, name) : "";
+        if (methods.empty()) throw;
+        throw Failure(failure.code, "--" + name + " belongs to the methods " + methods + ", not to '" +
+                                        value_of(recipe, "method") + "'");
+    }
     throw Failure(MERCER_E_NAME, "unknown flag --" + name);
 }
 
 /* Rewrites flags to the spelling that CLI11 knows. */
-void Arguments::spell_canonically(mercer_recipe *recipe) {
+void Arguments::spell_canonically(mercer_context *context, mercer_recipe *recipe) {
     for (size_t i = 0; i < words_.size() && words_[i] != "--"; ++i) {
         std::string &word = words_[i];
         if (!is_flag(word)) continue;
@@ -251,7 +341,7 @@ void Arguments::spell_canonically(mercer_recipe *recipe) {
             for (const auto &known : option->get_lnames())
                 if (plain(known) == plain(name)) word.replace(2, name.size(), known);
         } else if (!completing_) {
-            refuse(recipe, name);
+            refuse(context, recipe, name);
         }
         i += value_follows;
     }
@@ -290,7 +380,7 @@ void Arguments::parse() {
         throw HelpShown();
     } catch (const CLI::ParseError &error) {
         for (const auto &word : words_) // of a command that has no parameters
-            if (is_flag(word) && !option_of(word)) refuse(nullptr, name_in(word));
+            if (is_flag(word) && !option_of(word)) refuse(nullptr, nullptr, name_in(word));
         throw usage(error);
     }
     for (const CLI::Option *option : app_.get_options())
@@ -316,8 +406,12 @@ void Arguments::apply(mercer_recipe *recipe) const {
         if (std::count(names.begin(), names.end(), names.back()) > 1)
             throw Failure(MERCER_E_ARGUMENT, names.back() + " is given twice");
     }
+    const auto rows = rows_of(recipe);
+    std::string rule;
     std::vector<const char *> name_texts, value_texts;
     for (size_t i = 0; i < names.size(); ++i) {
+        values[i] = own_value(rows, names[i], values[i]);
+        if (rule.empty()) rule = rule_instead(rows, names[i], values[i]);
         name_texts.push_back(names[i].c_str());
         value_texts.push_back(values[i].c_str());
     }
@@ -325,7 +419,9 @@ void Arguments::apply(mercer_recipe *recipe) const {
         check(
             mercer_recipe_set_many(recipe, name_texts.data(), value_texts.data(), static_cast<int64_t>(names.size())));
     } catch (const Failure &failure) {
-        throw Failure(failure.code, as_flag(failure.what(), rows_of(recipe)));
+        const std::string text = failure.what();
+        const bool meant = !rule.empty() && text.find("= " + rule.substr(rule.rfind(' ') + 1) + " ") != text.npos;
+        throw Failure(failure.code, as_flag(text, rows) + (meant ? rule : ""));
     }
 }
 

@@ -58,9 +58,9 @@ class Arguments {
 
   private:
     void add_rows(mercer_recipe *recipe, Wanted wanted);
-    void spell_canonically(mercer_recipe *recipe);
-    /* recipe may be null: the command has none. */
-    [[noreturn]] void refuse(mercer_recipe *recipe, const std::string &name) const;
+    void spell_canonically(mercer_context *context, mercer_recipe *recipe);
+    /* context and recipe may be null: the command has none. */
+    [[noreturn]] void refuse(mercer_context *context, mercer_recipe *recipe, const std::string &name) const;
     Failure usage(const CLI::ParseError &error) const;
     const CLI::Option *option_of(const std::string &flag) const;
     bool takes_value(const std::string &word) const;

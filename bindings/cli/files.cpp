@@ -251,7 +251,25 @@ void OutputFile::commit() {
     temporary_.clear();
 }
 
+std::string kind_of_file(const std::string &path) {
+    constexpr size_t enough = 16, length = 8; // bytes; of the length before a model's header, which is JSON
+    if (is_stream(path) || is_device(path)) return "";
+    std::string bytes;
+    try {
+        bytes = read_file(path, enough);
+    } catch (const Failure &) { // whoever opens it says why
+        return "";
+    }
+    const auto is_text = [](unsigned char c) { return c >= ' ' || c == '\t' || c == '\n' || c == '\r'; };
+    if (bytes.size() < enough) return "";
+    if (begins_as_npy(bytes)) return "an .npy file";
+    if (bytes[length] == '{' && bytes[length - 1] == '\0') return "a model";
+    return std::all_of(bytes.begin(), bytes.end(), is_text) ? "text" : "";
+}
+
 Model read_model(mercer_context *context, const std::string &path) {
+    if (const std::string kind = kind_of_file(path); kind == "an .npy file" || kind == "text")
+        throw Failure(MERCER_E_MODEL, "'" + path + "' is " + kind + ", not a model (model and data swapped?)");
     if (!is_stream(path)) return make<Model>(mercer_model_load, context, path.c_str());
     auto source = sized<mercer_source>();
     source.read = read_stdin;

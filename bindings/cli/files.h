@@ -60,6 +60,9 @@ bool is_pipe(const std::string &path);
  * What is neither .npy nor text with numbers is soon refused: it may be without end. */
 int spool(const std::string &input);
 
+/* By its first bytes: "an .npy file", "a model", "text"; "" of anything else, and of what can be read only once. */
+std::string kind_of_file(const std::string &path);
+
 Model read_model(mercer_context *context, const std::string &path);
 void write_model(mercer_model *model, const std::string &path);
 

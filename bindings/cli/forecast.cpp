@@ -1,8 +1,8 @@
 #include "commands.h"
-#include "input.h"
 #include "json.h"
 #include "report.h"
 #include "run.h"
+#include "training.h"
 
 namespace cli {
 
@@ -30,33 +30,33 @@ void print(const mercer_forecast &ahead) {
                     human_seconds(ahead.look_seconds).c_str());
 }
 
+/* A line of flags of a fit is one of its forecast, but what it would write is neither needed nor touched. */
+void be_of_forecast(CLI::App &app) {
+    app.get_option("--json")->description("print the result as JSON");
+    app.get_option("--output")->required(false);
+    for (const char *flag : {"--output", "--scores", "--format", "--checkpoint"})
+        app.get_option(flag)->description("accepted as a flag of fit, and ignored");
+}
+
 } // namespace
 
 void forecast(mercer_context *context, const Words &words) {
-    InputOptions input;
-    std::string method = "auto";
-    bool as_json = false;
-    RunOptions limits;
+    TrainingOptions options;
     Arguments line("forecast",
                    "Estimates the memory, work and time of a fit without fitting; fails if the fit would be refused.",
                    words);
-    input.add_to(line.app());
-    line.app()
-        .add_option("--method", method, "method, see `mercer methods`; its parameters become flags")
-        ->type_name("METHOD")
-        ->capture_default_str();
-    input.add_labels_to(line.app());
-    line.app().add_flag("--json", as_json, "print the result as JSON");
-    limits.add_to(line.app());
-    const Recipe recipe = recipe_of_method(line, context, method);
+    options.add_to(line.app());
+    be_of_forecast(line.app());
+    const Recipe recipe = recipe_of_method(line, context, options.method);
     line.parse();
+    options.verify_inputs();
     line.apply(recipe.get());
 
-    const Run run(limits);
-    const InputData data(context, input, run.get());
+    const Run run(options.run);
+    const TrainingData data(context, options, run.get());
     auto ahead = sized<mercer_forecast>();
-    check(mercer_recipe_forecast(recipe.get(), data.get(), run.get(), &ahead));
-    if (!as_json) return print(ahead);
+    check(mercer_recipe_forecast(recipe.get(), data.get(), data.run(), &ahead));
+    if (!options.json) return print(ahead);
     std::printf("%s\n", json::object({{"bytes", figure_json(ahead.bytes)},
                                       {"kernel_evaluations", figure_json(ahead.kernel_evaluations)},
                                       {"passes", figure_json(ahead.passes)},

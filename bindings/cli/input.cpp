@@ -80,6 +80,8 @@ void InputData::open(mercer_context *context, const std::string &path, const Inp
 }
 
 InputData::InputData(mercer_context *context, const InputOptions &options, const mercer_run *run) {
+    if (kind_of_file(options.path) == "a model")
+        throw Failure(MERCER_E_DATA, "'" + options.path + "' is a model, not data (model and data swapped?)");
     mercer_run reading = *run;
     reading.checkpoint = nullptr;
     check(mercer_context_set_run(context, &reading));

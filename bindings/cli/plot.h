@@ -51,7 +51,7 @@ class Points {
     int64_t rows_;
     std::vector<uint32_t> style_; // of each row
     std::vector<chart::Style> styles_;
-    std::vector<chart::Key> keys_;
+    std::vector<std::pair<size_t, chart::Key>> keys_; // with their styles; the legend lists those that are drawn
     std::optional<chart::Axis> colours_;
 };
 

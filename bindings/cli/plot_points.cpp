@@ -44,22 +44,28 @@ Labels from_file(const Subject &subject) {
     return from_numbers(subject, options, stem_of(subject.labels));
 }
 
-/* More texts than classes can have are numbers with decimals, which the library gives as data only: read again. */
-Labels from_column_of_numbers(const Subject &subject, size_t texts) {
-    if (is_stream(subject.input.path))
-        throw Failure(MERCER_E_UNSUPPORTED, subject.labels + " has " + std::to_string(texts) +
-                                                " different texts; a picture can distinguish at most " +
-                                                std::to_string(most_classes) + " apart");
-    InputOptions options = subject.input;
-    options.columns = subject.labels;
-    options.labels.clear();
-    return from_numbers(subject, options, subject.labels);
-}
-
 /* What the library reads as a missing number. */
 bool is_missing(const std::string &text) {
     static const std::set<std::string> markers = {"", "?", "NA", "NaN", "nan", "null"};
     return markers.count(text) != 0;
+}
+
+/* More texts than classes can have: where they are numbers with decimals, which the library gives as data only, read again. */
+Labels from_column_of_numbers(const Subject &subject, const std::vector<std::string> &texts) {
+    const auto is_number = [](const std::string &text) {
+        double x = 0;
+        const size_t plus = text.starts_with('+');
+        const auto [end, error] = std::from_chars(text.data() + plus, text.data() + text.size(), x);
+        return is_missing(text) || (end == text.data() + text.size() && error != std::errc::invalid_argument);
+    };
+    if (is_stream(subject.input.path) || !std::all_of(texts.begin(), texts.end(), is_number))
+        throw Failure(MERCER_E_UNSUPPORTED,
+                      "column '" + subject.labels + "' has more than " + std::to_string(most_classes) +
+                          " classes, which a picture cannot distinguish: it has " + std::to_string(texts.size()));
+    InputOptions options = subject.input;
+    options.columns = subject.labels;
+    options.labels.clear();
+    return from_numbers(subject, options, subject.labels);
 }
 
 Labels from_column(const Subject &subject) {
@@ -75,7 +81,7 @@ Labels from_column(const Subject &subject) {
         const bool missing = label < labels.names.size() && is_missing(labels.names[label]);
         labels.values.push_back(missing ? NAN : static_cast<double>(values[i]));
     }
-    return labels.names.size() > most_classes ? from_column_of_numbers(subject, labels.names.size()) : labels;
+    return labels.names.size() > most_classes ? from_column_of_numbers(subject, labels.names) : labels;
 }
 
 std::vector<double> distinct(std::vector<double> values) {
@@ -118,9 +124,8 @@ bool comes_before(const std::string &a, const std::string &b) {
     return i == a.size() && j < b.size();
 }
 
-bool are_classes(const std::vector<double> &values) {
-    return values.size() <= most_classes &&
-           std::all_of(values.begin(), values.end(), [](double x) { return x == std::floor(x); });
+bool are_whole(const std::vector<double> &values) {
+    return std::all_of(values.begin(), values.end(), [](double x) { return x == std::floor(x); });
 }
 
 /* Where a coordinate lies, with room around it. */
@@ -143,7 +148,12 @@ Points::Points(const Subject &subject, int64_t rows) : rows_(rows), style_(stati
                                           " rows, must be one label for each of " + std::to_string(rows) + " rows");
     const std::vector<double> classes = distinct(labels.values);
     if (classes.empty()) throw Failure(MERCER_E_DATA, subject.labels + ": no row has a label");
-    if (are_classes(classes))
+    const bool few = classes.size() <= most_classes, whole = are_whole(classes);
+    if (whole && !few)
+        std::fprintf(stderr,
+                     "mercer: warning: %s has more than %zu classes: they are drawn as values on a colour scale\n",
+                     subject.labels.c_str(), most_classes);
+    if (whole && few)
         colour_by_class(labels, classes);
     else
         colour_by_value(labels);
@@ -151,7 +161,7 @@ Points::Points(const Subject &subject, int64_t rows) : rows_(rows), style_(stati
     for (size_t i = 0; i < style_.size(); ++i)
         if (std::isnan(labels.values[i])) style_[i] = static_cast<uint32_t>(styles_.size());
     styles_.push_back({"#b0b0b0", Shape::circle, false});
-    keys_.push_back({"no label", styles_.back()});
+    keys_.emplace_back(styles_.size() - 1, Key{"no label", styles_.back()});
 }
 
 /* By name, not by who comes first: the same classes look the same in every picture. */
@@ -171,7 +181,7 @@ void Points::colour_by_class(const Labels &labels, const std::vector<double> &cl
     for (const auto &[name, value] : named) {
         style_of[value] = static_cast<uint32_t>(styles_.size());
         styles_.push_back(style_of_class(styles_.size()));
-        keys_.push_back({name, styles_.back()});
+        keys_.emplace_back(styles_.size() - 1, Key{name, styles_.back()});
     }
     for (size_t i = 0; i < labels.values.size(); ++i)
         if (const auto found = style_of.find(labels.values[i]); found != style_of.end()) style_[i] = found->second;
@@ -195,6 +205,7 @@ void Points::add_to(Figure &figure, const Array &values, int64_t x, int64_t y, b
     Marks marks;
     marks.styles = styles_;
     marks.haloed = haloed;
+    std::vector<bool> is_drawn(styles_.size());
     for (int64_t i = 0; i < rows_; ++i) {
         const double at_x = x < 0 ? static_cast<double>(i) : values.at(i, x), at_y = values.at(i, y);
         const bool drawable = usable(at_x) && usable(at_y);
@@ -203,6 +214,7 @@ void Points::add_to(Figure &figure, const Array &values, int64_t x, int64_t y, b
         marks.x.push_back(at_x);
         marks.y.push_back(at_y);
         marks.style.push_back(style_[static_cast<size_t>(i)]);
+        is_drawn[marks.style.back()] = true;
     }
     fade(marks);
     const bool coloured = !keys_.empty() || colours_;
@@ -214,7 +226,8 @@ void Points::add_to(Figure &figure, const Array &values, int64_t x, int64_t y, b
         marks.opacity = 1;
     }
     panel.layers.push_back({std::move(marks), false});
-    figure.legend.insert(figure.legend.end(), keys_.begin(), keys_.end());
+    for (const auto &[style, key] : keys_)
+        if (is_drawn[style]) figure.legend.push_back(key);
     if (!haloed) panel.colours = colours_;
     const auto say = [&](const std::string &text) { figure.caption += (figure.caption.empty() ? "" : "; ") + text; };
     const std::string of_rows = " of " + std::to_string(rows_) + " rows ";

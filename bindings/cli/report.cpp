@@ -2,6 +2,7 @@
 #include "json.h"
 #include "recipe.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -86,18 +87,72 @@ Importance importance_of(mercer_model *model) {
 void print_importance(FILE *stream, const Importance &importance, size_t most) {
     const auto &values = importance.eigenvalues;
     if (values.empty()) return;
+    const bool known = importance.total > 0; // or there are no shares
     Cells cells = {{"component", "eigenvalue", "share", "cumulative"}};
     double sum = 0;
-    for (size_t j = 0; j < values.size() && j < most; ++j) {
+    for (size_t j = 0; j < values.size(); ++j) {
         sum += values[j];
-        const bool known = importance.total > 0;
-        cells.push_back({std::to_string(j + 1), format("%.6g", values[j]),
-                         known ? percent(values[j] / importance.total) : "",
-                         known ? percent(sum / importance.total) : ""});
+        const bool last = j + 1 == values.size();
+        if (j == most && !last) cells.push_back({"..."});
+        if (j < most || last)
+            cells.push_back({std::to_string(j + 1), format("%.6g", values[j]), percent(values[j] / importance.total),
+                             percent(sum / importance.total)});
     }
+    for (auto &row : cells) row.resize(std::min<size_t>(row.size(), known ? 4 : 2));
     print_table(stream, cells, "rrrr");
-    if (values.size() > most) std::fprintf(stream, "... and %zu more\n", values.size() - most);
     std::fputc('\n', stream);
+}
+
+namespace {
+
+double number_at(const json::Value &entry, const char *name) {
+    return std::strtod(json::member(entry, name).text.c_str(), nullptr);
+}
+
+/* What the certificates of single eigenvalues say together. */
+struct Accuracy {
+    double worst = -1; // of a value from one of its bounds, as a share of the value; < 0: nothing is certified
+    double probability = 1;
+    std::vector<std::string> by, conditions;
+};
+
+void add_once(std::vector<std::string> &list, const std::string &word) {
+    if (!word.empty() && std::find(list.begin(), list.end(), word) == list.end()) list.push_back(word);
+}
+
+std::string joined(const std::vector<std::string> &list) {
+    std::string out;
+    for (const std::string &word : list) out += (out.empty() ? "" : " and ") + word;
+    return out;
+}
+
+Accuracy accuracy_of(mercer_model *model) {
+    Accuracy out;
+    for (const json::Value &entry : json::parse(fact_of(model, "/certificates")).members) {
+        const double value = number_at(entry, "value");
+        if (json::member(entry, "name").text != "eigenvalue" || !(value > 0)) continue;
+        const double off = std::max(number_at(entry, "upper") - value, value - number_at(entry, "lower"));
+        out.worst = std::max(out.worst, off / value);
+        out.probability = std::min(out.probability, number_at(entry, "probability"));
+        const std::string by = json::member(entry, "by").text;
+        add_once(out.by, by == "frobenius" ? "pairs" : by); // the norm of the residual, from pairs of rows
+        add_once(out.conditions, json::member(entry, "if").text);
+    }
+    return out;
+}
+
+} // namespace
+
+void print_accuracy(FILE *stream, mercer_model *model, const std::string &tighter) {
+    constexpr double close = 0.01; // from there on a tighter bound says little more
+    const Accuracy found = accuracy_of(model);
+    if (found.worst < 0 || !fact_of(model, "/road/why").empty()) return;
+    std::string how = "by " + joined(found.by);
+    if (found.probability < 1) how += format(", with probability %g", found.probability);
+    if (!found.conditions.empty()) how += ", if " + joined(found.conditions);
+    const std::string share = format(found.worst < 0.1 ? "%.2g" : "%.0f", 100 * found.worst);
+    std::fprintf(stream, "eigenvalues certified to %s %% or better (%s)%s\n\n", share.c_str(), how.c_str(),
+                 tighter.empty() || found.worst < close ? "" : ("; " + tighter + " may be tighter").c_str());
 }
 
 void print_headline(FILE *stream, mercer_model *model) {

@@ -30,7 +30,12 @@ struct Importance {
     double total = 0;
 };
 Importance importance_of(mercer_model *model);
+/* The first `most` rows and the last, whose cumulative share is what was kept. */
 void print_importance(FILE *stream, const Importance &importance, size_t most = 20);
+
+/* How far an eigenvalue is at most from the exact one, by the certificates; nothing where the headline says it, or where there are
+ * none. tighter: the flag that makes it certify more, or "". */
+void print_accuracy(FILE *stream, mercer_model *model, const std::string &tighter);
 
 /* "kpca, kernel gaussian: 600 x 2 f64 -> 10 components on 600 centres". */
 void print_headline(FILE *stream, mercer_model *model);

@@ -41,27 +41,46 @@ std::string minutes(double seconds) {
     return text;
 }
 
-int32_t show_progress(void *, const mercer_progress *progress) {
+constexpr double every = 10; // seconds between lines of progress, and between the moments of a pace
+
+/* The bar is at its end only when the call is. */
+double shown_share(const mercer_progress &progress) { return std::clamp(progress.fraction, 0.0, 0.99); }
+
+/* ", 0:05 left": as the library estimates, but no less than the recent speed suggests; "" where nothing has moved lately. */
+std::string time_left(Pace &pace, const mercer_progress &progress, const char *before) {
+    const double share = shown_share(progress), now = progress.elapsed;
+    if (now < pace.elapsed[1]) pace = Pace(); // another call
+    if (now >= pace.elapsed[1] + every) {
+        pace.elapsed[0] = pace.elapsed[1], pace.share[0] = pace.share[1];
+        pace.elapsed[1] = now, pace.share[1] = share;
+    }
+    double left = progress.remaining;
+    if (const double window = now - pace.elapsed[0]; left >= 0 && window >= every) {
+        const double moved = share - pace.share[0];
+        left = moved > 0 ? std::max(left, (1 - share) / moved * window) : -1;
+    }
+    return left < 0 ? "" : before + minutes(left) + " left";
+}
+
+int32_t show_progress(void *user, const mercer_progress *progress) {
     constexpr int width = 30;
-    const double share = std::clamp(progress->fraction, 0.0, 1.0);
+    const double share = shown_share(*progress);
     const auto filled = static_cast<size_t>(std::lround(share * width));
     const std::string bar = std::string(filled, '#') + std::string(width - filled, '.');
-    const std::string left = progress->remaining < 0 ? "" : "  " + minutes(progress->remaining) + " left";
+    const std::string left = time_left(*static_cast<Pace *>(user), *progress, "  ");
     std::fprintf(stderr, "\r\033[K%-8.16s [%s] %3.0f %%%s", progress->stage ? progress->stage : "", bar.c_str(),
                  100 * share, left.c_str());
     return 0;
 }
 
-/* Where there is no terminal, for log files: a line every ten seconds. user: when the next one is due, in seconds of the call. */
+/* Where there is no terminal, for log files: a line every ten seconds. */
 int32_t write_progress(void *user, const mercer_progress *progress) {
-    constexpr double every = 10;
-    double &due = *static_cast<double *>(user);
-    if (progress->elapsed < due - every) due = every; // another call
-    if (progress->elapsed < due) return 0;
-    due = every * (std::floor(progress->elapsed / every) + 1);
-    const std::string left = progress->remaining < 0 ? "" : ", " + minutes(progress->remaining) + " left";
+    Pace &pace = *static_cast<Pace *>(user);
+    const std::string left = time_left(pace, *progress, ", "); // of each moment, though few are written
+    if (progress->elapsed < pace.line_at) return 0;
+    pace.line_at = every * (std::floor(progress->elapsed / every) + 1);
     std::fprintf(stderr, "mercer: %.16s: %.0f %% after %s%s\n", progress->stage ? progress->stage : "",
-                 100 * std::clamp(progress->fraction, 0.0, 1.0), minutes(progress->elapsed).c_str(), left.c_str());
+                 100 * shown_share(*progress), minutes(progress->elapsed).c_str(), left.c_str());
     return 0;
 }
 
@@ -71,7 +90,7 @@ Run::Run(const RunOptions &options, const char *checkpoint) : run_(sized<mercer_
     run_.threads = options.threads;
     run_.memory = static_cast<int64_t>(options.memory);
     run_.checkpoint = checkpoint;
-    run_.user = &line_at_;
+    run_.user = &pace_;
     run_.progress = options.quiet ? nullptr : ::isatty(STDERR_FILENO) ? show_progress : write_progress;
     run_.cancel = &cancel_flag;
     on_stop(ask_to_stop);

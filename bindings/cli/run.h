@@ -8,6 +8,13 @@
 
 namespace cli {
 
+/* How fast a call has been lately: its share at two earlier moments, the older of which is at least ten seconds back once a call
+ * lasts so long. */
+struct Pace {
+    double elapsed[2] = {0, 0}, share[2] = {0, 0};
+    double line_at = 10; // seconds of the call when the next line of progress is due
+};
+
 /* What a long call runs with: threads, memory, the progress bar and the interrupt key. While one of these exists the
  * first SIGINT, SIGTERM, SIGHUP or SIGXCPU asks the call to stop, the second ends the process. */
 class Run {
@@ -21,7 +28,7 @@ class Run {
 
   private:
     mercer_run run_;
-    double line_at_ = 10; // seconds of the call when the next line of progress is due
+    Pace pace_;
 };
 
 /* The same run for the library alone, while the command itself holds so many bytes for `what`: they count too. */

@@ -86,6 +86,17 @@ int64_t count_left_out(const Table &table) {
     return count;
 }
 
+/* A table of more columns than the model has may have some that are no data. */
+std::string hint_at_columns(mercer_model *model, mercer_data *data) {
+    auto summary = sized<mercer_summary>();
+    check(mercer_model_summary(model, &summary));
+    const mercer_data_facts facts = facts_of(data);
+    const bool named = !json::member(json::parse(facts.names), "columns").members.empty();
+    return named && summary.d > 0 && facts.cols > summary.d
+               ? ": name an id column with --id, or choose columns with --columns"
+               : "";
+}
+
 } // namespace
 
 std::vector<Output> apply(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_run *run) {
@@ -99,7 +110,12 @@ std::vector<Output> apply(mercer_model *model, mercer_recipe *what, mercer_data 
         outputs.push_back({output.name, array_like(output.dtype, output.rows, output.cols)});
     std::vector<mercer_view> views;
     for (Output &output : outputs) views.push_back(output.values.view());
-    check(mercer_model_transform(model, what, data, views.data(), static_cast<int64_t>(views.size()), &beside));
+    try {
+        check(mercer_model_transform(model, what, data, views.data(), static_cast<int64_t>(views.size()), &beside));
+    } catch (const Failure &failure) {
+        if (failure.code != MERCER_E_SHAPE) throw;
+        throw Failure(failure.code, failure.what() + hint_at_columns(model, data));
+    }
     return outputs;
 }
 

@@ -40,6 +40,25 @@ size_t edit_distance(std::string_view a, std::string_view b) {
     return d[a.size()][b.size()];
 }
 
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool begins_with(std::string_view name, std::string_view text) {
+    return text.size() <= name.size() &&
+           std::equal(text.begin(), text.end(), name.begin(), [](char a, char b) { return lower(a) == lower(b); });
+}
+
+// The only one of the names that begins with a text of at least two letters, or null.
+const std::string *find_begun(std::string_view text, const std::vector<std::string> &names) {
+    const auto begun = [&](const std::string &name) { return begins_with(name, text); };
+    const auto first = std::find_if(names.begin(), names.end(), begun);
+    if (text.size() < 2 || first == names.end() || std::any_of(first + 1, names.end(), begun)) return nullptr;
+    return &*first;
+}
+
+std::string quoted_where_needed(const std::string &name) {
+    return name.find_first_of(", ") == name.npos ? name : "'" + name + "'";
+}
+
 } // namespace
 
 bool parse_number(std::string_view text, double *out) { return parse_whole(text, out); }
@@ -110,8 +129,9 @@ void fail_unknown(const char *kind, std::string_view name, const std::vector<std
     for (const std::string &candidate : known) {
         size_t distance = edit_distance(shown, candidate);
         if (distance < best && distance < candidate.size()) best = distance, nearest = &candidate; // a letter in common
-        list += (list.empty() ? "" : ", ") + candidate;
+        list += (list.empty() ? "" : ", ") + quoted_where_needed(candidate);
     }
+    if (!nearest) nearest = find_begun(shown, known);
     if (nearest) fail(MERCER_E_NAME, "unknown %s '%s': did you mean '%s'?", kind, shown.c_str(), nearest->c_str());
     fail(MERCER_E_NAME, "unknown %s '%s': known names are %.700s", kind, shown.c_str(),
          list.empty() ? "none" : list.c_str());

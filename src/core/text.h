@@ -20,7 +20,8 @@ std::string
 printable(std::string_view text);    // for messages: at most 40 bytes, one line, UTF-8 as it is, '?' for the rest
 bool is_name(std::string_view text); // lower-case letters, digits and '-', beginning with a letter
 
-// "unknown kernel 'gausian': the nearest known is 'gaussian'", or the list where nothing is near.
+// "unknown kernel 'gausian': did you mean 'gaussian'?": the nearest name, else the only one that begins with this text in letters
+// of any case, else all of them, in quotes where a name contains a blank or a comma.
 [[noreturn]] void fail_unknown(const char *kind, std::string_view name, const std::vector<std::string> &known);
 
 } // namespace mercer

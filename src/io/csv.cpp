@@ -52,10 +52,13 @@ bool has_decimal_comma(std::string_view digits) {
 
 // ---- rows
 
-// "column 2 ('height')", of a file with a header.
+// "column 'height'"; without a header, or without a name in it, by its number from 0, "column 2".
 std::string column_text(size_t column, bool header, const std::string &name) {
-    return format("column %zu", column) + (header ? " ('" + printable(name) + "')" : "");
+    const bool named = header && name != number_text(static_cast<int64_t>(column));
+    return named ? "column '" + printable(name) + "'" : format("column %zu", column);
 }
+
+std::string fields_text(size_t count) { return format("%zu field%s", count, count == 1 ? "" : "s"); }
 
 // The lines of a file that its rows begin on: only where they do not follow each other, the row and its line.
 class RowLines {
@@ -123,30 +126,38 @@ class CsvSource : public Source {
 
 // ---- what is found out about a file
 
-std::vector<size_t> first_counts(const InputFile &file, char separator) {
+struct RecordShape {
+    int64_t line;
+    size_t fields;
+};
+
+std::vector<RecordShape> first_records(const InputFile &file, char separator) {
     constexpr size_t enough = 10;
-    std::vector<size_t> counts;
+    std::vector<RecordShape> shapes;
     try {
         CsvRecords records(file, separator);
-        while (counts.size() < enough && records.next()) counts.push_back(records.fields().size());
+        while (shapes.size() < enough && records.next()) shapes.push_back({records.line(), records.fields().size()});
     } catch (const Error &) { // then those before it
     }
-    return counts;
+    return shapes;
 }
 
 // The first separator that splits the first records into equally many fields. Where one of them is too short or too long, the
 // one, blanks aside, with which most records have as many fields as the first: the message about that record is then right.
+// Where none splits the first record, lines may stand before the header: then the first one, blanks aside, that splits the last.
 char find_separator(const InputFile &file) {
-    char best = ',';
+    char best = ',', later = '\0';
     std::ptrdiff_t most = 0;
     for (char separator : separators) {
-        const std::vector<size_t> counts = first_counts(file, separator);
-        if (counts.empty() || counts[0] < 2) continue;
-        const auto alike = std::count(counts.begin(), counts.end(), counts[0]);
-        if (alike == static_cast<std::ptrdiff_t>(counts.size())) return separator;
+        const std::vector<RecordShape> shapes = first_records(file, separator);
+        if (separator != ' ' && !later && !shapes.empty() && shapes.back().fields > 1) later = separator;
+        if (shapes.empty() || shapes[0].fields < 2) continue;
+        const auto alike = std::count_if(shapes.begin(), shapes.end(),
+                                         [&](const RecordShape &shape) { return shape.fields == shapes[0].fields; });
+        if (alike == static_cast<std::ptrdiff_t>(shapes.size())) return separator;
         if (alike > most && separator != ' ') best = separator, most = alike;
     }
-    return best;
+    return most == 0 && later ? later : best;
 }
 
 // Text everywhere, or nothing: no data begin like this.
@@ -166,7 +177,7 @@ class CsvParser {
   public:
     CsvParser(Run &run, const InputFile &file, const CsvOptions &options)
         : run_(run), options_(options), file_(file), name_(shown_path(file.path())),
-          records_(file_, options.separator ? options.separator : find_separator(file_)) {}
+          separator_(options.separator ? options.separator : find_separator(file_)), records_(file_, separator_) {}
 
     CsvFile parse() {
         if (!records_.next()) fail(MERCER_E_DATA, "'%s' has no rows: the file is empty", name_.c_str());
@@ -188,6 +199,7 @@ class CsvParser {
     }
 
     void begin();
+    void refuse_preamble() const;
     void name_columns(const std::vector<CsvField> &fields);
     size_t find(const std::string &what, std::string_view asked) const;
     void choose_columns(const std::vector<CsvField> &first);
@@ -202,6 +214,7 @@ class CsvParser {
     const CsvOptions &options_;
     const InputFile &file_;
     std::string name_;
+    char separator_;
     CsvRecords records_;
     bool header_ = false;
     std::vector<std::string> names_;               // of all columns
@@ -223,8 +236,20 @@ class CsvParser {
     std::map<std::string, int64_t, std::less<>> categories_;
 };
 
+// A first line of one field before a table of several is no header, but a title or what an instrument says of itself.
+void CsvParser::refuse_preamble() const {
+    if (records_.fields().size() != 1) return;
+    const std::vector<RecordShape> shapes = first_records(file_, separator_);
+    for (const RecordShape &shape : shapes)
+        if (shape.fields > 1 && shape.fields == shapes.back().fields)
+            fail(MERCER_E_DATA,
+                 "'%s': line %" PRId64 " has 1 field and line %" PRId64 " has %zu: remove the lines before the header",
+                 name_.c_str(), records_.line(), shape.line, shape.fields);
+}
+
 // Reads the header, if there is one; the current record is then the first row.
 void CsvParser::begin() {
+    refuse_preamble();
     header_ = options_.header == CsvOptions::Header::yes ||
               (options_.header == CsvOptions::Header::found && looks_like_header(records_.fields()));
     if (records_.fields().size() > most_columns)
@@ -246,7 +271,8 @@ void CsvParser::name_columns(const std::vector<CsvField> &fields) {
         if (text.empty()) continue;
         if (!is_utf8(text)) refuse(k, text, "is not UTF-8 text");
         if (const auto [other, added] = seen.emplace(text, k); !added)
-            refuse(k, text, format("is already the name of column %zu", other->second).c_str());
+            fail(MERCER_E_DATA, "'%s': line %" PRId64 ", column %zu: '%s' is already the name of column %zu",
+                 name_.c_str(), records_.line(), k, printable(text).c_str(), other->second);
     }
 }
 
@@ -315,8 +341,8 @@ int64_t CsvParser::label_of(size_t column, std::string_view text) {
 void CsvParser::add_row() {
     const std::vector<CsvField> &fields = records_.fields();
     if (fields.size() != names_.size())
-        fail(MERCER_E_DATA, "'%s': line %" PRId64 ", column %zu: the line has %zu fields, but the first line has %zu",
-             name_.c_str(), records_.line(), std::min(fields.size(), names_.size()), fields.size(), names_.size());
+        fail(MERCER_E_DATA, "'%s': line %" PRId64 " has %s, but the first line has %zu", name_.c_str(), records_.line(),
+             fields_text(fields.size()).c_str(), names_.size());
     const int64_t width = static_cast<int64_t>(chosen_.size()), most = CsvSource::rows_of_piece(width);
     if (rows_ % most == 0) pieces_.push_back(run_.buffer<double>(most, width));
     double *row = pieces_.back().data() + rows_ % most * width;

@@ -212,7 +212,7 @@ void test_columns_and_labels() {
     std::vector<double> values = values_of(file);
     TEST_ASSERT_TRUE(values[0] == 1.5 && std::isnan(values[3]) && values[8] == 7);
     expect_error(MERCER_E_DATA,
-                 "x.csv': line 3, column 1 ('height') is NaN, must be finite (a model fitted with data.missing = rows",
+                 "x.csv': line 3, column 'height' is NaN, must be finite (a model fitted with data.missing = rows",
                  [&] { file.source->read(0, 3, values.data()); });
 
     CsvOptions options{0, CsvOptions::Header::found, "species", "w", ""};
@@ -243,12 +243,11 @@ void test_lines_of_the_file() {
     const std::string text = "a,\"name\",b\n\n1,x,2\n\n\n3,\"two\nlines\",4\r\n5,y,NA\n\n7,z,-8\n9,z,10\n";
     CsvFile file = open_text(folder, text);
     std::vector<double> values(10);
-    expect_error(MERCER_E_DATA, "x.csv': line 8, column 2 ('b') is NaN",
-                 [&] { file.source->read(0, 5, values.data()); });
-    TEST_ASSERT_EQUAL_STRING("line 3, column 0 ('a')", file.source->place(0, 0).c_str());
-    TEST_ASSERT_EQUAL_STRING("line 6, column 2 ('b')", file.source->place(1, 1).c_str());
-    TEST_ASSERT_EQUAL_STRING("line 10, column 2 ('b')", file.source->place(3, 1).c_str());
-    TEST_ASSERT_EQUAL_STRING("line 11, column 0 ('a')", file.source->place(4, 0).c_str());
+    expect_error(MERCER_E_DATA, "x.csv': line 8, column 'b' is NaN", [&] { file.source->read(0, 5, values.data()); });
+    TEST_ASSERT_EQUAL_STRING("line 3, column 'a'", file.source->place(0, 0).c_str());
+    TEST_ASSERT_EQUAL_STRING("line 6, column 'b'", file.source->place(1, 1).c_str());
+    TEST_ASSERT_EQUAL_STRING("line 10, column 'b'", file.source->place(3, 1).c_str());
+    TEST_ASSERT_EQUAL_STRING("line 11, column 'a'", file.source->place(4, 0).c_str());
     file = open_text(folder, "1,2\n3,\n");
     TEST_ASSERT_EQUAL_STRING("line 2, column 1", file.source->place(1, 1).c_str());
 
@@ -264,8 +263,8 @@ void test_lines_of_the_file() {
     TEST_ASSERT_EQUAL_INT(MERCER_OK, mercer_recipe_set(recipe, "kernel", "chi2"));
     TEST_ASSERT_EQUAL_INT(MERCER_OK, mercer_recipe_set(recipe, "data.missing", "rows"));
     TEST_ASSERT_EQUAL_INT(MERCER_E_DATA, mercer_model_fit(&model, recipe, data, nullptr));
-    TEST_ASSERT_NOT_NULL_MESSAGE(
-        std::strstr(mercer_last_error(), "line 10, column 2 ('b') is -8, but the kernel needs"), mercer_last_error());
+    TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), "line 10, column 'b' is -8, but the kernel needs"),
+                                 mercer_last_error());
     mercer_recipe_destroy(recipe);
     mercer_data_destroy(data);
     mercer_context_destroy(context);
@@ -290,18 +289,24 @@ void test_refused() {
         {MERCER_E_DATA, "has no rows: the file has only a header", "x,y\n"},
         {MERCER_E_DATA, "UTF-16", "\xff\xfe"s + "1\0,\0"s},
         {MERCER_E_DATA, "UTF-16", "\xfe\xff"},
-        {MERCER_E_DATA, "line 3, column 1: the line has 1 fields, but the first line has 2", "x,y\n1,2\n3\n"},
-        {MERCER_E_DATA, "line 2, column 2: the line has 3 fields, but the first line has 2", "1,2\n3,4,5\n"},
-        {MERCER_E_DATA, "line 2, column 2: the line has 3 fields", "x,y\n1,2,\n"},
-        {MERCER_E_DATA, "line 4, column 2: the line has 2 fields, but the first line has 3",
+        {MERCER_E_DATA, "line 3 has 1 field, but the first line has 2", "x,y\n1,2\n3\n"},
+        {MERCER_E_DATA, "line 2 has 3 fields, but the first line has 2", "1,2\n3,4,5\n"},
+        {MERCER_E_DATA, "line 2 has 3 fields", "x,y\n1,2,\n"},
+        {MERCER_E_DATA, "line 4 has 2 fields, but the first line has 3",
          "id,\"IL-2; log\",b\nA,1,2\nB,3,4\nC,5\n"}, // not split at ';', which the first line has, too
-        {MERCER_E_DATA, "line 3, column 1 ('y'): '1e999' is out of the range of f64", "x,y\n1,2\n3,1e999\n"},
-        {MERCER_E_DATA, "line 2, column 0 ('x'): '0x1F' is hexadecimal", "x,y\n0x1F,2\n"},
+        {MERCER_E_DATA, "line 1 has 1 field and line 3 has 3: remove the lines before the header",
+         "Instrument: XYZ\n\na,b,c\n1,2,3\n"},
+        {MERCER_E_DATA, "line 1 has 1 field and line 4 has 2: remove the lines before the header",
+         "Instrument: XYZ\nOperator: A B\n\na;b\n1;2\n"},
+        {MERCER_E_DATA, "line 3, column 1: '0x1F' is hexadecimal",
+         "x,\"\"\n1,2\n1,0x1F\n"}, // a header without that name
+        {MERCER_E_DATA, "line 3, column 'y': '1e999' is out of the range of f64", "x,y\n1,2\n3,1e999\n"},
+        {MERCER_E_DATA, "line 2, column 'x': '0x1F' is hexadecimal", "x,y\n0x1F,2\n"},
         {MERCER_E_DATA, "line 1, column 1: 'inf' is infinite", "1,inf\n"},
         {MERCER_E_DATA, "line 1, column 1: '2,5' contains a comma, must have a decimal point", "1;2,5\n"},
         {MERCER_E_DATA, "line 2, column 1: 'abc' is not a number", "1,2\n3,abc\n"},
         {MERCER_E_DATA, "line 2, column 1: '4 5' is not a number", "1,2\n3,4 5\n"},
-        {MERCER_E_DATA, "line 2, column 0 ('x'): 'a' is not a number", "x,y\na,1\n", with("", "", "x")},
+        {MERCER_E_DATA, "line 2, column 'x': 'a' is not a number", "x,y\na,1\n", with("", "", "x")},
         {MERCER_E_DATA, "line 1, column 1: a NUL byte", "1,\0\n"s},
         {MERCER_E_DATA, "line 2, column 0: a NUL byte", "1,2\n\"a\0\",2\n"s},
         {MERCER_E_DATA, "line 1, column 0: a NUL byte", "\0\0\0\0"s},
@@ -312,11 +317,11 @@ void test_refused() {
         {MERCER_E_DATA, "'?? z' is not UTF-8 text", "x,\xc0\x80 z\n1,2\n"},
         {MERCER_E_DATA, "is not UTF-8 text", "\xed\xa0\x80,y\n1,2\n"},
         {MERCER_E_DATA, "column 1: '?' is not UTF-8 text", "1,\xff\n", with("1", "", "")},
-        {MERCER_E_DATA, "line 1, column 2 ('x'): 'x' is already the name of column 0", "x,y,x\n1,2,3\n"},
+        {MERCER_E_DATA, "line 1, column 2: 'x' is already the name of column 0", "x,y,x\n1,2,3\n"},
         {MERCER_E_DATA, "has no numeric column", "x,y\na,b\n"},
         {MERCER_E_DATA, "has no numeric column", "x,y\n,NA\n"},
         {MERCER_E_DATA, "has no numeric column", "1\n2\n", with("0", "", "")},
-        {MERCER_E_DATA, "line 3, column 1 ('w'): '-1' is not a weight, must be a number >= 0", "x,w\n1,2\n3,-1\n",
+        {MERCER_E_DATA, "line 3, column 'w': '-1' is not a weight, must be a number >= 0", "x,w\n1,2\n3,-1\n",
          with("", "w", "")},
         {MERCER_E_DATA, "'NA' is not a weight", "x,w\n1,NA\n", with("", "w", "")},
         {MERCER_E_NAME, "labels: column 2, must be 0 to 1", "1,2\n", with("2", "", "")},

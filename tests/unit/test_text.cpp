@@ -77,6 +77,13 @@ void test_nearest() {
         {"q2", "known names are"}, // as near to t3 as any two letters are
     };
     for (auto &c : cases) expect_error(MERCER_E_NAME, c.answer, [&] { fail_unknown("kernel", c.asked, kernels); });
+    const std::vector<std::string> columns = {"Sample name", "Run", "Área, total", "Temp1", "Temp22"};
+    expect_error(MERCER_E_NAME, "did you mean 'Sample name'?", [&] { fail_unknown("column", "Sample", columns); });
+    expect_error(MERCER_E_NAME, "did you mean 'Sample name'?", [&] { fail_unknown("column", "sample", columns); });
+    expect_error(MERCER_E_NAME, "did you mean 'Run'?", [&] { fail_unknown("column", "RUN", columns); });
+    for (const char *several : {"te", "colour"}) // one that begins two names, one that begins none
+        expect_error(MERCER_E_NAME, "known names are 'Sample name', Run, 'Área, total', Temp1, Temp22",
+                     [&] { fail_unknown("column", several, columns); });
     expect_error(MERCER_E_NAME, "known names are none", [&] { fail_unknown("kernel", "x", {}); });
     std::string endless(10000, 'x');
     expect_error(MERCER_E_NAME, "unknown kernel 'xxx", [&] { fail_unknown("kernel", endless, kernels); });

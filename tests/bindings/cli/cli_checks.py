@@ -92,6 +92,23 @@ def manual(page, mercer):
         assert told_alone <= flags, (command, "not in the help", told_alone - flags)
 
 
+# Forecasts of the same data differ in nothing but time.
+def same_work(one, other):
+    one, other = load(one), load(other)
+    for name in ("bytes", "kernel_evaluations", "passes", "flops"):
+        assert one[name] == other[name], (name, one[name], other[name])
+
+
+# The line of the report against the certificates: the largest share of a value that lies between it and a bound.
+def accuracy(report, info):
+    told = re.search(r"^eigenvalues certified to (\S+) % or better \((.*)\)", open(report).read(), re.M)
+    entries = [c for c in load(info)["certificates"] if c["name"] == "eigenvalue"]
+    worst = max(max(c["upper"] - c["value"], c["value"] - c["lower"]) / c["value"] for c in entries)
+    assert told[1] == (f"{100 * worst:.2g}" if worst < 0.1 else f"{100 * worst:.0f}"), (told[1], worst)
+    likely = min(c["probability"] for c in entries)
+    assert (f"with probability {likely:g}" in told[2]) == (likely < 1), told[2]
+
+
 def csv_equal(path, npy):
     with open(path, newline="") as file:
         header, *rows = csv.reader(file)

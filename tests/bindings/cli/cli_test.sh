@@ -153,6 +153,13 @@ error 2 1 kernel X.npy
 status 0 forecast X.npy --method kpca --components 5 && shows 'kernel evaluations'
 status 0 forecast X.npy --method kpca --components 5 --json && json && py foreseen out M2.safetensors
 error 6 11 forecast X.npy --method kpca --memory 1kB
+# the flags of a fit are those of its forecast: what names columns is no data, what would be written is not touched
+status 0 forecast X.csv --method kpca --id c --labels kind --weights w --json && cp out FEWER.json
+status 0 forecast X.csv --method kpca --columns 'a,"b, or ""b""",d' --json && py same_work FEWER.json out
+status 0 forecast X.csv --method kpca --id c -o OLD --scores OLD2.xlsx --checkpoint nowhere/C.part --format npy --quiet
+error 2 4 forecast X.csv --method kpca --weights no_such_column
+status 0 forecast X.npy --method subsampled --reducer given --landmarks I.npy
+error 2 3 forecast X.npy --method subsampled --reducer given
 status 0 convert M.safetensors -o M.json && py converted M.json M.safetensors
 status 0 convert M.safetensors -o - && json
 status 0 convert M.safetensors -o FOLDER && py converted_folder FOLDER M.json
@@ -322,6 +329,20 @@ for size in 0x10 0x1p30 1f 1e400 inf nan 1.5.2 1XB 4GiBB 1e-3 ''; do
 done
 error 6 11 $fit --memory 1e3 -o OLD
 
+# how far the eigenvalues are from the exact ones, of models that are certified; the last component is always shown
+status 0 fit X.npy --method nystrom --m 40 --sigma 2 --components 3 -o S.safetensors && shows 'eigenvalues certified to' &&
+    shows '; --report.certificates rows may be tighter'
+status 0 info S.safetensors --json && cp out info.json
+status 0 fit X.npy --method nystrom --m 40 --sigma 2 --components 3 -o S.safetensors && py accuracy out info.json
+status 0 fit X.npy --method nystrom --m 40 --sigma 2 --components 3 --report.certificates exact -o S.safetensors
+shows 'eigenvalues certified to' && ! grep -q tighter out || fail 'nothing is tighter than exact'
+status 0 fit X.npy --method ncut --sigma 3 --components 2 -o S.safetensors && ! grep -q 'certified\|cumulative' out ||
+    fail 'ncut has neither certificates nor shares'
+status 0 fit X.npy --method kpca --sigma 2 --components 24 -o S.safetensors && shows ' 20  ' && shows ' ...' && shows '       24  ' &&
+    ! grep -q '^ *21 ' out || fail 'the first 20 components and the last'
+status 0 info S.safetensors && shows '       10  ' && shows '       24  '
+status 0 fit X.npy --method kpca --sigma 2 --components 21 -o S.safetensors && ! grep -q '[.][.][.]' out || fail 'nothing is left out'
+
 # outcomes are warnings
 status 0 fit X.npy --method kpca --kernel linear --components 9 -o S.safetensors && says warning
 
@@ -394,6 +415,12 @@ awk 'BEGIN { print "length,width,mass,kind"
 status 0 plot S.safetensors GAPS.csv --labels mass -o G.svg && pic caption G.svg mass && pic picture G.svg 40 'no label'
 status 0 plot S.safetensors GAPS.csv --labels kind -o G.svg && pic picture G.svg 40 k0 k1 'no label'
 error 2 4 plot S.safetensors FLOWERS.csv --labels spcies -o OLD.svg && says species
+# more classes than a picture can show; and those of rows that are not drawn
+awk 'BEGIN { print "length,width,plate,batch,gap"
+    for (i = 0; i < 66; i++) print i % 7 "," (i == 5 ? "" : i % 5) ",plate" i % 33 "," i % 33 "," (i == 5 ? "" : "k" i % 2) }' >PLATES.csv
+error 2 8 plot S.safetensors PLATES.csv --labels plate -o OLD.svg && says "column 'plate' has more than 32 classes"
+status 0 plot S.safetensors PLATES.csv --labels batch -o G.svg && says 'batch has more than 32 classes' && pic colour_bar G.svg
+status 0 plot S.safetensors PLATES.csv --labels gap -o G.svg && pic picture G.svg 65 k0 k1
 
 # one point has no components: a picture all the same
 status 0 fit ONE.npy --method kpca -o S.safetensors && says 'all others are below rounding'
@@ -581,6 +608,38 @@ yes | "$mercer" fit - --method kpca -o S.safetensors >out 2>err # refused by its
 
 # ---- misuse and bad input --------------------------------------------------------------------------------------------
 
+# words of other packages, of other commands and methods
+error 2 4 fit X.npy --random_state 1 -o OLD && says 'did you mean --seed?'
+error 2 4 fit X.npy --n-jobs 1 -o OLD && says 'did you mean --threads?'
+error 2 4 fit X.npy --n_jobs=1 -o OLD && says 'did you mean --threads?'
+error 2 4 fit X.npy --eigen_solver arpack -o OLD && says 'did you mean --solver?'
+error 2 4 fit X.npy --method auto --m 3 -o OLD && says "--m belongs to the methods nystrom, gkpca, " && says "not to 'auto'"
+error 2 4 fit X.npy --method rpcholesky -o OLD && says 'it is a reducer: --method nystrom --reducer rpcholesky'
+error 2 4 fit X.npy --method laplacian -o OLD && says 'it is a kernel: --kernel laplacian'
+error 2 3 fit X.npy --sigma median -o OLD && says 'for a rule: --bandwidth median'
+error 2 3 fit X.npy --gamma scale -o OLD && says 'for a rule: --bandwidth scale'
+error 2 3 fit X.npy --sigma many -o OLD && ! grep -q rule err || fail 'many is no rule'
+error 2 3 fit X.npy --sigma -1 --bandwidth median -o OLD && ! grep -q 'for a rule' err || fail 'a rule was given'
+error 2 4 transform M.safetensors Q.npy --what spe -o OLD && says "did you mean 'residual'?"
+error 2 4 transform M.safetensors Q.npy --labels kind -o OLD && says '--labels: it belongs to fit, forecast and plot'
+status 0 fit X.npy --method kpca --sigma 2 --components 5 --dtype float32 -o F.safetensors && shows 'f32 -> 5'
+status 0 fit X.npy --method kpca --sigma 2 --components 5 --set data.dtype=float64 -o F.safetensors && shows 'f64 -> 5'
+error 2 3 fit X.npy --method kpca --dtype float16 -o OLD && says 'must be one of'
+
+# files of another kind, and tables that are not quite one
+error 3 5 fit M.safetensors -o OLD && says "'M.safetensors' is a model, not data (model and data swapped?)"
+error 4 6 transform Q.npy M.safetensors -o OLD && says "'Q.npy' is an .npy file, not a model (model and data swapped?)"
+error 4 6 transform X.csv M.safetensors -o OLD && says "'X.csv' is text, not a model"
+printf 'Sample name,"area, total",b,c,d,run\n1,2,3,4,5,6\n2,3,4,5,6,x\n' >SIX.csv
+error 3 5 fit SIX.csv --columns run -o OLD && says "line 3, column 'run': 'x' is not a number"
+error 2 4 fit SIX.csv --id sample -o OLD && says "did you mean 'Sample name'?"
+error 2 4 fit SIX.csv --id plate -o OLD && says "known names are 'Sample name', 'area, total', b, c, d, run"
+error 3 2 transform M.safetensors SIX.csv --columns 0,1,2,3,4 -o OLD
+says 'queries have 5 columns, but the model was fitted on 4: name an id column with --id, or choose columns with --columns'
+error 3 2 transform M.safetensors NARROW.npy -o OLD && ! grep -q -- --id err || fail 'an array has no id column'
+printf 'Instrument: XYZ\n\na;b;c\n1;2;3\n4;5;6\n' >PREAMBLE.csv
+error 3 5 fit PREAMBLE.csv -o OLD && says 'line 1 has 1 field and line 3 has 3: remove the lines before the header'
+
 error 2 4 fit X.npy --method kpac -o OLD && says kpca
 error 2 4 fit X.npy --method kpca --kernel gausian -o OLD && says gaussian
 error 2 4 fit X.npy --method kpca --sigmma 2 -o OLD && says sigma
@@ -695,6 +754,7 @@ for signal in TERM HUP TERM; do # each goes on from what the one before left
     stopped 7 STOPPED.safetensors C.part.
     checks=$((checks + 1))
     [ -s C.part ] || fail 'the checkpoint is gone'
+    says 'mercer: interrupted; the same command resumes from C.part'
 done
 # a kill leaves nothing, where the file system has files without names
 mkdir killed
@@ -747,10 +807,12 @@ checks=$((checks + 1))
 "$mercer" fit DENSE.npy --method kpca --sigma 2 --components 5 -o S.safetensors >out 2>err || fail 'fit DENSE.npy'
 ! grep -q "$bar" err out || fail 'progress that is no terminal'
 if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then # some containers have no terminals to give
-    checks=$((checks + 2))
+    checks=$((checks + 3))
     script -qec "'$mercer' fit DENSE.npy --method kpca --sigma 2 --components 5 -o S.safetensors --json >/dev/null" /dev/null >out </dev/null
     grep -q "$bar" out || fail 'no progress on a terminal'
     grep -q "$bar  [0-9:]* left" out || fail 'no time left on a terminal'
+    script -qec "'$mercer' fit LONG.npy --method nystrom --m 500 --sigma 2 -o S.safetensors --json >/dev/null" /dev/null >out </dev/null
+    grep -q ' 9[0-9] %' out && ! grep -q '100 %' out || fail 'all is done before the call is'
 fi
 
 # ---- the demo --------------------------------------------------------------------------------------------------------
