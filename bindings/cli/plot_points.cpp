@@ -46,7 +46,8 @@ Labels from_file(const Subject &subject) {
 
 /* What the library reads as a missing number. */
 bool is_missing(const std::string &text) {
-    static const std::set<std::string> markers = {"", "?", "NA", "NaN", "nan", "null"};
+    static const std::set<std::string> markers = {"",     "?",   "NA",  "NaN",  "nan", "null",
+                                                  "NULL", "N/A", "n/a", "#N/A", "None"};
     return markers.count(text) != 0;
 }
 

@@ -107,7 +107,7 @@ Steps measure(const Standing &of) {
 }
 
 // A reducer's word is no proof where it can be checked: no row may be farther from its centre than it reported.
-void check_radius(const Standing &of, const Steps &steps, double radius) {
+void check_radius(const Steps &steps, double radius) {
     const double farthest = std::sqrt(steps.farthest);
     if (farthest > radius * (1 + 1e-6) + 1e-12 * farthest)
         fail(MERCER_E_PLUGIN,
@@ -353,7 +353,7 @@ std::vector<Quantisation> found_as(const Standing &of, Lifted &model) {
         if (radial && of.assigned()) out.push_back(by_radius(of, radius));
     if (effort.distances) {
         const Steps steps = measure(of);
-        for (const double radius : of.centres.radii) check_radius(of, steps, radius);
+        for (const double radius : of.centres.radii) check_radius(steps, radius);
         out.push_back(by_distances(of, steps));
         if (effort.pairs) out.push_back(by_pairs<T>(of, steps, of.values.delta, model));
     }

@@ -238,8 +238,10 @@ void derivative_f32(Suite &suite, const Subject &subject) {
     constexpr double step = 64 * roundoff<float>;
     Values at(form.begin(), form.end()), beside;
     for (double v : at) beside.push_back(v * (1 + step));
-    const Values full = mapped(subject, at, Map::derivative), moved = mapped(subject, beside, Map::derivative);
+    const Values full = mapped(subject, at, Map::derivative), moved = mapped(subject, beside, Map::derivative),
+                 k = mapped(subject, at);
     for (size_t i = 0; i < full.size(); ++i) {
+        if (std::fabs(k[i]) < 64 * smallest<float>) continue; // f32 does not hold the value itself
         const double got = static_cast<double>(single[i]),
                      slack = step * std::fabs(full[i]) + std::fabs(moved[i] - full[i]);
         if (!(std::fabs(got - full[i]) <= slack + 64 * smallest<float>))

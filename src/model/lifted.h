@@ -19,8 +19,8 @@ struct Certificate {
     struct Interval {
         double theta, lower, upper; // the Ritz value, and where the eigenvalue lies
     };
-    std::optional<Interval> interval; // of an eigenvalue
-    std::optional<bool> applies;      // of a projection: its bound is below what holds of any two
+    std::optional<Interval> interval{}; // of an eigenvalue
+    std::optional<bool> applies{};      // of a projection: its bound is below what holds of any two
     bool conditional = false;         // holds if no eigenvalue above the last one was missed
 };
 using Certificates = std::vector<Certificate>;

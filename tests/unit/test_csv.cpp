@@ -131,13 +131,13 @@ void test_numbers() {
         std::snprintf(text, sizeof text, "%.*g", 1 + k % 20, numbers() * std::pow(10.0, 600 * numbers.uniform() - 300));
         TEST_ASSERT_TRUE_MESSAGE(read_csv_value(text).number == std::strtod(text, nullptr), text);
     }
-    for (const char *text : {"", "NA", "NaN", "nan", "null", "?"})
+    for (const char *text : {"", "NA", "NaN", "nan", "null", "NULL", "?", "N/A", "n/a", "#N/A", "None"})
         TEST_ASSERT_TRUE_MESSAGE(read_csv_value(text).kind == CsvValue::Kind::missing, text);
     for (const char *text : {"1e309", "1e999", "-1e999", "1e99999999999999999999", "inf", "-Inf", "infinity", "0x1F",
                              "-0X1p3", "1,5", "-1.000,5", "1,000"})
         TEST_ASSERT_TRUE_MESSAGE(read_csv_value(text).kind == CsvValue::Kind::refused, text);
     for (const char *text :
-         {"a", "1a", "1 2", "--1", "+-1", "+", "-", ".", "e5", "1e", "0x", "2020-01-01", "N/A", "1_000"})
+         {"a", "1a", "1 2", "--1", "+-1", "+", "-", ".", "e5", "1e", "0x", "2020-01-01", "n.d.", "1_000"})
         TEST_ASSERT_TRUE_MESSAGE(read_csv_value(text).kind == CsvValue::Kind::text, text);
 }
 
@@ -212,8 +212,13 @@ void test_columns_and_labels() {
     std::vector<double> values = values_of(file);
     TEST_ASSERT_TRUE(values[0] == 1.5 && std::isnan(values[3]) && values[8] == 7);
     expect_error(MERCER_E_DATA,
-                 "x.csv': line 3, column 'height' is NaN, must be finite (a model fitted with data.missing = rows",
+                 "x.csv': line 3, column 'height' is NaN, must be finite (data.missing = rows",
                  [&] { file.source->read(0, 3, values.data()); });
+
+    // A column of numbers is not left out for its first entry, one of names is.
+    expect_error(MERCER_E_DATA, "x.csv': line 2, column 'a': '<LOD' is not a number, but the entries below it are",
+                 [&] { open_text(folder, "a,b\n<LOD,1\n2,2\n3,3\n"); });
+    TEST_ASSERT_EQUAL_STRING("a", joined(open_text(folder, "a,b\nx1,1\n2,2\ny3,3\n").left_out).c_str());
 
     CsvOptions options{0, CsvOptions::Header::found, "species", "w", ""};
     file = open_text(folder, text, options);
