@@ -13,7 +13,7 @@
 #include "reduction.h"
 
 #include "../core/rounding.h"
-#include "../core/threads.h"
+#include "../core/slabs.h"
 #include "../gram/tile.h"
 #include "../operator/gram_cost.h"
 
@@ -72,36 +72,37 @@ struct Steps {
 Steps measure(const Standing &of) {
     Points<double> x(of.prepared.source, of.prepared.map, {{MERCER_BLOCK, false, {}, {}}}),
         c(of.centres.source, {}, {{MERCER_BLOCK, false, {}, {}}});
-    const int64_t d = x.cols(), blocks = blocks_of(of.n);
-    Buffer<double> centres = of.run.buffer<double>(of.m, d),
-                   drifts = std::move(of.run.buffer<double>(blocks, d).zero());
+    const int64_t d = x.cols();
+    Buffer<double> centres = of.run.buffer<double>(of.m, d);
     for (int64_t b = 0; b < blocks_of(of.m); ++b) {
         const Panel<double> panel = c.load(of.run, b);
         std::copy_n(panel.mapped.data(), panel.rows * d, centres.data() + panel.row0 * d);
     }
     Steps out{of.run.buffer<double>(of.n), 0, 0, 0};
-    parallel_for(of.run, blocks, [&](int64_t b) {
-        const Panel<double> panel = x.load(of.run, b);
-        double *drift = drifts.data() + b * d;
-        for (int64_t i = 0; i < panel.rows; ++i) {
-            const int64_t row = panel.row0 + i, centre = of.centres.assignment[row];
-            double sum = 0;
-            for (int64_t k = 0; centre >= 0 && k < d; ++k) {
-                const double delta = panel.mapped[i * d + k] - centres[centre * d + k];
-                sum += delta * delta;
-                drift[k] += of.s(row) * delta / of.total;
+    Buffer<double> mean = std::move(of.run.buffer<double>(d).zero());
+    reduce_slabs<Buffer<double>>(
+        of.run, {of.n, tile_rows},
+        [&](int64_t row0, int64_t rows, Buffer<double> &drift) {
+            const Panel<double> panel = x.load(of.run, row0, rows);
+            drift = std::move(of.run.buffer<double>(d).zero());
+            for (int64_t i = 0; i < rows; ++i) {
+                const int64_t row = row0 + i, centre = of.centres.assignment[row];
+                double sum = 0;
+                for (int64_t k = 0; centre >= 0 && k < d; ++k) {
+                    const double delta = panel.mapped[i * d + k] - centres[centre * d + k];
+                    sum += delta * delta;
+                    drift[k] += of.s(row) * delta / of.total;
+                }
+                out.squared[row] = sum;
             }
-            out.squared[row] = sum;
-        }
-    });
+        },
+        [&](const Buffer<double> &drift) {
+            for (int64_t k = 0; k < d; ++k) mean[k] += drift[k];
+        });
+    for (double value : mean) out.drift += value * value;
     for (int64_t i = 0; i < of.n; ++i) {
         out.mean_squared += of.s(i) / of.total * out.squared[i];
         if (of.s(i) > 0) out.farthest = std::max(out.farthest, out.squared[i]);
-    }
-    for (int64_t k = 0; k < d; ++k) {
-        double sum = 0;
-        for (int64_t b = 0; b < blocks; ++b) sum += drifts[b * d + k];
-        out.drift += sum * sum;
     }
     return out;
 }
@@ -387,7 +388,7 @@ void foresee_quantisation(const PlanTask &task, Cost &cost) {
     if (m < n) // otherwise each row may be its own centre, which is exact
         cost.kernel_evaluations.likely += certain + (effort.clusters ? together / centres : 0);
     cost.kernel_evaluations.most += certain + (effort.clusters ? together : 0);
-    const int64_t distances = effort.distances ? 8 * (m * d + blocks_of(n) * d + 2 * n) : 0,
+    const int64_t distances = effort.distances ? 8 * (m * d + 66 * d + 2 * n) : 0,
                   pairs = effort.pairs ? 8 * (n + 4 * pair_count) : 0, clusters = effort.clusters ? 16 * n : 0;
     if (!effort.distances && !effort.exact) return;
     const Bytes bytes = sweep_bytes(task.run, task.kernel, task.source, task.f32, Others::all) +

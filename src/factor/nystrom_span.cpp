@@ -3,7 +3,7 @@
 // type, sums across slabs in f64 and in their order; an m x m eigenproblem. Memory O(m^2) a slab in flight.
 #include "nystrom_span.h"
 
-#include "../core/threads.h"
+#include "../core/slabs.h"
 
 #include <cmath>
 
@@ -142,8 +142,7 @@ void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots
 template <class T>
 Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weights, const std::vector<T> &origin,
                           Projection &out, double *square) {
-    const int64_t n = span.n(), m = span.rank(), slabs = slabs_of(n), width = padded_columns<T>(m),
-                  part_size = part_count(m, sizeof(T));
+    const int64_t n = span.n(), m = span.rank(), width = padded_columns<T>(m), part_size = part_count(m, sizeof(T));
     const int64_t window = window_of(n, m, run.threads(), sizeof(T)); // parts of a few slabs at once
     Buffer<T> parts = run.buffer<T>(window, part_size);
     Buffer<double> sums = std::move(run.buffer<double>(m, m + 1).zero());
@@ -154,12 +153,10 @@ Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weigh
         return std::unique_ptr<Work>(
             new Work{{}, std::move(run.buffer<T>(span_slab, width).zero()), run.buffer<T>(scatter_block, width)});
     });
-    for (int64_t first = 0; first < slabs; first += window) {
-        const int64_t now = std::min(window, slabs - first);
-        Run::Span span_of(run, static_cast<double>(first) / static_cast<double>(slabs),
-                          static_cast<double>(first + now) / static_cast<double>(slabs));
+    for_windows(run, n, window * span_slab, [&](int64_t first, int64_t count) {
+        const int64_t now = slabs_of(count);
         auto slab = [&](int64_t s) {
-            const int64_t row0 = (first + s) * span_slab, rows = std::min(span_slab, n - row0);
+            const int64_t row0 = first + s * span_slab, rows = std::min(span_slab, n - row0);
             auto work = pool.take();
             int64_t ld = 0;
             const T *l = span.rows(run, row0, rows, work->made, ld);
@@ -181,7 +178,7 @@ Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weigh
                 for (int64_t k = j < m ? j : 0; k < m; ++k)
                     sums[k + j * m] += static_cast<double>(parts[s * part_size + j * width + k]);
         });
-    }
+    });
     return sums;
 }
 

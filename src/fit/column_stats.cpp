@@ -5,8 +5,7 @@
 // keep their bits. Cost n d. Error: of a mean n u of the mean of |x|, of a variance n u of itself.
 #include "column_stats.h"
 
-#include "../core/run.h"
-#include "../core/threads.h"
+#include "../core/slabs.h"
 
 #include <algorithm>
 
@@ -102,20 +101,11 @@ int64_t scan_window(const Run &run, const Source &source) { // 64 MiB
 }
 
 ColumnStats scan(Run &run, const Source &source, const CountedVector<double> &weights) {
-    const int64_t n = source.rows(), rows = scan_rows(source), window = scan_window(run, source),
-                  slabs = (n + rows - 1) / rows;
     ColumnStats all;
-    for (int64_t first = 0; first < slabs; first += window) {
-        const int64_t count = std::min(window, slabs - first);
-        std::vector<ColumnStats> parts(static_cast<size_t>(count));
-        Run::Span span(run, static_cast<double>(first) / static_cast<double>(slabs),
-                       static_cast<double>(first + count) / static_cast<double>(slabs));
-        parallel_for(run, count, [&](int64_t s) {
-            const int64_t row0 = (first + s) * rows;
-            parts[static_cast<size_t>(s)] = slab_stats(run, source, weights, row0, std::min(rows, n - row0));
-        });
-        for (const ColumnStats &part : parts) merge(all, part);
-    }
+    reduce_slabs<ColumnStats>(
+        run, {source.rows(), scan_rows(source), scan_window(run, source)},
+        [&](int64_t row0, int64_t rows, ColumnStats &slab) { slab = slab_stats(run, source, weights, row0, rows); },
+        [&](const ColumnStats &slab) { merge(all, slab); });
     return all;
 }
 

@@ -16,6 +16,7 @@
 #include "../certify/report.h"
 #include "../core/blas.h"
 #include "../core/rounding.h"
+#include "../core/slabs.h"
 #include "../gram/row_sums.h"
 #include "control_limits.h"
 
@@ -86,12 +87,8 @@ ScoreMeans means_as(const LiftTask &task, Lifted &model) {
     const int64_t n = rows.x.rows();
     ScoreMeans out(rows.r);
     double density = 0;
-    for (int64_t first = 0; first < n; first += window * tile_rows) {
-        const int64_t count = std::min(window * tile_rows, n - first);
-        Run::Span span(task.run, static_cast<double>(first) / static_cast<double>(n),
-                       static_cast<double>(first + count) / static_cast<double>(n));
-        density += rows.add(first, count, b, out);
-    }
+    for_windows(task.run, n, window * tile_rows,
+                [&](int64_t first, int64_t count) { density += rows.add(first, count, b, out); });
     out.self = rows.mean_self();
     model.kernel_evaluations += n * rows.c.rows();
     model.columns += static_cast<double>(n * rows.r) / static_cast<double>(rows.c.rows());
@@ -281,7 +278,8 @@ void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
     model.tensors["lambda"] = vector_tensor(lambda);
     const bool psd = task.prepared.kernel.is_psd() && !(model.outcome & MERCER_INDEFINITE);
     if (psd) model.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
-    model.total_variance = {std::max(means.self - means.square, 0.0), means.gram.empty() && centred ? "upper-bound" : "exact"};
+    model.total_variance = {std::max(means.self - means.square, 0.0),
+                            means.gram.empty() && centred ? "upper-bound" : "exact"};
     model.certificates = psd && r > 0 ? ritz_certificates(task, means, rotation, r) : Certificates();
     // These were of other components.
     model.limits.reset(), model.mse.reset(), model.mse_components.reset(), model.error_bars.reset();

@@ -1,7 +1,7 @@
 #include "operator.h"
 
 #include "../core/blas.h"
-#include "../core/threads.h"
+#include "../core/slabs.h"
 #include "../gram/points.h"
 
 #include <algorithm>
@@ -15,21 +15,22 @@ constexpr int64_t slab_rows = 2048;
 } // namespace
 
 Buffer<double> dots(Run &run, int64_t n, int64_t k, const Fill &u, int64_t p, const Fill &q) {
-    const int64_t slabs = (n + slab_rows - 1) / slab_rows;
-    Buffer<double> out = std::move(run.buffer<double>(k, p).zero()), parts = run.buffer<double>(k * p, slabs);
+    Buffer<double> out = std::move(run.buffer<double>(k, p).zero());
     Pool<Buffer<double>> pool([&] {
         return std::unique_ptr<Buffer<double>>(new Buffer<double>(run.buffer<double>(std::min(n, slab_rows), k + p)));
     });
-    parallel_for(run, slabs, [&](int64_t s) {
-        auto rows = pool.take();
-        const int64_t row0 = s * slab_rows, count = std::min(slab_rows, n - row0);
-        u(row0, count, rows->data(), k);
-        q(row0, count, rows->data() + count * k, p);
-        gemm('N', 'T', k, p, count, 1.0, rows->data(), k, rows->data() + count * k, p, 0.0, parts.data() + s * k * p,
-             k);
-    });
-    for (int64_t s = 0; s < slabs; ++s)
-        for (int64_t i = 0; i < k * p; ++i) out[i] += parts[s * k * p + i];
+    reduce_slabs<Buffer<double>>(
+        run, {n, slab_rows},
+        [&](int64_t row0, int64_t rows, Buffer<double> &part) {
+            auto values = pool.take();
+            part = run.buffer<double>(k, p);
+            u(row0, rows, values->data(), k);
+            q(row0, rows, values->data() + rows * k, p);
+            gemm('N', 'T', k, p, rows, 1.0, values->data(), k, values->data() + rows * k, p, 0.0, part.data(), k);
+        },
+        [&](const Buffer<double> &part) {
+            for (int64_t i = 0; i < k * p; ++i) out[i] += part[i];
+        });
     return out;
 }
 
