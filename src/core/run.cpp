@@ -91,12 +91,15 @@ void Run::report(double fraction) noexcept {
     if (run_.cancel && __atomic_load_n(run_.cancel, __ATOMIC_RELAXED)) stop_ = true;
     if (!run_.progress || stop_) return;
     Clock::time_point now = Clock::now();
-    if (now - reported_ < std::chrono::milliseconds(100)) return;
+    const double inside = span_from_ + (span_to_ - span_from_) * std::clamp(fraction, 0.0, 1.0),
+                 reached = from_ + (until_ - from_) * inside;
+    const bool finished = reached >= 1 - 1e-9 && shown_ < 1 - 1e-9; // told however short the call was
+    if (now - reported_ < std::chrono::milliseconds(100) && !finished) return;
     reported_ = now;
-    double inside = span_from_ + (span_to_ - span_from_) * std::clamp(fraction, 0.0, 1.0);
-    shown_ = std::max(shown_, from_ + (until_ - from_) * inside);
+    shown_ = std::max(shown_, reached);
     const double elapsed = seconds();
-    mercer_progress told{sizeof told, stage_, shown_, elapsed, remaining(elapsed)};
+    if (finished) shown_ = 1;
+    mercer_progress told{sizeof told, stage_, shown_, elapsed, finished ? 0 : remaining(elapsed)};
     set_callback_error("");
     const int32_t returned = run_.progress(run_.user, &told);
     if (returned == 0) return;

@@ -82,6 +82,9 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
     Lifted lifted = lift.lift({run, recipe, prepared, reduction, centres, plan});
     if (recipe.is_auto() && road.exact) judge_exact(run, recipe, plan, lifted.worst_share, road);
     if (!road.proved) lifted.outcome |= MERCER_NOT_CONVERGED;
+    if (recipe.solver() && !plan.solver)
+        lifted.warnings.push_back("the solver '" + recipe.solver()->name +
+                                  "' was not used: the fit took a projection, which needs none");
 
     lifted.kernel_evaluations += reduction.kernel_evaluations;
     warn_of_share(recipe.values(), source.rows(), centres.m(), lifted);

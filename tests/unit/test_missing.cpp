@@ -256,8 +256,7 @@ void test_refused() {
     mercer_data *data = session.data(held);
     std::vector<int64_t> landmarks = {1, 14};
     attach(data, landmarks);
-    fails(session, data, rows, MERCER_E_DATA,
-          "row 3, column 3 is NaN, must be finite (data.missing = rows");
+    fails(session, data, rows, MERCER_E_DATA, "row 3, column 3 is NaN, must be finite (data.missing = rows");
     rows.push_back({"data.missing", "rows"});
     fails(session, data, rows, MERCER_E_DATA, "landmarks: entry 1 is row 14, which has a missing value");
     landmarks[1] = n;
