@@ -20,7 +20,9 @@
 namespace mercer {
 namespace {
 
-bool is_asked(const CoreValues &values) { return static_cast<CertificateLevel>(values.certificates) >= CertificateLevel::rows; }
+bool is_asked(const CoreValues &values) {
+    return static_cast<CertificateLevel>(values.certificates) >= CertificateLevel::rows;
+}
 
 // The model's directions in coordinates of the span: rank x r, column-major.
 template <class T>
@@ -70,7 +72,8 @@ struct Found {
     double unit;  // rounding of a direction, in units of k(x, x) / lambda
 };
 
-void direction_certificates(const Found &found, const Directions &of, const double *lambda, int64_t r, Certificates &out) {
+void direction_certificates(const Found &found, const Directions &of, const double *lambda, int64_t r,
+                            Certificates &out) {
     const auto &[projection, proof, total, self, unit] = found;
     const double norm = proof.bound_of_norm() / total;
     double upper = 0, theta = 0, held = 0;
@@ -89,8 +92,9 @@ void direction_certificates(const Found &found, const Directions &of, const doub
                      excess = std::min(upper, theta + proof.trace / total) - held +
                               pairs * (unit * self + proof.rounding[j] / total);
         out.push_back(projection_certificate(d - 1, proof.bounds.kind, apart + std::sqrt(2.0) * proof.sines.feature[j],
-                                       proof.failure()));
-        out.push_back(component_certificate("excess", d - 1, proof.bounds.kind, std::max(excess, 0.0), proof.failure()));
+                                             proof.failure()));
+        out.push_back(
+            component_certificate("excess", d - 1, proof.bounds.kind, std::max(excess, 0.0), proof.failure()));
     }
 }
 
@@ -129,8 +133,8 @@ Certificates certificates_as(const ReducedModel &of, bool directions) {
     }
     append(out, eigenvalue_certificates(bounds, r, proof.failure(), total));
     if (directions)
-        direction_certificates(found, Directions(projection, *basis, model.tensors["A"]), tensor_data<double>(lambda), r,
-                          out);
+        direction_certificates(found, Directions(projection, *basis, model.tensors["A"]), tensor_data<double>(lambda),
+                               r, out);
     return out;
 }
 

@@ -57,7 +57,8 @@ void direction_certificates(const Tensor &lambda, const Best &covariance, Certif
     const double *values = tensor_data<double>(lambda);
     for (int64_t j = 0; j < lambda.rows; ++j) {
         const double trivial = std::sqrt(2.0 * static_cast<double>(j + 1));
-        out.push_back(component_certificate("excess", j, covariance.by, trivial * covariance.value, covariance.failure));
+        out.push_back(
+            component_certificate("excess", j, covariance.by, trivial * covariance.value, covariance.failure));
         if (j + 1 == lambda.rows) return; // the next value is unknown
         const double gap = values[j] - values[j + 1];
         out.push_back(projection_certificate(
@@ -122,10 +123,7 @@ Certificates quantisation_certificates(const ReducedModel &of, const Claims &cla
         eigenvalues.offer(one.covariance, one);
     }
     if (claims.density && !std::isnan(mmd.value) && !std::isnan(kappa))
-        out.push_back({.name = "density",
-                       .value = std::sqrt(kappa) * mmd.value,
-                       .failure = mmd.failure,
-                       .by = mmd.by});
+        out.push_back({.name = "density", .value = std::sqrt(kappa) * mmd.value, .failure = mmd.failure, .by = mmd.by});
     if (claims.values) value_certificates(model.tensors["lambda"], rounding, eigenvalues, out);
     if (claims.directions) direction_certificates(model.tensors["lambda"], covariance, out);
     return out;

@@ -312,7 +312,7 @@ void write_limits(Run &run, const Prepared &prepared, const Centres &centres, Li
     for (int64_t l = 0; l < lambda->second.rows; ++l)
         if (!(tensor_data<double>(lambda->second)[l] > 0)) return;
     out.limits = prepared.f32 ? limits_of_rows<float>(run, prepared, centres, out)
-                                      : limits_of_rows<double>(run, prepared, centres, out);
+                              : limits_of_rows<double>(run, prepared, centres, out);
     out.kernel_evaluations += prepared.source->rows() * centres.m();
     if (!(out.capabilities & MERCER_CAN_RESIDUAL)) out.limits->residual.reset();
 }
@@ -397,8 +397,8 @@ std::shared_ptr<const Model> compress(const DeriveTask &task) {
     const Json limits = model.text().value("limits", Json::object());
     if (limits.value("kind", std::string()) == "exact" && out.limits)
         out.warnings.push_back("the limits of t2 and residual were quantiles of the rows fitted on, and are now "
-                                   "quantiles of the old centres, which rows may exceed more often: set limits from "
-                                   "rows of your own");
+                               "quantiles of the old centres, which rows may exceed more often: set limits from "
+                               "rows of your own");
     out.kernel_evaluations += reduction.kernel_evaluations;
     out.passes = 1;
     write_facts(out, reduction.report, text);

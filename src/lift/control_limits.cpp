@@ -74,16 +74,16 @@ struct Outputs {
         t2[i] = sum;
     }
     Limits limits(const double *weights, const char *kind) const {
-        return {limits_of(run, t2.size(), t2.data(), weights),
-                limits_of(run, t2.size(), residual.data(), weights), kind};
+        return {limits_of(run, t2.size(), t2.data(), weights), limits_of(run, t2.size(), residual.data(), weights),
+                kind};
     }
 };
 
 } // namespace
 
 template <class T>
-Limits limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection, const std::vector<double> &lambda,
-                    const double *weights) {
+Limits limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection,
+                      const std::vector<double> &lambda, const double *weights) {
     const int64_t n = span.n(), m = span.rank(), r = static_cast<int64_t>(lambda.size());
     const int64_t width = padded_columns<T>(r), slabs = (n + span_slab - 1) / span_slab;
     Buffer<T> v = std::move(run.buffer<T>(m, width).zero());
@@ -119,13 +119,13 @@ Limits limits_in_span(Run &run, const SpanRows<T> &span, const Projection &proje
 }
 
 template Limits limits_in_span(Run &, const SpanRows<float> &, const Projection &, const std::vector<double> &,
-                             const double *);
+                               const double *);
 template Limits limits_in_span(Run &, const SpanRows<double> &, const Projection &, const std::vector<double> &,
-                             const double *);
+                               const double *);
 
 template <class T>
-Limits limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model, const double *weights,
-               const char *kind) {
+Limits limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model,
+                 const double *weights, const char *kind) {
     const Tensor &a = model.tensors.at("A"), &b = model.tensors.at("b"), &variances = *variances_of(model.tensors);
     const auto nu = model.tensors.find("nu");
     const bool centred = nu != model.tensors.end();
@@ -150,8 +150,8 @@ Limits limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, c
 }
 
 template Limits limits_at(Run &, const Expression &, Points<float>, Points<float>, const Lifted &, const double *,
-                        const char *);
+                          const char *);
 template Limits limits_at(Run &, const Expression &, Points<double>, Points<double>, const Lifted &, const double *,
-                        const char *);
+                          const char *);
 
 } // namespace mercer

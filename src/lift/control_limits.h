@@ -10,12 +10,12 @@ namespace mercer {
 Quantiles limits_of(Run &run, int64_t n, const double *values, const double *weights);
 // The limits of residual and T2 at the points x of an expansion on the centres c. kind: the name in the report.
 template <class T>
-Limits limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model, const double *weights,
-               const char *kind);
+Limits limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model,
+                 const double *weights, const char *kind);
 
 // The same from all rows of a projection, for the first components; lambda as in the model.
 template <class T>
-Limits limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection, const std::vector<double> &lambda,
-                    const double *weights);
+Limits limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection,
+                      const std::vector<double> &lambda, const double *weights);
 
 } // namespace mercer

@@ -143,8 +143,8 @@ Lifted lift_as(const LiftTask &task) {
     Certificates stood;
     if (stands) {
         task.run.stage("certify");
-        stood =
-            quantisation_certificates(reduced_model(task, out), {.density = false, .values = !refined, .directions = false});
+        stood = quantisation_certificates(reduced_model(task, out),
+                                          {.density = false, .values = !refined, .directions = false});
     }
 
     task.run.stage("lift");

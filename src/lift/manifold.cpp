@@ -244,11 +244,11 @@ void say_isolated(const LiftTask &task, const GramOperator<T> &gram, const Degre
     out.details["manifold"]["isolated"] = record({{rows ? "rows" : "centres", numbers}, {"components", coordinates}});
     const bool one = numbers.size() == 1;
     out.warnings.push_back(format("component%s %s only set%s apart %s%s %s (counted from 0), hardly connected "
-                                          "to the others: use a wider kernel (sigma of a gaussian)%s, or leave %s out",
-                                          coordinates.size() == 1 ? "" : "s", listed(coordinates, 1).c_str(),
-                                          coordinates.size() == 1 ? "s" : "", rows ? "row" : "centre", one ? "" : "s",
-                                          listed(numbers, 0).c_str(), walk.alpha > 0 ? ", lift.alpha = 0" : "",
-                                          one ? "it" : "them"));
+                                  "to the others: use a wider kernel (sigma of a gaussian)%s, or leave %s out",
+                                  coordinates.size() == 1 ? "" : "s", listed(coordinates, 1).c_str(),
+                                  coordinates.size() == 1 ? "s" : "", rows ? "row" : "centre", one ? "" : "s",
+                                  listed(numbers, 0).c_str(), walk.alpha > 0 ? ", lift.alpha = 0" : "",
+                                  one ? "it" : "them"));
 }
 
 // The share of the stage `solve` that the degrees take, before the start vectors.

@@ -188,8 +188,8 @@ Lifted lift_as(const LiftTask &task) {
     out.total_variance = {std::max(projection.trace / total, 0.0), span->rank() == n ? "exact" : "upper-bound"};
     const double explained = std::accumulate(projection.theta.begin(), projection.theta.begin() + kept, 0.0);
     if (iterated) {
-        out.limits = limits_at<T>(run, prepared.kernel, rows, points_of<T>(prepared.kernel, task.centres), out,
-                                          weights, "exact");
+        out.limits = limits_at<T>(run, prepared.kernel, rows, points_of<T>(prepared.kernel, task.centres), out, weights,
+                                  "exact");
         out.kernel_evaluations += n * task.centres.m();
     } else {
         out.limits = limits_in_span(run, *span, projection, scatter, weights);
@@ -237,7 +237,8 @@ SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width) {
     if (choice.wants_bars())
         out.evidence = larger(out.evidence, Bytes(bootstrap_bytes(n, r, 1), bootstrap_bytes(n, r, threads)));
     out.evidence = larger(out.evidence, 8 * m * (m + 2 * p)); // rounding of the factor
-    if (!task.recipe.is_auto() && static_cast<CertificateLevel>(values.certificates) == CertificateLevel::none) return out;
+    if (!task.recipe.is_auto() && static_cast<CertificateLevel>(values.certificates) == CertificateLevel::none)
+        return out;
     if (const bool all = !task.recipe.is_auto() && drawn == n; all || Evidence<double>::takes_all(n)) {
         const int64_t entries = threads * (tiles.scratch + 2 * tiles.held(1, tile_rows) + norm_bytes(n, m, size, true));
         out.evidence = larger(out.evidence, Bytes(entries, entries + threads * tiles.loading(tile_rows)));

@@ -21,7 +21,7 @@ struct Certificate {
     };
     std::optional<Interval> interval{}; // of an eigenvalue
     std::optional<bool> applies{};      // of a projection: its bound is below what holds of any two
-    bool conditional = false;         // holds if no eigenvalue above the last one was missed
+    bool conditional = false;           // holds if no eigenvalue above the last one was missed
 };
 using Certificates = std::vector<Certificate>;
 
@@ -39,7 +39,7 @@ struct ErrorBars {
     std::vector<double> sd, lower, upper; // percentiles of the replicates
     double level = 0.95, noise = 0;       // noise: upper end of the last, computed only for this
     int64_t replicates = 0;
-    int64_t above_noise() const; // leading components whose interval lies above it
+    int64_t above_noise() const;                       // leading components whose interval lies above it
     ErrorBars first(int64_t count, double unit) const; // counted in this unit
 };
 

@@ -211,8 +211,7 @@ void test_columns_and_labels() {
     TEST_ASSERT_EQUAL_STRING("id species", joined(file.left_out).c_str());
     std::vector<double> values = values_of(file);
     TEST_ASSERT_TRUE(values[0] == 1.5 && std::isnan(values[3]) && values[8] == 7);
-    expect_error(MERCER_E_DATA,
-                 "x.csv': line 3, column 'height' is NaN, must be finite (data.missing = rows",
+    expect_error(MERCER_E_DATA, "x.csv': line 3, column 'height' is NaN, must be finite (data.missing = rows",
                  [&] { file.source->read(0, 3, values.data()); });
 
     // A column of numbers is not left out for its first entry, one of names is.
