@@ -87,10 +87,9 @@ Certificates tightest(const Certificates &all) {
             continue;
         }
         Certificate &best = out[at->second];
-        if (!(width(one) < width(best))) continue;
-        const double other = best.failure;
-        best = one;
-        if (best.failure > 0 && !best.conditional) best.failure += other;
+        const double both = best.failure + one.failure;
+        if (width(one) < width(best)) best = one;
+        if (best.failure > 0 && !best.conditional) best.failure = both;
     }
     return out;
 }

@@ -12,9 +12,13 @@ namespace mercer {
 // Counts the bytes that a call holds and the most it held; refuses before an allocation would pass the limit.
 class Budget : public std::enable_shared_from_this<Budget> {
   public:
-    explicit Budget(int64_t limit) : limit_(limit) {}
+    // of: the budget that this is a part of, where its bytes count too; nullptr: none.
+    explicit Budget(int64_t limit, std::shared_ptr<Budget> of = nullptr) : limit_(limit), of_(std::move(of)) {}
     void take(int64_t bytes); // or E_BUDGET
-    void give(int64_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+    void give(int64_t bytes) noexcept {
+        used_.fetch_sub(bytes, std::memory_order_relaxed);
+        if (of_) of_->give(bytes);
+    }
     int64_t limit() const { return limit_; }
     int64_t used() const { return used_.load(std::memory_order_relaxed); }
     int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
@@ -35,6 +39,7 @@ class Budget : public std::enable_shared_from_this<Budget> {
 
   private:
     int64_t limit_;
+    std::shared_ptr<Budget> of_;
     std::atomic<int64_t> used_{0}, peak_{0};
 };
 

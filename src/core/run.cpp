@@ -60,6 +60,12 @@ Run::Run(const RunSettings &settings, const mercer_run *run)
       threads_(run_.threads ? run_.threads : threads_granted.value()),
       budget_(std::make_shared<Budget>(run_.memory ? run_.memory : memory_granted.value())) {}
 
+Run::Run(Run &parent, int64_t memory, int64_t threads)
+    : parent_(&parent), run_{}, log_(parent.log_), log_user_(parent.log_user_), threads_(threads),
+      budget_(std::make_shared<Budget>(memory, parent.budget_)) {
+    run_.cancel = parent.run_.cancel;
+}
+
 void Run::expect(const Stages &stages) {
     double all = 0, sum = 0;
     for (const auto &[name, cost] : stages) all += cost;
@@ -89,6 +95,7 @@ std::vector<std::pair<std::string, double>> Run::stage_seconds() const {
 
 void Run::report(double fraction) noexcept {
     if (run_.cancel && __atomic_load_n(run_.cancel, __ATOMIC_RELAXED)) stop_ = true;
+    if (parent_ && parent_->stopped(0)) stop_ = true; // its progress callback may have said so
     if (!run_.progress || stop_) return;
     Clock::time_point now = Clock::now();
     const double inside = span_from_ + (span_to_ - span_from_) * std::clamp(fraction, 0.0, 1.0),
@@ -127,12 +134,13 @@ void Run::progress(double fraction) {
 bool Run::stopped(double fraction) noexcept {
     if (pthread_equal(owner_, pthread_self()))
         report(fraction);
-    else if (run_.cancel && __atomic_load_n(run_.cancel, __ATOMIC_RELAXED))
+    else if ((run_.cancel && __atomic_load_n(run_.cancel, __ATOMIC_RELAXED)) || (parent_ && parent_->stop_))
         stop_ = true;
     return stop_.load(std::memory_order_relaxed);
 }
 
 void Run::log(int32_t level, const char *text) const {
+    if (parent_) return parent_->log(level, text);
     if (log_ && pthread_equal(owner_, pthread_self())) log_(log_user_, level, text);
 }
 

@@ -25,6 +25,9 @@ mercer_run read_run(const mercer_run *run);
 class Run {
   public:
     Run(const RunSettings &settings, const mercer_run *run);
+    // A child: of so much of the parent's budget, with the parent's cancel and log, and without progress or checkpoint of its own.
+    // On the thread that runs it; the parent lives longer.
+    Run(Run &parent, int64_t memory, int64_t threads);
     Run(const Run &) = delete;
 
     int64_t threads() const { return threads_; }
@@ -72,6 +75,7 @@ class Run {
     void report(double fraction) noexcept;
     double remaining(double elapsed);
 
+    Run *parent_ = nullptr;
     mercer_run run_;
     void (*log_)(void *, int32_t, const char *);
     void *log_user_;

@@ -228,10 +228,16 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
         int64_t bytes() const { return sizes.base + std::max(sizes.before.most, plan.bytes); }
     };
     auto task_of = [&](const ForeseenCentres &centres, const Sizes &sizes) {
-        PlanTask task{run,          recipe,        kernel, source, f32, centres.cost.m, limit - sizes.base,
-                      centres.rows, centres.factor};
-        task.stand_for = centres.stand_for;
-        return task;
+        return PlanTask{.run = run,
+                        .recipe = recipe,
+                        .kernel = kernel,
+                        .source = source,
+                        .f32 = f32,
+                        .m = centres.cost.m,
+                        .budget_left = limit - sizes.base,
+                        .rows = centres.rows,
+                        .handed = centres.factor,
+                        .stand_for = centres.stand_for};
     };
     auto before_lift = [&](const Bytes &reducer, int64_t m) { // of centres there are numbers and weights
         const Bytes all = larger(read, reducer + 16 * m);

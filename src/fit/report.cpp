@@ -129,44 +129,6 @@ Json auto_json(const AutoReport &report) {
     return out;
 }
 
-Json report_text(const FitFacts &facts) {
-    const auto &[run, recipe, prepared, reduction, centres, plan, lifted, ahead] = facts;
-    Json text = Json::object();
-    text["format"] = 1;
-    text["version"] = MERCER_VERSION;
-    text["requires"] = required_plugins(prepared.kernel);
-    text["method"] = recipe.values().method;
-    text["kernel"] = prepared.kernel.text();
-    text["reducer"] = recipe.values().reducer;
-    text["lift"] = recipe.values().lift;
-    text["solver"] = plan.solver ? plan.solver->name : "dense";
-    std::map<std::string, std::string> parameters =
-        prepared.kernel.stored(); // bandwidths have been resolved to numbers
-    for (auto &[name, value] : recipe.stored())
-        if (name.rfind("kernel.", 0) != 0) parameters[name] = value;
-    text["parameters"] = parameter_json(parameters);
-    text["n"] = prepared.source->rows();
-    if (centres.tensors.count("C.values")) text["d"] = prepared.source->cols();
-    write_facts(lifted, reduction.report, text);
-    const double m = static_cast<double>(centres.m()), evaluations = static_cast<double>(lifted.kernel_evaluations);
-    auto figure = [](const mercer_figure &foreseen, double happened) -> Json {
-        return record({{"likely", foreseen.likely}, {"most", foreseen.most}, {"happened", happened}});
-    };
-    text["forecast"] =
-        record({{"seconds", record({{"likely", ahead.seconds}, {"happened", run.seconds()}})},
-                {"rows_looked_at", ahead.rows},
-                {"bytes", figure(ahead.bytes, static_cast<double>(run.budget()->peak()))},
-                {"kernel_evaluations", figure(ahead.kernel_evaluations, evaluations)},
-                {"passes", figure(ahead.passes, static_cast<double>(lifted.passes))},
-                {"flops", figure(ahead.flops, flops_of(prepared.source->cols(), m, evaluations, lifted.columns) +
-                                                  plan.flops_each * lifted.products + reduction.flops)},
-                {"dense_seconds", ahead.dense_seconds},
-                {"streams", ahead.streams != 0}});
-    text["peak_bytes"] = run.budget()->peak();
-    text["timings"] = timings_json(run);
-    return text;
-}
-
 void warn_of_share(const CoreValues &asked, int64_t n, int64_t m, Lifted &lifted) {
     const Tensor *found = variances_of(lifted.tensors);
     if (std::isnan(asked.variance) || !found || !lifted.total_variance || !(lifted.total_variance->value > 0)) return;

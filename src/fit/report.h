@@ -26,18 +26,6 @@ Json auto_json(const AutoReport &report);
 // Writes what a lift or a derivation found, and the numbers that a reducer reported.
 void write_facts(const Lifted &lifted, const std::map<std::string, double> &reducer, Json &text);
 
-// What a fit knows when its model is finished.
-struct FitFacts {
-    const Run &run;
-    const Recipe &recipe;
-    const Prepared &prepared;
-    const Reduction &reduction;
-    const Centres &centres;
-    const Plan &plan;
-    const Lifted &lifted;
-    const mercer_forecast &ahead;
-};
-Json report_text(const FitFacts &facts);
 // A warning where a requested share of the variance is out of reach: for a limit on components, or for lack of centres.
 void warn_of_share(const CoreValues &asked, int64_t n, int64_t m, Lifted &lifted);
 

@@ -301,7 +301,7 @@ int64_t Glimpse::components(const CoreValues &values, int64_t most) const {
 }
 
 double Glimpse::passes(Run &run, const Recipe &recipe, const Plan &plan, int64_t r) const {
-    if (!plan.solver || plan.solver->name == "dense" || r > s_ / 8) return 0;
+    if (!plan.solver || plan.solver->solver.flags & MERCER_DIRECT || r > s_ / 8) return 0;
     const SampleOperator op(s_, plan.f32, k_);
     const int64_t count = std::min({plan.start_columns, pivots_, s_ / 4});
     std::vector<double> gram(static_cast<size_t>(pivots_ * pivots_)), values(static_cast<size_t>(count)),
@@ -340,7 +340,7 @@ double Glimpse::passes(Run &run, const Recipe &recipe, const Plan &plan, int64_t
 // Adds up the rounds of solve_for, each with twice as many eigenpairs. If the sample is too small to estimate passes, assumes the
 // number that the solver expects, or that builds a basis of twice the pairs.
 void expect_spectrum(const PlanTask &task, const Glimpse &glimpse, Plan &plan) {
-    if (!plan.solver || plan.solver->name == "dense") return;
+    if (!plan.solver || plan.solver->solver.flags & MERCER_DIRECT) return;
     const Components choice(task.recipe.values(), task.m);
     const int64_t wanted = std::min(glimpse.components(task.recipe.values(), task.m), plan.most_pairs);
     double passes = 0, columns = 0;

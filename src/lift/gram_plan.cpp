@@ -102,7 +102,7 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
     out.product = larger(
         Bytes(product(columns, std::min(usual, solver.blocks)).likely, product(columns, solver.blocks).most), begun);
     out.factorised = own;
-    const int64_t workspace = plan.solver->name == "dense" ? 8 * m * std::max(2 * m + 12, r + 80) : 0, // of host->eigh
+    const int64_t workspace = plan.solver->solver.flags & MERCER_DIRECT ? 8 * m * std::max(2 * m + 12, r + 80) : 0, // of host->eigh
         matrix = workspace > 0 ? 8 * m * m : 0;
     const Bytes beside(std::max(own.likely - workspace, matrix), std::max(own.most - workspace, matrix));
     out.begun = (first > 0 ? begun : out.product) + beside;
@@ -191,7 +191,7 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
     plan.solver = std::move(solver);
     plan.solver_params = std::move(params);
     const int64_t m = task.m, r = foreseen_components(values, m), flags = plan.solver->solver.flags;
-    const bool iterates = plan.solver->name != "dense", in_f32 = task.f32_serves && !calls_back(task);
+    const bool iterates = !(flags & MERCER_DIRECT), in_f32 = task.f32_serves && !calls_back(task);
     plan.rough = !plan.f32 && storage != GramStorage::f64 && in_f32 && flags & MERCER_USES_ROUGH;
     if (flags & MERCER_USES_START && in_f32 && task.kernel.is_psd()) {
         plan.start_rank = std::min(start_rank, m / 8);

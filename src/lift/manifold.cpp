@@ -32,11 +32,11 @@ struct Walk {
     int64_t products() const { return 1 + (alpha > 0); }
 };
 
-Walk walk_of(const CoreValues &values) {
-    const std::string_view method = values.method;
-    const double usual = method == "diffusion" ? 1 : 0;
-    return {std::isnan(values.alpha) ? usual : values.alpha, std::isnan(values.time) ? usual : values.time,
-            method == "ncut" ? values.clusters : 0};
+Walk walk_of(const Recipe &recipe) {
+    const CoreValues &values = recipe.values();
+    const Method &method = *recipe.method();
+    return {std::isnan(values.alpha) ? method.alpha : values.alpha, std::isnan(values.time) ? method.time : values.time,
+            method.cuts ? values.clusters : 0};
 }
 
 // Edges of a graph cannot be negative; weights of terms never are.
@@ -309,7 +309,7 @@ template <class T>
 Lifted lift_as(const LiftTask &task) {
     Run &run = task.run;
     const int64_t m = task.centres.m();
-    const Walk walk = walk_of(task.recipe.values());
+    const Walk walk = walk_of(task.recipe);
     Lifted out;
 
     run.stage("gram");
@@ -343,7 +343,7 @@ Plan plan_manifold(const PlanTask &task) {
     if (values.components == 0 && std::isnan(values.threshold))
         fail(MERCER_E_VALUE, "output.components = 0 needs error bars, which manifold methods do not provide: set it to "
                              "> 0, or set output.threshold");
-    const Walk walk = walk_of(values);
+    const Walk walk = walk_of(task.recipe);
     if (walk.clusters > task.m)
         fail(MERCER_E_VALUE, "lift.clusters = %" PRId64 ", must be at most the number of centres, %" PRId64,
              walk.clusters, task.m);

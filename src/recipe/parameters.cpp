@@ -7,48 +7,41 @@
 namespace mercer {
 namespace {
 
-constexpr Scope everywhere = {[](const Recipe &) { return true; }, "", ""};
-constexpr Scope fitting = {[](const Recipe &recipe) { return !recipe.derivation(); }, "methods", ""};
-constexpr Scope automatic = {[](const Recipe &recipe) { return recipe.is_auto(); }, "the method 'auto'", "solver.tol"};
-constexpr Scope left_open = {
-    [](const Recipe &recipe) { return !recipe.is_auto() && (!recipe.derivation() || recipe.derivation()->reducer); },
-    "methods other than 'auto', such as 'kpca' and 'nystrom'", ""};
-constexpr Scope lifting = {[](const Recipe &recipe) { return !recipe.is_auto() && !recipe.derivation(); },
-                           left_open.where, ""};
-constexpr Scope compressing = {[](const Recipe &recipe) { return recipe.derivation() != nullptr; },
-                               "the operation 'compress'", ""};
-// The exact road of `auto` ends in a solver too.
-constexpr Scope solving = {
-    [](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).solves; },
-    "the lifts 'weighted' (used by 'kpca' and 'subsampled'), 'extended' and 'manifold', and the method 'auto'", ""};
-constexpr Scope exact = {[](const Recipe &recipe) { return !recipe.is_auto() && lift_of(recipe).solves; },
-                         "the lifts 'weighted' (used by 'kpca' and 'subsampled'), 'extended' and 'manifold'",
-                         "accuracy"};
-// Centres represent other rows.
-constexpr Scope weighing = {
-    [](const Recipe &recipe) { return !recipe.is_auto() && recipe.reducer() != nullptr && lift_of(recipe).weighs; },
-    "reducers with the lifts 'weighted', 'extended' and 'manifold'", ""};
-constexpr Scope reducing = {
-    [](const Recipe &recipe) { return !recipe.is_auto() && !recipe.derivation() && recipe.reducer() != nullptr; },
-    "reducers", ""};
-constexpr Scope refining = {[](const Recipe &recipe) { return weighing.holds(recipe) && lift_of(recipe).projects; },
-                            "reducers with the lifts 'weighted' and 'extended'", ""};
+using Traits = LiftTraits;
+using Part = Scope::Part;
+using Auto = Scope::Auto;
+using Cuts = Scope::Cuts;
+constexpr const char *all_but_auto = "methods other than 'auto', such as 'kpca' and 'nystrom'";
+
+constexpr Scope everywhere{};
+constexpr Scope fitting{.part = Part::method, .words = "methods"};
+constexpr Scope automatic{.automatic = Auto::alone, .words = "the method 'auto'", .instead = "solver.tol"};
+constexpr Scope left_open{.part = Part::reducer, .automatic = Auto::never, .words = all_but_auto};
+constexpr Scope lifting{.part = Part::method, .automatic = Auto::never, .words = all_but_auto};
+constexpr Scope compressing{.part = Part::derivation, .words = "the operation 'compress'"};
+constexpr Scope solving{.automatic = Auto::too, .trait = &Traits::solves}; // exact passes of `auto` need a solver too
+constexpr Scope exact{.automatic = Auto::never, .trait = &Traits::solves, .instead = "accuracy"};
+constexpr Scope weighing{.automatic = Auto::never, .trait = &Traits::weighs, .reducer = true};
+constexpr Scope reducing{.part = Part::method, .automatic = Auto::never, .reducer = true, .words = "reducers"};
+constexpr Scope refining{
+    .automatic = Auto::never, .trait = &Traits::weighs, .also = &Traits::projects, .reducer = true};
 // Centres that represent other rows are compared with them; if all rows are centres, there is nothing to certify.
-bool proves(const Recipe &recipe) {
-    return lift_of(recipe).proves && (recipe.reducer() != nullptr || !lift_of(recipe).weighs);
-}
-constexpr Scope proving = {proves, "models with fewer centres than rows, and the method 'auto'", ""};
-// `auto` chooses its certificates itself.
-constexpr Scope proving_as_asked = {[](const Recipe &recipe) { return !recipe.is_auto() && proves(recipe); },
-                                    "models with fewer centres than rows", ""};
-constexpr Scope projecting = {[](const Recipe &recipe) { return recipe.is_auto() || lift_of(recipe).projects; },
-                              "all lifts except 'manifold'", ""};
-constexpr Scope walking = {[](const Recipe &recipe) { return !recipe.derivation() && !lift_of(recipe).projects; },
-                           "the lift 'manifold'", ""};
-bool cuts(const Recipe &recipe) { return walking.holds(recipe) && std::string_view(recipe.values().method) == "ncut"; }
-constexpr Scope cutting = {cuts, "the method 'ncut'", ""};
-constexpr Scope timed = {[](const Recipe &recipe) { return walking.holds(recipe) && !cuts(recipe); },
-                         "the lift 'manifold' in methods other than 'ncut'", ""};
+constexpr Scope proving{.trait = &Traits::proves,
+                        .reducer_if_it_weighs = true,
+                        .words = "models with fewer centres than rows, and the method 'auto'"};
+constexpr Scope proving_as_asked{.automatic = Auto::never, // which chooses its certificates itself
+                                 .trait = &Traits::proves,
+                                 .reducer_if_it_weighs = true,
+                                 .words = "models with fewer centres than rows"};
+constexpr Scope projecting{.automatic = Auto::too, .trait = &Traits::projects};
+constexpr Scope walking{.part = Part::method, .trait = &Traits::projects, .value = false};
+constexpr Scope cutting{
+    .part = Part::method, .trait = &Traits::projects, .value = false, .cuts = Cuts::only, .words = "the method 'ncut'"};
+constexpr Scope timed{.part = Part::method,
+                      .trait = &Traits::projects,
+                      .value = false,
+                      .cuts = Cuts::never,
+                      .words = "the lift 'manifold' in methods other than 'ncut'"};
 
 struct CoreRow {
     const Scope &scope;
@@ -154,6 +147,40 @@ const std::shared_ptr<const ParamTable> &core_table() {
 }
 
 const Scope &core_scope(size_t row) { return core_rows()[row].scope; }
+
+namespace {
+
+bool fits(const Scope &scope, const LiftTraits &lift) {
+    return (!scope.trait || lift.*scope.trait == scope.value) && (!scope.also || lift.*scope.also);
+}
+
+} // namespace
+
+bool Scope::holds(const Recipe &recipe) const {
+    const Derivation *derivation = recipe.derivation();
+    if (part == Part::method && derivation) return false;
+    if (part == Part::derivation && !derivation) return false;
+    if (part == Part::reducer && derivation && !derivation->reducer) return false;
+    if (automatic == Auto::too && recipe.is_auto()) return true;
+    if (automatic == Auto::alone && !recipe.is_auto()) return false;
+    if (automatic == Auto::never && recipe.is_auto()) return false;
+    const LiftTraits &lift = lift_of(recipe);
+    if (!fits(*this, lift)) return false;
+    if ((reducer || (reducer_if_it_weighs && lift.weighs)) && !recipe.reducer()) return false;
+    return cuts == Cuts::any || (recipe.method() && recipe.method()->cuts == (cuts == Cuts::only));
+}
+
+// "reducers with the lifts 'weighted' and 'extended'": made from the traits, so that a new lift is among them.
+std::string Scope::where() const {
+    if (*words) return words;
+    std::vector<std::string> names;
+    for (const LiftTraits &lift : lifts())
+        if (fits(*this, lift)) names.push_back("'" + std::string(lift.name) + "'");
+    std::string list;
+    for (size_t k = 0; k < names.size(); ++k) list += (k == 0 ? "" : k + 1 == names.size() ? " and " : ", ") + names[k];
+    return (reducer ? "reducers with the lift" : "the lift") + std::string(names.size() == 1 ? " " : "s ") + list +
+           (automatic == Auto::too ? ", and the method 'auto'" : "");
+}
 
 void check_core_value(const std::string &name, const std::string &value) {
     if (name == "data.lengths") parse_lengths(value);

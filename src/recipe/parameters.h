@@ -1,6 +1,7 @@
 // The parameters of the core: their rows, their values, and the recipes in which each has an effect.
 #pragma once
 #include "../core/params.h"
+#include "traits.h"
 
 namespace mercer {
 
@@ -23,9 +24,21 @@ enum class CertificateLevel { none, cheap, rows, exact };
 
 // A recipe in which a row has no effect does not have the row.
 struct Scope {
-    bool (*holds)(const Recipe &recipe);
-    const char *where;   // for the error text "<row> applies to <where>"
-    const char *instead; // the row that serves the same purpose in other recipes, or ""
+    enum class Part { anything, method, derivation, reducer }; // what the recipe is of, or has
+    enum class Auto { as_others, too, alone, never };          // what holds of methods that search
+    enum class Cuts { any, only, never };                      // of methods that find clusters
+    Part part = Part::anything;
+    Auto automatic = Auto::as_others;
+    bool LiftTraits::*trait = nullptr; // that the lift must have ...
+    bool value = true;                 // ... or must not have
+    bool LiftTraits::*also = nullptr;
+    bool reducer = false;              // a reducer must choose the centres ...
+    bool reducer_if_it_weighs = false; // ... where the lift takes centres for rows
+    Cuts cuts = Cuts::any;
+    const char *words = "";   // where it holds, for messages; "": made from the traits
+    const char *instead = ""; // the row that serves the same purpose in other recipes, or ""
+    bool holds(const Recipe &recipe) const;
+    std::string where() const; // for the error text "<row> applies to <where>"
 };
 
 const std::shared_ptr<const ParamTable> &core_table();

@@ -169,7 +169,7 @@ void Recipe::refuse_elsewhere(const std::string &name) const {
         const Scope &scope = core_scope(i);
         const int64_t instead = core_.table().find(scope.instead);
         const bool takes = instead >= 0 && has_core_row(static_cast<size_t>(instead));
-        fail(MERCER_E_NAME, "%s applies to %s; '%s' %s%s", full.c_str(), scope.where, own,
+        fail(MERCER_E_NAME, "%s applies to %s; '%s' %s%s", full.c_str(), scope.where().c_str(), own,
              takes ? "takes " : "does not accept it", takes ? scope.instead : "");
     }
 }

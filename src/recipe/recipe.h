@@ -13,8 +13,9 @@ class Recipe {
   public:
     Recipe(std::shared_ptr<Registry> registry, const std::string &name);
 
-    bool is_auto() const { return method_ && std::string_view(method_->name) == "auto"; }
+    bool is_auto() const { return method_ && method_->searches; }
     bool is_method() const { return method_ != nullptr; }
+    const Method *method() const { return method_; }             // nullptr: an output operation, or a derivation
     bool is_operation() const { return !operations_.empty(); }   // on data, with a model
     const Operations &operations() const { return operations_; } // one, or several that were named "scores,t2"
     const Derivation *derivation() const { return derivation_; } // nullptr: a method, or an output operation
