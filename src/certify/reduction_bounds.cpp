@@ -45,8 +45,8 @@ struct Radial {
     Radial(const Expression &kernel, const Source &source)
         : falls(source.kind() != Source::Kind::objects && kernel.falls()), kappa(kernel.kappa()),
           lipschitz(falls ? kernel.leaves[0].facts.lipschitz * kernel.terms()[0].weight : NAN) {}
-    // Bound of the error caused by moving a row to a point with kernel value f: sqrt(2 (kappa - f)),
-    // and for the squares sqrt(2 (kappa^2 - f^2)), both including rounding.
+    // Bound of the error caused by moving a row to a point with kernel value f, including rounding:
+    // sqrt(2 (kappa - f)) for the kernel k, sqrt(2 (kappa^2 - f^2)) for the kernel k^2.
     double step(double f) const { return std::sqrt(2 * std::max(kappa - f, 0.0) + 16 * 0x1p-53 * kappa); }
     double step_of_squares(double f) const {
         return std::sqrt(2 * std::max(kappa * kappa - f * f, 0.0) + 32 * 0x1p-53 * kappa * kappa);
