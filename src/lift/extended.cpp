@@ -9,8 +9,8 @@
 // This smooths the vectors of the subsample once by the whole matrix; it is not a projection.
 // A^T K A is not the identity, so such a model has no residual. Its eigenvalues are those of the
 // centres' problem and are certified as such. If the centres are all n rows, once each, this is
-// exact kernel PCA. Cost in addition to the centres' problem: n m kernel values, and n^2 / 2 for K nu; a new
-// point costs n kernel values. Memory: n (d + r). Error of direction l: that of z, times
+// exact kernel PCA. Cost in addition to the centres' problem: n m kernel values, and n^2 / 2 for K
+// nu; a new point costs n kernel values. Memory: n (d + r). Error of direction l: that of z, times
 // 1 / lambda_l.
 #include "../gram/row_sums.h"
 #include "ritz.h"

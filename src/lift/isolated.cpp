@@ -6,8 +6,8 @@
 // If that eigenvalue is near 1, its vector is among the leading ones and is nearly e_i: a
 // coordinate that is constant on all other rows. The same holds for a few rows near each other.
 //
-// Such coordinates are found by a rule: lambda_l >= 0.9, and the largest entries of u_l that make up
-// 0.9 of its square belong either to centres with together at most 1 % of the weight, or to a
+// Such coordinates are found by a rule: lambda_l >= 0.9, and the largest entries of u_l that make
+// up 0.9 of its square belong either to centres with together at most 1 % of the weight, or to a
 // single row, or to centres that each have P_ii >= 0.9 and no more weight than a single row or 1 %.
 // A coordinate that splits the rows into larger parts is not mistaken for one, because its square
 // is spread over all of the smaller part. Cost: one sort of m entries per coordinate. Rounding does
