@@ -7,8 +7,8 @@
 //
 // The coordinates are lambda_l^t f_l, so that A_jl = lambda_l^(t-1) v_j f_l(c_j) and
 // g(x) = v^T k_C(x). At the centres, f_l(x) reproduces f_l(c_i). The graph has the edges
-// W_ij = v_i k_ij v_j and the degrees v_i h_i. These are the edges of the kernel ka_ij = k_ij (q_i
-// q_j)^-alpha; its factor at x cancels.
+// W_ij = v_i k_ij v_j and the degrees v_i h_i. These are the edges of the kernel
+// ka_ij = k_ij (q_i q_j)^-alpha; its factor at x cancels.
 //
 // lambda_0 = 1 belongs to u_0 = sqrt(v h / vol), for which f_0 = 1. S - u_0 u_0^T has all other
 // pairs. This also holds for a graph in several parts, where 1 is a multiple eigenvalue and a

@@ -8,10 +8,10 @@
 // The values are those of the covariance of all rows on the span of the directions:
 // theta_i <= lambda_i <= theta_i + tau with tau = mean k(x, x) - M2 - sum theta and M2 at most
 // |mean of phi|^2 (Courant and Fischer; Aronszajn). The first D components explain at most tau less
-// variance than the best D, and |P - P_D|_HS <= sqrt(2 theta_1
-// tau) / (theta_D - theta_{D+1} - tau): the covariance between the span and its complement is an
-// off-diagonal block, whose square is at most the norm of the diagonal block times the trace (Davis
-// and Kahan).
+// variance than the best D, and
+//   |P - P_D|_HS <= sqrt(2 theta_1 tau) / (theta_D - theta_{D+1} - tau)
+// because the covariance between the span and its complement is an off-diagonal block, whose square
+// is at most the norm of the diagonal block times the trace (Davis and Kahan).
 //
 // Cost: n m kernel values, n r'^2 flops; memory r'^2 for each of 64 slabs of rows. Error: theta
 // errs by the error of kernel values (points.h: value_error), which is multiplied by the condition
