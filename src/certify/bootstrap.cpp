@@ -1,6 +1,7 @@
-// The sums over rows of all replicates of a group are one product: its left factor has the columns z_j z_k (j >= k), z_j
-// and 1 of a slab of rows, its right one the counts. Slabs are added in order inside a group and groups are independent:
-// the same bits for any number of threads.
+// The sums over rows of all replicates of a group are one matrix product: for each slab of rows,
+// its left factor has the columns z_j z_k (j >= k), z_j and 1, and its right factor has the counts.
+// Each group adds its slabs in order, and groups are independent of each other, so the result is
+// bit-identical for any number of threads.
 #include "bootstrap.h"
 
 #include "../core/threads.h"
@@ -11,9 +12,9 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t slab_rows = 512, group_size = 32; // products of p = 20: 1 MB, in a core's cache
+constexpr int64_t slab_rows = 512, group_size = 32; // for p = 20, the products of a slab take 1 MB: a core's cache
 
-// sums (q x group), q = p (p + 1) / 2 + p + 1.
+// Computes the sums of a group (q x group), q = p (p + 1) / 2 + p + 1.
 struct Sums {
     int64_t p, q;
     explicit Sums(int64_t p) : p(p), q(p * (p + 1) / 2 + p + 1) {}
@@ -28,7 +29,7 @@ struct Sums {
         for (int64_t i = 0; i < rows; ++i) out[i] = weights ? weights[i] : 1;
     }
 
-    // The r largest eigenvalues of S_b.
+    // Computes the r largest eigenvalues of S_b.
     void values(const double *sum, bool centred, int64_t r, double *out) const {
         const double *mean = sum + q - 1 - p, total = sum[q - 1];
         std::vector<double> s(static_cast<size_t>(p * p)), vectors(static_cast<size_t>(p * r));
@@ -41,7 +42,7 @@ struct Sums {
 
 struct Group {
     int64_t first, count;
-    double from, share; // of the progress
+    double from, share; // the part of the progress that belongs to this group
 };
 
 void run_group(Run &run, int64_t n, const Sums &sums, const double *z, int64_t ldz, const double *weights, bool centred,
@@ -65,11 +66,11 @@ void run_group(Run &run, int64_t n, const Sums &sums, const double *z, int64_t l
         if (sum[sums.q - 1] > 0)
             sums.values(sum, centred, r, out + b * r);
         else
-            std::fill_n(out + b * r, r, 0.0); // a resample of no row: of a handful of rows only
+            std::fill_n(out + b * r, r, 0.0); // an empty resample, possible only for a handful of rows
     }
 }
 
-// Linear between order statistics.
+// Interpolates linearly between order statistics.
 double percentile(const std::vector<double> &sorted, double share) {
     const double at = share * static_cast<double>(sorted.size() - 1), below = std::floor(at);
     const size_t k = std::min(static_cast<size_t>(below), sorted.size() - 2);
@@ -78,7 +79,7 @@ double percentile(const std::vector<double> &sorted, double share) {
 
 } // namespace
 
-// The distribution function of Poisson(1), inverted.
+// Inverts the distribution function of Poisson(1).
 int64_t bootstrap_count(const Random &random, int64_t b, int64_t i) {
     double left = random.uniform(b, i), chance = 0.36787944117144233; // 1 / e
     int64_t count = 0;
@@ -108,7 +109,7 @@ BootstrapErrors bootstrap_eigenvalues(Run &run, int64_t n, int64_t p, const doub
                   {first, count, static_cast<double>(first) / all, static_cast<double>(count) / all}, random,
                   out.replicates.data() + first * r);
     });
-    run.progress(1); // a stop inside the last groups
+    run.progress(1); // raises a stop that was requested during the last groups
     for (int64_t i = 0; i < r; ++i) {
         std::vector<double> values;
         for (int64_t b = 0; b < replicates; ++b) values.push_back(out.replicates[static_cast<size_t>(i + b * r)]);

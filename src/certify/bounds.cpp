@@ -1,25 +1,35 @@
-// Bounds from the blocks of H K H in the basis [U, U'], U' orthonormal and orthogonal to U:
+// The bounds follow from the blocks of H K H in the basis [U, U'], where U' is orthonormal and
+// orthogonal to U:
 //
-//   | A  C |    A = Theta + G,  C C^T <= W,  C C^T <= |E| G (E is PSD),  D <= mu := theta_{p+1} + |E|
-//   | C' D |
+//   | A  C |    A = Theta + G,  C C^T <= W,  C C^T <= |E| G (E is PSD)
+//   | C' D |    D <= mu := theta_{p+1} + |E|
 //
-// Interlacing: lambda_i(K) >= lambda_i(A). Schur complement and inertia: for t > mu, K has at most as many eigenvalues
-// above t as A + C C^T / (t - mu); with C C^T <= N N^T that many does
+// By interlacing, lambda_i(K) >= lambda_i(A). By the Schur complement and Sylvester's law of
+// inertia, for t > mu at most as many eigenvalues of K lie above t as of A + C C^T / (t - mu). If
+// C C^T <= N N^T, this number is at most that of the eigenvalues above t of
 //
-//   B = | A   N    |     have above t, so lambda_i(K) <= lambda_i(B), which is >= mu (i <= p, by interlacing): one
-//       | N^T mu 1 |     problem of order 2 p gives all i, exactly where bisection of lambda_i(A + N N^T / (t - mu)) <= t
-//                        over t > mu would end.
+//   B = | A   N    |
+//       | N^T mu 1 |
 //
-// G and W are known from rows up to, each but with probability failure / events (L_p = ln(events p / failure), L_1 =
-// ln(events / failure)), with g = |G|, b = cross sqrt(g) >= |X| since |R_i|^2 <= d_i g:
+// so lambda_i(K) <= lambda_i(B), which is >= mu (i <= p, by interlacing). One problem of order 2 p
+// gives all i; the result is exactly that of bisecting lambda_i(A + N N^T / (t - mu)) <= t over
+// t > mu.
 //
-//   v := |E X^2|: v - V - V ln(v / V) <= b^2 L_1 / s, V = |mean X^2|    Chernoff's lower tail of the numbers |X e|^2 in
-//                 [0, b^2], e the leading vector of E X^2: fixed, so that no factor p is lost
-//   |G - mean X| one-sided <= dev(g) := sqrt(2 v L_p / s) + (b + g) L_p / 3s        matrix Bernstein (Tropp 2012, 6.1)
-//   W <= mean + sqrt(2 R_W w L_p / s),  R_W = g load,  w = |W|                      lower tail of PSD matrices <= R_W
+// G and W are bounded from rows by the inequalities below, each of which fails with probability
+// failure / events at most (L_p = ln(events p / failure), L_1 = ln(events / failure)). Here
+// g = |G|, and b = cross sqrt(g) >= |X| because |R_i|^2 <= d_i g.
 //
-// dev grows with g, which is not known: from g <= |E| on, g <- |mean G| + dev(g) falls and bounds g at each step.
-// Cost: 3 symmetric problems of order 2 p, 80 p^3 flops, and O(100) more.
+//   v := |E X^2|:  v - V - V ln(v / V) <= b^2 L_1 / s,  V = |mean X^2|
+//         Chernoff's bound of the lower tail of the numbers |X e|^2 in [0, b^2]. e is the leading
+//         eigenvector of E X^2; it is fixed, so that no factor p is lost.
+//   |G - mean X| one-sided <= dev(g) := sqrt(2 v L_p / s) + (b + g) L_p / 3s
+//         matrix Bernstein inequality (Tropp 2012, 6.1)
+//   W <= mean + sqrt(2 R_W w L_p / s),  R_W = g load,  w = |W|
+//         lower tail of PSD matrices <= R_W
+//
+// dev grows with g, which is unknown. The iteration g <- |mean G| + dev(g), begun with g = |E|,
+// decreases, and each of its values bounds g. Cost: two symmetric eigenproblems of order 2 p and
+// six of order p, about 80 p^3 flops; the iterations for g and v cost nothing beside them.
 #include "bounds.h"
 
 #include <algorithm>
@@ -40,7 +50,7 @@ std::vector<double> eigenvalues(int64_t n, Square a, Square *vectors = nullptr) 
     return values;
 }
 
-Square block(const Square &a, int64_t n, int64_t from, int64_t size) { // on the diagonal
+Square block(const Square &a, int64_t n, int64_t from, int64_t size) { // a block on the diagonal
     Square out(static_cast<size_t>(size * size));
     for (int64_t j = 0; j < size; ++j)
         for (int64_t i = 0; i < size; ++i) out[at(i, j, size)] = a[at(from + i, from + j, n)];
@@ -62,7 +72,8 @@ Square scaled(Square a, double factor) {
     return a;
 }
 
-// The p largest eigenvalues of B. M = N N^T, negative eigenvalues of M (rounding) cut.
+// The p largest eigenvalues of B, for M = N N^T. Negative eigenvalues of M, which arise from
+// rounding, are set to 0.
 std::vector<double> coupled_upper(int64_t p, const Square &a, const Square &m, double mu) {
     Square vectors(static_cast<size_t>(p * p)), b(static_cast<size_t>(4 * p * p));
     const std::vector<double> squares = eigenvalues(p, m, &vectors);
@@ -79,7 +90,7 @@ std::vector<double> coupled_upper(int64_t p, const Square &a, const Square &m, d
     return upper;
 }
 
-// The inequalities of one certificate: failure is spread evenly over them.
+// The inequalities of one certificate. The failure probability is divided evenly among them.
 struct Tails {
     double l_p, l_1, s, cross;
     Tails(int64_t p, int64_t rows, double law_cross, double failure, Sides sides)
@@ -88,10 +99,11 @@ struct Tails {
         l_1 = std::log(events / failure);
         l_p = l_1 + std::log(static_cast<double>(p));
     }
-    // The largest v with v - V - V ln(v / V) <= c: Newton's steps from above stay above, so each is a bound.
+    // Bounds the largest v with v - V - V ln(v / V) <= c. Newton's steps from above stay above it,
+    // so each of them is a bound.
     static double variance(double seen, double c) {
         if (!(seen > 0)) return c;
-        double v = seen + c + std::sqrt(c * (c + 2 * seen)); // of (v - V)^2 / 2v <= c, a weaker tail
+        double v = seen + c + std::sqrt(c * (c + 2 * seen)); // from (v - V)^2 / 2v <= c, a weaker inequality
         for (int step = 0; step < 20; ++step) {
             const double slope = 1 - seen / v, above = v - seen - seen * std::log(v / seen) - c;
             if (!(above > 1e-12 * v) || !(slope > 0)) break;
@@ -103,7 +115,7 @@ struct Tails {
         const double b = cross * std::sqrt(g);
         return std::sqrt(2 * variance(v, b * b * l_1 / s) * l_p / s) + (b + g) * l_p / (3 * s);
     }
-    // Bound of g, from one of |E| and the top eigenvalue of the mean.
+    // Bounds g, given a bound of |E| and the largest eigenvalue of the mean.
     double largest(double norm, double mean, double v) const {
         constexpr int rounds = 200; // each round's value is a bound
         double g = norm;
@@ -114,13 +126,13 @@ struct Tails {
         }
         return g;
     }
-    double spread(double g, double load, double w) const { // W - mean, |mean| = w
+    double spread(double g, double load, double w) const { // bounds W - mean; w: norm of the mean
         const double k = 2 * g * load * l_p / s, root = std::sqrt(k) / 2 + std::sqrt(k / 4 + w);
         return std::sqrt(k) * root;
     }
 };
 
-// What the rows say of G and W.
+// Bounds of G and W that follow from the rows.
 struct Blocks {
     double g, deviation;
     Square g_upper, w_upper;
@@ -140,7 +152,7 @@ struct Blocks {
     }
 };
 
-// Standard error, at most, of e^T (mean X) e: (e^T X e)^2 <= e^T X^2 e.
+// An upper bound of the standard error of e^T (mean X) e, because (e^T X e)^2 <= e^T X^2 e.
 double spread_of(const RowMoments &rows, const double *e) {
     double square = 0, mean = 0;
     for (int64_t j = 0; j < rows.p; ++j)
@@ -160,7 +172,8 @@ Bounds start(const RitzSpectrum &spectrum, const char *kind, double above, doubl
     return out;
 }
 
-// Entries of K are right to some u, so that K is to some u theta_1, as eta is one: eight of them.
+// Each entry of K is accurate to a few u. In norm this is a few u theta_1, and eta is one such
+// unit; eight of them are allowed.
 double rounding_of(const RitzSpectrum &spectrum, const RowMoments *rows) {
     return 8 * spectrum.eta + spectrum.sums + (rows ? rows->sums : 0);
 }
@@ -168,7 +181,7 @@ double rounding_below(const RitzSpectrum &spectrum, const RowMoments *rows, size
     return spectrum.rounding_below(i) + (rows ? rows->sums : 0);
 }
 
-// From K + eta to K, and values into their bounds.
+// Converts bounds for K + eta to bounds for K, and moves each value into its bounds.
 Bounds finish(Bounds out, const RitzSpectrum &spectrum, const RowMoments *rows = nullptr) {
     const double eta = spectrum.eta;
     for (size_t i = 0; i < out.value.size(); ++i) {
@@ -229,13 +242,15 @@ Bounds row_bounds(const RitzSpectrum &spectrum, const RowMoments &rows, double n
     return finish(std::move(out), spectrum, &rows);
 }
 
-// Davis and Kahan: X^T K = Lambda X^T and K [U, U'] in blocks give |U'^T X| (lambda_i - mu_i) <= |C|, mu_i >= D. For the
-// first i columns alone C C^T is bounded by the leading blocks of the bounds of W and |E| G, and mu_i by theta_{i+1} +
-// |E| or, through the rest of A, by the largest eigenvalue of the remaining B. Without rows |C| <= |E| / 2, as for every
-// off-diagonal block of a PSD matrix. Rounding adds to |C|.
+// Davis and Kahan: X^T K = Lambda X^T and the blocks of K [U, U'] give
+// |U'^T X| (lambda_i - mu_i) <= |C| for mu_i >= D. For the first i columns alone, the leading
+// blocks of the bounds of W and |E| G bound C C^T; mu_i is bounded by theta_{i+1} + |E| or, through
+// the rest of A, by the largest eigenvalue of the remaining B. Without rows, |C| <= |E| / 2, as for
+// every off-diagonal block of a PSD matrix. Rounding is added to |C|.
 //
-// In feature space K becomes Phi^T Phi, whose block on the first i directions is Theta again, and whose block beside it has
-// C C^T = Theta^1/2 G Theta^1/2: |C|_F^2 = sum theta_j G_jj <= theta_1 tr. |sines|_F (theta_i - lambda_{i+1}) <= |C|_F.
+// In feature space K becomes Phi^T Phi. Its block on the first i directions is again Theta, and the
+// off-diagonal block C has C C^T = Theta^1/2 G Theta^1/2, so that
+// |C|_F^2 = sum theta_j G_jj <= theta_1 tr and |sines|_F (theta_i - lambda_{i+1}) <= |C|_F.
 Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, double norm, const Bounds &bounds,
                      double failure, Sides sides, int64_t r) {
     const int64_t p = spectrum.p();
@@ -243,11 +258,11 @@ Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, doubl
     const double mu = spectrum.next + norm;
     std::vector<Blocks> blocks;
     if (rows) blocks.emplace_back(*rows, norm, failure, sides);
-    auto coupling = [&](int64_t i) { // |C| of the first i columns
+    auto coupling = [&](int64_t i) { // bounds |C| of the first i columns
         if (!rows) return norm / 2;
         const double w = norm_of(i, block(blocks[0].w_upper, p, 0, i)),
                      g = norm_of(i, block(blocks[0].g_upper, p, 0, i)) +
-                         rounding_below(spectrum, rows, static_cast<size_t>(i - 1)); // under a root: counts for more
+                         rounding_below(spectrum, rows, static_cast<size_t>(i - 1)); // not negligible under the root
         return std::min(norm / 2, std::sqrt(std::min(w, norm * g)));
     };
     auto rest = [&](int64_t i) {
@@ -259,7 +274,8 @@ Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, doubl
         const double g = coupled_upper(p - i, a, scaled(block(blocks[0].g_upper, p, i, p - i), norm), mu).front();
         return std::min({plain, w, g});
     };
-    const double rounding = 0x1p-48 * static_cast<double>(p) * spectrum.theta[0]; // two equal values may differ by this
+    // Two computed values may differ by this much although the exact ones are equal.
+    const double rounding = 0x1p-48 * static_cast<double>(p) * spectrum.theta[0];
     auto sine = [&](double without, double gap, int64_t i) {
         const double c = without + rounding_below(spectrum, rows, static_cast<size_t>(i - 1));
         return gap - rounding > c ? c / (gap - rounding) : 1.0;
@@ -286,9 +302,10 @@ Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, doubl
 
 namespace {
 
-// The error of the first r values that s rows should leave. Nothing is known of G, so it is taken for a multiple of 1, of
-// the sizes seen on clusters (n = 3000 to 6000, m = 200 to 600): |G| = |E|_F / 5 to / 17, |mean X^2| = tr |G| sqrt p / 20
-// to / 60, |W| = 2 |G|^2. B then falls into 2 x 2 blocks.
+// Forecasts the error of the first r values after s rows. G is not known yet, so it is taken to be
+// a multiple of the identity, of the sizes seen on clustered data (n = 3000 to 6000, m = 200 to
+// 600): |G| between |E|_F / 5 and |E|_F / 17, |mean X^2| between tr |G| sqrt p / 20 and
+// tr |G| sqrt p / 60, |W| = 2 |G|^2. B then splits into 2 x 2 blocks.
 double expected_error(const RitzSpectrum &spectrum, double norm, int64_t r, int64_t s, double failure, Sides sides) {
     const double width = static_cast<double>(spectrum.p()), total = spectrum.total(), typical = norm / 13;
     const Tails tails(spectrum.p(), s, std::sqrt(width * total), failure, sides);
@@ -305,11 +322,12 @@ double expected_error(const RitzSpectrum &spectrum, double norm, int64_t r, int6
     return worst;
 }
 
-// The least s up to `most` with error(s) <= target, error falling; most + 1 where there is none.
+// Returns the smallest s <= most with error(s) <= target, up to a step of s / 64; most + 1 if there
+// is none. The error must decrease.
 template <class Error>
 int64_t least_rows(Error &&error, double target, int64_t most) {
     if (!(error(most) <= target)) return most + 1;
-    int64_t low = 0, high = most; // not reached, reached
+    int64_t low = 0, high = most; // error(low) > target, error(high) <= target
     while (high - low > 1 + low / 64) {
         const int64_t middle = low == 0 && high > 64 ? 64 : low + (high - low) / 2;
         (error(middle) <= target ? high : low) = middle;
@@ -354,7 +372,8 @@ int64_t choose_width(const RitzSpectrum &all, double norm, int64_t r, int64_t s,
     return best;
 }
 
-// v orthogonal to the u_i: v^T L L^T v + sum captured_i <= sum of the p + 1 largest Ritz values of the factor (Ky Fan).
+// For unit v orthogonal to the u_i: v^T L L^T v + sum captured_i <= the sum of the p + 1 largest
+// Ritz values of the factor (Ky Fan).
 double rest_from_factor(const std::vector<double> &factor_theta, const std::vector<double> &captured, double norm) {
     double rest = norm;
     for (size_t i = 0; i < std::min(factor_theta.size(), captured.size() + 1); ++i) rest += factor_theta[i];
@@ -362,9 +381,11 @@ double rest_from_factor(const std::vector<double> &factor_theta, const std::vect
     return std::max(rest, norm);
 }
 
-// Here A = Theta and C^T has columns of the lengths rho_i. C C^T <= diag(rho_i sum rho) and <= (sum rho^2) 1; B falls into
-// 2 x 2 blocks. That the eigenvalue of the SAME number lies within rho_i of theta_i is false where Ritz values are closer
-// than their residuals: [[t, 0, c], [0, t, c], [c, c, t]] has rho = c, c and lambda_1 = t + sqrt(2) c.
+// Here A = Theta, and the columns of C^T have the lengths rho_i, so that C
+// C^T <= diag(rho_i sum rho) and C C^T <= (sum rho^2) 1; B splits into 2 x 2 blocks. It would be
+// wrong to claim that the eigenvalue with the same index i lies within rho_i of theta_i if Ritz
+// values are closer together than their residuals: [[t, 0, c], [0, t, c], [c, c, t]] has rho = c, c
+// and lambda_1 = t + sqrt(2) c.
 Bounds residual_bounds(const std::vector<double> &theta, const std::vector<double> &residuals, double rest,
                        double failure, bool conditional, double image) {
     RitzSpectrum spectrum;

@@ -1,12 +1,17 @@
-// v_i, theta_i: Ritz pairs of all rows on the span; u_j: the model's directions; o_ij = <v_i, u_j>; D: a number of leading ones.
+// v_i, theta_i: the Ritz pairs of all rows on the span; u_j: the model's directions;
+// o_ij = <v_i, u_j>; D: the number of leading components considered.
 //
-//   eigenvalue    those of the data lie within the bounds of `prove`, the model's where they are
-//   projection    |P - P_C|_HS <= |P - P_V|_HS + |P_V - P_C|_HS <= sqrt2 |sines|_F + sqrt(2 D - 2 sum o_ij^2),  i, j <= D
-//   excess        tr P T - tr P_C T <= sum upper_i - sum_j (sqrt(sum_i theta_i o_ij^2) - sqrt(F e_j))^2
+//   eigenvalue    The bounds of `prove` contain the eigenvalue of the data; they are widened to
+//                 contain the value of the model.
+//   projection    |P - P_C|_HS <= |P - P_V|_HS + |P_V - P_C|_HS
+//                              <= sqrt2 |sines|_F + sqrt(2 D - 2 sum o_ij^2),  i, j <= D
+//   excess        tr P T - tr P_C T
+//                   <= sum upper_i - sum_j (sqrt(sum_i theta_i o_ij^2) - sqrt(F e_j))^2
 //
-// sum upper_i is also at most sum theta_i + trace; e_j is the squared length of u_j outside the span, which arises from centres
-// that depend numerically on others, and F >= |E| / n. Cost: 3 n m kernel values and 3 n m^2 flops; memory O(m^2). Error:
-// directions err by about e = (16 u_tile + m u) k(x, x) / lambda_j, the threshold of rank; that is added.
+// sum upper_i is also at most sum theta_i + trace. F >= |E| / n. e_j is the squared length of the
+// part of u_j outside the span; it arises from centres that depend numerically on others. Cost:
+// 3 n m kernel values and 3 n m^2 flops; memory O(m^2). Error: directions err by about
+// e = (16 u_tile + m u) k(x, x) / lambda_j, the threshold of the rank, which is added.
 #include "by_span.h"
 
 #include "../factor/basis.h"
@@ -24,7 +29,7 @@ bool is_asked(const CoreValues &values) {
     return static_cast<CertificateLevel>(values.certificates) >= CertificateLevel::rows;
 }
 
-// The model's directions in coordinates of the span: rank x r, column-major.
+// The model's directions in the coordinates of the span: rank x r, column-major.
 template <class T>
 std::vector<double> coordinates(const PartialCholesky<T> &basis, const Tensor &a) {
     const int64_t rank = basis.count();
@@ -39,10 +44,10 @@ std::vector<double> coordinates(const PartialCholesky<T> &basis, const Tensor &a
     return out;
 }
 
-// The relation of each direction of the model to the span.
+// How each direction of the model lies relative to the span.
 struct Directions {
     std::vector<double> overlap; // <v_i, u_j>, count x r, column-major
-    std::vector<double> beyond;  // e_j; negative: none
+    std::vector<double> beyond;  // e_j; negative: u_j lies in the span
     int64_t count;
 
     template <class T>
@@ -55,7 +60,7 @@ struct Directions {
         for (int64_t j = 0; j < r; ++j) {
             const double *column = u.data() + j * rank;
             const double length = std::inner_product(column, column + rank, column, 0.0);
-            beyond.push_back(rank < a.rows ? std::max(1 - length, 0.0) : -1); // all centres span all of it
+            beyond.push_back(rank < a.rows ? std::max(1 - length, 0.0) : -1); // rank = m: the span contains all centres
         }
     }
     double square(int64_t i, int64_t j) const {
@@ -117,7 +122,7 @@ Certificates certificates_as(const ReducedModel &of, bool directions) {
     const Proof proof = prove<T>({run, kernel, of.values, weights}, rows, span, projection, r);
     model.kernel_evaluations += span.evaluations() + proof.evaluations;
     const double total = static_cast<double>(rows.rows()), unit = rounding_floor(sizeof(T) == 4, of.centres.m());
-    model.columns += total; // n m^2 flops, in products with a matrix of order m
+    model.columns += total; // n m^2 flops, expressed in products with a matrix of order m
     const Found found{projection, proof, total, projection.uncentred / total, unit};
     out = proof.loss(total);
     if (proof.refuted) {
@@ -126,7 +131,7 @@ Certificates certificates_as(const ReducedModel &of, bool directions) {
         return out;
     }
     Bounds bounds = proof.bounds;
-    bounds.spread.clear(); // it belonged to other values
+    bounds.spread.clear(); // the spread belonged to the Ritz values
     for (size_t j = 0; j < static_cast<size_t>(r); ++j) {
         const double value = bounds.value[j] = tensor_data<double>(lambda)[j] * total;
         bounds.lower[j] = std::min(bounds.lower[j], value), bounds.upper[j] = std::max(bounds.upper[j], value);

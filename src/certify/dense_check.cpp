@@ -1,11 +1,15 @@
-// p, q: weights of rows and centres, sum 1; products of centred features (uncentred: of features), each set by its own mean:
+// p, q: the weights of rows and centres, with sum 1. Inner products are of centred features
+// (uncentred: of features), each set centred by its own mean:
 //
-//   S = [sqrt(p_i p_j) <x_i, x_j>] = U diag(lambda) U^T,  S_C likewise of the centres,  S_XC = [sqrt(p_i q_j) <x_i, c_j>]
-//   |T - T_C|^2 = |S|_F^2 - 2 |S_XC|_F^2 + |S_C|_F^2;  tr P_C T = |Z|_F^2 and <v_i, u_j> = (U^T Z)_ij / sqrt(lambda_i)
+//   S = [sqrt(p_i p_j) <x_i, x_j>] = U diag(lambda) U^T
+//   S_C: the same of the centres;  S_XC = [sqrt(p_i q_j) <x_i, c_j>]
+//   |T - T_C|^2 = |S|_F^2 - 2 |S_XC|_F^2 + |S_C|_F^2
+//   tr P_C T = |Z|_F^2  and  <v_i, u_j> = (U^T Z)_ij / sqrt(lambda_i)
 //
-// for the model's scores Z = [sqrt(p_i) (z_j(x_i) - mean)], D columns of them. |P - P_C|_HS^2 = 2 D - 2 sum <v_i, u_j>^2.
-// Cost: n^2 kernel values, 10 n^3 / 3 flops twice at most; memory 5 n^2. Error: that of kernel values, u k(x, x); of a projection,
-// about the root of it over its gap.
+// for the model's scores Z = [sqrt(p_i) (z_j(x_i) - mean)] with D columns.
+// |P - P_C|_HS^2 = 2 D - 2 sum <v_i, u_j>^2. Cost: n^2 kernel values and at most two eigenproblems
+// of 10 n^3 / 3 flops; memory 5 n^2. Error: that of kernel values, u k(x, x); a projection errs by
+// about the root of (u k(x, x) / its gap).
 #include "dense_check.h"
 
 #include <algorithm>
@@ -53,7 +57,7 @@ Means column_means(const Dense &k, const Means &p) {
     return out;
 }
 
-// Kernel values to [sqrt(p_i q_j) <x_i, y_j>].
+// Turns kernel values into [sqrt(p_i q_j) <x_i, y_j>].
 void weigh(const Means &p, const Means &q, bool centred, Dense &k) {
     const Means rows = row_means(k, q), columns = column_means(k, p);
     const double both = std::inner_product(p.begin(), p.end(), rows.begin(), 0.0);
@@ -65,7 +69,7 @@ void weigh(const Means &p, const Means &q, bool centred, Dense &k) {
         }
 }
 
-// All of them, descending; the matrix is overwritten.
+// Returns all eigenvalues, descending; overwrites the matrix.
 std::vector<double> eigenvalues_of(Run &run, Dense &a, Dense *vectors = nullptr) {
     const int64_t n = a.rows;
     std::vector<double> out(static_cast<size_t>(n));
@@ -75,7 +79,7 @@ std::vector<double> eigenvalues_of(Run &run, Dense &a, Dense *vectors = nullptr)
     return out;
 }
 
-// Scores of the rows, from k(X, C), as Z is defined above.
+// Computes Z, as defined above, from k(X, C).
 template <class T>
 Dense weighed_scores(Run &run, const Lifted &model, const Dense &k, const Means &p, bool centred) {
     const Tensor &a = model.tensors.at("A");
@@ -85,7 +89,7 @@ Dense weighed_scores(Run &run, const Lifted &model, const Dense &k, const Means 
         for (int64_t j = 0; j < a.cols; ++j) weights(i, j) = static_cast<double>(tensor_data<T>(a)[i * a.cols + j]);
     gemm('N', 'N', k.rows, a.cols, a.rows, 1.0, k.v.data(), k.rows, weights.v.data(), a.rows, 0.0, out.v.data(),
          k.rows);
-    const Means mean = column_means(out, p); // b goes with it; uncentred it is 0
+    const Means mean = column_means(out, p); // subtracting the mean also removes b; uncentred, b is 0
     for (int64_t j = 0; j < a.cols; ++j)
         for (int64_t i = 0; i < k.rows; ++i)
             out(i, j) =

@@ -28,7 +28,8 @@ void Proof::add_norm(const Norm &found, double failure) {
     sines = subspace_sines(first_, nullptr, norm, bounds, 0, Sides::both, first_.p());
 }
 
-// A certain norm is taken to be contradicted by twice of it alone: reaches near it may be rounding.
+// A norm that holds for certain counts as contradicted only if the reach of a row exceeds twice the
+// norm, because a smaller excess may be rounding.
 bool Proof::add_rows(const RitzSpectrum &spectrum, const RowMoments &rows, double failure, double claimed) {
     Bounds sharp = row_bounds(spectrum, rows, bound_of_norm(), failure, Sides::both);
     if (!rows.all) sharp.failure = claimed;
@@ -55,7 +56,9 @@ void Proof::refute() {
 
 Certificates Proof::loss(double total) const {
     Certificates out{{.name = "trace", .value = trace / total, .measured = left / total}};
-    if (norm > 0) // entries of K err by some units of rounding each: 8 eta in the Frobenius norm
+    // Each entry of K errs by a few units of rounding; together these are at most 8 eta in the
+    // Frobenius norm.
+    if (norm > 0)
         out.push_back({.name = "norm",
                        .value = std::min(norm + 8 * first_.eta, trace) / total,
                        .failure = norm_failure,

@@ -1,11 +1,16 @@
-// From bounds of means and covariances (reduction_bounds.cpp) to the certificates of a model, with B the bound of the covariance:
+// Derives the certificates of a model from bounds of means and covariances (reduction_bounds.cpp).
+// B is the bound of the covariance:
 //
-//   eigenvalues   within the best bound of all of them, each within B                        (Hoffman and Wielandt; Weyl)
+//   eigenvalues   each differs by at most B, and by at most the bound of the l2 norm of all
+//                 differences                                          (Weyl; Hoffman and Wielandt)
 //   density       sup |KDE - density| <= sqrt(kappa) mmd
-//   projection    |P - P_C|_HS <= sqrt2 B / (g - B) for the gap g > B below a component        (Davis and Kahan)
-//   excess        tr P T - tr P_C T <= sqrt(2 D) B: P_C is best for T_C, and |P - P_C|_HS <= sqrt(2 D)
+//   projection    |P - P_C|_HS <= sqrt2 B / (g - B) for the gap g > B below a component
+//                                                                       (Davis and Kahan)
+//   excess        tr P T - tr P_C T <= sqrt(2 D) B, because P_C is best for T_C and
+//                 |P - P_C|_HS <= sqrt(2 D)
 //
-// Centring adds mmd (2 |mu_C| + mmd) to the covariance and nothing to the eigenvalues.
+// Centring adds mmd (2 |mu_C| + mmd) to the bound of the covariance and nothing to that of the
+// eigenvalues.
 #include "reduction.h"
 
 #include "by_span.h"
@@ -37,7 +42,7 @@ void centre(std::vector<Quantisation> &found, double mean_square) {
     }
 }
 
-// Values err by rounding.
+// Each eigenvalue is certified within the bound `each`, widened by its rounding.
 void value_certificates(const Tensor &lambda, double rounding, const Best &each, Certificates &out) {
     if (std::isnan(each.value)) return;
     Bounds bounds;
@@ -59,7 +64,7 @@ void direction_certificates(const Tensor &lambda, const Best &covariance, Certif
         const double trivial = std::sqrt(2.0 * static_cast<double>(j + 1));
         out.push_back(
             component_certificate("excess", j, covariance.by, trivial * covariance.value, covariance.failure));
-        if (j + 1 == lambda.rows) return; // the next value is unknown
+        if (j + 1 == lambda.rows) return; // the next eigenvalue is unknown
         const double gap = values[j] - values[j + 1];
         out.push_back(projection_certificate(
             j, covariance.by,
@@ -68,8 +73,9 @@ void direction_certificates(const Tensor &lambda, const Best &covariance, Certif
     }
 }
 
-// Keeps one certificate for each component and name; the better of two uncertain bounds has the sum of both failure
-// probabilities, because it was chosen after both were seen.
+// Keeps the tightest certificate for each component and name. An uncertain certificate that
+// replaces another has the sum of both failure probabilities, because it was chosen after both were
+// seen.
 Certificates tightest(const Certificates &all) {
     Certificates out;
     std::map<std::pair<std::string_view, int64_t>, size_t> places;
@@ -132,7 +138,7 @@ void certify_standing(const ReducedModel &of, bool directions, const Certificate
     Lifted &model = of.model;
     if (!of.prepared.kernel.is_psd()) return;
     of.run.stage("certify");
-    Certificates all = model.certificates; // of its own: Ritz's
+    Certificates all = model.certificates; // the model's own, from Ritz refinement
     append(all, stood);
     append(all, spanned_certificates(of, directions));
     model.certificates = tightest(all);

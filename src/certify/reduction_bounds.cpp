@@ -1,15 +1,27 @@
-// Row x_i is represented by c_i = c_alpha(i); q_i = |x_i - c_i|; s_i sample weights, sum n; k = f(|x - y|), f falling, f(0) =
-// kappa.
+// Bounds of the error of replacing each row x_i by its centre c_i = c_alpha(i), by level of
+// evidence. q_i = |x_i - c_i|, delta_i = x_i - c_i; the sample weights s_i have sum n;
+// k = f(|x - y|) with f decreasing and f(0) = kappa. eps is a radius that the reducer reported, Lip
+// the Lipschitz constant of f.
 //
-//   radius     mmd sqrt(2 (kappa - f(eps)))          covariance sqrt(2 (kappa^2 - f(eps)^2))          eigenvalues sqrt2 Lip eps
-//   distances  mean_i sqrt(2 (kappa - f(q_i)))       mean_i sqrt(2 (kappa^2 - f(q_i)^2))    Lip sqrt(2 (mean q^2 - |mean delta|^2))
-//   clusters   (1/n) sum_j |sum_{alpha(i) = j} s_i (phi(x_i) - phi(c_j))|    the same of k^2                      -
-//   pairs      -        sqrt(est + b^2 sqrt(2 ln(1/delta) / N)), N pairs, b^2 = max 2 (kappa^2 - f(q_i)^2)         -
-//   exact      MMD of k                              MMD of k^2                                       |K - K_alpha|_F / n
+//   radius      mmd          sqrt(2 (kappa - f(eps)))
+//               covariance   sqrt(2 (kappa^2 - f(eps)^2))
+//               eigenvalues  sqrt2 Lip eps
+//   distances   mmd          mean_i sqrt(2 (kappa - f(q_i)))
+//               covariance   mean_i sqrt(2 (kappa^2 - f(q_i)^2))
+//               eigenvalues  Lip sqrt(2 (mean q^2 - |mean delta|^2))
+//   clusters    mmd          (1/n) sum_j |sum_{alpha(i) = j} s_i (phi(x_i) - phi(c_j))|
+//               covariance   the same for the kernel k^2
+//   pairs       covariance   sqrt(est + b^2 sqrt(2 ln(1/delta) / N)) from N pairs,
+//                            b^2 = max 2 (kappa^2 - f(q_i)^2)
+//   exact       mmd          MMD of k
+//               covariance   MMD of k^2
+//               eigenvalues  |K - K_alpha|_F / n
 //
-// Each single eigenvalue is also within the bound of the covariance. reduction.cpp derives the certificates from these bounds.
-// Cost: 1; n d; d sum of the squared sizes of clusters; N; n^2. Rounding: differences of sums of kernel values err by about
-// (2 e + 4 log2 n) u kappa under the root, e u the error of a kernel value (points.h: value_error); that is added.
+// Each single eigenvalue also lies within the bound of the covariance. reduction.cpp derives the
+// certificates from these bounds. Cost, in the order of the levels: 1; n d; d times the sum of the
+// squared sizes of the clusters; N; n^2. Rounding: differences of sums of kernel values err by
+// about (2 e + 4 log2 n) u kappa under the root, where e u is the error of a kernel value
+// (points.h: value_error); this is added.
 #include "reduction.h"
 
 #include "../core/rounding.h"
@@ -25,7 +37,7 @@
 namespace mercer {
 namespace {
 
-// The known properties of f.
+// The properties of f that are known.
 struct Radial {
     bool falls; // f decreases with the distance; otherwise nothing is known about the kernel
     double kappa, lipschitz;
@@ -33,7 +45,8 @@ struct Radial {
     Radial(const Expression &kernel, const Source &source)
         : falls(source.kind() != Source::Kind::objects && kernel.falls()), kappa(kernel.kappa()),
           lipschitz(falls ? kernel.leaves[0].facts.lipschitz * kernel.terms()[0].weight : NAN) {}
-    // The error caused by a step with kernel value f: sqrt(2 (kappa - f)) and sqrt(2 (kappa^2 - f^2)), including rounding.
+    // Bound of the error caused by moving a row to a point with kernel value f, including rounding:
+    // sqrt(2 (kappa - f)) for the kernel k, sqrt(2 (kappa^2 - f^2)) for the kernel k^2.
     double step(double f) const { return std::sqrt(2 * std::max(kappa - f, 0.0) + 16 * 0x1p-53 * kappa); }
     double step_of_squares(double f) const {
         return std::sqrt(2 * std::max(kappa * kappa - f * f, 0.0) + 32 * 0x1p-53 * kappa * kappa);
@@ -56,7 +69,8 @@ struct Standing {
     double s(int64_t i) const { return prepared.weights[static_cast<size_t>(i)]; }
     double w(int64_t j) const { return centres.weights[static_cast<size_t>(j)]; }
     bool assigned() const { return centres.stands_for; }
-    // Rounding of a difference of sums that add up to scale: from the kernel values, and from adding them.
+    // The rounding error of a difference of sums that add up to scale: that of the kernel values
+    // and that of adding them.
     double rounding(double scale) const {
         return (2 * value_error(prepared.f32) + 4 * std::log2(total + 1)) * unit_roundoff(prepared.f32) * scale;
     }
@@ -66,7 +80,7 @@ struct Standing {
 
 struct Steps {
     Buffer<double> squared;                           // q_i^2
-    double mean_squared = 0, drift = 0, farthest = 0; // |mean delta|^2
+    double mean_squared = 0, drift = 0, farthest = 0; // drift: |mean delta|^2; farthest: largest q_i^2
 };
 
 Steps measure(const Standing &of) {
@@ -107,7 +121,8 @@ Steps measure(const Standing &of) {
     return out;
 }
 
-// A reducer's word is no proof where it can be checked: no row may be farther from its centre than it reported.
+// A radius that the reducer reported is checked where distances are known: no row may be farther
+// from its centre.
 void check_radius(const Steps &steps, double radius) {
     const double farthest = std::sqrt(steps.farthest);
     if (farthest > radius * (1 + 1e-6) + 1e-12 * farthest)
@@ -141,7 +156,7 @@ Quantisation by_distances(const Standing &of, const Steps &steps) {
 
 // ---- sums of kernel values
 
-using Sums = std::array<double, 2>; // of u_i v_j k_ij and u_i v_j k_ij^2
+using Sums = std::array<double, 2>; // sums of u_i v_j k_ij and of u_i v_j k_ij^2
 
 template <class T, class Left, class Right>
 Sums sums_over(Run &run, const Tiles<T> &tiles, Left &&u, Right &&v, Range range) {
@@ -179,7 +194,8 @@ struct Parts {
     }
 };
 
-// Of any thread; fresh scratch costs more than a small tile.
+// Scratch memory that tasks hand on to each other, because allocating it anew costs more than
+// computing a small tile.
 template <class T>
 struct ScratchPool : Pool<TileScratch<T>> {
     ScratchPool(Run &run, const Tiles<T> &tiles)
@@ -224,7 +240,7 @@ Quantisation by_clusters(const Standing &of, Lifted &model) {
 // ---- pairs
 
 constexpr int64_t pair_count = 100000, pair_edge = 16;
-// So many rows take no more kernel values all together than pairs do.
+// Up to this many rows, all kernel values together are no more than those that the pairs need.
 constexpr int64_t exact_up_to = 2000;
 
 template <class T>
@@ -233,7 +249,7 @@ Quantisation by_pairs(const Standing &of, const Steps &steps, double failure, Li
     double f = steps.farthest;
     of.prepared.kernel.radial(&f, 1);
     const double range = of.radial.step_of_squares(f) * of.radial.step_of_squares(f);
-    CountedVector<double> before(static_cast<size_t>(of.n) + 1); // sums of weights
+    CountedVector<double> before(static_cast<size_t>(of.n) + 1); // cumulative weights
     for (int64_t i = 0; i < of.n; ++i) before[static_cast<size_t>(i) + 1] = before[static_cast<size_t>(i)] + of.s(i);
     const Random random(static_cast<uint64_t>(of.values.seed), Stage::certificate);
     auto draw = [&](int64_t side, int64_t k) {
@@ -275,15 +291,15 @@ Quantisation by_pairs(const Standing &of, const Steps &steps, double failure, Li
     return {"pairs", NAN, std::sqrt(std::max(square, 0.0)), NAN, failure};
 }
 
-// ---- all of it
+// ---- exact values
 
-// |K - K_alpha|_F^2, weighed.
+// Computes |K - K_alpha|_F^2 with the sample weights.
 template <class T>
 double squared_difference(const Standing &of, const Parts<T> &parts, const Tiles<T> &all) {
     CountedVector<int64_t> centres(of.centres.assignment.begin(), of.centres.assignment.end());
-    for (int64_t &centre : centres) centre = std::max<int64_t>(centre, 0); // rows that count for nothing: any
+    for (int64_t &centre : centres) centre = std::max<int64_t>(centre, 0); // rows of weight 0 have no centre
     if (const int64_t *number = of.centres.numbers())
-        for (int64_t &centre : centres) centre = number[centre]; // points count objects, not centres
+        for (int64_t &centre : centres) centre = number[centre]; // object numbers, not centre numbers
     Points<T> heads = parts.c.only(centres.data(), of.n);
     const Tiles<T> other(of.prepared.kernel, heads, heads);
     ScratchPool<T> pool(of.run, other);
@@ -333,7 +349,7 @@ Quantisation exactly(const Standing &of, Lifted &model) {
     return out;
 }
 
-// Which levels will be computed.
+// The levels that will be computed.
 struct Effort {
     bool distances, clusters, pairs, exact;
 };
@@ -363,7 +379,7 @@ std::vector<Quantisation> found_as(const Standing &of, Lifted &model) {
     return out;
 }
 
-// k(x, x), on the average.
+// The mean of k(x, x).
 double mean_self(const Lifted &model) {
     return (model.total_variance ? model.total_variance->value : 0) + model.mean_square.value_or(0);
 }
@@ -377,15 +393,15 @@ Levels quantise(const ReducedModel &model) {
 }
 
 void foresee_quantisation(const PlanTask &task, Cost &cost) {
-    if (!task.kernel.is_psd() && !task.kernel.has_user()) return; // of a caller's values nothing is known yet
+    if (!task.kernel.is_psd() && !task.kernel.has_user()) return; // a user kernel may prove to be PSD
     const int64_t n = task.source.rows(), d = task.source.cols(), m = task.m;
     const Effort effort = effort_of(task.recipe.values(), n, Radial(task.kernel, task.source).falls, task.stand_for);
     const double rows = static_cast<double>(n), centres = static_cast<double>(m),
                  all = (task.stand_for ? 3 : 1) * static_cast<double>(pass_evaluations(n)) + rows * centres +
                        static_cast<double>(pass_evaluations(m)),
-                 together = rows * (rows + 1) + centres, // one cluster
+                 together = rows * (rows + 1) + centres, // if all rows form one cluster
         certain = (effort.pairs ? 4.0 * pair_count * pair_edge : 0) + (effort.exact ? all : 0);
-    if (m < n) // otherwise each row may be its own centre, which is exact
+    if (m < n) // if m = n, each row may be its own centre: then no certificate is needed
         cost.kernel_evaluations.likely += certain + (effort.clusters ? together / centres : 0);
     cost.kernel_evaluations.most += certain + (effort.clusters ? together : 0);
     const int64_t distances = effort.distances ? 8 * (m * d + 66 * d + 2 * n) : 0,
@@ -393,7 +409,7 @@ void foresee_quantisation(const PlanTask &task, Cost &cost) {
     if (!effort.distances && !effort.exact) return;
     const Bytes bytes = sweep_bytes(task.run, task.kernel, task.source, task.f32, Others::all) +
                         (distances + std::max(pairs, clusters));
-    cost.needs({bytes.likely, 2 * bytes.most}); // tiles of two kinds of points at once
+    cost.needs({bytes.likely, 2 * bytes.most}); // twice: tiles of two kinds of points exist at the same time
 }
 
 } // namespace mercer

@@ -1,16 +1,20 @@
-// Rows:  R_i = sqrt(w_i) (k(x_i, X) S U - l_i V sqrt(theta)),  since L^T S U = V sqrt(theta): a strip of s rows against all
-// panels of the data, one thin product each; cost s n kernel values and 2 s n p flops, memory n p in the tile's type. Pairs:
-// tiles of which the diagonal is used. All entries: n^2 / 2 kernel values and n^2 m flops.
+// Rows: R_i = sqrt(w_i) (k(x_i, X) S U - l_i V sqrt(theta)), because L^T S U = V sqrt(theta). A
+// strip of s rows is multiplied with all panels of the data, one thin product each. Cost: s n
+// kernel values and 2 s n p flops; memory n p in the tile's type. Pairs: tiles of which only the
+// diagonal is used. All entries: n^2 / 2 kernel values and n^2 m flops.
 //
-// eta: L comes from a factor in the tile's type, whose rounding leaves E + eta positive only; 0.03 to 0.3 u |L|^2 were seen
-// (tests/unit/test_certify_coverage), u |L|^2 is allowed.
+// eta: L comes from a factor in the tile's type, whose rounding guarantees only E + eta >= 0.
+// 0.03 to 0.3 u |L|^2 were observed (tests/unit/test_certify_coverage); u |L|^2 is allowed.
 //
-// What rounding of the factor does to a theta. Rows of L solve L L_B^T = K_B + R, where |R| <= e u |L| |L_B|^T by entries
-// (substitution is backward stable, kernel values are right to some u). K >= 0 on x - B Y^T x, Y = L L_B^-1, gives
+// How rounding of the factor changes theta: rows of L solve L L_B^T = K_B + R, where
+// |R| <= e u |L| |L_B|^T entry by entry (substitution is backward stable, and kernel values are
+// accurate to a few u). Applying K >= 0 to x - B Y^T x with Y = L L_B^-1 gives
 //   x^T K x >= x^T L L^T x - 2 x^T R Y^T x + x^T Y R_B Y^T x      for every x.
-// e = 2, of the value and of the substitution: errors of many terms are a random walk (0.1 to 1.4 of |L| |L_B| were seen).
-// On Ritz vectors u_j is Y^T u_j = a_j = sqrt(theta_j) L_B^-T v_j, the model's coefficients: large where rows nearly depend on
-// each other, and only then is more lost than e u theta_1. With g_i^2 = sum_{j <= i} ||L_B|^T |a_j||^2 (>= theta_1)
+// e = 2 counts the kernel value and the substitution; the errors of many terms form a random walk
+// (0.1 to 1.4 of |L| |L_B| were observed). For a Ritz vector u_j, the product Y^T u_j is
+// a_j = sqrt(theta_j) L_B^-T v_j, the coefficients of the model. They are large if rows are nearly
+// dependent, and only then is the loss greater than e u theta_1. It follows that, with
+// g_i^2 = sum_{j <= i} ||L_B|^T |a_j||^2 (>= theta_1),
 //   lambda_i >= theta_i - e u (2 |L| g_i + g_i^2).
 #include "residual_samples.h"
 
@@ -24,9 +28,9 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t row_depth = 64; // terms of a sum in the tile's type
+constexpr int64_t row_depth = 64; // terms that are added in the tile's type before the sum is added in f64
 
-// In tiles on and right of the diagonal.
+// The number of kernel values in tiles on and to the right of the diagonal.
 double upper_values(int64_t n) {
     double out = 0;
     for (int64_t row0 = 0; row0 < n; row0 += tile_rows)
@@ -39,8 +43,9 @@ double upper_values(int64_t n) {
 int64_t pairs_at_once(const Expression &kernel, bool objects) {
     if (objects || kernel.has_user()) return 1;
     int64_t edge = strip_rows;
-    for (const Leaf &leaf :
-         kernel.leaves) // a value by a matrix product costs less than a load, one of a block the more
+    // A value from a matrix product costs less than loading its rows, which favours large tiles; a
+    // value of a block form costs more, which favours small ones.
+    for (const Leaf &leaf : kernel.leaves)
         edge = std::min(edge, leaf.form == MERCER_BLOCK ? 4 : leaf.form > MERCER_SQDIST ? 16 : strip_rows);
     return edge;
 }
@@ -113,7 +118,7 @@ RitzSpectrum Evidence<T>::spectrum(int64_t p) const {
     return out;
 }
 
-// Rows row0 ... of L, row-major.
+// Returns rows row0 ... row0 + count of L in f64, row-major.
 template <class T>
 Buffer<double> Evidence<T>::rows_of_factor(int64_t row0, int64_t count) const {
     Buffer<T> gathered = run_.buffer<T>(count, span_.rank());
@@ -125,7 +130,8 @@ Buffer<double> Evidence<T>::rows_of_factor(int64_t row0, int64_t count) const {
     return out;
 }
 
-// |E + eta|_F from tiles on and right of the diagonal; squares in units of the trace, as those of entries may be beyond f64.
+// Computes |E + eta|_F from the tiles on and to the right of the diagonal. Entries are squared in
+// units of the trace, because their own squares may overflow f64.
 template <class T>
 Norm Evidence<T>::norm_of_all() {
     const double unit = spectrum(1).total();
@@ -185,7 +191,7 @@ Norm Evidence<T>::norm(double failure, bool all) {
     });
     Points<T> xs = points_.only(first.data(), count), ys = points_.only(second.data(), count);
     const Tiles<T> tiles(kernel_, xs, ys);
-    // Fresh ones for each would cost more than their values.
+    // Scratch is reused, because allocating it for each tile would cost more than the values.
     Pool<TileScratch<T>> pool([&] { return std::unique_ptr<TileScratch<T>>(new TileScratch<T>(tiles.scratch(run_))); });
     std::atomic<bool> impossible{false};
     auto some = [&](int64_t block) {
@@ -235,7 +241,7 @@ void Evidence<T>::prepare(int64_t p) {
     parallel_for(run_, blocks, block, Tiles<T>(kernel_, ys, ys).serial());
 }
 
-// r_i <- sqrt(w_i) (r_i - l_i V sqrt(theta)) for the rows drawn.
+// r_i <- sqrt(w_i) (r_i - l_i V sqrt(theta)) for the drawn rows.
 template <class T>
 void Evidence<T>::subtract_projection(const int64_t *drawn, int64_t count, double *r) const {
     const int64_t m = span_.rank(), p = rows_->p, pp = padded_columns<T>(p);
@@ -299,7 +305,7 @@ RowMoments Evidence<T>::rows(int64_t p, int64_t s) {
     }
     RowMoments out = sample.moments();
     out.all = all;
-    out.sums = row_depth / 2.0 * eta_; // terms that are alike may all round the same way
+    out.sums = row_depth / 2.0 * eta_; // equal terms may all round in the same direction
     return out;
 }
 

@@ -1,5 +1,6 @@
-// Computes what the certificates of a projected model need: entries and rows, drawn at random, of the residual
-// E = S (K - L L^T) S, S = diag(sqrt w). bounds.h has the sampling law and the bounds.
+// Computes what the certificates of a projected model need: entries and rows, drawn at random, of
+// the residual E = S (K - L L^T) S with S = diag(sqrt w). bounds.h describes the sampling law and
+// the bounds.
 #pragma once
 #include "../factor/nystrom_span.h"
 #include "bounds.h"
@@ -8,38 +9,43 @@
 
 namespace mercer {
 
-// The cost of norm(). Pairs are the diagonals of tiles, whose size balances kernel values against loading panels of rows; for
-// callbacks they are computed one by one.
+// The cost of norm(). Sampled pairs are the diagonals of tiles. The size of these tiles balances
+// the cost of kernel values against that of loading panels of rows; for callbacks, pairs are
+// computed one by one.
 int64_t pairs_at_once(const Expression &kernel, bool objects);
-double norm_values(const Expression &kernel, const Source &source, bool all); // of the kernel
+double norm_values(const Expression &kernel, const Source &source, bool all); // kernel values
 double norm_gathers(int64_t n, bool all);                                     // rows of L
-int64_t norm_bytes(int64_t n, int64_t m, int64_t size, bool all);             // of one thread, beside its tile
+int64_t norm_bytes(int64_t n, int64_t m, int64_t size, bool all);             // bytes per thread, excluding its tile
 
 struct Norm {
     double value = 0, failure = 0; // >= |E + eta|, except with probability `failure`
-    Seen seen;                     // |E|_F
+    Seen seen;                     // |E|_F, estimated
     bool impossible = false;       // an entry contradicts E + eta >= 0
 };
-// Rounding changes entries and rows of E by a few eta; a deviation above this multiple of eta is not rounding.
+// Rounding changes entries and rows of E by a few eta. A deviation above this multiple of eta is
+// therefore not rounding.
 constexpr double beyond_rounding = 64;
 
 template <class T>
 class Evidence {
   public:
-    static constexpr int64_t pairs = 100'000; // that norm() draws
+    static constexpr int64_t pairs = 100'000; // the number of pairs that norm() draws
     static bool takes_all(int64_t n) { return n * n <= pairs; }
 
-    // All are borrowed. random: stage `certificate`; look numbers the streams of one method apart.
+    // All arguments are borrowed. random: of stage `certificate`; look: distinguishes the random
+    // streams of one method.
     Evidence(Run &run, const Expression &kernel, const Points<T> &rows, const SpanRows<T> &span,
              const Projection &projection, const double *weights, const Random &random, int64_t look);
 
-    // Of the certificate: the leading p of the projection, its trace, and how far E may be from positive (rounding).
+    // Returns what the bounds need: the leading p Ritz values, the trace of E, and how far rounding
+    // can make E indefinite.
     RitzSpectrum spectrum(int64_t p) const;
-    int64_t known() const { return projection_.count(); } // the largest p
-    // From 10^5 pairs; from all entries, and then certain, if there are no more or if that was requested.
+    int64_t known() const { return projection_.count(); } // the largest possible p
+    // Bounds |E + eta| from 10^5 pairs. If there are at most that many, or if `all`, it uses all
+    // entries, and the bound is certain.
     Norm norm(double failure, bool all = false);
-    // Means over s rows that no earlier call has used, for the leading p directions; over all rows if s >= n. Costs n kernel
-    // values a row.
+    // Computes means over s rows that no earlier call has used, for the leading p directions; over
+    // all rows if s >= n. Each row costs n kernel values.
     RowMoments rows(int64_t p, int64_t s);
     int64_t evaluations() const { return evaluations_; }
 
@@ -56,22 +62,23 @@ class Evidence {
     const Random &random_;
     int64_t look_;
     double eta_;
-    std::vector<double> rounding_; // RitzSpectrum
+    std::vector<double> rounding_; // as in RitzSpectrum
     Buffer<double> diagonal_;
     int64_t evaluations_ = 0;
 
-    struct Rows { // of p directions
+    struct Rows { // what rows() needs for p directions
         int64_t p, drawn = 0;
         Block u;                      // the directions
         Buffer<T> su;                 // S U, row-major
-        std::vector<Panel<T>> panels; // of all rows; empty: loaded again by each strip
+        std::vector<Panel<T>> panels; // of all rows; empty: each strip loads them again
         std::unique_ptr<RowLaw> law;
     };
     std::unique_ptr<Rows> rows_;
     void prepare(int64_t p);
     std::vector<double> factor_rounding() const;
     Norm norm_of_all();
-    // Any E >= 0 has |E_ij|^2 <= E_ii E_jj. An entry of twice that, and beyond rounding, shows that E is not PSD. entry: of S E S.
+    // Any E >= 0 has |E_ij|^2 <= E_ii E_jj. An entry that exceeds twice this bound by more than
+    // rounding shows that E is not PSD. entry: of the weighted E.
     bool is_impossible(double entry, int64_t i, int64_t j) const {
         return std::fabs(entry) >
                2 * std::sqrt(std::max(diagonal_[i], 0.0) + eta_) * std::sqrt(std::max(diagonal_[j], 0.0) + eta_) +

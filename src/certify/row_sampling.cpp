@@ -1,9 +1,10 @@
-// Sampling for the certificates: laws, draws, and means over the rows seen. Cost: O(n p) for a law, O(log n) a draw,
-// 8 p^2 flops a row.
+// Sampling for the certificates: laws, draws, and means over sampled rows. Cost: O(n p) for a law,
+// O(log n) per draw, 8 p^2 flops per row.
 //
-// The range of the summands in Bernstein's inequality is that of the law, not of the rows that happened to be drawn:
-// |U_i| sqrt(d_i) / p_i and d_i / p_i are maxima over all n rows. Since p_i is the mean of d_i / tr and |U_i|^2 / p, it is
-// at least their geometric mean, and these maxima are at most sqrt(p tr) and 2 tr.
+// The range of the summands in Bernstein's inequality must be that of the law, not of the rows that
+// happened to be drawn: |U_i| sqrt(d_i) / p_i and d_i / p_i are maxima over all n rows. Because p_i
+// is the mean of d_i / tr and |U_i|^2 / p, it is at least their geometric mean and at least half of
+// each, so these maxima are at most sqrt(p tr) and 2 tr.
 #include "bounds.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace mercer {
 
 Shares share_failure(double delta, Sides sides) {
-    // One event is the norm's; those of the rows are counted in bounds.cpp.
+    // One event belongs to the norm; the events of the rows are counted in bounds.cpp.
     const double events = sides == Sides::both ? 5 : 4;
     return {delta / events, delta - delta / events};
 }
@@ -23,7 +24,7 @@ double look_failure(double delta, int64_t look) {
 
 double pair_share(double entry, bool same, double d_i, double d_j, double eta) {
     const double a = std::max(d_i, 0.0) + eta, b = std::max(d_j, 0.0) + eta, e = entry + (same ? eta : 0.0);
-    return a > 0 && b > 0 ? e / a * (e / b) : 0.0; // whose squares may be beyond f64
+    return a > 0 && b > 0 ? e / a * (e / b) : 0.0; // the squares alone may overflow f64
 }
 
 double frobenius_bound(double total, const double *x, int64_t count, double failure) {
@@ -53,7 +54,7 @@ Lottery::Lottery(Run &run, int64_t n, const double *weight) : cumulative_(run.bu
 
 int64_t Lottery::draw(double uniform) const {
     const double total = cumulative_[cumulative_.size() - 1];
-    // Below the total, so that the row found has a positive weight.
+    // The position stays below the total, so that the row found has a positive weight.
     const double at = std::min(uniform * total, std::nextafter(total, 0.0));
     return std::upper_bound(cumulative_.begin(), cumulative_.end(), at) - cumulative_.begin();
 }
@@ -69,7 +70,7 @@ Buffer<double> row_probabilities(Run &run, int64_t n, const double *d, double et
     double total = 0, lengths = 0;
     for (int64_t i = 0; i < n; ++i) total += std::max(d[i], 0.0) + eta, lengths += length[i];
     const double parts = (total > 0) + (lengths > 0);
-    if (!(parts > 0)) std::fill_n(share.data(), n, 1 / static_cast<double>(n)); // all points equal: any row will do
+    if (!(parts > 0)) std::fill_n(share.data(), n, 1 / static_cast<double>(n)); // all points are equal: any row serves
     for (int64_t i = 0; i < n && parts > 0; ++i) {
         const double rest = std::max(d[i], 0.0) + eta;
         share[i] = ((total > 0 ? rest / total : 0) + (lengths > 0 ? length[i] / lengths : 0)) / parts;
@@ -93,7 +94,8 @@ RowSample::RowSample(int64_t p, double eta, double cross, double load) : eta_(et
     for (std::vector<double> *matrix : {&sum_.g, &sum_.v, &sum_.w}) matrix->assign(static_cast<size_t>(p * p), 0.0);
 }
 
-// X^2 = (|r|^2 u u^T + |u|^2 r r^T + (u.r) (u r^T + r u^T)) / (4 p_i^2), whose sums over j and k are products of columns.
+// X^2 = (|r|^2 u u^T + |u|^2 r r^T + (u.r) (u r^T + r u^T)) / (4 p_i^2); its columns are sums of
+// multiples of u and r.
 void RowSample::add(const double *r, const double *u, double d, double probability) {
     const size_t p = shifted_.size();
     double rr = 0, uu = 0, ur = 0;
@@ -115,7 +117,8 @@ void RowSample::add(const double *r, const double *u, double d, double probabili
             w[j] += wr * shifted_[j];
         }
     }
-    // A row without residual (a landmark's) has R_i = 0 up to rounding and says nothing of the norm.
+    // A row without residual, such as that of a landmark, has R_i = 0 up to rounding and carries no
+    // information about the norm.
     const double rest = std::max(d, 0.0) + eta_;
     if (rest > 1e-9 * sum_.load) sum_.reach = std::max(sum_.reach, rr / rest);
     ++sum_.s;

@@ -1,9 +1,13 @@
-// Two clusters: all thresholds of f from one sorted sweep. A node that passes from B to A takes its edges to B into the cut and
-// those to A out of it:  cut += later - (degree - own - later).  Cost m log m, in addition to the sums `later`; error m u vol.
-// More: Lloyd's k-means (1982) with the seeds of Arthur and Vassilvitskii (2007), the best of several starts. The rule's scores
-// c.e - |c|^2 / 2 are largest where |e - c| is least. (The reducer `kmeans` is a plugin, on rows of data and for very many
-// clusters: here are few of both, and starts instead of bounds.) Cost 2 m k p flops an iteration, in slabs whose parts are
-// added in order: the same bits for any number of threads.
+// Two clusters: one sweep over the sorted nodes tries all thresholds of f. A node that moves from B
+// to A adds its edges to B to the cut and removes its edges to A, so that the cut grows by
+// later - (degree - own - later). Cost: m log m, in addition to the sums `later`; error m u vol.
+//
+// More clusters: Lloyd's k-means (1982) with the seeds of Arthur and Vassilvitskii (2007), the best
+// of several starts. The scores c.e - |c|^2 / 2 of the rule are largest for the centroid c that is
+// nearest to e. (The reducer `kmeans` is a plugin for rows of data and very many clusters. Here
+// both numbers are small, so several starts replace its bounds on distances.) Cost: 2 m k p flops
+// per iteration, in slabs whose parts are added in order, so that the result is bit-identical for
+// any number of threads.
 #include "clusters.h"
 
 #include "../core/blas.h"
@@ -17,11 +21,11 @@
 namespace mercer {
 namespace {
 
-// labels: by row of the rule, of which some may have no node.
+// labels: numbers of rows of the rule; some rows may have no node.
 Clusters by_weight(const std::vector<std::vector<double>> &rule, const CountedVector<int64_t> &labels,
                    const double *weights) {
     std::vector<double> mass(rule.size());
-    std::vector<size_t> first(rule.size(), labels.size()); // node, for those that weigh the same
+    std::vector<size_t> first(rule.size(), labels.size()); // first node of each cluster, decides between equal weights
     for (size_t i = 0; i < labels.size(); ++i) {
         const size_t j = static_cast<size_t>(labels[i]);
         mass[j] += weights[i];
@@ -49,7 +53,7 @@ Clusters by_weight(const std::vector<std::vector<double>> &rule, const CountedVe
 constexpr int64_t slab_rows = 2048, most_iterations = 100, starts = 8;
 
 struct Rows {
-    int64_t m, q; // of length 1
+    int64_t m, q; // m rows of q numbers, each of length 1
     const double *e, *weights;
     const double *row(int64_t i) const { return e + i * q; }
 };
@@ -67,11 +71,12 @@ void set_offset(double *centroid, int64_t q) {
     centroid[q] = std::inner_product(centroid, centroid + q, centroid, 0.0) / 2;
 }
 
-// Each next one a row that is drawn with its weight times its squared distance to those before.
+// Draws the seeds: each next one is a row that is drawn with probability proportional to its weight
+// times its squared distance to the nearest seed before it.
 Centroids seeds_of(const Rows &rows, int64_t k, const Random &random, int64_t start) {
     Centroids out;
-    CountedVector<double> mass(rows.weights,
-                               rows.weights + rows.m); // weight x squared distance; before the first: weight
+    // Weight times squared distance; before the first seed, the weight.
+    CountedVector<double> mass(rows.weights, rows.weights + rows.m);
     const double rounding = 1e-14 * std::accumulate(mass.begin(), mass.end(), 0.0);
     for (int64_t j = 0; j < k; ++j) {
         const double total = std::accumulate(mass.begin(), mass.end(), 0.0);
@@ -93,7 +98,8 @@ Centroids seeds_of(const Rows &rows, int64_t k, const Random &random, int64_t st
     return out;
 }
 
-// Labels by the centroids, and the clusters' sums of weights (last) and rows; true: a label has changed.
+// Assigns labels by the centroids, and sums up the rows and (last) the weights of each cluster.
+// Returns true if a label has changed.
 bool assign(Run &run, const Rows &rows, Partition &partition, std::vector<double> &sums) {
     const int64_t q = rows.q, stride = q + 1, k = static_cast<int64_t>(partition.centroids.size()) / stride,
                   slabs = (rows.m + slab_rows - 1) / slab_rows, part = k * stride + 2;
@@ -131,7 +137,7 @@ Partition lloyd(Run &run, const Rows &rows, Centroids centroids) {
     for (int64_t k = 0; assign(run, rows, out, sums) && k < most_iterations; ++k)
         for (int64_t j = 0; j < static_cast<int64_t>(out.centroids.size()); j += stride) {
             const double weight = sums[static_cast<size_t>(j + q)];
-            if (!(weight > 0)) continue; // an empty one stays where it is
+            if (!(weight > 0)) continue; // an empty cluster keeps its centroid
             double *c = out.centroids.data() + j;
             for (int64_t l = 0; l < q; ++l) c[l] = sums[static_cast<size_t>(j + l)] / weight;
             set_offset(c, q);

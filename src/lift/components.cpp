@@ -1,5 +1,6 @@
-// The noise level is the upper end of the interval of the last computed eigenvalue: a component counts if its whole interval is
-// above that of an eigenvalue far down the spectrum. Below it, order and direction of components are random.
+// The noise level is the upper end of the interval of the last computed eigenvalue, which is far
+// down the spectrum. A component counts if its whole interval is above that level. Below it, the
+// order and the directions of components are random.
 #include "components.h"
 
 #include "../certify/bootstrap.h"
@@ -12,7 +13,7 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t first_ask = 16, by_default = 200; // replicates where components are to be told from noise
+constexpr int64_t first_ask = 16, by_default = 200; // by_default: replicates, if error bars decide the number
 
 int64_t share_count(const std::vector<double> &values, int64_t rank, double part) {
     double sum = 0;
@@ -82,7 +83,7 @@ ErrorBars Components::bars(Run &run, int64_t n, int64_t p, const double *z, cons
     out.sd = std::move(errors.sd);
     out.lower = std::move(errors.lower);
     out.upper = std::move(errors.upper);
-    out.noise = p < most_ ? out.upper.back() : 0; // all of the spectrum: nothing is beyond it
+    out.noise = p < most_ ? out.upper.back() : 0; // 0: the whole spectrum was computed, without noise
     return out;
 }
 

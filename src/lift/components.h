@@ -1,4 +1,5 @@
-// The number of components that a model keeps: given, by a share of the variance, by a threshold, or by error bars above noise.
+// The number of components that a model keeps. It is given, or it follows from a share of the
+// variance, from a threshold, or from error bars: then components above the noise are kept.
 #pragma once
 #include "../core/run.h"
 #include "../model/lifted.h"
@@ -10,31 +11,36 @@ class Components {
   public:
     // most: upper limit of the number of eigenpairs; values: of the recipe.
     Components(const CoreValues &values, int64_t most);
-    // The number of eigenpairs to solve for next; grows while more() returns true, up to most_ask() or to what fits in memory.
+    // The number of eigenpairs to solve for next. It grows while more() returns true, up to
+    // most_ask() or to what fits in memory.
     int64_t ask() const { return ask_; }
     int64_t most_ask() const { return end_; }
     void resume(int64_t ask);     // continues with the number of an earlier run; E_BUDGET if it does not fit in memory
-    void room_for(int64_t pairs); // at least ask()
-    // Given the values found (descending) and the total variance in their unit: are more values needed, and do they fit in memory?
+    void room_for(int64_t pairs); // sets how many pairs fit in memory, at least ask()
+    // Given the values found (descending) and the total variance in the same unit, returns true if
+    // more values are needed and fit in memory.
     bool more(const std::vector<double> &values, double total);
     bool is_cut() const { return cut_; } // the last more() stopped for lack of memory
-    // The number of components to keep, of `rank` usable values. bars: nullptr if there are none.
+    // Returns the number of components to keep out of `rank` usable ones. bars: nullptr if there
+    // are none.
     int64_t kept(const std::vector<double> &values, int64_t rank, double total, const ErrorBars *bars) const;
-    // True if there are fewer components than requested, or than were searched for.
+    // True if there are fewer components than were requested or searched for.
     bool is_short(int64_t kept, int64_t rank) const {
         return count_ > 0 && variance_ == 0 && threshold_ == 0 ? kept < count_ : kept == rank && rank < ask_;
     }
     bool is_open() const { return count_ == 0 || variance_ > 0 || threshold_ > 0; }
     bool wants_bars() const { return replicates_ > 0; }
-    // The number of directions for the error bars, if this many values would be kept without them.
+    // The number of directions to compute error bars with, if this many values would be kept
+    // without error bars.
     int64_t behind_bars(int64_t kept) const { return by_noise() ? ask_ : std::max(ask_, with_noise(kept)); }
-    // z: n x p scores in orthonormal directions, column-major; the last ones serve to measure the noise.
+    // Computes error bars. z: n x p scores in orthonormal directions, column-major; the last
+    // directions measure the noise.
     ErrorBars bars(Run &run, int64_t n, int64_t p, const double *z, const double *weights, bool centred,
                    uint64_t seed) const;
 
   private:
     bool by_noise() const { return count_ == 0 && variance_ == 0 && threshold_ == 0; }
-    // The same, plus the directions that measure the noise.
+    // count plus the directions that measure the noise.
     int64_t with_noise(int64_t count) const {
         return std::min(most_, replicates_ > 0 ? count + std::max<int64_t>(count / 2, 8) : count);
     }

@@ -1,9 +1,11 @@
-// Limits of per-point outputs: values that 5 % and 1 % of the points of the fit exceed. They are
-// empirical: the q-quantile is the smallest value v such that points of values <= v carry at least the share q of all
-// weight (weights 1: the ceil(q n)-th value in order). Points a model was fitted on lie a little closer to it than new ones.
+// Limits of per-point outputs: values that 5 % and 1 % of the training points exceed. They are
+// empirical: the q-quantile is the smallest value v such that points with values <= v carry at
+// least the share q of all weight (for weights 1, the ceil(q n)-th smallest value). Points that a
+// model was fitted on lie a little closer to it than new points do.
 //
-// For a projection, row i of L and its residual d_i are sufficient: f = V^T (l_i - mu), residual =
-// d_i + |l_i - mu|^2 - |f|^2, T^2 = sum f_j^2 / lambda_j. One more sweep over L, 2 n m r flops; memory 3 n.
+// For a projection, row i of L and its residual d_i suffice: f = V^T (l_i - mu),
+// residual = d_i + |l_i - mu|^2 - |f|^2, T^2 = sum f_j^2 / lambda_j. This takes one more sweep over
+// L, 2 n m r flops; memory 3 n.
 #include "control_limits.h"
 
 #include "../core/threads.h"
@@ -16,7 +18,7 @@
 namespace mercer {
 namespace {
 
-constexpr double not_rounding = 1 - 1e-12; // sums of weights round
+constexpr double not_rounding = 1 - 1e-12; // tolerance for the rounding of sums of weights
 
 double quantile(const double *values, const double *weights, const Buffer<int64_t> &ascending, double q) {
     double total = 0, below = 0;
@@ -27,7 +29,7 @@ double quantile(const double *values, const double *weights, const Buffer<int64_
     return ascending.empty() ? 0 : values[ascending[ascending.size() - 1]];
 }
 
-// Partly sorts them.
+// Partially sorts the values.
 double quantile(Buffer<double> &values, double q) {
     const int64_t n = values.size();
     if (n == 0) return 0;
@@ -53,7 +55,7 @@ Quantiles limits_of(Run &run, int64_t n, const double *values, const double *wei
 
 namespace {
 
-// T^2 of n points, and their squared distance to the mean minus that of their scores.
+// T^2 and residual of n points. left: squared distance of a point to the mean.
 struct Outputs {
     Run &run;
     int64_t r;

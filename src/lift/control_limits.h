@@ -1,19 +1,22 @@
-// Control limits of per-point outputs, for monitoring: values that 5 % and 1 % of the points of the fit exceed.
+// Control limits of per-point outputs, for monitoring: values that 5 % and 1 % of the training
+// points exceed.
 #pragma once
 #include "../factor/nystrom_span.h"
 #include "../model/lifted.h"
 
 namespace mercer {
 
-// The limits {p95, p99} of an output, from its values at the n weighted points that a model was fitted on. weights nullptr:
-// all 1.
+// Returns the limits {p95, p99} of an output, from its values at the n weighted points that a model
+// was fitted on. weights nullptr: all 1.
 Quantiles limits_of(Run &run, int64_t n, const double *values, const double *weights);
-// The limits of residual and T2 at the points x of an expansion on the centres c. kind: the name in the report.
+// Returns the limits of residual and T2 at the points x, for an expansion on the centres c. kind:
+// the name in the report.
 template <class T>
 Limits limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model,
                  const double *weights, const char *kind);
 
-// The same from all rows of a projection, for the first components; lambda as in the model.
+// Returns the limits of residual and T2 over all rows of a projection, for the first components.
+// lambda: as in the model.
 template <class T>
 Limits limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection,
                       const std::vector<double> &lambda, const double *weights);

@@ -10,9 +10,10 @@ namespace mercer {
 
 namespace {
 
-// What plugin.h promises of a solver's result, as far as O(n r) tells: values that descend, and vectors of length 1. Rounding
-// in the blocks' type moves lengths by some units u, and Ritz values by as much of the largest; a solver that gives what it
-// does not have (columns that were never written, unscaled ones) is off by orders of magnitude more than root u.
+// Checks what plugin.h requires of a solver's result, as far as O(n r) operations can: the values
+// descend, and the vectors have length 1. Rounding in the blocks' type changes lengths by a few
+// units u, and Ritz values by a few u times the largest. A faulty result (columns that were never
+// written, or not normalised) is off by orders of magnitude more than sqrt(u).
 void check_pairs(const Plugin &solver, const std::vector<double> &values, const std::vector<double> &lengths,
                  bool f32) {
     const char *name = solver.name.c_str();

@@ -1,4 +1,4 @@
-// The top r eigenpairs of an operator by the plan's solver.
+// Computes the r leading eigenpairs of an operator with the plan's solver.
 #pragma once
 #include "lift.h"
 
@@ -13,7 +13,7 @@ struct Eigenpairs {
     double most_negative = 0;
     bool converged = false;
     int64_t m() const { return vectors.n(); }
-    // body(j, u) for the first `count` vectors.
+    // Calls body(j, u) for the first `count` vectors.
     template <class Body>
     void each(Run &run, int64_t count, Body &&body) const {
         Buffer<double> u = run.buffer<double>(m());
@@ -30,7 +30,8 @@ struct Start {
     std::function<void(Columns to)> write;
 };
 
-// scale: of the operator's norm (mercer_eigen_request); keeper: stores the solver's state, or nullptr.
+// scale: bound of the operator's norm (mercer_eigen_request); keeper: stores the solver's state, or
+// nullptr.
 Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operator &op, double scale, int64_t r,
                  const Start &start, std::map<std::string, double> &report, Keeper *keeper);
 

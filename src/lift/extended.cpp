@@ -1,14 +1,17 @@
-// The lift `extended` (nystrom-full, wnystrom): the eigenfunctions that the weighted problem of the centres gives, taken at all
-// rows, which the model keeps.
+// The lift `extended` (nystrom-full, wnystrom): the eigenfunctions of the weighted problem of the
+// centres are evaluated at all rows, which the model keeps.
 //
-//   (A_C, b_C, lambda) of the lift `weighted`;  z(x) = A_C^T k_C(x) - b_C;  phi_l(x) = z_l(x) / sqrt(lambda_l)
+//   (A_C, b_C, lambda) of the lift `weighted`;  z(x) = A_C^T k_C(x) - b_C
+//   phi_l(x) = z_l(x) / sqrt(lambda_l)
 //   A_il = s_i phi_l(x_i) / (n sqrt(lambda_l)),  s: sample weights;  b = 0
-//   centred: phi less its mean over the rows first;  nu = s / n,  b = A^T K nu
+//   centred: the mean of phi over the rows is subtracted first;  nu = s / n,  b = A^T K nu
 //
-// One step of smoothing of the subsample's vectors by the whole matrix, not a projection: A^T K A is not 1, so that such a
-// model has no residual; its eigenvalues are the centres' problem's, and certified as those. All n rows once each is exact
-// kernel PCA. Cost beyond the centres' problem: n m kernel values, and n^2 / 2 for K nu; a new point costs n kernel values.
-// Memory n (d + r). Errors of direction l: those of z, times 1 / lambda_l.
+// This smooths the vectors of the subsample once by the whole matrix; it is not a projection.
+// A^T K A is not the identity, so such a model has no residual. Its eigenvalues are those of the
+// centres' problem and are certified as such. If the centres are all n rows, once each, this is
+// exact kernel PCA. Cost in addition to the centres' problem: n m kernel values, and n^2 / 2 for K
+// nu; a new point costs n kernel values. Memory: n (d + r). Error of direction l: that of z, times
+// 1 / lambda_l.
 #include "../gram/row_sums.h"
 #include "ritz.h"
 #include "solve.h"
@@ -18,7 +21,7 @@
 namespace mercer {
 namespace {
 
-// z at the rows, in the type of the model.
+// Computes z at the rows, in the type of the model.
 template <class T>
 Tensor extended_scores(const LiftTask &task, const Centres &rows, const Tensor &a, const Tensor &b) {
     Run &run = task.run;
@@ -40,7 +43,7 @@ Tensor extended_scores(const LiftTask &task, const Centres &rows, const Tensor &
     return z;
 }
 
-// z to A, in place.
+// Turns z into A, in place.
 template <class T>
 void to_coefficients(const Centres &rows, const Tensor &lambda, double total, bool centred, Tensor &z) {
     const int64_t n = rows.m(), r = z.cols;
@@ -57,7 +60,8 @@ void to_coefficients(const Centres &rows, const Tensor &lambda, double total, bo
     }
 }
 
-// One pass over the kernel matrix of all rows: K nu where centred, and K A where there is a refinement to come.
+// One pass over the kernel matrix of all rows. It computes K nu if centred, and K A if a refinement
+// follows.
 template <class T>
 class Products {
   public:
@@ -107,7 +111,7 @@ class Products {
         }
         means_.add(y + centred_, stride, rows_.m(), rows_.weights.data(), total_);
     }
-    // nu, mean_square and b of the model.
+    // Computes nu, mean_square and b of the model.
     void centre(const double *y, int64_t stride, Lifted &out) const {
         std::vector<double> all, b(static_cast<size_t>(a_.cols));
         double square = 0;
@@ -130,7 +134,8 @@ class Products {
     ScoreMeans means_;
 };
 
-// Products with the kernel matrix as if of the centres' order, which flops are counted by.
+// The work beyond the centres' problem, as columns of products with a matrix of the centres' order,
+// the unit in which flops are counted.
 double columns_beyond(double n, double m, double r, double width) { return r * n / m + width * n * n / m / m; }
 
 template <class T>
@@ -162,7 +167,7 @@ Lifted lift_as(const LiftTask &task) {
     for (auto &[name, tensor] : rows.tensors) out.tensors[name] = std::move(tensor);
     out.capabilities = MERCER_CAN_DENSITY | (centred ? MERCER_CAN_MEAN : 0);
     out.total_variance->kind = "reduced-operator";
-    // These are of the centres\' own model, whose eigenvalues alone are those of this one.
+    // These belong to the centres' own model, of which this one shares only the eigenvalues.
     out.limits.reset(), out.mse.reset(), out.mse_components.reset();
     if (refined) refine(task, products.means(), out);
     if (stands) certify_standing(reduced_model(task, out), false, stood);
@@ -179,7 +184,8 @@ Plan plan_extended(const PlanTask &task) {
                   passed = (task.recipe.values().lift_centred != 0) + refined;
     const Need pass = task.f32 ? need_of<float>(task.run, task.kernel, task.source, n, std::max<int64_t>(passed, 1))
                                : need_of<double>(task.run, task.kernel, task.source, n, std::max<int64_t>(passed, 1));
-    // All rows, their weights and A; the coefficients of the centres; memory for tiles, of the sums or of the product.
+    // All rows, their weights and A; the coefficients of the centres; the memory for tiles, of
+    // either the sums or the product.
     const int64_t kept =
                       base_bytes(task.source, n, task.f32) - base_bytes(task.source, 0, task.f32) + n * (size * r + 8),
                   own = task.m * (size * r + 24);
@@ -188,7 +194,8 @@ Plan plan_extended(const PlanTask &task) {
                 product = passed > 0 ? Bytes(pass.vectors) + pass.scratch + pass.panels + 24 * n : Bytes(0),
                 beyond = larger(sums, product) + (kept + own);
     plan.needs(beyond);
-    plan.least_bytes = std::max(plan.least_bytes, kept - n * size * r); // the coefficients' number is their rank
+    // Without A: its number of columns depends on the data.
+    plan.least_bytes = std::max(plan.least_bytes, kept - n * size * r);
     if (beyond.most > task.budget_left) plan.how = "all rows kept as centres";
     const double rows = static_cast<double>(n), m = static_cast<double>(task.m);
     const double values = rows * m + (passed > 0 ? static_cast<double>(pass_evaluations(n)) : 0),

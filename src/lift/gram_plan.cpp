@@ -1,5 +1,6 @@
-// Plans the lift `weighted` from the shape and the budget alone: whether the kernel matrix is stored, which solver is used, and
-// the memory and work needed. A fit that does not fit is refused before it starts; a forecast shows the figures.
+// Plans the lift `weighted` from the shape and the budget alone: whether the kernel matrix is
+// stored, which solver is used, and how much memory and work are needed. A fit that would exceed
+// the budget is refused before it starts; a forecast shows the figures.
 #include "gram_plan.h"
 
 #include "../certify/bootstrap.h"
@@ -12,10 +13,12 @@
 namespace mercer {
 namespace {
 
-// Up to this order one dense factorisation is as good as iterating (about 0.1 s, FACTS A7), and it cannot be cancelled.
+// Up to this order, one dense eigendecomposition is as fast as iterating. It takes about 0.1 s
+// (FACTS A7), during which it cannot be cancelled.
 constexpr int64_t dense_up_to = 1000;
 
-// Pivots for the start vectors: 512 cost five times as much at n = 10^4 and save no pass there (FACTS B3.12).
+// Pivots for the start vectors. 512 would cost five times as much at n = 10^4 and save no pass
+// there (FACTS B3.12).
 constexpr int64_t start_rank = 256;
 
 } // namespace
@@ -42,9 +45,10 @@ void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan) {
 
 namespace {
 
-// How often the kernel matrix is computed: once if stored, else in each product. With a rough and an exact matrix, typically one
-// product in five is exact. If no exact product included the mean, it needs one of its own. If the number of components is open,
-// each doubling may be a new solve.
+// Computes how often the kernel matrix is evaluated: once if it is stored, otherwise in each
+// product. With a rough and an exact matrix, typically one product in five is exact. If no exact
+// product included the mean, the mean needs an exact product of its own. If the number of
+// components is open, each doubling may be a new solve.
 void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     const mercer_cost &cost = plan.solver_cost;
     const bool stored = plan.hold == Hold::matrix;
@@ -63,20 +67,21 @@ void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
                        : mercer_figure{static_cast<double>(r), static_cast<double>(grows ? 2 * plan.most_pairs : r)};
     plan.products = {likely, most};
     plan.flops_each = cost.flops / static_cast<double>(std::max<int64_t>(cost.passes, 1));
-    plan.dense_order = iterates ? std::min(m, static_cast<double>(cost.blocks) / 2) : m; // basis, and its images
+    plan.dense_order = iterates ? std::min(m, static_cast<double>(cost.blocks) / 2) : m; // of the basis and its images
 }
 
-// Callbacks dominate the cost: compute one set of values, in the type of the result.
+// True if kernel values come from callbacks. These dominate the cost, so only one set of values is
+// computed, in the type of the result.
 bool calls_back(const PlanTask &task) { return task.kernel.has_user() || task.source.kind() == Source::Kind::objects; }
 
 // Bytes of a solve for r eigenpairs, excluding the storage of the kernel matrix (Hold).
 struct Working {
     Need exact, most;       // memory of a pass in the type of the result, and in the type of most passes
     int64_t always;         // held throughout
-    Bytes start, bars, end; // held one after the other: start, error bars, tensors of the model
-    Bytes product;          // the solver, its blocks and the vectors of a product, in addition to a pass
-    Bytes begun;            // the same, if the first product is enough
-    Bytes factorised;       // the solver alone, with the workspace of a dense one between products
+    Bytes start, bars, end; // needed one after the other: for start vectors, error bars, tensors of the model
+    Bytes product;          // in addition to a pass: the solver, its blocks and the vectors of a product
+    Bytes begun;            // like `product`, if the first product is enough
+    Bytes factorised;       // between products: the solver alone, with the workspace of a dense one
 };
 
 Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
@@ -86,12 +91,12 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
         return f32 ? need_of<float>(task.run, task.kernel, task.source, m, columns)
                    : need_of<double>(task.run, task.kernel, task.source, m, columns);
     };
-    // Memory of a product with some columns, while the solver uses others.
+    // Memory of a product with some columns while the solver holds its blocks.
     auto product = [&](int64_t columns, int64_t blocks) {
         return larger(need(plan.f32, columns).vectors, need(plan.f32 || plan.rough, columns).vectors) +
                checked_bytes("the solver's blocks", m, blocks, size);
     };
-    // The mean rides along in the first product, and in the first exact one.
+    // The mean is an additional column of the first product, and of the first exact one.
     const int64_t first = std::min(m, solver.first_columns),
                   columns = std::min(m, solver.columns) + (plan.rough || first == 0 ? mean : 0);
     const Bytes begun = first > 0 ? product(first + mean, solver.first_blocks) : 0,
@@ -109,23 +114,25 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
     out.product = out.product + beside;
     out.start =
         start_bytes(task.run, m, plan.start_rank, plan.start_columns, tiles_of<float>(task.kernel, task.source)) +
-        plan.start_columns * m * size + Bytes(0, own.most); // a solver may hold all it needs when it asks for them
+        plan.start_columns * m * size + Bytes(0, own.most); // a solver may hold all its memory when it asks for them
     out.bars = 8 * m * r;
     if (Components(task.recipe.values(), m).wants_bars())
         out.bars = out.bars + Bytes(bootstrap_bytes(m, r, 1), bootstrap_bytes(m, r, task.run.threads()));
     out.end = m * (size * r + 5 * 8); // A, w and nu; limits
-    // Roots of weights, the mean and k(c, c); the solver's vectors; what is as long as a few columns are many.
+    // Roots of weights, the mean and k(c, c); the solver's vectors; arrays whose length is
+    // the number of columns.
     out.always = m * (3 * 8 + size * r) + 64 * (r + 64);
     return out;
 }
 
-// The memory needed for any data: an iteration that ends at once, from a start of rank 0, without components.
+// The memory needed for any data: that of an iteration that ends after its first product, without
+// start vectors, error bars or components.
 Working least_of(Working of) {
     of.product = of.begun, of.start = of.bars = of.end = 0;
     return of;
 }
 
-// The sum of all, including the storage that plan.hold and plan.hold_exact choose.
+// Adds up all memory, including the storage that plan.hold and plan.hold_exact choose.
 Bytes bytes_of(const Working &of, const Plan &plan) {
     auto pass = [](const Need &need, Hold held) {
         return held == Hold::matrix ? 0 : need.scratch + (held == Hold::nothing ? need.panels : 0);
@@ -143,7 +150,8 @@ Bytes bytes_of(const Working &of, const Plan &plan) {
     return held + most;
 }
 
-// Chooses what is stored between passes, as much as the budget allows, and sets bytes.
+// Chooses what is stored between passes, as much as the budget allows, and sets the bytes of the
+// plan.
 void choose_hold(const PlanTask &task, const Working &working, Plan &plan) {
     auto fits = [&](Hold hold, Hold hold_exact) {
         plan.hold = hold, plan.hold_exact = hold_exact;
@@ -162,7 +170,8 @@ void choose_hold(const PlanTask &task, const Working &working, Plan &plan) {
     fits(Hold::nothing, Hold::nothing);
 }
 
-// If the number of eigenpairs is open, it may grow from r to what fits in the budget next to those of the round before.
+// If the number of eigenpairs is open, lets it grow from r to what fits in the budget together with
+// the vectors of the round before.
 void allow_growth(const PlanTask &task, int64_t r, Plan &plan) {
     const int64_t end = Components(task.recipe.values(), task.m).most_ask(), size = plan.f32 ? 4 : 8;
     plan.most_pairs = r;
@@ -184,7 +193,7 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
     Plan plan;
     plan.f32 = storage == GramStorage::f32 || (task.f32 && storage != GramStorage::f64);
     plan.tol = !std::isnan(values.tol) ? values.tol : task.tol > 0 ? std::max(task.tol, 1e-9) : plan.f32 ? 1e-5 : 1e-9;
-    plan.share = std::isnan(values.tol) ? 0.1 : 0; // variances of scores right to 1 %
+    plan.share = std::isnan(values.tol) ? 0.1 : 0; // accurate to 1 % in the variances of scores
     if (plan.f32 && !task.f32 && !task.f32_serves)
         fail(MERCER_E_DATA, "gram.storage = f32: entries or kernel values of these data overflow f32");
     plan.max_passes = values.max_passes;
@@ -196,7 +205,7 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
     if (flags & MERCER_USES_START && in_f32 && task.kernel.is_psd()) {
         plan.start_rank = std::min(start_rank, m / 8);
         plan.start_columns = std::min({plan.start_rank / 2, std::max<int64_t>(32, (r + 13) / 8 * 8), m});
-        // A random column and the mean are included in the product.
+        // The product also includes a random column and the mean.
         plan.start_columns = std::max<int64_t>(plan.start_columns - 1 - (values.lift_centred != 0), 0);
     }
     ask_solver(task, r, plan.start_columns, plan);

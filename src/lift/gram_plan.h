@@ -1,4 +1,4 @@
-// The plan of a lift that solves the kernel matrix of its centres.
+// The plan of a lift that solves an eigenproblem of the kernel matrix of its centres.
 #pragma once
 #include "lift.h"
 

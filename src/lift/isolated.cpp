@@ -1,13 +1,17 @@
-// Isolated centres of a walk P = D^-1 W with the symmetric eigenvectors u_l of S = D^-1/2 W D^-1/2, |u_l| = 1.
+// Isolated centres of a walk P = D^-1 W with the symmetric eigenvectors u_l of S = D^-1/2 W D^-1/2,
+// |u_l| = 1.
 //
-//   P_ii = W_ii / d_i near 1 means that a step from i mostly leads back to i: the row is far from all others on the kernel's
-//   scale. Then S has an eigenvalue of at least P_ii, by u = e_i, and where that is near 1 too its vector comes among the first
-//   and is e_i but for little: a coordinate that is constant on all other rows. The same holds for a few rows near each other.
+// P_ii = W_ii / d_i near 1 means that a step from i mostly leads back to i: the row is far from all
+// others on the scale of the kernel. Then u = e_i shows that S has an eigenvalue of at least P_ii.
+// If that eigenvalue is near 1, its vector is among the leading ones and is nearly e_i: a
+// coordinate that is constant on all other rows. The same holds for a few rows near each other.
 //
-// Coordinate l is one of these where lambda_l >= 0.9 and the largest entries of u_l that make up 0.9 of its square belong to
-// centres of at most 1 % of the weight, to a single row, or to centres with P_ii >= 0.9 each, of which none weighs more than
-// that. A coordinate that splits the rows into larger parts has its square spread over the smaller of them, which no such set
-// is. Cost: a sort of m entries a coordinate. Rounding does not matter, the thresholds are far from both kinds of coordinates.
+// Such coordinates are found by a rule: lambda_l >= 0.9, and the largest entries of u_l that make
+// up 0.9 of its square belong either to centres with together at most 1 % of the weight, or to a
+// single row, or to centres that each have P_ii >= 0.9 and no more weight than a single row or 1 %.
+// A coordinate that splits the rows into larger parts is not mistaken for one, because its square
+// is spread over all of the smaller part. Cost: one sort of m entries per coordinate. Rounding does
+// not matter, because the thresholds are far from both kinds of coordinates.
 #include "isolated.h"
 
 #include <algorithm>
@@ -18,11 +22,12 @@ namespace mercer {
 
 namespace {
 
-constexpr double held = 0.9;   // share of the square
+constexpr double held = 0.9;   // share of the square of u
 constexpr double slow = 0.9;   // least eigenvalue and least P_ii
 constexpr double light = 0.01; // share of the weight
 
-// The fewest centres that make up so much of the square of u; empty where they are too many to be called isolated.
+// Returns the fewest centres that make up the share `held` of the square of u; none if they are too
+// many to be called isolated.
 CountedVector<int64_t> set_apart(const double *u, const CountedVector<double> &weights, const Buffer<double> &stay) {
     const int64_t m = static_cast<int64_t>(weights.size());
     const double most = light * std::accumulate(weights.begin(), weights.end(), 0.0), row = std::max(1.0, most);
@@ -51,7 +56,7 @@ CountedVector<int64_t> set_apart(const double *u, const CountedVector<double> &w
 Isolated find_isolated(Run &run, const Eigenpairs &pairs, int64_t count, const CountedVector<double> &weights,
                        const Buffer<double> &stay) {
     Isolated out;
-    if (weights.size() < 3) return out; // two rows are apart from each other, and that is all there is to say
+    if (weights.size() < 3) return out; // of two rows, each is apart from the other
     pairs.each(run, count, [&](int64_t j, const double *u) {
         if (pairs.values[static_cast<size_t>(j)] < slow) return;
         const CountedVector<int64_t> few = set_apart(u, weights, stay);

@@ -1,4 +1,5 @@
-// Detects centres that a random walk hardly ever leaves, and the coordinates that only set these apart.
+// Detects centres that a random walk hardly ever leaves, and the coordinates that only separate
+// these from the others.
 #pragma once
 #include "eigenpairs.h"
 
@@ -6,7 +7,7 @@ namespace mercer {
 
 struct Isolated {
     std::vector<int64_t> coordinates; // counted from 0
-    CountedVector<int64_t> centres;   // centres that these coordinates set apart, each once, ascending
+    CountedVector<int64_t> centres;   // centres that these coordinates separate, each once, ascending
 };
 
 // Examines the first `count` coordinates. stay: the probability of a step from a centre to itself.

@@ -1,5 +1,5 @@
-// A lift: which small problem the centres give, and how its solutions become a model. One file for each in this room, and a row
-// in table.cpp.
+// A lift defines the small problem that the centres give, and turns its solutions into a model.
+// Each lift has a file in this room and a row in table.cpp.
 #pragma once
 #include "../certify/ladder.h"
 #include "../core/cost.h"
@@ -22,11 +22,12 @@ struct Findings {
 struct Reduction : Landmarks {
     std::map<std::string, double> report;
     int64_t kernel_evaluations = 0;
-    double flops = 0; // of its factor
+    double flops = 0; // cost of its factor
     bool used_landmarks = false;
-    // The factor K ~ L L^T with the rows in index as pivots, if the reducer computed one; in the tile type.
+    // The factor K ~ L L^T, if the reducer computed one, in the tile type. Its pivots are the rows
+    // in index.
     std::variant<std::shared_ptr<PartialCholesky<float>>, std::shared_ptr<PartialCholesky<double>>> factor;
-    std::shared_ptr<Findings> findings; // of `auto`
+    std::shared_ptr<Findings> findings; // only from `auto`
     bool has_factor() const {
         return std::visit([](const auto &held) { return held != nullptr; }, factor);
     }
@@ -37,13 +38,14 @@ struct Reduction : Landmarks {
         return held && *held == other;
     }
 };
-// How the kernel matrix of m centres will be stored, and which solver will solve it. Decided from the shape and the budget
-// alone, before any work.
+// How the kernel matrix of m centres will be stored, and which solver will solve it. The plan
+// follows from the shape and the budget alone, before any work is done.
 struct Plan : Cost, GramPlan {
     int64_t start_rank = 0, start_columns = 0; // of the Nystrom start vectors; 0: none
-    bool keep_factor = false;                  // lift projected: n x m in memory
-    bool spans = false,
-         measures = false; // certificates of reduced sets: from the span of the centres; with the true errors
+    bool keep_factor = false;                  // lift projected: the n x m factor is kept in memory
+    // For the certificates of reduced sets. spans: certify by the span of the centres; measures:
+    // measure the true errors.
+    bool spans = false, measures = false;
     std::shared_ptr<const Plugin> solver; // nullptr: the lift needs none
     Params solver_params;
     mercer_cost solver_cost{};
@@ -67,13 +69,14 @@ struct Lift {
     Plan (*plan)(const PlanTask &task); // if none fits, the plan that needs the least memory
     Lifted (*lift)(const LiftTask &task);
 };
-const Lift &lift_named(const std::string &name); // E_NAME with the nearest known
+const Lift &lift_named(const std::string &name); // throws E_NAME, naming the nearest known lift
 
 // The expected cost of each stage of a lift, for the progress bar.
 Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m);
-double start_share(const Source &source, const Plan &plan, int64_t m); // share of the stage `solve`
+double start_share(const Source &source, const Plan &plan, int64_t m); // start vectors' share of `solve`
 
-// The rule of signs: a column is turned so that its entry of largest modulus (the first on a tie) becomes positive.
+// The rule of signs: the sign of a column is chosen so that its entry of largest modulus (the first
+// on a tie) is positive.
 template <class Entry>
 double sign_of(int64_t count, Entry &&entry) {
     double best = 0, sign = 1;
@@ -85,7 +88,7 @@ double sign_of(int64_t count, Entry &&entry) {
 }
 
 Plan plan_weighted(const PlanTask &task);    // its figures exclude Ritz refinement
-Lifted weighted_model(const LiftTask &task); // with as many components as lift.ritz requests
+Lifted weighted_model(const LiftTask &task); // has as many components as lift.ritz requests
 Plan plan_refined(const PlanTask &task);
 Lifted lift_weighted(const LiftTask &task);
 Plan plan_extended(const PlanTask &task);

@@ -1,17 +1,25 @@
-// The lift `manifold`: diffusion maps, Laplacian eigenmaps and normalised cuts on centres C with weights w, alpha in [0, 1],
-// time t >= 0 (specification reduced sets, 9.1).
+// The lift `manifold`: diffusion maps, Laplacian eigenmaps and normalised cuts on centres C with
+// weights w, alpha in [0, 1], time t >= 0 (specification reduced sets, 9.1).
 //
 //   q = K w,  v = w q^-alpha,  h = K v;   S = D^1/2 K D^1/2,  D = diag(v / h);   S U = U Lambda
-//   f_l(c_i) = sqrt(vol) u_il / sqrt(v_i h_i),  vol = v^T h;   f_l(x) = sum_j v_j f_l(c_j) k(x, c_j) / (lambda_l v^T k_C(x))
+//   f_l(c_i) = sqrt(vol) u_il / sqrt(v_i h_i),  vol = v^T h
+//   f_l(x) = sum_j v_j f_l(c_j) k(x, c_j) / (lambda_l v^T k_C(x))
 //
-// and coordinates lambda_l^t f_l, so that A_jl = lambda_l^(t-1) v_j f_l(c_j), g(x) = v^T k_C(x); f(c_i) are the centres' own. The
-// graph's edges are W_ij = v_i k_ij v_j, its degrees v_i h_i: those of ka_ij = k_ij (q_i q_j)^-alpha, whose factor at x cancels.
-// lambda_0 = 1 belongs to u_0 = sqrt(v h / vol), f_0 = 1: S - u_0 u_0^T has all other pairs, of a graph in several parts too,
-// where 1 is a multiple eigenvalue and a solver's vectors of it may be any mixture.
-// Weighted centres give the result for all rows with each row moved to its centre; all rows give the ordinary algorithm.
-// Cost: that of lift `weighted`, and a product for q (alpha > 0) and one for h; for two clusters one more sweep. S >= 0 has norm
-// 1, so entries that err by a few u each err by as much in norm: rank is lambda > 16 u_tile + m u_64. Error of direction l: about
-// that and the solver's residual, by the gap; A is divided by lambda_l.
+// The coordinates are lambda_l^t f_l, so that A_jl = lambda_l^(t-1) v_j f_l(c_j) and
+// g(x) = v^T k_C(x). At the centres, f_l(x) reproduces f_l(c_i). The graph has the edges
+// W_ij = v_i k_ij v_j and the degrees v_i h_i. These are the edges of the kernel
+// ka_ij = k_ij (q_i q_j)^-alpha; its factor at x cancels.
+//
+// lambda_0 = 1 belongs to u_0 = sqrt(v h / vol), for which f_0 = 1. S - u_0 u_0^T has all other
+// pairs. This also holds for a graph in several parts, where 1 is a multiple eigenvalue and a
+// solver may return any mixture of its vectors.
+//
+// Weighted centres give the result for all rows with each row moved to its centre; all rows as
+// centres give the ordinary algorithm. Cost: that of the lift `weighted`, one product for q
+// (alpha > 0) and one for h; for two clusters one more sweep. Because S >= 0 has norm 1, entries
+// that err by a few u change S by as much in norm: the rank counts lambda > 16 u_tile + m u_64.
+// Error of direction l: about that and the solver's residual, divided by the gap; A is divided by
+// lambda_l.
 #include "../core/threads.h"
 #include "../operator/low_rank.h"
 #include "clusters.h"
@@ -39,7 +47,8 @@ Walk walk_of(const Recipe &recipe) {
             method.cuts ? values.clusters : 0};
 }
 
-// Edges of a graph cannot be negative; weights of terms never are.
+// Refuses kernels with negative values, because edges of a graph cannot be negative. The weights of
+// terms never are.
 void refuse_negative(const Expression &kernel) {
     for (const Leaf &leaf : kernel.leaves)
         if (leaf.plugin && leaf.facts.lo < 0)
@@ -47,7 +56,8 @@ void refuse_negative(const Expression &kernel) {
                  leaf.plugin->name.c_str());
 }
 
-// The same of a function or matrix of the caller's, of which nothing is known.
+// Refuses negative values of a user kernel. They must be computed to be checked, because nothing is
+// known about the kernel.
 template <class T>
 void refuse_negative_values(const LiftTask &task) {
     Points<T> points = points_of<T>(task.prepared.kernel, task.centres);
@@ -81,7 +91,8 @@ Buffer<double> times(Run &run, const Operator &k, const Buffer<double> &x) {
     return out;
 }
 
-// v with sum n (its scale does not count), scale = sqrt(v / h), vol; sqrt(v h) = v / scale.
+// v, scaled to sum n (its scale has no effect); scale = sqrt(v / h); vol. It follows that sqrt(v
+// h) = v / scale.
 struct Degrees {
     Buffer<double> v, scale;
     double volume = 0;
@@ -98,7 +109,7 @@ struct Degrees {
         const Buffer<double> h = times(run, k, v);
         for (int64_t i = 0; i < k.n(); ++i) scale[i] = std::sqrt(v[i] / h[i]), volume += v[i] * h[i];
     }
-    double root(int64_t i) const { return v[i] / scale[i]; } // of the degree v h
+    double root(int64_t i) const { return v[i] / scale[i]; } // root of the degree v h
     Block trivial(Run &run) const {                          // u_0
         Block u(run, v.size(), 1, false);
         u.use(0, 1);
@@ -107,7 +118,8 @@ struct Degrees {
     }
 };
 
-// A in the model's type, and of the first `wanted` columns f at the centres, column-major.
+// Computes A in the model's type, and for the first `wanted` columns also f at the centres,
+// column-major.
 template <class T>
 Tensor coefficients(Run &run, const Eigenpairs &pairs, const Degrees &degrees, double time, int64_t kept,
                     int64_t wanted, Buffer<double> &f) {
@@ -125,7 +137,7 @@ Tensor coefficients(Run &run, const Eigenpairs &pairs, const Degrees &degrees, d
     return a;
 }
 
-// For the centres in this order, the sum of the edges from each to those behind it.
+// For centres in this order, sums up the edges from each centre to those after it.
 template <class T>
 Buffer<double> later_sums(const LiftTask &task, const CountedVector<int64_t> &order, const Buffer<double> &v) {
     const Centres &centres = task.centres;
@@ -169,11 +181,13 @@ Clusters two_clusters(const LiftTask &task, const GramOperator<T> &gram, const D
     for (int64_t i = 0; i < m; ++i)
         own[i] *= degrees.v[i] * degrees.v[i], degree[i] = degrees.root(i) * degrees.root(i);
     const double largest = std::max(-f[order.front()], f[order.back()]);
+    // A solver returns equal coordinates that differ by up to its tolerance.
     return cut_in_two({order, f.data(), task.centres.weights.data(), degree.data(), own.data(), later.data(),
-                       task.plan.tol * largest}); // equal ones are not, after a solver
+                       task.plan.tol * largest});
 }
 
-// (1, f_1 ... f_p) / |.| of each centre: rows of U / sqrt(w), normalised, where degrees cancel.
+// Computes (1, f_1 ... f_p) / |.| of each centre. These are the rows of U / sqrt(w), normalised,
+// because degrees cancel.
 Buffer<double> directions(Run &run, int64_t m, int64_t p, const Buffer<double> &f) {
     Buffer<double> e = run.buffer<double>(m, p + 1);
     for (int64_t i = 0; i < m; ++i) {
@@ -212,7 +226,7 @@ void write_facts(const Walk &walk, const Eigenpairs &pairs, int64_t kept, Lifted
     out.uncertified = "bounds on eigenvalues of the kernel matrix do not carry over to the normalised operator";
 }
 
-// "1, 2 and 7": the first ten.
+// Lists the first ten numbers, as "1, 2 and 7".
 std::string listed(const CountedVector<int64_t> &numbers, int64_t first) {
     const size_t shown = std::min<size_t>(10, numbers.size()), rest = numbers.size() - shown;
     std::string out;
@@ -221,9 +235,10 @@ std::string listed(const CountedVector<int64_t> &numbers, int64_t first) {
     return rest > 0 ? out + " and " + number_text(static_cast<int64_t>(rest)) + " more" : out;
 }
 
-// Pictures and clusters use the first coordinates. If rows that are far from all others determine these, the report lists the
-// rows, and a warning suggests remedies. A smaller alpha is one, because weights v = w q^-alpha grow for rows of small
-// density q: 1 / P_ii - 1 = sum_j v_j k_ij / (v_i k_ii) over all other j.
+// Pictures and clusters use the first coordinates. If these only separate rows that are far from
+// all others, the report lists the rows, and a warning suggests remedies. One of them is a smaller
+// alpha, because the weights v = w q^-alpha grow for rows of small density q: the sum of
+// v_j k_ij / (v_i k_ii) over all other j is 1 / P_ii - 1.
 template <class T>
 void say_isolated(const LiftTask &task, const GramOperator<T> &gram, const Degrees &degrees, const Eigenpairs &pairs,
                   const Walk &walk, int64_t kept, Lifted &out) {
@@ -235,7 +250,7 @@ void say_isolated(const LiftTask &task, const GramOperator<T> &gram, const Degre
     const Isolated found = find_isolated(task.run, pairs, std::min(kept, std::max(looked_at, walk.clusters - 1)),
                                          task.centres.weights, stay);
     if (found.coordinates.empty()) return;
-    const bool rows = task.centres.rows; // else new points, which have numbers of their own
+    const bool rows = task.centres.rows; // otherwise centres are new points, which have no row numbers
     CountedVector<int64_t> numbers(found.centres), coordinates(found.coordinates.begin(), found.coordinates.end()),
         chosen;
     for (size_t k = 0; rows && k < task.reduction.index.size(); ++k)
@@ -262,7 +277,8 @@ Degrees degrees_of(const LiftTask &task, const KernelMatrix<T> &gram, const Walk
     return Degrees(task.run, gram.exact, task.centres.weights, walk.alpha);
 }
 
-// The leading eigenpairs of S except u_0, as many as `choice` requests; their cost is added to out.
+// Computes the leading eigenpairs of S except u_0, as many as `choice` requests, and adds their
+// cost to out.
 template <class T>
 Eigenpairs solve_walk(const LiftTask &task, const KernelMatrix<T> &gram, const Degrees &degrees, const Walk &walk,
                       double started, Components &choice, Lifted &out) {
@@ -290,7 +306,7 @@ Eigenpairs solve_walk(const LiftTask &task, const KernelMatrix<T> &gram, const D
     return pairs;
 }
 
-// Returns the first f that clusters are found with.
+// Returns the coordinates f from which clusters are found.
 Buffer<double> write_tensors(const LiftTask &task, const Eigenpairs &pairs, const Degrees &degrees, const Walk &walk,
                              int64_t kept, Lifted &out) {
     const int64_t wanted = walk.clusters > 0 ? std::min(walk.clusters - 1, kept) : 0;

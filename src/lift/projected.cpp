@@ -1,12 +1,14 @@
-// The lift `projected` (nystrom, gkpca; the best use of any points): kernel PCA of all rows on the span of the centres B.
+// The lift `projected` (nystrom, gkpca): kernel PCA of all rows on the span of the centres B. No
+// other lift makes better use of given points.
 //
 //   K_BB = L_B L_B^T;  L = K_nB L_B^-T;  mu = L^T p;  sum w (l - mu)(l - mu)^T = V diag(theta) V^T
-//   A = L_B^-T V,  b = V^T mu,  nu = L_B^-T mu,  lambda = theta / n                 (uncentred: mu = 0)
+//   A = L_B^-T V,  b = V^T mu,  nu = L_B^-T mu,  lambda = theta / n            (uncentred: mu = 0)
 //
-// A centre in the span of others has coefficients 0. Total variance: mean k(x, x) - |mu|^2, at least the true one,
-// as |mu| is at most the length of the mean. mse = mean (k(x, x) - |l|^2) is the loss by the span, and 0 <=
-// lambda_i(exact) - lambda_i <= mse; bounds.h has the better bounds, which are in the report. m = n is exact kernel PCA.
-// Cost: n m kernel values, 2 n m^2 flops; memory n m for the factor, or its slabs made again; O(m^2) beyond.
+// A centre in the span of others has coefficients 0. Total variance: mean k(x, x) - |mu|^2, which
+// is at least the true one because |mu| is at most the length of the mean in feature space.
+// mse = mean (k(x, x) - |l|^2) is the loss by the span, and 0 <= lambda_i(exact) - lambda_i <= mse;
+// the report has better bounds (bounds.h). m = n is exact kernel PCA. Cost: n m kernel values,
+// 2 n m^2 flops; memory: n m for the factor, or slabs of it that are recomputed, and O(m^2).
 #include "projected.h"
 
 #include "../certify/bootstrap.h"
@@ -46,11 +48,12 @@ std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows
                                          basis_of<T>(task.run, centres.rows_of(prepared.kernel)));
 }
 
-// For each centre its column of L, or -1; of centres that are the same row only the first has a column.
+// Returns for each centre its column of L, or -1. If several centres are the same row, only the
+// first has a column.
 template <class T>
 CountedVector<int64_t> columns_of(const SpanRows<T> &span, const Reduction &reduction, int64_t m,
                                   bool numbers_of_rows) {
-    CountedVector<std::pair<int64_t, int64_t>> names; // and places
+    CountedVector<std::pair<int64_t, int64_t>> names; // the name of each centre, and its place
     for (int64_t k = 0; k < reduction.m; ++k) {
         if (!(reduction.weights[static_cast<size_t>(k)] > 0)) continue;
         const int64_t place = static_cast<int64_t>(names.size());
@@ -65,7 +68,7 @@ CountedVector<int64_t> columns_of(const SpanRows<T> &span, const Reduction &redu
     return out;
 }
 
-// A = L_B^-T V and nu = L_B^-T mu at the pivots' places; b = A^T K nu = V^T mu.
+// Computes A = L_B^-T V and nu = L_B^-T mu at the places of the pivots, and b = A^T K nu = V^T mu.
 template <class T>
 void coefficients(const LiftTask &task, const SpanRows<T> &span, const Projection &projection, int64_t kept,
                   Lifted &out) {
@@ -83,7 +86,7 @@ void coefficients(const LiftTask &task, const SpanRows<T> &span, const Projectio
             b[static_cast<size_t>(j)] += projection.v[k + j * rank] * projection.mean[static_cast<size_t>(k)];
     trsm('N', kept + 1, rank, triangle.data(), rank, x.data(), kept + 1);
     const CountedVector<int64_t> columns = columns_of(span, task.reduction, m, task.centres.rows && !span.remade());
-    auto entry = [&](int64_t j, int64_t place) { // j = kept: of nu
+    auto entry = [&](int64_t j, int64_t place) { // j = kept: an entry of nu
         const int64_t k = columns[static_cast<size_t>(place)];
         return k < 0 ? 0.0 : x[j + k * (kept + 1)];
     };
@@ -101,7 +104,7 @@ void coefficients(const LiftTask &task, const SpanRows<T> &span, const Projectio
     if (task.recipe.values().lift_centred) out.tensors["nu"] = vector_tensor(nu);
 }
 
-// From the scores of all rows.
+// Computes error bars from the scores of all rows.
 template <class T>
 ErrorBars bars_of(const LiftTask &task, Components &choice, const SpanRows<T> &span, const Projection &projection,
                   int64_t rank) {
@@ -195,7 +198,7 @@ Lifted lift_as(const LiftTask &task) {
         out.limits = limits_in_span(run, *span, projection, scatter, weights);
         out.mse = projection.left / total;
         const double share = static_cast<double>(span->rank()) / static_cast<double>(task.centres.m());
-        out.products = share * share; // of less rank than foreseen
+        out.products = share * share; // flops, if the rank is lower than forecast
     }
     out.mse_components = std::max(projection.trace - explained, 0.0) / total;
     out.rank = span->rank();
@@ -207,7 +210,7 @@ Lifted lift_as(const LiftTask &task) {
 
 namespace {
 
-// Memory of a factor of task.m columns: while it lives, and while it grows.
+// Memory of a factor of task.m columns: of the complete factor, and while it grows.
 std::pair<int64_t, Bytes> factor_bytes(const PlanTask &task, int64_t rows, const TileBytes &tiles) {
     auto bytes = [&](auto type) {
         using Pivots = PartialCholesky<decltype(type)>;
@@ -231,18 +234,18 @@ SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width) {
     std::tie(out.factor, out.growing) = factor_bytes(task, n, tiles);
     out.held = projection_bytes(n, m, p);
     out.project = project_bytes(n, m, p, threads, size);
-    // Coefficients; limits, with slabs of scores; directions for error bars.
+    // For coefficients; for limits, with slabs of scores; for directions of error bars.
     const int64_t limits = 24 * n + size * padded_columns<float>(r) * (m + active * span_slab);
     out.evidence = m * (size * r + 16) + std::max(8 * m * (m + r + 1), limits);
     if (choice.wants_bars())
         out.evidence = larger(out.evidence, Bytes(bootstrap_bytes(n, r, 1), bootstrap_bytes(n, r, threads)));
-    out.evidence = larger(out.evidence, 8 * m * (m + 2 * p)); // rounding of the factor
+    out.evidence = larger(out.evidence, 8 * m * (m + 2 * p)); // to compute the rounding of the factor
     if (!task.recipe.is_auto() && static_cast<CertificateLevel>(values.certificates) == CertificateLevel::none)
         return out;
     if (const bool all = !task.recipe.is_auto() && drawn == n; all || Evidence<double>::takes_all(n)) {
         const int64_t entries = threads * (tiles.scratch + 2 * tiles.held(1, tile_rows) + norm_bytes(n, m, size, true));
         out.evidence = larger(out.evidence, Bytes(entries, entries + threads * tiles.loading(tile_rows)));
-    } else { // pairs, in panels of which each may be of rows far apart, and rows of L
+    } else { // pairs in panels, whose rows may lie far apart in the data, and rows of L
         const int64_t pairs = 24 * n + Evidence<double>::pairs * 24,
                       strips = threads * (tiles.scratch + 2 * (tiles.held(1, strip_rows) + strip_rows * m * size)),
                       loading = threads * (tiles.loading(strip_rows) + 2 * strip_rows * task.source.cols() * size);
@@ -267,7 +270,7 @@ Plan plan_projected(const PlanTask &task) {
                   active = std::min(task.run.threads(), (n + span_slab - 1) / span_slab);
     const CoreValues &values = task.recipe.values();
     const CertificateLevel certificates = static_cast<CertificateLevel>(values.certificates);
-    const int64_t drawn = task.recipe.is_auto() ? 0 : rows_looked_at(values, n); // auto has its proof before
+    const int64_t drawn = task.recipe.is_auto() ? 0 : rows_looked_at(values, n); // auto already has its proof
     Plan plan;
     plan.f32 = task.f32;
     const SpanBytes of = span_bytes(task, drawn, m);
@@ -283,10 +286,11 @@ Plan plan_projected(const PlanTask &task) {
     plan.how = plan.keep_factor ? "including their factor" : "with their factor recomputed";
     const Bytes bytes = plan.keep_factor ? with_factor : made_again;
     plan.likely_bytes = bytes.likely, plan.bytes = bytes.most;
-    plan.least_bytes = plan.keep_factor && !task.handed ? of.factor : 0; // of less rank than m, all else is less
+    // If the rank is less than m, all memory except that of the factor shrinks.
+    plan.least_bytes = plan.keep_factor && !task.handed ? of.factor : 0;
 
-    // A factor that is made takes n m values and some within its rounds; one that is made again, n m in each look at all rows,
-    // and where it is centred those of the first slab once more.
+    // Building the factor takes n m kernel values and a few more within its rounds. Recomputing it
+    // takes n m in each sweep over all rows and, if centred, those of the first slab once more.
     const double rows = static_cast<double>(n), order = static_cast<double>(m),
                  pairs = certificates == CertificateLevel::none ? 0 : norm_values(task.kernel, task.source, drawn == n),
                  gathered = certificates == CertificateLevel::none ? 0 : norm_gathers(n, drawn == n),

@@ -4,8 +4,9 @@
 
 namespace mercer {
 
-// Memory of the lift, with `drawn` rows of evidence for a number of directions: of the finished projection, of the factor while
-// it lives and while it grows, of the projection itself, and of the evidence next to the projection.
+// Memory of the lift, with `drawn` rows of evidence for `width` directions. held: the finished
+// projection; factor: the complete factor; growing: building the factor; project: computing the
+// projection; evidence: all that is needed next to the finished projection.
 struct SpanBytes {
     int64_t held, factor;
     Bytes growing, project, evidence;

@@ -1,10 +1,13 @@
-// Block Krylov iteration on L^T diag(w) L (nystrom_operator.h), begun with the leading vectors of a sample of the rows, which a few
-// passes over that sample find: they lie within about (r / s)^1/2 of those of all rows, and save two or three passes of five.
+// Block Krylov iteration on L^T diag(w) L (nystrom_operator.h). It starts from the leading vectors
+// of a sample of the rows, which a few passes over that sample give. These vectors are within about
+// (r / s)^1/2 of those of all rows, and save two or three passes out of five.
 //
-// Residuals come down to tol theta_1, or to 16 u sum w k(x, x), which is rounding, but no more than ten times as far up.
-// Kernel values err by u k(x, x), the coordinates L_B^-1 k(B, x) therefore by that over min L_B,kk. If this exceeds
-// the tolerance, or if residuals stay above it, the dense problem is solved (factor/nystrom_span.h), whose substitution is backward stable.
-// Cost: 2 to 9 passes of n m kernel values and 4 n m p flops, against 2 n m^2 flops.
+// Residuals are reduced to tol theta_1 or to the level of rounding, 16 u sum w k(x, x), whichever
+// is larger, but at most to ten times tol theta_1. Kernel values err by u k(x, x), and the
+// coordinates L_B^-1 k(B, x) therefore by that divided by min L_B,kk. If this exceeds the
+// tolerance, or if residuals stay above it, the dense problem is solved instead
+// (factor/nystrom_span.h), whose substitution is backward stable. Cost: 2 to 9 passes of n m kernel
+// values and 4 n m p flops each, compared with 2 n m^2 flops.
 #include "projected_krylov.h"
 
 #include "../core/rounding.h"
@@ -22,7 +25,7 @@ namespace {
 
 constexpr int64_t most_passes = 16;
 constexpr double sample_tol = 1e-2; // relative to the first eigenvalue of the sample
-constexpr double sample_passes = 5; // likely
+constexpr double sample_passes = 5; // the likely number
 constexpr double loosest = 10;      // largest multiple of the tolerance, if rounding prevents more
 
 int64_t sample_of(int64_t n, int64_t m) {
@@ -30,7 +33,8 @@ int64_t sample_of(int64_t n, int64_t m) {
     return 4 * s <= n ? s : 0;
 }
 
-// Rows drawn at random, one from each of equally large parts of the data, and their leading eigenpairs.
+// Rows drawn at random, one from each of equally large parts of the data, and the operator that
+// gives their leading eigenpairs.
 template <class T>
 struct Sample {
     Buffer<int64_t> index;
@@ -57,7 +61,8 @@ struct Sample {
     }
 };
 
-// Approximations of the mean, of the leading vectors and of the largest eigenvalue per row; empty if the sample gives none.
+// Approximations of the mean, of the leading vectors and of the largest eigenvalue per row; empty
+// if the sample gives none.
 struct Beginning {
     std::vector<double> mean;
     Block vectors;
@@ -103,7 +108,7 @@ Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &ma
     plan.solver_params = Params(plan.solver->params);
     plan.most_pairs = r;
     ask_solver(task, r, 0, plan);
-    if (sample > 0) { // start vectors fill the first product, except for one random column
+    if (sample > 0) { // they fill the first product, except for one random column
         plan.start_columns = std::max<int64_t>(plan.solver_cost.first_columns - 1, 0);
         ask_solver(task, r, plan.start_columns, plan);
     }
@@ -125,7 +130,7 @@ Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &ma
                  most = most_passes * (1 + share);
     plan.kernel_evaluations = {order * order + (likely + 1) * pairs, values.most + (most + 1) * pairs};
     plan.passes = {likely, most};
-    plan.products = {likely, most + order / static_cast<double>(2 * width)}; // or 2 n m^2 flops
+    plan.products = {likely, most + order / static_cast<double>(2 * width)}; // most: with the fallback, 2 n m^2 flops
     plan.flops_each = 4 * pairs * static_cast<double>(width) + cost.flops / most_passes;
     plan.dense_order = order;
     return plan;
@@ -150,7 +155,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     if (count == 0) return false;
     auto leave_it = [&](const char *why) {
         run.log(1, format("%s: the dense solver is used instead", why).c_str());
-        out.columns = 0; // of a kernel matrix of the centres
+        out.columns = 0; // no kernel matrix of the centres was multiplied
         out.solver = "dense";
         return false;
     };
@@ -174,7 +179,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
         Run::Span beginning(run, 0, begins);
         begun = begin_with(task, rows, span, sampled, uncentred / static_cast<double>(n), out);
     }
-    Plan plan = task.plan; // residuals cannot fall below rounding
+    Plan plan = task.plan; // with a tolerance that rounding allows
     if (begun.largest > 0)
         plan.tol = std::clamp(floor / static_cast<double>(n) / begun.largest, plan.tol, loosest * plan.tol);
     const Start start{begun.vectors.cols(),
@@ -184,7 +189,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     const Counted counted(run, op, begins, plan.products.likely);
     const Eigenpairs pairs = solve(run, task.recipe, plan, counted, uncentred, count, start, report, nullptr);
     note_passes(plan, counted, out);
-    out.columns = 0; // of a kernel matrix of the centres
+    out.columns = 0; // no kernel matrix of the centres was multiplied
     out.kernel_evaluations += op.kernel_evaluations();
     if (*std::max_element(pairs.residuals.begin(), pairs.residuals.end()) >
         std::max(loosest * task.plan.tol * pairs.values[0], 2 * floor))

@@ -1,17 +1,20 @@
-// The lift `projected` for few components without certificates: eigenpairs by passes over k(X, B) instead of the dense problem
-// (projected_krylov.cpp).
+// The lift `projected` for few components without certificates. Eigenpairs are computed by passes
+// over k(X, B) instead of from the dense problem (projected_krylov.cpp).
 #pragma once
 #include "lift.h"
 
 namespace mercer {
 
-// True if passes take fewer flops: few of many directions are requested, and nothing needs rows of L.
+// True if passes take fewer flops. That is so if few of many directions are requested and nothing
+// needs rows of L.
 bool goes_by_passes(const PlanTask &task);
-// made_again: bytes and kernel values of the dense problem, if passes do not converge.
+// made_again, values: bytes and kernel values of the dense problem, to which the lift falls back if
+// passes do not converge.
 Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &made_again, const mercer_figure &values);
 
-// Computes the first `count` eigenpairs by the plan's solver. The distances of rows to the span, and the variance that the span
-// loses, remain unknown. false: the passes did not converge, and only their cost was recorded.
+// Computes the first `count` eigenpairs by the plan's solver. The distances of the rows to the
+// span, and the variance lost by the span, remain unknown. Returns false if the passes did not
+// converge; then only their cost was recorded.
 template <class T>
 bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &span, int64_t count, Projection &found,
              Lifted &out);

@@ -1,16 +1,22 @@
-// Ritz refinement of a model of r' directions, of which r are requested (specification reduced sets, 3 and 6):
+// Ritz refinement of a model with r' directions, of which r are requested (specification reduced
+// sets, 3 and 6):
 //
 //   z(x) = A^T k_C(x) - b;  zbar = mean z;  S = mean z z^T - zbar zbar^T;  G = A^T K A
-//   S V = G V Theta,  V^T G V = 1;   A <- A V_r,  b <- V_r^T (b + zbar),  nu <- nu + A G^-1 zbar,  lambda <- theta
+//   S V = G V Theta,  V^T G V = 1   (uncentred: zbar = 0)
+//   A <- A V_r,  b <- V_r^T (b + zbar),  nu <- nu + A G^-1 zbar,  lambda <- theta
 //
-// (uncentred: zbar = 0). The values are those of the covariance of all rows on the span: theta_i <= lambda_i <= theta_i + tau,
-// tau = mean k(x, x) - M2 - sum theta, M2 <= |mean of phi|^2 (Courant and Fischer; Aronszajn). The first D components explain
-// at most tau less variance than the best D, and |P - P_D|_HS <= sqrt(2 theta_1 tau) / (theta_D - theta_{D+1} - tau): the
-// covariance between the span and the rest is an off-diagonal block, whose square is at most |block| times trace (Davis and
-// Kahan).
-// Cost: n m kernel values, n r'^2 flops; memory r'^2 for 64 slabs of rows. Error: of theta that of
-// kernel values (points.h: value_error), which tau is widened by, times the condition of G, scaled, where G is not 1;
-// directions that G cannot distinguish from those before them are dropped.
+// The values are those of the covariance of all rows on the span of the directions:
+// theta_i <= lambda_i <= theta_i + tau with tau = mean k(x, x) - M2 - sum theta and M2 at most
+// |mean of phi|^2 (Courant and Fischer; Aronszajn). The first D components explain at most tau less
+// variance than the best D, and
+//   |P - P_D|_HS <= sqrt(2 theta_1 tau) / (theta_D - theta_{D+1} - tau)
+// because the covariance between the span and its complement is an off-diagonal block, whose square
+// is at most the norm of the diagonal block times the trace (Davis and Kahan).
+//
+// Cost: n m kernel values, n r'^2 flops; memory r'^2 for each of 64 slabs of rows. Error: theta
+// errs by the error of kernel values (points.h: value_error), which is multiplied by the condition
+// of the scaled G if G is not the identity; tau is widened by it. Directions that G cannot
+// distinguish from those before them are dropped.
 #include "ritz.h"
 
 #include "../certify/report.h"
@@ -27,9 +33,9 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t window = 64; // slabs whose sums exist at once
+constexpr int64_t window = 64; // number of slabs whose sums exist at the same time
 
-// Scores of all rows, together with w^T k_C / n, one slab at a time.
+// Computes the scores of all rows and w^T k_C / n, one slab at a time.
 template <class T>
 struct Rows {
     Run &run;
@@ -48,7 +54,8 @@ struct Rows {
         weights.columns(0, tensor_data<T>(model.tensors.at("A")), r);
         weights.column(r, tensor_data<double>(model.tensors.at("w")), 1 / static_cast<double>(x.rows()));
     }
-    // Of the slabs from row `first` on, added in their order; returns the mean of p^T k_C over them.
+    // Adds the means of the slabs from row `first` on, in the order of the slabs. Returns their
+    // share of the mean of w^T k_C / n.
     double add(int64_t first, int64_t rows, const Tensor &b, ScoreMeans &out) const {
         const double total = static_cast<double>(x.rows());
         struct Slab {
@@ -93,7 +100,8 @@ ScoreMeans means_as(const LiftTask &task, Lifted &model) {
     model.kernel_evaluations += n * rows.c.rows();
     model.columns += static_cast<double>(n * rows.r) / static_cast<double>(rows.c.rows());
     if (!task.recipe.values().lift_centred) return out;
-    // |mean of phi|^2 is at least what of it lies in the span, and along the mean of the centres.
+    // |mean of phi|^2 is at least the square of its part in the span, and of its part along the
+    // mean of the centres.
     for (int64_t j = 0; j < rows.r; ++j) {
         const double along = out.mean[static_cast<size_t>(j)] + tensor_data<double>(b)[j];
         out.square += along * along;
@@ -103,11 +111,11 @@ ScoreMeans means_as(const LiftTask &task, Lifted &model) {
     return out;
 }
 
-// V and theta: as many as G is positive definite for.
+// V and theta, for as many leading directions as keep G positive definite.
 struct Rotation {
     std::vector<double> v, theta; // size x count, column-major
     int64_t count = 0;
-    double spread = 0; // at least the norm of G^-1, G with ones on its diagonal; 0: G was not needed
+    double spread = 0; // bound of the norm of G^-1, for G with unit diagonal; 0: G was not needed
 };
 
 Rotation rotate(const ScoreMeans &means, bool centred) {
@@ -123,12 +131,12 @@ Rotation rotate(const ScoreMeans &means, bool centred) {
     if (!means.gram.empty()) {
         l = means.gram;
         out.count = potrf_leading(all, l, all);
-        std::vector<double> inverse(s.size()); // L^-1 D, D^2 the diagonal of G
+        std::vector<double> inverse(s.size()); // L^-1 D, where D^2 is the diagonal of G
         for (int64_t j = 0; j < out.count; ++j)
             inverse[static_cast<size_t>(j + j * all)] = std::sqrt(means.gram[static_cast<size_t>(j + j * all)]);
         solve_lower(out.count, out.count, l.data(), all, inverse.data(), all);
         out.spread = std::inner_product(inverse.begin(), inverse.end(), inverse.begin(), 0.0);
-        trsm('T', out.count, out.count, l.data(), all, s.data(), all); // S L^-T, then L^-1 of it
+        trsm('T', out.count, out.count, l.data(), all, s.data(), all); // S L^-T, then L^-1 S L^-T
         solve_lower(out.count, out.count, l.data(), all, s.data(), all);
     }
     const int64_t p = out.count;
@@ -147,7 +155,7 @@ Rotation rotate(const ScoreMeans &means, bool centred) {
     return out;
 }
 
-// A V_r and b in the type of A, with the rule of signs.
+// Computes A V_r in the type of A, with the rule of signs.
 template <class T>
 Tensor turned(const Tensor &a, Rotation &rotation, int64_t r) {
     const int64_t p = rotation.count;
@@ -260,7 +268,7 @@ void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
             offset[static_cast<size_t>(j)] +=
                 rotation.v[static_cast<size_t>(k + j * p)] *
                 (tensor_data<double>(b)[k] + (centred ? means.mean[static_cast<size_t>(k)] : 0));
-    if (centred && means.gram.empty()) { // else zbar is 0: the mean was exact
+    if (centred && means.gram.empty()) { // otherwise the mean was exact, and zbar is 0
         Tensor &nu = model.tensors["nu"];
         double square = model.mean_square.value();
         for (int64_t k = 0; k < p; ++k) {
@@ -281,7 +289,7 @@ void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
     model.total_variance = {std::max(means.self - means.square, 0.0),
                             means.gram.empty() && centred ? "upper-bound" : "exact"};
     model.certificates = psd && r > 0 ? ritz_certificates(task, means, rotation, r) : Certificates();
-    // These were of other components.
+    // These described the components before the rotation.
     model.limits.reset(), model.mse.reset(), model.mse_components.reset(), model.error_bars.reset();
     model.residuals.clear();
     if (!means.gram.empty()) return;

@@ -12,7 +12,7 @@
 namespace mercer {
 namespace {
 
-// The identity that a checkpoint must match: recipe, and digests of rows and weights.
+// The identity that a checkpoint must match: the recipe, and digests of rows and weights.
 Json identity_of(const LiftTask &task, const Json &own) {
     if (task.centres.numbers() || task.prepared.kernel.has_user())
         fail(MERCER_E_UNSUPPORTED,
@@ -92,7 +92,7 @@ Eigenpairs solve_for(const Solving &solving) {
     const auto &[task, op, scale, first, choice, report, keeper, total] = solving;
     Run &run = task.run;
     Start start = first;
-    Block known; // vectors, where more are wanted
+    Block known; // vectors of the previous round, if more are needed
     for (;;) {
         Eigenpairs pairs = solve(run, task.recipe, task.plan, op, scale, choice.ask(), start, report, keeper);
         if (!choice.more(pairs.values, total())) return pairs;
@@ -104,17 +104,20 @@ Eigenpairs solve_for(const Solving &solving) {
 int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, double unit, uint32_t *outcome) {
     const Plan &plan = task.plan;
     const double floor = rounding_floor(plan.f32, pairs.m()) * std::max({norm, pairs.values[0], -pairs.most_negative});
-    // A residual R makes the variance of a component's scores Lambda (1 + R^2 / Lambda^2): beyond Lambda / 2 they are noise.
+    // A residual R makes the variance of a component's scores Lambda (1 + R^2 / Lambda^2). If R
+    // exceeds Lambda / 2, the scores are regarded as noise.
     const auto is_resolved = [&](size_t j) {
         return pairs.values[j] > floor && pairs.residuals[j] <= pairs.values[j] / 2;
     };
     int64_t rank = 0;
     while (rank < static_cast<int64_t>(pairs.values.size()) && is_resolved(static_cast<size_t>(rank))) ++rank;
     if (pairs.most_negative < -floor) *outcome |= MERCER_INDEFINITE;
-    // Rounding alone leaves residuals of `floor`; constant data, whose eigenvalues are all 0, have no others.
+    // Rounding alone leaves residuals of `floor`. For constant data, whose eigenvalues are all 0,
+    // only these remain.
     const double allowed = std::max(plan.tol * std::fabs(pairs.values[0]), floor),
                  worst = *std::max_element(pairs.residuals.begin(), pairs.residuals.end());
-    // A solver that says it converged is believed within a factor of ten of what was asked: rounding decides near the limit.
+    // If a solver reports convergence, ten times the requested residual is accepted, because
+    // rounding decides near the limit.
     if (worst <= (pairs.converged ? 10 : 1) * allowed) return rank;
     *outcome |= MERCER_NOT_CONVERGED;
     if (task.recipe.values().solver_strict)
@@ -150,7 +153,8 @@ ReducedModel reduced_model(const LiftTask &task, Lifted &model) {
 
 void foresee_certificates(const PlanTask &task, int64_t model, Plan &plan) {
     Cost span;
-    if (asks_for_span(task)) { // kernel PCA of all rows on the span, whose factor is made again
+    // Kernel PCA of all rows on the span of the centres, whose factor must be built again.
+    if (asks_for_span(task)) {
         PlanTask again = task;
         again.budget_left -= model;
         again.rows = false, again.handed = 0;

@@ -1,5 +1,6 @@
-// What the lifts that need a solver share: the operator of the kernel matrix as planned, a loop that solves until there are
-// enough eigenpairs for the components, the host's part of a checkpoint, certificates of reduced sets, and entries of the report.
+// What the lifts that need a solver share: the operator of the kernel matrix as planned; a loop
+// that solves for eigenpairs until there are enough for the components; the host's part of a
+// checkpoint; certificates of reduced sets; and entries of the report.
 #pragma once
 #include "../certify/reduction.h"
 #include "../model/checkpoint.h"
@@ -10,7 +11,7 @@
 
 namespace mercer {
 
-// K of the centres, as planned.
+// Makes the operator of K of the centres, as planned.
 template <class T>
 KernelMatrix<T> kernel_matrix_of(const LiftTask &task) {
     return make_operator<T>(task.run, task.centres.rows_of(task.prepared.kernel), task.plan);
@@ -18,11 +19,12 @@ KernelMatrix<T> kernel_matrix_of(const LiftTask &task) {
 
 inline uint64_t seed_of(const LiftTask &task) { return static_cast<uint64_t>(task.recipe.values().seed); }
 
-// The host's state in a checkpoint, next to the solver's: the mean computed along the way, the counts for the report, and the
-// number of eigenpairs requested.
+// The host's state in a checkpoint, next to the solver's: the mean, which is computed along the
+// way; the counts for the report; and the number of eigenpairs requested.
 class Progress {
   public:
-    // evaluations: of this run so far. identity: settings of this lift that the file must match, besides those of all lifts.
+    // evaluations: kernel values of this run so far. identity: settings of this lift that the file
+    // must match, in addition to those of all lifts.
     Progress(const LiftTask &task, const Json &identity, WeightedOperator &weighted, Counted &counted,
              Components &choice, std::function<int64_t()> evaluations);
     Checkpoint *file() { return file_.get(); } // nullptr: no checkpoint is written
@@ -39,18 +41,20 @@ class Progress {
     std::unique_ptr<Checkpoint> file_;
 };
 
-// Nystrom vectors approximate the eigenvectors of D^1/2 K D^1/2, with these weights of the centres as D (plain: all 1).
+// The problem whose eigenvectors start vectors approximate: D^1/2 K D^1/2, where D has these
+// weights of the centres (plain: all are 1).
 struct Weighting {
     const double *weights;
     bool plain, centred;
 };
-// Nystrom vectors of the centres, within a share of the stage; counts the kernel values that they take.
+// Makes start vectors by a Nystrom approximation of the centres' problem, and counts the kernel
+// values that they take. from, to: their part of the stage.
 Start nystrom_start(const LiftTask &task, const Weighting &problem, double from, double to, int64_t &evaluations);
 
 struct Solving {
     const LiftTask &task;
     const Operator &op;
-    double scale; // of its norm
+    double scale; // bound of the operator's norm
     Start start;
     Components &choice;
     std::map<std::string, double> &report;
@@ -60,17 +64,17 @@ struct Solving {
 // Computes as many leading eigenpairs as the choice of components requests after it has seen the first ones.
 Eigenpairs solve_for(const Solving &solving);
 
-// Returns how many of the eigenpairs are resolved, that is, exceed the rounding of an operator of this norm and twice their own
-// residual, and sets the outcome. unit: factor of the
-// values in error texts.
+// Returns how many leading eigenpairs are resolved, that is, exceed both the rounding error of an
+// operator of this norm and twice their own residual; sets the outcome. unit: factor of the values
+// in error texts.
 int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, double unit, uint32_t *outcome);
 // Reports that more components were requested than fit in memory.
 void say_cut(const LiftTask &task, Lifted &out);
 void note_passes(const Plan &plan, const Counted &op, Lifted &out);
 
-// What the certificates of a reduced-set model are about.
+// Collects what the certificates of a reduced-set model concern.
 ReducedModel reduced_model(const LiftTask &task, Lifted &model);
-// Adds the cost of these certificates to the plan, given the bytes of the model.
+// Adds the cost of these certificates to the plan. model: bytes of the model.
 void foresee_certificates(const PlanTask &task, int64_t model, Plan &plan);
 
 } // namespace mercer

@@ -7,7 +7,7 @@ namespace {
 
 double as_double(int64_t value) { return static_cast<double>(value); }
 
-// The pivots and products of nystrom_start.cpp.
+// The cost of start vectors: the pivots and products of nystrom_start.cpp.
 double start_cost(const Source &source, const Plan &plan, int64_t m) {
     const double rank = as_double(plan.start_rank);
     return start_evaluations(m, plan.start_rank).likely * value_cost(source.cols(), true) +

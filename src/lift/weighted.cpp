@@ -1,15 +1,20 @@
-// The lift `weighted` (RSKPCA, Algorithm 1; with weights 1 kernel PCA): centres C with weights w, sum w = n.
+// The lift `weighted` (RSKPCA, Algorithm 1; with weights 1 kernel PCA): centres C with weights w,
+// sum w = n.
 //
-//   Kt = D^1/2 (1 - 1 p^T) K_C (1 - p 1^T) D^1/2,  D = diag(w), p = w / n      (uncentred: D^1/2 K_C D^1/2)
+//   Kt = D^1/2 (1 - 1 p^T) K_C (1 - p 1^T) D^1/2,  D = diag(w), p = w / n
+//   (uncentred: Kt = D^1/2 K_C D^1/2)
 //   Kt U = U Lambda;   A = D^1/2 U Lambda^-1/2,  b = A^T K_C p,  nu = p,  lambda = Lambda / n
 //
-// Since D^1/2 1 / sqrt n =: u is a unit vector, the centred operator is P D^1/2 K D^1/2 P with P = 1 - u u^T: centring is a
-// projection of the solver's blocks and never touches K. Total variance (exact, whatever r): mean k(c, c) - p^T K p.
-// Rank: Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2); less is rounding of the entries (|E| <= c u trace);
-// and the solver's residual is at most Lambda_l / 2, or the scores would be noise. Where squares of kernel values would
-// overflow, all of it is counted in a power of 4.
-// Cost: m^2/2 kernel values and 2 m^2 flops a column for each pass; for memory see operator.h. Error of direction l:
-// about m u Lambda_1 / Lambda_l, and the solver's residual / gap.
+// Since u := D^1/2 1 / sqrt n is a unit vector, the centred operator is P D^1/2 K D^1/2 P with
+// P = 1 - u u^T: centring is a projection of the solver's blocks and leaves K unchanged. Total
+// variance (exact, whatever r is): mean k(c, c) - p^T K p.
+//
+// Rank: a component counts if Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2), because smaller
+// values are rounding of the entries (|E| <= c u trace), and if the solver's residual is at most
+// Lambda_l / 2, because otherwise its scores would be noise. If squares of kernel values would
+// overflow, all quantities are counted in units of a power of 4. Cost: m^2/2 kernel values per pass
+// and 2 m^2 flops per column; for memory see operator/gram.h. Error of direction l: about
+// m u Lambda_1 / Lambda_l, and the solver's residual / gap.
 #include "../certify/report.h"
 #include "control_limits.h"
 #include "ritz.h"
@@ -22,25 +27,27 @@
 namespace mercer {
 namespace {
 
-// Root of the unit that kernel values of this size are counted in: 1, unless the squares that solvers take of them, or f32
-// blocks of vectors, would not hold; then a power of 2, which changes no bit.
+// Root of the unit in which kernel values of this size are counted. It is 1 unless the squares that
+// solvers compute, or f32 blocks of vectors, would overflow or underflow; then it is a power of 2,
+// which changes no bit.
 double root_unit_of(double value, bool f32) {
-    const int most = f32 ? 60 : 400; // exponents
+    const int most = f32 ? 60 : 400; // largest exponent without a unit
     int exponent = 0;
     std::frexp(value, &exponent);
     return value == 0 || std::abs(exponent) <= most ? 1 : std::ldexp(1, exponent / 2);
 }
 
-// Weights in the forms that are needed, and the results of the product with them: K p, and the means for the total variance.
-// Entries of K are in units of `unit`, and so are the eigenpairs of the operator with these scales.
+// The weights in the forms that are needed, and what the product with them gives: K p, and the
+// means for the total variance. Entries of K are in units of `unit`, and so are the eigenpairs of
+// the operator with these scales.
 struct Moments {
     const CountedVector<double> &weights;
     double total;                // sum of the weights
-    bool plain;                  // all of them 1
+    bool plain;                  // all weights are 1
     Buffer<double> scales, self; // sqrt(w / unit), empty where all are 1; k(c, c)
-    const double *ksu = nullptr; // K S u, S = diag(scales), S u = p sqrt(total / unit); nullptr uncentred
+    const double *ksu = nullptr; // K S u, S = diag(scales), S u = p sqrt(total / unit); nullptr if uncentred
     double mean_self = 0;        // sum p_i k(c_i, c_i)
-    double mean_square = 0;      // p^T K p; 0 uncentred
+    double mean_square = 0;      // p^T K p; 0 if uncentred
     double root_unit = 1;
 
     Moments(Run &run, const Operator &gram, const CountedVector<double> &weights, double total)
@@ -66,11 +73,11 @@ struct Moments {
         mean_square = 0;
         for (int64_t i = 0; i < self.size(); ++i) mean_square += p(i) * kp(i);
     }
-    double trace() const { return mean_self * total; } // of the matrix before it is centred, which bounds its norm
+    double trace() const { return mean_self * total; } // trace before centring, a bound of the norm
     double variance() const { return std::max(mean_self - mean_square, 0.0) * total; }
 };
 
-// Scores of the centres, z_l = sqrt(Lambda_l) u_l / sqrt(w): column-major.
+// Computes the scores of the centres, z_l = sqrt(Lambda_l) u_l / sqrt(w): column-major.
 Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t p) {
     const int64_t m = pairs.m();
     Buffer<double> z = run.buffer<double>(m, p);
@@ -81,10 +88,11 @@ Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &m
     return z;
 }
 
-// |K u - theta u| bounds the error of the values of an exact fit, if no eigenvalue above the last one was missed. A solver that
-// decomposes the whole matrix misses none (LAPACK's eigenvalues, all or by index, are those of a matrix n u |K| away). Kernel
-// values in f32 err by about u of k(c, c), the products with them by less: by 2 u of the trace in all, before it is centred.
-// Residuals contain this error only if the solver compares with an exact operator.
+// |K u - theta u| bounds the error of the eigenvalues of an exact fit, if no eigenvalue above the
+// last one was missed. A solver that decomposes the whole matrix misses none (LAPACK's eigenvalues,
+// all or by index, are those of a matrix that differs by n u |K|). Kernel values in f32 err by
+// about u k(c, c), and products with them by less: together by at most 2 u times the trace before
+// centring. Residuals contain this error only if the solver compares with an exact operator.
 Bounds bounds_of(const Eigenpairs &pairs, const Moments &moments, const Plan &plan, int64_t kept) {
     const std::vector<double> theta(pairs.values.begin(), pairs.values.begin() + kept),
         residuals(pairs.residuals.begin(), pairs.residuals.begin() + kept);
@@ -96,9 +104,10 @@ Bounds bounds_of(const Eigenpairs &pairs, const Moments &moments, const Plan &pl
     return residual_bounds(theta, residuals, theta.back() + residuals.back(), 0, !direct, image);
 }
 
-// A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p of the rounded A. Each column's entry of largest modulus (the
-// first on a tie) is positive. The centred operator does not see what rounding leaves of a u along D^1/2 1, about
-// u |K| / Lambda, but K does, and would make noise |K| times as large of it: it is projected out.
+// Computes A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p from the rounded A. The
+// entry of largest modulus of each column (the first on a tie) is positive. Rounding leaves u with
+// a part along D^1/2 1 of about u |K| / Lambda. The centred operator does not see this part, but K
+// would amplify it by |K| to noise; therefore it is projected out.
 template <class T>
 Tensor coefficients(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t kept, std::vector<double> &b) {
     const int64_t m = pairs.m();
@@ -119,8 +128,9 @@ Tensor coefficients(Run &run, const Eigenpairs &pairs, const Moments &moments, i
     return a;
 }
 
-// Limits from the centres themselves, whose scores are z_l = sqrt(Lambda_l / w) u_l: T^2 = n sum u_l^2 / w, residual =
-// k(c, c) - 2 (K p) + p^T K p - sum z_l^2. No kernel value is needed.
+// Computes limits from the centres themselves, whose scores are z_l = sqrt(Lambda_l / w) u_l:
+// T^2 = n sum u_l^2 / w, residual = k(c, c) - 2 (K p) + p^T K p - sum z_l^2. No kernel value is
+// needed.
 Limits centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t kept, bool residual) {
     const int64_t m = pairs.m();
     CountedVector<double> spe(static_cast<size_t>(m)), t2(static_cast<size_t>(m));
@@ -141,13 +151,15 @@ Limits centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, 
 
 bool is_centred(const LiftTask &task) { return task.recipe.values().lift_centred != 0; }
 
-// How many eigenpairs the model keeps: those above rounding, and of these as many as requested.
+// The number of eigenpairs that the model keeps: of those above rounding, as many as were
+// requested.
 struct Kept {
-    int64_t wanted, all; // including the directions for lift.ritz
+    int64_t wanted, all; // all: including the directions for lift.ritz
 };
 Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, const Components &choice,
                  Lifted &out) {
-    // For an indefinite kernel the trace is no bound (it may be 0): then the largest eigenvalue is the norm.
+    // For an indefinite kernel the trace is no bound of the norm (it may be 0); cut_rank then uses
+    // the largest eigenvalue.
     const int64_t rank = cut_rank(task, pairs, moments.trace(), moments.unit(), &out.outcome);
     ErrorBars bars;
     const bool wanted = choice.wants_bars() && rank > 0;
@@ -158,7 +170,8 @@ Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
     if (choice.is_cut()) say_cut(task, out);
     if (wanted) out.error_bars = bars.first(kept, 1 / moments.unit());
-    constexpr double least = 1e-8; // of the first eigenvalue: directions below it are not known to be of length 1
+    // Relative to the first eigenvalue; directions below this may not have length 1.
+    constexpr double least = 1e-8;
     int64_t all = std::min(rank, task.recipe.values().ritz);
     while (all > kept && !(pairs.values[static_cast<size_t>(all - 1)] > least * pairs.values[0])) --all;
     return {kept, std::max(kept, all)};
@@ -180,7 +193,7 @@ void write_tensors(const LiftTask &task, const Eigenpairs &pairs, const Moments 
 }
 
 void write_facts(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, int64_t kept, Lifted &out) {
-    // All rows that count, each with its own weight.
+    // True if the centres are all rows of positive weight, each with its own weight.
     const bool all =
         task.centres.rows && (!task.recipe.reducer() || (moments.plain && pairs.m() == task.prepared.source->rows()));
     const double unit = moments.unit();
@@ -193,8 +206,9 @@ void write_facts(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
         out.certificates = eigenvalue_certificates(bounds, kept, 0, moments.total / unit);
         out.worst_share = bounds.worst_share(kept);
     }
-    if (all &&
-        out.capabilities & MERCER_CAN_RESIDUAL) { // of the part that the components leave; all rows span themselves
+    // mse_components: of the part that the components leave. mse is 0, because all rows span
+    // themselves.
+    if (all && out.capabilities & MERCER_CAN_RESIDUAL) {
         const double explained = std::accumulate(pairs.values.begin(), pairs.values.begin() + kept, 0.0);
         out.mse = 0;
         out.mse_components = std::max(moments.variance() - explained, 0.0) / moments.total * unit;
@@ -223,7 +237,7 @@ Lifted lift_as(const LiftTask &task) {
     Counted op(run, weighted, started, task.plan.products.likely);
     Components choice(task.recipe.values(), centres.m());
     choice.room_for(task.plan.most_pairs);
-    int64_t begun = 0; // kernel values of the start
+    int64_t begun = 0; // kernel values of the start vectors
     Progress progress(task, Json::object(), weighted, op, choice, [&] { return begun + gram.evaluations(); });
     if (progress.file()) out.checkpointed = true;
     std::map<std::string, double> report;
