@@ -43,7 +43,8 @@ File open_text(const std::string &path) { return {std::fopen(path.c_str(), "re")
 int64_t read_number(const std::string &path, int64_t otherwise) {
     const File file = open_text(path);
     int64_t value = otherwise;
-    if (!file || std::fscanf(file.get(), "%" SCNd64, &value) != 1) return otherwise; // "max" is no number
+    // A file that contains "max" has no number.
+    if (!file || std::fscanf(file.get(), "%" SCNd64, &value) != 1) return otherwise;
     return value;
 }
 
