@@ -25,7 +25,7 @@ extern "C" {
 namespace mercer {
 namespace {
 
-constexpr int openblas_on_openmp = 2; // a value that openblas_get_parallel returns
+constexpr int openblas_on_openmp = 2; // what openblas_get_parallel returns for OpenMP
 
 // Every call of OpenBLAS passes a gate, which has one permit for each buffer that OpenBLAS is known
 // to hold. A call in OpenBLAS needs a buffer of 128 MiB. OpenBLAS keeps the buffers that it has
@@ -248,7 +248,7 @@ void eigh_all(int64_t n, double *a, int64_t lda, double *ascending) {
 // because it counts intervals, and eigenvalues that are equal to rounding share one. If it does so,
 // or fails, the function returns false and restores the lower triangle of a from the upper one,
 // which holds a copy that dsyevr does not touch. The workspace is linear in n: dsyevr needs at
-// least 26 n and 10 n, and its blocked reduction uses (nb + 6) n.
+// least 26 n numbers and 10 n integers, and its blocked reduction uses (nb + 6) n numbers.
 bool eigh_range(int64_t n, double *a, int64_t lda, int64_t r, double *ascending, double *vectors) {
     Buffer<double> found(n), work(70 * n), diagonal(n);
     for (int64_t j = 0; j < n; ++j) {

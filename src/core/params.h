@@ -57,7 +57,7 @@ class Params {
     std::shared_ptr<const ParamTable> table_ = std::make_shared<ParamTable>();
     std::vector<unsigned char> values_;
     std::vector<bool> touched_;
-    std::map<int64_t, std::shared_ptr<const std::string>> texts_; // texts to which values_ points
+    std::map<int64_t, std::shared_ptr<const std::string>> texts_; // texts that values_ points to
 };
 
 } // namespace mercer

@@ -27,8 +27,8 @@ struct Rows {
     int64_t ld;
 };
 
-// Copies of rows in f64, each of which one task uses at a time. Columns of f64 blocks are used in
-// place, all rows of a slab at once.
+// Copies of rows in f64, each of which one task uses at a time. Unless `always` is set, columns of
+// f64 blocks need no copies: they are used in place, all rows of a slab at once.
 class Copies {
   public:
     Copies(Run &run, Columns x, bool always = false)

@@ -21,8 +21,9 @@ void tall_random(Run &run, Columns x, const Random &random, int64_t stream);
 // numerically dependent are dropped; the others are moved to the front, and their number is
 // returned. A column is dropped if it lies in the span of Q to 1e-13 of its length (f32: 1e-6), or
 // in that of the other columns to sqrt(1e-14 p) (f32: at least 1e-6), which is the resolution of a
-// Gram matrix of order p. Rounds end as soon as no entry of X^T X - 1 exceeds 1e-14 (f32: 4 u_32),
-// so that its norm is at most p times this, or after four rounds.
+// Gram matrix of order p. The iteration ends when no entry of X^T X - 1 exceeds 1e-14 (f32: 4
+// u_32), so that its norm is at most p times this, and the projection shortens no column to less
+// than half, or after four rounds.
 int64_t orthonormalise(Run &run, Columns x, Columns q);
 
 } // namespace mercer
