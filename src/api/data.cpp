@@ -10,7 +10,8 @@ constexpr unsigned floats = 1u << MERCER_F32 | 1u << MERCER_F64;
 
 mercer_data *new_data(std::shared_ptr<Source> source) {
     auto *data = new mercer_data;
-    source->own(); // from here on the caller's release is ours to call
+    // From here on the library calls the release function of the caller.
+    source->own();
     data->data.source = std::move(source);
     return data;
 }
@@ -81,14 +82,15 @@ mercer_data *from_file(mercer_context &context, const char *path, const mercer_f
     const CsvOptions csv = csv_options(file);
     Run run(context.settings, nullptr);
     run.stage("read");
-    auto input = std::make_unique<InputFile>(run, path); // once: a pipe cannot be read again
+    // The file is opened only once, because a pipe cannot be read again.
+    auto input = std::make_unique<InputFile>(run, path);
     if (file.format == 0) file.format = is_npy(*input) ? MERCER_NPY : MERCER_CSV;
     std::unique_ptr<mercer_data> data(file.format == MERCER_CSV ? from_csv(run, *input, csv)
                                                                 : from_npy(std::move(input), csv));
     if (file.values) {
         data->data.source = MatrixSource::from_rows(run, *data->data.source, file.values);
         data->file.source.reset();
-        data->data.columns.clear(); // objects have none
+        data->data.columns.clear(); // objects have no columns
         data->names = names_text({}, data->file);
     }
     return data.release();

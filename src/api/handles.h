@@ -1,4 +1,5 @@
-// What stands behind the opaque handles, and how arguments are read. The functions themselves are one guard call each.
+// The structs behind the opaque handles, and how arguments are read. The C functions themselves are
+// one call of guard each.
 #pragma once
 #include "../core/structs.h"
 #include "../gram/data.h"
@@ -11,20 +12,20 @@
 struct mercer_context {
     std::shared_ptr<mercer::Registry> registry = std::make_shared<mercer::Registry>();
     mercer::RunSettings settings;
-    std::set<std::string> texts; // handed out by entries; each once
+    std::set<std::string> texts; // texts that entries point to; each is stored once
     const char *keep(const std::string &text) { return texts.insert(text).first->c_str(); }
 };
 
 struct mercer_data {
     mercer::Data data;
-    mercer::CsvFile file;                                // what data borrows of it
-    std::string names = R"({"columns":[],"labels":[]})"; // handed out by inspect
+    mercer::CsvFile file;                                // owns the arrays to which data refers
+    std::string names = R"({"columns":[],"labels":[]})"; // the text that inspect returns
 };
 
 struct mercer_recipe {
     mercer::Recipe recipe;
     mercer::RunSettings settings;
-    std::string road = {}; // of the last forecast
+    std::string road = {}; // the road in the last forecast
 };
 
 struct mercer_model {
@@ -34,7 +35,7 @@ struct mercer_model {
 
 namespace mercer {
 
-// The body of a constructor: *out is NULL unless make() returns.
+// The body of a constructor. *out is NULL unless make() returns normally.
 template <class Handle, class F>
 int32_t construct(Handle **out, F &&make) noexcept {
     if (out) *out = nullptr;
@@ -44,7 +45,7 @@ int32_t construct(Handle **out, F &&make) noexcept {
     });
 }
 
-// Of kernels and of objects.
+// Checks the flags of a kernel or of objects.
 inline void check_flags(const char *what, int32_t flags) {
     if (flags & ~(MERCER_THREAD_SAFE | MERCER_PSD))
         fail(MERCER_E_ARGUMENT, "%s: flags = %d, must be a combination of MERCER_THREAD_SAFE and MERCER_PSD", what,

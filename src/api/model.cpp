@@ -13,7 +13,8 @@ struct Asked {
     Operations operations;
     OutputOptions options;
     std::vector<Output> outputs(const Model &model) const {
-        model.need_kernel(); // even where it is not used: without it a model has no capability
+        // Required even if the kernel is not used: without its kernel a model can compute nothing.
+        model.need_kernel();
         return outputs_of(operations, model, options);
     }
     std::string names() const {
@@ -26,7 +27,7 @@ struct Asked {
     }
 };
 
-// Scores and nothing else, as they are.
+// Returns true if only scores are requested, without whitening.
 bool asks_scores(mercer_recipe *what) {
     return !what || (what->recipe.is_operation() && !what->recipe.options().whiten &&
                      what->recipe.operations() == Operations{&outputs().front()});
@@ -62,10 +63,11 @@ void describe_output(mercer_model *handle, mercer_recipe *what, mercer_data *dat
     *count = static_cast<int64_t>(outputs.size());
 }
 
-// data NULL: not wanted.
+// An output whose data is NULL is not requested.
 std::vector<mercer_view> read_outputs(const mercer_view *outs, int64_t count) {
     std::vector<mercer_view> views;
-    const char *at = reinterpret_cast<const char *>(&need(outs, "outs")); // elements lie struct_size of the first apart
+    // Elements are outs->struct_size bytes apart, which is the size in the version of the caller.
+    const char *at = reinterpret_cast<const char *>(&need(outs, "outs"));
     for (int64_t k = 0; k < count; ++k, at += outs->struct_size) {
         const auto *view = reinterpret_cast<const mercer_view *>(at);
         const bool wanted = view->data || view->struct_size != static_cast<int64_t>(sizeof(mercer_view));
@@ -76,7 +78,9 @@ std::vector<mercer_view> read_outputs(const mercer_view *outs, int64_t count) {
     return views;
 }
 
-// Scores of a few rows without anything that a long call needs; false: not this model, not these data, or one is no number.
+// Computes the scores of a few rows without the set-up of a long call. Returns false if this model
+// or these data need the long way, if a row has a value that is not finite, or if a score is beyond
+// the range of its output.
 bool transform_rows(const Model &model, const Source &data, const mercer_view *outs, int64_t count) {
     if (count != 1 || !outs || !outs->data || data.rows() < 1 || data.kind() != Source::Kind::dense ||
         !data.at_will() || data.cols() != model.d() || !model.row_scores() ||
@@ -84,7 +88,7 @@ bool transform_rows(const Model &model, const Source &data, const mercer_view *o
         return false;
     mercer_view out = read_view("outs[0]", outs, 1u << MERCER_F32 | 1u << MERCER_F64);
     if (out.rows != data.rows() || out.cols < model.r() || (out.dtype != model.dtype() && out.dtype != MERCER_F64))
-        return false; // the long way tells what is wrong
+        return false; // the long way reports what is wrong
     out.cols = model.r();
     check_apart("out", out, "data", data);
     return model.row_scores()->scores(data, out);
@@ -109,7 +113,8 @@ void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data,
     running.stage("read");
     std::shared_ptr<const Source> given = need(data, "data").data.source, loaded = given->load(running);
     running.stage("transform");
-    // The same way for the same rows, so that no run and no kind of data changes a bit.
+    // The same rows take the same way with and without a mercer_run and for every kind of data, so
+    // that the results are bit-identical.
     if (!scores || !transform_rows(model, loaded ? *loaded : *given, outs, count))
         transform(running, model, asked.operations, asked.options, loaded ? loaded : given, views);
     running.progress(1);
@@ -134,7 +139,8 @@ std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *j
     if (count < 0) fail(MERCER_E_VALUE, "count = %" PRId64 ", must be >= 0", count);
     if (count > 0) need(names, "names"), need(views, "tensors");
     Tensors tensors;
-    const char *at = reinterpret_cast<const char *>(views); // elements lie struct_size of the first apart
+    // Elements are views->struct_size bytes apart, which is the size in the version of the caller.
+    const char *at = reinterpret_cast<const char *>(views);
     for (int64_t k = 0; k < count; ++k, at += views->struct_size) {
         const char *name = text_of(names[k], format("names[%" PRId64 "]", k).c_str());
         mercer_view view = read_view(name, reinterpret_cast<const mercer_view *>(at),
@@ -159,7 +165,8 @@ std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *j
 }
 
 std::shared_ptr<const Model> load(mercer_context &context, const char *path) {
-    const InputFile file = [&] { // a pipe is held in memory
+    // The run is for a pipe, which is read into memory.
+    const InputFile file = [&] {
         Run run(context.settings, nullptr);
         return InputFile(run, path);
     }();

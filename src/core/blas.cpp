@@ -15,7 +15,8 @@
 #include <semaphore>
 #include <sys/mman.h>
 
-// Exported by OpenBLAS, declared in no header of it: take and give back one of its buffers.
+// OpenBLAS exports these functions, which take and return one of its buffers, but declares them in
+// none of its headers.
 extern "C" {
 [[gnu::weak]] void *blas_memory_alloc(int);
 [[gnu::weak]] void blas_memory_free(void *);
@@ -24,21 +25,23 @@ extern "C" {
 namespace mercer {
 namespace {
 
-constexpr int openblas_on_openmp = 2; // of openblas_get_parallel
+constexpr int openblas_on_openmp = 2; // what openblas_get_parallel returns for OpenMP
 
-// Every call of OpenBLAS passes a gate, which has one permit for each buffer that OpenBLAS is known to hold. A call in
-// OpenBLAS needs a buffer of 128 MiB; it keeps the buffers that it has mapped, but where a mapping fails it tries again for
-// ever (FACTS M4). So a call that finds no permit free first lets OpenBLAS map one more buffer, after a mapping of the same
-// size was seen to succeed. Where the system refuses, the call waits for another call to end, and if there is none, it is
-// E_MEMORY. The buffers lie in a table of fixed size: 160 concurrent calls were seen to work, 200 to crash (FACTS M5).
+// Every call of OpenBLAS passes a gate, which has one permit for each buffer that OpenBLAS is known
+// to hold. A call in OpenBLAS needs a buffer of 128 MiB. OpenBLAS keeps the buffers that it has
+// mapped, but if a mapping fails, it retries for ever (FACTS M4). Therefore a call that finds no
+// free permit first tests whether the system grants a mapping of that size, and then lets OpenBLAS
+// map one more buffer. If the system refuses, the call waits until another call ends; if there is
+// no other call, it fails with E_MEMORY. OpenBLAS lists its buffers in a table of fixed size: 160
+// concurrent calls worked, 200 crashed (FACTS M5).
 constexpr int most_buffers = 64;
 using Gate = std::counting_semaphore<most_buffers>;
 alignas(Gate) unsigned char gate_memory[sizeof(Gate)];
 Gate &gate() { return *std::launder(reinterpret_cast<Gate *>(gate_memory)); }
 
 std::mutex buffers_lock;
-int buffers = 0;                  // that OpenBLAS holds for calls: permits of the gate, taken or free
-void *buffers_seen[most_buffers]; // their addresses
+int buffers = 0;                  // buffers that OpenBLAS is known to hold, in use or free
+void *buffers_seen[most_buffers]; // addresses of these buffers
 
 std::mutex scope_lock;
 int scope_count = 0, scope_saved = 1;
@@ -46,18 +49,20 @@ int scope_count = 0, scope_saved = 1;
 void reset_in_child() {
     new (gate_memory) Gate(0);
     new (&buffers_lock) std::mutex;
-    buffers = 0; // those that were in use at the fork are never given back
+    buffers = 0; // buffers that were in use at the fork are never returned
     new (&scope_lock) std::mutex;
     scope_count = 0;
 }
 
-// Threads that were inside the gate or a scope at a fork do not exist in the child: start afresh.
+// Threads that were inside the gate or a scope at a fork do not exist in the child, so the child
+// resets both.
 const int prepared = [] {
     new (gate_memory) Gate(0);
     return pthread_atfork([] { buffers_lock.lock(); }, [] { buffers_lock.unlock(); }, reset_in_child);
 }();
 
-// Would the system map one more buffer now? The pages beyond it are for what OpenBLAS maps beside it.
+// Tests whether the system would map one more buffer now. The probe is 4 MiB larger than a buffer,
+// because OpenBLAS maps other memory with it.
 bool room_for_a_buffer() {
     constexpr size_t size = size_t{132} << 20;
     void *probe = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -66,10 +71,12 @@ bool room_for_a_buffer() {
     return true;
 }
 
-// Makes OpenBLAS hold one buffer more than it was known to. It hands out the first that is free, so those that it held before
-// and that no call is using are taken out of the way until a new one comes.
+// Makes OpenBLAS hold one buffer more than it was known to hold. OpenBLAS hands out the first free
+// buffer, so this function takes the free buffers that are already known until OpenBLAS returns a
+// new one, and then returns all of them.
 bool add_buffer() {
-    if (!blas_memory_alloc || !blas_memory_free) return room_for_a_buffer(); // another build of OpenBLAS
+    if (!blas_memory_alloc || !blas_memory_free)
+        return room_for_a_buffer(); // a build of OpenBLAS that does not export them
     void *taken[most_buffers];
     int count = 0;
     bool added = false;
@@ -87,7 +94,7 @@ void enter() {
     {
         std::lock_guard hold(buffers_lock);
         if (buffers < most_buffers && add_buffer()) {
-            ++buffers; // its permit is this call's
+            ++buffers; // this call takes the permit of the new buffer
             return;
         }
         if (buffers == 0)
@@ -109,10 +116,10 @@ lapack_int small(int64_t size) {
     return static_cast<lapack_int>(size);
 }
 
-// lower: only the entries on and below the diagonal count.
+// lower: only entries on and below the diagonal are checked.
 void check_finite(const char *what, int64_t rows, int64_t cols, const double *a, int64_t lda, bool lower = false) {
     for (int64_t j = 0; j < cols; ++j) {
-        double sum = 0; // NaN or Inf in any entry ends up here
+        double sum = 0; // NaN or Inf in any entry makes the sum NaN
         for (int64_t i = lower ? j : 0; i < rows; ++i) sum += 0 * a[i + j * lda];
         if (!(sum == 0)) fail(MERCER_E_NUMERICAL, "%s: column %" PRId64 " is not finite", what, j);
     }
@@ -130,7 +137,8 @@ bool blas_has_room() {
 }
 
 std::string blas_description() {
-    // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY SkylakeX MAX_THREADS=64"
+    // config is, for example, "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY SkylakeX
+    // MAX_THREADS=64".
     const std::string config = openblas_get_config();
     const size_t name = config.find(' '), version = name == std::string::npos ? name : config.find(' ', name + 1);
     const int parallel = openblas_get_parallel();
@@ -216,16 +224,19 @@ int64_t potrf_leading(int64_t n, std::vector<double> &a, int64_t lda) {
     const std::vector<double> whole = a;
     const int64_t bad = potrf(n, a.data(), lda);
     if (!bad) return n;
-    a = whole; // LAPACK does not say what it leaves
+    a = whole; // LAPACK does not specify what a failed call leaves in a
     potrf(bad - 1, a.data(), lda);
     return bad - 1;
 }
 
 namespace {
 
-// Ascending, vectors in place of a: orthogonal to u, where dsyevr was seen to lose 2.5e-12 at order 149.
+// Computes all eigenpairs in ascending order; the eigenvectors replace a. They are orthogonal to u,
+// whereas dsyevr lost 2.5e-12 at order 149.
 void eigh_all(int64_t n, double *a, int64_t lda, double *ascending) {
-    Buffer<double> work(1 + 6 * n + 2 * n * n); // computed here: dsyevd's own query wraps at n = 32 767, info = 0
+    // dsyevd's own workspace query overflows at n = 32 767 and still returns info = 0, so the size
+    // is computed here.
+    Buffer<double> work(1 + 6 * n + 2 * n * n);
     Buffer<lapack_int> iwork(3 + 5 * n);
     Entry entry;
     lapack_int info = LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'L', small(n), a, small(lda), ascending, work.data(),
@@ -233,16 +244,19 @@ void eigh_all(int64_t n, double *a, int64_t lda, double *ascending) {
     if (info != 0) fail(MERCER_E_NUMERICAL, "dsyevd: info = %d", static_cast<int>(info));
 }
 
-// The r largest, ascending; false, and a as it was, where dsyevr gives fewer without a word: it counts intervals, and
-// eigenvalues equal to rounding share one. The upper triangle, which it leaves alone, keeps a. Workspace linear in n: 26 n and
-// 10 n are its minima, the blocked reduction wants (nb + 6) n.
+// Computes the r largest eigenpairs in ascending order. dsyevr may return fewer without an error,
+// because it counts intervals, and eigenvalues that are equal to rounding share one. If it does so,
+// or fails, the function returns false and restores the lower triangle of a from the upper one,
+// which holds a copy that dsyevr does not touch. The workspace is linear in n: dsyevr needs at
+// least 26 n numbers and 10 n integers, and its blocked reduction uses (nb + 6) n numbers.
 bool eigh_range(int64_t n, double *a, int64_t lda, int64_t r, double *ascending, double *vectors) {
     Buffer<double> found(n), work(70 * n), diagonal(n);
     for (int64_t j = 0; j < n; ++j) {
         diagonal[j] = a[j + j * lda];
         for (int64_t i = j + 1; i < n; ++i) a[j + i * lda] = a[i + j * lda];
     }
-    // dstebz, which it falls back on, writes one before its array where no eigenvalue is left.
+    // dsyevr falls back on dstebz, which writes one entry before its array if no eigenvalue is
+    // left.
     Buffer<lapack_int> iwork(1 + 10 * n), support(2 * n);
     lapack_int count = 0;
     Entry entry;

@@ -1,6 +1,8 @@
-// The only includer of cblas and lapacke. Column-major, int64 sizes, one BLAS thread a call, no more calls at once than there are
-// buffers for (E_MEMORY: for none); LAPACK sees finite numbers only and its results are checked (an Inf makes dgesdd loop for ever, dsyevd return NaN with
-// info = 0).
+// The interface of blas.cpp, the only file that includes cblas and lapacke. Matrices are
+// column-major, sizes are int64, and each call runs on one BLAS thread. At most as many calls run
+// at once as OpenBLAS holds buffers; a call fails with E_MEMORY if OpenBLAS cannot get even one.
+// LAPACK receives finite numbers only, and the results of eigendecompositions are checked, because
+// an Inf makes dgesdd loop for ever and dsyevd return NaN with info = 0.
 #pragma once
 #include "error.h"
 
@@ -8,9 +10,10 @@
 
 namespace mercer {
 
-// While one lives, BLAS calls made by this process' libmercer calls use one thread each. OpenBLAS on pthreads has one
-// process-wide setting: the first scope saves it and sets 1, the last puts it back. On OpenMP the setting is each
-// thread's own count, which that thread saves and restores.
+// While a BlasScope lives, BLAS calls made by libmercer in this process use one thread each.
+// OpenBLAS on pthreads has one process-wide setting: the first scope saves it and sets it to 1, the
+// last scope restores it. OpenBLAS on OpenMP has a setting for each thread, which that thread saves
+// and restores.
 class BlasScope {
   public:
     BlasScope();
@@ -21,10 +24,11 @@ class BlasScope {
     int saved_;
 };
 
-// Does OpenBLAS hold a buffer, so that one call at a time is sure of its memory? It gets its first here, if it can.
+// Returns true if OpenBLAS holds a buffer, so that one call at a time is certain of its memory. If
+// OpenBLAS holds none yet, this function makes it map the first one if the system allows it.
 bool blas_has_room();
 
-// "OpenBLAS 0.3.21 on pthreads, SkylakeX kernels, at most 64 threads".
+// For example "OpenBLAS 0.3.21 on pthreads, SkylakeX kernels, at most 64 threads".
 std::string blas_description();
 
 // C = alpha op(A) op(B) + beta C.
@@ -32,17 +36,20 @@ void gemm(char transa, char transb, int64_t m, int64_t n, int64_t k, double alph
           const double *b, int64_t ldb, double beta, double *c, int64_t ldc);
 void gemm(char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
           const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
-// X <- X op(L)^-1, L lower.
+// X <- X op(L)^-1, where L is lower triangular (n x n) and X is m x n.
 void trsm(char trans, int64_t m, int64_t n, const double *l, int64_t ldl, double *x, int64_t ldx);
-// X (m x n) <- L^-1 X, L lower.
+// X <- L^-1 X, where L is lower triangular (m x m) and X is m x n.
 void solve_lower(int64_t m, int64_t n, const double *l, int64_t ldl, double *x, int64_t ldx);
 void solve_lower(int64_t m, int64_t n, const float *l, int64_t ldl, float *x, int64_t ldx);
-// A = L L^T in the lower triangle; returns 0 or the order of the first minor that is not positive.
+// Factors A = L L^T in place, in the lower triangle. Returns 0, or the order of the first leading
+// minor that is not positive.
 int64_t potrf(int64_t n, double *a, int64_t lda);
-// The same of as many leading columns as are positive definite, which it returns.
+// Factors the largest leading block of A that is positive definite, and returns its order.
 int64_t potrf_leading(int64_t n, std::vector<double> &a, int64_t lda);
-// Top r eigenpairs of symmetric a (its lower triangle; both are overwritten), descending; vectors n x r. Workspace n r; 3 n^2 for
-// r = n, and where eigenvalues are equal to rounding. A call of order n takes about 10 n^3/3 flops and cannot be interrupted.
+// Computes the r largest eigenpairs of the symmetric matrix a, in descending order; vectors is n x
+// r. Only the lower triangle of a is read, but both triangles are overwritten. The workspace is
+// about n r numbers, or 2 n^2 if r = n or if eigenvalues are equal to rounding. A call of order n
+// takes about 10 n^3 / 3 flops and cannot be interrupted.
 void eigh_top(int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors, int64_t ldv);
 
 } // namespace mercer

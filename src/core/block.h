@@ -1,11 +1,12 @@
-// Blocks of tall columns as solvers hold them without seeing into them: n x cols, column-major, stored in f32 or f64 and read
-// and written as f64. Columns are zero at first, and take memory and count in the budget from their first use on.
+// Blocks of tall columns as solvers hold them, without access to their contents: n x cols,
+// column-major, stored in f32 or f64, but read and written as f64. All columns are initially zero.
+// A column takes memory, and counts in the budget, from its first use on.
 #pragma once
 #include "run.h"
 
 #include <mercer/plugin.h>
 
-struct mercer_block { // named by plugin.h
+struct mercer_block { // declared in plugin.h
     mercer_block() = default;
     mercer_block(mercer::Run &run, int64_t n, int64_t cols, bool f32);
     mercer_block(mercer_block &&) = default;
@@ -14,14 +15,16 @@ struct mercer_block { // named by plugin.h
     int64_t n() const { return n_; }
     int64_t cols() const { return cols_; }
     bool f32() const { return f32_; }
-    // On one thread, before several write.
+    // Counts the columns that were not used before in the budget and sets them to zero. One thread
+    // must call this before several threads write to the columns.
     void use(int64_t first, int64_t count);
-    // f64 blocks: a column itself.
+    // The memory of a column; only for f64 blocks.
     double *column(int64_t j) { return wide_.data() + n_ * j; }
     const double *column(int64_t j) const { return wide_.data() + n_ * j; }
-    // A column as it is stored, and those behind it.
+    // The stored values of column j and of the columns after it, in f32 or f64.
     void *bytes(int64_t j) { return f32_ ? static_cast<void *>(narrow_.data() + n_ * j) : column(j); }
-    // Rows row0 ... row0 + rows of column j; stride: between their places outside.
+    // Copies rows row0 ... row0 + rows - 1 of column j. stride is the distance between two entries
+    // of the array outside the block.
     void read(int64_t j, int64_t row0, int64_t rows, double *to, int64_t stride = 1) const;
     void write(int64_t j, int64_t row0, int64_t rows, const double *from, int64_t stride = 1);
 
@@ -29,9 +32,9 @@ struct mercer_block { // named by plugin.h
     int64_t n_ = 0, cols_ = 0;
     bool f32_ = false;
     std::shared_ptr<mercer::Budget> budget_;
-    mercer::Buffer<double> wide_; // places for all columns, uncounted
+    mercer::Buffer<double> wide_; // room for all columns; used_ counts those in use
     mercer::Buffer<float> narrow_;
-    std::vector<mercer::Claim> used_; // of each column
+    std::vector<mercer::Claim> used_; // one per column, held from its first use on
 };
 
 namespace mercer {
@@ -39,14 +42,14 @@ namespace mercer {
 using Block = mercer_block;
 using Columns = mercer_range;
 
-// Of a block: its columns are the caller's to write even where it is handed on as const.
+// A range of columns. The caller may write to the columns even if it has the block as const.
 inline Columns columns(const Block &block, int64_t first, int64_t count) {
     return {const_cast<Block *>(&block), first, count};
 }
 inline bool overlap(Columns a, Columns b) {
     return a.block == b.block && a.first < b.first + b.count && b.first < a.first + a.count;
 }
-// E_PLUGIN unless they are columns of a block with n rows, or none.
+// Fails with E_PLUGIN unless x is empty or lies within a block of n rows.
 void check_columns(const char *what, Columns x, int64_t n);
 inline Columns columns(const Block &block) { return columns(block, 0, block.cols()); }
 

@@ -11,7 +11,7 @@ struct TextBuffer {
     char text[1024];
     void set(const char *from) noexcept {
         size_t size = from ? strnlen(from, sizeof text - 1) : 0;
-        if (from && from[size]) // cut: at the beginning of a character
+        if (from && from[size]) // the text is cut, at the beginning of a UTF-8 character
             while (size > 0 && (static_cast<unsigned char>(from[size]) & 0xC0) == 0x80) --size;
         if (size > 0) std::memcpy(text, from, size);
         text[size] = 0;
@@ -19,8 +19,8 @@ struct TextBuffer {
             if (*c == '\n' || *c == '\r') *c = ' ';
     }
 };
-thread_local TextBuffer last;     // trivially destructible: safe until the thread's very end
-thread_local TextBuffer callback; // from mercer_set_error
+thread_local TextBuffer last;     // trivially destructible, so it is valid until the thread ends
+thread_local TextBuffer callback; // the text given to mercer_set_error
 
 std::string vformat(const char *format, va_list args) {
     char text[1024];
@@ -28,7 +28,7 @@ std::string vformat(const char *format, va_list args) {
     return text;
 }
 
-// In the words of mercer.h (a test compares).
+// The summaries use the words of mercer.h; a test compares them.
 #define NAMED(code) code, #code
 constexpr StatusText statuses[] = {
     {NAMED(MERCER_OK), "success; the model's report may hold warnings"},

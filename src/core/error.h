@@ -1,4 +1,5 @@
-// Errors inside the library are exceptions; at the C boundary guard() turns them into a code and this thread's text.
+// Errors inside the library are exceptions. At the C boundary guard() turns them into a status code
+// and the last error text of this thread.
 #pragma once
 #include <mercer/mercer.h>
 
@@ -22,14 +23,16 @@ class Error : public std::exception {
 [[noreturn]] void fail(int32_t code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 std::string format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// This thread's last error: a fixed buffer, so that it works without memory and needs no destructor.
+// The last error text of this thread. It lies in a fixed buffer, so that setting it needs no memory
+// and the thread runs no destructor for it.
 void set_last_error(const char *text) noexcept;
 const char *last_error() noexcept;
 
-// Runs a callback of the caller, named who; where it returns non-zero, E_CALLBACK with the text that this very callback
-// gave to mercer_set_error, else with what it returned.
+// Runs a callback of the caller; who names it in messages. If it returns non-zero, call_back fails
+// with E_CALLBACK. The message is the text that this very callback gave to mercer_set_error or,
+// without one, the value that it returned.
 void set_callback_error(const char *text) noexcept;
-const char *callback_error() noexcept; // "" = none
+const char *callback_error() noexcept; // "": the callback set no text
 template <class F>
 void call_back(const char *who, F &&callback) {
     set_callback_error("");
@@ -39,7 +42,7 @@ void call_back(const char *who, F &&callback) {
     fail(MERCER_E_CALLBACK, "%s returned %d, must return 0", who, returned);
 }
 
-// Name of a status code ("MERCER_E_VALUE") and what it stands for; nullptr beyond the last.
+// The name of a status code ("MERCER_E_VALUE") and its meaning; nullptr beyond the last one.
 struct StatusText {
     int32_t code;
     const char *name;
@@ -47,7 +50,7 @@ struct StatusText {
 };
 const StatusText *status_text(int64_t index) noexcept;
 
-// Every C function is one call of this: no exception crosses the boundary.
+// Every C function is one call of guard, so that no exception crosses the boundary.
 template <class F>
 int32_t guard(F &&body) noexcept {
     try {

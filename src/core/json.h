@@ -1,7 +1,10 @@
-// JSON values that can be destroyed when memory has run out. The destructors of nlohmann's own types allocate a stack: if that
-// fails, the process ends. These destructors recurse instead, so every parser must limit the depth of its text.
-// Compare with a std::string, never with a literal: nlohmann converts a literal to a value where exceptions are not allowed.
-// The types are our own, so that a program that links the static library keeps its destructors and we keep ours.
+// JSON values that can be destroyed when memory has run out. The destructors of nlohmann's own
+// types allocate a stack, and if that fails, the process ends. The destructors here recurse
+// instead, so every parser must limit the nesting depth of its text.
+// Compare a value with a std::string, never with a literal: nlohmann converts a literal to a JSON
+// value inside a function that must not throw.
+// The types are distinct from nlohmann's, so that a program that links the static library keeps its
+// own destructors and the library keeps these.
 #pragma once
 #include <initializer_list>
 #include <map>
@@ -19,8 +22,8 @@ struct SortedMembers : std::map<Key, Value, Compare, Allocator> {
     using std::map<Key, Value, Compare, Allocator>::map;
 };
 
-using Json = nlohmann::basic_json<OrderedMembers>;      // members as they were added
-using SortedJson = nlohmann::basic_json<SortedMembers>; // found fast, however many a stranger wrote
+using Json = nlohmann::basic_json<OrderedMembers>;      // keeps the order of insertion
+using SortedJson = nlohmann::basic_json<SortedMembers>; // finds a member fast, even among very many
 
 } // namespace mercer
 
@@ -41,7 +44,8 @@ inline void mercer::SortedJson::json_value::destroy(value_t type) {
 
 namespace mercer {
 
-// An object. Written as a list in braces, nlohmann's loses what it has where memory ends.
+// Makes an object. With a list in braces, nlohmann's constructor leaks the members that it has
+// already made if memory runs out.
 inline Json record(std::initializer_list<std::pair<const char *, Json>> members) {
     Json out = Json::object();
     for (const auto &[name, value] : members) out[name] = value;

@@ -1,18 +1,23 @@
-// One vector register of the instruction set that the including file is compiled for, and 2^x in it. For files compiled
-// once per instruction set; everything is internal to them.
+// One vector register of the instruction set for which the including file is compiled, and 2^x in
+// it. It is for files that are compiled once per instruction set; everything here is internal to
+// such a file.
 //
-// 2^x for x <= 0: n = x rounded to a multiple of h (adding and subtracting 1.5 h / u leaves n / h in the low bits), r =
-// x - n exactly, 2^r = 1 + r q(r), |r| <= h / 2. q is minimax in the relative error of 1 + r q: its coefficients
-// rounded, of the first three the best neighbours, and the rest fitted again to them. Relative error of 1 + r q:
+// 2^x for x <= 0: let n be x rounded to a multiple of h. Adding and subtracting 1.5 h / eps (eps =
+// 2^-23 in f32, 2^-52 in f64) rounds x and leaves n / h in the low bits of the sum. With r = x - n,
+// which is exact, 2^r = 1 + r q(r) and |r| <= h / 2. The polynomial q is minimax in the relative
+// error of 1 + r q. Its coefficients are rounded; the first three are the best of the neighbouring
+// floating-point numbers, and the others were fitted again to these. Relative error of 1 + r q:
 //     h = 1                     f32 degree 6: 6e-9     f64 degree 11: 3e-17    portable, AVX2
-//     h = 1/32 f32, 1/16 f64    f32 degree 3: 1.4e-8   f64 degree 6: 9e-18     AVX-512: 2^(n mod 1) from two registers
-// With the roundings of r q, of the last sum and of the table: 1.25 ulp (measured: 1.19). The table saves 3 of 7 (f32),
-// 5 of 12 (f64) multiplications.
+//     h = 1/32 f32, 1/16 f64    f32 degree 3: 1.4e-8   f64 degree 6: 9e-18     AVX-512
+// On AVX-512 a table in two registers gives 2^(n mod 1). With the roundings of r q, of the last sum
+// and of the table, the error is at most 1.25 ulp (measured: 1.19). The table saves 3 of 7
+// multiplications in f32 and 5 of 12 in f64.
 #pragma once
 #include <stdint.h>
 
 #ifdef __SSE2__
-#ifndef __clang__ // gcc 12 takes the registers that its own AVX-512 header leaves undefined for mistakes (bug 105593)
+// gcc 12 warns of registers that its own AVX-512 header leaves undefined on purpose (bug 105593).
+#ifndef __clang__
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -23,7 +28,8 @@
 #endif
 #endif
 
-// Before a loop over an array of registers: they are registers only where it is unrolled.
+// Placed before a loop over an array of registers: the compiler keeps the array in registers only
+// if the loop is unrolled.
 #ifdef __clang__
 #define MERCER_UNROLL _Pragma("unroll")
 #else
@@ -81,10 +87,10 @@ inline void store(double *to, f64v v) { __builtin_memcpy(to, &v, sizeof v); }
 #ifdef MERCER_MM
 inline f32v splat(float value) { return MERCER_MM(set1_ps)(value); }
 inline f64v splat(double value) { return MERCER_MM(set1_pd)(value); }
-// a < b ? a : b: b if either is NaN.
+// a < b ? a : b, which is b if either is NaN.
 inline f32v min(f32v a, f32v b) { return MERCER_MM(min_ps)(a, b); }
 inline f64v min(f64v a, f64v b) { return MERCER_MM(min_pd)(a, b); }
-// One bit a lane: a is not below b, NaN neither.
+// Returns one bit per lane, which is set if a is not below b; NaN counts as not below.
 #if defined(__AVX512F__)
 inline uint32_t not_below(f32v a, f32v b) { return _mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ); }
 #elif defined(__AVX2__) && defined(__FMA__)
@@ -94,12 +100,13 @@ inline uint32_t not_below(f32v a, f32v b) {
 #else
 inline uint32_t not_below(f32v a, f32v b) { return static_cast<uint32_t>(_mm_movemask_ps(_mm_cmpnlt_ps(a, b))); }
 #endif
-// To memory aligned to a vector, past the caches.
+// Stores to memory aligned to a vector, bypassing the caches.
 inline void stream(float *to, f32v v) { MERCER_MM(stream_ps)(to, v); }
 inline void stream(double *to, f64v v) { MERCER_MM(stream_pd)(to, v); }
 inline void stream_end() { _mm_sfence(); }
 
-// Every 128-bit lane is a square matrix of as many vectors: transposed.
+// In each 128-bit lane the vectors hold a square matrix (4 x 4 in f32, 2 x 2 in f64), which is
+// transposed.
 inline void transpose(f32v (&v)[4]) {
     f32v a = MERCER_MM(unpacklo_ps)(v[0], v[2]), b = MERCER_MM(unpackhi_ps)(v[0], v[2]);
     f32v c = MERCER_MM(unpacklo_ps)(v[1], v[3]), d = MERCER_MM(unpackhi_ps)(v[1], v[3]);
@@ -134,7 +141,7 @@ inline void transpose(f64v (&v)[2]) {
 }
 #endif
 
-// a b + c, rounded once where the instruction set can.
+// a b + c, rounded once if the instruction set has a fused operation.
 #if defined(__AVX512F__) || (defined(__AVX2__) && defined(__FMA__))
 inline f32v fma(f32v a, f32v b, f32v c) { return MERCER_MM(fmadd_ps)(a, b, c); }
 inline f64v fma(f64v a, f64v b, f64v c) { return MERCER_MM(fmadd_pd)(a, b, c); }
@@ -143,7 +150,7 @@ inline f32v fma(f32v a, f32v b, f32v c) { return a * b + c; }
 inline f64v fma(f64v a, f64v b, f64v c) { return a * b + c; }
 #endif
 
-// 128-bit lane l from `from + l * step`.
+// Loads 128-bit lane l from `from + l * step`.
 #if defined(__AVX512F__)
 inline f32v load_lanes(const float *from, int64_t step) {
     f32v v = _mm512_castps128_ps512(_mm_loadu_ps(from));
@@ -166,7 +173,8 @@ inline f64v load_lanes(const double *from, int64_t) { return load(from); }
 #endif
 
 #if defined(__AVX512F__)
-// The bits of 2^(k / 32) and 2^(k / 16) without k where n's fraction will be added together with the exponent.
+// The bits of 2^(k / 32) and 2^(k / 16), minus k at the position where adding the shifted bits of n
+// adds its fraction k together with its exponent.
 alignas(64) constexpr uint32_t roots_f32[32] = {
     0x3f800000, 0x3f7ecd87, 0x3f7daac3, 0x3f7c980f, 0x3f7b95c2, 0x3f7aa43a, 0x3f79c3d3, 0x3f78f4f0,
     0x3f7837f0, 0x3f778d3a, 0x3f76f532, 0x3f767043, 0x3f75fed7, 0x3f75a15b, 0x3f75583f, 0x3f7523f6,
@@ -203,7 +211,8 @@ inline f64v exp2(f64v x) {
     return _mm512_maskz_fmadd_pd(_mm512_cmp_pd_mask(x, splat(-1022.0), _CMP_NLT_UQ), q * r, power, power);
 }
 #else
-// The rounding constant holds the exponent's bias: shifted up, its low bits are the number 2^n.
+// The rounding constant includes the exponent's bias, so its low bits, shifted up, are the number
+// 2^n.
 inline f32v exp2(f32v x) {
     x = min(splat(0.0f), x);
     const f32v magic = splat(0x1.8p23f + 127);
@@ -221,7 +230,8 @@ inline f64v exp2(f64v x) {
     x = min(splat(0.0), x);
     const f64v magic = splat(0x1.8p52 + 1023);
     f64v t = x + magic, r = x - (t - magic);
-    // Two chains, of even and of odd powers: one would be longer than the processor looks ahead.
+    // The even and the odd powers form two chains of operations, because a single chain would be
+    // longer than the processor can look ahead.
     f64v s = r * r;
     f64v p = fma(splat(0x1.e5b121d2daea0p-28), s, splat(0x1.62bfffc304e33p-20));
     f64v q = fma(splat(0x1.cf0e91ea48ccfp-32), s, splat(0x1.b53834195c26bp-24));

@@ -1,5 +1,5 @@
-// Memory: one budget a call. Everything that grows with n, m or d is a Buffer or a CountedVector, and counts on the budget
-// of the call that its thread works for.
+// Memory: each call has one budget. Every array that grows with n, m or d is a Buffer or a
+// CountedVector and counts in the budget of the call for which its thread works.
 #pragma once
 #include "error.h"
 
@@ -9,12 +9,13 @@
 
 namespace mercer {
 
-// Counts the bytes that a call holds and the most it held; refuses before an allocation would pass the limit.
+// Counts the bytes that a call holds and their maximum, and refuses an allocation before it would
+// exceed the limit.
 class Budget : public std::enable_shared_from_this<Budget> {
   public:
     // of: the budget that this is a part of, where its bytes count too; nullptr: none.
     explicit Budget(int64_t limit, std::shared_ptr<Budget> of = nullptr) : limit_(limit), of_(std::move(of)) {}
-    void take(int64_t bytes); // or E_BUDGET
+    void take(int64_t bytes); // fails with E_BUDGET beyond the limit
     void give(int64_t bytes) noexcept {
         used_.fetch_sub(bytes, std::memory_order_relaxed);
         if (of_) of_->give(bytes);
@@ -24,9 +25,11 @@ class Budget : public std::enable_shared_from_this<Budget> {
     int64_t peak() const { return peak_.load(std::memory_order_relaxed); }
     int64_t left() const { return limit_ - used(); }
 
-    // Of the call that this thread works for; nullptr: outside of calls nothing is counted.
+    // The budget of the call for which this thread works; nullptr outside of calls, where nothing
+    // is counted.
     static std::shared_ptr<Budget> current();
-    // This thread works for a call as long as one lives; they end in the reverse of their order.
+    // While a Scope lives, this thread works for the call that owns the budget. Scopes of a thread
+    // must end in the reverse of the order in which they began.
     class Scope {
       public:
         explicit Scope(Budget *budget);
@@ -43,7 +46,7 @@ class Budget : public std::enable_shared_from_this<Budget> {
     std::atomic<int64_t> used_{0}, peak_{0};
 };
 
-// Foreseen bytes: as a rule, and never more.
+// Forecast bytes: the likely amount and an upper bound.
 struct Bytes {
     Bytes(int64_t exact = 0) : likely(exact), most(exact) {}
     Bytes(int64_t likely, int64_t most) : likely(likely), most(most) {}
@@ -54,7 +57,7 @@ inline Bytes larger(Bytes a, Bytes b) {
     return {a.likely > b.likely ? a.likely : b.likely, a.most > b.most ? a.most : b.most};
 }
 
-// Bytes that are counted for as long as it lives.
+// Counts bytes in a budget for as long as it lives.
 class Claim {
   public:
     Claim() = default;
@@ -77,27 +80,30 @@ class Claim {
     int64_t bytes_ = 0;
 };
 
-// 60 % of what this process may still use: the least of the system's and the control group's available memory, and of the
-// addresses that ulimit -v leaves.
+// 60 % of what this process may still use: of the smallest of the memory available in the system,
+// the memory that its control group leaves, and the address space that ulimit -v leaves.
 int64_t default_budget();
 
-// a * b * size as a count of bytes, or E_SHAPE where it passes 2^61.
+// Returns a * b * size, a number of bytes; fails with E_SHAPE if it reaches 2^61.
 int64_t checked_bytes(const char *what, int64_t a, int64_t b, int64_t size);
 
-// Blocks counted on a budget (nullptr: on none), 64-byte aligned; from 4 MiB on aligned to and advised for huge pages (first
-// touch of 800 MB costs 0.5 s with small ones, 0.1 s with huge ones). Throws E_BUDGET or bad_alloc.
+// Allocates a block that counts in a budget (nullptr: in none) and is 64-byte aligned. A block of
+// at least 4 MiB is aligned to huge pages, and the system is advised to use them, because the first
+// touch of 800 MB takes 0.5 s with small pages and 0.1 s with huge ones. Throws E_BUDGET or
+// bad_alloc.
 void *allocate_block(Budget *budget, int64_t bytes);
-void free_block(Budget *budget, void *block, int64_t bytes) noexcept; // block nullptr: nothing
-// Asks for huge pages under memory of the caller's that is about to be filled.
+void free_block(Budget *budget, void *block, int64_t bytes) noexcept; // block may be nullptr
+// Asks the system for huge pages for memory of the caller that is about to be filled.
 void advise_huge(void *memory, int64_t bytes) noexcept;
 
-// An uninitialised array of trivial T, owned. One that outlives its call (a model's) keeps the call's budget alive.
+// An array of a trivial type T that owns its memory and does not initialise it. A Buffer that
+// outlives its call, such as one in a model, keeps the budget of that call alive.
 template <class T>
 class Buffer {
   public:
     Buffer() = default;
     explicit Buffer(int64_t rows, int64_t cols = 1) : Buffer(Budget::current(), rows, cols) {}
-    // On this budget; nullptr: on none.
+    // Counts in this budget; nullptr: in none.
     Buffer(std::shared_ptr<Budget> budget, int64_t rows, int64_t cols = 1) : budget_(std::move(budget)) {
         bytes_ = checked_bytes("an array", rows, cols, static_cast<int64_t>(sizeof(T)));
         data_ = static_cast<T *>(allocate_block(budget_.get(), bytes_));
@@ -125,7 +131,8 @@ class Buffer {
         std::fill_n(data_, size_, T{});
         return *this;
     }
-    // The array outlives the call it was made in (a model's): count it there no more.
+    // Stops counting the array in its budget. For an array that outlives the call in which it was
+    // made, such as one in a model.
     void uncount() {
         if (budget_ && data_) budget_->give(bytes_);
         budget_.reset();
@@ -143,7 +150,8 @@ class Buffer {
     int64_t size_ = 0, bytes_ = 0;
 };
 
-// What makes a std::vector count, from the call in which it is made.
+// An allocator that makes a std::vector count in the budget of the call in which the vector is
+// created.
 template <class T>
 class CountedAllocator {
   public:

@@ -31,7 +31,7 @@ void store(unsigned char *to, T value) {
     std::memcpy(to, &value, sizeof value);
 }
 
-// "must be > 0", "must be 0 to 1", "must be one of a, b"
+// The allowed values for messages: "must be > 0", "must be 0 to 1", "must be one of a, b".
 std::string allowed(const mercer_row &row) {
     if (row.type == MERCER_BOOL) return "must be true or false";
     if (row.type == MERCER_CHOICE) {
@@ -39,7 +39,7 @@ std::string allowed(const mercer_row &row) {
         for (const std::string &choice : split(row.choices, '|')) list += (list.empty() ? "" : ", ") + choice;
         return "must be one of " + list;
     }
-    auto end = [&](double x) { // of whole numbers in digits
+    auto end = [&](double x) { // bounds of whole numbers are shown with all their digits
         return row.type == MERCER_INT && std::fabs(x) < 0x1p63 ? number_text(static_cast<int64_t>(x)) : number_text(x);
     };
     const std::string lo = end(row.lo), hi = end(row.hi);
@@ -95,7 +95,8 @@ ParamTable::ParamTable(const char *owner, const mercer_param *params, int64_t co
         const mercer_row &row = param.row;
         std::string name = row.name;
         std::replace(name.begin(), name.end(), '_', '-');
-        std::replace(name.begin(), name.end(), '.', '-'); // the core's rows carry their part
+        // The rows of the library itself have names like lift.alpha.
+        std::replace(name.begin(), name.end(), '.', '-');
         if (!is_name(name))
             fail(MERCER_E_PLUGIN, "%s: row %" PRId64 " has the invalid name '%.80s'", owner, i, row.name);
         if (row.type < MERCER_REAL || row.type > MERCER_TEXT)
@@ -147,14 +148,14 @@ void Params::write(int64_t index, std::string_view text, const char *shown) {
     }
     case MERCER_INT: {
         int64_t value = unset_int;
-        if (!text.empty() && !parse_number(text, &value)) { // 1e6 and 10.0 are whole numbers too
+        if (!text.empty() && !parse_number(text, &value)) { // 1e6 and 10.0 are whole numbers, too
             double real = 0;
             if (!parse_number(text, &real) || real != std::floor(real) || std::fabs(real) > 0x1p53)
                 refuse(row, text, shown);
             value = static_cast<int64_t>(real);
         }
         bool beyond = row.hi < 0x1p63 && static_cast<double>(value) >= row.hi &&
-                      value > static_cast<int64_t>(row.hi); // hi in its own digits
+                      value > static_cast<int64_t>(row.hi); // as integers: a double may round
         if (!text.empty() && (beyond || !in_range(row, static_cast<double>(value)))) refuse(row, text, shown);
         return store(at, value);
     }

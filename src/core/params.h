@@ -1,5 +1,6 @@
-// Parameters: the one place where a row is parsed, checked, stored and written back. A Params is a set of rows with a
-// struct of values at the rows' offsets: a plugin's own, or one of the core's.
+// Parameters. This is the only module that parses, checks, stores and writes back the value of a
+// parameter row. A Params consists of rows and of a struct that holds their values at the rows'
+// offsets; a plugin defines the struct for its own rows, the library for all others.
 #pragma once
 #include "text.h"
 
@@ -10,7 +11,8 @@
 
 namespace mercer {
 
-// Rows as the plugin compiled them, widened to ours, and checked: fail() says which row breaks which rule.
+// The rows of a plugin, converted from the struct size with which it was compiled to that of this
+// library, and checked. The constructor fails with a message that says which row breaks which rule.
 class ParamTable {
   public:
     ParamTable() = default;
@@ -28,7 +30,7 @@ class ParamTable {
 class Params {
   public:
     Params() = default;
-    explicit Params(std::shared_ptr<const ParamTable> table); // every row at its default
+    explicit Params(std::shared_ptr<const ParamTable> table); // sets every row to its default
     Params(const Params &other);
     Params &operator=(const Params &other);
     Params(Params &&) = default;
@@ -38,14 +40,14 @@ class Params {
     const void *values() const { return values_.data(); }
     void *values() { return values_.data(); }
 
-    // text "" unsets. shown is the name for messages ("kernel.sigma").
+    // Sets a row; text "" restores its default. shown is the name for messages ("kernel.sigma").
     void set(int64_t row, std::string_view text, const char *shown);
-    std::string get(int64_t row) const; // "" = unset
-    bool is_set(int64_t row) const;     // by set, or no longer unset
-    // Does another row of the same group hold a value?
+    std::string get(int64_t row) const; // "": the row has no value
+    bool is_set(int64_t row) const;     // by set(), or because its value differs from unset
+    // Returns true if another row of the same group holds a value.
     bool group_is_set(int64_t row) const;
-    // Values that differ from unset, by name: what a model stores. Rows of a group that give way to one that is set are
-    // left out.
+    // The values that differ from unset, by name, which a model stores. A choice in a group is left
+    // out if another row of the group holds a value.
     std::map<std::string, std::string> stored() const;
 
   private:
@@ -55,7 +57,7 @@ class Params {
     std::shared_ptr<const ParamTable> table_ = std::make_shared<ParamTable>();
     std::vector<unsigned char> values_;
     std::vector<bool> touched_;
-    std::map<int64_t, std::shared_ptr<const std::string>> texts_; // what the struct's const char * point at
+    std::map<int64_t, std::shared_ptr<const std::string>> texts_; // texts that values_ points to
 };
 
 } // namespace mercer

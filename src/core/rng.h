@@ -1,11 +1,13 @@
-// Randomness is a pure function of (seed, stage, a, b): no state, so no dependence on threads, tiles or storage.
-//   mix(z) is SplitMix64's finaliser; u = mix chain >> 11, times 2^-53, in [0, 1)   (specification sampling 2.1).
+// Random numbers are a pure function of (seed, stage, a, b). They have no state and so do not
+// depend on threads, tiles or storage. mix(z) is the finaliser of SplitMix64. A number in [0, 1) is
+// 2^-53 times the upper 53 bits of a chain of mixes (specification, sampling 2.1).
 #pragma once
 #include <cstdint>
 
 namespace mercer {
 
-// Streams that must be independent of each other; the numbers are part of every result and never change.
+// Streams that must be independent of each other. Every result depends on these numbers, so they
+// never change.
 enum class Stage : uint64_t {
     gram = 0,
     reducer = 1,

@@ -1,4 +1,4 @@
-// What rounding in f32 and f64 may do to the numbers of a symmetric problem.
+// Bounds on what rounding in f32 and f64 does to the numbers of a symmetric problem.
 #pragma once
 #include <cstdint>
 
@@ -6,9 +6,10 @@ namespace mercer {
 
 constexpr double unit_roundoff(bool f32) { return f32 ? 0x1p-24 : 0x1p-53; }
 
-// The one floor of ranks: what is at most this, in units of a bound of the norm, is rounding. Entries of the tile's type err by
-// some units of rounding each (16 covers what kernel values, sums and stored columns do together), and `order` further steps
-// in f64 add theirs.
+// The only threshold by which numerical rank is decided: a value of at most rounding_floor times a
+// bound on the norm counts as rounding error. Each entry, stored in f32 or f64, errs by a few units
+// of rounding; 16 covers kernel values, sums and stored columns together. To this, `order` further
+// steps in f64 add their own errors.
 constexpr double rounding_floor(bool f32, int64_t order) {
     return 16 * unit_roundoff(f32) + static_cast<double>(order) * unit_roundoff(false);
 }

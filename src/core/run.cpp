@@ -31,8 +31,10 @@ mercer_run merged(const mercer_run &settings, const mercer_run *given) {
     return out;
 }
 
-// What the system grants this process, asked for once a second at most, by whichever call comes first: affinity and the files of
-// the control group take tens of microseconds, far more than many a call. Any thread, and a forked child, may ask.
+// A resource that the system grants to this process. It is queried at most once a second, by
+// whichever call comes first, because reading the affinity and the files of the control group takes
+// tens of microseconds, which is longer than many calls. Any thread may ask, and so may a forked
+// child.
 class Lately {
   public:
     explicit constexpr Lately(int64_t (*ask)()) : ask_(ask) {}
@@ -100,7 +102,8 @@ void Run::report(double fraction) noexcept {
     Clock::time_point now = Clock::now();
     const double inside = span_from_ + (span_to_ - span_from_) * std::clamp(fraction, 0.0, 1.0),
                  reached = from_ + (until_ - from_) * inside;
-    const bool finished = reached >= 1 - 1e-9 && shown_ < 1 - 1e-9; // told however short the call was
+    // The end is reported even if the call was short.
+    const bool finished = reached >= 1 - 1e-9 && shown_ < 1 - 1e-9;
     if (now - reported_ < std::chrono::milliseconds(100) && !finished) return;
     reported_ = now;
     shown_ = std::max(shown_, reached);
@@ -117,7 +120,8 @@ void Run::report(double fraction) noexcept {
     stop_ = true;
 }
 
-// The finish is where the fraction done so far points to, smoothed over a few reports.
+// Estimates the remaining seconds; -1 means that it is too early to tell. The end is extrapolated
+// from the fraction done so far and smoothed over several reports.
 double Run::remaining(double elapsed) {
     constexpr double enough = 0.01, weight = 0.3;
     if (shown_ < enough) return -1;

@@ -1,5 +1,5 @@
-// One running call: its threads, budget, progress and cancel point. Made at the C boundary from a mercer_run and passed
-// down by reference.
+// One running call: its threads, budget, progress and cancellation. A Run is created at the C
+// boundary from a mercer_run and passed down by reference.
 #pragma once
 #include "blas.h"
 #include "memory.h"
@@ -12,14 +12,16 @@
 
 namespace mercer {
 
-// What a context says where a run is silent, and where log lines go.
+// The settings of a context, which apply where the caller's mercer_run is 0, and the destination of
+// log lines.
 struct RunSettings {
     mercer_run run{};
     void (*log)(void *user, int32_t level, const char *text) = nullptr;
     void *log_user = nullptr;
 };
 
-// run as the caller compiled it, widened to ours; checks struct_size and ranges.
+// Copies the caller's mercer_run, whatever its size was when the caller was compiled; checks
+// struct_size and the ranges of its fields.
 mercer_run read_run(const mercer_run *run);
 
 class Run {
@@ -31,22 +33,25 @@ class Run {
     Run(const Run &) = delete;
 
     int64_t threads() const { return threads_; }
-    std::string checkpoint() const { return run_.checkpoint ? run_.checkpoint : ""; } // a file; empty: none
+    std::string checkpoint() const { return run_.checkpoint ? run_.checkpoint : ""; } // empty: none
     const std::shared_ptr<Budget> &budget() const { return budget_; }
     template <class T>
     Buffer<T> buffer(int64_t rows, int64_t cols = 1) {
         return Buffer<T>(budget_, rows, cols);
     }
 
-    // What is left of the call, and what each stage will cost, in any unit: its progress is shared out so.
+    // Declares the stages that remain of the call and what each will cost, in any unit. The
+    // remaining progress is divided among them in proportion.
     using Stages = std::vector<std::pair<const char *, double>>;
     void expect(const Stages &stages);
-    // Opens a stage; loops inside fill what was expected of it (the rest, where nothing was).
+    // Opens a stage. Loops inside it fill its share of the progress or, if the stage was not
+    // declared, all that remains.
     void stage(const char *name);
-    // Seconds of the stages so far, in order, the open one included.
+    // Seconds spent in each stage so far, in order, including the open one.
     std::vector<std::pair<std::string, double>> stage_seconds() const;
 
-    // While one lives, loops fill only [from, to] of what they would.
+    // While a Span lives, loops fill only the part [from, to] of the progress that they would fill
+    // otherwise.
     class Span {
       public:
         Span(Run &run, double from, double to) : run_(run), from_(run.span_from_), to_(run.span_to_) {
@@ -61,12 +66,14 @@ class Run {
         double from_, to_;
     };
 
-    // On the calling thread, between steps: says how much of the span is done; throws E_CANCELLED where asked to stop.
+    // Reports which fraction of the span is done, and throws E_CANCELLED if the call was asked to
+    // stop. Only for the calling thread, between steps.
     void progress(double fraction);
-    // On any thread, inside a loop: has someone asked to stop? On the calling thread it reports progress as well.
+    // Returns true if the call was asked to stop. For any thread, inside a loop; on the calling
+    // thread it reports progress as well.
     bool stopped(double fraction) noexcept;
 
-    // Log lines appear on the calling thread; those of other threads are dropped.
+    // Log lines are written on the calling thread only; those of other threads are dropped.
     void log(int32_t level, const char *text) const;
     double seconds() const;
 
@@ -86,11 +93,11 @@ class Run {
     pthread_t owner_ = pthread_self();
     Clock::time_point begin_ = Clock::now(), reported_{};
     const char *stage_ = "start";
-    std::vector<std::pair<const char *, double>> opened_; // stages and when, in seconds
-    Stages ends_;                                         // of those expected, as shares of the call
+    std::vector<std::pair<const char *, double>> opened_; // name and start of each stage
+    Stages ends_;                                         // end of each declared stage, as a share
     double from_ = 0, until_ = 0, span_from_ = 0, span_to_ = 1, shown_ = 0, finish_ = -1;
     std::atomic<bool> stop_{false};
-    char why_[256] = "the cancel flag is not 0"; // or what the progress callback said
+    char why_[256] = "the cancel flag is not 0"; // or the text of the progress callback
 };
 
 } // namespace mercer

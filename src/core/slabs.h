@@ -1,14 +1,17 @@
-// The ordered reduction over rows, of which there is one. Rows are cut into slabs whose length does not depend on the number of
-// threads; each slab has a state of its own, which one thread fills, and states are combined on the calling thread in the order
-// of the slabs. So any number of threads gives the same bits, and combining needs no lock. Few states exist at once, because
-// slabs are taken in windows. (Processes on several machines will meet here: a state goes to whoever combines.)
+// The only ordered reduction over rows. The rows are cut into slabs whose length does not depend on
+// the number of threads. One thread fills the state of a slab, and the calling thread combines the
+// states in the order of the slabs. Therefore the result is bit-identical for any number of
+// threads, and combining needs no lock. The slabs are processed in windows, so that few states
+// exist at once. (A version for several machines would start here: each machine would send its
+// states to the one that combines them.)
 #pragma once
 #include "run.h"
 #include "threads.h"
 
 namespace mercer {
 
-// body(first, count) for rows first ... first + count, a window after the other; each fills its part of the progress.
+// Calls body(first, count) for rows first ... first + count - 1, one window after the other. Each
+// window fills its share of the progress.
 template <class Body>
 void for_windows(Run &run, int64_t n, int64_t window_rows, Body &&body) {
     for (int64_t first = 0; first < n; first += window_rows) {
@@ -20,13 +23,14 @@ void for_windows(Run &run, int64_t n, int64_t window_rows, Body &&body) {
 }
 
 struct Slabs {
-    int64_t n, rows;     // of all slabs, of one
-    int64_t window = 64; // slabs whose states exist at once
-    bool serial = false; // on the calling thread alone, as callbacks may need
+    int64_t n, rows;     // rows in total and rows of one slab
+    int64_t window = 64; // number of slabs whose states exist at once
+    bool serial = false; // on the calling thread alone, as callbacks may require
     int64_t count() const { return (n + rows - 1) / rows; }
 };
 
-// fill(row0, rows, state) on any thread, for a new state; then combine(state) on this thread, in order.
+// Calls fill(row0, rows, state) on any thread with a new state for each slab, and then
+// combine(state) on the calling thread, in the order of the slabs.
 template <class State, class Fill, class Combine>
 void reduce_slabs(Run &run, const Slabs &slabs, Fill &&fill, Combine &&combine) {
     for_windows(run, slabs.n, slabs.window * slabs.rows, [&](int64_t first, int64_t count) {

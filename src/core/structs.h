@@ -1,4 +1,5 @@
-// Structs of the two ABIs: read as large as the other side was compiled, written as far as it reaches.
+// Structs that cross one of the two ABIs. The other side may have been compiled with another
+// version of a struct, so no more than its struct_size bytes are read or written.
 #pragma once
 #include "error.h"
 
@@ -16,7 +17,8 @@ T &need(T *handle, const char *name) {
 
 inline const char *text_of(const char *text, const char *name) { return &need(text, name); }
 
-// A caller's struct, as large as it was when the caller was compiled, in ours; required is what it must at least hold.
+// Copies the caller's struct into ours; fields that the caller does not have are 0. required is the
+// smallest size that is accepted.
 template <class T>
 T read_struct(const T *from, const char *name, size_t required) {
     need(from, name);
@@ -28,7 +30,7 @@ T read_struct(const T *from, const char *name, size_t required) {
     return out;
 }
 
-// Fills the caller's struct as far as it reaches; its struct_size stays what it says.
+// Fills as much of the caller's struct as the caller has; its struct_size is not changed.
 template <class T>
 void write_struct(T *to, const T &from, const char *name) {
     need(to, name);

@@ -1,8 +1,10 @@
-// Orthonormalisation is SVQB (Stathopoulos and Wu 2002): with D = diag(|x_j|) and X^T X = D V diag(s) V^T D, the columns
-// X D^-1 V s^-1/2 are orthonormal to u cond(X)^2; a second round, whose condition is near 1, brings that to u. Unlike
-// Cholesky-QR it sees dependent columns as small s and drops them. Each round first projects on the complement of Q, since
-// the division by small norms brings components along Q back. Cost: 2 n p (q + p) flops in each product, 2 rounds
-// as a rule, never more than 4.
+// Orthonormalisation is SVQB (Stathopoulos and Wu 2002). With D = diag(|x_j|) and X^T X = D V
+// diag(s) V^T D, the columns X D^-1 V s^-1/2 are orthonormal to u cond(X)^2. A second round, in
+// which the condition number is near 1, improves this to u. Unlike Cholesky-QR, the method sees
+// dependent columns as small s and drops them. Each round first projects on the complement of Q,
+// because the division by small norms amplifies components along Q. Cost: a round takes 2 products
+// with Q and 2 with X, which is 4 n p (q + p) flops; 2 rounds suffice as a rule, and there are
+// never more than 4.
 #include "tall.h"
 
 #include "threads.h"
@@ -14,17 +16,19 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t slab_rows = 4096, chunk_rows = 512; // rows converted at once, so that they stay in cache
+// chunk_rows is the number of rows that are converted at once, so that they stay in cache.
+constexpr int64_t slab_rows = 4096, chunk_rows = 512;
 
 int64_t slabs_of(int64_t n) { return (n + slab_rows - 1) / slab_rows; }
 
-// Some rows of columns as f64.
+// Rows of some columns in f64, column-major.
 struct Rows {
     double *data;
     int64_t ld;
 };
 
-// Copies of rows, one user at a time. f64 blocks need none, and give all the rows of a slab at once.
+// Copies of rows in f64, each of which one task uses at a time. Unless `always` is set, columns of
+// f64 blocks need no copies: they are used in place, all rows of a slab at once.
 class Copies {
   public:
     Copies(Run &run, Columns x, bool always = false)
@@ -60,7 +64,7 @@ void use(Columns x) {
     if (x.count > 0) x.block->use(x.first, x.count);
 }
 
-// body(slab, row0, rows) for the rows of each slab in ascending order, `step` at once.
+// Calls body(slab, row0, rows) for the rows of each slab in ascending order, `step` rows at once.
 template <class Body>
 void for_slabs(Run &run, int64_t n, int64_t step, Body &&body) {
     parallel_for(run, slabs_of(n), [&](int64_t slab) {
@@ -164,7 +168,7 @@ int64_t orthonormalise(Run &run, Columns x, Columns q) {
         bool shrunk = false;
         for (int64_t j = 0; j < p; ++j) {
             const double norm = std::sqrt(gram[j + j * p]);
-            double square = gram[j + j * p]; // of the length before: Q is orthonormal
+            double square = gram[j + j * p]; // squared length before projection: Q is orthonormal
             for (int64_t i = 0; i < q.count; ++i) square += c[i + j * q.count] * c[i + j * q.count];
             scale[j] = norm > lost * std::sqrt(square) ? 1 / norm : 0;
             shrunk |= scale[j] == 0 || norm < 0.5 * std::sqrt(square);

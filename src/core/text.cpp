@@ -26,7 +26,7 @@ bool parse_whole(std::string_view text, T *out) {
     return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-// Damerau-Levenshtein distance, for names of a few letters.
+// The Damerau-Levenshtein distance of two short names.
 size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
     for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
@@ -47,7 +47,7 @@ bool begins_with(std::string_view name, std::string_view text) {
            std::equal(text.begin(), text.end(), name.begin(), [](char a, char b) { return lower(a) == lower(b); });
 }
 
-// The only one of the names that begins with a text of at least two letters, or null.
+// Returns the only name that begins with text, which must have at least two letters, or nullptr.
 const std::string *find_begun(std::string_view text, const std::vector<std::string> &names) {
     const auto begun = [&](const std::string &name) { return begins_with(name, text); };
     const auto first = std::find_if(names.begin(), names.end(), begun);
@@ -128,7 +128,8 @@ void fail_unknown(const char *kind, std::string_view name, const std::vector<std
     size_t best = (shown.size() < 4 ? 1 : std::max<size_t>(2, shown.size() / 3)) + 1;
     for (const std::string &candidate : known) {
         size_t distance = edit_distance(shown, candidate);
-        if (distance < best && distance < candidate.size()) best = distance, nearest = &candidate; // a letter in common
+        if (distance < best && distance < candidate.size())
+            best = distance, nearest = &candidate; // the two share a letter
         list += (list.empty() ? "" : ", ") + quoted_where_needed(candidate);
     }
     if (!nearest) nearest = find_begun(shown, known);

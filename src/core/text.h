@@ -1,4 +1,4 @@
-// Text: numbers that round-trip in every locale, and the nearest known name for a misspelt one.
+// Text: numbers that read back unchanged in every locale, and suggestions for misspelt names.
 #pragma once
 #include "error.h"
 
@@ -8,20 +8,23 @@
 
 namespace mercer {
 
-std::string number_text(double value); // shortest that reads back as the same bits; inf, -inf, nan
+std::string number_text(double value); // the shortest that reads back exactly; inf, -inf, nan
 std::string number_text(int64_t value);
 bool parse_number(std::string_view text, double *out);
 bool parse_number(std::string_view text, int64_t *out);
 
-std::vector<std::string> split(std::string_view text, char separator); // pieces trimmed of blanks
+std::vector<std::string> split(std::string_view text, char separator); // trims the pieces
 std::string trim(std::string_view text);
 bool is_utf8(std::string_view text);
-std::string
-printable(std::string_view text);    // for messages: at most 40 bytes, one line, UTF-8 as it is, '?' for the rest
-bool is_name(std::string_view text); // lower-case letters, digits and '-', beginning with a letter
+// For messages: the first 40 bytes at most, in one line, and "..." if something is cut. Control
+// characters become '?', and if the text is not UTF-8, so do all bytes outside ASCII.
+std::string printable(std::string_view text);
+// Lower-case letters, digits and '-', at most 64, starting with a letter.
+bool is_name(std::string_view text);
 
-// "unknown kernel 'gausian': did you mean 'gaussian'?": the nearest name, else the only one that begins with this text in letters
-// of any case, else all of them, in quotes where a name contains a blank or a comma.
+// Fails with a message such as "unknown kernel 'gausian': did you mean 'gaussian'?". It suggests
+// the nearest name, or else the only name that begins with this text (ignoring case). If there is
+// none, it lists all names, in quotes if a name contains a blank or a comma.
 [[noreturn]] void fail_unknown(const char *kind, std::string_view name, const std::vector<std::string> &known);
 
 } // namespace mercer

@@ -14,17 +14,19 @@
 namespace mercer {
 namespace {
 
-std::mutex team;                  // held by the one call whose region is open
-thread_local bool inside = false; // this thread is in a region of ours
-std::atomic<bool> forked{false};  // libgomp hangs in a forked child, whoever opened regions before the fork
+std::mutex team;                  // held by the call whose region is open
+thread_local bool inside = false; // this thread is inside one of our regions
+// libgomp hangs in a forked child if anybody opened a region before the fork.
+std::atomic<bool> forked{false};
 std::mutex handles;
 const int at_fork =
     pthread_atfork([] { handles.lock(); }, [] { handles.unlock(); }, [] { handles.unlock(), forked = true; });
-std::atomic<int64_t> proved{1}; // how many threads the system has been seen to give us
+std::atomic<int64_t> proved{1}; // number of threads that the system is known to grant
 
-// libgomp ends the process when it cannot create a thread, so plain ones are tried first, once per larger team. BLAS has its
-// first buffer before that: each thread takes 8 MiB of addresses for its stack and up to 128 MiB for its allocations, and where
-// these leave nothing for BLAS, one thread alone gets further.
+// libgomp ends the process if it cannot create a thread. Therefore plain threads are tried first,
+// once for each larger team. BLAS gets its first buffer before that, because each thread takes 8
+// MiB of address space for its stack and up to 128 MiB for its allocations. If BLAS cannot get a
+// buffer, the call runs on one thread, which has a better chance to finish.
 int64_t prove(int64_t wanted) {
     int64_t have = proved.load();
     if (wanted <= have) return wanted;
@@ -49,12 +51,13 @@ class Loop {
   public:
     Loop(Run &run, int64_t count, const std::function<void(int64_t)> &body) : run(run), count(count), body(body) {}
 
-    // What one thread of the team does.
+    // The work of one thread of the team.
     void work() {
         for (;;) {
             int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-            if (i >= count || i > failed_at.load(std::memory_order_relaxed))
-                return; // lower ones still run: the first failure is told
+            // Tasks below a failed one still run, so that the failure with the lowest index is
+            // reported.
+            if (i >= count || i > failed_at.load(std::memory_order_relaxed)) return;
             if (run.stopped(static_cast<double>(done.load(std::memory_order_relaxed)) / static_cast<double>(count))) {
                 cancelled = true;
                 return;

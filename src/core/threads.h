@@ -1,5 +1,6 @@
-// The only file that opens parallel regions. One team at a time in a process: a call that finds it taken, that is nested,
-// or that runs in a forked child does its tasks itself. Results never depend on which.
+// The interface of threads.cpp, the only file that opens parallel regions. A process has one team
+// of threads. A call that finds the team in use, that is nested, or that runs in a forked child
+// performs its tasks on its own thread. Results never depend on this.
 #pragma once
 #include "memory.h"
 
@@ -13,24 +14,29 @@ namespace mercer {
 
 class Run;
 
-// What tasks hold together that need so many bytes each: few of them may come one after the other.
+// Memory that tasks hold at once if each needs `each` bytes. If there are fewer than four tasks per
+// thread, they may run one after the other, so the likely amount is that of one task.
 inline Bytes held_by(int64_t threads, int64_t tasks, int64_t each) {
     return {each * (tasks < 4 * threads ? std::min<int64_t>(tasks, 1) : threads), each * std::min(threads, tasks)};
 }
 
-// Cores this process may use (affinity), at least 1.
+// The number of cores that this process may use (affinity), at least 1.
 int64_t available_threads();
 
-// Held, never for long, while threads look up or change what they share through handles: the plugins of a context, the
-// texts of a model. One for the process, so that fork() can wait for it: a child finds it free, and all behind it whole.
+// This lock is held, never for long, while a thread looks up or changes what threads share through
+// handles: the plugins of a context and the texts of a model. A process has only one such lock, so
+// that fork() can wait for it: a child finds it free and everything behind it consistent.
 std::mutex &handles_lock();
 
-// body(i) for 0 <= i < count, in any order, on up to run.threads() threads; the calling thread is one of them. Between
-// tasks it asks for cancel and reports done / count. The first exception (lowest i) is rethrown when all have stopped.
-// serial: on the calling thread alone, in ascending order (what callbacks that are not thread-safe need).
+// Calls body(i) for 0 <= i < count, in any order, on up to run.threads() threads, of which the
+// calling thread is one. Between tasks it checks for cancellation and reports done / count as
+// progress. If tasks throw, the exception of the lowest i is rethrown when all threads have
+// stopped. serial: all tasks run on the calling thread, in ascending order, as callbacks that are
+// not thread-safe require.
 void parallel_for(Run &run, int64_t count, const std::function<void(int64_t)> &body, bool serial = false);
 
-// Things that tasks need one each of, such as scratch memory: handed on from task to task, so there are as many as threads.
+// A pool of objects of which each running task needs its own, such as scratch memory. Tasks hand
+// them on, so there are never more objects than threads.
 template <class Thing>
 class Pool {
   public:
@@ -43,7 +49,7 @@ class Pool {
             if (!free_.empty())
                 thing = std::move(free_.back()), free_.pop_back();
             else
-                free_.reserve(++made_); // giving back must not allocate
+                free_.reserve(++made_); // so that giving back does not allocate
         }
         if (!thing) thing = make_();
         auto give = [this](Thing *used) {

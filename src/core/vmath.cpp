@@ -1,12 +1,16 @@
-// exp(x) = 2^n e^r, n = round(x log2 e), |r| <= ln2 / 2 (Cody and Waite: ln2 in two parts, the first with trailing zeros so
-// that n * ln2_hi is exact), e^r by its Taylor polynomial: degree 13 leaves 4e-18, degree 7 leaves 5e-9 relative, below a
-// tenth of an ulp each; rounding of the sum makes about 1 ulp. 2^n is applied in two factors so that n = 1024 overflows to
-// Inf by itself. Branch-free, so that compilers vectorise it; no -ffast-math, which would lose NaN.
-// reach: 2 d flops a pair. A block of rows x vectors of columns in registers, begun at what is added to them and compared
-// there, so that a bit a pair is all that is stored; a block of x stays in the first cache while y passes by.
+// exp(x) = 2^n e^r with n = round(x log2 e) and |r| <= ln2 / 2. The reduction is that of Cody and
+// Waite: ln2 is split into two parts, the first with trailing zeros, so that n * ln2_hi is exact.
+// e^r is its Taylor polynomial, whose relative error is 4e-18 for degree 13 and 5e-9 for degree 7,
+// below a tenth of an ulp each; rounding of the sum adds about 1 ulp. 2^n is applied as two
+// factors, so that n = 1024 overflows to Inf without a special case. The code has no branches, so
+// that compilers vectorise it, and is compiled without -ffast-math, which would lose NaN.
 //
-// One object per instruction set: no templates or inline functions of the standard library here (one of them compiled for
-// AVX-512 could be the copy that the linker keeps for everyone).
+// reach takes 2 d flops per pair. The sums of a block of `rows` x `vectors` of columns stay in
+// registers: they start at the values of `add` and are compared with the level there, so that only
+// one bit per pair is stored. A block of x stays in the first-level cache while y passes by.
+//
+// Each instruction set has one object file. It must not use templates or inline functions of the
+// standard library, because the linker could keep the copy compiled for AVX-512 for every caller.
 #include "vmath.h"
 
 #include "lanes.h"
@@ -65,19 +69,19 @@ void exp_all(T *values, int64_t count) {
 }
 
 #ifdef __AVX512F__
-constexpr int rows = 8; // 16 sums, 2 vectors of y in 32 registers
+constexpr int rows = 8; // 16 sums and 2 vectors of y fit in 32 registers
 #else
-constexpr int rows = 4; // 8 sums in 16
+constexpr int rows = 4; // 8 sums and 2 vectors of y fit in 16 registers
 #endif
 constexpr int vectors = 2, lanes = width<float>;
-constexpr int64_t step = vectors * lanes; // columns; a divisor of 32
+constexpr int64_t step = vectors * lanes; // number of columns, a divisor of 32
 
 struct Rows {
     const float *x[rows];
     f32v level[rows];
 };
 
-// Columns j ... j + step - 1 as the low bits of found[i].
+// Stores the results of the `step` columns at y in the low bits of found[i].
 inline __attribute__((always_inline)) void block(const Rows &of, int64_t d, const float *y, int64_t ldy,
                                                  const float *add, uint64_t *found) {
     f32v sum[rows][vectors];
@@ -109,7 +113,7 @@ void reach(int64_t m, const int64_t *row, int64_t d, const float *x, const float
            int64_t ldy, const float *add, uint64_t *bits, int64_t words) {
     for (int64_t i = 0; i < m; i += rows) {
         const int64_t here = m - i < rows ? m - i : rows;
-        Rows of; // the last one again where there are fewer
+        Rows of; // if there are fewer rows, the last one is repeated
         for (int64_t r = 0; r < rows; ++r) {
             const int64_t number = row[i + (r < here ? r : here - 1)];
             of.x[r] = x + number * d;

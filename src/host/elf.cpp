@@ -11,7 +11,8 @@
 #include <unistd.h>
 #include <vector>
 
-// This library's own header, by the linker: what is loaded beside it has to be of its class, byte order and machine.
+// The ELF header of this library itself, a symbol that the linker defines. A module that is loaded
+// beside the library must have the same class, byte order and machine.
 extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 namespace mercer {
@@ -38,7 +39,7 @@ class File {
 
     [[noreturn]] void refuse(const char *why) const { fail(MERCER_E_PLUGIN, "%s: refused, %s", path_.c_str(), why); }
 
-    // count things at offset; `shorter` is said of a file that ends before.
+    // Reads count objects at offset; `shorter` is the reason given if the file ends before them.
     template <class T>
     std::vector<T> read(uint64_t offset, uint64_t count, const char *shorter) const {
         uint64_t bytes = 0, end = 0;
@@ -92,7 +93,8 @@ void check_dynamic(const File &file, const Segment &part) {
     }
 }
 
-// dlopen maps what these promise: beyond the end of a truncated file, touching that ends the process with SIGBUS.
+// dlopen maps what the segments declare. If the file is truncated, touching a page beyond its end
+// would end the process with SIGBUS.
 void check_segments(const File &file, const std::vector<Segment> &parts) {
     bool stack_is_data = false, dynamic = false;
     for (const auto &part : parts) {
@@ -123,7 +125,8 @@ Symbol find_symbol(const File &file, const Header &header) {
     file.refuse("it does not export 'mercer_plugin'");
 }
 
-// Notes are {sizes of name and content, type}, name, content, each padded to 4 bytes.
+// Notes are {sizes of name and content, type}, name, content; name and content are each padded to 4
+// bytes.
 std::string build_id_in(const std::vector<char> &notes) {
     using Note = ElfW(Nhdr);
     const auto padded = [](uint64_t size) { return (size + 3) / 4 * 4; };

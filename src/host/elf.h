@@ -1,22 +1,24 @@
-// What a module's file tells before it is opened: none of its code has run yet.
+// What the file of a module shows before it is opened, so before any of its code runs.
 #pragma once
 #include <cstdint>
 #include <string>
 
 namespace mercer {
 
-// The fields of mercer_module that no relocation fills, in its order: they stand in the file as they are.
+// The first fields of mercer_module, in its order. No relocation fills them, so the file contains
+// their values.
 struct ModuleHead {
     int64_t struct_size;
     int32_t abi, kind;
 };
 
-// Fails with E_PLUGIN where the file is no whole ELF shared object of this library's own kind of machine, wants an
-// executable stack or writable code, or does not define the data symbol mercer_plugin.
+// Reads the head of a module from its file. Fails with E_PLUGIN if the file is not a complete ELF
+// shared object for the same kind of machine as this library, requires an executable stack or
+// writable code, or does not define the data symbol mercer_plugin.
 ModuleHead read_module_file(const std::string &path, int fd);
 
-// What the linker has made of all that is loaded: the same before and after symbols are stripped. "": it made none, or this
-// is no such file.
+// The build ID, which the linker computes from all that is loaded; it is the same before and after
+// symbols are stripped. "": the file has no build ID or is not an ELF file of this kind.
 std::string read_build_id(const std::string &path, int fd);
 
 } // namespace mercer

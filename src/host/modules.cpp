@@ -18,8 +18,9 @@ extern "C" const mercer_module *const mercer_builtin_plugins[];
 namespace mercer {
 namespace {
 
-// Loaded modules are a matter of the process: they are never closed, and neither is the descriptor each was opened
-// through (dlopen knows a module by its path; a second file behind the same /proc/self/fd number would be taken for it).
+// Loaded modules belong to the process. They are never closed, and neither is the descriptor
+// through which each was opened: dlopen identifies a module by its path and would take a second
+// file with the same /proc/self/fd number for the first.
 struct Opened {
     dev_t device;
     ino_t inode;
@@ -27,11 +28,12 @@ struct Opened {
 };
 std::mutex opened_lock;
 std::vector<Opened> &opened_modules() {
-    static auto *modules = new std::vector<Opened>; // never destroyed: used until the process ends
+    static auto *modules = new std::vector<Opened>; // never destroyed, as it is used to the end
     return *modules;
 }
 
-thread_local bool loading; // a module's constructors run on this thread, which holds the lock
+// True while the constructors of a module run on this thread, which holds the lock.
+thread_local bool loading;
 
 class Descriptor {
   public:
@@ -66,7 +68,7 @@ struct stat inspect(const std::string &path, int fd) {
 
 const mercer_module *load(const std::string &path, int fd) {
     std::string through = "/proc/self/fd/" + std::to_string(fd);
-    fenv_t mode; // a module built with -ffast-math changes it
+    fenv_t mode; // a module built with -ffast-math changes the floating-point mode
     fegetenv(&mode);
     loading = true;
     void *handle = dlopen(through.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -76,7 +78,8 @@ const mercer_module *load(const std::string &path, int fd) {
     if (entry) return static_cast<const mercer_module *>(entry);
     const char *said = dlerror();
     std::string why = said ? said : "cannot be loaded";
-    if (why.rfind(through + ": ", 0) == 0) why.erase(0, through.size() + 2); // the linker knows the file by this name
+    // dlerror names the file by this path.
+    if (why.rfind(through + ": ", 0) == 0) why.erase(0, through.size() + 2);
     fail(MERCER_E_PLUGIN, "%s: %s", path.c_str(), why.c_str());
 }
 
@@ -94,7 +97,8 @@ const mercer_module &open_module(const std::string &path) {
     std::lock_guard hold(opened_lock);
     for (const Opened &known : opened_modules())
         if (known.device == about.st_dev && known.inode == about.st_ino) return *known.module;
-    opened_modules().reserve(opened_modules().size() + 1); // once it is loaded, nothing may fail
+    // After the module is loaded, nothing may fail.
+    opened_modules().reserve(opened_modules().size() + 1);
     opened_modules().push_back({about.st_dev, about.st_ino, load(path, file.get())});
     file.keep();
     return *opened_modules().back().module;

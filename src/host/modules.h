@@ -1,4 +1,4 @@
-// How a plugin's file becomes a module. All of dlfcn is here.
+// Opens the file of a plugin as a module. dlfcn is used only in modules.cpp.
 #pragma once
 #include "elf.h"
 
@@ -9,20 +9,21 @@
 
 namespace mercer {
 
-// Fails with E_PLUGIN where the file would be refused before it is opened: by its path, by who may write it, by its own
-// contents. None of its code runs.
+// Fails with E_PLUGIN if the file would be refused before it is opened: because of its path, of who
+// may write to it, or of its contents. None of its code runs.
 void inspect_module(const std::string &path);
 
-// Inspects a file, opens it and returns its entry. A file that is open already is the same module.
+// Inspects a file, opens it and returns its entry. A file that is already open gives the same
+// module.
 const mercer_module &open_module(const std::string &path);
 
-// Rules of the registry that the file alone can be held to.
+// Checks the rules of the registry that need only the file.
 void check_head(const ModuleHead &head, const std::string &path);
 
-// The modules of a -Dplugins=builtin build; else empty.
+// The modules that a build with -Dplugins=builtin contains; otherwise none.
 std::vector<const mercer_module *> builtin_modules();
 
-// Of this library, links followed; "" where it cannot be told.
+// The path of this library with links resolved; "" if it is unknown.
 std::string library_file();
 
 } // namespace mercer

@@ -34,7 +34,7 @@ void refuse_writable(const std::string &path, const struct stat &status, const c
         fail(MERCER_E_PLUGIN, "%s: refused, %s belongs to neither root nor you", path.c_str(), what);
 }
 
-// Whoever may write a folder may replace the folders in it, unless it is sticky.
+// Whoever may write to a folder may replace the folders in it, unless it is sticky.
 void refuse_replaceable(const std::string &path, std::string folder) {
     while (folder != "/") {
         folder = folder_of(folder);
@@ -101,7 +101,7 @@ void refuse_strangers(const std::string &path, const struct stat &file) {
     refuse_writable(path, file, "the file");
     refuse_writable(path, status_of(folder, path), "its folder");
     refuse_replaceable(path, folder);
-    const std::string target = real_path(folder); // a link in the path leads elsewhere
+    const std::string target = real_path(folder); // links in the path may lead elsewhere
     if (target.empty()) fail(MERCER_E_PLUGIN, "%s: %s: %s", path.c_str(), folder.c_str(), std::strerror(errno));
     if (target != folder) refuse_replaceable(path, target);
 }

@@ -1,4 +1,5 @@
-// Where plugins may lie: which folders are searched, and which files nobody else could have put or changed there.
+// The folders that are searched for plugins, and the check that nobody but root and the caller
+// could have put or changed a file there.
 #pragma once
 #include <string>
 #include <sys/stat.h>
@@ -6,24 +7,29 @@
 
 namespace mercer {
 
-// "" or why a plugin's path, or a folder of plugins, is not looked at: it is relative, holds "..", control characters ...
+// Returns "" or why the path of a plugin, or of a folder of plugins, is refused: it is relative, or
+// contains "..", control characters ...
 std::string path_fault(const std::string &path);
 
-// One file found on two ways, or what the linker made in one go, stripped or not: nobody needs to know which is opened.
+// Returns true if both paths lead to one file, if the files have the same build ID, as a stripped
+// copy has, or, without build IDs, the same bytes. It does not matter then which of the two is
+// opened.
 bool same_file(const std::string &a, const std::string &b);
 
-// Without links; "": there is none, errno says why.
+// The path with links resolved; "" if there is no such file (errno says why).
 std::string real_path(const std::string &path);
 
 struct PluginFolder {
-    std::string path, fault; // of its path, "" = none
+    std::string path, fault; // fault: why the path is refused; "": it is not
 };
-// MERCER_PLUGIN_PATH (ignored when setuid), the user's data folder, and the folder "mercer" beside this library.
+// The folders in MERCER_PLUGIN_PATH, the data folder of the user, and the folder "mercer" beside
+// this library. A setuid program ignores the variables, and so has only the last one.
 std::vector<PluginFolder> default_plugin_folders();
 
-// Fails with E_PLUGIN where the file or its folder belongs to, or may be written by, anybody but root and the caller, or
-// where everybody may replace a folder above it (a sticky one, as /tmp, is fine). A group counts if it is neither root's
-// nor the caller's. Hard links are no fault: who could make one here could as well write here.
+// Fails with E_PLUGIN if the file or its folder belongs to anybody but root and the caller, or if
+// anybody else may write to it, or if everybody may replace a folder above it (a sticky one such as
+// /tmp is accepted). A group with write permission is refused unless it is the group of root or of
+// the caller. Hard links are accepted, because whoever can make one here can also write here.
 void refuse_strangers(const std::string &path, const struct stat &file);
 
 } // namespace mercer

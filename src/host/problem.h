@@ -1,10 +1,11 @@
-// What a plugin operation works on, as the parts of the library above this one implement it.
+// The interfaces of what a plugin operation works on; rooms above this one implement them.
 #pragma once
 #include "../core/block.h"
 
 namespace mercer {
 
-// The problem of a reducer: kernel values of the data. Implemented by fit/reducer_view.cpp; all of it on the calling thread.
+// The problem of a reducer: kernel values of the data. fit/reducer_view.cpp implements it. All its
+// functions run on the calling thread.
 class Problem {
   public:
     virtual ~Problem() = default;
@@ -18,12 +19,13 @@ class Problem {
     virtual void radial(double *values, int64_t count) const = 0;
     virtual void nearest(const mercer_visit &to, double *square, int64_t *number) = 0;
     virtual void give(int64_t count, const int64_t *index, const void *points, const double *weights) = 0;
-    // Memory of results lives in the task.
+    // The memory of the results belongs to the task.
     virtual mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
                                          const mercer_pivot_stop &stop) = 0;
 };
 
-// A problem of which only the shape is known, for forecasts. Implemented by factor/pivot_service.cpp.
+// A problem of which only the shape is known, for forecasts. factor/pivot_service.cpp implements
+// it.
 class ForeseenProblem {
   public:
     virtual ~ForeseenProblem() = default;
@@ -31,7 +33,7 @@ class ForeseenProblem {
                                    const mercer_pivot_stop &stop) = 0;
 };
 
-// Where a solver's state is kept between runs. Implemented by model/checkpoint.cpp.
+// Keeps the state of a solver between runs. model/checkpoint.cpp implements it.
 class Keeper {
   public:
     virtual ~Keeper() = default;

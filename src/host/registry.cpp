@@ -15,7 +15,7 @@
 namespace mercer {
 namespace {
 
-// What a struct of ABI 0 must at least hold; later fields are widened with zeros.
+// The smallest struct sizes that ABI 0 allows. Later fields that a plugin lacks are set to zero.
 constexpr size_t smallest_module = offsetof(mercer_module, ops) + sizeof(void *);
 constexpr size_t smallest_kernel = offsetof(mercer_kernel_ops, facts) + sizeof(void *);
 constexpr size_t smallest_reducer = offsetof(mercer_reducer_ops, reduce) + sizeof(void *);
@@ -44,7 +44,7 @@ void check_kernel(Plugin &plugin, const mercer_module &module, const std::string
     need(ops.form != MERCER_BLOCK || ops.block, path, "block");
 }
 
-// Rows of the generated table: {kind, alias, name}.
+// The rows of the generated table are {kind, alias, name}.
 std::vector<std::string> aliases_of(Kind kind, const std::string &name) {
     std::vector<std::string> out;
     for (auto row = mercer_plugin_aliases; (*row)[0]; ++row)
@@ -58,7 +58,7 @@ std::string resolve_alias(Kind kind, const std::string &asked) {
     return asked;
 }
 
-// A recipe would take these names for something else.
+// A recipe gives these names another meaning.
 void check_unreserved(Kind kind, const std::string &name, const std::string &path) {
     const char *own = kind == Kind::kernel ? "user" : kind == Kind::reducer ? "all" : "auto";
     if (name == own)
@@ -70,7 +70,8 @@ void check_unreserved(Kind kind, const std::string &name, const std::string &pat
 
 constexpr char suffix[] = ".so", bad_name[] = "a name is lower-case letters, digits and '-'";
 
-// "kernel-gaussian.so" -> kernel, "gaussian"; name "" where the file is no plugin's.
+// "kernel-gaussian.so" -> kernel, "gaussian". The name is "" if the file name is not that of a
+// plugin.
 std::pair<Kind, std::string> parse_file(const std::string &file) {
     for (Kind kind : {Kind::kernel, Kind::reducer, Kind::solver}) {
         const std::string prefix = std::string(kind_name(kind)) + "-";
@@ -105,7 +106,8 @@ void check_head(const ModuleHead &head, const std::string &path) {
 std::shared_ptr<const Plugin> check_module(const mercer_module &module, const std::string &path) {
     const char *shown = path.c_str();
     check_head({module.struct_size, module.abi, module.kind}, path);
-    if (!module.header || std::strcmp(module.header, MERCER_VERSION) != 0) // while the ABI is 0
+    // While the ABI is 0, the versions must be equal.
+    if (!module.header || std::strcmp(module.header, MERCER_VERSION) != 0)
         fail(MERCER_E_PLUGIN, "%s: built with the header of version %.40s, but this library is %s", shown,
              module.header ? module.header : "?", MERCER_VERSION);
     if (!module.name || !is_name(module.name))
@@ -194,7 +196,7 @@ std::vector<Registry::Place> Registry::folders() {
 
 std::vector<Registry::Place> Registry::files() {
     std::lock_guard hold(handles_lock());
-    std::map<std::pair<Kind, std::string>, std::string> first; // and the path that it was found at
+    std::map<std::pair<Kind, std::string>, std::string> first; // path of the first one
     for (const mercer_module *module : builtin_modules())
         first.emplace(std::pair(static_cast<Kind>(module->kind), module->name), "the one built in");
     std::vector<Place> out;
@@ -241,7 +243,8 @@ std::vector<Registry::Listing> Registry::list(Kind kind) {
     return out;
 }
 
-// Fails where a folder or a file was passed over that may be what the caller meant.
+// Fails with an explanation if a folder or a file was passed over that may be the one that the
+// caller meant.
 void Registry::explain_unknown(Kind kind, const std::string &asked) {
     std::lock_guard hold(handles_lock());
     const std::string wanted = std::string("/") + kind_name(kind) + "-" + asked + suffix;
@@ -256,7 +259,8 @@ void Registry::explain_unknown(Kind kind, const std::string &asked) {
     }
 }
 
-// Which of two is meant nobody knows; copies of one file may lie wherever they like.
+// Refuses a name that two different plugins have, because it is unknown which of them is meant.
+// Copies of one file may be in any folders.
 void Registry::refuse_rivals(Kind kind, const Listing &listing) {
     for (const std::string &other : listing.others)
         if (!same_file(listing.path, other))

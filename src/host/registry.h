@@ -1,5 +1,7 @@
-// Finds, opens and checks plugins. A file's name is its manifest (kernel-gaussian.so): listing opens nothing. A module is
-// loaded when it is first named, never unloaded; its structs are widened here, once, so that nobody else looks at sizes.
+// Finds, opens and checks plugins. The name of a file states its kind and its name
+// (kernel-gaussian.so), so listing plugins opens none of them. A module is loaded when it is first
+// requested by name, and never unloaded. Its structs are converted to the sizes of this library
+// here, once, so that no other code has to look at their sizes.
 #pragma once
 #include "../core/params.h"
 
@@ -8,10 +10,10 @@ namespace mercer {
 enum class Kind { kernel = MERCER_KIND_KERNEL, reducer = MERCER_KIND_REDUCER, solver = MERCER_KIND_SOLVER };
 const char *kind_name(Kind kind);
 
-// A checked module. Only the ops of its kind are filled.
+// A checked module. Only the operations of its kind are set.
 struct Plugin {
     Kind kind;
-    std::string name, path; // path "" = built in
+    std::string name, path; // path "": built in
     std::string version, summary, reference;
     std::shared_ptr<const ParamTable> params;
     mercer_kernel_ops kernel{};
@@ -19,8 +21,9 @@ struct Plugin {
     mercer_solver_ops solver{};
 };
 
-// Every call of a plugin's operation. plugin.h forbids an operation to throw; one that does so all the same is named, except
-// that memory which ran out is nobody's fault.
+// Every call of an operation of a plugin goes through operate. plugin.h forbids an operation to
+// throw; if one throws nevertheless, the error names it, unless memory has run out, which is not
+// the fault of the plugin.
 [[noreturn]] void fail_thrown(const Plugin &plugin, const char *operation, const char *text);
 template <class F>
 auto operate(const Plugin &plugin, const char *operation, F &&body) {
@@ -37,7 +40,8 @@ auto operate(const Plugin &plugin, const char *operation, F &&body) {
     }
 }
 
-// Widens and checks a module; fail() with E_PLUGIN says which rule it breaks. path is for messages.
+// Converts a module to the struct sizes of this library and checks it. Fails with E_PLUGIN and the
+// rule that it breaks; path is for messages.
 std::shared_ptr<const Plugin> check_module(const mercer_module &module, const std::string &path);
 
 class Registry {
@@ -47,36 +51,41 @@ class Registry {
     struct Listing {
         std::string name, path, aliases;
         std::vector<std::string> others;      // paths of files of the same name in later folders
-        std::shared_ptr<const Plugin> loaded; // nullptr: not named yet
+        std::shared_ptr<const Plugin> loaded; // nullptr: not loaded yet
     };
-    // Sorted by name. Of copies of one file the earlier folder's is listed.
+    // Lists the plugins of a kind, sorted by name. If several folders have a plugin of one name,
+    // path is that in the first of them.
     std::vector<Listing> list(Kind kind);
 
-    // Where list() looked, in its order: the folders, each with what it holds ("3 plugins", "No such file ..."), and the
-    // files in them that end in .so ("found", "the same as ...", "not the same as ...", "refused, ..."). Opens none.
+    // Where list() looks, in this order: the folders, each with what it holds ("3 plugins", "No
+    // such file ..."), and the files in them that end in .so ("found", "the same as ...", "not the
+    // same as ...", "refused, ..."). Neither function opens a module.
     struct Place {
         std::string name, path, state;
-        int64_t count; // of plugins in a folder
+        int64_t count; // number of plugins in a folder
     };
     std::vector<Place> folders();
     std::vector<Place> files();
 
-    // By name or alias. E_NAME with the nearest known; E_PLUGIN with the reason of a refusal: two different plugins of
-    // that name are one.
+    // Finds a plugin by name or alias, and loads it if necessary. Fails with E_NAME and the nearest
+    // known name, or with E_PLUGIN and the reason for which the plugin is refused; one reason is
+    // that two different plugins have this name.
     std::shared_ptr<const Plugin> find(Kind kind, const std::string &name);
-    // "" or why that plugin is not to be had: where its file was looked for, or why it is refused.
+    // Returns "" or why the plugin cannot be used: in which folders there is no file for it, or why
+    // its file is refused.
     std::string why_missing(Kind kind, const std::string &name);
-    // By absolute path, outside the folders.
+    // Loads a plugin by its absolute path, in any folder.
     std::shared_ptr<const Plugin> load_file(const std::string &path);
 
   private:
-    // A file KIND-NAME.so, or (name "") another one that ends in .so. Sorted by name within a folder.
+    // A file KIND-NAME.so or, with name "", another file that ends in .so. The files of a folder
+    // are sorted by path.
     struct File {
         Kind kind;
         std::string name, path;
     };
     struct Folder {
-        std::string path, fault; // why nothing is to be found here
+        std::string path, fault; // fault: why it could not be read; "": it could
         bool absent;
         std::vector<File> files;
     };
@@ -84,7 +93,8 @@ class Registry {
     static void refuse_rivals(Kind kind, const Listing &listing);
     void explain_unknown(Kind kind, const std::string &asked);
     std::vector<std::string> added_;
-    // Behind handles_lock(): a context belongs to one thread, but models loaded through it look up their kernels on theirs.
+    // Protected by handles_lock(): a context belongs to one thread, but models that were loaded
+    // through it look up their kernels on other threads.
     std::map<std::pair<Kind, std::string>, std::shared_ptr<const Plugin>> loaded_;
 };
 

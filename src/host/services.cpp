@@ -1,4 +1,5 @@
-// The table of services. Each is a C function: it turns exceptions into the task's error and a status.
+// The table of services. Each service is a C function that turns exceptions into an error of the
+// task and a status.
 #include "../core/structs.h"
 #include "../core/tall.h"
 #include "../core/threads.h"
@@ -26,7 +27,8 @@ void mercer_task::check(int32_t status, const mercer::Plugin &plugin) {
     if (status == MERCER_OK) return;
     std::lock_guard hold(lock);
     const char *kind = mercer::kind_name(plugin.kind), *name = plugin.name.c_str();
-    if (status == MERCER_E_MEMORY && error_code != 0) status = error_code; // alloc gave NULL: perhaps for the budget
+    if (status == MERCER_E_MEMORY && error_code != 0)
+        status = error_code; // alloc returned NULL, perhaps because of the budget
     if (!mercer::status_text(status))
         mercer::fail(MERCER_E_PLUGIN, "%s %s returned %d, which is not a status", kind, name, status);
     if (error_code != status)

@@ -1,4 +1,4 @@
-// What a running plugin operation may touch, and the table of services through which it does.
+// What a running operation of a plugin may use, and the table of services through which it does so.
 #pragma once
 #include "../core/rng.h"
 #include "problem.h"
@@ -11,7 +11,7 @@
 
 namespace mercer {} // namespace mercer
 
-// Named by plugin.h; lives for one operation.
+// Declared in plugin.h; lives for one operation.
 struct mercer_task {
     mercer_task(mercer::Run &run, mercer::Random random, mercer::Problem *problem = nullptr,
                 std::map<std::string, double> *report = nullptr)
@@ -20,10 +20,12 @@ struct mercer_task {
     mercer::Run &run;
     mercer::Random random;
     mercer::Keeper *keeper = nullptr;            // nullptr: no checkpoint is written
-    mercer::Problem *problem;                    // nullptr where the operation has none
-    mercer::ForeseenProblem *foreseen = nullptr; // of a forecast
+    mercer::Problem *problem;                    // nullptr: the operation has no access to the data
+    mercer::ForeseenProblem *foreseen = nullptr; // set in forecasts only
     std::map<std::string, double> *report;
-    std::optional<mercer::Run::Span> done; // a reducer that says how far it is: its loops, here and there, say nothing
+    // Set as soon as a reducer reports its progress: an empty span, so that the loops of services
+    // do not move it.
+    std::optional<mercer::Run::Span> done;
     std::list<mercer::Buffer<unsigned char>> arena;
     std::list<mercer::Block> blocks;
     std::mutex lock; // fail may be called by any thread
@@ -32,7 +34,7 @@ struct mercer_task {
 
     void *allocate(int64_t bytes);
     void record(int32_t code, const char *text) noexcept;
-    // Runs body for a C caller; what it throws becomes this task's error.
+    // Runs body for a C caller. An exception becomes the error of this task.
     template <class F>
     int32_t guard(F &&body) noexcept {
         try {
@@ -44,7 +46,8 @@ struct mercer_task {
         } catch (const std::bad_alloc &) {
             record(MERCER_E_MEMORY, "out of memory");
             return MERCER_E_MEMORY;
-        } catch (const std::exception &e) { // the library throws none of these: it came out of a plugin's callback
+        } catch (const std::exception &e) {
+            // The library throws no other exception, so this one came from a callback of a plugin.
             record(MERCER_E_PLUGIN, mercer::format("a callback threw an exception: %s", e.what()).c_str());
             return MERCER_E_PLUGIN;
         } catch (...) {
@@ -52,14 +55,14 @@ struct mercer_task {
             return MERCER_E_PLUGIN;
         }
     }
-    // The operation returned status: throws what it failed with.
+    // Checks the status that an operation returned; throws the error with which it failed.
     void check(int32_t status, const mercer::Plugin &plugin);
-    // Runs an operation of a plugin, and throws what it failed with.
+    // Runs an operation of a plugin and throws the error with which it failed.
     template <class F>
     void perform(const mercer::Plugin &plugin, const char *operation, F &&body) {
         check(mercer::operate(plugin, operation, body), plugin);
     }
-    // A function that a plugin handed to a service returned status.
+    // Checks the status that a callback returned which a plugin passed to a service.
     void check_callback(int32_t status);
 };
 

@@ -15,8 +15,9 @@
 namespace mercer {
 namespace {
 
-constexpr char separators[] = {'\t', ';', ',',
-                               ' '}; // a file may have those before it in its text, not so often after it
+// The order matters: text that is separated by one of these often contains those after it, but
+// seldom those before it.
+constexpr char separators[] = {'\t', ';', ',', ' '};
 constexpr size_t most_labels = 1 << 20, most_columns = 1 << 20;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -26,7 +27,8 @@ bool is_missing(std::string_view text) {
     return std::find(std::begin(markers), std::end(markers), text) != std::end(markers);
 }
 
-// Of digits that std::from_chars finds out of range: are they too small rather than too large?
+// Given digits that std::from_chars finds out of range, returns true if their value is too small
+// rather than too large.
 bool vanishes(std::string_view digits) {
     const size_t e = std::min(digits.find_first_of("eE"), digits.size());
     const std::string_view mantissa = digits.substr(0, e);
@@ -51,9 +53,10 @@ bool has_decimal_comma(std::string_view digits) {
            digits.find_first_not_of("0123456789.,eE+-") == digits.npos;
 }
 
-// ---- rows
+// ---- names in messages
 
-// "column 'height'"; without a header, or without a name in it, by its number from 0, "column 2".
+// Names a column as in "column 'height'" or, if it has no name, by its number from 0 as in "column
+// 2".
 std::string column_text(size_t column, bool header, const std::string &name) {
     const bool named = header && name != number_text(static_cast<int64_t>(column));
     return named ? "column '" + printable(name) + "'" : format("column %zu", column);
@@ -61,7 +64,7 @@ std::string column_text(size_t column, bool header, const std::string &name) {
 
 std::string fields_text(size_t count) { return format("%zu field%s", count, count == 1 ? "" : "s"); }
 
-// ---- what is found out about a file
+// ---- detection of the separator and the header
 
 struct RecordShape {
     int64_t line;
@@ -74,14 +77,16 @@ std::vector<RecordShape> first_records(const InputFile &file, char separator) {
     try {
         CsvRecords records(file, separator);
         while (shapes.size() < enough && records.next()) shapes.push_back({records.line(), records.fields().size()});
-    } catch (const Error &) { // then those before it
+    } catch (const Error &) { // returns the records before the error
     }
     return shapes;
 }
 
-// The first separator that splits the first records into equally many fields. Where one of them is too short or too long, the
-// one, blanks aside, with which most records have as many fields as the first: the message about that record is then right.
-// Where none splits the first record, lines may stand before the header: then the first one, blanks aside, that splits the last.
+// Returns the first separator that splits all of the first records into equally many fields. If
+// there is none, because a record is too short or too long, it returns the one, other than a blank,
+// that gives most records as many fields as the first; the message about the faulty record is then
+// right. If no separator splits the first record, lines may precede the header: it returns the
+// first one, other than a blank, that splits the last of these records.
 char find_separator(const InputFile &file) {
     char best = ',', later = '\0';
     std::ptrdiff_t most = 0;
@@ -97,7 +102,7 @@ char find_separator(const InputFile &file) {
     return most == 0 && later ? later : best;
 }
 
-// Text everywhere, or nothing: no data begin like this.
+// A record is taken for a header if each of its fields is text or empty, and at least one is text.
 bool looks_like_header(const std::vector<CsvField> &fields) {
     bool text = false;
     for (const CsvField &field : fields) {
@@ -128,7 +133,7 @@ class CsvParser {
     }
 
   private:
-    enum class Column { open, number, text }; // open: nothing but missing values so far
+    enum class Column { open, number, text }; // open: only missing values so far
 
     [[noreturn]] void refuse(size_t column, std::string_view text, const char *what) const {
         fail(MERCER_E_DATA, "'%s': line %" PRId64 ", %s: '%s' %s", name_.c_str(), records_.line(),
@@ -154,14 +159,14 @@ class CsvParser {
     char separator_;
     CsvRecords records_;
     bool header_ = false;
-    std::vector<std::string> names_;               // of all columns
+    std::vector<std::string> names_;               // names of all columns
     std::optional<size_t> labels_, weights_, ids_; // columns
-    std::vector<size_t> chosen_;                   // columns, one a slot
-    std::vector<Column> kinds_;                    // of the slots
-    struct Skipped {                               // a column that is text in the first row
+    std::vector<size_t> chosen_;                   // column of each slot
+    std::vector<Column> kinds_;                    // kind of each slot
+    struct Skipped {                               // a column that has text in the first row
         size_t column;
         std::string first;
-        int64_t line, seen = 0, numbers = 0; // among the rows after it
+        int64_t line, seen = 0, numbers = 0; // counted in the rows after it
     };
     std::vector<Skipped> skipped_;
     int64_t rows_ = 0;
@@ -173,7 +178,8 @@ class CsvParser {
     std::map<std::string, int64_t, std::less<>> categories_;
 };
 
-// A first line of one field before a table of several is no header, but a title or what an instrument says of itself.
+// Refuses a first line of one field before a table of several columns: it is not a header, but a
+// title or a remark of an instrument.
 void CsvParser::refuse_preamble() const {
     if (records_.fields().size() != 1) return;
     const std::vector<RecordShape> shapes = first_records(file_, separator_);
@@ -184,7 +190,7 @@ void CsvParser::refuse_preamble() const {
                  name_.c_str(), records_.line(), shape.line, shape.fields);
 }
 
-// Reads the header, if there is one; the current record is then the first row.
+// Reads the header if there is one. Afterwards the current record is the first row.
 void CsvParser::begin() {
     refuse_preamble();
     header_ = options_.header == CsvOptions::Header::yes ||
@@ -213,7 +219,7 @@ void CsvParser::name_columns(const std::vector<CsvField> &fields) {
     }
 }
 
-// A column by its name, else by its number.
+// Finds a column by its name or, if none has this name, by its number.
 size_t CsvParser::find(const std::string &what, std::string_view asked) const {
     const auto named = std::find(names_.begin(), names_.end(), asked);
     if (named != names_.end()) return static_cast<size_t>(named - names_.begin());
@@ -297,7 +303,7 @@ void CsvParser::add_row() {
         id_texts_.insert(id_texts_.end(), text.begin(), text.end());
         id_texts_.push_back('\0');
     }
-    constexpr int64_t enough = 50; // rows that tell numbers from names
+    constexpr int64_t enough = 50; // rows that suffice to distinguish numbers from names
     for (Skipped &one : skipped_)
         if (rows_ > 0 && one.seen < enough) {
             const CsvValue value = read_csv_value(fields[one.column].text);
@@ -307,7 +313,8 @@ void CsvParser::add_row() {
     lines_.add(rows_++, records_.line());
 }
 
-// A column that would be left out for its first entry alone: all others that were looked at are numbers.
+// Refuses a column that would be left out only because of its first entry: all other entries that
+// were examined are numbers.
 void CsvParser::check_skipped() const {
     for (const Skipped &one : skipped_)
         if (one.seen > 1 && one.numbers == one.seen)
@@ -319,7 +326,7 @@ void CsvParser::check_skipped() const {
                  printable(one.first).c_str());
 }
 
-// Labels that are whole numbers, all of them, stay what they are.
+// Labels are kept as they are if all of them are whole numbers.
 void CsvParser::settle_labels(CsvFile &out) const {
     out.label_names.resize(categories_.size());
     std::vector<int64_t> numbers(categories_.size());
@@ -365,7 +372,9 @@ CsvFile CsvParser::finish() {
 } // namespace
 
 CsvValue read_csv_value(std::string_view text) {
-    if (text.empty() || !is_digit(text.back())) // as no missing word ends: comparisons are what takes the time
+    // No marker of a missing value ends in a digit; this test saves the comparisons with all
+    // markers, which would dominate the time.
+    if (text.empty() || !is_digit(text.back()))
         if (is_missing(text)) return {CsvValue::Kind::missing, NAN, nullptr};
     const bool plus = text.size() > 1 && text[0] == '+' && (is_digit(text[1]) || text[1] == '.');
     const char *from = text.data() + plus, *end = text.data() + text.size();

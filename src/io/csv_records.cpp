@@ -32,7 +32,8 @@ CsvRecords::CsvRecords(std::string_view text, const std::string &what, char sepa
     for (char c : {separator, '\n', '\r', '\0'}) stops_[static_cast<unsigned char>(c)] = true;
 }
 
-// Reads on behind what is not used yet; false at the end of the file.
+// Moves the unused bytes to the front of the window and reads more after them; returns false at the
+// end of the file.
 bool CsvRecords::fill() {
     if (over_) return false;
     const int64_t kept = end_ - begin_;
@@ -69,7 +70,8 @@ bool CsvRecords::next() {
     }
 }
 
-// One record from begin_ on, which is then behind it; more: it does not end in the window, and nothing has happened.
+// Reads the record at begin_ and moves begin_ past it. Returns `more`, with begin_ unchanged, if
+// the record does not end in the window.
 CsvRecords::Seen CsvRecords::scan() {
     fields_.clear();
     unescaped_.clear();
@@ -77,13 +79,15 @@ CsvRecords::Seen CsvRecords::scan() {
     for (;;) {
         while (at < end_ && is_blank(*at) && (*at != separator_ || separator_ == ' ')) ++at;
         if (at == end_ && !over_) return Seen::more;
-        const bool trailing = separator_ == ' ' && (at == end_ || ends_line(*at)); // blanks before the line's end
+        // Blanks at the end of a line separate nothing.
+        const bool trailing = separator_ == ' ' && (at == end_ || ends_line(*at));
         if (!trailing && !(at < end_ && *at == '"' ? quoted(at) : plain(at))) return Seen::more;
         if (at < end_ && *at == separator_) {
             ++at;
             continue;
         }
-        if (at < end_ && *at == '\r' && at + 1 == end_ && !over_) return Seen::more; // LF may follow
+        // An LF may follow a CR at the end of the window.
+        if (at < end_ && *at == '\r' && at + 1 == end_ && !over_) return Seen::more;
         line_ = lines_before_ + 1;
         lines_before_ += std::count(begin_, at, '\n') + (at < end_);
         if (at < end_) at += *at == '\r' && at + 1 < end_ && at[1] == '\n' ? 2 : 1;
@@ -92,7 +96,8 @@ CsvRecords::Seen CsvRecords::scan() {
     }
 }
 
-// A field from at on, where its quote stands; at is then where it stops. False: it goes on behind the window.
+// Reads the quoted field that begins at `at` and moves `at` past it. Returns false if it continues
+// beyond the window.
 bool CsvRecords::quoted(const char *&at) {
     const char *from = at + 1, *to = from;
     bool doubled = false;
@@ -100,7 +105,7 @@ bool CsvRecords::quoted(const char *&at) {
         to = static_cast<const char *>(std::memchr(to, '"', static_cast<size_t>(end_ - to)));
         if (!to && !over_) return false;
         if (!to) fail_here(at, "a quote that is never closed");
-        if (to + 1 == end_ && !over_) return false; // a second one may follow
+        if (to + 1 == end_ && !over_) return false; // a second quote may follow
         if (to + 1 == end_ || to[1] != '"') break;
         doubled = true;
         to += 2;

@@ -1,6 +1,7 @@
-// Comma-separated text as records of fields: RFC 4180, with any of , ; tab blank | between fields, and lines that end in LF, CRLF
-// or CR. Blanks around fields do not count, nor do lines with nothing in them; between fields that blanks part, any number is one.
-// Trusts nothing: NUL bytes, quotes that are not closed and endless records are E_DATA.
+// Comma-separated text as records of fields, by RFC 4180, but with any of , ; tab blank | between
+// fields and with lines that end in LF, CRLF or CR. Blanks around fields and empty lines are
+// ignored. If the separator is a blank, any number of blanks counts as one. The input is not
+// trusted: NUL bytes, quotes that are not closed and records that are too long are E_DATA.
 #pragma once
 #include "../core/memory.h"
 #include "files.h"
@@ -12,21 +13,21 @@
 namespace mercer {
 
 struct CsvField {
-    std::string_view text; // without its quotes
+    std::string_view text; // without the quotes around it
     bool quoted;
 };
 
 class CsvRecords {
   public:
-    // The file must outlive it.
+    // The file must outlive this object.
     CsvRecords(const InputFile &file, char separator);
-    // Of text in memory; what names it in messages. It must outlive it.
+    // Reads text in memory, which must outlive this object; `what` names it in messages.
     CsvRecords(std::string_view text, const std::string &what, char separator);
 
-    // The next record; false at the end. Fields live until the next call.
+    // Reads the next record; returns false at the end. Fields are valid until the next call.
     bool next();
     const std::vector<CsvField> &fields() const { return fields_; }
-    int64_t line() const { return line_; } // where the record begins, from 1
+    int64_t line() const { return line_; } // line on which the record begins, from 1
     int64_t bytes_read() const { return offset_; }
 
     static constexpr int64_t longest_record = int64_t{64} << 20;
@@ -44,12 +45,12 @@ class CsvRecords {
     char separator_;
     bool stops_[256] = {};
     std::vector<char> window_;
-    const char *begin_ = nullptr, *end_ = nullptr; // what is read and not used yet
-    int64_t offset_ = 0;                           // of the file, behind end_
-    bool over_ = false;                            // nothing comes behind end_
+    const char *begin_ = nullptr, *end_ = nullptr; // the bytes that are read, but not used yet
+    int64_t offset_ = 0;                           // position in the file that corresponds to end_
+    bool over_ = false;                            // the text ends at end_
     int64_t line_ = 1, lines_before_ = 0;
     std::vector<CsvField> fields_;
-    std::deque<std::string> unescaped_; // fields with quotes in them
+    std::deque<std::string> unescaped_; // texts of fields that contain quotes
 };
 
 } // namespace mercer

@@ -9,13 +9,14 @@
 
 namespace mercer {
 
-// The lines of a file that its rows begin on: only where they do not follow each other, the row and its line.
+// The line of the file on which each row begins. A row is stored with its line only where its line
+// does not follow that of the row before it.
 class RowLines {
   public:
     void add(int64_t row, int64_t line) {
         if (jumps_.empty() || line_of(row) != line) jumps_.push_back({row, line});
     }
-    int64_t line_of(int64_t row) const { // from the last jump before it on
+    int64_t line_of(int64_t row) const { // counts from the last jump at or before the row
         const auto behind = std::upper_bound(jumps_.begin(), jumps_.end(), row,
                                              [](int64_t asked, const Jump &jump) { return asked < jump.row; });
         return behind[-1].line + row - behind[-1].row;
@@ -29,12 +30,13 @@ class RowLines {
     CountedVector<Jump> jumps_;
 };
 
-// Rows of a file in pieces of equal length, of all columns that were read; some of them are the data.
+// The rows of a file, stored in pieces of equal length with all columns that were read; the source
+// has only some of these columns.
 class CsvSource : public Source {
   public:
     struct Column {
         int64_t slot;
-        std::string text; // what messages call it
+        std::string text; // its name in messages
     };
     CsvSource(const std::string &name, std::vector<Buffer<double>> pieces, RowLines lines, int64_t rows, int64_t width,
               std::vector<Column> kept)

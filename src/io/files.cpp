@@ -21,7 +21,7 @@
 namespace mercer {
 namespace {
 
-constexpr int not_regular = -1; // in place of an errno
+constexpr int not_regular = -1; // used in place of an errno
 
 std::string system_text(int error) {
     if (error == not_regular) return "not a regular file";
@@ -60,7 +60,8 @@ class Descriptor {
     ~Descriptor() { close(); }
     int get() const { return fd_; }
     int release() { return std::exchange(fd_, -1); }
-    // 0 or an errno. Linux has freed the number even where it says EINTR, so that is no failure and never repeated.
+    // Returns 0 or an errno. Linux frees the descriptor even if close fails with EINTR, so EINTR is
+    // not a failure and the call is not repeated.
     int close() noexcept {
         int fd = std::exchange(fd_, -1);
         return fd >= 0 && system_calls().close(fd) != 0 && errno != EINTR ? errno : 0;
@@ -70,11 +71,12 @@ class Descriptor {
     int fd_;
 };
 
-// Everyone else who tries to lock the file, this process included, is told to go away until the descriptor is closed, by a
-// kill too.
+// Locks the file until its descriptor is closed, which a kill does too. Every other attempt to lock
+// it, also one by this process, fails meanwhile.
 bool lock(const Descriptor &file) { return flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
 
-// PID.NUMBER, with or without .old: what follows F.tmp. in the names that a Replacement of F uses.
+// Tests whether text is PID.NUMBER, with or without .old: what follows F.tmp. in the names that a
+// Replacement of F uses.
 bool is_ours(std::string_view text) {
     constexpr std::string_view digits = "0123456789", old = ".old";
     if (text.ends_with(old)) text.remove_suffix(old.size());
@@ -83,8 +85,9 @@ bool is_ours(std::string_view text) {
            text.find_first_not_of(digits, dot + 1) == text.npos;
 }
 
-// The new file beside the old one, locked from its first moment to its last. Unless commit() comes to its end, the destructor
-// removes every trace of it; what a killed process could not remove, the next Replacement of the same file does.
+// The new file in the folder of the old one, locked from its creation to its end. Unless commit()
+// succeeds, the destructor removes every trace of it; what a killed process could not remove is
+// removed by the next Replacement of the same file.
 class Replacement {
   public:
     explicit Replacement(const std::string &path);
@@ -101,13 +104,15 @@ class Replacement {
     void keep_old();
     [[noreturn]] void undo(int error);
 
-    std::string path_;             // as the caller wrote it, for messages
-    std::string target_, folder_;  // what is replaced (links followed), and where it is
-    std::string stem_;             // of the names beside it
-    std::string temporary_, kept_; // the new file, and the old one's second name until the new one is safe
+    std::string path_;             // as the caller gave it, for messages
+    std::string target_, folder_;  // the file that is replaced (links followed) and its folder
+    std::string stem_;             // common beginning of the temporary names
+    std::string temporary_, kept_; // the new file, and the second name of the old one
     bool exists_ = false;
     mode_t mode_ = 0666;
-    int error_ = 0; // of the first write that failed: a body that goes on regardless must not lead to a commit
+    // The errno of the first write that failed: if body continues regardless, there must be no
+    // commit.
+    int error_ = 0;
     Descriptor in_folder_, file_;
 };
 
@@ -116,8 +121,10 @@ Replacement::Replacement(const std::string &path) : path_(path), target_(path) {
     find_target();
     const size_t name = target_.rfind('/') + 1; // npos + 1 is 0
     folder_ = name == 0 ? "." : target_.substr(0, std::max<size_t>(name - 1, 1));
-    stem_ = target_.substr(0, std::min(target_.size(), name + NAME_MAX - 40)) + ".tmp."; // so that a number fits
-    in_folder_ = Descriptor(open_file(folder_, O_RDONLY | O_DIRECTORY)); // what cannot be synced later is not begun
+    // The name is cut, so that the number fits within NAME_MAX.
+    stem_ = target_.substr(0, std::min(target_.size(), name + NAME_MAX - 40)) + ".tmp.";
+    // A folder that could not be synced later is refused now.
+    in_folder_ = Descriptor(open_file(folder_, O_RDONLY | O_DIRECTORY));
     if (in_folder_.get() < 0) fail_io("write", path_, errno);
     clear();
     int number = 0;
@@ -125,10 +132,10 @@ Replacement::Replacement(const std::string &path) : path_(path), target_(path) {
     }
 }
 
-// Where a chain of links ends, whether something is there or not: a link to a file that is yet to be made is as good as one to a
-// file.
+// Returns the path at the end of a chain of links, whether a file exists there or not: a link to a
+// file that does not exist yet is as good as a link to a file.
 std::string end_of_links(const std::string &path) {
-    constexpr int most = 40; // as the kernel follows
+    constexpr int most = 40; // the limit of the kernel
     std::string at = path;
     for (int links = 0;; ++links) {
         std::string to(PATH_MAX, '\0');
@@ -141,8 +148,8 @@ std::string end_of_links(const std::string &path) {
     }
 }
 
-// Follows links, so that they go on pointing to the file; refuses what is no regular file, and what is write-protected,
-// as the rename would not ask.
+// Follows links, so that they continue to point to the file. Refuses what is not a regular file,
+// and also a write-protected file, which the rename would replace all the same.
 void Replacement::find_target() {
     struct stat about;
     target_ = end_of_links(path_);
@@ -156,8 +163,9 @@ void Replacement::find_target() {
     mode_ = about.st_mode & 0777;
 }
 
-// Removes what killed processes have left: new files that nobody has locked, and second names of old ones (.old) unless the new
-// one is locked, under its first name or, renamed, as the target.
+// Removes what killed processes have left: new files that no process has locked, and second names
+// of old files (.old). A second name is kept while its new file is locked, under its temporary name
+// or, after the rename, as the target.
 void Replacement::clear() {
     struct Probe {
         explicit Probe(const std::string &path)
@@ -167,20 +175,23 @@ void Replacement::clear() {
         const bool free;
     };
     const size_t before = stem_.rfind('/') + 1;
-    const std::unique_ptr<DIR, int (*)(DIR *)> opened(opendir(folder_.c_str()), closedir); // std::filesystem may abort
+    // std::filesystem, which may abort, is not used here.
+    const std::unique_ptr<DIR, int (*)(DIR *)> opened(opendir(folder_.c_str()), closedir);
     while (const dirent *entry = opened ? readdir(opened.get()) : nullptr) {
         const std::string name = stem_.substr(0, before) + entry->d_name;
         struct stat about;
         if (!name.starts_with(stem_) || !is_ours(std::string_view(name).substr(stem_.size()))) continue;
         if (lstat(name.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
         const bool old = name.ends_with(".old");
-        const Probe made(old ? name.substr(0, name.size() - 4) : name), placed(target_); // held until it is gone
+        const Probe made(old ? name.substr(0, name.size() - 4) : name),
+            placed(target_); // held until it is removed
         if (made.free && (!old || placed.free)) retried([&] { return system_calls().unlink(name.c_str()); });
     }
 }
 
-// O_EXCL makes the file ours, unless someone who clears has locked or removed it before we could lock it: false, as where
-// the name is taken. A file system without locks is written to without.
+// Creates and locks the file. O_EXCL makes it ours, unless another process that clears has locked
+// or removed it before we could lock it; then, and if the name is taken, the function returns
+// false. On a file system without locks, the file is used without a lock.
 bool Replacement::create(std::string name) {
     Descriptor file(open_file(name, O_WRONLY | O_CREAT | O_EXCL, mode_));
     if (file.get() < 0 && errno == EEXIST) return false;
@@ -188,9 +199,11 @@ bool Replacement::create(std::string name) {
     if (!lock(file) && errno == EWOULDBLOCK) return false;
     struct stat about;
     if (fstat(file.get(), &about) == 0 && about.st_nlink == 0) return false;
-    temporary_ = std::move(name); // a copy could fail, and the file would stay
+    temporary_ = std::move(name); // moved, because a copy could fail and leave the file behind
     file_ = std::move(file);
-    if (exists_) (void)!fchmod(file_.get(), mode_); // what the umask took; some file systems have no modes
+    // Restores the mode bits that the umask removed; a failure is ignored, as some file systems
+    // have no modes.
+    if (exists_) (void)!fchmod(file_.get(), mode_);
     return true;
 }
 
@@ -207,7 +220,8 @@ void Replacement::write(const void *bytes, int64_t count) {
 
 int Replacement::sync(const Descriptor &descriptor) {
     bool failed = retried([&] { return system_calls().fsync(descriptor.get()); }) != 0;
-    return failed && errno != EINVAL && errno != ENOTSUP ? errno : 0; // some file systems cannot sync a folder
+    // Some file systems cannot sync a folder, which is not an error.
+    return failed && errno != EINVAL && errno != ENOTSUP ? errno : 0;
 }
 
 void Replacement::remove(std::string &path) noexcept {
@@ -215,8 +229,8 @@ void Replacement::remove(std::string &path) noexcept {
     path.clear();
 }
 
-// A second name for the old file, so that even a failure after the rename can be undone. Without hard links it has
-// none.
+// Gives the old file a second name, so that even a failure after the rename can be undone. On a
+// file system without hard links, it has none.
 void Replacement::keep_old() {
     kept_ = temporary_ + ".old";
     if (!exists_ || ::link(target_.c_str(), kept_.c_str()) != 0) kept_.clear();
@@ -267,7 +281,7 @@ SystemCalls &system_calls() {
 InputFile::InputFile(const std::string &path) : path_(path) { open(nullptr); }
 InputFile::InputFile(Run &run, const std::string &path) : path_(path) { open(&run); }
 
-// O_NONBLOCK: a pipe without a writer must not hang us.
+// O_NONBLOCK prevents open from waiting for a pipe that has no writer.
 void InputFile::open(Run *run) {
     if (path_.empty()) fail(MERCER_E_IO, "cannot read '': the path is empty");
     Descriptor file(open_file(path_, O_RDONLY | O_NONBLOCK | O_NOCTTY));
@@ -277,7 +291,7 @@ void InputFile::open(Run *run) {
     const bool pipe = size_ < 0 && errno == ESPIPE;
     if (size_ < 0 && !(pipe && run)) fail_io("read", path_, errno && !pipe ? errno : not_regular);
     if (pipe) {
-        fd_ = file.get(); // the descriptor's still, until nothing can fail any more
+        fd_ = file.get(); // `file` still owns the descriptor, until nothing can fail any more
         read_pipe(*run);
     }
     fd_ = file.release();
@@ -287,7 +301,7 @@ namespace {
 constexpr int64_t piece_bytes = 1 << 20;
 } // namespace
 
-// read() says 0 where nobody writes: nobody any more, or nobody yet.
+// read() returns 0 if no process has the pipe open to write: none any more, or none yet.
 void InputFile::read_pipe(Run &run) {
     constexpr int turn = 50, patience = 5000; // ms
     bool written = false;

@@ -1,5 +1,5 @@
-// Files: the one table of system calls, so that tests can fail each of them, and what is built on it. EINTR and short
-// reads and writes are dealt with here.
+// Files: the only table of system calls, each of which tests can make fail, and the functions built
+// on it. These functions handle EINTR and short reads and writes.
 #pragma once
 #include "../core/memory.h"
 
@@ -20,17 +20,21 @@ struct SystemCalls {
     int (*close)(int fd);
     int (*rename)(const char *from, const char *to);
     int (*unlink)(const char *path);
-    int64_t (*size)(int fd); // -1: an error, or no regular file (errno 0, ESPIPE of a pipe, or EISDIR)
-    ssize_t (*read)(int fd, void *bytes, size_t count); // of a pipe
+    // Returns -1 for an error (errno), or if it is not a regular file (errno ESPIPE for a pipe,
+    // EISDIR for a folder, else 0).
+    int64_t (*size)(int fd);
+    ssize_t (*read)(int fd, void *bytes, size_t count); // reads a pipe
 };
 SystemCalls &system_calls(); // tests replace entries
 
-// A path for messages: the end of a long one, so that the reason behind it is not cut off.
+// A path for messages. Of a long path only the end is shown, so that the reason after it is not cut
+// off.
 std::string shown_path(const std::string &path);
 
-// A file open for reading; E_IO names the path and what the system said. A pipe gives its bytes only once: whoever has a run
-// gets them all into memory, counted on its budget, and waits for them as long as nobody cancels; at most 5 s for somebody to write
-// at all. Devices are refused, and pipes without a run.
+// A file open for reading. An error is E_IO with the path and the text of the system. A pipe gives
+// its bytes only once, so the constructor with a run reads all of them into memory, counted in the
+// budget of the run. It waits for them until the run is cancelled, but at most 5 s for a process
+// that opens the pipe to write. Devices are refused; pipes are refused without a run.
 class InputFile {
   public:
     explicit InputFile(const std::string &path);
@@ -38,9 +42,9 @@ class InputFile {
     ~InputFile();
     InputFile(const InputFile &) = delete;
     int64_t size() const { return size_; }
-    int64_t held_bytes() const; // in memory
+    int64_t held_bytes() const; // bytes held in memory
     const std::string &path() const { return path_; }
-    // Exactly count bytes; E_IO where the file has become shorter. Any thread.
+    // Reads exactly count bytes; E_IO if the file has become shorter. May be called on any thread.
     void read(int64_t offset, void *bytes, int64_t count) const;
 
   private:
@@ -50,24 +54,30 @@ class InputFile {
     std::string path_;
     int fd_ = -1;
     int64_t size_ = 0;
-    std::vector<Buffer<unsigned char>> pieces_; // of a pipe
+    std::vector<Buffer<unsigned char>> pieces_; // the bytes of a pipe
 };
 
-bool file_exists(const std::string &path); // E_IO where the system does not tell
+bool file_exists(const std::string &path); // E_IO if the system cannot tell
 
-// The file's bytes one after another, up to capacity a call; 0 at the end. The file must outlive it.
+// Returns a function that reads the bytes of the file in order, up to capacity per call; it returns
+// 0 at the end. The file must outlive it.
 std::function<int64_t(void *bytes, int64_t capacity)> from_start(const InputFile &file);
 
-// Replaces path by what body writes: into a new file beside it, path.tmp.PID.NUMBER, fsynced, renamed over it, the folder
-// fsynced. On any failure, an exception of body included, the old file stands and the new one is gone (after a failure behind
-// the rename by means of a hard link to the old file; a file system without them keeps the new file, whole). A process that is
-// killed leaves the old file or the new one, and perhaps a name beside it, which the next writer of path removes: a writer
-// holds a lock (flock) on its new file, so that nobody takes it for left over. A new file gets mode 0666 less the umask, a
-// replaced one keeps its mode; a symbolic link stays and what it points to is replaced, or made where nothing is there yet. A folder, a device, a pipe and a
-// write-protected file are refused.
+// Replaces the file at path by what body writes. The bytes go to a new file in the same folder,
+// path.tmp.PID.NUMBER, which is fsynced and renamed to path; then the folder is fsynced.
+// On any failure, including an exception of body, the old file remains and the new one is removed.
+// After a failure that follows the rename, the old file is restored from a hard link; on a file
+// system without hard links the new file remains, complete.
+// A process that is killed leaves the old file or the new one, and perhaps a temporary name in the
+// same folder, which the next writer of path removes. A writer holds a lock (flock) on its new
+// file, so that no other writer takes it for such a leftover.
+// A new file gets mode 0666 less the umask; a replaced file keeps its mode. A symbolic link is
+// kept, and its target is replaced, or created if it does not exist. Folders, devices, pipes and
+// write-protected files are refused.
 using Writer = std::function<void(const void *bytes, int64_t count)>;
 void replace_file(const std::string &path, const std::function<void(const Writer &write)> &body);
-// E_IO where that could not even begin: nothing is written.
+// Fails with E_IO if replace_file could not begin to write to path. The file at path is not
+// changed.
 void check_replaceable(const std::string &path);
 
 } // namespace mercer

@@ -20,7 +20,7 @@ struct Truth {
     }
 };
 
-// Calls f with a value of the entries' type.
+// Calls f with a value of the type that the entries have in the file.
 template <class F>
 void with_type(const NpyHeader &header, F f) {
     switch (header.kind << 8 | header.item) {
@@ -61,7 +61,8 @@ class NpySource : public Source {
     }
 
   private:
-    // A block of a column-major file is read column by column and transposed in L2; 16 columns are a cache line of f32.
+    // A block of a column-major file is read column by column and transposed in the L2 cache; 16
+    // columns of f32 are one cache line.
     static constexpr int64_t block_rows = 8192, block_cols = 16;
 
     bool by_columns() const { return header_.column_major && cols() > 1; }
@@ -120,7 +121,7 @@ class NpySource : public Source {
 } // namespace
 
 bool is_npy(const InputFile &file) {
-    if (file.path().ends_with(".npy")) return true; // a damaged one is no CSV
+    if (file.path().ends_with(".npy")) return true; // a damaged .npy file must not be read as CSV
     constexpr std::string_view magic = "\x93NUMPY";
     char start[magic.size()] = {};
     file.read(0, start, std::min<int64_t>(file.size(), magic.size()));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t longest_preamble = 12, longest_header = npy_header_bytes - longest_preamble;
 
-// The header's text: a Python dict of three known keys, read by a parser that knows nothing else.
+// The text of the header, a Python dict of three known keys. The parser accepts nothing else.
 class HeaderText {
   public:
     HeaderText(std::string_view text, const std::string &path) : text_(text), path_(shown_path(path)) {}
@@ -79,7 +79,7 @@ std::string_view HeaderText::string(const char *what) {
     return found;
 }
 
-// Python 2 wrote long integers with an L.
+// A length may end in L, as Python 2 wrote long integers.
 int64_t HeaderText::length() {
     if (next() == '-') refuse("npy header: shape has a negative length");
     int64_t value = 0;
@@ -137,7 +137,7 @@ void HeaderText::descr(NpyHeader *out) {
         refuse("npy type '" + name + "' is unknown, must be f4 f8 u1 i1 u2 i2 u4 i4 u8 i8 b1 after '<', '=' or '|'");
     out->kind = type[0];
     out->item = type[1] - '0';
-    if (out->item == 1) return; // without an order
+    if (out->item == 1) return; // types of one byte have no byte order
     if (order == '>') refuse("npy type '" + name + "' is big-endian; save x.astype('<" + std::string(type) + "')");
     if (order == '|') refuse("npy type '" + name + "' has no byte order, must be '<" + std::string(type) + "'");
 }

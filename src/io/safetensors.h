@@ -1,6 +1,8 @@
-// Safetensors: 8 bytes length, JSON header, raw tensors. Written with the model's JSON text in __metadata__, and a
-// CRC-32 (zlib) of each tensor and of the header with that field zeroed. The reader trusts nothing: no holes, no
-// overlap, total equal to the file's size, checked products, every CRC.
+// Safetensors: a length in 8 bytes, a JSON header, raw tensors. The writer puts the model's JSON
+// text in __metadata__, with a CRC-32 (zlib) of each tensor, and one of the header computed with
+// this field zeroed. The reader trusts nothing: tensors must leave no gaps and not overlap, their
+// total must equal the size of the file, products are checked for overflow, and every CRC is
+// checked.
 #pragma once
 #include "../core/memory.h"
 
@@ -12,7 +14,7 @@
 
 namespace mercer {
 
-// A tensor of one or two dimensions in C order. Owns its bytes.
+// A tensor of one or two dimensions in C order, which owns its bytes.
 struct Tensor {
     int32_t dtype = 0; // MERCER_F32, MERCER_F64, MERCER_I64
     int64_t rows = 0, cols = 1;
@@ -21,7 +23,7 @@ struct Tensor {
 };
 int64_t dtype_size(int32_t dtype);
 
-// What is written: someone else's bytes.
+// A tensor to be written; it does not own its bytes.
 struct TensorView {
     int32_t dtype = 0;
     int64_t rows = 0, cols = 1;
@@ -33,30 +35,34 @@ struct TensorView {
         : dtype(t.dtype), rows(t.rows), cols(t.cols), vector(t.vector), data(t.bytes.data()), bytes(t.bytes.size()) {}
 };
 
-// Printable ASCII without blank, quotes and backslash: needs no escapes in JSON, and messages show it as it is.
+// Returns true for at most 128 printable ASCII characters without blanks, quotes and backslashes,
+// and other than __metadata__. Such a name needs no escapes in JSON, and messages show it
+// unchanged.
 bool is_tensor_name(std::string_view name);
 
 using ByteSink = std::function<void(const void *bytes, int64_t count)>;
-// Up to capacity bytes; 0 is the end.
+// Reads up to capacity bytes and returns their number; 0 is the end.
 using ByteSource = std::function<int64_t(void *bytes, int64_t capacity)>;
 
-// Tensors are written by name, those with entries of 8 bytes first, so that all are aligned; the same model gives the
-// same bytes. Names are printable ASCII without blanks, quotes and '\'.
+// Writes tensors by name, those with entries of 8 bytes first, so that all are aligned. The same
+// model gives the same bytes. Names must satisfy is_tensor_name.
 void write_safetensors(const ByteSink &sink, const std::string &metadata_json,
                        const std::map<std::string, TensorView> &tensors);
 
-// CRC-32 (zlib) of what comes after `before`.
+// CRC-32 (zlib) of bytes that follow others, whose CRC-32 is `before`.
 uint32_t crc_of(const void *bytes, int64_t count, uint32_t before = 0);
 
 struct SafetensorsFile {
     std::string metadata_json;
     std::map<std::string, Tensor> tensors;
 };
-// what: the file's name for messages ("model.safetensors"). E_MODEL names the header or the tensor that is damaged.
-// Sizes are believed only as far as bytes arrive: a header that promises more than `known_size` (or -1) is refused, and
-// a stream is read tensor by tensor, in pieces, so that a false length cannot allocate more than 64 MiB ahead of the
-// data. Sides of a tensor without entries are at most 2^31 - 1, but otherwise nothing vouches for them. accept sees the text
-// before any tensor is read, and throws to refuse it.
+// Reads a file or a stream. `what` is its name for messages ("model.safetensors"); E_MODEL names
+// the header or the tensor that is damaged. accept receives the text before any tensor is read, and
+// throws to refuse it.
+// Declared sizes are trusted only as far as bytes arrive. A header that declares more than
+// known_size bytes is refused; -1 means that the size is unknown. A stream is read tensor by
+// tensor, in pieces, so that a false length cannot allocate more than 64 MiB ahead of the data. The
+// sides of a tensor without entries are at most 2^31 - 1, but no byte of the file confirms them.
 SafetensorsFile read_safetensors(const ByteSource &source, int64_t known_size, const std::string &what,
                                  const std::function<void(const std::string &metadata_json)> &accept = nullptr);
 

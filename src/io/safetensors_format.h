@@ -1,4 +1,4 @@
-// What the writer and the reader of safetensors share.
+// Definitions that the writer and the reader of safetensors share.
 #pragma once
 #include "safetensors.h"
 
@@ -8,7 +8,8 @@ namespace mercer::safetensors {
 
 constexpr int64_t longest_header = 100'000'000, alignment = 64;
 
-// Every file begins like this behind its 8 bytes of length, so that the header's CRC-32 stands at a fixed place.
+// Every file begins with this text after the 8 bytes of length, so that the CRC-32 of the header is
+// at a fixed place.
 constexpr std::string_view opening = R"({"__metadata__":{"crc32":")", no_digits = "00000000";
 
 struct DtypeName {
@@ -20,7 +21,7 @@ constexpr DtypeName dtypes[] = {{MERCER_F32, 4, "F32"}, {MERCER_F64, 8, "F64"}, 
 
 std::string crc_text(uint32_t crc); // 8 lower-case hexadecimal digits
 
-// CRC-32 of length and header with the 8 digits of this very number as zeros.
+// CRC-32 of the length and the header, computed with zeros in place of its own 8 digits.
 std::string crc_of_header(std::string header);
 
 } // namespace mercer::safetensors

@@ -17,9 +17,9 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensors are used as they lie in the file");
 
-constexpr int64_t piece_bytes = int64_t{64} << 20; // taken ahead of the data
-constexpr int64_t empty_side = INT32_MAX;          // of a tensor without entries, whose sides no byte confirms
-constexpr int most_items = 300'000;                // of the header, so that its tree stays small
+constexpr int64_t piece_bytes = int64_t{64} << 20; // allocated ahead of the data
+constexpr int64_t empty_side = INT32_MAX;          // longest side of an empty tensor
+constexpr int most_items = 300'000;                // of the header, so that its tree is small
 
 struct Entry {
     std::string name;
@@ -50,11 +50,11 @@ class Reader {
     const ByteSource &source_;
     int64_t known_size_;
     std::string what_, header_, metadata_json_;
-    Claim claim_; // of the header
+    Claim claim_; // counts the header
     std::vector<Entry> entries_;
 };
 
-// Fewer than count only at the end.
+// Returns the number of bytes read, which is less than count only at the end.
 int64_t Reader::fetch(void *bytes, int64_t count) {
     int64_t done = 0;
     while (done < count) {
@@ -92,7 +92,7 @@ void Reader::read_header() {
 }
 
 SortedJson Reader::parse_header() const {
-    std::vector<std::set<std::string>> keys; // of each object and array that is open
+    std::vector<std::set<std::string>> keys; // keys of each open object and array
     int items = 0;
     auto check = [&](int, SortedJson::parse_event_t event, SortedJson &value) {
         using Event = SortedJson::parse_event_t;
@@ -131,7 +131,7 @@ void Reader::read_metadata(SortedJson &metadata) {
     metadata_json_ = std::move(metadata["mercer"].get_ref<std::string &>());
 }
 
-// Two non-negative numbers, or one where that is allowed.
+// Reads two non-negative numbers, or one if `fewest` allows it.
 bool read_sizes(const SortedJson &list, size_t fewest, int64_t *first, int64_t *second) {
     if (!list.is_array() || list.size() < fewest || list.size() > 2) return false;
     int64_t *to = first;
@@ -167,7 +167,7 @@ void Reader::read_entry(const std::string &name, const SortedJson &value) {
     entries_.push_back(std::move(entry));
 }
 
-// Sorted, the tensors follow each other from 0 to the file's end.
+// Checks that the sorted tensors follow each other without gaps from 0 to the end of the file.
 void Reader::check_layout() {
     std::sort(entries_.begin(), entries_.end(),
               [](const Entry &a, const Entry &b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
@@ -181,7 +181,7 @@ void Reader::check_layout() {
         refuse(format("%" PRId64 " bytes follow the last tensor of the header", there - at));
 }
 
-// With the size unknown, memory is taken piece by piece as the bytes arrive.
+// If the size is unknown, memory is allocated piece by piece as the bytes arrive.
 void Reader::read_tensor(Entry &entry) {
     int64_t total = entry.end - entry.begin, most = known_size_ >= 0 ? total : std::min(total, piece_bytes);
     std::vector<Buffer<unsigned char>> pieces;
@@ -221,7 +221,8 @@ SafetensorsFile Reader::read(const std::function<void(const std::string &)> &acc
         read_tensor(entry);
         file.tensors.emplace(entry.name, std::move(entry.tensor));
     }
-    return file; // of a stream no byte beyond is asked for; a file's size was compared with the header's
+    // A stream is not read beyond the last tensor; the size of a file was compared with the header.
+    return file;
 }
 
 } // namespace

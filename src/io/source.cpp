@@ -9,7 +9,9 @@ namespace mercer {
 template <class T>
 int64_t find_not_finite(int64_t rows, int64_t cols, const T *values) {
     const int64_t count = rows * cols;
-    T sum[16] = {}, all = 0; // 0 * NaN and 0 * Inf are NaN: one pass without branches, a second only to name the place
+    // As 0 * NaN and 0 * Inf are NaN, one pass without branches suffices; a second pass only finds
+    // the position.
+    T sum[16] = {}, all = 0;
     int64_t k = 0;
     for (; k + 16 <= count; k += 16)
         for (int64_t l = 0; l < 16; ++l) sum[l] += 0 * values[k + l];

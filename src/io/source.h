@@ -1,6 +1,6 @@
-// Where rows come from: the interface of all sources, which files implement in this room and arrays, chunks, sparse rows and
-// objects in gram/source.h. A Source is immutable and read by many threads at once: n x d numbers in windows, or sparse rows,
-// or objects known by pairs only.
+// The interface of all sources of rows. Files implement it in this room; arrays, chunks, sparse
+// rows and objects in gram/source.h. A Source is immutable and read by many threads at once. It
+// gives n x d numbers in windows, sparse rows, or objects that are known only by values of pairs.
 #pragma once
 #include "../core/memory.h"
 
@@ -21,31 +21,33 @@ class Source {
 
     Kind kind() const { return kind_; }
     int64_t rows() const { return rows_; } // -1: not known before load()
-    int64_t cols() const { return cols_; } // 0: objects
+    int64_t cols() const { return cols_; } // 0 for objects
     int32_t dtype() const { return dtype_; }
 
-    // Returns nullptr if this source can be read any number of times; else (a chunk callback) its rows in memory. Runs on the calling
-    // thread.
+    // Returns nullptr if this source can be read any number of times; otherwise (a chunk callback)
+    // returns a source that holds its rows in memory. Runs on the calling thread.
     virtual std::shared_ptr<const Source> load(Run &) const { return nullptr; }
-    virtual bool at_will() const { return true; } // false: only after load()
+    virtual bool at_will() const { return true; } // false: only the result of load() can
 
-    // Rows row0 ... row0 + count, row-major, into out; sparse ones with their zeros. NaN and Inf are E_DATA with the first
-    // row and column.
+    // Writes rows row0 ... row0 + count - 1 to out, row-major; sparse rows include their zeros. NaN
+    // and Inf are E_DATA with the first row and column.
     void read(int64_t row0, int64_t count, float *out) const { fill(row0, count, out), check(row0, count, out); }
     void read(int64_t row0, int64_t count, double *out) const { fill(row0, count, out), check(row0, count, out); }
-    // The same as they are.
+    // The same without the check for NaN and Inf.
     virtual void fill(int64_t row0, int64_t count, float *out) const = 0;
     virtual void fill(int64_t row0, int64_t count, double *out) const = 0;
-    // Throws E_DATA with the place of this entry in the caller's data and a description of it.
+    // Throws E_DATA with the position of this entry in the caller's data and what is wrong with it.
     [[noreturn]] void refuse(int64_t row, int64_t column, const char *what) const;
-    // "row 4, column 1", as the caller counts; of a text file its line.
+    // "row 4, column 1", numbered as in the caller's data; for a text file, the line.
     virtual std::string place(int64_t row, int64_t column) const;
-    bool is_finite() const { return finite_; } // all values are finite by construction, or were checked
+    bool is_finite() const { return finite_; } // by construction, or checked
 
-    // The caller's memory that rows are read from, which outputs must not overlap; nullptr if there is none or it is unknown.
+    // The memory of the caller from which rows are read and which outputs must not overlap; nullptr
+    // if there is none or it is unknown.
     virtual const mercer_view *borrowed() const { return nullptr; }
 
-    // Rows of the caller's data, of which these may be some (complete_rows.h): how many, and the number of row i.
+    // This source may hold only some rows of the caller's data (complete_rows.h). given_rows is the
+    // number of rows of these data, number(i) the number of row i among them.
     virtual int64_t given_rows() const { return rows_; }
     virtual int64_t number(int64_t row) const { return row; }
 
@@ -64,7 +66,7 @@ class Source {
 
     bool owned() const { return owned_; }
     void be_finite() { finite_ = true; }
-    void be_named(std::string name) { name_ = std::move(name); } // for messages
+    void be_named(std::string name) { name_ = std::move(name); } // names the file in messages
     const std::string &name() const { return name_; }
 
   private:
@@ -82,7 +84,8 @@ class Source {
 template <class T>
 int64_t find_not_finite(int64_t rows, int64_t cols, const T *values);
 
-// Calls body(i, first, count) for each run of consecutive numbers index[i] = first ..., so that runs of rows are read at once.
+// Calls body(i, first, count) for each run of consecutive numbers index[i] = first, first + 1 ...,
+// so that the rows of a run can be read at once.
 template <class Body>
 void each_run(const int64_t *index, int64_t rows, Body &&body) {
     for (int64_t i = 0, count = 1; i < rows; i += count) {
