@@ -12,8 +12,8 @@
 // whatever the number of columns. (Sums that begin with l_i L_Q^T stay near k to the end and err by
 // root(s) u.) Solving part by part is backward stable: the computed l_i are exact for kernel values
 // with errors of a few u, which partial_cholesky.cpp analyses. A factor that is not held recomputes
-// columns by the same products: over r rounds this takes r / 2 times the kernel values and r / 3
-// times the flops in addition.
+// columns by the same products: over r rounds this takes r / 2 times the kernel values and
+// r / 3 times the flops in addition.
 #include "partial_cholesky.h"
 
 #include <array>

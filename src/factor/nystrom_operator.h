@@ -1,6 +1,6 @@
 // The operator L^T diag(w) L, centred at the mean of the rows (uncentred: at 0), for
-// L = k(X, B) L_B^-T, computed by passes over k(X, B). `project` finds all its eigenpairs with 2 n m^2 flops; a
-// solver finds a few of them with 4 n m p flops per pass (nystrom_operator.cpp).
+// L = k(X, B) L_B^-T, computed by passes over k(X, B). `project` finds all its eigenpairs with
+// 2 n m^2 flops; a solver finds a few of them with 4 n m p flops per pass (nystrom_operator.cpp).
 #pragma once
 #include "../operator/operator.h"
 #include "nystrom_span.h"

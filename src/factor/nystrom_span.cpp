@@ -1,8 +1,8 @@
 // One sweep over L gives the mean and the scatter  sum w (l - c)(l - c)^T - W (mu - c)(mu - c)^T,
-// where c is the mean of the first slab, so that a large mean costs no accuracy. The cost is n m^2
-// flops (for the lower blocks of the symmetric scatter) in the tile's type, and an m x m
-// eigenproblem. Sums across slabs are added in f64 and in order. The memory is O(m^2) for each slab
-// being processed.
+// where c is the mean of the first slab, so that a large mean costs no accuracy. The cost is
+// n m^2 flops (for the lower blocks of the symmetric scatter) in the tile's type, and an
+// m x m eigenproblem. Sums across slabs are added in f64 and in order. The memory is O(m^2) for
+// each slab being processed.
 #include "nystrom_span.h"
 
 #include "../core/slabs.h"
@@ -152,7 +152,7 @@ template <class T>
 Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weights, const std::vector<T> &origin,
                           Projection &out, double *square) {
     const int64_t n = span.n(), m = span.rank(), width = padded_columns<T>(m), part_size = part_count(m, sizeof(T));
-    const int64_t window = window_of(n, m, run.threads(), sizeof(T)); // slabs whose parts exist at once
+    const int64_t window = window_of(n, m, run.threads(), sizeof(T)); // slabs whose parts are held
     Buffer<T> parts = run.buffer<T>(window, part_size);
     Buffer<double> sums = std::move(run.buffer<double>(m, m + 1).zero());
     struct Work {

@@ -3,9 +3,9 @@
 // Cholesky draws (Chen, Epperly, Tropp and Webber 2023). They save half of the passes over K or
 // more (FACTS B3.4), and their error costs nothing but passes. The points are drawn from all rows
 // if n is at most sample_rows. Otherwise they are drawn from a sample, one row from each of
-// sample_rows equal parts, so that no n x m factor exists. The cost is 2 n m kernel values (n m
-// with the factor) and 2 n m^2 flops in f32. The memory is O(m) per row of the sample, and a slab
-// for each thread.
+// sample_rows equal parts, so that no n x m factor exists. The cost is 2 n m kernel values
+// (n m with the factor) and 2 n m^2 flops in f32. The memory is O(m) per row of the sample, and a
+// slab for each thread.
 #include "nystrom_start.h"
 
 #include "basis.h"

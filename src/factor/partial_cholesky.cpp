@@ -1,7 +1,7 @@
 // Pivoted partial Cholesky K ~ L L^T (specification reduced sets 7; sampling 4.1) in rounds: pivots
 // are chosen among a block of candidates whose residual is exact, and then one sweep over all rows
-// appends their columns (sweep.cpp). K is never formed or updated. m pivots of n rows cost n m
-// kernel values and n m^2 flops. Rounds take at most n (m + 32)/4 values more, and in f32 those
+// appends their columns (sweep.cpp). K is never formed or updated. m pivots of n rows cost
+// n m kernel values and n m^2 flops. Rounds take at most n (m + 32)/4 values more, and in f32 those
 // that candidates need (rounds.cpp). The memory is n m, and m^2 in f32 or if columns are recomputed
 // (columns.cpp).
 //
@@ -21,11 +21,12 @@
 // The floor. Kernel values in the tile's type have errors of a few u max k(x, x), so the column of
 // a pivot with residual d has errors of a few u / root(d), which add u^2 / d to the residual of
 // every row. At d = u this equals the rounding of k(x, x) itself; at a smaller d, a column adds
-// more noise than it explains. Therefore, under all rules, no row becomes a pivot whose d is at most
-// max(u, 1e-10) max k(x, x); if no other row is left, the rank is reached. The d of a candidate is
-// accurate enough for this decision because it is computed in f64 (rounds.cpp), while the d of all
-// other rows has errors of a few u max k(x, x). A row that is wrongly taken as a candidate is
-// detected in a round and dropped. After several rounds without a pivot the rank is reached, too.
+// more noise than it explains. Therefore, under all rules, no row becomes a pivot whose d is at
+// most max(u, 1e-10) max k(x, x); if no other row is left, the rank is reached. The d of a
+// candidate is accurate enough for this decision because it is computed in f64 (rounds.cpp), while
+// the d of all other rows has errors of a few u max k(x, x). A row that is wrongly taken as a
+// candidate is detected in a round and dropped. After several rounds without a pivot the rank is
+// reached, too.
 //
 // A d far below 0 arises from rounding or from a kernel that is not positive semi-definite. It is
 // an error only if rounding provably cannot explain it (check_definite).

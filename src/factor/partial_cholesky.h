@@ -65,8 +65,8 @@ class PartialCholesky {
     // a pivot, or lies in the span of the earlier pivots, is skipped; index() then tells which rows
     // were added, and in what order. Returns their number.
     int64_t append(const int64_t *rows, int64_t count);
-    // Makes room for capacity columns by copying a held factor. The old and the new one exist at the
-    // same time.
+    // Makes room for capacity columns by copying a held factor. The old and the new factor exist at
+    // the same time.
     void reserve(int64_t capacity);
 
     int64_t n() const { return rows_.n; }
@@ -77,9 +77,9 @@ class PartialCholesky {
     // undefined. The rows of pivots form a lower triangle.
     const T *factor() const { return factor_.data(); }
     int64_t stride() const { return stride_; }
-    // Bytes of the factor, of d, and of other data that is kept for all rows.
+    // Bytes of the factor, its triangle, d, the hashes and the prepared rows.
     int64_t held_bytes() const;
-    const double *residual() const { return residual_.data(); } // n: d, exactly 0 at pivots
+    const double *residual() const { return residual_.data(); } // n numbers d; 0 at pivots
     double mean_residual() const { return residual_sum_ / weight_sum_; }
     double largest_residual() const { return largest_; }
     // The sum of w d as a share of the trace.
@@ -137,7 +137,7 @@ class PartialCholesky {
     struct Candidates {
         int64_t count() const { return static_cast<int64_t>(rows.size()); }
         std::vector<int64_t> rows;
-        Buffer<double> factor, residual; // row-major: count() x columns of the factor, count() x count()
+        Buffer<double> factor, residual; // row-major: count() x columns of L; square
     };
     // The pivots accepted in one round, at most `most`, in order. places: their positions among the
     // candidates.
@@ -148,8 +148,8 @@ class PartialCholesky {
         const double *row(int64_t k) const { return triangle.data() + k * most; }
         int64_t most;
         std::vector<int64_t> rows, places;
-        Buffer<double> triangle; // L between them
-        Buffer<double> earlier;  // their rows of L before the round
+        Buffer<double> triangle; // L between the pivots
+        Buffer<double> earlier;  // the pivots' rows of L before the round
     };
     class Border; // a Cholesky factor that grows by rows
     struct Step { // the data from which the columns of one round are computed

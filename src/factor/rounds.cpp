@@ -104,10 +104,10 @@ void PartialCholesky<T>::residual_among(Candidates &block) {
     const double *factor = block.factor.data();
     if (b > 1) {
         std::vector<Panel<double>> panels(static_cast<size_t>(blocks));
-        std::vector<std::pair<int64_t, int64_t>> pairs; // of panels, one triangle
+        std::vector<std::pair<int64_t, int64_t>> pairs; // pairs of panels in one triangle
         for (int64_t i = 0; i < blocks; ++i)
             for (int64_t j = 0; j <= i; ++j) pairs.emplace_back(i, j);
-        Buffer<double> turned = run_.buffer<double>(blocks * s, few_rows); // -L of each panel's rows, by columns
+        Buffer<double> turned = run_.buffer<double>(blocks * s, few_rows); // -L of each panel, by columns
         for_each(blocks, [&](int64_t i) {
             const int64_t row0 = i * few_rows, rows = std::min(few_rows, b - row0);
             panels[static_cast<size_t>(i)] = points.load(run_, row0, rows);

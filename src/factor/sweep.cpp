@@ -1,8 +1,8 @@
 // The sweep of pivoted partial Cholesky, which appends the columns X of the accepted pivots to L:
-// d -= |X_i|^2,  L <- [L, X]. It goes in slabs of 1024 rows, whose columns are computed (columns.cpp)
-// and used while they are in the second-level cache (256 rows cost 25 % more, FACTS B3.12); L is
-// read once. d and its sums are in f64. Slabs are fixed and their sums are added in order, so any
-// number of threads gives the same bits.
+// d -= |X_i|^2,  L <- [L, X]. It goes in slabs of 1024 rows, whose columns are computed
+// (columns.cpp) and used while they are in the second-level cache (256 rows cost 25 % more, FACTS
+// B3.12); L is read once. d and its sums are in f64. Slabs are fixed and their sums are added in
+// order, so any number of threads gives the same bits.
 #include "partial_cholesky.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// Squared distances that are computed from dot products carry a rounding error of up to 2 (d + 4) u
-// (|x|^2 + |y|^2). This is negligible for distant rows, but can exceed the distance itself for
-// close ones. Close pairs are therefore recomputed by differences, which have a relative error of
-// at most (d + 2) u. tile.cpp defines which pairs are close.
+// Squared distances that are computed from dot products carry a rounding error of up to
+// 2 (d + 4) u (|x|^2 + |y|^2). This is negligible for distant rows, but can exceed the distance
+// itself for close ones. Close pairs are therefore recomputed by differences, which have a relative
+// error of at most (d + 2) u. tile.cpp defines which pairs are close.
 //
 // This file is compiled into one object per instruction set, so it must not use templates of the
 // standard library (see vmath.cpp).

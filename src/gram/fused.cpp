@@ -5,8 +5,8 @@
 // second.
 //
 // Error: |x'.y'| and all partial sums are at most |x'|^2 / 2 + |y'|^2 / 2 = |a_x + a_y|, so the
-// error of the exponent is at most 2 (d + 2) u |a_x + a_y|. The relative error of the value is ln 2
-// times that, to which computing 2^ adds 1.25 ulp (lanes.h).
+// error of the exponent is at most 2 (d + 2) u |a_x + a_y|. The relative error of the value is
+// ln 2 times that, to which computing 2^ adds 1.25 ulp (lanes.h).
 //
 // This file is compiled into one object per instruction set, so it must not use the standard
 // library (see vmath.cpp).

@@ -104,8 +104,8 @@ class Tiles {
     Points<T> *x_, *y_;
 };
 
-// Processes rows row0 ... row0 + rows of x in slabs of tile_rows. One thread processes the tiles of
-// a slab in ascending order. body returns false to end its slab early.
+// sweep processes rows row0 ... row0 + rows of x in slabs of tile_rows. One thread processes the
+// tiles of a slab in ascending order. body returns false to end its slab early.
 template <class T>
 struct Tile {
     int64_t slab;

@@ -29,8 +29,8 @@ GramOperator<T>::GramOperator(Run &run, const Expression &kernel, const Points<T
     panels_.clear();
 }
 
-// Stored blocks of rows follow one another. Block bi holds its tiles bj >= bi, which are rows(bi) x
-// (n - bi * tile_rows) values.
+// Stored blocks of rows follow one another. Block bi holds its tiles bj >= bi, which are
+// rows(bi) x (n - bi * tile_rows) values.
 template <class T>
 int64_t GramOperator<T>::tile_offset(int64_t bi, int64_t bj) const {
     const int64_t blocks = blocks_of(n());

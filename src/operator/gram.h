@@ -22,8 +22,8 @@ struct Meeting {
 // only for the two super-panels that it needs.
 //
 // Cost of a pass: n^2 / 2 kernel values (if streamed) and 2 n^2 p flops. Memory: n p numbers
-// (12 bytes each in f32, 16 in f64), prepared rows n d, stored values n^2 / 2. A pass runs only on the
-// calling thread if kernel values come from callbacks that must run there.
+// (12 bytes each in f32, 16 in f64), prepared rows n d, stored values n^2 / 2. A pass runs only on
+// the calling thread if kernel values come from callbacks that must run there.
 template <class T>
 class GramOperator : public Operator {
   public:

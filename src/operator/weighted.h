@@ -13,8 +13,9 @@ class WeightedOperator : public Operator {
     bool has_rough() const override { return base_.has_rough(); }
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
-    // Returns K S u in full accuracy. It is computed as an additional column of the first product,
-    // and again of the first one that is not rough; if there was none yet, by a product of its own.
+    // Returns K S u from a product that is not rough. The first product computes it as an
+    // additional column, and so does the first one that is not rough. If there was none yet, mean()
+    // makes one.
     const double *mean(Run &run) const;
     // How K S u is known so far, so that another run can continue from it.
     enum class Mean { unknown, rough, exact };
