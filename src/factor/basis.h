@@ -1,10 +1,11 @@
-// The Cholesky factor of k(B, B), for some points B whose span a method works in.
+// The Cholesky factor of k(B, B) for points B whose span a method works in.
 #pragma once
 #include "partial_cholesky.h"
 
 namespace mercer {
 
-// Its rows are in the order of the points; a point in the span of those before it is no pivot.
+// Rows of the factor are in the order of the points. A point in the span of the pivots before it
+// does not become a pivot.
 template <class T>
 std::shared_ptr<PartialCholesky<T>> basis_of(Run &run, const KernelRows &points);
 

@@ -1,15 +1,19 @@
-// Columns of pivoted partial Cholesky: those of the pivots P of a round, for any rows i whose earlier columns l_i are known.
-// P is taken in parts Q of w = 16 (f64) or 32 (f32) pivots. With l_i all columns before a part, its columns are
+// Columns of pivoted partial Cholesky: computes the columns of the pivots P of a round, for any
+// rows i whose earlier columns l_i are known. P is split into parts Q of w = 16 (f64) or 32 (f32)
+// pivots. If l_i holds all columns before a part, the part's columns are
 //   x_i = (k_iQ - l_i L_Q^T) M^T,   M the inverse of the triangle of L between the pivots of Q.
-// Both are products: nothing is solved entry by entry, and tiles are used where they were computed. Cost of p columns after
-// s: p kernel values and 2 p s + p^2 + w p flops a row.
+// Both steps are products: nothing is solved entry by entry, and tiles are used where they were
+// computed. The cost of p columns after s columns is p kernel values and 2 p s + p^2 + w p flops
+// per row.
 //
-// Error. L_Q and M are f64 numbers rounded to the tile's type u. The sum begins with k_iQ and falls as columns are
-// subtracted, those of most weight first, so that it is rounded relative to what is left of it: about u max k(x, x) in all,
-// whatever the number of columns (sums that begin with l_i L_Q^T stay near k to the end and err by root(s) u). Solving part
-// by part is backward stable: the computed l_i are those of kernel values that err by some u, which partial_cholesky.cpp analyses.
-// A factor not held makes columns again by the same products: in r rounds r / 2 times the kernel values, r / 3 more times
-// the flops.
+// Error. L_Q and M are f64 numbers rounded to the tile's type, with unit roundoff u. The sum begins
+// with k_iQ and falls as columns are subtracted, those of most weight first. Each rounding is
+// therefore relative to what is left of the sum, and the total error is about u max k(x, x),
+// whatever the number of columns. (Sums that begin with l_i L_Q^T stay near k to the end and err by
+// root(s) u.) Solving part by part is backward stable: the computed l_i are exact for kernel values
+// with errors of a few u, which partial_cholesky.cpp analyses. A factor that is not held recomputes
+// columns by the same products: over r rounds this takes r / 2 times the kernel values and
+// r / 3 times the flops in addition.
 #include "partial_cholesky.h"
 
 #include <array>
@@ -57,8 +61,9 @@ Points<T> PartialCholesky<T>::points_of(const std::vector<int64_t> &numbers) con
     return points;
 }
 
-// Strip by strip and some columns at once, from the earlier ones and from kernel values of the same rows, while both are in
-// the caches. What pads the last columns is undefined and lies where later columns will be.
+// Computes columns strip by strip and a few columns at once, from the earlier columns and the
+// kernel values of the same rows, while both are in the caches. The padding of the last columns is
+// undefined and lies where later columns will be written.
 template <class T>
 void PartialCholesky<T>::columns(Step &step, const Block &block, Scratch &scratch) {
     const Tiles<T> tiles(rows_.kernel, block.points, step.points);
@@ -80,8 +85,9 @@ void PartialCholesky<T>::columns(Step &step, const Block &block, Scratch &scratc
     }
 }
 
-// Pivot rows are replaced by their exact values: those of earlier rounds are 0, those of this step are
-// its triangle. numbers: which rows the block has; nullptr: row0 and those after it.
+// Pivot rows are replaced by their exact values: rows of pivots of earlier rounds become 0, and
+// rows of this step's pivots become its triangle. numbers: which rows the block has; nullptr: row0
+// and those after it.
 template <class T>
 void PartialCholesky<T>::patch(const Step &step, const Block &block, const int64_t *numbers) const {
     auto known = [&](int64_t i, int64_t column) {
@@ -118,7 +124,7 @@ Pool<typename PartialCholesky<T>::Scratch> PartialCholesky<T>::scratch() {
     return Pool<Scratch>([this, tiles] { return std::make_unique<Scratch>(run_, tiles); });
 }
 
-// Rows of slab s with all columns there are.
+// Returns the rows of slab s with all columns so far.
 template <class T>
 typename PartialCholesky<T>::Block PartialCholesky<T>::slab(int64_t s, Scratch &scratch) {
     Block out{points_, nullptr, s * slab_rows, std::min(slab_rows, n() - s * slab_rows), nullptr, stride_};
@@ -127,7 +133,7 @@ typename PartialCholesky<T>::Block PartialCholesky<T>::slab(int64_t s, Scratch &
     for (int64_t at = 0; at < out.rows; at += tile_rows) {
         Panel<T> &panel = panels[at / tile_rows];
         if (panel.rows > 0 && panel.row0 == out.row0 + at) continue;
-        panel = {}; // not both at once
+        panel = {}; // frees the old panel before the new one is loaded
         panel = points_.load(run_, out.row0 + at, std::min(tile_rows, out.rows - at));
     }
     out.panels = panels;

@@ -1,14 +1,16 @@
-// With Z = L_B^-T Q and any c, in one pass over blocks of rows, each against all of B:
+// With Z = L_B^-T Q and any c, one pass over blocks of rows, each against all of B, computes
 //
 //   u_i = w_i (k(x_i, B) - (L_B c)^T) Z,   s = sum u_i,   Y = L_B^-1 sum k(x_i, B)^T u_i - mu s^T
 //
-// = sum w (l - mu)(l - mu)^T Q, as sum w (l - mu) = 0. c = 0 needs no mean before the pass, which finds it: L_B^-1 sum w_i
-// k(x_i, B)^T / W, one more column of it; c near mu loses nothing to a large mean, to which Z rounded to the tile's type, whose
-// entries may be large, would be a large error.
+// which equals sum w (l - mu)(l - mu)^T Q, because sum w (l - mu) = 0. With c = 0 the mean need not
+// be known before the pass. The pass computes it as one more column: L_B^-1 sum w_i k(x_i, B) / W.
+// A c near mu avoids the error that a large mean causes: the entries of Z may be large, and Z is
+// rounded to the tile's type.
 //
-// Cost n m kernel values and 4 n m p flops. Blocks of rows are gathered in groups, their number a function of the shape alone,
-// whose sums are added in their order: any number of threads gives the same bits. Products with a tile are in its type, sums
-// across tiles in f64, as in a pass over K. Memory: a block's values a thread, m p a group, m^2.
+// The cost is n m kernel values and 4 n m p flops. Blocks of rows are gathered in groups, whose
+// number depends on the shape alone and whose sums are added in order, so any number of threads
+// gives the same bits. As in a pass over K, products with a tile are computed in its type, and sums
+// across tiles in f64. The memory is that of a block's values per thread, m p per group, and m^2.
 #include "nystrom_operator.h"
 
 #include "../core/threads.h"
@@ -19,7 +21,8 @@
 namespace mercer {
 namespace {
 
-// Rows of B, whose number is m, times columns.
+// The number of groups whose sums, m x columns numbers each, take about 64 MiB; at least 8 and at
+// most 32, unless there are fewer blocks.
 int64_t group_count(int64_t blocks, int64_t m, int64_t columns) {
     constexpr int64_t most_bytes = int64_t{64} << 20;
     return std::min(blocks, std::clamp<int64_t>(most_bytes / (8 * m * columns), 8, 32));
@@ -29,17 +32,20 @@ int64_t group_count(int64_t blocks, int64_t m, int64_t columns) {
 
 template <class T>
 struct SpanOperator<T>::Work {
-    std::vector<std::unique_ptr<TileScratch<T>>>
-        values;                   // of a block of rows with each panel of B: B's rows x the block's
-    Buffer<T> turned, product, u; // a tile that is to be turned; with one panel of B; u
-    Buffer<double> sums;          // k(x, B) Z, turned
+    // values: between each panel of B and a block of rows, transposed (B's rows x the block's).
+    // turned: a tile before it is transposed. product: a product with one panel of B. u: the u_i of
+    // the block.
+    std::vector<std::unique_ptr<TileScratch<T>>> values;
+    Buffer<T> turned, product, u;
+    Buffer<double> sums; // (k(x, B) Z)^T
 };
 
 template <class T>
 struct SpanOperator<T>::Pass {
-    int64_t p, columns, stride; // of Q; with the mean; padded
-    const T *z;                 // rows of B x p
-    const double *shift;        // (L_B c)^T Z
+    // p: columns of Q; columns: p, and one more for the mean; stride: columns after padding.
+    int64_t p, columns, stride;
+    const T *z;          // rows of B x p
+    const double *shift; // (L_B c)^T Z
 };
 
 template <class T>
@@ -63,7 +69,7 @@ Bytes SpanOperator<T>::bytes(const Run &run, int64_t rows, int64_t m, int64_t p,
     return held + Bytes(working.likely, working.most + run.threads() * tiles.loading(tile_rows));
 }
 
-// k(B, x), a panel of B after the other.
+// Computes k(B, x), one panel of B after the other.
 template <class T>
 void SpanOperator<T>::values(const Panel<T> &x, Work &work) const {
     for (size_t b = 0; b < span_.basis_panels_.size(); ++b) {
@@ -81,7 +87,8 @@ void SpanOperator<T>::values(const Panel<T> &x, Work &work) const {
     }
 }
 
-// Blocks first ... end of rows. sums: rows of B x pass.stride, then s.
+// Processes the blocks first ... end of rows. sums: m rows of pass.stride numbers for the rows of
+// B, then one row for s.
 template <class T>
 void SpanOperator<T>::group(Run &run, const Pass &pass, int64_t first, int64_t end, Work &work, double *sums) const {
     const ThinTable<T> &thin = thin_table<T>();
@@ -130,7 +137,7 @@ void SpanOperator<T>::product(Run &run, bool, int64_t p, const Fill &q, const Ta
     Buffer<T> z = std::move(run.buffer<T>(m, p).zero());
     std::vector<double> shift(static_cast<size_t>(p));
     for (int64_t k = 0; k < rank; ++k) {
-        double near = 0; // the k-th of k(c, B) = L_B c
+        double near = 0; // the k-th entry of k(c, B) = L_B c
         for (int64_t l = 0; l <= k; ++l) near += triangle_[k + l * rank] * mean_[static_cast<size_t>(l)];
         for (int64_t j = 0; j < p; ++j) {
             const T entry = z[places[k] * p + j] = static_cast<T>(x[k * p + j]);

@@ -1,5 +1,6 @@
-// L^T diag(w) L about the rows' mean (uncentred: about 0) for L = k(X, B) L_B^-T, by passes over k(X, B): what `project` finds
-// all pairs of from 2 n m^2 flops, a solver finds a few of from 4 n m p a pass (nystrom_operator.cpp).
+// The operator L^T diag(w) L, centred at the mean of the rows (uncentred: at 0), for
+// L = k(X, B) L_B^-T, computed by passes over k(X, B). `project` finds all its eigenpairs with
+// 2 n m^2 flops; a solver finds a few of them with 4 n m p flops per pass (nystrom_operator.cpp).
 #pragma once
 #include "../operator/operator.h"
 #include "nystrom_span.h"
@@ -9,18 +10,18 @@ namespace mercer {
 template <class T>
 class SpanOperator : public Operator {
   public:
-    // All are borrowed. rows: of the data, with their weights (nullptr: 1). about: something near the rows' mean in the span, or
-    // empty.
+    // All arguments are borrowed. rows: the rows of the data, with their weights (nullptr: 1).
+    // about: a point near the rows' mean in the span, or empty.
     SpanOperator(Run &run, const SpanRows<T> &span, const Points<T> &rows, const double *weights, bool centred,
                  std::vector<double> about = {});
     void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override;
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
 
-    // Mean of the rows; zeros if uncentred. Known after the first product.
+    // The mean of the rows (zeros if uncentred); known after the first product.
     const std::vector<double> &mean() const { return mean_; }
     int64_t kernel_evaluations() const { return evaluations_; }
-    // Memory of a product with p columns over this many rows and m points B.
+    // Bytes of a product with p columns over this many rows and m points B.
     static Bytes bytes(const Run &run, int64_t rows, int64_t m, int64_t p, const TileBytes &tiles);
 
   private:
@@ -34,7 +35,7 @@ class SpanOperator : public Operator {
     Tiles<T> tiles_;
     const double *weights_;
     bool centred_;
-    double total_; // of the weights
+    double total_; // sum of the weights
     Buffer<double> triangle_;
     mutable std::vector<double> mean_;
     mutable bool known_;

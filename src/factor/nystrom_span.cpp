@@ -1,6 +1,8 @@
-// One sweep over L gives mean and scatter:  sum w (l - c)(l - c)^T - W (mu - c)(mu - c)^T  with c the mean of the first
-// slab, so that a large mean costs no accuracy. Cost n m^2 flops (the lower blocks of the symmetric scatter) in the tile's
-// type, sums across slabs in f64 and in their order; an m x m eigenproblem. Memory O(m^2) a slab in flight.
+// One sweep over L gives the mean and the scatter  sum w (l - c)(l - c)^T - W (mu - c)(mu - c)^T,
+// where c is the mean of the first slab, so that a large mean costs no accuracy. The cost is
+// n m^2 flops (for the lower blocks of the symmetric scatter) in the tile's type, and an
+// m x m eigenproblem. Sums across slabs are added in f64 and in order. The memory is O(m^2) for
+// each slab being processed.
 #include "nystrom_span.h"
 
 #include "../core/slabs.h"
@@ -12,16 +14,17 @@ namespace {
 
 int64_t slabs_of(int64_t n) { return (n + span_slab - 1) / span_slab; }
 
-constexpr int64_t scatter_block = 64; // its columns at once
-constexpr int64_t scatter_depth = 64; // its rows at once
+constexpr int64_t scatter_block = 64; // columns of the scatter that are computed at once
+constexpr int64_t scatter_depth = 64; // rows of a slab that are summed at once
 
-// Numbers between columns of a scatter, and of all that a slab leaves: scatter, and sum of its rows.
+// scatter_stride: the step between columns of a scatter. part_count: the numbers that a slab
+// produces, which are its scatter and the sum of its rows.
 int64_t scatter_stride(int64_t m, int64_t size) {
     return size == 4 ? padded_columns<float>(m) : padded_columns<double>(m);
 }
 int64_t part_count(int64_t m, int64_t size) { return (m + 1) * scatter_stride(m, size); }
 
-// Slabs whose scatter is held at once.
+// The number of slabs whose scatters are held at once.
 int64_t window_of(int64_t n, int64_t m, int64_t threads, int64_t size) {
     constexpr int64_t most_bytes = int64_t{32} << 20;
     return std::min(std::clamp<int64_t>(most_bytes / (part_count(m, size) * size + 1), threads, 64), slabs_of(n));
@@ -31,11 +34,13 @@ int64_t window_of(int64_t n, int64_t m, int64_t threads, int64_t size) {
 
 Bytes project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size) {
     const int64_t width = scatter_stride(m, size), all = 2 * m + 9,
-                  range = count + 79; // numbers a row of dsyevd, dsyevr
+                  range = count + 79; // numbers per row in dsyevd, dsyevr
     const Bytes eigh{8 * m * (count + (count == m ? all : range)), 8 * m * (count + std::max(all, range))};
     const int64_t sweep = size * (window_of(n, m, threads, size) * part_count(m, size) +
                                   std::min(threads, slabs_of(n)) * (span_slab + scatter_block) * width);
-    return 16 * n + 8 * m * (m + 1) + larger(sweep, eigh); // the former where eigenvalues are equal
+    // eigh.most allows for dsyevd as the fallback, which eigenvalues that are equal to rounding
+    // need.
+    return 16 * n + 8 * m * (m + 1) + larger(sweep, eigh);
 }
 
 int64_t projection_bytes(int64_t n, int64_t m, int64_t count) { return 8 * n + 8 * m * count; }
@@ -57,7 +62,8 @@ SpanRows<T>::SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points
     std::copy(exact.begin(), exact.end(), triangle_.begin());
 }
 
-// K_xB L_B^-T by substitution in the tile's type, as the factor itself is made; row-major X is X^T to BLAS.
+// Computes K_xB L_B^-T by substitution in the tile's type, in which the factor itself is computed.
+// A row-major X is X^T for BLAS.
 template <class T>
 void SpanRows<T>::make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count,
                        T *out) const {
@@ -101,7 +107,7 @@ void SpanRows<T>::gather(Run &run, const int64_t *numbers, int64_t count, T *out
 
 namespace {
 
-// The mean of the first slab, in the tile's type.
+// Returns the mean of the first slab, in the tile's type.
 template <class T>
 std::vector<T> origin_of(Run &run, const SpanRows<T> &span) {
     const int64_t rows = std::min(span.n(), span_slab), m = span.rank();
@@ -116,15 +122,17 @@ std::vector<T> origin_of(Run &run, const SpanRows<T> &span) {
     return out;
 }
 
-// Scatter about the origin (lower blocks) and sum of a slab's rows x, which are roots of weights times l - c: a part. Sums of
-// a few rows at a time are added up: the rounding errors of equal rows have one sign, and so accumulate over few terms only.
-// tile: scatter_block times the width of x.
+// Computes the part of a slab: the scatter about the origin (lower blocks) and the weighted sum of
+// its rows. The rows x are sqrt(w) (l - c). Sums of a few rows at a time are added up, because
+// rounding errors of equal rows have one sign: they then accumulate over few terms only. tile:
+// scatter_block times the padded width of x.
 template <class T>
 void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots, T *tile, T *part) {
     constexpr int64_t depth = scatter_depth;
     const int64_t ld = padded_columns<T>(m);
     std::fill_n(part, m * ld, T(0));
-    for (int64_t j = 0; j < m; j += scatter_block) // columns j ... of the symmetric scatter, from the diagonal block on
+    // Columns j ... of the symmetric scatter, from the diagonal block on.
+    for (int64_t j = 0; j < m; j += scatter_block)
         for (int64_t k = 0; k < rows; k += depth) {
             const T *from = x + k * ld + j;
             const int64_t count = std::min(scatter_block, m - j), wide = ld - j;
@@ -138,12 +146,13 @@ void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots
         for (int64_t k = 0; k < m; ++k) sum[k] += roots[static_cast<size_t>(i)] * x[i * ld + k];
 }
 
-// Scatter and sum about the origin (m columns, then one) of all rows; fills out.residual and square, |l|^2.
+// Returns the scatter (m columns) and the sum (one column) of all rows about the origin; fills
+// out.residual, and square with |l|^2.
 template <class T>
 Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weights, const std::vector<T> &origin,
                           Projection &out, double *square) {
     const int64_t n = span.n(), m = span.rank(), width = padded_columns<T>(m), part_size = part_count(m, sizeof(T));
-    const int64_t window = window_of(n, m, run.threads(), sizeof(T)); // parts of a few slabs at once
+    const int64_t window = window_of(n, m, run.threads(), sizeof(T)); // slabs whose parts are held
     Buffer<T> parts = run.buffer<T>(window, part_size);
     Buffer<double> sums = std::move(run.buffer<double>(m, m + 1).zero());
     struct Work {
@@ -173,7 +182,8 @@ Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weigh
             scatter_of(x, rows, m, roots, work->tile.data(), parts.data() + s * part_size);
         };
         parallel_for(run, now, slab, span.serial());
-        parallel_for(run, m + 1, [&](int64_t j) { // one column of the scatter, then the sums; slabs in their order
+        // One column of the scatter for each j, and the sums last; slabs are added in order.
+        parallel_for(run, m + 1, [&](int64_t j) {
             for (int64_t s = 0; s < now; ++s)
                 for (int64_t k = j < m ? j : 0; k < m; ++k)
                     sums[k + j * m] += static_cast<double>(parts[s * part_size + j * width + k]);
@@ -213,7 +223,8 @@ Projection project(Run &run, const SpanRows<T> &span, const double *weights, boo
     out.theta.resize(static_cast<size_t>(count));
     out.v = run.buffer<double>(m, count);
     eigh_top(m, sums.data(), m, count, out.theta.data(), out.v.data(), m);
-    // Of s terms that are alike the k-th sum is k / s of the whole, and all of them may round the same way.
+    // The k-th partial sum of s similar terms is k / s of the total, and all roundings may have one
+    // sign, so s / 2 roundings of the total bound the error.
     constexpr double steps = (scatter_depth + span_slab / scatter_depth) / 2.0;
     out.sums = count > 0 ? steps * u * out.theta[0] : 0;
     return out;

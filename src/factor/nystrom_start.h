@@ -1,11 +1,11 @@
-// Start vectors for iterative solvers (nystrom_start.cpp).
+// Start vectors for iterative solvers; the method is explained in nystrom_start.cpp.
 #pragma once
 #include "../core/block.h"
 #include "partial_cholesky.h"
 
 namespace mercer {
 
-// The problem of a weighted operator: rows with weights (nullptr: 1).
+// The problem of a weighted operator: its rows and their weights (nullptr: 1).
 struct StartTask {
     const KernelRows &rows;
     const double *weights;
@@ -13,17 +13,17 @@ struct StartTask {
     int64_t m; // pivots
     Random random;
 };
-// Writes leading vectors of a Nystrom approximation to `to`, whose last columns remain unchanged if its rank is smaller. Returns
-// the number of kernel values used.
+// Writes the leading eigenvectors of a Nystrom approximation to `to`. The last columns remain
+// unchanged if its rank is smaller. Returns the number of kernel values used.
 int64_t start_vectors(Run &run, const StartTask &task, Columns to);
-// The number of kernel values for n rows and m pivots.
+// Returns the number of kernel values for n rows and m pivots.
 mercer_figure start_evaluations(int64_t n, int64_t m);
-// A random row of the s-th of `parts` equally large parts of n rows.
+// Draws a random row from the s-th of `parts` equal parts of n rows.
 inline int64_t row_of_part(const Random &random, int64_t s, int64_t parts, int64_t n) {
     const int64_t first = s * n / parts, end = (s + 1) * n / parts;
     return first + static_cast<int64_t>(random.uniform(s, -1) * static_cast<double>(end - first));
 }
-// Its memory for p vectors.
+// Returns the bytes that start_vectors needs for p vectors.
 Bytes start_bytes(const Run &run, int64_t n, int64_t m, int64_t p, const TileBytes &tiles);
 
 } // namespace mercer

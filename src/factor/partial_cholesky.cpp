@@ -1,28 +1,35 @@
-// Pivoted partial Cholesky K ~ L L^T  (specification reduced sets 7; sampling 4.1), in rounds: pivots are chosen among a
-// block of candidates whose residual is exact, then one sweep over all rows appends their columns (sweep.cpp). K is
-// never formed or updated. m pivots of n rows: n m kernel values and n m^2 flops, inside rounds at most n (m + 32)/4 values
-// more, and in f32 those that candidates take (rounds.cpp); memory n m, and m^2 in f32 or where columns are made again
+// Pivoted partial Cholesky K ~ L L^T (specification reduced sets 7; sampling 4.1) in rounds: pivots
+// are chosen among a block of candidates whose residual is exact, and then one sweep over all rows
+// appends their columns (sweep.cpp). K is never formed or updated. m pivots of n rows cost
+// n m kernel values and n m^2 flops. Rounds take at most n (m + 32)/4 values more, and in f32 those
+// that candidates need (rounds.cpp). The memory is n m, and m^2 in f32 or if columns are recomputed
 // (columns.cpp).
 //
-// Greedy (Fine & Scheinberg, JMLR 2 (2001); Franc & Hlavac, CAIP (2003)). Residual diagonals only fall, so those from
-// before the round bound them: the rows of largest d are candidates, and as long as the best exact residual among them is
-// no less than the best bound outside, it is the best of all (FACTS B3.6). About m/35 sweeps.
+// Greedy (Fine & Scheinberg, JMLR 2 (2001); Franc & Hlavac, CAIP (2003)). Residual diagonals can
+// only decrease, so their values from before the round are upper bounds. The rows of largest d are
+// the candidates. As long as the best exact residual among them is no less than the largest bound
+// of any other row, it is the best of all (FACTS B3.6). This takes about m/35 sweeps.
 //
-// Sampled (Epperly, Tropp & Webber, Embrace rejection, arXiv 2410.03969, accelerated RPCholesky; the law is that of Chen et
-// al., Randomly pivoted Cholesky, CPAM 2025). Candidates are drawn independently with probability w d / sum w d, and one is
-// accepted with probability (its present d) / (its d at the draw), in order, until enough are accepted: this thinning gives
-// the accepted ones the law of drawing one by one. Later candidates of a round are discarded, which does not change the
-// law, because they are independent of the earlier ones. About m/128 sweeps.
+// Sampled (Epperly, Tropp & Webber, Embrace rejection, arXiv 2410.03969, accelerated RPCholesky;
+// the distribution is that of Chen et al., Randomly pivoted Cholesky, CPAM 2025). Candidates are
+// drawn independently with probability w d / sum w d. In order, each is accepted with probability
+// (its present d) / (its d at the draw), until enough are accepted. This thinning gives the
+// accepted rows the distribution of rows that are drawn one by one. Later candidates of a round are
+// discarded; this does not change the distribution, because they are independent of the earlier
+// ones. This takes about m/128 sweeps.
 //
-// The floor. Kernel values of the tile's type err by some u max k(x, x), so the column of a pivot of residual d errs by some
-// u / root(d), and adds u^2 / d to the residual of every row. At d = u that equals the rounding of k(x, x) itself, and below
-// a column brings more noise than it explains. So no pivot is taken whose d is at most max(u, 1e-10) max k(x, x), for all
-// rules alike: rank is reached. d of a candidate is exact enough to decide this because it is f64 (rounds.cpp); d of
-// all other rows errs by some u max k(x, x). A row that is wrongly taken for a candidate is detected in a round and
-// dropped; after some rounds without a pivot rank is reached, too.
+// The floor. Kernel values in the tile's type have errors of a few u max k(x, x), so the column of
+// a pivot with residual d has errors of a few u / root(d), which add u^2 / d to the residual of
+// every row. At d = u this equals the rounding of k(x, x) itself; at a smaller d, a column adds
+// more noise than it explains. Therefore, under all rules, no row becomes a pivot whose d is at
+// most max(u, 1e-10) max k(x, x); if no other row is left, the rank is reached. The d of a
+// candidate is accurate enough for this decision because it is computed in f64 (rounds.cpp), while
+// the d of all other rows has errors of a few u max k(x, x). A row that is wrongly taken as a
+// candidate is detected in a round and dropped. After several rounds without a pivot the rank is
+// reached, too.
 //
-// d far below 0 comes of rounding or of a kernel that is not positive semi-definite. Only a proof that rounding explains no such
-// value makes it an error (check_definite).
+// A d far below 0 arises from rounding or from a kernel that is not positive semi-definite. It is
+// an error only if rounding provably cannot explain it (check_definite).
 #include "partial_cholesky.h"
 
 #include <algorithm>
@@ -32,13 +39,13 @@
 
 namespace mercer {
 
-// L of a set that grows by one row at a time; row k of the round's triangle is under test.
+// L of a set that grows by one row at a time. Row k of the round's triangle is the row under test.
 template <class T>
 class PartialCholesky<T>::Border {
   public:
     Border(Round &round, const Candidates &block) : round_(round), residual_(block.residual), b_(block.count()) {}
 
-    // The residual d of candidate p after the rows accepted so far.
+    // Returns the residual d of candidate p after the rows accepted so far.
     double left(int64_t p) {
         double *g = round_.row(count()), sum = 0;
         for (int64_t k = 0; k < count(); ++k) {
@@ -50,7 +57,7 @@ class PartialCholesky<T>::Border {
         }
         return std::max(residual_[p * b_ + p] - sum, 0.0);
     }
-    // After left(p), which gave d > 0.
+    // Accepts candidate p; left(p) must have been called before and returned d > 0.
     void take(int64_t p, int64_t row, double d) {
         round_.row(count())[count()] = std::sqrt(d);
         round_.places.push_back(p);
@@ -99,14 +106,14 @@ bool PartialCholesky<T>::reached(const PivotStop &stop, double residual_sum, dou
            (stop.trace > 0 && residual_sum <= stop.trace * trace_);
 }
 
-// As many of the wanted candidates as their residual block may cost now.
+// Returns how many of the wanted candidates the remaining allowance for residual blocks permits.
 template <class T>
 int64_t PartialCholesky<T>::affordable(int64_t candidates) const {
     const double left = static_cast<double>(allowance(n(), count()) - spent_);
     return std::clamp<int64_t>(static_cast<int64_t>(std::sqrt(std::max(left, 0.0))), 1, candidates);
 }
 
-// A round must not exceed the remaining number of pivots, nor the capacity of a sweep.
+// A round must exceed neither the remaining number of pivots nor the number that one sweep can add.
 template <class T>
 template <class Choose>
 void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
@@ -120,8 +127,9 @@ void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
         {
             Run::Span span(run_, share(count()), share(count()));
             run_.progress(1);
-            const int64_t before =
-                evaluations_; // not those that make columns again: choices are those of a held factor
+            // Evaluations that recompute columns do not count here, so that the choices are those
+            // of a held factor.
+            const int64_t before = evaluations_;
             round = choose(std::min(most - count(), most_accepted));
             spent_ += evaluations_ - before;
         }
@@ -158,13 +166,13 @@ void PartialCholesky<T>::grow_sampled(const PivotStop &stop, const Random &rando
     });
 }
 
-// The candidates of largest d, the largest first.
+// Returns the candidates of largest d in descending order.
 template <class T>
 std::vector<int64_t> PartialCholesky<T>::largest_rows(int64_t wanted) const {
     auto before = [&](int64_t i, int64_t j) {
         return residual_[i] != residual_[j] ? residual_[i] > residual_[j] : precedes(i, j);
     };
-    std::vector<int64_t> heap; // the last in this order on top
+    std::vector<int64_t> heap; // the top is the last in this order
     const double least = floor(count());
     for (int64_t i = 0; i < n(); ++i) {
         if (!(residual_[i] > least) || weight(i) == 0) continue;
@@ -180,7 +188,8 @@ std::vector<int64_t> PartialCholesky<T>::largest_rows(int64_t wanted) const {
     return heap;
 }
 
-// The first of the candidates whose d ties with this score, but for those in `sorted` (by precedes); -1: there is none.
+// Returns the first candidate whose d ties with this score and which is not in `sorted` (ordered by
+// precedes), or -1 if there is none.
 template <class T>
 int64_t PartialCholesky<T>::first_tied(double score, const std::vector<int64_t> &sorted) const {
     auto before = [&](int64_t i, int64_t j) { return precedes(i, j); };
@@ -198,22 +207,25 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_greedy(int64_t mos
     std::vector<int64_t> rows = largest_rows(candidates + 1);
     if (rows.empty()) return round;
     const int64_t first = first_tied(residual_[rows[0]], {});
-    int64_t next = -1; // the best outside
+    int64_t next = -1; // the best row outside
     if (static_cast<int64_t>(rows.size()) > candidates) next = rows.back(), rows.pop_back();
     if (std::find(rows.begin(), rows.end(), first) == rows.end()) next = rows.back(), rows.back() = first;
     std::sort(rows.begin(), rows.end(), [&](int64_t i, int64_t j) { return precedes(i, j); });
     const double bound = next < 0 ? -1 : residual_[next];
-    const int64_t tied_outside = next < 0 ? -1 : first_tied(bound, rows); // with a best score equal to the bound
+    // The first row outside whose score would tie with a best score equal to the bound.
+    const int64_t tied_outside = next < 0 ? -1 : first_tied(bound, rows);
 
-    // No residual outside exceeds its bound. The first pivot is the best of all, because all bounds are exact.
+    // No residual outside exceeds the bound. The first pivot is the best of all rows, because all d
+    // are exact at the start of a round.
     take_largest(round, rows, most, [&](int64_t row, double best) {
         return bound < pivot_tie * best || (bound <= best && (tied_outside < 0 || precedes(row, tied_outside)));
     });
     return round;
 }
 
-// Of these rows the one of largest residual, the first on a tie, then of what that leaves, and so on: while `go` after the
-// first, at most `most`.
+// Takes the given row of largest residual (the first one on a tie), then the row of largest
+// residual after that, and so on, up to `most` rows. After the first row, it continues only while
+// `go` is true.
 template <class T>
 template <class Go>
 void PartialCholesky<T>::take_largest(Round &round, std::vector<int64_t> rows, int64_t most, Go &&go) {
@@ -254,7 +266,7 @@ template <class T>
 typename PartialCholesky<T>::Round PartialCholesky<T>::choose_sampled(int64_t most, int64_t draws,
                                                                       const Random &random) {
     Round round(run_, most);
-    Buffer<double> until = run_.buffer<double>(n()); // sums of weights up to each row
+    Buffer<double> until = run_.buffer<double>(n()); // cumulative sums of w d
     double sum = 0;
     int64_t last = -1;
     for (int64_t i = 0; i < n(); ++i) {
@@ -263,7 +275,9 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_sampled(int64_t mo
     }
     if (last < 0) return round;
     std::vector<int64_t> drawn;
-    for (int64_t t = 0; t < draws; ++t) { // the first row beyond the point; a product may round up to the whole sum
+    // Finds the first row whose cumulative sum exceeds the point. The product may round up to the
+    // whole sum.
+    for (int64_t t = 0; t < draws; ++t) {
         const double at = random.uniform(draws_ + t, 0) * sum;
         drawn.push_back(std::min(last, std::upper_bound(until.begin(), until.end(), at) - until.begin()));
     }
@@ -285,9 +299,10 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_sampled(int64_t mo
     return round;
 }
 
-// In the order of the rows given, a small pivot before a large one would carry the errors of its column, entries' errors over
-// its root, into all that come after, time and again. So the largest goes first within a round, and a round
-// ends when the residuals of its rows are far below those of the waiting rows.
+// Each column carries the errors of its entries divided by the root of its pivot. If rows were
+// taken in the given order, a small pivot before a large one would spread such errors to all later
+// columns, again and again. So the largest residual is taken first within a round, and a round ends
+// when the residuals of its rows are far below those of the waiting rows.
 template <class T>
 int64_t PartialCholesky<T>::append(const int64_t *rows, int64_t given) {
     constexpr double far_below = 1e-3;
@@ -312,7 +327,7 @@ int64_t PartialCholesky<T>::append(const int64_t *rows, int64_t given) {
             take_largest(round, {left.begin(), left.begin() + static_cast<int64_t>(part)}, round.most,
                          [&](int64_t, double best) { return best >= waiting; });
         }
-        // Only of candidates is d known well enough to pass them over.
+        // Only rows that were candidates may be skipped, because only their d is accurate enough.
         const double least = floor(count() + round.count());
         const auto tried = left.begin() + static_cast<int64_t>(part);
         left.erase(std::remove_if(left.begin(), tried,

@@ -1,6 +1,7 @@
-// A partial Cholesky factor that grows: K ~ L L^T of the kernel matrix of n rows, residual diagonal d = diag(K - L L^T).
-// Pivots are chosen by the largest residual, drawn at random, or given; reducers, the start of the exact solver, the lift
-// `projected` and the method `auto` share it. Methods and bounds are in partial_cholesky.cpp and columns.cpp.
+// A growing partial Cholesky factor: K ~ L L^T for the kernel matrix K of n rows, with the residual
+// diagonal d = diag(K - L L^T). Pivots are those of largest residual, drawn at random, or given.
+// Reducers, the start of the exact solver, the lift `projected` and the method `auto` all use it.
+// The algorithms and their bounds are explained in partial_cholesky.cpp and columns.cpp.
 #pragma once
 #include "../core/rounding.h"
 #include "../core/threads.h"
@@ -13,9 +14,9 @@
 
 namespace mercer {
 
-constexpr double pivot_tie = 1 - 1e-10; // scores this close to the best are equal
+constexpr double pivot_tie = 1 - 1e-10; // scores this close to the best count as ties
 
-// sum x_i y_i in eight interleaved f64 sums, which compilers vectorise.
+// Computes sum x_i y_i in eight interleaved f64 sums, which compilers can vectorise.
 template <class T>
 double dot(const T *x, const T *y, int64_t count) {
     double lane[8] = {};
@@ -26,101 +27,120 @@ double dot(const T *x, const T *y, int64_t count) {
     return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
-// When growth ends: at m pivots in all, or with the first pivot after which one of the others holds; 0: no such stop.
-// mse is the weighted mean of d, maxerr its largest entry among rows that count, trace the sum of w d over that of
-// w k(x, x).
+// When growth ends: at m pivots in total, or at the first pivot after which one of the other
+// conditions holds; a condition of 0 is ignored. mse bounds the weighted mean of d, maxerr the
+// largest d of rows with weight > 0, and trace the sum of w d relative to the sum of w k(x, x).
 struct PivotStop {
     int64_t m;
     double mse = 0, maxerr = 0, trace = 0;
     bool early() const { return mse > 0 || maxerr > 0 || trace > 0; }
 };
 
-// L is n x m numbers. If that is too much, a factor keeps the pivots, what their columns are made with, and d; each sweep then
-// makes the earlier columns of its rows again, by the same products. The rows of candidates come from the triangle of the
-// pivots (rounds.cpp), so that pivots and d equal those of a factor in memory up to rounding.
+// L has n x m entries. If these do not fit in memory, a factor keeps only the pivots, the data from
+// which their columns are computed, and d. Each sweep then recomputes the earlier columns of its
+// rows by the same products. The candidates' rows are computed from the pivots' triangle
+// (rounds.cpp), so that pivots and d equal those of a factor in memory up to rounding.
 enum class Factor { held, remade };
 
 template <class T>
 class PartialCholesky {
   public:
-    // rows: of a positive semi-definite kernel, else E_UNSUPPORTED. capacity: columns to make room for at first; more are made as
-    // they are needed.
+    // rows: their kernel must be positive semi-definite, otherwise E_UNSUPPORTED. capacity: the
+    // number of columns to allocate at first; more are allocated when they are needed.
     PartialCholesky(Run &run, const KernelRows &rows, int64_t capacity, Factor kind = Factor::held);
     PartialCholesky(const PartialCholesky &) = delete;
 
-    // All three continue the present factor; no work is repeated. After an exception (cancel, budget) the factor is of no use.
-    // E_NUMERICAL where a kernel that says it is positive semi-definite shows not to be.
+    // The next three functions extend the present factor and repeat no work. After an exception
+    // (cancel, budget) the factor must not be used any more. They fail with E_NUMERICAL if a kernel
+    // that is declared positive semi-definite proves not to be.
     //
-    // By largest residual. Ties are broken by what the rows contain (precedes), so that the order of the data does not matter.
-    // In f64 the pivots are those of the algorithm that goes column by column.
+    // grow_greedy takes the row of largest residual. Ties are broken by the contents of the rows
+    // (precedes), so that the order of the data does not matter. In f64 the pivots are those of the
+    // algorithm that adds one column at a time.
     void grow_greedy(const PivotStop &stop);
-    // Each pivot is drawn with probability w d / sum w d. To continue a growth, pass the same random again.
+    // Draws each pivot with probability w d / sum w d. To continue growth, pass the same random
+    // again.
     void grow_sampled(const PivotStop &stop, const Random &random);
-    // These rows (weight 0 is allowed), the largest residual first. A row that lies in the span of those before it, or is
-    // one of them, is passed over; index() then says who is there, in what order. Returns how many were taken.
+    // Adds the given rows (weight 0 is allowed), the largest residual first. A row that is already
+    // a pivot, or lies in the span of the earlier pivots, is skipped; index() then tells which rows
+    // were added, and in what order. Returns their number.
     int64_t append(const int64_t *rows, int64_t count);
-    // Makes room for capacity columns by copying a held factor; the old and the new one exist at the same time.
+    // Makes room for capacity columns by copying a held factor. The old and the new factor exist at
+    // the same time.
     void reserve(int64_t capacity);
 
     int64_t n() const { return rows_.n; }
     int64_t count() const { return static_cast<int64_t>(index_.size()); }
-    const int64_t *index() const { return index_.data(); } // count, in order of selection
+    const int64_t *index() const { return index_.data(); } // count(), in order of selection
     bool held() const { return kind_ == Factor::held; }
-    // Held: n x count, row-major with stride(); what lies beyond count in a row is undefined. Pivots' rows are lower triangular.
+    // If held: n x count, row-major with stride(). What follows the first count entries of a row is
+    // undefined. The rows of pivots form a lower triangle.
     const T *factor() const { return factor_.data(); }
     int64_t stride() const { return stride_; }
-    int64_t held_bytes() const;                                 // including its lists
-    const double *residual() const { return residual_.data(); } // n: d, exactly 0 at pivots
+    // Bytes of the factor, its triangle, d, the hashes and the prepared rows.
+    int64_t held_bytes() const;
+    const double *residual() const { return residual_.data(); } // n numbers d; 0 at pivots
     double mean_residual() const { return residual_sum_ / weight_sum_; }
     double largest_residual() const { return largest_; }
-    double trace_left() const { return trace_ > 0 ? residual_sum_ / trace_ : 0; } // share of the trace
-    double trace() const { return trace_; }                                       // sum w k(x, x)
-    // The last growth ended because no candidate was left above the rank floor.
+    // The sum of w d as a share of the trace.
+    double trace_left() const { return trace_ > 0 ? residual_sum_ / trace_ : 0; }
+    double trace() const { return trace_; } // sum w k(x, x)
+    // True if the last growth ended because no candidate above the rank floor was left.
     bool rank_reached() const { return rank_reached_; }
     int64_t sweeps() const { return sweeps_; }
-    int64_t evaluations() const { return evaluations_ + again_; } // of the kernel
+    int64_t evaluations() const { return evaluations_ + again_; } // of kernel values
 
     bool reached(const PivotStop &stop) const { return reached(stop, residual_sum_, largest_); }
-    // Does row i precede row j if their scores tie? Decided by a hash of the row's values; for equal rows and for objects, whose
-    // values are unknown, by position. Call read_contents() before.
+    // True if row i precedes row j when their scores tie. A hash of the rows' values decides; equal
+    // rows, and objects, whose values are unknown, are ordered by position. Call read_contents()
+    // first.
     bool precedes(int64_t i, int64_t j) const {
         return !contents_.empty() && contents_[i] != contents_[j] ? contents_[i] < contents_[j] : i < j;
     }
     void read_contents();
-    // May row be the next pivot?
+    // True if the row may be the next pivot.
     bool candidate(int64_t row) const { return weight(row) > 0 && residual_[row] > floor(count()); }
     double weight(int64_t row) const { return rows_.weights ? rows_.weights[row] : 1; }
 
-    // Columns to allocate at first if m are requested but an early stop may save most of them.
+    // The number of columns to allocate at first if m are requested but an early stop may save most
+    // of them.
     static int64_t first_capacity(int64_t m, bool early) { return early ? std::min<int64_t>(m, 256) : m; }
-    // Bounds of what a factor of m columns takes (early: grown from first_capacity), remade for at most `rounds` sweeps;
+    // Bounds on the memory of a factor of m columns. early: it grows from first_capacity. A factor
+    // that is not held is assumed to grow in at most rounds(m) sweeps.
     static Bytes bytes(int64_t n, int64_t m, bool early, int64_t threads, const TileBytes &tiles,
                        Factor kind = Factor::held);
-    static int64_t kept_bytes(int64_t n, int64_t m, bool early, const TileBytes &tiles); // of a held one, and its lists
+    // Bytes that a held factor keeps.
+    static int64_t kept_bytes(int64_t n, int64_t m, bool early, const TileBytes &tiles);
+    // Bytes that growing takes in addition.
     static Bytes growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, const TileBytes &tiles);
     static int64_t evaluations(int64_t n, int64_t m, Factor kind = Factor::held) {
-        const int64_t looked_up = std::min(n, most_candidates(m)) * m / 2; // in a round, half of them on average
+        // Candidates look up half of the m columns on average.
+        const int64_t looked_up = std::min(n, most_candidates(m)) * m / 2;
         return n * (m + 1) + allowance(n, m) +
                rounds(m) *
                    ((kind == Factor::held ? 0 : n * m / 2) + (sizeof(T) == 4 || kind != Factor::held ? looked_up : 0));
     }
-    static int64_t rounds(int64_t m) { return m / 32 + 4; } // of either rule, where candidates are not all alike
-    // The floor of all rules: no pivot is taken whose d is at most this, in units of the largest diagonal, after `step` others
-    // (derived in partial_cholesky.cpp).
+    // Number of rounds of either rule, unless all candidates are alike.
+    static int64_t rounds(int64_t m) { return m / 32 + 4; }
+    // The rank floor, which is the same for all rules: after `step` pivots, no row becomes a pivot
+    // whose d is at most this, in units of the largest diagonal entry (derived in
+    // partial_cholesky.cpp).
     static double relative_floor(int64_t step) {
         return std::max(1e-10, unit_roundoff(sizeof(T) == 4)) + static_cast<double>(step + 1) * unit_roundoff(false);
     }
-    // Pivots' rows of L, in f64: m x m, column-major, lower triangle.
+    // Returns the pivots' rows of L in f64: m x m, column-major, lower triangle.
     Buffer<double> triangle(Run &run) const;
 
   private:
-    // Rows among which pivots are chosen: their rows of L, and K - L L^T among them, whose diagonal is d.
+    // The rows among which pivots are chosen, with their rows of L and the residual K - L L^T among
+    // them; the diagonal of the residual is d.
     struct Candidates {
         int64_t count() const { return static_cast<int64_t>(rows.size()); }
         std::vector<int64_t> rows;
-        Buffer<double> factor, residual; // row-major: count() x columns of the factor, count() x count()
+        Buffer<double> factor, residual; // row-major: count() x columns of L; square
     };
-    // Pivots accepted in one round, at most `most`, in order; places says where they are among the candidates.
+    // The pivots accepted in one round, at most `most`, in order. places: their positions among the
+    // candidates.
     struct Round {
         Round(Run &run, int64_t most) : most(most), triangle(run.buffer<double>(most, most)) {}
         int64_t count() const { return static_cast<int64_t>(rows.size()); }
@@ -128,64 +148,70 @@ class PartialCholesky {
         const double *row(int64_t k) const { return triangle.data() + k * most; }
         int64_t most;
         std::vector<int64_t> rows, places;
-        Buffer<double> triangle; // L between them
-        Buffer<double> earlier;  // their rows of L before the round
+        Buffer<double> triangle; // L between the pivots
+        Buffer<double> earlier;  // the pivots' rows of L before the round
     };
     class Border; // a Cholesky factor that grows by rows
-    struct Step { // what makes the columns of one round
+    struct Step { // the data from which the columns of one round are computed
         Step(PartialCholesky &factor, const Round &round);
         int64_t depth() const { return from + made; }
-        // In a row of the part of solved that begins with column j0.
+        // The length of a row of `solved` in the part that begins with column j0.
         int64_t columns_from(int64_t j0) const { return padded_columns<T>(std::min(wide, made - j0)); }
-        std::vector<int64_t> numbers; // of the pivots
-        int64_t from, made, width;    // the columns; the first `width` of those made are used
+        std::vector<int64_t> numbers; // row numbers of the pivots
+        // Columns from ... from + made are computed; only the first `width` of them are used.
+        int64_t from, made, width;
         Points<T> points;
         Panel<T> pivots;
         Buffer<T> triangle; // L_PP, row-major
-        // What a part of `wide` columns is solved with, depth() rows each: first -L^T of the part's pivots in all columns before
-        // the part, then M^T with M the inverse of the part's own triangle.
+        // The factors with which each part of `wide` columns is solved, depth() rows each: first
+        // -L^T of the part's pivots for all columns before the part, and then M^T, where M is the
+        // inverse of the part's own triangle.
         Buffer<T> solved;
     };
     static constexpr int64_t slab_rows = 1024, slab_panels = slab_rows / tile_rows, few_rows = 128;
-    // Columns of one product, two registers of 64 bytes: what it reads of them streams through the first cache (four cost
-    // 5 %, rows of all columns 15 to 25 %).
+    // The number of columns in one product, two registers of 64 bytes: the data that a product
+    // reads for them streams through the first-level cache. Four registers cost 5 % of the time,
+    // and rows of all columns 15 to 25 %.
     static constexpr int64_t wide = 128 / sizeof(T);
     static_assert(slab_rows % tile_rows == 0);
     static int64_t stride_of(int64_t capacity);
-    static int64_t ready_bytes(int64_t n, int64_t m, bool early,
-                               const TileBytes &tiles); // bytes of rows prepared for tiles; 0: not kept
+    // Bytes of the rows that stay prepared for tiles; 0: they are not kept.
+    static int64_t ready_bytes(int64_t n, int64_t m, bool early, const TileBytes &tiles);
     static int64_t slabs_of(int64_t n) { return (n + slab_rows - 1) / slab_rows; }
     struct Scratch { // of one thread
         Scratch(Run &run, const Tiles<T> &tiles) : tile(tiles.scratch(run)) {}
         TileScratch<T> tile;
         std::vector<Panel<T>> panels;
-        Buffer<T> rows; // of L, where it is not held
+        Buffer<T> rows; // rows of L, if it is not held
     };
-    struct Block { // rows of L at work
+    struct Block { // the rows of L that are being processed
         Points<T> &points;
-        const Panel<T> *panels; // of these rows, each but the last of tile_rows
+        const Panel<T> *panels; // panels of these rows; all but the last have tile_rows rows
         int64_t row0, rows;
         T *l;
         int64_t stride;
     };
-    struct Sums { // over the rows of a slab
+    struct Sums { // of the rows of a slab
         double residual, largest, lowest;
         int64_t lowest_row;
     };
 
-    static constexpr int64_t most_accepted = tile_rows; // pivots of one round
-    static constexpr int64_t panels_share = 10; // rows stay prepared for tiles if they need at most this fraction of L
-    // Candidates of a greedy round: fewer mean more sweeps, more of them a longer block (FACTS B3.12).
+    static constexpr int64_t most_accepted = tile_rows; // largest number of pivots in one round
+    // Rows stay prepared for tiles if they need at most this fraction of the memory of L.
+    static constexpr int64_t panels_share = 10;
+    // The number of candidates of a greedy round: fewer need more sweeps, and more make a larger
+    // residual block (FACTS B3.12).
     static int64_t greedy_candidates(int64_t m) { return std::clamp<int64_t>((m / 4 + 280) / 64 * 64, 128, 512); }
-    // A sampled round ends with so many pivots; it draws twice as many candidates, the first, which rejects most and whose
-    // candidates cost least, three times.
+    // The number of pivots that ends a sampled round. A round draws twice as many candidates. The
+    // first round, which rejects most and whose candidates cost least, draws three times as many.
     static int64_t enough_accepted(int64_t m) { return m >= 1000 ? most_accepted : most_accepted / 2; }
     static constexpr int64_t first_draws = 3, later_draws = 2;
     static int64_t most_candidates(int64_t m) {
         return std::max(greedy_candidates(m), first_draws * enough_accepted(m));
     }
     static int64_t triangle_bytes(int64_t m) { return 8 * m * m; }
-    // Upper limit of the kernel values for residuals inside rounds, in addition to the n m of the columns.
+    // Upper limit of the kernel values for residuals within rounds, in addition to the n m of the
+    // columns.
     static int64_t allowance(int64_t n, int64_t m) { return n * ((m + 32) / 4); }
     int64_t affordable(int64_t candidates) const;
     double floor(int64_t step) const { return relative_floor(step) * largest_diagonal_; }
@@ -218,7 +244,8 @@ class PartialCholesky {
     void patch(const Step &step, const Block &block, const int64_t *rows) const;
 
     // rounds.cpp
-    bool keeps_triangle() const { return sizeof(T) == 4 || !held(); } // else columns in f64 have pivots' rows
+    // Otherwise the columns are in f64 and contain the pivots' rows.
+    bool keeps_triangle() const { return sizeof(T) == 4 || !held(); }
     Points<double> exact_points(const std::vector<int64_t> &numbers) const;
     void reserve_triangle();
     void append_triangle(const Round &round);
@@ -235,18 +262,20 @@ class PartialCholesky {
     Points<T> points_;
     std::vector<Panel<T>> panels_; // of all rows, if small compared to the factor
     std::vector<int64_t> index_;
-    std::vector<std::pair<int64_t, int64_t>> chosen_; // each pivot's row and column, by row
+    std::vector<std::pair<int64_t, int64_t>> chosen_; // row and column of each pivot, sorted by row
     Buffer<T> factor_;
-    Buffer<double> triangle_;                  // L_P where it is kept: triangle_rows_ squared, column-major
-    std::vector<std::unique_ptr<Step>> steps_; // of a factor not held
+    // L_P if it is kept: a square of triangle_rows_, column-major.
+    Buffer<double> triangle_;
+    std::vector<std::unique_ptr<Step>> steps_; // if the factor is not held
     Buffer<double> residual_;
-    Buffer<uint64_t> contents_; // of all rows, where ties are broken by them
+    Buffer<uint64_t> contents_; // hashes of all rows, to break ties
     int64_t capacity_ = 0, stride_ = 0, triangle_rows_ = 0;
-    double largest_diagonal_ = 0, weight_sum_ = 0, trace_ = 0; // of rows that count
+    double largest_diagonal_ = 0, weight_sum_ = 0, trace_ = 0; // of rows with weight > 0
     double scale_ = 0;                                         // largest k(x, x) of all rows
     double residual_sum_ = 0, largest_ = 0;
-    int64_t sweeps_ = 0, draws_ = 0, evaluations_ = 0, spent_ = 0; // spent: evaluations to choose
-    std::atomic<int64_t> again_{0};                                // evaluations to recompute earlier columns
+    // spent_: kernel values that were evaluated to choose pivots.
+    int64_t sweeps_ = 0, draws_ = 0, evaluations_ = 0, spent_ = 0;
+    std::atomic<int64_t> again_{0}; // to recompute columns
     bool rank_reached_ = false;
 };
 

@@ -1,5 +1,6 @@
-// The service pivot_cholesky of plugin.h. A rule that scores by the residual alone goes in rounds; one with a score or
-// update of its own sees every column, so it goes column by column: m sweeps, n m^2/2 numbers read.
+// The service pivot_cholesky of plugin.h. A rule that scores by the residual alone runs in rounds.
+// A rule with its own score or update needs every column and runs column by column, with m sweeps
+// that read n m^2/2 numbers.
 #include "pivot_service.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ class OneByOne {
         : factor_(factor), task_(task), rule_(rule), score_(task.run.buffer<double>(factor.n())),
           column_(task.run.buffer<double>(rule.update ? factor.n() : 0)) {}
 
-    // True: no row is left above the floor.
+    // Returns true if no row above the floor is left.
     bool run(const PivotStop &stop, mercer_pivot_state &state) {
         const int64_t most = std::min(stop.m, factor_.n());
         while (state.step < most && !(state.step > 0 && factor_.reached(stop))) {
@@ -26,7 +27,7 @@ class OneByOne {
             if (pivot < 0) return true;
             {
                 Run::Span span(task_.run, share(state.step), share(state.step + 1));
-                if (factor_.append(&pivot, 1) == 0) continue; // it is at the floor, and no candidate any more
+                if (factor_.append(&pivot, 1) == 0) continue; // at the floor, no candidate any more
             }
             ++state.step;
             if (!rule_.update) continue;
@@ -58,7 +59,7 @@ class OneByOne {
         for (int64_t i = 0; draw && i <= last; ++i) {
             if (score_[i] <= 0) continue;
             left -= factor_.weight(i) * score_[i];
-            if (left < 0 || i == last) return i; // rounding may leave a crumb
+            if (left < 0 || i == last) return i; // rounding may leave a remainder
         }
         int64_t first = -1;
         for (int64_t i = 0; i < n; ++i)
@@ -131,13 +132,15 @@ mercer_cost PivotForecast::cost_of(const mercer_task &task, int64_t n, const Piv
     mercer_cost cost{};
     cost.struct_size = sizeof cost;
     const Bytes bytes = Pivots::bytes(n, m, until.early(), task.run.threads(), tiles_, kind) + copy;
-    cost.bytes = bytes.most + (held ? 16 * n : 0); // scores and a column, for rules that want them
+    // Rules with a score or update of their own need n scores and one column.
+    cost.bytes = bytes.most + (held ? 16 * n : 0);
     cost.likely_bytes = bytes.likely;
     cost.kernel_evaluations = Pivots::evaluations(n, m, kind);
     cost.m = m;
     cost.likely_m = likely;
-    cost.likely_evaluations = 1.1 * static_cast<double>(n) * static_cast<double>(likely + 1) * // 1.1: inside rounds
-                              (held ? 1 : 1 + rounds / 8);
+    // The factor 1.1 allows for the values within rounds.
+    cost.likely_evaluations =
+        1.1 * static_cast<double>(n) * static_cast<double>(likely + 1) * (held ? 1 : 1 + rounds / 8);
     cost.flops = flops * (held ? 1 : 1 + rounds / 3);
     return cost;
 }

@@ -1,12 +1,14 @@
-// Candidates of a round of pivoted partial Cholesky: their rows of L and the residual of K among them, in f64, and the test
-// that proves a kernel not to be positive semi-definite.
+// The candidates of a round of pivoted partial Cholesky: their rows of L and the residual of K
+// among them, both in f64, and the test that proves a kernel not to be positive semi-definite.
 //
-// An f32 factor also keeps the triangle L_P of its pivots in f64, computed from f64 kernel values, because errors at the
-// pivots spread: a pivot of residual d puts errors of some u / root(d) into every row, later pivots' rows among
-// them, and the recurrence multiplies these. With the largest residual as the next pivot that growth is bounded, with drawn
-// or given pivots it is exponential. A candidate's row of L is K_cP L_P^-T, so that all decisions about it (d, order, accept or
-// reject) are exact to f64. A factor that is not held does the same, as it has no rows to look up. Cost of b candidates after s
-// pivots: b s f64 kernel values and b s^2 flops, m^2/2 values and m^3/3 flops in all at the least; memory m^2.
+// An f32 factor also keeps the triangle L_P of its pivots in f64, computed from f64 kernel values,
+// because errors at the pivots spread: a pivot of residual d causes errors of a few u / root(d) in
+// every row, including those of later pivots, and the recurrence multiplies these errors. If each
+// pivot has the largest residual, this growth is bounded; with drawn or given pivots it is
+// exponential. A candidate's row of L is K_cP L_P^-T, so that all decisions about it (d, order,
+// acceptance) are accurate to f64. A factor that is not held does the same, because it has no rows
+// to read. b candidates after s pivots cost b s f64 kernel values and b s^2 flops, in total at
+// least m^2/2 values and m^3/3 flops; the memory is m^2.
 #include "partial_cholesky.h"
 
 #include <cinttypes>
@@ -55,7 +57,8 @@ Points<double> PartialCholesky<T>::exact_points(const std::vector<int64_t> &numb
     return points;
 }
 
-// The rows of L of the candidates c, count() numbers each: from the columns if they are f64, else K_cP L_P^-T.
+// Returns the candidates' rows of L, count() numbers each: read from the columns if these are held
+// in f64, otherwise computed as K_cP L_P^-T.
 template <class T>
 Buffer<double> PartialCholesky<T>::rows_of_factor(const std::vector<int64_t> &rows) {
     const int64_t b = static_cast<int64_t>(rows.size()), s = count();
@@ -89,8 +92,8 @@ Buffer<double> PartialCholesky<T>::rows_of_factor(const std::vector<int64_t> &ro
     return out;
 }
 
-// K - L L^T among the block's rows, symmetric. Its diagonal is d: the value that scores and draws used if that is f64, else
-// the residual by the rows of L in f64.
+// Computes K - L L^T among the block's rows, which is symmetric. Its diagonal is d: in f64 the
+// value that scores and draws used, in f32 the residual computed from the f64 rows of L.
 template <class T>
 void PartialCholesky<T>::residual_among(Candidates &block) {
     const int64_t b = block.count(), s = count(), blocks = (b + few_rows - 1) / few_rows;
@@ -101,10 +104,10 @@ void PartialCholesky<T>::residual_among(Candidates &block) {
     const double *factor = block.factor.data();
     if (b > 1) {
         std::vector<Panel<double>> panels(static_cast<size_t>(blocks));
-        std::vector<std::pair<int64_t, int64_t>> pairs; // of panels, one triangle
+        std::vector<std::pair<int64_t, int64_t>> pairs; // pairs of panels in one triangle
         for (int64_t i = 0; i < blocks; ++i)
             for (int64_t j = 0; j <= i; ++j) pairs.emplace_back(i, j);
-        Buffer<double> turned = run_.buffer<double>(blocks * s, few_rows); // -L of each panel's rows, by columns
+        Buffer<double> turned = run_.buffer<double>(blocks * s, few_rows); // -L of each panel, by columns
         for_each(blocks, [&](int64_t i) {
             const int64_t row0 = i * few_rows, rows = std::min(few_rows, b - row0);
             panels[static_cast<size_t>(i)] = points.load(run_, row0, rows);
@@ -150,8 +153,8 @@ typename PartialCholesky<T>::Candidates PartialCholesky<T>::candidates(std::vect
     return block;
 }
 
-// After the pivots of a round are chosen: keeps their rows of L, and stores the exact d of all candidates, so that rows at the
-// floor are no longer candidates.
+// Completes a round after its pivots are chosen: keeps their rows of L, and stores the exact d of
+// all candidates, so that rows at the floor are no longer candidates.
 template <class T>
 void PartialCholesky<T>::settle(Round &round, const Candidates &block) {
     const int64_t s = count(), b = block.count();
@@ -161,12 +164,14 @@ void PartialCholesky<T>::settle(Round &round, const Candidates &block) {
         std::copy_n(block.factor.data() + round.places[static_cast<size_t>(i)] * s, s, round.earlier.data() + i * s);
 }
 
-// A d of this row far below 0 is the kernel's fault only if rounding cannot explain it. K is positive semi-definite if and only
-// if z^T K z >= 0 for all z. Take z = 1 at the row x, -a at the pivots with a = K_PP^-1 k_Px, which makes it least:
+// A d of this row far below 0 proves that the kernel is indefinite only if rounding cannot explain
+// it. K is positive semi-definite if and only if z^T K z >= 0 for all z. The smallest value is
+// obtained with z = 1 at the row x and -a at the pivots, a = K_PP^-1 k_Px:
 //   z^T K z = k(x, x) - |l|^2,   l = L_P^-1 k_Px,   a = L_P^-T l.
-// For this z errors of entries, each at most eta (k(x, x) k(y, y))^1/2, change the sum by at most eta (sum |z_j| k_jj^1/2)^2:
-// rounding cannot make it lower than minus that. eta: error of f64 kernel values and sums of count() terms, or of values supplied
-// in f32.
+// If each entry has an error of at most eta (k(x, x) k(y, y))^1/2, the sum for this z has an error
+// of at most eta (sum |z_j| k_jj^1/2)^2, so rounding cannot make it lower than minus this bound.
+// eta is the error of f64 kernel values and of sums of count() terms, or that of values supplied in
+// f32.
 template <class T>
 void PartialCholesky<T>::check_definite(int64_t row) {
     const bool given = points_.objects() || rows_.kernel.calls_back();
@@ -194,7 +199,8 @@ void PartialCholesky<T>::check_definite(int64_t row) {
          sizeof(T) == 4 ? "; if the kernel is known to be positive semi-definite, use float64 (data.dtype = f64)" : "");
 }
 
-// What is left of k(x, x) of this row is NaN: because the kernel gave no number, or because squares of its numbers overflowed.
+// Fails because the residual of this row is NaN: either the kernel gave a value that is not finite,
+// or squares of its values overflowed.
 template <class T>
 void PartialCholesky<T>::refuse_values(int64_t row) const {
     std::vector<int64_t> all = index_;

@@ -1,7 +1,8 @@
-// The sweep of pivoted partial Cholesky, which appends the columns X of accepted pivots to L:  d -= |X_i|^2,  L <- [L, X].
-// It goes in slabs of 1024 rows whose columns are made (columns.cpp) and
-// used while they are in the second-level cache (256 cost 25 %, FACTS B3.12); L is read once. d and its sums are f64.
-// Slabs are fixed and their sums added in order: the same bits for any number of threads.
+// The sweep of pivoted partial Cholesky, which appends the columns X of the accepted pivots to L:
+// d -= |X_i|^2,  L <- [L, X]. It goes in slabs of 1024 rows, whose columns are computed
+// (columns.cpp) and used while they are in the second-level cache (256 rows cost 25 % more, FACTS
+// B3.12); L is read once. d and its sums are in f64. Slabs are fixed and their sums are added in
+// order, so any number of threads gives the same bits.
 #include "partial_cholesky.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace mercer {
 template <class T>
 void PartialCholesky<T>::for_each(int64_t count, const std::function<void(int64_t)> &body) {
     parallel_for(run_, count, body, Tiles<T>(rows_.kernel, points_, points_).serial());
-    run_.progress(1); // a body that was asked to stop has returned early
+    run_.progress(1); // a body that was asked to stop returns early
 }
 
 template <class T>
@@ -34,7 +35,8 @@ void PartialCholesky<T>::start() {
     largest_ = largest_diagonal_;
 }
 
-// FNV-1a over the bits of a row's values, eight bytes at once and mixed; 0 and -0 are equal.
+// FNV-1a over the bits of a row's values, eight bytes at a time and with mixing; 0 and -0 are
+// equal.
 template <class T>
 void PartialCholesky<T>::read_contents() {
     const Source &source = *rows_.source;
@@ -59,7 +61,8 @@ void PartialCholesky<T>::read_contents() {
     contents_ = std::move(contents);
 }
 
-// Whole lines, with room for the columns that pad a product; rows 1 KiB apart would share few sets of a cache.
+// Rows take whole cache lines, with room for the columns that pad a product. Rows whose distance is
+// a multiple of 1 KiB would share few sets of a cache.
 template <class T>
 int64_t PartialCholesky<T>::stride_of(int64_t capacity) {
     constexpr int64_t line = padded_columns<T>(1);
@@ -88,7 +91,7 @@ void PartialCholesky<T>::reserve(int64_t capacity) {
     stride_ = stride;
 }
 
-// d of pivots is what makes them exactly 0.
+// d of each pivot is first set to the number that is subtracted, so that it becomes exactly 0.
 template <class T>
 typename PartialCholesky<T>::Sums PartialCholesky<T>::subtract(const Block &block, int64_t from) {
     const int64_t end = block.row0 + block.rows;
@@ -101,7 +104,8 @@ typename PartialCholesky<T>::Sums PartialCholesky<T>::subtract(const Block &bloc
     Sums sums{0, 0, 0, block.row0};
     for (int64_t i = block.row0; i < end; ++i) {
         const double d = residual_[i] - square(i);
-        if (!(d >= sums.lowest || std::isnan(sums.lowest))) sums.lowest = d, sums.lowest_row = i; // the first NaN stays
+        // The first NaN is kept.
+        if (!(d >= sums.lowest || std::isnan(sums.lowest))) sums.lowest = d, sums.lowest_row = i;
         residual_[i] = std::max(d, 0.0);
         sums.residual += weight(i) * residual_[i];
         if (weight(i) > 0) sums.largest = std::max(sums.largest, residual_[i]);
@@ -147,8 +151,9 @@ void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
     if (stop.early() && reached(stop)) drop_surplus(from, stop);
 }
 
-// The first column after which stop holds is the last. What k columns leave of row i is d_i + the squares of those behind
-// the k-th: sums of positive terms, so going back loses no accuracy.
+// Keeps columns up to the first one after which the stop holds. After k columns, the residual of
+// row i is d_i plus the squares of the later columns: a sum of positive terms, so going back loses
+// no accuracy.
 template <class T>
 void PartialCholesky<T>::drop_surplus(int64_t from, const PivotStop &stop) {
     const int64_t width = count() - from, slabs = slabs_of(n());
@@ -217,7 +222,8 @@ int64_t PartialCholesky<T>::ready_bytes(int64_t n, int64_t m, bool early, const 
 template <class T>
 int64_t PartialCholesky<T>::kept_bytes(int64_t n, int64_t m, bool early, const TileBytes &tiles) {
     int64_t columns = stride_of(m), triangle = triangle_bytes(m);
-    for (int64_t room = first_capacity(m, early); room < m; room *= 2) { // the old and the new while one is copied
+    // The old and the new factor exist together while one is copied.
+    for (int64_t room = first_capacity(m, early); room < m; room *= 2) {
         columns = std::max(columns, stride_of(room) + stride_of(std::min(2 * room, m)));
         triangle = std::max(triangle, triangle_bytes(room) + triangle_bytes(std::min(2 * room, m)));
     }
@@ -225,19 +231,21 @@ int64_t PartialCholesky<T>::kept_bytes(int64_t n, int64_t m, bool early, const T
            (sizeof(T) == 4 ? triangle : 0) + ready_bytes(n, m, early, tiles);
 }
 
-// A round chooses, then makes its columns: blocks of candidates and of pivots are there one after the other. How many there
-// are is the data's to say: a few dozen at the least, up to most_accepted.
+// A round first chooses pivots and then computes their columns, so the blocks of candidates and of
+// pivots are needed one after the other. Their sizes depend on the data: a few dozen at least, and
+// most_accepted at most.
 template <class T>
 Bytes PartialCholesky<T>::growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, const TileBytes &tiles) {
     const int64_t size = sizeof(T), slabs = slabs_of(n), active = std::min(threads, slabs),
                   rows = std::min(n, tile_rows), panels = std::min(active * slab_panels, blocks_of(n)),
                   loaded = tiles.held(panels, std::min(active * slab_rows, n)), ready = ready_bytes(n, m, early, tiles);
-    // Where the budget does not hold all rows ready, those of a slab are.
+    // If the budget does not allow all rows to stay prepared, those of a slab are prepared for each
+    // sweep.
     const Bytes sweep =
         held_by(threads, slabs, tiles.scratch) +
         Bytes(ready > 0 ? 0 : loaded / active, active * tiles.loading(rows) + std::max<int64_t>(loaded - ready, 0));
     const int64_t affordable = static_cast<int64_t>(std::sqrt(static_cast<double>(allowance(n, m)))) + 1;
-    const int64_t wider = 8 / size; // candidates are f64
+    const int64_t wider = 8 / size; // candidates are in f64
     auto choosing = [&](int64_t b, int64_t a, int64_t working) {
         const int64_t few = (b + few_rows - 1) / few_rows,
                       work = wider * working * std::max(tiles.scratch, tiles.loading(std::min(b, few_rows))),

@@ -33,7 +33,7 @@ class CompleteRows : public Source {
     Buffer<int64_t> numbers_;
 };
 
-// Marks the rows that have no NaN.
+// Sets complete[i] to 1 for each row without NaN, to 0 for the others.
 void scan(const Source &source, int64_t row0, int64_t rows, double *window, unsigned char *complete) {
     const int64_t d = source.cols();
     source.fill(row0, rows, window);

@@ -7,7 +7,10 @@
 namespace mercer {
 namespace {
 
-// Recursive descent over  sum = product ('+' product)*,  product = [number] leaf ('*' leaf)*,  leaf = name ['[' columns ']'].
+// A recursive descent parser of this grammar:
+//     sum = product ('+' product)*
+//     product = [number] leaf ('*' leaf)*
+//     leaf = name ['[' columns ']']
 class Parser {
   public:
     explicit Parser(const std::string &text) : text_(text) {}
@@ -47,7 +50,7 @@ class Parser {
         if (!take('[')) return out;
         do {
             int64_t first = whole(), last = take('-') ? whole() : first;
-            constexpr int64_t most = 1'000'000; // columns of all leaves together
+            constexpr int64_t most = 1'000'000; // limit on the columns of all leaves together
             if (last < first || last >= INT32_MAX) expected("columns like 0-7 in ascending order");
             if ((columns_ += last - first + 1) > most)
                 fail(MERCER_E_VALUE, "kernel = %.200s ...: more than %" PRId64 " columns are listed", shown(), most);
@@ -170,7 +173,7 @@ Expression::Expression(const ExpressionText &text, Registry &registry) : text_(t
                 leaf.plugin = registry.find(Kind::kernel, from.name);
                 leaf.params = Params(leaf.plugin->params);
                 leaf.form = leaf.plugin->kernel.form;
-                from.name = leaf.plugin->name; // an alias is written by its name
+                from.name = leaf.plugin->name; // an alias is replaced by the kernel's name
             }
             out.leaves.push_back(leaves.size());
             leaves.push_back(std::move(leaf));
@@ -231,7 +234,8 @@ void Expression::finish(Run &run, int64_t d, const BandwidthRule &bandwidth) {
                     [&] { leaf.plugin->kernel.facts(&host_table(), leaf.values(), columns, out); });
         };
         ask(own, &leaf.facts);
-        // A radial kernel that is positive definite in any number of columns is completely monotone in v (Schoenberg 1938).
+        // A radial kernel that is positive definite for any number of columns is completely
+        // monotone in v (Schoenberg 1938).
         mercer_kernel_facts any = none;
         ask(int64_t{1} << 30, &any);
         leaf.slope_falls = any.flags & MERCER_PSD && any.flags & MERCER_RADIAL;

@@ -1,5 +1,6 @@
-// The kernel: a sum of weighted products of leaves; a leaf is a kernel plugin (or the caller's function) with its parameters
-// and columns. As text: "gaussian[0-7] * hamming[8-11] + 0.1 linear".
+// The kernel is a sum of weighted products of leaves. A leaf is a kernel plugin (or the caller's
+// function) with its parameters and the columns that it sees. In text form:
+// "gaussian[0-7] * hamming[8-11] + 0.1 linear".
 #pragma once
 #include "../host/task.h"
 
@@ -20,10 +21,11 @@ struct ExpressionText {
     std::vector<Term> terms;
     int64_t leaf_count() const;
 };
-ExpressionText parse_expression(const std::string &text); // E_VALUE: the message says what was expected, and where
+// Fails with E_VALUE; the message says what was expected, and where.
+ExpressionText parse_expression(const std::string &text);
 std::string expression_text(const ExpressionText &expression);
 
-// The caller's tile function, released with its last owner.
+// The caller's tile function, which is released together with its last owner.
 class UserKernel {
   public:
     explicit UserKernel(const mercer_user_kernel &kernel) : kernel_(kernel) {}
@@ -31,7 +33,9 @@ class UserKernel {
         if (owned_ && kernel_.release) kernel_.release(kernel_.user);
     }
     UserKernel(const UserKernel &) = delete;
-    void own() { owned_ = true; } // the call that took it succeeded
+    // Called when the API call that received the function has succeeded; only then is it released
+    // here.
+    void own() { owned_ = true; }
     bool thread_safe() const { return kernel_.flags & MERCER_THREAD_SAFE; }
     bool psd() const { return kernel_.flags & MERCER_PSD; }
     void tile(const mercer_view &x, const mercer_view &y, const mercer_view &k) const;
@@ -47,15 +51,19 @@ struct Leaf {
     std::vector<int64_t> columns; // empty: all
     int32_t form = MERCER_BLOCK;
     mercer_kernel_facts facts{};
-    bool slope_falls = false;  // |dk/dv| falls with the squared distance v
-    std::vector<double> shift; // one a column of the leaf; empty: none. Only dense leaves of form sqdist have one.
+    bool slope_falls = false; // |dk/dv| decreases as the squared distance v grows
+    // One number per column of the leaf; empty: none. Only dense leaves of form sqdist have a
+    // shift.
+    std::vector<double> shift;
     const void *values() const { return params.values(); }
-    // The plugin's operations, in place: form values to values of k (which they are already without a map), to log k, to the
-    // derivative of k by the form value. The latter two are there only if the plugin has them.
+    // The plugin's operations, all in place. map turns form values into values of k (without a map
+    // they already are), log_map into log k, derivative into the derivative of k by the form value.
+    // The latter two exist only if the plugin provides them.
     void map(int32_t dtype, void *of, int64_t count) const;
     void log_map(int32_t dtype, void *of, int64_t count) const;
     void derivative(int32_t dtype, void *of, int64_t count) const;
-    // dk/dx is known: form values have a derivative by x here, and k one by the form value in the plugin.
+    // True if dk/dx can be computed: the core knows the derivative of this form by x, and the
+    // plugin knows the derivative of k by the form value.
     bool has_derivative() const {
         return plugin && (form == MERCER_DOT || form == MERCER_SQDIST) &&
                (plugin->kernel.derivative || !plugin->kernel.map);
@@ -65,11 +73,11 @@ struct Leaf {
 class Expression {
   public:
     Expression() = default; // no leaf yet
-    // Leaves at their defaults.
+    // Creates the leaves with default parameters.
     Expression(const ExpressionText &text, Registry &registry);
 
     std::vector<Leaf> leaves;
-    std::shared_ptr<const UserKernel> user; // behind leaves "user"; nullptr: not given (yet)
+    std::shared_ptr<const UserKernel> user; // the function of leaves "user"; nullptr: not given
 
     struct Term {
         double weight;
@@ -77,27 +85,31 @@ class Expression {
     };
     const std::vector<Term> &terms() const { return terms_; }
     std::string text() const;
-    // "kernel.sigma" of a lone leaf, "kernel.2.sigma" of the second of several.
+    // Returns "kernel.sigma" for a lone leaf, "kernel.2.sigma" for the second of several.
     std::string prefix(size_t leaf) const;
-    std::map<std::string, std::string> stored() const; // all leaves' parameters, with their prefix
+    std::map<std::string, std::string> stored() const; // all parameters, with prefixes
 
-    // Lets every leaf choose its form, then finish; d columns after the input map (0: objects). bandwidth(leaf, rule) is
-    // asked where a rule is to be resolved.
+    // choose_forms lets every leaf choose its form. finish calls it first, and then finishes every
+    // leaf for rows of d columns after the input map (0: objects). finish calls
+    // bandwidth(leaf, rule) for each leaf whose bandwidth is given by a rule.
     void choose_forms();
     using BandwidthRule = std::function<double(const Leaf &leaf, const std::string &rule)>;
     void finish(Run &run, int64_t d, const BandwidthRule &bandwidth);
 
-    // Of the whole, after finish.
+    // Properties of the whole kernel, available after finish.
     bool is_psd() const;
-    // Fails with E_UNSUPPORTED unless the kernel is positive semi-definite. who: names what needs that; but: ends the message.
+    // Fails with E_UNSUPPORTED unless the kernel is positive semi-definite. who: what needs this,
+    // for the message; but: text that is appended to the message.
     void need_psd(const char *who, const char *but = "") const;
-    double kappa() const;                             // k(x, x) where it is constant, else NaN
-    bool is_radial() const;                           // a function of the distance over all columns
-    bool falls() const;                               // radial, and falls with the distance
-    void radial(double *values, int64_t count) const; // squared distances to k in place, any thread; else E_UNSUPPORTED
-    bool calls_back() const;                          // has a leaf that must run on the calling thread
+    double kappa() const;   // k(x, x) if it is constant, else NaN
+    bool is_radial() const; // a function of the distance over all columns
+    bool falls() const;     // radial, and decreases with the distance
+    // Turns squared distances into values of k, in place and on any thread; E_UNSUPPORTED if not
+    // radial.
+    void radial(double *values, int64_t count) const;
+    bool calls_back() const; // some leaf must run on the calling thread
     bool has_user() const;
-    bool has_block() const; // a leaf that computes whole tiles itself
+    bool has_block() const; // some leaf computes whole tiles itself
     int64_t leaf_columns(const Leaf &leaf, int64_t d) const {
         return leaf.columns.empty() ? d : static_cast<int64_t>(leaf.columns.size());
     }

@@ -1,7 +1,10 @@
-// Squared distances from dot products lose (d + 8) u (|x|^2 + |y|^2) to rounding, nothing of which shows when the rows are
-// far apart and everything when they are close; close pairs are redone by differences, which are exact to (d + 2) u
-// relative. tile.cpp defines which pairs are close.
-// One object per instruction set: no standard library templates here (see vmath.cpp).
+// Squared distances that are computed from dot products carry a rounding error of up to
+// 2 (d + 4) u (|x|^2 + |y|^2). This is negligible for distant rows, but can exceed the distance
+// itself for close ones. Close pairs are therefore recomputed by differences, which have a relative
+// error of at most (d + 2) u. tile.cpp defines which pairs are close.
+//
+// This file is compiled into one object per instruction set, so it must not use templates of the
+// standard library (see vmath.cpp).
 #include "forms.h"
 
 namespace mercer {
@@ -11,7 +14,7 @@ template <class T>
 inline int is_close(T value, T norms, Close<T> close) {
     const T far = close.far * norms;
     const bool certain = (value > far * far) | (value > close.beyond);
-    return !(value > close.near * norms) | !certain; // NaN is
+    return !(value > close.near * norms) | !certain; // a pair with NaN counts as close
 }
 
 template <class T>
@@ -39,8 +42,8 @@ bool find(int64_t n, T x_norm, const T *y_norms, Close<T> close, const T *values
     return any != 0;
 }
 
-// Sixteen partial sums, added in a fixed order: the same bits whatever the vector width, and vectorised without
-// reassociation.
+// Adds sixteen partial sums in a fixed order. The bits therefore do not depend on the vector width,
+// and the compiler can vectorise the loop without reassociating sums.
 template <class T>
 T square_difference(int64_t d, const T *x, const T *y) {
     T part[16] = {};

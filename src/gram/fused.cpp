@@ -1,12 +1,15 @@
-// 2^(x'.y' + a_x + a_y), d + 4 (f32, AVX-512) to d + 12 (f64, AVX2) multiplications an entry: sums of a block of rows x
-// vectors of columns in registers, started at a_x + a_y, so that only the value is ever stored. Columns outside,
-// rows inside: a block of y stays in the first cache while x passes by from the second.
+// Computes 2^(x'.y' + a_x + a_y) at a cost of d + 4 (f32, AVX-512) to d + 12 (f64, AVX2)
+// multiplications per entry. The sums of a block (rows x vectors of columns) stay in registers and
+// start at a_x + a_y, so that only the final values are stored. The outer loop runs over columns
+// and the inner one over rows: a block of y stays in the first-level cache while x streams from the
+// second.
 //
-// Error: |x'.y'| and all that is summed on the way are at most |x'|^2 / 2 + |y'|^2 / 2 = |a_x + a_y|, so that the
-// exponent is off by at most 2 (d + 2) u |a_x + a_y|. ln 2 times that is the relative error of the value, to which 2^
-// adds 1.25 ulp (lanes.h).
+// Error: |x'.y'| and all partial sums are at most |x'|^2 / 2 + |y'|^2 / 2 = |a_x + a_y|, so the
+// error of the exponent is at most 2 (d + 2) u |a_x + a_y|. The relative error of the value is
+// ln 2 times that, to which computing 2^ adds 1.25 ulp (lanes.h).
 //
-// One object per instruction set: no standard library here (see vmath.cpp).
+// This file is compiled into one object per instruction set, so it must not use the standard
+// library (see vmath.cpp).
 #include "fused.h"
 
 #include "../core/lanes.h"
@@ -18,13 +21,14 @@ constexpr int64_t ld = fused_stride;
 constexpr int vectors = 2;
 
 #ifdef __AVX512F__
-constexpr int rows = 8; // 16 sums, 2 vectors of y, 1 of x and the constants of 2^ in 32 registers
+constexpr int rows = 8; // 16 sums, 2 vectors of y, 1 of x, constants of 2^: 32 registers
 #else
-constexpr int rows = 4; // 8 sums in 16 registers
+constexpr int rows = 4; // 8 sums fit in 16 registers
 #endif
-// Coordinates of y lie 1 or 2 KiB apart, so that 32 or 16 of them fill the sets of the first cache that they fall into
-// and more come from the second. 16 sums a coordinate hide that, 8 do not: then y is copied together, a piece at a
-// time.
+// Successive coordinates of y are 1 or 2 KiB apart and share few cache sets: 32 or 16 of them fill
+// these sets of the first-level cache, and any more come from the second level. With 16 sums per
+// coordinate the arithmetic hides this latency; with 8 sums it does not, and y is therefore copied
+// into contiguous memory, one piece at a time.
 constexpr bool copied = rows < 8;
 constexpr int64_t piece = 256;
 
@@ -52,7 +56,7 @@ struct Difference {
     static Vector<T> exponent(Vector<T> sum) { return sum * splat(T(-0.5)); }
 };
 
-// Every loop over a block is unrolled: its sums are registers only then.
+// Every loop over a block must be unrolled, because only then are its sums kept in registers.
 template <class Visit>
 inline __attribute__((always_inline)) void each(Visit &&visit) {
     MERCER_UNROLL
@@ -80,7 +84,8 @@ void clear_edges(int64_t m, int64_t n, T *values) {
         for (int64_t j = i < m ? n : 0; j < right; ++j) values[i * ld + j] = 0;
 }
 
-// Processes a piece of the coordinates. All but the last leave their sums in the tile, which gives the same bits as one piece.
+// Processes one piece of the coordinates. All pieces but the last leave their partial sums in the
+// tile, which gives the same bits as processing all coordinates at once.
 template <class Form, class T>
 void columns(int64_t m, int64_t d, const T *x, const T *x_half, const T *y, int64_t y_ld, const T *y_half, T *values,
              bool first, bool last) {
@@ -118,7 +123,8 @@ void tile(int64_t m, int64_t n, int64_t d, const T *x, const T *x_half, const T 
     clear_edges(m, n, values);
 }
 
-// What is beyond n was cleared: it counts 0, or NaN, which does not count.
+// Returns the largest value * -(x_half + y_half). Entries beyond n were cleared, so their products
+// are 0 or NaN, and neither changes the result.
 template <class T>
 T worst(int64_t m, int64_t n, const T *x_half, const T *y_half, const T *values) {
     Vector<T> least[4] = {splat(T(0)), splat(T(0)), splat(T(0)), splat(T(0))};
@@ -161,7 +167,7 @@ void halves(int64_t d, const T *x, T *half) {
         Vector<T> sum = none;
         for (int64_t k = 0; k < d; ++k) sum = fma(load(x + k * ld + i), load(x + k * ld + i), sum);
         Vector<T> a = sum * splat(T(-0.5));
-        for (int round = 0; round < 4; ++round) { // a step is half of the gap, at least an ulp
+        for (int round = 0; round < 4; ++round) { // closes half of the gap, at least an ulp
             Vector<T> self = Product<T>::begin(a, a);
             for (int64_t k = 0; k < d; ++k) self = Product<T>::add(load(x + k * ld + i), load(x + k * ld + i), self);
             const Vector<T> missing = none - min(self, none), ulp = a * splat(-2 * u);
@@ -171,11 +177,12 @@ void halves(int64_t d, const T *x, T *half) {
     }
 }
 
-// values_i = 2^(-|x - y_i|^2 / 2), in steps as wide as registers allow, the last one whole: coordinates of y are then read
-// in the order they lie in.
+// Computes values_i = 2^(-|x - y_i|^2 / 2). Each step is as wide as the registers allow, and the
+// last step is computed in full too, so that coordinates of y are read in the order in which they
+// are stored.
 template <class T>
 void row_values(int64_t n, int64_t d, const T *x, const T *y, T *values) {
-    constexpr int count = rows * vectors; // sums, as many as in a tile's block
+    constexpr int count = rows * vectors; // as many sums as in a block of a tile
     for (int64_t j = 0; j < n; j += count * width<T>) {
         Vector<T> sum[count];
         MERCER_UNROLL
@@ -190,7 +197,7 @@ void row_values(int64_t n, int64_t d, const T *x, const T *y, T *values) {
     }
 }
 
-// `together` sums of products with the same values.
+// Adds `together` sums of products, which share the loads of the values.
 template <int together, class T>
 void add_products(int64_t n, const T *values, const T *w, double *sums) {
     constexpr int chains = fused_parts / width<T>;
@@ -218,7 +225,7 @@ void add_products(int64_t n, const T *values, const T *w, double *sums) {
 
 template <class T>
 void row(int64_t n, int64_t d, const T *x, const T *y, int64_t r, const T *w, double *sums) {
-    constexpr int together = width<T> >= 8 ? 4 : 1; // as registers allow
+    constexpr int together = width<T> >= 8 ? 4 : 1; // as many as the registers allow
     alignas(64) T values[ld];
     row_values(n, d, x, y, values);
     int64_t j = 0;
@@ -242,7 +249,8 @@ T finish_checked(int64_t m, int64_t n, const T *x_half, const T *y_half, T *valu
     return worst(m, n, x_half, y_half, values);
 }
 
-// Writes whole lines past the caches, and the values before and after them as usual.
+// Writes whole cache lines past the caches, and the values before and after them by ordinary
+// stores.
 template <class T>
 void stream_row(int64_t n, const T *from, T *to) {
     constexpr int64_t line = 64 / sizeof(T);
@@ -260,8 +268,9 @@ void store_rows(int64_t m, int64_t n, const T *values, T *out, int64_t stride) {
     stream_end();
 }
 
-// A square of one line a side, out[j * stride + i] = values[i * 256 + j]: vectors are put together from 128-bit lanes
-// of the rows that their lanes belong to; then each lane is a small square to transpose.
+// Transposes a square whose side is one cache line: out[j * stride + i] = values[i * 256 + j].
+// Vector l collects a 128-bit lane from each of the rows i + l, i + l + small, ...; the lanes at
+// one position of the `small` vectors then form a small square, which is transposed in registers.
 template <bool streamed, class T>
 inline void turn(const T *values, T *out, int64_t stride) {
     constexpr int side = 64 / sizeof(T), small = 16 / sizeof(T);
@@ -283,7 +292,7 @@ template <class T>
 void store_transposed(int64_t m, int64_t n, const T *values, T *out, int64_t stride) {
     constexpr int64_t side = 64 / sizeof(T);
     const bool aligned = reinterpret_cast<uintptr_t>(out) % 64 == 0 && stride % side == 0;
-    alignas(64) T turned[side * ld]; // columns that become rows off the lines' bounds
+    alignas(64) T turned[side * ld]; // transposed rows, if out is not aligned to cache lines
     for (int64_t j = 0; j < n; j += side) {
         const int64_t high = n - j < side ? n - j : side;
         const int64_t whole = high == side ? m / side * side : 0;

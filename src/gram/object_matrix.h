@@ -1,4 +1,5 @@
-// Objects known by a matrix of their distances or kernel values, in the caller's memory or read from a file.
+// Objects that are known by a matrix of their distances or kernel values, which lies in the
+// caller's memory or is read from a file.
 #pragma once
 #include "source.h"
 
@@ -6,16 +7,17 @@ namespace mercer {
 
 class MatrixSource : public ObjectSource {
   public:
-    // values = MERCER_DISTANCE or MERCER_KERNEL. A kernel matrix is assumed to be positive semi-definite; solvers and
-    // pivoted Cholesky detect if it is not.
+    // values is MERCER_DISTANCE or MERCER_KERNEL. A kernel matrix is assumed to be positive
+    // semi-definite; solvers and pivoted Cholesky detect it if this is wrong.
     MatrixSource(const mercer_view &view, int32_t values);
-    // From the rows of another source, read into memory.
+    // Reads the rows of another source into memory and uses them as the matrix.
     static std::shared_ptr<MatrixSource> from_rows(Run &run, const Source &rows, int32_t values);
     int64_t held_bytes() const override { return held_.bytes(); }
     const mercer_view *borrowed() const override { return held_.empty() ? &view_ : nullptr; }
     int64_t columns() const { return view_.cols; }
-    // Checks that this can be fitted on: square (E_SHAPE), and finite and symmetric up to rounding (E_DATA, the message names the
-    // first bad pair); distances must be >= 0, and 0 on the diagonal.
+    // Fails unless the matrix can be fitted on: it must be square (E_SHAPE), and finite and
+    // symmetric up to rounding (E_DATA; the message names the first bad pair). Distances must be >=
+    // 0, and 0 on the diagonal.
     void check_fit(Run &run) const;
 
   private:
@@ -24,7 +26,7 @@ class MatrixSource : public ObjectSource {
     template <class T>
     static std::shared_ptr<MatrixSource> read_whole(Run &run, const Source &rows, int32_t values);
     mercer_view view_;
-    Buffer<unsigned char> held_; // memory of the view; empty if it is the caller's
+    Buffer<unsigned char> held_; // the view's memory, if owned; empty if it is the caller's
 };
 
 } // namespace mercer

@@ -12,8 +12,9 @@ static_assert(tile_rows == fused_stride);
 
 double fused_scale(double rate) { return std::sqrt(2 * rate * 1.4426950408889634); }
 
-// The exponent, in units of log 2, is a sum of d + 2 terms as large as s = |a_i| + |a_j|; it errs by about e = sqrt(d + 4) / 2 u s
-// (rounding errors add up like a random walk), the value by log 2 e k: 8 u are allowed in f32, 512 u in f64, where that is
+// The exponent of base 2 is a sum of d + 2 terms of size up to s = |a_i| + |a_j|. Rounding errors
+// add up like a random walk, so it errs by about e = sqrt(d + 4) / 2 u s, and the value k errs by
+// e k log 2. Relative errors of 8 u are allowed in f32, and of 512 u in f64, where that is still
 // far below the tolerance of any solver here.
 template <class T>
 T fused_certain(int64_t d) {
@@ -50,7 +51,8 @@ std::vector<LeafSpec> leaf_specs(const Expression &kernel) {
 template <class T>
 Points<T>::Points(std::shared_ptr<const Source> source, const InputMap &map, std::vector<LeafSpec> leaves)
     : source_(std::move(source)), map_(map), leaves_(std::move(leaves)) {
-    // Sparse rows stay sparse where every leaf is a function of the same dot products of whole rows.
+    // Sparse rows stay sparse only if every leaf is a function of the same dot products of whole
+    // rows.
     for (const LeafSpec &leaf : leaves_)
         dense_ |= leaf.form > MERCER_SQDIST || !leaf.columns.empty() || !leaf.shift.empty() ||
                   (leaf.form == MERCER_COSINE) != (leaves_[0].form == MERCER_COSINE);
@@ -62,7 +64,8 @@ Points<T>::Points(std::shared_ptr<const Source> source, const InputMap &map, std
     : Points(std::move(source), map, std::move(leaves)) {
     index_ = index;
     count_ = count;
-    if (source_->kind() == Source::Kind::objects) return; // numbers of fitted objects, whatever this source counts
+    // index holds numbers of the fitted objects, not positions in this source.
+    if (source_->kind() == Source::Kind::objects) return;
     for (int64_t k = 0; k < count; ++k)
         if (index[k] < 0 || index[k] >= source_->rows())
             fail(MERCER_E_VALUE, "row number %" PRId64 " (entry %" PRId64 "), must be 0 to %" PRId64, index[k], k,
@@ -107,7 +110,7 @@ void map_rows(const InputMap &map, int64_t d, U *rows, int64_t count) {
 template void map_rows(const InputMap &, int64_t, float *, int64_t);
 template void map_rows(const InputMap &, int64_t, double *, int64_t);
 
-// Rows row0 ... row0 + rows after T.
+// Reads rows row0 ... row0 + rows and applies T.
 template <class T>
 template <class U>
 void Points<T>::read_rows(int64_t row0, int64_t rows, U *out) const {
@@ -150,8 +153,9 @@ void Points<T>::prepare_leaves(Run &run, const U *rows, Panel<T> &panel) const {
         if (panel.leaves[l].packed.empty()) prepare_leaf(run, rows, panel, leaves_[l], panel.leaves[l]);
 }
 
-// Rows in the layout of fused.h: k = 2^(x'.y' + a_i + a_j) with x' = sqrt(2 rate log2 e) (x - shift) and a = -|x'|^2 / 2, of
-// the rounded x'. False where not all rows can be: then the general forms serve.
+// Packs rows in the layout of fused.h: k = 2^(x'.y' + a_i + a_j) with
+// x' = sqrt(2 rate log2 e) (x - shift) and a = -|x'|^2 / 2, where a is computed from the rounded
+// x'. Returns false if some row cannot be packed; the general forms are used then.
 template <class T>
 template <class U>
 bool Points<T>::pack_leaf(Run &run, const U *rows, int64_t count, const LeafSpec &spec, LeafRows<T> &leaf) const {
@@ -201,7 +205,8 @@ LeafRows<T> Points<T>::plain(Run &run, const Panel<T> &panel, size_t leaf) const
 
 namespace {
 
-// Sets the length of a row to 1; a row of zeros stays. Scaled by its largest entry, so that no square overflows.
+// Scales a row to length 1; a row of zeros is left as it is. The row is first divided by its
+// largest entry, so that no square overflows.
 template <class T>
 void normalise(int64_t count, T *row) {
     double most = 0, sum = 0;
@@ -217,7 +222,7 @@ void normalise(int64_t count, T *row) {
 
 } // namespace
 
-// rows: those of the panel, not yet rounded to T.
+// rows holds the rows of the panel before they are rounded to T.
 template <class T>
 template <class U>
 void Points<T>::prepare_leaf(Run &run, const U *rows, const Panel<T> &panel, const LeafSpec &spec,
@@ -244,7 +249,8 @@ void Points<T>::prepare_leaf(Run &run, const U *rows, const Panel<T> &panel, con
                                 format("%g, but the kernel needs values >= 0", static_cast<double>(leaf.x[k])).c_str());
     if (has_norms(spec)) {
         leaf.norms = run.buffer<T>(n);
-        for (int64_t i = 0; i < n; ++i) { // in the order of a sparse row's sum, so that equal rows are at distance 0
+        // The order of the sum is that of a sparse row, so that equal rows have distance 0.
+        for (int64_t i = 0; i < n; ++i) {
             T sum = 0;
             for (int64_t k = 0; k < leaf.d; ++k) {
                 T value = leaf.x[i * leaf.d + k];
@@ -266,7 +272,7 @@ void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
     auto row_of = [&](int64_t i) { return index_ ? index_[panel.row0 + i] : panel.row0 + i; };
     const bool nonnegative =
         std::any_of(leaves_.begin(), leaves_.end(), [](const LeafSpec &leaf) { return leaf.nonnegative; });
-    const bool cosine = leaves_[0].form == MERCER_COSINE; // then all are
+    const bool cosine = leaves_[0].form == MERCER_COSINE; // then all leaves are
     panel.offsets = run.buffer<int64_t>(panel.rows + 1);
     panel.offsets[0] = 0;
     for (int64_t i = 0; i < panel.rows; ++i)
@@ -295,8 +301,9 @@ void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
     }
 }
 
-// Packed rows are padded to whole panels. Rows that are packed for those who want kernel values alone go when they are read;
-// f64 rows, which are rounded after the shift, are read in addition to their f32 copies.
+// Packed leaves are padded to whole panels. A lean panel releases its mapped rows once they are
+// packed, so these count as memory of loading. f64 rows that are rounded after the shift are held
+// in addition to their f32 copies during loading.
 template <class T>
 void Points<T>::measure(TileBytes &out) const {
     const int64_t size = sizeof(T), rows = std::min(tile_rows, std::max<int64_t>(this->rows(), 1));
@@ -308,7 +315,7 @@ void Points<T>::measure(TileBytes &out) const {
     out.loading_row = (source_->window_bytes(rows) + rows - 1) / rows;
     if (sparse()) {
         const auto &source = static_cast<const SparseSource &>(*source_);
-        int64_t most = 0; // entries of the fullest panel
+        int64_t most = 0; // number of entries of the fullest panel
         for (int64_t b = 0; b < blocks_of(source.rows()); ++b)
             most = std::max(most, source.offsets()[std::min(source.rows(), (b + 1) * tile_rows)] -
                                       source.offsets()[b * tile_rows]);

@@ -44,11 +44,12 @@ void RowSums<T>::evaluate(const Weights<T> &w, const Done &done, int64_t row0, i
         done, row0, rows);
 }
 
-// sums += K W for a strip of values K between rows and the centres of y.
+// Adds K W to sums, for a strip of values K between rows and the centres of y.
 template <class T>
 void RowSums<T>::add(const Weights<T> &w, const Panel<T> &y, int64_t rows, T *values, T *product, double *sums) const {
     if (!frequencies_) return add_values(w, y.row0, y.rows, rows, values, product, sums);
-    // Features of a frequency: cos and sin of its product with x; W has all cosines' rows first.
+    // The features of a frequency are the cosine and the sine of its product with x. W has first
+    // the rows of all cosines, then those of all sines.
     Buffer<T> sine = run_.buffer<T>(rows, tile_rows);
     for (int64_t i = 0; i < rows; ++i)
         for (int64_t k = i * tile_rows; k < i * tile_rows + y.rows; ++k) {
@@ -59,7 +60,7 @@ void RowSums<T>::add(const Weights<T> &w, const Panel<T> &y, int64_t rows, T *va
     add_values(w, tiles_.y().rows() + y.row0, y.rows, rows, sine.data(), product, sums);
 }
 
-// sums += values W(row0 ...).
+// Adds the product of values and the rows of W from row0 on to sums.
 template <class T>
 void RowSums<T>::add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_t n, const T *values, T *product,
                             double *sums) const {
@@ -68,7 +69,8 @@ void RowSums<T>::add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_
     for (int64_t k = 0; k < n * w.stride; ++k) sums[k] += static_cast<double>(product[k]);
 }
 
-// The same by (W^T K(C, x))^T, in strips of centres: registers hold rows side by side, and columns of W that pad it cost nothing.
+// Computes the same sums as (W^T K(C, x))^T, in strips of centres. Registers then hold adjacent
+// rows of x, and the columns that pad W cost nothing.
 template <class T>
 void RowSums<T>::add_turned(const Weights<T> &w, const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch,
                             T *product, double *sums) const {

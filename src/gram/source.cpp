@@ -41,7 +41,7 @@ mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes
 
 namespace {
 
-// The memory of a view: count lines of `bytes` bytes, whose beginnings are step bytes apart.
+// The memory of a view: `count` lines of `bytes` bytes; consecutive lines start `step` bytes apart.
 struct Lines {
     explicit Lines(const mercer_view &view) : begin(reinterpret_cast<intptr_t>(view.data)) {
         const int64_t size = view.dtype == MERCER_F32 || view.dtype == MERCER_I32 ? 4 : 8;
@@ -52,7 +52,8 @@ struct Lines {
         if (!view.data || bytes == 0) count = 0;
     }
     intptr_t end() const { return begin + (count - 1) * step + bytes; }
-    // Is a byte of [from, to) in one of them? Only the first line that ends behind `from` can hold one.
+    // True if a byte of [from, to) lies in some line. Only the first line that ends after `from`
+    // can contain one.
     bool meet(intptr_t from, intptr_t to) const {
         const int64_t before = from - begin - bytes, line = before < 0 ? 0 : before / step + 1;
         return line < count && begin + line * step < to;
@@ -126,7 +127,7 @@ class ArraySource : public Source {
     Buffer<T> values_;
 };
 
-// Rows that arrive in order and only once: kept in memory before they are used.
+// Rows that arrive in order and only once. They are copied to memory before use.
 class ChunkSource : public Source {
   public:
     explicit ChunkSource(const mercer_chunks &chunks)
@@ -146,7 +147,7 @@ class ChunkSource : public Source {
     }
 
   private:
-    // Fills up to capacity rows; less only at the end.
+    // Fills up to `capacity` rows; fewer only at the end of the data. Returns their number.
     template <class T>
     int64_t pull(Run &run, int64_t first, int64_t capacity, T *out) const {
         int64_t filled = 0;
@@ -179,7 +180,7 @@ class ChunkSource : public Source {
             return make_array_source(std::move(all), total, d);
         }
         const int64_t piece = std::max<int64_t>(1, (int64_t{1} << 20) / (d * int64_t{sizeof(T)}));
-        std::vector<Buffer<T>> pieces; // no row is moved until their number is known
+        std::vector<Buffer<T>> pieces; // rows are copied once, when their number is known
         int64_t total = 0, got = piece;
         while (got == piece) {
             pieces.push_back(run.buffer<T>(piece, d));
@@ -196,7 +197,7 @@ class ChunkSource : public Source {
         return make_array_source(std::move(all), total, d);
     }
     mercer_chunks chunks_;
-    mutable bool used_ = false; // data belong to one thread at a time
+    mutable bool used_ = false; // data handles belong to one thread at a time
 };
 
 } // namespace
@@ -223,7 +224,8 @@ struct Entry {
 class SparseReader {
   public:
     explicit SparseReader(const mercer_sparse &sparse) : s_(sparse) {}
-    // INT64_MIN stays out of range whatever the base.
+    // Negative values become -1, so that subtracting the base cannot overflow and the result stays
+    // out of range.
     int64_t offset(int64_t i) const { return std::max(index(s_.offsets, i), int64_t{-1}) - s_.base; }
     int64_t minor(int64_t k) const { return std::max(index(s_.indices, k), int64_t{-1}) - s_.base; }
     double value(int64_t k) const {
@@ -242,7 +244,7 @@ class SparseReader {
 } // namespace
 
 SparseSource::SparseSource(const mercer_sparse &s) : Source(Kind::sparse, s.rows, s.cols, s.dtype) {
-    be_finite(); // checked below
+    be_finite(); // the loops below check the values
     const bool csr = s.layout == MERCER_CSR;
     const int64_t majors = csr ? s.rows : s.cols, minors = csr ? s.cols : s.rows;
     const char *major = csr ? "row" : "column", *minor = csr ? "column" : "row";

@@ -1,13 +1,15 @@
-// Sources that are no files: arrays of the caller, chunks from a callback, sparse rows, and objects known by pairs only.
+// Sources other than files: the caller's arrays, chunks from a callback, sparse rows, and objects
+// that are known only by values between pairs.
 #pragma once
 #include "../io/source.h"
 
 namespace mercer {
 
-// Compressed sparse rows, base 0, columns ascending in each row; values in the type they were given in.
+// Compressed sparse rows with base 0 and ascending columns in each row. dtype is the type in which
+// the values were given.
 class SparseSource : public Source {
   public:
-    // Checks everything and copies; csc is turned into csr.
+    // Checks everything and copies it; csc is converted to csr.
     explicit SparseSource(const mercer_sparse &sparse);
     SparseSource(int64_t cols, Buffer<int64_t> offsets, Buffer<int32_t> columns, Buffer<double> values, int32_t dtype);
 
@@ -24,23 +26,24 @@ class SparseSource : public Source {
     void spread(int64_t row0, int64_t count, T *out) const;
     Buffer<int64_t> offsets_;
     Buffer<int32_t> columns_;
-    Buffer<double> values_; // exact for f32 too
+    Buffer<double> values_; // f64 holds f32 values exactly
 };
 
-// Objects: values between pairs, by the caller's callback.
+// Objects: the caller's callback supplies the values between pairs.
 class ObjectSource : public Source {
   public:
-    // origin: the source of the values, for messages.
+    // origin: what supplied the values, for messages.
     explicit ObjectSource(const mercer_objects &objects, const char *origin = "the pairs callback returned");
-    // A selection of the objects of another source, numbered from 0.
+    // Selects some objects of another source and numbers them from 0.
     ObjectSource(std::shared_ptr<const ObjectSource> all, const int64_t *some, int64_t count);
     ~ObjectSource() override;
     bool is_distance() const { return objects_.values == MERCER_DISTANCE; }
     bool thread_safe() const { return objects_.flags & MERCER_THREAD_SAFE; }
     bool psd() const { return objects_.flags & MERCER_PSD; }
-    // The values as supplied, checked.
+    // Returns the values as supplied, after checking them.
     void given(const int64_t *i, const int64_t *j, int64_t count, double *values) const;
-    // Distances are squared here. queries: i counts queries, whose own value is then only known to self.
+    // pairs returns squared distances or kernel values. self returns the same of each object with
+    // itself. queries: i numbers queries, for which only the callback `self` knows this value.
     void pairs(const int64_t *i, const int64_t *j, int64_t count, double *values) const;
     void self(const int64_t *i, int64_t count, bool queries, double *values) const;
     void fill(int64_t, int64_t, float *) const override;
@@ -52,25 +55,28 @@ class ObjectSource : public Source {
   private:
     mercer_objects objects_;
     const char *origin_;
-    std::shared_ptr<const ObjectSource> all_; // nullptr: these are all
+    std::shared_ptr<const ObjectSource> all_; // the source of a selection; nullptr: none
     CountedVector<int64_t> some_;
 };
 
 std::shared_ptr<Source> make_view_source(const mercer_view &view);
 std::shared_ptr<Source> make_chunk_source(const mercer_chunks &chunks);
 
-// rows x cols numbers in memory, owned.
+// Owns rows x cols numbers in memory.
 template <class T>
 std::shared_ptr<Source> make_array_source(Buffer<T> values, int64_t rows, int64_t cols);
 
-// Checks a view and widens it to the present struct. dtypes: a bit set of 1 << MERCER_F32 ...; what: its name in messages.
+// Checks a view and converts it to the present struct. dtypes: a bit set of 1 << MERCER_F32 ...;
+// what: the name of the view in messages.
 mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes);
 
-// True if some byte belongs to entries of both views. Exact for all strides: separate columns of one array do not overlap. If the
-// two memory ranges intersect, it costs a division for each line of the view that has fewer.
+// True if some byte belongs to entries of both views. The answer is exact for all strides: separate
+// columns of one array do not overlap. If the two memory ranges intersect, the cost is one division
+// for each line of the view with fewer lines.
 bool overlap(const mercer_view &a, const mercer_view &b);
 
-// E_ARGUMENT if an output, named `what`, shares memory with the rows of data, named `input`, that are read.
+// Fails with E_ARGUMENT if an output, named `what`, shares memory with the rows of data, named
+// `input`, which are read while it is written.
 void check_apart(const char *what, const mercer_view &out, const char *input, const Source &data);
 
 } // namespace mercer

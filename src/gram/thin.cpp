@@ -1,9 +1,11 @@
-// out += A q, 2 m p k flops: a block of rows x vectors of columns of out in registers, one row of q and one entry of each row of
-// A at a time. Of A an entry is read once for each group of columns, broadcast from the cache; q stays in the first cache.
-// Rows and vectors of a block are chosen so that sums hide the latency of an fma (8 or more) and fit the registers.
-// Error of an entry: k u sum |a q|, as of any product.
+// Computes out += A q with 2 m p k flops. A block of out (rows x vectors of columns) stays in
+// registers, and each step reads one row of q and one entry from each row of A. Each entry of A is
+// read once per group of columns and broadcast from the cache; q stays in the first-level cache.
+// The block is chosen so that its sums hide the latency of an fma (8 or more sums do) and fit in
+// the registers. The error of an entry is k u sum |a q|, as for any product.
 //
-// One object per instruction set: no standard library here (see vmath.cpp).
+// This file is compiled into one object per instruction set, so it must not use the standard
+// library (see vmath.cpp).
 #include "thin.h"
 
 #include "../core/lanes.h"

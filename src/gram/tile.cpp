@@ -1,13 +1,20 @@
-// A tile of squared distances v comes from a product and norms, s = |x|^2 + |y|^2: v errs by about e s, e = sqrt(d + 8) u
-// (rounding errors of d terms add up like a random walk), and by no more than 2 (d + 4) u s. Rows are shifted to their
-// training mean before, so that s is no larger than the data's spread. Pairs of whose v that is too much are recomputed by
-// differences, accurate to (d + 2) u of v. The choice depends on the pair alone:
-//   * for values of a kernel whose derivative k' = dk/dv is known: where e s |k'| > 8 u kappa, kappa = k(x, x). |k'| =
-//     |dk/dr| / (2 r) <= L / (2 r), L the kernel's Lipschitz constant, spares asking for k' where r > sqrt(d + 8) L s / (16
-//     kappa), and where |k'| falls with v, a few of its values spare it from some v on for all pairs of a strip. And below
-//     4 (d + 8) u s, where v itself is in doubt, and with it k'; equal rows are among them and come out at exactly 0.
-//   * for all else: where v < doubt s. doubt = 16 sqrt(e) balances the two ways: what is left of e is at most sqrt(e) / 16
-//     of v (f64 1e-9, f32 3e-5 at d = 16), and few pairs are that close: below 1 % of s at d = 16 in f32, 2 % at d = 800.
+// Which squared distances are recomputed. A tile of squared distances v is computed from a product
+// and the norms, with s = |x|^2 + |y|^2. v errs by about e s, where e = sqrt(d + 8) u (the rounding
+// errors of d terms add up like a random walk), and by at most 2 (d + 4) u s. Rows are first
+// shifted by their training mean, so that s does not exceed the spread of the data. Pairs for which
+// this error is too large are recomputed by differences, which are accurate to (d + 2) u of v. The
+// decision depends on the pair alone:
+//   * For values of a kernel whose derivative k' = dk/dv is known, a pair is recomputed where
+//     e s |k'| > 8 u kappa, with kappa = k(x, x). Two bounds avoid evaluating k' for every pair.
+//     First, |k'| = |dk/dr| / (2 r) <= L / (2 r), where L is the kernel's Lipschitz constant, so no
+//     pair with r > sqrt(d + 8) L s / (16 kappa) is recomputed. Second, where |k'| decreases with
+//     v, a few of its values give a v beyond which no pair of a strip is recomputed. Pairs with v
+//     below 4 (d + 8) u s are always recomputed, because v itself, and with it k', is unreliable
+//     there; equal rows are among them and get a distance of exactly 0.
+//   * For all other values, a pair is recomputed where v < doubt s. doubt = 16 sqrt(e) balances
+//     accuracy and cost: the remaining relative error of v is at most sqrt(e) / 16 (f64 1e-9, f32
+//     3e-5 at d = 16), and few pairs are that close: v must be below 1 % of s at d = 16 in f32, and
+//     below 2 % at d = 800.
 #include "tile.h"
 
 #include "../core/threads.h"
@@ -28,11 +35,11 @@ constexpr double unit = static_cast<double>(std::numeric_limits<T>::epsilon()) /
 
 double random_walk(int64_t d) { return std::sqrt(static_cast<double>(d + 8)); } // e / u
 
-// The most that |k'| s may be.
+// The largest value of |k'| s that needs no recomputation.
 double slope_allowed(const Leaf &leaf, int64_t d) { return 8 * leaf.facts.kappa / random_walk(d); }
 
-// The smallest of the candidates v, v / sqrt 2, v / 2 ... from which on |k'|, which decreases, is at most `steepest`;
-// infinity if v itself is too steep.
+// Returns the smallest of the candidates v, v / sqrt 2, v / 2 ... from which on the decreasing |k'|
+// is at most `steepest`, or infinity if it is larger even at v.
 double gentle_from(const Leaf &leaf, double v, double steepest) {
     constexpr int64_t steps = 24;
     double at[steps], slope[steps];
@@ -43,13 +50,15 @@ double gentle_from(const Leaf &leaf, double v, double steepest) {
     return i > 0 ? at[i - 1] : INFINITY;
 }
 
-// leaf nullptr: no values of a kernel, or none whose derivative is known. norms: the largest sum of two that will come.
+// leaf is nullptr if the form itself is needed or if the kernel's derivative is unknown. norms: the
+// largest |x|^2 + |y|^2 among the pairs.
 template <class T>
 Close<T> close_pairs(const Leaf *leaf, int64_t d, double norms) {
     if (!leaf) return {static_cast<T>(16 * std::sqrt(random_walk(d) * unit<T>)), T(0)};
     const double steepest = std::isnan(leaf->facts.lipschitz) ? INFINITY : leaf->facts.lipschitz,
                  far = random_walk(d) * steepest / (16 * leaf->facts.kappa), v = far * norms * (far * norms);
-    // 0.99: keep_steep, which decides by the pair alone and asks in T, would keep none of those beyond.
+    // keep_steep decides by the pair alone, but evaluates k' in T. The factor 0.99 ensures that it
+    // would keep none of the pairs that `beyond` excludes.
     const double beyond = leaf->slope_falls && v > 0 && std::isfinite(v)
                               ? gentle_from(*leaf, v, 0.99 * slope_allowed(*leaf, d) / norms)
                               : INFINITY;
@@ -65,7 +74,7 @@ mercer_view row_view(const T *data, int64_t rows, int64_t cols) {
     return {sizeof(mercer_view), dtype_of<T>, 0, rows, cols, cols, 1, const_cast<T *>(data)};
 }
 
-// If one side is sparse and the other is not, both are made dense.
+// If one side is sparse and the other is not, the sparse side is expanded to dense rows.
 template <class T>
 void agree(Points<T> &x, Points<T> &y) {
     if (x.sparse() != y.sparse()) {
@@ -160,7 +169,8 @@ void Tiles<T>::object_values(const Strip &x, const Panel<T> &y, T *out, TileScra
         std::copy_n(scratch.values.data() + i * n, n, out + static_cast<int64_t>(i) * tile_rows);
 }
 
-// Of the close pairs in a row, keeps only those where the slope of the kernel makes the error too large.
+// Among the close pairs of a row, keeps only those for which the kernel's slope makes the error too
+// large.
 template <class T>
 void Tiles<T>::keep_steep(const Leaf &leaf, int64_t d, int64_t n, T near, T x_norm, const T *y_norms, const T *values,
                           unsigned char *found) const {
@@ -201,13 +211,13 @@ void Tiles<T>::form(size_t index, const Strip &x, const Panel<T> &y, T *out, Til
     const LeafSpec &spec = x_->leaves()[index];
     const int64_t m = x.rows, n = y.rows, ld = tile_rows;
     const FormTable<T> &forms = form_table<T>();
-    if (x.x.sparse()) { // equal rows are at 0 because norms are summed in the same order
+    if (x.x.sparse()) { // norms are summed in the same order, so equal rows have distance 0
         sparse_dot(x, y, out, scratch);
         if (spec.form == MERCER_SQDIST)
             forms.sqdist(m, n, x.x.norms.data() + x.row0, y.norms.data(), {T(0), T(0)}, out, ld);
         return;
     }
-    LeafRows<T> plain_x, plain_y; // packed rows that meet one that could not be
+    LeafRows<T> plain_x, plain_y; // for packed rows that meet rows that could not be packed
     const LeafRows<T> *a = &x.x.leaves[index], *b = &y.leaves[index];
     if (!a->packed.empty()) plain_x = x_->plain(scratch.run, x.x, index), a = &plain_x;
     if (!b->packed.empty()) plain_y = y_->plain(scratch.run, y, index), b = &plain_y;
@@ -217,7 +227,8 @@ void Tiles<T>::form(size_t index, const Strip &x, const Panel<T> &y, T *out, Til
     case MERCER_DOT:
     case MERCER_COSINE:
     case MERCER_SQDIST:
-        gemm('T', 'N', n, m, d, T(1), b->x, d, rows, d, T(0), out, ld); // row-major out = (y x^T)^T in BLAS' order
+        // BLAS is column-major: row-major out is computed as (y x^T)^T.
+        gemm('T', 'N', n, m, d, T(1), b->x, d, rows, d, T(0), out, ld);
         if (spec.form == MERCER_SQDIST) square_distances(x, *a, *b, n, leaf, out);
         return;
     case MERCER_L1: return forms.l1(m, n, d, rows, b->transposed.data(), out, ld);
@@ -227,19 +238,23 @@ void Tiles<T>::form(size_t index, const Strip &x, const Panel<T> &y, T *out, Til
     }
 }
 
-// exp(-rate |x - y|^2), by products where their rounding is small enough (fused_certain); other pairs are computed by
-// differences, which are exact to (d + 2) u of the distance. Once 1 % of a strip has such pairs, whole strips are, to the end
-// of the slab: its rows stay the same.
+// Computes exp(-rate |x - y|^2) by products where their rounding error is small enough
+// (fused_certain), and by differences for the other pairs; differences are accurate to (d + 2) u of
+// the distance. Once more than 1 % of the pairs of a strip need differences, this strip is
+// computed entirely by differences, and so are the remaining strips of the slab, because the same
+// rows of x take part in them.
 template <class T>
 void Tiles<T>::fused(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t cols, T *out,
                      TileScratch<T> &scratch) const {
-    constexpr int64_t few = 32; // columns up to which differences cost no more than the search for close pairs
-    constexpr int64_t in_registers = 512; // up to which OpenBLAS' product and a second sweep over it are slower
+    // Up to this many columns, differences cost no more than the search for close pairs.
+    constexpr int64_t few = 32;
+    // Beyond this many columns, OpenBLAS' product with a second sweep over it is faster.
+    constexpr int64_t in_registers = 512;
     const FusedTable<T> &table = fused_table<T>();
     const int64_t m = x.rows, d = a.d;
     const T *rows = a.packed.data() + x.row0, *half = a.half.data() + x.row0, *others = b.packed.data();
     const T most = fused_certain<T>(d);
-    const bool sure = a.half_most + b.half_most <= most; // k <= 1
+    const bool sure = a.half_most + b.half_most <= most; // because k <= 1
     if ((scratch.by_differences || d <= few) && !sure)
         return table.difference(m, cols, d, rows, half, others, b.half.data(), out);
     T worst = 0;
@@ -296,7 +311,8 @@ void Tiles<T>::leaf_values(size_t index, const Strip &x, const Panel<T> &y, T *o
         return map(leaf, out, m, n);
     }
     mercer_view xs = row_view(a.x + x.row0 * a.d, m, a.d), ys = row_view(b.x, n, b.d);
-    mercer_view ks = row_view(out, m, n); // callbacks get contiguous blocks, which are then spread
+    // Callbacks get contiguous blocks, whose rows are moved to the stride of tiles afterwards.
+    mercer_view ks = row_view(out, m, n);
     evaluate_block(leaf, scratch.task, xs, ys, ks);
     check_user_values(leaf, x.x.row0 + x.row0, out, m * n);
     for (int64_t i = m - 1; i > 0 && n < tile_rows; --i)
@@ -339,8 +355,8 @@ void Tiles<T>::compute(const Strip &x, const Panel<T> &y, TileScratch<T> &scratc
     }
 }
 
-// By the product rule: the leaf's own derivative times the rest of its term. Equal rows have 0: there d|x - y|^2/dx is 0, and
-// at a cusp there is no better bound.
+// Uses the product rule: the leaf's own derivative times the other factors of its term. For equal
+// rows the result is set to 0: d|x - y|^2/dx is 0 there, and at a cusp no better value is known.
 template <class T>
 void Tiles<T>::derivative(size_t index, const Strip &x, const Panel<T> &y, TileScratch<T> &scratch) const {
     T *out = scratch.tile.data(), *factor = scratch.factor.data();
@@ -359,7 +375,7 @@ void Tiles<T>::derivative(size_t index, const Strip &x, const Panel<T> &y, TileS
             });
         for (int64_t i = 0; i < x.rows; ++i) leaf.derivative(dtype_of<T>, out + i * tile_rows, y.rows);
         for (int64_t k : equal) out[k] = 0;
-    } else { // no map either: the kernel is its form
+    } else { // there is no map either, so the kernel is its form
         each([&](int64_t k) { out[k] = 1; });
     }
     for (const Expression::Term &term : kernel_->terms()) {
@@ -400,7 +416,7 @@ void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries, T *out) const {
         for (size_t l : term.leaves) {
             const Leaf &leaf = kernel_->leaves[l];
             const LeafRows<T> &rows = x.leaves[l];
-            std::fill(values.begin(), values.end(), T(0)); // sqdist, l1, chi2, hamming of a row with itself
+            std::fill(values.begin(), values.end(), T(0)); // of sqdist, l1, chi2, hamming
             if (const ObjectSource *objects = x_->objects()) {
                 std::vector<double> own(values.size());
                 objects->self(x.ids.data(), n, queries, own.data());
@@ -408,7 +424,7 @@ void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries, T *out) const {
             } else if (leaf.form <= MERCER_COSINE || leaf.form == MERCER_MIN) {
                 std::copy_n(x.sparse() ? x.norms.data() : rows.norms.data(), n, values.data());
             } else if (leaf.form == MERCER_BLOCK) {
-                constexpr int64_t edge = 16; // small blocks: n / 16 calls, not n
+                constexpr int64_t edge = 16; // small blocks need n / 16 calls instead of n
                 T block[edge * edge];
                 for (int64_t i = 0; i < n; i += edge) {
                     int64_t m = std::min(edge, n - i);

@@ -1,5 +1,5 @@
-// The tile engine: kernel values between two panels, and the sweep that feeds tiles to a consumer. Nothing else in the
-// library loops over pairs of points.
+// The tile engine: kernel values between two panels, and the sweep that passes tiles to a consumer.
+// No other part of the library loops over pairs of points.
 #pragma once
 #include "forms.h"
 #include "points.h"
@@ -7,11 +7,11 @@
 
 namespace mercer {
 
-// Values are computed in strips of this many rows: with 256 columns a strip fits in the second-level cache together with the
-// block that it is multiplied with (FACTS B3.12).
+// Values are computed in strips of this many rows. With 256 columns, a strip fits in the
+// second-level cache together with the block with which it is multiplied (FACTS B3.12).
 constexpr int64_t strip_rows = 64;
 
-// Memory for the tiles of one slab of rows, which are processed one after the other on one thread.
+// Memory for the tiles of one slab of rows. One thread processes these tiles one after the other.
 template <class T>
 struct TileScratch {
     TileScratch(Run &run, int64_t leaves, int64_t d_sparse)
@@ -21,37 +21,39 @@ struct TileScratch {
         row.zero();
     }
     Run &run;
-    mercer_task task;                     // of block kernels
-    Buffer<T> tile, factor, product, row; // stride of tiles: tile_rows
+    mercer_task task;                     // for block kernels
+    Buffer<T> tile, factor, product, row; // tiles have the stride tile_rows
     bool by_differences = false;          // see Tiles::fused
     std::vector<int64_t> i, j;
     std::vector<double> values;
 };
 
-// E_UNSUPPORTED if the kernel cannot be computed from the values that the objects provide.
+// Fails with E_UNSUPPORTED if the kernel cannot be computed from the values that the objects
+// provide.
 void check_objects(const Expression &kernel, const ObjectSource &objects);
 
 template <class T>
 class Tiles {
   public:
-    // x and y must outlive it. If only one side is sparse, it is read as dense.
+    // x and y must outlive this object. If only one side is sparse, it is expanded to dense rows.
     Tiles(const Expression &kernel, Points<T> &x, Points<T> &y);
-    // Values of a form alone (over all columns); specs of x and y hold that one leaf.
+    // Computes values of the form itself, over all columns; x and y must have that one leaf.
     Tiles(int32_t form, Points<T> &x, Points<T> &y);
 
     const Points<T> &x() const { return *x_; }
     const Points<T> &y() const { return *y_; }
-    // k(x_i, y_j) into scratch.tile, row-major with stride tile_rows: all rows of x, or those in a strip of it. Memory
-    // beyond the panels' rows may be overwritten.
+    // Writes k(x_i, y_j) to scratch.tile, row-major with stride tile_rows, for all rows of x or for
+    // those of a strip. Memory beyond the panels' rows may be overwritten.
     void compute(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) const {
         compute({x, 0, x.rows}, y, scratch);
     }
     struct Strip {
         const Panel<T> &x;
-        int64_t row0, rows; // of the panel
+        int64_t row0, rows; // within the panel
     };
     void compute(const Strip &x, const Panel<T> &y, TileScratch<T> &scratch) const;
-    // Calls body(strip) for the rows of x in order, with the values of the strip in scratch.tile.
+    // Computes strip after strip of x in ascending order and calls body(strip) with the strip's
+    // values in scratch.tile.
     template <class Body>
     void strips(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch, Body &&body) const {
         const int64_t step = whole() ? tile_rows : strip_rows;
@@ -61,26 +63,29 @@ class Tiles {
             body(strip);
         }
     }
-    // dk / d(form value of one leaf, which has a derivative) instead of k.
+    // Writes dk / d(form value of the given leaf) instead of k; the leaf must have a derivative.
     void derivative(size_t leaf, const Strip &x, const Panel<T> &y, TileScratch<T> &scratch) const;
-    // log k instead of k, for a lone leaf that has it.
+    // compute_log writes log k instead of k. Only a kernel of one leaf with this operation has it.
     bool has_log() const;
     void compute_log(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) const;
-    // k(x_i, x_i) into out (panel.rows). queries: for objects, x are not rows of the fitted data.
+    // Writes k(x_i, x_i) to out (panel.rows numbers). queries: the objects x are not rows of the
+    // fitted data.
     void self(Run &run, const Panel<T> &x, bool queries, T *out) const;
     TileScratch<T> scratch(Run &run) const;
-    TileBytes bytes() const; // panels: of x
+    TileBytes bytes() const; // sizes of panels are those of x
     bool serial() const;     // values come from callbacks that must run on the calling thread
 
-    bool whole() const {
-        return x_->objects() || (kernel_ && kernel_->has_block());
-    } // no strips: callbacks' tiles are whole
-    // True if the panels may be exchanged, strips(y, x, ...): all values are fused, and these are symmetric to the bit.
+    // True if tiles are not split into strips, because callbacks and block kernels compute whole
+    // tiles.
+    bool whole() const { return x_->objects() || (kernel_ && kernel_->has_block()); }
+    // True if the panels may be exchanged, as in strips(y, x, ...): all values are fused, and fused
+    // values are bit-identical under exchange of the two points.
     bool turns(const Panel<T> &x, const Panel<T> &y) const;
 
   private:
-    // All write rows of stride tile_rows.
-    // leaf: the leaf whose values follow, if their error matters and not that of the form (tile.cpp).
+    // These functions write rows of stride tile_rows. leaf: the leaf whose map will be applied to
+    // the form values, if the accuracy of its kernel values matters and not that of the form
+    // (tile.cpp).
     void form(size_t index, const Strip &x, const Panel<T> &y, T *out, TileScratch<T> &scratch,
               const Leaf *leaf = nullptr) const;
     void square_distances(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t n, const Leaf *leaf,
@@ -95,34 +100,34 @@ class Tiles {
     void map(const Leaf &leaf, T *values, int64_t rows, int64_t cols) const;
     void evaluate_block(const Leaf &leaf, mercer_task &task, const mercer_view &x, const mercer_view &y,
                         const mercer_view &k) const;
-    const Expression *kernel_; // nullptr: a form
+    const Expression *kernel_; // nullptr: values of a form
     Points<T> *x_, *y_;
 };
 
-// Rows row0 ... row0 + rows of x in slabs of tile_rows, each on one thread, its tiles in ascending order. body returns
-// false to end its slab.
+// sweep processes rows row0 ... row0 + rows of x in slabs of tile_rows. One thread processes the
+// tiles of a slab in ascending order. body returns false to end its slab early.
 template <class T>
 struct Tile {
     int64_t slab;
     const Panel<T> &x, &y;
     T *values; // x.rows x y.rows, stride tile_rows
 };
-enum class Range {
-    all,
-    upper
-}; // upper: x and y are the same points, and only tiles on and right of the diagonal are wanted
-// Panels of y are prepared once if they need at most this, and at most a quarter of the memory left.
+// upper: x and y are the same points, and only tiles on and to the right of the diagonal are
+// computed.
+enum class Range { all, upper };
+// Panels of y are prepared only once if they need at most this many bytes, and at most a quarter of
+// the remaining budget.
 constexpr int64_t sweep_keeps = int64_t{64} << 20;
 template <class T>
 void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows,
            const std::function<bool(const Tile<T> &)> &body, Range range = Range::all);
-// The same, body computing values itself: strip by strip, or not at all.
+// As sweep, but body computes the values itself: strip by strip, or not at all.
 template <class T>
 using PanelBody = std::function<bool(int64_t slab, const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch)>;
 template <class T>
 void sweep_panels(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, const PanelBody<T> &body,
                   Range range = Range::all);
-// k(x_i, x_i) of all rows.
+// Writes k(x_i, x_i) for all rows.
 template <class T>
 void self_values(Run &run, const Tiles<T> &tiles, double *out);
 

@@ -1,4 +1,4 @@
-// The memory that tiles take, foreseen from a kernel and the shape of the rows.
+// The memory that tiles need, computed in advance from a kernel and the shape of the rows.
 #pragma once
 #include "../core/run.h"
 
@@ -7,21 +7,23 @@ namespace mercer {
 class Expression;
 class Source;
 
-// Bytes of what computes tiles: the scratch of a thread, panels of rows once they are loaded, what loading takes beside them.
+// Bytes that computing tiles needs. scratch: per thread; panel and row: per loaded panel, and in
+// addition per row in it; loading_row: in addition per row, while its panel is being loaded.
 struct TileBytes {
     int64_t scratch = 0, panel = 0, row = 0, loading_row = 0;
-    bool whole = false; // values come a tile at a time, not a strip (Tiles::whole)
+    bool whole = false; // values are computed by whole tiles (Tiles::whole)
     int64_t held(int64_t panels, int64_t rows) const { return panels * panel + rows * row; }
     int64_t loading(int64_t rows) const { return rows * loading_row; }
 };
 
-// Of tiles of all rows of source, prepared as in a fit.
+// For tiles of all rows of source, prepared as in a fit.
 template <class T>
 TileBytes tiles_of(const Expression &kernel, const Source &source);
-// An upper bound for one thread with two panels of whole rows.
+// Upper bound for one thread that loads two panels, including the whole rows of both in f64.
 template <class T>
 int64_t tile_bytes(const Expression &kernel, const Source &source);
-// Of a sweep over tiles by all threads. all: the source's rows are on both sides; few: few points are on one side.
+// For a sweep over tiles by all threads. all: the rows of source are on both sides; few: one side
+// has few points.
 enum class Others { few, all };
 Bytes sweep_bytes(const Run &run, const Expression &kernel, const Source &source, bool f32,
                   Others others = Others::few);

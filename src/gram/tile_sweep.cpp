@@ -8,7 +8,8 @@ namespace mercer {
 
 template <class T>
 void sweep_panels(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, const PanelBody<T> &body, Range range) {
-    // Panels of y are made once where they are small, else again for each slab (1/256 of its arithmetic).
+    // Panels of y are prepared once if they are small, and otherwise again for each slab (which
+    // costs 1/256 of the arithmetic of the slab).
     const int64_t y_blocks = blocks_of(tiles.y().rows());
     std::vector<Panel<T>> kept;
     TileBytes y;
@@ -18,8 +19,8 @@ void sweep_panels(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, c
         kept.resize(static_cast<size_t>(y_blocks));
         auto load = [&](int64_t b) { kept[static_cast<size_t>(b)] = tiles.y().load(run, b); };
         Run::Span span(run, 0, 0);
-        // Copying a mebibyte takes less time than a team of threads may need to assemble on a busy machine, which is what
-        // the transform of a single row would wait for.
+        // On a busy machine, waking a team of threads may take longer than copying a mebibyte, and
+        // the transform of a single row would have to wait for it.
         constexpr int64_t quick = int64_t{1} << 20;
         parallel_for(run, y_blocks, load, tiles.serial() || held <= quick);
     }

@@ -11,16 +11,18 @@
 namespace mercer {
 namespace {
 
-// f32 has 2^-126 to 2^127: less 24 bits below the largest value, and sums over some 2^20 rows above it. f64's squares have
-// half of its exponents.
+// f32 covers 2^-126 to 2^127. The limits for the largest value leave 24 bits below it, and above it
+// room for sums over about 2^20 rows. Numbers whose squares f64 can hold have half of its range of
+// exponents.
 constexpr double f32_low = 0x1p-100, f32_high = 0x1p100, square_low = 0x1p-480, square_high = 0x1p480;
 
-// Underflow is mere rounding as long as the largest number is above this.
+// Underflow has no more effect than rounding as long as the largest number exceeds this.
 constexpr double lowest(bool f32) { return f32 ? 0x1p-120 : 0x1p-1015; }
 
 bool within(double value, double low, double high) { return value == 0 || (value > low && value < high); }
 
-// What the form of two rows is summed from is at most this, or four times (a squared distance).
+// Returns a bound on the terms from which the form of two rows is summed; a squared distance can be
+// four times as large.
 double size_of(const Leaf &leaf, const Extent &extent) {
     const bool squares =
         leaf.form == MERCER_DOT || leaf.form == MERCER_SQDIST || leaf.form == MERCER_CHI2 || leaf.form == MERCER_BLOCK;
@@ -30,14 +32,16 @@ double size_of(const Leaf &leaf, const Extent &extent) {
         const size_t at = leaf.columns.empty() ? k : static_cast<size_t>(leaf.columns[k]);
         const double shift = leaf.shift.empty() ? 0 : leaf.shift[k];
         const double reach = std::max(std::fabs(extent.lo[at] - shift), std::fabs(extent.hi[at] - shift));
-        size += !squares ? reach : reach > 0 ? std::max(reach * reach, DBL_TRUE_MIN) : 0; // too small is not 0
+        // A square that underflows must not become 0.
+        size += !squares ? reach : reach > 0 ? std::max(reach * reach, DBL_TRUE_MIN) : 0;
     }
     return size;
 }
 
 bool bounded(const Leaf &leaf) { return std::isfinite(leaf.facts.lo) && std::isfinite(leaf.facts.hi); }
 
-// Would k be another if its form of this size were rounded to 0? Of leaves that grow with their form it always is.
+// True if rounding a form of this size to 0 would change k. For leaves that grow with their form,
+// this is always so.
 bool is_felt(const Leaf &leaf, double size, bool f32) {
     if (!leaf.plugin->kernel.map) return !bounded(leaf);
     if (size >= lowest(f32)) return false;
@@ -46,7 +50,7 @@ bool is_felt(const Leaf &leaf, double size, bool f32) {
     return !(std::fabs(values[1] - values[0]) <= value_error(f32) * unit_roundoff(f32) * std::fabs(values[0]));
 }
 
-// |k| of a leaf.
+// Returns the largest |k| of a leaf.
 double value_of(const Leaf &leaf, double size) {
     if (bounded(leaf)) return std::max(std::fabs(leaf.facts.lo), std::fabs(leaf.facts.hi));
     if (!leaf.plugin->kernel.map) return size;
@@ -59,7 +63,7 @@ double value_of(const Leaf &leaf, double size) {
 } // namespace
 
 Extent extent_of(const Source &rows) {
-    constexpr int64_t window = 1 << 17; // entries
+    constexpr int64_t window = 1 << 17; // number of entries
     const int64_t n = rows.rows(), d = rows.cols(), step = std::max<int64_t>(window / std::max<int64_t>(d, 1), 1);
     const size_t columns = static_cast<size_t>(d);
     Extent out{CountedVector<double>(columns, INFINITY), CountedVector<double>(columns, -INFINITY)};
@@ -81,7 +85,7 @@ Magnitude magnitude_of(const Expression &kernel, const Extent &extent, bool f32)
     for (size_t k = 0; k < extent.lo.size(); ++k)
         out.entry = std::max({out.entry, std::fabs(extent.lo[k]), std::fabs(extent.hi[k])});
     const std::vector<LeafSpec> specs = leaf_specs(kernel);
-    bool any = false;                              // form that is not 0
+    bool any = false;                              // some form is not 0
     std::vector<double> values(specs.size(), 1.0); // a caller's function is unknown
     for (size_t l = 0; l < specs.size(); ++l) {
         const Leaf &leaf = kernel.leaves[l];
@@ -109,7 +113,8 @@ namespace {
 const char *name_of_type(bool f32) { return f32 ? "f32 (try data.dtype = f64)" : "f64"; }
 } // namespace
 
-// A squared distance can be 4 times its bound, and sums contain twice the norms as well: data need room for a factor of 8.
+// A squared distance can be 4 times its bound, and intermediate sums contain twice the norms as
+// well. check() therefore requires room for a factor of 8.
 void Magnitude::check_large(const Expression &kernel, bool f32, double room) const {
     const double high = (f32 ? static_cast<double>(FLT_MAX) : DBL_MAX) / room;
     if (!(entry <= high && most <= high && value <= high))

@@ -1,4 +1,4 @@
-// Operators as plugins see them: C functions that turn exceptions into the error of their task.
+// Operators as plugins see them: C functions that turn exceptions into errors of the plugin's task.
 #include "../host/task.h"
 #include "operator.h"
 

@@ -6,8 +6,8 @@
 
 namespace mercer {
 
-// Counts passes and shows them as progress: after `start`, the likely number of passes fills nine tenths of the rest of the
-// stage, and each further pass fills half of what remains.
+// Counts passes and reports them as progress. After the share `start` of a stage, the likely number
+// of passes fills nine tenths of the rest, and each further pass fills half of what remains.
 class Counted : public Operator {
   public:
     Counted(Run &run, const Operator &base, double start, double likely);
@@ -21,15 +21,14 @@ class Counted : public Operator {
         bool f32;
     };
     const std::vector<Pass> &passes() const { return passes_; }
-    void passed(int64_t width, bool f32) {
-        passes_.push_back({width, f32});
-    }                                     // a pass made before, or in an earlier run
-    static constexpr double filled = 0.9; // share of the stage after `start` that the likely passes fill
+    // Records a pass that was made before, or in an earlier run.
+    void passed(int64_t width, bool f32) { passes_.push_back({width, f32}); }
+    static constexpr double filled = 0.9; // of the stage after `start`, by the likely passes
 
   private:
     template <class F>
     void next(Run &run, int64_t width, bool f32, F &&body) const;
-    double share() const; // of the stage, where passes_ begin to be followed by others
+    double share() const; // the share of the stage that passes_ have filled
     // Progress does not advance between passes.
     void rest(Run &run) const { still_.emplace(run, share(), share()); }
     const Operator &base_;

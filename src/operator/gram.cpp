@@ -29,7 +29,8 @@ GramOperator<T>::GramOperator(Run &run, const Expression &kernel, const Points<T
     panels_.clear();
 }
 
-// Row blocks one after the other, each with its tiles bj >= bi: rows(bi) x (n - bi * tile_rows) values.
+// Stored blocks of rows follow one another. Block bi holds its tiles bj >= bi, which are
+// rows(bi) x (n - bi * tile_rows) values.
 template <class T>
 int64_t GramOperator<T>::tile_offset(int64_t bi, int64_t bj) const {
     const int64_t blocks = blocks_of(n());
@@ -44,8 +45,9 @@ int64_t GramOperator<T>::tile_offset(int64_t bi, int64_t bj) const {
 
 namespace {
 
-// The order of a pass: all panels with themselves, then S - 1 rounds in which each meets one other (the circle method: all but
-// the last turn). A pair starts when both its panels are through with the rounds before.
+// The order of a pass: first each super-panel meets itself, and then in S - 1 rounds each meets one
+// other (the circle method: all but the last one rotate). A pair starts when both its super-panels
+// have finished the rounds before.
 CountedVector<Meeting> tournament(int64_t supers) {
     CountedVector<Meeting> out;
     for (int64_t s = 0; s < supers; ++s) out.push_back({s, s, 0});
@@ -86,7 +88,9 @@ void GramOperator<T>::meet(Run &run, const Meeting &pair, int64_t supers, Work &
                 continue;
             }
             const T *tile = store_.data() + tile_offset(bi, bj);
-            const int64_t step = tiles_.whole() ? tile_rows : strip_rows; // as they would be computed: the same sums
+            // Stored values are processed in the strips in which they would be computed, so that
+            // sums are equal.
+            const int64_t step = tiles_.whole() ? tile_rows : strip_rows;
             for (int64_t i = 0; i < rows; i += step) {
                 const int64_t count = std::min(step, rows - i);
                 body({work, bi, bj, i, count, cols, cols, i + count == rows, tile + i * cols});
@@ -99,7 +103,8 @@ void GramOperator<T>::meet_all(Run &run, int64_t pp, const Body &body) const {
     const int64_t supers = super_panels(blocks_of(n()));
     const CountedVector<Meeting> pairs = tournament(supers);
     const bool compute = store_.empty();
-    std::vector<std::atomic<int64_t>> through(static_cast<size_t>(supers)); // rounds that a panel is through with
+    // The number of rounds that each super-panel has finished.
+    std::vector<std::atomic<int64_t>> through(static_cast<size_t>(supers));
     std::atomic<bool> broken{false};
     const int64_t strip = tiles_.whole() ? tile_rows : strip_rows;
     Pool<Work> pool([&] {
@@ -136,15 +141,15 @@ void GramOperator<T>::product(Run &run, bool, int64_t p, const Fill &q, const Ta
     Buffer<double> out = run.buffer<double>(n(), pp);
     parallel_for(run, blocks_of(n()), [&](int64_t b) {
         const int64_t row0 = b * tile_rows, rows = block_rows(b);
-        double *place = out.data() + row0 * pp; // no value has been added yet
+        double *place = out.data() + row0 * pp; // used as a buffer, because it is still empty
         std::fill_n(place, rows * pp, 0.0);
         q(row0, rows, place, pp);
         std::transform(place, place + rows * pp, in.data() + row0 * pp, [](double v) { return static_cast<T>(v); });
         std::fill_n(place, rows * pp, 0.0);
     });
     const ThinTable<T> &thin = thin_table<T>();
-    // y_I += K q_J from each strip; y_J += K^T q_I from the strips of a tile together. f32: products in f32, sums across
-    // tiles in f64.
+    // Each strip adds K q_J to y_I, and the strips of a tile together add K^T q_I to y_J. In f32,
+    // products are computed in f32, and sums across tiles in f64.
     auto add = [&](const T *part, int64_t row0, int64_t rows) {
         double *to = out.data() + row0 * pp;
         for (int64_t k = 0; k < rows * pp; ++k) to[k] += static_cast<double>(part[k]);
@@ -174,11 +179,11 @@ template <class T>
 void GramOperator<T>::dense(Run &run, double *a, int64_t lda) const {
     meet_all(run, 0, [&](const Block &k) {
         const int64_t i0 = k.bi * tile_rows + k.row0, j0 = k.bj * tile_rows;
+        // Only one triangle is read, so that the result is exactly symmetric.
         for (int64_t i = 0; i < k.rows; ++i)
-            for (int64_t j = k.bi == k.bj ? k.row0 + i : 0; j < k.cols;
-                 ++j) { // one triangle decides both: exactly symmetric
+            for (int64_t j = k.bi == k.bj ? k.row0 + i : 0; j < k.cols; ++j) {
                 const double value = static_cast<double>(k.values[i * k.stride + j]);
-                if (!std::isfinite(value)) // else the solver would be blamed
+                if (!std::isfinite(value)) // otherwise the solver would be blamed
                     fail(MERCER_E_NUMERICAL,
                          "the kernel gave %g for centres %" PRId64 " and %" PRId64 ", must be finite%s",
                          std::isnan(value) ? NAN : value, i0 + i, j0 + j,

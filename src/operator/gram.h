@@ -1,4 +1,4 @@
-// The kernel matrix as an operator, stored or streamed.
+// The kernel matrix as an operator, whose values are stored or streamed.
 #pragma once
 #include "../gram/tile.h"
 #include "gram_cost.h"
@@ -8,19 +8,22 @@
 
 namespace mercer {
 
-// A pair of super-panels of rows, processed together in one round of a pass.
+// A pair of super-panels of rows, which one thread processes together in one round of a pass.
 struct Meeting {
     int64_t a, b, round;
 };
 
-// K = k(X, X), in tiles I <= J. Stored tiles are kept, streamed ones computed again in every pass; both feed the same
-// products in the same order, so the choice does not change a bit.
+// K = k(X, X) in tiles I <= J. Stored tiles are kept, and streamed tiles are recomputed in every
+// pass. Both feed the same products in the same order, so the results are bit-identical.
 //
-// Order: blocks of tile_rows rows are gathered in S super-panels, S a function of n alone, which meet in the rounds of a
-// round-robin tournament. The two accumulators of a meeting belong to nobody else, each receives its sums in the order of
-// rounds, and no thread waits for more than the two panels it needs. Cost of a pass: n^2 / 2 kernel values (streamed),
-// 2 n^2 p flops; memory n p (12 bytes f32, 16 f64), prepared rows n d, stored n^2 / 2 values. A pass runs on the calling
-// thread alone where the kernel's values come from callbacks that must.
+// Order: blocks of tile_rows rows are gathered in S super-panels, which meet in the rounds of a
+// round-robin tournament; S depends on n alone. Only one thread at a time uses the two accumulators
+// of a meeting, and each accumulator receives its sums in the order of the rounds. A thread waits
+// only for the two super-panels that it needs.
+//
+// Cost of a pass: n^2 / 2 kernel values (if streamed) and 2 n^2 p flops. Memory: n p numbers
+// (12 bytes each in f32, 16 in f64), prepared rows n d, stored values n^2 / 2. A pass runs only on
+// the calling thread if kernel values come from callbacks that must run there.
 template <class T>
 class GramOperator : public Operator {
   public:
@@ -32,14 +35,14 @@ class GramOperator : public Operator {
     int64_t kernel_evaluations() const { return evaluations_.load(); }
 
   private:
-    struct Work {                              // of a thread
-        std::unique_ptr<TileScratch<T>> tiles; // nullptr: stored
-        Buffer<T> own, other;                  // products with a strip and with a tile's transpose
+    struct Work {                              // of one thread
+        std::unique_ptr<TileScratch<T>> tiles; // nullptr: values are stored
+        Buffer<T> own, other;                  // products with a strip and a transposed tile
     };
     struct Block { // a strip of the tile (bi, bj)
         Work &work;
         int64_t bi, bj, row0, rows, cols, stride;
-        bool last; // strip of its tile
+        bool last; // this is the last strip of its tile
         const T *values;
     };
     using Body = std::function<void(const Block &)>;
@@ -50,8 +53,8 @@ class GramOperator : public Operator {
 
     Points<T> points_;
     Tiles<T> tiles_;
-    std::vector<Panel<T>> panels_; // prepared rows; empty: not held
-    Buffer<T> store_;              // values; empty: streamed
+    std::vector<Panel<T>> panels_; // prepared rows; empty: not kept
+    Buffer<T> store_;              // values; empty: they are streamed
     mutable std::atomic<int64_t> evaluations_{0};
 };
 

@@ -7,8 +7,9 @@ namespace mercer {
 
 namespace {
 
-// Up to this many columns, values of a fused kernel are recomputed about as fast as stored ones are read (16 columns: 0.45
-// against 0.32 ns a core in f32, FACTS B3.5, B3.12: storing them costs more than all passes save).
+// Up to this many columns, recomputing the values of a fused kernel is about as fast as reading
+// stored ones. With 16 columns in f32 it takes 0.45 ns a value on one core against 0.32 ns, and
+// storing the values costs more than all passes save (FACTS B3.5, B3.12).
 constexpr int64_t stream_up_to = 64;
 
 } // namespace
@@ -23,9 +24,10 @@ int64_t pass_evaluations(int64_t n) {
 template <class T>
 Need gram_need(const Run &run, int64_t n, int64_t p, const TileBytes &of) {
     const int64_t size = sizeof(T), blocks = blocks_of(n), supers = super_panels(blocks), pp = padded_columns<T>(p);
+    // `each` counts the panels of a pair of super-panels; a super-panel is in one pair at a time.
     const int64_t threads = run.threads(), rows = std::min(tile_rows, n),
                   part = ((of.whole ? tile_rows : strip_rows) + tile_rows) * pp * size,
-                  each = std::min(2 * ((blocks + supers - 1) / supers), blocks); // a super-panel is in one meeting
+                  each = std::min(2 * ((blocks + supers - 1) / supers), blocks);
     const Bytes loading = held_by(threads, supers, of.loading(rows)), panels = held_by(threads, supers, each);
     auto loaded = [&](int64_t count) { return of.held(count, std::min(count * tile_rows, n)); };
     return {held_by(threads, supers, part) + n * pp * static_cast<int64_t>(sizeof(T) + sizeof(double)),

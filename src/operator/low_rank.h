@@ -3,7 +3,7 @@
 
 namespace mercer {
 
-// A + U diag(c) U^T, U n x k.
+// A + U diag(c) U^T, where U is n x k.
 class RankOperator : public Operator {
   public:
     RankOperator(const Operator &base, Columns u, std::vector<double> c)

@@ -1,4 +1,4 @@
-// The only maker of a base operator: the kernel matrix of some rows, as planned.
+// Makes the kernel matrix of given rows according to a plan. All base operators are made here.
 #pragma once
 #include "gram.h"
 #include "paired.h"
@@ -6,13 +6,16 @@
 namespace mercer {
 
 struct GramPlan {
-    bool f32 = false;                // tile type of the result
-    bool rough = false;              // f64 results, iterated in f32
-    Hold hold = Hold::nothing;       // storage of the operator that most passes use
-    Hold hold_exact = Hold::nothing; // storage of the f64 operator that accompanies a rough one
+    bool f32 = false; // the result is computed in f32
+    // Results are in f64, but most products of an iteration use f32.
+    bool rough = false;
+    // What the operator of most passes keeps.
+    Hold hold = Hold::nothing;
+    // What the f64 operator keeps that accompanies an f32 one.
+    Hold hold_exact = Hold::nothing;
 };
 
-// K in the type of the result and, if the plan is rough, also in f32.
+// K in the type of the result and, if the plan is rough, a second time in f32.
 template <class T>
 struct KernelMatrix {
     GramOperator<T> exact;
@@ -31,7 +34,7 @@ struct KernelMatrix {
 };
 template <class T>
 KernelMatrix<T> make_operator(Run &run, const KernelRows &rows, const GramPlan &plan) {
-    return KernelMatrix<T>(run, rows, plan); // in place: copies are elided
+    return KernelMatrix<T>(run, rows, plan); // constructed in place: the copy is elided
 }
 
 } // namespace mercer

@@ -3,7 +3,7 @@
 
 namespace mercer {
 
-// An operator and a cheaper one for the same matrix, with the rounding errors of f32.
+// An operator and a cheaper one for the same matrix, which has the rounding errors of f32.
 class PairedOperator : public Operator {
   public:
     PairedOperator(const Operator &exact, const Operator &rough)

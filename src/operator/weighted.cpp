@@ -65,7 +65,8 @@ void WeightedOperator::dense(Run &run, double *a, int64_t lda) const {
     for (int64_t j = 0; scale_ && j < n(); ++j)
         for (int64_t i = 0; i < n(); ++i) a[i + j * lda] *= scale_[i] * scale_[j];
     if (!centred_) return;
-    // P A P = A - u v^T - v u^T + c u u^T with v = A u, c = u^T v: one formula for both triangles.
+    // P A P = A - u v^T - v u^T + c u u^T with v = A u, c = u^T v. Both triangles use the same
+    // formula, so that the result stays symmetric.
     Buffer<double> u = run.buffer<double>(n()), v = run.buffer<double>(n());
     for (int64_t i = 0; i < n(); ++i) u[i] = unit(i);
     gemm('N', 'N', n(), 1, n(), 1.0, a, lda, u.data(), n(), 0.0, v.data(), n());

@@ -3,8 +3,9 @@
 
 namespace mercer {
 
-// P S K S P with S = diag(s) and P = 1 - u u^T, u = s / |s|. With s = sqrt(w), sum w = n, it has the eigenvalues of the
-// weighted, centred kernel matrix; without centring P = 1. s nullptr: S = 1.
+// P S K S P with S = diag(s) and P = 1 - u u^T, u = s / |s|. With s = sqrt(w), sum w = n, it has
+// the eigenvalues of the weighted, centred kernel matrix. Without centring P = 1. If s is nullptr,
+// S = 1.
 class WeightedOperator : public Operator {
   public:
     WeightedOperator(Run &run, const Operator &base, const double *sqrt_weights, bool centred);
@@ -12,10 +13,11 @@ class WeightedOperator : public Operator {
     bool has_rough() const override { return base_.has_rough(); }
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
-    // K S u is computed as an additional column of the first product, and of the first exact one; if there was none, by a product
-    // of its own.
+    // Returns K S u from a product that is not rough. The first product computes it as an
+    // additional column, and so does the first one that is not rough. If there was none yet, mean()
+    // makes one.
     const double *mean(Run &run) const;
-    // Which of these is known, so that another run can continue.
+    // How K S u is known so far, so that another run can continue from it.
     enum class Mean { unknown, rough, exact };
     Mean known() const { return known_; }
     const Buffer<double> &known_mean() const { return mean_; }
