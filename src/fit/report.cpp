@@ -74,7 +74,7 @@ Json error_bars_json(const ErrorBars &bars) {
     return out;
 }
 
-// What the solver did.
+// Writes what the solver did.
 void write_solution(const Lifted &lifted, Json &text) {
     if (!lifted.solver.empty()) text["solver"] = lifted.solver;
     if (lifted.checkpointed) text["checkpointed"] = true;
@@ -140,8 +140,7 @@ Json report_text(const FitFacts &facts) {
     text["reducer"] = recipe.values().reducer;
     text["lift"] = recipe.values().lift;
     text["solver"] = plan.solver ? plan.solver->name : "dense";
-    std::map<std::string, std::string> parameters =
-        prepared.kernel.stored(); // bandwidths have been resolved to numbers
+    std::map<std::string, std::string> parameters = prepared.kernel.stored(); // with bandwidths as numbers
     for (auto &[name, value] : recipe.stored())
         if (name.rfind("kernel.", 0) != 0) parameters[name] = value;
     text["parameters"] = parameter_json(parameters);
