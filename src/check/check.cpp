@@ -9,8 +9,9 @@
 namespace mercer {
 namespace {
 
-// A value inside the row's range, by the counter `at`: of an end that is far away (ranges up to "as large as you like")
-// a few units are taken.
+// A value inside the row's range, chosen by the counter `at`. If one end of the range is far away
+// (some ranges are practically unbounded), the value is within a few units of the other end, or of
+// 0 if both are far away.
 std::string interior(const mercer_row &row, int64_t at) {
     const double u = check_number(at, 0), far = 1000;
     if (row.type == MERCER_INT) {
@@ -25,10 +26,10 @@ std::string interior(const mercer_row &row, int64_t at) {
     return number_text(4 * u - 2);
 }
 
-// All values that this row is tried at.
+// All values at which this row is tested.
 std::vector<std::string> values_of(const mercer_row &row, int64_t at) {
     switch (row.type) {
-    case MERCER_REAL: { // of an open range also what is small and large in it
+    case MERCER_REAL: { // for an open range also a small and a large value
         constexpr double small = 0.06, large = 12;
         std::vector<std::string> values = {interior(row, at)};
         if (row.lo > -large && row.hi - row.lo > 2 * large)
@@ -42,7 +43,7 @@ std::vector<std::string> values_of(const mercer_row &row, int64_t at) {
     }
 }
 
-// All rows at once; which of a group is decided by the counter.
+// Sets all rows at once. The counter decides which row of a group is set.
 Setting full_setting(const Plugin &plugin, int64_t at) {
     Setting setting{Params(plugin.params), ""};
     const auto &rows = plugin.params->rows();
@@ -62,14 +63,14 @@ Setting full_setting(const Plugin &plugin, int64_t at) {
     return setting;
 }
 
-// Rounds to nearest, and keeps what lies below the smallest normal number.
+// True if arithmetic rounds to nearest and keeps subnormal numbers.
 bool usual_arithmetic() {
     volatile double least = 0x1p-1022;
     volatile double below = least / 4;
     return std::fegetround() == FE_TONEAREST && below != 0 && below * 4 == least;
 }
 
-// Puts the caller's floating-point mode back.
+// Restores the caller's floating-point mode.
 struct KeptMode {
     KeptMode() { std::fegetenv(&mode); }
     ~KeptMode() { std::fesetenv(&mode); }
@@ -126,7 +127,7 @@ void Suite::check(const char *title, const std::function<void()> &body) {
         throw;
     } catch (const Error &e) {
         if (e.code() == MERCER_E_MEMORY || e.code() == MERCER_E_BUDGET) throw;
-        if (e.code() == MERCER_E_CANCELLED) run.progress(0); // throws, if it was the caller who cancelled
+        if (e.code() == MERCER_E_CANCELLED) run.progress(0); // throws if the caller cancelled
         std::string text = e.what();
         if (text.rfind(owner, 0) == 0) text.erase(0, owner.size());
         fail(MERCER_E_PLUGIN, "%s%s: %s%s%s%s", owner.c_str(), title, text.c_str(), case_.empty() ? "" : " [",

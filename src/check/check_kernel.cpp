@@ -1,4 +1,4 @@
-// The suite of kernels: every check on every setting, for 1, 3 and 17 columns; tolerances are those of check_subject.h.
+// Runs every check on every setting, for 1, 3 and 17 columns, to the tolerances of check_subject.h.
 #include "../core/blas.h"
 #include "check_subject.h"
 
@@ -11,8 +11,8 @@ namespace {
 
 // ---- one subject, one type
 
-// The first of all checks, as the others would call these faults by another name: every value is finite, and the same bits
-// when it is computed again.
+// Every value must be finite, and have the same bits when it is computed again. This is the first
+// check on values, because later checks would report these faults under misleading names.
 template <class T>
 void values(Suite &suite, const Subject &subject) {
     const Rows &rows = subject.rows;
@@ -21,7 +21,7 @@ void values(Suite &suite, const Subject &subject) {
     for (size_t at = 0; at < k.size(); ++at) {
         const int i = static_cast<int>(static_cast<int64_t>(at) / rows.n),
                   j = static_cast<int>(static_cast<int64_t>(at) % rows.n);
-        const double value = std::isnan(k[at]) ? NAN : static_cast<double>(k[at]), // without its sign
+        const double value = std::isnan(k[at]) ? NAN : static_cast<double>(k[at]), // removes the sign of a NaN
             second = static_cast<double>(again[at]);
         if (!std::isfinite(value) && subject.block()) broken("k(%d, %d) = %g, must be finite", i, j, value);
         if (!std::isfinite(value)) broken("map of %.9g is %g, must be finite", static_cast<double>(form[at]), value);
@@ -48,7 +48,7 @@ void symmetry(Suite &suite, const Subject &subject) {
         }
 }
 
-// A tile of one pair is the entry of the large tile.
+// A tile of one pair must agree with the entry of the large tile.
 template <class T>
 void pairwise(Suite &suite, const Subject &subject) {
     const Rows &rows = subject.rows;
@@ -65,7 +65,7 @@ void pairwise(Suite &suite, const Subject &subject) {
         }
 }
 
-// Views of a block kernel have strides, and what lies between their rows is not the kernel's.
+// A block kernel must respect the strides of views, and must not write between their rows.
 template <class T>
 void strides(Suite &suite, const Subject &subject) {
     const Rows &rows = subject.rows;
@@ -89,7 +89,7 @@ void strides(Suite &suite, const Subject &subject) {
         }
 }
 
-// The same bits for a value whatever its neighbours: in pieces of many lengths, and backwards.
+// The bits of a value must not depend on its neighbours: arrays are mapped in pieces and backwards.
 template <class T>
 void elementwise(Suite &suite, const Subject &subject) {
     std::vector<T> form = values_of<T>(suite, subject, subject.rows, subject.rows, What::form);
@@ -133,7 +133,8 @@ void nan_stays(Suite &suite, const Subject &subject) {
         }
 }
 
-// Rows at distances from 0 to 2^55; Inf is a value only where the range has no end. 8 u: the last rounding.
+// Checks the claimed range at distances from 0 to 2^55; Inf is allowed only if the range is
+// infinite. 8 u allows for the last rounding.
 template <class T>
 void range(Suite &suite, const Subject &subject) {
     const mercer_kernel_facts &facts = subject.facts();
@@ -153,7 +154,7 @@ void range(Suite &suite, const Subject &subject) {
     }
 }
 
-// k(x, x), in a tile, by itself, and as the facts have it.
+// k(x, x) must agree between a tile, the computation of single values, and kappa of the facts.
 template <class T>
 void diagonal(Suite &suite, const Subject &subject) {
     const Rows &rows = subject.rows;
@@ -170,8 +171,9 @@ void diagonal(Suite &suite, const Subject &subject) {
     }
 }
 
-// The smallest eigenvalue of a sample's matrix. Entries off by their tolerances t move eigenvalues by at most |t|_F,
-// the factorisation by less than 8 n u_64 |K|_F.
+// The smallest eigenvalue of a sample's matrix must be >= 0 up to rounding. Entries that are off by
+// their tolerances t move eigenvalues by at most |t|_F, the factorisation by less than
+// 8 n u_64 |K|_F.
 template <class T>
 void psd(Suite &suite, const Subject &subject) {
     const Rows &rows = subject.rows;
@@ -188,8 +190,8 @@ void psd(Suite &suite, const Subject &subject) {
             int(rows.n), values.back(), values[0], floor);
 }
 
-// log_map(v) = log(map(v)), to a few roundings of the exponent and of k; where k is 0 by underflow, below its
-// logarithm.
+// log_map(v) must equal log(map(v)) up to a few roundings of the exponent and of k. If k
+// underflows, it must be below the logarithm of the smallest normal number.
 template <class T>
 void log_map(Suite &suite, const Subject &subject) {
     Rows far = subject.rows;
@@ -208,8 +210,9 @@ void log_map(Suite &suite, const Subject &subject) {
     }
 }
 
-// derivative(v) = d map / dv. In f64 against five-point differences of map with steps h = v / 1000 and h / 2: they are off
-// by what halving the step changes, and by the rounding of map, 32 u of its values and of v dmap / dv, over h.
+// derivative(v) = d map / dv is compared in f64 with five-point differences of map with steps
+// h = v / 1000 and h / 2. Their error is the change when the step is halved, plus the rounding of
+// map, 32 u of its values and of v dmap / dv, divided by h.
 void derivative(Suite &suite, const Subject &subject) {
     const Rows &rows = subject.rows;
     Values form = values_of<double>(suite, subject, rows, rows, What::form);
@@ -217,7 +220,7 @@ void derivative(Suite &suite, const Subject &subject) {
     for (size_t at = 0; at < form.size(); ++at) {
         const double v = form[at], k = slope[at];
         if (std::isnan(k)) broken("derivative of %.9g is NaN", v);
-        if (v == 0) continue; // there may be a cusp
+        if (v == 0) continue; // the map may have a cusp here
         double last = 0, rough = 0, size = 0;
         for (const double h : {std::fabs(v) / 1000, std::fabs(v) / 2000}) {
             const Values f = mapped(subject, Values{v - 2 * h, v - h, v + h, v + 2 * h});
@@ -231,7 +234,8 @@ void derivative(Suite &suite, const Subject &subject) {
     }
 }
 
-// The same in f32, at values that both types hold: to 64 u of it, and of what a change of v by as much makes of it.
+// The derivative in f32 must agree with that in f64, at arguments that both types represent. The
+// tolerance is 64 u of the derivative, plus the change of the derivative if v changes by 64 u.
 void derivative_f32(Suite &suite, const Subject &subject) {
     const std::vector<float> form = values_of<float>(suite, subject, subject.rows, subject.rows, What::form);
     const std::vector<float> single = mapped(subject, form, Map::derivative);
@@ -241,7 +245,7 @@ void derivative_f32(Suite &suite, const Subject &subject) {
     const Values full = mapped(subject, at, Map::derivative), moved = mapped(subject, beside, Map::derivative),
                  k = mapped(subject, at);
     for (size_t i = 0; i < full.size(); ++i) {
-        if (std::fabs(k[i]) < 64 * smallest<float>) continue; // f32 does not hold the value itself
+        if (std::fabs(k[i]) < 64 * smallest<float>) continue; // f32 does not represent the value itself
         const double got = static_cast<double>(single[i]),
                      slack = step * std::fabs(full[i]) + std::fabs(moved[i] - full[i]);
         if (!(std::fabs(got - full[i]) <= slack + 64 * smallest<float>))
@@ -261,7 +265,8 @@ void f32_and_f64(Suite &suite, const Subject &subject) {
 
 // ---- one subject: parameters, facts, geometry
 
-// What was set stays; and the parameters that a model stores make the same kernel without data (bandwidth 0).
+// finish must not change a parameter that was set, and the parameters that a model stores must give
+// the same kernel without the data (bandwidth 0).
 void stored(Suite &suite, const Subject &subject) {
     const Params &params = subject.leaf().params, &given = subject.setting.params;
     Setting kept{Params(suite.plugin->params), subject.setting.text};
@@ -296,8 +301,8 @@ void facts(Suite &, const Subject &subject) {
     if (subject.leaf().form == MERCER_CHI2 && !subject.nonnegative()) broken("form chi2 needs MERCER_NONNEGATIVE");
 }
 
-// Rows shifted and reflected (of non-negative ones: shifted and with their columns backwards) keep their distances to
-// about 1e-14, hence their values to 1e-9 unless the slope is 1e5.
+// A radial kernel depends on distances only. Shifts and reflections (for non-negative rows: shifts
+// and reversed columns) keep them to about 1e-14, so values agree to 1e-9 unless the slope is 1e5.
 void radial(Suite &suite, const Subject &subject) {
     const Rows &rows = subject.rows;
     Rows moved = rows;
@@ -325,7 +330,7 @@ void radial(Suite &suite, const Subject &subject) {
     }
 }
 
-// Chords of k over 0 <= r <= 6 h, closer together near 0, where a cusp would be.
+// Compares chords of k over 0 <= r <= 6 h with lipschitz. They are shorter near a cusp at 0.
 void lipschitz(Suite &suite, const Subject &subject) {
     const double bound = subject.facts().lipschitz;
     constexpr int64_t steps = 200;
@@ -344,14 +349,14 @@ void lipschitz(Suite &suite, const Subject &subject) {
     }
 }
 
-// Objects have distances but no columns: d = 0.
+// Objects have distances but no columns, so the kernel must also work with d = 0.
 void objects(Suite &suite, const Subject &subject) {
     Subject own = make_subject(suite, subject.setting, 0, 1.5);
     for (double value : mapped(own, Values{0, 0.25, 1, 4, 100}))
         if (!(value >= own.facts().lo && value <= own.facts().hi)) broken("d = 0: the value %g", value);
 }
 
-// ---- the subjects that a check is about, and what is said where there is none
+// ---- the subjects to which a check applies, and the note that is logged if there are none
 
 struct About {
     bool (*applies)(const Subject &subject);
@@ -373,8 +378,9 @@ class KernelSuite {
   public:
     explicit KernelSuite(Suite &suite) : suite_(suite) {}
 
-    // Setting by setting; one that finish refuses as E_VALUE (rows that contradict each other) is left out. Then data
-    // of equal rows, from which a rule takes the bandwidth 0.
+    // Makes a subject for each setting and number of columns. A setting is left out if finish
+    // refuses it with E_VALUE, because its rows contradict each other. The last subject is for data
+    // of equal rows, for which a bandwidth rule gives 0.
     void prepare() {
         std::vector<Setting> settings = check_settings(*suite_.plugin);
         for (const Setting &setting : settings)

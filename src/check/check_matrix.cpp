@@ -57,7 +57,7 @@ void put(const Values &from, Columns to) {
         to.block->write(to.first + j, 0, to.block->n(), from.data() + j * to.block->n());
 }
 
-// What is multiplied, all of it numbers.
+// Reads the columns to multiply, and checks that they are legal and finite.
 Values checked(const Matrix &m, Columns x, Columns y) {
     check_columns("apply: q", x, m.n);
     check_columns("apply: y", y, m.n);
@@ -83,7 +83,8 @@ int32_t apply(const mercer_operator *op, mercer_task *task, mercer_range x, merc
     });
 }
 
-// Matrix, block and sums in f32. The matrix is scaled to norm 1, as kernel values are of moderate size.
+// Matrix, block and sums are in f32. The matrix is scaled to norm 1, because kernel values are of
+// moderate size too.
 int32_t apply_rough(const mercer_operator *op, mercer_task *task, mercer_range x, mercer_range y) {
     const Matrix &m = *static_cast<const Matrix *>(op->self);
     return task->guard([&] {
@@ -168,7 +169,7 @@ Solution solve(Run &run, const Plugin &plugin, const Params &params, const merce
     s.cost.struct_size = sizeof s.cost;
     mercer_task task(run, Random(seed, Stage::solver));
     task.keeper = request.keeper;
-    mercer_eigen_request asked = request; // there are no vectors yet
+    mercer_eigen_request asked = request; // the forecast gets no vectors
     asked.start = nullptr;
     asked.start_count = static_cast<int64_t>(request.guess.size()) / op.n;
     asked.locked = {nullptr, 0, locked.cols()};
@@ -203,7 +204,8 @@ Values exact(const Matrix &m, const Request &request) {
         gemm('N', 'T', n, n, l, -1.0, q, n, q, n, 1.0, p.data(), n);
         gemm('N', 'N', n, n, n, 1.0, p.data(), n, m.a.data(), n, 0.0, half.data(), n);
         gemm('N', 'N', n, n, n, 1.0, half.data(), n, p.data(), n, 0.0, b.data(), n);
-        gemm('N', 'T', n, n, l, -3 * m.norm - 1, q, n, q, n, 1.0, b.data(), n); // to the end
+        // Moves the locked directions to the end of the spectrum.
+        gemm('N', 'T', n, n, l, -3 * m.norm - 1, q, n, q, n, 1.0, b.data(), n);
     }
     eigh_top(n, b.data(), n, n, values.data(), vectors.data(), n);
     values.resize(static_cast<size_t>(n - l));

@@ -1,6 +1,7 @@
-// The suite of reducers, on the problem that a fit shows them: clustered rows under a Gaussian kernel of the suite's
-// own, so narrow that 300 distinct rows are independent (nearest neighbours are about 0.6 apart, k = 0.2): who asks for
-// m centres gets m. Landmarks are always attached, for those who need them.
+// The suite of reducers, on the problem that a fit shows them: clustered rows under a Gaussian
+// kernel that the suite provides. The kernel is so narrow that 300 distinct rows are independent
+// (nearest neighbours are about 0.6 apart, k = 0.2): a reducer that is asked for m centres must
+// find m. Landmarks are always attached, for the reducers that need them.
 #include "../fit/reducer_view.h"
 #include "../fit/sample_weights.h"
 #include "check.h"
@@ -44,7 +45,7 @@ Expression gaussian(Run &run, int64_t d) {
     plugin->kernel.map = gaussian_map;
     plugin->kernel.facts = gaussian_facts;
     Registry nothing;
-    Expression kernel(parse_expression("user"), nothing); // a lone leaf, replaced
+    Expression kernel(parse_expression("user"), nothing); // its only leaf is replaced below
     kernel.leaves[0].plugin = plugin;
     kernel.leaves[0].params = Params(plugin->params);
     kernel.leaves[0].form = MERCER_SQDIST;
@@ -56,7 +57,7 @@ Expression gaussian(Run &run, int64_t d) {
 
 constexpr int64_t columns = 4;
 
-// n rows of which every `copies` are equal, in six clusters.
+// n rows in six clusters; every `copies` consecutive rows are equal.
 std::vector<double> make_rows(int64_t n, int64_t copies) {
     std::vector<double> x(static_cast<size_t>(n * columns));
     for (int64_t i = 0; i < n; ++i)
@@ -88,7 +89,8 @@ int32_t distances(void *user, const int64_t *i, const int64_t *j, int64_t count,
 enum class Given { rows, points };
 enum class Kept { vectors, objects };
 
-// Data and what a fit would have made of them. Stays where it is: data points into it.
+// Data, and what a fit would have prepared from them. A scene cannot be moved, because its data
+// point into it.
 struct Scene {
     std::string text;
     std::vector<double> rows, weights, landmark_points;
@@ -118,7 +120,7 @@ struct Scene {
     Scene(const Scene &) = delete;
     int64_t n() const { return prepared.source->rows(); }
 
-    // Every third row counts nothing, the others 0.5 to 2.5.
+    // Gives every third row the weight 0, the others weights from 0.5 to 2.5.
     void weigh() {
         for (int64_t i = 0; i < n(); ++i) weights.push_back(i % 3 == 2 ? 0 : 0.5 + 2 * check_number(500, i));
         data.weights = view_of(weights.data(), MERCER_F64, n(), 1);
@@ -134,7 +136,7 @@ struct Outcome {
     Reduction got;
     mercer_shape shape{};
     mercer_cost cost{};
-    int64_t allocated = 0; // by the reducer
+    int64_t allocated = 0; // bytes that the reducer allocated
     std::vector<int64_t> assignment;
 };
 
@@ -176,7 +178,7 @@ void check_centres(const Plugin &plugin, const Scene &scene, const Outcome &out)
     const int64_t n = scene.n();
     if (got.m < 1 || got.m > n) broken("%d centres, must be 1 to n = %d", int(got.m), int(n));
     std::vector<bool> seen(static_cast<size_t>(n));
-    for (int64_t row : got.index) { // in range: give sees to that
+    for (int64_t row : got.index) { // give has checked the range
         if (seen[static_cast<size_t>(row)]) broken("row %d is given twice", int(row));
         seen[static_cast<size_t>(row)] = true;
     }
@@ -187,7 +189,8 @@ void check_centres(const Plugin &plugin, const Scene &scene, const Outcome &out)
             broken("row %d is assigned to centre %d of %d", int(i), int(out.assignment[i]), int(got.m));
 }
 
-// As they are given, or those of the rows; fit() scales them to sum n.
+// Checks the weights that the reducer gave or, if it gave none, those of the selected rows. fit()
+// scales them to sum n.
 void check_weights(const Scene &scene, const Outcome &out) {
     CountedVector<double> weights = out.got.weights;
     if (!weights.empty() && static_cast<int64_t>(weights.size()) != out.got.m)
@@ -207,7 +210,8 @@ void check_weights(const Scene &scene, const Outcome &out) {
         broken("its weights sum to %g, so they cannot be scaled to n = %g", sum, n);
 }
 
-// Figures are bounds; m is what was asked for, or is likely to be: the reducer looks for it.
+// The figures of a forecast must be bounds. A requested m must be the forecast m or, if the reducer
+// searches for the number, the likely m.
 void check_cost(const Params &params, const Outcome &out) {
     const mercer_cost &cost = out.cost;
     if (cost.bytes < 0 || cost.kernel_evaluations < 0 || !(cost.flops >= 0))
@@ -223,7 +227,7 @@ void check_cost(const Params &params, const Outcome &out) {
         broken("forecast: m = %d, but m = %d was requested", int(cost.m), int(asked));
 }
 
-// A reduction that may not fail, but for settings that the reducer refuses as values.
+// Runs a reduction that must succeed, unless the reducer refuses the setting with E_VALUE.
 Outcome legal(Suite &suite, const Scene &scene, const Setting &setting, uint64_t seed = 1) {
     suite.on(std::string(scene.prepared.f32 ? "f32, " : "f64, ") + scene.text + ", " + setting.text);
     Outcome out = reduce_once(suite.run, *suite.plugin, scene, setting.params, seed);
@@ -283,7 +287,8 @@ void repeats(Suite &suite, bool f32, const std::vector<Setting> &settings) {
     }
 }
 
-// Refused, or done: a reducer whose work is short need not ask.
+// A cancelled run must be refused or succeed: a reducer whose work is short need not check for
+// cancellation.
 void cancel(Suite &suite, bool f32) {
     Scene scene(suite.run, "n = 300", f32, 300);
     const int32_t flag = 1;

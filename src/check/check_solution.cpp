@@ -25,7 +25,8 @@ void check_vectors(const Matrix &m, const Request &request, const Solution &s) {
         }
 }
 
-// |P A v - lambda v|, and that the solver said so.
+// Computes |P A v - lambda v| for each pair, compares it with the residual that the solver
+// reported, and returns the largest.
 double check_residuals(const Matrix &m, const Request &request, const Solution &s) {
     const int64_t n = m.n, r = request.r, l = request.locked_count(n);
     Values y(s.vectors.size()), c(static_cast<size_t>(std::max<int64_t>(l * r, 1)));

@@ -1,4 +1,4 @@
-// The suite of solvers: problems, and what must hold of each solution (check_solution.h).
+// The suite of solvers: the problems, and the checks of each solution (check_solution.h).
 #include "check_solution.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ Values decaying(int64_t n, double first = 1) {
     return out;
 }
 
-// From `first` down to `last` in equal steps: slow for iterations.
+// From `first` down to `last` in equal steps, for which iterations converge slowly.
 Values even(int64_t n, double first, double last) {
     Values out;
     for (int64_t i = 0; i < n; ++i)
@@ -53,7 +53,7 @@ class SolverSuite {
         m.forget();
         return solve(run, *suite_.plugin, setting.params, m.op(rough_, f32_), request, seed);
     }
-    // In a run of its own that *flag stops.
+    // Solves in a separate run, which *flag cancels.
     Solution stoppable(const Matrix &m, const Request &request, const int32_t *flag) {
         RunSettings settings;
         settings.run.cancel = flag;
@@ -61,7 +61,7 @@ class SolverSuite {
         Run own(settings, nullptr);
         return run(own, m, request, settings_[0]);
     }
-    // Converged, true, and the top of the spectrum.
+    // Solves, and checks that the solution is true, has converged, and is the top of the spectrum.
     Solution solved(const Matrix &m, const Request &request, uint64_t seed = 1) {
         Solution s = run(m, request, seed);
         Values spectrum = exact(m, request);
@@ -94,7 +94,7 @@ class SolverSuite {
                           : ""));
     }
     Suite &suite_;
-    bool rough_, f32_; // the operator has rough products; blocks are stored in f32
+    bool rough_, f32_; // rough_: the operator has rough products; f32_: blocks are stored in f32
     std::vector<Setting> settings_;
 };
 
@@ -103,8 +103,8 @@ void SolverSuite::spectra() {
     for (int64_t r : {1, 6, 120}) solved(decay, request_for(r));
     for (int64_t r : {2, 6, 8}) solved(flat, request_for(r));
     for (int64_t r : {3, 8}) solved(rank, request_for(r));
-    solved(Matrix("large", decaying(600)), request_for(3)); // beyond what solvers may treat as small
-    const double far = f32_ ? 1e20 : 1e60;                  // images are stored
+    solved(Matrix("large", decaying(600)), request_for(3)); // larger than what solvers may treat as small
+    const double far = f32_ ? 1e20 : 1e60;                  // blocks store images, and f32 has a smaller range
     solved(Matrix("tiny", decaying(60, 1 / far)), request_for(4));
     solved(Matrix("huge", decaying(60, far)), request_for(4));
 }
@@ -117,7 +117,8 @@ void SolverSuite::small() {
             solved(Matrix(value == 0 ? "zero" : "a multiple of 1", Values(30, value)), request_for(r));
 }
 
-// The algebraic top is wanted, though the other end is larger, and that there are negative values must be seen.
+// The algebraically largest eigenvalues are wanted, although the lower end is larger in modulus,
+// and most_negative must show that there are negative ones.
 void SolverSuite::indefinite() {
     for (int64_t r : {1, 5, 100}) {
         Solution s = solved(Matrix("indefinite", even(100, 3, -4)), request_for(r));
@@ -127,8 +128,9 @@ void SolverSuite::indefinite() {
     solved(Matrix("negative", even(60, -1, -60)), request_for(3));
 }
 
-// From what the first product gives to what rounding allows. Eigenvalues are right to residual^2 / gap: from 1e-7 on to
-// rounding, far below what f32 can tell.
+// Tolerances range from what the first product achieves to what rounding allows. Eigenvalues are
+// accurate to residual^2 / gap: from tol = 1e-7 on they must be accurate to rounding, which is far
+// below what f32 resolves.
 void SolverSuite::tolerances() {
     Matrix m("decaying", decaying(120)), indefinite("indefinite", even(60, 1, -1));
     for (double tol : {0.3, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11}) {
@@ -142,11 +144,11 @@ void SolverSuite::tolerances() {
             if (!(std::fabs(s.values[j] - spectrum[j]) <= m.rounding()))
                 broken("tol = %g: value %d is %.17g, must be %.17g", tol, int(j), s.values[j], spectrum[j]);
     }
-    Solution s = run(m, request_for(4, 0)); // cannot be reached, and need not end as converged
+    Solution s = run(m, request_for(4, 0)); // out of reach; the solver may report that it did not converge
     check_truth(m, request_for(4, 0), s, exact(m, request_for(4, 0)));
 }
 
-// That a solver that was stopped and goes on ends where it would have without.
+// Checks that a solver that was stopped and resumed ends with the same result as one that was not.
 void check_same(const Solution &whole, const Solution &s, int64_t at) {
     auto same = [&](const char *what, double is, double must) {
         if (!(is == must))
@@ -162,7 +164,8 @@ void check_same(const Solution &whole, const Solution &s, int64_t at) {
     same("applies, of both runs,", static_cast<double>(s.out.applies), static_cast<double>(whole.out.applies));
 }
 
-// Stopped at any of its checkpoints and called again: the same bits, and no more products than one over what was left.
+// The solver is stopped at each of its checkpoints and called again. It must give the same bits,
+// and make at most one product more than were left.
 void SolverSuite::resume() {
     if (!(suite_.plugin->solver.flags & MERCER_KEEPS_STATE)) return;
     for (const Values &spectrum : {even(200, 1, 0), repeated(90)}) {
@@ -189,9 +192,10 @@ void SolverSuite::resume() {
     }
 }
 
-// Eigenvectors, and vectors that are none: sums and differences of neighbours.
+// Locks eigenvectors, and vectors that are not eigenvectors: sums and differences of neighbouring
+// eigenvectors.
 void SolverSuite::locked() {
-    Matrix m("decaying", decaying(90)), even_one("indefinite", even(90, 2, -1)); // both with the same q
+    Matrix m("decaying", decaying(90)), even_one("indefinite", even(90, 2, -1)); // both have the same q
     Values mixed = m.q;
     for (size_t left = 0; left < mixed.size(); left += (left + 1) % 90 == 0 ? 91 : 1) {
         const size_t right = left + 90;
@@ -207,7 +211,8 @@ void SolverSuite::locked() {
             }
 }
 
-// A guess is any columns: good, dependent, zero, too few or too many, orthogonal to what is looked for.
+// A guess may consist of any columns: good ones, dependent ones, zeros, too few or too many, or
+// columns orthogonal to the solution.
 void SolverSuite::start() {
     Matrix m("decaying", decaying(100));
     Values guess(m.q.begin(), m.q.begin() + 100 * 9);
@@ -216,11 +221,13 @@ void SolverSuite::start() {
         request.guess.assign(guess.begin(), guess.begin() + count * 100);
         solved(m, request);
     }
-    Request others = request_for(4); // eigenvectors, but not the first: what they span is invariant and not the top
+    // Eigenvectors without the first one span an invariant subspace that is not the top of the
+    // spectrum.
+    Request others = request_for(4);
     others.guess.assign(m.q.begin() + 100, m.q.begin() + 100 * 10);
     solved(m, others);
     for (int64_t i = 0; i < 100; ++i) {
-        guess[static_cast<size_t>(i)] = check_number(3000, i); // some column, its double, a zero
+        guess[static_cast<size_t>(i)] = check_number(3000, i); // an arbitrary column, its double, and a zero
         guess[static_cast<size_t>(100 + i)] = 2 * guess[static_cast<size_t>(i)];
         guess[static_cast<size_t>(200 + i)] = 0;
     }
@@ -231,8 +238,8 @@ void SolverSuite::start() {
     }
 }
 
-// Asked with r values; when it says so the solver stops, converged: one more product, for residuals, is all it may
-// want.
+// The solver calls `enough` with r values. If it returns stop, the solver must stop and report
+// convergence; it may make one more product, for the residuals.
 void SolverSuite::enough() {
     struct Asked {
         const Matrix *matrix;
@@ -268,11 +275,11 @@ void SolverSuite::max_passes() {
         Solution s = run(m, request);
         if (m.products + m.roughs > most)
             broken("max_passes = %d, apply was called %d times", int(most), int(m.products + m.roughs));
-        check_truth(m, request, s, exact(m, request)); // says converged = 0 where it is not
+        check_truth(m, request, s, exact(m, request)); // must report converged = 0 if the residuals demand it
     }
 }
 
-// An operator that fails, and one that gives NaN.
+// An operator may fail, or return NaN.
 void SolverSuite::operators() {
     for (int64_t at : {1, 2}) {
         Matrix failing("failing operator", even(200, 1, 0));
@@ -287,7 +294,8 @@ void SolverSuite::operators() {
     if (s.status == MERCER_OK) broken("the operator gave NaN, it returned success");
 }
 
-// Whether the flag is set before or during the first call; the operator itself does not look at it.
+// The flag is set before or during the first call; the operator itself does not look at it, so the
+// solver must.
 void SolverSuite::cancel() {
     for (int32_t before : {1, 0}) {
         int32_t flag = before;
@@ -307,7 +315,7 @@ void SolverSuite::repeats() {
     solved(m, request_for(6), 6);
 }
 
-// Other parameters may be less accurate, never untrue.
+// Other parameters may make a solution less accurate, but what it reports must be true.
 void SolverSuite::settings() {
     for (const Setting &setting : settings_)
         for (const Values &spectrum : {decaying(80), even(80, 1, -1)}) {

@@ -1,18 +1,25 @@
-// A kernel under test: finished for some parameters and number of columns, with rows of its domain, as the tile engine
-// sees it (form, then map; or whole tiles of a block kernel).
+// A kernel under test: its parameters are finished for a number of columns, and it has rows of its
+// domain. Its values come from the tile engine, as in a fit (form, then map; or whole tiles of a
+// block kernel).
 //
-// Tolerance. With unit roundoff u of the tile's type, a value k = f(v) of the form's value v carries
-//   the error e of v:      dot          (d + 2) u |x| |y|
-//                          cosine       (d + 8) u
-//                          sqdist       min(2 (d + 8) u (|x|^2 + |y|^2), v sqrt((d + 8) u) / 16): see gram/tile.cpp
-//                          l1 chi2 min  (d + 8) u sum |x_k| + |y_k|; hamming counts exactly
-//                          and 8 u |v| for what map does to its argument (a rate rounded to f32, a product),
-//   hence max |f(v +- e) - f(v)|, taken twice for the curvature of f, with f the plugin's own map in f64;
-//   the rounding of map:   32 u s, s = max(|k|, |kappa|, sqrt|k(x, x) k(y, y)|): a handful of operations of 1 ulp each
-//   on
-//                          numbers of the size of s; and the smallest normal number, below which exp gives 0.
-// Block kernels: (8 d + 64) u s, a handful of operations a column. A broken contract misses these by orders of
-// magnitude.
+// Tolerance. Let u be the unit roundoff of the tile's type. A value k = f(v) of the form's value v
+// has two errors.
+//
+// 1. The error e of v:
+//     dot           (d + 8) u |x| |y|
+//     cosine        (d + 8) u
+//     sqdist        min(2 (d + 8) u (|x|^2 + |y|^2), v sqrt((d + 8) u) / 16): see gram/tile.cpp
+//     l1 chi2 min   (d + 8) u sum |x_k| + |y_k|
+//     hamming       0: it counts exactly
+//   and, except for cosine, 8 u |v| for what map does to its argument (a rate rounded to f32, a
+//   product). It changes k by at most max |f(v +- e) - f(v)|, where f is the plugin's own map in
+//   f64. The bound is doubled to allow for the curvature of f.
+// 2. The rounding of map: 32 u s, s = max(|k|, |kappa|, sqrt|k(x, x) k(y, y)|). It covers a handful
+// of operations of 1 ulp each on numbers of size s. The smallest normal number is added, because
+// exp gives 0 below it.
+//
+// Block kernels: (8 d + 64) u s, a handful of operations per column. A broken contract exceeds
+// these tolerances by orders of magnitude.
 #pragma once
 #include "../gram/tile.h"
 #include "check.h"
@@ -21,7 +28,7 @@ namespace mercer {
 
 using Values = std::vector<double>;
 
-// n points of d columns; entries are multiples of 1/64, exact in f32 and f64 alike.
+// n points of d columns. Entries are multiples of 1/64, which are exact in f32 and f64 alike.
 struct Rows {
     int64_t n = 0, d = 0;
     Values x;
@@ -36,19 +43,19 @@ inline const char *map_name(Map which) {
 
 struct Subject {
     Expression kernel;
-    Setting setting; // as it was given: kernel holds it finished
-    Rows rows;       // 40: clumps of three widths, equal rows, nearly equal ones, a row of zeros
+    Setting setting; // as given; kernel holds it after finish
+    Rows rows;       // 40 rows: clumps of three widths, equal and nearly equal rows, and a row of zeros
     const Leaf &leaf() const { return kernel.leaves[0]; }
     const mercer_kernel_ops &ops() const { return leaf().plugin->kernel; }
     const mercer_kernel_facts &facts() const { return leaf().facts; }
     bool nonnegative() const { return facts().flags & MERCER_NONNEGATIVE; }
     bool block() const { return leaf().form == MERCER_BLOCK; }
-    // The plugin has this operation on form values, and they are not those of a block.
+    // True if the plugin has this operation on form values; block kernels have none.
     bool has(Map which) const {
         return !block() && (which == Map::plain ? ops().map : which == Map::log ? ops().log_map : ops().derivative);
     }
 };
-// d = 0: for objects, no rows. bandwidth: what a rule "bandwidth" gives.
+// d = 0: for objects, without rows. bandwidth: the result of a bandwidth rule.
 Subject make_subject(Suite &suite, const Setting &setting, int64_t d, double bandwidth);
 inline double usual_bandwidth(int64_t d) { return 0.7 * __builtin_sqrt(static_cast<double>(d)); }
 
@@ -59,20 +66,20 @@ constexpr double smallest = sizeof(T) == 4 ? 0x1p-126 : 0x1p-1022;
 template <class T>
 constexpr int32_t dtype_of = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64;
 
-// k(x, y), or the form alone, for all of at most 256 rows: row-major.
+// k(x, y), or the form alone, for all pairs of at most 256 rows each: row-major.
 enum class What { kernel, form };
 template <class T>
 std::vector<T> values_of(Suite &suite, const Subject &subject, const Rows &x, const Rows &y, What what = What::kernel);
-// k(x, x).
+// k(x, x) for each row.
 template <class T>
 std::vector<T> self_of(Suite &suite, const Subject &subject, const Rows &x);
-// The plugin's map, log_map or derivative; values as they are where it has none.
+// The values after the plugin's map, log_map or derivative; unchanged if it has none.
 template <class T>
 std::vector<T> mapped(const Subject &subject, std::vector<T> values, Map which = Map::plain);
-// Calls the operations of form values, or block, on several threads at once (check_threads.cpp).
+// Calls the operations on form values, or block, on several threads at once (check_threads.cpp).
 template <class T>
 void at_once(Suite &suite, const Subject &subject);
-// For each pair the tolerance above.
+// The tolerance above, for each pair.
 template <class T>
 Values tolerances(Suite &suite, const Subject &subject, const Rows &x, const Rows &y);
 

@@ -1,11 +1,13 @@
-// Operations of kernels on several threads at once: each thread has form values (or rows) of its own, on which it repeats an
-// operation until the time is up, and whatever it gets is compared, to the bit, with what one thread alone got before. An
-// operation that writes to a static mixes the threads' numbers, wherever two of them are inside it at once, or one is
-// interrupted in the middle of it.
+// Tests the operations of kernels on several threads at once. Each thread has form values (or rows)
+// of its own, repeats an operation on them until the time is up, and compares each result, bit by
+// bit, with what one thread alone computed before. An operation that writes to a static mixes the
+// numbers of threads if two of them are inside it at once, or if one is interrupted in the middle
+// of it.
 //
-// How long it takes to see that. There are more threads than most machines have processors to spare, so that even on one
-// processor the system interrupts a call every few milliseconds. With arrays of 1600 values a thread spends nearly all of
-// its time inside of the operation: a few changes of thread are enough.
+// The time that this takes. There are more threads than most machines have idle processors, so that
+// even on one processor the system interrupts a call every few milliseconds. With arrays of 1600
+// values a thread spends nearly all of its time inside the operation, so a few switches between
+// threads are enough.
 #include "check_subject.h"
 
 #include <atomic>
@@ -24,12 +26,13 @@ constexpr int64_t team_size = 4;
 
 template <class T>
 struct Difference {
-    int64_t thread = -1; // -1: none
+    int64_t thread = -1; // the thread that found a difference; -1: none
     size_t at = 0;
     T value{};
 };
 
-// Runs work(t) on thread t again and again, all released together, and returns the first difference from expected[t].
+// Runs work(t) on thread t again and again, releases all threads together, and returns the first
+// difference from expected[t].
 template <class T>
 Difference<T> race(Suite &suite, const std::vector<std::vector<T>> &expected, std::chrono::microseconds time,
                    const std::function<std::vector<T>(int64_t)> &work) {
@@ -62,7 +65,7 @@ Difference<T> race(Suite &suite, const std::vector<std::vector<T>> &expected, st
     };
     std::vector<std::thread> team;
     bool complete = true;
-    try { // whatever is thrown here, those that run are joined
+    try { // threads that were started are joined, whatever is thrown here
         for (int64_t t = 0; t < team_size; ++t) team.emplace_back(run, t);
         while (ready < team_size) std::this_thread::yield();
         state = going;
@@ -82,7 +85,7 @@ Difference<T> race(Suite &suite, const std::vector<std::vector<T>> &expected, st
     return found;
 }
 
-// The team's results, one thread after the other.
+// The results of all threads of the team, computed one after the other on this thread.
 template <class T>
 std::vector<std::vector<T>> alone(const std::function<std::vector<T>(int64_t)> &work) {
     std::vector<std::vector<T>> out;
@@ -138,7 +141,8 @@ void blocks_at_once(Suite &suite, const Subject &subject, std::chrono::microseco
 
 } // namespace
 
-// Of one number of columns only. The defaults get most of the time; other settings some, as they may take other branches.
+// Tests one number of columns only. The defaults get most of the time; other settings get some,
+// because they may take other branches.
 template <class T>
 void at_once(Suite &suite, const Subject &subject) {
     if (subject.rows.d != 3) return;

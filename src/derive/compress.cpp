@@ -1,20 +1,27 @@
-// Fewer centres for a model (the reduced-set problem): its components and mean are projected onto the span of centres B, which a
-// reducer selects from the centres C with the weights of the model.
+// Fewer centres for a model (the reduced-set problem). The components and the mean of the model are
+// projected onto the span of centres B, which a reducer selects from the model's centres C with
+// their weights.
 //
-//   v_l = Phi_C A_l, mu = Phi_C nu;   P v = Phi_B T A_l, P mu = Phi_B T nu;   K_BB = L L^T, T = L^-T L^-1 K_BC
+//   v_l = Phi_C A_l, mu = Phi_C nu;   P v = Phi_B T A_l, P mu = Phi_B T nu
+//   K_BB = L L^T, T = L^-T L^-1 K_BC
 //   A' = T A,   nu' = T nu,   b' = b - <v - P v, mu>
 //
-// P v is nearest to v in the span, so A'^T k_B is the best approximation of A^T k_C in the kernel's norm. b' leaves the error
-// f - f' = <v - P v, phi(x) - mu>, whose mean square over any points of mean mu no other constant makes smaller, and which is at
-// most |v - P v| |phi(x) - mu| anywhere. Because <P v, mu> = <P v, P mu>, b = A^T K nu still holds.
+// P v is the vector of the span that is nearest to v, so A'^T k_B is the best approximation of
+// A^T k_C in the kernel's norm. With this b' the error is f - f' = <v - P v, phi(x) - mu>. No other
+// constant gives a smaller mean square of the error over any points of mean mu, and nowhere is the
+// error larger than |v - P v| |phi(x) - mu|. Because <P v, mu> = <P v, P mu>, b = A^T K nu still
+// holds.
 //
-// Components that were orthonormal are replaced by V'' = P V G^-1/2, G = (P V)^T P V, the orthonormal ones in the span that are
-// nearest to V (the polar factor). With e = |v - P v|^2 their squared distance is e + e^2/4 + ..., hardly more if e is small. From
-// the first component on that G cannot distinguish from those before it, components are dropped (rank_reached).
-// w: the total weight of the centres C nearest to each of B, the density estimate of the reduced set.
+// If the components were orthonormal, they are replaced by V'' = P V G^-1/2, G = (P V)^T P V: the
+// orthonormal vectors in the span that are nearest to V (the polar factor). With e = |v - P v|^2
+// their squared distance is e + e^2/4 + ..., hardly more if e is small. If G cannot distinguish a
+// component from those before it, this component and all later ones are dropped (rank_reached).
+// The new weight w of each centre in B is the total weight of the centres in C that are nearest to
+// it: the density estimate of the reduced set.
 //
-// Cost: the reducer's, m0^2/2 + 2 m m0 + m^2/2 kernel values for m0 and m centres, all but the reducer's in f64; m^3/3 +
-// 2 m^2 r flops. Memory m0 (d + 3 r) + m^2. Error of the reported figures: u_64 |A_l|^2 k, k the largest k(x, x).
+// Cost: that of the reducer, and m0^2/2 + 2 m m0 + m^2/2 kernel values for m0 old and m new
+// centres, all but the reducer's in f64; m^3/3 + 2 m^2 r flops. Memory: m0 (d + 3 r) + m^2. Error
+// of the reported figures: u_64 |A_l|^2 k, where k is the largest k(x, x).
 #include "derive.h"
 
 #include "../core/blas.h"
@@ -33,9 +40,10 @@
 namespace mercer {
 namespace {
 
-// The vectors to project: A, then nu and w if present. And their inner products.
+// The vectors to project, W = [A, nu, w] without nu or w if the model lacks them, and their inner
+// products.
 struct Held {
-    int64_t r = 0, mean = -1, density = -1, count = 0; // columns
+    int64_t r = 0, mean = -1, density = -1, count = 0; // r: columns of A; mean, density: columns of nu, w; -1: absent
     std::vector<double> products;                      // W^T K_CC W
 
     explicit Held(const Model &model) : r(model.r()), count(r) {
@@ -61,7 +69,7 @@ struct Held {
     }
 };
 
-// W^T k(X, X) W, whose kernel values are counted.
+// Returns W^T k(X, X) W, and adds its kernel values to evaluations.
 std::vector<double> inner_products(Run &run, const Expression &kernel, const Points<double> &x,
                                    const Weights<double> &w, int64_t &evaluations) {
     const int64_t q = w.cols;
@@ -72,7 +80,7 @@ std::vector<double> inner_products(Run &run, const Expression &kernel, const Poi
         [&](int64_t row0, int64_t rows, double *to, int64_t stride) {
             for (int64_t i = 0; i < rows; ++i) std::copy_n(w.values.data() + (row0 + i) * w.stride, q, to + i * stride);
         },
-        [&](double *y, int64_t stride) { // row-major is transposed to BLAS
+        [&](double *y, int64_t stride) { // BLAS sees a row-major matrix as its transpose
             gemm('N', 'T', q, q, w.rows, 1.0, w.values.data(), w.stride, y, stride, 0.0, out.data(), q);
         });
     evaluations += gram.kernel_evaluations();
@@ -120,7 +128,8 @@ void check_model(const Model &model) {
         fail(MERCER_E_UNSUPPORTED, "the model's user kernel is not set: restore it with mercer_model_bind");
 }
 
-// True if as many centres are requested as there are, and no other rule ends the search.
+// True if at least as many centres are requested as there are, and no other parameter can end the
+// selection earlier.
 bool wants_all(const Recipe &recipe, int64_t m) {
     if (!recipe.reducer()) return true;
     const Params &params = recipe.reducer_params();
@@ -137,7 +146,7 @@ bool wants_all(const Recipe &recipe, int64_t m) {
     return all;
 }
 
-// Coordinates in the span of B: Z = L^-1 K_BC W, and back.
+// Coordinates in the span of B, Z = L^-1 K_BC W, and the coefficients that belong to them.
 class Span {
   public:
     Span(Run &run, const Prepared &prepared, const Centres &centres, int64_t &evaluations)
@@ -147,7 +156,8 @@ class Span {
         for (size_t k = 0; k < order.size(); ++k) order[k] = static_cast<int64_t>(k);
         basis_.append(order.data(), centres.m());
         evaluations += basis_.evaluations();
-        // Directions that are rounding in the model's type would get large coefficients that cancel.
+        // Directions that are only rounding in the model's type are dropped: their coefficients
+        // would be large and cancel.
         rank_ = basis_.count();
         for (int64_t k = 0; prepared.f32 && k < rank_; ++k)
             if (!(entry(k, k) * entry(k, k) > rounding_floor(true, k + 1) * entry(0, 0) * entry(0, 0))) rank_ = k;
@@ -156,7 +166,7 @@ class Span {
             for (int64_t j = 0; j <= i; ++j) triangle_[i + j * rank_] = entry(i, j);
     }
     int64_t rank() const { return rank_; }
-    const int64_t *index() const { return basis_.index(); } // places among B
+    const int64_t *index() const { return basis_.index(); } // places of the pivots among B
     // K_BC W, m x q, row-major.
     Buffer<double> sums(Run &run, const Expression &kernel, Points<double> c, const Weights<double> &w) const {
         Points<double> b = points_of<double>(kernel, centres_);
@@ -177,7 +187,7 @@ class Span {
         trsm('T', q, rank_, triangle_.data(), rank_, out.data(), q);
         return out;
     }
-    // Z^T (q x rank) to coefficients of the pivots, in place.
+    // Turns Z^T (q x rank) into coefficients of the pivots, in place.
     void coefficients(int64_t q, Buffer<double> &z) const { trsm('N', q, rank_, triangle_.data(), rank_, z.data(), q); }
 
   private:
@@ -188,8 +198,9 @@ class Span {
     int64_t rank_ = 0;
 };
 
-// R of V'' = P V R, r x r, symmetric: G^-1/2 of the first r components, as many as g (stride q) tells apart; 1 where they are
-// to stay as they are.
+// The matrix R of V'' = P V R, r x r, symmetric: G^-1/2 of the first r components, as many as g
+// (stride q) can distinguish. If the components are to stay as they are (not turned), R is the
+// identity.
 struct Turn {
     int64_t r = 0;
     bool turned = false;
@@ -226,7 +237,7 @@ Turn turn_of(const std::vector<double> &g, int64_t q, int64_t r, bool orthonorma
 
 double share(double left, double whole) { return whole > 0 ? std::max(left, 0.0) / whole : 0; }
 
-// Everything that follows from G = Z^T Z alone: b, lambda, and the distances from the model.
+// Writes what follows from G = Z^T Z alone: b, lambda, and the distances from the model.
 void write_forms(const Model &model, const Held &held, const std::vector<double> &g, const Turn &turn, Lifted &out) {
     const auto in_span = [&](int64_t i, int64_t j) { return g[static_cast<size_t>(i + j * held.count)]; };
     const Tensor *b = model.tensor("b"), *lambda = model.tensor("lambda");
@@ -257,7 +268,7 @@ void write_forms(const Model &model, const Held &held, const std::vector<double>
     out.mean_square = square;
 }
 
-// A and nu, at the places of the pivots among B.
+// Writes A and nu: the coefficients of the pivots at their places among B, zeros elsewhere.
 template <class T>
 void write_coefficients(const Span &span, int64_t m, const Buffer<double> &x, const Held &held, const Turn &turn,
                         Lifted &out) {
@@ -278,7 +289,7 @@ void write_coefficients(const Span &span, int64_t m, const Buffer<double> &x, co
     if (held.mean >= 0) out.tensors["nu"] = vector_tensor(nu);
 }
 
-// w, with the same sum as before, and the distance between the two densities.
+// Writes w, with the same sum as before, and the distance between the two density estimates.
 void write_density(Run &run, const Model &model, const Prepared &prepared, const Centres &centres, const Held &held,
                    const Buffer<double> &sums, Lifted &out) {
     double total = 0, own = 0;
@@ -305,7 +316,8 @@ Limits limits_of_rows(Run &run, const Prepared &prepared, const Centres &centres
                         "centres");
 }
 
-// Residual and T2 of the old centres, if the model still stores what they are computed from.
+// Writes the limits of T2 and of the residual over the old centres, if the model has eigenvalues
+// and all are above 0.
 void write_limits(Run &run, const Prepared &prepared, const Centres &centres, Lifted &out) {
     const auto lambda = out.tensors.find("lambda");
     if (lambda == out.tensors.end()) return;
@@ -317,7 +329,7 @@ void write_limits(Run &run, const Prepared &prepared, const Centres &centres, Li
     if (!(out.capabilities & MERCER_CAN_RESIDUAL)) out.limits->residual.reset();
 }
 
-// What B keeps of the model.
+// Projects the model onto the span of B.
 Lifted project(const DeriveTask &task, const Model &model, const Prepared &prepared, const Centres &centres,
                Held &held) {
     Run &run = task.run;
@@ -338,7 +350,8 @@ Lifted project(const DeriveTask &task, const Model &model, const Prepared &prepa
     gemm('N', 'T', q, q, span.rank(), 1.0, z.data(), q, z.data(), q, 0.0, g.data(), q);
     const uint32_t before = model.summary().capabilities;
     const bool orthonormal = before & MERCER_CAN_ORTHONORMAL && task.recipe.values().orthonormal;
-    // Of directions as near to each other as the root of rounding, the turned ones would be half rounding.
+    // Components are dropped if the squared pivot of G is at most the root of the unit roundoff:
+    // half of the digits of the orthonormalised components would be rounding errors.
     const Turn turn = turn_of(g, q, held.r, orthonormal, std::sqrt(unit_roundoff(prepared.f32)));
     span.coefficients(q, z);
     prepared.f32 ? write_coefficients<float>(span, centres.m(), z, held, turn, out)
@@ -354,7 +367,8 @@ Lifted project(const DeriveTask &task, const Model &model, const Prepared &prepa
     return out;
 }
 
-// The map and the origins of distances, which are the kernel's; and, with_all, everything else.
+// Copies the input map and the shifts of squared distances, which belong to the kernel; with_all:
+// copies all tensors.
 Tensors copied(const Model &model, bool with_all) {
     Tensors out;
     for (const auto &[name, tensor] : model.tensors())

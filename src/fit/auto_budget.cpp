@@ -12,14 +12,16 @@ namespace mercer {
 namespace {
 
 constexpr int64_t most_rows = int64_t{1} << 20;
-constexpr double least_f32_accuracy = 1e-4; // less drowns in the rounding of an f32 factor (specification 6.5)
+// Smaller errors are below the rounding of an f32 factor (specification 6.5).
+constexpr double least_f32_accuracy = 1e-4;
 
-// What rows of the residual may take.
+// A choice for samples of the residual: the number of directions, and the largest number of rows.
 struct Sampling {
     int64_t width, rows;
 };
 
-// Total bytes with a factor of m columns, counted twice while it is copied to grow.
+// The total memory of the projected road with a factor of m columns. A factor that grows is counted
+// twice, because growing copies it.
 int64_t projected_bytes(const PlanTask &exact, int64_t m, const Sampling &sampling, int64_t read) {
     PlanTask task = exact;
     task.m = m;
@@ -29,7 +31,9 @@ int64_t projected_bytes(const PlanTask &exact, int64_t m, const Sampling &sampli
     return base_bytes(exact.source, m, exact.f32) + std::max(read, of.factor + std::max(beside, of.project.most));
 }
 
-// From the most that is of use to none, where pairs alone prove. An eighth of the budget, or few rows, are for strips.
+// The choices for samples of the residual, from the largest useful one down to few rows and to
+// none, where pairs alone must certify. Sampled rows may take an eighth of the budget, or more if
+// that is too little for a pilot.
 std::vector<Sampling> samplings(const Components &choice, int64_t limit, int64_t useful) {
     constexpr int64_t few = 4000;
     const int64_t r = choice.most_ask(), wide = 2 * r + 20;
@@ -81,7 +85,8 @@ LikelyLook likely_look(const Costs &costs, const CoreValues &values, const Roads
     return {m, s, costs.look(m, s, std::min(r, m))};
 }
 
-// What a tight budget takes away, in this order: directions and rows of the residual, then columns of the factor.
+// A tight budget first reduces the directions and rows of the residual, then the columns of the
+// factor.
 Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
     const CoreValues &values = exact.recipe.values();
     const int64_t n = exact.source.rows(), limit = exact.run.budget()->limit(), r = foreseen_components(values, n);
@@ -95,7 +100,7 @@ Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
         Components(values, most), limit, out.exact ? static_cast<int64_t>(costs.worth_rows()) + pilot_rows : most_rows);
     Sampling sampling = ways.front();
     auto fits = [&](int64_t m) { return projected_bytes(exact, m, sampling, read) <= limit; };
-    auto begins_with = [&] { // the first factor; 0: the budget holds none
+    auto begins_with = [&] { // the size of the first factor; 0: the budget holds none
         for (int64_t first = first_ranks[1];; first /= 2) {
             for (const Sampling &way : ways)
                 if (sampling = way; fits(std::min(n, std::max(first, least))))
@@ -112,7 +117,7 @@ Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
         out.why = "a factor does not fit in the memory budget";
     } else {
         out.most_rows = sampling.rows, out.most_width = sampling.width;
-        for (int64_t above = most + 1; above - out.most_rank > 1;) { // above: the first that is too large
+        for (int64_t above = most + 1; above - out.most_rank > 1;) { // above: the first size that is too large
             const int64_t middle = out.most_rank + (above - out.most_rank) / 2;
             (fits(middle) ? out.most_rank : above) = middle;
         }
@@ -133,11 +138,12 @@ Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
 
 namespace {
 
-// Up to this many directions, more directions than components are tried; beyond, trying takes too long.
+// Up to this many components, the simulation also tries more directions than components; beyond,
+// this would take too long.
 constexpr int64_t tried_up_to = 64;
 
-// Simulates the search of auto_search.cpp, with a glimpse's estimates in place of the results of factors and looks. A sample of rows is
-// assumed to certify as much as expected.
+// Simulates the search of auto_search.cpp. The estimates of a glimpse replace the results of
+// factors and looks, and a sample of rows is assumed to certify as much as expected.
 class Player {
   public:
     Player(const Glimpse &glimpse, const PlanTask &exact, const Roads &roads)
@@ -204,7 +210,7 @@ class Player {
         return true;
     }
 
-    // False: exact passes are cheaper, or there is no larger factor.
+    // Returns false if exact passes are cheaper, or if there is no larger factor.
     bool advance(int64_t number) {
         const int64_t before = out_.m;
         for (int64_t least = std::min(end_, before * 9 / 8 + 1); out_.m < end_; least = out_.m) {
@@ -235,8 +241,9 @@ PlayedRoad play_road(const Glimpse &glimpse, const PlanTask &exact, const Roads 
     return Player(glimpse, exact, roads).run();
 }
 
-// What is likely was seen at 20 000 and 100 000 rows of clusters, a curve, normal and uniform data, and of ijcnn1: 128 to 580
-// columns and 550 to 4000 rows for accuracies of 0.001 and 0.01, few rows or none for 0.1.
+// The likely figures were observed at 20 000 and 100 000 rows of clusters, a curve, normal and
+// uniform data, and ijcnn1: 128 to 580 columns and 550 to 4000 rows for accuracies of 0.001 and
+// 0.01, few rows or none for 0.1.
 void foresee_road(const PlanTask &exact, int64_t read, const PlayedRoad *played, Forecast &ahead) {
     const Roads &roads = ahead.roads;
     const CoreValues &values = exact.recipe.values();
@@ -252,14 +259,14 @@ void foresee_road(const PlanTask &exact, int64_t read, const PlayedRoad *played,
                  pairs = norm_values(exact.kernel, exact.source, false),
                  looks = 1 + std::log(std::max(most / static_cast<double>(first_ranks[0]), 1.0)) / std::log(9.0 / 8),
                  drawn = 5 * static_cast<double>(roads.most_rows) + static_cast<double>(pilot_rows);
-    mercer_forecast grown{}; // the projected road, to its end
+    mercer_forecast grown{}; // the projected road, grown to the largest rank
     grown.bytes.most =
         static_cast<double>(projected_bytes(exact, roads.most_rank, {roads.most_width, roads.most_rows}, read));
     grown.kernel_evaluations.most =
         static_cast<double>(PartialCholesky<double>::evaluations(exact.source.rows(), roads.most_rank)) +
         looks * (n * drawn + pairs);
     grown.flops.most = flops_of(exact.source.cols(), n, grown.kernel_evaluations.most, 0) + 3 * n * most * most;
-    if (roads.exact) { // after it
+    if (roads.exact) { // exact passes may follow a search that fails
         out.bytes.most = std::max(out.bytes.most, grown.bytes.most);
         out.kernel_evaluations.most += grown.kernel_evaluations.most;
         out.flops.most += grown.flops.most;
@@ -285,7 +292,7 @@ void foresee_road(const PlanTask &exact, int64_t read, const PlayedRoad *played,
         return;
     }
     if (!played && roads.exact &&
-        costs.exact() <= cost) { // likely, but a first look may prove all: the shape decides no figure
+        costs.exact() <= cost) { // likely, but the first look may suffice: no figure is certain
         out.passes.most = std::max(out.passes.most, out.passes.likely + 1);
         if (out.bytes.likely == out.bytes.most) out.bytes.likely = std::min(out.bytes.likely, bytes);
         return;
@@ -295,7 +302,7 @@ void foresee_road(const PlanTask &exact, int64_t read, const PlayedRoad *played,
     out.passes.likely = 0;
     out.flops.likely = flops_of(exact.source.cols(), n, out.kernel_evaluations.likely, 0) + 2 * costs.projection(m);
     out.streams = 1;
-    ahead.stages.resize(1); // read
+    ahead.stages.resize(1); // keeps only the stage `read`
     ahead.stages.emplace_back("reduce", cost * (exact.f32 ? 1 : 2));
     for (const auto &stage : lift_stages(exact.source, plan, m)) ahead.stages.push_back(stage);
 }

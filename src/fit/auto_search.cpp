@@ -1,20 +1,25 @@
-// `auto` grows a randomly pivoted Cholesky factor until rows of its residual certify that each of the r eigenvalues has the
-// requested relative accuracy. A larger factor costs more and needs fewer rows: the next size is the one with the least
-// remaining cost (auto_budget.h).
+// `auto` grows a randomly pivoted Cholesky factor until rows of its residual certify that each of
+// the r eigenvalues has the requested relative accuracy. A larger factor costs more and needs fewer
+// rows: the next size is the one with the least remaining cost (auto_budget.h).
 //
-// How many rows a factor will need follows from the trace of its residual, which each growth computes at no extra cost: tr ~ m^-a,
-// a from the last two sizes, |E|_F ~ tr^1.5 (clusters: tr^1.4 to tr^1.6), theta as at the last projection (rows_expected).
-// A step at most doubles the size, then the trace is examined again. When growing no longer pays, the factor is
-// projected, and certificates are tried in order of cost: the trace, the norm of the residual from pairs, rows of it.
+// The number of rows that a factor will need follows from the trace tr of its residual, which each
+// growth computes at no extra cost. The forecast assumes tr ~ m^-a, with a from the last two sizes,
+// |E|_F ~ tr^1.5 (clusters: tr^1.4 to tr^1.6), and theta as at the last projection (rows_expected).
+// A step at most doubles the size; then the trace is examined again. When growing no longer pays,
+// the factor is projected, and certificates are tried in order of cost: the trace, the norm of the
+// residual from pairs, rows of the residual.
 //
-// delta is divided between norms and samples; each new one takes half of what remains (bounds.h). The size of a sample follows
-// from a pilot of 500 rows, or from the sample before, which are left out of it. The exact road is taken when its passes cost
-// less than the rest of the projected road, when the factor would exceed the budget, or when the factor has full rank. Wrong
-// forecasts cost time, but never invalidate a certificate. Exact passes use f64 if f32 is not known to keep the accuracy and f64
-// fits in the budget; the accuracy that their residuals certify is compared with the request.
+// delta is divided between norms and samples; each new one takes half of what remains (bounds.h).
+// The size of a sample follows from a pilot of 500 rows, or from the previous sample, whose rows
+// the new sample does not use. The exact road is taken when its passes cost less than the rest of
+// the projected road, when the factor would exceed the budget, or when the factor has full rank.
+// Wrong forecasts cost time, but never invalidate a certificate. Exact passes use f64 if f32 is not
+// known to keep the accuracy and f64 fits in the budget; the accuracy that their residuals certify
+// is compared with the request.
 //
-// If the budget holds a factor but no exact passes, only the projection is possible: it grows as far as memory allows, and if it
-// certifies less than requested, the model reports so (not converged) and keeps the certificate that it has.
+// If the budget holds a factor but no exact passes, only the projection is possible: it grows as
+// far as memory allows. If it certifies less than requested, the model reports this (not converged)
+// and keeps the certificate that it has.
 #include "auto_search.h"
 
 #include "../lift/components.h"
@@ -28,8 +33,9 @@
 namespace mercer {
 namespace {
 
-// Tolerance of the exact road. Looser residuals can belong to pairs well below the largest, if eigenvalues are close or the
-// start found lesser eigenvectors (errors of 4 to 20 % were seen at residuals of 1 %, of 4 % at 1e-5).
+// Tolerance of the exact road. Looser residuals can belong to pairs well below the largest, if
+// eigenvalues are close or if the start vectors lead to lesser eigenvectors (errors of 4 to 20 %
+// were seen at residuals of 1 %, of 4 % at 1e-5).
 constexpr double most_tol = 1e-6;
 
 template <class T>
@@ -76,7 +82,8 @@ class Search {
     bool at_end() const { return factor_->rank_reached() || factor_->count() >= most_; }
     double left() const { return factor_->trace_left() * factor_->trace(); }
 
-    // The number of steps is unknown: each takes its share of the expected effort, and at most half of the rest.
+    // The number of steps is unknown: each step takes its share of the expected effort, and at most
+    // half of the remaining progress.
     template <class Body>
     auto step(double cost, Body &&body) {
         effort_ = std::max(effort_, spent_ + 2 * cost);
@@ -100,17 +107,17 @@ class Search {
         return outlook_.cheapest(factor_->count(), left(), least, next_failure());
     }
 
-    // Grows the factor until growing no longer pays; false: exact passes are cheaper.
+    // Grows the factor until growing no longer pays. Returns false if exact passes are cheaper.
     bool advance() {
         int64_t least = std::min(most_, factor_->count() * 9 / 8 + 1);
         for (;;) {
             Outlook::Size next = cheapest(least);
             if (next.cost >= exact_cost_ && roads_.exact) return false;
-            if (next.cost >= exact_cost_) next.m = most_; // no size should be enough, but forecasts may be wrong
+            if (next.cost >= exact_cost_) next.m = most_; // no size should suffice, but forecasts may be wrong
             if (next.m == factor_->count()) return true;
             int64_t m = next.m;
             if (m > room_ && m <= room_ + room_ / 4 && room_ > factor_->count())
-                m = room_; // growing beyond the room copies everything
+                m = room_; // growing beyond the reserved room copies everything
             run_.log(1,
                      format("auto: %" PRId64 " rows, about %" PRId64 " will be needed", factor_->count(), m).c_str());
             room_ = std::max(room_, m);
@@ -121,7 +128,8 @@ class Search {
         }
     }
 
-    // Tries to certify the accuracy with the present factor; false: impossible, or dearer than with a larger factor.
+    // Tries to certify the accuracy with the present factor. Returns false if this is impossible,
+    // or dearer than with a larger factor.
     bool look(Findings &found, int64_t number) {
         const SpanRows<T> span(*factor_);
         const int64_t m = factor_->count();
@@ -130,9 +138,9 @@ class Search {
         found.projection = project(run_, span, weights_, values_.lift_centred != 0, std::min(m, 2 * ask + 20));
         const Projection &projection = found.projection;
         Proof &proof = found.proof;
-        // Components above rounding; of those, as many as requested.
+        // Of the components above rounding, the search considers as many as requested.
         const int64_t rank = std::min(ask, projection.above(std::max(projection.floor, 1e-7 * projection.theta[0])));
-        if (rank == 0 && factor_->rank_reached()) return true; // nothing varies
+        if (rank == 0 && factor_->rank_reached()) return true; // the data have no variance
         const int64_t r = std::max<int64_t>(choice.kept(projection.theta, rank, projection.trace, nullptr), 1);
         Evidence<T> evidence(run_, prepared_.kernel, points_, span, projection, weights_, draws_, number);
         AutoReport::Look entry{.m = m};
@@ -158,7 +166,9 @@ class Search {
         if (enough(proof, r)) return true;
         const double failure = look_failure(shares_.pairs, ++norms_);
         const Norm norm = evidence.norm(failure);
-        proof.add_norm(norm, norm.failure > 0 ? shares_.pairs - failure : 0); // spent so far: the best look is claimed
+        // This counts all failure probability spent so far, because the report claims the best
+        // look.
+        proof.add_norm(norm, norm.failure > 0 ? shares_.pairs - failure : 0);
         entry.norm = proof.bounds.worst_share(r);
         if (enough(proof, r)) return true;
         if (proof.refuted || !(target > 0)) return false;
@@ -174,8 +184,9 @@ class Search {
         return next.m == factor_->count() && next.cost < exact_cost_ && by_rows(evidence, proof, entry);
     }
 
-    // r residuals rho together leave an eigenvalue open by (1 + sqrt r) rho (residual_bounds), kernel values in f32 by u of the
-    // trace, and residuals in f32 do not fall below 4 u theta_1.
+    // r residuals of size rho leave an eigenvalue uncertain by (1 + sqrt r) rho (residual_bounds),
+    // and kernel values in f32 by u times the trace. Residuals in f32 do not fall below
+    // 4 u theta_1.
     void plan_residuals(const RitzSpectrum &spectrum, double target) {
         const double together = 1 + std::sqrt(static_cast<double>(spectrum.p())), u = 0x1p-24;
         tol_ = std::max(0.0, std::min(target / spectrum.theta[0] / together / 2, most_tol));
@@ -194,7 +205,8 @@ class Search {
                 const double failure = next_failure();
                 ++samples_;
                 entry.rows = moments.s;
-                if (!proof.add_rows(spectrum, moments, failure, shares_.rows - failure)) return false; // spent so far
+                // This counts all failure probability spent so far.
+                if (!proof.add_rows(spectrum, moments, failure, shares_.rows - failure)) return false;
                 if (enough(proof, r)) {
                     proof.turn(spectrum, moments, failure);
                     return true;
@@ -218,7 +230,7 @@ class Search {
         return take(std::move(found));
     }
 
-    // The best projection that fits in memory.
+    // Takes the best projection that fits in memory, although it does not certify the accuracy.
     Road unproved(std::shared_ptr<Findings> found, const char *end) {
         const std::string text = proved(found->proof) + "; " + end + "; " + roads_.why;
         if (values_.solver_strict) fail(MERCER_E_NUMERICAL, "auto: %s", text.c_str());
@@ -285,7 +297,7 @@ class Search {
     Random pivots_, draws_;
     Costs costs_;
     Shares shares_;
-    int64_t most_, most_rows_; // columns, rows of a sample
+    int64_t most_, most_rows_; // limits: columns of the factor, rows of a sample
     double exact_cost_;        // infinite: exact passes are impossible
     Road road_;
     std::shared_ptr<PartialCholesky<T>> factor_;
@@ -293,7 +305,7 @@ class Search {
     Outlook::Known &known_ = outlook_.known;
     double tol_ = 0;
     int64_t room_ = 0, norms_ = 0, samples_ = 0;
-    double effort_, spent_ = 0, progress_ = 0; // in flops; of the stage
+    double effort_, spent_ = 0, progress_ = 0; // effort_, spent_: flops; progress_: share of the stage
 };
 
 } // namespace

@@ -1,10 +1,11 @@
-// sigma by a rule: the median or mean distance among at most 1000 mapped rows, or sqrt(d var) of all of them (scikit-learn's
-// "scale": gamma = 1 / (d var)).
+// Computes sigma by a rule: the median or mean distance among at most 1000 mapped rows, or
+// sqrt(d var) over all rows (the rule "scale" of scikit-learn: gamma = 1 / (d var)).
 //
-// Distances come from tiles of squares, which f64 holds between 1e-154 and 1e154 only. Rows beyond that are shifted to their
-// smallest entries, which no distance sees, and counted in a power of 2 near their spread. Cost: d m^2 / 2 for m rows, or d.
-// Error: of a distance that of its tile (gram/tile.cpp), of a variance that of column_stats.cpp; the sample's own is a few
-// percent.
+// Distances come from tiles of squares, and f64 holds squares only of numbers between 1e-154 and
+// 1e154. Rows beyond that are shifted by their smallest entries, which changes no distance, and
+// counted in a power of 2 near their spread.
+// Cost: d m^2 / 2 for m rows, or d for "scale". Error: a distance is as accurate as its tile
+// (gram/tile.cpp), a variance as in column_stats.cpp; the sampling error is a few per cent.
 #include "bandwidth.h"
 
 #include "../core/threads.h"
@@ -17,7 +18,8 @@
 namespace mercer {
 namespace {
 
-// Rows that a bandwidth is taken from, at most 128 MiB of them; objects, whose distances may be dear, are fewer.
+// The number of rows that a bandwidth is computed from. They take at most 128 MiB. Objects get
+// fewer, because their distances may be expensive.
 int64_t sample_size(const Source &source) {
     const int64_t fits = (int64_t{1} << 24) / std::max<int64_t>(source.cols(), 1);
     return source.kind() == Source::Kind::objects ? 100 : std::clamp<int64_t>(fits, 20, 1000);
@@ -49,7 +51,7 @@ double Bandwidth::of_distances(const Leaf &leaf, bool mean) const {
     return distances.back().value;
 }
 
-// sqrt(d var), var over all mapped entries of the leaf's columns.
+// sqrt(d var), with var over all mapped entries of the leaf's columns.
 double Bandwidth::scale(const Leaf &leaf) const {
     if (stats_.mean.empty()) fail(MERCER_E_UNSUPPORTED, "kernel.bandwidth = scale needs columns: objects have none");
     std::vector<int64_t> columns = leaf.columns;
@@ -112,8 +114,9 @@ CountedVector<Bandwidth::Distance> Bandwidth::object_distances(const CountedVect
     return out;
 }
 
-// Rows in the columns of a leaf: if their squares overflow or underflow f64, they are shifted by their smallest entries and
-// scaled by the unit that is returned; otherwise they remain unchanged, and the unit is 1.
+// Scales rows in the columns of a leaf, and returns the unit. If the squares of the rows overflow
+// or underflow f64, the rows are shifted by their smallest entries and divided by the unit;
+// otherwise they remain unchanged, and the unit is 1.
 double Bandwidth::bring_near_1(const Leaf &leaf, int64_t rows, double *values) const {
     const int64_t d = prepared_.source->cols(), own = prepared_.kernel.leaf_columns(leaf, d);
     double reach = 0, largest = 0;
@@ -153,7 +156,7 @@ CountedVector<Bandwidth::Distance> Bandwidth::row_distances(const Leaf &leaf,
     Points<double> points(sample, {}, spec);
     Tiles<double> tiles(spec[0].form, points, points);
     std::vector<CountedVector<Distance>> parts(static_cast<size_t>(blocks_of(m)));
-    for (int64_t b = 0; b < blocks_of(m); ++b) // pairs of its rows with those before them
+    for (int64_t b = 0; b < blocks_of(m); ++b) // pairs of the block's rows with all earlier rows
         parts[static_cast<size_t>(b)].reserve(static_cast<size_t>(tile_rows * std::min(m, (b + 1) * tile_rows)));
     sweep<double>(run_, tiles, 0, m, [&](const Tile<double> &tile) {
         for (int64_t i = 0; i < tile.x.rows; ++i)
@@ -170,10 +173,11 @@ CountedVector<Bandwidth::Distance> Bandwidth::row_distances(const Leaf &leaf,
     return out;
 }
 
-// The sample, its pairs by blocks, then tiles (gram/tile.cpp holds a side's panels where they are small) or all pairs in a row.
+// The sample and its pairs by blocks, and in addition the larger of two: the tiles (gram/tile.cpp
+// keeps the panels of a side if they are small), or all pairs in one array.
 Bytes bandwidth_bytes(const Run &run, const Source &source) {
     const int64_t d = source.cols(), n = source.rows(), m = std::min(n, sample_size(source)), blocks = blocks_of(m),
-                  row = 8 * (source.kind() == Source::Kind::objects ? 0 : 2 * d + 1); // l1 wants them transposed
+                  row = 8 * (source.kind() == Source::Kind::objects ? 0 : 2 * d + 1); // l1 needs them transposed too
     int64_t parts = 0;
     for (int64_t b = 0; b < blocks; ++b) parts += 16 * tile_rows * std::min(m, (b + 1) * tile_rows);
     const int64_t held = 8 * (n + m * d) + parts;

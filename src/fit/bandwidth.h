@@ -6,10 +6,12 @@
 
 namespace mercer {
 
-// By the weighted median or mean of the positive distances among some mapped rows of positive weight, drawn by the seed, or by
-// the variance of all of them. A pair counts w_i w_j times, and equal rows do not count, so weights are repetitions here too;
-// 0 where all rows are equal. Whatever the rows' size is, nothing overflows or underflows on the way; E_DATA where f64 does not
-// hold the number itself, or its square, which kernels of squared distances need.
+// The rules median and mean take the weighted median or mean of the positive distances among some
+// mapped rows of positive weight, which are drawn by the seed; the rule scale uses the variance of
+// all of them. A pair counts w_i w_j times, and equal rows do not count, so weights are repetitions
+// here too. The result is 0 if all rows are equal. No intermediate number overflows or underflows,
+// whatever the size of the entries. E_DATA if f64 cannot hold the result, or its square, which
+// kernels of squared distances need.
 class Bandwidth {
   public:
     Bandwidth(Run &run, const Prepared &prepared, const ColumnStats &stats, const CountedVector<double> &weights,
@@ -37,7 +39,7 @@ class Bandwidth {
     Random random_;
 };
 
-// The needs of the rules median and mean; the rule scale needs nothing.
+// The memory for the rules median and mean; the rule scale needs none.
 Bytes bandwidth_bytes(const Run &run, const Source &source);
 
 } // namespace mercer

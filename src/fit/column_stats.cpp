@@ -1,8 +1,10 @@
-// One pass over the rows: finds NaN, and the column statistics behind T, bandwidth and shift. Means and variances by slabs of
-// rows, merged in their order (Chan, Golub and LeVeque 1983): sums of squares about the slab's own mean, so that a large offset
-// costs no accuracy. If squares of a column's entries would overflow or underflow f64 (beyond 2^+-400), its mean and
-// squares are in units of a power of 2 near the largest entry: nothing overflows, underflow is rounding, and all other columns
-// keep their bits. Cost n d. Error: of a mean n u of the mean of |x|, of a variance n u of itself.
+// One pass over the rows finds NaN and computes the column statistics behind T, bandwidth and
+// shift. Means and variances are computed for slabs of rows and merged in order (Chan, Golub and
+// LeVeque 1983). A slab's sums of squares are about its own mean, so a large offset costs no
+// accuracy. If squares of a column's entries would overflow or underflow f64 (beyond 2^+-400), its
+// mean and squares are in units of a power of 2 near the largest entry: nothing overflows,
+// underflow is only rounding, and all other columns keep their bits. Cost n d. Error: of a mean n u
+// of the mean of |x|, of a variance n u of itself.
 #include "column_stats.h"
 
 #include "../core/slabs.h"
@@ -12,7 +14,7 @@
 namespace mercer {
 namespace {
 
-// While statistics are made, `mean` is counted in `unit` too.
+// While statistics are computed, `mean` is in units of `unit` too.
 ColumnStats stats_of(size_t cols) {
     ColumnStats stats;
     stats.mean.resize(cols), stats.square.resize(cols);
@@ -22,7 +24,7 @@ ColumnStats stats_of(size_t cols) {
 
 bool is_zero(const ColumnStats &stats, size_t k) { return stats.lo[k] == 0 && stats.hi[k] == 0; }
 
-// Chooses the columns' units by their largest entries; false: all are 1.
+// Chooses the units of the columns by their largest entries. Returns false if all are 1.
 bool choose_units(ColumnStats &stats) {
     bool chosen = false;
     for (size_t k = 0; k < stats.unit.size(); ++k) {
@@ -32,7 +34,7 @@ bool choose_units(ColumnStats &stats) {
     return chosen;
 }
 
-// What column k is counted in once both parts are one. Zeros are the same in every unit.
+// The unit of column k after two parts are merged. A part whose entries are all 0 fits any unit.
 double common_unit(const ColumnStats &a, const ColumnStats &b, size_t k) {
     return is_zero(a, k) ? b.unit[k] : is_zero(b, k) ? a.unit[k] : std::max(a.unit[k], b.unit[k]);
 }
@@ -69,7 +71,7 @@ ColumnStats slab_stats(Run &run, const Source &source, const CountedVector<doubl
     auto each = [&](auto &&body) {
         for (int64_t i = 0; i < rows; ++i) {
             const double w = weight(i);
-            if (w == 0) continue; // checked by read, else as if it were not there
+            if (w == 0) continue; // read has checked the row, which otherwise does not count
             for (size_t k = 0; k < cols; ++k) body(w, window[i * d + static_cast<int64_t>(k)], k);
         }
     };
@@ -92,11 +94,12 @@ ColumnStats slab_stats(Run &run, const Source &source, const CountedVector<doubl
     return stats;
 }
 
-// Slabs in windows of a few for each thread: a wide slab's statistics are as large as its rows.
+// Slabs are processed in windows of a few slabs per thread, because the statistics of a slab of
+// wide rows take as much memory as its rows.
 int64_t scan_rows(const Source &source) {
     return std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(source.cols(), 1), 1, 1024);
 }
-int64_t scan_window(const Run &run, const Source &source) { // 64 MiB
+int64_t scan_window(const Run &run, const Source &source) { // statistics of at most 80 MiB
     return std::clamp<int64_t>((int64_t{1} << 21) / std::max<int64_t>(source.cols(), 1), 1, 4 * run.threads());
 }
 
@@ -109,15 +112,15 @@ ColumnStats scan(Run &run, const Source &source, const CountedVector<double> &we
     return all;
 }
 
-// The same from the entries alone; lo and hi from 0 on.
+// The same statistics from the stored entries alone; lo and hi start at 0.
 ColumnStats sparse_stats(const SparseSource &source, const CountedVector<double> &weights) {
     const size_t cols = static_cast<size_t>(source.cols());
-    const double n = static_cast<double>(source.rows()); // the weights' sum
+    const double n = static_cast<double>(source.rows()); // the sum of the weights
     ColumnStats stats = stats_of(cols);
     stats.count = n;
     std::fill(stats.lo.begin(), stats.lo.end(), 0.0);
     std::fill(stats.hi.begin(), stats.hi.end(), 0.0);
-    CountedVector<double> zeros(cols, n); // weight of the rows without an entry
+    CountedVector<double> zeros(cols, n); // for each column, the weight of the rows without an entry
     auto each = [&](auto &&body) {
         for (int64_t i = 0; i < source.rows(); ++i)
             for (int64_t k = source.offsets()[i]; k < source.offsets()[i + 1]; ++k)
@@ -156,7 +159,7 @@ ColumnStats column_stats(Run &run, const Source &source, const CountedVector<dou
 }
 
 Bytes column_stats_bytes(const Run &run, const Source &source) {
-    constexpr int64_t vectors = 5; // of a ColumnStats
+    constexpr int64_t vectors = 5; // in a ColumnStats
     const int64_t d = source.cols(), n = source.rows();
     if (source.kind() == Source::Kind::objects) return 0;
     if (source.kind() == Source::Kind::sparse) return (vectors + 1) * 8 * d;

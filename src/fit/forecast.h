@@ -1,10 +1,11 @@
-// The resources and the time that a fit will need, from its shape and budget, and from a few hundred rows where these may be read.
+// Forecasts the resources and the time that a fit will need, from its shape and budget, and from a
+// few hundred rows if these may be read.
 #pragma once
 #include "../lift/lift.h"
 
 namespace mercer {
 
-// The strategies that shape and budget leave to `auto`.
+// The strategies that are feasible for `auto` with this shape and budget.
 struct Roads {
     bool exact = false;     // passes over the kernel matrix
     int64_t most_rank = 0;  // largest rank of a factor; 0: no projection is possible
@@ -22,13 +23,15 @@ struct Forecast {
     int64_t centres = 0;      // the largest number that the reducer may select
     bool by_likely = false;   // judged by likely figures, because the number of centres depends on the rows
 };
-// When a forecast may read some rows. cheap: only if that is at most 1 % of the work and calls no callback; always: anyway.
+// When a forecast may read some rows. cheap: only if this is at most 1 % of the work and calls no
+// callback; always: in any case.
 enum class Look { cheap, always };
-// Forecasts a fit from its shape and budget. E_BUDGET: the fit would be refused; E_UNSUPPORTED: the number of rows is unknown.
+// Forecasts a fit from its shape and budget. E_BUDGET if the fit would be refused; E_UNSUPPORTED if
+// the number of rows is unknown.
 Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look);
 struct ForeseenCentres {
     mercer_cost cost{}; // forecast of the reducer; m: largest number of centres
-    int64_t factor = 0; // bytes of the factor that it hands over; 0: none
+    int64_t factor = 0; // bytes of the factor that the reducer hands over; 0: none
     bool rows = true;   // centres are rows of the data
     int64_t kept = 0;   // bytes of the assignment
     bool stand_for = false;

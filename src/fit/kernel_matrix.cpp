@@ -21,14 +21,14 @@ void kernel_matrix_as(Run &run, const Prepared &x, const std::shared_ptr<const S
     const FusedTable<T> &table = fused_table<T>();
     const bool by_rows = out.col_stride == 1;
     const int64_t stride = by_rows ? out.row_stride : out.col_stride;
-    auto at = [&](int64_t row, int64_t col) { // its place where `out` is read by rows
+    auto at = [&](int64_t row, int64_t col) { // the entry's place if `out` is read by rows
         return static_cast<T *>(out.data) + row * stride + col;
     };
     auto store = [&](int64_t, const Panel<T> &p, const Panel<T> &q, TileScratch<T> &scratch) {
         tiles.strips(p, q, scratch, [&](const typename Tiles<T>::Strip &strip) {
             const int64_t row = p.row0 + strip.row0, col = q.row0;
             T *values = scratch.tile.data();
-            for (int64_t i = 0; !y && row >= col && i < strip.rows; ++i) // one triangle decides both: exactly symmetric
+            for (int64_t i = 0; !y && row >= col && i < strip.rows; ++i) // one triangle determines both: exact symmetry
                 for (int64_t j = 0; j < strip.row0 + i; ++j)
                     values[i * tile_rows + j] =
                         j >= strip.row0 ? values[(j - strip.row0) * tile_rows + strip.row0 + i] : *at(row + i, col + j);
@@ -40,8 +40,9 @@ void kernel_matrix_as(Run &run, const Prepared &x, const std::shared_ptr<const S
     sweep_panels<T>(run, tiles, 0, xs.rows(), store, y ? Range::all : Range::upper);
 }
 
-// Entries of the rows and columns that were computed, which are first in `out`, to where the caller counts them; the others
-// become NaN. From the end on, as no entry's place is before where it was.
+// Moves the entries of complete rows and columns, which were written to the front of `out`, to the
+// places that the caller expects, and sets all others to NaN. It starts at the end, because no
+// entry moves to a place before its old one.
 template <class T>
 void spread_complete(const Source &x, const Source &y, const mercer_view &out) {
     auto at = [&](int64_t i, int64_t j) -> T & {
@@ -63,7 +64,7 @@ void spread_complete(const Source &x, const Source &y, const mercer_view &out) {
 template <class T>
 void kernel_matrix_of(Run &run, const Prepared &x, const std::shared_ptr<const Source> &y, const mercer_view &out) {
     const Source &other = y ? *y : *x.source;
-    mercer_view complete = out; // of as many rows and columns as can be computed
+    mercer_view complete = out; // has only the rows and columns that can be computed
     complete.rows = x.source->rows(), complete.cols = other.rows();
     if (complete.rows > 0 && complete.cols > 0) kernel_matrix_as<T>(run, x, y, complete);
     if (complete.rows < out.rows || complete.cols < out.cols) spread_complete<T>(*x.source, other, out);

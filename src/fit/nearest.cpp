@@ -1,10 +1,12 @@
-// The nearest of some points to each row, exactly: a tile's squared distance v may err by a share e of itself, and
-// below `tiny` by anything; if a point could be nearer than the nearest so far, the sum is recomputed and decides.
+// Finds the nearest of some points for each row, exactly. The squared distance v of a tile may have
+// a relative error of e, and any error if v is below `tiny`. If a point could therefore be nearer
+// than the nearest so far, its distance is recomputed as a sum, which decides.
 //
-// e: pairs closer than 16 sqrt(w) s, w = sqrt(d + 8) u, s = |x|^2 + |y|^2, are recomputed by differences, to (d + 2) u;
-// of the others v errs by 2 (d + 4) u s at most (gram/tile.cpp), (d + 4) u / (8 sqrt(w)) of itself. e allows for both
-// twice over.
-// Cost: a tile of squared distances, and a sum for each new nearest: about log m a row where points come in any order.
+// e: pairs closer than 16 sqrt(w) s, w = sqrt(d + 8) u, s = |x|^2 + |y|^2, are recomputed by
+// differences, accurate to (d + 2) u. For all others v errs by at most 2 (d + 4) u s
+// (gram/tile.cpp), which is (d + 4) u / (8 sqrt(w)) of v. e allows for twice the sum of both.
+// Cost: a tile of squared distances, and one sum for each new nearest point: about log m per row if
+// the points are in random order.
 #include "reducer_view.h"
 
 #include <cinttypes>
@@ -30,7 +32,7 @@ double exact_square(int64_t d, const U *x, const U *y) {
     return sum;
 }
 
-// From which tile values on nothing can be nearer than `square`.
+// The tile value from which on a point cannot be nearer than `square`.
 template <class U>
 U out_of_reach(double square, double error) {
     constexpr double tiny = sizeof(U) == 4 ? 1e-30 : 1e-290;
@@ -70,8 +72,9 @@ void DataProblem<T>::nearest_as(const mercer_visit &to, double *square, int64_t 
     });
 }
 
-// Computed in f32 if the rows are f32; rounding other rows would move them. A row with infinite distances to all points has no
-// nearest one and is refused, because its number would remain unset.
+// Computes in f32 only if the rows are f32, because rounding other rows would move them. A row
+// whose squared distances to all points overflow has no nearest point; it is refused, because its
+// number would remain unset.
 template <class T>
 void DataProblem<T>::nearest(const mercer_visit &to, double *square, int64_t *number) {
     if (points_.objects()) fail(MERCER_E_UNSUPPORTED, "nearest: objects have no coordinates");

@@ -1,6 +1,6 @@
-// A first pass over the rows: computes the input map, bandwidths and shifts from their columns, and decides which types can
-// represent all later numbers. Cost: one pass over the rows (column_stats.cpp), and a sample if a bandwidth is needed
-// (bandwidth.cpp).
+// A first pass over the rows computes the input map, bandwidths and shifts from the columns, and
+// decides which types can represent all later numbers. Cost: one pass over the rows
+// (column_stats.cpp), and a sample if a bandwidth is needed (bandwidth.cpp).
 #include "prepare.h"
 
 #include "../core/text.h"
@@ -24,7 +24,7 @@ InputMap make_map(DataScale scale, const ColumnStats &stats) {
     if (scale == DataScale::none) return map;
     for (size_t k = 0; k < stats.mean.size(); ++k) {
         bool standard = scale == DataScale::standard;
-        const bool constant = !(stats.hi[k] > stats.lo[k]); // its computed mean may be off by rounding
+        const bool constant = !(stats.hi[k] > stats.lo[k]); // the computed mean may be off by rounding
         double spread = constant ? 0 : standard ? stats.deviation(k) : stats.hi[k] - stats.lo[k];
         if (!std::isfinite(stats.hi[k] - stats.lo[k]) || (spread > 0 && !std::isfinite(1 / spread)))
             fail(MERCER_E_DATA, "data.scale: column %zu, from %g to %g, has a range that is %s for f64", k, stats.lo[k],
@@ -39,7 +39,8 @@ std::string column_name(const Data &data, size_t k) {
     return k < data.columns.size() ? "'" + printable(data.columns[k]) + "'" : format("%zu", k);
 }
 
-// Says what a user may not have meant: columns that scaling leaves as they are, and columns that others drown out.
+// Warns of what a user may not have intended: constant columns that scaling cannot change, and
+// columns that others dominate.
 void warn_of_scales(const Run &run, const Data &data, const ColumnStats &stats, DataScale scale,
                     const Expression &kernel) {
     std::string constant;
@@ -61,7 +62,7 @@ void warn_of_scales(const Run &run, const Data &data, const ColumnStats &stats, 
                        : constants > 1 ? " are"
                                        : " is")
                     .c_str());
-    constexpr double drowned = 1000; // its share of squared distances is a millionth
+    constexpr double drowned = 1000; // such a column has a millionth of the squared distances
     const bool by_distance = kernel.leaves.size() == 1 && kernel.leaves[0].columns.empty() &&
                              (kernel.leaves[0].form == MERCER_SQDIST || kernel.leaves[0].form == MERCER_L1);
     if (scale == DataScale::none && by_distance && stats.mean.size() > constants + 1 &&
@@ -73,7 +74,7 @@ void warn_of_scales(const Run &run, const Data &data, const ColumnStats &stats, 
                        .c_str());
 }
 
-// Columns are divided by their lengths after all else.
+// Divides columns by their lengths, after all other scaling.
 void divide(InputMap &map, const std::vector<double> &lengths, int64_t d) {
     if (lengths.empty()) return;
     if (lengths.size() != 1 && static_cast<int64_t>(lengths.size()) != d)
@@ -88,7 +89,8 @@ void divide(InputMap &map, const std::vector<double> &lengths, int64_t d) {
     }
 }
 
-// Names the first entry of this mapped column that is below 0, as the caller finds it: a kernel needs others.
+// Refuses the first entry of this mapped column that is below 0, with its place in the caller's
+// data: the kernel needs values >= 0.
 void refuse_negative(const Prepared &prepared, int64_t column) {
     const Source &source = *prepared.source;
     std::vector<double> row(static_cast<size_t>(source.cols()));
@@ -101,7 +103,8 @@ void refuse_negative(const Prepared &prepared, int64_t column) {
     }
 }
 
-// Decides which types tiles can use, for numbers between the smallest and the largest of each column.
+// Decides which types tiles can use, for numbers between the smallest and the largest of each
+// column.
 void measure(Prepared &prepared, ColumnStats &stats) {
     Extent extent{std::move(stats.lo), std::move(stats.hi)};
     for (CountedVector<double> *ends : {&extent.lo, &extent.hi})
@@ -179,7 +182,6 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional
     return out;
 }
 
-// The rows in a form that can be read at will, without those that data.missing leaves out.
 std::shared_ptr<const Source> rows_of(Run &run, const Recipe &recipe, std::shared_ptr<const Source> source) {
     if (auto loaded = source->load(run)) source = std::move(loaded);
     if (static_cast<DataMissing>(recipe.values().data_missing) == DataMissing::rows)

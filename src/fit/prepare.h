@@ -1,4 +1,5 @@
-// A first pass over the rows: the input map T, the bandwidths and shifts of the kernel, the types to use.
+// A first pass over the rows: it computes the input map T and the bandwidths and shifts of the
+// kernel, and chooses types.
 #pragma once
 #include "../gram/data.h"
 #include "../recipe/recipe.h"
@@ -10,10 +11,10 @@ namespace mercer {
 bool tile_is_f32(const Recipe &recipe, const Source &source);
 // f32: overrides the tile type that tile_is_f32 chooses.
 Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional<bool> f32 = {});
-// Memory that prepare holds, in addition to the weights of the rows.
+// The memory that prepare needs in addition to the weights of the rows.
 Bytes prepare_bytes(const Run &run, const Recipe &recipe, const Source &source);
 
-// The rows in a form that can be read at will, without those that data.missing leaves out.
+// The rows in a form that can be read at any position, without those that data.missing leaves out.
 std::shared_ptr<const Source> rows_of(Run &run, const Recipe &recipe, std::shared_ptr<const Source> source);
 Data data_of(Run &run, const Recipe &recipe, const Data &given);
 

@@ -23,7 +23,8 @@ bool stands_for(const Reduction &reduction, const Prepared &prepared) {
     return n > 0;
 }
 
-// Each row is a centre once at most: else its weight counts twice, and the kernel matrix of the centres is singular.
+// A row may be a centre only once: otherwise its weight would count twice, and the kernel matrix of
+// the centres would be singular.
 void check_once(const Reduction &reduction, const Source &source, const Plugin &plugin) {
     std::vector<bool> given(reduction.index.empty() ? 0 : static_cast<size_t>(source.rows()));
     for (int64_t row : reduction.index) {
@@ -92,14 +93,15 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
     else
         run_reducer(DataProblem<double>(run, prepared, data, shown, out));
     warn_of_landmarks(run, recipe, data, out);
-    for (const char *name : {"epsilon", "radius"}) // as reducers report how far a row is from its landmark, at most
+    for (const char *name : {"epsilon", "radius"}) // upper bounds on the distance of a row from its landmark
         if (const auto at = out.report.find(name); at != out.report.end()) out.radii.push_back(at->second);
-    if (out.weights.empty()) // the sample weights of the rows, or equal ones
+    if (out.weights.empty()) // the sample weights of the rows; 1 for points
         for (int64_t k = 0; k < out.m; ++k)
             out.weights.push_back(
                 out.index.empty() ? 1.0 : prepared.weights[static_cast<size_t>(out.index[static_cast<size_t>(k)])]);
     scale_weights(out.weights, n);
-    // An assignment that was only asked for as an output is no claim of the reducer, even where it agrees with the weights.
+    // An assignment that only the user requested is no claim of the reducer, even if it agrees with
+    // the weights.
     const bool claimed = voronoi || plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT;
     out.stands_for = claimed && stands_for(out, prepared);
     if (!out.stands_for && !kept) out.assignment = Buffer<int64_t>();

@@ -65,7 +65,8 @@ typename DataProblem<T>::Rows DataProblem<T>::range_of(const mercer_visit &visit
     return {row0, rows};
 }
 
-// Slabs are processed in windows, so that few states exist; each window is combined in order before the next.
+// Slabs are processed in windows, so that few states exist. Each window is combined in order before
+// the next one starts.
 template <class T>
 void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &consumer) {
     constexpr int64_t window = 64;
@@ -84,7 +85,7 @@ void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &con
     Tiles<T> tiles = form_only ? Tiles<T>(visit.measure, xs, ys) : Tiles<T>(prepared_.kernel, xs, ys);
     if (consumer.state_size < 0 || consumer.row_size < 0) fail(MERCER_E_PLUGIN, "visit: sizes of states must be >= 0");
     const int64_t state_size =
-        (consumer.state_size + consumer.row_size * tile_rows + 63) / 64 * 64; // on lines of its own
+        (consumer.state_size + consumer.row_size * tile_rows + 63) / 64 * 64; // each has cache lines of its own
     Buffer<unsigned char> states =
         run_.buffer<unsigned char>(std::min(window, blocks_of(rows)), std::max<int64_t>(state_size, 1));
     for (int64_t first = 0; first < rows; first += window * tile_rows) {
@@ -149,7 +150,7 @@ void DataProblem<T>::pairs(const int64_t *i, const int64_t *j, int64_t count, do
     evaluations_ += count;
     if (const ObjectSource *objects = points_.objects();
         objects && prepared_.kernel.leaves.size() == 1 && prepared_.kernel.terms()[0].weight == 1) {
-        objects->pairs(i, j, count, out); // one call: each may be expensive
+        objects->pairs(i, j, count, out); // one call for all, because calls may be expensive
         prepared_.kernel.leaves[0].map(MERCER_F64, out, count);
         return;
     }
@@ -188,7 +189,7 @@ int64_t DataProblem<T>::number_of_landmark(int64_t entry, int64_t row) const {
     if (row < 0 || row >= source.given_rows())
         fail(MERCER_E_VALUE, "landmarks: entry %" PRId64 " is row %" PRId64 ", must be 0 to %" PRId64, entry, row,
              source.given_rows() - 1);
-    int64_t from = 0; // rows keep their order
+    int64_t from = 0; // bisection: the numbers ascend
     for (int64_t to = n(); from < to;) {
         const int64_t middle = (from + to) / 2;
         source.number(middle) < row ? from = middle + 1 : to = middle;

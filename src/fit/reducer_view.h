@@ -1,4 +1,4 @@
-// The data as a reducer sees them: raw kernel values between mapped rows, in the tile's type.
+// The data as a reducer sees them: raw kernel values between mapped rows, in the tile type.
 #pragma once
 #include "../factor/pivot_service.h"
 #include "../lift/lift.h"
@@ -6,8 +6,8 @@
 namespace mercer {
 
 struct ReducerSettings {
-    int64_t components;       // that the model will probably have
-    bool holds_factor = true; // partial Cholesky factors stay in memory, else their columns are made again
+    int64_t components;       // the number that the model will probably have
+    bool holds_factor = true; // partial Cholesky factors stay in memory; otherwise columns are recomputed
 };
 
 template <class T>
@@ -29,18 +29,20 @@ class DataProblem : public Problem {
                                  const mercer_pivot_stop &stop) override;
 
     TileBytes tiles(); // for forecasts
-    // The factor of the last pivot_cholesky, if it is in memory and its pivots are exactly the centres that were given, in order
-    // and with the rows' own weights; else nullptr.
+    // The factor of the last pivot_cholesky, if it is in memory and its pivots are exactly the
+    // centres that were given, in this order and with the rows' own weights; otherwise nullptr.
     std::shared_ptr<PartialCholesky<T>> factor_of_given() const;
 
     template <class U>
-    Points<U> others(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const; // y of a visit
+    // The points y of a visit.
+    Points<U> others(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const;
 
-    // Gives one row if pivots were searched for and none was needed: all k(x, x) are 0, or the stop rule holds before the first
-    // pivot. A model has at least one centre; with a kernel matrix of zeros it has rank 0.
+    // Gives one row if the reducer searched for pivots and needed none, because all k(x, x) are 0
+    // or the stop rule holds before the first pivot. A model has at least one centre; with a kernel
+    // matrix of zeros its rank is 0.
     void give_first();
 
-    void serve(mercer_task &task) { task_ = &task; } // receives the failures of callbacks
+    void serve(mercer_task &task) { task_ = &task; } // this task receives the failures of callbacks
     int64_t kernel_evaluations() const { return evaluations_; }
 
   private:
@@ -51,9 +53,10 @@ class DataProblem : public Problem {
     struct Rows {
         int64_t row0, rows;
     };
-    Rows range_of(const mercer_visit &visit) const; // checked, with the rest of it
+    Rows range_of(const mercer_visit &visit) const; // checks the visit, and returns its range of rows
     template <class U>
-    Points<U> visited(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const { // its x
+    // The points x of a visit.
+    Points<U> visited(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const {
         if (!visit.list) return Points<U>(prepared_.source, prepared_.map, specs);
         return Points<U>(prepared_.source, prepared_.map, specs, visit.list, visit.listed);
     }
@@ -62,7 +65,7 @@ class DataProblem : public Problem {
     // Passes the tiles between all rows and the rows in index to body.
     void sweep_columns(const int64_t *index, int64_t count, const std::function<bool(const Tile<T> &)> &body);
 
-    mercer_task *task_ = nullptr; // of the running operation
+    mercer_task *task_ = nullptr; // the running operation
     Run &run_;
     const Prepared &prepared_;
     const Data &data_;
@@ -76,7 +79,7 @@ class DataProblem : public Problem {
         std::shared_ptr<PartialCholesky<T>> factor;
         Buffer<double> copy;
     };
-    std::vector<Pivots> pivots_; // of each call: their arrays live until the operation returns
+    std::vector<Pivots> pivots_; // one for each call: the operation may use their arrays until it returns
 };
 
 template <class T>

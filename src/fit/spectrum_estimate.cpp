@@ -15,8 +15,8 @@ namespace mercer {
 namespace {
 
 constexpr int64_t most_rows = 400, least_rows = 24, of_callbacks = 100;
-constexpr int64_t most_entries = int64_t{1} << 22; // of the rows: 32 MiB
-constexpr int64_t most_passes = 16;                // that a solver is watched for
+constexpr int64_t most_entries = int64_t{1} << 22; // of the sampled rows: 32 MiB
+constexpr int64_t most_passes = 16;                // the observed solver stops after this many
 
 template <class T>
 std::shared_ptr<const Source> picked_rows(Run &run, const Source &source, const std::vector<int64_t> &rows) {
@@ -26,7 +26,7 @@ std::shared_ptr<const Source> picked_rows(Run &run, const Source &source, const 
     return make_array_source(std::move(values), s, d);
 }
 
-// A sample of the data, one row from each of equally large parts, with their weights.
+// A sample of the data with its weights: one row from each of equally large parts.
 struct Sample {
     std::vector<double> weights;
     Data data;
@@ -88,7 +88,7 @@ class SampleOperator : public Operator {
 
 int64_t Glimpse::allowed(const Recipe &recipe, const Source &source) {
     const int64_t n = source.rows(), d = std::max<int64_t>(source.cols(), 1);
-    if (n < 1 || source.loaded_bytes() > 0) return 0; // chunks
+    if (n < 1 || source.loaded_bytes() > 0) return 0; // a source that is read in chunks
     const int64_t most =
         asks(recipe, source) ? std::min(of_callbacks, n / 10) : std::min({most_rows, n, most_entries / d});
     return most < least_rows ? 0 : most;
@@ -100,7 +100,7 @@ bool Glimpse::asks(const Recipe &recipe, const Source &source) {
 }
 
 double Glimpse::cost(const Source &source, int64_t rows) {
-    const double s = static_cast<double>(rows), each = 100; // 0.06 s of s = 400 on one of two cores
+    const double s = static_cast<double>(rows), each = 100; // measured: 0.06 s for s = 400 on one of two cores
     return s * s * value_cost(source.cols()) + each * s * s * s;
 }
 
@@ -154,7 +154,8 @@ void Glimpse::look(Run &run, const Prepared &prepared, bool centred) {
                 }
         }
     factor(std::max<int64_t>(s_ / 3, 1), Random(0, Stage::reducer));
-    // P K P, P = 1 - u u^T, u the roots of the weights.
+    // Centres the matrix: P K P, P = 1 - u u^T, where u has the roots of the weights, scaled to
+    // |u| = 1.
     std::vector<double> u(static_cast<size_t>(s_)), v(u.size());
     double trace = 0, both = 0;
     for (int64_t i = 0; i < s_; ++i) {
@@ -171,7 +172,7 @@ void Glimpse::look(Run &run, const Prepared &prepared, bool centred) {
                 const size_t a = static_cast<size_t>(i), b = static_cast<size_t>(j);
                 k_[a + b * static_cast<size_t>(s_)] += both * u[a] * u[b] - u[a] * v[b] - v[a] * u[b];
             }
-        for (int64_t c = 0; c < pivots_; ++c) { // of the factor too
+        for (int64_t c = 0; c < pivots_; ++c) { // centres the factor too
             double *column = factor_.data() + c * s_, along = 0;
             for (int64_t i = 0; i < s_; ++i) along += u[static_cast<size_t>(i)] * column[i];
             for (int64_t i = 0; i < s_; ++i) column[i] -= along * u[static_cast<size_t>(i)];
@@ -238,16 +239,16 @@ void Glimpse::spectrum() {
         const double l = values[static_cast<size_t>(i - 1)] / s;
         rest = std::max(rest - l, 0.0);
         const double estimate = l - share * rest / static_cast<double>(s_ - i);
-        if (!(estimate > l / 4)) break; // noise
+        if (!(estimate > l / 4)) break; // the rest is noise
         values_.push_back(values_.empty() ? estimate : std::min(estimate, values_.back()));
     }
     if (values_.empty()) values_.push_back(std::max(values[0] / s / 4, variance_ / static_cast<double>(n_)));
 }
 
-// Between sizes and beyond them along straight lines of logarithms.
+// Interpolates between the sizes, and extrapolates beyond them, along straight lines in logarithms.
 template <class Of>
 double Glimpse::at(int64_t m, Of &&of) const {
-    constexpr double least = 0.05, most = 20; // powers
+    constexpr double least = 0.05, most = 20; // limits of the power of m
     if (m >= rank_) return 0;
     size_t k = 1;
     while (k + 1 < left_.size() && left_[k].m < m) ++k;
@@ -287,7 +288,7 @@ int64_t Glimpse::components(const CoreValues &values, int64_t most) const {
     const bool share = !std::isnan(values.variance) && values.variance > 0,
                above = !std::isnan(values.threshold) && values.threshold > 0;
     if (!choice.is_open() || !(share || above)) return choice.ask();
-    auto more = [&](int64_t r) { // than r are wanted
+    auto more = [&](int64_t r) { // more than r components are wanted
         return (!share || missed(r) > (1 - values.variance) * variance_) &&
                (!above || eigenvalue(r) >= values.threshold * eigenvalue(1));
     };
@@ -306,7 +307,7 @@ double Glimpse::passes(Run &run, const Recipe &recipe, const Plan &plan, int64_t
     const int64_t count = std::min({plan.start_columns, pivots_, s_ / 4});
     std::vector<double> gram(static_cast<size_t>(pivots_ * pivots_)), values(static_cast<size_t>(count)),
         turn(static_cast<size_t>(pivots_ * count)), begun(static_cast<size_t>(s_ * count));
-    if (count > 0) { // Nystrom vectors
+    if (count > 0) { // start vectors from a Nystrom approximation
         gemm('T', 'N', pivots_, pivots_, s_, 1.0, factor_.data(), s_, factor_.data(), s_, 0.0, gram.data(), pivots_);
         eigh_top(pivots_, gram.data(), pivots_, count, values.data(), turn.data(), pivots_);
         gemm('N', 'N', s_, count, pivots_, 1.0, factor_.data(), s_, turn.data(), pivots_, 0.0, begun.data(), s_);
@@ -330,15 +331,17 @@ double Glimpse::passes(Run &run, const Recipe &recipe, const Plan &plan, int64_t
             solve(run, recipe, watched, op, self_ * static_cast<double>(s_), r, start, report, nullptr);
         const double worst = *std::max_element(pairs.residuals.begin(), pairs.residuals.end()) / pairs.values[0];
         if (pairs.converged || !(worst > plan.tol) || !(worst < 1)) return static_cast<double>(op.passes);
-        return static_cast<double>(op.passes) * std::log(plan.tol) / std::log(worst); // as residuals fell so far
+        // Assumes that residuals keep falling at the rate seen so far.
+        return static_cast<double>(op.passes) * std::log(plan.tol) / std::log(worst);
     } catch (const Error &error) {
         if (error.code() == MERCER_E_CANCELLED) throw;
         return 0;
     }
 }
 
-// Adds up the rounds of solve_for, each with twice as many eigenpairs. If the sample is too small to estimate passes, assumes the
-// number that the solver expects, or that builds a basis of twice the pairs.
+// Adds up the rounds of solve_for, each of which asks for twice as many eigenpairs. If the sample
+// gives no estimate of the passes, assumes the larger of the number that the solver expects and
+// 2 + r / width, enough to build a basis of r columns and two blocks.
 void expect_spectrum(const PlanTask &task, const Glimpse &glimpse, Plan &plan) {
     if (!plan.solver || plan.solver->solver.flags & MERCER_DIRECT) return;
     const Components choice(task.recipe.values(), task.m);

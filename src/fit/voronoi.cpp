@@ -1,11 +1,13 @@
 // Voronoi cells of the centres, in feature space:
 //
-//   alpha(i) = argmin_j |phi(x_i) - phi(c_j)|^2 = argmax_j  k(x_i, c_j) - k(c_j, c_j) / 2,   w_j = sum of s_i, alpha(i) = j
+//   alpha(i) = argmin_j |phi(x_i) - phi(c_j)|^2 = argmax_j  k(x_i, c_j) - k(c_j, c_j) / 2
+//   w_j = sum of s_i over the rows i with alpha(i) = j
 //
-// A positive definite radial kernel falls with the distance, so this is the nearest centre. It is found from squared distances,
-// because kernel values far away are all 0. Cost: n m values of the form or the kernel; memory 8 n and one number a row. Error:
-// none for points (reducer_view.h: nearest); else either of two centres may be chosen if they are equally near up to rounding. (The
-// density estimates of paper 000, section 4.)
+// A positive definite radial kernel falls with the distance, so this is the nearest centre. It is
+// found from squared distances, because kernel values far away are all 0. Cost: n m values of the
+// form or of the kernel; memory: 8 n, and one number per row. Error: none for points
+// (reducer_view.h: nearest); otherwise, if two centres are equally near up to rounding, either may
+// be chosen. The weights are the density estimates of paper 000, section 4.
 #include "voronoi.h"
 
 #include "../gram/tile.h"
@@ -33,7 +35,7 @@ mercer_visit centres_of(const Reduction &reduction) {
     return out;
 }
 
-// By tiles of distances or of kernel values.
+// Assigns rows by tiles of distances or of kernel values.
 template <class T>
 void assign_tiles(Run &run, const Prepared &prepared, const DataProblem<T> &problem, Reduction &reduction) {
     const bool distances = by_distance(prepared.kernel, *prepared.source);

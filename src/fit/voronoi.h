@@ -1,10 +1,11 @@
-// Assigns each row to the centre nearest in feature space, and weighs centres by the rows assigned to them.
+// Assigns each row to the centre nearest in feature space, and weights the centres by the rows
+// assigned to them.
 #pragma once
 #include "../lift/lift.h"
 
 namespace mercer {
 
-// Sets the assignment. Ties go to the first centre. A centre may remain without rows.
+// Writes the assignment. Ties go to the first centre. A centre may remain without rows.
 void assign_nearest(Run &run, const Prepared &prepared, const Data &data, Reduction &reduction);
 
 // The total weight of the rows assigned to each centre.

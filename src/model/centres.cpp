@@ -46,7 +46,7 @@ void sparse_centres(const SparseSource &source, const InputMap &map, const Count
     out.tensors["C.offsets"] = std::move(offsets);
 }
 
-// The assignment, to centres as they are numbered without those of weight 0.
+// The assignment in terms of the kept centres: those of weight 0 are left out of the numbering.
 Buffer<int64_t> renumbered(Landmarks &landmarks) {
     CountedVector<int64_t> number(static_cast<size_t>(landmarks.m), -1);
     int64_t kept = 0;
@@ -117,7 +117,7 @@ Centres make_centres(Run &run, const Prepared &prepared, Landmarks &landmarks) {
 int64_t base_bytes(const Source &source, int64_t m, bool f32) {
     const int64_t size = f32 ? 4 : 8, weights = 8 * source.rows() + 40 * m;
     if (source.kind() == Source::Kind::objects) return weights + 8 * m;
-    if (const auto *sparse = dynamic_cast<const SparseSource *>(&source)) { // the tensors, and the rows behind tiles
+    if (const auto *sparse = dynamic_cast<const SparseSource *>(&source)) { // the tensors, and the rows that tiles read
         const double share =
             std::min(static_cast<double>(m) / static_cast<double>(std::max<int64_t>(sparse->rows(), 1)), 1.0);
         const int64_t entries = static_cast<int64_t>(share * static_cast<double>(sparse->count()));

@@ -1,30 +1,33 @@
-// The centres of a model: chosen by a reducer as landmarks, then held as the model stores them.
+// The centres of a model: a reducer selects them as landmarks, and lifts use them in the form in
+// which the model stores them.
 #pragma once
 #include "../gram/data.h"
 #include "tensors.h"
 
 namespace mercer {
 
-// Row numbers, or new points. Their weights sum to n.
+// What a reducer selects: row numbers, or new points. The weights sum to n.
 struct Landmarks {
     CountedVector<int64_t> index;
-    Buffer<unsigned char> points; // in the tile type; empty if index has the rows
+    Buffer<unsigned char> points; // in the tile type; empty if the landmarks are the rows in index
     int64_t m = 0;
     CountedVector<double> weights;
     Buffer<int64_t> assignment; // the landmark that each row is assigned to; empty if not requested
-    bool stands_for = false; // each landmark has the total weight of the rows assigned to it; certificates rely on this
-    std::vector<double> radii; // no row is farther from its landmark than any of these
+    // Each landmark has the total weight of the rows assigned to it. Certificates rely on this.
+    bool stands_for = false;
+    std::vector<double> radii; // upper bounds on the distance of any row from its landmark; each of them holds
 };
 Landmarks all_rows(const Prepared &prepared); // all rows of positive sample weight
 
-// The centres C as lifts use them: rows after T in the tile type (or sparse, or numbers of objects), each of positive weight.
+// The centres C as lifts use them, each of positive weight: rows after T in the tile type, sparse
+// rows, or row numbers of objects.
 struct Centres {
     std::shared_ptr<const Source> source;
-    CountedVector<int64_t> index; // objects
+    CountedVector<int64_t> index; // row numbers of objects; empty for other data
     CountedVector<double> weights;
-    Buffer<int64_t> assignment; // the centre of each row; -1: the row has weight 0. Empty if unknown
+    Buffer<int64_t> assignment; // the centre of each row; -1: its landmark had weight 0. Empty if unknown
     bool stands_for = false;    // each centre has the total weight of the rows assigned to it
-    std::vector<double> radii;  // as of landmarks
+    std::vector<double> radii;  // as in Landmarks
     bool rows = true;           // the centres are rows of the data; otherwise they are new points
     Tensors tensors;            // C, or its sparse or object form, as the model stores it
     const int64_t *numbers() const { return index.empty() ? nullptr : index.data(); }
@@ -36,10 +39,12 @@ Points<T> points_of(const Expression &kernel, const Centres &centres) {
     return points_of<T>(centres.rows_of(kernel));
 }
 
-// Drops landmarks of weight 0, because lifts divide by weights, and moves the assignment out of the landmarks.
+// Drops landmarks of weight 0, because lifts divide by weights, and moves the assignment out of the
+// landmarks.
 Centres make_centres(Run &run, const Prepared &prepared, Landmarks &landmarks);
 
-// Memory held during the whole fit: weights, m centres as the model stores them, loaded rows.
+// Memory held during the whole fit: the weights, m centres as the model stores them, and the loaded
+// rows.
 int64_t base_bytes(const Source &source, int64_t m, bool f32);
 
 } // namespace mercer

@@ -1,8 +1,12 @@
-// One safetensors file, as models are: the text holds the identity of the fit and the host's numbers, the tensors are the
-// solver's numbers ("solver.state"), its columns ("solver.columns.K", as they are stored) and the host's. Written straight from
-// the blocks, into a new file that replaces the old one, so that a kill at any moment leaves a whole file.
-// A write that fails, for want of room mostly, is a warning: the fit is worth more than its checkpoint.
-// Cost: the first cycle is always written, later ones when ten times the seconds of the last write have passed.
+// A checkpoint is one safetensors file, like a model. The text holds the identity of the fit and
+// the host's numbers; the tensors are the solver's numbers ("solver.state"), the solver's columns
+// ("solver.columns.K", in the type in which blocks store them) and the host's tensors. The file is
+// written straight from the blocks and then replaces the old one, so a process that is killed at
+// any moment leaves a complete file.
+// A failed write, mostly for lack of disk space, is only a warning: the fit is worth more than its
+// checkpoint.
+// Cost: the first cycle is always written; a later one only after ten times the duration of the
+// last write.
 #include "checkpoint.h"
 
 #include "../core/block.h"
@@ -14,13 +18,13 @@
 namespace mercer {
 namespace {
 
-constexpr double sparing = 10; // seconds of work for one of writing
+constexpr double sparing = 10; // seconds of work per second of writing
 
 std::string name_of(int64_t range) { return "solver.columns." + std::to_string(range); }
 
 std::string shown(const Json &value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-// What differs, parameters by their names.
+// Collects the differences between two identities; parameters appear by their names.
 void differences(const Json &there, const Json &here, const std::string &prefix, std::vector<std::string> &out) {
     auto note = [&](const std::string &name, const Json *other, const Json *own) {
         const std::string text = prefix == "data."
@@ -98,7 +102,7 @@ bool Checkpoint::resume(double *numbers, int64_t count, const Columns *columns, 
                     static_cast<size_t>(file_.tensors[name].bytes.size()));
         file_.tensors.erase(name);
     }
-    if (ranges > 0) file_.tensors.clear(); // once: the next solve begins anew
+    if (ranges > 0) file_.tensors.clear(); // a state is resumed once: the next solve starts afresh
     return true;
 }
 

@@ -7,15 +7,18 @@ namespace mercer {
 
 class Checkpoint : public Keeper {
   public:
-    // Reads path if it is there. E_VALUE unless it is of a fit with this very identity (an object of plain values), naming
-    // what differs; E_MODEL where it is damaged, E_BUDGET where it holds too much, E_IO where path cannot be written to.
+    // Reads the file at path if it exists. Fails with E_VALUE, naming the differences, if the
+    // checkpoint belongs to a fit with another identity (an object of plain values); with E_MODEL
+    // if the file is damaged, E_BUDGET if its contents do not fit in the budget, and E_IO if path
+    // cannot be written to.
     Checkpoint(Run &run, std::string path, Json identity);
 
     void save(const double *numbers, int64_t count, const Columns *columns, int64_t ranges) override;
     bool resume(double *numbers, int64_t count, const Columns *columns, int64_t ranges) override;
 
-    // The host's own part. said: what the file holds, null where there is none; say: asked at each write, adds what goes
-    // with the solver's state and must not be named "solver.".
+    // The part of the file that belongs to the host. said() returns what the host stored in the
+    // file, or null if there is no file. say is called before each write: it fills in the host's
+    // numbers and may add tensors, whose names must not begin with "solver.".
     const Json &said() const { return said_; }
     const Tensor *tensor(const std::string &name) const;
     std::function<void(Json &said, std::map<std::string, TensorView> &tensors)> say;

@@ -13,11 +13,12 @@ std::vector<LeafSpec> Evaluator<T>::specs(const Model &model, Panels panels) {
     if (model.has_frequencies()) return {{MERCER_DOT, false, {}, {}}};
     std::vector<LeafSpec> specs = leaf_specs(model.kernel());
     if (panels == Panels::rows)
-        for (LeafSpec &spec : specs) spec.rate = 0; // not packed
+        for (LeafSpec &spec : specs) spec.rate = 0; // leaves the rows unpacked
     return specs;
 }
 
-// Rows fitted on; a matrix may have one column a centre instead.
+// The row numbers of the centres among the objects. A matrix of queries may have one column per
+// centre instead of one per row of the fit.
 template <class T>
 CountedVector<int64_t> Evaluator<T>::numbers(const Model &model, const Source &data) {
     CountedVector<int64_t> out;
@@ -36,7 +37,7 @@ Evaluator<T>::Evaluator(Run &run, const Model &model, const std::shared_ptr<cons
                                : Points<T>(model.centres(), {}, specs(model, panels))),
       tiles_(model.has_frequencies() ? Tiles<T>(MERCER_DOT, queries_, centres_)
                                      : Tiles<T>(model.kernel(), queries_, centres_)) {
-    if (model.tensor("v")) return; // relative_row wants rows
+    if (model.tensor("v")) return; // relative_row needs the rows themselves
     queries_.lean();
     centres_.lean();
 }
@@ -55,7 +56,7 @@ void Evaluator<T>::relative_row(const Weights<T> &w, int64_t row, double *sums) 
         std::copy_n(scratch.tile.data(), y.rows, logs.data() + y.row0);
     }
     const T largest = *std::max_element(logs.begin(), logs.end());
-    if (!std::isfinite(largest)) return; // beyond the type's range: nothing is known
+    if (!std::isfinite(largest)) return; // overflow of the type: no value is known
     for (int64_t i = 0; i < w.rows; ++i) {
         double k = std::exp(static_cast<double>(logs[i] - largest));
         for (int64_t j = 0; j < w.cols; ++j) sums[j] += k * static_cast<double>(w.values[i * w.stride + j]);

@@ -8,19 +8,21 @@ namespace mercer {
 template <class T>
 class Evaluator : public RowSums<T> {
   public:
-    // What is wanted of the panels: kernel values alone, or also every leaf's rows as numbers (LeafRows::x).
+    // What panels must provide: kernel values only, or also the rows of every leaf as numbers
+    // (LeafRows::x).
     enum class Panels { values, rows };
     Evaluator(Run &run, const Model &model, const std::shared_ptr<const Source> &data, Panels panels = Panels::values);
 
     const Tiles<T> &tiles() const { return tiles_; }
-    // One row again with k relative to its largest value, for a row so far from all centres that k underflows.
+    // Computes one row again, with k relative to its largest value. This serves rows so far from
+    // all centres that k underflows.
     void relative_row(const Weights<T> &w, int64_t row, double *sums) const;
 
   private:
     static std::vector<LeafSpec> specs(const Model &model, Panels panels);
     static CountedVector<int64_t> numbers(const Model &model, const Source &data);
 
-    CountedVector<int64_t> numbers_; // of objects behind the centres, as the queries count them
+    CountedVector<int64_t> numbers_; // row numbers of the objects behind the centres, in the numbering of the queries
     Points<T> queries_, centres_;
     Tiles<T> tiles_;
 };

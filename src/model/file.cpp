@@ -9,7 +9,9 @@ void write_model(const Model &model, const ByteSink &sink) {
 }
 
 Json parse_model_text(const std::string &text, const std::string &what) {
-    constexpr int deepest = 32; // what is written has 4 levels; a deep text would exhaust the stack of whoever walks it
+    // A model's text has 4 levels. A deep one would exhaust the stack of every recursive function
+    // that walks it.
+    constexpr int deepest = 32;
     bool deep = false;
     auto depth = [&deep](int level, Json::parse_event_t, Json &) { return !(deep |= level > deepest); };
     Json json = Json::parse(text, depth, false);

@@ -1,17 +1,23 @@
-// df/dx, the gradient of every component at every query, with respect to the columns as they were given.
+// df/dx: the gradient of every component at every query, with respect to the columns as the caller
+// gave them.
 //
-//     f_l(x) = sum_i A_il k(T x, c_i) - b_l,   k = sum of terms, a term = weight * product of leaves k_j(v_j)
+//     f_l(x) = sum_i A_il k(T x, c_i) - b_l
+//     k = sum of terms, a term = weight * product of leaves k_j(v_j)
 //
-// For a leaf of form v let G_i = dk/dv = weight * (the other leaves of its term) * k_j'(v) at (T x, c_i). On its columns
+// For a leaf of form v let G_i = dk/dv = weight * (the other leaves of its term) * k_j'(v) at
+// (T x, c_i). On its columns
 //
 //     dot      df_l/dx = sum_i A_il G_i c_i
 //     sqdist   df_l/dx = sum_i A_il G_i 2 (x - c_i) = 2 [ x (G A)_l - G (A_l o C) ]
 //
-// both one product of the tile G with W = [A_l o C, A_l] of its centres, made panel by panel; then T's scale. In a leaf's
-// coordinates rows are shifted to the training mean, which differences do not see. Cost: n m (kernel value + 2 r (d + 1))
-// flops; memory: 256 x r d sums a thread, in groups of components where that is more than 16 MiB (kernel values are then
-// computed once a group). Error: that of G, and the rounding of x, u |x - mean| (the difference cancels near a centre: as
-// if x had been moved by that much). A centre equal to x adds nothing, at a cusp too.
+// Both forms are one product of the tile G with W = [A_l o C, A_l], which is made for each panel of
+// centres; the scale of T is applied at the end. The rows of a leaf are shifted to the training
+// mean, which leaves differences unchanged.
+// Cost: n m (kernel value + 2 r (d + 1)) flops. Memory: 256 x r d sums per thread; components are
+// processed in groups if that is more than 16 MiB, and each group computes the kernel values again.
+// Error: that of G, and the rounding of x, u |x - mean| (near a centre the difference cancels, as
+// if x had been moved by that much). A centre equal to x contributes nothing, even if the kernel
+// has a cusp there.
 #include "outputs.h"
 
 #include "evaluate.h"
@@ -30,7 +36,7 @@ class Gradient {
         : run_(run), model_(model), first_(first), count_(count), stride_(padded_columns<T>(count * (model.d() + 1))),
           pool_([&] { return std::unique_ptr<Scratch>(new Scratch(run_, stride_)); }) {}
 
-    // sums (x.rows x count d) += what the centres of y add.
+    // Adds the contributions of the centres in y to sums (x.rows x count d).
     void add(const Tiles<T> &tiles, const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch, double *sums) {
         auto own = pool_.take();
         for (size_t leaf = 0; leaf < model_.kernel().leaves.size(); ++leaf) {
@@ -53,7 +59,7 @@ class Gradient {
         Buffer<T> weights, product;
     };
 
-    // Row i: for each component l the d numbers A_il c_i, then A_il.
+    // Row i holds, for each component l, the d numbers A_il c_i, then A_il.
     void weigh(const Panel<T> &y, size_t leaf, int64_t width, T *out) const {
         const Tensor &a = *model_.tensor("A");
         const int64_t d = y.leaves[leaf].d;
@@ -99,7 +105,7 @@ template <class T>
 void gradient(const Request<T> &request) {
     const Model &model = request.model;
     const int64_t r = model.r(), d = model.d();
-    constexpr int64_t most = int64_t{1} << 21; // sums of a panel
+    constexpr int64_t most = int64_t{1} << 21; // upper limit on the number of sums of a panel
     const int64_t group = std::max<int64_t>(most / (tile_rows * (d + 1)), 1);
     Evaluator<T> evaluator(request.run, model, request.data, Evaluator<T>::Panels::rows);
     for (int64_t first = 0; first < r; first += group) {

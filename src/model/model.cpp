@@ -23,7 +23,7 @@ constexpr BitName capability_bits[] = {{MERCER_CAN_ORTHONORMAL, "orthonormal"},
                                        {MERCER_CAN_DENSITY, "density"},
                                        {MERCER_CAN_RESIDUAL, "residual"},
                                        {MERCER_CAN_GRADIENT, "gradient"},
-                                       {MERCER_CAN_LABELS, "labels"}}; // MERCER_CAN_SHARE is seen, not stored
+                                       {MERCER_CAN_LABELS, "labels"}}; // MERCER_CAN_SHARE is not stored
 
 template <size_t N>
 Json names(const BitName (&bits)[N], uint32_t set) {
@@ -69,7 +69,8 @@ int64_t count_at(const Json &json, const char *key, int64_t otherwise) {
     return static_cast<int64_t>(value);
 }
 
-// Says what the deepest value on the way has. (Keys are a file's: longer ones than any of ours are not worth comparing.)
+// Lists what the deepest existing value on the path contains. Keys come from a file: those longer
+// than any key of ours are not compared.
 [[noreturn]] void fail_unknown_path(const Json &all, const std::string &path) {
     constexpr size_t longest = 80;
     Json::json_pointer at;
@@ -90,7 +91,8 @@ int64_t count_at(const Json &json, const char *key, int64_t otherwise) {
     }
 }
 
-// The plugins of leaves that are not to be had, each once, and why; "" = none. A hostile text may name any number.
+// The kernel plugins that are not available, each named once with the reason; "" if none is
+// missing. A hostile text may name any number of plugins, so the list is limited.
 std::string missing_plugins(const ExpressionText &text, Registry &registry) {
     constexpr size_t most = 4;
     std::map<std::string, std::string> why;
@@ -104,7 +106,7 @@ std::string missing_plugins(const ExpressionText &text, Registry &registry) {
     return out;
 }
 
-// "/usr/lib/mercer/kernel-gaussian.so, version 0.1.0" of each leaf's plugin.
+// The file and version of each leaf's plugin: "/usr/lib/mercer/kernel-gaussian.so, version 0.1.0".
 std::string plugin_files(const Expression &kernel) {
     std::set<std::string> files;
     for (const Leaf &leaf : kernel.leaves)
@@ -159,7 +161,7 @@ const int64_t *Model::indices() const {
 std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registry &registry,
                                              const RunSettings &settings, Plugins plugins) {
     std::shared_ptr<Model> model(new Model);
-    model->settings_.run.threads = settings.run.threads; // callbacks may not live as long as the model
+    model->settings_.run.threads = settings.run.threads; // without callbacks, which may not outlive this call
     model->settings_.run.memory = settings.run.memory;
     model->text_ = std::move(text);
     model->tensors_ = std::make_shared<const Tensors>(std::move(tensors));
@@ -261,7 +263,7 @@ void Model::read_text() {
                 fail(MERCER_E_MODEL, "header: the model requires %s, which this version does not support",
                      need.dump().c_str());
     summary_.struct_size = sizeof summary_;
-    int64_t fewest = summary_.m; // rows there must have been
+    int64_t fewest = summary_.m; // the number of rows that the fit must have had at least
     for (int64_t k = 0; indices() && k < summary_.m; ++k)
         fewest = std::max(fewest, indices()[k] < INT64_MAX ? indices()[k] + 1 : 0);
     summary_.n = count_at(text_, "n", fewest);
@@ -276,7 +278,7 @@ void Model::read_text() {
         fail(MERCER_E_MODEL, "header: %" PRId64 " components without a centre", summary_.r);
 }
 
-// Every fault of the text is the model's; an unknown or refused plugin keeps its own code.
+// Every fault of the text is E_MODEL; the error of an unknown or refused plugin keeps its own code.
 void Model::read_kernel(Registry &registry, Plugins plugins) {
     try {
         const ExpressionText text = parse_expression(text_at(text_, "kernel", nullptr));
@@ -311,7 +313,7 @@ void Model::read_kernel(Registry &registry, Plugins plugins) {
     }
 }
 
-// Another version may compute other values than those that the model was fitted with.
+// Another version of a plugin may compute other values than the one that the model was fitted with.
 void Model::compare_plugins() {
     if (!missing_.empty() || !text_.contains("requires")) return;
     std::map<std::string, std::string> made_with;
@@ -323,7 +325,7 @@ void Model::compare_plugins() {
     std::set<std::string> seen;
     for (const Leaf &leaf : kernel_.leaves) {
         const Plugin *plugin = leaf.plugin.get();
-        if (!plugin || !seen.insert(plugin->name).second) continue; // "user" is the caller's
+        if (!plugin || !seen.insert(plugin->name).second) continue; // the caller provides "user"
         const std::string &listed = made_with.try_emplace(plugin->name, MERCER_VERSION).first->second;
         const std::string then = shown(listed), now = shown(plugin->version);
         if (then != now)
@@ -334,7 +336,8 @@ void Model::compare_plugins() {
     }
 }
 
-// E_VALUE where a plugin does not take what is stored for it: its rows are others than those of the one that wrote it.
+// Fails with E_VALUE if a plugin refuses its stored parameters: its parameter table differs from
+// that of the plugin that wrote them.
 void Model::read_parameters() {
     const Json stored = text_.value("parameters", Json::object());
     std::set<std::string> known;
@@ -384,7 +387,7 @@ void Model::see_capabilities() {
 }
 
 const RowScores *Model::row_scores() const {
-    if (!lazy_->made.load(std::memory_order_acquire)) { // not call_once: after an exception it hangs under TSAN
+    if (!lazy_->made.load(std::memory_order_acquire)) { // not call_once: it hangs under TSAN after an exception
         const std::lock_guard<std::mutex> lock(lazy_->mutex);
         if (!lazy_->made) lazy_->row = make_row_scores(*this);
         lazy_->made.store(true, std::memory_order_release);
@@ -394,7 +397,8 @@ const RowScores *Model::row_scores() const {
 
 void Model::write_info() {
     Json info = text_;
-    for (const char *here : {"missing", "changed"}) info.erase(here); // of a model that had been read elsewhere
+    // A process that read the model before may have written these.
+    for (const char *here : {"missing", "changed"}) info.erase(here);
     if (!changed_.empty()) info["changed"] = changed_;
     if (missing_.empty())
         info["capabilities"] = capability_names(summary_.capabilities);
@@ -424,7 +428,7 @@ void Model::write_info() {
     info_->all = std::move(info);
 }
 
-// Texts are made when they are first asked for: all of them at once would be as large as a hostile file likes.
+// Texts are made on demand: all of them at once could be as large as a hostile file makes them.
 const char *Model::info(const std::string &path) const {
     std::lock_guard hold(handles_lock());
     auto found = info_->texts.find(path);

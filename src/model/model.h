@@ -1,5 +1,6 @@
-// The expansion  f(x) = A^T k_C(T x) / g(x) - b: immutable, shared by any number of threads. Its tensors and one JSON text
-// are all there is to it; a fit, a file and mercer_model_from_tensors make it through the same door, Model::assemble.
+// The expansion  f(x) = A^T k_C(T x) / g(x) - b: immutable, shared by any number of threads. A
+// model consists of its tensors and one JSON text. A fit, a file and mercer_model_from_tensors all
+// make it through Model::assemble.
 #pragma once
 #include "../core/json.h"
 #include "../gram/tile.h"
@@ -11,15 +12,17 @@
 
 namespace mercer {
 
-// Of the kernel: a model that was stored may do without, and can then be looked at only.
+// Whether the kernel's plugins must be available. A stored model may be loaded without them
+// (wanted), and can then only be inspected.
 enum class Plugins { needed, wanted };
 
 class Model {
   public:
-    // Checks that the tensors and the text fit each other, and finds the kernel's plugins; E_MODEL says what does not.
+    // Checks that the tensors and the text fit each other, and finds the kernel's plugins. E_MODEL
+    // says what does not fit.
     static std::shared_ptr<const Model> assemble(Json text, Tensors tensors, Registry &registry,
                                                  const RunSettings &settings, Plugins plugins = Plugins::needed);
-    // The same model with its user kernel.
+    // Returns the same model with the caller's kernel function for the leaf 'user'.
     std::shared_ptr<const Model> bind(std::shared_ptr<const UserKernel> user) const;
 
     mercer_summary summary() const { return summary_; }
@@ -29,30 +32,30 @@ class Model {
     int64_t m() const { return summary_.m; }
     int64_t r() const { return summary_.r; }
     bool can(uint32_t capability) const { return (summary_.capabilities & capability) != 0; }
-    const char *info(const std::string &path) const; // "": all, else one value by JSON pointer
+    const char *info(const std::string &path) const; // JSON pointer to a value; "": the whole report
     std::string stored_text() const { return text_.dump(); }
     const Json &text() const { return text_; }
 
-    const Tensor *tensor(const std::string &name) const; // nullptr: none of that name
+    const Tensor *tensor(const std::string &name) const; // nullptr if there is no tensor of that name
     const Tensors &tensors() const { return *tensors_; }
-    mercer_view tensor_view(const std::string &name) const; // E_NAME
+    mercer_view tensor_view(const std::string &name) const; // E_NAME if there is no such tensor
 
-    // E_PLUGIN where the kernel cannot be computed here.
+    // Fails with E_PLUGIN if the kernel cannot be computed here.
     void need_kernel() const {
         if (!missing_.empty()) fail(MERCER_E_PLUGIN, "this model can only be inspected: %s", missing_.c_str());
     }
     const Expression &kernel() const { return need_kernel(), kernel_; }
     const InputMap &map() const { return map_; }
-    // What stands on the other side of k: rows, sparse rows, or (objects) nullptr with row numbers.
+    // The centres: rows or sparse rows; nullptr for objects, whose row numbers are in indices().
     const std::shared_ptr<const Source> &centres() const { return centres_; }
-    const int64_t *indices() const; // objects: m row numbers
+    const int64_t *indices() const; // objects: m row numbers; otherwise nullptr
     bool has_frequencies() const { return frequencies_; }
-    std::string why_no_gradient() const;                    // "": it has one
+    std::string why_no_gradient() const;                    // "": it has a gradient
     double mean_square() const { return mean_square_; }     // nu^T K nu
     bool leaves_missing() const { return leaves_missing_; } // outputs of rows with a NaN are NaN
-    // nullptr: this model has no such short cut.
+    // The fast path for a few rows; nullptr if this model has none.
     const RowScores *row_scores() const;
-    const RunSettings &settings() const { return settings_; } // threads and budget of the context it was made in
+    const RunSettings &settings() const { return settings_; } // of the context that made the model: threads, budget
 
   private:
     Model() = default;
@@ -66,14 +69,14 @@ class Model {
     void compare_plugins();
     void check_centres() const;
     void read_map();
-    void see_capabilities(); // those that are no property of the tensors but follow from the kernel
+    void see_capabilities(); // adds the capabilities that follow from the kernel rather than from the tensors
     void write_info();
 
     RunSettings settings_;
     Json text_;
     std::shared_ptr<const Tensors> tensors_; // shared with the models that bind() makes
-    std::string missing_;                    // "" or why the kernel cannot be computed
-    std::string changed_;                    // "" or which plugins are others than those that made the model
+    std::string missing_;                    // why the kernel cannot be computed; "": it can
+    std::string changed_;                    // which plugins differ from those that made the model; "": none
     Expression kernel_;
     InputMap map_;
     std::shared_ptr<const Source> centres_;
@@ -82,7 +85,7 @@ class Model {
     mercer_summary summary_{};
     struct Info {
         Json all;
-        std::map<std::string, std::string> texts; // handed out, by JSON pointer; behind handles_lock()
+        std::map<std::string, std::string> texts; // texts handed out so far, by JSON pointer; guarded by handles_lock()
     };
     std::shared_ptr<Info> info_;
     struct Lazy {
@@ -93,19 +96,21 @@ class Model {
     std::shared_ptr<Lazy> lazy_ = std::make_shared<Lazy>();
 };
 
-// Names of the set bits, as the report and files write them.
+// Names of the set bits, as the report and files store them.
 Json outcome_names(uint32_t outcome);
 Json capability_names(uint32_t capabilities);
 
-// The kernel's plugins with their versions, [{kernel, version}]. Not those that come with the library and have its version: old
-// models give the same numbers with them, that is the library's promise.
+// The kernel's plugins with their versions, [{kernel, version}]. Plugins of the library's own
+// version are left out: the library promises that old models give the same numbers with its
+// plugins.
 Json required_plugins(const Expression &kernel);
 
-// E_NUMERICAL: a number of a model that was computed is beyond f64, or undefined. Its file would not be read again.
+// Fails with E_NUMERICAL if a computed number of a model overflows f64 or is undefined: a file with
+// such a number could not be read again.
 void need_finite(const Json &text, const Tensors &tensors);
 
 // model/file.cpp
-Json parse_model_text(const std::string &text, const std::string &what); // E_MODEL: no JSON, or nested too deeply
+Json parse_model_text(const std::string &text, const std::string &what); // E_MODEL: not JSON, or nested too deeply
 void write_model(const Model &model, const ByteSink &sink);
 std::shared_ptr<const Model> read_model(const ByteSource &source, int64_t known_size, const std::string &what,
                                         Registry &registry, const RunSettings &settings);

@@ -1,5 +1,6 @@
-// Do the tensors and the text of a model fit each other, and are they numbers that can be computed with? A file may be hostile:
-// what is not refused here must not lead any operation or derivation out of its arrays.
+// Checks that the tensors and the text of a model fit each other, and that their numbers are
+// usable. A file may be hostile: what passes these checks must not lead any operation or derivation
+// to access memory outside its arrays.
 #include "model.h"
 
 #include "../gram/value_range.h"
@@ -104,7 +105,8 @@ void Model::check_numbers(const char *name, int64_t least, int64_t end) const {
 
 namespace {
 
-// Of sparse rows as much as their lengths say: a file vouches for their entries, not for their columns.
+// The length of the longest sparse row. For sparse rows it replaces the ranges of the columns:
+// memory for one number per column would not be bounded by the size of the file.
 double longest_row(const SparseSource &rows) {
     double longest = 0;
     for (int64_t i = 0; i < rows.rows(); ++i) {
@@ -117,7 +119,8 @@ double longest_row(const SparseSource &rows) {
 
 } // namespace
 
-// What a fit refuses of its data, a model refuses of its centres. Twice as much is let pass here: rounding has moved them.
+// A model refuses the same overflow in its centres as a fit refuses in its data, but allows twice
+// the size, because rounding has moved the centres.
 void Model::check_centres() const {
     if (!missing_.empty() || !centres_ || m() == 0 || has_frequencies()) return;
     const bool f32 = dtype() == MERCER_F32, sparse = centres_->kind() == Source::Kind::sparse;

@@ -1,5 +1,5 @@
-// Output operations: what mercer_model_transform computes for each of the caller's points. Their names and options are in
-// recipe/outputs.h, one row for each.
+// Output operations: what mercer_model_transform computes for each of the caller's points.
+// recipe/outputs.h holds their names and options, one row for each operation.
 #pragma once
 #include "../recipe/outputs.h"
 #include "model.h"
@@ -10,20 +10,22 @@
 
 namespace mercer {
 
-// One array that an operation fills: rows of the data x cols.
+// One array that an operation fills: one row per row of the data, with cols columns.
 struct Output {
     const char *name, *doc;
     int64_t cols;
-    int32_t dtype = 0; // 0: the model's
+    int32_t dtype = 0; // 0: the type of the model
 };
 
-// The caller's array: of the output's type, or f64 for f32; data NULL: not wanted.
+// The caller's array. Its type is the output's, or f64 for an output of f32. A null data pointer
+// means that the output is not wanted.
 class Target {
   public:
-    // rows: whose outputs these are; the view has all rows that the caller gave.
+    // rows: the rows that are computed, possibly a selection; the view has one row for every row
+    // that the caller gave.
     Target(const mercer_view &view, const Source &rows) : view_(view), rows_(&rows) {}
     void put(int64_t row, double value) { put(row, 0, &value, 1); }
-    // Into the columns from col on.
+    // Writes count values of a row, beginning at column col.
     void put(int64_t row, int64_t col, const double *values, int64_t count) {
         const int64_t number = rows_->number(row), at = number * view_.row_stride + col * view_.col_stride;
         const double largest = view_.dtype == MERCER_F32 ? double(FLT_MAX) : DBL_MAX;
@@ -39,7 +41,8 @@ class Target {
         else
             for (int64_t k = 0; k < count; ++k) entry<double>(at, k) = values[k];
     }
-    // The first of the caller's rows with a value that is no number of the array's type, or -1.
+    // The first of the caller's rows with a value that is not finite or overflows the array's type;
+    // -1 if there is none.
     int64_t first_lost() const { return lost_; }
 
   private:
@@ -63,38 +66,39 @@ struct Request {
     const Model &model;
     const OutputOptions &options;
     const std::shared_ptr<const Source> &data;
-    Target *outs; // as many as Operation::outputs says
+    Target *outs; // the arrays of this operation, as many as Operation::outputs returns
 };
 
-// What one pass over the centres gives of a row x of the data: those of these values that an operation needs.
+// The values that one pass over the centres computes for a row x of the data. RowNeeds names those
+// that an operation needs.
 struct RowNeeds {
     enum : unsigned { coordinates = 1, mean = 2, density = 4, self = 8 };
 };
 struct RowValues {
-    const double *f;                   // coordinates: r of them, A^T k_C(x) / g(x) - b
+    const double *f;                   // r coordinates, A^T k_C(x) / g(x) - b
     double mean = 0, density = 0;      // nu^T k_C(x), w^T k_C(x) / n
     double self = 0;                   // k(x, x)
     const double *variances = nullptr; // of the scores (variances_of); nullptr: the model has none
 };
 
-// What an operation of recipe/outputs.h does.
+// The implementation of one operation of recipe/outputs.h.
 struct Operation {
-    // What it fills; E_UNSUPPORTED where the model cannot.
+    // The arrays that it fills; E_UNSUPPORTED if the model cannot compute them.
     std::vector<Output> (*outputs)(const Model &model, const OutputOptions &options);
-    // An operation on a row's values: several share one pass.
+    // An operation that works on the values of one row shares a pass over the centres with others.
     unsigned needs = 0;
     void (*put)(const Model &model, const OutputOptions &options, int64_t row, const RowValues &values,
                 Target *outs) = nullptr;
-    // Else a pass of its own.
+    // Any other operation makes a pass of its own.
     void (*f32)(const Request<float> &request) = nullptr;
     void (*f64)(const Request<double> &request) = nullptr;
 };
 
-// The outputs of several operations in a row are what one call gives.
+// The outputs of all operations of one call, in the order of the operations.
 std::vector<Output> outputs_of(const Operations &asked, const Model &model, const OutputOptions &options);
 
-// Checks data and arrays, and runs the operations: one read of the data and one pass over the centres for all that have none of
-// their own.
+// Checks data and arrays, and runs the operations. All operations that do not need a pass of their
+// own share one read of the data and one pass over the centres.
 void transform(Run &run, const Model &model, const Operations &asked, const OutputOptions &options,
                const std::shared_ptr<const Source> &data, const std::vector<mercer_view> &outs);
 

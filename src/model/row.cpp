@@ -1,6 +1,8 @@
-// The centres are packed once, when the first row is asked for, and stay with the model. Cost of a row: m (d + r)
-// multiplications and m exponentials; what takes the time is reading C and A from the second cache. Values are those by
-// differences, at no price here, right to (d + 2) u of the distance; sums are as in evaluate.h.
+// The centres are packed once, when the first row is requested, and stay with the model. Cost of a
+// row: m (d + r) multiplications and m exponentials; most of the time goes into reading C and A
+// from the second-level cache. Kernel values are computed from differences, which costs nothing
+// extra here, accurate to (d + 2) u of the distance. Partial sums are in the type of the model,
+// sums across them in f64.
 #include "row.h"
 
 #include "../gram/fused.h"
@@ -31,7 +33,8 @@ class FusedRow : public RowScores {
         return packed ? std::move(out) : nullptr;
     }
 
-    // Measured (m = 500, d = 12, r = 8): below 32 rows, rounding up to tiles costs more than their matrix products save.
+    // Measured for m = 500, d = 12, r = 8: below 32 rows, rounding the number of rows up to full
+    // tiles costs more than matrix products save.
     int64_t most_rows() const override {
         constexpr int64_t second_cache = int64_t{1} << 20;
         const int64_t bytes = static_cast<int64_t>(panels_.size()) * tile_rows * (d_ + r_) * int64_t{sizeof(T)};
@@ -56,7 +59,7 @@ class FusedRow : public RowScores {
         Points<T> points(model.centres(), {}, {spec});
         points.lean();
         for (int64_t b = 0; b < blocks_of(model.m()); ++b) panels_.push_back(points.load(run, b));
-        for (Panel<T> &panel : panels_) { // the model's from here on
+        for (Panel<T> &panel : panels_) { // from here on the memory belongs to the model
             panel.leaves[0].packed.uncount();
             panel.leaves[0].half.uncount();
         }
@@ -68,13 +71,14 @@ class FusedRow : public RowScores {
         if (const Tensor *b = model.tensor("b")) std::copy_n(tensor_data<double>(*b), r_, offset_.begin());
     }
 
-    // Packs row `at` as Points does: read as U, which is double where the data are, so that numbers of float32 are rounded after
-    // shift and scale and not before.
+    // Packs row `at` as Points does. It is read as U, which is double if the data are, so that
+    // numbers become float32 after shift and scale and not before.
     template <class U>
     bool pack(const Source &data, int64_t at, T *x) const {
         U read[most_columns];
         data.fill(at, 1, read);
-        // The long way decides about a value that is no number, in whatever column: it refuses the row, or leaves it out.
+        // The general path decides about a value that is not finite, in whatever column: it refuses
+        // the row or leaves it out.
         if (!std::all_of(read, read + data.cols(), [](U value) { return std::isfinite(value); })) return false;
         for (int64_t k = 0; k < d_; ++k) {
             const size_t own = static_cast<size_t>(k),
@@ -116,7 +120,7 @@ class FusedRow : public RowScores {
     InputMap map_;
     double scale_;
     std::vector<Panel<T>> panels_;
-    Buffer<T> weights_; // of each panel: A^T, 0 beyond its rows
+    Buffer<T> weights_; // for each panel: A^T, with zeros beyond the panel's rows
     std::vector<double> offset_;
 };
 

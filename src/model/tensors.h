@@ -7,10 +7,11 @@
 namespace mercer {
 
 using Tensors = std::map<std::string, Tensor>;
-// What the scores of the rows fitted on vary by: `scatter`, or else the eigenvalues. nullptr: there are neither.
+// The variances of the scores of the rows fitted on: the tensor `scatter` if the model has it,
+// otherwise the eigenvalues; nullptr if it has neither.
 const Tensor *variances_of(const Tensors &tensors);
 
-// A tensor of one column (vector) or a matrix, C order.
+// A tensor in C order: one column (vector) or a matrix.
 template <class T>
 Tensor make_tensor(int64_t rows, int64_t cols, bool vector = false);
 template <class T>

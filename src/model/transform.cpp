@@ -1,6 +1,7 @@
-// The table of output operations, and all of them that are sums F = k(Q, C) W: scores W = A, density W = w / n, residual
-// W = [A, nu], Hotelling's T^2 W = A; a denominator g is one column more. Errors: a row of F to about m u sum |k W|, what
-// follows from it as it stands; a residual is a difference of numbers of size k(x, x) and no more exact than u k(x, x).
+// The table of output operations, and the operations that are sums F = k(Q, C) W: scores (W = A),
+// density (W = w / n), residual (W = [A, nu]) and Hotelling's T^2 (W = A). A denominator g adds one
+// column. Errors: a row of F is accurate to about m u sum |k W|, which carries over to the outputs.
+// A residual is a difference of numbers of size k(x, x), so its error is at least u k(x, x).
 #include "outputs.h"
 
 #include "../gram/complete_rows.h"
@@ -15,13 +16,14 @@
 namespace mercer {
 namespace {
 
-// ---- what each needs of a model
+// ---- what each operation requires of a model
 
 [[noreturn]] void cannot(const char *operation, const char *why) {
     fail(MERCER_E_UNSUPPORTED, "this model has no '%s': %s", operation, why);
 }
 
-// Variances of scores are divided by: there must be one for each component, and above 0.
+// Whitening divides by the variances of the scores: each component must have one, and it must be
+// above 0.
 void need_eigenvalues(const Model &model, const char *operation) {
     const Tensor *variances = variances_of(model.tensors());
     if (model.tensor("v")) cannot(operation, "its eigenvalues are those of a random walk, not variances");
@@ -64,7 +66,7 @@ std::vector<Output> labels_outputs(const Model &model, const OutputOptions &) {
     return {{"labels", "cluster numbers, in order of decreasing weight", 1, MERCER_I64}};
 }
 
-// ---- the operations: what each makes of a row's values
+// ---- the operations: each turns the values of one row into outputs
 
 void put_scores(const Model &model, const OutputOptions &options, int64_t row, const RowValues &values, Target *outs) {
     const int64_t r = model.r();
@@ -84,7 +86,8 @@ void put_t2(const Model &model, const OutputOptions &, int64_t row, const RowVal
     outs->put(row, sum);
 }
 
-// The rule of lift/clusters.h: the row of largest rule_j . (e, -1), e = (1, f_1 ... f_p) / |.|.
+// The rule of lift/clusters.h: the label is the row j with the largest rule_j . (e, -1),
+// e = (1, f_1 ... f_p) / |.|.
 void put_labels(const Model &model, const OutputOptions &, int64_t row, const RowValues &values, Target *outs) {
     const Tensor &rule = *model.tensor("clusters");
     const int64_t p = rule.cols - 2;
@@ -112,9 +115,10 @@ void put_residual(const Model &model, const OutputOptions &, int64_t row, const 
     outs->put(row, std::max(value, 0.0));
 }
 
-// ---- the pass that gives these values
+// ---- the pass that computes these values
 
-// Which column of W = [A, v, nu, w / n] is what; what nobody needs is left out (-1).
+// The place of each part among the columns of W = [A, v, nu, w / n]; -1 for a part that no
+// operation needs.
 struct Columns {
     int64_t r = 0, v = -1, nu = -1, w = -1, count = 0;
     Columns(const Model &model, unsigned needs) {
@@ -128,7 +132,7 @@ struct Columns {
     }
 };
 
-// done(row, values) for every row, on any thread.
+// Calls done(row, values) for every row, on any thread.
 template <class T, class Done>
 void for_rows(Run &run, const Model &model, const std::shared_ptr<const Source> &data, unsigned needs, Done &&done) {
     const Columns at(model, needs);
@@ -141,7 +145,7 @@ void for_rows(Run &run, const Model &model, const std::shared_ptr<const Source> 
     if (at.r > 0) w.columns(0, tensor_data<T>(*model.tensor("A")), at.r);
     if (at.nu >= 0) w.column(at.nu, tensor_data<double>(*model.tensor("nu")), 1);
     if (at.w >= 0) w.column(at.w, tensor_data<double>(*model.tensor("w")), 1 / static_cast<double>(model.n()));
-    double scale = 0; // of g
+    double scale = 0; // sum |v|, the scale of g
     if (at.v >= 0) {
         const Tensor &v = *model.tensor("v");
         w.column(at.v, tensor_data<double>(v), 1);
@@ -162,7 +166,8 @@ void for_rows(Run &run, const Model &model, const std::shared_ptr<const Source> 
                 if (!(std::fabs(row[at.v]) > far) && evaluator.tiles().has_log())
                     evaluator.relative_row(w, panel.row0 + i, row);
                 const double g =
-                    row[at.v] != 0 ? row[at.v] : 1; // a kernel that is 0 at every centre says nothing: f = -b
+                    // A kernel that is 0 at every centre carries no information: f = -b.
+                    row[at.v] != 0 ? row[at.v] : 1;
                 for (int64_t j = 0; j < at.r; ++j) row[j] /= g;
             }
             for (int64_t j = 0; j < at.r; ++j) row[j] -= offset[static_cast<size_t>(j)];
@@ -187,7 +192,7 @@ const Operation &operation_of(const OutputTraits &asked) {
     return operations[row];
 }
 
-// One pass for all that share it, then one for each of the others.
+// Makes one pass for all operations that share it, then one for each of the others.
 template <class T>
 void run_as(Run &run, const Model &model, const Operations &asked, const OutputOptions &options,
             const std::shared_ptr<const Source> &data, std::vector<Target> &targets) {
@@ -255,7 +260,7 @@ const char *dtype_text(int32_t dtype) {
     return dtype == MERCER_F32 ? "1 (MERCER_F32)" : dtype == MERCER_F64 ? "2 (MERCER_F64)" : "3 (MERCER_I64)";
 }
 
-// What an output changes: columns beyond its own stay as they are.
+// The part of the array that an output writes: columns beyond its own stay unchanged.
 mercer_view written(const Output &output, mercer_view out) {
     out.cols = output.cols;
     return out;
