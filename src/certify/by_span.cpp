@@ -15,8 +15,8 @@
 #include "by_span.h"
 
 #include "../factor/basis.h"
+#include "certificates.h"
 #include "ladder.h"
-#include "report.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 // angles and their failure probability.
 #pragma once
 #include "../recipe/parameters.h"
-#include "report.h"
+#include "certificates.h"
 #include "residual_samples.h"
 
 namespace mercer {

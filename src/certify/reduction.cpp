@@ -14,8 +14,8 @@
 #include "reduction.h"
 
 #include "by_span.h"
+#include "certificates.h"
 #include "dense_check.h"
-#include "report.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-// The only ordered reduction over rows. The rows are cut into slabs whose length does not depend on
+// The ordered reduction over rows. The rows are cut into slabs whose length does not depend on
 // the number of threads. One thread fills the state of a slab, and the calling thread combines the
 // states in the order of the slabs. Therefore the result is bit-identical for any number of
 // threads, and combining needs no lock. The slabs are processed in windows, so that few states

@@ -69,8 +69,8 @@ class Products {
         : task_(task), rows_(rows), a_(a), total_(total), centred_(task.recipe.values().lift_centred != 0),
           refined_(task.recipe.values().ritz > 0), means_(refined_ ? a.cols : 0) {
         if (!centred_ && !refined_) return;
-        const GramOperator<T> gram(task.run, task.prepared.kernel, points_of<T>(task.prepared.kernel, rows),
-                                   Hold::nothing);
+        const KernelMatrix<T> matrix = make_operator<T>(task.run, rows.rows_of(task.prepared.kernel), {});
+        const GramOperator<T> &gram = matrix.exact;
         gram.product(
             task.run, false, centred_ + means_.size(),
             [&](int64_t row0, int64_t count, double *to, int64_t stride) { fill(row0, count, to, stride); },

@@ -19,7 +19,7 @@
 // distinguish from those before them are dropped.
 #include "ritz.h"
 
-#include "../certify/report.h"
+#include "../certify/certificates.h"
 #include "../core/blas.h"
 #include "../core/rounding.h"
 #include "../core/slabs.h"

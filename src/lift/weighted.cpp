@@ -15,7 +15,7 @@
 // overflow, all quantities are counted in units of a power of 4. Cost: m^2/2 kernel values per pass
 // and 2 m^2 flops per column; for memory see operator/gram.h. Error of direction l: about
 // m u Lambda_1 / Lambda_l, and the solver's residual / gap.
-#include "../certify/report.h"
+#include "../certify/certificates.h"
 #include "control_limits.h"
 #include "ritz.h"
 #include "solve.h"

@@ -83,6 +83,7 @@ struct RowValues {
 
 // The implementation of one operation of recipe/outputs.h.
 struct Operation {
+    const char *name;
     // The arrays that it fills; E_UNSUPPORTED if the model cannot compute them.
     std::vector<Output> (*outputs)(const Model &model, const OutputOptions &options);
     // An operation that works on the values of one row shares a pass over the centres with others.

@@ -176,20 +176,19 @@ void for_rows(Run &run, const Model &model, const std::shared_ptr<const Source> 
     });
 }
 
-// In the order of the rows of recipe/outputs.cpp.
 constexpr Operation operations[] = {
-    {scores_outputs, RowNeeds::coordinates, put_scores},
-    {density_outputs, RowNeeds::density, put_density},
-    {residual_outputs, RowNeeds::coordinates | RowNeeds::mean | RowNeeds::self, put_residual},
-    {t2_outputs, RowNeeds::coordinates, put_t2},
-    {gradient_outputs, 0, nullptr, gradient<float>, gradient<double>},
-    {labels_outputs, RowNeeds::coordinates, put_labels},
+    {"scores", scores_outputs, RowNeeds::coordinates, put_scores},
+    {"density", density_outputs, RowNeeds::density, put_density},
+    {"residual", residual_outputs, RowNeeds::coordinates | RowNeeds::mean | RowNeeds::self, put_residual},
+    {"t2", t2_outputs, RowNeeds::coordinates, put_t2},
+    {"gradient", gradient_outputs, 0, nullptr, gradient<float>, gradient<double>},
+    {"labels", labels_outputs, RowNeeds::coordinates, put_labels},
 };
 
 const Operation &operation_of(const OutputTraits &asked) {
-    const size_t row = static_cast<size_t>(&asked - outputs().data());
-    if (row >= std::size(operations)) fail(MERCER_E_UNSUPPORTED, "operation '%s' is not implemented", asked.name);
-    return operations[row];
+    for (const Operation &operation : operations)
+        if (std::string_view(operation.name) == asked.name) return operation;
+    fail(MERCER_E_UNSUPPORTED, "operation '%s' is not implemented", asked.name);
 }
 
 // Makes one pass for all operations that share it, then one for each of the others.

@@ -1,4 +1,4 @@
-// Makes the kernel matrix of given rows according to a plan. All base operators are made here.
+// Makes the kernel matrix of given rows according to a plan, for lifts; a derivation has its own (derive/compress.cpp).
 #pragma once
 #include "gram.h"
 #include "paired.h"

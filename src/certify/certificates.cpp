@@ -1,4 +1,4 @@
-#include "report.h"
+#include "certificates.h"
 
 #include <cmath>
 
