@@ -90,7 +90,9 @@ std::vector<double> coupled_upper(int64_t p, const Square &a, const Square &m, d
     return upper;
 }
 
-// The inequalities of one certificate. The failure probability is divided evenly among them.
+// The concentration inequalities of one certificate. `failure`, the probability that any of them is
+// wrong, is divided evenly among them: l_1 = ln(events / failure), l_p = ln(p events / failure).
+// s: number of rows; cross: RowLaw::cross().
 struct Tails {
     double l_p, l_1, s, cross;
     Tails(int64_t p, int64_t rows, double law_cross, double failure, Sides sides)
@@ -262,7 +264,7 @@ Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, doubl
         if (!rows) return norm / 2;
         const double w = norm_of(i, block(blocks[0].w_upper, p, 0, i)),
                      g = norm_of(i, block(blocks[0].g_upper, p, 0, i)) +
-                         rounding_below(spectrum, rows, static_cast<size_t>(i - 1)); // not negligible under the root
+                         rounding_below(spectrum, rows, static_cast<size_t>(i - 1)); // matters, as a root is taken
         return std::min(norm / 2, std::sqrt(std::min(w, norm * g)));
     };
     auto rest = [&](int64_t i) {

@@ -122,9 +122,9 @@ class RowLaw {
 // Means over s rows: symmetric p x p matrices. To forecast a larger sample, replace s by its size.
 struct RowMoments {
     int64_t p = 0, s = 0;
-    bool all = false;            // each row was taken once, with probability 1 / n: the means are exact
+    bool all = false;            // true: the sample is all n rows, each once (p_i = 1 / n), so the means are exact
     double sums = 0;             // rounding error of U^T E U
-    double cross = 0, load = 0;  // those of the law
+    double cross = 0, load = 0;  // as in RowLaw
     double reach = 0;            // max |R_i|^2 / (d_i + eta) <= |E + eta| over the rows seen
     std::vector<double> g, v, w; // mean X, mean X^2, mean R_i^T R_i / p_i;  X = (U_i^T R_i + R_i^T U_i) / (2 p_i)
 };
@@ -136,7 +136,7 @@ class RowSample {
     RowSample(const RowLaw &law, int64_t p, double eta) : RowSample(p, eta, law.cross(), law.load()) {}
     // r: row i of E U = K U - L L^T U; u: row i of U; d = d_i; probability: that of drawing row i.
     void add(const double *r, const double *u, double d, double probability);
-    RowMoments moments() const; // s >= 1
+    RowMoments moments() const; // at least one row must have been added
 
   private:
     RowMoments sum_;

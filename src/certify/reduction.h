@@ -37,20 +37,21 @@ struct Levels {
     double kappa;                    // k(x, x) if it is the same for all x; else NaN
     double rounding;                 // rounding error of the model's eigenvalues
 };
-// Computes the levels that the data, the reducer and report.certificates allow, for the model of
-// the centres' problem.
+// Bounds the errors of kernel PCA of the weighted centres (the centres' problem) at each level of
+// evidence that the data, the reducer and report.certificates allow.
 Levels quantise(const ReducedModel &of);
 void foresee_quantisation(const PlanTask &task, Cost &cost); // adds the cost of quantise()
 
 // ---- certificates for the report
 
-// The bounds for the centres' problem that carry over to the resulting model.
+// What the resulting model has in common with the solution of the centres' problem; bounds of the
+// latter also hold for these parts of the model.
 struct Claims {
-    bool density;            // the model's density is that of the weighted centres
-    bool values, directions; // its eigenvalues, its components are those of the centres' problem
+    bool density;            // the density
+    bool values, directions; // the eigenvalues; the components
 };
-// Returns the certificates of a model of the centres' problem: mmd, covariance, eigenvalues and
-// density, and for each component an eigenvalue, a projection and an excess.
+// Returns the certificates that follow from quantise(): mmd, covariance, eigenvalues and density,
+// and for each component those named eigenvalue, projection and excess (include/README.md).
 Certificates quantisation_certificates(const ReducedModel &of, const Claims &claims);
 // Writes the certificates of the finished model: its own, those that carry over (`stood`), and
 // those from the span of the centres. For each component the tightest is kept. Measured values are

@@ -14,9 +14,9 @@
 // Every check runs three times: with an operator that has only exact products; with one that has
 // rough products too, where all promises about A must still hold; and with blocks in f32. With
 // rough products, a reported residual may exceed the true one by f32_room: the errors of f32, which
-// are a few u_32 |A| for an image, plus what a solver assumes that did not measure them. It may
-// fall short of the true one by as much only if a loose tol made exact products unnecessary. The
-// values of such pairs have errors of the same size.
+// are a few u_32 |A| for an image, plus a margin that a solver adds if it assumes these errors
+// instead of measuring them. It may fall short of the true one by as much only if a loose tol made
+// exact products unnecessary. The values of such pairs have errors of the same size.
 #pragma once
 #include "check_matrix.h"
 

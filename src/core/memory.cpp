@@ -16,7 +16,7 @@ void Budget::take(int64_t bytes) {
     if (of_) of_->take(bytes);
     int64_t now = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     if (now > limit_) {
-        give(bytes); // to both
+        give(bytes); // returns the bytes to this budget and to the parent's
         fail(MERCER_E_BUDGET,
              "%" PRId64 " more bytes are needed and %" PRId64 " are in use, but the memory budget is %" PRId64, bytes,
              now - bytes, limit_);

@@ -97,7 +97,7 @@ std::vector<std::pair<std::string, double>> Run::stage_seconds() const {
 
 void Run::report(double fraction) noexcept {
     if (run_.cancel && __atomic_load_n(run_.cancel, __ATOMIC_RELAXED)) stop_ = true;
-    if (parent_ && parent_->stopped(0)) stop_ = true; // its progress callback may have said so
+    if (parent_ && parent_->stopped(0)) stop_ = true; // the parent's progress callback may have asked to stop
     if (!run_.progress || stop_) return;
     Clock::time_point now = Clock::now();
     const double inside = span_from_ + (span_to_ - span_from_) * std::clamp(fraction, 0.0, 1.0),

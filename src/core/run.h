@@ -27,8 +27,9 @@ mercer_run read_run(const mercer_run *run);
 class Run {
   public:
     Run(const RunSettings &settings, const mercer_run *run);
-    // A child: of so much of the parent's budget, with the parent's cancel and log, and without progress or checkpoint of its own.
-    // On the thread that runs it; the parent lives longer.
+    // Makes a child: a run with a share of the parent's budget and with its cancel flag and log, but
+    // without progress and checkpoint. Construct it on the thread that runs it; the parent must
+    // outlive it.
     Run(Run &parent, int64_t memory, int64_t threads);
     Run(const Run &) = delete;
 

@@ -198,9 +198,9 @@ class Span {
     int64_t rank_ = 0;
 };
 
-// The matrix R of V'' = P V R, r x r, symmetric: G^-1/2 of the first r components, as many as g
-// (stride q) can distinguish. If the components are to stay as they are (not turned), R is the
-// identity.
+// The symmetric r x r matrix R of V'' = P V R. If the components are made orthonormal (`turned`), r
+// is the number of leading components that G can distinguish, and R is G^-1/2 of these. Otherwise
+// all components stay as they are, and R is the identity.
 struct Turn {
     int64_t r = 0;
     bool turned = false;
@@ -208,6 +208,7 @@ struct Turn {
     double at(int64_t i, int64_t j) const { return turned ? matrix[static_cast<size_t>(i + j * r)] : i == j; }
 };
 
+// Returns how many of the first r components g (G with stride q) can distinguish.
 int64_t told_apart(const std::vector<double> &g, int64_t q, int64_t r, double floor) {
     std::vector<double> l = g;
     r = potrf_leading(r, l, q);

@@ -33,8 +33,8 @@ int64_t group_count(int64_t blocks, int64_t m, int64_t columns) {
 template <class T>
 struct SpanOperator<T>::Work {
     // values: between each panel of B and a block of rows, transposed (B's rows x the block's).
-    // turned: a tile before it is transposed. product: a product with one panel of B. u: the u_i of
-    // the block.
+    // turned: a copy of a tile while it is transposed. product: a product with one panel of B. u: the
+    // u_i of the block.
     std::vector<std::unique_ptr<TileScratch<T>>> values;
     Buffer<T> turned, product, u;
     Buffer<double> sums; // (k(x, B) Z)^T

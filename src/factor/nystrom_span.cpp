@@ -33,8 +33,8 @@ int64_t window_of(int64_t n, int64_t m, int64_t threads, int64_t size) {
 } // namespace
 
 Bytes project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size) {
-    const int64_t width = scatter_stride(m, size), all = 2 * m + 9,
-                  range = count + 79; // numbers per row in dsyevd, dsyevr
+    // all, range: memory that dsyevd and dsyevr need, in f64 numbers per row of the matrix.
+    const int64_t width = scatter_stride(m, size), all = 2 * m + 9, range = count + 79;
     const Bytes eigh{8 * m * (count + (count == m ? all : range)), 8 * m * (count + std::max(all, range))};
     const int64_t sweep = size * (window_of(n, m, threads, size) * part_count(m, size) +
                                   std::min(threads, slabs_of(n)) * (span_slab + scatter_block) * width);

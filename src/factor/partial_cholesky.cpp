@@ -127,8 +127,8 @@ void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
         {
             Run::Span span(run_, share(count()), share(count()));
             run_.progress(1);
-            // Evaluations that recompute columns do not count here, so that the choices are those
-            // of a held factor.
+            // Kernel values that only recompute columns are not counted here, so that the same
+            // pivots are chosen whether or not the factor is held.
             const int64_t before = evaluations_;
             round = choose(std::min(most - count(), most_accepted));
             spent_ += evaluations_ - before;
@@ -160,7 +160,7 @@ template <class T>
 void PartialCholesky<T>::grow_sampled(const PivotStop &stop, const Random &random) {
     const int64_t enough = enough_accepted(stop.m);
     grow(stop, [&](int64_t most) {
-        const int64_t left = std::min(stop.m, n()) - count(), rounds = (left + enough - 1) / enough; // of equal size
+        const int64_t left = std::min(stop.m, n()) - count(), rounds = (left + enough - 1) / enough; // equally large
         const int64_t draws = (count() == 0 ? first_draws : later_draws) * enough;
         return choose_sampled(std::min(most, (left + rounds - 1) / rounds), affordable(draws), random);
     });

@@ -155,7 +155,7 @@ class PartialCholesky {
     struct Step { // the data from which the columns of one round are computed
         Step(PartialCholesky &factor, const Round &round);
         int64_t depth() const { return from + made; }
-        // The length of a row of `solved` in the part that begins with column j0.
+        // The length of a row of `solved` in the part whose first column is j0.
         int64_t columns_from(int64_t j0) const { return padded_columns<T>(std::min(wide, made - j0)); }
         std::vector<int64_t> numbers; // row numbers of the pivots
         // Columns from ... from + made are computed; only the first `width` of them are used.
@@ -163,9 +163,9 @@ class PartialCholesky {
         Points<T> points;
         Panel<T> pivots;
         Buffer<T> triangle; // L_PP, row-major
-        // The factors with which each part of `wide` columns is solved, depth() rows each: first
-        // -L^T of the part's pivots for all columns before the part, and then M^T, where M is the
-        // inverse of the part's own triangle.
+        // One matrix of depth() rows for each part Q of `wide` pivots, by which the products of
+        // columns.cpp multiply: first -L_Q^T, in one row per column before the part, then M^T, where
+        // M is the inverse of the triangle of L between the pivots of Q. Later rows are not used.
         Buffer<T> solved;
     };
     static constexpr int64_t slab_rows = 1024, slab_panels = slab_rows / tile_rows, few_rows = 128;
@@ -275,7 +275,7 @@ class PartialCholesky {
     double residual_sum_ = 0, largest_ = 0;
     // spent_: kernel values that were evaluated to choose pivots.
     int64_t sweeps_ = 0, draws_ = 0, evaluations_ = 0, spent_ = 0;
-    std::atomic<int64_t> again_{0}; // to recompute columns
+    std::atomic<int64_t> again_{0}; // kernel values evaluated to recompute columns
     bool rank_reached_ = false;
 };
 

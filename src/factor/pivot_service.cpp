@@ -27,7 +27,7 @@ class OneByOne {
             if (pivot < 0) return true;
             {
                 Run::Span span(task_.run, share(state.step), share(state.step + 1));
-                if (factor_.append(&pivot, 1) == 0) continue; // at the floor, no candidate any more
+                if (factor_.append(&pivot, 1) == 0) continue; // no candidate any more: d is at the rank floor
             }
             ++state.step;
             if (!rule_.update) continue;

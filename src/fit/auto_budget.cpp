@@ -142,8 +142,9 @@ namespace {
 // this would take too long.
 constexpr int64_t tried_up_to = 64;
 
-// Simulates the search of auto_search.cpp. The estimates of a glimpse replace the results of
-// factors and looks, and a sample of rows is assumed to certify as much as expected.
+// Simulates the search of auto_search.cpp without further data. What the search would learn from a
+// factor, or by looking at it, is taken from the glimpse (estimates from a sample of the rows), and
+// rows of the residual are assumed to certify as much as expected.
 class Player {
   public:
     Player(const Glimpse &glimpse, const PlanTask &exact, const Roads &roads)

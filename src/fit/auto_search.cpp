@@ -113,7 +113,7 @@ class Search {
         for (;;) {
             Outlook::Size next = cheapest(least);
             if (next.cost >= exact_cost_ && roads_.exact) return false;
-            if (next.cost >= exact_cost_) next.m = most_; // no size should suffice, but forecasts may be wrong
+            if (next.cost >= exact_cost_) next.m = most_; // by the forecast no size suffices, but it may be wrong
             if (next.m == factor_->count()) return true;
             int64_t m = next.m;
             if (m > room_ && m <= room_ + room_ / 4 && room_ > factor_->count())

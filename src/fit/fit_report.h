@@ -1,4 +1,4 @@
-// The report of a fit: what its stages found, the recipe, and what the forecast said beside what happened.
+// The report of a fit: the results of its stages, the recipe, and the forecast next to what happened.
 #pragma once
 #include "fit_rows.h"
 

@@ -25,7 +25,7 @@ void choose_centres(Run &run, const Recipe &recipe, const Data &data, Fitted &ou
     reduction.points = Buffer<unsigned char>();
 }
 
-// The plan for the centres that there are, within the budget that the forecast promised.
+// Returns the plan for the centres that the reducer returned, within the budget of the forecast.
 Plan plan_lift(Run &run, const Recipe &recipe, const Fitted &fitted) {
     const Prepared &prepared = fitted.prepared;
     const Centres &centres = fitted.centres;

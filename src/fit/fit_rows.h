@@ -1,5 +1,6 @@
-// A fit of rows without report or file: what the whole fit runs, and what those will run that fit parts of the data (blocks,
-// groups, streams, ranks), each in a child run with its share of the budget (core/run.h).
+// A fit of rows, without report and file. A fit of all data runs it. Fits of parts of the data (blocks,
+// groups, streams, ranks) will run it too, each in a child run with its share of the budget
+// (core/run.h).
 #pragma once
 #include "auto_search.h"
 
@@ -8,14 +9,15 @@ namespace mercer {
 struct Fitted {
     Forecast ahead;
     Prepared prepared;
-    Road road; // of the method `auto`
+    Road road; // the road that `auto` took
     const Lift *lift = nullptr;
     Reduction reduction;
     Centres centres;
     Plan plan;
     Lifted lifted;
 };
-// data: rows that can be read at will (prepare.h: data_of). E_BUDGET before any work where they do not fit.
+// data: rows that can be read any number of times (data_of in prepare.h). Fails with E_BUDGET before
+// any work if the fit exceeds the budget.
 Fitted fit_rows(Run &run, const Recipe &recipe, const Data &data);
 
 } // namespace mercer

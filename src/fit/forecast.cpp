@@ -1,10 +1,13 @@
-// The figures of a forecast: the plan of the lift, plus memory held throughout, plus the needs of reading and reducing.
+// The figures of a forecast: those of the lift's plan, of reading and of reducing, and the memory
+// that is held throughout.
 //
 //   bytes   base + max(read, reduce, lift)
-//   flops   2 d a kernel value + 2 m^2 a column of a product with the kernel matrix + what solver and factors add
+//   flops   2 d for each kernel value + 2 m^2 for each column that is multiplied by the kernel matrix
+//           + those of the solver and of factors
 //
-// Stages cost, for progress, in flops at the speed of a matrix product: a kernel value 2 d + 15 in f32 (15: what the exponential
-// costs, FACTS B3.12), twice that in f64; a factorisation or a sweep over tall blocks runs at a tenth of that speed.
+// The cost of a stage, which divides the progress, is in flops at the speed of a matrix product. A
+// kernel value costs 2 d + 15 in f32 (15: the exponential, FACTS B3.12) and twice that in f64. A
+// factorisation or a sweep over tall blocks runs at a tenth of that speed.
 #include "forecast.h"
 
 #include "../factor/pivot_service.h"
@@ -21,7 +24,8 @@
 namespace mercer {
 namespace {
 
-// With any bandwidth: forms, facts and which values are fused do not depend on it.
+// Returns the kernel with every bandwidth set to 1: the forms, the facts and the choice of fused
+// values do not depend on it.
 Expression foreseen_kernel(Run &run, const Recipe &recipe, const Source &source) {
     Expression kernel = recipe.kernel();
     kernel.finish(run, source.cols(), [](const Leaf &, const std::string &) { return 1.0; });
@@ -30,7 +34,7 @@ Expression foreseen_kernel(Run &run, const Recipe &recipe, const Source &source)
 
 double as_double(int64_t value) { return static_cast<double>(value); }
 
-// Reads are bound by memory and checks; a bandwidth sorts 5 x 10^5 distances.
+// Reading is limited by the speed of memory and by checks; a bandwidth rule sorts 5 x 10^5 distances.
 double read_cost(const Source &source) { return 50 * as_double(source.rows()) * as_double(source.cols()) + 2e9; }
 
 double reduce_cost(const Source &source, const ForeseenCentres &centres, bool f32) {
@@ -45,7 +49,7 @@ void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &
                given = recipe.reducer()->reducer.flags & MERCER_GIVES_ASSIGNMENT,
                kept = recipe.values().assignment != 0;
     out.stand_for = find_lift(recipe.values().lift).weighs && (voronoi || given);
-    if (out.stand_for || kept) out.kept = (kept ? 16 : 8) * source.rows(); // the model has its own
+    if (out.stand_for || kept) out.kept = (kept ? 16 : 8) * source.rows(); // the model has a copy of its own
     if (!voronoi && (given || !kept)) return;
     const AssignCost cost = assign_cost(run, kernel, source, tile_is_f32(recipe, source), out.cost.m);
     out.cost.bytes = std::max(out.cost.bytes, cost.bytes.most);
@@ -55,11 +59,12 @@ void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &
         as_double(cost.kernel_evaluations) * as_double(out.cost.likely_m) / as_double(out.cost.m);
 }
 
-// Memory of the host's services, unknown to a plugin: tiles of the values that it requests, or panels of the rows.
+// Memory that the host's services take, which a plugin cannot know: tiles of the values that it
+// requests, or panels of the rows.
 Bytes service_bytes(const Run &run, const Recipe &recipe, const Expression &kernel, const Source &source, bool values) {
     const int64_t n = source.rows();
     const bool f32 = tile_is_f32(recipe, source);
-    if (values) // a consumer receives the rows along with their values
+    if (values) // the plugin's callback receives the rows along with their values
         return sweep_bytes(run, kernel, source, f32, Others::all) +
                Bytes(0, std::min(sweep_keeps, (f32 ? 4 : 8) * n * source.cols()));
     if (!(recipe.reducer()->reducer.flags & MERCER_NEEDS_VECTORS)) return 0;
@@ -115,19 +120,19 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
 
 namespace {
 
-// Memory that complete_rows will hold.
+// Memory that complete_rows (gram/complete_rows.cpp) will hold.
 int64_t missing_bytes(const Recipe &recipe, const Source &source) {
     const bool sought = static_cast<DataMissing>(recipe.values().data_missing) == DataMissing::rows &&
                         source.kind() == Source::Kind::dense && source.given_rows() == source.rows();
     return sought ? 9 * source.rows() : 0;
 }
 
-struct Sizes { // of a fit, in bytes
-    int64_t base;
-    Bytes before; // the lift
+struct Sizes {    // in bytes
+    int64_t base; // held throughout the fit
+    Bytes before; // needed before the lift, to read and to reduce
 };
 
-// The figures of a fit with m centres, of at most centres.cost.m.
+// The figures of a fit with m <= centres.cost.m centres.
 mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres, const Plan &plan, int64_t m,
                            const Sizes &sizes) {
     const double order = as_double(m), share = order / as_double(centres.cost.m);
@@ -136,7 +141,9 @@ mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres,
     auto in_all = [&](int64_t lift) {
         return as_double(sizes.base) + std::max(share * as_double(sizes.before.likely), as_double(lift));
     };
-    constexpr double near = 0.95; // a lower bound that follows from the shape alone
+    // If the memory needed for any data, which follows from the shape alone, is this share of the
+    // largest, the likely memory is the largest.
+    constexpr double near = 0.95;
     out.bytes.most = as_double(sizes.base + std::max(sizes.before.most, plan.bytes));
     out.bytes.likely = in_all(plan.least_bytes) >= near * out.bytes.most
                            ? out.bytes.most
@@ -147,7 +154,8 @@ mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres,
     auto flops = [&](double evaluations, double columns, double products) {
         return flops_of(source.cols(), order, evaluations, columns) + plan.flops_each * products;
     };
-    // How far a reducer goes depends on the data; only the size of its factor is counted.
+    // How much work a reducer does depends on the data. The likely flops include it only if it
+    // hands over a factor.
     const double reduced = share * share * centres.cost.flops;
     out.flops = {flops(out.kernel_evaluations.likely, plan.columns.likely, plan.products.likely) +
                      (centres.factor > 0 ? reduced : 0),
@@ -157,16 +165,17 @@ mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres,
     return out;
 }
 
-// The likely sizes with fewer centres.
+// Replaces the likely figures by those of a fit with fewer centres.
 void expect_fewer(const mercer_forecast &fewer, mercer_forecast &out) {
     for (mercer_figure mercer_forecast::*figure : {&mercer_forecast::bytes, &mercer_forecast::kernel_evaluations,
                                                    &mercer_forecast::passes, &mercer_forecast::flops})
         (out.*figure).likely = std::min((fewer.*figure).likely, (out.*figure).most);
 }
 
-// The exact road of f32 data uses f64 if f32 is not known to keep the accuracy.
+// Exact passes of `auto` over f32 data use f64 unless f32 is known to keep the accuracy. This
+// function takes that into account.
 void expect_wider(const mercer_forecast &wider, Forecast &out) {
-    const bool sure = out.roads.most_rank == 0; // no factor will measure the accuracy of f32
+    const bool sure = out.roads.most_rank == 0; // there will be no factor that could show that f32 suffices
     for (mercer_figure mercer_forecast::*figure : {&mercer_forecast::bytes, &mercer_forecast::kernel_evaluations,
                                                    &mercer_forecast::passes, &mercer_forecast::flops}) {
         mercer_figure &to = out.figures.*figure;
@@ -174,8 +183,9 @@ void expect_wider(const mercer_forecast &wider, Forecast &out) {
     }
 }
 
-// A cheap look must be small compared to its fit, in time and in memory. For `auto` it never is: the look simulates the search,
-// and a fit may take a fraction of what its shape suggests.
+// Takes a sample of the rows if that is allowed. A cheap look must cost little compared to the fit,
+// in time and in memory. This is never certain for `auto`: the look simulates the search, and the fit
+// may take a fraction of what its shape suggests.
 std::unique_ptr<Glimpse> look_at(Run &run, const Recipe &recipe, const Data &data, Look look, double effort,
                                  double bytes) {
     const Source &source = *data.source;
@@ -194,8 +204,8 @@ double effort_of(const Run::Stages &stages) {
     return out;
 }
 
-// Seconds of all stages, at the measured rates of a matrix product and, if some were computed, of kernel values. The work of
-// certificates is counted among the kernel values.
+// The seconds of all stages, at the measured speed of a matrix product and, if the glimpse computed
+// kernel values, at their measured speed. The work of certificates is included in the kernel values.
 double seconds_of(const Run &run, const Source &source, const Forecast &ahead, const Plan &plan, bool f32,
                   const Glimpse *glimpse) {
     const double threads = as_double(std::min(run.threads(), available_threads())), rate = product_rate() * threads,
@@ -203,7 +213,8 @@ double seconds_of(const Run &run, const Source &source, const Forecast &ahead, c
     double effort = effort_of(ahead.stages);
     for (const auto &[stage, cost] : ahead.stages)
         if (std::string_view(stage) == "certify") effort -= cost;
-    // A projection's products run at three quarters of the speed of a matrix product, seen from n = 10 000 on.
+    // The products of a projection run at three quarters of the speed of a large matrix product, as
+    // measured for n >= 10 000.
     if (!plan.solver) effort -= (slow_work / 2 - 4.0 / 3) * plan.flops_each * plan.products.likely;
     double each = nominal / rate;
     if (glimpse) each = glimpse->value_seconds() / (glimpse->serial() ? 1 : threads) / (plan.rough ? 2 : 1);
@@ -221,7 +232,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
     const Bytes read = prepare_bytes(run, recipe, source);
     const int64_t limit = run.budget()->limit();
     const Lift &lift = lift_named(recipe.is_auto() ? "weighted" : recipe.values().lift);
-    struct Way { // to reduce and lift
+    struct Way { // one way to reduce and lift, and what it needs
         ForeseenCentres centres;
         Sizes sizes;
         Plan plan;
@@ -239,7 +250,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
                         .handed = centres.factor,
                         .stand_for = centres.stand_for};
     };
-    auto before_lift = [&](const Bytes &reducer, int64_t m) { // of centres there are numbers and weights
+    auto before_lift = [&](const Bytes &reducer, int64_t m) { // 16 m: numbers and weights of the centres
         const Bytes all = larger(read, reducer + 16 * m);
         const int64_t later = base_bytes(source, m, f32) - base_bytes(source, 0, f32);
         return Bytes(std::max<int64_t>(all.likely - later, 0), std::max<int64_t>(all.most - later, 0));
@@ -272,8 +283,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
     out.centres = m;
     if (recipe.is_auto()) {
         out.roads = find_roads(task, std::max(plan.bytes, sizes.before.most), read.most);
-    } else if (usual.m < m &&
-               m == source.rows()) { // the number is known once the rows have been read: fit() checks again
+    } else if (usual.m < m && m == source.rows()) { // m is known only after reading: fit() checks again
         out.by_likely = true;
         refuse_over_budget(usual, usually.bytes, usually.how);
         const int64_t likely = centres.cost.likely_bytes;
@@ -285,14 +295,14 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
     out.figures = figures_of(source, centres, plan, m, sizes);
     out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
     for (const auto &stage : lift_stages(source, usually, usual.m)) out.stages.push_back(stage);
-    // From here on only likely figures change.
+    // What follows changes only the likely figures.
     const double begin = now_seconds();
     const auto glimpse = look_at(run, recipe, data, look, effort_of(out.stages), out.figures.bytes.most);
     Plan likely = usually;
     PlayedRoad played;
     if (glimpse && recipe.is_auto()) likely.tol = std::max((played = play_road(*glimpse, task, out.roads)).tol, 1e-9);
     if (glimpse && std::string_view(lift.traits.name) == "weighted") expect_spectrum(usual, *glimpse, likely);
-    if (glimpse && !likely.solver && glimpse->rank() < usual.m) // a factor of less rank costs by its rank
+    if (glimpse && !likely.solver && glimpse->rank() < usual.m) // a factor of lower rank costs less
         likely.products.likely *= std::pow(as_double(glimpse->rank()) / as_double(usual.m), 2);
     if (glimpse || usual.m < m) expect_fewer(figures_of(source, centres, likely, usual.m, fewer), out.figures);
     if (recipe.is_auto()) {

@@ -66,7 +66,7 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
     auto run_reducer = [&](auto &&problem) {
         mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::reducer), &problem,
                          &out.report);
-        PivotForecast pivots(problem.tiles(), holds_factor); // a reducer may check its own forecast
+        PivotForecast pivots(problem.tiles(), holds_factor); // a reducer may call pivot_cost here too
         task.foreseen = &pivots;
         problem.serve(task);
         mercer_shape shape = problem.shape();

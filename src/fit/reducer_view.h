@@ -33,8 +33,8 @@ class DataProblem : public Problem {
     // centres that were given, in this order and with the rows' own weights; otherwise nullptr.
     std::shared_ptr<PartialCholesky<T>> factor_of_given() const;
 
-    template <class U>
     // The points y of a visit.
+    template <class U>
     Points<U> others(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const;
 
     // Gives one row if the reducer searched for pivots and needed none, because all k(x, x) are 0
@@ -54,8 +54,8 @@ class DataProblem : public Problem {
         int64_t row0, rows;
     };
     Rows range_of(const mercer_visit &visit) const; // checks the visit, and returns its range of rows
-    template <class U>
     // The points x of a visit.
+    template <class U>
     Points<U> visited(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const {
         if (!visit.list) return Points<U>(prepared_.source, prepared_.map, specs);
         return Points<U>(prepared_.source, prepared_.map, specs, visit.list, visit.listed);

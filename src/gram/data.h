@@ -20,7 +20,7 @@ struct Data {
 struct Prepared {
     std::shared_ptr<const Source> source; // can be read any number of times
     InputMap map;
-    Expression kernel; // finished
+    Expression kernel; // finish() has been called
     bool f32 = false;  // tiles are computed in f32
     // Rough products and start vectors may be computed in f32 (value_range.h).
     bool f32_serves = true;

@@ -272,7 +272,7 @@ void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
     auto row_of = [&](int64_t i) { return index_ ? index_[panel.row0 + i] : panel.row0 + i; };
     const bool nonnegative =
         std::any_of(leaves_.begin(), leaves_.end(), [](const LeafSpec &leaf) { return leaf.nonnegative; });
-    const bool cosine = leaves_[0].form == MERCER_COSINE; // then all leaves are
+    const bool cosine = leaves_[0].form == MERCER_COSINE; // if one leaf is, all are
     panel.offsets = run.buffer<int64_t>(panel.rows + 1);
     panel.offsets[0] = 0;
     for (int64_t i = 0; i < panel.rows; ++i)

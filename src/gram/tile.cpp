@@ -38,8 +38,9 @@ double random_walk(int64_t d) { return std::sqrt(static_cast<double>(d + 8)); } 
 // The largest value of |k'| s that needs no recomputation.
 double slope_allowed(const Leaf &leaf, int64_t d) { return 8 * leaf.facts.kappa / random_walk(d); }
 
-// Returns the smallest of the candidates v, v / sqrt 2, v / 2 ... from which on the decreasing |k'|
-// is at most `steepest`, or infinity if it is larger even at v.
+// Returns the smallest of the candidates v, v / sqrt 2, v / 2 ... at which |k'| is at most
+// `steepest`; infinity if it is larger even at v. |k'| must decrease, so that the limit then holds
+// for all larger arguments.
 double gentle_from(const Leaf &leaf, double v, double steepest) {
     constexpr int64_t steps = 24;
     double at[steps], slope[steps];
@@ -416,7 +417,7 @@ void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries, T *out) const {
         for (size_t l : term.leaves) {
             const Leaf &leaf = kernel_->leaves[l];
             const LeafRows<T> &rows = x.leaves[l];
-            std::fill(values.begin(), values.end(), T(0)); // of sqdist, l1, chi2, hamming
+            std::fill(values.begin(), values.end(), T(0)); // what sqdist, l1, chi2 and hamming are for equal rows
             if (const ObjectSource *objects = x_->objects()) {
                 std::vector<double> own(values.size());
                 objects->self(x.ids.data(), n, queries, own.data());

@@ -37,7 +37,8 @@ class Tiles {
   public:
     // x and y must outlive this object. If only one side is sparse, it is expanded to dense rows.
     Tiles(const Expression &kernel, Points<T> &x, Points<T> &y);
-    // Computes values of the form itself, over all columns; x and y must have that one leaf.
+    // Computes the values of a form, without a kernel, over all columns. x and y must have exactly
+    // one leaf, of this form.
     Tiles(int32_t form, Points<T> &x, Points<T> &y);
 
     const Points<T> &x() const { return *x_; }

@@ -113,8 +113,9 @@ namespace {
 const char *name_of_type(bool f32) { return f32 ? "f32 (try data.dtype = f64)" : "f64"; }
 } // namespace
 
-// A squared distance can be 4 times its bound, and intermediate sums contain twice the norms as
-// well. check() therefore requires room for a factor of 8.
+// For squared distances, `most` bounds |x|^2. A squared distance can be 4 |x|^2, and the sums from
+// which it is computed contain twice the norms as well. check() therefore requires room for a factor
+// of 8.
 void Magnitude::check_large(const Expression &kernel, bool f32, double room) const {
     const double high = (f32 ? static_cast<double>(FLT_MAX) : DBL_MAX) / room;
     if (!(entry <= high && most <= high && value <= high))

@@ -21,7 +21,7 @@ struct mercer_task {
     mercer::Random random;
     mercer::Keeper *keeper = nullptr;            // nullptr: no checkpoint is written
     mercer::Problem *problem;                    // nullptr: the operation has no access to the data
-    mercer::ForeseenProblem *foreseen = nullptr; // set in forecasts only
+    mercer::ForeseenProblem *foreseen = nullptr; // serves pivot_cost; nullptr: the operation is not one of a reducer
     std::map<std::string, double> *report;
     // Set as soon as a reducer reports its progress: an empty span, so that the loops of services
     // do not move it.

@@ -82,11 +82,14 @@ std::vector<RecordShape> first_records(const InputFile &file, char separator) {
     return shapes;
 }
 
-// Returns the first separator that splits all of the first records into equally many fields. If
-// there is none, because a record is too short or too long, it returns the one, other than a blank,
-// that gives most records as many fields as the first; the message about the faulty record is then
-// right. If no separator splits the first record, lines may precede the header: it returns the
-// first one, other than a blank, that splits the last of these records.
+// Guesses the separator from the first records of the file. It is the first candidate to which one
+// of these rules applies, in this order:
+//   1. It splits all records into the same number of fields, at least two.
+//   2. It is not a blank, it splits the first record, and no other candidate gives more records the
+//      same number of fields as the first. (A record is too short or too long; with this choice the
+//      message about it is right.)
+//   3. It is not a blank and splits the last of the records. (Lines may precede the header.)
+// If none applies, it is a comma.
 char find_separator(const InputFile &file) {
     char best = ',', later = '\0';
     std::ptrdiff_t most = 0;

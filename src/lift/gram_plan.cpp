@@ -108,7 +108,7 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
         Bytes(product(columns, std::min(usual, solver.blocks)).likely, product(columns, solver.blocks).most), begun);
     out.factorised = own;
     const int64_t workspace = plan.solver->solver.flags & MERCER_DIRECT ? 8 * m * std::max(2 * m + 12, r + 80)
-                                                                        : 0, // of host->eigh
+                                                                        : 0, // that of host->eigh
         matrix = workspace > 0 ? 8 * m * m : 0;
     const Bytes beside(std::max(own.likely - workspace, matrix), std::max(own.most - workspace, matrix));
     out.begun = (first > 0 ? begun : out.product) + beside;

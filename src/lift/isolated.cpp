@@ -56,7 +56,7 @@ CountedVector<int64_t> set_apart(const double *u, const CountedVector<double> &w
 Isolated find_isolated(Run &run, const Eigenpairs &pairs, int64_t count, const CountedVector<double> &weights,
                        const Buffer<double> &stay) {
     Isolated out;
-    if (weights.size() < 3) return out; // of two rows, each is apart from the other
+    if (weights.size() < 3) return out; // with two rows, each would count as isolated
     pairs.each(run, count, [&](int64_t j, const double *u) {
         if (pairs.values[static_cast<size_t>(j)] < slow) return;
         const CountedVector<int64_t> few = set_apart(u, weights, stay);

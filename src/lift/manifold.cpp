@@ -181,7 +181,7 @@ Clusters two_clusters(const LiftTask &task, const GramOperator<T> &gram, const D
     for (int64_t i = 0; i < m; ++i)
         own[i] *= degrees.v[i] * degrees.v[i], degree[i] = degrees.root(i) * degrees.root(i);
     const double largest = std::max(-f[order.front()], f[order.back()]);
-    // A solver returns equal coordinates that differ by up to its tolerance.
+    // Coordinates that are equal may differ by up to the solver's tolerance in what it returns.
     return cut_in_two({order, f.data(), task.centres.weights.data(), degree.data(), own.data(), later.data(),
                        task.plan.tol * largest});
 }

@@ -53,7 +53,7 @@ std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows
 template <class T>
 CountedVector<int64_t> columns_of(const SpanRows<T> &span, const Reduction &reduction, int64_t m,
                                   bool numbers_of_rows) {
-    CountedVector<std::pair<int64_t, int64_t>> names; // the name of each centre, and its place
+    CountedVector<std::pair<int64_t, int64_t>> names; // what span.index() calls each centre, and its place
     for (int64_t k = 0; k < reduction.m; ++k) {
         if (!(reduction.weights[static_cast<size_t>(k)] > 0)) continue;
         const int64_t place = static_cast<int64_t>(names.size());

@@ -23,7 +23,7 @@ class Counted : public Operator {
     const std::vector<Pass> &passes() const { return passes_; }
     // Records a pass that was made before, or in an earlier run.
     void passed(int64_t width, bool f32) { passes_.push_back({width, f32}); }
-    static constexpr double filled = 0.9; // of the stage after `start`, by the likely passes
+    static constexpr double filled = 0.9; // share of the rest that the likely passes fill
 
   private:
     template <class F>

@@ -9,7 +9,7 @@ struct Method {
     const char *weights = "";   // default of reducer.weights
     double alpha = 0, time = 0; // defaults of lift.alpha and lift.time
     bool cuts = false;          // finds clusters: its recipes have lift.clusters, its models labels
-    bool searches = false;      // grows a factor until an accuracy is certified (fit/auto_search) instead of one fit
+    bool searches = false;      // grows a factor until an accuracy is certified (fit/auto_search)
 };
 const std::vector<Method> &methods();
 

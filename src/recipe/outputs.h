@@ -1,23 +1,23 @@
-// The table of output operations: names, and the options that a recipe with them has. What they compute is in model/transform.cpp.
+// The table of output operations: their names and their options. model/transform.cpp computes them.
 #pragma once
 #include "../core/params.h"
 
 namespace mercer {
 
-// The options of all operations; each has rows for its own.
+// The values of the options of all operations.
 struct OutputOptions {
     int32_t whiten = 0;
 };
 
 struct OutputTraits {
     const char *name, *summary;
-    std::shared_ptr<const ParamTable> rows; // of its OutputOptions
+    std::shared_ptr<const ParamTable> rows; // the options that this operation has
 };
-const std::vector<OutputTraits> &outputs(); // the first is what NULL means: scores
+const std::vector<OutputTraits> &outputs(); // the first, scores, is the default
 
 // Operations in the order that the caller named them.
 using Operations = std::vector<const OutputTraits *>;
-// The options of all of them.
+// The table of the options that at least one of these operations has.
 std::shared_ptr<const ParamTable> rows_of(const Operations &asked);
 
 } // namespace mercer

@@ -25,11 +25,12 @@ constexpr Scope weighing{.automatic = Auto::never, .trait = &Traits::weighs, .re
 constexpr Scope reducing{.part = Part::method, .automatic = Auto::never, .reducer = true, .words = "reducers"};
 constexpr Scope refining{
     .automatic = Auto::never, .trait = &Traits::weighs, .also = &Traits::projects, .reducer = true};
-// Centres that represent other rows are compared with them; if all rows are centres, there is nothing to certify.
+// Certificates compare centres with the rows that they represent. If all rows are centres, there is
+// nothing to certify.
 constexpr Scope proving{.trait = &Traits::proves,
                         .reducer_if_it_weighs = true,
                         .words = "models with fewer centres than rows, and the method 'auto'"};
-constexpr Scope proving_as_asked{.automatic = Auto::never, // which chooses its certificates itself
+constexpr Scope proving_as_asked{.automatic = Auto::never, // `auto` chooses its certificates itself
                                  .trait = &Traits::proves,
                                  .reducer_if_it_weighs = true,
                                  .words = "models with fewer centres than rows"};
@@ -48,7 +49,8 @@ struct CoreRow {
     mercer_param param;
 };
 
-// The core's rows are written as a plugin's are; their names carry the part.
+// Describes a parameter of the core in the form in which plugins describe theirs. Its name is
+// complete, as in "lift.centred"; the names in plugins lack the first word.
 CoreRow core_row(const Scope &scope, int64_t offset, int32_t type, const char *name, const char *initial,
                  const char *choices, int32_t flags, double lo, double hi, const char *doc) {
     return {scope,
@@ -58,7 +60,7 @@ CoreRow core_row(const Scope &scope, int64_t offset, int32_t type, const char *n
 
 const std::vector<CoreRow> &core_rows() {
     constexpr double inf = INFINITY;
-    // Parts first, each before those whose rows it decides about.
+    // The parts (method, kernel, ...) come first, each before the parts that it determines.
     static const std::vector<CoreRow> rows = {
         core_row(fitting, AT(method), MERCER_TEXT, "method", "", "", MERCER_PART | MERCER_SHORT, 0, 0,
                  "the reducer, lift and solver to combine, by one name"),
@@ -170,7 +172,8 @@ bool Scope::holds(const Recipe &recipe) const {
     return cuts == Cuts::any || (recipe.method() && recipe.method()->cuts == (cuts == Cuts::only));
 }
 
-// "reducers with the lifts 'weighted' and 'extended'": made from the traits, so that a new lift is among them.
+// Returns, for example, "reducers with the lifts 'weighted' and 'extended'". The list is made from
+// the traits, so that it includes every new lift.
 std::string Scope::where() const {
     if (*words) return words;
     std::vector<std::string> names;

@@ -1,4 +1,5 @@
-// The parameters of the core: their rows, their values, and the recipes in which each has an effect.
+// The parameters of the core: their descriptions (the rows of a table), their values, and the
+// recipes in which each has an effect.
 #pragma once
 #include "../core/params.h"
 #include "traits.h"
@@ -7,7 +8,7 @@ namespace mercer {
 
 class Recipe;
 
-// Order and types are those of the rows in parameters.cpp.
+// The values: one field for each row in parameters.cpp, of its type.
 struct CoreValues {
     const char *method, *kernel, *reducer, *lift, *solver, *data_lengths;
     int32_t data_dtype, data_scale, data_missing, gram_storage, centre_weights, lift_centred, solver_strict,
@@ -22,27 +23,31 @@ enum class GramStorage { automatic, stream, f64, f32 };
 enum class CentreWeights { own, voronoi };
 enum class CertificateLevel { none, cheap, rows, exact };
 
-// A recipe in which a row has no effect does not have the row.
+// Says in which recipes a parameter has an effect. Other recipes do not have its row, so that setting
+// it there is an error.
 struct Scope {
-    enum class Part { anything, method, derivation, reducer }; // what the recipe is of, or has
-    enum class Auto { as_others, too, alone, never };          // what holds of methods that search
-    enum class Cuts { any, only, never };                      // of methods that find clusters
+    // The recipe is of anything, of a method, of a derivation; or it is one that can have a reducer.
+    enum class Part { anything, method, derivation, reducer };
+    // Methods that search (`auto`): as for others, always, only they, never.
+    enum class Auto { as_others, too, alone, never };
+    // Methods that find clusters: as for others, only they, never.
+    enum class Cuts { any, only, never };
     Part part = Part::anything;
     Auto automatic = Auto::as_others;
-    bool LiftTraits::*trait = nullptr; // that the lift must have ...
-    bool value = true;                 // ... or must not have
-    bool LiftTraits::*also = nullptr;
-    bool reducer = false;              // a reducer must choose the centres ...
-    bool reducer_if_it_weighs = false; // ... where the lift takes centres for rows
+    bool LiftTraits::*trait = nullptr; // the lift must have this trait ...
+    bool value = true;                 // ... or, if false, must not have it
+    bool LiftTraits::*also = nullptr;  // the lift must have this one too
+    bool reducer = false;              // a reducer must choose the centres
+    bool reducer_if_it_weighs = false; // the same, but only if the lift weighs (traits.h)
     Cuts cuts = Cuts::any;
-    const char *words = "";   // where it holds, for messages; "": made from the traits
+    const char *words = "";   // names these recipes in messages; "": made from the traits
     const char *instead = ""; // the row that serves the same purpose in other recipes, or ""
     bool holds(const Recipe &recipe) const;
     std::string where() const; // for the error text "<row> applies to <where>"
 };
 
 const std::shared_ptr<const ParamTable> &core_table();
-// Checks what a row cannot express about its value: E_VALUE.
+// Fails with E_VALUE if a value breaks a rule that its row cannot express.
 void check_core_value(const std::string &name, const std::string &value);
 // data.lengths: numbers > 0; empty: not set.
 std::vector<double> parse_lengths(std::string_view text);

@@ -19,7 +19,7 @@ struct PlanTask {
     bool f32_serves = true; // as in Prepared; forecasts have not read the data and assume it
     bool stand_for = false; // each centre has the total weight of the rows assigned to it
 };
-// E_BUDGET unless the budget holds this many bytes in addition to what it holds already. how: what needs them.
+// Fails with E_BUDGET if more bytes are needed than budget_left. how: what needs them.
 void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how);
 
 } // namespace mercer

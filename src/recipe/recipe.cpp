@@ -32,7 +32,8 @@ std::string plain(std::string name) { // keyword arguments of some languages can
     return name;
 }
 
-// "scores,t2": each once. None where the name is none of an operation.
+// Returns the operations of a list such as "scores,t2", which may name each only once. Returns none
+// if the name is a single one that no operation has.
 Operations operations_named(const std::string &name) {
     Operations out;
     const std::vector<std::string> names = split(name, ',');
@@ -106,7 +107,7 @@ void Recipe::set_part(const std::string &part, const std::string &value) {
         store(plugin ? plugin->name : name);
         (reducer ? reducer_ : solver_) = std::move(plugin);
     }
-    for (size_t i = 0; i < core_.table().rows().size(); ++i) { // the part's own rows, and those that it does away with
+    for (size_t i = 0; i < core_.table().rows().size(); ++i) { // resets rows of the part, and rows that the recipe lost
         const std::string name = core_.table().rows()[i].row.name;
         if (!is_part(name) && (name.rfind(part + ".", 0) == 0 || !has_core_row(i)))
             core_.set(static_cast<int64_t>(i), "", name.c_str());
@@ -136,7 +137,8 @@ std::vector<Recipe::Row> Recipe::rows() {
     return out;
 }
 
-// A full name, else a short one that is unique, or the one that insists on being short.
+// Finds a row by its full name, or by its last word if only one row ends in it or if one such row has
+// the flag MERCER_SHORT.
 Recipe::Row Recipe::find(const std::string &asked) {
     std::string name = plain(asked);
     std::vector<Row> all = rows(), shorts;
@@ -159,7 +161,8 @@ Recipe::Row Recipe::find(const std::string &asked) {
     fail_unknown("parameter", asked, known);
 }
 
-// E_NAME where another recipe has a row of this name.
+// Fails with E_NAME, and says which recipes have the row, if a row of this name exists but this recipe
+// does not have it.
 void Recipe::refuse_elsewhere(const std::string &name) const {
     const std::vector<mercer_param> &params = core_.table().rows();
     const char *own = method_ ? method_->name : derivation_ ? derivation_->name : "";
@@ -174,7 +177,8 @@ void Recipe::refuse_elsewhere(const std::string &name) const {
     }
 }
 
-// A share where a number of components belongs: other packages take both in one parameter.
+// Fails if output.components is a share, such as 0.9, instead of a number of components: other
+// packages accept both in one parameter.
 void Recipe::refuse_share(const Row &row, const std::string &text) const {
     double share = 0;
     const int64_t variance = core_.table().find("output.variance");
@@ -187,11 +191,11 @@ void Recipe::refuse_share(const Row &row, const std::string &text) const {
 void Recipe::set(const std::string &name, const std::string &value) {
     Row row = find(name);
     if (row.params == &core_ && is_part(row.name())) {
-        Recipe trial(*this); // a method changes several parts: all or none
+        Recipe trial(*this); // a copy, because a method changes several parts: all or none
         trial.set_part(row.name(), trim(value));
         *this = std::move(trial);
     } else {
-        const bool own = row.params == &core_ && value.empty() && row.name() == weights_row; // unset: the method's
+        const bool own = row.params == &core_ && value.empty() && row.name() == weights_row; // unset: take the method's
         const std::string text = own ? default_weights() : value;
         if (row.params == &core_ && !is_operation()) check_core_value(row.name(), text);
         if (row.params == &core_ && !is_operation()) refuse_share(row, trim(text));
@@ -228,7 +232,7 @@ mercer_row Recipe::public_row(int64_t index) {
     std::string &name = shown_[full];
     name = full;
     out.name = name.c_str();
-    if (*out.group) { // groups of two leaves have nothing to do with each other
+    if (*out.group) { // a group concerns one leaf only, so its name gets the leaf's prefix
         std::string &group = shown_[full + " group"];
         group = all[static_cast<size_t>(index)].prefix + out.group;
         out.group = group.c_str();

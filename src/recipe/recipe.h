@@ -1,5 +1,6 @@
-// A recipe: a method, an output operation or a derivation, and its parameters. The core's rows and those of the parts it
-// names are one list for the caller; each value lives in one place, the Params of its owner.
+// A recipe: a method, an output operation or a derivation, and its parameters. The caller sees one
+// list of rows (one for each parameter): those of the core and those of the kernel, the reducer and
+// the solver that the recipe names. Each value is stored once, in the Params of its owner.
 #pragma once
 #include "../gram/expression.h"
 #include "methods.h"
@@ -22,9 +23,9 @@ class Recipe {
     std::string who_takes() const;                               // "'compress' is a derivation, ..."
     const OutputOptions &options() const {
         return *static_cast<const OutputOptions *>(core_.values());
-    } // of an operation
+    } // only if is_operation()
     const CoreValues &values() const { return *static_cast<const CoreValues *>(core_.values()); }
-    const Expression &kernel() const { return *kernel_; }                     // of a method
+    const Expression &kernel() const { return *kernel_; }                     // only if is_method()
     const std::shared_ptr<const Plugin> &reducer() const { return reducer_; } // nullptr: all rows
     const Params &reducer_params() const { return reducer_params_; }
     const std::shared_ptr<const Plugin> &solver() const { return solver_; } // nullptr: chosen by the fit
@@ -39,7 +40,7 @@ class Recipe {
     struct Row {
         Params *params;
         int64_t index;
-        std::string prefix; // "kernel." ...; "" for the core's rows, which carry their part
+        std::string prefix; // such as "kernel."; "" for the core's rows, whose names are complete
         std::string name() const { return prefix + params->table().rows()[static_cast<size_t>(index)].row.name; }
         const mercer_row &row() const { return params->table().rows()[static_cast<size_t>(index)].row; }
     };
@@ -56,7 +57,7 @@ class Recipe {
     void refuse_share(const Row &row, const std::string &text) const;
     void set_part(const std::string &part, const std::string &value);
     const char *default_reducer() const;
-    std::string default_weights() const; // "": the row's own
+    std::string default_weights() const; // "": the default in the row
 
     std::shared_ptr<Registry> registry_;
     Operations operations_;
@@ -70,6 +71,6 @@ class Recipe {
     std::map<std::string, std::string> shown_; // names and choices handed out by public_row
 };
 
-const LiftTraits &lift_of(const Recipe &recipe); // for a derivation: a lift without requirements
+const LiftTraits &lift_of(const Recipe &recipe); // of a derivation: a lift without any trait
 
 } // namespace mercer
