@@ -547,7 +547,8 @@ void test_refused() {
     OK(mercer_recipe_create(&recipe, session.context, "diffusion"));
     for (const char *name : {"lift.centred", "output.variance", "report.bootstrap"}) {
         TEST_ASSERT_EQUAL_INT(MERCER_E_NAME, mercer_recipe_set(recipe, name, "0"));
-        TEST_ASSERT_NOT_NULL(std::strstr(mercer_last_error(), "applies to the lifts 'weighted', 'extended' and 'projected', and the method 'auto'"));
+        TEST_ASSERT_NOT_NULL(std::strstr(
+            mercer_last_error(), "applies to the lifts 'weighted', 'extended' and 'projected', and the method 'auto'"));
     }
     TEST_ASSERT_EQUAL_INT(MERCER_E_NAME, mercer_recipe_set(recipe, "clusters", "3"));
     OK(mercer_recipe_set(recipe, "method", "kpca"));
