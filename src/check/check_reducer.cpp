@@ -87,7 +87,7 @@ int32_t distances(void *user, const int64_t *i, const int64_t *j, int64_t count,
 }
 
 enum class Given { rows, points };
-enum class Kept { vectors, objects };
+enum class DataKind { vectors, objects };
 
 // Data, and what a fit would have prepared from them. A scene cannot be moved, because its data
 // point into it.
@@ -99,11 +99,11 @@ struct Scene {
     Prepared prepared;
 
     Scene(Run &run, std::string text, bool f32, int64_t n, int64_t copies = 1, Given landmarks = Given::rows,
-          Kept kept = Kept::vectors)
+          DataKind kind = DataKind::vectors)
         : text(std::move(text)), rows(make_rows(n, copies)) {
         for (int64_t i = 0; i < n; i += 37) landmark_rows.push_back((i * 7 + 1) % n);
         landmark_points.assign(rows.begin(), rows.begin() + std::min<int64_t>(n, 8) * columns);
-        if (kept == Kept::vectors)
+        if (kind == DataKind::vectors)
             data.source = make_view_source(view_of(rows.data(), MERCER_F64, n, columns));
         else
             data.source = std::make_shared<ObjectSource>(mercer_objects{sizeof(mercer_objects), n, MERCER_DISTANCE,
@@ -328,7 +328,7 @@ void check_reducer(Suite &suite) {
     both("n = 1", [&](bool f32) { legal(suite, Scene(run, "n = 1", f32, 1), settings[0]); });
     if (!(suite.plugin->reducer.flags & MERCER_NEEDS_VECTORS))
         both("objects", [&](bool f32) {
-            legal(suite, Scene(run, "objects", f32, 60, 1, Given::rows, Kept::objects), settings[0]);
+            legal(suite, Scene(run, "objects", f32, 60, 1, Given::rows, DataKind::objects), settings[0]);
         });
     both("cancel", [&](bool f32) { cancel(suite, f32); });
 }

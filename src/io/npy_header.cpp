@@ -13,7 +13,7 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t longest_preamble = 12, longest_header = npy_header_bytes - longest_preamble;
+constexpr int64_t longest_preamble = 12, longest_text = npy_header_bytes - longest_preamble;
 
 // The text of the header, a Python dict of three known keys. The parser accepts nothing else.
 class HeaderText {
@@ -174,9 +174,9 @@ NpyHeader parse_npy_header(const unsigned char *bytes, int64_t count, int64_t fi
     int64_t preamble = bytes[6] == 1 ? 10 : longest_preamble, length = 0;
     if (count < preamble) fail(MERCER_E_DATA, "'%s' ends inside its npy header", name);
     for (int64_t k = preamble - 1; k >= 8; --k) length = length << 8 | bytes[k];
-    if (length > longest_header)
+    if (length > longest_text)
         fail(MERCER_E_DATA, "'%s': npy header of %" PRId64 " bytes, must be at most %" PRId64, name, length,
-             longest_header);
+             longest_text);
     if (count < preamble + length) fail(MERCER_E_DATA, "'%s' ends inside its npy header", name);
 
     NpyHeader header;

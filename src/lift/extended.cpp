@@ -139,7 +139,7 @@ class Products {
 double columns_beyond(double n, double m, double r, double width) { return r * n / m + width * n * n / m / m; }
 
 template <class T>
-Lifted lift_as(const LiftTask &task) {
+Lifted extended_as(const LiftTask &task) {
     const bool centred = task.recipe.values().lift_centred != 0;
     const double total = static_cast<double>(task.prepared.source->rows());
     const bool refined = task.recipe.values().ritz > 0;
@@ -207,6 +207,8 @@ Plan plan_extended(const PlanTask &task) {
     return plan;
 }
 
-Lifted lift_extended(const LiftTask &task) { return task.prepared.f32 ? lift_as<float>(task) : lift_as<double>(task); }
+Lifted lift_extended(const LiftTask &task) {
+    return task.prepared.f32 ? extended_as<float>(task) : extended_as<double>(task);
+}
 
 } // namespace mercer

@@ -322,7 +322,7 @@ Buffer<double> write_tensors(const LiftTask &task, const Eigenpairs &pairs, cons
 }
 
 template <class T>
-Lifted lift_as(const LiftTask &task) {
+Lifted manifold_as(const LiftTask &task) {
     Run &run = task.run;
     const int64_t m = task.centres.m();
     const Walk walk = walk_of(task.recipe);
@@ -380,6 +380,8 @@ Plan plan_manifold(const PlanTask &task) {
     return plan;
 }
 
-Lifted lift_manifold(const LiftTask &task) { return task.plan.f32 ? lift_as<float>(task) : lift_as<double>(task); }
+Lifted lift_manifold(const LiftTask &task) {
+    return task.plan.f32 ? manifold_as<float>(task) : manifold_as<double>(task);
+}
 
 } // namespace mercer

@@ -125,7 +125,7 @@ ErrorBars bars_of(const LiftTask &task, Components &choice, const SpanRows<T> &s
 }
 
 template <class T>
-Lifted lift_as(const LiftTask &task) {
+Lifted projected_as(const LiftTask &task) {
     Run &run = task.run;
     const CoreValues &values = task.recipe.values();
     const Prepared &prepared = task.prepared;
@@ -316,6 +316,8 @@ Plan plan_projected(const PlanTask &task) {
     return plan;
 }
 
-Lifted lift_projected(const LiftTask &task) { return task.prepared.f32 ? lift_as<float>(task) : lift_as<double>(task); }
+Lifted lift_projected(const LiftTask &task) {
+    return task.prepared.f32 ? projected_as<float>(task) : projected_as<double>(task);
+}
 
 } // namespace mercer

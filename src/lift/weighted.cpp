@@ -222,7 +222,7 @@ void write_facts(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
 }
 
 template <class T>
-Lifted lift_as(const LiftTask &task) {
+Lifted weighted_as(const LiftTask &task) {
     Run &run = task.run;
     const Centres &centres = task.centres;
     Lifted out;
@@ -263,7 +263,9 @@ Lifted lift_as(const LiftTask &task) {
 
 } // namespace
 
-Lifted weighted_model(const LiftTask &task) { return task.plan.f32 ? lift_as<float>(task) : lift_as<double>(task); }
+Lifted weighted_model(const LiftTask &task) {
+    return task.plan.f32 ? weighted_as<float>(task) : weighted_as<double>(task);
+}
 
 Plan plan_refined(const PlanTask &task) {
     Plan plan = plan_weighted(task);
