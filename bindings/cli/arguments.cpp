@@ -14,12 +14,6 @@ namespace {
 
 bool is_flag(const std::string &word) { return word.size() > 2 && word.starts_with("--"); }
 
-std::string joined(const Words &choices, const std::string &between) {
-    std::string out;
-    for (const std::string &choice : choices) out += (out.empty() ? "" : between) + choice;
-    return out;
-}
-
 [[noreturn]] void refuse_value(const CLI::Option *option, const std::string &value, const std::string &allowed) {
     throw Failure(MERCER_E_VALUE, option->get_name() + " = " + value + ", must be " + allowed);
 }
@@ -76,7 +70,7 @@ std::string translated(const Foreign (&table)[count], const std::string &word) {
 /* The commands that have a flag which others of the same kind do not. */
 std::string commands_with(const std::string &flag) {
     if (flag == "labels") return "fit, forecast and plot";
-    if (flag == "landmarks" || flag == "weights" || flag == "scores" || flag == "checkpoint") return "fit";
+    if (flag == "landmarks" || flag == "weights" || flag == "scores" || flag == "checkpoint") return "fit and forecast";
     return "";
 }
 

@@ -24,10 +24,10 @@ void print(const mercer_forecast &ahead) {
     cells.push_back({"longest uncancellable step", human_seconds(ahead.dense_seconds), ""});
     cells.push_back({"time", human_seconds(ahead.seconds), ""});
     print_table(stdout, cells, "lrr");
-    std::printf("%s\n", ahead.road);
+    std::printf("%s\n", ahead.strategy);
     if (ahead.rows > 0)
         std::printf("%lld rows were read for this estimate, in %s\n", static_cast<long long>(ahead.rows),
-                    human_seconds(ahead.look_seconds).c_str());
+                    human_seconds(ahead.sample_seconds).c_str());
 }
 
 /* A line of flags of a fit is one of its forecast, but what it would write is neither needed nor touched. */
@@ -64,9 +64,9 @@ void forecast(mercer_context *context, const Words &words) {
                                       {"dense_seconds", json::number(ahead.dense_seconds)},
                                       {"seconds", json::number(ahead.seconds)},
                                       {"rows", json::number(static_cast<double>(ahead.rows))},
-                                      {"look_seconds", json::number(ahead.look_seconds)},
+                                      {"sample_seconds", json::number(ahead.sample_seconds)},
                                       {"streams", json::boolean(ahead.streams != 0)},
-                                      {"road", json::text(ahead.road)}})
+                                      {"strategy", json::text(ahead.strategy)}})
                             .c_str());
 }
 

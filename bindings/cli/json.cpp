@@ -137,6 +137,8 @@ void flatten_into(std::vector<std::vector<std::string>> &rows, const std::string
 
 Value parse(const std::string &json) { return Reader(json).value(); }
 
+double number_of(const Value &value) { return std::strtod(value.text.c_str(), nullptr); }
+
 const Value &member(const Value &object, const std::string &name) {
     static const Value none;
     for (const Value &value : object.members)

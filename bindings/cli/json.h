@@ -29,6 +29,9 @@ Value parse(const std::string &json);
 /* The member of that name; an empty scalar where there is none. */
 const Value &member(const Value &object, const std::string &name);
 
+/* A scalar as a number; 0 where it is none. */
+double number_of(const Value &value);
+
 /* The scalars as rows {dotted name, value}; arrays of scalars are one row, cut after `most` entries. */
 std::vector<std::vector<std::string>> flatten(const Value &value, size_t most);
 

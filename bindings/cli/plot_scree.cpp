@@ -17,8 +17,6 @@ using json::member;
 const std::string blue = style_of_class(0).colour, red = style_of_class(1).colour, grey = style_of_class(6).colour;
 constexpr double log_from = 100; // largest / smallest eigenvalue from which a linear axis would hide the small ones
 
-double number_of(const json::Value &value) { return std::strtod(value.text.c_str(), nullptr); }
-
 std::vector<double> numbers(const json::Value &list) {
     std::vector<double> out;
     for (const json::Value &value : list.members) out.push_back(number_of(value));

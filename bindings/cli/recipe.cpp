@@ -119,6 +119,12 @@ std::vector<std::string> split(const std::string &text, char separator) {
     return parts;
 }
 
+std::string joined(const std::vector<std::string> &words, const std::string &between) {
+    std::string out;
+    for (const std::string &word : words) out += (out.empty() ? "" : between) + word;
+    return out;
+}
+
 std::string plain(std::string name) {
     std::replace(name.begin(), name.end(), '_', '-');
     return name;

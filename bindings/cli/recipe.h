@@ -41,6 +41,7 @@ std::vector<Entry> entries_of(mercer_context *context, const std::string &regist
 Entry find_entry(mercer_context *context, const std::string &registry, const std::string &name);
 
 std::vector<std::string> split(const std::string &text, char separator);
+std::string joined(const std::vector<std::string> &words, const std::string &between);
 /* With hyphens for underscores, which are equal in names. */
 std::string plain(std::string name);
 

@@ -105,10 +105,6 @@ void print_importance(FILE *stream, const Importance &importance, size_t most) {
 
 namespace {
 
-double number_at(const json::Value &entry, const char *name) {
-    return std::strtod(json::member(entry, name).text.c_str(), nullptr);
-}
-
 /* What the certificates of single eigenvalues say together. */
 struct Accuracy {
     double worst = -1; // of a value from one of its bounds, as a share of the value; < 0: nothing is certified
@@ -120,23 +116,18 @@ void add_once(std::vector<std::string> &list, const std::string &word) {
     if (!word.empty() && std::find(list.begin(), list.end(), word) == list.end()) list.push_back(word);
 }
 
-std::string joined(const std::vector<std::string> &list) {
-    std::string out;
-    for (const std::string &word : list) out += (out.empty() ? "" : " and ") + word;
-    return out;
-}
-
 Accuracy accuracy_of(mercer_model *model) {
     Accuracy out;
     for (const json::Value &entry : json::parse(fact_of(model, "/certificates")).members) {
-        const double value = number_at(entry, "value");
-        if (json::member(entry, "name").text != "eigenvalue" || !(value > 0)) continue;
-        const double off = std::max(number_at(entry, "upper") - value, value - number_at(entry, "lower"));
+        const double value = number_of(member(entry, "value"));
+        if (member(entry, "name").text != "eigenvalue" || !(value > 0)) continue;
+        const double off =
+            std::max(number_of(member(entry, "upper")) - value, value - number_of(member(entry, "lower")));
         out.worst = std::max(out.worst, off / value);
-        out.probability = std::min(out.probability, number_at(entry, "probability"));
-        const std::string by = json::member(entry, "by").text;
+        out.probability = std::min(out.probability, number_of(member(entry, "probability")));
+        const std::string by = member(entry, "by").text;
         add_once(out.by, by == "frobenius" ? "pairs" : by); // the norm of the residual, from pairs of rows
-        add_once(out.conditions, json::member(entry, "if").text);
+        add_once(out.conditions, member(entry, "if").text);
     }
     return out;
 }
@@ -146,10 +137,10 @@ Accuracy accuracy_of(mercer_model *model) {
 void print_accuracy(FILE *stream, mercer_model *model, const std::string &tighter) {
     constexpr double close = 0.01; // from there on a tighter bound says little more
     const Accuracy found = accuracy_of(model);
-    if (found.worst < 0 || !fact_of(model, "/road/why").empty()) return;
-    std::string how = "by " + joined(found.by);
+    if (found.worst < 0 || !fact_of(model, "/strategy/why").empty()) return;
+    std::string how = "by " + joined(found.by, " and ");
     if (found.probability < 1) how += format(", with probability %g", found.probability);
-    if (!found.conditions.empty()) how += ", if " + joined(found.conditions);
+    if (!found.conditions.empty()) how += ", if " + joined(found.conditions, " and ");
     const std::string share = format(found.worst < 0.1 ? "%.2g" : "%.0f", 100 * found.worst);
     std::fprintf(stream, "eigenvalues certified to %s %% or better (%s)%s\n\n", share.c_str(), how.c_str(),
                  tighter.empty() || found.worst < close ? "" : ("; " + tighter + " may be tighter").c_str());
@@ -166,8 +157,8 @@ void print_headline(FILE *stream, mercer_model *model) {
                  fact_of(model, "/method").c_str(), fact_of(model, "/kernel").c_str(), rows.c_str(),
                  fact_of(model, "/dtype").c_str(), static_cast<long long>(s.r), s.r == 1 ? "" : "s", m,
                  m == 1 ? "" : "s", asked > m ? (", " + std::to_string(asked) + " requested").c_str() : "");
-    const std::string road = fact_of(model, "/road/why");
-    if (!road.empty()) std::fprintf(stream, "%s\n", road.c_str());
+    const std::string strategy = fact_of(model, "/strategy/why");
+    if (!strategy.empty()) std::fprintf(stream, "%s\n", strategy.c_str());
 }
 
 void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_forecast> &forecast, double seconds) {
@@ -191,7 +182,7 @@ void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_f
         cells.push_back(
             {"flops", foreseen(forecast->flops, human_count), happened("/forecast/flops/happened", human_count)});
         cells.push_back({"longest uncancellable step", human_seconds(forecast->dense_seconds), ""});
-        const std::string passes = fact_of(model, "/kernel_passes"); // a forecast may have meant the other road
+        const std::string passes = fact_of(model, "/kernel_passes"); // a forecast may have meant the other strategy
         const bool projects = passes.empty() ? forecast->passes.likely == 0 : std::strtod(passes.c_str(), nullptr) == 0;
         cells.push_back({"kernel matrix",
                          projects            ? "not used: a projection"

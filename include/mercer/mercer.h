@@ -415,10 +415,10 @@ typedef struct mercer_forecast {
     double dense_seconds; /* longest part that cannot be cancelled, approximately */
     int32_t streams;      /* 1: kernel values are recomputed in each pass, 0: stored */
     int32_t reserved;
-    const char *road;    /* how the fit will run and why; borrowed until the recipe is forecast again or destroyed */
-    double seconds;      /* likely, for the whole fit, at the speed measured in this process; decides nothing */
-    int64_t rows;        /* rows that were read for the estimate; 0: it follows from the shape alone */
-    double look_seconds; /* time that this took */
+    const char *strategy;  /* how the fit will run and why; borrowed until the recipe is forecast again or destroyed */
+    double seconds;        /* likely, for the whole fit, at the speed measured in this process; decides nothing */
+    int64_t rows;          /* rows that were read for the estimate; 0: it follows from the shape alone */
+    double sample_seconds; /* time that this took */
 } mercer_forecast;
 MERCER_API int32_t mercer_recipe_forecast(mercer_recipe *recipe, mercer_data *data, const mercer_run *run,
                                           mercer_forecast *out);

@@ -25,7 +25,7 @@ struct mercer_data {
 struct mercer_recipe {
     mercer::Recipe recipe;
     mercer::RunSettings settings;
-    std::string road = {}; // the road in the last forecast
+    std::string strategy = {}; // the strategy in the last forecast
 };
 
 struct mercer_model {

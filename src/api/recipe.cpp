@@ -76,9 +76,9 @@ int32_t mercer_recipe_forecast(mercer_recipe *recipe, mercer_data *data, const m
     return guard([&] {
         const Recipe &method = method_recipe(recipe);
         Run running(recipe->settings, run);
-        Forecast ahead = forecast(running, method, need(data, "data").data, Look::always);
-        recipe->road = std::move(ahead.road);
-        ahead.figures.road = recipe->road.c_str();
+        Forecast ahead = forecast(running, method, need(data, "data").data, Sample::always);
+        recipe->strategy = std::move(ahead.strategy);
+        ahead.figures.strategy = recipe->strategy.c_str();
         write_struct(out, ahead.figures, "forecast");
     });
 }

@@ -72,7 +72,7 @@ Shares share_failure(double delta, Sides sides);
 // The failure probability to spend on certificate k = 1, 2, ... if they are tried in order and the
 // first one that is good enough is used. The number of rows that a certificate draws may depend on
 // rows that it does not use.
-double look_failure(double delta, int64_t look);
+double attempt_failure(double delta, int64_t attempt);
 
 // ---- without rows
 
@@ -85,18 +85,18 @@ double pair_share(double entry, bool same, double d_i, double d_j, double eta);
 // empirical Bernstein inequality (Maurer and Pontil 2009, theorem 4). F is never above tr.
 // 10^5 pairs are enough.
 double frobenius_bound(double total, const double *x, int64_t count, double failure);
-struct Seen { // an estimate from a sample, and its standard error; error 0: exact
+struct Estimate { // an estimate from a sample, and its standard error; error 0: exact
     double value = 0, error = 0;
 };
-Seen frobenius_seen(double total, const double *x, int64_t count);             // estimates |E|_F
+Estimate estimate_frobenius(double total, const double *x, int64_t count);     // estimates |E|_F
 Bounds norm_bounds(const RitzSpectrum &spectrum, double norm, double failure); // theta_i <= lambda_i <= theta_i + F
 
 // ---- with s rows of E
 
 // Draws i with probability weight_i / sum. The weights are >= 0, and not all of them are 0.
-class Lottery {
+class WeightedDraw {
   public:
-    Lottery(Run &run, int64_t n, const double *weight);
+    WeightedDraw(Run &run, int64_t n, const double *weight);
     int64_t draw(double uniform) const; // uniform in [0, 1)
 
   private:
@@ -108,7 +108,7 @@ class Lottery {
 class RowLaw {
   public:
     RowLaw(Run &run, int64_t n, const double *d, double eta, int64_t p, const double *u, int64_t ldu);
-    int64_t draw(double uniform) const { return lottery_.draw(uniform); }
+    int64_t draw(double uniform) const { return draws_.draw(uniform); }
     double probability(int64_t i) const { return probability_[i]; }
     double cross() const { return cross_; } // max |U_i| sqrt(d_i + eta) / p_i <= sqrt(p tr)
     double load() const { return load_; }   // max (d_i + eta) / p_i <= 2 tr
@@ -116,7 +116,7 @@ class RowLaw {
   private:
     double cross_ = 0, load_ = 0;
     Buffer<double> probability_;
-    Lottery lottery_;
+    WeightedDraw draws_;
 };
 
 // Means over s rows: symmetric p x p matrices. To forecast a larger sample, replace s by its size.

@@ -81,7 +81,7 @@ void direction_certificates(const Found &found, const Directions &of, const doub
                             Certificates &out) {
     const auto &[projection, proof, total, self, unit] = found;
     const double norm = proof.bound_of_norm() / total;
-    double upper = 0, theta = 0, held = 0;
+    double upper = 0, theta = 0, stored = 0;
     for (int64_t d = 1; d <= r; ++d) {
         const size_t j = static_cast<size_t>(d - 1);
         double caught = 0, overlap = 0;
@@ -92,9 +92,9 @@ void direction_certificates(const Found &found, const Directions &of, const doub
         const double pairs = 2.0 * static_cast<double>(d), error = unit * self / lambda[j],
                      lost = of.beyond[j] < 0 ? 0 : norm * (of.beyond[j] + error),
                      root = std::max(std::sqrt(caught) - std::sqrt(lost), 0.0);
-        held += root * root, upper += proof.bounds.upper[j] / total, theta += projection.theta[j] / total;
+        stored += root * root, upper += proof.bounds.upper[j] / total, theta += projection.theta[j] / total;
         const double apart = std::sqrt(std::max(pairs - 2 * overlap, 0.0) + 2 * pairs * error),
-                     excess = std::min(upper, theta + proof.trace / total) - held +
+                     excess = std::min(upper, theta + proof.trace / total) - stored +
                               pairs * (unit * self + proof.rounding[j] / total);
         out.push_back(projection_certificate(d - 1, proof.bounds.kind, apart + std::sqrt(2.0) * proof.sines.feature[j],
                                              proof.failure()));
@@ -147,7 +147,7 @@ Certificates certificates_as(const ReducedModel &of, bool directions) {
 
 Certificates spanned_certificates(const ReducedModel &of, bool directions) {
     if (!is_asked(of.values)) return {};
-    const char *why = !of.spans                   ? "a factor of the centres does not fit in the budget"
+    const char *why = !of.affordable.spans        ? "a factor of the centres does not fit in the budget"
                       : !of.prepared.squares_hold ? "the squares of the kernel values of these data overflow f64"
                                                   : nullptr;
     if (why) {

@@ -101,16 +101,16 @@ void compare_directions(Run &run, const Dense &u, const Dense &z, Truth &out) {
     const int64_t r = z.cols;
     Dense overlap{r, r, run.buffer<double>(r, r)};
     gemm('T', 'N', r, r, z.rows, 1.0, u.v.data(), u.rows, z.v.data(), z.rows, 0.0, overlap.v.data(), r);
-    double best = 0, held = 0;
+    double best = 0, stored = 0;
     for (int64_t d = 1; d <= r && out.lambda[static_cast<size_t>(d - 1)] > 0; ++d) {
         best += out.lambda[static_cast<size_t>(d - 1)];
         const double *column = z.v.data() + (d - 1) * z.rows;
-        held += std::inner_product(column, column + z.rows, column, 0.0);
+        stored += std::inner_product(column, column + z.rows, column, 0.0);
         double sum = 0;
         for (int64_t j = 0; j < d; ++j)
             for (int64_t i = 0; i < d; ++i) sum += overlap(i, j) * overlap(i, j) / out.lambda[static_cast<size_t>(i)];
         out.projection.push_back(std::sqrt(std::max(2 * (static_cast<double>(d) - sum), 0.0)));
-        out.excess.push_back(std::max(best - held, 0.0));
+        out.excess.push_back(std::max(best - stored, 0.0));
     }
 }
 

@@ -11,7 +11,7 @@ const char *const refuted_text = "rows of the residual contradict a positive sem
 void Proof::begin(const RitzSpectrum &first) {
     if (&first != &first_) first_ = first;
     trace = first_.total(), left = first_.trace;
-    norm = norm_failure = 0, norm_seen = {};
+    norm = norm_failure = 0, norm_estimate = {};
     bounds = trace_bounds(first_);
     sines = subspace_sines(first_, nullptr, trace, bounds, 0, Sides::both, first_.p());
     rounding.clear();
@@ -20,7 +20,7 @@ void Proof::begin(const RitzSpectrum &first) {
 
 void Proof::add_norm(const Norm &found, double failure) {
     if (found.impossible) return refute();
-    norm_seen = found.seen;
+    norm_estimate = found.seen;
     norm = std::min(trace, found.value);
     norm_failure = norm < trace ? failure : 0; // the trace is certain
     if (!(norm < trace)) return;
@@ -62,8 +62,8 @@ Certificates Proof::loss(double total) const {
         out.push_back({.name = "norm",
                        .value = std::min(norm + 8 * first_.eta, trace) / total,
                        .failure = norm_failure,
-                       .measured = norm_seen.value / total,
-                       .error = norm_seen.error / total});
+                       .measured = norm_estimate.value / total,
+                       .error = norm_estimate.error / total});
     return out;
 }
 

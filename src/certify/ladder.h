@@ -13,7 +13,7 @@ namespace mercer {
 struct Proof {
     double trace = 0, left = 0;        // trace of E + eta; trace of E
     double norm = 0, norm_failure = 0; // F and its failure probability; 0: not computed, or refuted
-    Seen norm_seen;
+    Estimate norm_estimate;
     Bounds bounds;
     Sines sines;
     std::vector<double> rounding; // bound of how far rounding can raise each Ritz value

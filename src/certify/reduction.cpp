@@ -119,8 +119,8 @@ Certificates quantisation_certificates(const ReducedModel &of, const Claims &cla
         out.push_back({.name = name, .value = value, .failure = one.failure, .by = one.by, .measured = measured});
     };
     for (const Quantisation &one : found) {
-        say("mmd", one.mmd, exact ? exact->seen_mmd : NAN, one);
-        say("covariance", one.covariance, exact && !centred ? exact->seen_covariance : NAN, one);
+        say("mmd", one.mmd, exact ? exact->true_mmd : NAN, one);
+        say("covariance", one.covariance, exact && !centred ? exact->true_covariance : NAN, one);
         if (claims.values) say("eigenvalues", one.eigenvalues, NAN, one);
         mmd.offer(one.mmd, one);
         covariance.offer(one.covariance, one);
@@ -134,19 +134,19 @@ Certificates quantisation_certificates(const ReducedModel &of, const Claims &cla
     return out;
 }
 
-void certify_standing(const ReducedModel &of, bool directions, const Certificates &stood) {
+void certify_reduction(const ReducedModel &of, bool directions, const Certificates &quantisation) {
     Lifted &model = of.model;
     if (!of.prepared.kernel.is_psd()) return;
     of.run.stage("certify");
     Certificates all = model.certificates; // the model's own, from Ritz refinement
-    append(all, stood);
+    append(all, quantisation);
     append(all, spanned_certificates(of, directions));
     model.certificates = tightest(all);
-    if (of.measures) add_measured(measure_truth(of, directions), model.certificates);
+    if (of.affordable.measures) add_measured(measure_truth(of, directions), model.certificates);
 }
 
-Foreseen foresee_standing(const PlanTask &task, int64_t model, int64_t components, const Cost &span, Cost &cost) {
-    Foreseen out;
+Affordable foresee_reduction(const PlanTask &task, int64_t model, int64_t components, const Cost &span, Cost &cost) {
+    Affordable out;
     if (!task.recipe.reducer()) return out;
     PlanTask beside = task;
     beside.budget_left -= model;

@@ -11,15 +11,19 @@
 
 namespace mercer {
 
-// A reduced-set model, the rows that its centres represent, and the expensive certificates that the
-// budget allows.
+// The expensive certificates that the budget allows.
+struct Affordable {
+    bool spans = false, measures = false; // from the span of the centres (by_span.h); measured errors (dense_check.h)
+};
+
+// A reduced-set model, and the rows that its centres represent.
 struct ReducedModel {
     Run &run;
     const CoreValues &values; // of the recipe
     const Prepared &prepared;
     const Centres &centres;
-    bool spans, measures; // certify by the span of the centres (by_span.h); measure the true errors (dense_check.h)
-    Lifted &model;        // its count of kernel values is increased
+    Affordable affordable;
+    Lifted &model; // its count of kernel values is increased
 };
 
 // ---- levels of evidence
@@ -30,7 +34,7 @@ struct Quantisation {
     const char *by = ""; // level: radius, distances, clusters, pairs or exact
     double mmd = NAN, covariance = NAN, eigenvalues = NAN;
     double failure = 0;
-    double seen_mmd = NAN, seen_covariance = NAN; // the true values, up to rounding
+    double true_mmd = NAN, true_covariance = NAN; // the true values, up to rounding
 };
 struct Levels {
     std::vector<Quantisation> found; // bounds for the uncentred T, in the order of the levels
@@ -57,14 +61,11 @@ Certificates quantisation_certificates(const ReducedModel &of, const Claims &cla
 // those from the span of the centres. For each component the tightest is kept. Measured values are
 // added if they were asked for. directions: the components are orthonormal and lie in the span of
 // the centres.
-void certify_standing(const ReducedModel &of, bool directions, const Certificates &stood);
+void certify_reduction(const ReducedModel &of, bool directions, const Certificates &quantisation);
 
-struct Foreseen {
-    bool spans = false, measures = false; // as in ReducedModel
-};
 // Adds the cost of all certificates, for a model of this many bytes and at most this many
 // components. span: the cost of kernel PCA of all rows on the span of the centres, if
 // report.certificates asks for it.
-Foreseen foresee_standing(const PlanTask &task, int64_t model, int64_t components, const Cost &span, Cost &cost);
+Affordable foresee_reduction(const PlanTask &task, int64_t model, int64_t components, const Cost &span, Cost &cost);
 
 } // namespace mercer

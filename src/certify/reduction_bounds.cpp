@@ -53,7 +53,7 @@ struct Radial {
     }
 };
 
-struct Standing {
+struct ReducedRows {
     Run &run;
     const CoreValues &values;
     const Prepared &prepared;
@@ -62,13 +62,13 @@ struct Standing {
     int64_t n, m;
     double total;
 
-    explicit Standing(const ReducedModel &of)
+    explicit ReducedRows(const ReducedModel &of)
         : run(of.run), values(of.values), prepared(of.prepared), centres(of.centres),
           radial(of.prepared.kernel, *of.prepared.source), n(of.prepared.source->rows()), m(of.centres.m()),
           total(static_cast<double>(n)) {}
     double s(int64_t i) const { return prepared.weights[static_cast<size_t>(i)]; }
     double w(int64_t j) const { return centres.weights[static_cast<size_t>(j)]; }
-    bool assigned() const { return centres.stands_for; }
+    bool assigned() const { return centres.represents_rows; }
     // The rounding error of a difference of sums that add up to scale: that of the kernel values
     // and that of adding them.
     double rounding(double scale) const {
@@ -83,7 +83,7 @@ struct Steps {
     double mean_squared = 0, drift = 0, farthest = 0; // drift: |mean delta|^2; farthest: largest q_i^2
 };
 
-Steps measure(const Standing &of) {
+Steps measure(const ReducedRows &of) {
     Points<double> x(of.prepared.source, of.prepared.map, {{MERCER_BLOCK, false, {}, {}}}),
         c(of.centres.source, {}, {{MERCER_BLOCK, false, {}, {}}});
     const int64_t d = x.cols();
@@ -133,14 +133,14 @@ void check_radius(const Steps &steps, double radius) {
              radius, farthest);
 }
 
-Quantisation by_radius(const Standing &of, double epsilon) {
+Quantisation by_radius(const ReducedRows &of, double epsilon) {
     double f = epsilon * epsilon;
     of.prepared.kernel.radial(&f, 1);
     const double each = std::sqrt(2.0) * of.radial.lipschitz * epsilon;
     return {"radius", of.radial.step(f), of.radial.step_of_squares(f), std::isfinite(each) ? each : NAN, 0};
 }
 
-Quantisation by_distances(const Standing &of, const Steps &steps) {
+Quantisation by_distances(const ReducedRows &of, const Steps &steps) {
     Buffer<double> f = of.run.buffer<double>(of.n);
     std::copy(steps.squared.begin(), steps.squared.end(), f.begin());
     of.prepared.kernel.radial(f.data(), of.n);
@@ -186,7 +186,7 @@ Sums sums_over(Run &run, const Tiles<T> &tiles, Left &&u, Right &&v, Range range
 template <class T>
 struct Parts {
     Points<T> x, c;
-    explicit Parts(const Standing &of)
+    explicit Parts(const ReducedRows &of)
         : x(of.prepared.source, of.prepared.map, leaf_specs(of.prepared.kernel)),
           c(points_of<T>(of.prepared.kernel, of.centres)) {
         x.lean();
@@ -206,7 +206,7 @@ struct ScratchPool : Pool<TileScratch<T>> {
 // ---- clusters
 
 template <class T>
-Quantisation by_clusters(const Standing &of, Lifted &model) {
+Quantisation by_clusters(const ReducedRows &of, Lifted &model) {
     Parts<T> parts(of);
     CountedVector<int64_t> order;
     for (int64_t i = 0; i < of.n; ++i)
@@ -244,7 +244,7 @@ constexpr int64_t pair_count = 100000, pair_edge = 16;
 constexpr int64_t exact_up_to = 2000;
 
 template <class T>
-Quantisation by_pairs(const Standing &of, const Steps &steps, double failure, Lifted &model) {
+Quantisation by_pairs(const ReducedRows &of, const Steps &steps, double failure, Lifted &model) {
     Parts<T> parts(of);
     double f = steps.farthest;
     of.prepared.kernel.radial(&f, 1);
@@ -273,8 +273,8 @@ Quantisation by_pairs(const Standing &of, const Steps &steps, double failure, Li
     ScratchPool<T> pool(of.run, tiles[0]);
     parallel_for(of.run, blocks, [&](int64_t b) {
         const int64_t at = b * edge, count = std::min(edge, pair_count - at);
-        const auto held = pool.take();
-        TileScratch<T> &scratch = *held;
+        const auto stored = pool.take();
+        TileScratch<T> &scratch = *stored;
         for (size_t part = 0; part < 4; ++part) {
             tiles[part].compute(tiles[part].x().load(of.run, at, count), tiles[part].y().load(of.run, at, count),
                                 scratch);
@@ -295,7 +295,7 @@ Quantisation by_pairs(const Standing &of, const Steps &steps, double failure, Li
 
 // Computes |K - K_alpha|_F^2 with the sample weights.
 template <class T>
-double squared_difference(const Standing &of, const Parts<T> &parts, const Tiles<T> &all) {
+double squared_difference(const ReducedRows &of, const Parts<T> &parts, const Tiles<T> &all) {
     CountedVector<int64_t> centres(of.centres.assignment.begin(), of.centres.assignment.end());
     for (int64_t &centre : centres) centre = std::max<int64_t>(centre, 0); // rows of weight 0 have no centre
     if (const int64_t *number = of.centres.numbers())
@@ -325,7 +325,7 @@ double squared_difference(const Standing &of, const Parts<T> &parts, const Tiles
 }
 
 template <class T>
-Quantisation exactly(const Standing &of, Lifted &model) {
+Quantisation exactly(const ReducedRows &of, Lifted &model) {
     Parts<T> parts(of);
     const Expression &kernel = of.prepared.kernel;
     const Tiles<T> xx(kernel, parts.x, parts.x), xc(kernel, parts.x, parts.c), cc(kernel, parts.c, parts.c);
@@ -338,7 +338,7 @@ Quantisation exactly(const Standing &of, Lifted &model) {
         const double square = rows[k] - 2 * both[k] + centres[k], scale = rows[k] + centres[k];
         (k == 0 ? out.mmd : out.covariance) =
             std::sqrt(std::max(square, 0.0) + of.rounding(std::fabs(scale))) / of.total;
-        (k == 0 ? out.seen_mmd : out.seen_covariance) = std::sqrt(std::max(square, 0.0)) / of.total;
+        (k == 0 ? out.true_mmd : out.true_covariance) = std::sqrt(std::max(square, 0.0)) / of.total;
     }
     model.kernel_evaluations += pass_evaluations(of.n) + of.n * of.m + pass_evaluations(of.m);
     if (!of.assigned()) return out;
@@ -362,7 +362,7 @@ Effort effort_of(const CoreValues &values, int64_t n, bool radial, bool assigned
 }
 
 template <class T>
-std::vector<Quantisation> found_as(const Standing &of, Lifted &model) {
+std::vector<Quantisation> found_as(const ReducedRows &of, Lifted &model) {
     std::vector<Quantisation> out;
     const bool radial = of.radial.falls;
     const Effort effort = effort_of(of.values, of.n, radial, of.assigned());
@@ -387,7 +387,7 @@ double mean_self(const Lifted &model) {
 } // namespace
 
 Levels quantise(const ReducedModel &model) {
-    const Standing of(model);
+    const ReducedRows of(model);
     return {of.prepared.f32 ? found_as<float>(of, model.model) : found_as<double>(of, model.model), of.radial.kappa,
             of.rounding(mean_self(model.model))};
 }
@@ -395,9 +395,10 @@ Levels quantise(const ReducedModel &model) {
 void foresee_quantisation(const PlanTask &task, Cost &cost) {
     if (!task.kernel.is_psd() && !task.kernel.has_user()) return; // a user kernel may prove to be PSD
     const int64_t n = task.source.rows(), d = task.source.cols(), m = task.m;
-    const Effort effort = effort_of(task.recipe.values(), n, Radial(task.kernel, task.source).falls, task.stand_for);
+    const Effort effort =
+        effort_of(task.recipe.values(), n, Radial(task.kernel, task.source).falls, task.represents_rows);
     const double rows = static_cast<double>(n), centres = static_cast<double>(m),
-                 all = (task.stand_for ? 3 : 1) * static_cast<double>(pass_evaluations(n)) + rows * centres +
+                 all = (task.represents_rows ? 3 : 1) * static_cast<double>(pass_evaluations(n)) + rows * centres +
                        static_cast<double>(pass_evaluations(m)),
                  together = rows * (rows + 1) + centres, // if all rows form one cluster
         certain = (effort.pairs ? 4.0 * pair_count * pair_edge : 0) + (effort.exact ? all : 0);

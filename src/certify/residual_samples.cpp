@@ -68,9 +68,9 @@ int64_t norm_bytes(int64_t n, int64_t m, int64_t size, bool all) {
 
 template <class T>
 Evidence<T>::Evidence(Run &run, const Expression &kernel, const Points<T> &rows, const SpanRows<T> &span,
-                      const Projection &projection, const double *weights, const Random &random, int64_t look)
+                      const Projection &projection, const double *weights, const Random &random, int64_t attempt)
     : run_(run), kernel_(kernel), points_(rows), span_(span), projection_(projection), weights_(weights),
-      random_(random), look_(look), diagonal_(run.buffer<double>(span.n())) {
+      random_(random), attempt_(attempt), diagonal_(run.buffer<double>(span.n())) {
     double total = 0;
     for (int64_t i = 0; i < span.n(); ++i) {
         diagonal_[i] = weight(i) * projection.residual[static_cast<size_t>(i)];
@@ -181,12 +181,12 @@ Norm Evidence<T>::norm(double failure, bool all) {
     if (all || takes_all(n)) return norm_of_all();
     Buffer<double> share = run_.buffer<double>(n), x = run_.buffer<double>(count);
     for (int64_t i = 0; i < n; ++i) share[i] = diagonal_[i] + eta_;
-    const Lottery lottery(run_, n, share.data());
+    const WeightedDraw draws(run_, n, share.data());
     Buffer<int64_t> first = run_.buffer<int64_t>(count), second = run_.buffer<int64_t>(count);
     parallel_for(run_, (count + tile_rows - 1) / tile_rows, [&](int64_t block) {
         for (int64_t k = block * tile_rows; k < std::min(count, (block + 1) * tile_rows); ++k) {
-            first[k] = lottery.draw(random_.uniform(4 * look_ + 1, k));
-            second[k] = lottery.draw(random_.uniform(4 * look_ + 2, k));
+            first[k] = draws.draw(random_.uniform(4 * attempt_ + 1, k));
+            second[k] = draws.draw(random_.uniform(4 * attempt_ + 2, k));
         }
     });
     Points<T> xs = points_.only(first.data(), count), ys = points_.only(second.data(), count);
@@ -196,8 +196,8 @@ Norm Evidence<T>::norm(double failure, bool all) {
     std::atomic<bool> impossible{false};
     auto some = [&](int64_t block) {
         const int64_t at = block * edge, rows = std::min(edge, count - at), m = span_.rank();
-        const auto held = pool.take();
-        TileScratch<T> &scratch = *held;
+        const auto stored = pool.take();
+        TileScratch<T> &scratch = *stored;
         scratch.by_differences = false;
         tiles.compute(xs.load(run_, at, rows), ys.load(run_, at, rows), scratch);
         Buffer<T> li = run_.buffer<T>(rows, m), lj = run_.buffer<T>(rows, m);
@@ -215,15 +215,15 @@ Norm Evidence<T>::norm(double failure, bool all) {
     parallel_for(run_, (count + edge - 1) / edge, some, tiles.serial());
     evaluations_ += count / edge * edge * edge + (count % edge) * (count % edge);
     const double total = spectrum(1).total();
-    return {frobenius_bound(total, x.data(), count, failure), failure, frobenius_seen(total, x.data(), count),
+    return {frobenius_bound(total, x.data(), count, failure), failure, estimate_frobenius(total, x.data(), count),
             impossible};
 }
 
 template <class T>
 void Evidence<T>::prepare(int64_t p) {
     const int64_t n = span_.n(), pp = padded_columns<T>(p), blocks = blocks_of(n);
-    rows_ = std::make_unique<Rows>();
-    Rows &to = *rows_;
+    rows_ = std::make_unique<RowWork>();
+    RowWork &to = *rows_;
     to.p = p;
     to.u = Block(run_, n, p, false);
     directions(run_, span_, projection_, weights_, columns(to.u));
@@ -231,7 +231,7 @@ void Evidence<T>::prepare(int64_t p) {
     to.su = std::move(run_.buffer<T>(n, pp).zero());
     Points<T> ys = points_;
     ys.lean();
-    if (blocks * ys.held_bytes() <= run_.budget()->left() / 2) to.panels.resize(static_cast<size_t>(blocks));
+    if (blocks * ys.stored_bytes() <= run_.budget()->left() / 2) to.panels.resize(static_cast<size_t>(blocks));
     auto block = [&](int64_t b) {
         for (int64_t i = b * tile_rows; i < std::min(n, (b + 1) * tile_rows); ++i)
             for (int64_t j = 0; j < p; ++j)
@@ -259,12 +259,12 @@ void Evidence<T>::subtract_projection(const int64_t *drawn, int64_t count, doubl
 template <class T>
 RowMoments Evidence<T>::rows(int64_t p, int64_t s) {
     if (!rows_ || rows_->p != p) prepare(p);
-    Rows &own = *rows_;
+    RowWork &own = *rows_;
     const int64_t n = span_.n(), pp = padded_columns<T>(p), blocks = blocks_of(n);
     const bool all = s >= n;
     s = std::min(s, n);
     Buffer<int64_t> drawn = run_.buffer<int64_t>(s);
-    for (int64_t k = 0; k < s; ++k) drawn[k] = all ? k : own.law->draw(random_.uniform(4 * look_, own.drawn + k));
+    for (int64_t k = 0; k < s; ++k) drawn[k] = all ? k : own.law->draw(random_.uniform(4 * attempt_, own.drawn + k));
     own.drawn += s;
     Points<T> xs = points_.only(drawn.data(), s), ys = points_;
     xs.lean();

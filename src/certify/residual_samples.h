@@ -19,7 +19,7 @@ int64_t norm_bytes(int64_t n, int64_t m, int64_t size, bool all);             //
 
 struct Norm {
     double value = 0, failure = 0; // >= |E + eta|, except with probability `failure`
-    Seen seen;                     // |E|_F, estimated
+    Estimate seen;                 // |E|_F, estimated
     bool impossible = false;       // an entry contradicts E + eta >= 0
 };
 // Rounding changes entries and rows of E by a few eta. A deviation above this multiple of eta is
@@ -35,7 +35,7 @@ class Evidence {
     // All arguments are borrowed. random: of stage `certificate`; look: distinguishes the random
     // streams of one method.
     Evidence(Run &run, const Expression &kernel, const Points<T> &rows, const SpanRows<T> &span,
-             const Projection &projection, const double *weights, const Random &random, int64_t look);
+             const Projection &projection, const double *weights, const Random &random, int64_t attempt);
 
     // Returns what the bounds need: the leading p Ritz values, the trace of E, and how far rounding
     // can make E indefinite.
@@ -60,20 +60,20 @@ class Evidence {
     const Projection &projection_;
     const double *weights_;
     const Random &random_;
-    int64_t look_;
+    int64_t attempt_;
     double eta_;
     std::vector<double> rounding_; // as in RitzSpectrum
     Buffer<double> diagonal_;
     int64_t evaluations_ = 0;
 
-    struct Rows { // what rows() needs for p directions
+    struct RowWork { // what rows() needs for p directions
         int64_t p, drawn = 0;
         Block u;                      // the directions
         Buffer<T> su;                 // S U, row-major
         std::vector<Panel<T>> panels; // of all rows; empty: each strip loads them again
         std::unique_ptr<RowLaw> law;
     };
-    std::unique_ptr<Rows> rows_;
+    std::unique_ptr<RowWork> rows_;
     void prepare(int64_t p);
     std::vector<double> factor_rounding() const;
     Norm norm_of_all();

@@ -18,8 +18,8 @@ Shares share_failure(double delta, Sides sides) {
     return {delta / events, delta - delta / events};
 }
 
-double look_failure(double delta, int64_t look) {
-    return std::ldexp(delta, -static_cast<int>(std::min<int64_t>(look, 1000)));
+double attempt_failure(double delta, int64_t attempt) {
+    return std::ldexp(delta, -static_cast<int>(std::min<int64_t>(attempt, 1000)));
 }
 
 double pair_share(double entry, bool same, double d_i, double d_j, double eta) {
@@ -37,7 +37,7 @@ double frobenius_bound(double total, const double *x, int64_t count, double fail
     return total * std::sqrt(std::min(bound, 1.0));
 }
 
-Seen frobenius_seen(double total, const double *x, int64_t count) {
+Estimate estimate_frobenius(double total, const double *x, int64_t count) {
     const double m = static_cast<double>(count);
     double mean = 0, square = 0;
     for (int64_t k = 0; k < count; ++k) mean += x[k] / m, square += x[k] * x[k] / m;
@@ -45,14 +45,14 @@ Seen frobenius_seen(double total, const double *x, int64_t count) {
     return {total * std::sqrt(mean), total * std::sqrt(std::max(square - mean * mean, 0.0) / m / (4 * mean))};
 }
 
-Lottery::Lottery(Run &run, int64_t n, const double *weight) : cumulative_(run.buffer<double>(n)) {
+WeightedDraw::WeightedDraw(Run &run, int64_t n, const double *weight) : cumulative_(run.buffer<double>(n)) {
     double sum = 0;
     for (int64_t i = 0; i < n; ++i) cumulative_[i] = sum += weight[i];
     if (!(sum > 0) || !std::isfinite(sum))
         fail(MERCER_E_NUMERICAL, "rows cannot be sampled: their weights sum to %g, must be > 0 and finite", sum);
 }
 
-int64_t Lottery::draw(double uniform) const {
+int64_t WeightedDraw::draw(double uniform) const {
     const double total = cumulative_[cumulative_.size() - 1];
     // The position stays below the total, so that the row found has a positive weight.
     const double at = std::min(uniform * total, std::nextafter(total, 0.0));
@@ -84,8 +84,7 @@ Buffer<double> row_probabilities(Run &run, int64_t n, const double *d, double et
 } // namespace
 
 RowLaw::RowLaw(Run &run, int64_t n, const double *d, double eta, int64_t p, const double *u, int64_t ldu)
-    : probability_(row_probabilities(run, n, d, eta, p, u, ldu, cross_, load_)), lottery_(run, n, probability_.data()) {
-}
+    : probability_(row_probabilities(run, n, d, eta, p, u, ldu, cross_, load_)), draws_(run, n, probability_.data()) {}
 
 RowSample::RowSample(int64_t p, double eta, double cross, double load) : eta_(eta), shifted_(static_cast<size_t>(p)) {
     sum_.p = p;

@@ -15,7 +15,7 @@ namespace {
 // check on values, because later checks would report these faults under misleading names.
 template <class T>
 void values(Suite &suite, const Subject &subject) {
-    const Rows &rows = subject.rows;
+    const SubjectRows &rows = subject.rows;
     const std::vector<T> k = values_of<T>(suite, subject, rows, rows), again = values_of<T>(suite, subject, rows, rows);
     const std::vector<T> form = subject.block() ? k : values_of<T>(suite, subject, rows, rows, What::form);
     for (size_t at = 0; at < k.size(); ++at) {
@@ -34,7 +34,7 @@ void values(Suite &suite, const Subject &subject) {
 
 template <class T>
 void symmetry(Suite &suite, const Subject &subject) {
-    const Rows &rows = subject.rows;
+    const SubjectRows &rows = subject.rows;
     std::vector<T> k = values_of<T>(suite, subject, rows, rows);
     Values tol = tolerances<T>(suite, subject, rows, rows);
     for (int64_t i = 0; i < rows.n; ++i)
@@ -51,12 +51,13 @@ void symmetry(Suite &suite, const Subject &subject) {
 // A tile of one pair must agree with the entry of the large tile.
 template <class T>
 void pairwise(Suite &suite, const Subject &subject) {
-    const Rows &rows = subject.rows;
+    const SubjectRows &rows = subject.rows;
     std::vector<T> k = values_of<T>(suite, subject, rows, rows);
     Values tol = tolerances<T>(suite, subject, rows, rows);
     for (int64_t i = 0; i < rows.n; i += 3)
         for (int64_t j = i % 5; j < rows.n; j += 5) {
-            Rows x{1, rows.d, Values(rows.row(i), rows.row(i + 1))}, y{1, rows.d, Values(rows.row(j), rows.row(j + 1))};
+            SubjectRows x{1, rows.d, Values(rows.row(i), rows.row(i + 1))},
+                y{1, rows.d, Values(rows.row(j), rows.row(j + 1))};
             double one = static_cast<double>(values_of<T>(suite, subject, x, y)[0]);
             size_t ij = static_cast<size_t>(i * rows.n + j);
             if (!(std::fabs(one - static_cast<double>(k[ij])) <= 2 * tol[ij]))
@@ -68,7 +69,7 @@ void pairwise(Suite &suite, const Subject &subject) {
 // A block kernel must respect the strides of views, and must not write between their rows.
 template <class T>
 void strides(Suite &suite, const Subject &subject) {
-    const Rows &rows = subject.rows;
+    const SubjectRows &rows = subject.rows;
     const int64_t n = rows.n, d = rows.d, m = 7, wide = n + 3;
     std::vector<T> tight = values_of<T>(suite, subject, rows, rows), x(static_cast<size_t>(n * (d + 2)), T(-77));
     std::vector<T> k(static_cast<size_t>(m * wide), T(-77));
@@ -138,7 +139,7 @@ void nan_stays(Suite &suite, const Subject &subject) {
 template <class T>
 void range(Suite &suite, const Subject &subject) {
     const mercer_kernel_facts &facts = subject.facts();
-    Rows rows = subject.rows;
+    SubjectRows rows = subject.rows;
     for (int64_t i = 4; i < rows.n; ++i)
         for (int64_t k = 0; k < rows.d; ++k)
             rows.row(i)[k] *= i % 4 == 0 ? 0x1p-30 : i % 4 == 1 ? 0x1p20 : i % 16 == 2 ? 0x1p55 : 1;
@@ -157,7 +158,7 @@ void range(Suite &suite, const Subject &subject) {
 // k(x, x) must agree between a tile, the computation of single values, and kappa of the facts.
 template <class T>
 void diagonal(Suite &suite, const Subject &subject) {
-    const Rows &rows = subject.rows;
+    const SubjectRows &rows = subject.rows;
     std::vector<T> k = values_of<T>(suite, subject, rows, rows), self = self_of<T>(suite, subject, rows);
     Values tol = tolerances<T>(suite, subject, rows, rows);
     for (int64_t i = 0; i < rows.n; ++i) {
@@ -176,7 +177,7 @@ void diagonal(Suite &suite, const Subject &subject) {
 // 8 n u_64 |K|_F.
 template <class T>
 void psd(Suite &suite, const Subject &subject) {
-    const Rows &rows = subject.rows;
+    const SubjectRows &rows = subject.rows;
     std::vector<T> k = values_of<T>(suite, subject, rows, rows);
     Values a(k.begin(), k.end()), values(static_cast<size_t>(rows.n)), vectors(a.size());
     Values tol = tolerances<T>(suite, subject, rows, rows);
@@ -194,9 +195,9 @@ void psd(Suite &suite, const Subject &subject) {
 // underflows, it must be below the logarithm of the smallest normal number.
 template <class T>
 void log_map(Suite &suite, const Subject &subject) {
-    Rows far = subject.rows;
+    SubjectRows far = subject.rows;
     for (double &value : far.x) value *= 64;
-    for (const Rows *y : std::initializer_list<const Rows *>{&subject.rows, &far}) {
+    for (const SubjectRows *y : std::initializer_list<const SubjectRows *>{&subject.rows, &far}) {
         std::vector<T> form = values_of<T>(suite, subject, subject.rows, *y, What::form);
         std::vector<T> k = mapped(subject, form), logs = mapped(subject, form, Map::log);
         constexpr double least = smallest<T>;
@@ -214,7 +215,7 @@ void log_map(Suite &suite, const Subject &subject) {
 // h = v / 1000 and h / 2. Their error is the change when the step is halved, plus the rounding of
 // map, 32 u of its values and of v dmap / dv, divided by h.
 void derivative(Suite &suite, const Subject &subject) {
-    const Rows &rows = subject.rows;
+    const SubjectRows &rows = subject.rows;
     Values form = values_of<double>(suite, subject, rows, rows, What::form);
     const Values slope = mapped(subject, form, Map::derivative);
     for (size_t at = 0; at < form.size(); ++at) {
@@ -254,7 +255,7 @@ void derivative_f32(Suite &suite, const Subject &subject) {
 }
 
 void f32_and_f64(Suite &suite, const Subject &subject) {
-    const Rows &rows = subject.rows;
+    const SubjectRows &rows = subject.rows;
     std::vector<float> single = values_of<float>(suite, subject, rows, rows);
     Values full = values_of<double>(suite, subject, rows, rows), tol = tolerances<float>(suite, subject, rows, rows);
     for (size_t at = 0; at < full.size(); ++at)
@@ -304,8 +305,8 @@ void facts(Suite &, const Subject &subject) {
 // A radial kernel depends on distances only. Shifts and reflections (for non-negative rows: shifts
 // and reversed columns) keep them to about 1e-14, so values agree to 1e-9 unless the slope is 1e5.
 void radial(Suite &suite, const Subject &subject) {
-    const Rows &rows = subject.rows;
-    Rows moved = rows;
+    const SubjectRows &rows = subject.rows;
+    SubjectRows moved = rows;
     Values normal(static_cast<size_t>(rows.d));
     double square = 0;
     for (size_t c = 0; c < normal.size(); ++c)
@@ -335,7 +336,7 @@ void lipschitz(Suite &suite, const Subject &subject) {
     const double bound = subject.facts().lipschitz;
     constexpr int64_t steps = 200;
     const int64_t d = subject.rows.d;
-    Rows zero{1, d, Values(static_cast<size_t>(d))}, ray{steps, d, Values(static_cast<size_t>(steps * d))};
+    SubjectRows zero{1, d, Values(static_cast<size_t>(d))}, ray{steps, d, Values(static_cast<size_t>(steps * d))};
     for (int64_t i = 0; i < steps; ++i) {
         const double t = static_cast<double>(i) / steps, r = 6 * subject.facts().h * t * t;
         std::fill_n(ray.row(i), d, r / std::sqrt(static_cast<double>(d)));

@@ -10,8 +10,8 @@ constexpr int64_t sample_rows = 40;
 
 // Clumps of three widths. Rows 0 and 1 are equal, row 2 differs from them by one step in one
 // column, row 3 is zero.
-Rows make_rows(int64_t d, bool nonnegative) {
-    Rows out{sample_rows, d, Values(static_cast<size_t>(sample_rows * d))};
+SubjectRows make_rows(int64_t d, bool nonnegative) {
+    SubjectRows out{sample_rows, d, Values(static_cast<size_t>(sample_rows * d))};
     const double width[] = {0.125, 0.5, 2};
     for (int64_t i = 0; i < out.n; ++i)
         for (int64_t k = 0; k < d; ++k) {
@@ -61,7 +61,7 @@ Subject make_subject(Suite &suite, const Setting &setting, int64_t d, double ban
 }
 
 template <class T>
-std::vector<T> values_of(Suite &suite, const Subject &subject, const Rows &x, const Rows &y, What what) {
+std::vector<T> values_of(Suite &suite, const Subject &subject, const SubjectRows &x, const SubjectRows &y, What what) {
     std::vector<T> xs(x.x.begin(), x.x.end()), ys(y.x.begin(), y.x.end());
     auto points = [&](std::vector<T> &rows, int64_t n) {
         mercer_view view{sizeof view, dtype_of<T>, 0, n, x.d, x.d, 1, rows.data()};
@@ -78,7 +78,7 @@ std::vector<T> values_of(Suite &suite, const Subject &subject, const Rows &x, co
 }
 
 template <class T>
-std::vector<T> self_of(Suite &suite, const Subject &subject, const Rows &x) {
+std::vector<T> self_of(Suite &suite, const Subject &subject, const SubjectRows &x) {
     std::vector<T> xs(x.x.begin(), x.x.end()), out(static_cast<size_t>(x.n));
     mercer_view view{sizeof view, dtype_of<T>, 0, x.n, x.d, x.d, 1, xs.data()};
     Points<T> points(make_view_source(view), {}, leaf_specs(subject.kernel));
@@ -96,7 +96,7 @@ std::vector<T> mapped(const Subject &subject, std::vector<T> values, Map which) 
 }
 
 template <class T>
-Values tolerances(Suite &suite, const Subject &subject, const Rows &x, const Rows &y) {
+Values tolerances(Suite &suite, const Subject &subject, const SubjectRows &x, const SubjectRows &y) {
     const double u = roundoff<T>, kappa = subject.facts().kappa;
     const int32_t form = subject.leaf().form;
     Values k = values_of<double>(suite, subject, x, y), out(k.size());
@@ -121,13 +121,13 @@ Values tolerances(Suite &suite, const Subject &subject, const Rows &x, const Row
     return out;
 }
 
-template std::vector<float> values_of(Suite &, const Subject &, const Rows &, const Rows &, What);
-template std::vector<double> values_of(Suite &, const Subject &, const Rows &, const Rows &, What);
-template std::vector<float> self_of(Suite &, const Subject &, const Rows &);
-template std::vector<double> self_of(Suite &, const Subject &, const Rows &);
+template std::vector<float> values_of(Suite &, const Subject &, const SubjectRows &, const SubjectRows &, What);
+template std::vector<double> values_of(Suite &, const Subject &, const SubjectRows &, const SubjectRows &, What);
+template std::vector<float> self_of(Suite &, const Subject &, const SubjectRows &);
+template std::vector<double> self_of(Suite &, const Subject &, const SubjectRows &);
 template std::vector<float> mapped(const Subject &, std::vector<float>, Map);
 template std::vector<double> mapped(const Subject &, std::vector<double>, Map);
-template Values tolerances<float>(Suite &, const Subject &, const Rows &, const Rows &);
-template Values tolerances<double>(Suite &, const Subject &, const Rows &, const Rows &);
+template Values tolerances<float>(Suite &, const Subject &, const SubjectRows &, const SubjectRows &);
+template Values tolerances<double>(Suite &, const Subject &, const SubjectRows &, const SubjectRows &);
 
 } // namespace mercer

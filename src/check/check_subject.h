@@ -29,7 +29,7 @@ namespace mercer {
 using Values = std::vector<double>;
 
 // n points of d columns. Entries are multiples of 1/64, which are exact in f32 and f64 alike.
-struct Rows {
+struct SubjectRows {
     int64_t n = 0, d = 0;
     Values x;
     double *row(int64_t i) { return x.data() + i * d; }
@@ -43,8 +43,8 @@ inline const char *map_name(Map which) {
 
 struct Subject {
     Expression kernel;
-    Setting setting; // as given; kernel holds it after finish
-    Rows rows;       // 40 rows: clumps of three widths, equal and nearly equal rows, and a row of zeros
+    Setting setting;  // as given; kernel holds it after finish
+    SubjectRows rows; // 40 rows: clumps of three widths, equal and nearly equal rows, and a row of zeros
     const Leaf &leaf() const { return kernel.leaves[0]; }
     const mercer_kernel_ops &ops() const { return leaf().plugin->kernel; }
     const mercer_kernel_facts &facts() const { return leaf().facts; }
@@ -69,10 +69,11 @@ constexpr int32_t dtype_of = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64;
 // k(x, y), or the form alone, for all pairs of at most 256 rows each: row-major.
 enum class What { kernel, form };
 template <class T>
-std::vector<T> values_of(Suite &suite, const Subject &subject, const Rows &x, const Rows &y, What what = What::kernel);
+std::vector<T> values_of(Suite &suite, const Subject &subject, const SubjectRows &x, const SubjectRows &y,
+                         What what = What::kernel);
 // k(x, x) for each row.
 template <class T>
-std::vector<T> self_of(Suite &suite, const Subject &subject, const Rows &x);
+std::vector<T> self_of(Suite &suite, const Subject &subject, const SubjectRows &x);
 // The values after the plugin's map, log_map or derivative; unchanged if it has none.
 template <class T>
 std::vector<T> mapped(const Subject &subject, std::vector<T> values, Map which = Map::plain);
@@ -81,6 +82,6 @@ template <class T>
 void at_once(Suite &suite, const Subject &subject);
 // The tolerance above, for each pair.
 template <class T>
-Values tolerances(Suite &suite, const Subject &subject, const Rows &x, const Rows &y);
+Values tolerances(Suite &suite, const Subject &subject, const SubjectRows &x, const SubjectRows &y);
 
 } // namespace mercer

@@ -97,7 +97,7 @@ template <class T>
 void maps_at_once(Suite &suite, const Subject &subject, Map which, std::chrono::microseconds time) {
     std::vector<std::vector<T>> form;
     for (int64_t t = 0; t < team_size; ++t) {
-        Rows rows = subject.rows;
+        SubjectRows rows = subject.rows;
         for (double &x : rows.x) x *= 1 + static_cast<double>(t) / 4; // other numbers for every thread
         form.push_back(values_of<T>(suite, subject, rows, rows, What::form));
     }

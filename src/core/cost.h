@@ -26,6 +26,12 @@ double flops_of(int64_t columns_of_rows, double m, double evaluations, double co
 double product_rate(); // flops per second of one thread's matrix products, in f32
 double now_seconds();  // reading of a monotonic clock
 
+// A pass over an operator.
+struct Pass {
+    int64_t width; // columns; 0: the whole matrix
+    bool f32;
+};
+
 // The forecast needs of one part of a fit.
 struct Cost {
     int64_t bytes = 0, likely_bytes = 0;

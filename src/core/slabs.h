@@ -10,23 +10,21 @@
 
 namespace mercer {
 
-// Calls body(first, count) for rows first ... first + count - 1, one window after the other. Each
-// window fills its share of the progress.
+// Calls body(first, count) for rows first ... first + count - 1, one window after the other, until
+// one returns false. Each window fills its share of the progress.
 template <class Body>
 void for_windows(Run &run, int64_t n, int64_t window_rows, Body &&body) {
     for (int64_t first = 0; first < n; first += window_rows) {
         const int64_t count = std::min(window_rows, n - first);
         Run::Span span(run, static_cast<double>(first) / static_cast<double>(n),
                        static_cast<double>(first + count) / static_cast<double>(n));
-        body(first, count);
+        if (!body(first, count)) return;
     }
 }
 
 struct Slabs {
     int64_t n, rows;     // rows in total and rows of one slab
     int64_t window = 64; // number of slabs whose states exist at once
-    bool serial = false; // on the calling thread alone, as callbacks may require
-    int64_t count() const { return (n + rows - 1) / rows; }
 };
 
 // Calls fill(row0, rows, state) on any thread with a new state for each slab, and then
@@ -36,14 +34,12 @@ void reduce_slabs(Run &run, const Slabs &slabs, Fill &&fill, Combine &&combine) 
     for_windows(run, slabs.n, slabs.window * slabs.rows, [&](int64_t first, int64_t count) {
         const int64_t now = (count + slabs.rows - 1) / slabs.rows;
         std::vector<State> states(static_cast<size_t>(now));
-        parallel_for(
-            run, now,
-            [&](int64_t s) {
-                const int64_t row0 = first + s * slabs.rows;
-                fill(row0, std::min(slabs.rows, slabs.n - row0), states[static_cast<size_t>(s)]);
-            },
-            slabs.serial);
+        parallel_for(run, now, [&](int64_t s) {
+            const int64_t row0 = first + s * slabs.rows;
+            fill(row0, std::min(slabs.rows, slabs.n - row0), states[static_cast<size_t>(s)]);
+        });
         for (State &state : states) combine(state);
+        return true;
     });
 }
 

@@ -22,7 +22,7 @@ constexpr int64_t slab_rows = 4096, chunk_rows = 512;
 int64_t slabs_of(int64_t n) { return (n + slab_rows - 1) / slab_rows; }
 
 // Rows of some columns in f64, column-major.
-struct Rows {
+struct Strip {
     double *data;
     int64_t ld;
 };
@@ -40,11 +40,11 @@ class Copies {
     Handle take() {
         return needed_ ? pool_.take() : Handle(nullptr, [](Buffer<double> *) {});
     }
-    Rows place(Handle &copy, int64_t row0) const {
-        return needed_ ? Rows{copy->data(), chunk_rows} : Rows{x_.block->column(x_.first) + row0, x_.block->n()};
+    Strip place(Handle &copy, int64_t row0) const {
+        return needed_ ? Strip{copy->data(), chunk_rows} : Strip{x_.block->column(x_.first) + row0, x_.block->n()};
     }
-    Rows read(Handle &copy, int64_t row0, int64_t rows) const {
-        Rows out = place(copy, row0);
+    Strip read(Handle &copy, int64_t row0, int64_t rows) const {
+        Strip out = place(copy, row0);
         for (int64_t j = 0; needed_ && j < x_.count; ++j)
             x_.block->read(x_.first + j, row0, rows, out.data + j * out.ld);
         return out;
@@ -83,7 +83,7 @@ void tall_dot(Run &run, Columns a, Columns b, double *c, int64_t ldc) {
     Copies as(run, a), bs(run, b);
     for_slabs(run, n, as.needed() || bs.needed() ? chunk_rows : slab_rows, [&](int64_t s, int64_t row0, int64_t rows) {
         Copies::Handle ha = as.take(), hb = bs.take();
-        const Rows x = as.read(ha, row0, rows), y = bs.read(hb, row0, rows);
+        const Strip x = as.read(ha, row0, rows), y = bs.read(hb, row0, rows);
         gemm('T', 'N', p, q, rows, 1.0, x.data, x.ld, y.data, y.ld, row0 % slab_rows == 0 ? 0.0 : 1.0,
              parts.data() + s * p * q, p);
     });
@@ -102,7 +102,7 @@ void tall_times(Run &run, Columns a, const double *s, int64_t lds, double beta, 
     const int64_t step = as.needed() || ys.needed() ? chunk_rows : slab_rows;
     for_slabs(run, y.block->n(), step, [&](int64_t, int64_t row0, int64_t rows) {
         Copies::Handle ha = as.take(), hy = ys.take();
-        const Rows x = as.read(ha, row0, rows), to = beta == 0 ? ys.place(hy, row0) : ys.read(hy, row0, rows);
+        const Strip x = as.read(ha, row0, rows), to = beta == 0 ? ys.place(hy, row0) : ys.read(hy, row0, rows);
         gemm('N', 'N', rows, y.count, a.count, 1.0, x.data, x.ld, s, lds, beta, to.data, to.ld);
         ys.write(hy, row0, rows);
     });
@@ -113,7 +113,7 @@ void tall_copy(Run &run, Columns from, Columns to) {
     Copies copies(run, from, true);
     for_slabs(run, from.block->n(), chunk_rows, [&](int64_t, int64_t row0, int64_t rows) {
         Copies::Handle hold = copies.take();
-        const Rows x = copies.read(hold, row0, rows);
+        const Strip x = copies.read(hold, row0, rows);
         for (int64_t j = 0; j < to.count; ++j) to.block->write(to.first + j, row0, rows, x.data + j * x.ld);
     });
 }
@@ -125,7 +125,7 @@ void tall_norms(Run &run, Columns x, double *out) {
     Copies copies(run, x);
     for_slabs(run, n, chunk_rows, [&](int64_t s, int64_t row0, int64_t rows) {
         Copies::Handle hold = copies.take();
-        const Rows from = copies.read(hold, row0, rows);
+        const Strip from = copies.read(hold, row0, rows);
         for (int64_t j = 0; j < x.count; ++j) {
             double sum = 0;
             for (int64_t i = 0; i < rows; ++i) sum += from.data[i + j * from.ld] * from.data[i + j * from.ld];

@@ -76,13 +76,13 @@ constexpr int rows = 4; // 8 sums and 2 vectors of y fit in 16 registers
 constexpr int vectors = 2, lanes = width<float>;
 constexpr int64_t step = vectors * lanes; // number of columns, a divisor of 32
 
-struct Rows {
+struct RowGroup {
     const float *x[rows];
     f32v level[rows];
 };
 
 // Stores the results of the `step` columns at y in the low bits of found[i].
-inline __attribute__((always_inline)) void block(const Rows &of, int64_t d, const float *y, int64_t ldy,
+inline __attribute__((always_inline)) void block(const RowGroup &of, int64_t d, const float *y, int64_t ldy,
                                                  const float *add, uint64_t *found) {
     f32v sum[rows][vectors];
     MERCER_UNROLL
@@ -113,7 +113,7 @@ void reach(int64_t m, const int64_t *row, int64_t d, const float *x, const float
            int64_t ldy, const float *add, uint64_t *bits, int64_t words) {
     for (int64_t i = 0; i < m; i += rows) {
         const int64_t here = m - i < rows ? m - i : rows;
-        Rows of; // if there are fewer rows, the last one is repeated
+        RowGroup of; // if there are fewer rows, the last one is repeated
         for (int64_t r = 0; r < rows; ++r) {
             const int64_t number = row[i + (r < here ? r : here - 1)];
             of.x[r] = x + number * d;

@@ -74,7 +74,7 @@ std::vector<double> inner_products(Run &run, const Expression &kernel, const Poi
                                    const Weights<double> &w, int64_t &evaluations) {
     const int64_t q = w.cols;
     std::vector<double> out(static_cast<size_t>(q * q));
-    const GramOperator<double> gram(run, kernel, x, Hold::nothing);
+    const GramOperator<double> gram(run, kernel, x, Store::nothing);
     gram.product(
         run, false, q,
         [&](int64_t row0, int64_t rows, double *to, int64_t stride) {

@@ -11,7 +11,7 @@
 // therefore relative to what is left of the sum, and the total error is about u max k(x, x),
 // whatever the number of columns. (Sums that begin with l_i L_Q^T stay near k to the end and err by
 // root(s) u.) Solving part by part is backward stable: the computed l_i are exact for kernel values
-// with errors of a few u, which partial_cholesky.cpp analyses. A factor that is not held recomputes
+// with errors of a few u, which partial_cholesky.cpp analyses. A factor that is not stored recomputes
 // columns by the same products: over r rounds this takes r / 2 times the kernel values and
 // r / 3 times the flops in addition.
 #include "partial_cholesky.h"
@@ -137,7 +137,7 @@ typename PartialCholesky<T>::Block PartialCholesky<T>::slab(int64_t s, Scratch &
         panel = points_.load(run_, out.row0 + at, std::min(tile_rows, out.rows - at));
     }
     out.panels = panels;
-    if (held()) {
+    if (stored()) {
         out.l = factor_.data() + out.row0 * stride_;
         return out;
     }

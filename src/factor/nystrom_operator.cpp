@@ -62,11 +62,11 @@ SpanOperator<T>::SpanOperator(Run &run, const SpanRows<T> &span, const Points<T>
 template <class T>
 Bytes SpanOperator<T>::bytes(const Run &run, int64_t rows, int64_t m, int64_t p, const TileBytes &tiles) {
     const int64_t stride = padded_columns<T>(p + 1), blocks = blocks_of(rows), groups = group_count(blocks, m, stride),
-                  size = sizeof(T), held = 8 * m * (m + 2 * (p + 1)) + m * p * size + 8 * groups * (m + 1) * stride;
+                  size = sizeof(T), stored = 8 * m * (m + 2 * (p + 1)) + m * p * size + 8 * groups * (m + 1) * stride;
     const int64_t each = (blocks_of(m) + 1) * tiles.scratch + tile_rows * (size * (tile_rows + 2 * stride) + 8 * p) +
-                         tiles.held(1, tile_rows);
+                         tiles.stored(1, tile_rows);
     const Bytes working = held_by(run.threads(), groups, each);
-    return held + Bytes(working.likely, working.most + run.threads() * tiles.loading(tile_rows));
+    return stored + Bytes(working.likely, working.most + run.threads() * tiles.loading(tile_rows));
 }
 
 // Computes k(B, x), one panel of B after the other.

@@ -24,7 +24,7 @@ int64_t scatter_stride(int64_t m, int64_t size) {
 }
 int64_t part_count(int64_t m, int64_t size) { return (m + 1) * scatter_stride(m, size); }
 
-// The number of slabs whose scatters are held at once.
+// The number of slabs whose scatters are stored at once.
 int64_t window_of(int64_t n, int64_t m, int64_t threads, int64_t size) {
     constexpr int64_t most_bytes = int64_t{32} << 20;
     return std::min(std::clamp<int64_t>(most_bytes / (part_count(m, size) * size + 1), threads, 64), slabs_of(n));
@@ -87,8 +87,8 @@ void SpanRows<T>::make(Run &run, const Points<T> &points, const Tiles<T> &tiles,
 
 template <class T>
 const T *SpanRows<T>::rows(Run &run, int64_t row0, int64_t count, Buffer<T> &scratch, int64_t &stride) const {
-    stride = held_ ? held_->stride() : rank();
-    if (held_) return held_->factor() + row0 * stride;
+    stride = stored_ ? stored_->stride() : rank();
+    if (stored_) return stored_->factor() + row0 * stride;
     if (scratch.empty()) scratch = run.buffer<T>(span_slab, rank());
     make(run, *points_, *tiles_, row0, count, scratch.data());
     return scratch.data();
@@ -97,9 +97,9 @@ const T *SpanRows<T>::rows(Run &run, int64_t row0, int64_t count, Buffer<T> &scr
 template <class T>
 void SpanRows<T>::gather(Run &run, const int64_t *numbers, int64_t count, T *out) const {
     const int64_t m = rank();
-    for (int64_t k = 0; held_ && k < count; ++k)
-        std::copy_n(held_->factor() + numbers[k] * held_->stride(), m, out + k * m);
-    if (held_ || count == 0) return;
+    for (int64_t k = 0; stored_ && k < count; ++k)
+        std::copy_n(stored_->factor() + numbers[k] * stored_->stride(), m, out + k * m);
+    if (stored_ || count == 0) return;
     Points<T> some = points_->only(numbers, count), basis_points = *basis_points_;
     some.lean();
     make(run, some, Tiles<T>(*kernel_, some, basis_points), 0, count, out);
@@ -152,7 +152,7 @@ template <class T>
 Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weights, const std::vector<T> &origin,
                           Projection &out, double *square) {
     const int64_t n = span.n(), m = span.rank(), width = padded_columns<T>(m), part_size = part_count(m, sizeof(T));
-    const int64_t window = window_of(n, m, run.threads(), sizeof(T)); // slabs whose parts are held
+    const int64_t window = window_of(n, m, run.threads(), sizeof(T)); // slabs whose parts are stored
     Buffer<T> parts = run.buffer<T>(window, part_size);
     Buffer<double> sums = std::move(run.buffer<double>(m, m + 1).zero());
     struct Work {
@@ -188,6 +188,7 @@ Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weigh
                 for (int64_t k = j < m ? j : 0; k < m; ++k)
                     sums[k + j * m] += static_cast<double>(parts[s * part_size + j * width + k]);
         });
+        return true;
     });
     return sums;
 }

@@ -20,14 +20,14 @@ template <class T>
 class SpanRows {
   public:
     // L is the factor, in memory; it is borrowed.
-    explicit SpanRows(const PartialCholesky<T> &factor) : held_(&factor) {}
+    explicit SpanRows(const PartialCholesky<T> &factor) : stored_(&factor) {}
     // L is recomputed: basis is the factor of k(B, B) for the points B, and rows are those of the
     // data.
     SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points<T> basis_points,
              std::shared_ptr<const PartialCholesky<T>> basis);
 
-    int64_t n() const { return held_ ? held_->n() : points_->rows(); }
-    int64_t rank() const { return held_ ? held_->count() : basis_->count(); }
+    int64_t n() const { return stored_ ? stored_->n() : points_->rows(); }
+    int64_t rank() const { return stored_ ? stored_->count() : basis_->count(); }
     // Returns rows row0 ... row0 + count of L, row-major with the stride that it sets. They are
     // valid as long as `scratch` and the factor.
     const T *rows(Run &run, int64_t row0, int64_t count, Buffer<T> &scratch, int64_t &stride) const;
@@ -35,21 +35,21 @@ class SpanRows {
     void gather(Run &run, const int64_t *numbers, int64_t count, T *out) const;
     // Returns d of row i; square is |l_i|^2.
     double residual(int64_t i, double square) const {
-        return held_ ? held_->residual()[i] : std::max(self_[i] - square, 0.0);
+        return stored_ ? stored_->residual()[i] : std::max(self_[i] - square, 0.0);
     }
-    bool serial() const { return !held_ && tiles_->serial(); }
+    bool serial() const { return !stored_ && tiles_->serial(); }
     // Returns L_B, lower triangular, in f64, column-major.
-    Buffer<double> triangle(Run &run) const { return (held_ ? held_ : basis_.get())->triangle(run); }
+    Buffer<double> triangle(Run &run) const { return (stored_ ? stored_ : basis_.get())->triangle(run); }
     // The pivots among the points B, by position.
-    const int64_t *index() const { return held_ ? held_->index() : basis_->index(); }
-    bool remade() const { return !held_; }
+    const int64_t *index() const { return stored_ ? stored_->index() : basis_->index(); }
+    bool recomputed() const { return !stored_; }
     // Kernel values evaluated for the basis and to recompute L; 0 if L is in memory.
     int64_t evaluations() const { return evaluations_ + (basis_ ? basis_->evaluations() : 0); }
 
   private:
     friend SpanOperator<T>;
     void make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count, T *out) const;
-    const PartialCholesky<T> *held_ = nullptr;
+    const PartialCholesky<T> *stored_ = nullptr;
     std::shared_ptr<const PartialCholesky<T>> basis_;
     const Expression *kernel_ = nullptr;
     std::unique_ptr<Points<T>> points_, basis_points_;

@@ -85,10 +85,11 @@ Bytes start_bytes(const Run &run, int64_t n, int64_t m, int64_t p, const TileByt
                   turning = projection_bytes(n, m, p) + 4 * m * width + active * span_slab * (4 * width + 8);
     const Bytes sweep = larger(project_bytes(n, m, p, threads, 4), turning);
     if (n <= sample_rows)
-        return Pivots::kept_bytes(n, m, false, tiles) +
+        return Pivots::stored_bytes_of(n, m, false, tiles) +
                larger(Pivots::growing_bytes(n, m, false, threads, tiles), sweep);
-    const int64_t again = active * (span_slab * 4 * m + tiles.scratch + tiles.held(1, tile_rows)),
-                  basis = 8 * n + Pivots::kept_bytes(m, m, false, tiles) + 4 * m * m + tiles.held(blocks_of(m), m);
+    const int64_t again = active * (span_slab * 4 * m + tiles.scratch + tiles.stored(1, tile_rows)),
+                  basis =
+                      8 * n + Pivots::stored_bytes_of(m, m, false, tiles) + 4 * m * m + tiles.stored(blocks_of(m), m);
     const Bytes growing = Pivots::growing_bytes(m, m, false, threads, tiles),
                 chosen = 16 * few + Pivots::bytes(few, m, false, threads, tiles);
     return larger(chosen, basis + larger(growing, sweep + Bytes(again, again + active * tiles.loading(tile_rows))));

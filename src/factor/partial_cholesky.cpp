@@ -95,8 +95,8 @@ PartialCholesky<T>::PartialCholesky(Run &run, const KernelRows &rows, int64_t ca
     reserve(std::max<int64_t>(capacity, 1));
     TileBytes tiles;
     points_.measure(tiles);
-    const int64_t ready = tiles.held(blocks_of(n()), n());
-    if (held() && ready <= std::min(factor_.bytes() / panels_share, run.budget()->left() / 4))
+    const int64_t ready = tiles.stored(blocks_of(n()), n());
+    if (stored() && ready <= std::min(factor_.bytes() / panels_share, run.budget()->left() / 4))
         panels_.resize(static_cast<size_t>(blocks_of(n())));
 }
 
@@ -128,7 +128,7 @@ void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
             Run::Span span(run_, share(count()), share(count()));
             run_.progress(1);
             // Kernel values that only recompute columns are not counted here, so that the same
-            // pivots are chosen whether or not the factor is held.
+            // pivots are chosen whether or not the factor is stored.
             const int64_t before = evaluations_;
             round = choose(std::min(most - count(), most_accepted));
             spent_ += evaluations_ - before;

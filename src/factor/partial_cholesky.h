@@ -40,14 +40,14 @@ struct PivotStop {
 // which their columns are computed, and d. Each sweep then recomputes the earlier columns of its
 // rows by the same products. The candidates' rows are computed from the pivots' triangle
 // (rounds.cpp), so that pivots and d equal those of a factor in memory up to rounding.
-enum class Factor { held, remade };
+enum class Factor { stored, recomputed };
 
 template <class T>
 class PartialCholesky {
   public:
     // rows: their kernel must be positive semi-definite, otherwise E_UNSUPPORTED. capacity: the
     // number of columns to allocate at first; more are allocated when they are needed.
-    PartialCholesky(Run &run, const KernelRows &rows, int64_t capacity, Factor kind = Factor::held);
+    PartialCholesky(Run &run, const KernelRows &rows, int64_t capacity, Factor kind = Factor::stored);
     PartialCholesky(const PartialCholesky &) = delete;
 
     // The next three functions extend the present factor and repeat no work. After an exception
@@ -65,20 +65,20 @@ class PartialCholesky {
     // a pivot, or lies in the span of the earlier pivots, is skipped; index() then tells which rows
     // were added, and in what order. Returns their number.
     int64_t append(const int64_t *rows, int64_t count);
-    // Makes room for capacity columns by copying a held factor. The old and the new factor exist at
+    // Makes room for capacity columns by copying a stored factor. The old and the new factor exist at
     // the same time.
     void reserve(int64_t capacity);
 
     int64_t n() const { return rows_.n; }
     int64_t count() const { return static_cast<int64_t>(index_.size()); }
     const int64_t *index() const { return index_.data(); } // count(), in order of selection
-    bool held() const { return kind_ == Factor::held; }
-    // If held: n x count, row-major with stride(). What follows the first count entries of a row is
+    bool stored() const { return kind_ == Factor::stored; }
+    // If stored: n x count, row-major with stride(). What follows the first count entries of a row is
     // undefined. The rows of pivots form a lower triangle.
     const T *factor() const { return factor_.data(); }
     int64_t stride() const { return stride_; }
     // Bytes of the factor, its triangle, d, the hashes and the prepared rows.
-    int64_t held_bytes() const;
+    int64_t stored_bytes() const;
     const double *residual() const { return residual_.data(); } // n numbers d; 0 at pivots
     double mean_residual() const { return residual_sum_ / weight_sum_; }
     double largest_residual() const { return largest_; }
@@ -106,19 +106,19 @@ class PartialCholesky {
     // of them.
     static int64_t first_capacity(int64_t m, bool early) { return early ? std::min<int64_t>(m, 256) : m; }
     // Bounds on the memory of a factor of m columns. early: it grows from first_capacity. A factor
-    // that is not held is assumed to grow in at most rounds(m) sweeps.
+    // that is not stored is assumed to grow in at most rounds(m) sweeps.
     static Bytes bytes(int64_t n, int64_t m, bool early, int64_t threads, const TileBytes &tiles,
-                       Factor kind = Factor::held);
-    // Bytes that a held factor keeps.
-    static int64_t kept_bytes(int64_t n, int64_t m, bool early, const TileBytes &tiles);
+                       Factor kind = Factor::stored);
+    // Bytes that a stored factor keeps.
+    static int64_t stored_bytes_of(int64_t n, int64_t m, bool early, const TileBytes &tiles);
     // Bytes that growing takes in addition.
     static Bytes growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, const TileBytes &tiles);
-    static int64_t evaluations(int64_t n, int64_t m, Factor kind = Factor::held) {
+    static int64_t evaluations(int64_t n, int64_t m, Factor kind = Factor::stored) {
         // Candidates look up half of the m columns on average.
         const int64_t looked_up = std::min(n, most_candidates(m)) * m / 2;
         return n * (m + 1) + allowance(n, m) +
-               rounds(m) *
-                   ((kind == Factor::held ? 0 : n * m / 2) + (sizeof(T) == 4 || kind != Factor::held ? looked_up : 0));
+               rounds(m) * ((kind == Factor::stored ? 0 : n * m / 2) +
+                            (sizeof(T) == 4 || kind != Factor::stored ? looked_up : 0));
     }
     // Number of rounds of either rule, unless all candidates are alike.
     static int64_t rounds(int64_t m) { return m / 32 + 4; }
@@ -182,7 +182,7 @@ class PartialCholesky {
         Scratch(Run &run, const Tiles<T> &tiles) : tile(tiles.scratch(run)) {}
         TileScratch<T> tile;
         std::vector<Panel<T>> panels;
-        Buffer<T> rows; // rows of L, if it is not held
+        Buffer<T> rows; // rows of L, if it is not stored
     };
     struct Block { // the rows of L that are being processed
         Points<T> &points;
@@ -245,7 +245,7 @@ class PartialCholesky {
 
     // rounds.cpp
     // Otherwise the columns are in f64 and contain the pivots' rows.
-    bool keeps_triangle() const { return sizeof(T) == 4 || !held(); }
+    bool stores_triangle() const { return sizeof(T) == 4 || !stored(); }
     Points<double> exact_points(const std::vector<int64_t> &numbers) const;
     void reserve_triangle();
     void append_triangle(const Round &round);
@@ -266,7 +266,7 @@ class PartialCholesky {
     Buffer<T> factor_;
     // L_P if it is kept: a square of triangle_rows_, column-major.
     Buffer<double> triangle_;
-    std::vector<std::unique_ptr<Step>> steps_; // if the factor is not held
+    std::vector<std::unique_ptr<Step>> steps_; // if the factor is not stored
     Buffer<double> residual_;
     Buffer<uint64_t> contents_; // hashes of all rows, to break ties
     int64_t capacity_ = 0, stride_ = 0, triangle_rows_ = 0;

@@ -123,25 +123,25 @@ template <class T>
 mercer_cost PivotForecast::cost_of(const mercer_task &task, int64_t n, const PivotStop &until, bool columns) {
     using Pivots = PartialCholesky<T>;
     const int64_t m = until.m, likely = until.early() ? (m + 1) / 2 : m;
-    const Factor kind = columns || holds_factor_ ? Factor::held : Factor::remade;
-    const bool held = kind == Factor::held;
+    const Factor kind = columns || stores_factor_ ? Factor::stored : Factor::recomputed;
+    const bool stored = kind == Factor::stored;
     const int64_t copy = columns && sizeof(T) == 4 ? checked_bytes("the factor's columns", n, m, 8) : 0;
     const double flops = static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(m),
                  rounds = static_cast<double>(Pivots::rounds(m));
-    if (held) factor_bytes_ = Pivots::kept_bytes(n, m, until.early(), tiles_);
+    if (stored) factor_bytes_ = Pivots::stored_bytes_of(n, m, until.early(), tiles_);
     mercer_cost cost{};
     cost.struct_size = sizeof cost;
     const Bytes bytes = Pivots::bytes(n, m, until.early(), task.run.threads(), tiles_, kind) + copy;
     // Rules with a score or update of their own need n scores and one column.
-    cost.bytes = bytes.most + (held ? 16 * n : 0);
+    cost.bytes = bytes.most + (stored ? 16 * n : 0);
     cost.likely_bytes = bytes.likely;
     cost.kernel_evaluations = Pivots::evaluations(n, m, kind);
     cost.m = m;
     cost.likely_m = likely;
     // The factor 1.1 allows for the values within rounds.
     cost.likely_evaluations =
-        1.1 * static_cast<double>(n) * static_cast<double>(likely + 1) * (held ? 1 : 1 + rounds / 8);
-    cost.flops = flops * (held ? 1 : 1 + rounds / 3);
+        1.1 * static_cast<double>(n) * static_cast<double>(likely + 1) * (stored ? 1 : 1 + rounds / 8);
+    cost.flops = flops * (stored ? 1 : 1 + rounds / 3);
     return cost;
 }
 

@@ -16,17 +16,17 @@ mercer_pivots run_pivots(PartialCholesky<T> &factor, mercer_task &task, const me
 // The cost of a factor, for the forecast of a reducer.
 class PivotForecast : public ForeseenProblem {
   public:
-    // holds_factor: factors stay in memory; otherwise their columns are recomputed.
-    PivotForecast(TileBytes tiles, bool holds_factor) : tiles_(tiles), holds_factor_(holds_factor) {}
+    // stores_factor: factors stay in memory; otherwise their columns are recomputed.
+    PivotForecast(TileBytes tiles, bool stores_factor) : tiles_(tiles), stores_factor_(stores_factor) {}
     mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop) override;
     bool was_asked() const { return asked_; }              // the costs given include those of tiles
-    int64_t factor_bytes() const { return factor_bytes_; } // of the last held factor; 0: none
+    int64_t factor_bytes() const { return factor_bytes_; } // of the last stored factor; 0: none
 
   private:
     template <class T>
     mercer_cost cost_of(const mercer_task &task, int64_t n, const PivotStop &until, bool columns);
     TileBytes tiles_;
-    bool holds_factor_, asked_ = false;
+    bool stores_factor_, asked_ = false;
     int64_t factor_bytes_ = 0;
 };
 

@@ -6,7 +6,7 @@
 // every row, including those of later pivots, and the recurrence multiplies these errors. If each
 // pivot has the largest residual, this growth is bounded; with drawn or given pivots it is
 // exponential. A candidate's row of L is K_cP L_P^-T, so that all decisions about it (d, order,
-// acceptance) are accurate to f64. A factor that is not held does the same, because it has no rows
+// acceptance) are accurate to f64. A factor that is not stored does the same, because it has no rows
 // to read. b candidates after s pivots cost b s f64 kernel values and b s^2 flops, in total at
 // least m^2/2 values and m^3/3 flops; the memory is m^2.
 #include "partial_cholesky.h"
@@ -43,7 +43,7 @@ Buffer<double> PartialCholesky<T>::triangle(Run &run) const {
     Buffer<double> out = std::move(run.buffer<double>(m, m).zero());
     for (int64_t k = 0; k < m; ++k)
         for (int64_t i = k; i < m; ++i)
-            out[i + k * m] = keeps_triangle()
+            out[i + k * m] = stores_triangle()
                                  ? triangle_[i + k * triangle_rows_]
                                  : static_cast<double>(factor_[index_[static_cast<size_t>(i)] * stride_ + k]);
     return out;
@@ -57,14 +57,14 @@ Points<double> PartialCholesky<T>::exact_points(const std::vector<int64_t> &numb
     return points;
 }
 
-// Returns the candidates' rows of L, count() numbers each: read from the columns if these are held
+// Returns the candidates' rows of L, count() numbers each: read from the columns if these are stored
 // in f64, otherwise computed as K_cP L_P^-T.
 template <class T>
 Buffer<double> PartialCholesky<T>::rows_of_factor(const std::vector<int64_t> &rows) {
     const int64_t b = static_cast<int64_t>(rows.size()), s = count();
     Buffer<double> out = run_.buffer<double>(b, s);
     if (s == 0) return out;
-    if (!keeps_triangle()) {
+    if (!stores_triangle()) {
         for (int64_t i = 0; i < b; ++i)
             std::copy_n(factor_.data() + rows[static_cast<size_t>(i)] * stride_, s, out.data() + i * s);
         return out;

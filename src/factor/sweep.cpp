@@ -76,8 +76,8 @@ void PartialCholesky<T>::reserve(int64_t capacity) {
     if (capacity <= capacity_) return;
     const int64_t stride = stride_of(capacity);
     capacity_ = capacity;
-    if (keeps_triangle()) reserve_triangle();
-    if (!held()) {
+    if (stores_triangle()) reserve_triangle();
+    if (!stored()) {
         stride_ = stride;
         return;
     }
@@ -117,7 +117,7 @@ template <class T>
 void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
     const int64_t from = count(), slabs = slabs_of(n());
     auto step = std::make_unique<Step>(*this, round);
-    if (keeps_triangle()) append_triangle(round);
+    if (stores_triangle()) append_triangle(round);
     for (int64_t k = 0; k < round.count(); ++k) {
         index_.push_back(round.rows[static_cast<size_t>(k)]);
         chosen_.emplace_back(index_.back(), from + k);
@@ -136,7 +136,7 @@ void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
     }
     ++sweeps_;
     evaluations_ += n() * round.count();
-    if (!held()) steps_.push_back(std::move(step));
+    if (!stored()) steps_.push_back(std::move(step));
     Sums all{0, 0, 0, 0};
     for (const Sums &slab : sums) {
         all.residual += slab.residual;
@@ -197,7 +197,7 @@ void PartialCholesky<T>::drop_surplus(int64_t from, const PivotStop &stop) {
         });
         index_.resize(static_cast<size_t>(kept));
         std::erase_if(chosen_, [&](const auto &pivot) { return pivot.second >= kept; });
-        if (!held()) steps_.back()->width = kept - from;
+        if (!stored()) steps_.back()->width = kept - from;
         residual_sum_ = sum;
         largest_ = largest;
         return;
@@ -205,22 +205,22 @@ void PartialCholesky<T>::drop_surplus(int64_t from, const PivotStop &stop) {
 }
 
 template <class T>
-int64_t PartialCholesky<T>::held_bytes() const {
+int64_t PartialCholesky<T>::stored_bytes() const {
     TileBytes tiles;
     points_.measure(tiles);
     return factor_.bytes() + triangle_.bytes() + residual_.bytes() + contents_.bytes() +
-           (panels_.empty() ? 0 : tiles.held(blocks_of(n()), n()));
+           (panels_.empty() ? 0 : tiles.stored(blocks_of(n()), n()));
 }
 
 template <class T>
 int64_t PartialCholesky<T>::ready_bytes(int64_t n, int64_t m, bool early, const TileBytes &tiles) {
     const int64_t first = n * stride_of(first_capacity(m, early)) * static_cast<int64_t>(sizeof(T)),
-                  ready = tiles.held(blocks_of(n), n);
+                  ready = tiles.stored(blocks_of(n), n);
     return ready <= first / panels_share ? ready : 0;
 }
 
 template <class T>
-int64_t PartialCholesky<T>::kept_bytes(int64_t n, int64_t m, bool early, const TileBytes &tiles) {
+int64_t PartialCholesky<T>::stored_bytes_of(int64_t n, int64_t m, bool early, const TileBytes &tiles) {
     int64_t columns = stride_of(m), triangle = triangle_bytes(m);
     // The old and the new factor exist together while one is copied.
     for (int64_t room = first_capacity(m, early); room < m; room *= 2) {
@@ -238,7 +238,8 @@ template <class T>
 Bytes PartialCholesky<T>::growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, const TileBytes &tiles) {
     const int64_t size = sizeof(T), slabs = slabs_of(n), active = std::min(threads, slabs),
                   rows = std::min(n, tile_rows), panels = std::min(active * slab_panels, blocks_of(n)),
-                  loaded = tiles.held(panels, std::min(active * slab_rows, n)), ready = ready_bytes(n, m, early, tiles);
+                  loaded = tiles.stored(panels, std::min(active * slab_rows, n)),
+                  ready = ready_bytes(n, m, early, tiles);
     // If the budget does not allow all rows to stay prepared, those of a slab are prepared for each
     // sweep.
     const Bytes sweep =
@@ -249,13 +250,13 @@ Bytes PartialCholesky<T>::growing_bytes(int64_t n, int64_t m, bool early, int64_
     auto choosing = [&](int64_t b, int64_t a, int64_t working) {
         const int64_t few = (b + few_rows - 1) / few_rows,
                       work = wider * working * std::max(tiles.scratch, tiles.loading(std::min(b, few_rows))),
-                      looked_up = wider * (tiles.held(blocks_of(m), m) + tiles.held(working, b)),
-                      multiplied = 8 * b * b + 8 * m * few * few_rows + wider * tiles.held(few, b);
+                      looked_up = wider * (tiles.stored(blocks_of(m), m) + tiles.stored(working, b)),
+                      multiplied = 8 * b * b + 8 * m * few * few_rows + wider * tiles.stored(few, b);
         return 8 * m * b +
                std::max({looked_up + work, b > 1 ? multiplied + work : 0, 8 * b * (b + a + 1), 8 * (b * b + a * m)});
     };
     auto adding = [&](int64_t a, int64_t swept) {
-        return tiles.held(1, a) + tiles.loading(a) + size * a * (a + stride_of(m)) + 8 * a * m + swept;
+        return tiles.stored(1, a) + tiles.loading(a) + size * a * (a + stride_of(m)) + 8 * a * m + swept;
     };
     const int64_t candidates = most_candidates(m), most = std::min(most_accepted, m), few = std::min<int64_t>(32, m),
                   most_tried = std::max(most, std::min({candidates, affordable, n})),
@@ -271,13 +272,14 @@ Bytes PartialCholesky<T>::bytes(int64_t n, int64_t m, bool early, int64_t thread
                                 Factor kind) {
     const int64_t size = sizeof(T), active = std::min(threads, slabs_of(n));
     const Bytes growing = growing_bytes(n, m, early, threads, tiles);
-    if (kind == Factor::held) return kept_bytes(n, m, early, tiles) + growing;
-    const int64_t steps = size * m * m / 2 + tiles.held(rounds(m), m), padding = rounds(m) * 64 * m,
+    if (kind == Factor::stored) return stored_bytes_of(n, m, early, tiles) + growing;
+    const int64_t steps = size * m * m / 2 + tiles.stored(rounds(m), m), padding = rounds(m) * 64 * m,
                   slabs = active * size * slab_rows * stride_of(m),
-                  rows = tiles.held(blocks_of(n), n) + threads * (tiles.held(1, few_rows) + tiles.loading(few_rows));
+                  rows =
+                      tiles.stored(blocks_of(n), n) + threads * (tiles.stored(1, few_rows) + tiles.loading(few_rows));
     return 16 * n + slabs + triangle_bytes(m) + growing +
            Bytes(steps, steps + 2 * size * m * std::min(most_accepted, m) + padding +
-                            std::min(rows, active * tiles.held(slab_panels, slab_rows)));
+                            std::min(rows, active * tiles.stored(slab_panels, slab_rows)));
 }
 
 template class PartialCholesky<float>;

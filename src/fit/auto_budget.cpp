@@ -20,14 +20,14 @@ struct Sampling {
     int64_t width, rows;
 };
 
-// The total memory of the projected road with a factor of m columns. A factor that grows is counted
+// The total memory of the projected strategy with a factor of m columns. A factor that grows is counted
 // twice, because growing copies it.
 int64_t projected_bytes(const PlanTask &exact, int64_t m, const Sampling &sampling, int64_t read) {
     PlanTask task = exact;
     task.m = m;
     const SpanBytes of = span_bytes(task, sampling.rows, sampling.width);
     const int64_t copy = m > first_ranks[1] ? of.factor : 0,
-                  beside = of.held + std::max({copy, of.growing.most, of.evidence.most});
+                  beside = of.stored + std::max({copy, of.growing.most, of.evidence.most});
     return base_bytes(exact.source, m, exact.f32) + std::max(read, of.factor + std::max(beside, of.project.most));
 }
 
@@ -78,20 +78,20 @@ Outlook::Size Outlook::cheapest(int64_t count, double left, int64_t least, doubl
     }
 }
 
-LikelyLook likely_look(const Costs &costs, const CoreValues &values, const Roads &roads) {
+LikelyAttempt likely_attempt(const Costs &costs, const CoreValues &values, const Strategies &strategies) {
     const int64_t r = Components(values, static_cast<int64_t>(costs.n)).ask(),
-                  m = std::min(roads.most_rank, std::max<int64_t>(192, 2 * r + 20));
-    const double s = std::min({20 / values.accuracy, 2000.0, static_cast<double>(roads.most_rows)});
-    return {m, s, costs.look(m, s, std::min(r, m))};
+                  m = std::min(strategies.most_rank, std::max<int64_t>(192, 2 * r + 20));
+    const double s = std::min({20 / values.accuracy, 2000.0, static_cast<double>(strategies.most_rows)});
+    return {m, s, costs.attempt(m, s, std::min(r, m))};
 }
 
 // A tight budget first reduces the directions and rows of the residual, then the columns of the
 // factor.
-Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
+Strategies find_strategies(const PlanTask &exact, int64_t bytes, int64_t read) {
     const CoreValues &values = exact.recipe.values();
     const int64_t n = exact.source.rows(), limit = exact.run.budget()->limit(), r = foreseen_components(values, n);
     const Costs costs(exact.source, r);
-    Roads out;
+    Strategies out;
     out.exact = bytes <= exact.budget_left;
     const double most_columns = out.exact ? costs.worth() : costs.n;
     const int64_t most = std::clamp(static_cast<int64_t>(most_columns), std::min(n, first_ranks[1]), n),
@@ -111,7 +111,7 @@ Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read) {
     const bool provable = !exact.f32 || values.accuracy >= least_f32_accuracy;
     if (!provable) {
         out.why = format("a factor in f32 cannot certify an accuracy below %g", least_f32_accuracy);
-    } else if (out.exact && costs.exact() <= costs.look(first_ranks[1], pilot_rows, 1)) {
+    } else if (out.exact && costs.exact() <= costs.attempt(first_ranks[1], pilot_rows, 1)) {
         out.why = "with so few rows exact passes are cheaper";
     } else if (out.most_rank = begins_with(); out.most_rank == 0) {
         out.why = "a factor does not fit in the memory budget";
@@ -143,34 +143,35 @@ namespace {
 constexpr int64_t tried_up_to = 64;
 
 // Simulates the search of auto_search.cpp without further data. What the search would learn from a
-// factor, or by looking at it, is taken from the glimpse (estimates from a sample of the rows), and
+// factor, or by looking at it, is taken from the estimate (estimates from a sample of the rows), and
 // rows of the residual are assumed to certify as much as expected.
 class Player {
   public:
-    Player(const Glimpse &glimpse, const PlanTask &exact, const Roads &roads)
-        : glimpse_(glimpse), values_(exact.recipe.values()), roads_(roads),
+    Player(const SpectrumEstimate &spectrum, const PlanTask &exact, const Strategies &strategies)
+        : spectrum_(spectrum), values_(exact.recipe.values()), strategies_(strategies),
           n_(static_cast<double>(exact.source.rows())), unit_(unit_roundoff(exact.f32)),
           costs_(exact.source, foreseen_components(values_, exact.source.rows())),
-          exact_cost_(roads.exact ? costs_.exact() : INFINITY), pairs_(norm_values(exact.kernel, exact.source, false)),
-          end_(std::min(roads.most_rank, glimpse.rank())), r_(glimpse.components(values_, exact.source.rows())),
-          shares_(share_failure(values_.delta, Sides::both)), outlook_(costs_, roads, exact_cost_, exact.f32) {
+          exact_cost_(strategies.exact ? costs_.exact() : INFINITY),
+          pairs_(norm_values(exact.kernel, exact.source, false)), end_(std::min(strategies.most_rank, spectrum.rank())),
+          r_(spectrum.components(values_, exact.source.rows())), shares_(share_failure(values_.delta, Sides::both)),
+          outlook_(costs_, strategies, exact_cost_, exact.f32) {
         const double together = 1 + std::sqrt(static_cast<double>(r_)),
-                     least = glimpse.eigenvalue(r_) / glimpse.eigenvalue(1);
+                     least = spectrum.eigenvalue(r_) / spectrum.eigenvalue(1);
         out_.tol = std::min(values_.accuracy * least / together / 2, 1e-6);
     }
 
-    PlayedRoad run() {
+    SimulatedStrategy run() {
         out_.exact = end_ == 0;
         for (int64_t m : first_ranks)
             if (end_ > 0) grow(std::min(m, end_));
-        for (int64_t number = 1; !out_.exact && !look(number); ++number)
-            if (!advance(number)) return out_.exact = roads_.exact, out_;
+        for (int64_t number = 1; !out_.exact && !attempt(number); ++number)
+            if (!advance(number)) return out_.exact = strategies_.exact, out_;
         return out_;
     }
 
   private:
-    double left(int64_t m) const { return n_ * glimpse_.left(m); }
-    double failure(int64_t number) const { return look_failure(shares_.rows, number); }
+    double left(int64_t m) const { return n_ * spectrum_.left(m); }
+    double failure(int64_t number) const { return attempt_failure(shares_.rows, number); }
 
     void grow(int64_t m) {
         outlook_.grew(out_.m, m, left(out_.m), left(m));
@@ -181,27 +182,27 @@ class Player {
     RitzSpectrum spectrum(int64_t r) const {
         RitzSpectrum all;
         const int64_t wide = r <= tried_up_to ? 2 * r + 20 : r;
-        for (int64_t i = 1; i <= std::max(std::min({out_.m, wide, roads_.most_width}), r); ++i)
-            all.theta.push_back(n_ * glimpse_.eigenvalue(i));
+        for (int64_t i = 1; i <= std::max(std::min({out_.m, wide, strategies_.most_width}), r); ++i)
+            all.theta.push_back(n_ * spectrum_.eigenvalue(i));
         all.next = all.theta.back(), all.n = static_cast<int64_t>(n_), all.trace = left(out_.m);
-        all.eta = unit_ * n_ * (glimpse_.eigenvalue(1) + std::max(glimpse_.self() - glimpse_.variance(), 0.0));
+        all.eta = unit_ * n_ * (spectrum_.eigenvalue(1) + std::max(spectrum_.self() - spectrum_.variance(), 0.0));
         return all;
     }
 
-    bool look(int64_t number) {
+    bool attempt(int64_t number) {
         const int64_t m = out_.m, r = std::min(r_, m);
         const RitzSpectrum all = spectrum(r);
-        const double target = values_.accuracy * n_ * glimpse_.eigenvalue(r), total = all.total();
+        const double target = values_.accuracy * n_ * spectrum_.eigenvalue(r), total = all.total();
         out_.cost += costs_.projection(m);
         out_.evaluations = n_ * static_cast<double>(m + 1);
-        if (m == glimpse_.rank() || total <= target) return true;
+        if (m == spectrum_.rank() || total <= target) return true;
         out_.evaluations += pairs_;
-        const double seen = n_ * glimpse_.norm(m) / total, pairs = static_cast<double>(Evidence<double>::pairs),
-                     slack = 7 * std::log(2 / look_failure(shares_.pairs, number)) / (3 * pairs), // frobenius_bound
+        const double seen = n_ * spectrum_.norm(m) / total, pairs = static_cast<double>(Evidence<double>::pairs),
+                     slack = 7 * std::log(2 / attempt_failure(shares_.pairs, number)) / (3 * pairs), // frobenius_bound
             norm = total * std::min(std::sqrt(seen * seen + slack), 1.0);
         if (norm <= target) return true;
         outlook_.known = {m, r, left(m), norm, target, all, 1};
-        if (roads_.most_rows == 0) return false;
+        if (strategies_.most_rows == 0) return false;
         const Outlook::Size here = outlook_.cheapest(m, left(m), m, failure(number));
         if (here.m != m || !(here.cost < exact_cost_)) return false;
         const Outlook::Sample rows = outlook_.expected(left(m), failure(number));
@@ -216,7 +217,7 @@ class Player {
         const int64_t before = out_.m;
         for (int64_t least = std::min(end_, before * 9 / 8 + 1); out_.m < end_; least = out_.m) {
             Outlook::Size next = outlook_.cheapest(out_.m, left(out_.m), least, failure(number));
-            if (next.cost >= exact_cost_ && roads_.exact) return false;
+            if (next.cost >= exact_cost_ && strategies_.exact) return false;
             if (next.cost >= exact_cost_) next.m = end_;
             if (next.m == out_.m) return true;
             grow(std::min({next.m, 2 * out_.m, end_}));
@@ -224,50 +225,52 @@ class Player {
         return out_.m > before;
     }
 
-    const Glimpse &glimpse_;
+    const SpectrumEstimate &spectrum_;
     const CoreValues &values_;
-    const Roads &roads_;
+    const Strategies &strategies_;
     double n_, unit_;
     Costs costs_;
     double exact_cost_, pairs_;
     int64_t end_, r_;
     Shares shares_;
     Outlook outlook_;
-    PlayedRoad out_;
+    SimulatedStrategy out_;
 };
 
 } // namespace
 
-PlayedRoad play_road(const Glimpse &glimpse, const PlanTask &exact, const Roads &roads) {
-    return Player(glimpse, exact, roads).run();
+SimulatedStrategy simulate_strategy(const SpectrumEstimate &spectrum, const PlanTask &exact,
+                                    const Strategies &strategies) {
+    return Player(spectrum, exact, strategies).run();
 }
 
 // The likely figures were observed at 20 000 and 100 000 rows of clusters, a curve, normal and
 // uniform data, and ijcnn1: 128 to 580 columns and 550 to 4000 rows for accuracies of 0.001 and
 // 0.01, few rows or none for 0.1.
-void foresee_road(const PlanTask &exact, int64_t read, const PlayedRoad *played, Forecast &ahead) {
-    const Roads &roads = ahead.roads;
+void foresee_strategy(const PlanTask &exact, int64_t read, const SimulatedStrategy *played, Forecast &ahead) {
+    const Strategies &strategies = ahead.strategies;
     const CoreValues &values = exact.recipe.values();
-    ahead.road = (roads.exact ? "exact passes: " : "a projection: ") + roads.why;
-    if (roads.most_rank == 0) return;
+    ahead.strategy = (strategies.exact ? "exact passes: " : "a projection: ") + strategies.why;
+    if (strategies.most_rank == 0) return;
     const Costs costs(exact.source, foreseen_components(values, exact.source.rows()));
-    if (roads.exact)
-        ahead.road = format("decided during the fit: a projection on some of the rows, if it certifies %g %% at less "
-                            "than the cost of exact passes (it does if the eigenvalues decay fast), else exact passes",
-                            100 * values.accuracy);
+    if (strategies.exact)
+        ahead.strategy =
+            format("decided during the fit: a projection on some of the rows, if it certifies %g %% at less "
+                   "than the cost of exact passes (it does if the eigenvalues decay fast), else exact passes",
+                   100 * values.accuracy);
     mercer_forecast &out = ahead.figures;
-    const double n = costs.n, most = static_cast<double>(roads.most_rank),
+    const double n = costs.n, most = static_cast<double>(strategies.most_rank),
                  pairs = norm_values(exact.kernel, exact.source, false),
-                 looks = 1 + std::log(std::max(most / static_cast<double>(first_ranks[0]), 1.0)) / std::log(9.0 / 8),
-                 drawn = 5 * static_cast<double>(roads.most_rows) + static_cast<double>(pilot_rows);
-    mercer_forecast grown{}; // the projected road, grown to the largest rank
-    grown.bytes.most =
-        static_cast<double>(projected_bytes(exact, roads.most_rank, {roads.most_width, roads.most_rows}, read));
+                 attempts = 1 + std::log(std::max(most / static_cast<double>(first_ranks[0]), 1.0)) / std::log(9.0 / 8),
+                 drawn = 5 * static_cast<double>(strategies.most_rows) + static_cast<double>(pilot_rows);
+    mercer_forecast grown{}; // the projected strategy, grown to the largest rank
+    grown.bytes.most = static_cast<double>(
+        projected_bytes(exact, strategies.most_rank, {strategies.most_width, strategies.most_rows}, read));
     grown.kernel_evaluations.most =
-        static_cast<double>(PartialCholesky<double>::evaluations(exact.source.rows(), roads.most_rank)) +
-        looks * (n * drawn + pairs);
+        static_cast<double>(PartialCholesky<double>::evaluations(exact.source.rows(), strategies.most_rank)) +
+        attempts * (n * drawn + pairs);
     grown.flops.most = flops_of(exact.source.cols(), n, grown.kernel_evaluations.most, 0) + 3 * n * most * most;
-    if (roads.exact) { // exact passes may follow a search that fails
+    if (strategies.exact) { // exact passes may follow a search that fails
         out.bytes.most = std::max(out.bytes.most, grown.bytes.most);
         out.kernel_evaluations.most += grown.kernel_evaluations.most;
         out.flops.most += grown.flops.most;
@@ -275,24 +278,24 @@ void foresee_road(const PlanTask &exact, int64_t read, const PlayedRoad *played,
         grown.struct_size = out.struct_size;
         out = grown;
     }
-    auto [m, s, cost] = likely_look(costs, values, roads);
+    auto [m, s, cost] = likely_attempt(costs, values, strategies);
     if (played && !played->exact) m = played->m, cost = played->cost;
-    out.dense_seconds = std::max(roads.exact ? out.dense_seconds : 0, dense_seconds(static_cast<double>(m)));
+    out.dense_seconds = std::max(strategies.exact ? out.dense_seconds : 0, dense_seconds(static_cast<double>(m)));
     PlanTask likely = exact;
     likely.m = m;
     likely.budget_left = exact.run.budget()->limit() - base_bytes(exact.source, m, exact.f32);
     const Plan plan = plan_projected(likely);
     const double bytes = std::min(out.bytes.most, static_cast<double>(base_bytes(exact.source, m, exact.f32) +
                                                                       std::max(read, plan.likely_bytes)));
-    if (played && roads.exact)
-        ahead.road += played->exact ? "; a sample of the rows makes exact passes likely"
-                                    : format("; a sample of the rows makes about %" PRId64 " landmarks likely", m);
+    if (played && strategies.exact)
+        ahead.strategy += played->exact ? "; a sample of the rows makes exact passes likely"
+                                        : format("; a sample of the rows makes about %" PRId64 " landmarks likely", m);
     if (played && played->exact) {
         for (auto &[stage, effort] : ahead.stages)
             if (std::strcmp(stage, "reduce") == 0) effort += played->cost * (exact.f32 ? 1 : 2);
         return;
     }
-    if (!played && roads.exact &&
+    if (!played && strategies.exact &&
         costs.exact() <= cost) { // likely, but the first look may suffice: no figure is certain
         out.passes.most = std::max(out.passes.most, out.passes.likely + 1);
         if (out.bytes.likely == out.bytes.most) out.bytes.likely = std::min(out.bytes.likely, bytes);

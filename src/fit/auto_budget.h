@@ -1,4 +1,4 @@
-// The two roads of the method `auto`, exact passes and a projection: which of them are feasible for
+// The two strategies of the method `auto`, exact passes and a projection: which of them are feasible for
 // the shape and the budget, and their costs in flops at the speed of a matrix product:
 //
 //   a kernel value          c = 2 d + 15   (15: the exponential; 0.45 ns against 100 Gflop/s in
@@ -31,7 +31,7 @@ struct Costs {
     double rows(double s, int64_t columns) const { return s * n * (c + 2.0 * static_cast<double>(columns)); }
     double exact() const { return n * n * pass; }
     // The cost of one look at a factor of m columns, with s rows of the residual for p directions.
-    double look(int64_t m, double s, int64_t p) const {
+    double attempt(int64_t m, double s, int64_t p) const {
         return factor(0, m) + projection(m) + rows(s, padded_columns<float>(p));
     }
     // The largest factor worth growing. To grow a factor from m to m' and to project it costs more
@@ -41,9 +41,9 @@ struct Costs {
     double worth_rows() const { return n * pass / c; }
 };
 
-// Predicts the remaining cost of the projected road after each size of the factor, and the size at
+// Predicts the remaining cost of the projected strategy after each size of the factor, and the size at
 // which it is least. The search uses it, and so does a forecast that simulates the search
-// (foresee_road).
+// (foresee_strategy).
 class Outlook {
   public:
     struct Size {
@@ -63,8 +63,9 @@ class Outlook {
     double decay = 1; // the trace of the residual falls as m^-decay
 
     // exact_cost: infinite if exact passes are impossible.
-    Outlook(const Costs &costs, const Roads &roads, double exact_cost, bool f32)
-        : costs_(costs), most_rank_(roads.most_rank), most_rows_(roads.most_rows), exact_cost_(exact_cost), f32_(f32) {}
+    Outlook(const Costs &costs, const Strategies &strategies, double exact_cost, bool f32)
+        : costs_(costs), most_rank_(strategies.most_rank), most_rows_(strategies.most_rows), exact_cost_(exact_cost),
+          f32_(f32) {}
     // Estimates the decay from the traces before and after a growth.
     void grew(int64_t from, int64_t to, double before, double left);
     // The directions and rows that should certify the accuracy if the residual has this trace;
@@ -82,24 +83,25 @@ class Outlook {
 };
 
 // The likely needs of one look: columns of the factor, rows of the residual, and the cost.
-struct LikelyLook {
+struct LikelyAttempt {
     int64_t m;
     double s, cost;
 };
-LikelyLook likely_look(const Costs &costs, const CoreValues &values, const Roads &roads);
+LikelyAttempt likely_attempt(const Costs &costs, const CoreValues &values, const Strategies &strategies);
 
 // The outcome of a search that is simulated with estimates from a sample of the rows.
-struct PlayedRoad {
+struct SimulatedStrategy {
     bool exact = false;
     int64_t m = 0;                             // final number of columns
     double evaluations = 0, cost = 0, tol = 0; // kernel values; total flops; tolerance of exact passes
 };
-PlayedRoad play_road(const Glimpse &glimpse, const PlanTask &exact, const Roads &roads);
+SimulatedStrategy simulate_strategy(const SpectrumEstimate &spectrum, const PlanTask &exact,
+                                    const Strategies &strategies);
 
-// Decides which roads fit in the budget. exact: the plan task for all rows, whose lift needs
-// `bytes`; read: bytes for reading. E_BUDGET if neither road fits.
-Roads find_roads(const PlanTask &exact, int64_t bytes, int64_t read);
-// Adds the projected road to a forecast of the exact one. played: nullptr if no row may be read.
-void foresee_road(const PlanTask &exact, int64_t read, const PlayedRoad *played, Forecast &ahead);
+// Decides which strategies fit in the budget. exact: the plan task for all rows, whose lift needs
+// `bytes`; read: bytes for reading. E_BUDGET if neither strategy fits.
+Strategies find_strategies(const PlanTask &exact, int64_t bytes, int64_t read);
+// Adds the projected strategy to a forecast of the exact one. played: nullptr if no row may be read.
+void foresee_strategy(const PlanTask &exact, int64_t read, const SimulatedStrategy *played, Forecast &ahead);
 
 } // namespace mercer

@@ -11,8 +11,8 @@
 //
 // delta is divided between norms and samples; each new one takes half of what remains (bounds.h).
 // The size of a sample follows from a pilot of 500 rows, or from the previous sample, whose rows
-// the new sample does not use. The exact road is taken when its passes cost less than the rest of
-// the projected road, when the factor would exceed the budget, or when the factor has full rank.
+// the new sample does not use. The exact strategy is taken when its passes cost less than the rest of
+// the projected strategy, when the factor would exceed the budget, or when the factor has full rank.
 // Wrong forecasts cost time, but never invalidate a certificate. Exact passes use f64 if f32 is not
 // known to keep the accuracy and f64 fits in the budget; the accuracy that their residuals certify
 // is compared with the request.
@@ -33,7 +33,7 @@
 namespace mercer {
 namespace {
 
-// Tolerance of the exact road. Looser residuals can belong to pairs well below the largest, if
+// Tolerance of the exact strategy. Looser residuals can belong to pairs well below the largest, if
 // eigenvalues are close or if the start vectors lead to lesser eigenvectors (errors of 4 to 20 %
 // were seen at residuals of 1 %, of 4 % at 1e-5).
 constexpr double most_tol = 1e-6;
@@ -41,32 +41,31 @@ constexpr double most_tol = 1e-6;
 template <class T>
 class Search {
   public:
-    Search(Run &run, const Recipe &recipe, const Prepared &prepared, const Roads &roads)
-        : run_(run), values_(recipe.values()), prepared_(prepared), roads_(roads), n_(prepared.source->rows()),
-          weights_(prepared.weighted() ? prepared.weights.data() : nullptr),
+    Search(Run &run, const Recipe &recipe, const Prepared &prepared, const Strategies &strategies)
+        : run_(run), values_(recipe.values()), prepared_(prepared), strategies_(strategies),
+          n_(prepared.source->rows()), weights_(prepared.weighted() ? prepared.weights.data() : nullptr),
           points_(prepared.source, prepared.map, leaf_specs(prepared.kernel)),
           pivots_(static_cast<uint64_t>(values_.seed), Stage::reducer),
           draws_(static_cast<uint64_t>(values_.seed), Stage::certificate),
           costs_(*prepared.source, foreseen_components(values_, n_)),
-          shares_(share_failure(values_.delta, Sides::both)), most_(roads.most_rank), most_rows_(roads.most_rows),
-          exact_cost_(roads.exact ? costs_.exact() : INFINITY), outlook_(costs_, roads, exact_cost_, sizeof(T) == 4),
-          effort_(likely_look(costs_, values_, roads).cost) {
-        road_.report.accuracy = values_.accuracy;
-    }
+          shares_(share_failure(values_.delta, Sides::both)), most_(strategies.most_rank),
+          most_rows_(strategies.most_rows), exact_cost_(strategies.exact ? costs_.exact() : INFINITY),
+          outlook_(costs_, strategies, exact_cost_, sizeof(T) == 4),
+          effort_(likely_attempt(costs_, values_, strategies).cost) {}
 
-    Road run() {
-        if (most_ == 0) return exact(roads_.why);
-        if (!prepared_.squares_hold && !roads_.exact)
+    Strategy run() {
+        if (most_ == 0) return exact(strategies_.why);
+        if (!prepared_.squares_hold && !strategies_.exact)
             fail(MERCER_E_DATA, "squares of kernel values overflow f64, so only exact passes are possible, but %s",
-                 roads_.why.c_str());
+                 strategies_.why.c_str());
         if (!prepared_.squares_hold) return exact("squares of kernel values overflow f64");
         const KernelRows all{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n_, prepared_.weights.data()};
         factor_ = std::make_shared<PartialCholesky<T>>(run_, all, std::min(first_ranks[1], most_));
         for (int64_t m : first_ranks) grow(std::min(m, most_));
-        if (factor_->count() == 0) return roads_.exact ? exact("all kernel values are 0") : nothing();
+        if (factor_->count() == 0) return strategies_.exact ? exact("all kernel values are 0") : nothing();
         for (int64_t number = 1;; ++number) {
             auto found = std::make_shared<Findings>();
-            if (step(look_cost(), [&] { return look(*found, number); })) return projected(std::move(found));
+            if (step(attempt_cost(), [&] { return attempt(*found, number); })) return projected(std::move(found));
             const char *end = found->proof.refuted      ? refuted_text
                               : factor_->rank_reached() ? "the factor has reached full rank"
                               : at_end()                ? "a larger factor does not fit in the memory budget (method "
@@ -74,7 +73,7 @@ class Search {
                               : known_.m != factor_->count() ? "the remaining variance is within rounding"
                               : !advance()                   ? "exact passes cost less than a larger factor"
                                                              : nullptr;
-            if (end) return roads_.exact ? exact(end) : unproved(std::move(found), end);
+            if (end) return strategies_.exact ? exact(end) : unproved(std::move(found), end);
         }
     }
 
@@ -94,7 +93,7 @@ class Search {
         return body();
     }
     // The cost of a look: its projection, and the rows that are expected.
-    double look_cost() const { return costs_.projection(factor_->count()) + std::max(effort_ - spent_, 0.0) / 2; }
+    double attempt_cost() const { return costs_.projection(factor_->count()) + std::max(effort_ - spent_, 0.0) / 2; }
 
     void grow(int64_t m) {
         const int64_t before = factor_->count();
@@ -112,7 +111,7 @@ class Search {
         int64_t least = std::min(most_, factor_->count() * 9 / 8 + 1);
         for (;;) {
             Outlook::Size next = cheapest(least);
-            if (next.cost >= exact_cost_ && roads_.exact) return false;
+            if (next.cost >= exact_cost_ && strategies_.exact) return false;
             if (next.cost >= exact_cost_) next.m = most_; // by the forecast no size suffices, but it may be wrong
             if (next.m == factor_->count()) return true;
             int64_t m = next.m;
@@ -130,7 +129,7 @@ class Search {
 
     // Tries to certify the accuracy with the present factor. Returns false if this is impossible,
     // or dearer than with a larger factor.
-    bool look(Findings &found, int64_t number) {
+    bool attempt(Findings &found, int64_t number) {
         const SpanRows<T> span(*factor_);
         const int64_t m = factor_->count();
         const Components choice(values_, m);
@@ -143,7 +142,7 @@ class Search {
         if (rank == 0 && factor_->rank_reached()) return true; // the data have no variance
         const int64_t r = std::max<int64_t>(choice.kept(projection.theta, rank, projection.trace, nullptr), 1);
         Evidence<T> evidence(run_, prepared_.kernel, points_, span, projection, weights_, draws_, number);
-        AutoReport::Look entry{.m = m};
+        Attempt entry{.m = m};
         const bool enough = decide(evidence, proof, entry, r);
         proof.evaluations = evidence.evaluations();
         entry.proved = proof.bounds.worst_share(r);
@@ -151,20 +150,20 @@ class Search {
                            " rows of the residual",
                            m, entry.proved, entry.trace, entry.norm, entry.rows)
                         .c_str());
-        road_.report.looks.push_back(entry);
+        strategy_.attempts.push_back(entry);
         return enough;
     }
     bool enough(const Proof &proof, int64_t r) const { return proof.bounds.worst_share(r) <= values_.accuracy; }
-    double next_failure() const { return look_failure(shares_.rows, samples_ + 1); }
+    double next_failure() const { return attempt_failure(shares_.rows, samples_ + 1); }
 
-    bool decide(Evidence<T> &evidence, Proof &proof, AutoReport::Look &entry, int64_t r) {
+    bool decide(Evidence<T> &evidence, Proof &proof, Attempt &entry, int64_t r) {
         const RitzSpectrum first = evidence.spectrum(r);
         proof.begin(first);
         entry.trace = proof.bounds.worst_share(r);
         const double target = values_.accuracy * first.theta.back();
         plan_residuals(first, target);
         if (enough(proof, r)) return true;
-        const double failure = look_failure(shares_.pairs, ++norms_);
+        const double failure = attempt_failure(shares_.pairs, ++norms_);
         const Norm norm = evidence.norm(failure);
         // This counts all failure probability spent so far, because the report claims the best
         // look.
@@ -177,7 +176,7 @@ class Search {
                   left(),
                   proof.bound_of_norm(),
                   target,
-                  evidence.spectrum(std::min(evidence.known(), roads_.most_width)),
+                  evidence.spectrum(std::min(evidence.known(), strategies_.most_width)),
                   1};
         if (most_rows_ == 0) return false;
         const Outlook::Size next = cheapest(factor_->count());
@@ -190,10 +189,10 @@ class Search {
     void plan_residuals(const RitzSpectrum &spectrum, double target) {
         const double together = 1 + std::sqrt(static_cast<double>(spectrum.p())), u = 0x1p-24;
         tol_ = std::max(0.0, std::min(target / spectrum.theta[0] / together / 2, most_tol));
-        road_.f32 = u * factor_->trace() <= target / 4 && 4 * u * spectrum.theta[0] * together <= target / 4;
+        strategy_.f32 = u * factor_->trace() <= target / 4 && 4 * u * spectrum.theta[0] * together <= target / 4;
     }
 
-    bool by_rows(Evidence<T> &evidence, Proof &proof, AutoReport::Look &entry) {
+    bool by_rows(Evidence<T> &evidence, Proof &proof, Attempt &entry) {
         const auto [p, forecast] = outlook_.expected(known_.trace, next_failure());
         const RitzSpectrum spectrum = leading(known_.all, p);
         const int64_t r = known_.r;
@@ -224,33 +223,33 @@ class Search {
         }
     }
 
-    Road projected(std::shared_ptr<Findings> found) {
-        road_.exact = false;
+    Strategy projected(std::shared_ptr<Findings> found) {
+        strategy_.exact = false;
         say(1, found->proof.r() == 0 ? "the data have no variance" : proved(found->proof));
         return take(std::move(found));
     }
 
     // Takes the best projection that fits in memory, although it does not certify the accuracy.
-    Road unproved(std::shared_ptr<Findings> found, const char *end) {
-        const std::string text = proved(found->proof) + "; " + end + "; " + roads_.why;
+    Strategy unproved(std::shared_ptr<Findings> found, const char *end) {
+        const std::string text = proved(found->proof) + "; " + end + "; " + strategies_.why;
         if (values_.solver_strict) fail(MERCER_E_NUMERICAL, "auto: %s", text.c_str());
-        road_.exact = road_.proved = false;
+        strategy_.exact = strategy_.proved = false;
         say(2, text);
         return take(std::move(found));
     }
 
     // All k(x, x) are 0: one row represents all.
-    Road nothing() {
-        road_.exact = false;
+    Strategy nothing() {
+        strategy_.exact = false;
         say(1, "all kernel values are 0");
-        Reduction &out = road_.reduction;
+        Reduction &out = strategy_.reduction;
         const auto first =
             std::find_if(prepared_.weights.begin(), prepared_.weights.end(), [](double weight) { return weight > 0; });
         out.index.push_back(first - prepared_.weights.begin());
         out.m = 1;
         out.weights.push_back(static_cast<double>(n_));
         out.kernel_evaluations = factor_->evaluations();
-        return std::move(road_);
+        return std::move(strategy_);
     }
 
     std::string proved(const Proof &proof) const {
@@ -261,8 +260,8 @@ class Search {
                              std::strcmp(proof.bounds.kind, "frobenius") == 0 ? "pairs" : proof.bounds.kind);
     }
 
-    Road take(std::shared_ptr<Findings> found) {
-        Reduction &out = road_.reduction;
+    Strategy take(std::shared_ptr<Findings> found) {
+        Reduction &out = strategy_.reduction;
         out.index.assign(factor_->index(), factor_->index() + factor_->count());
         out.m = factor_->count();
         for (int64_t row : out.index) out.weights.push_back(prepared_.weights[static_cast<size_t>(row)]);
@@ -272,25 +271,24 @@ class Search {
         out.report["sweeps"] = static_cast<double>(factor_->sweeps());
         out.factor = std::move(factor_);
         out.findings = std::move(found);
-        return std::move(road_);
+        return std::move(strategy_);
     }
 
-    Road exact(const std::string &why) {
-        road_.tol = tol_;
+    Strategy exact(const std::string &why) {
+        strategy_.tol = tol_;
         say(1, "exact passes over the kernel matrix: " + why);
-        return std::move(road_);
+        return std::move(strategy_);
     }
 
     void say(int32_t level, const std::string &text) {
-        road_.report.exact = road_.exact;
-        road_.report.why = text;
+        strategy_.why = text;
         run_.log(level, ("auto: " + text).c_str());
     }
 
     Run &run_;
     const CoreValues &values_;
     const Prepared &prepared_;
-    const Roads &roads_;
+    const Strategies &strategies_;
     int64_t n_;
     const double *weights_;
     Points<T> points_;
@@ -299,7 +297,7 @@ class Search {
     Shares shares_;
     int64_t most_, most_rows_; // limits: columns of the factor, rows of a sample
     double exact_cost_;        // infinite: exact passes are impossible
-    Road road_;
+    Strategy strategy_;
     std::shared_ptr<PartialCholesky<T>> factor_;
     Outlook outlook_;
     Outlook::Known &known_ = outlook_.known;
@@ -318,21 +316,21 @@ Plan plan_exact(PlanTask task, bool f32) {
     return wide.f32 || wide.bytes > task.budget_left ? plan : wide;
 }
 
-void judge_exact(Run &run, const Recipe &recipe, const Plan &plan, double worst_share, Road &road) {
+void judge_exact(Run &run, const Recipe &recipe, const Plan &plan, double worst_share, Strategy &strategy) {
     if (worst_share <= recipe.values().accuracy) return;
     const std::string much = std::isfinite(worst_share) ? format("%.2g", worst_share) : "no accuracy",
-                      text = road.report.why + "; residuals certify " + much +
+                      text = strategy.why + "; residuals certify " + much +
                              format(" instead of %.2g, in %s", recipe.values().accuracy, plan.f32 ? "f32" : "f64");
     if (recipe.values().solver_strict) fail(MERCER_E_NUMERICAL, "auto: %s", text.c_str());
-    road.proved = false;
-    road.report.why = text;
+    strategy.proved = false;
+    strategy.why = text;
     run.log(2, ("auto: " + text).c_str());
 }
 
-Road choose_road(Run &run, const Recipe &recipe, const Prepared &prepared, const Roads &roads) {
+Strategy choose_strategy(Run &run, const Recipe &recipe, const Prepared &prepared, const Strategies &strategies) {
     prepared.kernel.need_psd("the method 'auto'", " ('kpca' does not)");
-    return prepared.f32 ? Search<float>(run, recipe, prepared, roads).run()
-                        : Search<double>(run, recipe, prepared, roads).run();
+    return prepared.f32 ? Search<float>(run, recipe, prepared, strategies).run()
+                        : Search<double>(run, recipe, prepared, strategies).run();
 }
 
 } // namespace mercer

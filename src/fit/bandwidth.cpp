@@ -180,11 +180,11 @@ Bytes bandwidth_bytes(const Run &run, const Source &source) {
                   row = 8 * (source.kind() == Source::Kind::objects ? 0 : 2 * d + 1); // l1 needs them transposed too
     int64_t parts = 0;
     for (int64_t b = 0; b < blocks; ++b) parts += 16 * tile_rows * std::min(m, (b + 1) * tile_rows);
-    const int64_t held = 8 * (n + m * d) + parts;
+    const int64_t stored = 8 * (n + m * d) + parts;
     auto tiles = [&](int64_t each) {
         return held_by(run.threads(), blocks, 8 * tile_rows * tile_rows + std::min(tile_rows, m) * each) + m * each;
     };
-    return held + larger({tiles(row / 2).likely, tiles(row).most}, 8 * m * (m - 1));
+    return stored + larger({tiles(row / 2).likely, tiles(row).most}, 8 * m * (m - 1));
 }
 
 } // namespace mercer

@@ -38,7 +38,7 @@ std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &giv
         run.log(2, format("%" PRId64 " of %" PRId64 " rows are left out of the fit: they have missing values", left_out,
                           data.source->given_rows())
                        .c_str());
-    run.budget()->take(data.source->held_bytes());
+    run.budget()->take(data.source->stored_bytes());
     Fitted fitted = fit_rows(run, recipe, data);
 
     Json text = report_text(run, recipe, fitted);

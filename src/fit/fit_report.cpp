@@ -3,9 +3,30 @@
 #include "report.h"
 
 namespace mercer {
+namespace {
+
+// What `auto` tried, and why it took the strategy that it took.
+Json strategy_json(const Strategy &strategy, double accuracy) {
+    Json out = record({{"accuracy", accuracy}, {"attempts", Json::array()}});
+    const auto share = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
+    for (const Attempt &look : strategy.attempts) {
+        Json one = record({{"m", look.m}, {"trace", share(look.trace)}});
+        if (!std::isnan(look.norm)) one["norm"] = share(look.norm);
+        for (const auto &[name, count] :
+             {std::pair("directions", look.directions), std::pair("needed", look.needed), std::pair("rows", look.rows)})
+            if (count > 0) one[name] = count;
+        one["proved"] = share(look.proved);
+        out["attempts"].push_back(std::move(one));
+    }
+    out["taken"] = strategy.exact ? "exact" : "projected";
+    out["why"] = strategy.why;
+    return out;
+}
+
+} // namespace
 
 Json report_text(const Run &run, const Recipe &recipe, const Fitted &fitted) {
-    const auto &[forecast, prepared, road, lift, reduction, centres, plan, lifted] = fitted;
+    const auto &[forecast, prepared, strategy, lift, reduction, centres, plan, lifted] = fitted;
     const mercer_forecast &ahead = forecast.figures;
     Json text = Json::object();
     text["format"] = 1;
@@ -39,11 +60,11 @@ Json report_text(const Run &run, const Recipe &recipe, const Fitted &fitted) {
                 {"dense_seconds", ahead.dense_seconds},
                 {"streams", ahead.streams != 0}});
     if (recipe.is_auto()) {
-        text["road"] = auto_json(road.report);
-        text["forecast"]["road"] = ahead.passes.likely > 0 ? "exact" : "projected";
-        text["forecast"]["why"] = forecast.road;
+        text["strategy"] = strategy_json(strategy, recipe.values().accuracy);
+        text["forecast"]["strategy"] = ahead.passes.likely > 0 ? "exact" : "projected";
+        text["forecast"]["why"] = forecast.strategy;
         text["lift"] = lift->traits.name;
-        if (!road.exact) text["reducer"] = "rpcholesky";
+        if (!strategy.exact) text["reducer"] = "rpcholesky";
     }
     text["peak_bytes"] = run.budget()->peak();
     text["timings"] = timings_json(run);

@@ -13,10 +13,10 @@ namespace {
 void choose_centres(Run &run, const Recipe &recipe, const Data &data, Fitted &out) {
     run.stage("reduce");
     Reduction &reduction = out.reduction;
-    if (recipe.is_auto()) out.road = choose_road(run, recipe, out.prepared, out.ahead.roads);
-    out.lift = &lift_named(recipe.is_auto() && out.road.exact ? "weighted" : recipe.values().lift);
-    reduction = out.road.exact ? reduce(run, recipe, data, out.prepared, out.ahead.holds_factor)
-                               : std::move(out.road.reduction);
+    if (recipe.is_auto()) out.strategy = choose_strategy(run, recipe, out.prepared, out.ahead.strategies);
+    out.lift = &lift_named(recipe.is_auto() && out.strategy.exact ? "weighted" : recipe.values().lift);
+    reduction = out.strategy.exact ? reduce(run, recipe, data, out.prepared, out.ahead.stores_factor)
+                                   : std::move(out.strategy.reduction);
     if (recipe.reducer() && reduction.m > out.ahead.centres)
         fail(MERCER_E_PLUGIN, "reducer %s forecast at most %" PRId64 " centres and gave %" PRId64,
              recipe.reducer()->name.c_str(), out.ahead.centres, reduction.m);
@@ -41,12 +41,12 @@ Plan plan_lift(Run &run, const Recipe &recipe, const Fitted &fitted) {
         .budget_left = most - base_bytes(source, centres.m(), prepared.f32) - centres.assignment.bytes(),
         .rows = centres.rows,
         .handed = fitted.reduction.factor_bytes(),
-        .tol = fitted.road.tol,
+        .tol = fitted.strategy.tol,
         .f32_serves = prepared.f32_serves,
-        .stand_for = centres.stands_for,
+        .represents_rows = centres.represents_rows,
     };
-    const bool exact = recipe.is_auto() && fitted.road.exact;
-    Plan plan = exact ? plan_exact(task, fitted.road.f32) : fitted.lift->plan(task);
+    const bool exact = recipe.is_auto() && fitted.strategy.exact;
+    Plan plan = exact ? plan_exact(task, fitted.strategy.f32) : fitted.lift->plan(task);
     refuse_over_budget(task, fitted.ahead.by_likely ? plan.likely_bytes : plan.bytes, plan.how);
     return plan;
 }
@@ -60,19 +60,20 @@ bool keeps_checkpoint(const Fitted &fitted) {
 
 Fitted fit_rows(Run &run, const Recipe &recipe, const Data &data) {
     Fitted out;
-    out.ahead = forecast(run, recipe, data, Look::cheap);
+    out.ahead = forecast(run, recipe, data, Sample::cheap);
     run.expect(out.ahead.stages);
     run.stage("read");
     out.prepared = prepare(run, recipe, data);
+    for (const std::string &warning : out.prepared.warnings) run.log(2, warning.c_str());
     choose_centres(run, recipe, data, out);
     out.plan = plan_lift(run, recipe, out);
-    if (!out.plan.keep_factor) out.reduction.factor = {};
+    if (!out.plan.store_factor) out.reduction.factor = {};
     run.expect(lift_stages(*out.prepared.source, out.plan, out.centres.m()));
     if (!run.checkpoint().empty() && !keeps_checkpoint(out))
         run.log(2, "no checkpoint is written: only exact fits with an iterative solver write one");
     Lifted &lifted = out.lifted = out.lift->lift({run, recipe, out.prepared, out.reduction, out.centres, out.plan});
-    if (recipe.is_auto() && out.road.exact) judge_exact(run, recipe, out.plan, lifted.worst_share, out.road);
-    if (!out.road.proved) lifted.outcome |= MERCER_NOT_CONVERGED;
+    if (recipe.is_auto() && out.strategy.exact) judge_exact(run, recipe, out.plan, lifted.worst_share, out.strategy);
+    if (!out.strategy.proved) lifted.outcome |= MERCER_NOT_CONVERGED;
     if (recipe.solver() && !out.plan.solver)
         lifted.warnings.push_back("the solver '" + recipe.solver()->name +
                                   "' was not used: the fit took a projection, which needs none");

@@ -9,7 +9,7 @@ namespace mercer {
 struct Fitted {
     Forecast ahead;
     Prepared prepared;
-    Road road; // the road that `auto` took
+    Strategy strategy; // the strategy that `auto` took
     const Lift *lift = nullptr;
     Reduction reduction;
     Centres centres;

@@ -1,5 +1,5 @@
 // The figures of a forecast: those of the lift's plan, of reading and of reducing, and the memory
-// that is held throughout.
+// that is stored throughout.
 //
 //   bytes   base + max(read, reduce, lift)
 //   flops   2 d for each kernel value + 2 m^2 for each column that is multiplied by the kernel matrix
@@ -48,8 +48,8 @@ void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &
     const bool voronoi = static_cast<CentreWeights>(recipe.values().centre_weights) == CentreWeights::voronoi,
                given = recipe.reducer()->reducer.flags & MERCER_GIVES_ASSIGNMENT,
                kept = recipe.values().assignment != 0;
-    out.stand_for = find_lift(recipe.values().lift).weighs && (voronoi || given);
-    if (out.stand_for || kept) out.kept = (kept ? 16 : 8) * source.rows(); // the model has a copy of its own
+    out.represents_rows = find_lift(recipe.values().lift).weighs && (voronoi || given);
+    if (out.represents_rows || kept) out.kept = (kept ? 16 : 8) * source.rows(); // the model has a copy of its own
     if (!voronoi && (given || !kept)) return;
     const AssignCost cost = assign_cost(run, kernel, source, tile_is_f32(recipe, source), out.cost.m);
     out.cost.bytes = std::max(out.cost.bytes, cost.bytes.most);
@@ -74,7 +74,7 @@ Bytes service_bytes(const Run &run, const Recipe &recipe, const Expression &kern
 } // namespace
 
 ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source,
-                                 bool holds_factor) {
+                                 bool stores_factor) {
     const int64_t n = source.rows();
     ForeseenCentres out;
     out.cost.struct_size = sizeof out.cost;
@@ -97,7 +97,7 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
                              NAN,
                              NAN};
     const Expression kernel = foreseen_kernel(run, recipe, source);
-    PivotForecast pivots(f32 ? tiles_of<float>(kernel, source) : tiles_of<double>(kernel, source), holds_factor);
+    PivotForecast pivots(f32 ? tiles_of<float>(kernel, source) : tiles_of<double>(kernel, source), stores_factor);
     mercer_task task(run, Random(0, Stage::reducer));
     task.foreseen = &pivots;
     task.perform(*recipe.reducer(), "forecast", [&] {
@@ -128,7 +128,7 @@ int64_t missing_bytes(const Recipe &recipe, const Source &source) {
 }
 
 struct Sizes {    // in bytes
-    int64_t base; // held throughout the fit
+    int64_t base; // stored throughout the fit
     Bytes before; // needed before the lift, to read and to reduce
 };
 
@@ -161,7 +161,7 @@ mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres,
                      (centres.factor > 0 ? reduced : 0),
                  flops(out.kernel_evaluations.most, plan.columns.most, plan.products.most) + reduced};
     out.dense_seconds = dense_seconds(plan.dense_order);
-    out.streams = plan.hold != Hold::matrix;
+    out.streams = plan.store != Store::matrix;
     return out;
 }
 
@@ -175,7 +175,7 @@ void expect_fewer(const mercer_forecast &fewer, mercer_forecast &out) {
 // Exact passes of `auto` over f32 data use f64 unless f32 is known to keep the accuracy. This
 // function takes that into account.
 void expect_wider(const mercer_forecast &wider, Forecast &out) {
-    const bool sure = out.roads.most_rank == 0; // there will be no factor that could show that f32 suffices
+    const bool sure = out.strategies.most_rank == 0; // there will be no factor that could show that f32 suffices
     for (mercer_figure mercer_forecast::*figure : {&mercer_forecast::bytes, &mercer_forecast::kernel_evaluations,
                                                    &mercer_forecast::passes, &mercer_forecast::flops}) {
         mercer_figure &to = out.figures.*figure;
@@ -183,19 +183,19 @@ void expect_wider(const mercer_forecast &wider, Forecast &out) {
     }
 }
 
-// Takes a sample of the rows if that is allowed. A cheap look must cost little compared to the fit,
-// in time and in memory. This is never certain for `auto`: the look simulates the search, and the fit
+// Takes a sample of the rows if that is allowed. A cheap sample must cost little compared to the fit,
+// in time and in memory. This is never certain for `auto`: the sample simulates the search, and the fit
 // may take a fraction of what its shape suggests.
-std::unique_ptr<Glimpse> look_at(Run &run, const Recipe &recipe, const Data &data, Look look, double effort,
-                                 double bytes) {
+std::unique_ptr<SpectrumEstimate> sample_rows(Run &run, const Recipe &recipe, const Data &data, Sample sample,
+                                              double effort, double bytes) {
     const Source &source = *data.source;
-    const int64_t rows = Glimpse::allowed(recipe, source);
+    const int64_t rows = SpectrumEstimate::allowed(recipe, source);
     if (rows == 0) return nullptr;
-    if (look == Look::cheap &&
-        (recipe.is_auto() || Glimpse::asks(recipe, source) || 100 * Glimpse::cost(source, rows) > effort ||
-         as_double(Glimpse::bytes(source, rows)) > bytes))
+    if (sample == Sample::cheap && (recipe.is_auto() || SpectrumEstimate::asks(recipe, source) ||
+                                    100 * SpectrumEstimate::cost(source, rows) > effort ||
+                                    as_double(SpectrumEstimate::bytes(source, rows)) > bytes))
         return nullptr;
-    return Glimpse::take(run, recipe, data);
+    return SpectrumEstimate::take(run, recipe, data);
 }
 
 double effort_of(const Run::Stages &stages) {
@@ -204,10 +204,10 @@ double effort_of(const Run::Stages &stages) {
     return out;
 }
 
-// The seconds of all stages, at the measured speed of a matrix product and, if the glimpse computed
+// The seconds of all stages, at the measured speed of a matrix product and, if the estimate computed
 // kernel values, at their measured speed. The work of certificates is included in the kernel values.
 double seconds_of(const Run &run, const Source &source, const Forecast &ahead, const Plan &plan, bool f32,
-                  const Glimpse *glimpse) {
+                  const SpectrumEstimate *spectrum) {
     const double threads = as_double(std::min(run.threads(), available_threads())), rate = product_rate() * threads,
                  nominal = value_cost(source.cols(), f32), values = ahead.figures.kernel_evaluations.likely;
     double effort = effort_of(ahead.stages);
@@ -217,13 +217,13 @@ double seconds_of(const Run &run, const Source &source, const Forecast &ahead, c
     // measured for n >= 10 000.
     if (!plan.solver) effort -= (slow_work / 2 - 4.0 / 3) * plan.flops_each * plan.products.likely;
     double each = nominal / rate;
-    if (glimpse) each = glimpse->value_seconds() / (glimpse->serial() ? 1 : threads) / (plan.rough ? 2 : 1);
+    if (spectrum) each = spectrum->value_seconds() / (spectrum->serial() ? 1 : threads) / (plan.rough ? 2 : 1);
     return std::max(effort - values * nominal, 0.0) / rate + values * each;
 }
 
 } // namespace
 
-Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
+Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Sample sample) {
     const Source &source = *data.source;
     if (source.rows() < 0) fail(MERCER_E_UNSUPPORTED, "the number of rows is unknown until they are read");
     if (source.rows() < 1) fail(MERCER_E_DATA, "the data have 0 rows, must be >= 1");
@@ -248,15 +248,15 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
                         .budget_left = limit - sizes.base,
                         .rows = centres.rows,
                         .handed = centres.factor,
-                        .stand_for = centres.stand_for};
+                        .represents_rows = centres.represents_rows};
     };
     auto before_lift = [&](const Bytes &reducer, int64_t m) { // 16 m: numbers and weights of the centres
         const Bytes all = larger(read, reducer + 16 * m);
         const int64_t later = base_bytes(source, m, f32) - base_bytes(source, 0, f32);
         return Bytes(std::max<int64_t>(all.likely - later, 0), std::max<int64_t>(all.most - later, 0));
     };
-    auto way_of = [&](bool holds_factor) {
-        Way out{forecast_centres(run, recipe, data, source, holds_factor), {}, {}};
+    auto way_of = [&](bool stores_factor) {
+        Way out{forecast_centres(run, recipe, data, source, stores_factor), {}, {}};
         const mercer_cost &cost = out.centres.cost;
         out.sizes = {base_bytes(source, cost.m, f32) + missing_bytes(recipe, source) + out.centres.kept,
                      before_lift(Bytes(cost.likely_bytes, cost.bytes), cost.m)};
@@ -264,10 +264,10 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
         return out;
     };
     Way way = way_of(true);
-    bool holds_factor = true;
+    bool stores_factor = true;
     if (recipe.reducer() && way.bytes() > limit)
         if (Way made_again = way_of(false); made_again.bytes() < way.bytes())
-            way = std::move(made_again), holds_factor = false;
+            way = std::move(made_again), stores_factor = false;
     const auto &[centres, sizes, plan] = way;
     const int64_t m = centres.cost.m;
     const PlanTask task = task_of(centres, sizes);
@@ -279,10 +279,10 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
     const Plan usually = usual.m < m ? lift.plan(usual) : plan;
 
     Forecast out;
-    out.holds_factor = holds_factor;
+    out.stores_factor = stores_factor;
     out.centres = m;
     if (recipe.is_auto()) {
-        out.roads = find_roads(task, std::max(plan.bytes, sizes.before.most), read.most);
+        out.strategies = find_strategies(task, std::max(plan.bytes, sizes.before.most), read.most);
     } else if (usual.m < m && m == source.rows()) { // m is known only after reading: fit() checks again
         out.by_likely = true;
         refuse_over_budget(usual, usually.bytes, usually.how);
@@ -297,27 +297,28 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look) {
     for (const auto &stage : lift_stages(source, usually, usual.m)) out.stages.push_back(stage);
     // What follows changes only the likely figures.
     const double begin = now_seconds();
-    const auto glimpse = look_at(run, recipe, data, look, effort_of(out.stages), out.figures.bytes.most);
+    const auto spectrum = sample_rows(run, recipe, data, sample, effort_of(out.stages), out.figures.bytes.most);
     Plan likely = usually;
-    PlayedRoad played;
-    if (glimpse && recipe.is_auto()) likely.tol = std::max((played = play_road(*glimpse, task, out.roads)).tol, 1e-9);
-    if (glimpse && std::string_view(lift.traits.name) == "weighted") expect_spectrum(usual, *glimpse, likely);
-    if (glimpse && !likely.solver && glimpse->rank() < usual.m) // a factor of lower rank costs less
-        likely.products.likely *= std::pow(as_double(glimpse->rank()) / as_double(usual.m), 2);
-    if (glimpse || usual.m < m) expect_fewer(figures_of(source, centres, likely, usual.m, fewer), out.figures);
+    SimulatedStrategy played;
+    if (spectrum && recipe.is_auto())
+        likely.tol = std::max((played = simulate_strategy(*spectrum, task, out.strategies)).tol, 1e-9);
+    if (spectrum && std::string_view(lift.traits.name) == "weighted") expect_spectrum(usual, *spectrum, likely);
+    if (spectrum && !likely.solver && spectrum->rank() < usual.m) // a factor of lower rank costs less
+        likely.products.likely *= std::pow(as_double(spectrum->rank()) / as_double(usual.m), 2);
+    if (spectrum || usual.m < m) expect_fewer(figures_of(source, centres, likely, usual.m, fewer), out.figures);
     if (recipe.is_auto()) {
         Plan wide = plan_exact(task, false);
         wide.tol = likely.tol;
-        if (glimpse) expect_spectrum(task, *glimpse, wide);
+        if (spectrum) expect_spectrum(task, *spectrum, wide);
         expect_wider(figures_of(source, centres, wide, m, sizes), out);
     }
     out.stages.resize(2);
     for (const auto &stage : lift_stages(source, likely, usual.m)) out.stages.push_back(stage);
-    out.road = format("%" PRId64 " centres, %s", m, plan.how);
-    if (recipe.is_auto()) foresee_road(task, read.most, glimpse ? &played : nullptr, out);
-    if (glimpse) out.figures.rows = glimpse->rows(), out.figures.look_seconds = now_seconds() - begin;
-    out.figures.seconds = seconds_of(run, source, out, likely, f32 || likely.f32 || likely.rough, glimpse.get());
-    run.log(1, ("forecast: " + out.road).c_str());
+    out.strategy = format("%" PRId64 " centres, %s", m, plan.how);
+    if (recipe.is_auto()) foresee_strategy(task, read.most, spectrum ? &played : nullptr, out);
+    if (spectrum) out.figures.rows = spectrum->rows(), out.figures.sample_seconds = now_seconds() - begin;
+    out.figures.seconds = seconds_of(run, source, out, likely, f32 || likely.f32 || likely.rough, spectrum.get());
+    run.log(1, ("forecast: " + out.strategy).c_str());
     return out;
 }
 

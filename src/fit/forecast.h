@@ -6,7 +6,7 @@
 namespace mercer {
 
 // The strategies that are feasible for `auto` with this shape and budget.
-struct Roads {
+struct Strategies {
     bool exact = false;     // passes over the kernel matrix
     int64_t most_rank = 0;  // largest rank of a factor; 0: no projection is possible
     int64_t most_rows = 0;  // largest number of sampled rows of its residual; 0: pairs only
@@ -17,26 +17,26 @@ struct Roads {
 struct Forecast {
     mercer_forecast figures{};
     Run::Stages stages;
-    Roads roads;
-    std::string road;         // the strategy that will be chosen, and why
-    bool holds_factor = true; // the reducer's partial Cholesky factor fits in memory
-    int64_t centres = 0;      // the largest number that the reducer may select
-    bool by_likely = false;   // judged by likely figures, because the number of centres depends on the rows
+    Strategies strategies;
+    std::string strategy;      // the strategy that will be chosen, and why
+    bool stores_factor = true; // the reducer's partial Cholesky factor fits in memory
+    int64_t centres = 0;       // the largest number that the reducer may select
+    bool by_likely = false;    // judged by likely figures, because the number of centres depends on the rows
 };
 // When a forecast may read some rows. cheap: only if this is at most 1 % of the work and calls no
 // callback; always: in any case.
-enum class Look { cheap, always };
+enum class Sample { cheap, always };
 // Forecasts a fit from its shape and budget. E_BUDGET if the fit would be refused; E_UNSUPPORTED if
 // the number of rows is unknown.
-Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Look look);
+Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Sample sample);
 struct ForeseenCentres {
     mercer_cost cost{}; // forecast of the reducer; m: largest number of centres
     int64_t factor = 0; // bytes of the factor that the reducer hands over; 0: none
     bool rows = true;   // centres are rows of the data
     int64_t kept = 0;   // bytes of the assignment
-    bool stand_for = false;
+    bool represents_rows = false;
 };
 ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source,
-                                 bool holds_factor);
+                                 bool stores_factor);
 
 } // namespace mercer

@@ -76,6 +76,7 @@ void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y,
     run.expect({{"read", 1}, {"gram", 9}});
     run.stage("read");
     const Prepared prepared = prepare(run, recipe, data_of(run, recipe, x), out.dtype == MERCER_F32);
+    for (const std::string &warning : prepared.warnings) run.log(2, warning.c_str());
     run.stage("gram");
     std::shared_ptr<const Source> other;
     if (y) {

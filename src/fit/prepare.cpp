@@ -39,39 +39,39 @@ std::string column_name(const Data &data, size_t k) {
     return k < data.columns.size() ? "'" + printable(data.columns[k]) + "'" : format("%zu", k);
 }
 
-// Warns of what a user may not have intended: constant columns that scaling cannot change, and
+// Describes what a user may not have intended: constant columns that scaling cannot change, and
 // columns that others dominate.
-void warn_of_scales(const Run &run, const Data &data, const ColumnStats &stats, DataScale scale,
-                    const Expression &kernel) {
+std::vector<std::string> scale_warnings(const Data &data, const ColumnStats &stats, DataScale scale,
+                                        const Expression &kernel) {
+    std::vector<std::string> out;
     std::string constant;
     size_t constants = 0, least = 0, most = 0;
+    const auto is_constant = [&](size_t k) { return !(stats.hi[k] > stats.lo[k]); };
     for (size_t k = 0; k < stats.mean.size(); ++k) {
-        if (!(stats.hi[k] > stats.lo[k])) {
+        if (is_constant(k)) {
             if (++constants <= 3) constant += (constants > 1 ? ", " : "") + column_name(data, k);
             continue;
         }
-        const auto spread = [&](size_t j) { return stats.hi[j] > stats.lo[j] ? stats.deviation(j) : 0; };
-        if (spread(least) == 0 || spread(k) < spread(least)) least = k;
-        if (spread(k) > spread(most)) most = k;
+        if (is_constant(least) || stats.deviation(k) < stats.deviation(least)) least = k;
+        if (is_constant(most) || stats.deviation(k) > stats.deviation(most)) most = k;
     }
     if (scale != DataScale::none && constants > 0 && constants < stats.mean.size())
-        run.log(2,
-                format("column%s %s%s constant and cannot be scaled: other values in new rows count in their own unit",
-                       constants > 1 ? "s" : "", constant.c_str(),
-                       constants > 3   ? ", ... are"
-                       : constants > 1 ? " are"
-                                       : " is")
-                    .c_str());
+        out.push_back(
+            format("column%s %s%s constant and cannot be scaled: other values in new rows count in their own unit",
+                   constants > 1 ? "s" : "", constant.c_str(),
+                   constants > 3   ? ", ... are"
+                   : constants > 1 ? " are"
+                                   : " is"));
     constexpr double drowned = 1000; // such a column has a millionth of the squared distances
     const bool by_distance = kernel.leaves.size() == 1 && kernel.leaves[0].columns.empty() &&
                              (kernel.leaves[0].form == MERCER_SQDIST || kernel.leaves[0].form == MERCER_L1);
     if (scale == DataScale::none && by_distance && stats.mean.size() > constants + 1 &&
         stats.deviation(most) > drowned * stats.deviation(least))
-        run.log(2, format("column %s varies %.0f times as much as column %s, which hardly counts in distances: "
-                          "data.scale = standard gives all columns the same weight",
-                          column_name(data, most).c_str(), stats.deviation(most) / stats.deviation(least),
-                          column_name(data, least).c_str())
-                       .c_str());
+        out.push_back(format("column %s varies %.0f times as much as column %s, which hardly counts in distances: "
+                             "data.scale = standard gives all columns the same weight",
+                             column_name(data, most).c_str(), stats.deviation(most) / stats.deviation(least),
+                             column_name(data, least).c_str()));
+    return out;
 }
 
 // Divides columns by their lengths, after all other scaling.
@@ -162,7 +162,7 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional
         fail(MERCER_E_ARGUMENT, "kernel = %s: set its function with mercer_recipe_set_kernel",
              out.kernel.text().c_str());
     ColumnStats stats = column_stats(run, source, out.weights);
-    if (!objects && !sparse && lengths.empty()) warn_of_scales(run, data, stats, scale, out.kernel);
+    if (!objects && !sparse && lengths.empty()) out.warnings = scale_warnings(data, stats, scale, out.kernel);
     out.map = make_map(scale, stats);
     divide(out.map, lengths, source.cols());
     out.kernel.choose_forms();

@@ -15,7 +15,7 @@ void warn_of_landmarks(const Run &run, const Recipe &recipe, const Data &data, c
         run.log(2, format("landmarks are given, but reducer = %s does not use them", recipe.values().reducer).c_str());
 }
 
-bool stands_for(const Reduction &reduction, const Prepared &prepared) {
+bool represents_rows(const Reduction &reduction, const Prepared &prepared) {
     const CountedVector<double> sums = weights_of_rows(prepared, reduction);
     const int64_t n = reduction.assignment.size();
     for (size_t k = 0; k < sums.size(); ++k)
@@ -47,10 +47,10 @@ void check_assignment(const Reduction &reduction, const Plugin &plugin) {
 } // namespace
 
 int64_t Reduction::factor_bytes() const {
-    return std::visit([](const auto &held) { return held ? held->held_bytes() : int64_t{0}; }, factor);
+    return std::visit([](const auto &stored) { return stored ? stored->stored_bytes() : int64_t{0}; }, factor);
 }
 
-Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared, bool holds_factor) {
+Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared, bool stores_factor) {
     const int64_t n = prepared.source->rows();
     Reduction out;
     if (!recipe.reducer()) {
@@ -66,7 +66,7 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
     auto run_reducer = [&](auto &&problem) {
         mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::reducer), &problem,
                          &out.report);
-        PivotForecast pivots(problem.tiles(), holds_factor); // a reducer may call pivot_cost here too
+        PivotForecast pivots(problem.tiles(), stores_factor); // a reducer may call pivot_cost here too
         task.foreseen = &pivots;
         problem.serve(task);
         mercer_shape shape = problem.shape();
@@ -87,7 +87,7 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         if (voronoi || (kept && out.assignment.empty())) assign_nearest(run, prepared, data, out);
         if (voronoi) out.weights = weights_of_rows(prepared, out);
     };
-    const ReducerSettings shown{foreseen_components(recipe.values(), n), holds_factor};
+    const ReducerSettings shown{foreseen_components(recipe.values(), n), stores_factor};
     if (prepared.f32)
         run_reducer(DataProblem<float>(run, prepared, data, shown, out));
     else
@@ -103,8 +103,8 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
     // An assignment that only the user requested is no claim of the reducer, even if it agrees with
     // the weights.
     const bool claimed = voronoi || plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT;
-    out.stands_for = claimed && stands_for(out, prepared);
-    if (!out.stands_for && !kept) out.assignment = Buffer<int64_t>();
+    out.represents_rows = claimed && represents_rows(out, prepared);
+    if (!out.represents_rows && !kept) out.assignment = Buffer<int64_t>();
     return out;
 }
 

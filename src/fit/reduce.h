@@ -4,8 +4,8 @@
 
 namespace mercer {
 
-// holds_factor: partial Cholesky factors stay in memory; otherwise their columns are recomputed
+// stores_factor: partial Cholesky factors stay in memory; otherwise their columns are recomputed
 // when they are needed.
-Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared, bool holds_factor);
+Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared, bool stores_factor);
 
 } // namespace mercer

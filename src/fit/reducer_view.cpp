@@ -1,6 +1,6 @@
 #include "reducer_view.h"
 
-#include "../core/threads.h"
+#include "../core/slabs.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -53,7 +53,7 @@ void DataProblem<T>::check_index(const int64_t *index, int64_t count) const {
 }
 
 template <class T>
-typename DataProblem<T>::Rows DataProblem<T>::range_of(const mercer_visit &visit) const {
+typename DataProblem<T>::RowRange DataProblem<T>::range_of(const mercer_visit &visit) const {
     const int64_t of = visit.list ? visit.listed : n(), row0 = visit.row0,
                   rows = visit.rows > 0 ? visit.rows : of - row0;
     if (row0 < 0 || rows < 0 || row0 + rows > of)
@@ -77,7 +77,7 @@ void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &con
              "visit: objects have kernel values only, and MERCER_SQDIST if they are known by distances");
     if (visit.measure < 0 || visit.measure > MERCER_HAMMING)
         fail(MERCER_E_PLUGIN, "visit: measure = %d is not a form", visit.measure);
-    const auto [row0, rows] = range_of(visit);
+    const RowRange asked = range_of(visit);
 
     std::vector<LeafSpec> specs = leaf_specs(prepared_.kernel);
     if (form_only) specs = {{visit.measure, false, {}, {}}};
@@ -87,14 +87,11 @@ void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &con
     const int64_t state_size =
         (consumer.state_size + consumer.row_size * tile_rows + 63) / 64 * 64; // each has cache lines of its own
     Buffer<unsigned char> states =
-        run_.buffer<unsigned char>(std::min(window, blocks_of(rows)), std::max<int64_t>(state_size, 1));
-    for (int64_t first = 0; first < rows; first += window * tile_rows) {
-        const int64_t part = std::min(window * tile_rows, rows - first);
+        run_.buffer<unsigned char>(std::min(window, blocks_of(asked.rows)), std::max<int64_t>(state_size, 1));
+    for_windows(run_, asked.rows, window * tile_rows, [&](int64_t first, int64_t part) {
         states.zero();
-        Run::Span span(run_, static_cast<double>(first) / static_cast<double>(rows),
-                       static_cast<double>(first + part) / static_cast<double>(rows));
         auto state = [&](int64_t slab) { return states.data() + slab * state_size; };
-        sweep<T>(run_, tiles, row0 + first, part, [&](const Tile<T> &tile) {
+        sweep<T>(run_, tiles, asked.row0 + first, part, [&](const Tile<T> &tile) {
             mercer_tile shown{sizeof shown,
                               sizeof(T) == 4 ? MERCER_F32 : MERCER_F64,
                               0,
@@ -114,12 +111,13 @@ void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &con
         });
         evaluations_ += form_only ? 0 : part * tiles.y().rows();
         for (int64_t s = 0; consumer.combine && s < blocks_of(part); ++s) {
-            int64_t at = row0 + first + s * tile_rows;
-            int32_t status = consumer.combine(consumer.user, state(s), at, std::min(tile_rows, row0 + rows - at));
-            if (status == MERCER_VISIT_STOP) return;
+            const int64_t row = s * tile_rows, at = asked.row0 + first + row;
+            int32_t status = consumer.combine(consumer.user, state(s), at, std::min(tile_rows, part - row));
+            if (status == MERCER_VISIT_STOP) return false;
             require(status);
         }
-    }
+        return true;
+    });
 }
 
 template <class T>
@@ -278,7 +276,7 @@ mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_piv
     const PivotStop until = read_stop(stop);
     const KernelRows rows{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n(), prepared_.weights.data()};
     const bool rounds = !rule.score && !rule.update && !stop.factor;
-    const Factor kind = rounds && !settings_.holds_factor ? Factor::remade : Factor::held;
+    const Factor kind = rounds && !settings_.stores_factor ? Factor::recomputed : Factor::stored;
     const int64_t capacity = PartialCholesky<T>::first_capacity(std::min(until.m, n()), until.early());
     pivots_.push_back({std::make_shared<PartialCholesky<T>>(run_, rows, capacity, kind), {}});
     auto &[factor, copy] = pivots_.back();
@@ -291,8 +289,8 @@ template <class T>
 std::shared_ptr<PartialCholesky<T>> DataProblem<T>::factor_of_given() const {
     if (pivots_.empty() || !out_.weights.empty()) return nullptr;
     const std::shared_ptr<PartialCholesky<T>> &factor = pivots_.back().factor;
-    const bool same = factor->held() && std::equal(out_.index.begin(), out_.index.end(), factor->index(),
-                                                   factor->index() + factor->count());
+    const bool same = factor->stored() && std::equal(out_.index.begin(), out_.index.end(), factor->index(),
+                                                     factor->index() + factor->count());
     return same ? factor : nullptr;
 }
 

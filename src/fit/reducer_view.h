@@ -6,8 +6,8 @@
 namespace mercer {
 
 struct ReducerSettings {
-    int64_t components;       // the number that the model will probably have
-    bool holds_factor = true; // partial Cholesky factors stay in memory; otherwise columns are recomputed
+    int64_t components;        // the number that the model will probably have
+    bool stores_factor = true; // partial Cholesky factors stay in memory; otherwise columns are recomputed
 };
 
 template <class T>
@@ -50,10 +50,10 @@ class DataProblem : public Problem {
     void check_index(const int64_t *index, int64_t count) const;
     int64_t number_of_landmark(int64_t entry, int64_t row) const;
     void require(int32_t status) const;
-    struct Rows {
+    struct RowRange {
         int64_t row0, rows;
     };
-    Rows range_of(const mercer_visit &visit) const; // checks the visit, and returns its range of rows
+    RowRange range_of(const mercer_visit &visit) const; // checks the visit, and returns its range of rows
     // The points x of a visit.
     template <class U>
     Points<U> visited(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const {

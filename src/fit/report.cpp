@@ -79,9 +79,11 @@ void write_solution(const Lifted &lifted, Json &text) {
     if (!lifted.solver.empty()) text["solver"] = lifted.solver;
     if (lifted.checkpointed) text["checkpointed"] = true;
     for (const auto &[name, value] : lifted.solver_report) text["reported"]["solver." + name] = value;
-    if (lifted.passes_made) text["passes"] = Json::array();
-    for (const Lifted::Pass &pass : lifted.passes_made.value_or(std::vector<Lifted::Pass>()))
-        text["passes"].push_back(record({{"width", pass.width}, {"dtype", pass.f32 ? "f32" : "f64"}}));
+    if (lifted.passes_made) {
+        text["passes"] = Json::array();
+        for (const Pass &pass : *lifted.passes_made)
+            text["passes"].push_back(record({{"width", pass.width}, {"dtype", pass.f32 ? "f32" : "f64"}}));
+    }
     if (!lifted.residuals.empty()) text["residuals"] = lifted.residuals;
     if (lifted.most_negative) text["most_negative"] = *lifted.most_negative;
     if (!lifted.stopped.empty()) text["stopped"] = lifted.stopped;
@@ -110,23 +112,6 @@ void write_facts(const Lifted &lifted, const std::map<std::string, double> &redu
     for (const auto &[name, value] : reducer) text["reported"]["reducer." + name] = value;
     text["kernel_evaluations"] = lifted.kernel_evaluations;
     text["kernel_passes"] = lifted.passes;
-}
-
-Json auto_json(const AutoReport &report) {
-    Json out = record({{"accuracy", report.accuracy}, {"looks", Json::array()}});
-    const auto share = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
-    for (const AutoReport::Look &look : report.looks) {
-        Json one = record({{"m", look.m}, {"trace", share(look.trace)}});
-        if (!std::isnan(look.norm)) one["norm"] = share(look.norm);
-        for (const auto &[name, count] :
-             {std::pair("directions", look.directions), std::pair("needed", look.needed), std::pair("rows", look.rows)})
-            if (count > 0) one[name] = count;
-        one["proved"] = share(look.proved);
-        out["looks"].push_back(std::move(one));
-    }
-    out["taken"] = report.exact ? "exact" : "projected";
-    out["why"] = report.why;
-    return out;
 }
 
 void warn_of_share(const CoreValues &asked, int64_t n, int64_t m, Lifted &lifted) {

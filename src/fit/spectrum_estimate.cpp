@@ -86,7 +86,7 @@ class SampleOperator : public Operator {
 
 } // namespace
 
-int64_t Glimpse::allowed(const Recipe &recipe, const Source &source) {
+int64_t SpectrumEstimate::allowed(const Recipe &recipe, const Source &source) {
     const int64_t n = source.rows(), d = std::max<int64_t>(source.cols(), 1);
     if (n < 1 || source.loaded_bytes() > 0) return 0; // a source that is read in chunks
     const int64_t most =
@@ -94,25 +94,25 @@ int64_t Glimpse::allowed(const Recipe &recipe, const Source &source) {
     return most < least_rows ? 0 : most;
 }
 
-bool Glimpse::asks(const Recipe &recipe, const Source &source) {
+bool SpectrumEstimate::asks(const Recipe &recipe, const Source &source) {
     if (dynamic_cast<const MatrixSource *>(&source)) return false;
     return recipe.kernel().has_user() || source.kind() == Source::Kind::objects;
 }
 
-double Glimpse::cost(const Source &source, int64_t rows) {
+double SpectrumEstimate::cost(const Source &source, int64_t rows) {
     const double s = static_cast<double>(rows), each = 100; // measured: 0.06 s for s = 400 on one of two cores
     return s * s * value_cost(source.cols()) + each * s * s * s;
 }
 
-int64_t Glimpse::bytes(const Source &source, int64_t rows) {
+int64_t SpectrumEstimate::bytes(const Source &source, int64_t rows) {
     return 8 * (2 * rows * source.cols() + 2 * tile_rows * (source.cols() + 1));
 }
 
-std::unique_ptr<Glimpse> Glimpse::take(Run &run, const Recipe &recipe, const Data &data) {
+std::unique_ptr<SpectrumEstimate> SpectrumEstimate::take(Run &run, const Recipe &recipe, const Data &data) {
     const int64_t count = allowed(recipe, *data.source);
     if (count == 0) return nullptr;
     Run::Span still(run, 0, 0);
-    std::unique_ptr<Glimpse> out(new Glimpse);
+    std::unique_ptr<SpectrumEstimate> out(new SpectrumEstimate);
     try {
         Sample sample(run, recipe, data, count);
         if (static_cast<DataMissing>(recipe.values().data_missing) == DataMissing::rows)
@@ -130,7 +130,7 @@ std::unique_ptr<Glimpse> Glimpse::take(Run &run, const Recipe &recipe, const Dat
 }
 
 template <class T>
-void Glimpse::look(Run &run, const Prepared &prepared, bool centred) {
+void SpectrumEstimate::look(Run &run, const Prepared &prepared, bool centred) {
     Points<T> xs(prepared.source, prepared.map, leaf_specs(prepared.kernel)), ys = xs;
     xs.lean(), ys.lean();
     const Tiles<T> tiles(prepared.kernel, xs, ys);
@@ -183,7 +183,7 @@ void Glimpse::look(Run &run, const Prepared &prepared, bool centred) {
 }
 
 // Randomly pivoted Cholesky of the weighted sample.
-void Glimpse::factor(int64_t most, const Random &random) {
+void SpectrumEstimate::factor(int64_t most, const Random &random) {
     rank_ = n_;
     std::vector<double> d(static_cast<size_t>(s_)), row(static_cast<size_t>(most));
     std::vector<bool> pivot(d.size());
@@ -229,7 +229,7 @@ void Glimpse::factor(int64_t most, const Random &random) {
     }
 }
 
-void Glimpse::spectrum() {
+void SpectrumEstimate::spectrum() {
     const int64_t wanted = std::max<int64_t>(s_ / 4, 1);
     std::vector<double> a = k_, values(static_cast<size_t>(wanted)), vectors(static_cast<size_t>(wanted * s_));
     eigh_top(s_, a.data(), s_, wanted, values.data(), vectors.data(), s_);
@@ -247,7 +247,7 @@ void Glimpse::spectrum() {
 
 // Interpolates between the sizes, and extrapolates beyond them, along straight lines in logarithms.
 template <class Of>
-double Glimpse::at(int64_t m, Of &&of) const {
+double SpectrumEstimate::at(int64_t m, Of &&of) const {
     constexpr double least = 0.05, most = 20; // limits of the power of m
     if (m >= rank_) return 0;
     size_t k = 1;
@@ -260,16 +260,16 @@ double Glimpse::at(int64_t m, Of &&of) const {
     return of(b) * std::pow(static_cast<double>(b.m) / static_cast<double>(m), power);
 }
 
-double Glimpse::left(int64_t m) const {
+double SpectrumEstimate::left(int64_t m) const {
     return at(std::max<int64_t>(m, 1), [](const Left &one) { return one.trace; });
 }
 
-double Glimpse::norm(int64_t m) const {
+double SpectrumEstimate::norm(int64_t m) const {
     const double d = left(m), e = at(std::max<int64_t>(m, 1), [](const Left &one) { return one.square; });
     return std::sqrt(e + d * d / static_cast<double>(n_));
 }
 
-double Glimpse::missed(int64_t r) const {
+double SpectrumEstimate::missed(int64_t r) const {
     const int64_t known = std::min(r, static_cast<int64_t>(values_.size()));
     double rest = variance_;
     for (int64_t i = 0; i < known; ++i) rest -= values_[static_cast<size_t>(i)];
@@ -278,12 +278,12 @@ double Glimpse::missed(int64_t r) const {
     return rest * left(r) / left(known);
 }
 
-double Glimpse::eigenvalue(int64_t i) const {
+double SpectrumEstimate::eigenvalue(int64_t i) const {
     if (i <= static_cast<int64_t>(values_.size())) return values_[static_cast<size_t>(i - 1)];
     return std::min(std::max(missed(i - 1) - missed(i), variance_ * 1e-15), values_.back());
 }
 
-int64_t Glimpse::components(const CoreValues &values, int64_t most) const {
+int64_t SpectrumEstimate::components(const CoreValues &values, int64_t most) const {
     const Components choice(values, most);
     const bool share = !std::isnan(values.variance) && values.variance > 0,
                above = !std::isnan(values.threshold) && values.threshold > 0;
@@ -301,7 +301,7 @@ int64_t Glimpse::components(const CoreValues &values, int64_t most) const {
     return high;
 }
 
-double Glimpse::passes(Run &run, const Recipe &recipe, const Plan &plan, int64_t r) const {
+double SpectrumEstimate::passes(Run &run, const Recipe &recipe, const Plan &plan, int64_t r) const {
     if (!plan.solver || plan.solver->solver.flags & MERCER_DIRECT || r > s_ / 8) return 0;
     const SampleOperator op(s_, plan.f32, k_);
     const int64_t count = std::min({plan.start_columns, pivots_, s_ / 4});
@@ -342,17 +342,17 @@ double Glimpse::passes(Run &run, const Recipe &recipe, const Plan &plan, int64_t
 // Adds up the rounds of solve_for, each of which asks for twice as many eigenpairs. If the sample
 // gives no estimate of the passes, assumes the larger of the number that the solver expects and
 // 2 + r / width, enough to build a basis of r columns and two blocks.
-void expect_spectrum(const PlanTask &task, const Glimpse &glimpse, Plan &plan) {
+void expect_spectrum(const PlanTask &task, const SpectrumEstimate &spectrum, Plan &plan) {
     if (!plan.solver || plan.solver->solver.flags & MERCER_DIRECT) return;
     const Components choice(task.recipe.values(), task.m);
-    const int64_t wanted = std::min(glimpse.components(task.recipe.values(), task.m), plan.most_pairs);
+    const int64_t wanted = std::min(spectrum.components(task.recipe.values(), task.m), plan.most_pairs);
     double passes = 0, columns = 0;
     for (int64_t r = choice.ask(), before = 0;; before = r, r = std::min(2 * r, plan.most_pairs)) {
         Plan round = plan;
         ask_solver(task, r, std::max(plan.start_columns, before), round);
         const mercer_cost &cost = round.solver_cost;
         const double width = static_cast<double>(std::max<int64_t>(cost.columns, 1)),
-                     seen = glimpse.passes(task.run, task.recipe, round, r),
+                     seen = spectrum.passes(task.run, task.recipe, round, r),
                      unseen = std::max(static_cast<double>(cost.likely_passes), 2 + static_cast<double>(r) / width),
                      own = std::min(seen > 0 ? seen : unseen, static_cast<double>(std::max<int64_t>(cost.passes, 1)));
         passes += own;
@@ -363,9 +363,9 @@ void expect_spectrum(const PlanTask &task, const Glimpse &glimpse, Plan &plan) {
     const mercer_figure before = plan.passes;
     plan.products.likely = std::min(passes, plan.products.most);
     plan.columns.likely = std::min(columns, plan.columns.most);
-    plan.passes.likely = std::min(plan.hold != Hold::matrix ? passes
-                                  : plan.rough              ? 1 + std::ceil(passes / 5)
-                                                            : 1.0,
+    plan.passes.likely = std::min(plan.store != Store::matrix ? passes
+                                  : plan.rough                ? 1 + std::ceil(passes / 5)
+                                                              : 1.0,
                                   plan.passes.most);
     plan.kernel_evaluations.likely += pairs * (plan.passes.likely - before.likely);
 }

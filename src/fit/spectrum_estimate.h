@@ -18,7 +18,7 @@
 
 namespace mercer {
 
-class Glimpse {
+class SpectrumEstimate {
   public:
     // The number of rows that may be read: 0 for a source that can be read only once, and fewer if
     // values come from callbacks.
@@ -29,7 +29,7 @@ class Glimpse {
     // The memory of the sample: the rows as read, and two panels of them, which may be packed.
     static int64_t bytes(const Source &source, int64_t rows);
     // nullptr if the sample cannot be used; the fit will report what is wrong with the data.
-    static std::unique_ptr<Glimpse> take(Run &run, const Recipe &recipe, const Data &data);
+    static std::unique_ptr<SpectrumEstimate> take(Run &run, const Recipe &recipe, const Data &data);
 
     int64_t rows() const { return s_; }
     double value_seconds() const { return value_seconds_; } // of a kernel value on one thread
@@ -53,7 +53,7 @@ class Glimpse {
         int64_t m;
         double trace, square; // d, e
     };
-    Glimpse() = default;
+    SpectrumEstimate() = default;
     template <class T>
     void look(Run &run, const Prepared &prepared, bool centred);
     void factor(int64_t most, const Random &random);
@@ -71,6 +71,6 @@ class Glimpse {
 };
 
 // Replaces the likely figures of a plan by estimates from the sample.
-void expect_spectrum(const PlanTask &task, const Glimpse &glimpse, Plan &plan);
+void expect_spectrum(const PlanTask &task, const SpectrumEstimate &spectrum, Plan &plan);
 
 } // namespace mercer

@@ -20,7 +20,7 @@ class CompleteRows : public Source {
     int64_t given_rows() const override { return all_->given_rows(); }
     int64_t number(int64_t row) const override { return all_->number(numbers_[row]); }
     int64_t loaded_bytes() const override { return all_->loaded_bytes() + numbers_.bytes(); }
-    int64_t held_bytes() const override { return all_->held_bytes(); }
+    int64_t stored_bytes() const override { return all_->stored_bytes(); }
     int64_t window_bytes(int64_t count) const override { return all_->window_bytes(count); }
 
   private:

@@ -26,6 +26,9 @@ struct Prepared {
     bool f32_serves = true;
     bool squares_hold = true;      // f64 holds squares of kernel values
     CountedVector<double> weights; // of the rows; their sum is n
+    // What the user may not have intended. Who prepares the rows of a call tells it; who prepares a
+    // sample of them, for a forecast, does not.
+    std::vector<std::string> warnings;
     bool weighted() const {
         return std::any_of(weights.begin(), weights.end(), [](double w) { return w != 1; });
     }

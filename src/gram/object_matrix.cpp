@@ -20,15 +20,15 @@ template <class T>
 std::shared_ptr<MatrixSource> MatrixSource::read_whole(Run &run, const Source &rows, int32_t values) {
     constexpr int64_t window = 1 << 20; // entries
     const int64_t n = rows.rows(), cols = rows.cols(), step = std::max<int64_t>(window / std::max<int64_t>(cols, 1), 1);
-    Buffer<unsigned char> held = run.buffer<unsigned char>(checked_bytes("the matrix", n, cols, sizeof(T)));
-    T *to = reinterpret_cast<T *>(held.data());
+    Buffer<unsigned char> stored = run.buffer<unsigned char>(checked_bytes("the matrix", n, cols, sizeof(T)));
+    T *to = reinterpret_cast<T *>(stored.data());
     for (int64_t i = 0; i < n; i += step) {
         rows.read(i, std::min(step, n - i), to + i * cols);
         run.progress(static_cast<double>(i) / static_cast<double>(n));
     }
     auto out =
         std::make_shared<MatrixSource>(mercer_view{sizeof(mercer_view), rows.dtype(), 0, n, cols, cols, 1, to}, values);
-    out->held_ = std::move(held);
+    out->stored_ = std::move(stored);
     return out;
 }
 

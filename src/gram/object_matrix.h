@@ -12,8 +12,8 @@ class MatrixSource : public ObjectSource {
     MatrixSource(const mercer_view &view, int32_t values);
     // Reads the rows of another source into memory and uses them as the matrix.
     static std::shared_ptr<MatrixSource> from_rows(Run &run, const Source &rows, int32_t values);
-    int64_t held_bytes() const override { return held_.bytes(); }
-    const mercer_view *borrowed() const override { return held_.empty() ? &view_ : nullptr; }
+    int64_t stored_bytes() const override { return stored_.bytes(); }
+    const mercer_view *borrowed() const override { return stored_.empty() ? &view_ : nullptr; }
     int64_t columns() const { return view_.cols; }
     // Fails unless the matrix can be fitted on: it must be square (E_SHAPE), and finite and
     // symmetric up to rounding (E_DATA; the message names the first bad pair). Distances must be >=
@@ -26,7 +26,7 @@ class MatrixSource : public ObjectSource {
     template <class T>
     static std::shared_ptr<MatrixSource> read_whole(Run &run, const Source &rows, int32_t values);
     mercer_view view_;
-    Buffer<unsigned char> held_; // the view's memory, if owned; empty if it is the caller's
+    Buffer<unsigned char> stored_; // the view's memory, if owned; empty if it is the caller's
 };
 
 } // namespace mercer

@@ -123,16 +123,31 @@ void Points<T>::read_rows(int64_t row0, int64_t rows, U *out) const {
     map_rows(map_, d, out, rows);
 }
 
+// Calls body with the mapped rows of the panel: in f64 if narrows(), else in T, as panel.mapped.
 template <class T>
-void Points<T>::load_dense(Run &run, Panel<T> &panel) const {
+template <class Body>
+void Points<T>::with_rows(Run &run, Panel<T> &panel, Body &&body) const {
     if (narrows()) {
         Buffer<double> rows = run.buffer<double>(panel.rows, cols());
         read_rows(panel.row0, panel.rows, rows.data());
-        return prepare_leaves(run, rows.data(), panel);
+        return body(rows.data());
     }
     panel.mapped = run.buffer<T>(panel.rows, cols());
     read_rows(panel.row0, panel.rows, panel.mapped.data());
-    prepare_leaves(run, panel.mapped.data(), panel);
+    body(panel.mapped.data());
+}
+
+template <class T>
+template <class U>
+void Points<T>::keep_rows(Run &run, const U *rows, Panel<T> &panel) const {
+    if (!panel.mapped.empty()) return;
+    panel.mapped = run.buffer<T>(panel.rows, cols());
+    std::transform(rows, rows + panel.rows * cols(), panel.mapped.data(), [](U v) { return static_cast<T>(v); });
+}
+
+template <class T>
+void Points<T>::load_dense(Run &run, Panel<T> &panel) const {
+    with_rows(run, panel, [&](const auto *rows) { prepare_leaves(run, rows, panel); });
 }
 
 template <class T>
@@ -145,10 +160,7 @@ void Points<T>::prepare_leaves(Run &run, const U *rows, Panel<T> &panel) const {
         panel.mapped = Buffer<T>();
         return;
     }
-    if (panel.mapped.empty()) {
-        panel.mapped = run.buffer<T>(panel.rows, cols());
-        std::transform(rows, rows + panel.rows * cols(), panel.mapped.data(), [](U v) { return static_cast<T>(v); });
-    }
+    keep_rows(run, rows, panel);
     for (size_t l = 0; l < leaves_.size(); ++l)
         if (panel.leaves[l].packed.empty()) prepare_leaf(run, rows, panel, leaves_[l], panel.leaves[l]);
 }
@@ -188,17 +200,11 @@ template <class T>
 LeafRows<T> Points<T>::plain(Run &run, const Panel<T> &panel, size_t leaf) const {
     Panel<T> again; // a lean panel has not kept its rows
     again.row0 = panel.row0, again.rows = panel.rows;
-    again.mapped = run.buffer<T>(panel.rows, cols());
     LeafRows<T> out;
-    if (narrows()) {
-        Buffer<double> rows = run.buffer<double>(panel.rows, cols());
-        read_rows(panel.row0, panel.rows, rows.data());
-        std::transform(rows.begin(), rows.end(), again.mapped.data(), [](double v) { return static_cast<T>(v); });
-        prepare_leaf(run, rows.data(), again, leaves_[leaf], out);
-    } else {
-        read_rows(panel.row0, panel.rows, again.mapped.data());
-        prepare_leaf(run, again.mapped.data(), again, leaves_[leaf], out);
-    }
+    with_rows(run, again, [&](const auto *rows) {
+        keep_rows(run, rows, again);
+        prepare_leaf(run, rows, again, leaves_[leaf], out);
+    });
     if (out.own.empty()) out.own = std::move(again.mapped); // out.x points into it
     return out;
 }
@@ -302,7 +308,7 @@ void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
 }
 
 // Packed leaves are padded to whole panels. A lean panel releases its mapped rows once they are
-// packed, so these count as memory of loading. f64 rows that are rounded after the shift are held
+// packed, so these count as memory of loading. f64 rows that are rounded after the shift are stored
 // in addition to their f32 copies during loading.
 template <class T>
 void Points<T>::measure(TileBytes &out) const {

@@ -102,10 +102,10 @@ class Points {
     }
     Panel<T> load(Run &run, int64_t row0, int64_t rows) const;
     void measure(TileBytes &out) const; // sizes of panels and of loading them
-    int64_t held_bytes() const {        // of a full panel, once loaded
+    int64_t stored_bytes() const {      // of a full panel, once loaded
         TileBytes out;
         measure(out);
-        return out.held(1, tile_rows);
+        return out.stored(1, tile_rows);
     }
     // Panels omit `mapped` if every leaf is packed. This saves memory for callers that need only
     // kernel values.
@@ -118,6 +118,11 @@ class Points {
     // f64 rows are rounded to f32 only after map and shift: rounding them before would destroy
     // small differences between rows with a large offset.
     bool narrows() const { return sizeof(T) == 4 && source_->dtype() == MERCER_F64; }
+    template <class Body>
+    void with_rows(Run &run, Panel<T> &panel, Body &&body) const;
+    // Keeps the rows as panel.mapped, unless they are there already.
+    template <class U>
+    void keep_rows(Run &run, const U *rows, Panel<T> &panel) const;
     template <class U>
     void read_rows(int64_t row0, int64_t rows, U *out) const;
     void load_dense(Run &run, Panel<T> &panel) const;

@@ -16,7 +16,7 @@ class SparseSource : public Source {
     const int64_t *offsets() const { return offsets_.data(); }
     const int32_t *columns() const { return columns_.data(); }
     int64_t count() const { return columns_.size(); }
-    int64_t held_bytes() const override { return offsets_.bytes() + columns_.bytes() + values_.bytes(); }
+    int64_t stored_bytes() const override { return offsets_.bytes() + columns_.bytes() + values_.bytes(); }
     double value(int64_t entry) const { return values_[entry]; }
     void fill(int64_t row0, int64_t count, float *out) const override { spread(row0, count, out); }
     void fill(int64_t row0, int64_t count, double *out) const override { spread(row0, count, out); }

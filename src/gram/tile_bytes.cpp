@@ -16,23 +16,16 @@ TileBytes tiles_of(const Expression &kernel, const Source &source) {
     return Tiles<T>(kernel, points, points).bytes();
 }
 
-template <class T>
-int64_t tile_bytes(const Expression &kernel, const Source &source) {
-    const TileBytes of = tiles_of<T>(kernel, source);
-    const int64_t rows = std::min(tile_rows, std::max<int64_t>(source.rows(), 1)), mapped = rows * source.cols() * 8;
-    return of.scratch + 2 * (of.held(1, rows) + std::max(of.loading(rows), mapped));
-}
+// Each thread loads two panels, in the worst case with the whole rows of both in f64 beside them.
 Bytes sweep_bytes(const Run &run, const Expression &kernel, const Source &source, bool f32, Others others) {
     const TileBytes of = f32 ? tiles_of<float>(kernel, source) : tiles_of<double>(kernel, source);
-    const int64_t rows = std::min(tile_rows, std::max<int64_t>(source.rows(), 1));
-    const int64_t ready = others == Others::all ? of.held(blocks_of(source.rows()), source.rows()) : 0;
-    return {held_by(run.threads(), blocks_of(source.rows()), of.scratch + of.held(1, rows)).likely,
-            run.threads() * (f32 ? tile_bytes<float>(kernel, source) : tile_bytes<double>(kernel, source)) +
-                (ready <= sweep_keeps ? ready : 0)};
+    const int64_t rows = std::min(tile_rows, std::max<int64_t>(source.rows(), 1)), mapped = rows * source.cols() * 8,
+                  each = of.scratch + 2 * (of.stored(1, rows) + std::max(of.loading(rows), mapped)),
+                  ready = others == Others::all ? of.stored(blocks_of(source.rows()), source.rows()) : 0;
+    return {held_by(run.threads(), blocks_of(source.rows()), of.scratch + of.stored(1, rows)).likely,
+            run.threads() * each + (ready <= sweep_keeps ? ready : 0)};
 }
 
-template int64_t tile_bytes<float>(const Expression &, const Source &);
-template int64_t tile_bytes<double>(const Expression &, const Source &);
 template TileBytes tiles_of<float>(const Expression &, const Source &);
 template TileBytes tiles_of<double>(const Expression &, const Source &);
 

@@ -12,16 +12,13 @@ class Source;
 struct TileBytes {
     int64_t scratch = 0, panel = 0, row = 0, loading_row = 0;
     bool whole = false; // values are computed by whole tiles (Tiles::whole)
-    int64_t held(int64_t panels, int64_t rows) const { return panels * panel + rows * row; }
+    int64_t stored(int64_t panels, int64_t rows) const { return panels * panel + rows * row; }
     int64_t loading(int64_t rows) const { return rows * loading_row; }
 };
 
 // For tiles of all rows of source, prepared as in a fit.
 template <class T>
 TileBytes tiles_of(const Expression &kernel, const Source &source);
-// Upper bound for one thread that loads two panels, including the whole rows of both in f64.
-template <class T>
-int64_t tile_bytes(const Expression &kernel, const Source &source);
 // For a sweep over tiles by all threads. all: the rows of source are on both sides; few: one side
 // has few points.
 enum class Others { few, all };

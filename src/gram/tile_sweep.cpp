@@ -14,20 +14,20 @@ void sweep_panels(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, c
     std::vector<Panel<T>> kept;
     TileBytes y;
     tiles.y().measure(y);
-    const int64_t held = y.held(y_blocks, tiles.y().rows());
-    if (held + y.loading(tile_rows) <= std::min(sweep_keeps, run.budget()->left() / 4)) {
+    const int64_t stored = y.stored(y_blocks, tiles.y().rows());
+    if (stored + y.loading(tile_rows) <= std::min(sweep_keeps, run.budget()->left() / 4)) {
         kept.resize(static_cast<size_t>(y_blocks));
         auto load = [&](int64_t b) { kept[static_cast<size_t>(b)] = tiles.y().load(run, b); };
         Run::Span span(run, 0, 0);
         // On a busy machine, waking a team of threads may take longer than copying a mebibyte, and
         // the transform of a single row would have to wait for it.
         constexpr int64_t quick = int64_t{1} << 20;
-        parallel_for(run, y_blocks, load, tiles.serial() || held <= quick);
+        parallel_for(run, y_blocks, load, tiles.serial() || stored <= quick);
     }
     Pool<TileScratch<T>> pool([&] { return std::unique_ptr<TileScratch<T>>(new TileScratch<T>(tiles.scratch(run))); });
     auto slab = [&](int64_t s) {
-        auto held = pool.take();
-        TileScratch<T> &scratch = *held;
+        auto stored = pool.take();
+        TileScratch<T> &scratch = *stored;
         scratch.by_differences = false;
         Panel<T> x = tiles.x().load(run, row0 + s * tile_rows, std::min(tile_rows, rows - s * tile_rows));
         for (int64_t b = range == Range::upper ? s : 0; b < y_blocks; ++b) {

@@ -31,7 +31,7 @@ struct CsvFile {
 };
 
 // Parses a file. The columns, line numbers, labels, weights and ids count in the budget of the run
-// that reads them. Later runs count what held_bytes of the source reports, the columns and line
+// that reads them. Later runs count what stored_bytes of the source reports, the columns and line
 // numbers.
 CsvFile open_csv(Run &run, const InputFile &file, const CsvOptions &options);
 inline CsvFile open_csv(Run &run, const std::string &path, const CsvOptions &options) {

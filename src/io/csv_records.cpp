@@ -61,7 +61,7 @@ void CsvRecords::fail_here(const char *at, const char *what) const {
 bool CsvRecords::next() {
     for (;;) {
         if (begin_ == end_ && !fill()) return false;
-        if (scan() == Seen::more) {
+        if (scan() == Scanned::more) {
             fill();
             continue;
         }
@@ -72,27 +72,27 @@ bool CsvRecords::next() {
 
 // Reads the record at begin_ and moves begin_ past it. Returns `more`, with begin_ unchanged, if
 // the record does not end in the window.
-CsvRecords::Seen CsvRecords::scan() {
+CsvRecords::Scanned CsvRecords::scan() {
     fields_.clear();
     unescaped_.clear();
     const char *at = begin_;
     for (;;) {
         while (at < end_ && is_blank(*at) && (*at != separator_ || separator_ == ' ')) ++at;
-        if (at == end_ && !over_) return Seen::more;
+        if (at == end_ && !over_) return Scanned::more;
         // Blanks at the end of a line separate nothing.
         const bool trailing = separator_ == ' ' && (at == end_ || ends_line(*at));
-        if (!trailing && !(at < end_ && *at == '"' ? quoted(at) : plain(at))) return Seen::more;
+        if (!trailing && !(at < end_ && *at == '"' ? quoted(at) : plain(at))) return Scanned::more;
         if (at < end_ && *at == separator_) {
             ++at;
             continue;
         }
         // An LF may follow a CR at the end of the window.
-        if (at < end_ && *at == '\r' && at + 1 == end_ && !over_) return Seen::more;
+        if (at < end_ && *at == '\r' && at + 1 == end_ && !over_) return Scanned::more;
         line_ = lines_before_ + 1;
         lines_before_ += std::count(begin_, at, '\n') + (at < end_);
         if (at < end_) at += *at == '\r' && at + 1 < end_ && at[1] == '\n' ? 2 : 1;
         begin_ = at;
-        return Seen::record;
+        return Scanned::record;
     }
 }
 

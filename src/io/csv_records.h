@@ -33,8 +33,8 @@ class CsvRecords {
     static constexpr int64_t longest_record = int64_t{64} << 20;
 
   private:
-    enum class Seen { record, more };
-    Seen scan();
+    enum class Scanned { record, more };
+    Scanned scan();
     bool quoted(const char *&at);
     bool plain(const char *&at);
     bool fill();

@@ -49,7 +49,7 @@ class CsvSource : public Source {
     }
     void fill(int64_t row0, int64_t count, float *out) const override { gather(row0, count, out); }
     void fill(int64_t row0, int64_t count, double *out) const override { gather(row0, count, out); }
-    int64_t held_bytes() const override {
+    int64_t stored_bytes() const override {
         int64_t bytes = lines_.bytes();
         for (const Buffer<double> &piece : pieces_) bytes += piece.bytes();
         return bytes;

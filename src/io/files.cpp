@@ -326,7 +326,7 @@ void InputFile::read_pipe(Run &run) {
     }
 }
 
-int64_t InputFile::held_bytes() const { return static_cast<int64_t>(pieces_.size()) * piece_bytes; }
+int64_t InputFile::stored_bytes() const { return static_cast<int64_t>(pieces_.size()) * piece_bytes; }
 
 void InputFile::copy_held(int64_t offset, void *bytes, int64_t count) const {
     auto to = static_cast<unsigned char *>(bytes);

@@ -42,7 +42,7 @@ class InputFile {
     ~InputFile();
     InputFile(const InputFile &) = delete;
     int64_t size() const { return size_; }
-    int64_t held_bytes() const; // bytes held in memory
+    int64_t stored_bytes() const; // bytes held in memory
     const std::string &path() const { return path_; }
     // Reads exactly count bytes; E_IO if the file has become shorter. May be called on any thread.
     void read(int64_t offset, void *bytes, int64_t count) const;

@@ -52,7 +52,7 @@ class NpySource : public Source {
     void fill(int64_t row0, int64_t count, float *out) const override { read_window(row0, count, out); }
     void fill(int64_t row0, int64_t count, double *out) const override { read_window(row0, count, out); }
 
-    int64_t held_bytes() const override { return file_->held_bytes(); }
+    int64_t stored_bytes() const override { return file_->stored_bytes(); }
     int64_t window_bytes(int64_t count) const override {
         count = std::min(count, rows());
         int64_t entries = by_columns() ? std::min(count, block_rows) * std::min(cols(), block_cols)

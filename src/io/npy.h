@@ -26,7 +26,7 @@ bool is_npy(const InputFile &file); // decided by its name or its first bytes
 
 // Returns the file as a source of rows. f4, integers of 8 and 16 bits and bool become f32,
 // everything else f64. Windows are read with pread, through at most 1 MiB for each reader
-// (window_bytes). Only the header is kept in memory, and the bytes of a pipe (held_bytes). Integers
+// (window_bytes). Only the header is kept in memory, and the bytes of a pipe (stored_bytes). Integers
 // beyond 2^53 are rounded.
 std::shared_ptr<Source> open_npy(std::unique_ptr<InputFile> file);
 inline std::shared_ptr<Source> open_npy(const std::string &path) { return open_npy(std::make_unique<InputFile>(path)); }

@@ -55,7 +55,7 @@ class Source {
     virtual int64_t loaded_bytes() const { return 0; }
 
     // Bytes that this source holds outside of any budget, because it was created before the call.
-    virtual int64_t held_bytes() const { return 0; }
+    virtual int64_t stored_bytes() const { return 0; }
 
     // Bytes that one reader needs, in addition to its output, for a window of count rows.
     virtual int64_t window_bytes(int64_t) const { return 0; }

@@ -52,7 +52,7 @@ Clusters by_weight(const std::vector<std::vector<double>> &rule, const CountedVe
 
 constexpr int64_t slab_rows = 2048, most_iterations = 100, starts = 8;
 
-struct Rows {
+struct UnitRows {
     int64_t m, q; // m rows of q numbers, each of length 1
     const double *e, *weights;
     const double *row(int64_t i) const { return e + i * q; }
@@ -73,7 +73,7 @@ void set_offset(double *centroid, int64_t q) {
 
 // Draws the seeds: each next one is a row that is drawn with probability proportional to its weight
 // times its squared distance to the nearest seed before it.
-Centroids seeds_of(const Rows &rows, int64_t k, const Random &random, int64_t start) {
+Centroids seeds_of(const UnitRows &rows, int64_t k, const Random &random, int64_t start) {
     Centroids out;
     // Weight times squared distance; before the first seed, the weight.
     CountedVector<double> mass(rows.weights, rows.weights + rows.m);
@@ -100,7 +100,7 @@ Centroids seeds_of(const Rows &rows, int64_t k, const Random &random, int64_t st
 
 // Assigns labels by the centroids, and sums up the rows and (last) the weights of each cluster.
 // Returns true if a label has changed.
-bool assign(Run &run, const Rows &rows, Partition &partition, std::vector<double> &sums) {
+bool assign(Run &run, const UnitRows &rows, Partition &partition, std::vector<double> &sums) {
     const int64_t q = rows.q, stride = q + 1, k = static_cast<int64_t>(partition.centroids.size()) / stride,
                   slabs = (rows.m + slab_rows - 1) / slab_rows, part = k * stride + 2;
     Buffer<double> parts = std::move(run.buffer<double>(part, slabs).zero());
@@ -130,7 +130,7 @@ bool assign(Run &run, const Rows &rows, Partition &partition, std::vector<double
     return sums[static_cast<size_t>(part - 2)] > 0;
 }
 
-Partition lloyd(Run &run, const Rows &rows, Centroids centroids) {
+Partition lloyd(Run &run, const UnitRows &rows, Centroids centroids) {
     const int64_t q = rows.q, stride = q + 1;
     Partition out{std::move(centroids), CountedVector<int64_t>(static_cast<size_t>(rows.m), -1)};
     std::vector<double> sums;
@@ -169,7 +169,7 @@ Clusters cut_in_two(const Nodes &nodes) {
 
 Clusters part_directions(Run &run, int64_t m, int64_t p, const double *e, const double *weights, int64_t k,
                          uint64_t seed) {
-    const Rows rows{m, p + 1, e, weights};
+    const UnitRows rows{m, p + 1, e, weights};
     const Random random(seed, Stage::clusters);
     Partition best;
     for (int64_t s = 0; s < starts; ++s) {

@@ -1,5 +1,7 @@
 #include "eigenpairs.h"
 
+#include "gram_plan.h"
+
 #include "../core/rounding.h"
 #include "../core/tall.h"
 
@@ -48,13 +50,7 @@ Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operato
         const Start &start;
     } asked{task, start};
     mercer_operator c_op = op.c_operator();
-    mercer_eigen_request request{};
-    request.struct_size = sizeof request;
-    request.r = r;
-    request.tol = plan.tol;
-    request.share = plan.share;
-    request.max_passes = plan.max_passes;
-    request.start_count = start.count;
+    mercer_eigen_request request = request_of(plan, r, start.count);
     request.rough = op.has_rough();
     request.scale = scale;
     request.user = &asked;

@@ -144,12 +144,12 @@ Lifted extended_as(const LiftTask &task) {
     const double total = static_cast<double>(task.prepared.source->rows());
     const bool refined = task.recipe.values().ritz > 0;
     Lifted out = weighted_model(task);
-    const bool stands = task.recipe.reducer() && !out.exact;
-    Certificates stood;
-    if (stands) {
+    const bool reduced = task.recipe.reducer() && !out.exact;
+    Certificates quantisation;
+    if (reduced) {
         task.run.stage("certify");
-        stood = quantisation_certificates(reduced_model(task, out),
-                                          {.density = false, .values = !refined, .directions = false});
+        quantisation = quantisation_certificates(reduced_model(task, out),
+                                                 {.density = false, .values = !refined, .directions = false});
     }
 
     task.run.stage("lift");
@@ -170,7 +170,7 @@ Lifted extended_as(const LiftTask &task) {
     // These belong to the centres' own model, of which this one shares only the eigenvalues.
     out.limits.reset(), out.mse.reset(), out.mse_components.reset();
     if (refined) refine(task, products.means(), out);
-    if (stands) certify_standing(reduced_model(task, out), false, stood);
+    if (reduced) certify_reduction(reduced_model(task, out), false, quantisation);
     return out;
 }
 

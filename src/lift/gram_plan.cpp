@@ -23,16 +23,21 @@ constexpr int64_t start_rank = 256;
 
 } // namespace
 
-void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan) {
-    mercer_task operation(task.run, Random(0, Stage::solver));
+mercer_eigen_request request_of(const Plan &plan, int64_t r, int64_t start_columns) {
     mercer_eigen_request request{};
     request.struct_size = sizeof request;
     request.r = r;
     request.tol = plan.tol;
     request.share = plan.share;
     request.max_passes = plan.max_passes;
-    request.start_count = begun;
+    request.start_count = start_columns;
     request.rough = plan.rough;
+    return request;
+}
+
+void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan) {
+    mercer_task operation(task.run, Random(0, Stage::solver));
+    const mercer_eigen_request request = request_of(plan, r, begun);
     plan.solver_cost = {};
     plan.solver_cost.struct_size = sizeof plan.solver_cost;
     operation.perform(*plan.solver, "forecast", [&] {
@@ -51,7 +56,7 @@ namespace {
 // components is open, each doubling may be a new solve.
 void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     const mercer_cost &cost = plan.solver_cost;
-    const bool stored = plan.hold == Hold::matrix;
+    const bool stored = plan.store == Store::matrix;
     const double pairs = static_cast<double>(pass_evaluations(task.m)), m = static_cast<double>(task.m);
     const bool grows = Components(task.recipe.values(), task.m).ask() < plan.most_pairs;
     const double rounds = grows ? 2 + std::ceil(std::log2(m)) : 1, likely = static_cast<double>(cost.likely_passes),
@@ -77,7 +82,7 @@ bool calls_back(const PlanTask &task) { return task.kernel.has_user() || task.so
 // Bytes of a solve for r eigenpairs, excluding the storage of the kernel matrix (Hold).
 struct Working {
     Need exact, most;       // memory of a pass in the type of the result, and in the type of most passes
-    int64_t always;         // held throughout
+    int64_t always;         // stored throughout
     Bytes start, bars, end; // needed one after the other: for start vectors, error bars, tensors of the model
     Bytes product;          // in addition to a pass: the solver, its blocks and the vectors of a product
     Bytes begun;            // like `product`, if the first product is enough
@@ -133,29 +138,30 @@ Working least_of(Working of) {
     return of;
 }
 
-// Adds up all memory, including the storage that plan.hold and plan.hold_exact choose.
+// Adds up all memory, including the storage that plan.hold and plan.store_exact choose.
 Bytes bytes_of(const Working &of, const Plan &plan) {
-    auto pass = [](const Need &need, Hold held) {
-        return held == Hold::matrix ? 0 : need.scratch + (held == Hold::nothing ? need.panels : 0);
+    auto pass = [](const Need &need, Store stored) {
+        return stored == Store::matrix ? 0 : need.scratch + (stored == Store::nothing ? need.panels : 0);
     };
-    auto kept = [](const Need &need, Hold held) {
-        return held == Hold::matrix ? need.matrix : held == Hold::rows ? need.rows : 0;
+    auto kept = [](const Need &need, Store stored) {
+        return stored == Store::matrix ? need.matrix : stored == Store::rows ? need.rows : 0;
     };
-    int64_t held = of.always + kept(of.most, plan.hold);
-    Bytes working = pass(of.most, plan.hold), filled = plan.hold == Hold::rows ? of.most.loading : 0;
-    if (plan.hold == Hold::matrix) filled = of.most.rows + larger(of.most.scratch, of.most.loading);
-    if (plan.rough) held += kept(of.exact, plan.hold_exact), working = larger(working, pass(of.exact, plan.hold_exact));
+    int64_t stored = of.always + kept(of.most, plan.store);
+    Bytes working = pass(of.most, plan.store), filled = plan.store == Store::rows ? of.most.loading : 0;
+    if (plan.store == Store::matrix) filled = of.most.rows + larger(of.most.scratch, of.most.loading);
+    if (plan.rough)
+        stored += kept(of.exact, plan.store_exact), working = larger(working, pass(of.exact, plan.store_exact));
     Bytes most = of.product + working;
     for (const Bytes &other : {of.factorised, of.start, filled, of.exact.diagonal, of.bars, of.end})
         most = larger(most, other);
-    return held + most;
+    return stored + most;
 }
 
 // Chooses what is stored between passes, as much as the budget allows, and sets the bytes of the
 // plan.
-void choose_hold(const PlanTask &task, const Working &working, Plan &plan) {
-    auto fits = [&](Hold hold, Hold hold_exact) {
-        plan.hold = hold, plan.hold_exact = hold_exact;
+void choose_store(const PlanTask &task, const Working &working, Plan &plan) {
+    auto fits = [&](Store store, Store store_exact) {
+        plan.store = store, plan.store_exact = store_exact;
         const Bytes bytes = bytes_of(working, plan);
         plan.likely_bytes = bytes.likely, plan.bytes = bytes.most;
         plan.least_bytes = bytes_of(least_of(working), plan).likely;
@@ -164,11 +170,11 @@ void choose_hold(const PlanTask &task, const Working &working, Plan &plan) {
     const GramStorage storage = static_cast<GramStorage>(task.recipe.values().gram_storage);
     const bool asked = storage == GramStorage::f64 || storage == GramStorage::f32;
     const bool wanted = asked || (storage == GramStorage::automatic && !streams_well(task.kernel, task.source));
-    const Hold second = plan.rough ? Hold::rows : Hold::nothing;
+    const Store second = plan.rough ? Store::rows : Store::nothing;
     plan.how = asked ? "kernel matrix stored" : "kernel matrix streamed";
-    if (wanted && (fits(Hold::matrix, second) || fits(Hold::matrix, Hold::nothing))) return;
-    if (asked || fits(Hold::rows, second) || fits(Hold::rows, Hold::nothing)) return;
-    fits(Hold::nothing, Hold::nothing);
+    if (wanted && (fits(Store::matrix, second) || fits(Store::matrix, Store::nothing))) return;
+    if (asked || fits(Store::rows, second) || fits(Store::rows, Store::nothing)) return;
+    fits(Store::nothing, Store::nothing);
 }
 
 // If the number of eigenpairs is open, lets it grow from r to what fits in the budget together with
@@ -210,7 +216,7 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
         plan.start_columns = std::max<int64_t>(plan.start_columns - 1 - (values.lift_centred != 0), 0);
     }
     ask_solver(task, r, plan.start_columns, plan);
-    choose_hold(task, working_of(task, r, plan), plan);
+    choose_store(task, working_of(task, r, plan), plan);
     allow_growth(task, r, plan);
     count_work(task, r, iterates, plan);
     return plan;

@@ -8,4 +8,8 @@ namespace mercer {
 // `begun` start vectors.
 void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan);
 
+// What the solver is asked, in the forecast and in the fit: r eigenpairs, with this many start
+// columns, to the demands of the plan.
+mercer_eigen_request request_of(const Plan &plan, int64_t r, int64_t start_columns);
+
 } // namespace mercer

@@ -22,11 +22,11 @@ namespace mercer {
 
 namespace {
 
-constexpr double held = 0.9;   // share of the square of u
+constexpr double stored = 0.9; // share of the square of u
 constexpr double slow = 0.9;   // least eigenvalue and least P_ii
 constexpr double light = 0.01; // share of the weight
 
-// Returns the fewest centres that make up the share `held` of the square of u; none if they are too
+// Returns the fewest centres that make up the share `stored` of the square of u; none if they are too
 // many to be called isolated.
 CountedVector<int64_t> set_apart(const double *u, const CountedVector<double> &weights, const Buffer<double> &stay) {
     const int64_t m = static_cast<int64_t>(weights.size());
@@ -39,7 +39,7 @@ CountedVector<int64_t> set_apart(const double *u, const CountedVector<double> &w
     });
     double square = 0, weight = 0;
     bool stay_each = true;
-    for (size_t k = 0; square < held && k < order.size(); ++k) {
+    for (size_t k = 0; square < stored && k < order.size(); ++k) {
         const int64_t i = order[k];
         const double own = weights[static_cast<size_t>(i)];
         square += u[i] * u[i];

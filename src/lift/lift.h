@@ -2,6 +2,7 @@
 // Each lift has a file in this room and a row in table.cpp.
 #pragma once
 #include "../certify/ladder.h"
+#include "../certify/reduction.h"
 #include "../core/cost.h"
 #include "../model/centres.h"
 #include "../model/lifted.h"
@@ -29,24 +30,22 @@ struct Reduction : Landmarks {
     std::variant<std::shared_ptr<PartialCholesky<float>>, std::shared_ptr<PartialCholesky<double>>> factor;
     std::shared_ptr<Findings> findings; // only from `auto`
     bool has_factor() const {
-        return std::visit([](const auto &held) { return held != nullptr; }, factor);
+        return std::visit([](const auto &stored) { return stored != nullptr; }, factor);
     }
     int64_t factor_bytes() const; // 0: none
     template <class T>
     bool owns(const std::shared_ptr<PartialCholesky<T>> &other) const {
-        const auto *held = std::get_if<std::shared_ptr<PartialCholesky<T>>>(&factor);
-        return held && *held == other;
+        const auto *stored = std::get_if<std::shared_ptr<PartialCholesky<T>>>(&factor);
+        return stored && *stored == other;
     }
 };
 // How the kernel matrix of m centres will be stored, and which solver will solve it. The plan
 // follows from the shape and the budget alone, before any work is done.
 struct Plan : Cost, GramPlan {
     int64_t start_rank = 0, start_columns = 0; // of the Nystrom start vectors; 0: none
-    bool keep_factor = false;                  // lift projected: the n x m factor is kept in memory
-    // For the certificates of reduced sets. spans: certify by the span of the centres; measures:
-    // measure the true errors.
-    bool spans = false, measures = false;
-    std::shared_ptr<const Plugin> solver; // nullptr: the lift needs none
+    bool store_factor = false;                 // lift projected: the n x m factor is kept in memory
+    Affordable certificates;                   // of reduced sets
+    std::shared_ptr<const Plugin> solver;      // nullptr: the lift needs none
     Params solver_params;
     mercer_cost solver_cost{};
     const char *how = "";      // what needs the memory, for the error text

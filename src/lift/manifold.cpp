@@ -372,7 +372,7 @@ Plan plan_manifold(const PlanTask &task) {
     plan.likely_bytes += own, plan.least_bytes += own;
     const double degrees = static_cast<double>(walk.products()),
                  sweeps = (walk.clusters == 2) + (task.kernel.has_user() ? 1.0 : 0.0),
-                 passes = sweeps + (plan.hold != Hold::matrix || plan.rough ? degrees : 0);
+                 passes = sweeps + (plan.store != Store::matrix || plan.rough ? degrees : 0);
     plan.add(&Cost::kernel_evaluations, passes * static_cast<double>(pass_evaluations(task.m)));
     plan.add(&Cost::passes, passes);
     plan.add(&Cost::columns, degrees);

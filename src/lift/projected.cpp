@@ -27,22 +27,22 @@ namespace {
 
 template <class T>
 std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows,
-                                     std::shared_ptr<PartialCholesky<T>> &held) {
+                                     std::shared_ptr<PartialCholesky<T>> &stored) {
     const Centres &centres = task.centres;
     const Prepared &prepared = task.prepared;
-    if (auto *handed = std::get_if<std::shared_ptr<PartialCholesky<T>>>(&task.reduction.factor)) held = *handed;
-    if (held && held->count() == centres.m()) return std::make_unique<SpanRows<T>>(*held);
+    if (auto *handed = std::get_if<std::shared_ptr<PartialCholesky<T>>>(&task.reduction.factor)) stored = *handed;
+    if (stored && stored->count() == centres.m()) return std::make_unique<SpanRows<T>>(*stored);
     const int64_t m = centres.m();
-    if (task.plan.keep_factor) {
+    if (task.plan.store_factor) {
         CountedVector<int64_t> given;
         for (int64_t k = 0; k < task.reduction.m; ++k)
             if (task.reduction.weights[static_cast<size_t>(k)] > 0)
                 given.push_back(task.reduction.index[static_cast<size_t>(k)]);
         const KernelRows all{prepared.source,         prepared.map,           prepared.kernel, nullptr,
                              prepared.source->rows(), prepared.weights.data()};
-        held = std::make_shared<PartialCholesky<T>>(task.run, all, m);
-        held->append(given.data(), m);
-        return std::make_unique<SpanRows<T>>(*held);
+        stored = std::make_shared<PartialCholesky<T>>(task.run, all, m);
+        stored->append(given.data(), m);
+        return std::make_unique<SpanRows<T>>(*stored);
     }
     return std::make_unique<SpanRows<T>>(task.run, prepared.kernel, rows, points_of<T>(prepared.kernel, centres),
                                          basis_of<T>(task.run, centres.rows_of(prepared.kernel)));
@@ -85,7 +85,7 @@ void coefficients(const LiftTask &task, const SpanRows<T> &span, const Projectio
         for (int64_t j = 0; j < kept; ++j)
             b[static_cast<size_t>(j)] += projection.v[k + j * rank] * projection.mean[static_cast<size_t>(k)];
     trsm('N', kept + 1, rank, triangle.data(), rank, x.data(), kept + 1);
-    const CountedVector<int64_t> columns = columns_of(span, task.reduction, m, task.centres.rows && !span.remade());
+    const CountedVector<int64_t> columns = columns_of(span, task.reduction, m, task.centres.rows && !span.recomputed());
     auto entry = [&](int64_t j, int64_t place) { // j = kept: an entry of nu
         const int64_t k = columns[static_cast<size_t>(place)];
         return k < 0 ? 0.0 : x[j + k * (kept + 1)];
@@ -142,9 +142,9 @@ Lifted projected_as(const LiftTask &task) {
     Points<T> rows(prepared.source, prepared.map, leaf_specs(prepared.kernel));
     Findings own;
     Findings &found = task.reduction.findings ? *task.reduction.findings : own;
-    std::shared_ptr<PartialCholesky<T>> held;
-    const std::unique_ptr<SpanRows<T>> span = span_of<T>(task, rows, held);
-    if (held && !task.reduction.owns(held)) out.kernel_evaluations += held->evaluations();
+    std::shared_ptr<PartialCholesky<T>> stored;
+    const std::unique_ptr<SpanRows<T>> span = span_of<T>(task, rows, stored);
+    if (stored && !task.reduction.owns(stored)) out.kernel_evaluations += stored->evaluations();
 
     run.stage("solve");
     Components choice(values, span->rank());
@@ -214,7 +214,7 @@ namespace {
 std::pair<int64_t, Bytes> factor_bytes(const PlanTask &task, int64_t rows, const TileBytes &tiles) {
     auto bytes = [&](auto type) {
         using Pivots = PartialCholesky<decltype(type)>;
-        return std::pair(Pivots::kept_bytes(rows, task.m, false, tiles),
+        return std::pair(Pivots::stored_bytes_of(rows, task.m, false, tiles),
                          Pivots::growing_bytes(rows, task.m, false, task.run.threads(), tiles));
     };
     return task.f32 ? bytes(0.0F) : bytes(0.0);
@@ -232,7 +232,7 @@ SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width) {
     const TileBytes &tiles = out.tiles =
         task.f32 ? tiles_of<float>(task.kernel, task.source) : tiles_of<double>(task.kernel, task.source);
     std::tie(out.factor, out.growing) = factor_bytes(task, n, tiles);
-    out.held = projection_bytes(n, m, p);
+    out.stored = projection_bytes(n, m, p);
     out.project = project_bytes(n, m, p, threads, size);
     // For coefficients; for limits, with slabs of scores; for directions of error bars.
     const int64_t limits = 24 * n + size * padded_columns<float>(r) * (m + active * span_slab);
@@ -243,24 +243,26 @@ SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width) {
     if (!task.recipe.is_auto() && static_cast<CertificateLevel>(values.certificates) == CertificateLevel::none)
         return out;
     if (const bool all = !task.recipe.is_auto() && drawn == n; all || Evidence<double>::takes_all(n)) {
-        const int64_t entries = threads * (tiles.scratch + 2 * tiles.held(1, tile_rows) + norm_bytes(n, m, size, true));
+        const int64_t entries =
+            threads * (tiles.scratch + 2 * tiles.stored(1, tile_rows) + norm_bytes(n, m, size, true));
         out.evidence = larger(out.evidence, Bytes(entries, entries + threads * tiles.loading(tile_rows)));
     } else { // pairs in panels, whose rows may lie far apart in the data, and rows of L
         const int64_t pairs = 24 * n + Evidence<double>::pairs * 24,
-                      strips = threads * (tiles.scratch + 2 * (tiles.held(1, strip_rows) + strip_rows * m * size)),
+                      strips = threads * (tiles.scratch + 2 * (tiles.stored(1, strip_rows) + strip_rows * m * size)),
                       loading = threads * (tiles.loading(strip_rows) + 2 * strip_rows * task.source.cols() * size);
         out.evidence = larger(out.evidence, Bytes(pairs + strips, pairs + strips + loading));
     }
     if (drawn > 0) {
         const int64_t few = padded_columns<float>(std::min(r, width)), most = padded_columns<float>(std::min(p, width)),
-                      panels = tiles.held(blocks_of(n), n);
+                      panels = tiles.stored(blocks_of(n), n);
         auto rows = [&](int64_t columns) {
             return 24 * n + n * columns * (8 + size) + drawn * (8 * columns + 8) +
-                   threads * (tiles.scratch + tiles.held(1, strip_rows) + strip_rows * (m * (8 + size) + columns * 16));
+                   threads *
+                       (tiles.scratch + tiles.stored(1, strip_rows) + strip_rows * (m * (8 + size) + columns * 16));
         };
-        out.evidence = larger(
-            out.evidence, Bytes(rows(few) + panels, rows(most) + std::max(panels, threads * tiles.held(1, tile_rows)) +
-                                                        threads * tiles.loading(tile_rows)));
+        out.evidence = larger(out.evidence, Bytes(rows(few) + panels,
+                                                  rows(most) + std::max(panels, threads * tiles.stored(1, tile_rows)) +
+                                                      threads * tiles.loading(tile_rows)));
     }
     return out;
 }
@@ -274,20 +276,21 @@ Plan plan_projected(const PlanTask &task) {
     Plan plan;
     plan.f32 = task.f32;
     const SpanBytes of = span_bytes(task, drawn, m);
-    const Bytes later = larger(of.project, of.held + of.evidence),
+    const Bytes later = larger(of.project, of.stored + of.evidence),
                 with_factor = task.handed ? task.handed + later : of.factor + larger(of.growing, later);
     const auto [basis, growing] = factor_bytes(task, m, of.tiles);
-    const int64_t own = 8 * n + basis + size * m * m + of.tiles.held(blocks_of(m), m),
-                  slabs = active * (span_slab * m * size + of.tiles.scratch + of.tiles.held(1, std::min(n, tile_rows))),
+    const int64_t own = 8 * n + basis + size * m * m + of.tiles.stored(blocks_of(m), m),
+                  slabs =
+                      active * (span_slab * m * size + of.tiles.scratch + of.tiles.stored(1, std::min(n, tile_rows))),
                   loading = task.run.threads() *
-                            (of.tiles.scratch + of.tiles.held(1, tile_rows) + of.tiles.loading(tile_rows));
+                            (of.tiles.scratch + of.tiles.stored(1, tile_rows) + of.tiles.loading(tile_rows));
     const Bytes made_again = own + larger(growing, larger(8 * m * m, later + Bytes(slabs, slabs + loading)));
-    plan.keep_factor = task.rows && with_factor.most <= std::max(task.budget_left, made_again.most);
-    plan.how = plan.keep_factor ? "including their factor" : "with their factor recomputed";
-    const Bytes bytes = plan.keep_factor ? with_factor : made_again;
+    plan.store_factor = task.rows && with_factor.most <= std::max(task.budget_left, made_again.most);
+    plan.how = plan.store_factor ? "including their factor" : "with their factor recomputed";
+    const Bytes bytes = plan.store_factor ? with_factor : made_again;
     plan.likely_bytes = bytes.likely, plan.bytes = bytes.most;
     // If the rank is less than m, all memory except that of the factor shrinks.
-    plan.least_bytes = plan.keep_factor && !task.handed ? of.factor : 0;
+    plan.least_bytes = plan.store_factor && !task.handed ? of.factor : 0;
 
     // Building the factor takes n m kernel values and a few more within its rounds. Recomputing it
     // takes n m in each sweep over all rows and, if centred, those of the first slab once more.
@@ -299,18 +302,18 @@ Plan plan_projected(const PlanTask &task) {
     const double looks = rows * (2 + (drawn > 0) + (values.replicates > 0)) +
                          (values.lift_centred ? static_cast<double>(std::min(n, span_slab)) : 0),
                  again = pairs + sampled + order * (gathered + static_cast<double>(drawn) + looks);
-    const mercer_figure remade{order * order + again, made(order) + again};
-    if (plan.keep_factor) {
+    const mercer_figure recomputed{order * order + again, made(order) + again};
+    if (plan.store_factor) {
         plan.kernel_evaluations = {pairs + sampled + (task.handed ? 0 : rows * order), pairs + sampled + made(rows)};
     } else {
-        plan.kernel_evaluations = remade;
+        plan.kernel_evaluations = recomputed;
     }
     plan.products = {1, 1};
-    plan.flops_each = rows * order * order * (task.handed && plan.keep_factor ? 1 : 2);
+    plan.flops_each = rows * order * order * (task.handed && plan.store_factor ? 1 : 2);
     plan.dense_order = order;
     plan.certify_cost = (pairs + sampled) * value_cost(task.source.cols());
     if (goes_by_passes(task)) // may fall back to the dense problem
-        if (Plan few = plan_iterated(task, of.tiles, made_again, remade);
+        if (Plan few = plan_iterated(task, of.tiles, made_again, recomputed);
             few.bytes <= std::max(task.budget_left, plan.bytes))
             return few;
     return plan;

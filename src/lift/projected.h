@@ -4,11 +4,11 @@
 
 namespace mercer {
 
-// Memory of the lift, with `drawn` rows of evidence for `width` directions. held: the finished
+// Memory of the lift, with `drawn` rows of evidence for `width` directions. stored: the finished
 // projection; factor: the complete factor; growing: building the factor; project: computing the
 // projection; evidence: all that is needed next to the finished projection.
 struct SpanBytes {
-    int64_t held, factor;
+    int64_t stored, factor;
     Bytes growing, project, evidence;
     TileBytes tiles;
 };

@@ -119,7 +119,7 @@ Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &ma
                                 : SpanOperator<double>::bytes(task.run, n, m, width, tiles);
     const int64_t usual = std::min(cost.first_blocks + 2 * cost.columns * cost.likely_passes, cost.blocks);
     const Bytes solver(cost.likely_bytes + usual * m * size, cost.bytes + cost.blocks * m * size),
-        span = 8 * n + 3 * m2 + size * m * m + tiles.held(blocks_of(m), m) + 16 * sample + m * width * (size + 8),
+        span = 8 * n + 3 * m2 + size * m * m + tiles.stored(blocks_of(m), m) + 16 * sample + m * width * (size + 8),
         limits = 24 * n + padded_columns<float>(r + 1) * m * size +
                  sweep_bytes(task.run, task.kernel, task.source, task.f32),
         all = span + larger(pass + solver, limits);

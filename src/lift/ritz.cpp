@@ -37,7 +37,7 @@ constexpr int64_t window = 64; // number of slabs whose sums exist at the same t
 
 // Computes the scores of all rows and w^T k_C / n, one slab at a time.
 template <class T>
-struct Rows {
+struct ScoredRows {
     Run &run;
     const Prepared &prepared;
     Points<T> x, c;
@@ -45,7 +45,7 @@ struct Rows {
     Weights<T> weights;
     int64_t r;
 
-    Rows(const LiftTask &task, const Lifted &model)
+    ScoredRows(const LiftTask &task, const Lifted &model)
         : run(task.run), prepared(task.prepared), x(prepared.source, prepared.map, leaf_specs(prepared.kernel)),
           c(points_of<T>(prepared.kernel, task.centres)), tiles(prepared.kernel, x, c),
           weights(run, c.rows(), model.tensors.at("A").cols + 1), r(weights.cols - 1) {
@@ -89,13 +89,15 @@ struct Rows {
 
 template <class T>
 ScoreMeans means_as(const LiftTask &task, Lifted &model) {
-    const Rows<T> rows(task, model);
+    const ScoredRows<T> rows(task, model);
     const Tensor &b = model.tensors["b"];
     const int64_t n = rows.x.rows();
     ScoreMeans out(rows.r);
     double density = 0;
-    for_windows(task.run, n, window * tile_rows,
-                [&](int64_t first, int64_t count) { density += rows.add(first, count, b, out); });
+    for_windows(task.run, n, window * tile_rows, [&](int64_t first, int64_t count) {
+        density += rows.add(first, count, b, out);
+        return true;
+    });
     out.self = rows.mean_self();
     model.kernel_evaluations += n * rows.c.rows();
     model.columns += static_cast<double>(n * rows.r) / static_cast<double>(rows.c.rows());

@@ -51,7 +51,7 @@ void Progress::say(Json &said, std::map<std::string, TensorView> &tensors) const
                    {"evaluations", evaluations()},
                    {"mean", static_cast<int>(weighted_.known())},
                    {"passes", Json::array()}});
-    for (const Counted::Pass &pass : counted_.passes()) said["passes"].push_back({pass.width, pass.f32});
+    for (const Pass &pass : counted_.passes()) said["passes"].push_back({pass.width, pass.f32});
     const Buffer<double> &mean = weighted_.known_mean();
     if (weighted_.known() == WeightedOperator::Mean::unknown) return;
     TensorView &view = tensors["mean"];
@@ -137,18 +137,17 @@ void say_cut(const LiftTask &task, Lifted &out) {
 }
 
 void note_passes(const Plan &plan, const Counted &op, Lifted &out) {
-    out.passes = plan.hold == Hold::matrix ? 1 : 0;
-    out.passes_made.emplace();
-    for (const Counted::Pass &pass : op.passes()) {
-        out.passes_made->push_back({pass.width, pass.f32});
-        out.passes += plan.hold != Hold::matrix || (plan.rough && !pass.f32);
+    out.passes = plan.store == Store::matrix ? 1 : 0;
+    out.passes_made = op.passes();
+    for (const Pass &pass : op.passes()) {
+        out.passes += plan.store != Store::matrix || (plan.rough && !pass.f32);
         out.columns += static_cast<double>(pass.width);
     }
     out.products = static_cast<double>(op.passes().size());
 }
 
 ReducedModel reduced_model(const LiftTask &task, Lifted &model) {
-    return {task.run, task.recipe.values(), task.prepared, task.centres, task.plan.spans, task.plan.measures, model};
+    return {task.run, task.recipe.values(), task.prepared, task.centres, task.plan.certificates, model};
 }
 
 void foresee_certificates(const PlanTask &task, int64_t model, Plan &plan) {
@@ -160,8 +159,7 @@ void foresee_certificates(const PlanTask &task, int64_t model, Plan &plan) {
         again.rows = false, again.handed = 0;
         span = plan_projected(again);
     }
-    const Foreseen foreseen = foresee_standing(task, model, plan.most_pairs, span, plan);
-    plan.spans = foreseen.spans, plan.measures = foreseen.measures;
+    plan.certificates = foresee_reduction(task, model, plan.most_pairs, span, plan);
 }
 
 } // namespace mercer

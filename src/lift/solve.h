@@ -2,7 +2,6 @@
 // that solves for eigenpairs until there are enough for the components; the host's part of a
 // checkpoint; certificates of reduced sets; and entries of the report.
 #pragma once
-#include "../certify/reduction.h"
 #include "../model/checkpoint.h"
 #include "../operator/counted.h"
 #include "../operator/weighted.h"

@@ -36,7 +36,7 @@ double start_share(const Source &source, const Plan &plan, int64_t m) {
 
 Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m) {
     const double values = plan.kernel_evaluations.likely * value_cost(source.cols(), plan.f32 || plan.rough),
-                 order = as_double(m), once = plan.hold == Hold::matrix ? values / plan.passes.likely : 0;
+                 order = as_double(m), once = plan.store == Store::matrix ? values / plan.passes.likely : 0;
     return {{"gram", once},
             {"solve", start_cost(source, plan, m) + values - once +
                           2 * order * order * plan.columns.likely * (plan.f32 || plan.rough ? 1 : 2) +

@@ -276,15 +276,15 @@ Plan plan_refined(const PlanTask &task) {
 
 Lifted lift_weighted(const LiftTask &task) {
     Lifted out = weighted_model(task);
-    const bool refined = task.recipe.values().ritz > 0, stands = task.recipe.reducer() && !out.exact;
-    Certificates stood;
-    if (stands) {
+    const bool refined = task.recipe.values().ritz > 0, reduced = task.recipe.reducer() && !out.exact;
+    Certificates quantisation;
+    if (reduced) {
         task.run.stage("certify");
-        stood = quantisation_certificates(reduced_model(task, out),
-                                          {.density = true, .values = !refined, .directions = !refined});
+        quantisation = quantisation_certificates(reduced_model(task, out),
+                                                 {.density = true, .values = !refined, .directions = !refined});
     }
     if (refined) refine(task, score_means(task, out), out);
-    if (stands) certify_standing(reduced_model(task, out), true, stood);
+    if (reduced) certify_reduction(reduced_model(task, out), true, quantisation);
     return out;
 }
 

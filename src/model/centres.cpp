@@ -70,7 +70,7 @@ Landmarks all_rows(const Prepared &prepared) {
 Centres make_centres(Run &run, const Prepared &prepared, Landmarks &landmarks) {
     Centres out;
     out.assignment = renumbered(landmarks);
-    out.stands_for = landmarks.stands_for;
+    out.represents_rows = landmarks.represents_rows;
     out.radii = landmarks.radii;
     const int64_t d = prepared.source->cols();
     CountedVector<int64_t> kept;
@@ -121,9 +121,10 @@ int64_t base_bytes(const Source &source, int64_t m, bool f32) {
         const double share =
             std::min(static_cast<double>(m) / static_cast<double>(std::max<int64_t>(sparse->rows(), 1)), 1.0);
         const int64_t entries = static_cast<int64_t>(share * static_cast<double>(sparse->count()));
-        return weights + source.held_bytes() + entries * (size + 8 + 12 + 16) + 24 * (m + 1);
+        return weights + source.stored_bytes() + entries * (size + 8 + 12 + 16) + 24 * (m + 1);
     }
-    return weights + source.loaded_bytes() + source.held_bytes() + checked_bytes("the centres", m, source.cols(), size);
+    return weights + source.loaded_bytes() + source.stored_bytes() +
+           checked_bytes("the centres", m, source.cols(), size);
 }
 
 } // namespace mercer

@@ -14,7 +14,7 @@ struct Landmarks {
     CountedVector<double> weights;
     Buffer<int64_t> assignment; // the landmark that each row is assigned to; empty if not requested
     // Each landmark has the total weight of the rows assigned to it. Certificates rely on this.
-    bool stands_for = false;
+    bool represents_rows = false;
     std::vector<double> radii; // upper bounds on the distance of any row from its landmark; each of them holds
 };
 Landmarks all_rows(const Prepared &prepared); // all rows of positive sample weight
@@ -25,11 +25,11 @@ struct Centres {
     std::shared_ptr<const Source> source;
     CountedVector<int64_t> index; // row numbers of objects; empty for other data
     CountedVector<double> weights;
-    Buffer<int64_t> assignment; // the centre of each row; -1: its landmark had weight 0. Empty if unknown
-    bool stands_for = false;    // each centre has the total weight of the rows assigned to it
-    std::vector<double> radii;  // as in Landmarks
-    bool rows = true;           // the centres are rows of the data; otherwise they are new points
-    Tensors tensors;            // C, or its sparse or object form, as the model stores it
+    Buffer<int64_t> assignment;   // the centre of each row; -1: its landmark had weight 0. Empty if unknown
+    bool represents_rows = false; // each centre has the total weight of the rows assigned to it
+    std::vector<double> radii;    // as in Landmarks
+    bool rows = true;             // the centres are rows of the data; otherwise they are new points
+    Tensors tensors;              // C, or its sparse or object form, as the model stores it
     const int64_t *numbers() const { return index.empty() ? nullptr : index.data(); }
     int64_t m() const { return static_cast<int64_t>(weights.size()); }
     KernelRows rows_of(const Expression &kernel) const { return {source, {}, kernel, numbers(), m(), nullptr}; }
@@ -43,7 +43,7 @@ Points<T> points_of(const Expression &kernel, const Centres &centres) {
 // landmarks.
 Centres make_centres(Run &run, const Prepared &prepared, Landmarks &landmarks);
 
-// Memory held during the whole fit: the weights, m centres as the model stores them, and the loaded
+// Memory stored during the whole fit: the weights, m centres as the model stores them, and the loaded
 // rows.
 int64_t base_bytes(const Source &source, int64_t m, bool f32);
 

@@ -1,6 +1,7 @@
 // A model in the making: what a lift found, as facts that later stages read. fit/report writes the
 // report from them.
 #pragma once
+#include "../core/cost.h"
 #include "model.h"
 
 #include <cmath>
@@ -79,10 +80,6 @@ struct Lifted {
 
     // How the solver found the eigenpairs.
     std::string solver; // name of the solver; "": the solver of the plan
-    struct Pass {
-        int64_t width;
-        bool f32;
-    };
     std::optional<std::vector<Pass>> passes_made;
     std::map<std::string, double> solver_report;
     bool checkpointed = false;

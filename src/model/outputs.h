@@ -29,9 +29,9 @@ class Target {
     void put(int64_t row, int64_t col, const double *values, int64_t count) {
         const int64_t number = rows_->number(row), at = number * view_.row_stride + col * view_.col_stride;
         const double largest = view_.dtype == MERCER_F32 ? double(FLT_MAX) : DBL_MAX;
-        bool held = true;
-        for (int64_t k = 0; k < count; ++k) held &= std::fabs(values[k]) <= largest;
-        if (!held) lose(number);
+        bool stored = true;
+        for (int64_t k = 0; k < count; ++k) stored &= std::fabs(values[k]) <= largest;
+        if (!stored) lose(number);
         if (!view_.data) return;
         if (view_.dtype == MERCER_I64)
             for (int64_t k = 0; k < count; ++k)

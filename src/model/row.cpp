@@ -41,9 +41,9 @@ class FusedRow : public RowScores {
         return bytes <= second_cache ? 32 : 4;
     }
     bool scores(const Source &data, const mercer_view &out) const override {
-        bool held = true;
-        for (int64_t i = 0; i < data.rows(); ++i) held &= row(data, i, out);
-        return held;
+        bool stored = true;
+        for (int64_t i = 0; i < data.rows(); ++i) stored &= row(data, i, out);
+        return stored;
     }
 
   private:
@@ -94,7 +94,7 @@ class FusedRow : public RowScores {
 
     bool row(const Source &data, int64_t at, const mercer_view &out) const {
         const double largest = out.dtype == MERCER_F32 ? double(FLT_MAX) : DBL_MAX;
-        bool held = true;
+        bool stored = true;
         T x[most_columns];
         double sums[most_components * fused_parts];
         std::fill_n(sums, r_ * fused_parts, 0.0);
@@ -106,13 +106,13 @@ class FusedRow : public RowScores {
             const double *parts = sums + j * fused_parts;
             const double value = std::accumulate(parts, parts + fused_parts, -offset_[static_cast<size_t>(j)]);
             const int64_t to = at * out.row_stride + j * out.col_stride;
-            held &= std::fabs(value) <= largest;
+            stored &= std::fabs(value) <= largest;
             if (out.dtype == MERCER_F32)
                 static_cast<float *>(out.data)[to] = static_cast<float>(value);
             else
                 static_cast<double *>(out.data)[to] = value;
         }
-        return held;
+        return stored;
     }
 
     int64_t d_, r_;

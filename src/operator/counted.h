@@ -1,4 +1,5 @@
 #pragma once
+#include "../core/cost.h"
 #include "operator.h"
 
 #include <optional>
@@ -16,10 +17,6 @@ class Counted : public Operator {
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override { base_.diagonal(run, d); }
 
-    struct Pass {
-        int64_t width; // columns; 0: the whole matrix
-        bool f32;
-    };
     const std::vector<Pass> &passes() const { return passes_; }
     // Records a pass that was made before, or in an earlier run.
     void passed(int64_t width, bool f32) { passes_.push_back({width, f32}); }

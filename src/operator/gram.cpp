@@ -9,16 +9,16 @@
 namespace mercer {
 
 template <class T>
-GramOperator<T>::GramOperator(Run &run, const Expression &kernel, const Points<T> &points, Hold hold)
+GramOperator<T>::GramOperator(Run &run, const Expression &kernel, const Points<T> &points, Store store)
     : Operator(points.rows(), sizeof(T) == 4), points_(points), tiles_(kernel, points_, points_) {
     points_.lean();
     const int64_t blocks = blocks_of(n());
-    if (hold != Hold::nothing) {
+    if (store != Store::nothing) {
         panels_.resize(static_cast<size_t>(blocks));
         auto load = [&](int64_t b) { panels_[static_cast<size_t>(b)] = points_.load(run, b); };
         parallel_for(run, blocks, load, tiles_.serial());
     }
-    if (hold != Hold::matrix) return;
+    if (store != Store::matrix) return;
     Buffer<T> values = run.buffer<T>(tile_offset(blocks, blocks));
     meet_all(run, 0, [&](const Block &tile) {
         for (int64_t i = 0; i < tile.rows; ++i)

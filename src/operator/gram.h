@@ -27,7 +27,7 @@ struct Meeting {
 template <class T>
 class GramOperator : public Operator {
   public:
-    GramOperator(Run &run, const Expression &kernel, const Points<T> &points, Hold hold);
+    GramOperator(Run &run, const Expression &kernel, const Points<T> &points, Store store);
     void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override;
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;

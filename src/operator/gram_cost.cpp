@@ -29,13 +29,13 @@ Need gram_need(const Run &run, int64_t n, int64_t p, const TileBytes &of) {
                   part = ((of.whole ? tile_rows : strip_rows) + tile_rows) * pp * size,
                   each = std::min(2 * ((blocks + supers - 1) / supers), blocks);
     const Bytes loading = held_by(threads, supers, of.loading(rows)), panels = held_by(threads, supers, each);
-    auto loaded = [&](int64_t count) { return of.held(count, std::min(count * tile_rows, n)); };
+    auto loaded = [&](int64_t count) { return of.stored(count, std::min(count * tile_rows, n)); };
     return {held_by(threads, supers, part) + n * pp * static_cast<int64_t>(sizeof(T) + sizeof(double)),
             held_by(threads, supers, of.scratch),
             Bytes(loaded(panels.likely), loaded(std::min(panels.most, blocks))) + Bytes(0, loading.most),
-            held_by(threads, blocks, of.held(1, rows)) + Bytes(0, loading.most),
+            held_by(threads, blocks, of.stored(1, rows)) + Bytes(0, loading.most),
             Bytes(0, loading.most),
-            of.held(blocks, n),
+            of.stored(blocks, n),
             checked_bytes("a stored kernel matrix", pass_evaluations(n), 1, size)};
 }
 template Need gram_need<float>(const Run &, int64_t, int64_t, const TileBytes &);

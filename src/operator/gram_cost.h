@@ -10,7 +10,7 @@ int64_t pass_evaluations(int64_t n);
 
 // What a kernel matrix keeps between passes: nothing (rows are read and prepared again in each
 // pass), its prepared rows, or all values.
-enum class Hold { nothing, rows, matrix };
+enum class Store { nothing, rows, matrix };
 
 // Bytes of passes with p columns over n rows. vectors: the blocks of vectors of any pass. scratch:
 // of the threads, if values are computed. panels: of the threads, if prepared rows are not kept.

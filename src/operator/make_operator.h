@@ -10,9 +10,9 @@ struct GramPlan {
     // Results are in f64, but most products of an iteration use f32.
     bool rough = false;
     // What the operator of most passes keeps.
-    Hold hold = Hold::nothing;
+    Store store = Store::nothing;
     // What the f64 operator keeps that accompanies an f32 one.
-    Hold hold_exact = Hold::nothing;
+    Store store_exact = Store::nothing;
 };
 
 // K in the type of the result and, if the plan is rough, a second time in f32.
@@ -25,9 +25,9 @@ struct KernelMatrix {
     int64_t evaluations() const { return exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0); }
 
     KernelMatrix(Run &run, const KernelRows &rows, const GramPlan &plan)
-        : exact(run, rows.kernel, points_of<T>(rows), plan.rough ? plan.hold_exact : plan.hold) {
+        : exact(run, rows.kernel, points_of<T>(rows), plan.rough ? plan.store_exact : plan.store) {
         if (!plan.rough) return;
-        rough = std::make_unique<GramOperator<float>>(run, rows.kernel, points_of<float>(rows), plan.hold);
+        rough = std::make_unique<GramOperator<float>>(run, rows.kernel, points_of<float>(rows), plan.store);
         pair = std::make_unique<PairedOperator>(exact, *rough);
     }
     KernelMatrix(const KernelMatrix &) = delete;

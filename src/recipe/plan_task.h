@@ -17,7 +17,7 @@ struct PlanTask {
     int64_t handed;         // bytes of the factor that the reducer hands over; 0: none
     double tol = 0;         // tolerance that `auto` needs; 0: use the recipe's
     bool f32_serves = true; // as in Prepared; forecasts have not read the data and assume it
-    bool stand_for = false; // each centre has the total weight of the rows assigned to it
+    bool represents_rows = false; // each centre has the total weight of the rows assigned to it
 };
 // Fails with E_BUDGET if more bytes are needed than budget_left. how: what needs them.
 void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how);

@@ -135,10 +135,10 @@ AT(mercer_forecast, flops, 56);
 AT(mercer_forecast, dense_seconds, 72);
 AT(mercer_forecast, streams, 80);
 AT(mercer_forecast, reserved, 84);
-AT(mercer_forecast, road, 88);
+AT(mercer_forecast, strategy, 88);
 AT(mercer_forecast, seconds, 96);
 AT(mercer_forecast, rows, 104);
-AT(mercer_forecast, look_seconds, 112);
+AT(mercer_forecast, sample_seconds, 112);
 
 SIZE(mercer_output, 48);
 AT(mercer_output, struct_size, 0);

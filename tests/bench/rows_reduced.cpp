@@ -88,10 +88,10 @@ double left_open(const Json &report) {
 // that proves the accuracy; none where a quarter of the rows does not.
 template <class Fit>
 std::optional<mercer::Recipe> approximate(Bench &bench, double sigma, const Json &report, int64_t n, Fit &&fit) {
-    const Json &looks = report["road"]["looks"];
-    if (report["road"]["taken"] == "projected")
-        return projected(bench, sigma, report["m"], looks.empty() ? 0 : looks.back().value("rows", int64_t{0}));
-    for (int64_t m = looks.empty() ? 128 : looks.back()["m"].get<int64_t>(); m <= n / 4; m *= 2) {
+    const Json &attempts = report["strategy"]["attempts"];
+    if (report["strategy"]["taken"] == "projected")
+        return projected(bench, sigma, report["m"], attempts.empty() ? 0 : attempts.back().value("rows", int64_t{0}));
+    for (int64_t m = attempts.empty() ? 128 : attempts.back()["m"].get<int64_t>(); m <= n / 4; m *= 2) {
         mercer::Recipe recipe = projected(bench, sigma, m, 4000);
         if (left_open(report_of(fit(recipe).second)) <= 0.01) return recipe;
     }

@@ -1,4 +1,4 @@
-// What the library is asked for while its allocations and system calls fail: sizes are small, roads are many.
+// What the library is asked for while its allocations and system calls fail: sizes are small, strategies are many.
 #include "scene.h"
 
 #include <cmath>
@@ -72,7 +72,7 @@ void passes(Scene &s) {
 void automatic(Scene &s) {
     const Context context = s.context();
     const Data data = s.rows(context, 80, 2);
-    for (const char *sigma : {"2", "0.05"}) // one road and the other
+    for (const char *sigma : {"2", "0.05"}) // one strategy and the other
         s.keep(s.fit(s.recipe(context, "auto", {{"components", "2"}, {"kernel.sigma", sigma}}), data));
 }
 

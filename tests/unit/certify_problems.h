@@ -201,10 +201,10 @@ inline double sampled_norm(Run &run, const Problem &problem, int64_t pairs, doub
     if (!(problem.spectrum.total() > 0)) return 0;
     Dense weight = problem.d, x;
     for (double &value : weight) value += eta;
-    const Lottery lottery(run, n, weight.data());
+    const WeightedDraw draws(run, n, weight.data());
     const Random random(seed, Stage::certificate);
     for (int64_t k = 0; k < pairs; ++k) {
-        const int64_t i = lottery.draw(random.uniform(1, k)), j = lottery.draw(random.uniform(2, k));
+        const int64_t i = draws.draw(random.uniform(1, k)), j = draws.draw(random.uniform(2, k));
         x.push_back(pair_share(problem.e[static_cast<size_t>(i + j * n)], i == j, problem.d[static_cast<size_t>(i)],
                                problem.d[static_cast<size_t>(j)], eta));
     }

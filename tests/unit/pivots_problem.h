@@ -66,14 +66,14 @@ Result result_of(const PartialCholesky<T> &factor) {
                factor.rank_reached(),
                factor.sweeps(),
                factor.evaluations()};
-    for (int64_t i = 0; i < n && factor.held(); ++i)
+    for (int64_t i = 0; i < n && factor.stored(); ++i)
         for (int64_t j = 0; j < m; ++j)
             out.factor(i, j) = static_cast<double>(factor.factor()[i * factor.stride() + j]);
     return out;
 }
 
 template <class T = double>
-Result greedy(const MatrixRows &matrix, PivotStop stop, const Vector &weights = {}, Factor kind = Factor::held) {
+Result greedy(const MatrixRows &matrix, PivotStop stop, const Vector &weights = {}, Factor kind = Factor::stored) {
     Run run({}, nullptr);
     const int64_t capacity = PartialCholesky<T>::first_capacity(stop.m, stop.early());
     PartialCholesky<T> factor(run, matrix.rows(weights), capacity, kind);

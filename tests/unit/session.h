@@ -84,6 +84,13 @@ class Model {
     mercer_model *handle = nullptr;
 };
 
+// The entry of the model's report at the path; "": the whole report.
+inline std::string info(const Model &model, const std::string &path) {
+    const char *text = nullptr;
+    OK(mercer_model_info(model.handle, path.c_str(), &text));
+    return text;
+}
+
 class Session {
   public:
     Session() { OK(mercer_context_create(&context)); }

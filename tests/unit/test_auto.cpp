@@ -16,21 +16,15 @@ Matrix clusters(int64_t n, int64_t d, int64_t count, uint64_t seed) {
     return x;
 }
 
-std::string info(const Model &model, const char *path) {
-    const char *text = nullptr;
-    OK(mercer_model_info(model.handle, path, &text));
-    return text;
-}
-
 void check_accuracy(Session &session, const Matrix &x, Layout layout, const char *accuracy, double allowed,
-                    const char *road, const Vector &weights = {}) {
+                    const char *strategy, const Vector &weights = {}) {
     const Settings base = {{"sigma", "2"}, {"components", "6"}};
     Settings asked = base;
     asked.emplace_back("accuracy", accuracy);
     const Vector exact = session.fit(x, base, weights).vector("lambda");
     Model model = session.fit(x, asked, weights, layout, "auto");
     const Vector found = model.vector("lambda");
-    TEST_ASSERT_EQUAL_STRING(road, info(model, "/road/taken").c_str());
+    TEST_ASSERT_EQUAL_STRING(strategy, info(model, "/strategy/taken").c_str());
     for (size_t j = 0; j < exact.size(); ++j) TEST_ASSERT_DOUBLE_WITHIN(allowed * exact[j], exact[j], found[j]);
 }
 
@@ -83,8 +77,8 @@ void test_accuracy_is_checked() {
     const Matrix x = clusters(3000, 3, 8, 4);
     const Settings fine = {{"sigma", "2"}, {"components", "3"}, {"accuracy", "1e-5"}};
     const Model rough = session.fit(x, fine, {}, {true, false}, "auto");
-    TEST_ASSERT_EQUAL_STRING("exact", info(rough, "/road/taken").c_str());
-    TEST_ASSERT_NOT_NULL(std::strstr(info(rough, "/road/why").c_str(), "f32"));
+    TEST_ASSERT_EQUAL_STRING("exact", info(rough, "/strategy/taken").c_str());
+    TEST_ASSERT_NOT_NULL(std::strstr(info(rough, "/strategy/why").c_str(), "f32"));
 }
 
 // Eigenvalues near the rounding of f32 are proved in f64; a storage that is asked for is kept, and what it leaves open is said.
@@ -94,7 +88,7 @@ void test_exact_road_is_proved() {
     const double accuracy = 0.01;
     Settings settings = {{"sigma", "60"}, {"components", "50"}, {"accuracy", "0.01"}};
     const Model wide = session.fit(x, settings, {}, {true, false}, "auto");
-    TEST_ASSERT_EQUAL_STRING("exact", info(wide, "/road/taken").c_str());
+    TEST_ASSERT_EQUAL_STRING("exact", info(wide, "/strategy/taken").c_str());
     TEST_ASSERT_FALSE(wide.summary().outcome & MERCER_NOT_CONVERGED);
     int64_t bounded = 0;
     for (const auto &entry : nlohmann::json::parse(info(wide, "/certificates"))) {
@@ -107,7 +101,7 @@ void test_exact_road_is_proved() {
     settings.emplace_back("gram.storage", "f32");
     const Model narrow = session.fit(x, settings, {}, {true, false}, "auto");
     TEST_ASSERT_TRUE(narrow.summary().outcome & MERCER_NOT_CONVERGED);
-    TEST_ASSERT_NOT_NULL(std::strstr(info(narrow, "/road/why").c_str(), "residuals certify"));
+    TEST_ASSERT_NOT_NULL(std::strstr(info(narrow, "/strategy/why").c_str(), "residuals certify"));
     settings.emplace_back("solver.strict", "true");
     Held held(x, {true, false});
     mercer_data *data = session.data(held);
@@ -155,7 +149,7 @@ void test_odd_data() {
     }
 }
 
-// The report of a projected road: each eigenvalue between its bounds, theta below, the truth inside, the angle of the span.
+// The report of a projected strategy: each eigenvalue between its bounds, theta below, the truth inside, the angle of the span.
 void test_report() {
     Session session;
     const Matrix x = clusters(9000, 3, 8, 2);
@@ -164,7 +158,7 @@ void test_report() {
     asked.emplace_back("accuracy", "0.02");
     const Vector exact = session.fit(x, base).vector("lambda");
     const Model model = session.fit(x, asked, {}, {}, "auto");
-    const std::string why = info(model, "/road/why");
+    const std::string why = info(model, "/strategy/why");
     TEST_ASSERT_TRUE(why.find("projection on") == 0 && why.find("% (2 % requested), by ") != why.npos);
     const auto entries = nlohmann::json::parse(info(model, "/certificates"));
     size_t values = 0, angles = 0;
@@ -216,7 +210,7 @@ void test_no_exact_road() {
 
     Model proved;
     OK(fit_status(session, easy, with("0.05", "true"), tight.run, proved));
-    TEST_ASSERT_EQUAL_STRING("projected", info(proved, "/road/taken").c_str());
+    TEST_ASSERT_EQUAL_STRING("projected", info(proved, "/strategy/taken").c_str());
     TEST_ASSERT_EQUAL_UINT32(0, proved.summary().outcome);
     const Vector exact = session.fit(easy, {{"sigma", "2"}, {"components", "6"}}).vector("lambda"),
                  found = proved.vector("lambda");
@@ -226,9 +220,9 @@ void test_no_exact_road() {
     Model short_of;
     OK(fit_status(session, slow, with("0.01", "false"), tight.run, short_of));
     TEST_ASSERT_EQUAL_UINT32(MERCER_NOT_CONVERGED, short_of.summary().outcome);
-    TEST_ASSERT_EQUAL_STRING("projected", info(short_of, "/road/taken").c_str());
+    TEST_ASSERT_EQUAL_STRING("projected", info(short_of, "/strategy/taken").c_str());
     TEST_ASSERT_NOT_NULL(
-        std::strstr(info(short_of, "/road/why").c_str(), "exact passes do not fit in the memory budget"));
+        std::strstr(info(short_of, "/strategy/why").c_str(), "exact passes do not fit in the memory budget"));
     const Vector truth = session.fit(slow, {{"sigma", "2"}, {"components", "6"}}).vector("lambda");
     size_t values = 0;
     for (const auto &entry : nlohmann::json::parse(info(short_of, "/certificates"))) {
@@ -274,12 +268,12 @@ void test_budgets_are_used() {
         mercer_recipe_destroy(recipe);
     }
     const Model free = session.fit(data, {{"components", "10"}}, "auto");
-    TEST_ASSERT_EQUAL_STRING("projected", info(free, "/road/taken").c_str());
+    TEST_ASSERT_EQUAL_STRING("projected", info(free, "/strategy/taken").c_str());
     mercer_run run = with_threads(2);
     run.memory = static_cast<int64_t>(1.3 * std::atof(info(free, "/peak_bytes").c_str()));
     for (const Settings &settings : {Settings{{"components", "10"}}, asked("10")}) {
         const Model tight = session.fit(data, settings, "auto", &run);
-        TEST_ASSERT_EQUAL_STRING("projected", info(tight, "/road/taken").c_str());
+        TEST_ASSERT_EQUAL_STRING("projected", info(tight, "/strategy/taken").c_str());
         TEST_ASSERT_EQUAL_UINT32(0, tight.summary().outcome);
     }
     mercer_data_destroy(data);

@@ -14,9 +14,9 @@ void test_shares() {
         TEST_ASSERT_DOUBLE_WITHIN(1e-16, sides == Sides::both ? 0.002 : 0.0025, shares.pairs);
     }
     double spent = 0;
-    for (int64_t look = 1; look < 60; ++look) spent += look_failure(0.1, look);
+    for (int64_t look = 1; look < 60; ++look) spent += attempt_failure(0.1, look);
     TEST_ASSERT_DOUBLE_WITHIN(1e-12, 0.1, spent);
-    TEST_ASSERT_TRUE(look_failure(0.1, 5000) >= 0);
+    TEST_ASSERT_TRUE(attempt_failure(0.1, 5000) >= 0);
 }
 
 void test_frobenius() {
@@ -40,17 +40,17 @@ void test_lottery() {
     mercer_run settings = one_thread();
     Run run({}, &settings);
     const double weight[] = {0, 3, 0, 1, 4, 0};
-    const Lottery lottery(run, 6, weight);
-    TEST_ASSERT_EQUAL_INT64(1, lottery.draw(0));
-    TEST_ASSERT_EQUAL_INT64(4, lottery.draw(1 - 0x1p-53));
-    TEST_ASSERT_EQUAL_INT64(4, lottery.draw(1));
+    const WeightedDraw draws(run, 6, weight);
+    TEST_ASSERT_EQUAL_INT64(1, draws.draw(0));
+    TEST_ASSERT_EQUAL_INT64(4, draws.draw(1 - 0x1p-53));
+    TEST_ASSERT_EQUAL_INT64(4, draws.draw(1));
     const Random random(7, Stage::certificate);
     double seen[6] = {};
-    for (int64_t k = 0; k < 40000; ++k) seen[lottery.draw(random.uniform(0, k))] += 1.0 / 40000;
+    for (int64_t k = 0; k < 40000; ++k) seen[draws.draw(random.uniform(0, k))] += 1.0 / 40000;
     for (int i = 0; i < 6; ++i) TEST_ASSERT_DOUBLE_WITHIN(0.0125, weight[i] / 8, seen[i]); // 5 standard deviations
     const double nothing[] = {0, 0};
     try {
-        Lottery none(run, 2, nothing);
+        WeightedDraw none(run, 2, nothing);
         TEST_FAIL_MESSAGE("a lottery without weights");
     } catch (const Error &error) {
         TEST_ASSERT_EQUAL_INT32(MERCER_E_NUMERICAL, error.code());

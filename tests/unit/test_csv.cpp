@@ -380,7 +380,7 @@ void test_pieces() {
     std::vector<float> window(static_cast<size_t>(30000 * d));
     file.source->read(9999, 30000, window.data());
     for (size_t k = 0; k < window.size(); ++k) TEST_ASSERT_TRUE(window[k] == static_cast<float>(right[9999 * d + k]));
-    const int64_t held = file.source->held_bytes();
+    const int64_t held = file.source->stored_bytes();
     TEST_ASSERT_TRUE(held >= n * d * 8 && held <= n * d * 8 + (int64_t{1} << 20));
     RunSettings settings;
     settings.run.memory = held / 2;

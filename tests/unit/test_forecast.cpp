@@ -57,7 +57,7 @@ void compare_within_most(Session &session, mercer_data *data, const Case &c) {
     mercer_forecast ahead{};
     ahead.struct_size = sizeof ahead;
     OK(mercer_recipe_forecast(recipe, data, &run, &ahead));
-    TEST_ASSERT_TRUE(std::strlen(ahead.road) > 0);
+    TEST_ASSERT_TRUE(std::strlen(ahead.strategy) > 0);
     mercer_recipe_destroy(recipe);
     compare(session, data, c);
     compare(session, data, c, static_cast<int64_t>(ahead.bytes.most));
@@ -253,7 +253,7 @@ void test_sampled_start() {
     mercer_data_destroy(data);
 }
 
-// Method auto where a few hundred rows span what varies: of the road it takes what is likely.
+// Method auto where a few hundred rows span what varies: of the strategy it takes what is likely.
 void test_auto_is_foreseen() {
     Session session;
     oracle::Numbers numbers(4);
@@ -269,9 +269,9 @@ void test_auto_is_foreseen() {
             char text[120];
             std::snprintf(text, sizeof text, "accuracy %s: likely %.3g, happened %.3g", accuracy, likely, happened);
             TEST_ASSERT_TRUE_MESSAGE(happened <= 3 * likely && likely <= 3 * happened, text);
-            const char *road = nullptr;
-            OK(mercer_model_info(model.handle, "/forecast/road", &road));
-            TEST_ASSERT_EQUAL_STRING("projected", road);
+            const char *strategy = nullptr;
+            OK(mercer_model_info(model.handle, "/forecast/strategy", &strategy));
+            TEST_ASSERT_EQUAL_STRING("projected", strategy);
             TEST_ASSERT_TRUE(number(model, "/forecast/bytes/most") < 0x1p29); // not the budget
             mercer_data_destroy(data);
         }

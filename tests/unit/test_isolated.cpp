@@ -6,7 +6,7 @@
 
 namespace {
 
-std::string info(const Model &model, const char *path) {
+std::string entry(const Model &model, const char *path) {
     const char *text = nullptr;
     std::string out = mercer_model_info(model.handle, path, &text) == MERCER_OK ? text : "";
     if (out.starts_with('[')) std::erase_if(out, [](char c) { return c == ' ' || c == '\n'; });
@@ -30,8 +30,8 @@ void test_found() {
     for (const char *method : {"ncut", "laplacian-eigenmaps", "diffusion"})
         for (Layout layout : layouts) {
             const Model model = session.fit(groups(120, 2), {{"sigma", "1"}, {"components", "3"}}, {}, layout, method);
-            TEST_ASSERT_EQUAL_STRING_MESSAGE("[40,41]", info(model, "/manifold/isolated/rows").c_str(), method);
-            const std::string warning = info(model, "/warnings/0");
+            TEST_ASSERT_EQUAL_STRING_MESSAGE("[40,41]", entry(model, "/manifold/isolated/rows").c_str(), method);
+            const std::string warning = entry(model, "/warnings/0");
             for (const char *part : {"rows 40 and 41 (counted from 0)", "a wider kernel", "leave them out"})
                 TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(warning.c_str(), part), warning.c_str());
             TEST_ASSERT_EQUAL(*method == 'd', std::strstr(warning.c_str(), "lift.alpha = 0") != nullptr);
@@ -46,11 +46,11 @@ void test_what_helps() {
     x(40, 0) = 2.5, x(40, 1) = 7;
     std::copy(x.v.begin(), x.v.begin() + 80, complete.v.begin());
     std::copy(x.v.begin() + 82, x.v.end(), complete.v.begin() + 80);
-    TEST_ASSERT_EQUAL_STRING("[40]", info(session.fit(x, narrow, {}, {}, "ncut"), "/manifold/isolated/rows").c_str());
+    TEST_ASSERT_EQUAL_STRING("[40]", entry(session.fit(x, narrow, {}, {}, "ncut"), "/manifold/isolated/rows").c_str());
     for (const Model &model : {session.fit(complete, narrow, {}, {}, "ncut"),
                                session.fit(x, {{"sigma", "3"}, {"components", "3"}}, {}, {}, "ncut")}) {
-        TEST_ASSERT_EQUAL_STRING("", info(model, "/manifold/isolated").c_str());
-        TEST_ASSERT_EQUAL_STRING("", info(model, "/warnings").c_str());
+        TEST_ASSERT_EQUAL_STRING("", entry(model, "/manifold/isolated").c_str());
+        TEST_ASSERT_EQUAL_STRING("", entry(model, "/warnings").c_str());
     }
 }
 
@@ -59,7 +59,7 @@ void test_a_few_together() {
     Session session;
     const Model model =
         session.fit(groups(400, 1, 3), {{"sigma", "1"}, {"components", "2"}}, {}, {}, "laplacian-eigenmaps");
-    TEST_ASSERT_EQUAL_STRING("[133,134,135]", info(model, "/manifold/isolated/rows").c_str());
+    TEST_ASSERT_EQUAL_STRING("[133,134,135]", entry(model, "/manifold/isolated/rows").c_str());
 }
 
 // Rows that were left out keep their numbers, and so do rows that a reducer has chosen; new points have none.
@@ -68,10 +68,11 @@ void test_numbers() {
     Matrix x = groups(120, 1);
     x(3, 0) = NAN;
     const Settings settings = {{"sigma", "1"}, {"components", "2"}, {"data.missing", "rows"}};
-    TEST_ASSERT_EQUAL_STRING("[40]", info(session.fit(x, settings, {}, {}, "ncut"), "/manifold/isolated/rows").c_str());
+    TEST_ASSERT_EQUAL_STRING("[40]",
+                             entry(session.fit(x, settings, {}, {}, "ncut"), "/manifold/isolated/rows").c_str());
     const Model chosen =
         session.fit(x, with(settings, {{"reducer", "farthest"}, {"m", "60"}}), {}, {}, "laplacian-eigenmaps");
-    TEST_ASSERT_EQUAL_STRING("[40]", info(chosen, "/manifold/isolated/rows").c_str());
+    TEST_ASSERT_EQUAL_STRING("[40]", entry(chosen, "/manifold/isolated/rows").c_str());
     const Model means =
         session.fit(x, with(settings, {{"reducer", "kmeans"}, {"m", "20"}}), {}, {}, "laplacian-eigenmaps");
     TEST_ASSERT_NOT_NULL(std::strstr(info(means, "/warnings/0").c_str(), " centre "));
@@ -85,12 +86,12 @@ void test_not_found() {
     const Settings settings = {{"sigma", "1.5"}, {"components", "3"}};
     for (const Matrix &x : {groups(120, 0), tenth, Matrix(2, 2)}) {
         const Model model = session.fit(x, settings, {}, {}, "ncut");
-        TEST_ASSERT_EQUAL_STRING("", info(model, "/warnings").c_str());
+        TEST_ASSERT_EQUAL_STRING("", entry(model, "/warnings").c_str());
     }
     Matrix heavy(5, 1);
     for (int64_t i = 0; i < 5; ++i) heavy(i, 0) = i == 4 ? 40 : double(i);
     const Model model = session.fit(heavy, settings, {1, 1, 1, 1, 50}, {}, "laplacian-eigenmaps");
-    TEST_ASSERT_EQUAL_STRING("", info(model, "/warnings").c_str());
+    TEST_ASSERT_EQUAL_STRING("", entry(model, "/warnings").c_str());
 }
 
 } // namespace

@@ -293,12 +293,6 @@ void test_indefinite() {
     mercer_data_destroy(data);
 }
 
-std::string info(const Model &model, const std::string &path) {
-    const char *text = nullptr;
-    OK(mercer_model_info(model.handle, path.c_str(), &text));
-    return text;
-}
-
 double bound(const Model &model, int64_t component, const char *side) {
     return std::strtod(info(model, "/certificates/" + std::to_string(component) + "/" + side).c_str(), nullptr);
 }

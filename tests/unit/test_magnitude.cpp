@@ -118,7 +118,7 @@ void test_sparse() {
     }
 }
 
-// Accuracy asked for is kept, whichever road is taken.
+// Accuracy asked for is kept, whichever strategy is taken.
 void test_auto() {
     Session session;
     const int64_t n = 1500;

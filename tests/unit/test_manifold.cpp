@@ -82,12 +82,6 @@ Settings with(Settings settings, std::initializer_list<std::pair<std::string, st
     return settings;
 }
 
-std::string info(const Model &model, const char *path) {
-    const char *text = nullptr;
-    OK(mercer_model_info(model.handle, path, &text));
-    return text;
-}
-
 Vector some_weights(int64_t m) {
     oracle::Numbers numbers(5);
     Vector out;

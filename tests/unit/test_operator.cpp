@@ -108,7 +108,7 @@ void check_all(const std::vector<double> &out, const Matrix &a, double allowed, 
 template <class T>
 std::unique_ptr<Operator> gram_of(Run &run, const Problem &problem, bool stored) {
     return std::make_unique<GramOperator<T>>(run, problem.kernel, problem.points<T>(),
-                                             stored ? Hold::matrix : Hold::nothing);
+                                             stored ? Store::matrix : Store::nothing);
 }
 
 template <class T>
@@ -147,7 +147,7 @@ void test_many_blocks() {
     for (int64_t count : {1, 2}) {
         mercer_run settings = threads(count);
         Run run({}, &settings);
-        GramOperator<float> op(run, problem.kernel, problem.points<float>(), Hold::rows);
+        GramOperator<float> op(run, problem.kernel, problem.points<float>(), Store::rows);
         const std::vector<double> y = product(run, op, q);
         TEST_ASSERT_TRUE(first.empty() || first == y);
         first = y;

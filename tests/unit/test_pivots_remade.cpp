@@ -39,11 +39,12 @@ void check_rules() {
     const Clusters data(5000);
     for (bool draw : {false, true})
         for (PivotStop stop : {stop_at(170), stop_at(400, 0.2)}) { // the second ends inside a round
-            const Result held = grown<T>(data, Factor::held, draw, stop);
-            const Result got = grown<T>(data, Factor::remade, draw, stop);
+            const Result held = grown<T>(data, Factor::stored, draw, stop);
+            const Result got = grown<T>(data, Factor::recomputed, draw, stop);
             TEST_ASSERT_TRUE(held.index.size() > 60 && held.sweeps > 1);
             check_same<T>(got, held);
-            for (int64_t threads : {1, 8}) TEST_ASSERT_TRUE(grown<T>(data, Factor::remade, draw, stop, threads) == got);
+            for (int64_t threads : {1, 8})
+                TEST_ASSERT_TRUE(grown<T>(data, Factor::recomputed, draw, stop, threads) == got);
         }
 }
 void test_rules() {
@@ -58,7 +59,7 @@ void test_naive() { // a matrix entry by entry; weights; full rank
         Vector weights;
         for (int64_t i = 0; i < k.rows && seed == 14; ++i) weights.push_back(i % 3 ? 1 + numbers.uniform() : 0);
         const PivotStop stop = stop_at(200, 0, 1e-3);
-        const Result got = greedy(MatrixRows(k), stop, weights, Factor::remade);
+        const Result got = greedy(MatrixRows(k), stop, weights, Factor::recomputed);
         const Naive naive = naive_greedy(k, stop, weights);
         TEST_ASSERT_TRUE(got.index == naive.index && got.sweeps > 2);
         for (size_t i = 0; i < got.residual.size(); ++i)
@@ -82,16 +83,16 @@ void test_continued() { // given rows, one of them twice and one a pivot already
         TEST_ASSERT_EQUAL_INT64(200, factor.count());
         return result_of(factor);
     };
-    check_same<double>(walk(Factor::remade), walk(Factor::held));
+    check_same<double>(walk(Factor::recomputed), walk(Factor::stored));
 }
 
 void test_budget() { // n m numbers are 46 MiB, the budget 12
     const Clusters data(20000);
     for (bool draw : {false, true}) {
         expect_error(MERCER_E_BUDGET, "budget",
-                     [&] { grown<double>(data, Factor::held, draw, stop_at(300), 2, int64_t{12} << 20); });
-        check_same<double>(grown<double>(data, Factor::remade, draw, stop_at(300), 2, int64_t{12} << 20),
-                           grown<double>(data, Factor::held, draw, stop_at(300)));
+                     [&] { grown<double>(data, Factor::stored, draw, stop_at(300), 2, int64_t{12} << 20); });
+        check_same<double>(grown<double>(data, Factor::recomputed, draw, stop_at(300), 2, int64_t{12} << 20),
+                           grown<double>(data, Factor::stored, draw, stop_at(300)));
     }
 }
 
@@ -107,9 +108,9 @@ void test_fits() {
             mercer_run run = settings_of(2);
             const Model held = session.fit(data.x, settings, data.weights, {}, method, &run);
             run.memory = int64_t{mebibytes} << 20;
-            const Model remade = session.fit(data.x, settings, data.weights, {}, method, &run);
-            TEST_ASSERT_TRUE(held.tensor("C").v == remade.tensor("C").v);
-            const Vector expected = held.vector("lambda"), lambda = remade.vector("lambda");
+            const Model recomputed = session.fit(data.x, settings, data.weights, {}, method, &run);
+            TEST_ASSERT_TRUE(held.tensor("C").v == recomputed.tensor("C").v);
+            const Vector expected = held.vector("lambda"), lambda = recomputed.vector("lambda");
             for (size_t j = 0; j < expected.size(); ++j)
                 TEST_ASSERT_DOUBLE_WITHIN(1e-10 * expected[0], expected[j], lambda[j]);
         }

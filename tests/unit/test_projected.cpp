@@ -108,11 +108,11 @@ void test_against_naive() {
     mercer_data *data = session.data(at);
     mercer_view view = landmarks.view();
     OK(mercer_data_attach(data, "landmarks", &view));
-    Model remade =
+    Model recomputed =
         session.fit(data, with(settings, {{"reducer", "given"}, {"lift", "projected"}}), "nystrom"); // no row numbers
     mercer_data_destroy(data);
-    expect_near(remade.vector("lambda"), expected, 1e-9, "remade");
-    expect_near(session.apply(remade, x).v, z.v, 1e-7, "remade scores");
+    expect_near(recomputed.vector("lambda"), expected, 1e-9, "remade");
+    expect_near(session.apply(recomputed, x).v, z.v, 1e-7, "remade scores");
 }
 
 void test_threads_and_weights() {
@@ -162,10 +162,11 @@ void test_certificates_hold() {
         mercer_data *data = session.data(at);
         mercer_view view = landmarks.view();
         OK(mercer_data_attach(data, "landmarks", &view));
-        const Model remade = session.fit(data, with(asked, {{"reducer", "given"}, {"lift", "projected"}}), "nystrom");
+        const Model recomputed =
+            session.fit(data, with(asked, {{"reducer", "given"}, {"lift", "projected"}}), "nystrom");
         mercer_data_destroy(data);
-        check_certificates(remade, exact, "points");
-        expect_near(remade.vector("lambda"), held.vector("lambda"), 1e-9, "made again");
+        check_certificates(recomputed, exact, "points");
+        expect_near(recomputed.vector("lambda"), held.vector("lambda"), 1e-9, "made again");
     }
 }
 
@@ -327,6 +328,25 @@ void test_refusals() {
     mercer_data_destroy(data);
 }
 
+// A share of the variance that so few centres do not hold is said, whatever the limit on components; one that they hold is not.
+void test_unreachable_share() {
+    Session session;
+    const Matrix x = oracle::clusters(200, 6, 3);
+    for (const char *components : {"0", "150"})
+        for (const bool reachable : {false, true}) {
+            const Model model = session.fit(x,
+                                            {{"sigma", "2"},
+                                             {"reducer.m", "10"},
+                                             {"components", components},
+                                             {"variance", reachable ? "0.001" : "0.99"}},
+                                            {}, {}, "nystrom");
+            const auto text = nlohmann::json::parse(info(model, ""));
+            TEST_ASSERT_EQUAL_INT(!reachable, text.contains("warnings"));
+            const auto &outcome = text["outcome"];
+            TEST_ASSERT_EQUAL_INT(!reachable, std::count(outcome.begin(), outcome.end(), "rank_reached") > 0);
+        }
+}
+
 } // namespace
 
 void setUp() {}
@@ -344,5 +364,6 @@ int main() {
     RUN_TEST(test_norm_in_f32);
     RUN_TEST(test_what_is_left);
     RUN_TEST(test_refusals);
+    RUN_TEST(test_unreachable_share);
     return UNITY_END();
 }

@@ -126,7 +126,7 @@ struct Tally {
     std::vector<double> tight; // bound over truth
 };
 
-// What the promises of all fits came to, by road and by what proves them; only those of 1 - delta may fail.
+// What the promises of all fits came to, by strategy and by what proves them; only those of 1 - delta may fail.
 class Judge {
   public:
     explicit Judge(Session &session) : session_(session) {}
@@ -141,14 +141,14 @@ class Judge {
         std::string by = "no component";
         for (const Json &entry : certificates)
             if (entry["name"] == "eigenvalue") by = entry["by"];
-        if (report.contains("road")) by = "auto, " + report["road"]["taken"].get<std::string>() + ": " + by;
+        if (report.contains("strategy")) by = "auto, " + report["strategy"]["taken"].get<std::string>() + ": " + by;
         tally_ = &tallies_[by];
         ++tally_->fits;
         wrong_ = false;
         const int64_t r = model.summary().r;
         const Vector lambda = r > 0 ? model.vector("lambda") : Vector();
         eigenvalues(certificates, lambda);
-        if (asked.accuracy > 0) accurate(lambda, report["road"]["taken"] == "exact");
+        if (asked.accuracy > 0) accurate(lambda, report["strategy"]["taken"] == "exact");
         claim(true, truth.total - report["total_variance"]["value"].get<double>() - rough() * truth.lambda[0], "total",
               0);
         if (!truth.vectors.v.empty()) sines(certificates, model, r);
@@ -230,7 +230,7 @@ class Judge {
         }
     }
 
-    // On the exact road, too: it has no luck in it.
+    // On the exact strategy, too: it has no luck in it.
     void accurate(const Vector &lambda, bool exact) {
         for (size_t j = 0; j < lambda.size(); ++j)
             claim(exact, std::fabs(lambda[j] - truth_->lambda[j]) - asked_->accuracy * truth_->lambda[j], "accuracy",

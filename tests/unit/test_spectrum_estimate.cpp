@@ -18,7 +18,7 @@ mercer_forecast forecast_of(Session &session, mercer_data *data, const char *met
     mercer_forecast out{};
     out.struct_size = sizeof out;
     const int32_t status = mercer_recipe_forecast(recipe, data, nullptr, &out);
-    out.road = nullptr; // the recipe's
+    out.strategy = nullptr; // the recipe's
     mercer_recipe_destroy(recipe);
     OK(status);
     return out;
@@ -61,7 +61,7 @@ void test_five_spectra() {
             const std::string name = std::to_string(clusters) + " clusters " + method;
             expect_near(name, ahead.flops.likely, number(model, "/forecast/flops/happened"), 3);
             TEST_ASSERT_EQUAL_INT64(400, ahead.rows);
-            TEST_ASSERT_TRUE(ahead.seconds > 0 && ahead.look_seconds > 0 && ahead.flops.likely <= ahead.flops.most);
+            TEST_ASSERT_TRUE(ahead.seconds > 0 && ahead.sample_seconds > 0 && ahead.flops.likely <= ahead.flops.most);
             if (shown()) std::printf("  seconds %.3f, %.3f\n", ahead.seconds, number(model, "/timings/total"));
         }
         mercer_data_destroy(data);
@@ -91,6 +91,26 @@ void test_fits_look() {
     TEST_ASSERT_EQUAL_DOUBLE(0, number(model, "/forecast/rows_looked_at"));
     TEST_ASSERT_TRUE(number(model, "/forecast/seconds/likely") > 0);
     TEST_ASSERT_TRUE(number(model, "/forecast/seconds/happened") > 0);
+    mercer_data_destroy(data);
+}
+
+// What is said of the rows is said by the fit, once: a sample may have columns that are constant in it alone.
+void test_samples_warn_of_nothing() {
+    Session session;
+    static int64_t said;
+    said = 0;
+    OK(mercer_context_set_log(
+        session.context,
+        [](void *, int32_t level, const char *text) { said += level == 2 && std::strstr(text, "constant"); }, nullptr));
+    Matrix x = rows_of(3000, 3, 5);
+    for (int64_t i = 0; i < x.rows; ++i) x(i, 1) = 7;
+    Held held(x);
+    mercer_data *data = session.data(held);
+    const Settings settings = {{"sigma", "2"}, {"data.scale", "standard"}};
+    TEST_ASSERT_TRUE(forecast_of(session, data, "kpca", settings).rows > 0);
+    TEST_ASSERT_EQUAL_INT64(0, said);
+    const Model model = session.fit(data, settings, "nystrom");
+    TEST_ASSERT_EQUAL_INT64(1, said);
     mercer_data_destroy(data);
 }
 
@@ -196,6 +216,7 @@ int main() {
     RUN_TEST(test_five_spectra);
     RUN_TEST(test_open_components);
     RUN_TEST(test_fits_look);
+    RUN_TEST(test_samples_warn_of_nothing);
     RUN_TEST(test_chunks_are_left_alone);
     RUN_TEST(test_objects_are_asked_little);
     RUN_TEST(test_any_data);
