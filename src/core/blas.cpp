@@ -25,15 +25,15 @@ extern "C" {
 namespace mercer {
 namespace {
 
-constexpr int openblas_on_openmp = 2; // what openblas_get_parallel returns for OpenMP
+constexpr int openblas_on_openmp = 2; // value of openblas_get_parallel() in a build on OpenMP
 
 // Every call of OpenBLAS passes a gate, which has one permit for each buffer that OpenBLAS is known
 // to hold. A call in OpenBLAS needs a buffer of 128 MiB. OpenBLAS keeps the buffers that it has
-// mapped, but if a mapping fails, it retries for ever (FACTS M4). Therefore a call that finds no
-// free permit first tests whether the system grants a mapping of that size, and then lets OpenBLAS
-// map one more buffer. If the system refuses, the call waits until another call ends; if there is
-// no other call, it fails with E_MEMORY. OpenBLAS lists its buffers in a table of fixed size: 160
-// concurrent calls worked, 200 crashed (FACTS M5).
+// mapped, but if a mapping fails, it retries for ever. Therefore a call that finds no free permit
+// first tests whether the system grants a mapping of that size, and then lets OpenBLAS map one more
+// buffer. If the system refuses, the call waits until another call ends; if OpenBLAS holds no
+// buffer at all, the call fails with E_MEMORY. OpenBLAS lists its buffers in a table of fixed size,
+// which 200 concurrent calls overran (measured; 160 worked), so the number of buffers is limited.
 constexpr int most_buffers = 64;
 using Gate = std::counting_semaphore<most_buffers>;
 alignas(Gate) unsigned char gate_memory[sizeof(Gate)];
@@ -49,7 +49,9 @@ int scope_count = 0, scope_saved = 1;
 void reset_in_child() {
     new (gate_memory) Gate(0);
     new (&buffers_lock) std::mutex;
-    buffers = 0; // buffers that were in use at the fork are never returned
+    // The child counts from 0 again, because nobody returns the buffers that were in use at the
+    // fork.
+    buffers = 0;
     new (&scope_lock) std::mutex;
     scope_count = 0;
 }
@@ -62,7 +64,7 @@ const int prepared = [] {
 }();
 
 // Tests whether the system would map one more buffer now. The probe is 4 MiB larger than a buffer,
-// because OpenBLAS maps other memory with it.
+// because OpenBLAS maps other memory together with a buffer.
 bool room_for_a_buffer() {
     constexpr size_t size = size_t{132} << 20;
     void *probe = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -76,7 +78,7 @@ bool room_for_a_buffer() {
 // new one, and then returns all of them.
 bool add_buffer() {
     if (!blas_memory_alloc || !blas_memory_free)
-        return room_for_a_buffer(); // a build of OpenBLAS that does not export them
+        return room_for_a_buffer(); // this build of OpenBLAS does not export the two functions
     void *taken[most_buffers];
     int count = 0;
     bool added = false;
@@ -94,7 +96,7 @@ void enter() {
     {
         std::lock_guard hold(buffers_lock);
         if (buffers < most_buffers && add_buffer()) {
-            ++buffers; // this call takes the permit of the new buffer
+            ++buffers; // this call keeps the permit of the new buffer, and releases it when it ends
             return;
         }
         if (buffers == 0)
@@ -116,10 +118,10 @@ lapack_int small(int64_t size) {
     return static_cast<lapack_int>(size);
 }
 
-// lower: only entries on and below the diagonal are checked.
+// If `lower` is set, only entries on and below the diagonal are checked.
 void check_finite(const char *what, int64_t rows, int64_t cols, const double *a, int64_t lda, bool lower = false) {
     for (int64_t j = 0; j < cols; ++j) {
-        double sum = 0; // NaN or Inf in any entry makes the sum NaN
+        double sum = 0; // 0 times NaN or Inf is NaN, so one such entry makes the sum NaN
         for (int64_t i = lower ? j : 0; i < rows; ++i) sum += 0 * a[i + j * lda];
         if (!(sum == 0)) fail(MERCER_E_NUMERICAL, "%s: column %" PRId64 " is not finite", what, j);
     }
@@ -231,8 +233,9 @@ int64_t potrf_leading(int64_t n, std::vector<double> &a, int64_t lda) {
 
 namespace {
 
-// Computes all eigenpairs in ascending order; the eigenvectors replace a. They are orthogonal to u,
-// whereas dsyevr lost 2.5e-12 at order 149.
+// Computes all eigenpairs in ascending order; the eigenvectors replace a. The eigenvectors of
+// dsyevd are orthogonal to rounding, whereas those of dsyevr were so only to 2.5e-12 in a case of
+// order 149.
 void eigh_all(int64_t n, double *a, int64_t lda, double *ascending) {
     // dsyevd's own workspace query overflows at n = 32 767 and still returns info = 0, so the size
     // is computed here.
@@ -245,18 +248,19 @@ void eigh_all(int64_t n, double *a, int64_t lda, double *ascending) {
 }
 
 // Computes the r largest eigenpairs in ascending order. dsyevr may return fewer without an error,
-// because it counts intervals, and eigenvalues that are equal to rounding share one. If it does so,
-// or fails, the function returns false and restores the lower triangle of a from the upper one,
-// which holds a copy that dsyevr does not touch. The workspace is linear in n: dsyevr needs at
-// least 26 n numbers and 10 n integers, and its blocked reduction uses (nb + 6) n numbers.
+// because it counts intervals, and eigenvalues that are equal within rounding share an interval. If
+// dsyevr returns fewer, or fails, this function returns false and restores the lower triangle of a
+// from the upper one, in which it has stored a copy that dsyevr does not touch. The workspace is
+// linear in n: dsyevr needs at least 26 n numbers and 10 n integers, and with blocks of nb columns
+// its reduction uses (nb + 6) n numbers; 70 n suffice for nb = 64.
 bool eigh_range(int64_t n, double *a, int64_t lda, int64_t r, double *ascending, double *vectors) {
     Buffer<double> found(n), work(70 * n), diagonal(n);
     for (int64_t j = 0; j < n; ++j) {
         diagonal[j] = a[j + j * lda];
         for (int64_t i = j + 1; i < n; ++i) a[j + i * lda] = a[i + j * lda];
     }
-    // dsyevr falls back on dstebz, which writes one entry before its array if no eigenvalue is
-    // left.
+    // dsyevr falls back on dstebz, which writes to the entry before its integer array if no
+    // eigenvalue is left. Therefore iwork has one more entry in front.
     Buffer<lapack_int> iwork(1 + 10 * n), support(2 * n);
     lapack_int count = 0;
     Entry entry;

@@ -1,8 +1,9 @@
 // The interface of blas.cpp, the only file that includes cblas and lapacke. Matrices are
-// column-major, sizes are int64, and each call runs on one BLAS thread. At most as many calls run
-// at once as OpenBLAS holds buffers; a call fails with E_MEMORY if OpenBLAS cannot get even one.
-// LAPACK receives finite numbers only, and the results of eigendecompositions are checked, because
-// an Inf makes dgesdd loop for ever and dsyevd return NaN with info = 0.
+// column-major, sizes are int64, and each call runs on one BLAS thread. Each call needs one buffer
+// of OpenBLAS. If all buffers are in use and OpenBLAS cannot map another one, the call waits until
+// one is free; if OpenBLAS cannot even map its first one, the call fails with E_MEMORY. LAPACK
+// receives finite numbers only, and the results of eigendecompositions are checked, because LAPACK
+// does not report Inf and NaN: with an Inf, dsyevd returns NaN with info = 0.
 #pragma once
 #include "error.h"
 
@@ -11,9 +12,9 @@
 namespace mercer {
 
 // While a BlasScope lives, BLAS calls made by libmercer in this process use one thread each.
-// OpenBLAS on pthreads has one process-wide setting: the first scope saves it and sets it to 1, the
-// last scope restores it. OpenBLAS on OpenMP has a setting for each thread, which that thread saves
-// and restores.
+// OpenBLAS on pthreads has one setting for the whole process: the first scope saves it and sets it
+// to 1, and the last scope restores it. OpenBLAS on OpenMP has one setting for each thread, so each
+// scope saves and restores that of its own thread.
 class BlasScope {
   public:
     BlasScope();
@@ -24,8 +25,9 @@ class BlasScope {
     int saved_;
 };
 
-// Returns true if OpenBLAS holds a buffer, so that one call at a time is certain of its memory. If
-// OpenBLAS holds none yet, this function makes it map the first one if the system allows it.
+// Returns true if OpenBLAS holds a buffer, so that calls, at least one at a time, cannot run out of
+// memory. If OpenBLAS holds none yet, this function makes it map the first one if the system allows
+// that.
 bool blas_has_room();
 
 // For example "OpenBLAS 0.3.21 on pthreads, SkylakeX kernels, at most 64 threads".
@@ -48,8 +50,8 @@ int64_t potrf(int64_t n, double *a, int64_t lda);
 int64_t potrf_leading(int64_t n, std::vector<double> &a, int64_t lda);
 // Computes the r largest eigenpairs of the symmetric matrix a, in descending order; vectors is n x
 // r. Only the lower triangle of a is read, but both triangles are overwritten. The workspace is
-// about n r numbers, or 2 n^2 if r = n or if eigenvalues are equal to rounding. A call of order n
-// takes about 10 n^3 / 3 flops and cannot be interrupted.
+// about n r numbers, or 2 n^2 if r = n or if some eigenvalues are equal within rounding. A call of
+// order n takes about 10 n^3 / 3 flops and cannot be interrupted.
 void eigh_top(int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors, int64_t ldv);
 
 } // namespace mercer

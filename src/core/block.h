@@ -1,6 +1,6 @@
-// Blocks of tall columns as solvers hold them, without access to their contents: n x cols,
-// column-major, stored in f32 or f64, but read and written as f64. All columns are initially zero.
-// A column takes memory, and counts in the budget, from its first use on.
+// Blocks of tall columns. Solvers hold them as opaque handles, without access to their contents. A
+// block is n x cols, column-major, stored in f32 or f64, but read and written as f64. All columns
+// are initially zero. A column takes memory, and counts in the budget, from its first use on.
 #pragma once
 #include "run.h"
 
@@ -21,10 +21,10 @@ struct mercer_block { // declared in plugin.h
     // The memory of a column; only for f64 blocks.
     double *column(int64_t j) { return wide_.data() + n_ * j; }
     const double *column(int64_t j) const { return wide_.data() + n_ * j; }
-    // The stored values of column j and of the columns after it, in f32 or f64.
+    // The address of the stored values of column j and of the columns after it, in f32 or f64.
     void *bytes(int64_t j) { return f32_ ? static_cast<void *>(narrow_.data() + n_ * j) : column(j); }
-    // Copies rows row0 ... row0 + rows - 1 of column j. stride is the distance between two entries
-    // of the array outside the block.
+    // Copy rows row0 ... row0 + rows - 1 of column j out of the block (read) or into it (write).
+    // stride is the distance between two entries of the array outside the block.
     void read(int64_t j, int64_t row0, int64_t rows, double *to, int64_t stride = 1) const;
     void write(int64_t j, int64_t row0, int64_t rows, const double *from, int64_t stride = 1);
 
@@ -32,7 +32,10 @@ struct mercer_block { // declared in plugin.h
     int64_t n_ = 0, cols_ = 0;
     bool f32_ = false;
     std::shared_ptr<mercer::Budget> budget_;
-    mercer::Buffer<double> wide_; // room for all columns; used_ counts those in use
+    // wide_ stores the columns of an f64 block, narrow_ those of an f32 block; the other one is
+    // empty. The buffer has room for all columns but counts in no budget, because used_ counts each
+    // column that is in use.
+    mercer::Buffer<double> wide_;
     mercer::Buffer<float> narrow_;
     std::vector<mercer::Claim> used_; // one per column, held from its first use on
 };
@@ -42,7 +45,7 @@ namespace mercer {
 using Block = mercer_block;
 using Columns = mercer_range;
 
-// A range of columns. The caller may write to the columns even if it has the block as const.
+// Returns a range of columns. Its columns can be written to, although the block is const here.
 inline Columns columns(const Block &block, int64_t first, int64_t count) {
     return {const_cast<Block *>(&block), first, count};
 }

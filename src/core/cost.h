@@ -1,8 +1,8 @@
 // The cost of arithmetic, for forecasts and progress bars. Work is counted in flops at the speed of
-// a matrix product. A kernel value of d columns costs 2 d + 15 in f32, and twice that in f64. The
-// 15 stands for the exponential: at d = 16 a value takes 0.45 ns where a matrix product runs at 100
-// Gflop/s (FACTS B3.12). A factorisation or a sweep over tall blocks runs at a tenth of the speed
-// of a matrix product.
+// a matrix product. A kernel value of d columns costs 2 d + 15 flops in f32, and twice that in f64.
+// The 15 stands for the exponential. Measured: at d = 16 a value takes 0.45 ns where a matrix
+// product runs at 100 Gflop/s. A factorisation or a sweep over tall blocks runs at a tenth of the
+// speed of a matrix product, so its flops count tenfold.
 #pragma once
 #include "memory.h"
 
@@ -14,21 +14,26 @@ namespace mercer {
 inline double value_cost(int64_t columns) { return 2 * static_cast<double>(std::max<int64_t>(columns, 1)) + 15; }
 inline double value_cost(int64_t columns, bool f32) { return value_cost(columns) * (f32 ? 1 : 2); }
 
-constexpr double slow_work = 10; // factor by which other dense work is slower than a matrix product
-double factorisation_cost(double order);
-double dense_seconds(double order); // time of a dense eigendecomposition, which cannot be cancelled
+// The factor by which factorisations and sweeps over tall blocks are slower than a matrix product.
+constexpr double slow_work = 10;
+double factorisation_cost(double order); // in flops at the speed of a matrix product
+// The time of a dense eigendecomposition. It is forecast because such a step cannot be cancelled.
+double dense_seconds(double order);
 
-// The flops of a fit with m centres: those of its kernel values (evaluations) and those of products
-// of the kernel matrix with vectors (columns).
+// The flops of a fit with m centres: 2 d for each of its kernel values, d being columns_of_rows and
+// their number `evaluations`, and 2 m^2 for each of the vectors with which the kernel matrix is
+// multiplied, whose number is `columns`.
 double flops_of(int64_t columns_of_rows, double m, double evaluations, double columns);
 
-// The rate is measured once per process. No algorithm is chosen by it.
-double product_rate(); // flops per second of one thread's matrix products, in f32
-double now_seconds();  // reading of a monotonic clock
+// Flops per second of one thread's matrix products in f32, measured once per process. It serves
+// forecasts only: no algorithm is chosen by it, because results must not depend on a measured
+// speed.
+double product_rate();
+double now_seconds(); // reading of a monotonic clock
 
-// A pass over an operator.
+// A pass over an operator: its product with a block of vectors, or all its entries.
 struct Pass {
-    int64_t width; // columns; 0: the whole matrix
+    int64_t width; // number of vectors in the block; 0: all entries were computed instead
     bool f32;
 };
 
@@ -36,10 +41,13 @@ struct Pass {
 struct Cost {
     int64_t bytes = 0, likely_bytes = 0;
     mercer_figure kernel_evaluations{}, passes{};
-    mercer_figure products{}, columns{}; // number of products with the kernel matrix, their columns
-    double dense_order = 0;              // of the largest factorisation, which cannot be cancelled
-    double certify_cost = 0;             // used for progress only
-    // Memory that is needed at some time, but not in addition to that of other steps.
+    // products is the number of products of the kernel matrix with blocks of vectors, columns the
+    // number of vectors in all these blocks together.
+    mercer_figure products{}, columns{};
+    double dense_order = 0;  // order of the largest dense factorisation, which cannot be cancelled
+    double certify_cost = 0; // flops of the certificates, for the progress bar only
+    // Raises the memory, if necessary, to that of a further step, which is never held at the same
+    // time as that of the other steps.
     void needs(Bytes at_least) {
         likely_bytes = std::max(likely_bytes, at_least.likely);
         bytes = std::max(bytes, at_least.most);

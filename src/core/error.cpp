@@ -11,7 +11,7 @@ struct TextBuffer {
     char text[1024];
     void set(const char *from) noexcept {
         size_t size = from ? strnlen(from, sizeof text - 1) : 0;
-        if (from && from[size]) // the text is cut, at the beginning of a UTF-8 character
+        if (from && from[size]) // the text is too long: it is cut between two UTF-8 characters
             while (size > 0 && (static_cast<unsigned char>(from[size]) & 0xC0) == 0x80) --size;
         if (size > 0) std::memcpy(text, from, size);
         text[size] = 0;
@@ -20,7 +20,7 @@ struct TextBuffer {
     }
 };
 thread_local TextBuffer last;     // trivially destructible, so it is valid until the thread ends
-thread_local TextBuffer callback; // the text given to mercer_set_error
+thread_local TextBuffer callback; // the text that a callback gave to mercer_set_error
 
 std::string vformat(const char *format, va_list args) {
     char text[1024];

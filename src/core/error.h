@@ -28,11 +28,14 @@ std::string format(const char *format, ...) __attribute__((format(printf, 1, 2))
 void set_last_error(const char *text) noexcept;
 const char *last_error() noexcept;
 
-// Runs a callback of the caller; who names it in messages. If it returns non-zero, call_back fails
-// with E_CALLBACK. The message is the text that this very callback gave to mercer_set_error or,
-// without one, the value that it returned.
+// The text that a callback of the caller has given to mercer_set_error on this thread; "" if it has
+// given none.
 void set_callback_error(const char *text) noexcept;
-const char *callback_error() noexcept; // "": the callback set no text
+const char *callback_error() noexcept;
+
+// Runs a callback of the caller, which messages call `who`. If the callback returns non-zero,
+// call_back fails with E_CALLBACK. The message is the text that this callback gave to
+// mercer_set_error or, if it gave none, the value that it returned.
 template <class F>
 void call_back(const char *who, F &&callback) {
     set_callback_error("");
@@ -42,12 +45,12 @@ void call_back(const char *who, F &&callback) {
     fail(MERCER_E_CALLBACK, "%s returned %d, must return 0", who, returned);
 }
 
-// The name of a status code ("MERCER_E_VALUE") and its meaning; nullptr beyond the last one.
 struct StatusText {
     int32_t code;
-    const char *name;
+    const char *name; // "MERCER_E_VALUE"
     const char *summary;
 };
+// Returns entry `index` of the list of all status codes, or nullptr beyond the last one.
 const StatusText *status_text(int64_t index) noexcept;
 
 // Every C function is one call of guard, so that no exception crosses the boundary.

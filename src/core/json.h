@@ -1,8 +1,11 @@
 // JSON values that can be destroyed when memory has run out. The destructors of nlohmann's own
 // types allocate a stack, and if that fails, the process ends. The destructors here recurse
-// instead, so every parser must limit the nesting depth of its text.
+// instead, so every parser must limit the nesting depth of its text, because deep nesting would
+// overflow the call stack.
+//
 // Compare a value with a std::string, never with a literal: nlohmann converts a literal to a JSON
-// value inside a function that must not throw.
+// value inside a function that is noexcept, so if memory runs out there, the process ends.
+//
 // The types are distinct from nlohmann's, so that a program that links the static library keeps its
 // own destructors and the library keeps these.
 #pragma once
@@ -44,8 +47,8 @@ inline void mercer::SortedJson::json_value::destroy(value_t type) {
 
 namespace mercer {
 
-// Makes an object. With a list in braces, nlohmann's constructor leaks the members that it has
-// already made if memory runs out.
+// Makes an object. It replaces nlohmann's constructor from a list in braces, which leaks the
+// members that it has already made if memory runs out.
 inline Json record(std::initializer_list<std::pair<const char *, Json>> members) {
     Json out = Json::object();
     for (const auto &[name, value] : members) out[name] = value;

@@ -5,8 +5,9 @@
 // 2^x for x <= 0: let n be x rounded to a multiple of h. Adding and subtracting 1.5 h / eps (eps =
 // 2^-23 in f32, 2^-52 in f64) rounds x and leaves n / h in the low bits of the sum. With r = x - n,
 // which is exact, 2^r = 1 + r q(r) and |r| <= h / 2. The polynomial q is minimax in the relative
-// error of 1 + r q. Its coefficients are rounded; the first three are the best of the neighbouring
-// floating-point numbers, and the others were fitted again to these. Relative error of 1 + r q:
+// error of 1 + r q. Its coefficients are rounded: for the first three, the best of the neighbouring
+// floating-point numbers were chosen, and the others were then fitted again. Relative error of 1 +
+// r q:
 //     h = 1                     f32 degree 6: 6e-9     f64 degree 11: 3e-17    portable, AVX2
 //     h = 1/32 f32, 1/16 f64    f32 degree 3: 1.4e-8   f64 degree 6: 9e-18     AVX-512
 // On AVX-512 a table in two registers gives 2^(n mod 1). With the roundings of r q, of the last sum
@@ -90,7 +91,7 @@ inline f64v splat(double value) { return MERCER_MM(set1_pd)(value); }
 // a < b ? a : b, which is b if either is NaN.
 inline f32v min(f32v a, f32v b) { return MERCER_MM(min_ps)(a, b); }
 inline f64v min(f64v a, f64v b) { return MERCER_MM(min_pd)(a, b); }
-// Returns one bit per lane, which is set if a is not below b; NaN counts as not below.
+// Returns one bit per vector element, which is set if a is not below b; NaN counts as not below.
 #if defined(__AVX512F__)
 inline uint32_t not_below(f32v a, f32v b) { return _mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ); }
 #elif defined(__AVX2__) && defined(__FMA__)
@@ -105,8 +106,8 @@ inline void stream(float *to, f32v v) { MERCER_MM(stream_ps)(to, v); }
 inline void stream(double *to, f64v v) { MERCER_MM(stream_pd)(to, v); }
 inline void stream_end() { _mm_sfence(); }
 
-// In each 128-bit lane the vectors hold a square matrix (4 x 4 in f32, 2 x 2 in f64), which is
-// transposed.
+// Transposes square matrices. In each 128-bit lane, the given vectors together hold one such matrix
+// (4 x 4 in f32, 2 x 2 in f64).
 inline void transpose(f32v (&v)[4]) {
     f32v a = MERCER_MM(unpacklo_ps)(v[0], v[2]), b = MERCER_MM(unpackhi_ps)(v[0], v[2]);
     f32v c = MERCER_MM(unpacklo_ps)(v[1], v[3]), d = MERCER_MM(unpackhi_ps)(v[1], v[3]);
@@ -150,7 +151,7 @@ inline f32v fma(f32v a, f32v b, f32v c) { return a * b + c; }
 inline f64v fma(f64v a, f64v b, f64v c) { return a * b + c; }
 #endif
 
-// Loads 128-bit lane l from `from + l * step`.
+// Loads a vector whose 128-bit lane l comes from `from + l * step`.
 #if defined(__AVX512F__)
 inline f32v load_lanes(const float *from, int64_t step) {
     f32v v = _mm512_castps128_ps512(_mm_loadu_ps(from));
@@ -173,8 +174,10 @@ inline f64v load_lanes(const double *from, int64_t) { return load(from); }
 #endif
 
 #if defined(__AVX512F__)
-// The bits of 2^(k / 32) and 2^(k / 16), minus k at the position where adding the shifted bits of n
-// adds its fraction k together with its exponent.
+// The tables of 2^(n mod 1). With N = n / h, entry k = N mod 32 (f32) or N mod 16 (f64) contains
+// the bits of 2^(k h) less k, shifted left by 18 (f32) or 48 (f64). exp2 adds N, shifted in the
+// same way, to this entry. The high bits of N thus increase the exponent by the integer part of n,
+// and its low bits, which are k, cancel the k that was subtracted from the entry.
 alignas(64) constexpr uint32_t roots_f32[32] = {
     0x3f800000, 0x3f7ecd87, 0x3f7daac3, 0x3f7c980f, 0x3f7b95c2, 0x3f7aa43a, 0x3f79c3d3, 0x3f78f4f0,
     0x3f7837f0, 0x3f778d3a, 0x3f76f532, 0x3f767043, 0x3f75fed7, 0x3f75a15b, 0x3f75583f, 0x3f7523f6,
@@ -211,8 +214,8 @@ inline f64v exp2(f64v x) {
     return _mm512_maskz_fmadd_pd(_mm512_cmp_pd_mask(x, splat(-1022.0), _CMP_NLT_UQ), q * r, power, power);
 }
 #else
-// The rounding constant includes the exponent's bias, so its low bits, shifted up, are the number
-// 2^n.
+// The rounding constant includes the bias of the exponent, so the low bits of t, shifted to the
+// position of the exponent, are the floating-point number 2^n.
 inline f32v exp2(f32v x) {
     x = min(splat(0.0f), x);
     const f32v magic = splat(0x1.8p23f + 127);

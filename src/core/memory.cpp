@@ -44,7 +44,7 @@ File open_text(const std::string &path) { return {std::fopen(path.c_str(), "re")
 int64_t read_number(const std::string &path, int64_t otherwise) {
     const File file = open_text(path);
     int64_t value = otherwise;
-    // A file that contains "max" has no number.
+    // A limit that is not set reads "max", which is not a number.
     if (!file || std::fscanf(file.get(), "%" SCNd64, &value) != 1) return otherwise;
     return value;
 }
@@ -59,8 +59,9 @@ int64_t available_memory() {
     return static_cast<int64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// The memory that the control group of this process and the groups above it leave. Only version 2
-// is read: the folders from the one named by /proc/self/cgroup up to the root.
+// Returns the memory that the control group of this process and the groups above it leave. Only
+// version 2 of control groups is read: the files of each folder from the one that /proc/self/cgroup
+// names up to the root.
 int64_t group_memory() {
     int64_t left = INT64_MAX;
     const File file = open_text("/proc/self/cgroup");
@@ -78,7 +79,7 @@ int64_t group_memory() {
     return left;
 }
 
-// The address space that RLIMIT_AS (ulimit -v) leaves to this process.
+// Returns the address space that RLIMIT_AS (ulimit -v) leaves to this process.
 int64_t address_space() {
     struct rlimit limit;
     if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return INT64_MAX;

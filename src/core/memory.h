@@ -13,7 +13,8 @@ namespace mercer {
 // exceed the limit.
 class Budget : public std::enable_shared_from_this<Budget> {
   public:
-    // of: the budget that this is a part of, where its bytes count too; nullptr: none.
+    // `of` is the budget of which this one is a part, and in which all its bytes count as well;
+    // nullptr if there is none.
     explicit Budget(int64_t limit, std::shared_ptr<Budget> of = nullptr) : limit_(limit), of_(std::move(of)) {}
     void take(int64_t bytes); // fails with E_BUDGET beyond the limit
     void give(int64_t bytes) noexcept {
@@ -46,7 +47,7 @@ class Budget : public std::enable_shared_from_this<Budget> {
     std::atomic<int64_t> used_{0}, peak_{0};
 };
 
-// Forecast bytes: the likely amount and an upper bound.
+// A forecast of memory in bytes: the likely amount and an upper bound.
 struct Bytes {
     Bytes(int64_t exact = 0) : likely(exact), most(exact) {}
     Bytes(int64_t likely, int64_t most) : likely(likely), most(most) {}
@@ -80,8 +81,9 @@ class Claim {
     int64_t bytes_ = 0;
 };
 
-// 60 % of what this process may still use: of the smallest of the memory available in the system,
-// the memory that its control group leaves, and the address space that ulimit -v leaves.
+// Returns 60 % of the bytes that this process may still use. These are the smallest of three: the
+// memory available in the system, the memory that its control group leaves, and the address space
+// that ulimit -v leaves.
 int64_t default_budget();
 
 // Returns a * b * size, a number of bytes; fails with E_SHAPE if it reaches 2^61.
@@ -93,7 +95,8 @@ int64_t checked_bytes(const char *what, int64_t a, int64_t b, int64_t size);
 // bad_alloc.
 void *allocate_block(Budget *budget, int64_t bytes);
 void free_block(Budget *budget, void *block, int64_t bytes) noexcept; // block may be nullptr
-// Asks the system for huge pages for memory of the caller that is about to be filled.
+// Advises the system to use huge pages for memory that is about to be filled, such as an array of
+// the caller, if it has at least 4 MiB.
 void advise_huge(void *memory, int64_t bytes) noexcept;
 
 // An array of a trivial type T that owns its memory and does not initialise it. A Buffer that
@@ -103,7 +106,7 @@ class Buffer {
   public:
     Buffer() = default;
     explicit Buffer(int64_t rows, int64_t cols = 1) : Buffer(Budget::current(), rows, cols) {}
-    // Counts in this budget; nullptr: in none.
+    // An array that counts in this budget, or in none if it is nullptr.
     Buffer(std::shared_ptr<Budget> budget, int64_t rows, int64_t cols = 1) : budget_(std::move(budget)) {
         bytes_ = checked_bytes("an array", rows, cols, static_cast<int64_t>(sizeof(T)));
         data_ = static_cast<T *>(allocate_block(budget_.get(), bytes_));

@@ -31,7 +31,8 @@ void store(unsigned char *to, T value) {
     std::memcpy(to, &value, sizeof value);
 }
 
-// The allowed values for messages: "must be > 0", "must be 0 to 1", "must be one of a, b".
+// Describes the allowed values for messages: "must be > 0", "must be >= 0 and <= 1", "must be one
+// of a, b".
 std::string allowed(const mercer_row &row) {
     if (row.type == MERCER_BOOL) return "must be true or false";
     if (row.type == MERCER_CHOICE) {
@@ -95,7 +96,7 @@ ParamTable::ParamTable(const char *owner, const mercer_param *params, int64_t co
         const mercer_row &row = param.row;
         std::string name = row.name;
         std::replace(name.begin(), name.end(), '_', '-');
-        // The rows of the library itself have names like lift.alpha.
+        // Dots are allowed, because rows of the library itself have names like lift.alpha.
         std::replace(name.begin(), name.end(), '.', '-');
         if (!is_name(name))
             fail(MERCER_E_PLUGIN, "%s: row %" PRId64 " has the invalid name '%.80s'", owner, i, row.name);
@@ -148,14 +149,15 @@ void Params::write(int64_t index, std::string_view text, const char *shown) {
     }
     case MERCER_INT: {
         int64_t value = unset_int;
-        if (!text.empty() && !parse_number(text, &value)) { // 1e6 and 10.0 are whole numbers, too
+        if (!text.empty() && !parse_number(text, &value)) { // accepts 1e6 and 10.0 as whole numbers
             double real = 0;
             if (!parse_number(text, &real) || real != std::floor(real) || std::fabs(real) > 0x1p53)
                 refuse(row, text, shown);
             value = static_cast<int64_t>(real);
         }
-        bool beyond = row.hi < 0x1p63 && static_cast<double>(value) >= row.hi &&
-                      value > static_cast<int64_t>(row.hi); // as integers: a double may round
+        // The value is compared with the upper end as an integer, because the conversion to double
+        // may round it.
+        bool beyond = row.hi < 0x1p63 && static_cast<double>(value) >= row.hi && value > static_cast<int64_t>(row.hi);
         if (!text.empty() && (beyond || !in_range(row, static_cast<double>(value)))) refuse(row, text, shown);
         return store(at, value);
     }

@@ -1,6 +1,7 @@
-// Parameters. This is the only module that parses, checks, stores and writes back the value of a
-// parameter row. A Params consists of rows and of a struct that holds their values at the rows'
-// offsets; a plugin defines the struct for its own rows, the library for all others.
+// Parameters. This is the only module that parses, checks and stores the value of a parameter and
+// converts it back to text. A row describes one parameter. A Params consists of rows and of a
+// struct that holds each parameter's value at the offset that its row names. A plugin defines the
+// struct for its own parameters, the library for all others.
 #pragma once
 #include "text.h"
 
@@ -20,7 +21,7 @@ class ParamTable {
 
     const std::vector<mercer_param> &rows() const { return rows_; }
     int64_t struct_size() const { return struct_size_; }
-    int64_t find(std::string_view name) const; // -1: no such row
+    int64_t find(std::string_view name) const; // -1 if there is no such row
 
   private:
     std::vector<mercer_param> rows_;
@@ -40,14 +41,16 @@ class Params {
     const void *values() const { return values_.data(); }
     void *values() { return values_.data(); }
 
-    // Sets a row; text "" restores its default. shown is the name for messages ("kernel.sigma").
+    // Sets the value of a row; text "" restores its default. shown is the name for messages
+    // ("kernel.sigma").
     void set(int64_t row, std::string_view text, const char *shown);
-    std::string get(int64_t row) const; // "": the row has no value
-    bool is_set(int64_t row) const;     // by set(), or because its value differs from unset
-    // Returns true if another row of the same group holds a value.
+    std::string get(int64_t row) const; // "" if the row has no value
+    // Returns true if set() gave the row a value, or if it has one otherwise, such as its default.
+    bool is_set(int64_t row) const;
+    // Returns true if another row of the same group has a value.
     bool group_is_set(int64_t row) const;
-    // The values that differ from unset, by name, which a model stores. A choice in a group is left
-    // out if another row of the group holds a value.
+    // Returns the rows that have a value, as name and text, for storage in a model. A choice in a
+    // group is left out if another row of the group has a value, because that one replaces it.
     std::map<std::string, std::string> stored() const;
 
   private:
@@ -57,7 +60,8 @@ class Params {
     std::shared_ptr<const ParamTable> table_ = std::make_shared<ParamTable>();
     std::vector<unsigned char> values_;
     std::vector<bool> touched_;
-    std::map<int64_t, std::shared_ptr<const std::string>> texts_; // texts that values_ points to
+    // The texts to which pointers in values_ point, by row.
+    std::map<int64_t, std::shared_ptr<const std::string>> texts_;
 };
 
 } // namespace mercer

@@ -1,6 +1,6 @@
 // Random numbers are a pure function of (seed, stage, a, b). They have no state and so do not
 // depend on threads, tiles or storage. mix(z) is the finaliser of SplitMix64. A number in [0, 1) is
-// 2^-53 times the upper 53 bits of a chain of mixes (specification, sampling 2.1).
+// 2^-53 times the upper 53 bits of a chain of mixes, in which each step adds one argument.
 #pragma once
 #include <cstdint>
 

@@ -97,12 +97,15 @@ std::vector<std::pair<std::string, double>> Run::stage_seconds() const {
 
 void Run::report(double fraction) noexcept {
     if (run_.cancel && __atomic_load_n(run_.cancel, __ATOMIC_RELAXED)) stop_ = true;
-    if (parent_ && parent_->stopped(0)) stop_ = true; // the parent's progress callback may have asked to stop
+    // The parent may have been stopped by its progress callback, which the cancel flag does not
+    // show.
+    if (parent_ && parent_->stopped(0)) stop_ = true;
     if (!run_.progress || stop_) return;
     Clock::time_point now = Clock::now();
     const double inside = span_from_ + (span_to_ - span_from_) * std::clamp(fraction, 0.0, 1.0),
                  reached = from_ + (until_ - from_) * inside;
-    // The end is reported even if the call was short.
+    // Reports are at least 100 ms apart, except the last one, which says that the call has
+    // finished.
     const bool finished = reached >= 1 - 1e-9 && shown_ < 1 - 1e-9;
     if (now - reported_ < std::chrono::milliseconds(100) && !finished) return;
     reported_ = now;

@@ -1,17 +1,17 @@
 // The ordered reduction over rows. The rows are cut into slabs whose length does not depend on
 // the number of threads. One thread fills the state of a slab, and the calling thread combines the
 // states in the order of the slabs. Therefore the result is bit-identical for any number of
-// threads, and combining needs no lock. The slabs are processed in windows, so that few states
-// exist at once. (A version for several machines would start here: each machine would send its
-// states to the one that combines them.)
+// threads, and combining needs no lock. The slabs are processed in windows of a few slabs each, so
+// that few states exist at once. (A version for several machines would start here: each machine
+// would send its states to the one that combines them.)
 #pragma once
 #include "run.h"
 #include "threads.h"
 
 namespace mercer {
 
-// Calls body(first, count) for rows first ... first + count - 1, one window after the other, until
-// one returns false. Each window fills its share of the progress.
+// Calls body(first, count) for each window of rows first ... first + count - 1, one after the
+// other, until body returns false. Each window fills its share of the progress.
 template <class Body>
 void for_windows(Run &run, int64_t n, int64_t window_rows, Body &&body) {
     for (int64_t first = 0; first < n; first += window_rows) {

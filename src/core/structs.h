@@ -17,8 +17,8 @@ T &need(T *handle, const char *name) {
 
 inline const char *text_of(const char *text, const char *name) { return &need(text, name); }
 
-// Copies the caller's struct into ours; fields that the caller does not have are 0. required is the
-// smallest size that is accepted.
+// Copies the caller's struct into one of this library's version. Fields that the caller's version
+// does not have become 0. `required` is the smallest struct_size that is accepted.
 template <class T>
 T read_struct(const T *from, const char *name, size_t required) {
     need(from, name);
@@ -30,7 +30,8 @@ T read_struct(const T *from, const char *name, size_t required) {
     return out;
 }
 
-// Fills as much of the caller's struct as the caller has; its struct_size is not changed.
+// Copies as many bytes to the caller's struct as its struct_size allows; struct_size itself is not
+// changed.
 template <class T>
 void write_struct(T *to, const T &from, const char *name) {
     need(to, name);

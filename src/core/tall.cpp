@@ -1,7 +1,7 @@
 // Orthonormalisation is SVQB (Stathopoulos and Wu 2002). With D = diag(|x_j|) and X^T X = D V
 // diag(s) V^T D, the columns X D^-1 V s^-1/2 are orthonormal to u cond(X)^2. A second round, in
-// which the condition number is near 1, improves this to u. Unlike Cholesky-QR, the method sees
-// dependent columns as small s and drops them. Each round first projects on the complement of Q,
+// which the condition number is near 1, improves this to u. Unlike Cholesky-QR, the method reveals
+// dependent columns by small s and drops them. Each round first projects on the complement of Q,
 // because the division by small norms amplifies components along Q. Cost: a round takes 2 products
 // with Q and 2 with X, which is 4 n p (q + p) flops; 2 rounds suffice as a rule, and there are
 // never more than 4.
@@ -16,7 +16,8 @@
 namespace mercer {
 namespace {
 
-// chunk_rows is the number of rows that are converted at once, so that they stay in cache.
+// slab_rows is the number of rows of one parallel task. If columns must be converted to f64, a task
+// converts chunk_rows rows at a time, so that the copies stay in cache.
 constexpr int64_t slab_rows = 4096, chunk_rows = 512;
 
 int64_t slabs_of(int64_t n) { return (n + slab_rows - 1) / slab_rows; }
@@ -27,8 +28,8 @@ struct Strip {
     int64_t ld;
 };
 
-// Copies of rows in f64, each of which one task uses at a time. Unless `always` is set, columns of
-// f64 blocks need no copies: they are used in place, all rows of a slab at once.
+// Gives each running task a copy in f64 of some rows of the columns x. Columns of f64 blocks need
+// no copies and are used in place, unless `always` is set.
 class Copies {
   public:
     Copies(Run &run, Columns x, bool always = false)
@@ -64,7 +65,8 @@ void use(Columns x) {
     if (x.count > 0) x.block->use(x.first, x.count);
 }
 
-// Calls body(slab, row0, rows) for the rows of each slab in ascending order, `step` rows at once.
+// Calls body(slab, row0, rows) for `step` rows of a slab after the other, in ascending order; the
+// slabs are the parallel tasks.
 template <class Body>
 void for_slabs(Run &run, int64_t n, int64_t step, Body &&body) {
     parallel_for(run, slabs_of(n), [&](int64_t slab) {
@@ -168,7 +170,9 @@ int64_t orthonormalise(Run &run, Columns x, Columns q) {
         bool shrunk = false;
         for (int64_t j = 0; j < p; ++j) {
             const double norm = std::sqrt(gram[j + j * p]);
-            double square = gram[j + j * p]; // squared length before projection: Q is orthonormal
+            // The squared length before the projection is the sum of both parts, because Q is
+            // orthonormal.
+            double square = gram[j + j * p];
             for (int64_t i = 0; i < q.count; ++i) square += c[i + j * q.count] * c[i + j * q.count];
             scale[j] = norm > lost * std::sqrt(square) ? 1 / norm : 0;
             shrunk |= scale[j] == 0 || norm < 0.5 * std::sqrt(square);

@@ -17,13 +17,15 @@ void tall_copy(Run &run, Columns from, Columns to);
 void tall_norms(Run &run, Columns x, double *out);
 // Column j = uniform(row, stream + j) - 0.5.
 void tall_random(Run &run, Columns x, const Random &random, int64_t stream);
-// Makes the columns of X orthonormal, and orthogonal to the orthonormal Q. Columns that are
-// numerically dependent are dropped; the others are moved to the front, and their number is
-// returned. A column is dropped if it lies in the span of Q to 1e-13 of its length (f32: 1e-6), or
-// in that of the other columns to sqrt(1e-14 p) (f32: at least 1e-6), which is the resolution of a
-// Gram matrix of order p. The iteration ends when no entry of X^T X - 1 exceeds 1e-14 (f32: 4
-// u_32), so that its norm is at most p times this, and the projection shortens no column to less
-// than half, or after four rounds.
+// Makes the columns of X orthonormal, and orthogonal to the orthonormal Q. Numerically dependent
+// columns are dropped; an orthonormal basis of the span of the others replaces the first columns of
+// X, and its size is returned. A column is dropped if its part outside the span of Q is at most
+// 1e-13 of its length (f32: 1e-6). The remaining columns are scaled to length 1, and their singular
+// directions are dropped if the singular value is at most sqrt(1e-14 p) of the largest one (f32: at
+// least 1e-6), which is the resolution of a Gram matrix of order p. The iteration ends after four
+// rounds, or earlier, when two conditions are met: no entry of X^T X - I exceeds 1e-14 (f32: 4 *
+// 2^-24), so that its norm is at most p times this, and the projection has shortened no column to
+// less than half.
 int64_t orthonormalise(Run &run, Columns x, Columns q);
 
 } // namespace mercer

@@ -128,8 +128,8 @@ void fail_unknown(const char *kind, std::string_view name, const std::vector<std
     size_t best = (shown.size() < 4 ? 1 : std::max<size_t>(2, shown.size() / 3)) + 1;
     for (const std::string &candidate : known) {
         size_t distance = edit_distance(shown, candidate);
-        if (distance < best && distance < candidate.size())
-            best = distance, nearest = &candidate; // the two share a letter
+        // A distance below the length of the candidate means that the two names share a letter.
+        if (distance < best && distance < candidate.size()) best = distance, nearest = &candidate;
         list += (list.empty() ? "" : ", ") + quoted_where_needed(candidate);
     }
     if (!nearest) nearest = find_begun(shown, known);

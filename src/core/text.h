@@ -8,7 +8,7 @@
 
 namespace mercer {
 
-std::string number_text(double value); // the shortest that reads back exactly; inf, -inf, nan
+std::string number_text(double value); // the shortest text that reads back exactly; inf, -inf, nan
 std::string number_text(int64_t value);
 bool parse_number(std::string_view text, double *out);
 bool parse_number(std::string_view text, int64_t *out);
@@ -16,15 +16,17 @@ bool parse_number(std::string_view text, int64_t *out);
 std::vector<std::string> split(std::string_view text, char separator); // trims the pieces
 std::string trim(std::string_view text);
 bool is_utf8(std::string_view text);
-// For messages: the first 40 bytes at most, in one line, and "..." if something is cut. Control
-// characters become '?', and if the text is not UTF-8, so do all bytes outside ASCII.
+// Returns the text in one line for messages: at most its first 40 bytes, and "..." if something is
+// cut. Control characters become '?', and if the text is not UTF-8, so do all bytes outside ASCII.
 std::string printable(std::string_view text);
-// Lower-case letters, digits and '-', at most 64, starting with a letter.
+// Returns true if the text consists of 1 to 64 lower-case letters, digits and '-', and starts with
+// a letter.
 bool is_name(std::string_view text);
 
-// Fails with a message such as "unknown kernel 'gausian': did you mean 'gaussian'?". It suggests
-// the nearest name, or else the only name that begins with this text (ignoring case). If there is
-// none, it lists all names, in quotes if a name contains a blank or a comma.
+// Fails with a message such as "unknown kernel 'gausian': did you mean 'gaussian'?". The message
+// suggests the nearest name if one is near enough, or else the only name that begins with this text
+// (ignoring case). If there is no such name either, the message lists all names; a name that
+// contains a blank or a comma is then in quotes.
 [[noreturn]] void fail_unknown(const char *kind, std::string_view name, const std::vector<std::string> &known);
 
 } // namespace mercer

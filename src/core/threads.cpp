@@ -14,19 +14,21 @@
 namespace mercer {
 namespace {
 
-std::mutex team;                  // held by the call whose region is open
-thread_local bool inside = false; // this thread is inside one of our regions
-// libgomp hangs in a forked child if anybody opened a region before the fork.
+std::mutex team;                  // held by the call whose parallel region is open
+thread_local bool inside = false; // this thread is inside a parallel region of this library
+// True in a forked child, which opens no parallel region, because libgomp would hang if a region
+// had been opened before the fork.
 std::atomic<bool> forked{false};
 std::mutex handles;
 const int at_fork =
     pthread_atfork([] { handles.lock(); }, [] { handles.unlock(); }, [] { handles.unlock(), forked = true; });
 std::atomic<int64_t> proved{1}; // number of threads that the system is known to grant
 
-// libgomp ends the process if it cannot create a thread. Therefore plain threads are tried first,
-// once for each larger team. BLAS gets its first buffer before that, because each thread takes 8
-// MiB of address space for its stack and up to 128 MiB for its allocations. If BLAS cannot get a
-// buffer, the call runs on one thread, which has a better chance to finish.
+// Returns how many of the wanted threads the system grants. libgomp ends the process if it cannot
+// create a thread; therefore a team that is larger than any before is first created from plain
+// threads. BLAS gets its first buffer before that, because each thread takes 8 MiB of address space
+// for its stack and up to 128 MiB for its allocations. If BLAS cannot get a buffer, the call runs
+// on one thread, which leaves BLAS the most address space.
 int64_t prove(int64_t wanted) {
     int64_t have = proved.load();
     if (wanted <= have) return wanted;
@@ -55,8 +57,8 @@ class Loop {
     void work() {
         for (;;) {
             int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-            // Tasks below a failed one still run, so that the failure with the lowest index is
-            // reported.
+            // Tasks with a lower index than a failed one still run, so that the failure with the
+            // lowest index is reported, whatever the number of threads is.
             if (i >= count || i > failed_at.load(std::memory_order_relaxed)) return;
             if (run.stopped(static_cast<double>(done.load(std::memory_order_relaxed)) / static_cast<double>(count))) {
                 cancelled = true;

@@ -14,13 +14,14 @@ namespace mercer {
 
 class Run;
 
-// Memory that tasks hold at once if each needs `each` bytes. If there are fewer than four tasks per
-// thread, they may run one after the other, so the likely amount is that of one task.
+// Returns the memory that parallel tasks hold at once if each of them needs `each` bytes. The upper
+// bound is that of one task on every thread. If there are fewer than four tasks per thread, they
+// may run one after the other, so the likely amount is that of one task.
 inline Bytes held_by(int64_t threads, int64_t tasks, int64_t each) {
     return {each * (tasks < 4 * threads ? std::min<int64_t>(tasks, 1) : threads), each * std::min(threads, tasks)};
 }
 
-// The number of cores that this process may use (affinity), at least 1.
+// The number of cores that the affinity mask allows this process to use, at least 1.
 int64_t available_threads();
 
 // This lock is held, never for long, while a thread looks up or changes what threads share through
@@ -29,14 +30,15 @@ int64_t available_threads();
 std::mutex &handles_lock();
 
 // Calls body(i) for 0 <= i < count, in any order, on up to run.threads() threads, of which the
-// calling thread is one. Between tasks it checks for cancellation and reports done / count as
-// progress. If tasks throw, the exception of the lowest i is rethrown when all threads have
-// stopped. serial: all tasks run on the calling thread, in ascending order, as callbacks that are
-// not thread-safe require.
+// calling thread is one. Between tasks it checks for cancellation and reports the share of finished
+// tasks as progress. If tasks throw, the exception of the lowest i is rethrown when all threads
+// have stopped. If `serial` is set, all tasks run on the calling thread, in ascending order, as
+// callbacks that are not thread-safe require.
 void parallel_for(Run &run, int64_t count, const std::function<void(int64_t)> &body, bool serial = false);
 
-// A pool of objects of which each running task needs its own, such as scratch memory. Tasks hand
-// them on, so there are never more objects than threads.
+// A pool of objects, such as scratch memory, of which each running task needs one for itself. A
+// task that ends gives its object back for the next one, so there are never more objects than
+// threads.
 template <class Thing>
 class Pool {
   public:

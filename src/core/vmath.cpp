@@ -5,12 +5,14 @@
 // factors, so that n = 1024 overflows to Inf without a special case. The code has no branches, so
 // that compilers vectorise it, and is compiled without -ffast-math, which would lose NaN.
 //
-// reach takes 2 d flops per pair. The sums of a block of `rows` x `vectors` of columns stay in
-// registers: they start at the values of `add` and are compared with the level there, so that only
-// one bit per pair is stored. A block of x stays in the first-level cache while y passes by.
+// reach takes 2 d flops per pair. It works on blocks of `rows` rows of x and `vectors` vectors of
+// columns of y. The sums of a block start at the values of `add`, stay in registers and are
+// compared with the level there, so that only one bit per pair is stored. The rows of x stay in the
+// first-level cache while all columns of y are read.
 //
-// Each instruction set has one object file. It must not use templates or inline functions of the
-// standard library, because the linker could keep the copy compiled for AVX-512 for every caller.
+// This file is compiled once for each instruction set. It must not use templates or inline
+// functions of the standard library, because the linker keeps only one copy of each for all
+// callers, and that could be the one compiled for AVX-512.
 #include "vmath.h"
 
 #include "lanes.h"
@@ -74,14 +76,16 @@ constexpr int rows = 8; // 16 sums and 2 vectors of y fit in 32 registers
 constexpr int rows = 4; // 8 sums and 2 vectors of y fit in 16 registers
 #endif
 constexpr int vectors = 2, lanes = width<float>;
-constexpr int64_t step = vectors * lanes; // number of columns, a divisor of 32
+// The number of columns of a block. It divides 32, because y is padded to a multiple of 32 columns.
+constexpr int64_t step = vectors * lanes;
 
 struct RowGroup {
     const float *x[rows];
     f32v level[rows];
 };
 
-// Stores the results of the `step` columns at y in the low bits of found[i].
+// Compares each row of the group with the `step` columns at y. Bit j of found[i] becomes 1 if row i
+// reaches its level with column j.
 inline __attribute__((always_inline)) void block(const RowGroup &of, int64_t d, const float *y, int64_t ldy,
                                                  const float *add, uint64_t *found) {
     f32v sum[rows][vectors];
@@ -113,7 +117,7 @@ void reach(int64_t m, const int64_t *row, int64_t d, const float *x, const float
            int64_t ldy, const float *add, uint64_t *bits, int64_t words) {
     for (int64_t i = 0; i < m; i += rows) {
         const int64_t here = m - i < rows ? m - i : rows;
-        RowGroup of; // if there are fewer rows, the last one is repeated
+        RowGroup of; // in the last group, the last row is repeated if rows are missing
         for (int64_t r = 0; r < rows; ++r) {
             const int64_t number = row[i + (r < here ? r : here - 1)];
             of.x[r] = x + number * d;
