@@ -9,9 +9,9 @@
 namespace mercer {
 namespace {
 
-// A value inside the row's range, chosen by the counter `at`. If one end of the range is far away
-// (some ranges are practically unbounded), the value is within a few units of the other end, or of
-// 0 if both are far away.
+// Returns a value inside the range of a numeric parameter, chosen by the counter `at`. Some ranges
+// are practically unbounded. If only one end of the range is far away, the value is near the other
+// end; a real value is near 0 if both are far away.
 std::string interior(const mercer_row &row, int64_t at) {
     const double u = check_number(at, 0), far = 1000;
     if (row.type == MERCER_INT) {
@@ -26,10 +26,12 @@ std::string interior(const mercer_row &row, int64_t at) {
     return number_text(4 * u - 2);
 }
 
-// All values at which this row is tested.
+// Returns all values at which the parameter of this row is tested.
 std::vector<std::string> values_of(const mercer_row &row, int64_t at) {
     switch (row.type) {
-    case MERCER_REAL: { // for an open range also a small and a large value
+    case MERCER_REAL: {
+        // A wide range that starts near 0 or above is also tested close to its lower end and far
+        // above it.
         constexpr double small = 0.06, large = 12;
         std::vector<std::string> values = {interior(row, at)};
         if (row.lo > -large && row.hi - row.lo > 2 * large)
@@ -43,7 +45,8 @@ std::vector<std::string> values_of(const mercer_row &row, int64_t at) {
     }
 }
 
-// Sets all rows at once. The counter decides which row of a group is set.
+// Sets all parameters that have test values at once, but only one of each group, whose members
+// exclude one another. `at` decides which one, and chooses the values.
 Setting full_setting(const Plugin &plugin, int64_t at) {
     Setting setting{Params(plugin.params), ""};
     const auto &rows = plugin.params->rows();
@@ -63,14 +66,14 @@ Setting full_setting(const Plugin &plugin, int64_t at) {
     return setting;
 }
 
-// True if arithmetic rounds to nearest and keeps subnormal numbers.
+// Returns true if this thread's arithmetic rounds to nearest and keeps subnormal numbers.
 bool usual_arithmetic() {
     volatile double least = 0x1p-1022;
     volatile double below = least / 4;
     return std::fegetround() == FE_TONEAREST && below != 0 && below * 4 == least;
 }
 
-// Restores the caller's floating-point mode.
+// Saves the caller's floating-point mode and restores it at the end of its life.
 struct KeptMode {
     KeptMode() { std::fegetenv(&mode); }
     ~KeptMode() { std::fesetenv(&mode); }
@@ -127,7 +130,9 @@ void Suite::check(const char *title, const std::function<void()> &body) {
         throw;
     } catch (const Error &e) {
         if (e.code() == MERCER_E_MEMORY || e.code() == MERCER_E_BUDGET) throw;
-        if (e.code() == MERCER_E_CANCELLED) run.progress(0); // throws if the caller cancelled
+        // progress() throws if the caller cancelled. Otherwise the plugin returned E_CANCELLED
+        // without cause, which is a fault.
+        if (e.code() == MERCER_E_CANCELLED) run.progress(0);
         std::string text = e.what();
         if (text.rfind(owner, 0) == 0) text.erase(0, owner.size());
         fail(MERCER_E_PLUGIN, "%s%s: %s%s%s%s", owner.c_str(), title, text.c_str(), case_.empty() ? "" : " [",

@@ -1,4 +1,5 @@
-// Runs every check on every setting, for 1, 3 and 17 columns, to the tolerances of check_subject.h.
+// The suite of kernels. It runs every check on every setting, for 1, 3 and 17 columns, to the
+// tolerances of check_subject.h.
 #include "../core/blas.h"
 #include "check_subject.h"
 
@@ -21,8 +22,9 @@ void values(Suite &suite, const Subject &subject) {
     for (size_t at = 0; at < k.size(); ++at) {
         const int i = static_cast<int>(static_cast<int64_t>(at) / rows.n),
                   j = static_cast<int>(static_cast<int64_t>(at) % rows.n);
-        const double value = std::isnan(k[at]) ? NAN : static_cast<double>(k[at]), // removes the sign of a NaN
-            second = static_cast<double>(again[at]);
+        // A NaN is replaced by one without sign, so that all machines print the same message.
+        const double value = std::isnan(k[at]) ? NAN : static_cast<double>(k[at]),
+                     second = static_cast<double>(again[at]);
         if (!std::isfinite(value) && subject.block()) broken("k(%d, %d) = %g, must be finite", i, j, value);
         if (!std::isfinite(value)) broken("map of %.9g is %g, must be finite", static_cast<double>(form[at]), value);
         if (std::memcmp(&k[at], &again[at], sizeof(T)) != 0)
@@ -90,7 +92,8 @@ void strides(Suite &suite, const Subject &subject) {
         }
 }
 
-// The bits of a value must not depend on its neighbours: arrays are mapped in pieces and backwards.
+// The bits of a value must not depend on its neighbours in the array. Therefore an array that is
+// mapped in pieces or in reverse order must give the same values.
 template <class T>
 void elementwise(Suite &suite, const Subject &subject) {
     std::vector<T> form = values_of<T>(suite, subject, subject.rows, subject.rows, What::form);
@@ -134,8 +137,8 @@ void nan_stays(Suite &suite, const Subject &subject) {
         }
 }
 
-// Checks the claimed range at distances from 0 to 2^55; Inf is allowed only if the range is
-// infinite. 8 u allows for the last rounding.
+// Checks at distances from 0 to 2^55 that values lie in the range that the kernel claims; Inf is
+// allowed only if the range is infinite. 8 u allows for the last rounding.
 template <class T>
 void range(Suite &suite, const Subject &subject) {
     const mercer_kernel_facts &facts = subject.facts();
@@ -155,7 +158,8 @@ void range(Suite &suite, const Subject &subject) {
     }
 }
 
-// k(x, x) must agree between a tile, the computation of single values, and kappa of the facts.
+// k(x, x) in a tile must agree with k(x, x) computed for each row alone and, if the facts state it,
+// with kappa.
 template <class T>
 void diagonal(Suite &suite, const Subject &subject) {
     const SubjectRows &rows = subject.rows;
@@ -172,9 +176,9 @@ void diagonal(Suite &suite, const Subject &subject) {
     }
 }
 
-// The smallest eigenvalue of a sample's matrix must be >= 0 up to rounding. Entries that are off by
-// their tolerances t move eigenvalues by at most |t|_F, the factorisation by less than
-// 8 n u_64 |K|_F.
+// The smallest eigenvalue of the kernel matrix K of the rows must be >= 0 up to rounding. Errors of
+// the entries, which are at most their tolerances t, move an eigenvalue by at most |t|_F; the
+// rounding errors of the eigendecomposition move it by less than 8 n u_64 |K|_F.
 template <class T>
 void psd(Suite &suite, const Subject &subject) {
     const SubjectRows &rows = subject.rows;
@@ -191,8 +195,8 @@ void psd(Suite &suite, const Subject &subject) {
             int(rows.n), values.back(), values[0], floor);
 }
 
-// log_map(v) must equal log(map(v)) up to a few roundings of the exponent and of k. If k
-// underflows, it must be below the logarithm of the smallest normal number.
+// log_map(v) must equal the logarithm of k = map(v) up to a few roundings of the exponent and of k.
+// If k underflows, log_map(v) must be below the logarithm of the smallest normal number.
 template <class T>
 void log_map(Suite &suite, const Subject &subject) {
     SubjectRows far = subject.rows;
@@ -211,9 +215,10 @@ void log_map(Suite &suite, const Subject &subject) {
     }
 }
 
-// derivative(v) = d map / dv is compared in f64 with five-point differences of map with steps
-// h = v / 1000 and h / 2. Their error is the change when the step is halved, plus the rounding of
-// map, 32 u of its values and of v dmap / dv, divided by h.
+// Compares derivative(v) = d map / dv in f64 with five-point differences of map with the steps h =
+// |v| / 1000 and h / 2. The error of the second difference is estimated by twice its change from
+// the first, plus the rounding of map, which is 32 u times its values and v dmap / dv, divided by
+// the step.
 void derivative(Suite &suite, const Subject &subject) {
     const SubjectRows &rows = subject.rows;
     Values form = values_of<double>(suite, subject, rows, rows, What::form);
@@ -221,7 +226,7 @@ void derivative(Suite &suite, const Subject &subject) {
     for (size_t at = 0; at < form.size(); ++at) {
         const double v = form[at], k = slope[at];
         if (std::isnan(k)) broken("derivative of %.9g is NaN", v);
-        if (v == 0) continue; // the map may have a cusp here
+        if (v == 0) continue; // map may have a cusp at 0
         double last = 0, rough = 0, size = 0;
         for (const double h : {std::fabs(v) / 1000, std::fabs(v) / 2000}) {
             const Values f = mapped(subject, Values{v - 2 * h, v - h, v + h, v + 2 * h});
@@ -246,7 +251,7 @@ void derivative_f32(Suite &suite, const Subject &subject) {
     const Values full = mapped(subject, at, Map::derivative), moved = mapped(subject, beside, Map::derivative),
                  k = mapped(subject, at);
     for (size_t i = 0; i < full.size(); ++i) {
-        if (std::fabs(k[i]) < 64 * smallest<float>) continue; // f32 does not represent the value itself
+        if (std::fabs(k[i]) < 64 * smallest<float>) continue; // the kernel value underflows in f32
         const double got = static_cast<double>(single[i]),
                      slack = step * std::fabs(full[i]) + std::fabs(moved[i] - full[i]);
         if (!(std::fabs(got - full[i]) <= slack + 64 * smallest<float>))
@@ -267,7 +272,7 @@ void f32_and_f64(Suite &suite, const Subject &subject) {
 // ---- one subject: parameters, facts, geometry
 
 // finish must not change a parameter that was set, and the parameters that a model stores must give
-// the same kernel without the data (bandwidth 0).
+// the same kernel without the data, from which bandwidths are computed (here the bandwidth is 0).
 void stored(Suite &suite, const Subject &subject) {
     const Params &params = subject.leaf().params, &given = subject.setting.params;
     Setting kept{Params(suite.plugin->params), subject.setting.text};
@@ -302,8 +307,9 @@ void facts(Suite &, const Subject &subject) {
     if (subject.leaf().form == MERCER_CHI2 && !subject.nonnegative()) broken("form chi2 needs MERCER_NONNEGATIVE");
 }
 
-// A radial kernel depends on distances only. Shifts and reflections (for non-negative rows: shifts
-// and reversed columns) keep them to about 1e-14, so values agree to 1e-9 unless the slope is 1e5.
+// A radial kernel depends on distances only. A shift and a reflection (for non-negative rows: a
+// shift and the reversed order of columns) keep distances to about 1e-14, so values agree to 1e-9
+// unless the slope of the kernel exceeds 1e5.
 void radial(Suite &suite, const Subject &subject) {
     const SubjectRows &rows = subject.rows;
     SubjectRows moved = rows;
@@ -324,14 +330,16 @@ void radial(Suite &suite, const Subject &subject) {
     for (size_t at = 0; at < k.size(); ++at) {
         const int i = static_cast<int>(static_cast<int64_t>(at) / rows.n),
                   j = static_cast<int>(static_cast<int64_t>(at) % rows.n);
-        if (std::equal(rows.row(i), rows.row(i) + rows.d, rows.row(j))) continue; // a cusp may be here
+        // At distance 0 the kernel may have a cusp, where rounding changes the value more.
+        if (std::equal(rows.row(i), rows.row(i) + rows.d, rows.row(j))) continue;
         if (!(std::fabs(k[at] - other[at]) <= 1e-9 * std::fabs(subject.facts().kappa)))
             broken("it claims MERCER_RADIAL, but k(%d, %d) = %.12g becomes %.12g when both points are moved", i, j,
                    k[at], other[at]);
     }
 }
 
-// Compares chords of k over 0 <= r <= 6 h with lipschitz. They are shorter near a cusp at 0.
+// Compares the slopes of short chords of k(r), 0 <= r <= 6 h, with lipschitz. The chords become
+// shorter towards r = 0, where the kernel may have a cusp.
 void lipschitz(Suite &suite, const Subject &subject) {
     const double bound = subject.facts().lipschitz;
     constexpr int64_t steps = 200;
@@ -350,7 +358,7 @@ void lipschitz(Suite &suite, const Subject &subject) {
     }
 }
 
-// Objects have distances but no columns, so the kernel must also work with d = 0.
+// Objects have distances but no columns, so a kernel of distances must also work with d = 0.
 void objects(Suite &suite, const Subject &subject) {
     Subject own = make_subject(suite, subject.setting, 0, 1.5);
     for (double value : mapped(own, Values{0, 0.25, 1, 4, 100}))
@@ -380,8 +388,8 @@ class KernelSuite {
     explicit KernelSuite(Suite &suite) : suite_(suite) {}
 
     // Makes a subject for each setting and number of columns. A setting is left out if finish
-    // refuses it with E_VALUE, because its rows contradict each other. The last subject is for data
-    // of equal rows, for which a bandwidth rule gives 0.
+    // refuses it with E_VALUE, because its parameters contradict each other. The last subject has
+    // the bandwidth 0, which a bandwidth rule gives for data whose rows are all equal.
     void prepare() {
         std::vector<Setting> settings = check_settings(*suite_.plugin);
         for (const Setting &setting : settings)

@@ -57,7 +57,8 @@ void put(const Values &from, Columns to) {
         to.block->write(to.first + j, 0, to.block->n(), from.data() + j * to.block->n());
 }
 
-// Reads the columns to multiply, and checks that they are legal and finite.
+// Returns the values of the columns x that are to be multiplied. Fails unless x and y are legal
+// arguments and x is finite.
 Values checked(const Matrix &m, Columns x, Columns y) {
     check_columns("apply: q", x, m.n);
     check_columns("apply: y", y, m.n);
@@ -83,8 +84,9 @@ int32_t apply(const mercer_operator *op, mercer_task *task, mercer_range x, merc
     });
 }
 
-// Matrix, block and sums are in f32. The matrix is scaled to norm 1, because kernel values are of
-// moderate size too.
+// Multiplies with the matrix, the block and the sums in f32. The matrix is scaled to norm 1, so
+// that matrices of any norm can be tested: kernel values, for which rough products are meant, are
+// of moderate size.
 int32_t apply_rough(const mercer_operator *op, mercer_task *task, mercer_range x, mercer_range y) {
     const Matrix &m = *static_cast<const Matrix *>(op->self);
     return task->guard([&] {
@@ -169,7 +171,9 @@ Solution solve(Run &run, const Plugin &plugin, const Params &params, const merce
     s.cost.struct_size = sizeof s.cost;
     mercer_task task(run, Random(seed, Stage::solver));
     task.keeper = request.keeper;
-    mercer_eigen_request asked = request; // the forecast gets no vectors
+    // The forecast is told how many start vectors and locked vectors there are, but gets none of
+    // them.
+    mercer_eigen_request asked = request;
     asked.start = nullptr;
     asked.start_count = static_cast<int64_t>(request.guess.size()) / op.n;
     asked.locked = {nullptr, 0, locked.cols()};
@@ -204,7 +208,8 @@ Values exact(const Matrix &m, const Request &request) {
         gemm('N', 'T', n, n, l, -1.0, q, n, q, n, 1.0, p.data(), n);
         gemm('N', 'N', n, n, n, 1.0, p.data(), n, m.a.data(), n, 0.0, half.data(), n);
         gemm('N', 'N', n, n, n, 1.0, half.data(), n, p.data(), n, 0.0, b.data(), n);
-        // Moves the locked directions to the end of the spectrum.
+        // Shifts the eigenvalues of the locked directions below all others, so that the first n - l
+        // eigenvalues are those of the complement.
         gemm('N', 'T', n, n, l, -3 * m.norm - 1, q, n, q, n, 1.0, b.data(), n);
     }
     eigh_top(n, b.data(), n, n, values.data(), vectors.data(), n);

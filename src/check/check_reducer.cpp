@@ -1,7 +1,7 @@
 // The suite of reducers, on the problem that a fit shows them: clustered rows under a Gaussian
-// kernel that the suite provides. The kernel is so narrow that 300 distinct rows are independent
-// (nearest neighbours are about 0.6 apart, k = 0.2): a reducer that is asked for m centres must
-// find m. Landmarks are always attached, for the reducers that need them.
+// kernel that the suite provides. The kernel is so narrow that 300 distinct rows are numerically
+// independent (nearest neighbours are about 0.6 apart, where k = 0.2). Therefore a reducer that is
+// asked for m centres must find m. Landmarks are always attached, for the reducers that need them.
 #include "../fit/reducer_view.h"
 #include "../fit/sample_weights.h"
 #include "check.h"
@@ -57,7 +57,7 @@ Expression gaussian(Run &run, int64_t d) {
 
 constexpr int64_t columns = 4;
 
-// n rows in six clusters; every `copies` consecutive rows are equal.
+// Makes n rows in six clusters. Each group of `copies` consecutive rows consists of equal rows.
 std::vector<double> make_rows(int64_t n, int64_t copies) {
     std::vector<double> x(static_cast<size_t>(n * columns));
     for (int64_t i = 0; i < n; ++i)
@@ -90,7 +90,7 @@ enum class Given { rows, points };
 enum class DataKind { vectors, objects };
 
 // Data, and what a fit would have prepared from them. A scene cannot be moved, because its data
-// point into it.
+// have pointers into it.
 struct Scene {
     std::string text;
     std::vector<double> rows, weights, landmark_points;
@@ -178,7 +178,7 @@ void check_centres(const Plugin &plugin, const Scene &scene, const Outcome &out)
     const int64_t n = scene.n();
     if (got.m < 1 || got.m > n) broken("%d centres, must be 1 to n = %d", int(got.m), int(n));
     std::vector<bool> seen(static_cast<size_t>(n));
-    for (int64_t row : got.index) { // give has checked the range
+    for (int64_t row : got.index) { // the service give has checked that 0 <= row < n
         if (seen[static_cast<size_t>(row)]) broken("row %d is given twice", int(row));
         seen[static_cast<size_t>(row)] = true;
     }
@@ -189,8 +189,8 @@ void check_centres(const Plugin &plugin, const Scene &scene, const Outcome &out)
             broken("row %d is assigned to centre %d of %d", int(i), int(out.assignment[i]), int(got.m));
 }
 
-// Checks the weights that the reducer gave or, if it gave none, those of the selected rows. fit()
-// scales them to sum n.
+// Checks the weights that the reducer gave or, if it gave none, those of the selected rows. They
+// must be such that fit() can scale them to the sum n.
 void check_weights(const Scene &scene, const Outcome &out) {
     CountedVector<double> weights = out.got.weights;
     if (!weights.empty() && static_cast<int64_t>(weights.size()) != out.got.m)
@@ -210,8 +210,8 @@ void check_weights(const Scene &scene, const Outcome &out) {
         broken("its weights sum to %g, so they cannot be scaled to n = %g", sum, n);
 }
 
-// The figures of a forecast must be bounds. A requested m must be the forecast m or, if the reducer
-// searches for the number, the likely m.
+// The figures of a forecast must be upper bounds. If a number m of centres was requested, it must
+// be the forecast's m or, if the reducer searches for the number, its likely_m.
 void check_cost(const Params &params, const Outcome &out) {
     const mercer_cost &cost = out.cost;
     if (cost.bytes < 0 || cost.kernel_evaluations < 0 || !(cost.flops >= 0))
@@ -287,8 +287,8 @@ void repeats(Suite &suite, bool f32, const std::vector<Setting> &settings) {
     }
 }
 
-// A cancelled run must be refused or succeed: a reducer whose work is short need not check for
-// cancellation.
+// A cancelled run must return E_CANCELLED or succeed: a reducer whose work is short need not check
+// for cancellation.
 void cancel(Suite &suite, bool f32) {
     Scene scene(suite.run, "n = 300", f32, 300);
     const int32_t flag = 1;

@@ -25,8 +25,8 @@ void check_vectors(const Matrix &m, const Request &request, const Solution &s) {
         }
 }
 
-// Computes |P A v - lambda v| for each pair, compares it with the residual that the solver
-// reported, and returns the largest.
+// Computes the residual |P A v - lambda v| of each pair, where P projects on the complement of the
+// locked vectors, compares it with the residual that the solver reported, and returns the largest.
 double check_residuals(const Matrix &m, const Request &request, const Solution &s) {
     const int64_t n = m.n, r = request.r, l = request.locked_count(n);
     Values y(s.vectors.size()), c(static_cast<size_t>(std::max<int64_t>(l * r, 1)));
@@ -39,7 +39,7 @@ double check_residuals(const Matrix &m, const Request &request, const Solution &
     double worst = 0;
     for (int64_t j = 0; j < r; ++j) {
         const double lambda = s.values[static_cast<size_t>(j)], said = s.residuals[static_cast<size_t>(j)];
-        const double scale = m.norm > 0 ? m.norm : 1; // so that squares neither overflow nor vanish
+        const double scale = m.norm > 0 ? m.norm : 1; // keeps squares from overflow and underflow
         double sum = 0;
         for (int64_t i = 0; i < n; ++i) {
             const size_t at = static_cast<size_t>(i + j * n);

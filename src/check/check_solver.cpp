@@ -1,4 +1,5 @@
-// The suite of solvers: the problems, and the checks of each solution (check_solution.h).
+// The suite of solvers: the problems that a solver must solve, and what is checked for each of
+// them. The checks of a single solution are in check_solution.h.
 #include "check_solution.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ Values decaying(int64_t n, double first = 1) {
     return out;
 }
 
-// From `first` down to `last` in equal steps, for which iterations converge slowly.
+// Eigenvalues from `first` down to `last` in equal steps, for which iterations converge slowly.
 Values even(int64_t n, double first, double last) {
     Values out;
     for (int64_t i = 0; i < n; ++i)
@@ -53,7 +54,7 @@ class SolverSuite {
         m.forget();
         return solve(run, *suite_.plugin, setting.params, m.op(rough_, f32_), request, seed);
     }
-    // Solves in a separate run, which *flag cancels.
+    // Solves in a separate run, which is cancelled when *flag becomes 1.
     Solution stoppable(const Matrix &m, const Request &request, const int32_t *flag) {
         RunSettings settings;
         settings.run.cancel = flag;
@@ -61,7 +62,8 @@ class SolverSuite {
         Run own(settings, nullptr);
         return run(own, m, request, settings_[0]);
     }
-    // Solves, and checks that the solution is true, has converged, and is the top of the spectrum.
+    // Solves, and checks that the solver's report is true, that it has converged, and that the
+    // values are the largest eigenvalues.
     Solution solved(const Matrix &m, const Request &request, uint64_t seed = 1) {
         Solution s = run(m, request, seed);
         Values spectrum = exact(m, request);
@@ -103,8 +105,9 @@ void SolverSuite::spectra() {
     for (int64_t r : {1, 6, 120}) solved(decay, request_for(r));
     for (int64_t r : {2, 6, 8}) solved(flat, request_for(r));
     for (int64_t r : {3, 8}) solved(rank, request_for(r));
-    solved(Matrix("large", decaying(600)), request_for(3)); // larger than what solvers may treat as small
-    const double far = f32_ ? 1e20 : 1e60;                  // blocks store images, and f32 has a smaller range
+    solved(Matrix("large", decaying(600)), request_for(3)); // too large for the dense method of a solver
+    // The blocks store products A v, which must stay in the range of their type.
+    const double far = f32_ ? 1e20 : 1e60;
     solved(Matrix("tiny", decaying(60, 1 / far)), request_for(4));
     solved(Matrix("huge", decaying(60, far)), request_for(4));
 }
@@ -117,8 +120,8 @@ void SolverSuite::small() {
             solved(Matrix(value == 0 ? "zero" : "a multiple of 1", Values(30, value)), request_for(r));
 }
 
-// The algebraically largest eigenvalues are wanted, although the lower end is larger in modulus,
-// and most_negative must show that there are negative ones.
+// A solver must return the algebraically largest eigenvalues, although those at the lower end of
+// the spectrum are larger in modulus; its most_negative must show that there are negative ones.
 void SolverSuite::indefinite() {
     for (int64_t r : {1, 5, 100}) {
         Solution s = solved(Matrix("indefinite", even(100, 3, -4)), request_for(r));
@@ -129,8 +132,8 @@ void SolverSuite::indefinite() {
 }
 
 // Tolerances range from what the first product achieves to what rounding allows. Eigenvalues are
-// accurate to residual^2 / gap: from tol = 1e-7 on they must be accurate to rounding, which is far
-// below what f32 resolves.
+// accurate to residual^2 / gap, so for tol <= 1e-7 they must be accurate to rounding. In f64 blocks
+// that is far below what f32 resolves, so rough products alone cannot achieve it.
 void SolverSuite::tolerances() {
     Matrix m("decaying", decaying(120)), indefinite("indefinite", even(60, 1, -1));
     for (double tol : {0.3, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11}) {
@@ -144,11 +147,14 @@ void SolverSuite::tolerances() {
             if (!(std::fabs(s.values[j] - spectrum[j]) <= m.rounding()))
                 broken("tol = %g: value %d is %.17g, must be %.17g", tol, int(j), s.values[j], spectrum[j]);
     }
-    Solution s = run(m, request_for(4, 0)); // out of reach; the solver may report that it did not converge
+    // No solver can reach tol = 0. It may report that it did not converge, but its report must be
+    // true.
+    Solution s = run(m, request_for(4, 0));
     check_truth(m, request_for(4, 0), s, exact(m, request_for(4, 0)));
 }
 
-// Checks that a solver that was stopped and resumed ends with the same result as one that was not.
+// Checks that s, from a solver that was stopped at checkpoint `at` and resumed, has the same bits
+// as `whole`, from one that was not stopped.
 void check_same(const Solution &whole, const Solution &s, int64_t at) {
     auto same = [&](const char *what, double is, double must) {
         if (!(is == must))
@@ -164,8 +170,9 @@ void check_same(const Solution &whole, const Solution &s, int64_t at) {
     same("applies, of both runs,", static_cast<double>(s.out.applies), static_cast<double>(whole.out.applies));
 }
 
-// The solver is stopped at each of its checkpoints and called again. It must give the same bits,
-// and make at most one product more than were left.
+// Stops the solver at each of its checkpoints and calls it again. The resumed run must give the
+// same bits as an uninterrupted one, and may call the operator at most once more often than the
+// uninterrupted run did after this checkpoint.
 void SolverSuite::resume() {
     if (!(suite_.plugin->solver.flags & MERCER_KEEPS_STATE)) return;
     for (const Values &spectrum : {even(200, 1, 0), repeated(90)}) {
@@ -192,10 +199,11 @@ void SolverSuite::resume() {
     }
 }
 
-// Locks eigenvectors, and vectors that are not eigenvectors: sums and differences of neighbouring
-// eigenvectors.
+// Tests locked vectors: eigenvectors, and vectors that are not eigenvectors, namely sums and
+// differences of neighbouring eigenvectors.
 void SolverSuite::locked() {
-    Matrix m("decaying", decaying(90)), even_one("indefinite", even(90, 2, -1)); // both have the same q
+    // Both matrices have the same eigenvectors q.
+    Matrix m("decaying", decaying(90)), even_one("indefinite", even(90, 2, -1));
     Values mixed = m.q;
     for (size_t left = 0; left < mixed.size(); left += (left + 1) % 90 == 0 ? 91 : 1) {
         const size_t right = left + 90;
@@ -211,8 +219,8 @@ void SolverSuite::locked() {
             }
 }
 
-// A guess may consist of any columns: good ones, dependent ones, zeros, too few or too many, or
-// columns orthogonal to the solution.
+// The start vectors (guess) may be any columns: good ones, dependent ones, zeros, too few or too
+// many, or columns orthogonal to the solution.
 void SolverSuite::start() {
     Matrix m("decaying", decaying(100));
     Values guess(m.q.begin(), m.q.begin() + 100 * 9);
@@ -227,7 +235,8 @@ void SolverSuite::start() {
     others.guess.assign(m.q.begin() + 100, m.q.begin() + 100 * 10);
     solved(m, others);
     for (int64_t i = 0; i < 100; ++i) {
-        guess[static_cast<size_t>(i)] = check_number(3000, i); // an arbitrary column, its double, and a zero
+        // The first three columns become an arbitrary column, twice that column, and zero.
+        guess[static_cast<size_t>(i)] = check_number(3000, i);
         guess[static_cast<size_t>(100 + i)] = 2 * guess[static_cast<size_t>(i)];
         guess[static_cast<size_t>(200 + i)] = 0;
     }
@@ -238,8 +247,8 @@ void SolverSuite::start() {
     }
 }
 
-// The solver calls `enough` with r values. If it returns stop, the solver must stop and report
-// convergence; it may make one more product, for the residuals.
+// A solver calls the callback `enough` with r values. If the callback returns 1 (stop), the solver
+// must stop and report convergence; it may make one more product, for the residuals.
 void SolverSuite::enough() {
     struct Asked {
         const Matrix *matrix;
@@ -275,11 +284,12 @@ void SolverSuite::max_passes() {
         Solution s = run(m, request);
         if (m.products + m.roughs > most)
             broken("max_passes = %d, apply was called %d times", int(most), int(m.products + m.roughs));
-        check_truth(m, request, s, exact(m, request)); // must report converged = 0 if the residuals demand it
+        // The solver must report converged = 0 unless the residuals are small enough.
+        check_truth(m, request, s, exact(m, request));
     }
 }
 
-// An operator may fail, or return NaN.
+// An operator may fail or return NaN. The solver must return the operator's error, or fail.
 void SolverSuite::operators() {
     for (int64_t at : {1, 2}) {
         Matrix failing("failing operator", even(200, 1, 0));
@@ -294,8 +304,8 @@ void SolverSuite::operators() {
     if (s.status == MERCER_OK) broken("the operator gave NaN, it returned success");
 }
 
-// The flag is set before or during the first call; the operator itself does not look at it, so the
-// solver must.
+// The cancel flag is set before or during the first call of the operator. The operator itself does
+// not check the flag, so the solver must.
 void SolverSuite::cancel() {
     for (int32_t before : {1, 0}) {
         int32_t flag = before;
@@ -315,7 +325,8 @@ void SolverSuite::repeats() {
     solved(m, request_for(6), 6);
 }
 
-// Other parameters may make a solution less accurate, but what it reports must be true.
+// With parameters other than its defaults a solver may be less accurate, but what it reports about
+// its solution must still be true.
 void SolverSuite::settings() {
     for (const Setting &setting : settings_)
         for (const Values &spectrum : {decaying(80), even(80, 1, -1)}) {

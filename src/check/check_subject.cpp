@@ -8,8 +8,8 @@ namespace {
 
 constexpr int64_t sample_rows = 40;
 
-// Clumps of three widths. Rows 0 and 1 are equal, row 2 differs from them by one step in one
-// column, row 3 is zero.
+// Makes rows in clumps of three widths. Rows 0 and 1 are equal, row 2 differs from them by 1/64 in
+// one column, and row 3 is zero.
 SubjectRows make_rows(int64_t d, bool nonnegative) {
     SubjectRows out{sample_rows, d, Values(static_cast<size_t>(sample_rows * d))};
     const double width[] = {0.125, 0.5, 2};
@@ -25,7 +25,7 @@ SubjectRows make_rows(int64_t d, bool nonnegative) {
     return out;
 }
 
-// The error e of a form's value v (check_subject.h).
+// The error e of a form's value v, as derived in check_subject.h.
 double form_error(int32_t form, int64_t d, double v, const double *x, const double *y, double u) {
     double xx = 0, yy = 0, sum = 0;
     for (int64_t k = 0; k < d; ++k) {
@@ -45,9 +45,9 @@ double form_error(int32_t form, int64_t d, double v, const double *x, const doub
 
 } // namespace
 
-// The expression of a subject is one leaf of the plugin. Expressions look leaves up by name, and a
-// plugin that is given by its path need not have a registered name, so the leaf "user" is parsed
-// and then replaced.
+// The expression of a subject is a single leaf, the plugin under test. Parsing an expression looks
+// up its leaves by name, but a plugin that is given by its path need not have a registered name.
+// Therefore the expression "user" is parsed, and its leaf is then replaced.
 Subject make_subject(Suite &suite, const Setting &setting, int64_t d, double bandwidth) {
     Registry nothing;
     Subject subject{Expression(parse_expression("user"), nothing), setting, {}};

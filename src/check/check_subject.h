@@ -1,9 +1,10 @@
-// A kernel under test: its parameters are finished for a number of columns, and it has rows of its
-// domain. Its values come from the tile engine, as in a fit (form, then map; or whole tiles of a
-// block kernel).
+// A Subject is a kernel under test, with parameters that its operation finish has completed for a
+// number of columns, and with rows of its domain. Its values come from the tile engine, as in a
+// fit: the engine computes the values of the kernel's form, to which the kernel applies its map, or
+// a block kernel computes whole tiles.
 //
-// Tolerance. Let u be the unit roundoff of the tile's type. A value k = f(v) of the form's value v
-// has two errors.
+// Tolerance. Let u be the unit roundoff of the tile's type. A kernel value k = f(v), where v is the
+// value of the form, has two errors.
 //
 // 1. The error e of v:
 //     dot           (d + 8) u |x| |y|
@@ -12,14 +13,14 @@
 //     l1 chi2 min   (d + 8) u sum |x_k| + |y_k|
 //     hamming       0: it counts exactly
 //   and, except for cosine, 8 u |v| for what map does to its argument (a rate rounded to f32, a
-//   product). It changes k by at most max |f(v +- e) - f(v)|, where f is the plugin's own map in
-//   f64. The bound is doubled to allow for the curvature of f.
+//   product). The error e changes k by at most max |f(v +- e) - f(v)|, where f is the plugin's own
+//   map in f64. This bound is doubled to allow for the curvature of f.
 // 2. The rounding of map: 32 u s, s = max(|k|, |kappa|, sqrt|k(x, x) k(y, y)|). It covers a handful
 // of operations of 1 ulp each on numbers of size s. The smallest normal number is added, because
 // exp gives 0 below it.
 //
-// Block kernels: (8 d + 64) u s, a handful of operations per column. A broken contract exceeds
-// these tolerances by orders of magnitude.
+// The tolerance of block kernels is (8 d + 64) u s, for a handful of operations per column. A
+// broken contract exceeds these tolerances by orders of magnitude.
 #pragma once
 #include "../gram/tile.h"
 #include "check.h"
@@ -43,19 +44,20 @@ inline const char *map_name(Map which) {
 
 struct Subject {
     Expression kernel;
-    Setting setting;  // as given; kernel holds it after finish
+    Setting setting;  // parameters as given; `kernel` has them as Expression::finish completed them
     SubjectRows rows; // 40 rows: clumps of three widths, equal and nearly equal rows, and a row of zeros
     const Leaf &leaf() const { return kernel.leaves[0]; }
     const mercer_kernel_ops &ops() const { return leaf().plugin->kernel; }
     const mercer_kernel_facts &facts() const { return leaf().facts; }
     bool nonnegative() const { return facts().flags & MERCER_NONNEGATIVE; }
     bool block() const { return leaf().form == MERCER_BLOCK; }
-    // True if the plugin has this operation on form values; block kernels have none.
+    // Returns true if the plugin has this operation on form values; block kernels have none.
     bool has(Map which) const {
         return !block() && (which == Map::plain ? ops().map : which == Map::log ? ops().log_map : ops().derivative);
     }
 };
-// d = 0: for objects, without rows. bandwidth: the result of a bandwidth rule.
+// Makes a subject for rows of d columns or, if d = 0, for objects, which have no rows. Every
+// bandwidth rule gives the value `bandwidth`.
 Subject make_subject(Suite &suite, const Setting &setting, int64_t d, double bandwidth);
 inline double usual_bandwidth(int64_t d) { return 0.7 * __builtin_sqrt(static_cast<double>(d)); }
 
@@ -66,21 +68,24 @@ constexpr double smallest = sizeof(T) == 4 ? 0x1p-126 : 0x1p-1022;
 template <class T>
 constexpr int32_t dtype_of = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64;
 
-// k(x, y), or the form alone, for all pairs of at most 256 rows each: row-major.
+// Returns k(x, y), or the value of the form alone, for all pairs of rows, row-major. x and y have
+// at most 256 rows each, which is one tile.
 enum class What { kernel, form };
 template <class T>
 std::vector<T> values_of(Suite &suite, const Subject &subject, const SubjectRows &x, const SubjectRows &y,
                          What what = What::kernel);
-// k(x, x) for each row.
+// Returns k(x, x) for each row.
 template <class T>
 std::vector<T> self_of(Suite &suite, const Subject &subject, const SubjectRows &x);
-// The values after the plugin's map, log_map or derivative; unchanged if it has none.
+// Applies the plugin's map, log_map or derivative to the values, which stay unchanged if the plugin
+// does not have this operation.
 template <class T>
 std::vector<T> mapped(const Subject &subject, std::vector<T> values, Map which = Map::plain);
-// Calls the operations on form values, or block, on several threads at once (check_threads.cpp).
+// Checks that the operations on form values, or block, give the same bits on several threads at
+// once (check_threads.cpp).
 template <class T>
 void at_once(Suite &suite, const Subject &subject);
-// The tolerance above, for each pair.
+// Returns the tolerance that is derived at the head of this file, for each pair.
 template <class T>
 Values tolerances(Suite &suite, const Subject &subject, const SubjectRows &x, const SubjectRows &y);
 

@@ -1,13 +1,13 @@
 // Tests the operations of kernels on several threads at once. Each thread has form values (or rows)
 // of its own, repeats an operation on them until the time is up, and compares each result, bit by
-// bit, with what one thread alone computed before. An operation that writes to a static mixes the
-// numbers of threads if two of them are inside it at once, or if one is interrupted in the middle
-// of it.
+// bit, with what one thread alone computed before. An operation that writes to a static variable
+// mixes the numbers of threads if two of them are inside it at once, or if one is interrupted in
+// the middle of it.
 //
-// The time that this takes. There are more threads than most machines have idle processors, so that
-// even on one processor the system interrupts a call every few milliseconds. With arrays of 1600
-// values a thread spends nearly all of its time inside the operation, so a few switches between
-// threads are enough.
+// A short time suffices to detect this. There are more threads than most machines have idle
+// processors, so that even on one processor the system interrupts a call every few milliseconds.
+// With arrays of 1600 values a thread spends nearly all of its time inside the operation, so a few
+// switches between threads are enough.
 #include "check_subject.h"
 
 #include <atomic>
@@ -31,8 +31,8 @@ struct Difference {
     T value{};
 };
 
-// Runs work(t) on thread t again and again, releases all threads together, and returns the first
-// difference from expected[t].
+// Releases all threads together. Thread t then repeats work(t) until `time` is over or some thread
+// has found a difference from its expected[t]. Returns a difference that was found.
 template <class T>
 Difference<T> race(Suite &suite, const std::vector<std::vector<T>> &expected, std::chrono::microseconds time,
                    const std::function<std::vector<T>(int64_t)> &work) {
@@ -65,7 +65,7 @@ Difference<T> race(Suite &suite, const std::vector<std::vector<T>> &expected, st
     };
     std::vector<std::thread> team;
     bool complete = true;
-    try { // threads that were started are joined, whatever is thrown here
+    try { // nothing may be thrown past the join of the threads that were started
         for (int64_t t = 0; t < team_size; ++t) team.emplace_back(run, t);
         while (ready < team_size) std::this_thread::yield();
         state = going;
@@ -85,7 +85,8 @@ Difference<T> race(Suite &suite, const std::vector<std::vector<T>> &expected, st
     return found;
 }
 
-// The results of all threads of the team, computed one after the other on this thread.
+// Returns the results that the threads of the team should get, computed one after the other on this
+// thread.
 template <class T>
 std::vector<std::vector<T>> alone(const std::function<std::vector<T>(int64_t)> &work) {
     std::vector<std::vector<T>> out;
@@ -141,8 +142,8 @@ void blocks_at_once(Suite &suite, const Subject &subject, std::chrono::microseco
 
 } // namespace
 
-// Tests one number of columns only. The defaults get most of the time; other settings get some,
-// because they may take other branches.
+// Tests only subjects of 3 columns, to save time. The defaults get most of the time; other settings
+// get some, because they may take other branches.
 template <class T>
 void at_once(Suite &suite, const Subject &subject) {
     if (subject.rows.d != 3) return;
