@@ -10,7 +10,8 @@ constexpr unsigned floats = 1u << MERCER_F32 | 1u << MERCER_F64;
 
 mercer_data *new_data(std::shared_ptr<Source> source) {
     auto *data = new mercer_data;
-    // From here on the library calls the release function of the caller.
+    // Only from here on does the source call the caller's release function when it is destroyed: if
+    // creating it failed, the caller still owns its data.
     source->own();
     data->data.source = std::move(source);
     return data;

@@ -1,5 +1,5 @@
-// The structs behind the opaque handles, and how arguments are read. The C functions themselves are
-// one call of guard each.
+// The structs behind the opaque handles, and functions that read arguments. Each C function itself
+// is one call of guard or construct.
 #pragma once
 #include "../core/structs.h"
 #include "../gram/data.h"
@@ -12,20 +12,20 @@
 struct mercer_context {
     std::shared_ptr<mercer::Registry> registry = std::make_shared<mercer::Registry>();
     mercer::RunSettings settings;
-    std::set<std::string> texts; // texts that entries point to; each is stored once
+    std::set<std::string> texts; // the texts to which mercer_entry structs point, each stored once
     const char *keep(const std::string &text) { return texts.insert(text).first->c_str(); }
 };
 
 struct mercer_data {
     mercer::Data data;
     mercer::CsvFile file;                                // owns the arrays to which data refers
-    std::string names = R"({"columns":[],"labels":[]})"; // the text that inspect returns
+    std::string names = R"({"columns":[],"labels":[]})"; // text for mercer_data_inspect
 };
 
 struct mercer_recipe {
     mercer::Recipe recipe;
     mercer::RunSettings settings;
-    std::string strategy = {}; // the strategy in the last forecast
+    std::string strategy = {}; // the text to which the last mercer_forecast points
 };
 
 struct mercer_model {
@@ -35,7 +35,7 @@ struct mercer_model {
 
 namespace mercer {
 
-// The body of a constructor. *out is NULL unless make() returns normally.
+// The body of a C function that creates a handle. If make() fails, *out is NULL.
 template <class Handle, class F>
 int32_t construct(Handle **out, F &&make) noexcept {
     if (out) *out = nullptr;

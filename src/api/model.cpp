@@ -13,7 +13,8 @@ struct Asked {
     Operations operations;
     OutputOptions options;
     std::vector<Output> outputs(const Model &model) const {
-        // Required even if the kernel is not used: without its kernel a model can compute nothing.
+        // Fails if the kernel is missing, even where this call would not evaluate it: such a model
+        // can only be inspected.
         model.need_kernel();
         return outputs_of(operations, model, options);
     }
@@ -63,10 +64,12 @@ void describe_output(mercer_model *handle, mercer_recipe *what, mercer_data *dat
     *count = static_cast<int64_t>(outputs.size());
 }
 
-// An output whose data is NULL is not requested.
+// Returns the views of the caller. An output whose data is NULL is not requested, and its view is
+// empty.
 std::vector<mercer_view> read_outputs(const mercer_view *outs, int64_t count) {
     std::vector<mercer_view> views;
-    // Elements are outs->struct_size bytes apart, which is the size in the version of the caller.
+    // Elements are outs->struct_size bytes apart, which is the size of mercer_view in the version
+    // with which the caller was compiled.
     const char *at = reinterpret_cast<const char *>(&need(outs, "outs"));
     for (int64_t k = 0; k < count; ++k, at += outs->struct_size) {
         const auto *view = reinterpret_cast<const mercer_view *>(at);
@@ -78,8 +81,9 @@ std::vector<mercer_view> read_outputs(const mercer_view *outs, int64_t count) {
     return views;
 }
 
-// Computes the scores of a few rows without the set-up of a long call. Returns false if this model
-// or these data need the long way, if a row has a value that is not finite, or if a score is beyond
+// Computes the scores of a few rows by a short path, which needs no Run and no tiles. Returns
+// false if the general path must be taken: because this model, these data or these outputs need it,
+// or because it reports what is wrong, if a row has a value that is not finite or a score is beyond
 // the range of its output.
 bool transform_rows(const Model &model, const Source &data, const mercer_view *outs, int64_t count) {
     if (count != 1 || !outs || !outs->data || data.rows() < 1 || data.kind() != Source::Kind::dense ||
@@ -88,7 +92,7 @@ bool transform_rows(const Model &model, const Source &data, const mercer_view *o
         return false;
     mercer_view out = read_view("outs[0]", outs, 1u << MERCER_F32 | 1u << MERCER_F64);
     if (out.rows != data.rows() || out.cols < model.r() || (out.dtype != model.dtype() && out.dtype != MERCER_F64))
-        return false; // the long way reports what is wrong
+        return false; // the general path reports what is wrong
     out.cols = model.r();
     check_apart("out", out, "data", data);
     return model.row_scores()->scores(data, out);
@@ -113,8 +117,8 @@ void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data,
     running.stage("read");
     std::shared_ptr<const Source> given = need(data, "data").data.source, loaded = given->load(running);
     running.stage("transform");
-    // The same rows take the same way with and without a mercer_run and for every kind of data, so
-    // that the results are bit-identical.
+    // Here too, a few rows take the short path, so that the results are bit-identical with and
+    // without a mercer_run and for every kind of data.
     if (!scores || !transform_rows(model, loaded ? *loaded : *given, outs, count))
         transform(running, model, asked.operations, asked.options, loaded ? loaded : given, views);
     running.progress(1);
@@ -139,7 +143,8 @@ std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *j
     if (count < 0) fail(MERCER_E_VALUE, "count = %" PRId64 ", must be >= 0", count);
     if (count > 0) need(names, "names"), need(views, "tensors");
     Tensors tensors;
-    // Elements are views->struct_size bytes apart, which is the size in the version of the caller.
+    // Elements are views->struct_size bytes apart, which is the size of mercer_view in the version
+    // with which the caller was compiled.
     const char *at = reinterpret_cast<const char *>(views);
     for (int64_t k = 0; k < count; ++k, at += views->struct_size) {
         const char *name = text_of(names[k], format("names[%" PRId64 "]", k).c_str());
@@ -165,7 +170,7 @@ std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *j
 }
 
 std::shared_ptr<const Model> load(mercer_context &context, const char *path) {
-    // The run is for a pipe, which is read into memory.
+    // The Run serves only to read a pipe, which InputFile copies into memory.
     const InputFile file = [&] {
         Run run(context.settings, nullptr);
         return InputFile(run, path);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <vector>
 
-// The ELF header of this library itself, a symbol that the linker defines. A module that is loaded
+// The ELF header of this library itself; the linker defines this symbol. A module that is loaded
 // beside the library must have the same class, byte order and machine.
 extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
@@ -39,7 +39,8 @@ class File {
 
     [[noreturn]] void refuse(const char *why) const { fail(MERCER_E_PLUGIN, "%s: refused, %s", path_.c_str(), why); }
 
-    // Reads count objects at offset; `shorter` is the reason given if the file ends before them.
+    // Reads count objects at offset. If the file ends too early, it is refused for the reason
+    // `shorter`.
     template <class T>
     std::vector<T> read(uint64_t offset, uint64_t count, const char *shorter) const {
         uint64_t bytes = 0, end = 0;
@@ -93,8 +94,8 @@ void check_dynamic(const File &file, const Segment &part) {
     }
 }
 
-// dlopen maps what the segments declare. If the file is truncated, touching a page beyond its end
-// would end the process with SIGBUS.
+// Checks the segments, among them that the file contains all that they declare. dlopen maps this
+// much: if the file is truncated, touching a page beyond its end would end the process with SIGBUS.
 void check_segments(const File &file, const std::vector<Segment> &parts) {
     bool stack_is_data = false, dynamic = false;
     for (const auto &part : parts) {
@@ -125,8 +126,8 @@ Symbol find_symbol(const File &file, const Header &header) {
     file.refuse("it does not export 'mercer_plugin'");
 }
 
-// Notes are {sizes of name and content, type}, name, content; name and content are each padded to 4
-// bytes.
+// A note consists of a header (size of the name, size of the content, type), the name and the
+// content; name and content are each padded to 4 bytes.
 std::string build_id_in(const std::vector<char> &notes) {
     using Note = ElfW(Nhdr);
     const auto padded = [](uint64_t size) { return (size + 3) / 4 * 4; };

@@ -1,12 +1,13 @@
-// What the file of a module shows before it is opened, so before any of its code runs.
+// Reads what the file of a module shows before dlopen opens it, that is, before any of its code
+// runs.
 #pragma once
 #include <cstdint>
 #include <string>
 
 namespace mercer {
 
-// The first fields of mercer_module, in its order. No relocation fills them, so the file contains
-// their values.
+// The first fields of mercer_module, in the same order. They hold no addresses, which would be
+// filled in only when the module is loaded, so the file contains their values.
 struct ModuleHead {
     int64_t struct_size;
     int32_t abi, kind;
@@ -17,8 +18,8 @@ struct ModuleHead {
 // writable code, or does not define the data symbol mercer_plugin.
 ModuleHead read_module_file(const std::string &path, int fd);
 
-// The build ID, which the linker computes from all that is loaded; it is the same before and after
-// symbols are stripped. "": the file has no build ID or is not an ELF file of this kind.
+// Returns the build ID, which the linker computes from all parts that are loaded; stripping symbols
+// does not change it. Returns "" if the file has no build ID or is not an ELF file of this kind.
 std::string read_build_id(const std::string &path, int fd);
 
 } // namespace mercer

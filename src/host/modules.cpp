@@ -19,8 +19,9 @@ namespace mercer {
 namespace {
 
 // Loaded modules belong to the process. They are never closed, and neither is the descriptor
-// through which each was opened: dlopen identifies a module by its path and would take a second
-// file with the same /proc/self/fd number for the first.
+// through which each was opened: dlopen identifies a module by its path, so if the number of the
+// descriptor were used again, dlopen would take another file at the same /proc/self/fd path for the
+// first one.
 struct Opened {
     dev_t device;
     ino_t inode;
@@ -28,11 +29,12 @@ struct Opened {
 };
 std::mutex opened_lock;
 std::vector<Opened> &opened_modules() {
-    static auto *modules = new std::vector<Opened>; // never destroyed, as it is used to the end
+    static auto *modules = new std::vector<Opened>; // never destroyed: it is used until the process ends
     return *modules;
 }
 
-// True while the constructors of a module run on this thread, which holds the lock.
+// True while the constructors of a module run on this thread. The thread holds opened_lock then, so
+// a constructor that opened another plugin would wait for ever; it is refused instead.
 thread_local bool loading;
 
 class Descriptor {
@@ -68,7 +70,8 @@ struct stat inspect(const std::string &path, int fd) {
 
 const mercer_module *load(const std::string &path, int fd) {
     std::string through = "/proc/self/fd/" + std::to_string(fd);
-    fenv_t mode; // a module built with -ffast-math changes the floating-point mode
+    // Loading a module that was built with -ffast-math changes the floating-point mode.
+    fenv_t mode;
     fegetenv(&mode);
     loading = true;
     void *handle = dlopen(through.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -78,7 +81,7 @@ const mercer_module *load(const std::string &path, int fd) {
     if (entry) return static_cast<const mercer_module *>(entry);
     const char *said = dlerror();
     std::string why = said ? said : "cannot be loaded";
-    // dlerror names the file by this path.
+    // dlerror names the file by its path in /proc, which the message replaces by the real one.
     if (why.rfind(through + ": ", 0) == 0) why.erase(0, through.size() + 2);
     fail(MERCER_E_PLUGIN, "%s: %s", path.c_str(), why.c_str());
 }
@@ -97,7 +100,8 @@ const mercer_module &open_module(const std::string &path) {
     std::lock_guard hold(opened_lock);
     for (const Opened &known : opened_modules())
         if (known.device == about.st_dev && known.inode == about.st_ino) return *known.module;
-    // After the module is loaded, nothing may fail.
+    // Memory is reserved before the module is loaded, because nothing may fail afterwards: the
+    // descriptor of a loaded module must stay open.
     opened_modules().reserve(opened_modules().size() + 1);
     opened_modules().push_back({about.st_dev, about.st_ino, load(path, file.get())});
     file.keep();

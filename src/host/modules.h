@@ -9,18 +9,19 @@
 
 namespace mercer {
 
-// Fails with E_PLUGIN if the file would be refused before it is opened: because of its path, of who
-// may write to it, or of its contents. None of its code runs.
+// Runs the checks that precede opening a module, without running any of its code. Fails with
+// E_PLUGIN if the file is refused because of its path, of who may write to it, or of its contents.
 void inspect_module(const std::string &path);
 
-// Inspects a file, opens it and returns its entry. A file that is already open gives the same
-// module.
+// Inspects a file, opens it and returns its symbol mercer_plugin. For a file that was opened
+// before, it returns the same module.
 const mercer_module &open_module(const std::string &path);
 
-// Checks the rules of the registry that need only the file.
+// Checks ABI, struct size and kind of a module, for which its file is enough. registry.cpp defines
+// this function, because it also applies it to modules that are open or built in.
 void check_head(const ModuleHead &head, const std::string &path);
 
-// The modules that a build with -Dplugins=builtin contains; otherwise none.
+// The modules that a build with -Dplugins=builtin contains; any other build contains none.
 std::vector<const mercer_module *> builtin_modules();
 
 // The path of this library with links resolved; "" if it is unknown.

@@ -34,7 +34,8 @@ void refuse_writable(const std::string &path, const struct stat &status, const c
         fail(MERCER_E_PLUGIN, "%s: refused, %s belongs to neither root nor you", path.c_str(), what);
 }
 
-// Whoever may write to a folder may replace the folders in it, unless it is sticky.
+// Refuses the plugin if everyone may write to a folder above `folder`, because whoever may write to
+// a folder may replace the folders in it, unless it is sticky.
 void refuse_replaceable(const std::string &path, std::string folder) {
     while (folder != "/") {
         folder = folder_of(folder);
@@ -101,7 +102,8 @@ void refuse_strangers(const std::string &path, const struct stat &file) {
     refuse_writable(path, file, "the file");
     refuse_writable(path, status_of(folder, path), "its folder");
     refuse_replaceable(path, folder);
-    const std::string target = real_path(folder); // links in the path may lead elsewhere
+    // If the path contains links, the folders above the real folder matter as well.
+    const std::string target = real_path(folder);
     if (target.empty()) fail(MERCER_E_PLUGIN, "%s: %s: %s", path.c_str(), folder.c_str(), std::strerror(errno));
     if (target != folder) refuse_replaceable(path, target);
 }

@@ -1,11 +1,12 @@
-// The interfaces of what a plugin operation works on; rooms above this one implement them.
+// The interfaces to what an operation of a plugin works on. Rooms above this one (src/README.md)
+// implement them.
 #pragma once
 #include "../core/block.h"
 
 namespace mercer {
 
-// The problem of a reducer: kernel values of the data. fit/reducer_view.cpp implements it. All its
-// functions run on the calling thread.
+// The problem of a reducer, which gives access to the data and their kernel values.
+// fit/reducer_view.cpp implements it. All functions run on the calling thread.
 class Problem {
   public:
     virtual ~Problem() = default;
@@ -19,13 +20,13 @@ class Problem {
     virtual void radial(double *values, int64_t count) const = 0;
     virtual void nearest(const mercer_visit &to, double *square, int64_t *number) = 0;
     virtual void give(int64_t count, const int64_t *index, const void *points, const double *weights) = 0;
-    // The memory of the results belongs to the task.
+    // The arrays to which the result points belong to the task.
     virtual mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
                                          const mercer_pivot_stop &stop) = 0;
 };
 
-// A problem of which only the shape is known, for forecasts. factor/pivot_service.cpp implements
-// it.
+// A problem of which only the shape is known, for the forecast of a reducer.
+// factor/pivot_service.cpp implements it.
 class ForeseenProblem {
   public:
     virtual ~ForeseenProblem() = default;
@@ -33,7 +34,8 @@ class ForeseenProblem {
                                    const mercer_pivot_stop &stop) = 0;
 };
 
-// Keeps the state of a solver between runs. model/checkpoint.cpp implements it.
+// Saves the state of a solver, and returns it to a later run, which resumes from it.
+// model/checkpoint.cpp implements it.
 class Keeper {
   public:
     virtual ~Keeper() = default;

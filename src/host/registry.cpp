@@ -15,7 +15,8 @@
 namespace mercer {
 namespace {
 
-// The smallest struct sizes that ABI 0 allows. Later fields that a plugin lacks are set to zero.
+// The smallest struct sizes that ABI 0 allows. Fields beyond them that a plugin does not have are
+// set to zero.
 constexpr size_t smallest_module = offsetof(mercer_module, ops) + sizeof(void *);
 constexpr size_t smallest_kernel = offsetof(mercer_kernel_ops, facts) + sizeof(void *);
 constexpr size_t smallest_reducer = offsetof(mercer_reducer_ops, reduce) + sizeof(void *);
@@ -58,7 +59,8 @@ std::string resolve_alias(Kind kind, const std::string &asked) {
     return asked;
 }
 
-// A recipe gives these names another meaning.
+// Refuses names that a recipe understands in another way: the kernel "user", the reducer "all", the
+// solver "auto", and aliases of other plugins.
 void check_unreserved(Kind kind, const std::string &name, const std::string &path) {
     const char *own = kind == Kind::kernel ? "user" : kind == Kind::reducer ? "all" : "auto";
     if (name == own)
@@ -106,7 +108,7 @@ void check_head(const ModuleHead &head, const std::string &path) {
 std::shared_ptr<const Plugin> check_module(const mercer_module &module, const std::string &path) {
     const char *shown = path.c_str();
     check_head({module.struct_size, module.abi, module.kind}, path);
-    // While the ABI is 0, the versions must be equal.
+    // While the ABI is 0, it may change with every version, so the versions must be equal.
     if (!module.header || std::strcmp(module.header, MERCER_VERSION) != 0)
         fail(MERCER_E_PLUGIN, "%s: built with the header of version %.40s, but this library is %s", shown,
              module.header ? module.header : "?", MERCER_VERSION);
@@ -196,7 +198,8 @@ std::vector<Registry::Place> Registry::folders() {
 
 std::vector<Registry::Place> Registry::files() {
     std::lock_guard hold(handles_lock());
-    std::map<std::pair<Kind, std::string>, std::string> first; // path of the first one
+    // The path of the first file found for each plugin, with which later files are compared.
+    std::map<std::pair<Kind, std::string>, std::string> first;
     for (const mercer_module *module : builtin_modules())
         first.emplace(std::pair(static_cast<Kind>(module->kind), module->name), "the one built in");
     std::vector<Place> out;
@@ -223,7 +226,7 @@ std::vector<Registry::Place> Registry::files() {
 
 std::vector<Registry::Listing> Registry::list(Kind kind) {
     std::lock_guard hold(handles_lock());
-    std::map<std::string, std::vector<std::string>> found; // name -> paths
+    std::map<std::string, std::vector<std::string>> found; // the paths of each name
     for (const mercer_module *module : builtin_modules())
         if (module->kind == static_cast<int32_t>(kind)) found[module->name] = {""};
     for (const Folder &folder : scan())
@@ -243,8 +246,8 @@ std::vector<Registry::Listing> Registry::list(Kind kind) {
     return out;
 }
 
-// Fails with an explanation if a folder or a file was passed over that may be the one that the
-// caller meant.
+// Fails with an explanation if a folder could not be searched or a file was ignored that may be the
+// one that the caller meant.
 void Registry::explain_unknown(Kind kind, const std::string &asked) {
     std::lock_guard hold(handles_lock());
     const std::string wanted = std::string("/") + kind_name(kind) + "-" + asked + suffix;
@@ -260,7 +263,7 @@ void Registry::explain_unknown(Kind kind, const std::string &asked) {
 }
 
 // Refuses a name that two different plugins have, because it is unknown which of them is meant.
-// Copies of one file may be in any folders.
+// Copies of one file in several folders are allowed.
 void Registry::refuse_rivals(Kind kind, const Listing &listing) {
     for (const std::string &other : listing.others)
         if (!same_file(listing.path, other))

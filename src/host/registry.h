@@ -1,7 +1,7 @@
 // Finds, opens and checks plugins. The name of a file states its kind and its name
 // (kernel-gaussian.so), so listing plugins opens none of them. A module is loaded when it is first
-// requested by name, and never unloaded. Its structs are converted to the sizes of this library
-// here, once, so that no other code has to look at their sizes.
+// requested by name, and never unloaded. Its structs are converted once, here, to the sizes that
+// they have in this library, so that no other code has to check their sizes.
 #pragma once
 #include "../core/params.h"
 
@@ -13,7 +13,7 @@ const char *kind_name(Kind kind);
 // A checked module. Only the operations of its kind are set.
 struct Plugin {
     Kind kind;
-    std::string name, path; // path "": built in
+    std::string name, path; // path: "" if the plugin is built in
     std::string version, summary, reference;
     std::shared_ptr<const ParamTable> params;
     mercer_kernel_ops kernel{};
@@ -21,9 +21,9 @@ struct Plugin {
     mercer_solver_ops solver{};
 };
 
-// Every call of an operation of a plugin goes through operate. plugin.h forbids an operation to
-// throw; if one throws nevertheless, the error names it, unless memory has run out, which is not
-// the fault of the plugin.
+// Every call of an operation of a plugin goes through operate. plugin.h forbids operations to
+// throw. If one throws nevertheless, operate fails with an error that names the operation, unless
+// memory has run out, which is not the fault of the plugin.
 [[noreturn]] void fail_thrown(const Plugin &plugin, const char *operation, const char *text);
 template <class F>
 auto operate(const Plugin &plugin, const char *operation, F &&body) {
@@ -40,8 +40,8 @@ auto operate(const Plugin &plugin, const char *operation, F &&body) {
     }
 }
 
-// Converts a module to the struct sizes of this library and checks it. Fails with E_PLUGIN and the
-// rule that it breaks; path is for messages.
+// Converts a module to the struct sizes of this library and checks it. Fails with E_PLUGIN and a
+// message that names the rule that the module breaks; path is used in messages only.
 std::shared_ptr<const Plugin> check_module(const mercer_module &module, const std::string &path);
 
 class Registry {
@@ -51,43 +51,42 @@ class Registry {
     struct Listing {
         std::string name, path, aliases;
         std::vector<std::string> others;      // paths of files of the same name in later folders
-        std::shared_ptr<const Plugin> loaded; // nullptr: not loaded yet
+        std::shared_ptr<const Plugin> loaded; // nullptr if the plugin is not loaded yet
     };
-    // Lists the plugins of a kind, sorted by name. If several folders have a plugin of one name,
-    // path is that in the first of them.
+    // Lists the plugins of a kind, sorted by name. If several folders contain a plugin of the same
+    // name, `path` is that of the file in the first of these folders.
     std::vector<Listing> list(Kind kind);
 
-    // Where list() looks, in this order: the folders, each with what it holds ("3 plugins", "No
-    // such file ..."), and the files in them that end in .so ("found", "the same as ...", "not the
-    // same as ...", "refused, ..."). Neither function opens a module.
+    // A folder or file that list() considers. folders() returns the folders in the order of the
+    // search, with the state "3 plugins" or "No such file ..."; files() returns the files in them
+    // that end in .so, with the state "found", "the same as ...", "not the same as ...", "refused,
+    // ..." or "ignored, ...". Neither function opens a module.
     struct Place {
         std::string name, path, state;
-        int64_t count; // number of plugins in a folder
+        int64_t count; // number of plugins in a folder; 0 for a file
     };
     std::vector<Place> folders();
     std::vector<Place> files();
 
     // Finds a plugin by name or alias, and loads it if necessary. Fails with E_NAME and the nearest
-    // known name, or with E_PLUGIN and the reason for which the plugin is refused; one reason is
-    // that two different plugins have this name.
+    // known name if there is no such plugin, or with E_PLUGIN and the reason if the plugin is
+    // refused; one reason is that two different plugins have this name.
     std::shared_ptr<const Plugin> find(Kind kind, const std::string &name);
-    // Returns "" or why the plugin cannot be used: in which folders there is no file for it, or why
-    // its file is refused.
+    // Returns "" if the plugin can be used. Otherwise it explains why not: it lists the folders,
+    // none of which contains a file for the plugin, or says why its file is refused.
     std::string why_missing(Kind kind, const std::string &name);
     // Loads a plugin by its absolute path, in any folder.
     std::shared_ptr<const Plugin> load_file(const std::string &path);
 
   private:
-    // A file KIND-NAME.so or, with name "", another file that ends in .so. The files of a folder
-    // are sorted by path.
     struct File {
         Kind kind;
-        std::string name, path;
+        std::string name, path; // name: "" if the file ends in .so, but is not called KIND-NAME.so
     };
     struct Folder {
-        std::string path, fault; // fault: why it could not be read; "": it could
-        bool absent;
-        std::vector<File> files;
+        std::string path, fault; // fault: why the folder could not be read; "" if it was read
+        bool absent;             // whether the folder does not exist
+        std::vector<File> files; // sorted by path
     };
     std::vector<Folder> scan() const;
     static void refuse_rivals(Kind kind, const Listing &listing);

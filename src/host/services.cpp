@@ -27,8 +27,9 @@ void mercer_task::check(int32_t status, const mercer::Plugin &plugin) {
     if (status == MERCER_OK) return;
     std::lock_guard hold(lock);
     const char *kind = mercer::kind_name(plugin.kind), *name = plugin.name.c_str();
-    if (status == MERCER_E_MEMORY && error_code != 0)
-        status = error_code; // alloc returned NULL, perhaps because of the budget
+    // A plugin to which alloc returned NULL reports E_MEMORY. alloc has recorded the true error,
+    // which may be E_BUDGET.
+    if (status == MERCER_E_MEMORY && error_code != 0) status = error_code;
     if (!mercer::status_text(status))
         mercer::fail(MERCER_E_PLUGIN, "%s %s returned %d, which is not a status", kind, name, status);
     if (error_code != status)

@@ -1,4 +1,4 @@
-// What a running operation of a plugin may use, and the table of services through which it does so.
+// What a running operation of a plugin may use, and the table of services through which it uses it.
 #pragma once
 #include "../core/rng.h"
 #include "problem.h"
@@ -11,7 +11,7 @@
 
 namespace mercer {} // namespace mercer
 
-// Declared in plugin.h; lives for one operation.
+// The state of one operation of a plugin. plugin.h declares this struct without its contents.
 struct mercer_task {
     mercer_task(mercer::Run &run, mercer::Random random, mercer::Problem *problem = nullptr,
                 std::map<std::string, double> *report = nullptr)
@@ -19,12 +19,13 @@ struct mercer_task {
 
     mercer::Run &run;
     mercer::Random random;
-    mercer::Keeper *keeper = nullptr;            // nullptr: no checkpoint is written
-    mercer::Problem *problem;                    // nullptr: the operation has no access to the data
-    mercer::ForeseenProblem *foreseen = nullptr; // serves pivot_cost; nullptr: the operation is not one of a reducer
-    std::map<std::string, double> *report;
-    // Set as soon as a reducer reports its progress: an empty span, so that the loops of services
-    // do not move it.
+    mercer::Keeper *keeper = nullptr; // nullptr: no checkpoint is written
+    mercer::Problem *problem;         // nullptr: the operation has no access to the data
+    // Answers the service pivot_cost; nullptr if the operation is not one of a reducer.
+    mercer::ForeseenProblem *foreseen = nullptr;
+    std::map<std::string, double> *report; // numbers for the report, by name; nullptr: not reported
+    // An empty span of the progress. It exists from the first time that a reducer reports its own
+    // progress, so that the loops inside services do not move the progress as well.
     std::optional<mercer::Run::Span> done;
     std::list<mercer::Buffer<unsigned char>> arena;
     std::list<mercer::Block> blocks;
@@ -34,7 +35,8 @@ struct mercer_task {
 
     void *allocate(int64_t bytes);
     void record(int32_t code, const char *text) noexcept;
-    // Runs body for a C caller. An exception becomes the error of this task.
+    // Runs the body of a C function and returns its status. An exception becomes the error of this
+    // task.
     template <class F>
     int32_t guard(F &&body) noexcept {
         try {
@@ -55,14 +57,15 @@ struct mercer_task {
             return MERCER_E_PLUGIN;
         }
     }
-    // Checks the status that an operation returned; throws the error with which it failed.
+    // Throws the error with which an operation failed, if the status that it returned is not OK.
     void check(int32_t status, const mercer::Plugin &plugin);
-    // Runs an operation of a plugin and throws the error with which it failed.
+    // Runs an operation of a plugin, and throws the error if it fails.
     template <class F>
     void perform(const mercer::Plugin &plugin, const char *operation, F &&body) {
         check(mercer::operate(plugin, operation, body), plugin);
     }
-    // Checks the status that a callback returned which a plugin passed to a service.
+    // Throws an error if `status` is not OK. A callback that a plugin passed to a service has
+    // returned it.
     void check_callback(int32_t status);
 };
 
