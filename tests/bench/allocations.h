@@ -1,4 +1,5 @@
-// allocations.h - how often this process has asked for memory: malloc and its family, and mmap.
+// allocations.h - the number of calls so far by which this process has asked for memory: malloc and
+// its family, and mmap.
 #pragma once
 
 #include <cstdint>

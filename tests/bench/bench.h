@@ -1,4 +1,4 @@
-// bench.h - a row of the bench: what it runs, what it must reach, what came out.
+// bench.h - a row of the bench: what it runs, which ratios it must reach, and its results.
 #pragma once
 
 #include "limit.h"
@@ -16,11 +16,13 @@ using Json = nlohmann::ordered_json;
 struct Options {
     bool check = false, full = false, tiny = false, list = false;
     int threads = 2, rounds = 5;
-    std::string data, json = "bench.json", here; // here: folder of the bench's own files (peers)
+    // data: the folder of the data sets; json: the file of results; here: the folder of the bench's
+    // own sources, among them the peers.
+    std::string data, json = "bench.json", here;
     std::vector<std::string> rows;
 };
 
-// What cannot be measured here; what() says why.
+// Thrown by a row that cannot be measured on this machine or with these options; what() says why.
 struct Skipped : std::runtime_error {
     using runtime_error::runtime_error;
 };
@@ -33,44 +35,52 @@ class Clock {
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-constexpr double NONE = 0; // no ratio is demanded: printed only
-constexpr double PRINTED = INFINITY;
+constexpr double NONE = 0;           // as a demanded or allowed ratio: the ratio is only printed
+constexpr double PRINTED = INFINITY; // as the bound of a check: the value is only printed
 
 inline double best(const std::vector<double> &runs) { return *std::min_element(runs.begin(), runs.end()); }
 
 struct Contestant {
     std::string name;
-    double demanded = NONE;      // its seconds / ours, at least
-    std::function<double()> run; // seconds; empty: see remark
-    std::string remark;          // why it did not run, or what it was
-    std::vector<double> runs;    // all, in order
+    double demanded = NONE;      // the least ratio of its seconds to ours with which the row is met
+    std::function<double()> run; // returns the seconds of one run; empty if it cannot run
+    std::string remark;          // why it cannot run, or what it reported about itself
+    std::vector<double> runs;    // the seconds of all runs, in order
     bool judged() const { return demanded > NONE && !runs.empty(); }
 };
 
-struct Check { // what no clock decides
+// A demand on a value that does not depend on the clock, such as an error, a number of passes or an
+// amount of memory.
+struct Check {
     std::string what;
-    double value, most; // NaN: not known, which is a miss; most = PRINTED: printed only
+    // value must be at most `most`. An unknown value is NaN, which counts as missed. If `most` is
+    // PRINTED, the value is only printed.
+    double value, most;
     bool missed() const { return most != PRINTED && !(value <= most); }
 };
 
 struct Row {
     std::string name, what;
-    std::function<double()> ours, limit; // seconds
-    double allowed = NONE;               // ours / limit, at most
-    bool physical = true;                // limit is code of this bench: it shows as well whether the machine is quiet
-    int rounds = 0;                      // 0: as the options say
+    std::function<double()> ours, limit; // each returns the seconds of one run
+    double allowed = NONE;               // the largest ratio of our seconds to those of the limit
+    // Whether `limit` is code of this bench. It then also serves as the probe, which shows whether
+    // the machine is quiet.
+    bool physical = true;
+    int rounds = 0; // number of rounds; 0: as many as the options demand
     std::vector<Contestant> peers;
     std::vector<Check> checks;
 
-    // What is demanded of this peer would take less than the limit on this machine: nobody can meet it, the limit decides.
+    // Returns true if the ratio demanded to this peer would take less time than the limit on this
+    // machine. Nobody can meet such a demand, so the limit alone decides.
     bool beyond(const Contestant &peer) const {
         return physical && peer.judged() && !limit_runs.empty() && best(peer.runs) < peer.demanded * best(limit_runs);
     }
 
-    std::vector<double> ours_runs, limit_runs;
-    double before = 0, after = 0; // the probe
-    int attempts = 0;
-    std::string verdict, reason; // met, missed, no verdict, printed, skipped, not built yet, failed
+    std::vector<double> ours_runs, limit_runs; // the seconds of all runs of the last attempt
+    double before = 0, after = 0;              // the seconds of the probe before and after the row
+    int attempts = 0;                          // how often the row was measured
+    // verdict is "met", "missed", "no verdict", "printed", "skipped", "not built yet" or "failed".
+    std::string verdict, reason;
 };
 
 class Bench {
@@ -88,17 +98,18 @@ class Bench {
     int64_t centres(int64_t m) const { return options.tiny ? m / 10 : m; }
     std::string file(const std::string &name) const { return folder_ + "/" + name; }
 
-    // A contestant that is asked for `name` with these numbers; one that is absent says so in the output.
+    // Adds a contestant to the row: the peer is sent `request` with this path and these numbers,
+    // and the seconds that it answers are multiplied by `times`. An absent peer is shown as absent.
     void against(Row &row, Peer &peer, std::string name, double demanded, std::string request, std::string path,
                  std::vector<double> numbers, double times = 1);
 
   private:
-    std::string folder_; // temporary
+    std::string folder_; // a temporary folder for files that peers read
 };
 
 struct Entry {
     std::string name, what;
-    bool full; // with --full only
+    bool full; // whether the row is measured with --full only
     std::function<void(Bench &, Row &)> make;
 };
 std::vector<Entry> kernel_rows();
@@ -112,13 +123,14 @@ std::vector<Entry> manifold_rows();
 std::vector<Entry> shadow_rows();
 std::vector<Entry> rskpca_rows();
 
-void measure(Row &row, const Options &options); // runs all contestants in turn, then decides
+void measure(Row &row, const Options &options); // runs all contestants in turn and sets the verdict
 void print(const Row &row);
 void print_head(Bench &bench, Json &json);
 void print_table(const std::vector<Row> &rows);
 Json json_of(const Row &row);
 
-// Bytes by which this process's resident memory has grown at its highest since the constructor.
+// Measures by how much the resident memory of this process has exceeded that at construction, at
+// its peak since then.
 class Growth {
   public:
     Growth();

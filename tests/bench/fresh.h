@@ -1,4 +1,4 @@
-// fresh.h - memory as a careful caller would hand it over: fresh from the system, in huge pages where there are any.
+// fresh.h - memory that comes directly from the system, in huge pages if the system grants them.
 #pragma once
 
 #include <cstddef>
@@ -6,14 +6,15 @@
 #include <new>
 #include <sys/mman.h>
 
-// count zeros that no one has touched yet; aligned to a huge page.
+// An array of `count` zeros, aligned to a huge page. Its pages have not been touched yet, so the
+// first access to each includes the cost of mapping it.
 template <class T>
 class Fresh {
   public:
     explicit Fresh(int64_t count) : bytes_((static_cast<size_t>(count) * sizeof(T) + HUGE - 1) / HUGE * HUGE + HUGE) {
         mapped_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (mapped_ == MAP_FAILED) throw std::bad_alloc();
-        madvise(mapped_, bytes_, MADV_HUGEPAGE); // a wish
+        madvise(mapped_, bytes_, MADV_HUGEPAGE); // only advice, so a failure does not matter
         const uintptr_t start = (reinterpret_cast<uintptr_t>(mapped_) + HUGE - 1) / HUGE * HUGE;
         data_ = reinterpret_cast<T *>(start);
     }

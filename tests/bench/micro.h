@@ -1,9 +1,12 @@
-// micro.h - the inner loop of every limit: ROWS x 2 vectors of dot products in registers, and 2^x of them.
+// micro.h - the inner loop of every limit: ROWS x 2 vectors of dot products in registers, and 2^x
+// of them.
 //
-// Written for the compiler's vector types, so one text serves AVX-512, AVX2 and whatever -march=native finds elsewhere.
-// 2^t = 2^k 2^f, |f| <= 1/2 (f64 with AVX-512: k in steps of 1/16 by table, |f| <= 1/32); 2^f by a polynomial that
-// interpolates at the Chebyshev nodes (relative error 1e-7 in f32, 1e-17 in f64, below the rounding of the sum).
-// It shares nothing with src/: a limit that used the library's own loops could not convict them.
+// The code uses the vector types of the compiler, so the same source serves AVX-512, AVX2 and
+// whatever -march=native finds elsewhere. 2^t = 2^k 2^f with a whole number k and |f| <= 1/2 (f64
+// with AVX-512: k is a multiple of 1/16, its fraction is looked up in a table, and |f| <= 1/32).
+// 2^f is a polynomial that interpolates at the Chebyshev nodes (relative error 1e-7 in f32, 1e-17
+// in f64, below the rounding of the sum). The code shares nothing with src/, because a limit that
+// used the library's own loops could not show that they are slow.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +51,7 @@ inline void store(T *to, Vector<T> v) {
     std::memcpy(to, &v, sizeof v);
 }
 
-// Past the caches, where the machine can; to is aligned to a vector.
+// Stores v past the caches if the machine can; `to` is aligned to a vector.
 template <class T>
 inline void stream(T *to, Vector<T> v) {
 #if defined(__AVX512F__)
@@ -106,7 +109,8 @@ alignas(64) constexpr double SIXTEENTHS[] = {1.0,
                                              1.8340080864093424,
                                              1.9152065613971474};
 
-// Adding and subtracting 1.5 * 2^(digits of the mantissa) rounds to an integer and leaves it in the low bits.
+// Adding 1.5 * 2^(digits of the mantissa) rounds a number to an integer, which is then in the low
+// bits of the sum; subtracting the constant gives the rounded number.
 template <class T>
 constexpr T ROUND = sizeof(T) == 4 ? T(0x1.8p23) : T(0x1.8p52);
 
@@ -117,11 +121,12 @@ inline Vector<T> exp2(Vector<T> t) {
         const Vector<T> k = (t + ROUND<T>)-ROUND<T>;
         return (Vector<T>)_mm512_maskz_scalef_ps(0xffff, (__m512)horner<T>(t - k, EXP2_F32), (__m512)k);
     } else {
-        const Vector<T> shifted = t + 0x1.8p48, k = shifted - 0x1.8p48; // to sixteenths
+        const Vector<T> shifted = t + 0x1.8p48, k = shifted - 0x1.8p48; // k is t rounded to sixteenths
         const __m512d table =
             _mm512_permutex2var_pd(_mm512_load_pd(SIXTEENTHS), (__m512i)shifted, _mm512_load_pd(SIXTEENTHS + 8));
         const Vector<T> p = horner<T>(t - k, EXP2_SIXTEENTH) * (Vector<T>)table;
-        return (Vector<T>)_mm512_maskz_scalef_pd(0xff, (__m512d)p, (__m512d)k); // by the floor of k
+        // scalef multiplies by 2^floor(k); the table has contributed the rest of 2^k.
+        return (Vector<T>)_mm512_maskz_scalef_pd(0xff, (__m512d)p, (__m512d)k);
     }
 #else
     using Bits = typename VectorOf<T>::Bits;
@@ -137,8 +142,9 @@ inline Vector<T> exp2(Vector<T> t) {
 #endif
 }
 
-// ROWS x COLS values of u_i + v_j + x_i . y_j, or 2^ of them, handed to keep(row, column, vector) from the registers.
-// x: rows of d, one after another. y: d rows of COLS (a panel).
+// Computes ROWS x COLS values t = u_i + v_j + x_i . y_j or, if Exp is set, 2^t, and passes them
+// from the registers to keep(row, column, vector). x consists of rows of d entries, one after
+// another, y of d rows of COLS entries (a panel).
 template <bool Exp, class T, class Keep>
 inline void block(const T *x, const T *u, const T *y, const T *v, int64_t d, Keep &&keep) {
     constexpr int W = LANES<T>;
@@ -161,7 +167,8 @@ inline void block(const T *x, const T *u, const T *y, const T *v, int64_t d, Kee
     }
 }
 
-// c (rows x V vectors, rows ldc apart) += a b: entry (i, l) of a at a[i * row_step + l * step], b k rows ldb apart.
+// Computes c += a b. c has R rows of V vectors, ldc entries apart, and b has k rows, ldb entries
+// apart; entry (i, l) of a is a[i * row_step + l * step].
 template <int R, int V, class T>
 inline void add_block(int64_t k, const T *a, int64_t row_step, int64_t step, const T *b, int64_t ldb, T *c,
                       int64_t ldc) {
@@ -191,7 +198,8 @@ inline void add_columns(int64_t m, int64_t k, const T *a, int64_t row_step, int6
     for (int64_t i = whole; i < m; ++i) add_block<1, V>(k, a + i * row_step, row_step, step, b, ldb, c + i * ldc, ldc);
 }
 
-// The same for m x n, n whole vectors: 2 ROWS sums at a time.
+// Computes c += a b in the same way for c of m x n, where n is a multiple of a vector's length; 2
+// ROWS sums are in registers at a time.
 template <class T>
 inline void multiply_add(int64_t m, int64_t n, int64_t k, const T *a, int64_t row_step, int64_t step, const T *b,
                          int64_t ldb, T *c, int64_t ldc) {

@@ -1,8 +1,13 @@
-// peer.h - a contestant in a process of its own that lives as long as the bench, so that no start is ever timed.
+// peer.h - a contestant in a process of its own. The process lives as long as the bench, so that
+// its start is never timed.
 //
-// One line asks, one line answers, whatever the language; an empty line follows the question (Octave's fgetl waits for the
-// next character):
-//     name path number number ...      ->      ok SECONDS value value ... # remark     |     absent why     |     error why
+// In every language, a request is one line and its answer is one line. An empty line follows the
+// request, because Octave's fgetl waits for the character after the end of a line. The request and
+// the three possible answers are:
+//     name path number number ...
+//     ok SECONDS value value ... # remark
+//     absent why
+//     error why
 #pragma once
 
 #include <cstdio>
@@ -17,7 +22,7 @@ struct Answer {
     std::string remark;
 };
 
-// The peer, or what it needs, is not on this machine; what() says why.
+// Thrown if the peer, or something that it needs, is missing on this machine; what() says what.
 struct Absent : std::runtime_error {
     using runtime_error::runtime_error;
 };
@@ -29,7 +34,8 @@ class Peer {
     Peer &operator=(const Peer &) = delete;
     ~Peer();
 
-    // Starts the process on first use. Throws Absent, or std::runtime_error when the peer fails.
+    // Sends a request and returns the answer. The first request starts the process. Throws Absent,
+    // or std::runtime_error if the peer fails.
     Answer ask(const std::string &name, const std::string &path, const std::vector<double> &numbers);
 
   private:

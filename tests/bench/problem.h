@@ -1,4 +1,5 @@
-// reducer_view.h - data and a recipe that live as long as the row that fits them.
+// problem.h - the data of a row, which live as long as the row, and what rows that fit models
+// share: recipes, errors of eigenvalues, and the limit of the passes of a fit.
 #pragma once
 
 #include "bench.h"
@@ -12,7 +13,7 @@ struct Problem {
     double sigma;
     int64_t threads;
     mercer::Data data;
-    std::string path; // the same data for the peers
+    std::string path; // the npy file in which peers find the same data
 
     Problem(Bench &bench, Row &row, Table<T> table, double width)
         : x(std::move(table)), sigma(width), threads(bench.options.threads),
@@ -27,14 +28,15 @@ struct Problem {
     }
 };
 
-// A parameter's text; nothing is lost.
+// The text of a parameter with all digits, so that it reads back unchanged.
 inline std::string text_of(double value) {
     char text[32];
     std::snprintf(text, sizeof text, "%.17g", value);
     return text;
 }
 
-// A recipe for it; mercer::Error with MERCER_E_NAME where the library does not know a name yet.
+// Returns a recipe with this sigma and these settings. Throws mercer::Error with MERCER_E_NAME if
+// the library does not know one of the names yet.
 inline mercer::Recipe recipe_of(Bench &bench, const std::string &method, double sigma, Settings settings) {
     mercer::Recipe recipe(bench.context, method);
     settings.push_back({"kernel.sigma", text_of(sigma)});
@@ -44,7 +46,7 @@ inline mercer::Recipe recipe_of(Bench &bench, const std::string &method, double 
 
 inline Json report_of(const mercer::Model &model) { return Json::parse(model.info()); }
 
-// Relative, the largest; one that is missing is infinitely wrong.
+// Returns the largest relative error of the eigenvalues, or INFINITY if some of them are missing.
 inline double eigenvalue_error(const std::vector<double> &values, const std::vector<double> &exact) {
     double worst = values.size() < exact.size() ? INFINITY : 0;
     for (size_t j = 0; j < std::min(values.size(), exact.size()); ++j)
@@ -52,19 +54,22 @@ inline double eigenvalue_error(const std::vector<double> &values, const std::vec
     return worst;
 }
 
-// scikit-learn's Nystroem + PCA with the fewest landmarks (doubled from 32) whose eigenvalues, as many as the exact ones, are
-// as right as ours; where 4096 are not, with those: any that were would take longer.
+// Adds the contestant Nystroem + PCA of scikit-learn. The number of landmarks is doubled from 32
+// until its eigenvalues are at least as accurate as ours, whose error is `error`. If they are not
+// accurate enough with 4096 landmarks, those are used, because any number that suffices would take
+// longer.
 void against_nystroem(Bench &bench, Row &row, const Problem<float> &problem, const std::vector<double> &exact,
                       double error, double demanded);
 
-// The passes that a fit says it made, and the seconds they must take: the sum over passes of limit::pass.
+// The passes that a fit reports, and the least seconds that they take on this machine, which is the
+// sum of limit::pass over these passes.
 class Passes {
   public:
     template <class T>
     Passes(const Problem<T> &problem, const Json &report, int64_t stride = 1);
 
-    int64_t count(int dtype = 0) const; // MERCER_F32, MERCER_F64 or both
-    double seconds() const;             // measured now
+    int64_t count(int dtype = 0) const; // number of passes in MERCER_F32 or MERCER_F64; 0: in both
+    double seconds() const;             // measures each kind of pass when it is called
 
   private:
     struct Kind {
@@ -73,12 +78,15 @@ class Passes {
         int64_t times;
     };
     std::vector<Kind> kinds_;
-    std::shared_ptr<limit::Points<float>> f32_; // where there are such passes
+    // The data in f32 and in f64; nullptr if there are no passes in this type.
+    std::shared_ptr<limit::Points<float>> f32_;
     std::shared_ptr<limit::Points<double>> f64_;
     int threads_;
     int64_t stride_;
 };
 
-// max_j |H K H v_j - n lambda_j v_j| / (n lambda_1 |v_j|) of a kpca model, by one f64 pass of the limits' own code.
+// Returns max_j |H K H v_j - n lambda_j v_j| / (n lambda_1 |v_j|) of a model of method kpca, where
+// H = I - 1 1^T / n centres and the v_j are the columns of A. K V is one pass of limit::pass in
+// f64. Returns NaN for models of other methods.
 template <class T>
 double residual_of(const Problem<T> &problem, const mercer::Model &model);
