@@ -215,10 +215,10 @@ void log_map(Suite &suite, const Subject &subject) {
     }
 }
 
-// Compares derivative(v) = d map / dv in f64 with five-point differences of map with the steps h =
-// |v| / 1000 and h / 2. The error of the second difference is estimated by twice its change from
-// the first, plus the rounding of map, which is 32 u times its values and v dmap / dv, divided by
-// the step.
+// Compares derivative(v) = d map / dv in f64 with five-point differences of map, first with the
+// step |v| / 1000 and then with half of it. The error of the second difference is estimated by
+// twice its change from the first, plus the rounding of map, which is 32 u times its values and v
+// dmap / dv, divided by the step.
 void derivative(Suite &suite, const Subject &subject) {
     const SubjectRows &rows = subject.rows;
     Values form = values_of<double>(suite, subject, rows, rows, What::form);

@@ -7,7 +7,8 @@ namespace mercer {
 
 using Values = std::vector<double>;
 
-// A symmetric matrix that counts the calls of a solver, and fails or returns NaN on request.
+// A symmetric matrix that counts the calls that a solver makes, and fails or returns NaN on
+// request.
 struct Matrix {
     std::string text;
     int64_t n;

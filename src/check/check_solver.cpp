@@ -171,8 +171,8 @@ void check_same(const Solution &whole, const Solution &s, int64_t at) {
 }
 
 // Stops the solver at each of its checkpoints and calls it again. The resumed run must give the
-// same bits as an uninterrupted one, and may call the operator at most once more often than the
-// uninterrupted run did after this checkpoint.
+// same bits as an uninterrupted one, and may need at most one call of the operator more than the
+// uninterrupted run needed from this checkpoint on.
 void SolverSuite::resume() {
     if (!(suite_.plugin->solver.flags & MERCER_KEEPS_STATE)) return;
     for (const Values &spectrum : {even(200, 1, 0), repeated(90)}) {

@@ -65,7 +65,7 @@ Difference<T> race(Suite &suite, const std::vector<std::vector<T>> &expected, st
     };
     std::vector<std::thread> team;
     bool complete = true;
-    try { // nothing may be thrown past the join of the threads that were started
+    try { // whatever is thrown here, the threads that were started must be joined
         for (int64_t t = 0; t < team_size; ++t) team.emplace_back(run, t);
         while (ready < team_size) std::this_thread::yield();
         state = going;

@@ -25,9 +25,9 @@ class BlasScope {
     int saved_;
 };
 
-// Returns true if OpenBLAS holds a buffer, so that calls, at least one at a time, cannot run out of
-// memory. If OpenBLAS holds none yet, this function makes it map the first one if the system allows
-// that.
+// Returns true if OpenBLAS holds a buffer, so that at least one call at a time gets the memory that
+// it needs. If OpenBLAS holds none yet, this function first lets it map one if the system allows
+// it.
 bool blas_has_room();
 
 // For example "OpenBLAS 0.3.21 on pthreads, SkylakeX kernels, at most 64 threads".

@@ -37,7 +37,7 @@ struct Pass {
     bool f32;
 };
 
-// The forecast needs of one part of a fit.
+// What one part of a fit is forecast to need.
 struct Cost {
     int64_t bytes = 0, likely_bytes = 0;
     mercer_figure kernel_evaluations{}, passes{};

@@ -6,8 +6,7 @@
 // 2^-23 in f32, 2^-52 in f64) rounds x and leaves n / h in the low bits of the sum. With r = x - n,
 // which is exact, 2^r = 1 + r q(r) and |r| <= h / 2. The polynomial q is minimax in the relative
 // error of 1 + r q. Its coefficients are rounded: for the first three, the best of the neighbouring
-// floating-point numbers were chosen, and the others were then fitted again. Relative error of 1 +
-// r q:
+// floating-point numbers were chosen, and the others were then fitted again. Relative errors:
 //     h = 1                     f32 degree 6: 6e-9     f64 degree 11: 3e-17    portable, AVX2
 //     h = 1/32 f32, 1/16 f64    f32 degree 3: 1.4e-8   f64 degree 6: 9e-18     AVX-512
 // On AVX-512 a table in two registers gives 2^(n mod 1). With the roundings of r q, of the last sum

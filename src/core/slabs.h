@@ -23,7 +23,7 @@ void for_windows(Run &run, int64_t n, int64_t window_rows, Body &&body) {
 }
 
 struct Slabs {
-    int64_t n, rows;     // rows in total and rows of one slab
+    int64_t n, rows;     // n: number of rows in total; rows: number of rows of one slab
     int64_t window = 64; // number of slabs whose states exist at once
 };
 

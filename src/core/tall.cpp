@@ -65,8 +65,8 @@ void use(Columns x) {
     if (x.count > 0) x.block->use(x.first, x.count);
 }
 
-// Calls body(slab, row0, rows) for `step` rows of a slab after the other, in ascending order; the
-// slabs are the parallel tasks.
+// Calls body(slab, row0, rows) for the rows of each slab in ascending order, at most `step` rows at
+// a time. The slabs are the parallel tasks.
 template <class Body>
 void for_slabs(Run &run, int64_t n, int64_t step, Body &&body) {
     parallel_for(run, slabs_of(n), [&](int64_t slab) {

@@ -23,8 +23,8 @@ void tall_random(Run &run, Columns x, const Random &random, int64_t stream);
 // 1e-13 of its length (f32: 1e-6). The remaining columns are scaled to length 1, and their singular
 // directions are dropped if the singular value is at most sqrt(1e-14 p) of the largest one (f32: at
 // least 1e-6), which is the resolution of a Gram matrix of order p. The iteration ends after four
-// rounds, or earlier, when two conditions are met: no entry of X^T X - I exceeds 1e-14 (f32: 4 *
-// 2^-24), so that its norm is at most p times this, and the projection has shortened no column to
+// rounds, or earlier, when two conditions are met: no entry of X^T X - I exceeds 1e-14 (f32:
+// 2^-22), so that its norm is at most p times this, and the projection has shortened no column to
 // less than half.
 int64_t orthonormalise(Run &run, Columns x, Columns q);
 

@@ -1,7 +1,7 @@
-// Finds, opens and checks plugins. The name of a file states its kind and its name
-// (kernel-gaussian.so), so listing plugins opens none of them. A module is loaded when it is first
-// requested by name, and never unloaded. Its structs are converted once, here, to the sizes that
-// they have in this library, so that no other code has to check their sizes.
+// Finds, opens and checks plugins. The name of a file states the kind and the name of the plugin
+// (kernel-gaussian.so), so plugins can be listed without opening any. A module is loaded when its
+// plugin is first requested by name, and never unloaded. Its structs are converted once, here, to
+// the sizes that they have in this library, so that no other code has to check their sizes.
 #pragma once
 #include "../core/params.h"
 

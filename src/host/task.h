@@ -1,4 +1,5 @@
-// What a running operation of a plugin may use, and the table of services through which it uses it.
+// What a running operation of a plugin may use, and host_table(), the table of services that gives
+// the operation access to it.
 #pragma once
 #include "../core/rng.h"
 #include "problem.h"

@@ -70,8 +70,8 @@ struct Row {
     std::vector<Contestant> peers;
     std::vector<Check> checks;
 
-    // Returns true if the ratio demanded to this peer would take less time than the limit on this
-    // machine. Nobody can meet such a demand, so the limit alone decides.
+    // Returns true if we would have to be faster than the limit to reach the ratio that is demanded
+    // to this peer. Nobody can be faster on this machine, so the limit alone decides.
     bool beyond(const Contestant &peer) const {
         return physical && peer.judged() && !limit_runs.empty() && best(peer.runs) < peer.demanded * best(limit_runs);
     }

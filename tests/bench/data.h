@@ -18,8 +18,9 @@ struct Table {
 template <class T>
 Table<T> clusters(int64_t n, int64_t d, int64_t count, uint64_t seed);
 
-// `count` clusters with the same centres, each 0.7 times as large as the one before; points centre
-// + N(0, 0.09 I). Rows nearly repeat each other, and most of the clusters are rare.
+// `count` clusters with the same centres as above, points centre + N(0, 0.09 I). Each cluster is
+// 0.7 times as large as the one before. Rows nearly repeat each other, and most of the clusters are
+// rare.
 template <class T>
 Table<T> uneven(int64_t n, int64_t d, int64_t count, uint64_t seed);
 

@@ -15,8 +15,8 @@
 
 namespace limit {
 
-// n rows of d columns, shifted and scaled so that the Gaussian kernel is k(x_i, y_j) = 2^(u_i + v_j
-// + x_i . y_j) with u = -|x|^2 / 2 and v = -|y|^2 / 2.
+// n rows of d columns, shifted and scaled so that the Gaussian kernel is
+//     k(x_i, y_j) = 2^(u_i + v_j + x_i . y_j),   u_i = -|x_i|^2 / 2,   v_j = -|y_j|^2 / 2.
 template <class T>
 class Points {
   public:
@@ -49,8 +49,8 @@ template <class T>
 double pass(const Points<T> &x, const T *q, T *y, int64_t p, int threads, int64_t stride = 1);
 
 // A factor by pivoted Cholesky: n x m kernel values are written to fresh memory in rounds of 128
-// columns. Each round is updated by a product with all columns before it and half of its own
-// columns, which is n m^2 flops in total.
+// columns. The columns of a round are updated by a product with all columns before the round and
+// half of its own, which is n m^2 flops in total.
 template <class T>
 double factor(const Points<T> &x, int64_t m, int threads);
 

@@ -198,8 +198,8 @@ inline void add_columns(int64_t m, int64_t k, const T *a, int64_t row_step, int6
     for (int64_t i = whole; i < m; ++i) add_block<1, V>(k, a + i * row_step, row_step, step, b, ldb, c + i * ldc, ldc);
 }
 
-// Computes c += a b in the same way for c of m x n, where n is a multiple of a vector's length; 2
-// ROWS sums are in registers at a time.
+// Computes c += a b in the same way for c of m x n, where n is a multiple of a vector's length. The
+// registers hold 2 ROWS sums at a time.
 template <class T>
 inline void multiply_add(int64_t m, int64_t n, int64_t k, const T *a, int64_t row_step, int64_t step, const T *b,
                          int64_t ldb, T *c, int64_t ldc) {
