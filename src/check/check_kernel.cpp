@@ -1,5 +1,4 @@
-// The suite of kernels. It runs every check on every setting, for 1, 3 and 17 columns, to the
-// tolerances of check_subject.h.
+// The suite of kernels: every check, on every setting and for 1, 3 and 17 columns.
 #include "../core/blas.h"
 #include "check_subject.h"
 
@@ -22,9 +21,8 @@ void values(Suite &suite, const Subject &subject) {
     for (size_t at = 0; at < k.size(); ++at) {
         const int i = static_cast<int>(static_cast<int64_t>(at) / rows.n),
                   j = static_cast<int>(static_cast<int64_t>(at) % rows.n);
-        // A NaN is replaced by one without sign, so that all machines print the same message.
-        const double value = std::isnan(k[at]) ? NAN : static_cast<double>(k[at]),
-                     second = static_cast<double>(again[at]);
+        const double value = std::isnan(k[at]) ? NAN : static_cast<double>(k[at]), // messages show no sign of a NaN
+            second = static_cast<double>(again[at]);
         if (!std::isfinite(value) && subject.block()) broken("k(%d, %d) = %g, must be finite", i, j, value);
         if (!std::isfinite(value)) broken("map of %.9g is %g, must be finite", static_cast<double>(form[at]), value);
         if (std::memcmp(&k[at], &again[at], sizeof(T)) != 0)
@@ -92,8 +90,7 @@ void strides(Suite &suite, const Subject &subject) {
         }
 }
 
-// The bits of a value must not depend on its neighbours in the array. Therefore an array that is
-// mapped in pieces or in reverse order must give the same values.
+// A value must have the same bits if its array is mapped in pieces or in reverse order.
 template <class T>
 void elementwise(Suite &suite, const Subject &subject) {
     std::vector<T> form = values_of<T>(suite, subject, subject.rows, subject.rows, What::form);
@@ -158,8 +155,7 @@ void range(Suite &suite, const Subject &subject) {
     }
 }
 
-// k(x, x) in a tile must agree with k(x, x) computed for each row alone and, if the facts state it,
-// with kappa.
+// k(x, x) in a tile must agree with that computed for one row alone, and with kappa if it is known.
 template <class T>
 void diagonal(Suite &suite, const Subject &subject) {
     const SubjectRows &rows = subject.rows;
@@ -215,10 +211,9 @@ void log_map(Suite &suite, const Subject &subject) {
     }
 }
 
-// Compares derivative(v) = d map / dv in f64 with five-point differences of map, first with the
-// step |v| / 1000 and then with half of it. The error of the second difference is estimated by
-// twice its change from the first, plus the rounding of map, which is 32 u times its values and v
-// dmap / dv, divided by the step.
+// Compares derivative(v) = d map / dv in f64 with five-point differences of map for two steps, the
+// second of |v| / 2000 half as long as the first. The error of the second is estimated by twice its
+// change from the first, plus the rounding of map (32 u of map and v d map / dv) over the step.
 void derivative(Suite &suite, const Subject &subject) {
     const SubjectRows &rows = subject.rows;
     Values form = values_of<double>(suite, subject, rows, rows, What::form);
@@ -307,9 +302,8 @@ void facts(Suite &, const Subject &subject) {
     if (subject.leaf().form == MERCER_CHI2 && !subject.nonnegative()) broken("form chi2 needs MERCER_NONNEGATIVE");
 }
 
-// A radial kernel depends on distances only. A shift and a reflection (for non-negative rows: a
-// shift and the reversed order of columns) keep distances to about 1e-14, so values agree to 1e-9
-// unless the slope of the kernel exceeds 1e5.
+// A radial kernel depends on distances only. A shift and a reflection (non-negative rows: reversed
+// columns) keep these to about 1e-14, so values agree to 1e-9 unless the kernel's slope is 1e5.
 void radial(Suite &suite, const Subject &subject) {
     const SubjectRows &rows = subject.rows;
     SubjectRows moved = rows;
@@ -330,16 +324,14 @@ void radial(Suite &suite, const Subject &subject) {
     for (size_t at = 0; at < k.size(); ++at) {
         const int i = static_cast<int>(static_cast<int64_t>(at) / rows.n),
                   j = static_cast<int>(static_cast<int64_t>(at) % rows.n);
-        // At distance 0 the kernel may have a cusp, where rounding changes the value more.
-        if (std::equal(rows.row(i), rows.row(i) + rows.d, rows.row(j))) continue;
+        if (std::equal(rows.row(i), rows.row(i) + rows.d, rows.row(j))) continue; // k may have a cusp at distance 0
         if (!(std::fabs(k[at] - other[at]) <= 1e-9 * std::fabs(subject.facts().kappa)))
             broken("it claims MERCER_RADIAL, but k(%d, %d) = %.12g becomes %.12g when both points are moved", i, j,
                    k[at], other[at]);
     }
 }
 
-// Compares the slopes of short chords of k(r), 0 <= r <= 6 h, with lipschitz. The chords become
-// shorter towards r = 0, where the kernel may have a cusp.
+// Compares slopes of chords of k(r), r <= 6 h, with lipschitz; chords near a cusp at 0 are short.
 void lipschitz(Suite &suite, const Subject &subject) {
     const double bound = subject.facts().lipschitz;
     constexpr int64_t steps = 200;
