@@ -211,9 +211,9 @@ void log_map(Suite &suite, const Subject &subject) {
     }
 }
 
-// Compares derivative(v) = d map / dv in f64 with five-point differences of map for two steps, the
-// second of |v| / 2000 half as long as the first. The error of the second is estimated by twice its
-// change from the first, plus the rounding of map (32 u of map and v d map / dv) over the step.
+// Compares derivative(v) = d map / dv in f64 with five-point differences of map with the steps |v|
+// / 1000 and |v| / 2000. The second one errs by about twice its change from the first, plus the
+// rounding of map (32 u of its values and of v d map / dv), divided by the step.
 void derivative(Suite &suite, const Subject &subject) {
     const SubjectRows &rows = subject.rows;
     Values form = values_of<double>(suite, subject, rows, rows, What::form);
