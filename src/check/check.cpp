@@ -15,7 +15,7 @@ namespace {
 std::string interior(const mercer_row &row, int64_t at) {
     const double u = check_number(at, 0), far = 1000;
     if (row.type == MERCER_INT) {
-        double lo = std::max(row.lo, row.hi - far), hi = row.hi;
+        double hi = std::min(row.hi, far), lo = std::max(row.lo, hi - far);
         if (row.lo > -far) lo = row.lo, hi = std::min(row.hi, row.lo + 5);
         return number_text(
             static_cast<int64_t>(std::ceil(lo) + std::floor(u * (std::floor(hi) - std::ceil(lo) + 0.999))));

@@ -10,8 +10,6 @@
 #include <mutex>
 #include <optional>
 
-namespace mercer {} // namespace mercer
-
 // The state of one operation of a plugin. plugin.h declares this struct without its contents.
 struct mercer_task {
     mercer_task(mercer::Run &run, mercer::Random random, mercer::Problem *problem = nullptr,

@@ -12,6 +12,7 @@ void Peer::start() {
     int in[2], out[2];
     if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
     pid_ = fork();
+    if (pid_ < 0) throw std::runtime_error("no process for a peer");
     if (pid_ == 0) {
         dup2(in[0], STDIN_FILENO);
         dup2(out[1], STDOUT_FILENO);
