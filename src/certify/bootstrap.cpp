@@ -12,9 +12,12 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t slab_rows = 512, group_size = 32; // for p = 20, the products of a slab take 1 MB: a core's cache
+// For p = 20, the left factor of a slab takes 1 MB, so that it fits in the cache of a core.
+constexpr int64_t slab_rows = 512, group_size = 32;
 
-// Computes the sums of a group (q x group), q = p (p + 1) / 2 + p + 1.
+// Each replicate needs q = p (p + 1) / 2 + p + 1 sums over rows, weighted by the counts: of the
+// products z_j z_k, of the z_j, and of 1. products() computes the left factor of a slab (rows x q),
+// values() the eigenvalues from the q sums of a replicate.
 struct Sums {
     int64_t p, q;
     explicit Sums(int64_t p) : p(p), q(p * (p + 1) / 2 + p + 1) {}

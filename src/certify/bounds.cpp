@@ -1,12 +1,13 @@
 // The bounds follow from the blocks of H K H in the basis [U, U'], where U' is orthonormal and
 // orthogonal to U:
 //
-//   | A  C |    A = Theta + G,  C C^T <= W,  C C^T <= |E| G (E is PSD)
-//   | C' D |    D <= mu := theta_{p+1} + |E|
+//   | A    C |    A = Theta + G,  C C^T <= W,  C C^T <= |E| G (E is PSD)
+//   | C^T  D |    D <= mu := theta_{p+1} + |E|
 //
 // By interlacing, lambda_i(K) >= lambda_i(A). By the Schur complement and Sylvester's law of
-// inertia, for t > mu at most as many eigenvalues of K lie above t as of A + C C^T / (t - mu). If
-// C C^T <= N N^T, this number is at most that of the eigenvalues above t of
+// inertia, for t > mu at most as many eigenvalues of K lie above t as eigenvalues of
+// A + C C^T / (t - mu) do. If C C^T <= N N^T, this number is at most the number of eigenvalues
+// above t of
 //
 //   B = | A   N    |
 //       | N^T mu 1 |
@@ -15,21 +16,23 @@
 // gives all i; the result is exactly that of bisecting lambda_i(A + N N^T / (t - mu)) <= t over
 // t > mu.
 //
-// G and W are bounded from rows by the inequalities below, each of which fails with probability
-// failure / events at most (L_p = ln(events p / failure), L_1 = ln(events / failure)). Here
-// g = |G|, and b = cross sqrt(g) >= |X| because |R_i|^2 <= d_i g.
+// G and W are bounded from s sampled rows by the inequalities below; X and the means are those of
+// RowMoments (bounds.h). There are `events` inequalities, 4 with lower bounds of G and otherwise 3,
+// and each of them is wrong with probability failure / events at most:
+// L_p = ln(events p / failure), L_1 = ln(events / failure). Here g = |G|, and
+// b = cross * sqrt(g) >= |X|, because |R_i|^2 <= d_i g.
 //
-//   v := |E X^2|:  v - V - V ln(v / V) <= b^2 L_1 / s,  V = |mean X^2|
+//   v, the norm of the expectation of X^2:  v - V - V ln(v / V) <= b^2 L_1 / s,  V = |mean X^2|
 //         Chernoff's bound of the lower tail of the numbers |X e|^2 in [0, b^2]. e is the leading
-//         eigenvector of E X^2; it is fixed, so that no factor p is lost.
-//   |G - mean X| one-sided <= dev(g) := sqrt(2 v L_p / s) + (b + g) L_p / 3s
+//         eigenvector of the expectation of X^2; it is fixed, so that no factor p is lost.
+//   G - mean X <= dev(g) := sqrt(2 v L_p / s) + (b + g) L_p / 3s, and mean X - G <= dev(g)
 //         matrix Bernstein inequality (Tropp 2012, 6.1)
-//   W <= mean + sqrt(2 R_W w L_p / s),  R_W = g load,  w = |W|
+//   W <= mean (R^T R / p_i) + sqrt(2 R_W w L_p / s),  R_W = g load,  w = |W|
 //         lower tail of PSD matrices <= R_W
 //
-// dev grows with g, which is unknown. The iteration g <- |mean G| + dev(g), begun with g = |E|,
-// decreases, and each of its values bounds g. Cost: two symmetric eigenproblems of order 2 p and
-// six of order p, about 80 p^3 flops; the iterations for g and v cost nothing beside them.
+// dev grows with g, which is unknown. The iteration g <- |mean X| + dev(g), started at g = |E|,
+// decreases, and each of its values is a bound of g. Cost: two symmetric eigenproblems of order 2 p
+// and six of order p, about 80 p^3 flops; the cost of the iterations for g and v is negligible.
 #include "bounds.h"
 
 #include <algorithm>
@@ -50,7 +53,8 @@ std::vector<double> eigenvalues(int64_t n, Square a, Square *vectors = nullptr) 
     return values;
 }
 
-Square block(const Square &a, int64_t n, int64_t from, int64_t size) { // a block on the diagonal
+// Returns the square block of a that begins at diagonal entry `from`.
+Square block(const Square &a, int64_t n, int64_t from, int64_t size) {
     Square out(static_cast<size_t>(size * size));
     for (int64_t j = 0; j < size; ++j)
         for (int64_t i = 0; i < size; ++i) out[at(i, j, size)] = a[at(from + i, from + j, n)];
@@ -72,8 +76,8 @@ Square scaled(Square a, double factor) {
     return a;
 }
 
-// The p largest eigenvalues of B, for M = N N^T. Negative eigenvalues of M, which arise from
-// rounding, are set to 0.
+// Returns the p largest eigenvalues of B (see above), for M = N N^T. Negative eigenvalues of M,
+// which arise from rounding, are set to 0.
 std::vector<double> coupled_upper(int64_t p, const Square &a, const Square &m, double mu) {
     Square vectors(static_cast<size_t>(p * p)), b(static_cast<size_t>(4 * p * p));
     const std::vector<double> squares = eigenvalues(p, m, &vectors);
@@ -91,8 +95,8 @@ std::vector<double> coupled_upper(int64_t p, const Square &a, const Square &m, d
 }
 
 // The concentration inequalities of one certificate. `failure`, the probability that any of them is
-// wrong, is divided evenly among them: l_1 = ln(events / failure), l_p = ln(p events / failure).
-// s: number of rows; cross: RowLaw::cross().
+// wrong, is divided evenly among them: l_1 = ln(events / failure), l_p = ln(p events / failure). s:
+// number of sampled rows; cross: RowLaw::cross().
 struct Tails {
     double l_p, l_1, s, cross;
     Tails(int64_t p, int64_t rows, double law_cross, double failure, Sides sides)
@@ -101,11 +105,12 @@ struct Tails {
         l_1 = std::log(events / failure);
         l_p = l_1 + std::log(static_cast<double>(p));
     }
-    // Bounds the largest v with v - V - V ln(v / V) <= c. Newton's steps from above stay above it,
-    // so each of them is a bound.
+    // Returns an upper bound of the largest v with v - V - V ln(v / V) <= c, where V is `seen`. The
+    // left side is convex in v, so Newton's iterates, which start above this v, stay above it, and
+    // each of them is a bound.
     static double variance(double seen, double c) {
         if (!(seen > 0)) return c;
-        double v = seen + c + std::sqrt(c * (c + 2 * seen)); // from (v - V)^2 / 2v <= c, a weaker inequality
+        double v = seen + c + std::sqrt(c * (c + 2 * seen)); // solves (v - V)^2 / 2v = c, a weaker inequality
         for (int step = 0; step < 20; ++step) {
             const double slope = 1 - seen / v, above = v - seen - seen * std::log(v / seen) - c;
             if (!(above > 1e-12 * v) || !(slope > 0)) break;
@@ -117,9 +122,10 @@ struct Tails {
         const double b = cross * std::sqrt(g);
         return std::sqrt(2 * variance(v, b * b * l_1 / s) * l_p / s) + (b + g) * l_p / (3 * s);
     }
-    // Bounds g, given a bound of |E| and the largest eigenvalue of the mean.
+    // Returns a bound of g, given a bound of |E| (norm) and the largest eigenvalue of mean X
+    // (mean).
     double largest(double norm, double mean, double v) const {
-        constexpr int rounds = 200; // each round's value is a bound
+        constexpr int rounds = 200; // the iteration may stop after any round: each value is a bound
         double g = norm;
         for (int round = 0; round < rounds; ++round) {
             const double next = std::max(mean, 0.0) + deviation(g, v);
@@ -128,7 +134,8 @@ struct Tails {
         }
         return g;
     }
-    double spread(double g, double load, double w) const { // bounds W - mean; w: norm of the mean
+    // Returns a bound of W - M, where M is the mean over the sample and W its expectation; w: |M|.
+    double spread(double g, double load, double w) const {
         const double k = 2 * g * load * l_p / s, root = std::sqrt(k) / 2 + std::sqrt(k / 4 + w);
         return std::sqrt(k) * root;
     }
@@ -174,8 +181,8 @@ Bounds start(const RitzSpectrum &spectrum, const char *kind, double above, doubl
     return out;
 }
 
-// Each entry of K is accurate to a few u. In norm this is a few u theta_1, and eta is one such
-// unit; eight of them are allowed.
+// Each entry of K has a relative error of a few u, so that K itself errs by a few u |K| in norm. As
+// eta is about u |K|, 8 eta is allowed for these errors.
 double rounding_of(const RitzSpectrum &spectrum, const RowMoments *rows) {
     return 8 * spectrum.eta + spectrum.sums + (rows ? rows->sums : 0);
 }
@@ -244,11 +251,13 @@ Bounds row_bounds(const RitzSpectrum &spectrum, const RowMoments &rows, double n
     return finish(std::move(out), spectrum, &rows);
 }
 
-// Davis and Kahan: X^T K = Lambda X^T and the blocks of K [U, U'] give
-// |U'^T X| (lambda_i - mu_i) <= |C| for mu_i >= D. For the first i columns alone, the leading
-// blocks of the bounds of W and |E| G bound C C^T; mu_i is bounded by theta_{i+1} + |E| or, through
-// the rest of A, by the largest eigenvalue of the remaining B. Without rows, |C| <= |E| / 2, as for
-// every off-diagonal block of a PSD matrix. Rounding is added to |C|.
+// Davis and Kahan: let X be the i leading exact eigenvectors and Lambda their eigenvalues. Then
+// X^T K = Lambda X^T and the blocks of K in the basis [U, U'] give
+// |U'^T X| (lambda_i - mu_i) <= |C| for mu_i >= D. If U consists of the first i directions alone,
+// then C C^T is bounded by the leading i x i blocks of the bounds of W and |E| G, and mu_i by
+// theta_{i+1} + |E|, or by the largest eigenvalue of the matrix B that belongs to the other p - i
+// directions. Without rows, |C| <= |E| / 2, as for every off-diagonal block of a PSD matrix.
+// Rounding is added to |C|.
 //
 // In feature space K becomes Phi^T Phi. Its block on the first i directions is again Theta, and the
 // off-diagonal block C has C C^T = Theta^1/2 G Theta^1/2, so that
@@ -264,7 +273,9 @@ Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, doubl
         if (!rows) return norm / 2;
         const double w = norm_of(i, block(blocks[0].w_upper, p, 0, i)),
                      g = norm_of(i, block(blocks[0].g_upper, p, 0, i)) +
-                         rounding_below(spectrum, rows, static_cast<size_t>(i - 1)); // matters, as a root is taken
+                         // Rounding is added before the root is taken, because a root enlarges
+                         // errors of small numbers.
+                         rounding_below(spectrum, rows, static_cast<size_t>(i - 1));
         return std::min(norm / 2, std::sqrt(std::min(w, norm * g)));
     };
     auto rest = [&](int64_t i) {
@@ -304,10 +315,10 @@ Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, doubl
 
 namespace {
 
-// Forecasts the error of the first r values after s rows. G is not known yet, so it is taken to be
-// a multiple of the identity, of the sizes seen on clustered data (n = 3000 to 6000, m = 200 to
-// 600): |G| between |E|_F / 5 and |E|_F / 17, |mean X^2| between tr |G| sqrt p / 20 and
-// tr |G| sqrt p / 60, |W| = 2 |G|^2. B then splits into 2 x 2 blocks.
+// Forecasts the error of the first r values after s rows. G and W are not known yet, so they are
+// taken to be multiples of the identity, of a size that was measured on clustered data (n = 3000 to
+// 6000, m = 200 to 600): |G| was |E|_F / 17 to |E|_F / 5, |mean X^2| was tr |G| sqrt p / 60 to
+// tr |G| sqrt p / 20, and |W| about 2 |G|^2. B then splits into 2 x 2 blocks.
 double expected_error(const RitzSpectrum &spectrum, double norm, int64_t r, int64_t s, double failure, Sides sides) {
     const double width = static_cast<double>(spectrum.p()), total = spectrum.total(), typical = norm / 13;
     const Tails tails(spectrum.p(), s, std::sqrt(width * total), failure, sides);
@@ -324,8 +335,8 @@ double expected_error(const RitzSpectrum &spectrum, double norm, int64_t r, int6
     return worst;
 }
 
-// Returns the smallest s <= most with error(s) <= target, up to a step of s / 64; most + 1 if there
-// is none. The error must decrease.
+// Returns the smallest s <= most with error(s) <= target, or a number that exceeds it by s / 64 at
+// most; most + 1 if there is none. error(s) must decrease with s.
 template <class Error>
 int64_t least_rows(Error &&error, double target, int64_t most) {
     if (!(error(most) <= target)) return most + 1;
@@ -374,8 +385,8 @@ int64_t choose_width(const RitzSpectrum &all, double norm, int64_t r, int64_t s,
     return best;
 }
 
-// For unit v orthogonal to the u_i: v^T L L^T v + sum captured_i <= the sum of the p + 1 largest
-// Ritz values of the factor (Ky Fan).
+// For a unit vector v orthogonal to the u_i, v^T L L^T v + sum captured_i is at most the sum of the
+// p + 1 largest Ritz values of the factor (Ky Fan), and v^T E v is at most norm.
 double rest_from_factor(const std::vector<double> &factor_theta, const std::vector<double> &captured, double norm) {
     double rest = norm;
     for (size_t i = 0; i < std::min(factor_theta.size(), captured.size() + 1); ++i) rest += factor_theta[i];
@@ -383,11 +394,11 @@ double rest_from_factor(const std::vector<double> &factor_theta, const std::vect
     return std::max(rest, norm);
 }
 
-// Here A = Theta, and the columns of C^T have the lengths rho_i, so that C
-// C^T <= diag(rho_i sum rho) and C C^T <= (sum rho^2) 1; B splits into 2 x 2 blocks. It would be
-// wrong to claim that the eigenvalue with the same index i lies within rho_i of theta_i if Ritz
-// values are closer together than their residuals: [[t, 0, c], [0, t, c], [c, c, t]] has rho = c, c
-// and lambda_1 = t + sqrt(2) c.
+// Here A = Theta, and the columns of C^T have the lengths rho_i = residuals[i], so that
+// C C^T <= diag(rho_i sum rho) and C C^T <= (sum rho^2) 1, and B splits into 2 x 2 blocks. The
+// simpler claim that lambda_i lies within rho_i of theta_i would be wrong where Ritz values are
+// closer together than their residuals: for [[t, 0, c], [0, t, c], [c, c, t]] the first two unit
+// vectors have the Ritz values t, t and the residuals c, c, but lambda_1 = t + sqrt(2) c.
 Bounds residual_bounds(const std::vector<double> &theta, const std::vector<double> &residuals, double rest,
                        double failure, bool conditional, double image) {
     RitzSpectrum spectrum;

@@ -1,5 +1,6 @@
 // v_i, theta_i: the Ritz pairs of all rows on the span; u_j: the model's directions;
-// o_ij = <v_i, u_j>; D: the number of leading components considered.
+// o_ij = <v_i, u_j>; T: the covariance operator of all rows; P, P_V, P_C: the projections on the
+// first D components of the data, on v_1 ... v_D and on u_1 ... u_D.
 //
 //   eigenvalue    The bounds of `prove` contain the eigenvalue of the data; they are widened to
 //                 contain the value of the model.
@@ -8,10 +9,12 @@
 //   excess        tr P T - tr P_C T
 //                   <= sum upper_i - sum_j (sqrt(sum_i theta_i o_ij^2) - sqrt(F e_j))^2
 //
-// sum upper_i is also at most sum theta_i + trace. F >= |E| / n. e_j is the squared length of the
-// part of u_j outside the span; it arises from centres that depend numerically on others. Cost:
-// 3 n m kernel values and 3 n m^2 flops; memory O(m^2). Error: directions err by about
-// e = (16 u_tile + m u) k(x, x) / lambda_j, the threshold of the rank, which is added.
+// where upper_i are the upper bounds of the eigenvalues, whose sum may be replaced by
+// sum theta_i + trace if this is smaller; F >= |E| / n; and e_j is the squared length of the part
+// of u_j outside the span, which is not 0 only if some centre is numerically a combination of
+// others. Cost: 3 n m kernel values and 3 n m^2 flops; memory O(m^2). Error: directions err by
+// about e = (16 u_tile + m u) k(x, x) / lambda_j, the threshold by which the rank is decided; the
+// bounds include this error.
 #include "by_span.h"
 
 #include "../factor/basis.h"
@@ -47,7 +50,7 @@ std::vector<double> coordinates(const PartialCholesky<T> &basis, const Tensor &a
 // How each direction of the model lies relative to the span.
 struct Directions {
     std::vector<double> overlap; // <v_i, u_j>, count x r, column-major
-    std::vector<double> beyond;  // e_j; negative: u_j lies in the span
+    std::vector<double> beyond;  // e_j; negative: u_j is known to lie in the span
     int64_t count;
 
     template <class T>
@@ -74,7 +77,7 @@ struct Found {
     const Proof &proof;
     double total; // n
     double self;  // mean k(x, x)
-    double unit;  // rounding of a direction, in units of k(x, x) / lambda
+    double unit;  // rounding error of a direction, in units of k(x, x) / lambda
 };
 
 void direction_certificates(const Found &found, const Directions &of, const double *lambda, int64_t r,
@@ -122,7 +125,7 @@ Certificates certificates_as(const ReducedModel &of, bool directions) {
     const Proof proof = prove<T>({run, kernel, of.values, weights}, rows, span, projection, r);
     model.kernel_evaluations += span.evaluations() + proof.evaluations;
     const double total = static_cast<double>(rows.rows()), unit = rounding_floor(sizeof(T) == 4, of.centres.m());
-    model.columns += total; // n m^2 flops, expressed in products with a matrix of order m
+    model.columns += total; // n m^2 flops: those of n products of an m x m matrix with a vector
     const Found found{projection, proof, total, projection.uncentred / total, unit};
     out = proof.loss(total);
     if (proof.refuted) {
@@ -131,7 +134,8 @@ Certificates certificates_as(const ReducedModel &of, bool directions) {
         return out;
     }
     Bounds bounds = proof.bounds;
-    bounds.spread.clear(); // the spread belonged to the Ritz values
+    // The values of the model replace the Ritz values, so the spread of the latter does not apply.
+    bounds.spread.clear();
     for (size_t j = 0; j < static_cast<size_t>(r); ++j) {
         const double value = bounds.value[j] = tensor_data<double>(lambda)[j] * total;
         bounds.lower[j] = std::min(bounds.lower[j], value), bounds.upper[j] = std::max(bounds.upper[j], value);

@@ -1,6 +1,6 @@
-// Makers of certificates (model/lifted.h). A certificate makes one claim: `value` is proved, either
-// for certain or with a failure probability. `measured` is an observed value of the same quantity.
-// A quantity for which nothing is proved gets no certificate.
+// Functions that make certificates (model/lifted.h). A certificate makes one claim: `value` is a
+// bound that is proved, either for certain or with a failure probability. `measured` is an observed
+// value of the same quantity. A quantity for which nothing is proved gets no certificate.
 #pragma once
 #include "../model/lifted.h"
 #include "bounds.h"
@@ -9,11 +9,11 @@ namespace mercer {
 
 // A certificate about component j and those before it.
 Certificate component_certificate(const char *name, int64_t j, const char *by, double value, double failure);
-// A certificate of |P - P'|_HS <= bound. It does not apply if bound >= sqrt(2 (j + 1)), which holds
-// for any two projections.
+// A certificate of |P - P'|_HS <= bound for projections on the first j + 1 components. It is marked
+// as not applying if bound >= sqrt(2 (j + 1)), because any two such projections are that close.
 Certificate projection_certificate(int64_t j, const char *by, double bound, double failure);
-// Certificates of the first r eigenvalues, divided by total: the eigenvalue lies between lower and
-// upper.
+// Certificates that each of the first r eigenvalues lies between its lower and its upper bound; all
+// numbers are divided by total.
 Certificates eigenvalue_certificates(const Bounds &bounds, int64_t r, double failure, double total);
 
 void append(Certificates &to, const Certificates &more);

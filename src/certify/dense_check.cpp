@@ -1,8 +1,10 @@
-// p, q: the weights of rows and centres, with sum 1. Inner products are of centred features
-// (uncentred: of features), each set centred by its own mean:
+// p, q: the weights of rows and centres, with sum 1. T, T_C: the covariance operators of rows and
+// centres; P, P_C: the projections on their first D components v_i and u_j. In inner products, x_i
+// and c_j stand for the features of a row and of a centre, from which the mean of all rows or of
+// all centres is subtracted if kernel PCA is centred:
 //
 //   S = [sqrt(p_i p_j) <x_i, x_j>] = U diag(lambda) U^T
-//   S_C: the same of the centres;  S_XC = [sqrt(p_i q_j) <x_i, c_j>]
+//   S_C: the same for the centres;  S_XC = [sqrt(p_i q_j) <x_i, c_j>]
 //   |T - T_C|^2 = |S|_F^2 - 2 |S_XC|_F^2 + |S_C|_F^2
 //   tr P_C T = |Z|_F^2  and  <v_i, u_j> = (U^T Z)_ij / sqrt(lambda_i)
 //

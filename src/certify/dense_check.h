@@ -6,16 +6,17 @@
 namespace mercer {
 
 struct Truth {
-    std::vector<double> lambda;             // of all rows
-    double covariance = 0, eigenvalues = 0; // |T - T_C|_HS; l2 norm of the differences of all eigenvalues
+    std::vector<double> lambda; // eigenvalues of kernel PCA of all rows
+    // |T - T_C|_HS, and the l2 norm of the differences of all eigenvalues.
+    double covariance = 0, eigenvalues = 0;
     double density = 0;                     // largest difference of the densities at the rows
     std::vector<double> projection, excess; // for the first 1, 2, ... components; empty if not requested
 };
 Truth measure_truth(const ReducedModel &of, bool directions);
 // Adds the measured value to each certificate that has none.
 void add_measured(const Truth &truth, Certificates &certificates);
-// Adds the cost of the measurement for at most this many components; returns false if it will not
-// be done.
+// Adds to cost the cost of measure_truth() for at most this many components; returns false and adds
+// nothing if the truth will not be measured.
 bool foresee_measured(const PlanTask &task, int64_t components, Cost &cost);
 
 } // namespace mercer

@@ -22,14 +22,14 @@ void Proof::add_norm(const Norm &found, double failure) {
     if (found.impossible) return refute();
     norm_estimate = found.seen;
     norm = std::min(trace, found.value);
-    norm_failure = norm < trace ? failure : 0; // the trace is certain
+    norm_failure = norm < trace ? failure : 0; // otherwise the bound is the trace, which is certain
     if (!(norm < trace)) return;
     bounds = norm_bounds(first_, norm, norm_failure);
     sines = subspace_sines(first_, nullptr, norm, bounds, 0, Sides::both, first_.p());
 }
 
-// A norm that holds for certain counts as contradicted only if the reach of a row exceeds twice the
-// norm, because a smaller excess may be rounding.
+// The reach of any row is a lower bound of the norm. It refutes an upper bound that has no failure
+// probability only if it exceeds twice that bound, because a smaller excess may be rounding.
 bool Proof::add_rows(const RitzSpectrum &spectrum, const RowMoments &rows, double failure, double claimed) {
     Bounds sharp = row_bounds(spectrum, rows, bound_of_norm(), failure, Sides::both);
     if (!rows.all) sharp.failure = claimed;
@@ -56,8 +56,8 @@ void Proof::refute() {
 
 Certificates Proof::loss(double total) const {
     Certificates out{{.name = "trace", .value = trace / total, .measured = left / total}};
-    // Each entry of K errs by a few units of rounding; together these are at most 8 eta in the
-    // Frobenius norm.
+    // Each entry of K errs by a few units of rounding. The Frobenius norm of all these errors is at
+    // most 8 eta.
     if (norm > 0)
         out.push_back({.name = "norm",
                        .value = std::min(norm + 8 * first_.eta, trace) / total,

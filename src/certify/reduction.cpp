@@ -1,10 +1,11 @@
 // Derives the certificates of a model from bounds of means and covariances (reduction_bounds.cpp).
-// B is the bound of the covariance:
+// mmd is the bound of the means and B that of the covariance operators T of the rows and T_C of the
+// centres; P and P_C are the projections on the first D components of T and T_C:
 //
 //   eigenvalues   each differs by at most B, and by at most the bound of the l2 norm of all
 //                 differences                                          (Weyl; Hoffman and Wielandt)
-//   density       sup |KDE - density| <= sqrt(kappa) mmd
-//   projection    |P - P_C|_HS <= sqrt2 B / (g - B) for the gap g > B below a component
+//   density       |density of all rows - density of the centres| <= sqrt(kappa) mmd everywhere
+//   projection    |P - P_C|_HS <= sqrt2 B / (g - B) for the gap g > B below eigenvalue D of T_C
 //                                                                       (Davis and Kahan)
 //   excess        tr P T - tr P_C T <= sqrt(2 D) B, because P_C is best for T_C and
 //                 |P - P_C|_HS <= sqrt(2 D)
@@ -42,7 +43,8 @@ void centre(std::vector<Quantisation> &found, double mean_square) {
     }
 }
 
-// Each eigenvalue is certified within the bound `each`, widened by its rounding.
+// Certifies that each eigenvalue of all rows differs from that of the model by at most the bound
+// `each`, to which the rounding error of the model's eigenvalue is added.
 void value_certificates(const Tensor &lambda, double rounding, const Best &each, Certificates &out) {
     if (std::isnan(each.value)) return;
     Bounds bounds;
@@ -73,9 +75,9 @@ void direction_certificates(const Tensor &lambda, const Best &covariance, Certif
     }
 }
 
-// Keeps the tightest certificate for each component and name. An uncertain certificate that
-// replaces another has the sum of both failure probabilities, because it was chosen after both were
-// seen.
+// Keeps the tightest certificate for each component and name. If it has a failure probability, it
+// gets the sum of those of all certificates among which it was chosen, because it was chosen after
+// all were computed.
 Certificates tightest(const Certificates &all) {
     Certificates out;
     std::map<std::pair<std::string_view, int64_t>, size_t> places;
@@ -138,7 +140,7 @@ void certify_reduction(const ReducedModel &of, bool directions, const Certificat
     Lifted &model = of.model;
     if (!of.prepared.kernel.is_psd()) return;
     of.run.stage("certify");
-    Certificates all = model.certificates; // the model's own, from Ritz refinement
+    Certificates all = model.certificates; // those that Ritz refinement has given the model
     append(all, quantisation);
     append(all, spanned_certificates(of, directions));
     model.certificates = tightest(all);

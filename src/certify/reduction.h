@@ -1,6 +1,6 @@
 // Certificates of a reduced-set model. They bound how far the mean and the covariance of the
-// weighted centres are from those of all rows, and therefore how far the model is from that of all
-// rows (specification reduced sets, 6).
+// weighted centres are from those of all rows, and therefore how far the model is from kernel PCA
+// of all rows.
 #pragma once
 #include "../core/cost.h"
 #include "../model/centres.h"
@@ -11,9 +11,10 @@
 
 namespace mercer {
 
-// The expensive certificates that the budget allows.
+// The expensive certificates that were asked for and that the budget allows. spans: certificates
+// from the span of the centres (by_span.h); measures: measured errors (dense_check.h).
 struct Affordable {
-    bool spans = false, measures = false; // from the span of the centres (by_span.h); measured errors (dense_check.h)
+    bool spans = false, measures = false;
 };
 
 // A reduced-set model, and the rows that its centres represent.
@@ -23,18 +24,21 @@ struct ReducedModel {
     const Prepared &prepared;
     const Centres &centres;
     Affordable affordable;
-    Lifted &model; // its count of kernel values is increased
+    Lifted &model; // receives certificates and the number of kernel values that they take
 };
 
 // ---- levels of evidence
 
-// Upper bounds, in feature space, of |mu - mu_C|, of |T - T_C|_HS, and of the l2 norm of the
-// differences of all eigenvalues. A bound is NaN if this level does not provide it.
+// Upper bounds of the errors of the centres, from one level of evidence: mmd bounds |mu - mu_C|,
+// the distance of the means in feature space, covariance bounds |T - T_C|_HS for the covariance
+// operators, and eigenvalues bounds the l2 norm of the differences of all eigenvalues. A bound is
+// NaN if this level does not provide it.
 struct Quantisation {
     const char *by = ""; // level: radius, distances, clusters, pairs or exact
     double mmd = NAN, covariance = NAN, eigenvalues = NAN;
-    double failure = 0;
-    double true_mmd = NAN, true_covariance = NAN; // the true values, up to rounding
+    double failure = 0; // probability that a bound is wrong
+    // The true values, up to rounding; NaN if this level does not compute them.
+    double true_mmd = NAN, true_covariance = NAN;
 };
 struct Levels {
     std::vector<Quantisation> found; // bounds for the uncentred T, in the order of the levels
@@ -48,24 +52,24 @@ void foresee_quantisation(const PlanTask &task, Cost &cost); // adds the cost of
 
 // ---- certificates for the report
 
-// What the resulting model has in common with the solution of the centres' problem; bounds of the
-// latter also hold for these parts of the model.
+// Tells which parts of the model are those of the solution of the centres' problem, so that bounds
+// of the latter hold for them: its density, its eigenvalues (values), its components (directions).
 struct Claims {
-    bool density;            // the density
-    bool values, directions; // the eigenvalues; the components
+    bool density;
+    bool values, directions;
 };
 // Returns the certificates that follow from quantise(): mmd, covariance, eigenvalues and density,
 // and for each component those named eigenvalue, projection and excess (include/README.md).
 Certificates quantisation_certificates(const ReducedModel &of, const Claims &claims);
-// Writes the certificates of the finished model: its own, those that carry over (`stood`), and
-// those from the span of the centres. For each component the tightest is kept. Measured values are
-// added if they were asked for. directions: the components are orthonormal and lie in the span of
-// the centres.
+// Writes the certificates of the finished model: those that it has already, those of
+// quantisation_certificates(), and those from the span of the centres. Of several certificates with
+// the same name and component, the tightest is kept. Measured values are added if they were asked
+// for. directions: the components are orthonormal and lie in the span of the centres.
 void certify_reduction(const ReducedModel &of, bool directions, const Certificates &quantisation);
 
-// Adds the cost of all certificates, for a model of this many bytes and at most this many
-// components. span: the cost of kernel PCA of all rows on the span of the centres, if
-// report.certificates asks for it.
+// Adds to cost the cost of all certificates. model: the bytes of the model, which is in memory at
+// the same time; components: the largest number of components; span: the cost of kernel PCA of all
+// rows on the span of the centres, if report.certificates asks for it.
 Affordable foresee_reduction(const PlanTask &task, int64_t model, int64_t components, const Cost &span, Cost &cost);
 
 } // namespace mercer

@@ -1,7 +1,8 @@
-// Bounds of the error of replacing each row x_i by its centre c_i = c_alpha(i), by level of
-// evidence. q_i = |x_i - c_i|, delta_i = x_i - c_i; the sample weights s_i have sum n;
+// Bounds of the error of replacing each row x_i by its centre c_i = c_alpha(i), one group for each
+// level of evidence. q_i = |x_i - c_i|, delta_i = x_i - c_i; the sample weights s_i have sum n;
 // k = f(|x - y|) with f decreasing and f(0) = kappa. eps is a radius that the reducer reported, Lip
-// the Lipschitz constant of f.
+// the Lipschitz constant of f. phi is the feature map of k, and phi_2 that of the kernel k^2.
+// K = [k(x_i, x_j)], K_alpha = [k(c_i, c_j)], both n x n.
 //
 //   radius      mmd          sqrt(2 (kappa - f(eps)))
 //               covariance   sqrt(2 (kappa^2 - f(eps)^2))
@@ -11,17 +12,18 @@
 //               eigenvalues  Lip sqrt(2 (mean q^2 - |mean delta|^2))
 //   clusters    mmd          (1/n) sum_j |sum_{alpha(i) = j} s_i (phi(x_i) - phi(c_j))|
 //               covariance   the same for the kernel k^2
-//   pairs       covariance   sqrt(est + b^2 sqrt(2 ln(1/delta) / N)) from N pairs,
-//                            b^2 = max 2 (kappa^2 - f(q_i)^2)
-//   exact       mmd          MMD of k
-//               covariance   MMD of k^2
+//   pairs       covariance   sqrt(est + b^2 sqrt(2 ln(1/delta) / N)), wrong with probability delta:
+//                            est = mean of <phi_2(x_i) - phi_2(c_i), phi_2(x_j) - phi_2(c_j)> over
+//                            N random pairs (i, j), b^2 = max 2 (kappa^2 - f(q_i)^2)   (Hoeffding)
+//   exact       mmd          |mean of phi over rows - weighted mean of phi over centres|
+//               covariance   the same for phi_2
 //               eigenvalues  |K - K_alpha|_F / n
 //
-// Each single eigenvalue also lies within the bound of the covariance. reduction.cpp derives the
-// certificates from these bounds. Cost, in the order of the levels: 1; n d; d times the sum of the
-// squared sizes of the clusters; N; n^2. Rounding: differences of sums of kernel values err by
+// Each single eigenvalue also differs by at most the bound of the covariance. reduction.cpp derives
+// the certificates from these bounds. Cost, in the order of the levels: 1; n d; d times the sum of
+// the squared sizes of the clusters; N; n^2. Rounding: differences of sums of kernel values err by
 // about (2 e + 4 log2 n) u kappa under the root, where e u is the error of a kernel value
-// (points.h: value_error); this is added.
+// (points.h: value_error); the bounds include this error.
 #include "reduction.h"
 
 #include "../core/rounding.h"
@@ -45,8 +47,9 @@ struct Radial {
     Radial(const Expression &kernel, const Source &source)
         : falls(source.kind() != Source::Kind::objects && kernel.falls()), kappa(kernel.kappa()),
           lipschitz(falls ? kernel.leaves[0].facts.lipschitz * kernel.terms()[0].weight : NAN) {}
-    // Bound of the error caused by moving a row to a point with kernel value f, including rounding:
-    // sqrt(2 (kappa - f)) for the kernel k, sqrt(2 (kappa^2 - f^2)) for the kernel k^2.
+    // Bounds, including rounding, the distance in feature space between a row and a point if f is
+    // the kernel value of the two: sqrt(2 (kappa - f)) for the kernel k, sqrt(2 (kappa^2 - f^2))
+    // for the kernel k^2.
     double step(double f) const { return std::sqrt(2 * std::max(kappa - f, 0.0) + 16 * 0x1p-53 * kappa); }
     double step_of_squares(double f) const {
         return std::sqrt(2 * std::max(kappa * kappa - f * f, 0.0) + 32 * 0x1p-53 * kappa * kappa);
@@ -69,8 +72,8 @@ struct ReducedRows {
     double s(int64_t i) const { return prepared.weights[static_cast<size_t>(i)]; }
     double w(int64_t j) const { return centres.weights[static_cast<size_t>(j)]; }
     bool assigned() const { return centres.represents_rows; }
-    // The rounding error of a difference of sums that add up to scale: that of the kernel values
-    // and that of adding them.
+    // Returns the rounding error of a difference of sums whose magnitude is `scale`: that of the
+    // kernel values and that of adding them.
     double rounding(double scale) const {
         return (2 * value_error(prepared.f32) + 4 * std::log2(total + 1)) * unit_roundoff(prepared.f32) * scale;
     }
@@ -78,9 +81,11 @@ struct ReducedRows {
 
 // ---- distances
 
+// squared: q_i^2 of each row; mean_squared: mean q_i^2; drift: |mean delta|^2; farthest: largest
+// q_i^2.
 struct Steps {
-    Buffer<double> squared;                           // q_i^2
-    double mean_squared = 0, drift = 0, farthest = 0; // drift: |mean delta|^2; farthest: largest q_i^2
+    Buffer<double> squared;
+    double mean_squared = 0, drift = 0, farthest = 0;
 };
 
 Steps measure(const ReducedRows &of) {
@@ -240,7 +245,7 @@ Quantisation by_clusters(const ReducedRows &of, Lifted &model) {
 // ---- pairs
 
 constexpr int64_t pair_count = 100000, pair_edge = 16;
-// Up to this many rows, all kernel values together are no more than those that the pairs need.
+// Up to this many rows, the level `exact` needs no more kernel values than the level `pairs`.
 constexpr int64_t exact_up_to = 2000;
 
 template <class T>
@@ -293,13 +298,13 @@ Quantisation by_pairs(const ReducedRows &of, const Steps &steps, double failure,
 
 // ---- exact values
 
-// Computes |K - K_alpha|_F^2 with the sample weights.
+// Computes |K - K_alpha|_F^2, with rows and columns weighted by the roots of the sample weights.
 template <class T>
 double squared_difference(const ReducedRows &of, const Parts<T> &parts, const Tiles<T> &all) {
     CountedVector<int64_t> centres(of.centres.assignment.begin(), of.centres.assignment.end());
     for (int64_t &centre : centres) centre = std::max<int64_t>(centre, 0); // rows of weight 0 have no centre
     if (const int64_t *number = of.centres.numbers())
-        for (int64_t &centre : centres) centre = number[centre]; // object numbers, not centre numbers
+        for (int64_t &centre : centres) centre = number[centre]; // the number of the centre among the objects
     Points<T> heads = parts.c.only(centres.data(), of.n);
     const Tiles<T> other(of.prepared.kernel, heads, heads);
     ScratchPool<T> pool(of.run, other);
@@ -349,7 +354,7 @@ Quantisation exactly(const ReducedRows &of, Lifted &model) {
     return out;
 }
 
-// The levels that will be computed.
+// Which levels beside `radius` will be computed.
 struct Effort {
     bool distances, clusters, pairs, exact;
 };
@@ -393,16 +398,16 @@ Levels quantise(const ReducedModel &model) {
 }
 
 void foresee_quantisation(const PlanTask &task, Cost &cost) {
-    if (!task.kernel.is_psd() && !task.kernel.has_user()) return; // a user kernel may prove to be PSD
+    if (!task.kernel.is_psd() && !task.kernel.has_user()) return; // a user kernel may turn out to be declared PSD
     const int64_t n = task.source.rows(), d = task.source.cols(), m = task.m;
     const Effort effort =
         effort_of(task.recipe.values(), n, Radial(task.kernel, task.source).falls, task.represents_rows);
     const double rows = static_cast<double>(n), centres = static_cast<double>(m),
                  all = (task.represents_rows ? 3 : 1) * static_cast<double>(pass_evaluations(n)) + rows * centres +
                        static_cast<double>(pass_evaluations(m)),
-                 together = rows * (rows + 1) + centres, // if all rows form one cluster
+                 together = rows * (rows + 1) + centres, // values of level `clusters` if one cluster has all rows
         certain = (effort.pairs ? 4.0 * pair_count * pair_edge : 0) + (effort.exact ? all : 0);
-    if (m < n) // if m = n, each row may be its own centre: then no certificate is needed
+    if (m < n) // if m = n, each row may be its own centre; then no certificates are computed
         cost.kernel_evaluations.likely += certain + (effort.clusters ? together / centres : 0);
     cost.kernel_evaluations.most += certain + (effort.clusters ? together : 0);
     const int64_t distances = effort.distances ? 8 * (m * d + 66 * d + 2 * n) : 0,
@@ -410,7 +415,8 @@ void foresee_quantisation(const PlanTask &task, Cost &cost) {
     if (!effort.distances && !effort.exact) return;
     const Bytes bytes = sweep_bytes(task.run, task.kernel, task.source, task.f32, Others::all) +
                         (distances + std::max(pairs, clusters));
-    cost.needs({bytes.likely, 2 * bytes.most}); // twice: tiles of two kinds of points exist at the same time
+    // Twice, because tiles between rows and tiles between centres exist at the same time.
+    cost.needs({bytes.likely, 2 * bytes.most});
 }
 
 } // namespace mercer

@@ -1,20 +1,23 @@
-// Rows: R_i = sqrt(w_i) (k(x_i, X) S U - l_i V sqrt(theta)), because L^T S U = V sqrt(theta). A
-// strip of s rows is multiplied with all panels of the data, one thin product each. Cost: s n
-// kernel values and 2 s n p flops; memory n p in the tile's type. Pairs: tiles of which only the
-// diagonal is used. All entries: n^2 / 2 kernel values and n^2 m flops.
+// Rows of E U: R_i = sqrt(w_i) (k(x_i, X) S U - l_i V sqrt(theta)), because
+// L^T S U = V sqrt(theta). The kernel values between a strip of sampled rows and each panel of the
+// data are multiplied with the panel's rows of S U. Cost of s rows: s n kernel values and 2 s n p
+// flops; memory n p in the tile's type. Pairs: only the diagonal of each tile is used. All entries:
+// n^2 / 2 kernel values and n^2 m flops.
 //
 // eta: L comes from a factor in the tile's type, whose rounding guarantees only E + eta >= 0.
-// 0.03 to 0.3 u |L|^2 were observed (tests/unit/test_certify_coverage); u |L|^2 is allowed.
+// Rounding of 0.03 to 0.3 u |L|^2 was measured (tests/unit/test_certify_coverage); u |L|^2 is
+// allowed.
 //
-// How rounding of the factor changes theta: rows of L solve L L_B^T = K_B + R, where
-// |R| <= e u |L| |L_B|^T entry by entry (substitution is backward stable, and kernel values are
-// accurate to a few u). Applying K >= 0 to x - B Y^T x with Y = L L_B^-1 gives
-//   x^T K x >= x^T L L^T x - 2 x^T R Y^T x + x^T Y R_B Y^T x      for every x.
-// e = 2 counts the kernel value and the substitution; the errors of many terms form a random walk
-// (0.1 to 1.4 of |L| |L_B| were observed). For a Ritz vector u_j, the product Y^T u_j is
-// a_j = sqrt(theta_j) L_B^-T v_j, the coefficients of the model. They are large if rows are nearly
-// dependent, and only then is the loss greater than e u theta_1. It follows that, with
-// g_i^2 = sum_{j <= i} ||L_B|^T |a_j||^2 (>= theta_1),
+// How rounding of the factor changes theta: let B be the columns of the identity that belong to the
+// landmarks, K_B = K B, and L_B = B^T L. Rows of L solve L L_B^T = K_B + D with a rounding error
+// |D| <= e u |L| |L_B|^T entry by entry, because substitution is backward stable and kernel values
+// are accurate to a few u. Applying K >= 0 to x - B Y^T x with Y = L L_B^-1 gives
+//   x^T K x >= x^T L L^T x - 2 x^T D Y^T x + x^T Y B^T D Y^T x      for every x.
+// The constant e = 2 counts one error of the kernel value and one of the substitution; the errors
+// of many terms form a random walk (measured: 0.1 to 1.4 u |L| |L_B|^T). For a Ritz vector u_j, the
+// product Y^T u_j is a_j = sqrt(theta_j) L_B^-T v_j, the coefficients of the model. They are large
+// if landmarks are nearly dependent, and only then is the loss greater than e u theta_1. It follows
+// that, with g_i^2 = sum_{j <= i} ||L_B|^T |a_j||^2 (>= theta_1),
 //   lambda_i >= theta_i - e u (2 |L| g_i + g_i^2).
 #include "residual_samples.h"
 
@@ -28,7 +31,8 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t row_depth = 64; // terms that are added in the tile's type before the sum is added in f64
+// So many terms are summed in the tile's type before their sum is added to a total in f64.
+constexpr int64_t row_depth = 64;
 
 // The number of kernel values in tiles on and to the right of the diagonal.
 double upper_values(int64_t n) {
@@ -43,8 +47,9 @@ double upper_values(int64_t n) {
 int64_t pairs_at_once(const Expression &kernel, bool objects) {
     if (objects || kernel.has_user()) return 1;
     int64_t edge = strip_rows;
-    // A value from a matrix product costs less than loading its rows, which favours large tiles; a
-    // value of a block form costs more, which favours small ones.
+    // A kernel value that comes from a matrix product costs little compared with loading its rows,
+    // so large tiles are faster, although only their diagonal is used. A value of a pairwise form
+    // or of a block kernel costs more, so smaller tiles are faster.
     for (const Leaf &leaf : kernel.leaves)
         edge = std::min(edge, leaf.form == MERCER_BLOCK ? 4 : leaf.form > MERCER_SQDIST ? 16 : strip_rows);
     return edge;
@@ -118,7 +123,7 @@ RitzSpectrum Evidence<T>::spectrum(int64_t p) const {
     return out;
 }
 
-// Returns rows row0 ... row0 + count of L in f64, row-major.
+// Returns rows row0 ... row0 + count - 1 of L in f64, row-major.
 template <class T>
 Buffer<double> Evidence<T>::rows_of_factor(int64_t row0, int64_t count) const {
     Buffer<T> gathered = run_.buffer<T>(count, span_.rank());
@@ -305,7 +310,8 @@ RowMoments Evidence<T>::rows(int64_t p, int64_t s) {
     }
     RowMoments out = sample.moments();
     out.all = all;
-    out.sums = row_depth / 2.0 * eta_; // equal terms may all round in the same direction
+    // Linear in row_depth, because the roundings of equal terms may all have the same sign.
+    out.sums = row_depth / 2.0 * eta_;
     return out;
 }
 

@@ -1,10 +1,10 @@
 // Sampling for the certificates: laws, draws, and means over sampled rows. Cost: O(n p) for a law,
-// O(log n) per draw, 8 p^2 flops per row.
+// O(log n) per draw, 10 p^2 flops per row.
 //
-// The range of the summands in Bernstein's inequality must be that of the law, not of the rows that
-// happened to be drawn: |U_i| sqrt(d_i) / p_i and d_i / p_i are maxima over all n rows. Because p_i
-// is the mean of d_i / tr and |U_i|^2 / p, it is at least their geometric mean and at least half of
-// each, so these maxima are at most sqrt(p tr) and 2 tr.
+// Bernstein's inequality needs the largest summand that could be drawn, not the largest that was
+// drawn. Therefore the maxima of |U_i| sqrt(d_i) / p_i and of d_i / p_i are taken over all n rows.
+// Because p_i is the mean of d_i / tr and |U_i|^2 / p, it is at least their geometric mean and at
+// least half of each, so these maxima are at most sqrt(p tr) and 2 tr.
 #include "bounds.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 namespace mercer {
 
 Shares share_failure(double delta, Sides sides) {
-    // One event belongs to the norm; the events of the rows are counted in bounds.cpp.
+    // delta is divided evenly among all inequalities: one is for the norm, and the rows need 4 or 3
+    // (Tails in bounds.cpp).
     const double events = sides == Sides::both ? 5 : 4;
     return {delta / events, delta - delta / events};
 }
@@ -70,7 +71,8 @@ Buffer<double> row_probabilities(Run &run, int64_t n, const double *d, double et
     double total = 0, lengths = 0;
     for (int64_t i = 0; i < n; ++i) total += std::max(d[i], 0.0) + eta, lengths += length[i];
     const double parts = (total > 0) + (lengths > 0);
-    if (!(parts > 0)) std::fill_n(share.data(), n, 1 / static_cast<double>(n)); // all points are equal: any row serves
+    // If both E + eta and U are 0, any row will do.
+    if (!(parts > 0)) std::fill_n(share.data(), n, 1 / static_cast<double>(n));
     for (int64_t i = 0; i < n && parts > 0; ++i) {
         const double rest = std::max(d[i], 0.0) + eta;
         share[i] = ((total > 0 ? rest / total : 0) + (lengths > 0 ? length[i] / lengths : 0)) / parts;
@@ -93,8 +95,8 @@ RowSample::RowSample(int64_t p, double eta, double cross, double load) : eta_(et
     for (std::vector<double> *matrix : {&sum_.g, &sum_.v, &sum_.w}) matrix->assign(static_cast<size_t>(p * p), 0.0);
 }
 
-// X^2 = (|r|^2 u u^T + |u|^2 r r^T + (u.r) (u r^T + r u^T)) / (4 p_i^2); its columns are sums of
-// multiples of u and r.
+// With u = U_i and r = R_i, X^2 = (|r|^2 u u^T + |u|^2 r r^T + (u.r) (u r^T + r u^T)) / (4 p_i^2),
+// so each of its columns is the sum of a multiple of u and a multiple of r.
 void RowSample::add(const double *r, const double *u, double d, double probability) {
     const size_t p = shifted_.size();
     double rr = 0, uu = 0, ur = 0;
@@ -116,8 +118,8 @@ void RowSample::add(const double *r, const double *u, double d, double probabili
             w[j] += wr * shifted_[j];
         }
     }
-    // A row without residual, such as that of a landmark, has R_i = 0 up to rounding and carries no
-    // information about the norm.
+    // A row without residual, such as that of a landmark, has R_i = 0 up to rounding. Its quotient
+    // |R_i|^2 / (d_i + eta) would consist of rounding errors, so it is left out.
     const double rest = std::max(d, 0.0) + eta_;
     if (rest > 1e-9 * sum_.load) sum_.reach = std::max(sum_.reach, rr / rest);
     ++sum_.s;

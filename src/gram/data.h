@@ -9,7 +9,7 @@ namespace mercer {
 
 struct Data {
     std::shared_ptr<const Source> source;
-    mercer_view weights{}, landmarks{}, labels{}; // data is NULL if not given
+    mercer_view weights{}, landmarks{}, labels{}; // a view whose member `data` is NULL was not given
     std::vector<std::string> columns;             // names; empty if unknown
     bool has_weights() const { return weights.data != nullptr; }
     bool has_landmarks() const { return landmarks.data != nullptr; }
@@ -24,17 +24,17 @@ struct Prepared {
     bool f32 = false;  // tiles are computed in f32
     // Rough products and start vectors may be computed in f32 (value_range.h).
     bool f32_serves = true;
-    bool squares_hold = true;      // f64 holds squares of kernel values
+    bool squares_hold = true;      // squares of kernel values do not overflow f64
     CountedVector<double> weights; // of the rows; their sum is n
-    // What the user may not have intended. Who prepares the rows of a call tells it; who prepares a
-    // sample of them, for a forecast, does not.
+    // Properties of the data that the user may not have intended. A fit reports them; a forecast,
+    // which prepares only a sample of the rows, does not.
     std::vector<std::string> warnings;
     bool weighted() const {
         return std::any_of(weights.begin(), weights.end(), [](double w) { return w != 1; });
     }
 };
 
-// Scales the weights to sum n. E_DATA if their sum is not positive and finite.
+// Scales the weights so that their sum is n. Fails with E_DATA if it is not positive and finite.
 void scale_weights(CountedVector<double> &weights, int64_t n);
 
 // The rows of a kernel matrix: all n rows of source after the input map, or those listed in
@@ -45,8 +45,8 @@ struct KernelRows {
     const Expression &kernel;
     const int64_t *numbers = nullptr;
     int64_t n = 0;
-    // How often each row counts in means and random draws; nullptr: once. Rows of weight 0 cannot
-    // become pivots.
+    // The weight of each row in means and random draws; nullptr: 1. Rows of weight 0 cannot become
+    // pivots.
     const double *weights = nullptr;
 };
 template <class T>

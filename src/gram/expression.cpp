@@ -235,7 +235,9 @@ void Expression::finish(Run &run, int64_t d, const BandwidthRule &bandwidth) {
         };
         ask(own, &leaf.facts);
         // A radial kernel that is positive definite for any number of columns is completely
-        // monotone in v (Schoenberg 1938).
+        // monotone in the squared distance (Schoenberg 1938), so the magnitude of its derivative
+        // decreases. A plugin that declares this for 2^30 columns is taken to declare it for any
+        // number.
         mercer_kernel_facts any = none;
         ask(int64_t{1} << 30, &any);
         leaf.slope_falls = any.flags & MERCER_PSD && any.flags & MERCER_RADIAL;

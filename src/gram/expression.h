@@ -33,8 +33,8 @@ class UserKernel {
         if (owned_ && kernel_.release) kernel_.release(kernel_.user);
     }
     UserKernel(const UserKernel &) = delete;
-    // Called when the API call that received the function has succeeded; only then is it released
-    // here.
+    // Makes the destructor release the function. The API call that received the function calls
+    // own() when it has succeeded; until then the caller remains responsible.
     void own() { owned_ = true; }
     bool thread_safe() const { return kernel_.flags & MERCER_THREAD_SAFE; }
     bool psd() const { return kernel_.flags & MERCER_PSD; }
@@ -56,9 +56,10 @@ struct Leaf {
     // shift.
     std::vector<double> shift;
     const void *values() const { return params.values(); }
-    // The plugin's operations, all in place. map turns form values into values of k (without a map
-    // they already are), log_map into log k, derivative into the derivative of k by the form value.
-    // The latter two exist only if the plugin provides them.
+    // The plugin's operations, which replace `count` form values in place: map by values of k
+    // (without a map, k is the form value), log_map by log k, derivative by the derivative of k by
+    // the form value. log_map and derivative must not be called if the plugin does not provide
+    // them.
     void map(int32_t dtype, void *of, int64_t count) const;
     void log_map(int32_t dtype, void *of, int64_t count) const;
     void derivative(int32_t dtype, void *of, int64_t count) const;
@@ -89,9 +90,10 @@ class Expression {
     std::string prefix(size_t leaf) const;
     std::map<std::string, std::string> stored() const; // all parameters, with prefixes
 
-    // choose_forms lets every leaf choose its form. finish calls it first, and then finishes every
-    // leaf for rows of d columns after the input map (0: objects). finish calls
-    // bandwidth(leaf, rule) for each leaf whose bandwidth is given by a rule.
+    // choose_forms() lets every leaf choose its form. finish() calls it first, and then completes
+    // the parameters and facts of every leaf for rows that have d columns after the input map
+    // (d = 0: objects). For each leaf whose bandwidth is given by a rule, it calls
+    // bandwidth(leaf, rule) to compute the value.
     void choose_forms();
     using BandwidthRule = std::function<double(const Leaf &leaf, const std::string &rule)>;
     void finish(Run &run, int64_t d, const BandwidthRule &bandwidth);

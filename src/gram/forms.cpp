@@ -42,8 +42,9 @@ bool find(int64_t n, T x_norm, const T *y_norms, Close<T> close, const T *values
     return any != 0;
 }
 
-// Adds sixteen partial sums in a fixed order. The bits therefore do not depend on the vector width,
-// and the compiler can vectorise the loop without reassociating sums.
+// Collects the terms in sixteen partial sums and adds these in a fixed order. The bits therefore do
+// not depend on the vector width, and the compiler can vectorise the loop without reassociating
+// sums.
 template <class T>
 T square_difference(int64_t d, const T *x, const T *y) {
     T part[16] = {};

@@ -21,14 +21,14 @@ constexpr int64_t ld = fused_stride;
 constexpr int vectors = 2;
 
 #ifdef __AVX512F__
-constexpr int rows = 8; // 16 sums, 2 vectors of y, 1 of x, constants of 2^: 32 registers
+constexpr int rows = 8; // 16 sums, 2 vectors of y, 1 of x and the constants of 2^x fit in 32 registers
 #else
 constexpr int rows = 4; // 8 sums fit in 16 registers
 #endif
-// Successive coordinates of y are 1 or 2 KiB apart and share few cache sets: 32 or 16 of them fill
-// these sets of the first-level cache, and any more come from the second level. With 16 sums per
-// coordinate the arithmetic hides this latency; with 8 sums it does not, and y is therefore copied
-// into contiguous memory, one piece at a time.
+// Successive coordinates of y are 1 or 2 KiB apart, so they share few sets of the first-level
+// cache. 32 or 16 coordinates fill these sets, and if there are more, y is read from the
+// second-level cache. With 16 sums per coordinate the arithmetic hides this latency; with 8 sums it
+// does not, and y is therefore copied into contiguous memory, `piece` coordinates at a time.
 constexpr bool copied = rows < 8;
 constexpr int64_t piece = 256;
 
@@ -85,7 +85,8 @@ void clear_edges(int64_t m, int64_t n, T *values) {
 }
 
 // Processes one piece of the coordinates. All pieces but the last leave their partial sums in the
-// tile, which gives the same bits as processing all coordinates at once.
+// tile, from where the next piece continues; the result has the same bits as if all coordinates
+// were processed at once.
 template <class Form, class T>
 void columns(int64_t m, int64_t d, const T *x, const T *x_half, const T *y, int64_t y_ld, const T *y_half, T *values,
              bool first, bool last) {
@@ -167,7 +168,10 @@ void halves(int64_t d, const T *x, T *half) {
         Vector<T> sum = none;
         for (int64_t k = 0; k < d; ++k) sum = fma(load(x + k * ld + i), load(x + k * ld + i), sum);
         Vector<T> a = sum * splat(T(-0.5));
-        for (int round = 0; round < 4; ++round) { // closes half of the gap, at least an ulp
+        // Each round computes the exponent 2 a + |x'|^2 of each point with itself. Where it is
+        // negative, half of the missing amount and one ulp are added to a, which the exponent
+        // contains twice.
+        for (int round = 0; round < 4; ++round) {
             Vector<T> self = Product<T>::begin(a, a);
             for (int64_t k = 0; k < d; ++k) self = Product<T>::add(load(x + k * ld + i), load(x + k * ld + i), self);
             const Vector<T> missing = none - min(self, none), ulp = a * splat(-2 * u);
@@ -177,9 +181,9 @@ void halves(int64_t d, const T *x, T *half) {
     }
 }
 
-// Computes values_i = 2^(-|x - y_i|^2 / 2). Each step is as wide as the registers allow, and the
-// last step is computed in full too, so that coordinates of y are read in the order in which they
-// are stored.
+// Computes values_i = 2^(-|x - y_i|^2 / 2). Each step takes as many points y_i as the registers
+// hold sums, so that long runs of each coordinate of y are read in the order in which they are
+// stored. The last step is just as wide: it also computes values beyond n, from the padding of y.
 template <class T>
 void row_values(int64_t n, int64_t d, const T *x, const T *y, T *values) {
     constexpr int count = rows * vectors; // as many sums as in a block of a tile
@@ -197,7 +201,7 @@ void row_values(int64_t n, int64_t d, const T *x, const T *y, T *values) {
     }
 }
 
-// Adds `together` sums of products, which share the loads of the values.
+// Computes the sums of `together` rows of w at once, which share the loads of the values.
 template <int together, class T>
 void add_products(int64_t n, const T *values, const T *w, double *sums) {
     constexpr int chains = fused_parts / width<T>;

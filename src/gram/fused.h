@@ -27,7 +27,7 @@ namespace mercer {
 
 constexpr int64_t fused_stride = 256;
 constexpr double fused_padding = -1e30; // a half for which 2^half is 0
-constexpr int fused_parts = 16;         // partial sums of each sum in `row`
+constexpr int fused_parts = 16;         // FusedTable::row gives each sum as this many partial sums
 
 template <class T>
 struct FusedTable {
@@ -35,9 +35,9 @@ struct FusedTable {
                       T *values);
     using CheckedTile = T(int64_t m, int64_t n, int64_t d, const T *x, const T *x_half, const T *y, const T *y_half,
                           T *values);
-    // Computes the halves -|x'|^2 / 2 of all 256 points of a panel. Each is increased by the
-    // rounding error of the point's product with itself, so that the exponent of a point with
-    // itself is >= 0 and `product` gives exactly 1 for equal rows.
+    // Computes the halves -|x'|^2 / 2 of all 256 points of a panel. Each half is increased slightly
+    // to make up for rounding, so that the computed exponent of a point with itself is >= 0 and
+    // `product` gives exactly 1 for equal rows.
     void (*halves)(int64_t d, const T *x, T *half);
     // Exponents have an error of at most 2 (d + 2) u |a_x + a_y|. product_checked returns the
     // largest value * -(a_x + a_y) of the m x n entries (at least 0; NaN is ignored). The
@@ -49,19 +49,21 @@ struct FusedTable {
     // of at most (d + 2) u, and equal rows give exactly 1; the cost is 1.2 to 1.4 times that of
     // `product`. The halves are not used.
     Tile *difference;
-    // Multiplies the kernel values between one point x, whose coordinates are contiguous, and the
-    // first n points of a panel by r rows of w: sums[j * 16 + l] += the l-th of 16 partial sums of
-    // value_i w[j * 256 + i], for j < r. The values are bit-identical to those of `difference`.
-    // Columns of w (r x 256) beyond n are read and must be 0. Each partial sum is computed in T and
-    // has at most 16 terms.
+    // Let value_i be the kernel value between one point x, whose coordinates are contiguous, and
+    // point i < n of a panel, bit-identical to that of `difference`. For each j < r, adds the
+    // products value_i w[j * 256 + i] up in 16 partial sums, and adds partial sum l to
+    // sums[j * 16 + l]. Columns of w (r x 256) beyond n are read and must be 0. Each partial sum is
+    // computed in T and has at most 16 terms.
     void (*row)(int64_t n, int64_t d, const T *x, const T *y, int64_t r, const T *w, double *sums);
-    // On entry, values holds x'.y' (m x n entries; the memory around them may hold anything); it is
-    // replaced by 2^(values + a_x + a_y).
+    // On entry, values holds x'.y' (m x n entries; the memory around them may hold anything). Each
+    // entry is replaced by 2^(x'.y' + a_x + a_y). finish_checked returns what product_checked
+    // returns.
     void (*finish)(int64_t m, int64_t n, const T *x_half, const T *y_half, T *values);
     T (*finish_checked)(int64_t m, int64_t n, const T *x_half, const T *y_half, T *values);
     // store writes out[i * stride + j] = values[i * 256 + j], and store_transposed writes
-    // out[j * stride + i] = values[i * 256 + j]. Whole 64-byte lines are written past the caches. A
-    // fence follows, so that any thread that is released later sees them. out is aligned to T.
+    // out[j * stride + i] = values[i * 256 + j]. Whole lines of 64 bytes bypass the caches. A fence
+    // follows, so that these writes are visible to any thread that is synchronised with this one
+    // later. out is aligned to T.
     void (*store)(int64_t m, int64_t n, const T *values, T *out, int64_t stride);
     void (*store_transposed)(int64_t m, int64_t n, const T *values, T *out, int64_t stride);
 };

@@ -48,10 +48,10 @@ int32_t MatrixSource::look_up(void *self, const int64_t *i, const int64_t *j, in
     return 0;
 }
 
-// Entries that were computed carry rounding errors of a few u times the magnitude of the numbers
-// from which they were computed, which is of the order of the largest entry. Asymmetry of up to
-// 1000 u times that entry is therefore allowed. The matrix is compared in blocks, so that both
-// triangles are read by whole cache lines.
+// Entries carry rounding errors of a few u times the magnitude of the numbers from which the caller
+// computed them, which is of the order of the largest entry. Asymmetry of up to 1000 u times the
+// largest entry is therefore allowed. The two triangles are compared block by block, so that both
+// are read by whole cache lines.
 void MatrixSource::check_fit(Run &run) const {
     constexpr int64_t side = 64;
     const int64_t n = rows(), blocks = (n + side - 1) / side;

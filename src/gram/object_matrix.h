@@ -7,8 +7,8 @@ namespace mercer {
 
 class MatrixSource : public ObjectSource {
   public:
-    // values is MERCER_DISTANCE or MERCER_KERNEL. A kernel matrix is assumed to be positive
-    // semi-definite; solvers and pivoted Cholesky detect it if this is wrong.
+    // values: MERCER_DISTANCE or MERCER_KERNEL. A kernel matrix is assumed to be positive
+    // semi-definite; solvers and pivoted Cholesky detect a matrix that is not.
     MatrixSource(const mercer_view &view, int32_t values);
     // Reads the rows of another source into memory and uses them as the matrix.
     static std::shared_ptr<MatrixSource> from_rows(Run &run, const Source &rows, int32_t values);
@@ -26,7 +26,7 @@ class MatrixSource : public ObjectSource {
     template <class T>
     static std::shared_ptr<MatrixSource> read_whole(Run &run, const Source &rows, int32_t values);
     mercer_view view_;
-    Buffer<unsigned char> stored_; // the view's memory, if owned; empty if it is the caller's
+    Buffer<unsigned char> stored_; // the memory of view_ if this object owns it; empty if the caller does
 };
 
 } // namespace mercer

@@ -12,10 +12,10 @@ static_assert(tile_rows == fused_stride);
 
 double fused_scale(double rate) { return std::sqrt(2 * rate * 1.4426950408889634); }
 
-// The exponent of base 2 is a sum of d + 2 terms of size up to s = |a_i| + |a_j|. Rounding errors
-// add up like a random walk, so it errs by about e = sqrt(d + 4) / 2 u s, and the value k errs by
-// e k log 2. Relative errors of 8 u are allowed in f32, and of 512 u in f64, where that is still
-// far below the tolerance of any solver here.
+// The exponent of base 2 is a sum of d + 2 terms, and all partial sums are at most
+// s = |a_i| + |a_j|. Rounding errors add up like a random walk, so the exponent errs by about
+// e = sqrt(d + 4) / 2 u s, and the value k <= 1 errs by e k ln 2. Errors of 8 u are allowed in f32,
+// and of 512 u in f64, which is still far below the tolerance of any solver here (value_error).
 template <class T>
 T fused_certain(int64_t d) {
     return static_cast<T>(2 * value_error(sizeof(T) == 4) /
@@ -198,7 +198,7 @@ bool Points<T>::pack_leaf(Run &run, const U *rows, int64_t count, const LeafSpec
 
 template <class T>
 LeafRows<T> Points<T>::plain(Run &run, const Panel<T> &panel, size_t leaf) const {
-    Panel<T> again; // a lean panel has not kept its rows
+    Panel<T> again; // rows are read again, because a lean panel has dropped them
     again.row0 = panel.row0, again.rows = panel.rows;
     LeafRows<T> out;
     with_rows(run, again, [&](const auto *rows) {
@@ -228,7 +228,7 @@ void normalise(int64_t count, T *row) {
 
 } // namespace
 
-// rows holds the rows of the panel before they are rounded to T.
+// rows: the mapped rows of the panel, before they are rounded to T.
 template <class T>
 template <class U>
 void Points<T>::prepare_leaf(Run &run, const U *rows, const Panel<T> &panel, const LeafSpec &spec,
@@ -255,7 +255,7 @@ void Points<T>::prepare_leaf(Run &run, const U *rows, const Panel<T> &panel, con
                                 format("%g, but the kernel needs values >= 0", static_cast<double>(leaf.x[k])).c_str());
     if (has_norms(spec)) {
         leaf.norms = run.buffer<T>(n);
-        // The order of the sum is that of a sparse row, so that equal rows have distance 0.
+        // Terms are added in the order of the columns, as for sparse rows.
         for (int64_t i = 0; i < n; ++i) {
             T sum = 0;
             for (int64_t k = 0; k < leaf.d; ++k) {
@@ -307,9 +307,9 @@ void Points<T>::load_sparse(Run &run, Panel<T> &panel) const {
     }
 }
 
-// Packed leaves are padded to whole panels. A lean panel releases its mapped rows once they are
-// packed, so these count as memory of loading. f64 rows that are rounded after the shift are stored
-// in addition to their f32 copies during loading.
+// Packed leaves are padded to whole panels, so they count per panel. A lean panel releases its
+// mapped rows once they are packed, so these count only while the panel is being loaded. So do the
+// f64 rows from which an f32 panel is made (narrows()).
 template <class T>
 void Points<T>::measure(TileBytes &out) const {
     const int64_t size = sizeof(T), rows = std::min(tile_rows, std::max<int64_t>(this->rows(), 1));

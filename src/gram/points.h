@@ -8,8 +8,8 @@
 
 namespace mercer {
 
-// Tiles of 256 x 256 values fit in the second-level cache and keep a thin product at 80 % of the
-// peak speed (FACTS A7).
+// Tiles of 256 x 256 values fit in the second-level cache and let thin products run at 80 % of the
+// peak speed (measured).
 constexpr int64_t tile_rows = 256;
 constexpr int64_t blocks_of(int64_t rows) { return (rows + tile_rows - 1) / tile_rows; }
 
@@ -25,7 +25,7 @@ void map_rows(const InputMap &map, int64_t d, U *rows, int64_t count); // in pla
 // How one leaf needs its rows to be prepared.
 struct LeafSpec {
     int32_t form;
-    bool nonnegative;
+    bool nonnegative;             // rows with a negative entry are refused
     std::vector<int64_t> columns; // empty: all
     std::vector<double> shift;    // empty: none
     // > 0: the leaf is exp(-rate |x - y|^2), and its rows are packed for the fused kernels
@@ -39,15 +39,16 @@ std::vector<LeafSpec> leaf_specs(const Expression &kernel);
 double fused_scale(double rate);
 template <class T>
 constexpr double fused_widest = sizeof(T) == 4 ? 1e15 : 1e140;
-// Values computed by products are accurate enough where value * (|a_i| + |a_j|) is at most this
-// number (see Tiles::fused).
+// A fused value of d columns that was computed by a product, with the halves a_i and a_j (fused.h),
+// is accurate enough if value * (|a_i| + |a_j|) is at most this number. Tiles::fused recomputes the
+// others.
 template <class T>
 T fused_certain(int64_t d);
-// The largest allowed relative error of a kernel value, in units of u. Such errors arise where an
-// exponent is a small difference of large numbers.
+// The largest error that is allowed in a kernel value, relative to the largest value and in units
+// of u. Errors of more than a few u arise where an exponent is a small difference of large numbers.
 constexpr double value_error(bool f32) { return f32 ? 8 : 512; }
-// Computes the values of the other pairs, 2^(-|x' - y'|^2 / 2). Coordinates of x are `step` apart,
-// y is a point in a panel.
+// Recomputes the value of one pair by differences: 2^(-|x' - y'|^2 / 2). Coordinates of x are
+// `step` apart, y is a point in a panel.
 template <class T>
 T fused_by_difference(int64_t d, const T *x, int64_t step, const T *y);
 
@@ -55,8 +56,9 @@ template <class T>
 struct LeafRows {
     int64_t d = 0;
     const T *x = nullptr; // rows x d; nullptr: sparse, objects or packed
-    // own: the memory of x, if it is a copy. transposed: d x rows. norms: the form of each row with
-    // itself (dot, cosine, min), or |x|^2 (sqdist).
+    // own: the memory of x, if this leaf needs a copy of the rows; transposed: d x rows, for the
+    // pairwise forms; norms: the form of each row with itself (dot, cosine, min), or |x|^2
+    // (sqdist).
     Buffer<T> own, transposed, norms;
     Buffer<T> packed, half; // in the layout of fused.h; empty if not fused
     T half_most = 0;        // largest |half|
@@ -66,9 +68,12 @@ template <class T>
 struct Panel {
     int64_t row0 = 0, rows = 0;
     std::vector<int64_t> ids; // objects: their numbers
-    Buffer<T> mapped;         // rows x d, after T; empty: sparse, objects or lean
+    // rows x d, after the input map T. Empty for sparse rows, for objects, and if lean() allowed
+    // load() to drop it.
+    Buffer<T> mapped;
     std::vector<LeafRows<T>> leaves;
-    // Sparse rows, the same for all leaves: the entries of row i are offsets[i] ... offsets[i + 1].
+    // Sparse rows, the same for all leaves: the entries of row i are numbers offsets[i] ...
+    // offsets[i + 1] - 1.
     Buffer<int64_t> offsets;
     Buffer<int32_t> columns;
     Buffer<T> values, norms;
@@ -93,7 +98,8 @@ class Points {
     const ObjectSource *objects() const { return dynamic_cast<const ObjectSource *>(source_.get()); }
     const std::vector<LeafSpec> &leaves() const { return leaves_; }
     bool sparse() const { return source_->kind() == Source::Kind::sparse && !dense_; }
-    // Sparse rows are expanded, zeros included, because the other side of the tiles is dense.
+    // Makes load() expand sparse rows, zeros included. Needed if the points on the other side of
+    // the tiles are dense.
     void densify() { dense_ = true; }
 
     // Loads block b; may be called on any thread.
@@ -101,26 +107,26 @@ class Points {
         return load(run, block * tile_rows, std::min(tile_rows, rows() - block * tile_rows));
     }
     Panel<T> load(Run &run, int64_t row0, int64_t rows) const;
-    void measure(TileBytes &out) const; // sizes of panels and of loading them
-    int64_t stored_bytes() const {      // of a full panel, once loaded
+    void measure(TileBytes &out) const; // sets the sizes of panels and the memory of loading them
+    int64_t stored_bytes() const {      // bytes of a full panel, once loaded
         TileBytes out;
         measure(out);
         return out.stored(1, tile_rows);
     }
-    // Panels omit `mapped` if every leaf is packed. This saves memory for callers that need only
-    // kernel values.
+    // Makes load() drop Panel::mapped if every leaf is packed. This saves memory for callers that
+    // need only kernel values.
     void lean() { lean_ = true; }
-    // Returns the rows of a leaf in the layout of the general forms, for panels whose leaf load()
-    // packed.
+    // Returns the rows of a leaf in the layout of the general forms. For panels in which load() has
+    // packed this leaf for the fused kernels and so has not made this layout.
     LeafRows<T> plain(Run &run, const Panel<T> &panel, size_t leaf) const;
 
   private:
-    // f64 rows are rounded to f32 only after map and shift: rounding them before would destroy
-    // small differences between rows with a large offset.
+    // True if rows are read in f64 for tiles in f32. They are rounded only after map and shift,
+    // because rounding before would destroy small differences between rows with a large offset.
     bool narrows() const { return sizeof(T) == 4 && source_->dtype() == MERCER_F64; }
     template <class Body>
     void with_rows(Run &run, Panel<T> &panel, Body &&body) const;
-    // Keeps the rows as panel.mapped, unless they are there already.
+    // Stores the rows in panel.mapped, unless it holds them already.
     template <class U>
     void keep_rows(Run &run, const U *rows, Panel<T> &panel) const;
     template <class U>

@@ -48,8 +48,8 @@ void RowSums<T>::evaluate(const Weights<T> &w, const Done &done, int64_t row0, i
 template <class T>
 void RowSums<T>::add(const Weights<T> &w, const Panel<T> &y, int64_t rows, T *values, T *product, double *sums) const {
     if (!frequencies_) return add_values(w, y.row0, y.rows, rows, values, product, sums);
-    // The features of a frequency are the cosine and the sine of its product with x. W has first
-    // the rows of all cosines, then those of all sines.
+    // The features of a frequency are the cosine and the sine of its product with x. W first has
+    // the rows that belong to all cosines, and then those that belong to all sines.
     Buffer<T> sine = run_.buffer<T>(rows, tile_rows);
     for (int64_t i = 0; i < rows; ++i)
         for (int64_t k = i * tile_rows; k < i * tile_rows + y.rows; ++k) {
@@ -60,7 +60,7 @@ void RowSums<T>::add(const Weights<T> &w, const Panel<T> &y, int64_t rows, T *va
     add_values(w, tiles_.y().rows() + y.row0, y.rows, rows, sine.data(), product, sums);
 }
 
-// Adds the product of values and the rows of W from row0 on to sums.
+// Adds to sums the product of `values` (n x m) and m rows of W, the first of which is row0.
 template <class T>
 void RowSums<T>::add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_t n, const T *values, T *product,
                             double *sums) const {
@@ -69,8 +69,9 @@ void RowSums<T>::add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_
     for (int64_t k = 0; k < n * w.stride; ++k) sums[k] += static_cast<double>(product[k]);
 }
 
-// Computes the same sums as (W^T K(C, x))^T, in strips of centres. Registers then hold adjacent
-// rows of x, and the columns that pad W cost nothing.
+// Computes the same sums as (W^T K(C, x))^T, in strips of centres. The columns of the product are
+// then the rows of x, so registers hold adjacent rows of x, and the padding columns of W are not
+// computed.
 template <class T>
 void RowSums<T>::add_turned(const Weights<T> &w, const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch,
                             T *product, double *sums) const {

@@ -1,9 +1,9 @@
-// Which squared distances are recomputed. A tile of squared distances v is computed from a product
-// and the norms, with s = |x|^2 + |y|^2. v errs by about e s, where e = sqrt(d + 8) u (the rounding
-// errors of d terms add up like a random walk), and by at most 2 (d + 4) u s. Rows are first
-// shifted by their training mean, so that s does not exceed the spread of the data. Pairs for which
-// this error is too large are recomputed by differences, which are accurate to (d + 2) u of v. The
-// decision depends on the pair alone:
+// Which squared distances are recomputed. A tile of squared distances v = s - 2 x.y is computed
+// from a matrix product and the norms, with s = |x|^2 + |y|^2. v errs by about e s, where
+// e = sqrt(d + 8) u (the rounding errors of d terms add up like a random walk), and by at most
+// 2 (d + 4) u s. Rows are first shifted by their training mean, so that s does not exceed the
+// spread of the data. Pairs for which this error is too large are recomputed by differences, which
+// have a relative error of (d + 2) u at most. The decision depends on the pair alone:
 //   * For values of a kernel whose derivative k' = dk/dv is known, a pair is recomputed where
 //     e s |k'| > 8 u kappa, with kappa = k(x, x). Two bounds avoid evaluating k' for every pair.
 //     First, |k'| = |dk/dr| / (2 r) <= L / (2 r), where L is the kernel's Lipschitz constant, so no
@@ -33,14 +33,14 @@ constexpr int32_t dtype_of = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64;
 template <class T>
 constexpr double unit = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
 
-double random_walk(int64_t d) { return std::sqrt(static_cast<double>(d + 8)); } // e / u
+double random_walk(int64_t d) { return std::sqrt(static_cast<double>(d + 8)); } // e / u, with e as above
 
-// The largest value of |k'| s that needs no recomputation.
+// Returns the largest value of |k'| s for which a pair is not recomputed.
 double slope_allowed(const Leaf &leaf, int64_t d) { return 8 * leaf.facts.kappa / random_walk(d); }
 
 // Returns the smallest of the candidates v, v / sqrt 2, v / 2 ... at which |k'| is at most
-// `steepest`; infinity if it is larger even at v. |k'| must decrease, so that the limit then holds
-// for all larger arguments.
+// `steepest`; infinity if |k'| is larger even at v. |k'| must decrease, so that it is at most
+// `steepest` at all larger squared distances, too.
 double gentle_from(const Leaf &leaf, double v, double steepest) {
     constexpr int64_t steps = 24;
     double at[steps], slope[steps];
@@ -51,15 +51,15 @@ double gentle_from(const Leaf &leaf, double v, double steepest) {
     return i > 0 ? at[i - 1] : INFINITY;
 }
 
-// leaf is nullptr if the form itself is needed or if the kernel's derivative is unknown. norms: the
-// largest |x|^2 + |y|^2 among the pairs.
+// Returns the thresholds of close pairs (forms.h). leaf: nullptr if the form itself is needed or
+// the kernel's derivative is unknown; norms: the largest |x|^2 + |y|^2 of the pairs.
 template <class T>
 Close<T> close_pairs(const Leaf *leaf, int64_t d, double norms) {
     if (!leaf) return {static_cast<T>(16 * std::sqrt(random_walk(d) * unit<T>)), T(0)};
     const double steepest = std::isnan(leaf->facts.lipschitz) ? INFINITY : leaf->facts.lipschitz,
                  far = random_walk(d) * steepest / (16 * leaf->facts.kappa), v = far * norms * (far * norms);
-    // keep_steep decides by the pair alone, but evaluates k' in T. The factor 0.99 ensures that it
-    // would keep none of the pairs that `beyond` excludes.
+    // keep_steep evaluates k' in T, with rounding errors. The factor 0.99 ensures that it would
+    // keep none of the pairs that `beyond` excludes, so the decision depends on the pair alone.
     const double beyond = leaf->slope_falls && v > 0 && std::isfinite(v)
                               ? gentle_from(*leaf, v, 0.99 * slope_allowed(*leaf, d) / norms)
                               : INFINITY;
@@ -142,7 +142,7 @@ TileBytes Tiles<T>::bytes() const {
 template <class T>
 void Tiles<T>::sparse_dot(const Strip &strip, const Panel<T> &y, T *out, TileScratch<T> &scratch) const {
     const Panel<T> &x = strip.x;
-    T *dense = scratch.row.data(); // x_i with its zeros; all zero between rows
+    T *dense = scratch.row.data(); // x_i with its zeros; set back to zeros after each row
     for (int64_t i = strip.row0; i < strip.row0 + strip.rows; ++i, out += tile_rows) {
         for (int64_t k = x.offsets[i]; k < x.offsets[i + 1]; ++k) dense[x.columns[k]] = x.values[k];
         for (int64_t j = 0; j < y.rows; ++j) {
@@ -170,8 +170,8 @@ void Tiles<T>::object_values(const Strip &x, const Panel<T> &y, T *out, TileScra
         std::copy_n(scratch.values.data() + i * n, n, out + static_cast<int64_t>(i) * tile_rows);
 }
 
-// Among the close pairs of a row, keeps only those for which the kernel's slope makes the error too
-// large.
+// Unmarks the close pairs of a row for which the slope of the kernel is so small that their kernel
+// values are accurate enough.
 template <class T>
 void Tiles<T>::keep_steep(const Leaf &leaf, int64_t d, int64_t n, T near, T x_norm, const T *y_norms, const T *values,
                           unsigned char *found) const {
@@ -212,7 +212,7 @@ void Tiles<T>::form(size_t index, const Strip &x, const Panel<T> &y, T *out, Til
     const LeafSpec &spec = x_->leaves()[index];
     const int64_t m = x.rows, n = y.rows, ld = tile_rows;
     const FormTable<T> &forms = form_table<T>();
-    if (x.x.sparse()) { // norms are summed in the same order, so equal rows have distance 0
+    if (x.x.sparse()) { // products and norms are summed in the same order, so equal rows have distance 0
         sparse_dot(x, y, out, scratch);
         if (spec.form == MERCER_SQDIST)
             forms.sqdist(m, n, x.x.norms.data() + x.row0, y.norms.data(), {T(0), T(0)}, out, ld);
@@ -240,22 +240,22 @@ void Tiles<T>::form(size_t index, const Strip &x, const Panel<T> &y, T *out, Til
 }
 
 // Computes exp(-rate |x - y|^2) by products where their rounding error is small enough
-// (fused_certain), and by differences for the other pairs; differences are accurate to (d + 2) u of
-// the distance. Once more than 1 % of the pairs of a strip need differences, this strip is
-// computed entirely by differences, and so are the remaining strips of the slab, because the same
-// rows of x take part in them.
+// (fused_certain), and by differences for the other pairs; differences give the squared distance
+// with a relative error of (d + 2) u at most. Once more than 1 % of the pairs of a strip need
+// differences, this strip is computed entirely by differences, and so are the remaining strips of
+// the slab, because the same rows of x take part in them.
 template <class T>
 void Tiles<T>::fused(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t cols, T *out,
                      TileScratch<T> &scratch) const {
-    // Up to this many columns, differences cost no more than the search for close pairs.
+    // Up to this many columns, differences cost no more than the search for pairs that need them.
     constexpr int64_t few = 32;
-    // Beyond this many columns, OpenBLAS' product with a second sweep over it is faster.
+    // Beyond this many columns, a product by OpenBLAS and a second sweep are faster.
     constexpr int64_t in_registers = 512;
     const FusedTable<T> &table = fused_table<T>();
     const int64_t m = x.rows, d = a.d;
     const T *rows = a.packed.data() + x.row0, *half = a.half.data() + x.row0, *others = b.packed.data();
     const T most = fused_certain<T>(d);
-    const bool sure = a.half_most + b.half_most <= most; // because k <= 1
+    const bool sure = a.half_most + b.half_most <= most; // as k <= 1, no pair then needs differences
     if ((scratch.by_differences || d <= few) && !sure)
         return table.difference(m, cols, d, rows, half, others, b.half.data(), out);
     T worst = 0;
@@ -417,7 +417,7 @@ void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries, T *out) const {
         for (size_t l : term.leaves) {
             const Leaf &leaf = kernel_->leaves[l];
             const LeafRows<T> &rows = x.leaves[l];
-            std::fill(values.begin(), values.end(), T(0)); // what sqdist, l1, chi2 and hamming are for equal rows
+            std::fill(values.begin(), values.end(), T(0)); // the forms sqdist, l1, chi2 and hamming of equal rows
             if (const ObjectSource *objects = x_->objects()) {
                 std::vector<double> own(values.size());
                 objects->self(x.ids.data(), n, queries, own.data());
@@ -425,7 +425,7 @@ void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries, T *out) const {
             } else if (leaf.form <= MERCER_COSINE || leaf.form == MERCER_MIN) {
                 std::copy_n(x.sparse() ? x.norms.data() : rows.norms.data(), n, values.data());
             } else if (leaf.form == MERCER_BLOCK) {
-                constexpr int64_t edge = 16; // small blocks need n / 16 calls instead of n
+                constexpr int64_t edge = 16; // only diagonals are used; blocks need n / 16 calls instead of n
                 T block[edge * edge];
                 for (int64_t i = 0; i < n; i += edge) {
                     int64_t m = std::min(edge, n - i);

@@ -8,7 +8,7 @@
 namespace mercer {
 
 // Values are computed in strips of this many rows. With 256 columns, a strip fits in the
-// second-level cache together with the block with which it is multiplied (FACTS B3.12).
+// second-level cache together with the block of vectors with which it is multiplied.
 constexpr int64_t strip_rows = 64;
 
 // Memory for the tiles of one slab of rows. One thread processes these tiles one after the other.
@@ -21,9 +21,13 @@ struct TileScratch {
         row.zero();
     }
     Run &run;
-    mercer_task task;                     // for block kernels
-    Buffer<T> tile, factor, product, row; // tiles have the stride tile_rows
-    bool by_differences = false;          // see Tiles::fused
+    mercer_task task; // for block kernels
+    // tile receives the values; factor and product are tiles for kernels of several leaves; row is
+    // a dense row, for sparse data. Tiles have the stride tile_rows.
+    Buffer<T> tile, factor, product, row;
+    // Set by Tiles::fused for the rest of a slab: many of its pairs need differences.
+    bool by_differences = false;
+    // The numbers of pairs of objects, and the values that the objects provide.
     std::vector<int64_t> i, j;
     std::vector<double> values;
 };
@@ -37,20 +41,20 @@ class Tiles {
   public:
     // x and y must outlive this object. If only one side is sparse, it is expanded to dense rows.
     Tiles(const Expression &kernel, Points<T> &x, Points<T> &y);
-    // Computes the values of a form, without a kernel, over all columns. x and y must have exactly
+    // Tiles of the values of a form, without a kernel, over all columns. x and y must have exactly
     // one leaf, of this form.
     Tiles(int32_t form, Points<T> &x, Points<T> &y);
 
     const Points<T> &x() const { return *x_; }
     const Points<T> &y() const { return *y_; }
     // Writes k(x_i, y_j) to scratch.tile, row-major with stride tile_rows, for all rows of x or for
-    // those of a strip. Memory beyond the panels' rows may be overwritten.
+    // those of a strip. Other entries of the tile may be overwritten.
     void compute(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) const {
         compute({x, 0, x.rows}, y, scratch);
     }
     struct Strip {
         const Panel<T> &x;
-        int64_t row0, rows; // within the panel
+        int64_t row0, rows; // rows row0 ... row0 + rows - 1 of the panel
     };
     void compute(const Strip &x, const Panel<T> &y, TileScratch<T> &scratch) const;
     // Computes strip after strip of x in ascending order and calls body(strip) with the strip's
@@ -74,7 +78,7 @@ class Tiles {
     void self(Run &run, const Panel<T> &x, bool queries, T *out) const;
     TileScratch<T> scratch(Run &run) const;
     TileBytes bytes() const; // sizes of panels are those of x
-    bool serial() const;     // values come from callbacks that must run on the calling thread
+    bool serial() const;     // true if values come from callbacks that must run on the calling thread
 
     // True if tiles are not split into strips, because callbacks and block kernels compute whole
     // tiles.
@@ -84,9 +88,9 @@ class Tiles {
     bool turns(const Panel<T> &x, const Panel<T> &y) const;
 
   private:
-    // These functions write rows of stride tile_rows. leaf: the leaf whose map will be applied to
-    // the form values, if the accuracy of its kernel values matters and not that of the form
-    // (tile.cpp).
+    // These functions write rows of stride tile_rows. leaf: nullptr if the form values themselves
+    // must be accurate; otherwise the leaf whose map will be applied to them, so that only its
+    // kernel values must be accurate (see the head of tile.cpp).
     void form(size_t index, const Strip &x, const Panel<T> &y, T *out, TileScratch<T> &scratch,
               const Leaf *leaf = nullptr) const;
     void square_distances(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t n, const Leaf *leaf,
@@ -105,16 +109,16 @@ class Tiles {
     Points<T> *x_, *y_;
 };
 
-// sweep processes rows row0 ... row0 + rows of x in slabs of tile_rows. One thread processes the
-// tiles of a slab in ascending order. body returns false to end its slab early.
+// sweep processes rows row0 ... row0 + rows - 1 of x in slabs of tile_rows. One thread processes
+// the tiles of a slab in ascending order. body returns false to end its slab early.
 template <class T>
 struct Tile {
     int64_t slab;
     const Panel<T> &x, &y;
     T *values; // x.rows x y.rows, stride tile_rows
 };
-// upper: x and y are the same points, and only tiles on and to the right of the diagonal are
-// computed.
+// all: all tiles are computed; upper: x and y are the same points, and only tiles on and to the
+// right of the diagonal are computed.
 enum class Range { all, upper };
 // Panels of y are prepared only once if they need at most this many bytes, and at most a quarter of
 // the remaining budget.
@@ -122,7 +126,7 @@ constexpr int64_t sweep_keeps = int64_t{64} << 20;
 template <class T>
 void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows,
            const std::function<bool(const Tile<T> &)> &body, Range range = Range::all);
-// As sweep, but body computes the values itself: strip by strip, or not at all.
+// As sweep, but body receives panels and computes values itself, for example strip by strip.
 template <class T>
 using PanelBody = std::function<bool(int64_t slab, const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch)>;
 template <class T>

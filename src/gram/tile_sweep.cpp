@@ -8,8 +8,8 @@ namespace mercer {
 
 template <class T>
 void sweep_panels(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows, const PanelBody<T> &body, Range range) {
-    // Panels of y are prepared once if they are small, and otherwise again for each slab (which
-    // costs 1/256 of the arithmetic of the slab).
+    // Panels of y are prepared once if they fit in the limits of sweep_keeps, and otherwise again
+    // for each slab, which costs 1/256 of the arithmetic of the slab.
     const int64_t y_blocks = blocks_of(tiles.y().rows());
     std::vector<Panel<T>> kept;
     TileBytes y;

@@ -11,18 +11,18 @@
 namespace mercer {
 namespace {
 
-// f32 covers 2^-126 to 2^127. The limits for the largest value leave 24 bits below it, and above it
-// room for sums over about 2^20 rows. Numbers whose squares f64 can hold have half of its range of
-// exponents.
+// f32 covers 2^-126 to 2^127. If the largest number is between these limits, numbers down to 2^-26
+// times it do not underflow, and sums over about 2^20 rows do not overflow. Numbers with squares in
+// f64 may have about half of its range of exponents.
 constexpr double f32_low = 0x1p-100, f32_high = 0x1p100, square_low = 0x1p-480, square_high = 0x1p480;
 
-// Underflow has no more effect than rounding as long as the largest number exceeds this.
+// As long as the largest number exceeds this, underflow of others has no more effect than rounding.
 constexpr double lowest(bool f32) { return f32 ? 0x1p-120 : 0x1p-1015; }
 
 bool within(double value, double low, double high) { return value == 0 || (value > low && value < high); }
 
-// Returns a bound on the terms from which the form of two rows is summed; a squared distance can be
-// four times as large.
+// Returns a bound on the terms from which the form of two rows is summed: on |x|^2, |x.y|, or the
+// largest sum of entries. A squared distance can be four times as large.
 double size_of(const Leaf &leaf, const Extent &extent) {
     const bool squares =
         leaf.form == MERCER_DOT || leaf.form == MERCER_SQDIST || leaf.form == MERCER_CHI2 || leaf.form == MERCER_BLOCK;
@@ -40,8 +40,8 @@ double size_of(const Leaf &leaf, const Extent &extent) {
 
 bool bounded(const Leaf &leaf) { return std::isfinite(leaf.facts.lo) && std::isfinite(leaf.facts.hi); }
 
-// True if rounding a form of this size to 0 would change k. For leaves that grow with their form,
-// this is always so.
+// True if an underflow of a form of this size would change k noticeably. A leaf without a map is
+// its form itself: it is always affected unless it is bounded.
 bool is_felt(const Leaf &leaf, double size, bool f32) {
     if (!leaf.plugin->kernel.map) return !bounded(leaf);
     if (size >= lowest(f32)) return false;
@@ -85,8 +85,9 @@ Magnitude magnitude_of(const Expression &kernel, const Extent &extent, bool f32)
     for (size_t k = 0; k < extent.lo.size(); ++k)
         out.entry = std::max({out.entry, std::fabs(extent.lo[k]), std::fabs(extent.hi[k])});
     const std::vector<LeafSpec> specs = leaf_specs(kernel);
-    bool any = false;                              // some form is not 0
-    std::vector<double> values(specs.size(), 1.0); // a caller's function is unknown
+    bool any = false; // some form is not 0
+    // Largest |k| of each leaf: at most 1 for fused leaves; 1 is assumed for a caller's function.
+    std::vector<double> values(specs.size(), 1.0);
     for (size_t l = 0; l < specs.size(); ++l) {
         const Leaf &leaf = kernel.leaves[l];
         if (!leaf.plugin || extent.lo.empty()) continue;
@@ -105,7 +106,7 @@ Magnitude magnitude_of(const Expression &kernel, const Extent &extent, bool f32)
         for (size_t l : term.leaves) product *= values[l];
         out.value += product;
     }
-    if (any && out.value < lowest(f32)) out.least_felt = 0; // all values vanish
+    if (any && out.value < lowest(f32)) out.least_felt = 0; // all kernel values underflow, so check() fails
     return out;
 }
 
@@ -113,9 +114,9 @@ namespace {
 const char *name_of_type(bool f32) { return f32 ? "f32 (try data.dtype = f64)" : "f64"; }
 } // namespace
 
-// For squared distances, `most` bounds |x|^2. A squared distance can be 4 |x|^2, and the sums from
-// which it is computed contain twice the norms as well. check() therefore requires room for a factor
-// of 8.
+// For squared distances, `most` bounds |x|^2. A squared distance can be 4 |x|^2, and the
+// intermediate sums from which it is computed can be twice that. check() therefore requires room
+// for a factor of 8.
 void Magnitude::check_large(const Expression &kernel, bool f32, double room) const {
     const double high = (f32 ? static_cast<double>(FLT_MAX) : DBL_MAX) / room;
     if (!(entry <= high && most <= high && value <= high))

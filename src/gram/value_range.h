@@ -1,7 +1,7 @@
 // Bounds the numbers from which kernel values are computed on given data, and so decides which type
-// can represent them. Only the extent of each column is used: a sum of squares is bounded by the
-// sum of the squares of each column's largest entry, which is at most d times the largest sum of a
-// row.
+// can represent them. Only the range of each of the d columns is used: the sum of squares of a row
+// is bounded by the sum of the largest squares of all columns. This bound is at most d times as
+// large as the largest sum of a row.
 #pragma once
 #include "expression.h"
 #include "source.h"
@@ -17,13 +17,16 @@ struct Extent {
 Extent extent_of(const Source &rows); // the rows are dense and already mapped
 
 struct Magnitude {
-    double entry = 0; // largest |x|
-    // Largest term, and smallest term that is not 0, of the sums in the leaves' forms.
+    double entry = 0; // largest magnitude of an entry of the rows
+    // The size of a leaf is a bound on the terms from which its form is summed, such as |x|^2. most
+    // and least: the largest size, and the smallest that is not 0, of all leaves that are not
+    // fused.
     double most = 0, least = INFINITY;
-    // Smallest term on which kernel values depend: its underflow would change them.
+    // The smallest of these sizes whose underflow would change kernel values.
     double least_felt = INFINITY;
     double value = 0; // largest |k|
-    // All leaves are fused, so only `value` counts: rows are scaled before they are rounded.
+    // True if all leaves of plugins are computed by the fused loop (fused.h). serves_f32() then
+    // looks at `value` alone: for this loop, rows are scaled before they are rounded to f32.
     bool fused = true;
 
     // Fails with E_DATA if tiles of this type cannot represent the numbers.
@@ -31,11 +34,10 @@ struct Magnitude {
         check_large(kernel, f32, 8);
         check_small(kernel, f32);
     }
-    // Checks for overflow only. room: the factor by which intermediate sums of tiles may exceed the
-    // terms.
+    // Checks for overflow only. room: the factor by which intermediate sums of tiles may exceed
+    // `entry`, `most` and `value`.
     void check_large(const Expression &kernel, bool f32, double room) const;
-    // True if f32 represents the numbers and all intermediate sums, so that results are accurate to
-    // rounding.
+    // True if neither overflow nor underflow makes results in f32 less accurate than rounding does.
     bool serves_f32() const;
     // True if squares of kernel values do not overflow f64.
     bool squares_hold() const;

@@ -77,7 +77,7 @@ std::vector<RecordShape> first_records(const InputFile &file, char separator) {
     try {
         CsvRecords records(file, separator);
         while (shapes.size() < enough && records.next()) shapes.push_back({records.line(), records.fields().size()});
-    } catch (const Error &) { // returns the records before the error
+    } catch (const Error &) { // the records before the error are returned
     }
     return shapes;
 }
@@ -86,8 +86,8 @@ std::vector<RecordShape> first_records(const InputFile &file, char separator) {
 // of these rules applies, in this order:
 //   1. It splits all records into the same number of fields, at least two.
 //   2. It is not a blank, it splits the first record, and no other candidate gives more records the
-//      same number of fields as the first. (A record is too short or too long; with this choice the
-//      message about it is right.)
+//      same number of fields as the first. (Some record is too short or too long, and an error
+//      will follow; with this choice the error names the right record.)
 //   3. It is not a blank and splits the last of the records. (Lines may precede the header.)
 // If none applies, it is a comma.
 char find_separator(const InputFile &file) {
@@ -136,7 +136,7 @@ class CsvParser {
     }
 
   private:
-    enum class Column { open, number, text }; // open: only missing values so far
+    enum class Column { open, number, text }; // open: all values so far were missing
 
     [[noreturn]] void refuse(size_t column, std::string_view text, const char *what) const {
         fail(MERCER_E_DATA, "'%s': line %" PRId64 ", %s: '%s' %s", name_.c_str(), records_.line(),
@@ -163,13 +163,17 @@ class CsvParser {
     CsvRecords records_;
     bool header_ = false;
     std::vector<std::string> names_;               // names of all columns
-    std::optional<size_t> labels_, weights_, ids_; // columns
-    std::vector<size_t> chosen_;                   // column of each slot
-    std::vector<Column> kinds_;                    // kind of each slot
-    struct Skipped {                               // a column that has text in the first row
+    std::optional<size_t> labels_, weights_, ids_; // the number of the column of each, if there is one
+    // A slot is a column that is read as numbers: its number among all columns, and its kind.
+    std::vector<size_t> chosen_;
+    std::vector<Column> kinds_;
+    // A column that is not read, because it has text in the first row. first, line: this text and
+    // its line. Of the next rows, seen counts the values that are not missing, and numbers those
+    // that are numbers.
+    struct Skipped {
         size_t column;
         std::string first;
-        int64_t line, seen = 0, numbers = 0; // counted in the rows after it
+        int64_t line, seen = 0, numbers = 0;
     };
     std::vector<Skipped> skipped_;
     int64_t rows_ = 0;
@@ -181,8 +185,8 @@ class CsvParser {
     std::map<std::string, int64_t, std::less<>> categories_;
 };
 
-// Refuses a first line of one field before a table of several columns: it is not a header, but a
-// title or a remark of an instrument.
+// Refuses a file whose first line has one field and whose later lines have several: this line is
+// not a header, but a title or a remark of the instrument that wrote the file.
 void CsvParser::refuse_preamble() const {
     if (records_.fields().size() != 1) return;
     const std::vector<RecordShape> shapes = first_records(file_, separator_);
@@ -306,7 +310,7 @@ void CsvParser::add_row() {
         id_texts_.insert(id_texts_.end(), text.begin(), text.end());
         id_texts_.push_back('\0');
     }
-    constexpr int64_t enough = 50; // rows that suffice to distinguish numbers from names
+    constexpr int64_t enough = 50; // so many values suffice to decide whether a column contains numbers
     for (Skipped &one : skipped_)
         if (rows_ > 0 && one.seen < enough) {
             const CsvValue value = read_csv_value(fields[one.column].text);
@@ -316,8 +320,8 @@ void CsvParser::add_row() {
     lines_.add(rows_++, records_.line());
 }
 
-// Refuses a column that would be left out only because of its first entry: all other entries that
-// were examined are numbers.
+// Fails if a column would be left out only because of its first entry: all other entries that were
+// examined are numbers.
 void CsvParser::check_skipped() const {
     for (const Skipped &one : skipped_)
         if (one.seen > 1 && one.numbers == one.seen)
@@ -375,8 +379,8 @@ CsvFile CsvParser::finish() {
 } // namespace
 
 CsvValue read_csv_value(std::string_view text) {
-    // No marker of a missing value ends in a digit; this test saves the comparisons with all
-    // markers, which would dominate the time.
+    // No marker of a missing value ends in a digit. So numbers, which do, need not be compared with
+    // all markers; these comparisons would dominate the time.
     if (text.empty() || !is_digit(text.back()))
         if (is_missing(text)) return {CsvValue::Kind::missing, NAN, nullptr};
     const bool plus = text.size() > 1 && text[0] == '+' && (is_digit(text[1]) || text[1] == '.');

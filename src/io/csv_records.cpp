@@ -79,14 +79,14 @@ CsvRecords::Scanned CsvRecords::scan() {
     for (;;) {
         while (at < end_ && is_blank(*at) && (*at != separator_ || separator_ == ' ')) ++at;
         if (at == end_ && !over_) return Scanned::more;
-        // Blanks at the end of a line separate nothing.
+        // Blanks at the end of a line do not begin another field.
         const bool trailing = separator_ == ' ' && (at == end_ || ends_line(*at));
         if (!trailing && !(at < end_ && *at == '"' ? quoted(at) : plain(at))) return Scanned::more;
         if (at < end_ && *at == separator_) {
             ++at;
             continue;
         }
-        // An LF may follow a CR at the end of the window.
+        // If the window ends in a CR, the LF that may belong to it has not been read yet.
         if (at < end_ && *at == '\r' && at + 1 == end_ && !over_) return Scanned::more;
         line_ = lines_before_ + 1;
         lines_before_ += std::count(begin_, at, '\n') + (at < end_);
@@ -105,7 +105,7 @@ bool CsvRecords::quoted(const char *&at) {
         to = static_cast<const char *>(std::memchr(to, '"', static_cast<size_t>(end_ - to)));
         if (!to && !over_) return false;
         if (!to) fail_here(at, "a quote that is never closed");
-        if (to + 1 == end_ && !over_) return false; // a second quote may follow
+        if (to + 1 == end_ && !over_) return false; // the next byte may be a quote, which doubles this one
         if (to + 1 == end_ || to[1] != '"') break;
         doubled = true;
         to += 2;

@@ -1,7 +1,8 @@
-// Comma-separated text as records of fields, by RFC 4180, but with any of , ; tab blank | between
-// fields and with lines that end in LF, CRLF or CR. Blanks around fields and empty lines are
-// ignored. If the separator is a blank, any number of blanks counts as one. The input is not
-// trusted: NUL bytes, quotes that are not closed and records that are too long are E_DATA.
+// Comma-separated text as records of fields, by RFC 4180, but with any separator between fields (a
+// comma, semicolon, tab, blank or |) and with lines that end in LF, CRLF or CR. Blanks around
+// fields and empty lines are ignored. If the separator is a blank, any number of blanks counts as
+// one. The input is not trusted: NUL bytes, quotes that are not closed and records that are too
+// long are E_DATA.
 #pragma once
 #include "../core/memory.h"
 #include "files.h"
@@ -43,14 +44,14 @@ class CsvRecords {
     const InputFile *file_;
     std::string what_;
     char separator_;
-    bool stops_[256] = {};
+    bool stops_[256] = {}; // true for the bytes that end a field without quotes
     std::vector<char> window_;
-    const char *begin_ = nullptr, *end_ = nullptr; // the bytes that are read, but not used yet
+    const char *begin_ = nullptr, *end_ = nullptr; // the bytes that were read and do not belong to a record yet
     int64_t offset_ = 0;                           // position in the file that corresponds to end_
     bool over_ = false;                            // the text ends at end_
-    int64_t line_ = 1, lines_before_ = 0;
+    int64_t line_ = 1, lines_before_ = 0;          // line of the record; number of lines before begin_
     std::vector<CsvField> fields_;
-    std::deque<std::string> unescaped_; // texts of fields that contain quotes
+    std::deque<std::string> unescaped_; // texts of fields that contain doubled quotes, which became single ones
 };
 
 } // namespace mercer

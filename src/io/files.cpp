@@ -71,12 +71,12 @@ class Descriptor {
     int fd_;
 };
 
-// Locks the file until its descriptor is closed, which a kill does too. Every other attempt to lock
-// it, also one by this process, fails meanwhile.
+// Locks the file until its descriptor is closed, which also happens when the process is killed.
+// Every other attempt to lock it, also one by this process, fails meanwhile.
 bool lock(const Descriptor &file) { return flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
 
-// Tests whether text is PID.NUMBER, with or without .old: what follows F.tmp. in the names that a
-// Replacement of F uses.
+// A Replacement of the file F uses the names F.tmp.PID.NUMBER and F.tmp.PID.NUMBER.old. Returns
+// true if text can be the part of such a name that follows "F.tmp.".
 bool is_ours(std::string_view text) {
     constexpr std::string_view digits = "0123456789", old = ".old";
     if (text.ends_with(old)) text.remove_suffix(old.size());
@@ -107,7 +107,7 @@ class Replacement {
     std::string path_;             // as the caller gave it, for messages
     std::string target_, folder_;  // the file that is replaced (links followed) and its folder
     std::string stem_;             // common beginning of the temporary names
-    std::string temporary_, kept_; // the new file, and the second name of the old one
+    std::string temporary_, kept_; // the new file, and the second name of the old one; "": none
     bool exists_ = false;
     mode_t mode_ = 0666;
     // The errno of the first write that failed: if body continues regardless, there must be no
@@ -119,11 +119,12 @@ class Replacement {
 Replacement::Replacement(const std::string &path) : path_(path), target_(path) {
     if (path.empty()) fail(MERCER_E_IO, "cannot write '': the path is empty");
     find_target();
-    const size_t name = target_.rfind('/') + 1; // npos + 1 is 0
+    const size_t name = target_.rfind('/') + 1; // without a '/', npos + 1 is 0
     folder_ = name == 0 ? "." : target_.substr(0, std::max<size_t>(name - 1, 1));
-    // The name is cut, so that the number fits within NAME_MAX.
+    // A long name is cut, so that the temporary name, numbers included, is not longer than
+    // NAME_MAX.
     stem_ = target_.substr(0, std::min(target_.size(), name + NAME_MAX - 40)) + ".tmp.";
-    // A folder that could not be synced later is refused now.
+    // The folder will have to be synced; if it cannot be opened for that, the file is refused now.
     in_folder_ = Descriptor(open_file(folder_, O_RDONLY | O_DIRECTORY));
     if (in_folder_.get() < 0) fail_io("write", path_, errno);
     clear();
@@ -132,10 +133,10 @@ Replacement::Replacement(const std::string &path) : path_(path), target_(path) {
     }
 }
 
-// Returns the path at the end of a chain of links, whether a file exists there or not: a link to a
-// file that does not exist yet is as good as a link to a file.
+// Returns the path at the end of a chain of links. The file there need not exist: it will be
+// created, and the link will then lead to it.
 std::string end_of_links(const std::string &path) {
-    constexpr int most = 40; // the limit of the kernel
+    constexpr int most = 40; // the same limit as that of Linux
     std::string at = path;
     for (int links = 0;; ++links) {
         std::string to(PATH_MAX, '\0');
@@ -144,12 +145,13 @@ std::string end_of_links(const std::string &path) {
         if (length < 0) return at;
         if (links == most) fail_io("write", path, ELOOP);
         to.resize(static_cast<size_t>(length));
-        at = to.starts_with('/') ? to : at.substr(0, at.rfind('/') + 1) + to; // npos + 1 is 0
+        at = to.starts_with('/') ? to : at.substr(0, at.rfind('/') + 1) + to; // without a '/', npos + 1 is 0
     }
 }
 
-// Follows links, so that they continue to point to the file. Refuses what is not a regular file,
-// and also a write-protected file, which the rename would replace all the same.
+// Follows links, so that the file at their end is replaced and the links remain. Refuses what is
+// not a regular file, and also a write-protected file, which a rename would replace in spite of the
+// protection.
 void Replacement::find_target() {
     struct stat about;
     target_ = end_of_links(path_);
@@ -183,15 +185,16 @@ void Replacement::clear() {
         if (!name.starts_with(stem_) || !is_ours(std::string_view(name).substr(stem_.size()))) continue;
         if (lstat(name.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
         const bool old = name.ends_with(".old");
-        const Probe made(old ? name.substr(0, name.size() - 4) : name),
-            placed(target_); // held until it is removed
+        // The probes hold their locks until the name has been removed.
+        const Probe made(old ? name.substr(0, name.size() - 4) : name), placed(target_);
         if (made.free && (!old || placed.free)) retried([&] { return system_calls().unlink(name.c_str()); });
     }
 }
 
-// Creates and locks the file. O_EXCL makes it ours, unless another process that clears has locked
-// or removed it before we could lock it; then, and if the name is taken, the function returns
-// false. On a file system without locks, the file is used without a lock.
+// Creates and locks the file. O_EXCL guarantees that this process has created it. Before it is
+// locked, however, clear() in another process may take it for a file that was left behind, and lock
+// or remove it. The function then returns false, as it does if the name is taken. On a file system
+// without locks, the file is used without a lock.
 bool Replacement::create(std::string name) {
     Descriptor file(open_file(name, O_WRONLY | O_CREAT | O_EXCL, mode_));
     if (file.get() < 0 && errno == EEXIST) return false;
@@ -201,8 +204,8 @@ bool Replacement::create(std::string name) {
     if (fstat(file.get(), &about) == 0 && about.st_nlink == 0) return false;
     temporary_ = std::move(name); // moved, because a copy could fail and leave the file behind
     file_ = std::move(file);
-    // Restores the mode bits that the umask removed; a failure is ignored, as some file systems
-    // have no modes.
+    // Restores the mode bits of the old file that the umask removed. A failure is ignored, because
+    // some file systems have no modes.
     if (exists_) (void)!fchmod(file_.get(), mode_);
     return true;
 }
@@ -229,8 +232,8 @@ void Replacement::remove(std::string &path) noexcept {
     path.clear();
 }
 
-// Gives the old file a second name, so that even a failure after the rename can be undone. On a
-// file system without hard links, it has none.
+// Gives the old file a second name, so that even a failure after the rename can be undone. A file
+// system without hard links does not allow this; kept_ is then empty.
 void Replacement::keep_old() {
     kept_ = temporary_ + ".old";
     if (!exists_ || ::link(target_.c_str(), kept_.c_str()) != 0) kept_.clear();
@@ -291,7 +294,7 @@ void InputFile::open(Run *run) {
     const bool pipe = size_ < 0 && errno == ESPIPE;
     if (size_ < 0 && !(pipe && run)) fail_io("read", path_, errno && !pipe ? errno : not_regular);
     if (pipe) {
-        fd_ = file.get(); // `file` still owns the descriptor, until nothing can fail any more
+        fd_ = file.get(); // `file` still owns the descriptor and closes it if read_pipe() fails
         read_pipe(*run);
     }
     fd_ = file.release();
@@ -301,7 +304,9 @@ namespace {
 constexpr int64_t piece_bytes = 1 << 20;
 } // namespace
 
-// read() returns 0 if no process has the pipe open to write: none any more, or none yet.
+// read() returns 0 if no process has the pipe open to write. `written` tells the two cases apart:
+// once it is set, a writer has existed, and 0 is the end of the data; before, no writer has come
+// yet.
 void InputFile::read_pipe(Run &run) {
     constexpr int turn = 50, patience = 5000; // ms
     bool written = false;

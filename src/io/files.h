@@ -20,21 +20,22 @@ struct SystemCalls {
     int (*close)(int fd);
     int (*rename)(const char *from, const char *to);
     int (*unlink)(const char *path);
-    // Returns -1 for an error (errno), or if it is not a regular file (errno ESPIPE for a pipe,
-    // EISDIR for a folder, else 0).
+    // Returns the size of a regular file. Otherwise returns -1 and sets errno: to ESPIPE for a
+    // pipe, to EISDIR for a folder, to 0 for another kind of file, or to the number of the error.
     int64_t (*size)(int fd);
-    ssize_t (*read)(int fd, void *bytes, size_t count); // reads a pipe
+    ssize_t (*read)(int fd, void *bytes, size_t count); // for pipes; files are read by pread
 };
 SystemCalls &system_calls(); // tests replace entries
 
-// A path for messages. Of a long path only the end is shown, so that the reason after it is not cut
-// off.
+// Returns a path for messages. Of a long path only the end is shown, so that the reason, which
+// follows it in the message, is not cut off.
 std::string shown_path(const std::string &path);
 
 // A file open for reading. An error is E_IO with the path and the text of the system. A pipe gives
 // its bytes only once, so the constructor with a run reads all of them into memory, counted in the
-// budget of the run. It waits for them until the run is cancelled, but at most 5 s for a process
-// that opens the pipe to write. Devices are refused; pipes are refused without a run.
+// budget of the run. It waits at most 5 s until a process opens the pipe to write, and then for the
+// bytes until the run is cancelled. Devices are refused; the constructor without a run refuses
+// pipes as well.
 class InputFile {
   public:
     explicit InputFile(const std::string &path);
@@ -59,8 +60,8 @@ class InputFile {
 
 bool file_exists(const std::string &path); // E_IO if the system cannot tell
 
-// Returns a function that reads the bytes of the file in order, up to capacity per call; it returns
-// 0 at the end. The file must outlive it.
+// Returns a function that reads the bytes of the file in order, at most `capacity` per call, and
+// returns their number; 0 at the end. The file must outlive the function.
 std::function<int64_t(void *bytes, int64_t capacity)> from_start(const InputFile &file);
 
 // Replaces the file at path by what body writes. The bytes go to a new file in the same folder,

@@ -61,8 +61,8 @@ class NpySource : public Source {
     }
 
   private:
-    // A block of a column-major file is read column by column and transposed in the L2 cache; 16
-    // columns of f32 are one cache line.
+    // A block of a column-major file is read column by column and transposed in the second-level
+    // cache; 16 columns of f32 fill one cache line of a row.
     static constexpr int64_t block_rows = 8192, block_cols = 16;
 
     bool by_columns() const { return header_.column_major && cols() > 1; }

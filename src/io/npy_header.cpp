@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t longest_preamble = 12, longest_text = npy_header_bytes - longest_preamble;
 
-// The text of the header, a Python dict of three known keys. The parser accepts nothing else.
+// Parses the text of the header, a Python dict with three known keys. It accepts nothing else.
 class HeaderText {
   public:
     HeaderText(std::string_view text, const std::string &path) : text_(text), path_(shown_path(path)) {}
@@ -79,7 +79,7 @@ std::string_view HeaderText::string(const char *what) {
     return found;
 }
 
-// A length may end in L, as Python 2 wrote long integers.
+// Reads one length of the shape. It may end in L, because Python 2 wrote long integers so.
 int64_t HeaderText::length() {
     if (next() == '-') refuse("npy header: shape has a negative length");
     int64_t value = 0;

@@ -1,8 +1,8 @@
-// Safetensors: a length in 8 bytes, a JSON header, raw tensors. The writer puts the model's JSON
-// text in __metadata__, with a CRC-32 (zlib) of each tensor, and one of the header computed with
-// this field zeroed. The reader trusts nothing: tensors must leave no gaps and not overlap, their
-// total must equal the size of the file, products are checked for overflow, and every CRC is
-// checked.
+// Safetensors: the length of the header in 8 bytes, the header in JSON, raw tensors. The writer
+// puts the model's JSON text in the header's __metadata__, with the CRC-32 (zlib) of each tensor
+// and that of the header itself, which is computed with zeros in place of its own digits. The
+// reader trusts nothing: tensors must leave no gaps and not overlap, header and tensors must fill
+// the file, products of sizes are checked for overflow, and every CRC is checked.
 #pragma once
 #include "../core/memory.h"
 
@@ -18,7 +18,7 @@ namespace mercer {
 struct Tensor {
     int32_t dtype = 0; // MERCER_F32, MERCER_F64, MERCER_I64
     int64_t rows = 0, cols = 1;
-    bool vector = false; // written with one dimension
+    bool vector = false; // its shape in the file has one dimension
     Buffer<unsigned char> bytes;
 };
 int64_t dtype_size(int32_t dtype);
@@ -35,8 +35,8 @@ struct TensorView {
         : dtype(t.dtype), rows(t.rows), cols(t.cols), vector(t.vector), data(t.bytes.data()), bytes(t.bytes.size()) {}
 };
 
-// Returns true for at most 128 printable ASCII characters without blanks, quotes and backslashes,
-// and other than __metadata__. Such a name needs no escapes in JSON, and messages show it
+// Returns true if the name has 1 to 128 printable ASCII characters without blanks, quotes and
+// backslashes, and is not __metadata__. Such a name needs no escapes in JSON, and messages show it
 // unchanged.
 bool is_tensor_name(std::string_view name);
 
@@ -44,12 +44,12 @@ using ByteSink = std::function<void(const void *bytes, int64_t count)>;
 // Reads up to capacity bytes and returns their number; 0 is the end.
 using ByteSource = std::function<int64_t(void *bytes, int64_t capacity)>;
 
-// Writes tensors by name, those with entries of 8 bytes first, so that all are aligned. The same
-// model gives the same bytes. Names must satisfy is_tensor_name.
+// Writes tensors in the order of their names, but those with entries of 8 bytes first, so that all
+// are aligned. The same model gives the same bytes. Names must satisfy is_tensor_name.
 void write_safetensors(const ByteSink &sink, const std::string &metadata_json,
                        const std::map<std::string, TensorView> &tensors);
 
-// CRC-32 (zlib) of bytes that follow others, whose CRC-32 is `before`.
+// Returns the CRC-32 (zlib) of bytes that follow other bytes, whose CRC-32 is `before`.
 uint32_t crc_of(const void *bytes, int64_t count, uint32_t before = 0);
 
 struct SafetensorsFile {
@@ -57,12 +57,13 @@ struct SafetensorsFile {
     std::map<std::string, Tensor> tensors;
 };
 // Reads a file or a stream. `what` is its name for messages ("model.safetensors"); E_MODEL names
-// the header or the tensor that is damaged. accept receives the text before any tensor is read, and
-// throws to refuse it.
+// the header or the tensor that is damaged. accept receives the JSON text before any tensor is
+// read, and throws to refuse it.
 // Declared sizes are trusted only as far as bytes arrive. A header that declares more than
 // known_size bytes is refused; -1 means that the size is unknown. A stream is read tensor by
-// tensor, in pieces, so that a false length cannot allocate more than 64 MiB ahead of the data. The
-// sides of a tensor without entries are at most 2^31 - 1, but no byte of the file confirms them.
+// tensor, in pieces, so that a false length cannot allocate more than 64 MiB ahead of the data. If
+// a tensor has no entries, no byte of the file confirms its declared sides; a side above 2^31 - 1
+// is refused.
 SafetensorsFile read_safetensors(const ByteSource &source, int64_t known_size, const std::string &what,
                                  const std::function<void(const std::string &metadata_json)> &accept = nullptr);
 

@@ -21,7 +21,7 @@ constexpr DtypeName dtypes[] = {{MERCER_F32, 4, "F32"}, {MERCER_F64, 8, "F64"}, 
 
 std::string crc_text(uint32_t crc); // 8 lower-case hexadecimal digits
 
-// CRC-32 of the length and the header, computed with zeros in place of its own 8 digits.
+// Returns the CRC-32 of the length and the header, with zeros in place of its own 8 digits.
 std::string crc_of_header(std::string header);
 
 } // namespace mercer::safetensors

@@ -17,9 +17,9 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensors are used as they lie in the file");
 
-constexpr int64_t piece_bytes = int64_t{64} << 20; // allocated ahead of the data
-constexpr int64_t empty_side = INT32_MAX;          // longest side of an empty tensor
-constexpr int most_items = 300'000;                // of the header, so that its tree is small
+constexpr int64_t piece_bytes = int64_t{64} << 20; // most bytes allocated before data for them arrive
+constexpr int64_t empty_side = INT32_MAX;          // longest side of a tensor without entries
+constexpr int most_items = 300'000;                // most JSON items of a header, which limits their memory
 
 struct Entry {
     std::string name;
@@ -50,7 +50,7 @@ class Reader {
     const ByteSource &source_;
     int64_t known_size_;
     std::string what_, header_, metadata_json_;
-    Claim claim_; // counts the header
+    Claim claim_; // counts the bytes of the header in the budget
     std::vector<Entry> entries_;
 };
 
@@ -131,7 +131,7 @@ void Reader::read_metadata(SortedJson &metadata) {
     metadata_json_ = std::move(metadata["mercer"].get_ref<std::string &>());
 }
 
-// Reads two non-negative numbers, or one if `fewest` allows it.
+// Reads a list of two non-negative numbers, or of one if `fewest` is 1. Returns false for others.
 bool read_sizes(const SortedJson &list, size_t fewest, int64_t *first, int64_t *second) {
     if (!list.is_array() || list.size() < fewest || list.size() > 2) return false;
     int64_t *to = first;
@@ -167,7 +167,7 @@ void Reader::read_entry(const std::string &name, const SortedJson &value) {
     entries_.push_back(std::move(entry));
 }
 
-// Checks that the sorted tensors follow each other without gaps from 0 to the end of the file.
+// Sorts the tensors and checks that they follow each other without gaps to the end of the file.
 void Reader::check_layout() {
     std::sort(entries_.begin(), entries_.end(),
               [](const Entry &a, const Entry &b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
@@ -221,7 +221,8 @@ SafetensorsFile Reader::read(const std::function<void(const std::string &)> &acc
         read_tensor(entry);
         file.tensors.emplace(entry.name, std::move(entry.tensor));
     }
-    // A stream is not read beyond the last tensor; the size of a file was compared with the header.
+    // Bytes after the last tensor of a stream are not read; in a file, check_layout() has refused
+    // them.
     return file;
 }
 

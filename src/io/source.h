@@ -1,6 +1,7 @@
-// The interface of all sources of rows. Files implement it in this room; arrays, chunks, sparse
-// rows and objects in gram/source.h. A Source is immutable and read by many threads at once. It
-// gives n x d numbers in windows, sparse rows, or objects that are known only by values of pairs.
+// The interface of all sources of rows. The sources that read files are in this room; those of
+// arrays, chunks, sparse rows and objects are in gram/source.h. A Source is immutable and read by
+// many threads at once. It gives n x d numbers in windows, sparse rows, or objects that are known
+// only by values of pairs.
 #pragma once
 #include "../core/memory.h"
 
@@ -27,10 +28,11 @@ class Source {
     // Returns nullptr if this source can be read any number of times; otherwise (a chunk callback)
     // returns a source that holds its rows in memory. Runs on the calling thread.
     virtual std::shared_ptr<const Source> load(Run &) const { return nullptr; }
-    virtual bool at_will() const { return true; } // false: only the result of load() can
+    // True if this source itself can be read any number of times, false if only load() can read it.
+    virtual bool at_will() const { return true; }
 
-    // Writes rows row0 ... row0 + count - 1 to out, row-major; sparse rows include their zeros. NaN
-    // and Inf are E_DATA with the first row and column.
+    // Writes rows row0 ... row0 + count - 1 to out, row-major; sparse rows include their zeros.
+    // Fails with E_DATA at the first NaN or Inf; the message says where it is.
     void read(int64_t row0, int64_t count, float *out) const { fill(row0, count, out), check(row0, count, out); }
     void read(int64_t row0, int64_t count, double *out) const { fill(row0, count, out), check(row0, count, out); }
     // The same without the check for NaN and Inf.
@@ -40,7 +42,7 @@ class Source {
     [[noreturn]] void refuse(int64_t row, int64_t column, const char *what) const;
     // "row 4, column 1", numbered as in the caller's data; for a text file, the line.
     virtual std::string place(int64_t row, int64_t column) const;
-    bool is_finite() const { return finite_; } // by construction, or checked
+    bool is_finite() const { return finite_; } // true if the rows are known to contain no NaN and no Inf
 
     // The memory of the caller from which rows are read and which outputs must not overlap; nullptr
     // if there is none or it is unknown.
@@ -51,7 +53,7 @@ class Source {
     virtual int64_t given_rows() const { return rows_; }
     virtual int64_t number(int64_t row) const { return row; }
 
-    // Bytes that load() holds or will hold.
+    // Bytes that the result of load() holds or will hold.
     virtual int64_t loaded_bytes() const { return 0; }
 
     // Bytes that this source holds outside of any budget, because it was created before the call.
