@@ -1,19 +1,21 @@
 // Columns of pivoted partial Cholesky: computes the columns of the pivots P of a round, for any
 // rows i whose earlier columns l_i are known. P is split into parts Q of w = 16 (f64) or 32 (f32)
 // pivots. If l_i holds all columns before a part, the part's columns are
-//   x_i = (k_iQ - l_i L_Q^T) M^T,   M the inverse of the triangle of L between the pivots of Q.
-// Both steps are products: nothing is solved entry by entry, and tiles are used where they were
+//   x_i = (k_iQ - l_i L_Q^T) M^T,
+// where M is the inverse of the triangle of L between the pivots of Q. Both steps are products, so
+// that nothing is solved entry by entry, and kernel values are used in the tile in which they were
 // computed. The cost of p columns after s columns is p kernel values and 2 p s + p^2 + w p flops
 // per row.
 //
 // Error. L_Q and M are f64 numbers rounded to the tile's type, with unit roundoff u. The sum begins
-// with k_iQ and falls as columns are subtracted, those of most weight first. Each rounding is
-// therefore relative to what is left of the sum, and the total error is about u max k(x, x),
-// whatever the number of columns. (Sums that begin with l_i L_Q^T stay near k to the end and err by
-// root(s) u.) Solving part by part is backward stable: the computed l_i are exact for kernel values
-// with errors of a few u, which partial_cholesky.cpp analyses. A factor that is not stored recomputes
-// columns by the same products: over r rounds this takes r / 2 times the kernel values and
-// r / 3 times the flops in addition.
+// with k_iQ and shrinks as the products with the columns are subtracted, beginning with the
+// earliest columns, which explain most. Each rounding is therefore relative to what is left of the
+// sum, and the total error is about u max k(x, x), whatever the number of columns. (Sums that begin
+// with l_i L_Q^T stay near k to the end and err by root(s) u.) Solving part by part is backward
+// stable: the computed l_i are exact for kernel values with errors of a few u, which
+// partial_cholesky.cpp analyses. A factor that is not stored recomputes columns by the same
+// products: over r rounds this takes r / 2 times the kernel values and r / 3 times the flops in
+// addition.
 #include "partial_cholesky.h"
 
 #include <array>
@@ -31,7 +33,8 @@ PartialCholesky<T>::Step::Step(PartialCholesky &factor, const Round &round)
     parallel_for(factor.run_, (made + wide - 1) / wide, [&](int64_t part) {
         const int64_t j0 = part * wide, count = std::min(wide, made - j0), step = columns_from(j0);
         T *to = solved.data() + j0 * depth();
-        std::array<double, wide * wide> own{}, inverse{}; // column-major
+        // The triangle of L between the pivots of the part, and its inverse M; both column-major.
+        std::array<double, wide * wide> own{}, inverse{};
         for (int64_t i = 0; i < count; ++i) {
             const double *earlier = round.earlier.data() + (j0 + i) * from, *row = round.row(j0 + i);
             for (int64_t k = 0; k < from; ++k) to[k * step + i] = static_cast<T>(-earlier[k]);
@@ -61,9 +64,9 @@ Points<T> PartialCholesky<T>::points_of(const std::vector<int64_t> &numbers) con
     return points;
 }
 
-// Computes columns strip by strip and a few columns at once, from the earlier columns and the
-// kernel values of the same rows, while both are in the caches. The padding of the last columns is
-// undefined and lies where later columns will be written.
+// Computes the columns of a step, for one strip of rows and `wide` columns at a time, from the
+// earlier columns and the kernel values of the same rows, while both are in the caches. The last
+// product also writes its padding, which is undefined and lies where later columns will be written.
 template <class T>
 void PartialCholesky<T>::columns(Step &step, const Block &block, Scratch &scratch) {
     const Tiles<T> tiles(rows_.kernel, block.points, step.points);
@@ -85,9 +88,9 @@ void PartialCholesky<T>::columns(Step &step, const Block &block, Scratch &scratc
     }
 }
 
-// Pivot rows are replaced by their exact values: rows of pivots of earlier rounds become 0, and
-// rows of this step's pivots become its triangle. numbers: which rows the block has; nullptr: row0
-// and those after it.
+// Replaces the columns of a step in the rows of pivots by their exact values: 0 for pivots of
+// earlier rounds, and the step's triangle for its own pivots. numbers: the positions of the block's
+// rows among all rows; nullptr: they are row0, row0 + 1 ...
 template <class T>
 void PartialCholesky<T>::patch(const Step &step, const Block &block, const int64_t *numbers) const {
     auto known = [&](int64_t i, int64_t column) {
@@ -109,6 +112,7 @@ void PartialCholesky<T>::patch(const Step &step, const Block &block, const int64
         if (const auto at = from(numbers[i]); at != chosen_.end() && at->first == numbers[i]) known(i, at->second);
 }
 
+// Computes all columns of the block again, step by step. numbers: as for patch.
 template <class T>
 void PartialCholesky<T>::make_again(const Block &block, const int64_t *numbers, Scratch &scratch) {
     for (const std::unique_ptr<Step> &step : steps_) {
@@ -124,7 +128,7 @@ Pool<typename PartialCholesky<T>::Scratch> PartialCholesky<T>::scratch() {
     return Pool<Scratch>([this, tiles] { return std::make_unique<Scratch>(run_, tiles); });
 }
 
-// Returns the rows of slab s with all columns so far.
+// Returns the rows of slab s with their panels and all columns so far.
 template <class T>
 typename PartialCholesky<T>::Block PartialCholesky<T>::slab(int64_t s, Scratch &scratch) {
     Block out{points_, nullptr, s * slab_rows, std::min(slab_rows, n() - s * slab_rows), nullptr, stride_};

@@ -1,11 +1,12 @@
-// With Z = L_B^-T Q and any c, one pass over blocks of rows, each against all of B, computes
+// Product of the operator with a block Q of p columns. With Z = L_B^-T Q and any vector c, one pass
+// over blocks of rows, each against all of B, computes
 //
 //   u_i = w_i (k(x_i, B) - (L_B c)^T) Z,   s = sum u_i,   Y = L_B^-1 sum k(x_i, B)^T u_i - mu s^T
 //
-// which equals sum w (l - mu)(l - mu)^T Q, because sum w (l - mu) = 0. With c = 0 the mean need not
-// be known before the pass. The pass computes it as one more column: L_B^-1 sum w_i k(x_i, B) / W.
-// A c near mu avoids the error that a large mean causes: the entries of Z may be large, and Z is
-// rounded to the tile's type.
+// which equals sum w (l - mu)(l - mu)^T Q, because u_i = w_i (l_i - c)^T Q and sum w (l - mu) = 0.
+// With c = 0 the mean mu need not be known before the pass, which computes it as one more column:
+// L_B^-1 sum w_i k(x_i, B) / W, W = sum w. The entries of Z may be large, and Z is rounded to the
+// tile's type, so a large mean would cause an error; a c near mu avoids it.
 //
 // The cost is n m kernel values and 4 n m p flops. Blocks of rows are gathered in groups, whose
 // number depends on the shape alone and whose sums are added in order, so any number of threads
@@ -21,8 +22,8 @@
 namespace mercer {
 namespace {
 
-// The number of groups whose sums, m x columns numbers each, take about 64 MiB; at least 8 and at
-// most 32, unless there are fewer blocks.
+// Returns the number of groups: as many as keep their sums, m x columns numbers each, within about
+// 64 MiB, but at least 8 and at most 32, and no more than there are blocks.
 int64_t group_count(int64_t blocks, int64_t m, int64_t columns) {
     constexpr int64_t most_bytes = int64_t{64} << 20;
     return std::min(blocks, std::clamp<int64_t>(most_bytes / (8 * m * columns), 8, 32));
@@ -32,19 +33,22 @@ int64_t group_count(int64_t blocks, int64_t m, int64_t columns) {
 
 template <class T>
 struct SpanOperator<T>::Work {
-    // values: between each panel of B and a block of rows, transposed (B's rows x the block's).
-    // turned: a copy of a tile while it is transposed. product: a product with one panel of B. u: the
-    // u_i of the block.
+    // values: one tile for each panel of B, which holds the kernel values between this panel and
+    // the rows of a block, transposed: one row for each point of B. turned: a copy of a tile while
+    // it is transposed. product: a product with one panel of B. u: the u_i of the block.
     std::vector<std::unique_ptr<TileScratch<T>>> values;
     Buffer<T> turned, product, u;
-    Buffer<double> sums; // (k(x, B) Z)^T
+    // (k(x, B) Z)^T of the block: p rows of tile_rows numbers.
+    Buffer<double> sums;
 };
 
 template <class T>
 struct SpanOperator<T>::Pass {
-    // p: columns of Q; columns: p, and one more for the mean; stride: columns after padding.
+    // p: the number of columns of Q; columns: p, plus one if the pass also computes the mean;
+    // stride: columns after padding.
     int64_t p, columns, stride;
-    const T *z;          // rows of B x p
+    // Z: a row of p numbers for each point of B; 0 for points that are not pivots.
+    const T *z;
     const double *shift; // (L_B c)^T Z
 };
 
@@ -87,8 +91,8 @@ void SpanOperator<T>::values(const Panel<T> &x, Work &work) const {
     }
 }
 
-// Processes the blocks first ... end of rows. sums: m rows of pass.stride numbers for the rows of
-// B, then one row for s.
+// Processes the blocks first ... end - 1 of rows. sums: m rows of pass.stride numbers, one for each
+// point of B, then one row for s.
 template <class T>
 void SpanOperator<T>::group(Run &run, const Pass &pass, int64_t first, int64_t end, Work &work, double *sums) const {
     const ThinTable<T> &thin = thin_table<T>();
@@ -137,7 +141,7 @@ void SpanOperator<T>::product(Run &run, bool, int64_t p, const Fill &q, const Ta
     Buffer<T> z = std::move(run.buffer<T>(m, p).zero());
     std::vector<double> shift(static_cast<size_t>(p));
     for (int64_t k = 0; k < rank; ++k) {
-        double near = 0; // the k-th entry of k(c, B) = L_B c
+        double near = 0; // entry k of L_B c, where c is mean_
         for (int64_t l = 0; l <= k; ++l) near += triangle_[k + l * rank] * mean_[static_cast<size_t>(l)];
         for (int64_t j = 0; j < p; ++j) {
             const T entry = z[places[k] * p + j] = static_cast<T>(x[k * p + j]);

@@ -1,6 +1,7 @@
 // The operator L^T diag(w) L, centred at the mean of the rows (uncentred: at 0), for
 // L = k(X, B) L_B^-T, computed by passes over k(X, B). `project` finds all its eigenpairs with
-// 2 n m^2 flops; a solver finds a few of them with 4 n m p flops per pass (nystrom_operator.cpp).
+// 2 n m^2 flops, those for L included; a solver finds a few of them with 4 n m p flops per pass
+// (nystrom_operator.cpp).
 #pragma once
 #include "../operator/operator.h"
 #include "nystrom_span.h"
@@ -10,8 +11,8 @@ namespace mercer {
 template <class T>
 class SpanOperator : public Operator {
   public:
-    // All arguments are borrowed. rows: the rows of the data, with their weights (nullptr: 1).
-    // about: a point near the rows' mean in the span, or empty.
+    // All arguments but `about` are borrowed. rows: the rows of the data; weights: theirs, or
+    // nullptr for 1. about: a point near the mean of the rows, in the coordinates of L; empty: 0.
     SpanOperator(Run &run, const SpanRows<T> &span, const Points<T> &rows, const double *weights, bool centred,
                  std::vector<double> about = {});
     void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override;
@@ -35,8 +36,9 @@ class SpanOperator : public Operator {
     Tiles<T> tiles_;
     const double *weights_;
     bool centred_;
-    double total_; // sum of the weights
-    Buffer<double> triangle_;
+    double total_;            // sum of the weights
+    Buffer<double> triangle_; // L_B
+    // The point c of nystrom_operator.cpp: `about` at first, and the mean once it is known_.
     mutable std::vector<double> mean_;
     mutable bool known_;
     mutable std::atomic<int64_t> evaluations_{0};

@@ -1,8 +1,9 @@
-// One sweep over L gives the mean and the scatter  sum w (l - c)(l - c)^T - W (mu - c)(mu - c)^T,
-// where c is the mean of the first slab, so that a large mean costs no accuracy. The cost is
-// n m^2 flops (for the lower blocks of the symmetric scatter) in the tile's type, and an
-// m x m eigenproblem. Sums across slabs are added in f64 and in order. The memory is O(m^2) for
-// each slab being processed.
+// One sweep over the rows l of L gives their weighted mean mu and their scatter about it,
+//   sum w (l - c)(l - c)^T - W (mu - c)(mu - c)^T,   W = sum w,
+// where c is the mean of the first slab, so that a large mean costs no accuracy. The cost is n m^2
+// flops (for the lower blocks of the symmetric scatter) in the tile's type, and an m x m
+// eigenproblem. Sums across slabs are added in f64 and in order. The memory is O(m^2) for each slab
+// being processed.
 #include "nystrom_span.h"
 
 #include "../core/slabs.h"
@@ -17,8 +18,8 @@ int64_t slabs_of(int64_t n) { return (n + span_slab - 1) / span_slab; }
 constexpr int64_t scatter_block = 64; // columns of the scatter that are computed at once
 constexpr int64_t scatter_depth = 64; // rows of a slab that are summed at once
 
-// scatter_stride: the step between columns of a scatter. part_count: the numbers that a slab
-// produces, which are its scatter and the sum of its rows.
+// scatter_stride: the distance between columns of a scatter. part_count: how many numbers a slab
+// produces, namely its scatter and the sum of its rows. size: bytes of one number.
 int64_t scatter_stride(int64_t m, int64_t size) {
     return size == 4 ? padded_columns<float>(m) : padded_columns<double>(m);
 }
@@ -38,8 +39,8 @@ Bytes project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_
     const Bytes eigh{8 * m * (count + (count == m ? all : range)), 8 * m * (count + std::max(all, range))};
     const int64_t sweep = size * (window_of(n, m, threads, size) * part_count(m, size) +
                                   std::min(threads, slabs_of(n)) * (span_slab + scatter_block) * width);
-    // eigh.most allows for dsyevd as the fallback, which eigenvalues that are equal to rounding
-    // need.
+    // eigh.most allows for dsyevd, to which eigh_top falls back if dsyevr does not find all pairs
+    // because some eigenvalues are equal up to rounding.
     return 16 * n + 8 * m * (m + 1) + larger(sweep, eigh);
 }
 
@@ -62,8 +63,9 @@ SpanRows<T>::SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points
     std::copy(exact.begin(), exact.end(), triangle_.begin());
 }
 
-// Computes K_xB L_B^-T by substitution in the tile's type, in which the factor itself is computed.
-// A row-major X is X^T for BLAS.
+// Computes K_xB L_B^-T by substitution in the tile's type, in which the columns of a stored factor
+// are computed, too. BLAS reads the row-major result X as the column-major X^T, so the system that
+// is solved is L_B X^T = K_Bx.
 template <class T>
 void SpanRows<T>::make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count,
                        T *out) const {
@@ -123,15 +125,16 @@ std::vector<T> origin_of(Run &run, const SpanRows<T> &span) {
 }
 
 // Computes the part of a slab: the scatter about the origin (lower blocks) and the weighted sum of
-// its rows. The rows x are sqrt(w) (l - c). Sums of a few rows at a time are added up, because
-// rounding errors of equal rows have one sign: they then accumulate over few terms only. tile:
-// scatter_block times the padded width of x.
+// its rows. The rows x are sqrt(w) (l - c); roots holds the sqrt(w). The scatter of scatter_depth
+// rows at a time is computed and then added up. Otherwise the rounding errors of equal rows, which
+// all have the same sign, would accumulate over all rows of the slab. tile: workspace of
+// scatter_block rows, padded like x.
 template <class T>
 void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots, T *tile, T *part) {
     constexpr int64_t depth = scatter_depth;
     const int64_t ld = padded_columns<T>(m);
     std::fill_n(part, m * ld, T(0));
-    // Columns j ... of the symmetric scatter, from the diagonal block on.
+    // Computes columns j ... j + count - 1 of the symmetric scatter, from the diagonal block on.
     for (int64_t j = 0; j < m; j += scatter_block)
         for (int64_t k = 0; k < rows; k += depth) {
             const T *from = x + k * ld + j;
@@ -152,7 +155,7 @@ template <class T>
 Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weights, const std::vector<T> &origin,
                           Projection &out, double *square) {
     const int64_t n = span.n(), m = span.rank(), width = padded_columns<T>(m), part_size = part_count(m, sizeof(T));
-    const int64_t window = window_of(n, m, run.threads(), sizeof(T)); // slabs whose parts are stored
+    const int64_t window = window_of(n, m, run.threads(), sizeof(T)); // slabs whose parts are stored at once
     Buffer<T> parts = run.buffer<T>(window, part_size);
     Buffer<double> sums = std::move(run.buffer<double>(m, m + 1).zero());
     struct Work {
@@ -182,7 +185,8 @@ Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weigh
             scatter_of(x, rows, m, roots, work->tile.data(), parts.data() + s * part_size);
         };
         parallel_for(run, now, slab, span.serial());
-        // One column of the scatter for each j, and the sums last; slabs are added in order.
+        // Task j < m adds up column j of the scatters, and task m the sums of rows, over the slabs
+        // in order.
         parallel_for(run, m + 1, [&](int64_t j) {
             for (int64_t s = 0; s < now; ++s)
                 for (int64_t k = j < m ? j : 0; k < m; ++k)
@@ -224,8 +228,8 @@ Projection project(Run &run, const SpanRows<T> &span, const double *weights, boo
     out.theta.resize(static_cast<size_t>(count));
     out.v = run.buffer<double>(m, count);
     eigh_top(m, sums.data(), m, count, out.theta.data(), out.v.data(), m);
-    // The k-th partial sum of s similar terms is k / s of the total, and all roundings may have one
-    // sign, so s / 2 roundings of the total bound the error.
+    // If s similar terms are added up, the k-th partial sum is k / s of the total. All roundings
+    // may have the same sign, so s / 2 roundings of the total bound the error.
     constexpr double steps = (scatter_depth + span_slab / scatter_depth) / 2.0;
     out.sums = count > 0 ? steps * u * out.theta[0] : 0;
     return out;

@@ -1,6 +1,6 @@
-// Kernel PCA restricted to the span of some points B (specification reduced sets 5,
-// nystrom_projected; 7). The rows of L = k(X, B) L_B^-T, K_BB = L_B L_B^T, are the coordinates of
-// the data's projections in an orthonormal basis of that span.
+// Kernel PCA restricted to the span of some points B. With the Cholesky factor L_B of
+// K_BB = L_B L_B^T, the rows of L = k(X, B) L_B^-T are the coordinates of the data, projected on
+// that span, in an orthonormal basis of it.
 #pragma once
 #include "../core/block.h"
 #include "partial_cholesky.h"
@@ -19,21 +19,21 @@ class SpanOperator;
 template <class T>
 class SpanRows {
   public:
-    // L is the factor, in memory; it is borrowed.
+    // Takes the rows of L from a stored factor, which is borrowed.
     explicit SpanRows(const PartialCholesky<T> &factor) : stored_(&factor) {}
-    // L is recomputed: basis is the factor of k(B, B) for the points B, and rows are those of the
-    // data.
+    // Recomputes the rows of L. basis: the factor of k(B, B) for the points B; rows: the rows of
+    // the data.
     SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points<T> basis_points,
              std::shared_ptr<const PartialCholesky<T>> basis);
 
     int64_t n() const { return stored_ ? stored_->n() : points_->rows(); }
     int64_t rank() const { return stored_ ? stored_->count() : basis_->count(); }
-    // Returns rows row0 ... row0 + count of L, row-major with the stride that it sets. They are
-    // valid as long as `scratch` and the factor.
+    // Returns rows row0 ... row0 + count - 1 of L, row-major with the stride that it sets. They are
+    // valid as long as the factor lives and `scratch` is not used again.
     const T *rows(Run &run, int64_t row0, int64_t count, Buffer<T> &scratch, int64_t &stride) const;
     // Writes the rows with these numbers to out (count x rank, row-major).
     void gather(Run &run, const int64_t *numbers, int64_t count, T *out) const;
-    // Returns d of row i; square is |l_i|^2.
+    // Returns the residual d = k(x, x) - |l|^2 of row i. square: |l|^2.
     double residual(int64_t i, double square) const {
         return stored_ ? stored_->residual()[i] : std::max(self_[i] - square, 0.0);
     }
@@ -55,8 +55,9 @@ class SpanRows {
     std::unique_ptr<Points<T>> points_, basis_points_;
     std::unique_ptr<Tiles<T>> tiles_;
     std::vector<Panel<T>> basis_panels_;
-    std::vector<int64_t> column_; // column of L of each point of B; -1: not a pivot
-    Buffer<T> triangle_;
+    // The column of L that belongs to each point of B; -1: the point is not a pivot.
+    std::vector<int64_t> column_;
+    Buffer<T> triangle_;  // L_B, column-major
     Buffer<double> self_; // k(x, x)
     mutable std::atomic<int64_t> evaluations_{0};
 };
@@ -70,10 +71,12 @@ struct Projection {
     // n numbers d = k(x, x) - |l|^2 >= 0, taken from the factor if L is in memory.
     CountedVector<double> residual;
     double uncentred = 0; // sum w k(x, x)
-    double floor = 0;     // theta up to this is rounding
-    // Bound on the error that sums in the tile's type cause in theta.
+    // An eigenvalue theta of at most this may consist of rounding errors alone.
+    double floor = 0;
+    // Bound on the error in theta that is caused by sums in the tile's type.
     double sums = 0;
-    // sum w (k(x, x) - |mu|^2), an upper bound on the trace of the centred data's own operator.
+    // sum w (k(x, x) - |mu|^2). This is an upper bound on the trace of the centred kernel matrix of
+    // the data, because mu is only the projection of their mean on the span.
     double trace = 0;
     double left = 0; // sum w d
     int64_t count() const { return static_cast<int64_t>(theta.size()); }
@@ -85,11 +88,13 @@ struct Projection {
 template <class T>
 Projection project(Run &run, const SpanRows<T> &span, const double *weights, bool centred, int64_t count);
 
-// The memory of project(), excluding a slab of L per thread, and the memory of its result.
+// project_bytes: the memory of project(), excluding a slab of L per thread. projection_bytes: the
+// memory of its result. size: bytes of a number of L.
 Bytes project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size);
 int64_t projection_bytes(int64_t n, int64_t m, int64_t count);
 
-// Writes the first columns of sqrt(w) (l - mu) V theta^-1/2 for all rows; they are orthonormal.
+// Writes the first to.count columns of sqrt(w) (l - mu) V theta^-1/2 for all rows; these columns
+// are orthonormal.
 template <class T>
 void directions(Run &run, const SpanRows<T> &span, const Projection &projection, const double *weights, Columns to);
 

@@ -1,11 +1,11 @@
 // Start vectors of iterations: the leading eigenvectors of a Nystrom approximation in f32. They
 // come from kernel PCA projected on the span of m points (nystrom_span.h) that randomly pivoted
-// Cholesky draws (Chen, Epperly, Tropp and Webber 2023). They save half of the passes over K or
-// more (FACTS B3.4), and their error costs nothing but passes. The points are drawn from all rows
-// if n is at most sample_rows. Otherwise they are drawn from a sample, one row from each of
-// sample_rows equal parts, so that no n x m factor exists. The cost is 2 n m kernel values
-// (n m with the factor) and 2 n m^2 flops in f32. The memory is O(m) per row of the sample, and a
-// slab for each thread.
+// Cholesky draws (Chen, Epperly, Tropp and Webber 2023). Measured: they save half of the passes
+// over K or more. Errors in them can cost further passes, but never accuracy. The points are drawn
+// from all rows if n is at most sample_rows. Otherwise they are drawn from a sample, one row from
+// each of sample_rows equal parts, so that no n x m factor exists. The cost is 2 n m kernel values
+// (n m if n is at most sample_rows, because then the factor is L) and 2 n m^2 flops in f32. The
+// memory is O(m) per row of the sample, and a slab for each thread.
 #include "nystrom_start.h"
 
 #include "basis.h"
@@ -15,11 +15,13 @@ namespace mercer {
 namespace {
 
 constexpr int64_t sample_rows = 16384;
-constexpr double least = 1e-6; // relative to theta_1; smaller ones are errors of f32
+// Eigenvalues of at most this fraction of the largest one are rounding errors of f32, so their
+// eigenvectors are not used.
+constexpr double least = 1e-6;
 
 int64_t number_of(const KernelRows &rows, int64_t i) { return rows.numbers ? rows.numbers[i] : i; }
 
-// Returns the pivots of a sample, as row numbers of the source.
+// Returns the pivots that are drawn from a sample, as row numbers of the source.
 std::vector<int64_t> sampled_pivots(Run &run, const StartTask &task, int64_t &evaluations) {
     std::vector<int64_t> numbers;
     std::vector<double> weights;

@@ -5,18 +5,20 @@
 
 namespace mercer {
 
-// The problem of a weighted operator: its rows and their weights (nullptr: 1).
+// The problem of a weighted operator, for which start vectors are needed. weights: of the rows;
+// nullptr: 1.
 struct StartTask {
     const KernelRows &rows;
     const double *weights;
     bool centred;
-    int64_t m; // pivots
+    int64_t m; // the number of points of the Nystrom approximation
     Random random;
 };
-// Writes the leading eigenvectors of a Nystrom approximation to `to`. The last columns remain
-// unchanged if its rank is smaller. Returns the number of kernel values used.
+// Writes the leading eigenvectors of a Nystrom approximation to `to`. If the approximation has
+// fewer, the last columns of `to` remain unchanged. Returns the number of kernel values used.
 int64_t start_vectors(Run &run, const StartTask &task, Columns to);
-// Returns the number of kernel values for n rows and m pivots.
+// Returns the likely and the largest number of kernel values that start_vectors uses for n rows and
+// m pivots.
 mercer_figure start_evaluations(int64_t n, int64_t m);
 // Draws a random row from the s-th of `parts` equal parts of n rows.
 inline int64_t row_of_part(const Random &random, int64_t s, int64_t parts, int64_t n) {

@@ -1,14 +1,14 @@
-// Pivoted partial Cholesky K ~ L L^T (specification reduced sets 7; sampling 4.1) in rounds: pivots
-// are chosen among a block of candidates whose residual is exact, and then one sweep over all rows
-// appends their columns (sweep.cpp). K is never formed or updated. m pivots of n rows cost
-// n m kernel values and n m^2 flops. Rounds take at most n (m + 32)/4 values more, and in f32 those
-// that candidates need (rounds.cpp). The memory is n m, and m^2 in f32 or if columns are recomputed
-// (columns.cpp).
+// Pivoted partial Cholesky K ~ L L^T in rounds: pivots are chosen among a block of candidates whose
+// residual is exact, and then one sweep over all rows appends their columns (sweep.cpp). K is never
+// formed or updated. m pivots of n rows cost n m kernel values and n m^2 flops. Residuals among
+// candidates take at most n (m + 32)/4 values more, and in f32, or if columns are recomputed, the
+// candidates' rows of L take some, too (rounds.cpp). The memory is n m numbers for a stored factor,
+// and m^2 for the triangle of the pivots in f32 or if columns are recomputed (columns.cpp).
 //
 // Greedy (Fine & Scheinberg, JMLR 2 (2001); Franc & Hlavac, CAIP (2003)). Residual diagonals can
 // only decrease, so their values from before the round are upper bounds. The rows of largest d are
 // the candidates. As long as the best exact residual among them is no less than the largest bound
-// of any other row, it is the best of all (FACTS B3.6). This takes about m/35 sweeps.
+// of any other row, it is the best of all. Measured: about m/35 sweeps.
 //
 // Sampled (Epperly, Tropp & Webber, Embrace rejection, arXiv 2410.03969, accelerated RPCholesky;
 // the distribution is that of Chen et al., Randomly pivoted Cholesky, CPAM 2025). Candidates are
@@ -25,8 +25,8 @@
 // most max(u, 1e-10) max k(x, x); if no other row is left, the rank is reached. The d of a
 // candidate is accurate enough for this decision because it is computed in f64 (rounds.cpp), while
 // the d of all other rows has errors of a few u max k(x, x). A row that is wrongly taken as a
-// candidate is detected in a round and dropped. After several rounds without a pivot the rank is
-// reached, too.
+// candidate is detected in a round and dropped. The rank also counts as reached after eight rounds
+// in succession without a pivot.
 //
 // A d far below 0 arises from rounding or from a kernel that is not positive semi-definite. It is
 // an error only if rounding provably cannot explain it (check_definite).
@@ -39,7 +39,9 @@
 
 namespace mercer {
 
-// L of a set that grows by one row at a time. Row k of the round's triangle is the row under test.
+// The Cholesky factor of the candidates accepted so far, which grows by one row at a time in the
+// triangle of the round. The row after the accepted ones serves as workspace for the candidate
+// under test.
 template <class T>
 class PartialCholesky<T>::Border {
   public:
@@ -113,7 +115,9 @@ int64_t PartialCholesky<T>::affordable(int64_t candidates) const {
     return std::clamp<int64_t>(static_cast<int64_t>(std::sqrt(std::max(left, 0.0))), 1, candidates);
 }
 
-// A round must exceed neither the remaining number of pivots nor the number that one sweep can add.
+// Adds rounds of pivots until `stop` holds or the rank is reached. choose(most) returns the next
+// round, with at most `most` pivots: as many as are still missing, but no more than one sweep can
+// add.
 template <class T>
 template <class Choose>
 void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
@@ -160,7 +164,8 @@ template <class T>
 void PartialCholesky<T>::grow_sampled(const PivotStop &stop, const Random &random) {
     const int64_t enough = enough_accepted(stop.m);
     grow(stop, [&](int64_t most) {
-        const int64_t left = std::min(stop.m, n()) - count(), rounds = (left + enough - 1) / enough; // equally large
+        // The missing pivots are divided among rounds of nearly equal size.
+        const int64_t left = std::min(stop.m, n()) - count(), rounds = (left + enough - 1) / enough;
         const int64_t draws = (count() == 0 ? first_draws : later_draws) * enough;
         return choose_sampled(std::min(most, (left + rounds - 1) / rounds), affordable(draws), random);
     });
@@ -172,7 +177,8 @@ std::vector<int64_t> PartialCholesky<T>::largest_rows(int64_t wanted) const {
     auto before = [&](int64_t i, int64_t j) {
         return residual_[i] != residual_[j] ? residual_[i] > residual_[j] : precedes(i, j);
     };
-    std::vector<int64_t> heap; // the top is the last in this order
+    // A heap whose top is the last of its rows in this order.
+    std::vector<int64_t> heap;
     const double least = floor(count());
     for (int64_t i = 0; i < n(); ++i) {
         if (!(residual_[i] > least) || weight(i) == 0) continue;
@@ -207,16 +213,18 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_greedy(int64_t mos
     std::vector<int64_t> rows = largest_rows(candidates + 1);
     if (rows.empty()) return round;
     const int64_t first = first_tied(residual_[rows[0]], {});
-    int64_t next = -1; // the best row outside
+    // The row of largest d outside the candidates; -1: all rows are candidates.
+    int64_t next = -1;
     if (static_cast<int64_t>(rows.size()) > candidates) next = rows.back(), rows.pop_back();
     if (std::find(rows.begin(), rows.end(), first) == rows.end()) next = rows.back(), rows.back() = first;
     std::sort(rows.begin(), rows.end(), [&](int64_t i, int64_t j) { return precedes(i, j); });
     const double bound = next < 0 ? -1 : residual_[next];
-    // The first row outside whose score would tie with a best score equal to the bound.
+    // The first row outside the candidates whose d ties with the bound. Where the best residual and
+    // the bound tie, a candidate is the best row only if it precedes this one.
     const int64_t tied_outside = next < 0 ? -1 : first_tied(bound, rows);
 
-    // No residual outside exceeds the bound. The first pivot is the best of all rows, because all d
-    // are exact at the start of a round.
+    // No row outside the candidates has a residual above the bound. The first pivot needs no test:
+    // it is the best of all rows, because all d are exact at the start of a round.
     take_largest(round, rows, most, [&](int64_t row, double best) {
         return bound < pivot_tie * best || (bound <= best && (tied_outside < 0 || precedes(row, tied_outside)));
     });
@@ -224,8 +232,8 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_greedy(int64_t mos
 }
 
 // Takes the given row of largest residual (the first one on a tie), then the row of largest
-// residual after that, and so on, up to `most` rows. After the first row, it continues only while
-// `go` is true.
+// residual after that, and so on, up to `most` rows. Before each row but the first it asks
+// go(row, largest residual), and it ends if this is false.
 template <class T>
 template <class Go>
 void PartialCholesky<T>::take_largest(Round &round, std::vector<int64_t> rows, int64_t most, Go &&go) {
@@ -275,8 +283,8 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_sampled(int64_t mo
     }
     if (last < 0) return round;
     std::vector<int64_t> drawn;
-    // Finds the first row whose cumulative sum exceeds the point. The product may round up to the
-    // whole sum.
+    // Draws the first row whose cumulative sum exceeds a random point of [0, sum). If rounding
+    // makes the point equal to the whole sum, the last candidate is drawn.
     for (int64_t t = 0; t < draws; ++t) {
         const double at = random.uniform(draws_ + t, 0) * sum;
         drawn.push_back(std::min(last, std::upper_bound(until.begin(), until.end(), at) - until.begin()));
@@ -301,8 +309,8 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_sampled(int64_t mo
 
 // Each column carries the errors of its entries divided by the root of its pivot. If rows were
 // taken in the given order, a small pivot before a large one would spread such errors to all later
-// columns, again and again. So the largest residual is taken first within a round, and a round ends
-// when the residuals of its rows are far below those of the waiting rows.
+// columns, again and again. Therefore a round takes the row of largest residual first, and it ends
+// when the residuals left in it are far below those of the waiting rows.
 template <class T>
 int64_t PartialCholesky<T>::append(const int64_t *rows, int64_t given) {
     constexpr double far_below = 1e-3;

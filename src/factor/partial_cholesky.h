@@ -14,7 +14,8 @@
 
 namespace mercer {
 
-constexpr double pivot_tie = 1 - 1e-10; // scores this close to the best count as ties
+// A score of at least this fraction of the best score counts as tied with it.
+constexpr double pivot_tie = 1 - 1e-10;
 
 // Computes sum x_i y_i in eight interleaved f64 sums, which compilers can vectorise.
 template <class T>
@@ -36,17 +37,18 @@ struct PivotStop {
     bool early() const { return mse > 0 || maxerr > 0 || trace > 0; }
 };
 
-// L has n x m entries. If these do not fit in memory, a factor keeps only the pivots, the data from
+// stored: the n x m entries of L are kept in memory.
+// recomputed: for an L that does not fit in memory. The factor keeps only the pivots, the data from
 // which their columns are computed, and d. Each sweep then recomputes the earlier columns of its
-// rows by the same products. The candidates' rows are computed from the pivots' triangle
-// (rounds.cpp), so that pivots and d equal those of a factor in memory up to rounding.
+// rows by the same products. The candidates' rows of L are computed from the pivots' triangle
+// (rounds.cpp), so that pivots and d equal those of a stored factor up to rounding.
 enum class Factor { stored, recomputed };
 
 template <class T>
 class PartialCholesky {
   public:
-    // rows: their kernel must be positive semi-definite, otherwise E_UNSUPPORTED. capacity: the
-    // number of columns to allocate at first; more are allocated when they are needed.
+    // Fails with E_UNSUPPORTED if the kernel of rows is not declared positive semi-definite.
+    // capacity: the number of columns to allocate at first; more are allocated when needed.
     PartialCholesky(Run &run, const KernelRows &rows, int64_t capacity, Factor kind = Factor::stored);
     PartialCholesky(const PartialCholesky &) = delete;
 
@@ -65,19 +67,21 @@ class PartialCholesky {
     // a pivot, or lies in the span of the earlier pivots, is skipped; index() then tells which rows
     // were added, and in what order. Returns their number.
     int64_t append(const int64_t *rows, int64_t count);
-    // Makes room for capacity columns by copying a stored factor. The old and the new factor exist at
-    // the same time.
+    // Makes room for capacity columns. A stored factor is copied, so memory for the old and the new
+    // one is needed during the call.
     void reserve(int64_t capacity);
 
     int64_t n() const { return rows_.n; }
     int64_t count() const { return static_cast<int64_t>(index_.size()); }
-    const int64_t *index() const { return index_.data(); } // count(), in order of selection
+    // The positions of the pivots among the rows: count() numbers in order of selection.
+    const int64_t *index() const { return index_.data(); }
     bool stored() const { return kind_ == Factor::stored; }
-    // If stored: n x count, row-major with stride(). What follows the first count entries of a row is
-    // undefined. The rows of pivots form a lower triangle.
+    // Only if stored(): L, n x count(), row-major with stride(). Entries of a row beyond the first
+    // count() are undefined. The rows of the pivots, in the order of index(), form a lower
+    // triangular matrix.
     const T *factor() const { return factor_.data(); }
     int64_t stride() const { return stride_; }
-    // Bytes of the factor, its triangle, d, the hashes and the prepared rows.
+    // Bytes that this object holds: the factor, its triangle, d, the hashes and the prepared rows.
     int64_t stored_bytes() const;
     const double *residual() const { return residual_.data(); } // n numbers d; 0 at pivots
     double mean_residual() const { return residual_sum_ / weight_sum_; }
@@ -88,12 +92,13 @@ class PartialCholesky {
     // True if the last growth ended because no candidate above the rank floor was left.
     bool rank_reached() const { return rank_reached_; }
     int64_t sweeps() const { return sweeps_; }
-    int64_t evaluations() const { return evaluations_ + again_; } // of kernel values
+    // The number of kernel values so far, including those that only recompute columns or rows of L.
+    int64_t evaluations() const { return evaluations_ + again_; }
 
     bool reached(const PivotStop &stop) const { return reached(stop, residual_sum_, largest_); }
-    // True if row i precedes row j when their scores tie. A hash of the rows' values decides; equal
-    // rows, and objects, whose values are unknown, are ordered by position. Call read_contents()
-    // first.
+    // True if row i precedes row j when their scores tie. A hash of the rows' values decides. Equal
+    // rows are ordered by position, and so are objects, because they have no values to hash. Call
+    // read_contents() first.
     bool precedes(int64_t i, int64_t j) const {
         return !contents_.empty() && contents_[i] != contents_[j] ? contents_[i] < contents_[j] : i < j;
     }
@@ -102,28 +107,32 @@ class PartialCholesky {
     bool candidate(int64_t row) const { return weight(row) > 0 && residual_[row] > floor(count()); }
     double weight(int64_t row) const { return rows_.weights ? rows_.weights[row] : 1; }
 
-    // The number of columns to allocate at first if m are requested but an early stop may save most
-    // of them.
+    // The number of columns to allocate at first if m are requested: all of them, but at most 256
+    // if growth may stop early (PivotStop::early), because most columns may then never be needed.
     static int64_t first_capacity(int64_t m, bool early) { return early ? std::min<int64_t>(m, 256) : m; }
-    // Bounds on the memory of a factor of m columns. early: it grows from first_capacity. A factor
-    // that is not stored is assumed to grow in at most rounds(m) sweeps.
+    // Forecasts the memory of a factor of m columns while it grows. early: the factor starts with
+    // first_capacity columns and is enlarged when needed. A factor that is not stored is assumed to
+    // grow in at most rounds(m) sweeps.
     static Bytes bytes(int64_t n, int64_t m, bool early, int64_t threads, const TileBytes &tiles,
                        Factor kind = Factor::stored);
-    // Bytes that a stored factor keeps.
+    // Upper bound on the bytes of a stored factor, including the copies that enlarge it.
     static int64_t stored_bytes_of(int64_t n, int64_t m, bool early, const TileBytes &tiles);
-    // Bytes that growing takes in addition.
+    // Bytes that growing takes in addition to stored_bytes_of.
     static Bytes growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, const TileBytes &tiles);
+    // Upper estimate of the kernel values that a factor of m columns takes.
     static int64_t evaluations(int64_t n, int64_t m, Factor kind = Factor::stored) {
-        // Candidates look up half of the m columns on average.
+        // The row of L of a candidate is computed from its kernel values with all pivots so far: on
+        // average m / 2 values.
         const int64_t looked_up = std::min(n, most_candidates(m)) * m / 2;
         return n * (m + 1) + allowance(n, m) +
                rounds(m) * ((kind == Factor::stored ? 0 : n * m / 2) +
                             (sizeof(T) == 4 || kind != Factor::stored ? looked_up : 0));
     }
-    // Number of rounds of either rule, unless all candidates are alike.
+    // Upper estimate of the rounds in which grow_greedy or grow_sampled reaches m pivots. If the
+    // candidates of a round are nearly equal, it accepts few of them, and more rounds are needed.
     static int64_t rounds(int64_t m) { return m / 32 + 4; }
     // The rank floor, which is the same for all rules: after `step` pivots, no row becomes a pivot
-    // whose d is at most this, in units of the largest diagonal entry (derived in
+    // whose d is at most this fraction of the largest diagonal entry (derived in
     // partial_cholesky.cpp).
     static double relative_floor(int64_t step) {
         return std::max(1e-10, unit_roundoff(sizeof(T) == 4)) + static_cast<double>(step + 1) * unit_roundoff(false);
@@ -137,10 +146,11 @@ class PartialCholesky {
     struct Candidates {
         int64_t count() const { return static_cast<int64_t>(rows.size()); }
         std::vector<int64_t> rows;
-        Buffer<double> factor, residual; // row-major: count() x columns of L; square
+        // Both row-major. factor: the candidates' rows of L; residual: count() x count().
+        Buffer<double> factor, residual;
     };
-    // The pivots accepted in one round, at most `most`, in order. places: their positions among the
-    // candidates.
+    // The pivots accepted in one round, at most `most`, in the order of acceptance. rows: their
+    // positions among all rows; places: their positions among the candidates.
     struct Round {
         Round(Run &run, int64_t most) : most(most), triangle(run.buffer<double>(most, most)) {}
         int64_t count() const { return static_cast<int64_t>(rows.size()); }
@@ -148,74 +158,90 @@ class PartialCholesky {
         const double *row(int64_t k) const { return triangle.data() + k * most; }
         int64_t most;
         std::vector<int64_t> rows, places;
-        Buffer<double> triangle; // L between the pivots
-        Buffer<double> earlier;  // the pivots' rows of L before the round
+        // L between the pivots of the round: most x most, row-major.
+        Buffer<double> triangle;
+        // The columns of L before the round in the pivots' rows: count() rows, row-major.
+        Buffer<double> earlier;
     };
     class Border; // a Cholesky factor that grows by rows
-    struct Step { // the data from which the columns of one round are computed
+    // The data from which the columns of one round are computed, for any rows.
+    struct Step {
         Step(PartialCholesky &factor, const Round &round);
         int64_t depth() const { return from + made; }
-        // The length of a row of `solved` in the part whose first column is j0.
+        // The padded row length of `solved` in the part whose first pivot is j0.
         int64_t columns_from(int64_t j0) const { return padded_columns<T>(std::min(wide, made - j0)); }
-        std::vector<int64_t> numbers; // row numbers of the pivots
-        // Columns from ... from + made are computed; only the first `width` of them are used.
+        // The row numbers of the pivots in the source.
+        std::vector<int64_t> numbers;
+        // `made` columns are computed, the first of which is column `from` of L; only the first
+        // `width` of them are used.
         int64_t from, made, width;
         Points<T> points;
         Panel<T> pivots;
-        Buffer<T> triangle; // L_PP, row-major
-        // One matrix of depth() rows for each part Q of `wide` pivots, by which the products of
-        // columns.cpp multiply: first -L_Q^T, in one row per column before the part, then M^T, where
-        // M is the inverse of the triangle of L between the pivots of Q. Later rows are not used.
+        // L between these pivots: made x made, row-major.
+        Buffer<T> triangle;
+        // One matrix of depth() rows for each part Q of `wide` pivots. The products of columns.cpp
+        // multiply by it. Its first rows are -L_Q^T, one row for each column of L before the part,
+        // and the next ones are M^T, where M is the inverse of the triangle of L between the pivots
+        // of Q. The rows after these are not used.
         Buffer<T> solved;
     };
+    // A sweep processes slab_rows rows at once; candidates are processed in blocks of few_rows.
     static constexpr int64_t slab_rows = 1024, slab_panels = slab_rows / tile_rows, few_rows = 128;
-    // The number of columns in one product, two registers of 64 bytes: the data that a product
-    // reads for them streams through the first-level cache. Four registers cost 5 % of the time,
-    // and rows of all columns 15 to 25 %.
+    // The number of columns that one product computes: those of two registers of 64 bytes. The part
+    // of `solved` that the product reads for them then streams through the first-level cache.
+    // Measured: four registers take 5 % more time, and all columns at once 15 to 25 % more.
     static constexpr int64_t wide = 128 / sizeof(T);
     static_assert(slab_rows % tile_rows == 0);
     static int64_t stride_of(int64_t capacity);
-    // Bytes of the rows that stay prepared for tiles; 0: they are not kept.
+    // Bytes of the panels of all rows if the factor keeps them prepared for tiles, otherwise 0.
     static int64_t ready_bytes(int64_t n, int64_t m, bool early, const TileBytes &tiles);
     static int64_t slabs_of(int64_t n) { return (n + slab_rows - 1) / slab_rows; }
-    struct Scratch { // of one thread
+    struct Scratch { // workspace of one thread
         Scratch(Run &run, const Tiles<T> &tiles) : tile(tiles.scratch(run)) {}
         TileScratch<T> tile;
         std::vector<Panel<T>> panels;
-        Buffer<T> rows; // rows of L, if it is not stored
+        // The rows of L of a slab; empty if the factor is stored.
+        Buffer<T> rows;
     };
-    struct Block { // the rows of L that are being processed
+    // The rows row0 ... row0 + rows - 1 of L, which are processed together.
+    struct Block {
         Points<T> &points;
         const Panel<T> *panels; // panels of these rows; all but the last have tile_rows rows
         int64_t row0, rows;
+        // Row row0 of L; the next rows follow at distances of stride.
         T *l;
         int64_t stride;
     };
-    struct Sums { // of the rows of a slab
+    // Results of subtract() for the rows of a slab: the sum of w d and the largest d, both after d
+    // is clamped at 0, and the lowest d before that, with its row.
+    struct Sums {
         double residual, largest, lowest;
         int64_t lowest_row;
     };
 
     static constexpr int64_t most_accepted = tile_rows; // largest number of pivots in one round
-    // Rows stay prepared for tiles if they need at most this fraction of the memory of L.
+    // Rows stay prepared for tiles if their panels need at most 1 / panels_share of the memory
+    // of L.
     static constexpr int64_t panels_share = 10;
-    // The number of candidates of a greedy round: fewer need more sweeps, and more make a larger
-    // residual block (FACTS B3.12).
+    // The number of candidates of a greedy round, chosen by measurement: fewer candidates need more
+    // sweeps, and more make a larger residual block.
     static int64_t greedy_candidates(int64_t m) { return std::clamp<int64_t>((m / 4 + 280) / 64 * 64, 128, 512); }
-    // The number of pivots that ends a sampled round. A round draws twice as many candidates. The
-    // first round, which rejects most and whose candidates cost least, draws three times as many.
+    // The number of accepted pivots at which a sampled round ends. A round draws twice as many
+    // candidates. The first round draws three times as many, because it rejects most and its
+    // candidates cost least.
     static int64_t enough_accepted(int64_t m) { return m >= 1000 ? most_accepted : most_accepted / 2; }
     static constexpr int64_t first_draws = 3, later_draws = 2;
     static int64_t most_candidates(int64_t m) {
         return std::max(greedy_candidates(m), first_draws * enough_accepted(m));
     }
     static int64_t triangle_bytes(int64_t m) { return 8 * m * m; }
-    // Upper limit of the kernel values for residuals within rounds, in addition to the n m of the
-    // columns.
+    // Upper limit of the kernel values that residuals among candidates may take, in addition to the
+    // n m values of the columns.
     static int64_t allowance(int64_t n, int64_t m) { return n * ((m + 32) / 4); }
     int64_t affordable(int64_t candidates) const;
     double floor(int64_t step) const { return relative_floor(step) * largest_diagonal_; }
-    // A d below minus this triggers check_definite, which decides whether the kernel is indefinite.
+    // If the residual d of a row falls below minus this, check_definite decides whether rounding
+    // can explain it or the kernel is indefinite.
     double suspicious() const { return 16 * relative_floor(count()) * scale_; }
     template <class Choose>
     void grow(const PivotStop &stop, Choose &&choose);
@@ -243,8 +269,8 @@ class PartialCholesky {
     void columns(Step &step, const Block &block, Scratch &scratch);
     void patch(const Step &step, const Block &block, const int64_t *rows) const;
 
-    // rounds.cpp
-    // Otherwise the columns are in f64 and contain the pivots' rows.
+    // True if the factor keeps the pivots' triangle L_P in f64. A stored f64 factor need not do so,
+    // because its columns contain the pivots' rows.
     bool stores_triangle() const { return sizeof(T) == 4 || !stored(); }
     Points<double> exact_points(const std::vector<int64_t> &numbers) const;
     void reserve_triangle();
@@ -260,22 +286,29 @@ class PartialCholesky {
     KernelRows rows_;
     Factor kind_;
     Points<T> points_;
-    std::vector<Panel<T>> panels_; // of all rows, if small compared to the factor
+    // Prepared panels of all rows; empty unless they are small compared to the factor.
+    std::vector<Panel<T>> panels_;
     std::vector<int64_t> index_;
     std::vector<std::pair<int64_t, int64_t>> chosen_; // row and column of each pivot, sorted by row
     Buffer<T> factor_;
-    // L_P if it is kept: a square of triangle_rows_, column-major.
+    // L_P if stores_triangle(): column-major, with memory for triangle_rows_ rows and columns.
     Buffer<double> triangle_;
-    std::vector<std::unique_ptr<Step>> steps_; // if the factor is not stored
+    // One for each round; empty if the factor is stored.
+    std::vector<std::unique_ptr<Step>> steps_;
     Buffer<double> residual_;
     Buffer<uint64_t> contents_; // hashes of all rows, to break ties
     int64_t capacity_ = 0, stride_ = 0, triangle_rows_ = 0;
-    double largest_diagonal_ = 0, weight_sum_ = 0, trace_ = 0; // of rows with weight > 0
-    double scale_ = 0;                                         // largest k(x, x) of all rows
+    // Over the rows with weight > 0: the largest k(x, x), the sum of w and the sum of w k(x, x).
+    double largest_diagonal_ = 0, weight_sum_ = 0, trace_ = 0;
+    // The largest |k(x, x)| of all rows.
+    double scale_ = 0;
+    // Over the rows with weight > 0: the sum of w d and the largest d.
     double residual_sum_ = 0, largest_ = 0;
-    // spent_: kernel values that were evaluated to choose pivots.
+    // draws_: candidates drawn so far. spent_: kernel values evaluated to choose pivots, which
+    // allowance() limits.
     int64_t sweeps_ = 0, draws_ = 0, evaluations_ = 0, spent_ = 0;
-    std::atomic<int64_t> again_{0}; // kernel values evaluated to recompute columns
+    // Kernel values evaluated to recompute columns or rows of L.
+    std::atomic<int64_t> again_{0};
     bool rank_reached_ = false;
 };
 

@@ -6,9 +6,9 @@
 // every row, including those of later pivots, and the recurrence multiplies these errors. If each
 // pivot has the largest residual, this growth is bounded; with drawn or given pivots it is
 // exponential. A candidate's row of L is K_cP L_P^-T, so that all decisions about it (d, order,
-// acceptance) are accurate to f64. A factor that is not stored does the same, because it has no rows
-// to read. b candidates after s pivots cost b s f64 kernel values and b s^2 flops, in total at
-// least m^2/2 values and m^3/3 flops; the memory is m^2.
+// acceptance) are accurate to f64. A factor that is not stored does the same, because it has no
+// columns from which these rows could be read. b candidates after s pivots cost b s f64 kernel
+// values and b s^2 flops, in total at least m^2/2 values and m^3/3 flops; the memory is m^2.
 #include "partial_cholesky.h"
 
 #include <cinttypes>
@@ -57,8 +57,8 @@ Points<double> PartialCholesky<T>::exact_points(const std::vector<int64_t> &numb
     return points;
 }
 
-// Returns the candidates' rows of L, count() numbers each: read from the columns if these are stored
-// in f64, otherwise computed as K_cP L_P^-T.
+// Returns the candidates' rows of L, count() numbers each. They are read from the columns if these
+// are stored in f64, and otherwise computed as K_cP L_P^-T.
 template <class T>
 Buffer<double> PartialCholesky<T>::rows_of_factor(const std::vector<int64_t> &rows) {
     const int64_t b = static_cast<int64_t>(rows.size()), s = count();
@@ -92,8 +92,9 @@ Buffer<double> PartialCholesky<T>::rows_of_factor(const std::vector<int64_t> &ro
     return out;
 }
 
-// Computes K - L L^T among the block's rows, which is symmetric. Its diagonal is d: in f64 the
-// value that scores and draws used, in f32 the residual computed from the f64 rows of L.
+// Computes the residual K - L L^T among the rows of the block, a symmetric matrix. Its diagonal is
+// d. For an f64 factor this is the stored d, on which scores and draws were based. The stored d of
+// an f32 factor is less accurate, so d is computed again from the f64 rows of L.
 template <class T>
 void PartialCholesky<T>::residual_among(Candidates &block) {
     const int64_t b = block.count(), s = count(), blocks = (b + few_rows - 1) / few_rows;
@@ -104,10 +105,12 @@ void PartialCholesky<T>::residual_among(Candidates &block) {
     const double *factor = block.factor.data();
     if (b > 1) {
         std::vector<Panel<double>> panels(static_cast<size_t>(blocks));
-        std::vector<std::pair<int64_t, int64_t>> pairs; // pairs of panels in one triangle
+        // The pairs of panels on and below the diagonal, which determine the symmetric residual.
+        std::vector<std::pair<int64_t, int64_t>> pairs;
         for (int64_t i = 0; i < blocks; ++i)
             for (int64_t j = 0; j <= i; ++j) pairs.emplace_back(i, j);
-        Buffer<double> turned = run_.buffer<double>(blocks * s, few_rows); // -L of each panel, by columns
+        // -L^T of each panel, padded with zeros to few_rows columns.
+        Buffer<double> turned = run_.buffer<double>(blocks * s, few_rows);
         for_each(blocks, [&](int64_t i) {
             const int64_t row0 = i * few_rows, rows = std::min(few_rows, b - row0);
             panels[static_cast<size_t>(i)] = points.load(run_, row0, rows);
@@ -153,8 +156,9 @@ typename PartialCholesky<T>::Candidates PartialCholesky<T>::candidates(std::vect
     return block;
 }
 
-// Completes a round after its pivots are chosen: keeps their rows of L, and stores the exact d of
-// all candidates, so that rows at the floor are no longer candidates.
+// Completes a round after its pivots are chosen: keeps their rows of L, and stores the d of all
+// candidates that was computed for the round. Candidates whose d proves to be at most the floor are
+// then not chosen again.
 template <class T>
 void PartialCholesky<T>::settle(Round &round, const Candidates &block) {
     const int64_t s = count(), b = block.count();
@@ -165,13 +169,14 @@ void PartialCholesky<T>::settle(Round &round, const Candidates &block) {
 }
 
 // A d of this row far below 0 proves that the kernel is indefinite only if rounding cannot explain
-// it. K is positive semi-definite if and only if z^T K z >= 0 for all z. The smallest value is
-// obtained with z = 1 at the row x and -a at the pivots, a = K_PP^-1 k_Px:
+// it. K is positive semi-definite if and only if z^T K z >= 0 for all z. Among the z that are 1 at
+// this row x and 0 outside the pivots, the smallest value is obtained with -a at the pivots, where
+// a = K_PP^-1 k_Px:
 //   z^T K z = k(x, x) - |l|^2,   l = L_P^-1 k_Px,   a = L_P^-T l.
-// If each entry has an error of at most eta (k(x, x) k(y, y))^1/2, the sum for this z has an error
-// of at most eta (sum |z_j| k_jj^1/2)^2, so rounding cannot make it lower than minus this bound.
-// eta is the error of f64 kernel values and of sums of count() terms, or that of values supplied in
-// f32.
+// If each entry of K has an error of at most eta (k(x, x) k(y, y))^1/2, the sum for this z has an
+// error of at most eta (sum |z_j| k_jj^1/2)^2, so a value below minus this bound proves that the
+// kernel is indefinite; otherwise this function returns. eta is the relative error of f64 kernel
+// values, or of values supplied in f32, plus that of sums of count() terms.
 template <class T>
 void PartialCholesky<T>::check_definite(int64_t row) {
     const bool given = points_.objects() || rows_.kernel.calls_back();

@@ -1,8 +1,9 @@
 // The sweep of pivoted partial Cholesky, which appends the columns X of the accepted pivots to L:
-// d -= |X_i|^2,  L <- [L, X]. It goes in slabs of 1024 rows, whose columns are computed
-// (columns.cpp) and used while they are in the second-level cache (256 rows cost 25 % more, FACTS
-// B3.12); L is read once. d and its sums are in f64. Slabs are fixed and their sums are added in
-// order, so any number of threads gives the same bits.
+//   d -= |X_i|^2,   L <- [L, X].
+// It processes slabs of 1024 rows, whose columns are computed (columns.cpp) and used while they are
+// in the second-level cache (measured: slabs of 256 rows take 25 % more time). L is read once. d
+// and its sums are in f64. The slabs do not depend on the number of threads, and their sums are
+// added in order, so any number of threads gives the same bits.
 #include "partial_cholesky.h"
 
 #include <algorithm>
@@ -14,7 +15,9 @@ namespace mercer {
 template <class T>
 void PartialCholesky<T>::for_each(int64_t count, const std::function<void(int64_t)> &body) {
     parallel_for(run_, count, body, Tiles<T>(rows_.kernel, points_, points_).serial());
-    run_.progress(1); // a body that was asked to stop returns early
+    // A body that sees a request to stop returns early. This call then throws, so that nothing uses
+    // the incomplete results.
+    run_.progress(1);
 }
 
 template <class T>
@@ -35,8 +38,8 @@ void PartialCholesky<T>::start() {
     largest_ = largest_diagonal_;
 }
 
-// FNV-1a over the bits of a row's values, eight bytes at a time and with mixing; 0 and -0 are
-// equal.
+// Hashes the values of each row by FNV-1a over their bits, eight bytes at a time and with one more
+// mixing step. Adding 0.0 turns -0 into 0, so that equal rows have equal hashes.
 template <class T>
 void PartialCholesky<T>::read_contents() {
     const Source &source = *rows_.source;
@@ -61,8 +64,8 @@ void PartialCholesky<T>::read_contents() {
     contents_ = std::move(contents);
 }
 
-// Rows take whole cache lines, with room for the columns that pad a product. Rows whose distance is
-// a multiple of 1 KiB would share few sets of a cache.
+// Returns a stride of whole cache lines with room for the columns that pad a product. One more line
+// is added to a multiple of 1 KiB, because rows at such distances share few sets of a cache.
 template <class T>
 int64_t PartialCholesky<T>::stride_of(int64_t capacity) {
     constexpr int64_t line = padded_columns<T>(1);
@@ -91,7 +94,8 @@ void PartialCholesky<T>::reserve(int64_t capacity) {
     stride_ = stride;
 }
 
-// d of each pivot is first set to the number that is subtracted, so that it becomes exactly 0.
+// Subtracts from d of each row in the block the squares of its columns from `from` on. d of each
+// pivot is first set to the number that is subtracted, so that it becomes exactly 0.
 template <class T>
 typename PartialCholesky<T>::Sums PartialCholesky<T>::subtract(const Block &block, int64_t from) {
     const int64_t end = block.row0 + block.rows;
@@ -104,7 +108,7 @@ typename PartialCholesky<T>::Sums PartialCholesky<T>::subtract(const Block &bloc
     Sums sums{0, 0, 0, block.row0};
     for (int64_t i = block.row0; i < end; ++i) {
         const double d = residual_[i] - square(i);
-        // The first NaN is kept.
+        // A NaN satisfies this condition, too, and the first one is kept.
         if (!(d >= sums.lowest || std::isnan(sums.lowest))) sums.lowest = d, sums.lowest_row = i;
         residual_[i] = std::max(d, 0.0);
         sums.residual += weight(i) * residual_[i];
@@ -151,9 +155,9 @@ void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
     if (stop.early() && reached(stop)) drop_surplus(from, stop);
 }
 
-// Keeps columns up to the first one after which the stop holds. After k columns, the residual of
-// row i is d_i plus the squares of the later columns: a sum of positive terms, so going back loses
-// no accuracy.
+// Drops the columns after the first one after which the stop holds. After k columns, the residual
+// of row i is d_i plus the squares of the later columns: a sum of positive terms, so going back
+// loses no accuracy.
 template <class T>
 void PartialCholesky<T>::drop_surplus(int64_t from, const PivotStop &stop) {
     const int64_t width = count() - from, slabs = slabs_of(n());
@@ -222,7 +226,7 @@ int64_t PartialCholesky<T>::ready_bytes(int64_t n, int64_t m, bool early, const 
 template <class T>
 int64_t PartialCholesky<T>::stored_bytes_of(int64_t n, int64_t m, bool early, const TileBytes &tiles) {
     int64_t columns = stride_of(m), triangle = triangle_bytes(m);
-    // The old and the new factor exist together while one is copied.
+    // While a factor is enlarged, the old and the new one exist at the same time.
     for (int64_t room = first_capacity(m, early); room < m; room *= 2) {
         columns = std::max(columns, stride_of(room) + stride_of(std::min(2 * room, m)));
         triangle = std::max(triangle, triangle_bytes(room) + triangle_bytes(std::min(2 * room, m)));
@@ -231,22 +235,24 @@ int64_t PartialCholesky<T>::stored_bytes_of(int64_t n, int64_t m, bool early, co
            (sizeof(T) == 4 ? triangle : 0) + ready_bytes(n, m, early, tiles);
 }
 
-// A round first chooses pivots and then computes their columns, so the blocks of candidates and of
-// pivots are needed one after the other. Their sizes depend on the data: a few dozen at least, and
-// most_accepted at most.
+// A round first chooses pivots and then computes their columns. The memory of the two steps is not
+// needed at the same time, so the larger of them counts. The sizes of the blocks depend on the
+// data: the likely figure assumes up to 128 candidates and 32 pivots, and the upper limit
+// most_candidates(m) and most_accepted.
 template <class T>
 Bytes PartialCholesky<T>::growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, const TileBytes &tiles) {
     const int64_t size = sizeof(T), slabs = slabs_of(n), active = std::min(threads, slabs),
                   rows = std::min(n, tile_rows), panels = std::min(active * slab_panels, blocks_of(n)),
                   loaded = tiles.stored(panels, std::min(active * slab_rows, n)),
                   ready = ready_bytes(n, m, early, tiles);
-    // If the budget does not allow all rows to stay prepared, those of a slab are prepared for each
-    // sweep.
+    // The panels of all rows, if kept, are counted in stored_bytes_of. If they are not kept, or if
+    // the budget is too small to keep them, each sweep prepares the panels of its slabs.
     const Bytes sweep =
         held_by(threads, slabs, tiles.scratch) +
         Bytes(ready > 0 ? 0 : loaded / active, active * tiles.loading(rows) + std::max<int64_t>(loaded - ready, 0));
     const int64_t affordable = static_cast<int64_t>(std::sqrt(static_cast<double>(allowance(n, m)))) + 1;
-    const int64_t wider = 8 / size; // candidates are in f64
+    const int64_t wider = 8 / size; // candidates are in f64, whereas `tiles` counts numbers of type T
+    // Bytes that choosing `a` pivots among `b` candidates takes on `working` threads.
     auto choosing = [&](int64_t b, int64_t a, int64_t working) {
         const int64_t few = (b + few_rows - 1) / few_rows,
                       work = wider * working * std::max(tiles.scratch, tiles.loading(std::min(b, few_rows))),
@@ -255,6 +261,8 @@ Bytes PartialCholesky<T>::growing_bytes(int64_t n, int64_t m, bool early, int64_
         return 8 * m * b +
                std::max({looked_up + work, b > 1 ? multiplied + work : 0, 8 * b * (b + a + 1), 8 * (b * b + a * m)});
     };
+    // Bytes that adding the columns of `a` pivots takes, including those of the sweep itself
+    // (swept).
     auto adding = [&](int64_t a, int64_t swept) {
         return tiles.stored(1, a) + tiles.loading(a) + size * a * (a + stride_of(m)) + 8 * a * m + swept;
     };
