@@ -2,10 +2,11 @@
 // sqrt(d var) over all rows (the rule "scale" of scikit-learn: gamma = 1 / (d var)).
 //
 // Distances come from tiles of squares, and f64 holds squares only of numbers between 1e-154 and
-// 1e154. Rows beyond that are shifted by their smallest entries, which changes no distance, and
-// counted in a power of 2 near their spread.
-// Cost: d m^2 / 2 for m rows, or d for "scale". Error: a distance is as accurate as its tile
-// (gram/tile.cpp), a variance as in column_stats.cpp; the sampling error is a few per cent.
+// 1e154. If rows come near these limits, the smallest entry of each column is subtracted, which
+// changes no distance, and the rows are divided by a power of 2 near the widest range of a column.
+// Cost: m^2 / 2 distances in d columns for m rows; "scale" needs d operations. Error: a distance is
+// as accurate as its tile (gram/tile.cpp), a variance as in column_stats.cpp; the sampling error is
+// a few per cent.
 #include "bandwidth.h"
 
 #include "../core/threads.h"
@@ -18,8 +19,8 @@
 namespace mercer {
 namespace {
 
-// The number of rows that a bandwidth is computed from. They take at most 128 MiB. Objects get
-// fewer, because their distances may be expensive.
+// The number of rows from which a bandwidth is computed: at most 1000 that take at most 128 MiB,
+// but at least 20. Objects get fewer, because their distances may be expensive.
 int64_t sample_size(const Source &source) {
     const int64_t fits = (int64_t{1} << 24) / std::max<int64_t>(source.cols(), 1);
     return source.kind() == Source::Kind::objects ? 100 : std::clamp<int64_t>(fits, 20, 1000);
@@ -51,7 +52,8 @@ double Bandwidth::of_distances(const Leaf &leaf, bool mean) const {
     return distances.back().value;
 }
 
-// sqrt(d var), with var over all mapped entries of the leaf's columns.
+// Returns sqrt(d var), where var is the variance of all mapped entries in the d columns of the
+// leaf.
 double Bandwidth::scale(const Leaf &leaf) const {
     if (stats_.mean.empty()) fail(MERCER_E_UNSUPPORTED, "kernel.bandwidth = scale needs columns: objects have none");
     std::vector<int64_t> columns = leaf.columns;
@@ -114,9 +116,10 @@ CountedVector<Bandwidth::Distance> Bandwidth::object_distances(const CountedVect
     return out;
 }
 
-// Scales rows in the columns of a leaf, and returns the unit. If the squares of the rows overflow
-// or underflow f64, the rows are shifted by their smallest entries and divided by the unit;
-// otherwise they remain unchanged, and the unit is 1.
+// Prevents squares of distances from overflowing or underflowing f64. If the entries of the leaf's
+// columns are too large or too small for that, it subtracts the smallest entry of each of these
+// columns, divides by a unit near their widest range, and returns the unit. Otherwise it leaves the
+// rows unchanged and returns 1.
 double Bandwidth::bring_near_1(const Leaf &leaf, int64_t rows, double *values) const {
     const int64_t d = prepared_.source->cols(), own = prepared_.kernel.leaf_columns(leaf, d);
     double reach = 0, largest = 0;
@@ -156,7 +159,8 @@ CountedVector<Bandwidth::Distance> Bandwidth::row_distances(const Leaf &leaf,
     Points<double> points(sample, {}, spec);
     Tiles<double> tiles(spec[0].form, points, points);
     std::vector<CountedVector<Distance>> parts(static_cast<size_t>(blocks_of(m)));
-    for (int64_t b = 0; b < blocks_of(m); ++b) // pairs of the block's rows with all earlier rows
+    // A block has the pairs of its rows with all earlier rows.
+    for (int64_t b = 0; b < blocks_of(m); ++b)
         parts[static_cast<size_t>(b)].reserve(static_cast<size_t>(tile_rows * std::min(m, (b + 1) * tile_rows)));
     sweep<double>(run_, tiles, 0, m, [&](const Tile<double> &tile) {
         for (int64_t i = 0; i < tile.x.rows; ++i)
@@ -173,11 +177,14 @@ CountedVector<Bandwidth::Distance> Bandwidth::row_distances(const Leaf &leaf,
     return out;
 }
 
-// The sample and its pairs by blocks, and in addition the larger of two: the tiles (gram/tile.cpp
-// keeps the panels of a side if they are small), or all pairs in one array.
+// The memory in which bandwidths are computed. The sample and the distances of its pairs, which are
+// first collected by blocks, are held throughout. The tiles (gram/tile.cpp keeps the panels of a
+// side if they are small) and the array of all pairs, into which the blocks are then copied, follow
+// each other, so only the larger of these two is added.
 Bytes bandwidth_bytes(const Run &run, const Source &source) {
+    // row: bytes of a prepared row, with its coordinates, for l1 also transposed, and its norm.
     const int64_t d = source.cols(), n = source.rows(), m = std::min(n, sample_size(source)), blocks = blocks_of(m),
-                  row = 8 * (source.kind() == Source::Kind::objects ? 0 : 2 * d + 1); // l1 needs them transposed too
+                  row = 8 * (source.kind() == Source::Kind::objects ? 0 : 2 * d + 1);
     int64_t parts = 0;
     for (int64_t b = 0; b < blocks; ++b) parts += 16 * tile_rows * std::min(m, (b + 1) * tile_rows);
     const int64_t stored = 8 * (n + m * d) + parts;

@@ -8,10 +8,10 @@ namespace mercer {
 
 // The rules median and mean take the weighted median or mean of the positive distances among some
 // mapped rows of positive weight, which are drawn by the seed; the rule scale uses the variance of
-// all of them. A pair counts w_i w_j times, and equal rows do not count, so weights are repetitions
-// here too. The result is 0 if all rows are equal. No intermediate number overflows or underflows,
-// whatever the size of the entries. E_DATA if f64 cannot hold the result, or its square, which
-// kernels of squared distances need.
+// all of them. A pair counts w_i w_j times, and pairs of equal rows do not count, so a weight acts
+// like a repetition of the row here, too. The result is 0 if all rows are equal. No intermediate
+// number overflows or underflows, whatever the size of the entries. Fails with E_DATA if f64 cannot
+// hold the result, or its square, which kernels of squared distances need.
 class Bandwidth {
   public:
     Bandwidth(Run &run, const Prepared &prepared, const ColumnStats &stats, const CountedVector<double> &weights,

@@ -1,10 +1,11 @@
 // One pass over the rows finds NaN and computes the column statistics behind T, bandwidth and
 // shift. Means and variances are computed for slabs of rows and merged in order (Chan, Golub and
 // LeVeque 1983). A slab's sums of squares are about its own mean, so a large offset costs no
-// accuracy. If squares of a column's entries would overflow or underflow f64 (beyond 2^+-400), its
-// mean and squares are in units of a power of 2 near the largest entry: nothing overflows,
-// underflow is only rounding, and all other columns keep their bits. Cost n d. Error: of a mean n u
-// of the mean of |x|, of a variance n u of itself.
+// accuracy. If the largest entry of a column is above 2^400 or below 2^-400, the squares of its
+// entries could overflow or underflow f64. The mean and the squares of such a column are then in
+// units of a power of 2 near its largest entry: nothing overflows, underflow is only rounding, and
+// all other columns keep their bits. The cost is n d. A mean has an error of at most n u times the
+// mean of |x|, and a variance a relative error of at most n u.
 #include "column_stats.h"
 
 #include "../core/slabs.h"
@@ -14,7 +15,8 @@
 namespace mercer {
 namespace {
 
-// While statistics are computed, `mean` is in units of `unit` too.
+// Returns statistics of no rows. Until column_stats multiplies it by `unit`, `mean` is in this
+// unit, too.
 ColumnStats stats_of(size_t cols) {
     ColumnStats stats;
     stats.mean.resize(cols), stats.square.resize(cols);
@@ -71,7 +73,8 @@ ColumnStats slab_stats(Run &run, const Source &source, const CountedVector<doubl
     auto each = [&](auto &&body) {
         for (int64_t i = 0; i < rows; ++i) {
             const double w = weight(i);
-            if (w == 0) continue; // read has checked the row, which otherwise does not count
+            // A row of weight 0 does not count; read() has nevertheless refused NaN and Inf in it.
+            if (w == 0) continue;
             for (size_t k = 0; k < cols; ++k) body(w, window[i * d + static_cast<int64_t>(k)], k);
         }
     };
@@ -99,7 +102,9 @@ ColumnStats slab_stats(Run &run, const Source &source, const CountedVector<doubl
 int64_t scan_rows(const Source &source) {
     return std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(source.cols(), 1), 1, 1024);
 }
-int64_t scan_window(const Run &run, const Source &source) { // statistics of at most 80 MiB
+// The number of slabs in a window: their statistics take at most 80 MiB, unless one slab takes
+// more.
+int64_t scan_window(const Run &run, const Source &source) {
     return std::clamp<int64_t>((int64_t{1} << 21) / std::max<int64_t>(source.cols(), 1), 1, 4 * run.threads());
 }
 
@@ -112,7 +117,8 @@ ColumnStats scan(Run &run, const Source &source, const CountedVector<double> &we
     return all;
 }
 
-// The same statistics from the stored entries alone; lo and hi start at 0.
+// Computes the same statistics from the stored entries of sparse rows alone. lo and hi start at 0,
+// the value of all other entries.
 ColumnStats sparse_stats(const SparseSource &source, const CountedVector<double> &weights) {
     const size_t cols = static_cast<size_t>(source.cols());
     const double n = static_cast<double>(source.rows()); // the sum of the weights
@@ -159,7 +165,7 @@ ColumnStats column_stats(Run &run, const Source &source, const CountedVector<dou
 }
 
 Bytes column_stats_bytes(const Run &run, const Source &source) {
-    constexpr int64_t vectors = 5; // in a ColumnStats
+    constexpr int64_t vectors = 5; // numbers for each column in a ColumnStats
     const int64_t d = source.cols(), n = source.rows();
     if (source.kind() == Source::Kind::objects) return 0;
     if (source.kind() == Source::Kind::sparse) return (vectors + 1) * 8 * d;

@@ -8,14 +8,16 @@
 namespace mercer {
 
 struct ColumnStats {
-    double count = 0;                   // sum of the weights
-    CountedVector<double> mean, lo, hi; // empty for objects
-    CountedVector<double> square, unit; // sum of squares about the mean, in units of unit^2
+    double count = 0; // sum of the weights
+    // One number for each column; empty for objects. square: the weighted sum of squares about the
+    // mean, in units of unit^2.
+    CountedVector<double> mean, lo, hi;
+    CountedVector<double> square, unit;
     // The standard deviation of column k.
     double deviation(size_t k) const { return std::sqrt(square[k] / count) * unit[k]; }
 };
 
-// weights: of the rows, with sum n. NaN and Inf are E_DATA.
+// weights: those of the rows; their sum is n. Fails with E_DATA if an entry is NaN or Inf.
 ColumnStats column_stats(Run &run, const Source &source, const CountedVector<double> &weights);
 Bytes column_stats_bytes(const Run &run, const Source &source);
 

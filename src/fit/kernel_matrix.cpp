@@ -21,14 +21,15 @@ void kernel_matrix_as(Run &run, const Prepared &x, const std::shared_ptr<const S
     const FusedTable<T> &table = fused_table<T>();
     const bool by_rows = out.col_stride == 1;
     const int64_t stride = by_rows ? out.row_stride : out.col_stride;
-    auto at = [&](int64_t row, int64_t col) { // the entry's place if `out` is read by rows
-        return static_cast<T *>(out.data) + row * stride + col;
-    };
+    // The address of entry (row, col) if `out` is row-major; if it is column-major, of (col, row).
+    auto at = [&](int64_t row, int64_t col) { return static_cast<T *>(out.data) + row * stride + col; };
     auto store = [&](int64_t, const Panel<T> &p, const Panel<T> &q, TileScratch<T> &scratch) {
         tiles.strips(p, q, scratch, [&](const typename Tiles<T>::Strip &strip) {
             const int64_t row = p.row0 + strip.row0, col = q.row0;
             T *values = scratch.tile.data();
-            for (int64_t i = 0; !y && row >= col && i < strip.rows; ++i) // one triangle determines both: exact symmetry
+            // In a tile on the diagonal, entries below the diagonal become those above it, which
+            // are in this strip or in `out`, so that the matrix is exactly symmetric.
+            for (int64_t i = 0; !y && row >= col && i < strip.rows; ++i)
                 for (int64_t j = 0; j < strip.row0 + i; ++j)
                     values[i * tile_rows + j] =
                         j >= strip.row0 ? values[(j - strip.row0) * tile_rows + strip.row0 + i] : *at(row + i, col + j);
@@ -40,9 +41,9 @@ void kernel_matrix_as(Run &run, const Prepared &x, const std::shared_ptr<const S
     sweep_panels<T>(run, tiles, 0, xs.rows(), store, y ? Range::all : Range::upper);
 }
 
-// Moves the entries of complete rows and columns, which were written to the front of `out`, to the
-// places that the caller expects, and sets all others to NaN. It starts at the end, because no
-// entry moves to a place before its old one.
+// Moves the entries of complete rows and columns, which were written to the upper left corner of
+// `out`, to the places that the caller expects, and sets all others to NaN. It starts at the end,
+// because no entry moves to a place before its old one.
 template <class T>
 void spread_complete(const Source &x, const Source &y, const mercer_view &out) {
     auto at = [&](int64_t i, int64_t j) -> T & {

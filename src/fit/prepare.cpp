@@ -1,6 +1,7 @@
 // A first pass over the rows computes the input map, bandwidths and shifts from the columns, and
-// decides which types can represent all later numbers. Cost: one pass over the rows
-// (column_stats.cpp), and a sample if a bandwidth is needed (bandwidth.cpp).
+// decides in which types all later numbers can be computed. Cost: one pass over the rows
+// (column_stats.cpp), and pairs of a sample of the rows if a bandwidth is to be chosen
+// (bandwidth.cpp).
 #include "prepare.h"
 
 #include "../core/text.h"
@@ -24,7 +25,9 @@ InputMap make_map(DataScale scale, const ColumnStats &stats) {
     if (scale == DataScale::none) return map;
     for (size_t k = 0; k < stats.mean.size(); ++k) {
         bool standard = scale == DataScale::standard;
-        const bool constant = !(stats.hi[k] > stats.lo[k]); // the computed mean may be off by rounding
+        // The range decides, because the deviation of a constant column may differ from 0 by
+        // rounding.
+        const bool constant = !(stats.hi[k] > stats.lo[k]);
         double spread = constant ? 0 : standard ? stats.deviation(k) : stats.hi[k] - stats.lo[k];
         if (!std::isfinite(stats.hi[k] - stats.lo[k]) || (spread > 0 && !std::isfinite(1 / spread)))
             fail(MERCER_E_DATA, "data.scale: column %zu, from %g to %g, has a range that is %s for f64", k, stats.lo[k],
@@ -39,8 +42,8 @@ std::string column_name(const Data &data, size_t k) {
     return k < data.columns.size() ? "'" + printable(data.columns[k]) + "'" : format("%zu", k);
 }
 
-// Describes what a user may not have intended: constant columns that scaling cannot change, and
-// columns that others dominate.
+// Returns warnings about what a user may not have intended: constant columns, which scaling cannot
+// change, and columns that others dominate.
 std::vector<std::string> scale_warnings(const Data &data, const ColumnStats &stats, DataScale scale,
                                         const Expression &kernel) {
     std::vector<std::string> out;
@@ -62,7 +65,9 @@ std::vector<std::string> scale_warnings(const Data &data, const ColumnStats &sta
                    constants > 3   ? ", ... are"
                    : constants > 1 ? " are"
                                    : " is"));
-    constexpr double drowned = 1000; // such a column has a millionth of the squared distances
+    // A column whose standard deviation is smaller than another's by this factor contributes a
+    // millionth as much to squared distances.
+    constexpr double drowned = 1000;
     const bool by_distance = kernel.leaves.size() == 1 && kernel.leaves[0].columns.empty() &&
                              (kernel.leaves[0].form == MERCER_SQDIST || kernel.leaves[0].form == MERCER_L1);
     if (scale == DataScale::none && by_distance && stats.mean.size() > constants + 1 &&
@@ -74,7 +79,7 @@ std::vector<std::string> scale_warnings(const Data &data, const ColumnStats &sta
     return out;
 }
 
-// Divides columns by their lengths, after all other scaling.
+// Lets the input map also divide columns by their length scales, after all other scaling.
 void divide(InputMap &map, const std::vector<double> &lengths, int64_t d) {
     if (lengths.empty()) return;
     if (lengths.size() != 1 && static_cast<int64_t>(lengths.size()) != d)
@@ -89,8 +94,8 @@ void divide(InputMap &map, const std::vector<double> &lengths, int64_t d) {
     }
 }
 
-// Refuses the first entry of this mapped column that is below 0, with its place in the caller's
-// data: the kernel needs values >= 0.
+// Fails for the first entry below 0 in this mapped column, because the kernel needs values >= 0.
+// The message says where it is in the data of the caller.
 void refuse_negative(const Prepared &prepared, int64_t column) {
     const Source &source = *prepared.source;
     std::vector<double> row(static_cast<size_t>(source.cols()));
@@ -103,8 +108,9 @@ void refuse_negative(const Prepared &prepared, int64_t column) {
     }
 }
 
-// Decides which types tiles can use, for numbers between the smallest and the largest of each
-// column.
+// Decides from the smallest and the largest number of each column, which it takes out of stats,
+// whether tiles can be computed in the type of the fit, and whether f32 would serve for rough
+// values. Fails if numbers are beyond the type or the domain of the kernel.
 void measure(Prepared &prepared, ColumnStats &stats) {
     Extent extent{std::move(stats.lo), std::move(stats.hi)};
     for (CountedVector<double> *ends : {&extent.lo, &extent.hi})

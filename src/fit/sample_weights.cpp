@@ -21,7 +21,7 @@ CountedVector<double> sample_weights(const Data &data, const Source &source) {
     }
     scale_weights(weights, n);
     if (std::all_of(weights.begin(), weights.end(), [&](double value) { return value == weights[0]; }))
-        weights.assign(weights.size(), 1.0); // exactly as without weights, to the bit
+        weights.assign(weights.size(), 1.0); // equal weights give the same bits as no weights
     return weights;
 }
 

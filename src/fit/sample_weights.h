@@ -3,8 +3,8 @@
 
 namespace mercer {
 
-// Sample weights of the rows of source (the data, the loaded data or its complete rows), scaled to
-// sum n; all 1 if the data have none.
+// Returns the weights of the rows of source, scaled to sum n; all 1 if the data have none. source:
+// the rows of `data`, as they are, loaded, or without the incomplete ones.
 CountedVector<double> sample_weights(const Data &data, const Source &source);
 
 } // namespace mercer

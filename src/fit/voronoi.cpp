@@ -1,13 +1,14 @@
 // Voronoi cells of the centres, in feature space:
 //
 //   alpha(i) = argmin_j |phi(x_i) - phi(c_j)|^2 = argmax_j  k(x_i, c_j) - k(c_j, c_j) / 2
-//   w_j = sum of s_i over the rows i with alpha(i) = j
+//   w_j = sum of s_i over the rows i with alpha(i) = j, where s_i is the weight of row i
 //
-// A positive definite radial kernel falls with the distance, so this is the nearest centre. It is
-// found from squared distances, because kernel values far away are all 0. Cost: n m values of the
-// form or of the kernel; memory: 8 n, and one number per row. Error: none for points
-// (reducer_view.h: nearest); otherwise, if two centres are equally near up to rounding, either may
-// be chosen. The weights are the density estimates of paper 000, section 4.
+// If the kernel falls with the distance, this is the nearest centre in the space of the rows. It is
+// then found from squared distances, because all kernel values of a row that is far away may
+// underflow to 0. Cost: n m values of the form or of the kernel. Memory: 8 (n + m) bytes and the
+// tiles, in addition to the assignment. Error: none for rows that are compared by distances
+// (nearest.cpp); otherwise, if two centres are equally near up to rounding, either may be chosen.
+// The weights are those of the reduced-set density estimate of Kingravi, Vela and Gray (2013).
 #include "voronoi.h"
 
 #include "../gram/tile.h"
@@ -50,7 +51,9 @@ void assign_tiles(Run &run, const Prepared &prepared, const DataProblem<T> &prob
         self_values(run, among, own.data());
         reduction.kernel_evaluations += n * reduction.m;
     }
-    Buffer<double> gap = run.buffer<double>(n); // distance to the best centre so far, up to a term of the row alone
+    // Squared distances to the best centre so far. In feature space k(x, x) is left out, because it
+    // is the same for all centres of a row.
+    Buffer<double> gap = run.buffer<double>(n);
     std::fill(gap.begin(), gap.end(), INFINITY);
     std::fill(reduction.assignment.begin(), reduction.assignment.end(), -1);
     sweep<T>(run, tiles, 0, n, [&](const Tile<T> &tile) {

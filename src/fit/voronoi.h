@@ -1,17 +1,18 @@
-// Assigns each row to the centre nearest in feature space, and weights the centres by the rows
-// assigned to them.
+// Assigns each row to the nearest centre in feature space. The weight of a centre is the total
+// weight of the rows assigned to it.
 #pragma once
 #include "../lift/lift.h"
 
 namespace mercer {
 
-// Writes the assignment. Ties go to the first centre. A centre may remain without rows.
+// Writes reduction.assignment. If several centres are equally near, the first of them is chosen. A
+// centre may remain without rows.
 void assign_nearest(Run &run, const Prepared &prepared, const Data &data, Reduction &reduction);
 
 // The total weight of the rows assigned to each centre.
 CountedVector<double> weights_of_rows(const Prepared &prepared, const Reduction &reduction);
 
-// The needs of assign_nearest: bytes in addition to the assignment, and kernel values.
+// What assign_nearest needs: bytes in addition to the assignment, and kernel values.
 struct AssignCost {
     Bytes bytes;
     int64_t kernel_evaluations;
