@@ -13,12 +13,13 @@ std::vector<LeafSpec> Evaluator<T>::specs(const Model &model, Panels panels) {
     if (model.has_frequencies()) return {{MERCER_DOT, false, {}, {}}};
     std::vector<LeafSpec> specs = leaf_specs(model.kernel());
     if (panels == Panels::rows)
-        for (LeafSpec &spec : specs) spec.rate = 0; // leaves the rows unpacked
+        for (LeafSpec &spec : specs) spec.rate = 0; // a rate above 0 would make load() pack the rows
     return specs;
 }
 
-// The row numbers of the centres among the objects. A matrix of queries may have one column per
-// centre instead of one per row of the fit.
+// Returns the row numbers of the centres among the objects. A matrix of queries may have one column
+// for each centre instead of one for each row of the fit; the centres are then numbered from 0 to
+// m - 1.
 template <class T>
 CountedVector<int64_t> Evaluator<T>::numbers(const Model &model, const Source &data) {
     CountedVector<int64_t> out;
@@ -56,7 +57,8 @@ void Evaluator<T>::relative_row(const Weights<T> &w, int64_t row, double *sums) 
         std::copy_n(scratch.tile.data(), y.rows, logs.data() + y.row0);
     }
     const T largest = *std::max_element(logs.begin(), logs.end());
-    if (!std::isfinite(largest)) return; // overflow of the type: no value is known
+    // A logarithm overflows or is NaN, so no ratio of kernel values is known, and the sums stay 0.
+    if (!std::isfinite(largest)) return;
     for (int64_t i = 0; i < w.rows; ++i) {
         double k = std::exp(static_cast<double>(logs[i] - largest));
         for (int64_t j = 0; j < w.cols; ++j) sums[j] += k * static_cast<double>(w.values[i * w.stride + j]);

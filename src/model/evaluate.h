@@ -22,7 +22,9 @@ class Evaluator : public RowSums<T> {
     static std::vector<LeafSpec> specs(const Model &model, Panels panels);
     static CountedVector<int64_t> numbers(const Model &model, const Source &data);
 
-    CountedVector<int64_t> numbers_; // row numbers of the objects behind the centres, in the numbering of the queries
+    // The row numbers of the objects that are the centres, as the source of the queries numbers
+    // them.
+    CountedVector<int64_t> numbers_;
     Points<T> queries_, centres_;
     Tiles<T> tiles_;
 };

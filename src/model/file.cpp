@@ -9,8 +9,8 @@ void write_model(const Model &model, const ByteSink &sink) {
 }
 
 Json parse_model_text(const std::string &text, const std::string &what) {
-    // A model's text has 4 levels. A deep one would exhaust the stack of every recursive function
-    // that walks it.
+    // A model's text has 4 levels. A text with very many, such as a damaged or malicious file may
+    // have, would exhaust the stack in recursive functions that walk it.
     constexpr int deepest = 32;
     bool deep = false;
     auto depth = [&deep](int level, Json::parse_event_t, Json &) { return !(deep |= level > deepest); };

@@ -5,19 +5,19 @@
 //     k = sum of terms, a term = weight * product of leaves k_j(v_j)
 //
 // For a leaf of form v let G_i = dk/dv = weight * (the other leaves of its term) * k_j'(v) at
-// (T x, c_i). On its columns
+// (T x, c_i). On the columns of this leaf
 //
 //     dot      df_l/dx = sum_i A_il G_i c_i
 //     sqdist   df_l/dx = sum_i A_il G_i 2 (x - c_i) = 2 [ x (G A)_l - G (A_l o C) ]
 //
-// Both forms are one product of the tile G with W = [A_l o C, A_l], which is made for each panel of
-// centres; the scale of T is applied at the end. The rows of a leaf are shifted to the training
-// mean, which leaves differences unchanged.
-// Cost: n m (kernel value + 2 r (d + 1)) flops. Memory: 256 x r d sums per thread; components are
-// processed in groups if that is more than 16 MiB, and each group computes the kernel values again.
-// Error: that of G, and the rounding of x, u |x - mean| (near a centre the difference cancels, as
-// if x had been moved by that much). A centre equal to x contributes nothing, even if the kernel
-// has a cusp there.
+// Both forms are one product of the tile G with W = [A_l o C, A_l], where o multiplies row i of C
+// by A_il. W is made for each panel of centres, and the scale of T is applied at the end. The rows
+// of a leaf are shifted to the training mean, which leaves differences unchanged.
+// Cost: n m (kernel value + 2 r (d + 1)) flops. Memory: 256 x r d sums per thread. If that is more
+// than 16 MiB, components are processed in groups, each of which computes the kernel values again.
+// Error: that of G, and that of x, which is rounded by u |x - mean|. Near a centre x - c_i cancels,
+// and the result is the gradient at a point that has moved by as much. A centre equal to x
+// contributes nothing, even if the kernel has a cusp there.
 #include "outputs.h"
 
 #include "evaluate.h"
@@ -74,6 +74,7 @@ class Gradient {
         }
     }
 
+    // Adds the products of a strip with W to the sums of its rows.
     void spread(const typename Tiles<T>::Strip &strip, size_t index, const T *product, int64_t width,
                 double *sums) const {
         const Leaf &leaf = model_.kernel().leaves[index];
@@ -95,7 +96,9 @@ class Gradient {
 
     Run &run_;
     const Model &model_;
-    int64_t first_, count_, stride_; // components first ... first + count
+    // Components first_ ... first_ + count_ - 1 are computed. stride_: the largest padded length of
+    // a row of W.
+    int64_t first_, count_, stride_;
     Pool<Scratch> pool_;
 };
 

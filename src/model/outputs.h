@@ -41,8 +41,8 @@ class Target {
         else
             for (int64_t k = 0; k < count; ++k) entry<double>(at, k) = values[k];
     }
-    // The first of the caller's rows with a value that is not finite or overflows the array's type;
-    // -1 if there is none.
+    // The number of the first row of the caller's data with a value that is not finite or overflows
+    // the type of the array; -1 if there is none.
     int64_t first_lost() const { return lost_; }
 
   private:
@@ -69,14 +69,15 @@ struct Request {
     Target *outs; // the arrays of this operation, as many as Operation::outputs returns
 };
 
-// The values that one pass over the centres computes for a row x of the data. RowNeeds names those
-// that an operation needs.
+// RowValues are the values that one pass over the centres computes for a row x of the data.
+// RowNeeds has the flags by which an operation says which of them it needs.
 struct RowNeeds {
     enum : unsigned { coordinates = 1, mean = 2, density = 4, self = 8 };
 };
 struct RowValues {
-    const double *f;                   // r coordinates, A^T k_C(x) / g(x) - b
-    double mean = 0, density = 0;      // nu^T k_C(x), w^T k_C(x) / n
+    const double *f; // r coordinates, A^T k_C(x) / g(x) - b
+    // mean: nu^T k_C(x); density: w^T k_C(x) / n.
+    double mean = 0, density = 0;
     double self = 0;                   // k(x, x)
     const double *variances = nullptr; // of the scores (variances_of); nullptr: the model has none
 };
@@ -86,11 +87,13 @@ struct Operation {
     const char *name;
     // The arrays that it fills; E_UNSUPPORTED if the model cannot compute them.
     std::vector<Output> (*outputs)(const Model &model, const OutputOptions &options);
-    // An operation that works on the values of one row shares a pass over the centres with others.
+    // put computes the arrays from the values of one row, of which it uses those named by `needs`
+    // (RowNeeds). All operations that have it share one pass over the centres.
     unsigned needs = 0;
     void (*put)(const Model &model, const OutputOptions &options, int64_t row, const RowValues &values,
                 Target *outs) = nullptr;
-    // Any other operation makes a pass of its own.
+    // If put is nullptr, the operation makes a pass of its own, by the function for the type of the
+    // model.
     void (*f32)(const Request<float> &request) = nullptr;
     void (*f64)(const Request<double> &request) = nullptr;
 };

@@ -1,8 +1,8 @@
-// The centres are packed once, when the first row is requested, and stay with the model. Cost of a
-// row: m (d + r) multiplications and m exponentials; most of the time goes into reading C and A
+// The centres are packed once, when the first row is requested, and stay with the model. A row
+// costs m (d + r) multiplications and m exponentials; most of the time goes into reading C and A
 // from the second-level cache. Kernel values are computed from differences, which costs nothing
-// extra here, accurate to (d + 2) u of the distance. Partial sums are in the type of the model,
-// sums across them in f64.
+// extra here and is accurate to (d + 2) u of the squared distance. Partial sums are in the type of
+// the model, sums across them in f64.
 #include "row.h"
 
 #include "../gram/fused.h"
@@ -33,8 +33,8 @@ class FusedRow : public RowScores {
         return packed ? std::move(out) : nullptr;
     }
 
-    // Measured for m = 500, d = 12, r = 8: below 32 rows, rounding the number of rows up to full
-    // tiles costs more than matrix products save.
+    // Measured for m = 500, d = 12, r = 8: below 32 rows, matrix products save less time than it
+    // costs to round the number of rows up to full tiles.
     int64_t most_rows() const override {
         constexpr int64_t second_cache = int64_t{1} << 20;
         const int64_t bytes = static_cast<int64_t>(panels_.size()) * tile_rows * (d_ + r_) * int64_t{sizeof(T)};
@@ -120,7 +120,8 @@ class FusedRow : public RowScores {
     InputMap map_;
     double scale_;
     std::vector<Panel<T>> panels_;
-    Buffer<T> weights_; // for each panel: A^T, with zeros beyond the panel's rows
+    // For each panel: A^T of its rows, r_ x tile_rows, with zeros beyond them.
+    Buffer<T> weights_;
     std::vector<double> offset_;
 };
 

@@ -11,18 +11,21 @@ class RowScores {
   public:
     virtual ~RowScores() = default;
     // Writes f of all rows of data to out. data is dense with the model's columns, and out has the
-    // right shape. Returns false if a value is not finite, or overflows out's type.
+    // right shape. Returns false if an entry of a row or a value of f is not finite, or a value
+    // overflows the type of out.
     virtual bool scores(const Source &data, const mercer_view &out) const = 0;
 
-    // The largest number of rows for which this path is faster than tiles. Tiles pay earlier if the
-    // centres exceed the second-level cache.
+    // The largest number of rows for which this path is faster than tiles. If the centres exceed
+    // the second-level cache, this number is smaller, because this path reads all of them for each
+    // row.
     virtual int64_t most_rows() const = 0;
 
     static constexpr int64_t most_columns = 256, most_components = 64;
 };
-// Returns nullptr for models of any other shape: more than one leaf, a leaf that is not fused
-// (gram/fused.h), a denominator, too many columns or components, centres of more than 64 MiB, or
-// more memory than the context's budget.
+// Returns nullptr if this path cannot serve the model: its kernel is not a single fused leaf
+// (gram/fused.h) of weight 1, its centres are not dense rows, it has a denominator or no
+// components, too many columns or components, centres of more than 64 MiB, or it needs more memory
+// than the budget of the context.
 std::unique_ptr<const RowScores> make_row_scores(const Model &model);
 
 } // namespace mercer

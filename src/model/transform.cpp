@@ -1,7 +1,8 @@
-// The table of output operations, and the operations that are sums F = k(Q, C) W: scores (W = A),
-// density (W = w / n), residual (W = [A, nu]) and Hotelling's T^2 (W = A). A denominator g adds one
-// column. Errors: a row of F is accurate to about m u sum |k W|, which carries over to the outputs.
-// A residual is a difference of numbers of size k(x, x), so its error is at least u k(x, x).
+// The table of output operations, and the operations that use sums F = k(Q, C) W: scores (W = A),
+// density (W = w / n), residual (W = [A, nu]), Hotelling's T^2 and labels (W = A). In models with a
+// denominator g, v is one more column of W. Errors: a row of F is accurate to about m u sum |k W|,
+// which carries over to the outputs. A residual is a difference of numbers of size k(x, x), so its
+// error is at least u k(x, x).
 #include "outputs.h"
 
 #include "../gram/complete_rows.h"
@@ -86,8 +87,8 @@ void put_t2(const Model &model, const OutputOptions &, int64_t row, const RowVal
     outs->put(row, sum);
 }
 
-// The rule of lift/clusters.h: the label is the row j with the largest rule_j . (e, -1),
-// e = (1, f_1 ... f_p) / |.|.
+// The rule of lift/clusters.h: the label is the row j with the largest rule_j . (e, -1), where e is
+// (1, f_1 ... f_p) divided by its length.
 void put_labels(const Model &model, const OutputOptions &, int64_t row, const RowValues &values, Target *outs) {
     const Tensor &rule = *model.tensor("clusters");
     const int64_t p = rule.cols - 2;
@@ -117,8 +118,8 @@ void put_residual(const Model &model, const OutputOptions &, int64_t row, const 
 
 // ---- the pass that computes these values
 
-// The place of each part among the columns of W = [A, v, nu, w / n]; -1 for a part that no
-// operation needs.
+// The first column of each part in W = [A, v, nu, w / n]; -1 for a part that no operation needs or
+// the model does not have. r: the number of columns of A, which come first; count: of all columns.
 struct Columns {
     int64_t r = 0, v = -1, nu = -1, w = -1, count = 0;
     Columns(const Model &model, unsigned needs) {
@@ -151,6 +152,8 @@ void for_rows(Run &run, const Model &model, const std::shared_ptr<const Source> 
         w.column(at.v, tensor_data<double>(v), 1);
         for (int64_t i = 0; i < rows; ++i) scale += std::fabs(tensor_data<double>(v)[i]);
     }
+    // If |g| is at most this, x is so far from all centres that kernel values underflow;
+    // relative_row then computes them again.
     const double far = scale * (sizeof(T) == 4 ? 1e-30 : 1e-290);
     evaluator.evaluate(w, [&](const Panel<T> &panel, double *sums) {
         std::vector<T> self(needs & RowNeeds::self ? static_cast<size_t>(panel.rows) : 0);
