@@ -29,8 +29,9 @@ GramOperator<T>::GramOperator(Run &run, const Expression &kernel, const Points<T
     panels_.clear();
 }
 
-// Stored blocks of rows follow one another. Block bi holds its tiles bj >= bi, which are
-// rows(bi) x (n - bi * tile_rows) values.
+// Returns the position of tile (bi, bj) among the stored values, or their number if bi and bj are
+// the number of blocks. Stored blocks of rows follow one another. Block bi holds its tiles
+// bj >= bi, which are rows(bi) x (n - bi * tile_rows) values.
 template <class T>
 int64_t GramOperator<T>::tile_offset(int64_t bi, int64_t bj) const {
     const int64_t blocks = blocks_of(n());
@@ -45,9 +46,9 @@ int64_t GramOperator<T>::tile_offset(int64_t bi, int64_t bj) const {
 
 namespace {
 
-// The order of a pass: first each super-panel meets itself, and then in S - 1 rounds each meets one
-// other (the circle method: all but the last one rotate). A pair starts when both its super-panels
-// have finished the rounds before.
+// Returns the order of a pass over S super-panels: first each meets itself, and then in S - 1
+// rounds each meets one other (the circle method: all but the last one rotate). A pair starts when
+// both its super-panels have finished the rounds before.
 CountedVector<Meeting> tournament(int64_t supers) {
     CountedVector<Meeting> out;
     for (int64_t s = 0; s < supers; ++s) out.push_back({s, s, 0});
@@ -62,10 +63,11 @@ CountedVector<Meeting> tournament(int64_t supers) {
 
 } // namespace
 
+// Passes the tiles of one meeting to body, strip by strip.
 template <class T>
 void GramOperator<T>::meet(Run &run, const Meeting &pair, int64_t supers, Work &work, const Body &body) const {
     auto first = [&](int64_t s) { return s * blocks_of(n()) / supers; };
-    std::vector<Panel<T>> loaded;
+    std::vector<Panel<T>> loaded; // the panels of super-panel a, then those of b
     if (work.tiles && panels_.empty())
         for (int64_t s = pair.a; s <= pair.b; s += std::max<int64_t>(pair.b - pair.a, 1))
             for (int64_t k = first(s); k < first(s + 1); ++k) loaded.push_back(points_.load(run, k));
@@ -89,7 +91,7 @@ void GramOperator<T>::meet(Run &run, const Meeting &pair, int64_t supers, Work &
             }
             const T *tile = store_.data() + tile_offset(bi, bj);
             // Stored values are processed in the strips in which they would be computed, so that
-            // sums are equal.
+            // sums have the same bits.
             const int64_t step = tiles_.whole() ? tile_rows : strip_rows;
             for (int64_t i = 0; i < rows; i += step) {
                 const int64_t count = std::min(step, rows - i);
@@ -98,6 +100,7 @@ void GramOperator<T>::meet(Run &run, const Meeting &pair, int64_t supers, Work &
         }
 }
 
+// Makes a pass: passes all tiles to body, on all threads. pp: the stride of the products in Work.
 template <class T>
 void GramOperator<T>::meet_all(Run &run, int64_t pp, const Body &body) const {
     const int64_t supers = super_panels(blocks_of(n()));
@@ -116,7 +119,9 @@ void GramOperator<T>::meet_all(Run &run, int64_t pp, const Body &body) const {
         const Meeting &pair = pairs[static_cast<size_t>(k)];
         std::atomic<int64_t> &a = through[static_cast<size_t>(pair.a)], &b = through[static_cast<size_t>(pair.b)];
         while (a.load(std::memory_order_acquire) < pair.round || b.load(std::memory_order_acquire) < pair.round) {
-            if (broken || run.stopped(0)) return; // the earliest unfinished pair never waits
+            // No deadlock: threads take pairs in order, and the earliest unfinished pair never
+            // waits, because all pairs of the rounds before it are finished.
+            if (broken || run.stopped(0)) return;
             std::this_thread::yield();
         }
         try {
@@ -141,7 +146,8 @@ void GramOperator<T>::product(Run &run, bool, int64_t p, const Fill &q, const Ta
     Buffer<double> out = run.buffer<double>(n(), pp);
     parallel_for(run, blocks_of(n()), [&](int64_t b) {
         const int64_t row0 = b * tile_rows, rows = block_rows(b);
-        double *place = out.data() + row0 * pp; // used as a buffer, because it is still empty
+        // The output serves as workspace, because no sums are in it yet.
+        double *place = out.data() + row0 * pp;
         std::fill_n(place, rows * pp, 0.0);
         q(row0, rows, place, pp);
         std::transform(place, place + rows * pp, in.data() + row0 * pp, [](double v) { return static_cast<T>(v); });
@@ -183,7 +189,9 @@ void GramOperator<T>::dense(Run &run, double *a, int64_t lda) const {
         for (int64_t i = 0; i < k.rows; ++i)
             for (int64_t j = k.bi == k.bj ? k.row0 + i : 0; j < k.cols; ++j) {
                 const double value = static_cast<double>(k.values[i * k.stride + j]);
-                if (!std::isfinite(value)) // otherwise the solver would be blamed
+                // Refused here, because an error of the solver would not name the kernel as the
+                // cause.
+                if (!std::isfinite(value))
                     fail(MERCER_E_NUMERICAL,
                          "the kernel gave %g for centres %" PRId64 " and %" PRId64 ", must be finite%s",
                          std::isnan(value) ? NAN : value, i0 + i, j0 + j,

@@ -16,6 +16,8 @@ WeightedOperator::WeightedOperator(Run &run, const Operator &base, const double 
 }
 
 void WeightedOperator::product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const {
+    // If K S u is still unknown, or known only roughly while this product is exact, the base
+    // operator computes it as one more column.
     const bool rides = centred_ && (known_ == Mean::unknown || (!rough && known_ == Mean::rough));
     const Fill u = [&](int64_t row0, int64_t rows, double *to, int64_t stride) {
         for (int64_t i = 0; i < rows; ++i) to[i * stride] = unit(row0 + i);
@@ -65,8 +67,8 @@ void WeightedOperator::dense(Run &run, double *a, int64_t lda) const {
     for (int64_t j = 0; scale_ && j < n(); ++j)
         for (int64_t i = 0; i < n(); ++i) a[i + j * lda] *= scale_[i] * scale_[j];
     if (!centred_) return;
-    // P A P = A - u v^T - v u^T + c u u^T with v = A u, c = u^T v. Both triangles use the same
-    // formula, so that the result stays symmetric.
+    // P A P = A - u v^T - v u^T + c u u^T with v = A u, c = u^T v. Both triangles are computed by
+    // the same formula, so that the result stays symmetric.
     Buffer<double> u = run.buffer<double>(n()), v = run.buffer<double>(n());
     for (int64_t i = 0; i < n(); ++i) u[i] = unit(i);
     gemm('N', 'N', n(), 1, n(), 1.0, a, lda, u.data(), n(), 0.0, v.data(), n());
