@@ -171,7 +171,8 @@ void PartialCholesky<T>::grow_sampled(const PivotStop &stop, const Random &rando
     });
 }
 
-// Returns the candidates of largest d in descending order.
+// Returns the rows of largest d among those that may become pivots, at most `wanted`, in descending
+// order of d.
 template <class T>
 std::vector<int64_t> PartialCholesky<T>::largest_rows(int64_t wanted) const {
     auto before = [&](int64_t i, int64_t j) {
@@ -194,8 +195,8 @@ std::vector<int64_t> PartialCholesky<T>::largest_rows(int64_t wanted) const {
     return heap;
 }
 
-// Returns the first candidate whose d ties with this score and which is not in `sorted` (ordered by
-// precedes), or -1 if there is none.
+// Returns the first row, in the order of precedes, that may become a pivot, whose d ties with this
+// score and which is not in `sorted` (in the same order); -1 if there is none.
 template <class T>
 int64_t PartialCholesky<T>::first_tied(double score, const std::vector<int64_t> &sorted) const {
     auto before = [&](int64_t i, int64_t j) { return precedes(i, j); };

@@ -28,7 +28,7 @@ double dot(const T *x, const T *y, int64_t count) {
     return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
-// When growth ends: at m pivots in total, or at the first pivot after which one of the other
+// Says when growth ends: at m pivots in total, or at the first pivot after which one of the other
 // conditions holds; a condition of 0 is ignored. mse bounds the weighted mean of d, maxerr the
 // largest d of rows with weight > 0, and trace the sum of w d relative to the sum of w k(x, x).
 struct PivotStop {

@@ -119,8 +119,8 @@ void GramOperator<T>::meet_all(Run &run, int64_t pp, const Body &body) const {
         const Meeting &pair = pairs[static_cast<size_t>(k)];
         std::atomic<int64_t> &a = through[static_cast<size_t>(pair.a)], &b = through[static_cast<size_t>(pair.b)];
         while (a.load(std::memory_order_acquire) < pair.round || b.load(std::memory_order_acquire) < pair.round) {
-            // No deadlock: threads take pairs in order, and the earliest unfinished pair never
-            // waits, because all pairs of the rounds before it are finished.
+            // No deadlock: threads take pairs in their order, and the earliest unfinished pair
+            // never waits, because all pairs before it are finished.
             if (broken || run.stopped(0)) return;
             std::this_thread::yield();
         }
