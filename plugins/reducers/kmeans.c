@@ -166,7 +166,9 @@ static int32_t meet_seed(void *user, int64_t chunk) {
     double total = 0;
     for (int64_t i = chunk * CHUNK; i < least(w->count, (chunk + 1) * CHUNK); i++) {
         const double apart = w->apart[w->own[i]], reach = 4 * w->above[i] * w->sure;
-        if (s->newest > 0 && apart >= reach) { /* |x - seed| >= |c - seed| - |x - c| >= |c - seed| / 2 >= |x - c| */
+        /* If the new seed is at least 2 |x - c| away from the seed c of row x, then |x - seed| >=
+         * |c - seed| - |x - c| >= |c - seed| / 2 >= |x - c|: it is no nearer to x than c is. */
+        if (s->newest > 0 && apart >= reach) {
             const double half = 0.5 * sqrt(apart) / w->sure;
             if (half < w->below[i]) w->below[i] = half;
         } else {

@@ -34,7 +34,7 @@ typedef struct work {
     const mercer_host *host;
     mercer_task *task;
     int64_t n, m, most;   /* most: largest number of rows that are kept */
-    double *weight;       /* n */
+    double *weight;       /* n: sample weights */
     int64_t *order;       /* rows of weight > 0, shuffled: a level is the first entries of it */
     double *score, *self; /* score: l; self: k(x, x) times weight (n each, in the order of `order`) */
     int64_t *kept;        /* most: numbers of the rows in S */

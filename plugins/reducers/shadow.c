@@ -125,10 +125,10 @@ typedef struct leaders {
     const mercer_host *host;
     mercer_task *task;
     sizes size;
-    const double *weight; /* n */
+    const double *weight; /* n: sample weights */
     int64_t *order;       /* rows of positive weight, in the order in which they are visited */
     int64_t count;
-    int64_t *assignment; /* n, or NULL */
+    int64_t *assignment; /* n, or NULL if it is not requested */
     double *mean;
     double epsilon, square;
     chunk **chunks;

@@ -204,7 +204,7 @@ static double rounding(const krylov *x) {
     return (x->op->dtype == MERCER_F32 ? 4 * (FLT_EPSILON / 2) : 64 * (DBL_EPSILON / 2)) * x->scale;
 }
 
-/* W = P B V for some columns, which are orthogonal to the locked ones. */
+/* Computes W = B V for some columns of V, which are orthogonal to the locked ones. */
 static int32_t apply(krylov *x, int rough, int64_t first, int64_t count) {
     const mercer_host *host = x->host;
     int64_t l = x->l;
@@ -289,7 +289,7 @@ static double image_error(const krylov *x, int64_t j) {
     return sqrt(square);
 }
 
-/* [V W] <- [V W] S of the leading keep columns. */
+/* Restarts: replaces [V W] by [V W] S with the leading size.keep columns of S. */
 static int32_t restart(krylov *x) {
     int64_t cap = x->size.cap, k = x->k, keep = min(x->size.keep, k);
     TRY(x->host->times(x->task, v(x, 0, k), x->s, cap, 0, v(x, 0, keep)));

@@ -139,7 +139,7 @@ Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &ma
     return plan;
 }
 
-// True if products with L_B^-1 are accurate enough for residuals of this relative size.
+// True if rounding in products with L_B^-1 stays below residuals of this relative size.
 template <class T>
 bool well_conditioned(Run &run, const SpanRows<T> &span, double tol) {
     const Buffer<double> triangle = span.triangle(run);
@@ -158,7 +158,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     if (count == 0) return false;
     auto leave_it = [&](const char *why) {
         run.log(1, format("%s: the dense solver is used instead", why).c_str());
-        out.columns = 0; // no kernel matrix of the centres was multiplied
+        out.columns = 0; // counts products with the kernel matrix of the centres; none was made
         out.solver = "dense";
         return false;
     };
@@ -192,7 +192,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     const Counted counted(run, op, begins, plan.products.likely);
     const Eigenpairs pairs = solve(run, task.recipe, plan, counted, uncentred, count, start, report, nullptr);
     note_passes(plan, counted, out);
-    out.columns = 0; // no kernel matrix of the centres was multiplied
+    out.columns = 0; // counts products with the kernel matrix of the centres; none was made
     out.kernel_evaluations += op.kernel_evaluations();
     if (*std::max_element(pairs.residuals.begin(), pairs.residuals.end()) >
         std::max(loosest * task.plan.tol * pairs.values[0], 2 * floor))

@@ -5,8 +5,8 @@
 
 namespace mercer {
 
-// Means over all rows, by sample weight, of the scores z(x) = A^T k_C(x) - b and of the quantities
-// that their certificates need.
+// Means over all rows, weighted by the sample weights, of the scores z(x) = A^T k_C(x) - b and of
+// what the certificates of the refined model need.
 struct ScoreMeans {
     std::vector<double> mean, second; // mean: of z; second: mean of z z^T (r x r)
     std::vector<double> gram;         // A^T K A; empty if it is the identity
