@@ -278,8 +278,8 @@ Plan plan_projected(const PlanTask &task) {
                   active = std::min(task.run.threads(), (n + span_slab - 1) / span_slab);
     const CoreValues &values = task.recipe.values();
     const CertificateLevel certificates = static_cast<CertificateLevel>(values.certificates);
-    const int64_t drawn =
-        task.recipe.is_auto() ? 0 : rows_looked_at(values, n); // `auto` has already certified its result
+    // The method `auto` has already certified its result, so no rows are drawn here.
+    const int64_t drawn = task.recipe.is_auto() ? 0 : rows_looked_at(values, n);
     Plan plan;
     plan.f32 = task.f32;
     const SpanBytes of = span_bytes(task, drawn, m);
