@@ -1,10 +1,12 @@
 /* additive-chi2.c - k(x, y) = sum_k 2 x_k y_k / (x_k + y_k), x, y >= 0, 0/0 = 0
  *
- * Vedaldi & Zisserman, IEEE PAMI 34 (2012). scikit-learn's additive_chi2_kernel is another function,
- * -sum (x - y)^2/(x + y). No form of the core, hence a whole tile at a time. Cost: one division a column and value.
- * Positive semidefinite on x >= 0: 2xy/(x + y) is the integral of 2 (x e^-tx)(y e^-ty) over t > 0. k(x, x) = sum_k x_k.
- * Error: relative (d + 3) u_64 and one rounding to the tile's type: terms are positive and summed in f64. A term is
- * written min (max / (x + y)), which is the same for (x, y) and (y, x), and neither overflows nor underflows.
+ * Vedaldi & Zisserman, IEEE PAMI 34 (2012). scikit-learn's additive_chi2_kernel is another
+ * function, -sum (x - y)^2/(x + y). The core has no form for this sum, so the plugin computes whole
+ * tiles. Cost: one division per column and value. Positive semidefinite on x >= 0: 2xy/(x + y) is
+ * the integral of 2 (x e^-tx)(y e^-ty) over t > 0. k(x, x) = sum_k x_k. Error: relative (d + 3)
+ * u_64 and one rounding to the tile's type, because terms are positive and summed in f64. A term
+ * xy/(x + y) is computed as min (max / (x + y)), which gives the same bits for (x, y) and (y, x),
+ * and neither overflows nor underflows.
  */
 #include <math.h>
 #include <mercer/plugin.h>

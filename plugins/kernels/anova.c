@@ -1,9 +1,10 @@
 /* anova.c - k(x, y) = (sum_k exp(-gamma (x_k - y_k)^2))^degree
  *
- * Hofmann, Schoelkopf & Smola, Annals of Statistics 36 (2008), section 2.2; kernlab's anovadot with sigma = gamma.
- * No form of the core, hence a whole tile at a time. Cost: d exps a value, and as many products as the degree has bits.
- * Positive semidefinite: sums and products of kernels are kernels. k(x, x) = d^degree. Error: relative degree (d + 4) u and
- * those of exp: all terms are positive.
+ * Hofmann, Schoelkopf & Smola, Annals of Statistics 36 (2008), section 2.2; kernlab's anovadot with
+ * sigma = gamma. The core has no form for this sum, so the plugin computes whole tiles. Cost: d
+ * exps and degree - 1 products per value. Positive semidefinite, because sums and products of
+ * kernels are kernels. k(x, x) = d^degree. Error: relative degree (d + 4) u, and degree times that
+ * of exp: all terms are positive.
  */
 #include <math.h>
 #include <mercer/plugin.h>

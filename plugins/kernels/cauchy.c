@@ -1,8 +1,9 @@
 /* cauchy.c - k(x, y) = 1 / (1 + r^2 / sigma^2), r = |x - y|
  *
- * Basak, IJCNN 2008; the rational quadratic kernel with alpha = 1 and its sigma times sqrt(2). h = sigma.
- * Cost: a product and a quotient a value. Positive definite for every sigma > 0: the integral of exp(-s (1 + r^2/sigma^2))
- * over s > 0, a mixture of Gaussians. Largest slope sqrt(27)/8 / sigma, at r = sigma / sqrt(3). Error: relative 4u.
+ * Basak, IJCNN 2008. It is the rational quadratic kernel with alpha = 1 and the width
+ * sigma / sqrt(2). h = sigma. Cost: a product and a quotient per value. Positive definite for every
+ * sigma > 0: the integral of exp(-s (1 + r^2/sigma^2)) over s > 0, a mixture of Gaussians. Largest
+ * slope sqrt(27)/8 / sigma, at r = sigma / sqrt(3). Error: relative 4u.
  */
 #include <float.h>
 #include <math.h>
@@ -41,7 +42,7 @@ static void log_map(const mercer_host *host, const void *params, int32_t dtype, 
     MERCER_EACH(dtype, values, count, v, (real)-log1p(v));
 }
 
-/* -rate k^2. */
+/* The derivative by v = r^2: -rate k^2. */
 static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     map(host, params, dtype, values, count);
     MERCER_EACH(dtype, values, count, k, k * k);

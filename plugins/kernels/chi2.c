@@ -1,9 +1,10 @@
 /* chi2.c - k(x, y) = exp(-gamma sum_k (x_k - y_k)^2 / (x_k + y_k)), x, y >= 0, 0/0 = 0
  *
- * Zhang, Marszalek, Lazebnik & Schmid, IJCV 73 (2007) (theirs has a factor 1/2); scikit-learn's chi2_kernel.
- * Cost: the sum, which the core has done, a product and an exp a value. Positive definite on x >= 0 for every gamma >
- * 0: (x - y)^2/(x + y) = x + y - 4xy/(x + y), and 2xy/(x + y) is a kernel, so the sum is conditionally negative
- * definite. Error: relative (d + 4) u gamma chi2 + 1 ulp; all terms are positive, nothing cancels.
+ * Zhang, Marszalek, Lazebnik & Schmid, IJCV 73 (2007) (theirs has a factor 1/2); scikit-learn's
+ * chi2_kernel. Cost: in addition to the sum, which the core computes, a product and an exp per
+ * value. Positive definite on x >= 0 for every gamma > 0: (x - y)^2/(x + y) = x + y - 4xy/(x + y),
+ * and 2xy/(x + y) is a kernel, so the sum is conditionally negative definite. Error: relative
+ * (d + 4) u gamma chi2 + 1 ulp; all terms are positive, so nothing cancels.
  */
 #include <math.h>
 #include <mercer/plugin.h>

@@ -1,15 +1,16 @@
 /* cosine.c - k(x, y) = x.y / (|x| |y|), 0 where x or y is 0
  *
- * Salton, Wong & Yang, Communications of the ACM 18 (1975); scikit-learn's cosine_similarity.
- * Cost: the dot product of rows of length 1, which the core has done. Positive semidefinite: the linear kernel of x / |x|.
- * k(x, x) = 1, of a zero row 0. Error: that of the dot product and of the two lengths, (d + 6) u.
+ * Salton, Wong & Yang, Communications of the ACM 18 (1975); scikit-learn's cosine_similarity. Cost:
+ * none beyond the dot product of rows of length 1, which the core computes. Positive semidefinite:
+ * the linear kernel of x / |x|. k(x, x) = 1, but 0 for a row of zeros. Error: that of the dot
+ * product and of the two lengths, (d + 6) u.
  */
 #include <math.h>
 #include <mercer/plugin.h>
 
 static void facts(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out) {
     (void)host, (void)params;
-    const double above = 1 + (double)(d + 6) * 0x1p-24; /* what rounding in f32 makes of 1 at most */
+    const double above = 1 + (double)(d + 6) * 0x1p-24; /* the largest value to which rounding in f32 can raise 1 */
     out->h = NAN;
     out->kappa = NAN;
     out->lo = -above;

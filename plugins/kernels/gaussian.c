@@ -1,10 +1,11 @@
 /* gaussian.c - k(x, y) = exp(-r^2 / (2 sigma^2)) = exp(-gamma r^2) = exp(-r^2 / h^2), r = |x - y|
  *
- * Schoelkopf, Smola & Mueller, Neural Computation 10 (1998). gamma = 1/(2 sigma^2), h = sqrt(2) sigma.
- * Cost: one product and one exp a value. Positive definite for every sigma > 0 on distinct points of any dimension
- * (Bochner: its Fourier transform is a Gaussian). Largest slope sqrt(2/e)/h, at r = h/sqrt(2).
- * Error: relative 2u r^2/h^2 + 1 ulp: the rounding of the exponent, and that of exp. A sigma whose gamma overflows the
- * tile's type counts as the smallest that does not: k is then 1 at r = 0 and 0 elsewhere, never 0 * inf.
+ * Schoelkopf, Smola & Mueller, Neural Computation 10 (1998). gamma = 1/(2 sigma^2), h = sqrt(2)
+ * sigma. Cost: one product and one exp per value. Positive definite for every sigma > 0 on distinct
+ * points of any dimension (Bochner: its Fourier transform is a Gaussian). Largest slope
+ * sqrt(2/e)/h, at r = h/sqrt(2). Error: relative 2u r^2/h^2 + 1 ulp: the rounding of the exponent,
+ * and that of exp. If gamma overflows the tile's type, the largest number of the type replaces it:
+ * k is then 1 at r = 0 and practically 0 elsewhere, and never NaN from 0 * inf.
  */
 #include <float.h>
 #include <math.h>
@@ -13,10 +14,10 @@
 typedef struct gaussian {
     double sigma, gamma;
     int32_t bandwidth;
-    double rate; /* derived: the gamma in force */
+    double rate; /* derived: gamma as set, or computed from sigma */
 } gaussian;
 
-enum { MEDIAN, MEAN, SCALE }; /* of bandwidth */
+enum { MEDIAN, MEAN, SCALE }; /* choices of the parameter bandwidth */
 
 static const mercer_param rows[] = {
     MERCER_PARAM_REAL(gaussian, sigma, "", "scale", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
@@ -53,7 +54,7 @@ static void map(const mercer_host *host, const void *params, int32_t dtype, void
 
 static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     map(host, params, dtype, values, count);
-    log_map(host, params, dtype, values, count); /* times -rate */
+    log_map(host, params, dtype, values, count); /* multiplies by -rate */
 }
 
 static double profile(const void *params) { return -((const gaussian *)params)->rate; }

@@ -1,9 +1,11 @@
 /* hamming.c - k(x, y) = exp(-gamma (number of unequal entries) / d)
  *
- * Kondor & Lafferty, ICML 2002: the diffusion kernel of the hypercube is such a power of the number of unequal entries;
- * here of their share, so that gamma does not depend on d. Vectors only. Cost: the count, which the core has done, a
- * product and an exp a value. Positive definite for every gamma > 0: the product over columns of a kernel that is 1 on
- * equal and exp(-gamma/d) on unequal entries. Error: relative 2u gamma + 1 ulp; counts are exact.
+ * Kondor & Lafferty, ICML 2002: the diffusion kernel of the hypercube is a power whose exponent is
+ * the number of unequal entries. Here the exponent is their share, so that gamma does not depend on
+ * d. Vectors only. Cost: in addition to the count, which the core computes, a product and an exp
+ * per value. Positive definite for every gamma > 0: the product over columns of a kernel that is 1
+ * on equal and exp(-gamma/d) on unequal entries. Error: relative 2u gamma + 1 ulp; counts are
+ * exact.
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -40,7 +42,8 @@ static void facts(const mercer_host *host, const void *params, int64_t d, mercer
     double gamma = ((const hamming *)params)->gamma;
     out->h = NAN;
     out->kappa = 1;
-    out->lo = d > 0 ? exp(-gamma * (1 + 1e-6)) * (1 - 1e-6) : 0; /* 1e-6 > 8 u_32: values in f32 round */
+    /* values in f32 may round below the bound: 1e-6 > 8 u_32 allows for this */
+    out->lo = d > 0 ? exp(-gamma * (1 + 1e-6)) * (1 - 1e-6) : 0;
     out->hi = 1;
     out->lipschitz = NAN;
     out->flags = MERCER_PSD;

@@ -1,9 +1,9 @@
 /* histogram-intersection.c - k(x, y) = sum_k min(x_k, y_k), x, y >= 0
  *
- * Swain & Ballard, IJCV 7 (1991); as a kernel: Barla, Odone & Verri, ICIP 2003.
- * Cost: the sum, which the core has done. Positive semidefinite on x >= 0: min(x, y) is the inner product of the
- * indicators of [0, x] and [0, y]. k(x, x) = sum_k x_k, which is 1 for all x only where histograms are normalised.
- * Error: relative d u; all terms are positive.
+ * Swain & Ballard, IJCV 7 (1991); as a kernel: Barla, Odone & Verri, ICIP 2003. Cost: none beyond
+ * the sum, which the core computes. Positive semidefinite on x >= 0: min(x, y) is the inner product
+ * of the indicators of [0, x] and [0, y]. k(x, x) = sum_k x_k, which is 1 for all x only if
+ * histograms are normalised. Error: relative d u; all terms are positive.
  */
 #include <math.h>
 #include <mercer/plugin.h>

@@ -1,11 +1,13 @@
-/* laplacian.c - k(x, y) = exp(-r / sigma) = exp(-gamma r), r = |x - y|_2 (norm l2) or |x - y|_1 (norm l1)
+/* laplacian.c - k(x, y) = exp(-r / sigma) = exp(-gamma r), r = |x - y|_2 (norm l2) or |x - y|_1
+ * (l1)
  *
- * l2 is the exponential kernel (Rasmussen & Williams, Gaussian Processes for Machine Learning, 2006, section 4.2.1),
- * radial with h = sigma and slope 1/h at most, at r = 0. l1 is the product of d one-dimensional ones, scikit-learn's
- * laplacian_kernel; it is no function of the Euclidean distance, so it is not declared radial.
- * Cost: a square root (l2), a product and an exp a value. Positive definite for every sigma > 0 under both norms.
- * Error: relative 3u r/h + 1 ulp. The cusp: an absolute error e in r^2 near r = 0 moves k by sqrt(e)/h, which is why
- * the core recomputes small distances by differences.
+ * l2 is the exponential kernel (Rasmussen & Williams, Gaussian Processes for Machine Learning,
+ * 2006, section 4.2.1), radial with h = sigma and slope 1/h at most, at r = 0. l1 is the product of
+ * d one-dimensional ones, scikit-learn's laplacian_kernel; it is no function of the Euclidean
+ * distance, so it is not declared radial. Cost: a square root (l2), a product and an exp per value.
+ * Positive definite for every sigma > 0 under both norms. Error: relative 3u r/h + 1 ulp. Because
+ * of the cusp, an absolute error e in r^2 near r = 0 changes k by sqrt(e)/h; therefore the core
+ * recomputes small distances from the differences of coordinates.
  */
 #include <float.h>
 #include <math.h>
@@ -14,10 +16,10 @@
 typedef struct laplacian {
     double sigma, gamma;
     int32_t bandwidth, norm;
-    double rate; /* derived: the gamma in force */
+    double rate; /* derived: gamma as set, or 1 / sigma */
 } laplacian;
 
-enum { L2, L1 }; /* of norm */
+enum { L2, L1 }; /* choices of the parameter norm */
 
 static const mercer_param rows[] = {
     MERCER_PARAM_CHOICE(laplacian, norm, "l2", "l2|l1", "", 0, "distance: Euclidean (l2) or sum of differences (l1)"),
@@ -53,10 +55,11 @@ static void map(const mercer_host *host, const void *params, int32_t dtype, void
     mercer_exp(host, dtype, values, count);
 }
 
-/* Of exp(-rate sqrt v): -rate k / (2 r), without limit towards the cusp, at which it counts as 0; of exp(-rate v): -rate k. */
+/* The derivative by the form value v. l2, v = r^2: -rate k / (2 r), which grows without limit
+ * towards the cusp, where it counts as 0. l1, v = r: -rate k. */
 static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     const laplacian *p = params;
-    double r[128]; /* of a few values at a time */
+    double r[128]; /* distances of one batch of values */
     for (int64_t at = 0; at < count; at += 128) {
         const int64_t n = count - at < 128 ? count - at : 128;
         float *f32 = (float *)values + at;

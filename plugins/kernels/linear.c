@@ -1,8 +1,8 @@
 /* linear.c - k(x, y) = x . y
  *
  * Kernel PCA with it is linear PCA (Schoelkopf, Smola & Mueller, Neural Computation 10, 1998).
- * Cost: the dot product, which the core has done. Positive semidefinite always; the Gram matrix has rank <= d.
- * Error: that of a dot product, d u |x| |y|.
+ * Cost: none beyond the dot product, which the core computes. Always positive semidefinite; the
+ * Gram matrix has rank <= d. Error: that of a dot product, d u |x| |y|.
  */
 #include <math.h>
 #include <mercer/plugin.h>

@@ -1,9 +1,10 @@
 /* matern.c - k(x, y) = p(t) exp(-t), t = sqrt(2 nu) r / sigma, r = |x - y|
  *
- * p = 1, 1 + t, 1 + t + t^2/3 for nu = 0.5, 1.5, 2.5: Matern, Spatial Variation (1960); Rasmussen & Williams, Gaussian
- * Processes for Machine Learning (2006), (4.17); scikit-learn's Matern with length_scale sigma. h = sigma.
- * Cost: a root, an exp and a polynomial a value. Positive definite for every sigma > 0 (its Fourier transform is a Student
- * density). Largest slope, in 1/sigma: 1 at r = 0; sqrt(3)/e at t = 1; sqrt(5)/3 g^3 e^-g at t = g, the golden ratio.
+ * p = 1, 1 + t, 1 + t + t^2/3 for nu = 0.5, 1.5, 2.5: Matern, Spatial Variation (1960); Rasmussen &
+ * Williams, Gaussian Processes for Machine Learning (2006), (4.17); scikit-learn's Matern with
+ * length_scale sigma. h = sigma. Cost: a root, an exp and a polynomial per value. Positive definite
+ * for every sigma > 0 (its Fourier transform is a Student density). Largest slope, in 1/sigma, for
+ * these three nu: 1 at r = 0; sqrt(3)/e at t = 1; sqrt(5)/3 g^3 e^-g at t = g, the golden ratio.
  * Error: relative 3u t + 6 u + 2 ulp. nu = 0.5 has a cusp, the others are smooth in r^2.
  */
 #include <float.h>
@@ -16,7 +17,7 @@ typedef struct matern {
     double rate; /* derived: 2 nu / sigma^2, t = sqrt(rate r^2) */
 } matern;
 
-enum { HALF, THREE_HALVES, FIVE_HALVES }; /* of nu */
+enum { HALF, THREE_HALVES, FIVE_HALVES }; /* choices of the parameter nu */
 
 static const mercer_param rows[] = {
     MERCER_PARAM_CHOICE(matern, nu, "1.5", "0.5|1.5|2.5", "", 0, "smoothness: nu - 1/2 mean-square derivatives"),
@@ -34,7 +35,9 @@ static int32_t finish(const mercer_host *host, mercer_task *task, void *params, 
     return MERCER_OK;
 }
 
-/* t becomes (c0 + c1 t + c2 t^2) exp(-t), which is 0 beyond t = 10^4; by halves, since exp(-t) is 0 before that is. */
+/* Replaces t by (c0 + c1 t + c2 t^2) exp(-t). t is cut at 10^4, where the result is 0 anyway.
+ * exp(-t/2) is multiplied in twice, because exp(-t) alone would underflow to 0 for some t at which
+ * the result does not. */
 enum { BATCH = 128 };
 #define TIMES_EXP(NAME, REAL, EXP)                                                                                     \
     static void NAME(const mercer_host *host, REAL *t, int64_t count, const double *factors) {                         \
@@ -85,7 +88,8 @@ static void log_map(const mercer_host *host, const void *params, int32_t dtype, 
         MERCER_EACH(dtype, values, count, t, (real)log1p(t + t * t / 3) - t);
 }
 
-/* By v = r^2 = t^2 / rate: -rate exp(-t) / (2 t), 0 at the cusp; -rate exp(-t) / 2; -rate (1 + t) exp(-t) / 6. */
+/* The derivative by v = r^2 = t^2 / rate. nu = 0.5: -rate exp(-t)/(2 t), but 0 at the cusp. nu =
+ * 1.5: -rate exp(-t)/2. nu = 2.5: -rate (1 + t) exp(-t)/6. */
 static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     static const double factors[][3] = {{1, 0, 0}, {1, 0, 0}, {1, 1, 0}};
     const matern *p = params;

@@ -1,9 +1,11 @@
 /* polynomial.c - k(x, y) = (gamma x.y + coef0)^degree
  *
- * Poggio, Biological Cybernetics 19 (1975); for kernel PCA Schoelkopf, Smola & Mueller, Neural Computation 10 (1998).
- * scikit-learn's polynomial_kernel, gamma = 1/d unless set. Cost: log2(degree) to 2 log2(degree) products a value beside
- * the dot product. Positive semidefinite for coef0 >= 0: then it is a sum of powers of x.y with weights >= 0.
- * Error: relative degree (e + 2 u) + 2 log2(degree) u, e the relative error of the base gamma x.y + coef0.
+ * Poggio, Biological Cybernetics 19 (1975); for kernel PCA Schoelkopf, Smola & Mueller, Neural
+ * Computation 10 (1998). scikit-learn's polynomial_kernel; gamma = 1/d unless set. Cost:
+ * log2(degree) to 2 log2(degree) products per value in addition to the dot product. Positive
+ * semidefinite for coef0 >= 0, because it is then a sum of powers of x.y with weights >= 0. Error:
+ * relative degree (e + 2 u) + 2 log2(degree) u, where e is the relative error of the base gamma
+ * x.y + coef0.
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -28,7 +30,7 @@ static int32_t finish(const mercer_host *host, mercer_task *task, void *params, 
     return MERCER_OK;
 }
 
-/* values^n by repeated squaring, as many at a time as lie in registers' reach. */
+/* Replaces values by values^n by repeated squaring, in batches that stay in the innermost cache. */
 enum { BATCH = 128 };
 #define POWER(NAME, REAL)                                                                                              \
     static void NAME(REAL *values, int64_t count, int64_t n) {                                                         \
@@ -65,7 +67,7 @@ static void map(const mercer_host *host, const void *params, int32_t dtype, void
 static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     (void)host;
     const polynomial *p = params;
-    if (p->degree == 1) /* whatever the value, but NaN stays NaN */
+    if (p->degree == 1) /* the derivative is the same for all values, but NaN stays NaN */
         MERCER_EACH(dtype, values, count, v, v != v ? v : 1);
     else
         power_of_base(p, dtype, values, count, p->degree - 1);

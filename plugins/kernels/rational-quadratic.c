@@ -1,11 +1,11 @@
-/* rational-quadratic.c - k(x, y) = (1 + r^2 / (2 alpha sigma^2))^-alpha, r = |x - y|
+/* rational-quadratic.c - k(x, y) = (1 + q)^-alpha, q = r^2 / (2 alpha sigma^2), r = |x - y|
  *
- * Rasmussen & Williams, Gaussian Processes for Machine Learning (2006), (4.19); scikit-learn's RationalQuadratic with
- * length_scale sigma. h = sigma. Tends to the Gaussian kernel of width sigma as alpha grows.
- * Cost: a quotient a value where alpha is 1 or 2, else a logarithm and an exp.
- * Positive definite for every alpha, sigma > 0: a mixture of Gaussians, their rates Gamma distributed. With u = r^2 / (2
- * alpha sigma^2) the largest slope is at u = 1 / (2 alpha + 1), where dk/dr = -r / sigma^2 (1 + u)^(-alpha - 1).
- * Error: relative 4 alpha u, and (1 + alpha log(1 + u)) ulp by logarithms.
+ * Rasmussen & Williams, Gaussian Processes for Machine Learning (2006), (4.19); scikit-learn's
+ * RationalQuadratic with length_scale sigma. h = sigma. Tends to the Gaussian kernel of width sigma
+ * as alpha grows. Cost: a quotient per value if alpha is 1 or 2, otherwise a logarithm and an exp.
+ * Positive definite for every alpha, sigma > 0: a mixture of Gaussians whose rates are Gamma
+ * distributed. dk/dr = -r / sigma^2 (1 + q)^(-alpha - 1) is largest in magnitude at q = 1 / (2
+ * alpha + 1). Error: relative 4 alpha u, and (1 + alpha log(1 + q)) ulp if logarithms are used.
  */
 #include <float.h>
 #include <math.h>
@@ -34,7 +34,7 @@ static int32_t finish(const mercer_host *host, mercer_task *task, void *params, 
     return MERCER_OK;
 }
 
-/* (1 + rate v)^-exponent. */
+/* Replaces v by (1 + rate v)^-exponent. */
 static void power(const mercer_host *host, const rational_quadratic *p, int32_t dtype, void *values, int64_t count,
                   double exponent) {
     mercer_scale(dtype, values, count, p->rate);
@@ -59,7 +59,7 @@ static void log_map(const mercer_host *host, const void *params, int32_t dtype, 
     MERCER_EACH(dtype, values, count, v, (real)(-p->alpha * log1p(v)));
 }
 
-/* -alpha rate (1 + rate v)^(-alpha - 1). */
+/* The derivative by v = r^2: -alpha rate (1 + rate v)^(-alpha - 1). */
 static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     const rational_quadratic *p = params;
     power(host, p, dtype, values, count, p->alpha + 1);

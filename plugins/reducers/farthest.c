@@ -1,14 +1,22 @@
 /* farthest.c - m rows, each the farthest from those before it (k-centre)
  *
- * Gonzalez, Theoretical Computer Science 38 (1985): the first row by the seed, then argmax of the distance to the
- * chosen ones, ties to the lowest row; the radius that m of them cover all rows with is at most twice the best there
- * is. Weights: sums of the sample weights of the rows nearest to each, ties to the earliest. Stops early where all rows
- * are among the chosen points: fewer than m where fewer rows are distinct. Distances only fall, so stale ones are
- * bounds: of the 256 rows farthest at the last sweep, one is the next as long as it is at least as far as all others
- * were then; their distances to each other are kept up to date. Then a sweep brings all rows up to date with the new
- * centres. The choices are those of the plain loop: squared distances are sums in double in the order of the columns.
- * Cost: n m distances in tiles, in some m/20 sweeps; no kernel value; 32 n bytes and 256 rows. Error: the covering
- * radius, reported; in feature space |phi(x) - phi(c)|^2 <= 2 (f(0) - f(radius)) for a radial kernel.
+ * Gonzalez, Theoretical Computer Science 38 (1985). The first centre is drawn at random. Each
+ * further centre is the row whose distance to the nearest centre so far is largest; ties go to the
+ * lowest row. The radius within which the m centres cover all rows is at most twice the smallest
+ * possible. The weight of a centre is the sum of the sample weights of the rows nearest to it; ties
+ * go to the earliest centre. Selection stops early if every row equals a centre, so there are fewer
+ * than m centres if fewer rows are distinct.
+ *
+ * A distance to the nearest centre can only fall when a centre is added, so distances computed
+ * earlier are upper bounds. Each sweep brings the distances of all rows up to date. Between sweeps,
+ * only the 256 rows that were farthest at the last sweep (the pool) are kept up to date: the
+ * farthest of them is the next centre as long as it is at least as far as every other row was at
+ * the last sweep. The choices are those of the plain loop, because squared distances are summed in
+ * double, in the order of the columns.
+ *
+ * Cost: n m distances in tiles, in about m/20 sweeps; no kernel value; 32 n bytes and 256 rows.
+ * Error: the covering radius, which is reported; in feature space |phi(x) - phi(c)|^2 <= 2
+ * (f(0) - f(radius)) for a radial kernel.
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -39,23 +47,30 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
 typedef struct search {
     const mercer_host *host;
     mercer_task *task;
-    int64_t n, d, m, chosen, swept; /* centres, and those that square knows of */
-    double *weight, *square;        /* n */
-    int64_t *nearest, *number;      /* n; number: of one sweep */
-    int64_t *centre;                /* m */
-    int64_t pooled, *pool;          /* a heap, the one to be chosen last first */
-    double *x, *now;                /* of the pool: rows, squared distances to all centres */
+    /* chosen: centres so far; swept: centres that `square` and `nearest` take into account. */
+    int64_t n, d, m, chosen, swept;
+    /* Of all n rows: weight: sample weight; square: squared distance to the nearest swept centre;
+     * nearest: number of this centre; number: the same within the last sweep, -1 if unchanged. */
+    double *weight, *square;
+    int64_t *nearest, *number;
+    int64_t *centre; /* m: the rows that are centres */
+    /* pool: the rows of the pool, a heap with the row to be chosen last on top; pooled: their
+     * number */
+    int64_t pooled, *pool;
+    /* x: coordinates of the rows of the pool; now: their squared distances to the nearest centre */
+    double *x, *now;
 } search;
 
-/* Row a, at that squared distance, is chosen before row b. */
+/* Returns true if row a, at squared distance square_a, is to be chosen before row b, at
+ * square_b. */
 static int before(double square_a, int64_t a, double square_b, int64_t b) {
     return square_a > square_b || (square_a == square_b && a < b);
 }
 
-/* As things stood at the last sweep. */
+/* The same for the distances of the last sweep. */
 static int stood_before(const search *s, int64_t a, int64_t b) { return before(s->square[a], a, s->square[b], b); }
 
-/* Entry k of the heap moves to where it belongs: up, then down. */
+/* Moves entry k of the heap to where it belongs: up, then down. */
 static void sift(search *s, int64_t k) {
     int64_t *pool = s->pool;
     const int64_t row = pool[k];
@@ -68,7 +83,8 @@ static void sift(search *s, int64_t k) {
     pool[k] = row;
 }
 
-/* The farthest rows into the pool; the next one where there are more, else -1. */
+/* Fills the pool with the farthest rows. Returns the row that comes next after them, or -1 if the
+ * pool holds all rows. */
 static int64_t fill_pool(search *s) {
     s->pooled = 0;
     for (int64_t i = 0; i < s->n; i++) {
@@ -83,11 +99,12 @@ static int64_t fill_pool(search *s) {
     }
     if (s->pooled <= POOL) return -1;
     const int64_t next = s->pool[0];
-    s->pool[0] = s->pool[--s->pooled]; /* no heap any more */
+    s->pool[0] = s->pool[--s->pooled]; /* from here on the pool is no heap */
     return next;
 }
 
-/* Centres from the pool, while the farthest of it is chosen before all other rows. */
+/* Chooses centres from the pool, as long as its farthest row is to be chosen before all other
+ * rows. */
 static int32_t choose(search *s) {
     const int64_t next = fill_pool(s), d = s->d;
     const int32_t status = s->host->rows(s->task, s->pool, s->pooled, s->x);
@@ -137,7 +154,7 @@ static int32_t prepare(search *s) {
     return status ? status : s->host->progress(s->task, 0);
 }
 
-/* One of the rows that count, by the seed. */
+/* Draws one of the rows of positive weight at random. */
 static int64_t first_row(const search *s) {
     int64_t count = 0, row = 0;
     for (int64_t i = 0; i < s->n; i++) count += s->weight[i] > 0;

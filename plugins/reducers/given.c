@@ -1,8 +1,8 @@
 /* given.c - the centres that the caller gave: numbers of rows, or points
  *
- * For landmarks chosen elsewhere, and for comparing lifts on the same centres. Weights: those of the rows, or equal
- * ones for points. Order is kept. No kernel value. Cost: O(m). Error: none of its own; the result is what these centres
- * can give.
+ * For landmarks chosen elsewhere, and for comparing lifts on the same centres. Rows have their
+ * sample weights, points have equal weights. The order is kept, and no kernel value is computed.
+ * Cost: O(m). Error: none of its own; a model can be as good as these centres allow.
  */
 #include <mercer/plugin.h>
 

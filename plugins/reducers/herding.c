@@ -1,17 +1,21 @@
-/* herding.c - rows drawn so that their mean element follows that of all rows: kernel herding over the data
+/* herding.c - rows drawn so that their mean element follows that of all rows: kernel herding
  *
- * Chen, Welling & Smola, Super-samples from kernel herding, UAI 2010; Bach, Lacoste-Julien & Obozinski, ICML 2012.
- * mu(x) = sum_i w_i k(x_i, x) / n; draw t + 1 is argmax over the rows of mu(x) - S(x) / (t + 1), S(x) = sum of k(x, c)
- * over the t draws before; ties to the lowest index. A row may be drawn again: it is one centre, and every draw weighs
- * n / m. optimal keeps the drawn rows and gives them the p >= 0, sum p = 1, of least MMD^2 = mean mu - 2 p.mu + p.K p:
- * by the active set of Lawson & Hanson (Solving least squares problems, 1974), on K with 4 m u max K_jj on its diagonal
- * (u of the tiles' type); rows of weight 0 go.
+ * Chen, Welling & Smola, Super-samples from kernel herding, UAI 2010; Bach, Lacoste-Julien &
+ * Obozinski, ICML 2012. Let mu(x) = sum_i w_i k(x_i, x) / n, and S(x) the sum of k(x, c) over the t
+ * draws made so far. Draw t + 1 is the row with the largest mu(x) - S(x)/(t + 1); ties go to the
+ * lowest index. A row may be drawn more than once and is then one centre; every draw weighs n/m.
+ * With `optimal`, the drawn rows are kept but receive the weights p >= 0, sum p = 1, of least
+ * MMD^2 = mean mu - 2 p.mu + p.K p. They are computed by the active set method of Lawson & Hanson
+ * (Solving least squares problems, 1974), after 4 m u max K_jj has been added to the diagonal of K
+ * (u: unit roundoff of the tiles' type). Rows that receive weight 0 are dropped.
  *
- * Cost: n^2 kernel values for mu, in one visit; then O(n) a draw. Where no value of the visit was negative S only
- * grows, so that mu - S / (t + 1) with an old S bounds what it is: draws are made among the HOT rows of largest value,
- * whose S is kept, until another row's bound is not below; then all rows learn of the draws at once, n kernel values
- * each. Memory 24 n bytes; optimal: 16 m^2. Error: reported mmd; in a space of d dimensions that holds the mean well
- * inside, O(1 / m), else as O(1 / sqrt m).
+ * Cost: n^2 kernel values for mu, in one visit; then O(n) per draw. If no value of that visit was
+ * negative, S can only grow, so mu - S/(t + 1) with an S of earlier draws is an upper bound. The
+ * next draw is then sought among at most HOT rows of largest value (hot rows), whose S is kept up
+ * to date. When the bound of some other row reaches the best of these, S of all rows is brought up
+ * to date, with n kernel values for each draw since the last time. Memory: 32 n bytes; with
+ * `optimal`, 16 m^2 more. Error: the reported mmd. It falls as O(1/m) in a feature space of finite
+ * dimension that has the mean well inside the convex hull of the rows, otherwise as O(1/sqrt m).
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -36,13 +40,17 @@ typedef struct work {
     const mercer_host *host;
     mercer_task *task;
     int64_t n, m;
-    double *weight, *mean, *sum; /* n: of rows; mu; S as of the draws that all rows know */
-    int64_t *draws, *hot;        /* m; HOT */
-    double *hot_sum;             /* HOT: S of all draws */
-    int64_t hots, known, done;   /* draws that all rows know; all draws */
-    int64_t *centre, *number;    /* m: distinct rows; n: 1 + which of them a row is, 0: none */
-    double *share, *slope;       /* m: p; K p */
-    int64_t count;               /* of centres */
+    /* Of all n rows: weight: sample weight; mean: mu; sum: S of the first `known` draws. */
+    double *weight, *mean, *sum;
+    int64_t *draws, *hot; /* draws: the rows drawn (m); hot: the hot rows, ascending (HOT) */
+    double *hot_sum;      /* S of the hot rows, including all draws (HOT) */
+    /* hots: number of hot rows; known: draws included in `sum`; done: all draws */
+    int64_t hots, known, done;
+    /* centre: the distinct rows drawn (m); number: of each row 1 + its place in `centre`, or 0 */
+    int64_t *centre, *number;
+    /* Of the centres: share: p; slope: K p. */
+    double *share, *slope;
+    int64_t count; /* number of centres */
 } work;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -52,7 +60,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 typedef struct summing {
     const double *factor; /* NULL: all 1 */
     double *out;
-    double lowest; /* value that was seen */
+    double lowest; /* the smallest value seen, 0 if none was negative */
 } summing;
 
 #define SUM_ROWS(real)                                                                                                 \
@@ -97,7 +105,7 @@ static int32_t add_slab(void *user, void *state, int64_t row0, int64_t count) {
     return MERCER_OK;
 }
 
-/* Rows in list (NULL: all) against the rows in index (NULL: all). */
+/* Adds to out_i, for each row in list (NULL: all), the sum over the rows in index (NULL: all). */
 static int32_t add(work *w, const int64_t *list, int64_t listed, const int64_t *index, int64_t count, summing *s) {
     mercer_visit visit = {.struct_size = sizeof visit, .list = list, .listed = listed, .index = index, .count = count};
     mercer_consumer consumer = {.struct_size = sizeof consumer,
@@ -111,7 +119,8 @@ static int32_t add(work *w, const int64_t *list, int64_t listed, const int64_t *
 
 /* ---- draws */
 
-/* Hot rows in order: about the HOT of largest mu - S / (done + 1), above a threshold that halving finds on some rows. */
+/* Selects the hot rows, in ascending order: about HOT rows with the largest mu - S / (done + 1).
+ * Bisection on a sample of the rows finds the threshold that they exceed. */
 static void heat(work *w) {
     const double over = 1 / (double)(w->done + 1);
     const int64_t stride = w->n > 8 * HOT ? w->n / (8 * HOT) : 1, most = HOT / stride;
@@ -144,7 +153,8 @@ static void offer(best *b, double v, int64_t row) {
     if (v > b->value || (v == b->value && row < b->row)) b->value = v, b->row = row;
 }
 
-/* The best row as far as is known: rows of weight 0 are none. */
+/* Returns the best row of positive weight: among the hot rows, with S of all draws, or among all
+ * others, with the S that is known. */
 static best best_of(const work *w, int hot_only) {
     const double over = 1 / (double)(w->done + 1);
     best out = {-INFINITY, w->n};
@@ -158,7 +168,7 @@ static best best_of(const work *w, int hot_only) {
     return out;
 }
 
-/* All rows learn of the draws that they do not know. */
+/* Brings S of all rows up to date. There are no hot rows then. */
 static int32_t tell(work *w) {
     summing s = {NULL, w->sum, 0};
     int32_t status = MERCER_OK;
@@ -172,7 +182,7 @@ static int32_t draw(work *w, int lazy) {
     int32_t status = MERCER_OK;
     while (w->done < w->m && !status) {
         best next = best_of(w, 1);
-        const best other = best_of(w, 0); /* a bound, where draws are not known */
+        const best other = best_of(w, 0); /* an upper bound if known < done */
         if (w->known == w->done)
             offer(&next, other.value, other.row);
         else if (other.value > next.value || (other.value == next.value && other.row < next.row)) {
@@ -188,7 +198,8 @@ static int32_t draw(work *w, int lazy) {
     return status;
 }
 
-/* The distinct draws in the order of their first, with shares of the draws. */
+/* Makes each distinct drawn row one centre, in the order in which they were first drawn. Its share
+ * is the share of draws that chose it. */
 static void merge(work *w) {
     w->count = 0;
     for (int64_t t = 0; t < w->m; t++) {
@@ -204,10 +215,13 @@ static void merge(work *w) {
 
 /* ---- optimal weights */
 
-typedef struct quadratic { /* minimise p.K p / 2 - b.p over p >= 0, sum p = 1 */
+/* The problem of the optimal weights: minimise p.K p / 2 - b.p over p >= 0, sum p = 1, where b is
+ * mu at the centres. Active entries may be positive; all others are 0. */
+typedef struct quadratic {
     work *w;
-    double *k, *part, *y, *z, *p; /* K; a copy of the rows and columns in force, factorised; m each */
-    int64_t *used;                /* in force, ascending */
+    /* k: K; part: its submatrix of active entries, factorised; y, z: solutions; p: the weights */
+    double *k, *part, *y, *z, *p;
+    int64_t *used; /* the active entries, ascending */
     int64_t count;
     double ridge;
 } quadratic;
@@ -227,12 +241,13 @@ static int32_t keep_slab(void *user, void *state, int64_t row0, int64_t count) {
     return MERCER_OK;
 }
 
-/* y: the solution on what is in force, without p >= 0; *level: the multiplier of sum p = 1. */
+/* Solves the problem for the active entries without p >= 0. The solution is y; *level is the
+ * multiplier of sum p = 1. */
 static int32_t solve(quadratic *q, double *level) {
     work *w = q->w;
     const int64_t m = w->count, c = q->count;
     int64_t info = 1;
-    for (; info; q->ridge *= 10) { /* rounding may have made K indefinite */
+    for (; info; q->ridge *= 10) { /* K may be indefinite by rounding: the ridge grows until it is not */
         for (int64_t i = 0; i < c; i++)
             for (int64_t j = 0; j < c; j++)
                 q->part[i * c + j] = q->k[q->used[i] * m + q->used[j]] + (i == j ? q->ridge : 0);
@@ -242,7 +257,7 @@ static int32_t solve(quadratic *q, double *level) {
     }
     double y_sum = 0, z_sum = 0;
     for (int64_t i = 0; i < c; i++) q->y[i] = w->mean[w->centre[q->used[i]]], q->z[i] = 1;
-    int32_t status = MERCER_OK; /* rows: x L^-T, then x L^-1 */
+    int32_t status = MERCER_OK; /* y and z are row vectors x: first x L^-T, then x L^-1 */
     for (int step = 0; step < 2 && !status; step++) {
         status = w->host->trsm(w->task, step ? 'N' : 'T', 1, c, q->part, c, q->y, 1);
         if (!status) status = w->host->trsm(w->task, step ? 'N' : 'T', 1, c, q->part, c, q->z, 1);
@@ -253,7 +268,9 @@ static int32_t solve(quadratic *q, double *level) {
     return status;
 }
 
-/* Leaves out what is not positive in y: at once where there is no p yet, else at the first boundary between p and y. */
+/* Deactivates entries that are not positive in y. Before there is a p (begun = 0), all of them go
+ * at once; later p moves towards y up to the first entry that reaches 0. Returns true if any entry
+ * was deactivated. */
 static int drop(quadratic *q, int begun) {
     double step = 1;
     int64_t kept = 0;
@@ -273,7 +290,8 @@ static int drop(quadratic *q, int begun) {
     return dropped;
 }
 
-/* The one not in force whose slope is furthest below the level; -1: none, the Karush-Kuhn-Tucker conditions hold. */
+/* Returns the inactive entry whose slope is furthest below the level. If there is none (-1), the
+ * Karush-Kuhn-Tucker conditions hold. */
 static int64_t missing(const quadratic *q, double level) {
     const work *w = q->w;
     int64_t found = -1;
@@ -314,7 +332,7 @@ static int32_t optimise(work *w, int32_t dtype, int32_t flags) {
         q.ridge = fmax(q.ridge, 4 * (double)m * (dtype == MERCER_F32 ? FLT_EPSILON : DBL_EPSILON) / 2 * q.k[j * m + j]);
         q.used[j] = j;
     }
-    if (!(q.ridge > 0)) q.ridge = 1; /* all of K is 0: any weights will do */
+    if (!(q.ridge > 0)) q.ridge = 1; /* if all of K is 0, all weights serve equally well */
     double level = 0;
     int begun = 0;
     for (int64_t last = -1; !status;) {
@@ -322,7 +340,7 @@ static int32_t optimise(work *w, int32_t dtype, int32_t flags) {
         if (drop(&q, begun) && q.count > 0) continue;
         begun = 1;
         const int64_t next = missing(&q, level);
-        if (next < 0 || next == last || q.count == m) break; /* again: its slope is rounding */
+        if (next < 0 || next == last || q.count == m) break; /* the same entry again: its slope is rounding */
         insert(&q, last = next);
     }
     w->count = 0;
@@ -336,7 +354,7 @@ static int32_t optimise(work *w, int32_t dtype, int32_t flags) {
 
 /* ---- result */
 
-/* sqrt(mean mu - 2 p.mu + p.K p). */
+/* Reports mmd = sqrt(mean mu - 2 p.mu + p.K p). */
 static int32_t report_distance(work *w) {
     double square = 0;
     summing s = {w->share, w->slope, 0};
@@ -352,7 +370,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     if (p->m > shape->n)
         return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)p->m, (long long)shape->n);
     const int64_t n = shape->n, m = out->m = p->m > 0 ? p->m : least(n, 1000);
-    const int64_t states = 2112 * least(64, n / 256 + 1); /* of visits */
+    const int64_t states = 2112 * least(64, n / 256 + 1); /* bytes of the states of visits */
     out->bytes = 32 * n + 32 * m + 16 * HOT + 1024 + states + (p->optimal ? 8 * m * (3 * m + 300) : 0);
     const double values = (double)n * (double)(n + m) + (double)m * (double)(HOT + 2 * m);
     out->kernel_evaluations = values < 9e18 ? (int64_t)values : (int64_t)9e18;

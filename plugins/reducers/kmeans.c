@@ -1,21 +1,26 @@
 /* kmeans.c - centroids of k-means: new points, each with the weight of its cluster
  *
- * Lloyd's iteration (IEEE Trans. IT 28, 1982) from k-means++ (Arthur & Vassilvitskii, SODA 2007: each seed is a row
- * drawn in proportion to weight times squared distance to the seeds before it) or from the caller's landmarks. A row
- * belongs to the centre of least sum (x - c)^2, computed so, in double; ties to the lowest index. Every iteration moves
- * the centres to the weighted means of their rows and assigns again, until the assignment repeats. Empty clusters stay
- * where they are and are dropped at the end; fewer distinct rows than m give fewer seeds.
+ * Lloyd's iteration (IEEE Trans. IT 28, 1982) starts from k-means++ (Arthur & Vassilvitskii, SODA
+ * 2007: each seed is a row drawn with probability proportional to its weight times its squared
+ * distance to the nearest seed before it) or from the caller's landmarks. A row belongs to the
+ * centre of least sum (x - c)^2, which is computed in this form in double; ties go to the lowest
+ * index. Every iteration moves the centres to the weighted means of their rows and assigns the rows
+ * again, until the assignment repeats. An empty cluster keeps its centre and is dropped at the end.
+ * If fewer than m rows are distinct, there are fewer seeds.
  *
- * Nothing that cannot change is computed. (1) above >= |x - c_own| and below <= |x - c| of all others are kept of each
- * row and move as far as centres do (Hamerly, SDM 2010): above < below, and the row stays. (2) What is left goes
- * cluster by cluster: only centres within 2 above of its centre can be nearer. (3) Those are met by a product, |x|^2 -
- * 2 x.c + |c|^2 on rows less their mean, wrong by at most tau = 4 (d + 8) e (|x| + |c|)^2; what comes within tau of the
- * best is decided by the sum. Bounds are widened by their own rounding: the result is that of all distances computed
- * plainly.
+ * Distances that cannot change the assignment are not computed. (1) For each row,
+ * above >= |x - c_own| and below <= |x - c| for all other centres are kept, and are adjusted by the
+ * steps of the centres (Hamerly, SDM 2010): if above < below, the row stays in its cluster. (2) The
+ * other rows are processed cluster by cluster: only centres within 2 above of the own centre can be
+ * nearer. (3) The distances to these centres come from a matrix product, |x|^2 - 2 x.c + |c|^2 on
+ * rows less their mean, with an error of at most tau = 4 (d + 8) e (|x| + |c|)^2, e = DBL_EPSILON.
+ * Centres within tau of the best one are decided by the sum above. Bounds are widened by their own
+ * rounding, so the result is the same as if all distances were computed by the sum.
  *
- * Cost: at most n m d multiply-adds an iteration; 32 n bytes and the rows as doubles, of which more than 128 MiB are
- * read again in each iteration, and seeds drawn from as many as that holds, evenly spread. Error: reported inertia =
- * sum w |x - c|^2, within 8 (log m + 2) of the best there is, in expectation over seeds.
+ * Cost: at most n m d multiply-adds per iteration. Memory: 32 n bytes, and the rows as doubles up
+ * to 128 MiB. If the rows take more, they are read again in each iteration, and the seeds are drawn
+ * from an evenly spread sample that fits. Error: the reported inertia = sum w |x - c|^2, whose
+ * expectation over seeds is within 8 (log m + 2) times the smallest possible.
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -35,19 +40,19 @@ static const mercer_param rows[] = {
 };
 
 enum { LANDMARKS = 1 };
-enum {
-    CHUNK = 1024,
-    GROUP = 64,
-    PANEL = 128,
-    SLOTS = 16
-}; /* rows of a sweep, of a search; its centres at once; threads */
+/* CHUNK: rows that a thread processes at a time. GROUP: most rows of a search. PANEL: centres that
+ * a search compares at a time. SLOTS: most searches that run at the same time. */
+enum { CHUNK = 1024, GROUP = 64, PANEL = 128, SLOTS = 16 };
+/* Most bytes of rows that are held in memory. */
 static const int64_t held_bytes = (int64_t)128 << 20;
 
-typedef struct job { /* rows order[from] ... order[to - 1] of the block, all of one cluster */
+typedef struct job { /* one search: for rows order[from] ... order[to - 1], all of one cluster */
     int64_t cluster, from, to;
 } job;
 
-typedef struct slot { /* memory of one search */
+/* Memory of one search: GROUP rows and PANEL centres, both less the mean; their products; the
+ * distance of each centre from that of the cluster; the centres that may be nearer. */
+typedef struct slot {
     double *x, *panel, *dots, *gap;
     int64_t *near;
 } slot;
@@ -56,23 +61,29 @@ typedef struct work {
     const mercer_host *host;
     mercer_task *task;
     int64_t n, d, m, held;
-    int64_t first, count;           /* rows first ... of the data are in x */
-    double *x;                      /* held x d */
-    int64_t *index, *order;         /* held */
-    double *weight, *above, *below; /* n */
-    int64_t *own;                   /* n: cluster */
-    double *centre, *sum;           /* m x d */
-    double *origin;                 /* d: the mean */
-    double *moved, *mass, *apart;   /* m: last step; sum of weights; squared distance from the newest seed */
-    int64_t *dirty, *begin;         /* m, m + 1: its rows have changed; its rows in order */
-    double *totals;                 /* of chunks */
-    void *typed;                    /* m x d of the tile's type */
+    int64_t first, count; /* x holds `count` rows of the data from row `first` on */
+    double *x;            /* held x d, row-major */
+    /* index: the rows in x; order: rows to be searched, sorted by cluster (held each) */
+    int64_t *index, *order;
+    /* weight: sample weights; above, below: the two bounds in the head of this file (n each) */
+    double *weight, *above, *below;
+    int64_t *own; /* n: cluster of each row */
+    /* centre: the centres; sum: weighted sums of their rows (m x d each) */
+    double *centre, *sum;
+    double *origin; /* d: mean of the rows */
+    /* moved: length of the last step; mass: weight of the cluster; apart: squared distance from the
+     * newest seed (m each) */
+    double *moved, *mass, *apart;
+    /* dirty: 1 if rows of the cluster have changed (m); begin: where its rows begin in `order` */
+    int64_t *dirty, *begin;
+    double *totals; /* for each chunk: sum of weight times squared distance */
+    void *typed;    /* m x d: the centres in the tile's type */
     job *jobs;
     slot slots[SLOTS];
-    double most, second; /* largest steps */
-    int64_t furthest;    /* cluster of the largest */
-    double norm;         /* of centres less the mean, the largest */
-    double sure;         /* 1 + what a distance may be wrong by, several times over */
+    double most, second; /* largest and second largest step of a centre */
+    int64_t furthest;    /* cluster with the largest step */
+    double norm;         /* largest |centre - mean| */
+    double sure;         /* 1 + several times the relative error of a computed distance */
 } work;
 
 static void *part(char *base, int64_t *used, int64_t bytes) {
@@ -81,7 +92,7 @@ static void *part(char *base, int64_t *used, int64_t bytes) {
     return out;
 }
 
-/* Lays the arrays out from base; NULL: only counts. */
+/* Lays the arrays out from `base` on, and returns their bytes. NULL: only counts. */
 static int64_t lay(work *w, char *base) {
     const int64_t d = w->d, m = w->m, n = w->n, row = 8 * (d > 0 ? d : 1);
     int64_t used = 0;
@@ -132,7 +143,7 @@ static double squared(const double *x, const double *y, int64_t d) {
     return (lane[0] + lane[1]) + (lane[2] + lane[3]) + rest;
 }
 
-/* Rows first ... of the data into x. */
+/* Reads rows of the data into x, from row `first` on. */
 static int32_t load(work *w, int64_t first) {
     if (w->count > 0 && w->first == first) return MERCER_OK;
     w->first = first;
@@ -141,7 +152,7 @@ static int32_t load(work *w, int64_t first) {
     return w->host->rows(w->task, w->index, w->count, w->x);
 }
 
-/* ---- k-means++: above holds squared distances here, below halves of distances between seeds */
+/* ---- k-means++ (in this part, above holds squared distances; below is a bound as elsewhere) */
 
 typedef struct seeding {
     work *w;
@@ -155,7 +166,9 @@ static int32_t meet_seed(void *user, int64_t chunk) {
     double total = 0;
     for (int64_t i = chunk * CHUNK; i < least(w->count, (chunk + 1) * CHUNK); i++) {
         const double apart = w->apart[w->own[i]], reach = 4 * w->above[i] * w->sure;
-        if (s->newest > 0 && apart >= reach) { /* |x - seed| >= |c - seed| - |x - c| >= |c - seed| / 2 >= |x - c| */
+        /* If the new seed is at least 2 |x - c| away from the seed c of row x, then |x - seed| >=
+         * |c - seed| - |x - c| >= |c - seed| / 2 >= |x - c|: it is no nearer to x than c is. */
+        if (s->newest > 0 && apart >= reach) {
             const double half = 0.5 * sqrt(apart) / w->sure;
             if (half < w->below[i]) w->below[i] = half;
         } else {
@@ -171,7 +184,8 @@ static int32_t meet_seed(void *user, int64_t chunk) {
     return MERCER_OK;
 }
 
-/* A row in proportion to weight times above; -1 where all of that is 0. */
+/* Draws a row with probability proportional to weight times above. Returns -1 if this is 0 for
+ * all. */
 static int64_t draw(const work *w, int64_t step) {
     double total = 0, sum = 0;
     int64_t chunk = 0, row = -1;
@@ -192,7 +206,8 @@ static int64_t draw(const work *w, int64_t step) {
     return row;
 }
 
-/* The rows that seeds are drawn from: all, or one drawn from each of `held` equal stretches. */
+/* Loads the rows that seeds are drawn from: all of them, or one at random from each of `held` equal
+ * parts of the data. */
 static int32_t load_sample(work *w) {
     if (w->held == w->n) return load(w, 0);
     const double stretch = (double)w->n / (double)w->held;
@@ -213,7 +228,7 @@ static int32_t plusplus(work *w) {
     }
     for (int64_t k = 0; k < w->m; k++) {
         const int64_t row = draw(w, k);
-        if (row < 0) w->m = k; /* the rest are equal to seeds */
+        if (row < 0) w->m = k; /* all other rows equal seeds */
         if (row < 0) break;
         double *seed = memcpy(w->centre + k * w->d, w->x + row * w->d, (size_t)(8 * w->d));
         for (int64_t j = 0; j < k; j++) w->apart[j] = squared(seed, w->centre + j * w->d, w->d);
@@ -223,7 +238,7 @@ static int32_t plusplus(work *w) {
             return status;
     }
     for (int64_t i = 0; i < w->n; i++) w->above[i] = w->held == w->n ? sqrt(w->above[i]) * w->sure : INFINITY;
-    if (w->held < w->n) { /* what was found is of the sample */
+    if (w->held < w->n) { /* the bounds and clusters found are those of the sample, not of the data */
         w->count = 0;
         memset(w->own, 0, (size_t)(8 * w->n));
         memset(w->below, 0, (size_t)(8 * w->n));
@@ -244,7 +259,7 @@ static int32_t from_landmarks(work *w, int32_t dtype) {
 
 /* ---- assignment */
 
-/* Bounds after the centres' step; index of rows in order: -1 for those that stay. */
+/* Adjusts the bounds of the rows of a chunk to the last step of the centres. */
 static int32_t move_bounds(void *user, int64_t chunk) {
     work *w = user;
     for (int64_t k = chunk * CHUNK; k < least(w->count, (chunk + 1) * CHUNK); k++) {
@@ -258,15 +273,17 @@ static int32_t move_bounds(void *user, int64_t chunk) {
 
 static int stays(const work *w, double above, double below) { return above * w->sure < below; }
 
-/* Of a row that is searched for. */
+/* The state of a search for the nearest centre of one row. */
 typedef struct found {
     int64_t row, cluster;
-    double best;      /* squared distance to it */
-    double far;       /* no other squared distance is less */
-    double size, tau; /* |x|^2, error of a squared distance by products */
+    double best;      /* squared distance to `cluster`, the nearest so far */
+    double far;       /* lower bound of the squared distances to all others */
+    double size, tau; /* size: |x|^2; tau: error of a squared distance by products */
 } found;
 
-/* The rows of a job that may leave, their distances made exact; the distance of the furthest. */
+/* Computes the distances of the rows of a job to their centre. Collects in `out` those that may
+ * still leave the cluster, and returns how many. *reach: the largest of their distances. apart: the
+ * distance from the centre to the nearest other one. */
 static int64_t gather(work *w, const job *j, slot *s, double apart, found *out, double *reach) {
     const double *centre = w->centre + j->cluster * w->d;
     int64_t count = 0;
@@ -298,7 +315,7 @@ static void decide(const work *w, found *f, int64_t j) {
     if (nearer) f->best = e, f->cluster = j;
 }
 
-/* The rows against centres near[0 ... count - 1]. half: |c|^2 / 2. */
+/* Compares n rows with the centres near[0 ... count - 1]. half: |c|^2 / 2. */
 static int32_t compare(work *w, slot *s, const int64_t *near, int64_t count, found *rows_found, int64_t n) {
     double half[PANEL];
     for (int64_t c = 0; c < count; c++) {
@@ -319,7 +336,7 @@ static int32_t compare(work *w, slot *s, const int64_t *near, int64_t count, fou
         double limit = ((f->far > f->best ? f->far : f->best) - shift) / 2;
         for (int64_t c = 0; c < count; c++) {
             if (dots[c] + half[c] > limit) continue;
-            const double low = shift + 2 * (dots[c] + half[c]); /* <= the squared distance */
+            const double low = shift + 2 * (dots[c] + half[c]); /* at most the squared distance */
             if (low <= f->best)
                 decide(w, f, near[c]);
             else if (low < f->far)
@@ -349,7 +366,7 @@ static int32_t search(work *w, const job *j, slot *s) {
     }
     for (int64_t i = 0; i < n && out < INFINITY; i++) {
         const double left = (out - w->above[rows_found[i].row]) / w->sure;
-        rows_found[i].far = left * left; /* out > 2 above */
+        rows_found[i].far = left * left; /* out > 2 above, so left > above */
     }
     for (int64_t k = 0; k < count && n > 0; k += PANEL) {
         int32_t status = compare(w, s, s->near + k, least(PANEL, count - k), rows_found, n);
@@ -377,7 +394,8 @@ static int32_t search_some(void *user, int64_t k) {
     return status;
 }
 
-/* The rows of the block that may leave their clusters, cluster by cluster, as jobs. */
+/* Sorts the rows of the block that may leave their clusters by cluster, and makes jobs of them.
+ * Returns the number of jobs. */
 static int64_t sort_out(work *w) {
     int64_t jobs = 0;
     memset(w->begin, 0, (size_t)(8 * (w->m + 1)));
@@ -386,12 +404,12 @@ static int64_t sort_out(work *w) {
     for (int64_t j = 0; j < w->m; j++) w->begin[j + 1] += w->begin[j];
     for (int64_t i = w->first; i < w->first + w->count; i++)
         if (!stays(w, w->above[i], w->below[i])) w->order[w->begin[w->own[i]]++] = i;
-    for (int64_t j = 0, from = 0; j < w->m; from = w->begin[j++]) /* begin now says where the cluster ends */
+    for (int64_t j = 0, from = 0; j < w->m; from = w->begin[j++]) /* begin[j] is now where cluster j ends */
         for (; from < w->begin[j]; from += GROUP) w->jobs[jobs++] = (job){j, from, least(from + GROUP, w->begin[j])};
     return jobs;
 }
 
-/* All rows to their nearest centres; *changed: rows that moved. */
+/* Assigns all rows to their nearest centres. *changed: how many rows have left their cluster. */
 static int32_t assign(work *w, int64_t *changed) {
     *changed = 0;
     w->norm = 0;
@@ -414,7 +432,8 @@ static int32_t assign(work *w, int64_t *changed) {
 
 /* ---- centres */
 
-/* Sums over the clusters whose rows have changed, in the order of rows; row by row as well where each asks. */
+/* Adds up the rows and weights of the clusters whose rows have changed, in the order of the rows.
+ * If inertia is not NULL, also adds up weight times squared distance of all rows. */
 static int32_t add_up(work *w, double *inertia) {
     for (int64_t j = 0; j < w->m; j++)
         if (w->dirty[j]) {
@@ -476,7 +495,8 @@ static void find_origin(work *w) {
 
 /* ---- result */
 
-/* Rows that count nothing may be alone: they go to the nearest of the others. */
+/* Writes the assignment. A cluster whose rows all have weight 0 is not given, and its rows belong
+ * to the nearest of the other centres. */
 static int32_t find_homes(work *w, const int64_t *number, int64_t *assignment) {
     for (int64_t first = 0; first < w->n; first += w->held) {
         int32_t status = load(w, first);

@@ -1,18 +1,20 @@
-/* leverage.c - rows drawn by their ridge leverage scores, which halvings of the rows estimate
+/* leverage.c - rows drawn by their ridge leverage scores, which are estimated by recursive halving
  *
- * Musco & Musco, Recursive sampling for the Nystrom method, NeurIPS 2017 (Algorithm 3). The rows are halved at random
- * down to about m, then climbed back. At each level, S the rows kept at the level below, kept with probabilities p, and
- * W = diag(p^-1/2):
+ * Musco & Musco, Recursive sampling for the Nystrom method, NeurIPS 2017 (Algorithm 3). The rows
+ * are halved at random down to about m; each of these halves is a level. The levels are then
+ * processed from the smallest to all rows. At each level, with S the rows kept at the level below,
+ * p the probabilities with which they were kept, and W = diag(p^-1/2), the scores are
  *   l_i = (k_ii - k_iS W (W K_SS W + lambda)^-1 W k_Si) / lambda,   k = ceil(m / (4 log m)),
  *   lambda = sum of the eigenvalues of W K_SS W beyond the k-th, over k;
- * row i is kept with p_i = min(1, l_i max(log 4k, 4 k / sum l)). At the top exactly m rows are drawn without
- * replacement in proportion to l: the m smallest -log(u_i) / l_i (Efraimidis & Spirakis, IPL 97, 2006). Sample weights:
- * K is that of the rows sqrt(w) psi(x).
+ * row i is kept with p_i = min(1, l_i max(log 4k, 4 k / sum l)). From all rows, exactly m are drawn
+ * without replacement in proportion to l: those with the m smallest -log(u_i) / l_i (Efraimidis &
+ * Spirakis, IPL 97, 2006). Sample weights: K is that of the rows sqrt(w) psi(x).
  *
- * Cost: about n s kernel values and n s^2 flops, s = 2 k log 4k or so (m / 2), s^3 and s^2 numbers a level; 32 n bytes.
- * More than 2 m + 64 rows are never kept: that many would be 3 or more times what is expected. Error: with high
- * probability each l is between the exact diag(K (K + lambda)^-1) and a small multiple of it; m rows so drawn give a
- * Nystrom matrix within lambda of K in norm.
+ * Cost: about n s kernel values and n s^2 flops, where s, the number of rows kept, is about 2 k log
+ * 4k, or m / 2; in addition s^3 flops and s^2 numbers per level; 48 n bytes. At most 2 m + 64 rows
+ * are kept, which is at least 3 times the expected number. Error: with high probability each l is
+ * between the exact diag(K (K + lambda)^-1) and a small multiple of it; m rows drawn in this way
+ * give a Nystrom approximation within lambda of K in norm.
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -26,27 +28,28 @@ static const mercer_param rows[] = {
     MERCER_PARAM_INT(leverage, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15, "number of centres; 0: min(n, 1000)"),
 };
 
-enum { AT_ONCE = 4096 }; /* rows */
+enum { AT_ONCE = 4096 }; /* rows that a visit scores */
 
 typedef struct work {
     const mercer_host *host;
     mercer_task *task;
-    int64_t n, m, most;           /* most: rows that may be kept */
-    double *weight;               /* n */
-    int64_t *order;               /* rows of weight > 0, shuffled: each level is a beginning of it */
-    double *score, *self;         /* n, in that order: l; k(x, x) times weight */
-    int64_t *kept;                /* most */
-    double *scale;                /* most: sqrt(w / p) */
-    int64_t count;                /* of kept */
-    double *k, *values, *vectors; /* most^2; most; most x rank */
+    int64_t n, m, most;   /* most: largest number of rows that are kept */
+    double *weight;       /* n: sample weights */
+    int64_t *order;       /* rows of weight > 0, shuffled: a level is the first entries of it */
+    double *score, *self; /* score: l; self: k(x, x) times weight (n each, in the order of `order`) */
+    int64_t *kept;        /* most: numbers of the rows in S */
+    double *scale;        /* most: sqrt(w / p) of the rows in S */
+    int64_t count;        /* number of rows in S */
+    /* k: W K_SS W (most x most); values, vectors: its leading eigenpairs */
+    double *k, *values, *vectors;
     double lambda, rounding;
-    int64_t rank; /* k of the paper */
+    int64_t rank; /* k in the head of this file */
 } work;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t rank_of(int64_t m) { return m < 3 ? 1 : (int64_t)ceil((double)m / (4 * log((double)m))); }
 
-/* ---- K of the kept rows, with W and weights on both sides, and lambda */
+/* ---- K of the kept rows S, with W and the root of the sample weights on both sides; lambda */
 
 static int32_t keep_tile(void *user, void *state, const mercer_tile *tile) {
     const work *w = user;
@@ -72,9 +75,10 @@ static int32_t gram_of_kept(work *w) {
     return w->host->visit(w->task, &visit, &consumer);
 }
 
-/* Leaves the Cholesky factor of K + lambda in k. */
+/* Computes lambda, and the Cholesky factor of K + lambda in w->k. */
 static int32_t factorise(work *w) {
-    const int64_t s = w->count, rank = least(w->rank, s / 2); /* few rows: their smaller half is the tail */
+    /* With few rows, the smaller half of the eigenvalues counts as the tail. */
+    const int64_t s = w->count, rank = least(w->rank, s / 2);
     double trace = 0, top = 0;
     int64_t info = 0;
     int32_t status = gram_of_kept(w);
@@ -84,7 +88,8 @@ static int32_t factorise(work *w) {
         ((status = w->host->eigh(w->task, s, w->k, s, rank, w->values, w->vectors, s)) || (status = gram_of_kept(w))))
         return status;
     for (int64_t i = 0; i < rank; i++) top += w->values[i];
-    /* what is less than the rounding of the sums is no tail */
+    /* A tail below the rounding of the sums is not known, so lambda is at least as large as
+     * that. */
     w->lambda = fmax((trace - top) / (double)w->rank, 64 * (double)s * w->rounding * trace / (double)w->rank);
     if (!(w->lambda > 0)) return w->host->fail(w->task, MERCER_E_DATA, "all kernel values of the rows are 0");
     for (int64_t i = 0; i < s; i++) w->k[i * s + i] += w->lambda;
@@ -94,11 +99,11 @@ static int32_t factorise(work *w) {
                 : MERCER_OK;
 }
 
-/* ---- scores: a slab gathers its rows of k(x, S), and solves when it has them all */
+/* ---- scores: each slab collects its rows of k(x, S), and solves when they are complete */
 
 static int32_t score_tile(void *user, void *state, const mercer_tile *tile) {
     const work *w = user;
-    double *x = state; /* tile rows x count, by columns */
+    double *x = state; /* tile->rows x w->count, column-major */
     const int64_t stride = tile->rows;
     for (int64_t i = 0; i < tile->rows; i++) {
         const double root = sqrt(w->weight[w->order[tile->row0 + i]]);
@@ -111,7 +116,7 @@ static int32_t score_tile(void *user, void *state, const mercer_tile *tile) {
     for (int64_t i = 0; i < tile->rows; i++) {
         double sum = 0;
         for (int64_t j = 0; j < w->count; j++) sum += x[j * stride + i] * x[j * stride + i];
-        x[i] = sum; /* column 0 has been read */
+        x[i] = sum; /* overwrites column 0, which has been read */
     }
     return status;
 }
@@ -123,7 +128,8 @@ static int32_t score_slab(void *user, void *state, int64_t row0, int64_t count) 
     return MERCER_OK;
 }
 
-/* l of the first `size` rows of the order; so many at a time that their states are few. */
+/* Computes l of the first `size` rows of the order, AT_ONCE at a time, so that the states of a
+ * visit stay small. */
 static int32_t score(work *w, int64_t size) {
     int32_t status = factorise(w);
     mercer_consumer consumer = {
@@ -146,7 +152,7 @@ static int32_t score(work *w, int64_t size) {
 static void keep(work *w, int64_t level, int64_t size) {
     double sum = 0;
     for (int64_t i = 0; i < size; i++) sum += w->score[i];
-    const double many = fmax(log(4 * (double)w->rank), 4 * (double)w->rank / sum); /* some 4 k at least */
+    const double many = fmax(log(4 * (double)w->rank), 4 * (double)w->rank / sum); /* keeps about 4 k rows at least */
     w->count = 0;
     for (int64_t i = 0; i < size && w->count < w->most; i++) {
         const double p = fmin(1, w->score[i] * many);
@@ -154,7 +160,7 @@ static void keep(work *w, int64_t level, int64_t size) {
         w->scale[w->count] = sqrt(w->weight[w->order[i]] / p);
         w->kept[w->count++] = w->order[i];
     }
-    if (w->count > 0) return; /* hardly ever: the first row of any */
+    if (w->count > 0) return; /* in the rare case that no row was kept, the first row is */
     w->scale[0] = sqrt(w->weight[w->order[0]]);
     w->kept[w->count++] = w->order[0];
 }
@@ -169,7 +175,7 @@ static int by_value(const void *a, const void *b) {
     return x->value != y->value ? (x->value > y->value) - (x->value < y->value) : (x->row > y->row) - (x->row < y->row);
 }
 
-/* m of the rows, in proportion to their scores. */
+/* Draws m of the rows in proportion to their scores. */
 static int32_t draw(work *w, int64_t present) {
     key *keys = w->host->alloc(w->task, present * (int64_t)sizeof *keys);
     if (!keys) return MERCER_E_MEMORY;
@@ -186,7 +192,7 @@ static int32_t draw(work *w, int64_t present) {
     return status ? status : w->host->give(w->task, w->m, w->order, NULL, NULL);
 }
 
-/* Rows of weight > 0, shuffled; their number. */
+/* Puts the rows of weight > 0 into a random order, and returns their number. */
 static int64_t shuffle(work *w) {
     int64_t count = 0;
     for (int64_t i = 0; i < w->n; i++)
@@ -223,7 +229,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     int64_t levels = 1;
     while (n >> levels > m) levels++;
     out->bytes = 48 * n + 8 * s * (s + 3 + rank) + 8 * s * (rank + 80) + 16 * s * (s + 12) +
-                 8 * s * (s > AT_ONCE ? s : AT_ONCE) + 8 * s * 256 + 1024; /* the last two: states of visits */
+                 8 * s * (s > AT_ONCE ? s : AT_ONCE) + 8 * s * 256 + 1024; /* this line: states of visits */
     out->likely_bytes = 48 * n + (int64_t)(8 * likely * (AT_ONCE + 3 * likely)) + 24 * m * m;
     out->kernel_evaluations = n + 2 * n * s + 2 * (levels + 1) * s * s;
     out->likely_evaluations = (double)n * (1 + 2 * likely) + 2 * (double)(m * m);
@@ -237,7 +243,7 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
     mercer_cost cost = {.struct_size = sizeof cost};
     int32_t status = forecast(host, task, params, shape, &cost);
     if (status) return status;
-    if (!(shape->flags & MERCER_PSD)) /* forecasts do not know it */
+    if (!(shape->flags & MERCER_PSD)) /* the flag is not known in a forecast */
         return host->fail(task, MERCER_E_VALUE, "leverage scores need a positive semidefinite kernel");
     const int64_t n = shape->n;
     work w = {.host = host, .task = task, .n = n, .m = cost.m, .most = least(2 * cost.m + 64, n)};

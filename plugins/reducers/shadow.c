@@ -1,24 +1,37 @@
-/* shadow.c - shadow density estimate: the rows that no earlier centre covers, and what each of them covers
+/* shadow.c - shadow density estimate: the rows that no earlier centre covers, and what each of them
+ * covers
  *
- * Reduced-set kernel PCA's own set (Algorithm 2), which is leader clustering: rows in their order; row x joins the
- * earliest centre c with sum_k (x_k - c_k)^2 < epsilon^2, summed in double in the order of the columns, else it becomes
- * a centre. Weights are the sums of the covered rows' sample weights; rows of weight 0 are not there (the nearest
- * centre stands for them). epsilon^2 = 0: every row is a centre, duplicates too; infinite: the first row alone. assign
- * = nearest gives rows to their nearest centre, ties to the earliest: the same centres, smaller distances. epsilon is h
- * / ell with the kernel's scale h, or itself, or where f(epsilon) = similarity f(0), or is sought for m centres: a
- * guess from a sample, then log m against log epsilon interpolated; at most 8 passes, the nearest found. So many of
- * them as are distinct can be had, or with m = n all.
+ * This is the reduced set of reduced-set kernel PCA (Algorithm 2), by leader clustering: the rows
+ * are visited in their order. Row x joins the earliest centre c with sum_k
+ * (x_k - c_k)^2 < epsilon^2, summed in double in the order of the columns; if there is none, x
+ * becomes a centre. The weight of a centre is the sum of the sample weights of the rows that it
+ * covers. Rows of weight 0 are left out; only an assignment names a centre for them, the nearest.
+ * With epsilon^2 = 0 every row is a centre, also a duplicate; with an infinite epsilon only the
+ * first row is. assign = nearest assigns rows to their nearest centre instead, ties to the
+ * earliest: the centres are the same, distances smaller. epsilon is h / ell with the kernel's scale
+ * h; or given; or the distance with f(epsilon) = similarity f(0), where f is the kernel as a
+ * function of distance; or it is sought for m centres: a first guess from a sample, then
+ * interpolation of log m against log epsilon, in at most 8 passes, of which the result nearest to m
+ * is taken. The search can give at most as many centres as there are distinct rows; m = n takes all
+ * rows.
  *
- * Blocks of rows, to which the order changes nothing: x' = (x - mean) / epsilon in f32, a strip of rows against some
- * old centres at a time; rows that one covers leave the strip, as an old centre always wins over a new one. Rows left
- * over are compared with each other, then gone through in order. x is covered where x'.c' - |c'|^2/2 > t = (|x'|^2 -
- * 1)/2. With u = 2^-24 and N = |x'| + |c'| + 1 the two sides are wrong by at most u N^2 (d/2 + 4): products and their
- * sums (d + 2) u N^2 / 2 (Higham, lemma 3.1, any order), rounded coordinates u N |x' - c'| <= u N^2, t and -|c'|^2/2 in
- * f32 u N^2. Twice that is at most g ((|x'| + 1)^2 + |c'|^2), g = 2 (d + 8) u: with g (|x'| + 1)^2 off its level and g
- * |c'|^2 on the other side no pair that is covered is missed, what overflows neither; those found are decided by the
- * formula itself, the earliest first. So the centres are the plain loop's, to the bit. Cost: 2 d flops of f32 a pair
- * for somewhat more pairs than the plain loop visits (report: pairs), at most n m; memory 12 m d bytes and a block of
- * rows. Error: every row is nearer than epsilon to its centre, centres are at least that far apart; in feature space
+ * Rows are processed in blocks, which does not change the result, with x' = (x - mean) / epsilon in
+ * f32. First, strips of the block are compared with the centres of earlier blocks, some at a time;
+ * rows that one of them covers leave the strip, because an earlier centre takes precedence over a
+ * later one. The rows left over are compared with each other, then visited in order.
+ *
+ * The comparison in f32 only selects candidates. x is covered if
+ * x'.c' - |c'|^2/2 > t = (|x'|^2 - 1)/2. With u = 2^-24 and N = |x'| + |c'| + 1 the two sides err
+ * by at most u N^2 (d/2 + 4): products and their sums (d + 2) u N^2 / 2 (Higham, lemma 3.1, any
+ * order), rounded coordinates u N |x' - c'| <= u N^2, t and -|c'|^2/2 in f32 u N^2. Twice that is
+ * at most g ((|x'| + 1)^2 + |c'|^2), g = 2 (d + 8) u. So g (|x'| + 1)^2 is subtracted from t, and g
+ * |c'|^2 is added on the left: then no covered pair is missed, and values that may overflow always
+ * count as candidates. Candidates are decided by the sum in double, the earliest first, so that the
+ * centres are those of the plain loop, to the bit.
+ *
+ * Cost: 2 d flops of f32 per pair, for somewhat more pairs than the plain loop visits (report:
+ * pairs), at most n m; memory 12 m d bytes and a block of rows. Error: every row is nearer than
+ * epsilon to its centre, and centres are at least that far apart; in feature space
  * |phi(x) - phi(c)|^2 < 2 (f(0) - f(epsilon)).
  */
 #include <float.h>
@@ -32,7 +45,7 @@ typedef struct shadow {
     int32_t assign, shuffle;
 } shadow;
 
-enum { EARLIEST, NEAREST }; /* of assign */
+enum { EARLIEST, NEAREST }; /* choices of the parameter assign */
 
 static const mercer_param rows[] = {
     MERCER_PARAM_REAL(shadow, ell, "", "radius", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY,
@@ -50,21 +63,24 @@ static const mercer_param rows[] = {
 };
 
 enum {
-    CHUNK = 128,   /* centres at once; whole words of bits */
-    STRIPS = 16,   /* of a block, of CHUNK rows at least */
-    FIRST = 32,    /* of the first CHUNK centres */
-    OPEN = 512,    /* rows of a block that may be left over; rows of a sample */
-    WIDEST = 8192, /* rows of a block */
+    CHUNK = 128,   /* centres compared at once, a multiple of 64 */
+    STRIPS = 16,   /* most strips of a block; a strip has at least CHUNK rows */
+    FIRST = 32,    /* the first CHUNK centres are compared this many at once */
+    OPEN = 512,    /* most rows of a block that may be left over; rows of a sample */
+    WIDEST = 8192, /* most rows of a block */
     WORDS = CHUNK / 64,
     PASSES = 8,
-    SLACK = 64 /* while m is sought, passes are given up at 2 m + SLACK centres */
+    SLACK = 64 /* while m is sought, a pass is given up at 2 m + SLACK centres */
 };
 
 /* ---- sizes, the same for a forecast and a run -------------------------------------------------------------------- */
 
 typedef struct sizes {
-    int64_t n, d, chunk, open, block; /* rows; chunk: CHUNK, or less where there is one alone */
-    int64_t chunks, panel, found;     /* at most; of rows left; words of bits */
+    /* n: rows; chunk: centres that a chunk holds, CHUNK or fewer if there is only one chunk; open:
+     * most rows of a block that are left over; block: most rows of a block */
+    int64_t n, d, chunk, open, block;
+    /* chunks: most chunks; panel: columns of the panel of rows left over; found: words of bits */
+    int64_t chunks, panel, found;
 } sizes;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -80,20 +96,21 @@ static sizes sizes_of(const shadow *p, const mercer_shape *shape, int64_t m) {
     s.chunk = least(CHUNK, (s.n + 31) / 32 * 32);
     s.open = least(s.n, most(CHUNK / 2, least(OPEN, ((int64_t)1 << 22) / wide)));
     s.block = least(s.n, most(s.open, least(WIDEST, ((int64_t)1 << 19) / wide)));
-    s.chunks = (least(m + (wanted(p) > 0 ? s.open : 0), s.n) + s.chunk - 1) / s.chunk; /* a pass ends with a block */
+    /* A pass that is given up finishes its block, so it may exceed m by the rows left over. */
+    s.chunks = (least(m + (wanted(p) > 0 ? s.open : 0), s.n) + s.chunk - 1) / s.chunk;
     s.panel = (s.open + 31) / 32 * 32;
     s.found = most(s.block * WORDS, s.open * ((s.open + 63) / 64));
     return s;
 }
 
-typedef struct chunk { /* of centres, in order of creation */
+typedef struct chunk { /* centres, in the order of their creation */
     int64_t count, row[CHUNK];
     double weight[CHUNK];
-    double *x;            /* as they are */
-    float *scaled, *half; /* c' by coordinates; (g - 1/2) |c'|^2 */
+    double *x;            /* chunk x d, row-major */
+    float *scaled, *half; /* scaled: c' (d x chunk); half: (g - 1/2) |c'|^2 */
 } chunk;
 
-/* What is allocated for at most m centres. */
+/* Returns the bytes that are allocated for at most m centres. */
 static int64_t bytes_of(const shadow *p, const mercer_shape *shape, int64_t m) {
     const sizes s = sizes_of(p, shape, m);
     const int64_t held = s.chunks * (8 + (int64_t)sizeof(chunk) + s.chunk * (12 * s.d + 4)),
@@ -108,27 +125,31 @@ typedef struct leaders {
     const mercer_host *host;
     mercer_task *task;
     sizes size;
-    const double *weight; /* n */
-    int64_t *order;       /* of the rows that count */
+    const double *weight; /* n: sample weights */
+    int64_t *order;       /* rows of positive weight, in the order in which they are visited */
     int64_t count;
-    int64_t *assignment; /* n, or NULL */
+    int64_t *assignment; /* n, or NULL if it is not requested */
     double *mean;
     double epsilon, square;
     chunk **chunks;
     int64_t held, m;
     double pairs;
-    /* the block: its rows, those of a strip; x', |x'|^2, t less its part of the error, centres (-1: none yet) */
+    /* The block. rows: its rows; strip: rows of a strip. For each row: x; norm: |x'|^2; scaled: x';
+     * level: t - g (|x'| + 1)^2; centre: -1 if there is none yet. */
     int64_t rows, strip;
     double *x, *norm;
     float *scaled, *level;
     int64_t *centre;
-    /* each strip: how many of its rows are left, which rows of the block they are; its pairs */
+    /* left: how many rows each strip has left; open: which rows of the block these are; seen: the
+     * pairs that each strip compared. */
     int64_t *left, *open, *seen;
-    uint64_t *found, *born; /* bits of rows left: whom centres may cover; those that became centres */
-    float *panel, *half;    /* rows left, as a chunk's */
+    /* Bits for the rows left over. found: candidates for each row; born: rows that became
+     * centres. */
+    uint64_t *found, *born;
+    float *panel, *half; /* the rows left over, laid out as `scaled` and `half` of a chunk */
 } leaders;
 
-/* sum (x_k - c_k)^2 in eight partial sums, which compilers vectorise. */
+/* Computes sum (x_k - c_k)^2 in eight partial sums, which compilers vectorise. */
 static double quick_square(int64_t d, const double *x, const double *c) {
     double part[8] = {0}, sum = 0;
     int64_t k = 0;
@@ -139,8 +160,9 @@ static double quick_square(int64_t d, const double *x, const double *c) {
     return sum;
 }
 
-/* sum (x_k - c_k)^2 < square, as summed in order: that differs from the quick sum by less than (2 d + 16) 2^-53 of it,
- * squares that underflow apart. */
+/* Returns whether sum (x_k - c_k)^2 < square, summed in order. That sum differs from the quick one
+ * by less than (2 d + 16) 2^-53 of it, unless squares underflow, so it is only needed near
+ * `square`. */
 static int covers(int64_t d, const double *x, const double *c, double square) {
     double sum = quick_square(d, x, c);
     if (sum > 1e-280 && fabs(sum - square) > (double)(2 * d + 16) * DBL_EPSILON * sum) return sum < square;
@@ -149,7 +171,8 @@ static int covers(int64_t d, const double *x, const double *c, double square) {
     return sum < square;
 }
 
-/* (g - 1/2) |c'|^2 and t - g (|x'| + 1)^2, of the squares; what may overflow is always found. */
+/* Compute (g - 1/2) |c'|^2 and t - g (|x'| + 1)^2 from norm = |c'|^2 or |x'|^2. If these may
+ * overflow, the infinite values make every pair a candidate. */
 static float half_of(const leaders *l, double norm) {
     return norm < 1e36 ? (float)(((double)(l->size.d + 8) * 0x1p-23 - 0.5) * norm) : INFINITY;
 }
@@ -158,7 +181,7 @@ static float level_of(const leaders *l, double norm) {
     return norm < 1e36 ? (float)((norm - 1) / 2 - (double)(l->size.d + 8) * 0x1p-23 * length * length) : -INFINITY;
 }
 
-/* The first of the centres found that covers x, or -1. */
+/* Returns the first of the candidates `found` that covers x, or -1. */
 static int64_t first_of(const leaders *l, const double *x, const double *centres, const uint64_t *found,
                         int64_t words) {
     for (int64_t w = 0; w < words; w++)
@@ -190,7 +213,8 @@ static void scale_strip(leaders *l, int64_t first, int64_t rows_of) {
     }
 }
 
-/* A strip of the block against all centres of earlier blocks; few of the first at a time, as they cover most. */
+/* Compares a strip of the block with all centres of earlier blocks: at first few at a time, because
+ * the first centres cover most rows. */
 static int32_t scan_strip(void *user, int64_t strip) {
     leaders *l = user;
     const int64_t first = strip * l->strip, d = l->size.d;
@@ -220,7 +244,8 @@ static int32_t scan_strip(void *user, int64_t strip) {
     return MERCER_OK;
 }
 
-/* What strips have left goes to the front, at most as many rows as there is room for: behind them the block ends. */
+/* Moves the rows left over by the strips to the front of `open`. If there are more than size.open,
+ * the block ends before the first that does not fit. */
 static int64_t gather(leaders *l) {
     int64_t count = 0;
     for (int64_t first = 0, strip = 0; first < l->rows; first += l->strip, strip++)
@@ -238,7 +263,7 @@ static int64_t gather(leaders *l) {
     return count;
 }
 
-/* A strip of the rows left against those before it, and itself. */
+/* Compares a strip of the rows left over with those before it and with itself. */
 static int32_t compare_strip(void *user, int64_t strip) {
     leaders *l = user;
     const int64_t first = strip * CHUNK, count = least(CHUNK, l->left[0] - first), words = (l->size.open + 63) / 64;
@@ -247,7 +272,7 @@ static int32_t compare_strip(void *user, int64_t strip) {
     return MERCER_OK;
 }
 
-/* A row of the block, the i-th of those left, becomes a centre. */
+/* Makes the i-th of the rows left over a centre. number: its row number in the data. */
 static int32_t append(leaders *l, int64_t i, int64_t number) {
     const int64_t d = l->size.d, k = l->m / CHUNK, at = l->m % CHUNK, row = l->open[i];
     if (k == l->held) {
@@ -271,7 +296,8 @@ static int32_t append(leaders *l, int64_t i, int64_t number) {
     return MERCER_OK;
 }
 
-/* The rows left, in order, against those of them that became centres. */
+/* Visits the rows left over in order, and compares each with those before it that became
+ * centres. */
 static int32_t compare(leaders *l, int64_t count, const int64_t *number) {
     const int64_t d = l->size.d, base = l->m, words = (l->size.open + 63) / 64;
     memset(l->born, 0, (size_t)words * sizeof *l->born);
@@ -291,7 +317,8 @@ static int32_t compare(leaders *l, int64_t count, const int64_t *number) {
     return MERCER_OK;
 }
 
-/* The block of rows number[0] ... number[l->rows - 1]; fewer where too many of them are left over. */
+/* Processes the block of rows number[0] ... number[l->rows - 1]. If too many of them are left over,
+ * l->rows becomes smaller, and only that many are done. */
 static int32_t reduce_block(leaders *l, const int64_t *number, int64_t *left) {
     l->strip = most(CHUNK, (l->rows + STRIPS - 1) / STRIPS);
     const int64_t strips = (l->rows + l->strip - 1) / l->strip;
@@ -309,7 +336,8 @@ static int32_t reduce_block(leaders *l, const int64_t *number, int64_t *left) {
     return MERCER_OK;
 }
 
-/* All rows, or as many as it takes to have more than `enough` centres; *done of them. */
+/* Makes one pass over the rows, which ends when it has more than `enough` centres. *done: how many
+ * rows it has processed. */
 static int32_t pass(leaders *l, double epsilon, int64_t enough, double progress, double share, int64_t *done) {
     int64_t left = 0;
     l->epsilon = epsilon;
@@ -329,7 +357,7 @@ static int32_t pass(leaders *l, double epsilon, int64_t enough, double progress,
 
 /* ---- epsilon ----------------------------------------------------------------------------------------------------- */
 
-/* The distance at which f is similarity f(0), by bisection: f falls. */
+/* Finds the distance at which f is similarity f(0) by bisection, because f decreases. */
 static int32_t radius_of(const mercer_host *host, mercer_task *task, double similarity, double h, double *epsilon) {
     double from = 0, to = h, full = 0, value = 0;
     int32_t status = host->radial(task, &full, 1);
@@ -362,7 +390,7 @@ static int32_t radius(const mercer_host *host, mercer_task *task, const shadow *
     return MERCER_OK;
 }
 
-/* The plain loop on squared distances of q rows. */
+/* Counts leaders by the plain loop on the squared distances of q rows. */
 static int64_t count_leaders(int64_t q, const double *square, double limit, int64_t *born) {
     int64_t m = 0;
     for (int64_t i = 0; i < q; i++) {
@@ -373,7 +401,7 @@ static int64_t count_leaders(int64_t q, const double *square, double limit, int6
     return m;
 }
 
-/* The least epsilon with at most so many leaders of the sample, to 1 %. */
+/* Returns the least epsilon, to 1 %, with at most leaders_wanted leaders of the sample. */
 static double sample_radius(int64_t q, const double *square, double leaders_wanted, double widest, int64_t *born) {
     double from = widest * 1e-8, to = widest * 2;
     while (to > from * 1.01) {
@@ -383,13 +411,14 @@ static double sample_radius(int64_t q, const double *square, double leaders_want
     return to;
 }
 
-/* A first epsilon for m centres, and the slope of -log m against log epsilon there. As if rows fell evenly into M
- * cells: n of them meet M (1 - exp(-n / M)) = m, the q rows of the sample M (1 - exp(-q / M)). */
+/* Guesses an epsilon for m centres, and the slope of -log m against log epsilon there. Assumes that
+ * rows fall evenly into M cells: n rows meet M (1 - exp(-n / M)) = m of them, which gives M, and
+ * the q rows of the sample meet M (1 - exp(-q / M)). */
 static int32_t guess(leaders *l, int64_t m, double *epsilon, double *slope) {
     const int64_t q = least(l->size.open, l->count), d = l->size.d;
     double *square = l->host->alloc(l->task, 8 * q * q), widest = 0;
     if (!square) return MERCER_E_MEMORY;
-    for (int64_t i = 0; i < q; i++) /* the sample is in the block */
+    for (int64_t i = 0; i < q; i++) /* take_sample has put the sample into l->x */
         for (int64_t j = 0; j < i; j++) {
             square[i * q + j] = quick_square(d, l->x + i * d, l->x + j * d);
             widest = fmax(widest, square[i * q + j]);
@@ -404,12 +433,13 @@ static int32_t guess(leaders *l, int64_t m, double *epsilon, double *slope) {
     const double here = fmax(-to * expm1(-(double)q / to), 1), fewer = fmax(here * 0.7, 1);
     *epsilon = sample_radius(q, square, here, widest, l->centre);
     const double wider = sample_radius(q, square, fewer, widest, l->centre);
-    *slope = fmin(fmax(log(here / fewer) / log(wider / *epsilon), 2), 20); /* NaN: 2 */
+    *slope = fmin(fmax(log(here / fewer) / log(wider / *epsilon), 2), 20); /* 2 if the ratio is NaN */
     return MERCER_OK;
 }
 
-/* The next epsilon: where log(centres / m) would be 0 between those that gave more and fewer, at excess[0] > 0 >
- * excess[1]; where one of these is not known yet, by the slope. */
+/* Returns the next epsilon. epsilon[0] gave too many centres (excess[0] > 0) and epsilon[1] too few
+ * (excess[1] < 0), where the excess is log(centres / m). The line through the two ends is about 0
+ * at the result. If one end is not known yet, `slope` replaces it. */
 static double interpolate(const double epsilon[2], const double excess[2], double slope) {
     if (epsilon[0] == 0) return epsilon[1] * exp(fmin(fmax(excess[1] / slope, -1), -0.02));
     if (isinf(epsilon[1])) return epsilon[0] * exp(fmax(fmin(excess[0] / slope, 1), 0.02));
@@ -417,8 +447,10 @@ static double interpolate(const double epsilon[2], const double excess[2], doubl
     return epsilon[0] * pow(epsilon[1] / epsilon[0], fmin(fmax(share, 0.05), 0.95));
 }
 
-/* Leaves the pass nearest to m centres, of PASSES at most: false position, the end that stays halved (Illinois). A pass
- * that is given up says how many centres there would be by the mean of no more and of as many again for each row. */
+/* Searches for the epsilon that gives m centres, in at most PASSES passes, and leaves the result of
+ * the pass nearest to m. The method is false position on log(centres / m), which halves the excess
+ * of the end that stays (Illinois). For a pass that is given up, the number of centres is estimated
+ * as the geometric mean of two extremes: no further centres, and as many per row as so far. */
 static int32_t seek(leaders *l, int64_t m, double *epsilon, int64_t *passes) {
     double bounds[2] = {0, INFINITY}, excess[2] = {0, 0}, best = 0, slope = 1, at = 0, before = 0;
     int64_t off = m + SLACK, done = 0;
@@ -452,13 +484,14 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
         return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)p->m, (long long)n);
     out->m = most_centres(p, n);
     out->likely_m = wanted(p) > 0 ? wanted(p) : least(n, (int64_t)(8 * sqrt((double)n)));
-    out->bytes = bytes_of(p, shape, out->m) + 16 * n; /* the nearest centres, to rows that do not count at least */
+    /* 16 n: the nearest centres, which at least rows of weight 0 need in an assignment. */
+    out->bytes = bytes_of(p, shape, out->m) + 16 * n;
     out->likely_bytes = bytes_of(p, shape, out->likely_m) + (p->assign == NEAREST ? 16 * n : 0);
     out->flops = (double)n * (double)out->m * (double)d * (wanted(p) > 0 ? PASSES : 1);
     return MERCER_OK;
 }
 
-/* Rows that count, in the order in which they are gone through. */
+/* Puts the rows of positive weight into the order in which they are visited. */
 static int32_t arrange(leaders *l, const shadow *p, double *weight) {
     const int32_t status = l->host->weights(l->task, weight);
     if (status) return status;
@@ -469,7 +502,7 @@ static int32_t arrange(leaders *l, const shadow *p, double *weight) {
     return MERCER_OK;
 }
 
-/* Evenly spaced rows into the block, and their mean. */
+/* Reads evenly spaced rows into the block as a sample, and computes their mean. */
 static int32_t take_sample(leaders *l) {
     const int64_t q = least(l->size.open, l->count), d = l->size.d;
     for (int64_t i = 0; i < q; i++) l->open[i] = l->order[i * l->count / q];
@@ -505,7 +538,7 @@ static int32_t prepare(leaders *l, const shadow *p) {
     return status ? status : take_sample(l);
 }
 
-/* epsilon^2 = 0: all rows. */
+/* With epsilon^2 = 0 all rows of positive weight are centres. */
 static void take_all(leaders *l, int64_t *index, double *weight) {
     for (int64_t k = 0; k < l->m; k++) {
         index[k] = l->order[k];
@@ -521,7 +554,7 @@ static void take_centres(const leaders *l, int64_t *index, double *weight) {
     }
 }
 
-/* The nearest centre to rows that do not count, and with assign = nearest to all. */
+/* Assigns the nearest centre to rows of weight 0 and, with assign = nearest, to all rows. */
 static int32_t give_to_nearest(leaders *l, const shadow *p, const int64_t *index, double *weight) {
     const int64_t n = l->size.n;
     const int all = p->assign == NEAREST;

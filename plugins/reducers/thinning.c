@@ -1,17 +1,22 @@
-/* thinning.c - rows whose mean element is near that of all rows as 1/m: kernel thinning in a tree of halvings
+/* thinning.c - rows whose mean element is within about 1/m of that of all rows: kernel thinning
  *
- * Dwivedi & Mackey, Kernel thinning, JMLR 25 (2024); Shetty, Dwivedi & Mackey, Compress++, ICLR 2022. m 2^g rows (as
- * many as there are; drawn systematically, in proportion to their weights, then shuffled) are halved g times. Halving
- * walks over pairs (x, x'), f = k(x, .) - k(x', .), and keeps x with probability (1 - a / t) / 2, else x', a = <f, sum
- * of the f so far with their signs>, t = max(b s sqrt(2 log(4 pairs)), b^2), b = |f|, s the walk's own scale: the sum
- * stays small where signs alone grow as a root. Blocks of 4 m rows are halved in pairs, up a binary tree: a halving at
- * weight share q of all adds q O(1 / 4m), independent ones, so that the whole tree adds sqrt 2 times its root. What is
- * left splits into 4 sets of m; the best is taken, and each of its rows exchanged once for the row of the 4 m that
- * brings the mean nearest, all measured against the mean element of all rows.
+ * Dwivedi & Mackey, Kernel thinning, JMLR 25 (2024); Shetty, Dwivedi & Mackey, Compress++, ICLR
+ * 2022. As many rows as possible, m 2^g of them, are drawn systematically in proportion to their
+ * weights, shuffled, and halved g times. A halving walks over pairs (x, x') of rows, each with
+ * f = k(x, .) - k(x', .). It keeps x with probability (1 - a/t) / 2, otherwise x', where a is the
+ * product of f with the signed sum of the f before it, t = max(b s sqrt(2 log(4 pairs)), b^2),
+ * b = |f| and s is a scale that the walk adapts. The signed sum thus stays small, whereas with
+ * signs at random it would grow as the root of the number of pairs. Blocks of 4 m rows are halved
+ * in pairs, up a binary tree. A halving of the share q of all rows adds an error of q O(1 / 4m);
+ * these errors are independent, so that the whole tree adds sqrt 2 times that of its root. The 4 m
+ * rows that are left are split into 4 sets of m by further halvings. The best set is taken, and
+ * each of its rows is exchanged once for the row of a pool, the 4 m rows, that brings the mean
+ * nearest. Both steps measure against the mean element of all rows.
  *
- * A row may come twice (weights, exchanges): it is one centre of that weight; every draw weighs n / m. Cost: 4 m n
- * kernel values for the tree and 4 m n for the mean elements of the 4 m rows; 8 n + 3 KB m bytes. Error: O(sqrt(log) /
- * m) for smooth kernels of light tails, where m rows at random have 1 / sqrt m.
+ * A row that comes more than once (because of its weight, or by exchanges) is one centre; every
+ * draw weighs n/m. Cost: 4 m n kernel values for the tree and 4 m n for the mean elements of the 4
+ * m rows; 8 n + 3 KB m bytes. Error: O(sqrt(log) / m) for smooth kernels of light tails, compared
+ * with 1 / sqrt m for m rows at random.
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -27,29 +32,36 @@ static const mercer_param rows[] = {
                      "number of draws; 0: min(n, 1000); a row drawn twice is one centre"),
 };
 
-enum { BLOCK = 256, SPLITS = 2, SLOTS = 64 }; /* points of a walk at once; last halvings; exchanges at once */
+/* BLOCK: rows of a walk whose kernel values are held at once. SPLITS: most halvings that split the
+ * last block. SLOTS: exchanges whose columns are held at once. */
+enum { BLOCK = 256, SPLITS = 2, SLOTS = 64 };
 
 typedef struct work {
     const mercer_host *host;
     mercer_task *task;
-    int64_t n, m, block;                           /* block: rows that a halving leaves, m 2^splits */
-    int64_t splits, halvings, count;               /* count: rows in order */
-    double *weight;                                /* n */
-    int64_t *order;                                /* rows of weight > 0; then what is left of them */
-    double *along, *sign;                          /* 2 block: k times signs; signs */
-    int64_t *other;                                /* 2 block */
-    double *tile;                                  /* BLOCK x BLOCK */
-    int64_t *pool, pool_size;                      /* at most 4 m rows to choose from, ascending */
-    double *mean, *self, *sum, *best_sum, *column; /* of the pool: mu; k(x, x); sums over a set; of a point */
-    double *columns;                               /* pool x SLOTS */
-    int64_t *chosen;                               /* m: in the pool */
+    /* block: rows that a halving in the tree leaves, m 2^splits. */
+    int64_t n, m, block;
+    /* splits: halvings that split the last block; halvings: all so far; count: rows in `order` */
+    int64_t splits, halvings, count;
+    double *weight; /* n: sample weights */
+    int64_t *order; /* the rows drawn; later those that are left of them */
+    /* along: product of k(x, .) with the signed sum so far; sign: signs (2 block each) */
+    double *along, *sign;
+    int64_t *other;           /* 2 block: scratch for reordering */
+    double *tile;             /* BLOCK x BLOCK: kernel values of a walk */
+    int64_t *pool, pool_size; /* pool: at most 4 m rows that an exchange chooses from, ascending */
+    /* Of the rows of the pool. mean: mu; self: k(x, x); sum, best_sum: sums of k over a set and
+     * over the best one; column: k with one row. */
+    double *mean, *self, *sum, *best_sum, *column;
+    double *columns; /* pool x SLOTS: k with the rows that are next to be exchanged */
+    int64_t *chosen; /* m: the set, as places in the pool */
 } work;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* ---- visits */
 
-typedef struct gather { /* out_i += sum_j factor_j k(x_i, y_j), or rows of values where width > 0 */
+typedef struct gather { /* out_i += sum_j factor_j k(x_i, y_j), or the values themselves, out_ij, if width > 0 */
     const double *factor;
     double *out;
     int64_t width;
@@ -91,10 +103,11 @@ static int32_t visit(work *w, const int64_t *list, int64_t listed, const int64_t
 /* ---- halving */
 
 typedef struct walk {
-    double scale, spread; /* s^2; 2 log(4 pairs) */
+    double scale, spread; /* scale: s^2; spread: 2 log(4 pairs) */
 } walk;
 
-/* The sign of the next pair, f of squared length square and product `along` with what was summed. */
+/* Returns the sign of the next pair. square: |f|^2; along: the product of f with the signed sum so
+ * far; u: a random number. */
 static double next_sign(walk *s, double along, double square, double u) {
     if (!(square > 0)) return u < 0.5 ? 1 : -1;
     const double step = fmax(sqrt(square * s->scale * s->spread), square);
@@ -103,7 +116,8 @@ static double next_sign(walk *s, double along, double square, double u) {
     return u < 0.5 * (1 - along / step) ? 1 : -1;
 }
 
-/* The pairs among `count` points from `from` on: their signs, and what they add to each other. */
+/* Chooses the signs of the pairs among `count` rows from row `from` on, and adds each pair to the
+ * products of the pairs after it. */
 static void walk_block(work *w, walk *s, int64_t from, int64_t count) {
     const double *k = w->tile;
     double *along = w->along + from, *sign = w->sign + from;
@@ -117,7 +131,7 @@ static void walk_block(work *w, walk *s, int64_t from, int64_t count) {
     }
 }
 
-/* Of 2 half rows: those kept to the front, the others behind them. */
+/* Halves 2 half rows: moves those that are kept to the front, the others behind them. */
 static int32_t halve(work *w, int64_t *points, int64_t half) {
     const int64_t size = 2 * half;
     walk s = {0, 2 * log(4 * (double)half)};
@@ -140,7 +154,8 @@ static int32_t halve(work *w, int64_t *points, int64_t half) {
     return MERCER_OK;
 }
 
-/* Rows of weight > 0 in order; of them `count`, drawn in proportion to weight at equal steps of its sum, shuffled. */
+/* Draws `count` rows in proportion to their weights, at equal steps of the cumulated weight, and
+ * shuffles them. */
 static void sample(work *w) {
     double sum = 0, total = 0;
     for (int64_t i = 0; i < w->n; i++) total += w->weight[i];
@@ -151,11 +166,11 @@ static void sample(work *w) {
         if (w->weight[i] > 0) last = i;
         while (drawn < w->count && ((double)drawn + start) * step < sum) w->order[drawn++] = i;
     }
-    while (drawn < w->count) w->order[drawn++] = last; /* rounding of the sum */
+    while (drawn < w->count) w->order[drawn++] = last; /* if rounding made the sum too small */
     mercer_shuffle(w->host, w->task, -1, w->order, w->count, w->count);
 }
 
-/* Halves blocks in pairs until one is left, and that into sets of m. */
+/* Halves blocks in pairs until one is left, and splits that one into sets of m. */
 static int32_t thin(work *w) {
     const double all = (double)(w->count / w->block);
     for (; w->count > w->block; w->count /= 2)
@@ -174,7 +189,8 @@ static int32_t thin(work *w) {
 
 /* ---- exchanges */
 
-/* The rows to choose from: what is left, or all where they are few; with their mean elements. */
+/* Fills the pool with the rows that are left, or with all rows if there are at most 4 m, and
+ * computes their mu and k(x, x). */
 static int32_t fill_pool(work *w, int64_t present) {
     int64_t count = 0;
     if (present <= 4 * w->m) {
@@ -197,7 +213,7 @@ static int64_t in_pool(const work *w, int64_t row) {
     return at - w->pool;
 }
 
-/* The set of least distance to the mean: p.K p - 2 p.mu. */
+/* Chooses the set of least distance to the mean, that is, of least p.K p - 2 p.mu. */
 static int32_t choose(work *w) {
     double least_square = INFINITY;
     for (int64_t from = 0; from < w->block; from += w->m) {
@@ -217,7 +233,8 @@ static int32_t choose(work *w) {
     return MERCER_OK;
 }
 
-/* One set member for whatever row of the pool brings the mean nearest; others must be better by more than rounding. */
+/* Exchanges member j of the set for the row of the pool that brings the mean nearest. Another row
+ * must be better than the member itself by more than rounding. */
 static int32_t exchange(work *w, int64_t j, int64_t slot, int64_t slots, double rounding, int64_t *swapped) {
     int64_t best = w->chosen[j];
     double least_value = INFINITY;
@@ -277,7 +294,8 @@ static void *part(char *base, int64_t *used, int64_t bytes) {
     return out;
 }
 
-/* The sizes for `present` rows, and the bytes of all arrays; lays these out from base where it is not NULL. */
+/* Sets the sizes for `present` rows and returns the bytes of all arrays. Lays them out from `base`
+ * on unless it is NULL. */
 static int64_t lay(work *w, int64_t present, char *base) {
     int64_t used = 0;
     w->splits = 0;
@@ -314,7 +332,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     const int64_t halvings = w.count / w.block - 1, size = 2 * w.block, pool = least(shape->n, 4 * w.m);
     out->kernel_evaluations = halvings * size * (size + BLOCK) / 2 + 2 * w.block * (w.block + BLOCK) +
                               pool * (shape->n + 1 + w.block + 2 * w.m);
-    out->likely_evaluations = /* half of the swaps */
+    out->likely_evaluations = /* with half of the values for choosing a set and for exchanges */
         (double)out->kernel_evaluations - (double)pool * (double)(w.block + 2 * w.m) / 2;
     out->flops = 4 * (double)out->kernel_evaluations;
     return MERCER_OK;

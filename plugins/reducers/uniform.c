@@ -1,10 +1,12 @@
-/* uniform.c - m of the n rows, all sets of m equally likely, equal weights
+/* uniform.c - m of the n rows, all sets of m equally likely, with their sample weights
  *
- * With the weighted lift this is subsampled kernel PCA, and Freedman & Kisilev's paring of a density estimate (KDD
- * 2010). Algorithm: the first m steps of a Fisher-Yates shuffle, step t swapping t with t + floor(u_t (n - t)), u_t the
- * t-th random number; then ascending order, so that a set has one spelling. No kernel value. Cost: O(n + m log m), 16 n
- * bytes. Error: floor(u (n - t)) is uniform to n 2^-53. For a kernel bounded by kappa the sampled covariance operator
- * differs from that of all rows by O(kappa / sqrt(m)) (Hoeffding), whatever n.
+ * With the weighted lift this is subsampled kernel PCA, and it draws the centres of Freedman &
+ * Kisilev's paring of a density estimate (KDD 2010). Algorithm: the first m steps of a Fisher-Yates
+ * shuffle, in which step t swaps t with t + floor(u_t (n - t)), where u_t is the t-th random
+ * number; then the rows are sorted, so that equal sets give equal results. No kernel value is
+ * computed. Cost: O(n + m log m), 16 n bytes. Error: floor(u (n - t)) is uniform to n 2^-53. For a
+ * kernel bounded by kappa the sampled covariance operator differs from that of all rows by
+ * O(kappa / sqrt(m)) (Hoeffding), whatever n is.
  */
 #include <mercer/plugin.h>
 #include <stdlib.h>
@@ -45,7 +47,7 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
     status = host->weights(task, weight);
     if (status) return status;
     for (int64_t i = 0; i < n; i++)
-        if (weight[i] > 0) row[count++] = i; /* a row of weight 0 is not there */
+        if (weight[i] > 0) row[count++] = i; /* rows of weight 0 are never drawn */
     if (m > count) m = count;
     mercer_shuffle(host, task, 0, row, count, m);
     qsort(row, (size_t)m, sizeof *row, mercer_ascending);

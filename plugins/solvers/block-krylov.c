@@ -1,42 +1,51 @@
-/* block-krylov.c - the top r eigenpairs from products with blocks: thick-restart block Lanczos, Rayleigh-Ritz on all it
- * keeps
+/* block-krylov.c - the top r eigenpairs from products with blocks: thick-restart block Lanczos with
+ * Rayleigh-Ritz
  *
- * Musco & Musco, NIPS 2015 (block Krylov); Wu & Simon, SIAM J. Matrix Anal. Appl. 22 (2000) (thick restart).
- * Write B = P A P, P = I - Q Q^T for the locked Q. An orthonormal basis V (n x k) orthogonal to Q and its image W = B V
- * are kept, so that B is applied to new directions only and residuals of Ritz pairs are had exactly and for nothing:
+ * Musco & Musco, NIPS 2015 (block Krylov); Wu & Simon, SIAM J. Matrix Anal. Appl. 22 (2000) (thick
+ * restart). Write B = P A P, P = I - Q Q^T for the locked Q. An orthonormal basis V (n x k)
+ * orthogonal to Q and its image W = B V are kept. B is thus applied to new directions only, and
+ * residuals of Ritz pairs are exact and need no product:
  *
  *   H = V^T W = S Theta S^T;  R = W S - V S Theta;  done when |R_j| <= tol |theta_1| for j = 1..r
  *   else p residuals, unconverged ones of the leading r + p pairs, orthonormal to [Q V], are the new directions;
- *   before the basis outgrows max(3r, r + 4p) columns (r + 16p where rows are few), [V W] <- [V W] S_(r + p), which needs no product.
+ *   before the basis outgrows max(3r, r + 4p) columns (r + 16p if rows are few), [V W] <- [V W] S_(r + p).
  *
- * Residuals of Ritz vectors span the next Krylov block, before a restart and after it, so this is block Krylov; as they
- * are formed from W anew each time, errors do not build up as in a three-term recurrence (orthonormalise works twice).
- * A space without unconverged pairs is invariant. One that s random columns generate holds min(s, multiplicity) copies
- * of each eigenvector (with probability 1): if s < r, the start being the caller's, a random block looks for what it
- * missed. Beside a caller's start goes at least one random column, and what converges in the first product is not believed:
- * a direction orthogonal to the start grows in the second. A basis of n columns is exact.
+ * The restart needs no product. Residuals of Ritz vectors span the next Krylov block, before a
+ * restart and after it, so this is block Krylov. Errors do not accumulate as in a three-term
+ * recurrence, because residuals are formed from W anew each time (orthonormalise works twice). A
+ * space without unconverged pairs is invariant. If s random columns generate it, it holds min(s,
+ * multiplicity) copies of each eigenvector (with probability 1). If s < r, because the start was
+ * the caller's, a random block therefore looks for missing copies. At least one random column joins
+ * a caller's start, and convergence in the first product does not count: a direction orthogonal to
+ * the start grows only in the second. A basis of n columns is exact.
  *
- * Where the operator has a rough product (errors of f32, about e = 1e-7 |B|), images are rough until that is what is in the
- * way. Then the Ritz vectors X and the newest directions D get exact images in one product,
+ * If the operator has a rough product (errors of f32, about e = 1e-7 |B|), images are rough until
+ * these errors prevent further progress. Then the Ritz vectors X and the newest directions D get
+ * exact images in one product, and later images stay rough:
  *
- *   W_X = B X;  later ones stay rough:  B (X s + D' t) = W_X s + (rough image of D') t,
+ *   W_X = B X;   B (X s + D' t) = W_X s + (rough image of D') t,
  *
- * which errs by e |t|, and |t| is about residual / gap: so the exact product comes when e residual / gap is below what is
- * asked for, or when residuals meet their floor, and not before. Every column carries the error of its image; H takes
- * each entry v_i^T B v_j from the better of the two images, which makes Ritz values right to e |t|^2; a pair's residual
- * is what is computed plus the error of its image. e is measured at each exact product. Where rough images cannot serve -
- * the gap after the r-th pair is within 2 e (rank below r, equal eigenvalues), residuals only wander near e, or an exact
- * product did not help - the images of the kept basis are made exact, and all products are from then on.
+ * which errs by e |t|, and |t| is about residual / gap. So the exact product is made when e
+ * residual / gap has fallen below the requested limit, or when residuals are as small as rough
+ * images allow, and not before. Each column stores the error of its image. H takes each entry v_i^T
+ * B v_j from the better of the two images, which makes the errors of Ritz values e |t|^2; the
+ * residual of a pair is the computed one plus the error of its image. e is measured at each exact
+ * product. In three cases rough images cannot serve: the gap after the r-th pair is within 2 e
+ * (rank below r, equal eigenvalues); residuals near e no longer decrease; or an exact product did
+ * not help. Then the images of the kept basis are made exact, and so are all later products.
  *
- * Cost a cycle: one product with p columns, about n k (14 p + 4 r) flops and O(k^3). Memory: n x (2 k + p + locked).
- * Error: each theta_j lies within |R_j| of an eigenvalue of B. That these are the top r is sure of an exact or
- * randomly generated invariant space; else, as in all Krylov methods, with a probability that random columns make
- * overwhelming. Residuals below 64 u max |theta| (blocks in f32: 4 u_32) are rounding: a smaller tol counts as that.
- * Unless the request says otherwise, |R_j| <= theta_r / 10 too (mercer_residual_limit): the scores of component j have the
- * variance theta_j (1 + |R_j|^2 / theta_j^2), so residuals of tol |theta_1| alone would make noise of small ones.
- * Limit: where a restart cuts a cluster that is degenerate to rounding, Ritz vectors mix freely in it and residuals
- * fall slowly below sqrt(u) max |theta|, or not at all; converged = 0 says so. A block much narrower than r, with a tol of
- * 1e-3 and more copies of an eigenvalue than r, may take lower pairs for the last copies.
+ * Cost per cycle: one product with p columns, about n k (14 p + 4 r) flops and O(k^3). Memory: n x
+ * (2 k + p + locked). Error: each theta_j lies within |R_j| of an eigenvalue of B. That these are
+ * the top r is certain if the invariant space is exact or randomly generated; otherwise, as in all
+ * Krylov methods, it holds with a probability that random columns bring close to 1. Residuals below
+ * 64 u max |theta| (blocks in f32: 4 u_32) are rounding: a smaller tol counts as that. Unless the
+ * request says otherwise, |R_j| <= theta_r / 10 is also required (mercer_residual_limit): the
+ * scores of component j have the variance theta_j (1 + |R_j|^2 / theta_j^2), so that residuals of
+ * tol |theta_1| would turn those of small components into noise. Limits: if a restart cuts a
+ * cluster of eigenvalues that are equal to rounding, Ritz vectors mix freely in it, and residuals
+ * fall slowly below sqrt(u) max |theta|, or not at all; converged = 0 reports this. If the block is
+ * much narrower than r, tol is 1e-3 and an eigenvalue has more copies than r, lower pairs may be
+ * taken for its last copies.
  */
 #include <float.h>
 #include <math.h>
@@ -48,11 +57,12 @@ typedef struct krylov_params {
 } krylov_params;
 
 enum {
-    default_passes = 200, /* where the request sets no limit */
-    SCALARS = 14          /* of the state */
+    default_passes = 200, /* if the request sets no limit */
+    SCALARS = 14          /* numbers of a checkpoint besides errors and H */
 };
 
-/* Seen on data with structure, by residual and start (tests/bench, FACTS B3.4). */
+/* Likely numbers of passes, with a start of the caller or a random one: FEW if tol is at least
+ * loose_tol, MORE if it is smaller (measured on clustered data by ./dev bench). */
 enum { FEW_FROM_START = 3, MORE_FROM_START = 5, FEW_FROM_RANDOM = 5, MORE_FROM_RANDOM = 8 };
 static const double loose_tol = 1e-6;
 
@@ -61,8 +71,10 @@ static const mercer_param rows[] = {
                      "columns of a block; 0: r + 6 rounded up to a multiple of 8, at most 64"),
 };
 
-/* The sizes: block; columns of the caller's guess, first block; restarted basis = residuals looked at, largest basis, and room
- * for it or for what make_exact puts side by side. n without the locked. */
+/* p: columns of a block; guess: columns of the caller's guess; first: columns of the first block;
+ * keep: columns of the restarted basis, which is also the number of pairs whose residuals are
+ * computed; cap: columns of the largest basis; room: columns of memory, for the largest basis or
+ * for what make_exact puts side by side. n is counted without the locked columns. */
 typedef struct sizes {
     int64_t p, guess, first, keep, cap, room;
 } sizes;
@@ -70,11 +82,14 @@ typedef struct sizes {
 static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Random columns beside r: with none, copies of a repeated eigenvalue may show only after lower pairs have converged. */
+/* Columns of the first block in addition to r. Without them, copies of a repeated eigenvalue may
+ * appear only after lower pairs have converged. */
 enum { GUARD = 6 };
 
-/* A restart costs passes where many eigenvalues lie close to the r-th (5 clusters, n = 10^4, residuals 1e-9: 27 with a basis of r +
- * 4 p columns, 11 with r + 16 p). So few rows have a larger basis, which with its image takes no more than this. */
+/* A restart costs additional passes if many eigenvalues lie close to the r-th (measured: 5
+ * clusters, n = 10^4, residuals 1e-9: 27 passes with a basis of r + 4 p columns, 11 with r + 16 p).
+ * If rows are few, the basis is therefore larger; with its image it takes at most this many
+ * bytes. */
 enum { BASIS_BYTES = 64 << 20 };
 
 static sizes plan(const krylov_params *params, int64_t n, const mercer_eigen_request *request) {
@@ -116,28 +131,32 @@ typedef struct krylov {
     const mercer_eigen_request *request;
     mercer_eigen_result *out;
     sizes size;
-    int64_t n, l;                                 /* rows, locked */
-    mercer_block *basis, *images, *scratch;       /* locked and basis V, side by side; W; p columns */
-    double *state, *h, *s, *small, *theta, *norm; /* h, error: in state */
-    double *error;                                /* of each image */
-    union {                                       /* what is kept beside these */
+    int64_t n, l; /* n: rows; l: locked columns */
+    /* basis: locked columns and V, side by side; images: W; scratch: p columns */
+    mercer_block *basis, *images, *scratch;
+    double *state, *h, *s, *small, *theta, *norm; /* h and error are parts of state */
+    double *error;                                /* error of the image of each column of V */
+    union {                                       /* the numbers of a checkpoint besides h and error */
         double scalars[SCALARS];
         struct {
-            int64_t k, random;           /* columns of the basis; random columns so far */
-            int64_t applies, passes;     /* as the result has them */
-            int64_t probed;              /* convergence counts from this pass on: a probe has to grow first */
-            int64_t rough_done, best_at; /* products are exact from now on; passes when best was met */
-            double rough;                /* error of a rough image: guessed while nothing is measured */
-            double exact_worst;          /* largest residual at the last exact product; 0: there was none */
-            double best;                 /* largest residual when it last was half of what it had been before */
-            double scale, first;         /* largest |theta| so far; first: largest residual */
+            int64_t k, random;       /* k: columns of the basis; random: random columns drawn so far */
+            int64_t applies, passes; /* as in mercer_eigen_result */
+            int64_t probed;          /* convergence counts from this pass on: random columns need one to grow */
+            /* rough_done: 1 if all products are exact from now on; best_at: passes when `best` was
+             * set */
+            int64_t rough_done, best_at;
+            double rough;        /* error of a rough image, guessed until it is measured */
+            double exact_worst;  /* largest residual at the last exact product; 0: there was none */
+            double best;         /* largest residual when it had last halved */
+            double scale, first; /* scale: largest |theta| so far; first: largest residual so far */
             double progress, most_negative;
         };
     };
 } krylov;
 
 enum {
-    GUESS_ULPS = 4, /* of f32: the error of a rough image in |B| before it is measured */
+    /* The guessed error of a rough image, in units u of f32 times |B|. */
+    GUESS_ULPS = 4,
     STALLED_PASSES = 8
 };
 
@@ -147,7 +166,7 @@ enum {
         if (status_) return status_;                                                                                   \
     } while (0)
 
-/* What is kept: scalars, errors of images, H. */
+/* Returns how many numbers a checkpoint has: scalars, errors of images, H. */
 static int64_t state_size(const krylov *x) { return SCALARS + x->size.cap + x->size.cap * x->size.cap; }
 
 static int32_t prepare(krylov *x) {
@@ -164,26 +183,28 @@ static int32_t prepare(krylov *x) {
     return l > 0 ? x->host->copy(x->task, x->request->locked, (mercer_range){x->basis, 0, l}) : MERCER_OK;
 }
 
-/* Columns of V and W; the locked and the first k of V. */
+/* Ranges: columns of V; columns of W; the locked columns with the first k of V. */
 static mercer_range v(const krylov *x, int64_t first, int64_t count) {
     return (mercer_range){x->basis, x->l + first, count};
 }
 static mercer_range w(const krylov *x, int64_t first, int64_t count) { return (mercer_range){x->images, first, count}; }
 static mercer_range known(const krylov *x, int64_t k) { return (mercer_range){x->basis, 0, x->l + k}; }
 
-/* What a rough image is wrong by as far as is known without measuring: products round numbers as large as those of the
- * operator before it was centred, which may be a thousand times |B|. share: of request->scale, which is a trace: all of it is a
- * bound; a tenth is what products come near whose largest eigenvalue is a third of it (0.3 u of that were seen). */
+/* Estimates the error of a rough image before it is measured. Products round numbers as large as
+ * those of the operator before it was centred, which may be a thousand times |B|. request->scale is
+ * the trace of that operator, and `share` the part of it that is taken. share = 1 gives an upper
+ * bound; 0.1 is realistic if the largest eigenvalue is a third of the trace (measured: 0.3 u times
+ * that eigenvalue). */
 static double guessed_error(const krylov *x, double share) {
     return FLT_EPSILON / 2 * fmax(GUESS_ULPS * x->scale, share * x->request->scale);
 }
 
-/* Residuals below this say nothing. */
+/* Residuals below this are rounding. */
 static double rounding(const krylov *x) {
     return (x->op->dtype == MERCER_F32 ? 4 * (FLT_EPSILON / 2) : 64 * (DBL_EPSILON / 2)) * x->scale;
 }
 
-/* W = P B V for some columns, which are orthogonal to the locked ones. */
+/* Computes W = B V for some columns of V, which are orthogonal to the locked ones. */
 static int32_t apply(krylov *x, int rough, int64_t first, int64_t count) {
     const mercer_host *host = x->host;
     int64_t l = x->l;
@@ -196,7 +217,8 @@ static int32_t apply(krylov *x, int rough, int64_t first, int64_t count) {
     return host->times(x->task, known(x, 0), x->small, l, 1, w(x, first, count));
 }
 
-/* H for the columns first ... first + count: each entry from the better of its two images. */
+/* Computes H for the columns from `first` to first + count - 1, each entry from the better of its
+ * two images. */
 static int32_t project(krylov *x, int64_t first, int64_t count) {
     int64_t k = x->k, cap = x->size.cap;
     TRY(x->host->dot(x->task, v(x, 0, k), w(x, first, count), x->h + cap * first, cap));
@@ -221,7 +243,8 @@ static int32_t project(krylov *x, int64_t first, int64_t count) {
     return MERCER_OK;
 }
 
-/* Takes the count columns that were written behind the basis into it: orthonormal, with image and H. */
+/* Adds the `count` columns behind the basis to it: makes them orthonormal, and computes images and
+ * H. *rank: how many remain. */
 static int32_t extend(krylov *x, int64_t count, int64_t *rank) {
     int64_t k = x->k;
     int rough = !x->rough_done;
@@ -239,12 +262,13 @@ static int32_t fill_random(krylov *x, int64_t first, int64_t count) {
     return MERCER_OK;
 }
 
-/* The first block: the caller's guess, filled up with random columns; once more where it was dependent. */
+/* Makes the first block from the caller's guess and random columns. Dependent columns are replaced
+ * by random ones. */
 static int32_t start(krylov *x) {
     int64_t rank = x->size.guess;
     if (rank > 0) {
         TRY(x->request->start(x->request->user, v(x, 0, rank)));
-        x->probed = 2; /* what is orthogonal to the guess shows beside it */
+        x->probed = 2; /* directions orthogonal to the guess show only in the second pass */
     }
     for (int attempt = 0; attempt < 4 && (attempt == 0 || rank < x->size.first); attempt++) {
         int64_t count = max(rank, x->size.first);
@@ -258,14 +282,14 @@ static int32_t start(krylov *x) {
     return MERCER_OK;
 }
 
-/* The error of the image of Ritz vector j. */
+/* Returns the error of the image of Ritz vector j. */
 static double image_error(const krylov *x, int64_t j) {
     double square = 0;
     for (int64_t i = 0; i < x->k; i++) square += pow(x->error[i] * x->s[i + x->size.cap * j], 2);
     return sqrt(square);
 }
 
-/* [V W] <- [V W] S of the leading keep columns. */
+/* Restarts: replaces [V W] by [V W] S with the leading size.keep columns of S. */
 static int32_t restart(krylov *x) {
     int64_t cap = x->size.cap, k = x->k, keep = min(x->size.keep, k);
     TRY(x->host->times(x->task, v(x, 0, k), x->s, cap, 0, v(x, 0, keep)));
@@ -282,7 +306,8 @@ static int32_t restart(krylov *x) {
     return MERCER_OK;
 }
 
-/* Ritz values, and vectors as columns of S; restarts with the leading ones where the next block would not fit. */
+/* Computes Ritz values, and vectors as columns of S. Restarts with the leading ones if the next
+ * block would not fit. */
 static int32_t rayleigh_ritz(krylov *x) {
     int64_t cap = x->size.cap, k = x->k;
     for (int64_t j = 0; j < k; j++) memcpy(x->small + k * j, x->h + cap * j, 8 * (size_t)k);
@@ -292,12 +317,13 @@ static int32_t rayleigh_ritz(krylov *x) {
         x->rough = guessed_error(x, 0.1);
         for (int64_t j = 0; j < k; j++) x->error[j] = x->rough;
     }
-    double doubt = image_error(x, k - 1) > 0 ? guessed_error(x, 1) : 0; /* 0 is not yet negative */
+    /* A Ritz value counts as negative only by more than the error of its image. */
+    double doubt = image_error(x, k - 1) > 0 ? guessed_error(x, 1) : 0;
     x->most_negative = fmin(x->most_negative, x->theta[k - 1] + doubt);
     return cap == x->n - x->l || k + x->size.p <= cap ? MERCER_OK : restart(x);
 }
 
-/* R = W S - V S Theta of some pairs, in scratch, and its norms. */
+/* Computes R = W S - V S Theta of some pairs in scratch, and its norms. */
 static int32_t residuals(krylov *x, int64_t first, int64_t count) {
     int64_t k = x->k, cap = x->size.cap;
     const double *s = x->s + cap * first;
@@ -309,14 +335,16 @@ static int32_t residuals(krylov *x, int64_t first, int64_t count) {
     return x->host->norms(x->task, to, x->norm + first);
 }
 
-/* May the residual of a pair be above the limit, and is it, or is it not, more than the error of an image? */
+/* Returns true if the residual of pair j may be above the limit and is more than the error of its
+ * image (by_errors = 0) or at most that error (by_errors = 1). */
 static int wanted(const krylov *x, int64_t j, double limit, int by_errors) {
     double norm = x->norm[j], error = image_error(x, j);
     return norm > fmax(limit - error, rounding(x)) && (norm <= error) == by_errors;
 }
 
-/* Residuals of the leading pairs, all of the first r; behind the basis unit residuals as new directions, last those that are no
- * more than errors of images, never mere rounding. */
+/* Computes the residuals of the leading pairs, at least of the first r. Puts residuals, scaled to
+ * length 1, behind the basis as new directions: first those that exceed the errors of images, then
+ * the others, but none that is rounding. */
 static int32_t directions(krylov *x, int64_t count, double limit, int64_t *added) {
     int64_t room = min(x->size.p, x->size.cap - x->k), left = 0, step;
     *added = 0;
@@ -338,28 +366,32 @@ static int32_t directions(krylov *x, int64_t count, double limit, int64_t *added
     return MERCER_OK;
 }
 
-/* Rough images are in the way: errors of the wanted pairs' images pass what is allowed, and with exact images of the Ritz
- * vectors those of the next directions would not; or residuals are no larger than the errors any more. */
+/* Returns true if the images of the Ritz vectors should be made exact now. They are in the way
+ * (blocked) if their errors prevent a requested pair from meeting the limit. The time has come
+ * (ready) if, after exact images, the errors of the next rough directions would stay within the
+ * limit, or if residuals are already as small as rough products can make them. */
 static int wants_exact(const krylov *x, double limit) {
     int64_t r = x->request->r, outside = min(x->k - 1, x->size.keep);
     int blocked = 0, ready = 1, whole = x->k == x->n - x->l;
     for (int64_t j = 0; j < r; j++) {
         double error = image_error(x, j), gap = x->theta[j] - x->theta[outside];
-        double least = gap > 2 * x->rough ? error : x->rough; /* that rough products bring residuals to */
+        double least = gap > 2 * x->rough ? error : x->rough; /* the smallest residual that rough products can reach */
         blocked |= x->norm[j] + error > limit && error > limit / 4;
         ready &= x->rough * x->norm[j] <= limit / 8 * gap || x->norm[j] <= 2 * least || whole;
     }
     return blocked && ready;
 }
 
-/* Near their errors residuals only wander: a restart that cuts an equal cluster lets in several times the errors. */
+/* Returns true if residuals near the errors of rough images have not halved for some passes:
+ * restarts that cut a cluster of equal eigenvalues keep adding several times these errors. */
 static int stalls(krylov *x, double worst) {
     if (worst < x->best / 2) x->best = worst, x->best_at = x->passes;
     return !x->rough_done && x->best <= 64 * x->rough && x->passes >= x->best_at + STALLED_PASSES;
 }
 
-/* Exact images of the Ritz vectors and of the added columns behind the basis (directions, not yet in it), by one product;
- * measures what the rough ones were wrong by. */
+/* Computes exact images of the Ritz vectors and of the `added` directions, which lie behind the
+ * basis, by one product, and adds the directions to the basis. Measures the errors of the rough
+ * images. */
 static int32_t make_exact(krylov *x, int64_t added) {
     int64_t r = x->request->r, before = x->k, rank = 0;
     if (added > 0) TRY(x->host->orthonormalise(x->task, v(x, before, added), known(x, before), &rank));
@@ -371,10 +403,10 @@ static int32_t make_exact(krylov *x, int64_t added) {
     const mercer_range was = w(x, 0, r), is = w(x, k + rank, r);
     memset(x->small, 0, 8 * (size_t)(r * r));
     for (int64_t j = 0; j < r; j++) x->small[j + r * j] = 1;
-    TRY(x->host->times(x->task, is, x->small, r, -1, was)); /* what it was wrong by */
+    TRY(x->host->times(x->task, is, x->small, r, -1, was)); /* the error of the rough image */
     TRY(x->host->norms(x->task, was, x->norm));
     TRY(x->host->copy(x->task, is, was));
-    double larger = 0; /* how much the errors are, of what was thought */
+    double larger = 0; /* largest ratio of a measured to an assumed error */
     for (int64_t j = 0; j < r; j++) {
         if (x->error[j] > rounding(x) / 4) larger = fmax(larger, x->norm[j] / x->error[j]);
         x->error[j] = 0;
@@ -386,9 +418,9 @@ static int32_t make_exact(krylov *x, int64_t added) {
     return rank > 0 ? project(x, k, rank) : MERCER_OK;
 }
 
-/* Rough images have nothing more to tell: those of the kept basis become exact, and all later ones are. */
+/* Ends the use of rough images: those of the kept basis are made exact, and all later ones are. */
 static int32_t leave_rough(krylov *x) {
-    if (x->k <= x->size.keep) x->most_negative = INFINITY; /* all Ritz values come again, exact */
+    if (x->k <= x->size.keep) x->most_negative = INFINITY; /* all Ritz values are computed again, exactly */
     TRY(restart(x));
     TRY(apply(x, 0, 0, x->k));
     memset(x->error, 0, 8 * (size_t)x->k);
@@ -396,7 +428,7 @@ static int32_t leave_rough(krylov *x) {
     return project(x, 0, x->k);
 }
 
-/* The fraction done, from the logarithm of the largest residual. */
+/* Reports the fraction done, from the logarithm of the largest residual. */
 static int32_t tell(krylov *x, double worst, double limit) {
     double first = x->first;
     double done = worst > limit && limit > 0 && first > limit ? 1 - log(worst / limit) / log(first / limit) : 0;
@@ -410,7 +442,7 @@ static int32_t keep(krylov *x) {
     return x->host->checkpoint(x->task, x->state, state_size(x), columns, 2);
 }
 
-/* Goes on from what an earlier run kept, if it did. */
+/* Continues from the checkpoint of an earlier run if there is one. */
 static int32_t resume(krylov *x, int32_t *found) {
     TRY(x->host->resume(x->task, x->state, state_size(x), NULL, 0, found));
     if (!*found) return MERCER_OK;
@@ -444,23 +476,25 @@ static int32_t iterate(krylov *x, int64_t max_passes) {
         if (stalled || wants_exact(x, limit)) {
             double gap = x->theta[r - 1] - x->theta[min(x->k - 1, x->size.keep)];
             int helpless = x->exact_worst > 0 && worst > x->exact_worst / 2;
-            if (stalled || helpless || gap <= 2 * x->rough) { /* gap: who is r-th cannot be told */
+            if (stalled || helpless || gap <= 2 * x->rough) { /* such a gap does not tell which pair is the r-th */
                 TRY(leave_rough(x));
                 continue;
             }
             x->exact_worst = worst;
             added = min(added, x->size.cap - count);
-            TRY(make_exact(x, max(added - (r + added + 1) % 8, 0))); /* with a mean riding along, a multiple of 8 */
+            /* The product has r + added columns, and the mean may add one: a multiple of 8 in
+             * all. */
+            TRY(make_exact(x, max(added - (r + added + 1) % 8, 0)));
             continue;
         }
         if (x->k == whole) return MERCER_OK;
         if (added > 0) TRY(extend(x, added, &rank));
         if (rank > 0) continue;
-        if (!x->rough_done && worst > limit) { /* what is left of residuals is errors of images */
+        if (!x->rough_done && worst > limit) { /* what remains of the residuals is errors of images */
             TRY(leave_rough(x));
             continue;
         }
-        if (x->random >= r) /* invariant, and nothing can be missing */
+        if (x->random >= r) /* the space is invariant, and r random columns miss no copy */
             return MERCER_OK;
         added = min(x->size.p, x->size.cap - x->k);
         TRY(fill_random(x, x->k, added));
@@ -479,7 +513,9 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     x.l = request->locked.count;
     x.size = plan(p, n - x.l, request);
     x.best = INFINITY;
-    x.rough_done = !op->apply_rough || x.l > 0; /* its errors go by |A|, of which P A P says nothing */
+    /* With locked columns, rough products are not used: their errors are relative to |A|, which may
+     * be much larger than |P A P|. */
+    x.rough_done = !op->apply_rough || x.l > 0;
     x.most_negative = INFINITY;
     int32_t found = 0;
     TRY(prepare(&x));

@@ -1,12 +1,14 @@
 /* dense.c - the top r eigenpairs of the operator as a full matrix
  *
- * LAPACK's tridiagonal reduction and MRRR (Dhillon, Parlett & Voemel, ACM TOMS 32, 2006), through host->eigh.
- * Locked vectors Q, orthonormal, are deflated: A <- P A P - c Q Q^T with P = I - Q Q^T and c = twice the largest column
- * sum of |A|, so that they turn up at -c, below every other eigenvalue; the two corrections are one, A - W Q^T - Q W^T
- * with W = A Q - Q (Q^T A Q - c)/2. Cost: 4/3 n^3 flops and O(n^2 r), 8 n^2 bytes, the matrix once and one application
- * to r columns for the residuals. most_negative is exact for n <= 512 (all eigenvalues: under 0.1 s) and for r = n;
- * else the smallest of the r. Error: |lambda - theta| <= |residual|, for each pair; residuals are those of P A P,
- * measured, a few n u |A|.
+ * LAPACK's tridiagonal reduction and MRRR (Dhillon, Parlett & Voemel, ACM TOMS 32, 2006), through
+ * host->eigh. Locked vectors Q, orthonormal, are deflated: A <- P A P - c Q Q^T with P = I - Q Q^T
+ * and c = twice the largest column sum of |A|, so that Q gets the eigenvalue -c, below every other
+ * one. Both changes are made by one update, A - W Q^T - Q W^T with W = A Q - Q (Q^T A Q - c)/2.
+ * Cost: 4/3 n^3 flops and O(n^2 r), 8 n^2 bytes; the matrix is computed once, and the operator is
+ * applied once to r columns for the residuals. most_negative is exact for n <= 512, where all
+ * eigenvalues are computed (in less than 0.1 s), and for r = n; otherwise it is the smallest of the
+ * r. Error: |lambda - theta| <= |residual| for each pair; residuals are those of P A P, measured, a
+ * few n u |A|.
  */
 #include <float.h>
 #include <math.h>
@@ -14,7 +16,7 @@
 
 enum { ALL_BELOW = 512 };
 
-static int64_t computed(int64_t n, int64_t r) { return n <= ALL_BELOW ? n : r; } /* eigenpairs */
+static int64_t computed(int64_t n, int64_t r) { return n <= ALL_BELOW ? n : r; } /* how many eigenpairs are computed */
 
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n,
                         const mercer_eigen_request *request, mercer_cost *out) {
@@ -24,9 +26,9 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
                   eigh = n * (2 * n + 12 > r + 80 ? 2 * n + 12 : r + 80);
     double columns = (double)got, size = (double)n;
     out->bytes = 8 * (n * n + (n + 1) * got + eigh + l * (2 * n + l + r) + r * r);
-    out->likely_bytes = out->bytes - 8 * (eigh - likely_eigh); /* unless eigenvalues are equal */
-    const int64_t fewer =
-        n > ALL_BELOW ? 8 * ALL_BELOW * (4 * ALL_BELOW + 13) : 0; /* all pairs, of fewer points than foreseen */
+    out->likely_bytes = out->bytes - 8 * (eigh - likely_eigh); /* more if eigenvalues are equal to rounding */
+    /* A fit may have fewer points than forecast, and then computes all pairs. */
+    const int64_t fewer = n > ALL_BELOW ? 8 * ALL_BELOW * (4 * ALL_BELOW + 13) : 0;
     if (out->bytes < fewer) out->bytes = fewer;
     out->blocks = r;
     out->passes = 2;
@@ -60,7 +62,8 @@ static int32_t deflate(const mercer_host *host, mercer_task *task, int64_t n, do
     return host->gemm(task, 'N', 'T', n, n, l, -1, q, n, w, n, 1, a, n);
 }
 
-/* Norms of P A v - lambda v, by one application of the operator; below 64 u |A|, or what storing v costs, they are rounding. */
+/* Computes the norms of P A v - lambda v by one application of the operator. Norms below 64 u |A|,
+ * or 4 u_32 |A| if v is stored in f32, are rounding and count as converged. */
 static int32_t residuals(const mercer_host *host, mercer_task *task, const mercer_operator *op, double norm,
                          const mercer_eigen_request *request, mercer_eigen_result *out) {
     double rounding = op->dtype == MERCER_F32 ? 4 * (FLT_EPSILON / 2) : 64 * (DBL_EPSILON / 2);
@@ -105,7 +108,7 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
         (status = host->progress(task, 0.9)) || (status = host->put(task, out->vectors, vectors, n)))
         return status;
     for (int64_t j = 0; j < r; j++) out->values[j] = values[j];
-    out->most_negative = values[got < n - l ? got - 1 : n - l - 1]; /* the locked ones are below it */
+    out->most_negative = values[got < n - l ? got - 1 : n - l - 1]; /* the locked vectors follow it, at -c */
     out->applies = r;
     out->passes = 2;
     out->converged = 1;

@@ -1,23 +1,28 @@
 /* orthogonal.c - the top r eigenpairs by orthogonal iteration, with Rayleigh-Ritz in each cycle
  *
- * Achlioptas, McSherry & Schoelkopf, NIPS 2001, section 2 (Q <- AQ; Q <- Orthonormalize(Q); "while not converged", for
- * which no test is given: residuals are it here); Rutishauser, Numer. Math. 16 (1970) for the Ritz step. With B = P A P,
- * P = I - L L^T for locked L, and Q orthonormal, of p = r + oversample columns, orthogonal to L:
+ * Achlioptas, McSherry & Schoelkopf, NIPS 2001, section 2 (Q <- AQ; Q <- Orthonormalize(Q); "while
+ * not converged", for which no test is given: here residuals are tested); Rutishauser, Numer. Math.
+ * 16 (1970) for the Ritz step. With B = P A P, P = I - L L^T for locked L, and Q orthonormal, of
+ * p = r + oversample columns, orthogonal to L:
  *
  *   Z = B Q;  Q^T Z = S Theta S^T;  X = Q S;  R = Z S - X Theta;  done when |R_j| <= tol |theta_1| for j = 1..r
  *   else Q <- orth(Z S + c X), columns that were dependent replaced by random ones.
  *
- * The Ritz columns Z S span what Z does and are nearly orthogonal, so that orth loses none where Theta spans many decades.
- * Iterates tend to the largest |lambda + c|. With c = 0, the paper's method, these are the algebraic top as long as
- * lambda_r > |lambda_min|; once a Ritz value is below -theta_r, c is the most negative one seen: if a negative eigenvalue is
- * in the way it is in Q before long, the shift finds it, and it leaves again.
+ * The columns Z S span what Z does and are nearly orthogonal, so that orth loses none even if Theta
+ * spans many decades. The iterates tend to the eigenvectors with the largest |lambda + c|. With
+ * c = 0, the paper's method, these are the algebraically largest as long as
+ * lambda_r > |lambda_min|. As soon as a Ritz value lies below -theta_r, c becomes the magnitude of
+ * the most negative Ritz value seen. This suffices, because the vector of a negative eigenvalue of
+ * too large a magnitude soon appears in Q; its Ritz value then determines the shift, under which
+ * the vector leaves Q again.
  *
- * Cost a cycle: one product with p columns, about 14 n p^2 + 8 n l p flops. Memory: n x 3 p. Each cycle divides
- * errors by (lambda_r + c) / (lambda_(p+1) + c), which makes many times the products of block-krylov: this solver is for
- * fidelity and for good starts. Error: each theta_j lies within |R_j| of an eigenvalue of B; that these are the top r is as
- * sure as that random columns meet them, and convergence in the first product, which is all the caller's start, does not
- * count. Residuals below 64 u max |theta| (blocks in f32: 4 u_32) are rounding: a smaller tol counts as that. apply_rough is
- * not used.
+ * Cost per cycle: one product with p columns, about 14 n p^2 + 8 n l p flops. Memory: n x 3 p. Each
+ * cycle divides errors by (lambda_r + c) / (lambda_(p+1) + c), which takes several times the
+ * products of block-krylov: this solver is for comparison with the paper and for good starts.
+ * Error: each theta_j lies within |R_j| of an eigenvalue of B. That these are the top r is as sure
+ * as that random columns have a part along each of them; convergence in the first product does not
+ * count, because all of its columns may be the caller's. Residuals below 64 u max |theta| (blocks
+ * in f32: 4 u_32) are rounding: a smaller tol counts as that. apply_rough is not used.
  */
 #include <float.h>
 #include <math.h>
@@ -28,7 +33,7 @@ typedef struct orthogonal_params {
     int64_t oversample;
 } orthogonal_params;
 
-enum { DEFAULT_OVERSAMPLE = 8, DEFAULT_PASSES = 1000, LIKELY_PASSES = 8 }; /* likely: seen on clusters */
+enum { DEFAULT_OVERSAMPLE = 8, DEFAULT_PASSES = 1000, LIKELY_PASSES = 8 }; /* likely: measured on clusters */
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(orthogonal_params, oversample, "0", "", MERCER_AUTO, 0, 1e6,
@@ -66,10 +71,11 @@ typedef struct iteration {
     const mercer_eigen_request *request;
     mercer_eigen_result *out;
     int64_t n, l, p;
-    int64_t random;                        /* random columns so far */
-    mercer_range q, z, x;                  /* basis, then images of Ritz vectors; its image; Ritz vectors */
-    double *h, *s, *theta, *norm, *locked; /* locked: l x p */
-    double shift, scale;                   /* scale: largest |theta| so far */
+    int64_t random; /* random columns drawn so far */
+    /* q: the basis, later the images of Ritz vectors; z: image of the basis; x: Ritz vectors */
+    mercer_range q, z, x;
+    double *h, *s, *theta, *norm, *locked; /* h, s: p x p; theta, norm: p; locked: l x p */
+    double shift, scale;                   /* shift: c; scale: largest |theta| so far */
 } iteration;
 
 #define TRY(call)                                                                                                      \
@@ -91,7 +97,7 @@ static int32_t prepare(iteration *x) {
     return MERCER_OK;
 }
 
-/* Makes a basis of the first count columns of q, filled up with random ones. */
+/* Makes an orthonormal basis of the first `count` columns of q and of random columns, p in all. */
 static int32_t orthonormalise(iteration *x, int64_t count) {
     const int64_t p = x->p;
     int64_t rank = 0;
@@ -117,7 +123,7 @@ static int32_t apply(iteration *x) {
     return x->host->times(x->task, x->request->locked, x->locked, l, 1, x->z);
 }
 
-/* Theta, X, and in q the images Z S. */
+/* Computes Theta and X, and puts the images Z S into q. */
 static int32_t rayleigh_ritz(iteration *x) {
     const int64_t p = x->p;
     TRY(x->host->dot(x->task, x->q, x->z, x->h, p));
@@ -133,7 +139,7 @@ static int32_t rayleigh_ritz(iteration *x) {
     return MERCER_OK;
 }
 
-/* |Q - X Theta| of the wanted pairs, by way of z. */
+/* Computes |q - X Theta| of the r requested pairs, where q holds Z S; overwrites z. */
 static int32_t residuals(iteration *x, double *worst) {
     const int64_t p = x->p, r = x->request->r;
     memset(x->s, 0, 8 * (size_t)(p * p));
@@ -155,7 +161,7 @@ static int32_t shift(iteration *x) {
     return x->host->times(x->task, x->x, x->s, p, 1, x->q);
 }
 
-/* What is kept: the basis of the next product, and these. */
+/* A checkpoint consists of the basis of the next product and of this many numbers. */
 enum { STATE = 8 };
 
 static int32_t keep(iteration *x, double first, double done) {

@@ -1,13 +1,15 @@
 // Two clusters: one sweep over the sorted nodes tries all thresholds of f. A node that moves from B
 // to A adds its edges to B to the cut and removes its edges to A, so that the cut grows by
-// later - (degree - own - later). Cost: m log m, in addition to the sums `later`; error m u vol.
+// later - (degree - own - later). Cost: O(m), after the caller has sorted the nodes and computed
+// the sums `later`; the error of the cut is about m u vol.
 //
 // More clusters: Lloyd's k-means (1982) with the seeds of Arthur and Vassilvitskii (2007), the best
-// of several starts. The scores c.e - |c|^2 / 2 of the rule are largest for the centroid c that is
-// nearest to e. (The reducer `kmeans` is a plugin for rows of data and very many clusters. Here
-// both numbers are small, so several starts replace its bounds on distances.) Cost: 2 m k p flops
-// per iteration, in slabs whose parts are added in order, so that the result is bit-identical for
-// any number of threads.
+// of several starts. The score c.e - |c|^2 / 2 of the rule is largest for the centroid c that is
+// nearest to e. (The reducer `kmeans` is a plugin for rows of data and very many clusters, which
+// saves distances by bounds. Here rows and clusters are few, so all distances are computed, and the
+// best of several starts is taken.) Cost: 2 m k p flops per iteration. The rows are processed in
+// slabs, whose sums are added in order, so that the result is bit-identical for any number of
+// threads.
 #include "clusters.h"
 
 #include "../core/blas.h"
@@ -21,11 +23,13 @@
 namespace mercer {
 namespace {
 
-// labels: numbers of rows of the rule; some rows may have no node.
+// Renumbers the clusters in order of decreasing weight and leaves out those without weight. labels:
+// for each node, the number of its row of `rule`; some rows may have no node.
 Clusters by_weight(const std::vector<std::vector<double>> &rule, const CountedVector<int64_t> &labels,
                    const double *weights) {
     std::vector<double> mass(rule.size());
-    std::vector<size_t> first(rule.size(), labels.size()); // first node of each cluster, decides between equal weights
+    // The first node of each cluster, which decides the order of clusters of equal weight.
+    std::vector<size_t> first(rule.size(), labels.size());
     for (size_t i = 0; i < labels.size(); ++i) {
         const size_t j = static_cast<size_t>(labels[i]);
         mass[j] += weights[i];
@@ -58,7 +62,7 @@ struct UnitRows {
     const double *row(int64_t i) const { return e + i * q; }
 };
 
-// k centroids with the offsets of their scores, row-major: k x (q + 1).
+// k centroids, each followed by the offset |c|^2 / 2 of its score: k x (q + 1), row-major.
 using Centroids = std::vector<double>;
 
 struct Partition {
@@ -75,12 +79,13 @@ void set_offset(double *centroid, int64_t q) {
 // times its squared distance to the nearest seed before it.
 Centroids seeds_of(const UnitRows &rows, int64_t k, const Random &random, int64_t start) {
     Centroids out;
-    // Weight times squared distance; before the first seed, the weight.
+    // The weight of each row times its squared distance to the nearest seed. Before the first seed,
+    // the weight alone.
     CountedVector<double> mass(rows.weights, rows.weights + rows.m);
     const double rounding = 1e-14 * std::accumulate(mass.begin(), mass.end(), 0.0);
     for (int64_t j = 0; j < k; ++j) {
         const double total = std::accumulate(mass.begin(), mass.end(), 0.0);
-        if (!(total > rounding)) break; // all rows are at a centroid
+        if (!(total > rounding)) break; // all rows coincide with seeds
         double left = random.uniform(start, j) * total;
         int64_t drawn = 0;
         while (drawn + 1 < rows.m && (left -= mass[static_cast<size_t>(drawn)]) >= 0) ++drawn;
@@ -98,8 +103,9 @@ Centroids seeds_of(const UnitRows &rows, int64_t k, const Random &random, int64_
     return out;
 }
 
-// Assigns labels by the centroids, and sums up the rows and (last) the weights of each cluster.
-// Returns true if a label has changed.
+// Assigns each row to the cluster whose score is largest. sums: for each cluster the weighted sum
+// of its rows, followed by their weight; behind all clusters, whether a label has changed, and the
+// inertia. Returns true if a label has changed.
 bool assign(Run &run, const UnitRows &rows, Partition &partition, std::vector<double> &sums) {
     const int64_t q = rows.q, stride = q + 1, k = static_cast<int64_t>(partition.centroids.size()) / stride,
                   slabs = (rows.m + slab_rows - 1) / slab_rows, part = k * stride + 2;

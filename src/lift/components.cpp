@@ -1,6 +1,6 @@
-// The noise level is the upper end of the interval of the last computed eigenvalue, which is far
-// down the spectrum. A component counts if its whole interval is above that level. Below it, the
-// order and the directions of components are random.
+// The noise level is the upper end of the bootstrap interval of the last computed eigenvalue, which
+// is far down the spectrum. A component counts if its whole interval is above that level, because
+// the order and the directions of components below it are random.
 #include "components.h"
 
 #include "../certify/bootstrap.h"
@@ -13,7 +13,9 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t first_ask = 16, by_default = 200; // by_default: replicates, if error bars decide the number
+// first_ask: the number of eigenpairs requested first if the number of components is open.
+// by_default: the number of bootstrap replicates if error bars decide the number of components.
+constexpr int64_t first_ask = 16, by_default = 200;
 
 int64_t share_count(const std::vector<double> &values, int64_t rank, double part) {
     double sum = 0;
@@ -83,7 +85,8 @@ ErrorBars Components::bars(Run &run, int64_t n, int64_t p, const double *z, cons
     out.sd = std::move(errors.sd);
     out.lower = std::move(errors.lower);
     out.upper = std::move(errors.upper);
-    out.noise = p < most_ ? out.upper.back() : 0; // 0: the whole spectrum was computed, without noise
+    // If the whole spectrum was computed, no direction measures the noise, and the level is 0.
+    out.noise = p < most_ ? out.upper.back() : 0;
     return out;
 }
 

@@ -1,5 +1,6 @@
-// The number of components that a model keeps. It is given, or it follows from a share of the
-// variance, from a threshold, or from error bars: then components above the noise are kept.
+// Decides the number of components that a model keeps. It is given, or it follows from a share of
+// the variance, from a threshold of the eigenvalues, or from error bars: with error bars, the
+// components above the noise are kept.
 #pragma once
 #include "../core/run.h"
 #include "../model/lifted.h"
@@ -9,29 +10,33 @@ namespace mercer {
 
 class Components {
   public:
-    // most: upper limit of the number of eigenpairs; values: of the recipe.
+    // values: the parameters of the recipe. most: the number of eigenpairs that the problem has.
     Components(const CoreValues &values, int64_t most);
     // The number of eigenpairs to solve for next. It grows while more() returns true, up to
     // most_ask() or to what fits in memory.
     int64_t ask() const { return ask_; }
     int64_t most_ask() const { return end_; }
-    void resume(int64_t ask);     // continues with the number of an earlier run; E_BUDGET if it does not fit in memory
+    // Continues with at least the number of eigenpairs that an earlier run had requested. E_BUDGET
+    // if they do not fit in memory.
+    void resume(int64_t ask);
     void room_for(int64_t pairs); // sets how many pairs fit in memory, at least ask()
-    // Given the values found (descending) and the total variance in the same unit, returns true if
-    // more values are needed and fit in memory.
+    // Given the eigenvalues found (descending) and the total variance in the same unit, returns
+    // true if more eigenpairs are needed and fit in memory; ask() is then larger.
     bool more(const std::vector<double> &values, double total);
-    bool is_cut() const { return cut_; } // the last more() stopped for lack of memory
+    bool is_cut() const { return cut_; } // true if the last more() found too little memory
     // Returns the number of components to keep out of `rank` usable ones. bars: nullptr if there
     // are none.
     int64_t kept(const std::vector<double> &values, int64_t rank, double total, const ErrorBars *bars) const;
-    // True if there are fewer components than were requested or searched for.
+    // True if the rank limits the number of components: fewer are kept than were requested, or, if
+    // their number is open, all `rank` usable ones are kept, and they are fewer than the eigenpairs
+    // that were computed.
     bool is_short(int64_t kept, int64_t rank) const {
         return count_ > 0 && variance_ == 0 && threshold_ == 0 ? kept < count_ : kept == rank && rank < ask_;
     }
     bool is_open() const { return count_ == 0 || variance_ > 0 || threshold_ > 0; }
     bool wants_bars() const { return replicates_ > 0; }
-    // The number of directions to compute error bars with, if this many values would be kept
-    // without error bars.
+    // The number of directions from which error bars are computed, if `kept` components would be
+    // kept without error bars.
     int64_t behind_bars(int64_t kept) const { return by_noise() ? ask_ : std::max(ask_, with_noise(kept)); }
     // Computes error bars. z: n x p scores in orthonormal directions, column-major; the last
     // directions measure the noise.
@@ -40,7 +45,8 @@ class Components {
 
   private:
     bool by_noise() const { return count_ == 0 && variance_ == 0 && threshold_ == 0; }
-    // count plus the directions that measure the noise.
+    // The number of directions for `count` components: with error bars, further directions measure
+    // the noise.
     int64_t with_noise(int64_t count) const {
         return std::min(most_, replicates_ > 0 ? count + std::max<int64_t>(count / 2, 8) : count);
     }

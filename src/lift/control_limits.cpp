@@ -5,7 +5,7 @@
 //
 // For a projection, row i of L and its residual d_i suffice: f = V^T (l_i - mu),
 // residual = d_i + |l_i - mu|^2 - |f|^2, T^2 = sum f_j^2 / lambda_j. This takes one more sweep over
-// L, 2 n m r flops; memory 3 n.
+// L with 2 n m r flops, and the memory of 3 n numbers.
 #include "control_limits.h"
 
 #include "../core/threads.h"
@@ -29,7 +29,7 @@ double quantile(const double *values, const double *weights, const Buffer<int64_
     return ascending.empty() ? 0 : values[ascending[ascending.size() - 1]];
 }
 
-// Partially sorts the values.
+// Returns the quantile of values of equal weight, and reorders the values.
 double quantile(Buffer<double> &values, double q) {
     const int64_t n = values.size();
     if (n == 0) return 0;
@@ -55,7 +55,8 @@ Quantiles limits_of(Run &run, int64_t n, const double *values, const double *wei
 
 namespace {
 
-// T^2 and residual of n points. left: squared distance of a point to the mean.
+// Collects T^2 and the residual of n points. put() takes the squared distance of point i to the
+// mean (left), from which it subtracts the squared scores.
 struct Outputs {
     Run &run;
     int64_t r;

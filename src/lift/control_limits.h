@@ -10,13 +10,13 @@ namespace mercer {
 // was fitted on. weights nullptr: all 1.
 Quantiles limits_of(Run &run, int64_t n, const double *values, const double *weights);
 // Returns the limits of residual and T2 at the points x, for an expansion on the centres c. kind:
-// the name in the report.
+// what the report says of the limits, "exact" if x are all rows, "centres" if x are the centres.
 template <class T>
 Limits limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model,
                  const double *weights, const char *kind);
 
-// Returns the limits of residual and T2 over all rows of a projection, for the first components.
-// lambda: as in the model.
+// Returns the limits of residual and T2 over all rows of a projection, for as many components as
+// `lambda` has entries. lambda: the variances of the components.
 template <class T>
 Limits limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection,
                       const std::vector<double> &lambda, const double *weights);

@@ -13,9 +13,10 @@ namespace mercer {
 namespace {
 
 // Checks what plugin.h requires of a solver's result, as far as O(n r) operations can: the values
-// descend, and the vectors have length 1. Rounding in the blocks' type changes lengths by a few
-// units u, and Ritz values by a few u times the largest. A faulty result (columns that were never
-// written, or not normalised) is off by orders of magnitude more than sqrt(u).
+// descend, and the vectors have length 1. The tolerance is sqrt(u): rounding in the blocks' type
+// changes lengths by only a few units u, and Ritz values by a few u times the largest, whereas a
+// faulty result (columns that were never written, or not normalised) is off by orders of magnitude
+// more than sqrt(u).
 void check_pairs(const Plugin &solver, const std::vector<double> &values, const std::vector<double> &lengths,
                  bool f32) {
     const char *name = solver.name.c_str();

@@ -24,14 +24,14 @@ struct Eigenpairs {
     }
 };
 
-// Start vectors for a solver.
+// Start vectors for a solver: write(to) writes the first to.count <= count of them.
 struct Start {
     int64_t count = 0;
     std::function<void(Columns to)> write;
 };
 
-// scale: bound of the operator's norm (mercer_eigen_request); keeper: stores the solver's state, or
-// nullptr.
+// scale: an upper bound of the operator's norm (mercer_eigen_request). keeper: stores checkpoints
+// of the solver; nullptr: none are written.
 Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operator &op, double scale, int64_t r,
                  const Start &start, std::map<std::string, double> &report, Keeper *keeper);
 

@@ -6,12 +6,12 @@
 //   A_il = s_i phi_l(x_i) / (n sqrt(lambda_l)),  s: sample weights;  b = 0
 //   centred: the mean of phi over the rows is subtracted first;  nu = s / n,  b = A^T K nu
 //
-// This smooths the vectors of the subsample once by the whole matrix; it is not a projection.
-// A^T K A is not the identity, so such a model has no residual. Its eigenvalues are those of the
-// centres' problem and are certified as such. If the centres are all n rows, once each, this is
-// exact kernel PCA. Cost in addition to the centres' problem: n m kernel values, and n^2 / 2 for K
-// nu; a new point costs n kernel values. Memory: n (d + r). Error of direction l: that of z, times
-// 1 / lambda_l.
+// The product with the kernel matrix between rows and centres smooths the vectors of the centres'
+// problem once; it is not a projection. A^T K A is not the identity, so such a model has no
+// residual. Its eigenvalues are those of the centres' problem and are certified as such. If the
+// centres are all n rows, once each, this is exact kernel PCA. Cost in addition to the centres'
+// problem: n m kernel values, and n^2 / 2 for K nu; a new point costs n kernel values. Memory: n
+// (d + r). Error of direction l: that of z, times 1 / lambda_l.
 #include "../gram/row_sums.h"
 #include "ritz.h"
 #include "solve.h"
@@ -134,8 +134,9 @@ class Products {
     ScoreMeans means_;
 };
 
-// The work beyond the centres' problem, as columns of products with a matrix of the centres' order,
-// the unit in which flops are counted.
+// The work in addition to the centres' problem. Flops are counted in columns of products with a
+// matrix of the centres' order m: r columns of a product with the n x m matrix count as r n / m,
+// and `width` columns of a product with the n x n matrix as width n^2 / m^2.
 double columns_beyond(double n, double m, double r, double width) { return r * n / m + width * n * n / m / m; }
 
 template <class T>
@@ -184,8 +185,8 @@ Plan plan_extended(const PlanTask &task) {
                   passed = (task.recipe.values().lift_centred != 0) + refined;
     const Need pass = task.f32 ? need_of<float>(task.run, task.kernel, task.source, n, std::max<int64_t>(passed, 1))
                                : need_of<double>(task.run, task.kernel, task.source, n, std::max<int64_t>(passed, 1));
-    // All rows, their weights and A; the coefficients of the centres; the memory for tiles, of
-    // either the sums or the product.
+    // kept: all rows, their weights and A. own: the coefficients of the centres. The tiles for the
+    // sums and those for the product with K follow each other, so only the larger memory is added.
     const int64_t kept =
                       base_bytes(task.source, n, task.f32) - base_bytes(task.source, 0, task.f32) + n * (size * r + 8),
                   own = task.m * (size * r + 24);
@@ -194,7 +195,7 @@ Plan plan_extended(const PlanTask &task) {
                 product = passed > 0 ? Bytes(pass.vectors) + pass.scratch + pass.panels + 24 * n : Bytes(0),
                 beyond = larger(sums, product) + (kept + own);
     plan.needs(beyond);
-    // Without A: its number of columns depends on the data.
+    // A is left out, because its number of columns depends on the data.
     plan.least_bytes = std::max(plan.least_bytes, kept - n * size * r);
     if (beyond.most > task.budget_left) plan.how = "all rows kept as centres";
     const double rows = static_cast<double>(n), m = static_cast<double>(task.m);

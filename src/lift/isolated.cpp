@@ -2,9 +2,10 @@
 // |u_l| = 1.
 //
 // P_ii = W_ii / d_i near 1 means that a step from i mostly leads back to i: the row is far from all
-// others on the scale of the kernel. Then u = e_i shows that S has an eigenvalue of at least P_ii.
-// If that eigenvalue is near 1, its vector is among the leading ones and is nearly e_i: a
-// coordinate that is constant on all other rows. The same holds for a few rows near each other.
+// others on the scale of the kernel. S_ii = P_ii is the Rayleigh quotient of the unit vector e_i,
+// so S has an eigenvalue of at least P_ii. If that eigenvalue is near 1, its vector is among the
+// leading ones and is nearly e_i: a coordinate that is constant on all other rows. The same holds
+// for a few rows near each other.
 //
 // Such coordinates are found by a rule: lambda_l >= 0.9, and the largest entries of u_l that make
 // up 0.9 of its square belong either to centres with together at most 1 % of the weight, or to a
@@ -22,12 +23,12 @@ namespace mercer {
 
 namespace {
 
-constexpr double stored = 0.9; // share of the square of u
-constexpr double slow = 0.9;   // least eigenvalue and least P_ii
-constexpr double light = 0.01; // share of the weight
+constexpr double stored = 0.9; // in the rule above: share of the square of u_l
+constexpr double slow = 0.9;   // in the rule above: smallest lambda_l, smallest P_ii
+constexpr double light = 0.01; // in the rule above: largest share of the weight
 
-// Returns the fewest centres that make up the share `stored` of the square of u; none if they are too
-// many to be called isolated.
+// Finds the fewest centres whose entries make up the share `stored` of the square of u. Returns
+// them if one of the three cases of the rule at the top of this file holds, otherwise none.
 CountedVector<int64_t> set_apart(const double *u, const CountedVector<double> &weights, const Buffer<double> &stay) {
     const int64_t m = static_cast<int64_t>(weights.size());
     const double most = light * std::accumulate(weights.begin(), weights.end(), 0.0), row = std::max(1.0, most);

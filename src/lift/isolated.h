@@ -10,7 +10,8 @@ struct Isolated {
     CountedVector<int64_t> centres;   // centres that these coordinates separate, each once, ascending
 };
 
-// Examines the first `count` coordinates. stay: the probability of a step from a centre to itself.
+// Examines the first `count` coordinates. stay: for each centre, the probability of a step to
+// itself.
 Isolated find_isolated(Run &run, const Eigenpairs &pairs, int64_t count, const CountedVector<double> &weights,
                        const Buffer<double> &stay);
 

@@ -1,25 +1,25 @@
 // The lift `manifold`: diffusion maps, Laplacian eigenmaps and normalised cuts on centres C with
-// weights w, alpha in [0, 1], time t >= 0 (specification reduced sets, 9.1).
+// weights w, alpha in [0, 1], time t >= 0.
 //
 //   q = K w,  v = w q^-alpha,  h = K v;   S = D^1/2 K D^1/2,  D = diag(v / h);   S U = U Lambda
 //   f_l(c_i) = sqrt(vol) u_il / sqrt(v_i h_i),  vol = v^T h
 //   f_l(x) = sum_j v_j f_l(c_j) k(x, c_j) / (lambda_l v^T k_C(x))
 //
-// The coordinates are lambda_l^t f_l, so that A_jl = lambda_l^(t-1) v_j f_l(c_j) and
-// g(x) = v^T k_C(x). At the centres, f_l(x) reproduces f_l(c_i). The graph has the edges
-// W_ij = v_i k_ij v_j and the degrees v_i h_i. These are the edges of the kernel
-// ka_ij = k_ij (q_i q_j)^-alpha; its factor at x cancels.
+// The coordinates are lambda_l^t f_l, so that A_jl = lambda_l^(t-1) v_j f_l(c_j) and g(x) = v^T
+// k_C(x). At the centres, f_l(x) reproduces f_l(c_i). The graph has the edges W_ij = v_i k_ij v_j
+// and the degrees v_i h_i. These are the edges of the kernel ka_ij = k_ij (q_i q_j)^-alpha. A new
+// point x needs no q(x), because q(x)^-alpha would cancel in f_l(x).
 //
-// lambda_0 = 1 belongs to u_0 = sqrt(v h / vol), for which f_0 = 1. S - u_0 u_0^T has all other
-// pairs. This also holds for a graph in several parts, where 1 is a multiple eigenvalue and a
-// solver may return any mixture of its vectors.
+// lambda_0 = 1 belongs to u_0 = sqrt(v h / vol), for which f_0 = 1. The solver receives S - u_0
+// u_0^T, which has all other eigenpairs of S. This also holds for a graph in several parts, where 1
+// is a multiple eigenvalue and a solver may return any mixture of its vectors.
 //
 // Weighted centres give the result for all rows with each row moved to its centre; all rows as
 // centres give the ordinary algorithm. Cost: that of the lift `weighted`, one product for q
-// (alpha > 0) and one for h; for two clusters one more sweep. Because S >= 0 has norm 1, entries
-// that err by a few u change S by as much in norm: the rank counts lambda > 16 u_tile + m u_64.
-// Error of direction l: about that and the solver's residual, divided by the gap; A is divided by
-// lambda_l.
+// (alpha > 0) and one for h; for two clusters one more sweep. Because the entries of S are >= 0 and
+// its norm is 1, entries that err by a few u change S by a few u in norm. Eigenvalues are therefore
+// above rounding, and count towards the rank, if lambda > 16 u_tile + m u_64. Error of direction l:
+// about this bound and the solver's residual, divided by the gap; A is divided by lambda_l.
 #include "../core/threads.h"
 #include "../operator/low_rank.h"
 #include "clusters.h"
@@ -48,7 +48,7 @@ Walk walk_of(const Recipe &recipe) {
 }
 
 // Refuses kernels with negative values, because edges of a graph cannot be negative. The weights of
-// terms never are.
+// the terms of a kernel expression are never negative, so that its kernels alone decide.
 void refuse_negative(const Expression &kernel) {
     for (const Leaf &leaf : kernel.leaves)
         if (leaf.plugin && leaf.facts.lo < 0)
@@ -56,8 +56,8 @@ void refuse_negative(const Expression &kernel) {
                  leaf.plugin->name.c_str());
 }
 
-// Refuses negative values of a user kernel. They must be computed to be checked, because nothing is
-// known about the kernel.
+// Refuses negative values of a user kernel. All its values are computed for this check, because
+// nothing else is known about the kernel.
 template <class T>
 void refuse_negative_values(const LiftTask &task) {
     Points<T> points = points_of<T>(task.prepared.kernel, task.centres);
@@ -91,8 +91,8 @@ Buffer<double> times(Run &run, const Operator &k, const Buffer<double> &x) {
     return out;
 }
 
-// v, scaled to sum n (its scale has no effect); scale = sqrt(v / h); vol. It follows that sqrt(v
-// h) = v / scale.
+// The quantities of the formulas above: v, scaled to the sum of the weights (the scale of v has no
+// effect on the model); scale = sqrt(v / h); volume = vol. It follows that sqrt(v h) = v / scale.
 struct Degrees {
     Buffer<double> v, scale;
     double volume = 0;
@@ -109,7 +109,7 @@ struct Degrees {
         const Buffer<double> h = times(run, k, v);
         for (int64_t i = 0; i < k.n(); ++i) scale[i] = std::sqrt(v[i] / h[i]), volume += v[i] * h[i];
     }
-    double root(int64_t i) const { return v[i] / scale[i]; } // root of the degree v h
+    double root(int64_t i) const { return v[i] / scale[i]; } // square root of the degree v h
     Block trivial(Run &run) const {                          // u_0
         Block u(run, v.size(), 1, false);
         u.use(0, 1);
@@ -137,7 +137,8 @@ Tensor coefficients(Run &run, const Eigenpairs &pairs, const Degrees &degrees, d
     return a;
 }
 
-// For centres in this order, sums up the edges from each centre to those after it.
+// Returns for each centre the sum of its edges to all centres that come after it in `order`. The
+// result is in that order, too.
 template <class T>
 Buffer<double> later_sums(const LiftTask &task, const CountedVector<int64_t> &order, const Buffer<double> &v) {
     const Centres &centres = task.centres;
@@ -181,13 +182,15 @@ Clusters two_clusters(const LiftTask &task, const GramOperator<T> &gram, const D
     for (int64_t i = 0; i < m; ++i)
         own[i] *= degrees.v[i] * degrees.v[i], degree[i] = degrees.root(i) * degrees.root(i);
     const double largest = std::max(-f[order.front()], f[order.back()]);
-    // Coordinates that are equal may differ by up to the solver's tolerance in what it returns.
+    // The solver may return values that differ by up to its tolerance for coordinates that are
+    // equal.
     return cut_in_two({order, f.data(), task.centres.weights.data(), degree.data(), own.data(), later.data(),
                        task.plan.tol * largest});
 }
 
-// Computes (1, f_1 ... f_p) / |.| of each centre. These are the rows of U / sqrt(w), normalised,
-// because degrees cancel.
+// Computes the vector (1, f_1 ... f_p) of each centre, scaled to length 1. The rows of U, u_0
+// included, would give the same: a row of f is a row of U times a factor that depends on the degree
+// of the centre, and scaling removes this factor.
 Buffer<double> directions(Run &run, int64_t m, int64_t p, const Buffer<double> &f) {
     Buffer<double> e = run.buffer<double>(m, p + 1);
     for (int64_t i = 0; i < m; ++i) {
@@ -226,7 +229,7 @@ void write_facts(const Walk &walk, const Eigenpairs &pairs, int64_t kept, Lifted
     out.uncertified = "bounds on eigenvalues of the kernel matrix do not carry over to the normalised operator";
 }
 
-// Lists the first ten numbers, as "1, 2 and 7".
+// Lists the first ten numbers, as "1, 2 and 7", and says how many more there are.
 std::string listed(const CountedVector<int64_t> &numbers, int64_t first) {
     const size_t shown = std::min<size_t>(10, numbers.size()), rest = numbers.size() - shown;
     std::string out;
@@ -237,8 +240,8 @@ std::string listed(const CountedVector<int64_t> &numbers, int64_t first) {
 
 // Pictures and clusters use the first coordinates. If these only separate rows that are far from
 // all others, the report lists the rows, and a warning suggests remedies. One of them is a smaller
-// alpha, because the weights v = w q^-alpha grow for rows of small density q: the sum of
-// v_j k_ij / (v_i k_ii) over all other j is 1 / P_ii - 1.
+// alpha: the weights v = w q^-alpha grow for rows of small density q, and a large v_i keeps the
+// walk at i, because 1 / P_ii - 1 is the sum of v_j k_ij / (v_i k_ii) over all other j.
 template <class T>
 void say_isolated(const LiftTask &task, const GramOperator<T> &gram, const Degrees &degrees, const Eigenpairs &pairs,
                   const Walk &walk, int64_t kept, Lifted &out) {
@@ -266,7 +269,7 @@ void say_isolated(const LiftTask &task, const GramOperator<T> &gram, const Degre
                                   one ? "it" : "them"));
 }
 
-// The share of the stage `solve` that the degrees take, before the start vectors.
+// The share of the stage `solve` that computing the degrees takes. It precedes the start vectors.
 double degrees_share(const LiftTask &task, const Walk &walk, double started) {
     return (1 - started) * Counted::filled * static_cast<double>(walk.products()) / task.plan.products.likely;
 }
@@ -306,7 +309,7 @@ Eigenpairs solve_walk(const LiftTask &task, const KernelMatrix<T> &gram, const D
     return pairs;
 }
 
-// Returns the coordinates f from which clusters are found.
+// Writes the tensors of the model. Returns the coordinates f from which clusters are found.
 Buffer<double> write_tensors(const LiftTask &task, const Eigenpairs &pairs, const Degrees &degrees, const Walk &walk,
                              int64_t kept, Lifted &out) {
     const int64_t wanted = walk.clusters > 0 ? std::min(walk.clusters - 1, kept) : 0;
@@ -363,7 +366,8 @@ Plan plan_manifold(const PlanTask &task) {
     if (walk.clusters > task.m)
         fail(MERCER_E_VALUE, "lift.clusters = %" PRId64 ", must be at most the number of centres, %" PRId64,
              walk.clusters, task.m);
-    // v, scale and its square, u_0 or the buffers to detect isolated rows; then f, directions and the buffers for clusters.
+    // The memory of this lift: v, scale and its square; u_0 or, later, the buffers to detect
+    // isolated rows; for clusters also f, directions and the buffers of the clustering.
     const int64_t own = 8 * task.m * (6 + (walk.clusters > 0 ? 2 * walk.clusters + 12 : 0));
     PlanTask rest = task;
     rest.budget_left -= own;

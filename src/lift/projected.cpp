@@ -1,5 +1,5 @@
 // The lift `projected` (nystrom, gkpca): kernel PCA of all rows on the span of the centres B. No
-// other lift makes better use of given points.
+// other model on the same centres explains more of the variance of the rows.
 //
 //   K_BB = L_B L_B^T;  L = K_nB L_B^-T;  mu = L^T p;  sum w (l - mu)(l - mu)^T = V diag(theta) V^T
 //   A = L_B^-T V,  b = V^T mu,  nu = L_B^-T mu,  lambda = theta / n            (uncentred: mu = 0)
@@ -7,8 +7,8 @@
 // A centre in the span of others has coefficients 0. Total variance: mean k(x, x) - |mu|^2, which
 // is at least the true one because |mu| is at most the length of the mean in feature space.
 // mse = mean (k(x, x) - |l|^2) is the loss by the span, and 0 <= lambda_i(exact) - lambda_i <= mse;
-// the report has better bounds (bounds.h). m = n is exact kernel PCA. Cost: n m kernel values,
-// 2 n m^2 flops; memory: n m for the factor, or slabs of it that are recomputed, and O(m^2).
+// the report has better bounds (bounds.h). m = n is exact kernel PCA. Cost: n m kernel values, 2 n
+// m^2 flops; memory: n m for the factor, or slabs of it that are recomputed, and O(m^2).
 #include "projected.h"
 
 #include "../certify/bootstrap.h"
@@ -53,7 +53,8 @@ std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows
 template <class T>
 CountedVector<int64_t> columns_of(const SpanRows<T> &span, const Reduction &reduction, int64_t m,
                                   bool numbers_of_rows) {
-    CountedVector<std::pair<int64_t, int64_t>> names; // what span.index() calls each centre, and its place
+    // The number by which span.index() refers to each centre, and the place of the centre.
+    CountedVector<std::pair<int64_t, int64_t>> names;
     for (int64_t k = 0; k < reduction.m; ++k) {
         if (!(reduction.weights[static_cast<size_t>(k)] > 0)) continue;
         const int64_t place = static_cast<int64_t>(names.size());
@@ -86,7 +87,7 @@ void coefficients(const LiftTask &task, const SpanRows<T> &span, const Projectio
             b[static_cast<size_t>(j)] += projection.v[k + j * rank] * projection.mean[static_cast<size_t>(k)];
     trsm('N', kept + 1, rank, triangle.data(), rank, x.data(), kept + 1);
     const CountedVector<int64_t> columns = columns_of(span, task.reduction, m, task.centres.rows && !span.recomputed());
-    auto entry = [&](int64_t j, int64_t place) { // j = kept: an entry of nu
+    auto entry = [&](int64_t j, int64_t place) { // returns an entry of A without its sign or, for j = kept, of nu
         const int64_t k = columns[static_cast<size_t>(place)];
         return k < 0 ? 0.0 : x[j + k * (kept + 1)];
     };
@@ -198,7 +199,8 @@ Lifted projected_as(const LiftTask &task) {
         out.limits = limits_in_span(run, *span, projection, scatter, weights);
         out.mse = projection.left / total;
         const double share = static_cast<double>(span->rank()) / static_cast<double>(task.centres.m());
-        out.products = share * share; // flops, if the rank is lower than forecast
+        // flops shrink in this proportion if the rank is lower than m
+        out.products = share * share;
     }
     out.mse_components = std::max(projection.trace - explained, 0.0) / total;
     out.rank = span->rank();
@@ -210,7 +212,8 @@ Lifted projected_as(const LiftTask &task) {
 
 namespace {
 
-// Memory of a factor of task.m columns: of the complete factor, and while it grows.
+// The memory of a factor of task.m columns: that of the complete factor, and what is needed in
+// addition while it grows.
 std::pair<int64_t, Bytes> factor_bytes(const PlanTask &task, int64_t rows, const TileBytes &tiles) {
     auto bytes = [&](auto type) {
         using Pivots = PartialCholesky<decltype(type)>;
@@ -234,19 +237,22 @@ SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width) {
     std::tie(out.factor, out.growing) = factor_bytes(task, n, tiles);
     out.stored = projection_bytes(n, m, p);
     out.project = project_bytes(n, m, p, threads, size);
-    // For coefficients; for limits, with slabs of scores; for directions of error bars.
+    // Besides A and nu, either the triangle and solutions of the coefficients are held, or V, slabs
+    // of scores and the outputs for the limits.
     const int64_t limits = 24 * n + size * padded_columns<float>(r) * (m + active * span_slab);
     out.evidence = m * (size * r + 16) + std::max(8 * m * (m + r + 1), limits);
     if (choice.wants_bars())
         out.evidence = larger(out.evidence, Bytes(bootstrap_bytes(n, r, 1), bootstrap_bytes(n, r, threads)));
-    out.evidence = larger(out.evidence, 8 * m * (m + 2 * p)); // to compute the rounding of the factor
+    out.evidence = larger(out.evidence, 8 * m * (m + 2 * p)); // to bound the rounding error of the factor
     if (!task.recipe.is_auto() && static_cast<CertificateLevel>(values.certificates) == CertificateLevel::none)
         return out;
     if (const bool all = !task.recipe.is_auto() && drawn == n; all || Evidence<double>::takes_all(n)) {
         const int64_t entries =
             threads * (tiles.scratch + 2 * tiles.stored(1, tile_rows) + norm_bytes(n, m, size, true));
         out.evidence = larger(out.evidence, Bytes(entries, entries + threads * tiles.loading(tile_rows)));
-    } else { // pairs in panels, whose rows may lie far apart in the data, and rows of L
+    } else {
+        // Sampled pairs are computed in panels of gathered rows, which may lie far apart in the
+        // data, and need the rows of L on both sides.
         const int64_t pairs = 24 * n + Evidence<double>::pairs * 24,
                       strips = threads * (tiles.scratch + 2 * (tiles.stored(1, strip_rows) + strip_rows * m * size)),
                       loading = threads * (tiles.loading(strip_rows) + 2 * strip_rows * task.source.cols() * size);
@@ -272,7 +278,8 @@ Plan plan_projected(const PlanTask &task) {
                   active = std::min(task.run.threads(), (n + span_slab - 1) / span_slab);
     const CoreValues &values = task.recipe.values();
     const CertificateLevel certificates = static_cast<CertificateLevel>(values.certificates);
-    const int64_t drawn = task.recipe.is_auto() ? 0 : rows_looked_at(values, n); // auto already has its proof
+    // The method `auto` has already certified its result, so no rows are drawn here.
+    const int64_t drawn = task.recipe.is_auto() ? 0 : rows_looked_at(values, n);
     Plan plan;
     plan.f32 = task.f32;
     const SpanBytes of = span_bytes(task, drawn, m);
@@ -289,7 +296,8 @@ Plan plan_projected(const PlanTask &task) {
     plan.how = plan.store_factor ? "including their factor" : "with their factor recomputed";
     const Bytes bytes = plan.store_factor ? with_factor : made_again;
     plan.likely_bytes = bytes.likely, plan.bytes = bytes.most;
-    // If the rank is less than m, all memory except that of the factor shrinks.
+    // If the rank is less than m, all memory except that of the stored factor shrinks, so this
+    // alone is needed for any data.
     plan.least_bytes = plan.store_factor && !task.handed ? of.factor : 0;
 
     // Building the factor takes n m kernel values and a few more within its rounds. Recomputing it
@@ -312,7 +320,9 @@ Plan plan_projected(const PlanTask &task) {
     plan.flops_each = rows * order * order * (task.handed && plan.store_factor ? 1 : 2);
     plan.dense_order = order;
     plan.certify_cost = (pairs + sampled) * value_cost(task.source.cols());
-    if (goes_by_passes(task)) // may fall back to the dense problem
+    // Passes may fall back to the dense problem, so their plan includes its memory and kernel
+    // values.
+    if (goes_by_passes(task))
         if (Plan few = plan_iterated(task, of.tiles, made_again, recomputed);
             few.bytes <= std::max(task.budget_left, plan.bytes))
             return few;

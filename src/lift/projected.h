@@ -4,9 +4,10 @@
 
 namespace mercer {
 
-// Memory of the lift, with `drawn` rows of evidence for `width` directions. stored: the finished
-// projection; factor: the complete factor; growing: building the factor; project: computing the
-// projection; evidence: all that is needed next to the finished projection.
+// The memory of the lift if its certificates draw `drawn` rows of the residual and project them on
+// `width` directions. stored: the finished projection; factor: the complete factor; growing: memory
+// to build the factor, in addition; project: memory to compute the projection; evidence: what
+// certificates and later steps need in addition to the finished projection.
 struct SpanBytes {
     int64_t stored, factor;
     Bytes growing, project, evidence;

@@ -1,11 +1,11 @@
 // Block Krylov iteration on L^T diag(w) L (nystrom_operator.h). It starts from the leading vectors
-// of a sample of the rows, which a few passes over that sample give. These vectors are within about
+// of a sample of s rows, which a few passes over that sample give. These vectors are within about
 // (r / s)^1/2 of those of all rows, and save two or three passes out of five.
 //
-// Residuals are reduced to tol theta_1 or to the level of rounding, 16 u sum w k(x, x), whichever
-// is larger, but at most to ten times tol theta_1. Kernel values err by u k(x, x), and the
-// coordinates L_B^-1 k(B, x) therefore by that divided by min L_B,kk. If this exceeds the
-// tolerance, or if residuals stay above it, the dense problem is solved instead
+// The iteration stops when residuals are below tol theta_1 or below the level of rounding, 16 u sum
+// w k(x, x), whichever is larger, but this limit never exceeds ten times tol theta_1. Kernel values
+// err by u k(x, x), and the coordinates L_B^-1 k(B, x) therefore by u k(x, x) / min L_B,kk. If this
+// exceeds the tolerance, or if residuals stay above it, the dense problem is solved instead
 // (factor/nystrom_span.h), whose substitution is backward stable. Cost: 2 to 9 passes of n m kernel
 // values and 4 n m p flops each, compared with 2 n m^2 flops.
 #include "projected_krylov.h"
@@ -24,9 +24,9 @@ namespace mercer {
 namespace {
 
 constexpr int64_t most_passes = 16;
-constexpr double sample_tol = 1e-2; // relative to the first eigenvalue of the sample
-constexpr double sample_passes = 5; // the likely number
-constexpr double loosest = 10;      // largest multiple of the tolerance, if rounding prevents more
+constexpr double sample_tol = 1e-2; // residuals of the sample, relative to its first eigenvalue
+constexpr double sample_passes = 5; // likely number of passes over the sample
+constexpr double loosest = 10;      // if rounding requires it, tol is raised by at most this factor
 
 int64_t sample_of(int64_t n, int64_t m) {
     const int64_t s = std::max(n / 16, 4 * m);
@@ -61,8 +61,8 @@ struct Sample {
     }
 };
 
-// Approximations of the mean, of the leading vectors and of the largest eigenvalue per row; empty
-// if the sample gives none.
+// Approximations of the mean, of the leading vectors and of the largest eigenvalue divided by the
+// number of rows. They are empty if the sample gives none.
 struct Beginning {
     std::vector<double> mean;
     Block vectors;
@@ -108,7 +108,8 @@ Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &ma
     plan.solver_params = Params(plan.solver->params);
     plan.most_pairs = r;
     ask_solver(task, r, 0, plan);
-    if (sample > 0) { // they fill the first product, except for one random column
+    // The start vectors fill the first product, except for one random column.
+    if (sample > 0) {
         plan.start_columns = std::max<int64_t>(plan.solver_cost.first_columns - 1, 0);
         ask_solver(task, r, plan.start_columns, plan);
     }
@@ -130,13 +131,15 @@ Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &ma
                  most = most_passes * (1 + share);
     plan.kernel_evaluations = {order * order + (likely + 1) * pairs, values.most + (most + 1) * pairs};
     plan.passes = {likely, most};
-    plan.products = {likely, most + order / static_cast<double>(2 * width)}; // most: with the fallback, 2 n m^2 flops
+    // The upper limit includes the fallback to the dense problem, whose 2 n m^2 flops are those of
+    // m / (2 width) products.
+    plan.products = {likely, most + order / static_cast<double>(2 * width)};
     plan.flops_each = 4 * pairs * static_cast<double>(width) + cost.flops / most_passes;
     plan.dense_order = order;
     return plan;
 }
 
-// True if products with L_B^-1 are accurate enough for residuals of this relative size.
+// True if rounding in products with L_B^-1 stays below residuals of this relative size.
 template <class T>
 bool well_conditioned(Run &run, const SpanRows<T> &span, double tol) {
     const Buffer<double> triangle = span.triangle(run);
@@ -155,7 +158,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     if (count == 0) return false;
     auto leave_it = [&](const char *why) {
         run.log(1, format("%s: the dense solver is used instead", why).c_str());
-        out.columns = 0; // no kernel matrix of the centres was multiplied
+        out.columns = 0; // counts products with the kernel matrix of the centres; none was made
         out.solver = "dense";
         return false;
     };
@@ -167,7 +170,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     double total = 0, uncentred = 0;
     for (int64_t i = 0; i < n; ++i) {
         const double w = weights ? weights[i] : 1;
-        uncentred += w * span.residual(i, 0); // k(x, x)
+        uncentred += w * span.residual(i, 0); // k(x, x): no column of L is subtracted
         total += w;
     }
     const double floor = rounding_floor(sizeof(T) == 4, span.rank()) * uncentred;
@@ -179,7 +182,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
         Run::Span beginning(run, 0, begins);
         begun = begin_with(task, rows, span, sampled, uncentred / static_cast<double>(n), out);
     }
-    Plan plan = task.plan; // with a tolerance that rounding allows
+    Plan plan = task.plan; // the plan with a tolerance that rounding allows
     if (begun.largest > 0)
         plan.tol = std::clamp(floor / static_cast<double>(n) / begun.largest, plan.tol, loosest * plan.tol);
     const Start start{begun.vectors.cols(),
@@ -189,7 +192,7 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     const Counted counted(run, op, begins, plan.products.likely);
     const Eigenpairs pairs = solve(run, task.recipe, plan, counted, uncentred, count, start, report, nullptr);
     note_passes(plan, counted, out);
-    out.columns = 0; // no kernel matrix of the centres was multiplied
+    out.columns = 0; // counts products with the kernel matrix of the centres; none was made
     out.kernel_evaluations += op.kernel_evaluations();
     if (*std::max_element(pairs.residuals.begin(), pairs.residuals.end()) >
         std::max(loosest * task.plan.tol * pairs.values[0], 2 * floor))

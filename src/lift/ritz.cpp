@@ -1,22 +1,22 @@
-// Ritz refinement of a model with r' directions, of which r are requested (specification reduced
-// sets, 3 and 6):
+// Ritz refinement of a model with r' directions, of which r are requested:
 //
 //   z(x) = A^T k_C(x) - b;  zbar = mean z;  S = mean z z^T - zbar zbar^T;  G = A^T K A
 //   S V = G V Theta,  V^T G V = 1   (uncentred: zbar = 0)
 //   A <- A V_r,  b <- V_r^T (b + zbar),  nu <- nu + A G^-1 zbar,  lambda <- theta
 //
 // The values are those of the covariance of all rows on the span of the directions:
-// theta_i <= lambda_i <= theta_i + tau with tau = mean k(x, x) - M2 - sum theta and M2 at most
-// |mean of phi|^2 (Courant and Fischer; Aronszajn). The first D components explain at most tau less
-// variance than the best D, and
+// theta_i <= lambda_i <= theta_i + tau with tau = mean k(x, x) - M2 - sum theta, where M2 is a
+// lower bound of |mean of phi|^2 (Courant and Fischer; Aronszajn). The first D components explain
+// at most tau less variance than the best D, and
 //   |P - P_D|_HS <= sqrt(2 theta_1 tau) / (theta_D - theta_{D+1} - tau)
-// because the covariance between the span and its complement is an off-diagonal block, whose square
-// is at most the norm of the diagonal block times the trace (Davis and Kahan).
+// because the covariance between the span and its complement is an off-diagonal block, and the
+// square of its norm is at most the norm of the block of the span times the trace of the block of
+// the complement (Davis and Kahan).
 //
 // Cost: n m kernel values, n r'^2 flops; memory r'^2 for each of 64 slabs of rows. Error: theta
 // errs by the error of kernel values (points.h: value_error), which is multiplied by the condition
-// of the scaled G if G is not the identity; tau is widened by it. Directions that G cannot
-// distinguish from those before them are dropped.
+// number of the scaled G if G is not the identity; tau is widened by this error. Directions that G
+// cannot distinguish from those before them are dropped.
 #include "ritz.h"
 
 #include "../certify/certificates.h"
@@ -102,8 +102,8 @@ ScoreMeans means_as(const LiftTask &task, Lifted &model) {
     model.kernel_evaluations += n * rows.c.rows();
     model.columns += static_cast<double>(n * rows.r) / static_cast<double>(rows.c.rows());
     if (!task.recipe.values().lift_centred) return out;
-    // |mean of phi|^2 is at least the square of its part in the span, and of its part along the
-    // mean of the centres.
+    // |mean of phi|^2 is at least the square of the part of the mean in the span of the directions,
+    // and at least the square of its part along the mean of the centres.
     for (int64_t j = 0; j < rows.r; ++j) {
         const double along = out.mean[static_cast<size_t>(j)] + tensor_data<double>(b)[j];
         out.square += along * along;
@@ -113,11 +113,11 @@ ScoreMeans means_as(const LiftTask &task, Lifted &model) {
     return out;
 }
 
-// V and theta, for as many leading directions as keep G positive definite.
+// V and theta, from as many of the leading directions as keep G positive definite.
 struct Rotation {
     std::vector<double> v, theta; // size x count, column-major
     int64_t count = 0;
-    double spread = 0; // bound of the norm of G^-1, for G with unit diagonal; 0: G was not needed
+    double spread = 0; // bound of the norm of G^-1, G scaled to unit diagonal; 0 if G is the identity
 };
 
 Rotation rotate(const ScoreMeans &means, bool centred) {
@@ -270,7 +270,8 @@ void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
             offset[static_cast<size_t>(j)] +=
                 rotation.v[static_cast<size_t>(k + j * p)] *
                 (tensor_data<double>(b)[k] + (centred ? means.mean[static_cast<size_t>(k)] : 0));
-    if (centred && means.gram.empty()) { // otherwise the mean was exact, and zbar is 0
+    // If G was computed, the model was centred by the exact mean, so that zbar is 0.
+    if (centred && means.gram.empty()) {
         Tensor &nu = model.tensors["nu"];
         double square = model.mean_square.value();
         for (int64_t k = 0; k < p; ++k) {
@@ -291,7 +292,7 @@ void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
     model.total_variance = {std::max(means.self - means.square, 0.0),
                             means.gram.empty() && centred ? "upper-bound" : "exact"};
     model.certificates = psd && r > 0 ? ritz_certificates(task, means, rotation, r) : Certificates();
-    // These described the components before the rotation.
+    // These described the components before the rotation, and do not hold for the new ones.
     model.limits.reset(), model.mse.reset(), model.mse_components.reset(), model.error_bars.reset();
     model.residuals.clear();
     if (!means.gram.empty()) return;

@@ -5,17 +5,18 @@
 
 namespace mercer {
 
-// Means over all rows, by sample weight, of the scores z(x) = A^T k_C(x) - b and of the quantities
-// that their certificates need.
+// Means over all rows, weighted by the sample weights, of the scores z(x) = A^T k_C(x) - b and of
+// what the certificates of the refined model need.
 struct ScoreMeans {
-    std::vector<double> mean, second; // means of z and of z z^T
-    std::vector<double> gram;         // A^T K A; empty: the identity
+    std::vector<double> mean, second; // mean: of z; second: mean of z z^T (r x r)
+    std::vector<double> gram;         // A^T K A; empty if it is the identity
     double self = 0;                  // mean of k(x, x)
     double square = 0;                // lower bound of |mean of phi|^2; 0 if uncentred
     explicit ScoreMeans(int64_t size);
     int64_t size() const { return static_cast<int64_t>(mean.size()); }
     void add(const ScoreMeans &others);
-    // Adds the scores z (count x size(), row-major) of points with these weights.
+    // Adds the scores z (count x size(), row-major) of points with these weights. total: the sum of
+    // the weights of all points.
     void add(const double *z, int64_t stride, int64_t count, const double *weights, double total);
 };
 

@@ -27,27 +27,28 @@
 namespace mercer {
 namespace {
 
-// Root of the unit in which kernel values of this size are counted. It is 1 unless the squares that
-// solvers compute, or f32 blocks of vectors, would overflow or underflow; then it is a power of 2,
-// which changes no bit.
+// Returns the square root of the unit in which kernel values of this size are counted. It is 1
+// unless the squares that solvers compute, or f32 blocks of vectors, would overflow or underflow;
+// then it is a power of 2, which changes no bit.
 double root_unit_of(double value, bool f32) {
-    const int most = f32 ? 60 : 400; // largest exponent without a unit
+    const int most = f32 ? 60 : 400; // from 2^-most to 2^most the unit is 1
     int exponent = 0;
     std::frexp(value, &exponent);
     return value == 0 || std::abs(exponent) <= most ? 1 : std::ldexp(1, exponent / 2);
 }
 
-// The weights in the forms that are needed, and what the product with them gives: K p, and the
-// means for the total variance. Entries of K are in units of `unit`, and so are the eigenpairs of
-// the operator with these scales.
+// The weights of the centres in the forms that are needed, and what follows from the product K p:
+// the means for the total variance. Kernel values are divided by unit(), and so are the eigenvalues
+// of the operator with these scales.
 struct Moments {
     const CountedVector<double> &weights;
     double total;                // sum of the weights
     bool plain;                  // all weights are 1
-    Buffer<double> scales, self; // sqrt(w / unit), empty where all are 1; k(c, c)
-    const double *ksu = nullptr; // K S u, S = diag(scales), S u = p sqrt(total / unit); nullptr if uncentred
-    double mean_self = 0;        // sum p_i k(c_i, c_i)
-    double mean_square = 0;      // p^T K p; 0 if uncentred
+    Buffer<double> scales, self; // scales: sqrt(w / unit), empty if all are 1; self: k(c, c) / unit
+    // K S u, where S = diag(scales) and S u = p sqrt(total / unit); nullptr if uncentred.
+    const double *ksu = nullptr;
+    double mean_self = 0;   // sum p_i k(c_i, c_i) / unit
+    double mean_square = 0; // p^T K p / unit; 0 if uncentred
     double root_unit = 1;
 
     Moments(Run &run, const Operator &gram, const CountedVector<double> &weights, double total)
@@ -73,7 +74,8 @@ struct Moments {
         mean_square = 0;
         for (int64_t i = 0; i < self.size(); ++i) mean_square += p(i) * kp(i);
     }
-    double trace() const { return mean_self * total; } // trace before centring, a bound of the norm
+    // The trace before centring, which bounds the norm of the operator if the kernel is psd.
+    double trace() const { return mean_self * total; }
     double variance() const { return std::max(mean_self - mean_square, 0.0) * total; }
 };
 
@@ -92,7 +94,8 @@ Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &m
 // last one was missed. A solver that decomposes the whole matrix misses none (LAPACK's eigenvalues,
 // all or by index, are those of a matrix that differs by n u |K|). Kernel values in f32 err by
 // about u k(c, c), and products with them by less: together by at most 2 u times the trace before
-// centring. Residuals contain this error only if the solver compares with an exact operator.
+// centring. Residuals include this error only if the solver also has an exact operator
+// (plan.rough); the largest residual then bounds it, too.
 Bounds bounds_of(const Eigenpairs &pairs, const Moments &moments, const Plan &plan, int64_t kept) {
     const std::vector<double> theta(pairs.values.begin(), pairs.values.begin() + kept),
         residuals(pairs.residuals.begin(), pairs.residuals.begin() + kept);
@@ -129,8 +132,8 @@ Tensor coefficients(Run &run, const Eigenpairs &pairs, const Moments &moments, i
 }
 
 // Computes limits from the centres themselves, whose scores are z_l = sqrt(Lambda_l / w) u_l:
-// T^2 = n sum u_l^2 / w, residual = k(c, c) - 2 (K p) + p^T K p - sum z_l^2. No kernel value is
-// needed.
+// T^2 = n sum u_l^2 / w, residual = k(c, c) - 2 (K p) + p^T K p - sum z_l^2. No further kernel
+// value is needed.
 Limits centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t kept, bool residual) {
     const int64_t m = pairs.m();
     CountedVector<double> spe(static_cast<size_t>(m)), t2(static_cast<size_t>(m));
@@ -151,10 +154,10 @@ Limits centre_limits(Run &run, const Eigenpairs &pairs, const Moments &moments, 
 
 bool is_centred(const LiftTask &task) { return task.recipe.values().lift_centred != 0; }
 
-// The number of eigenpairs that the model keeps: of those above rounding, as many as were
-// requested.
+// How many eigenpairs are kept of those above rounding: `wanted` become components of the model;
+// `all` also counts the further directions for lift.ritz.
 struct Kept {
-    int64_t wanted, all; // all: including the directions for lift.ritz
+    int64_t wanted, all;
 };
 Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, const Components &choice,
                  Lifted &out) {
@@ -170,7 +173,8 @@ Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
     if (choice.is_cut()) say_cut(task, out);
     if (wanted) out.error_bars = bars.first(kept, 1 / moments.unit());
-    // Relative to the first eigenvalue; directions below this may not have length 1.
+    // The least eigenvalue of a direction, relative to the first: rounding may keep the vectors of
+    // smaller ones from having length 1 in feature space.
     constexpr double least = 1e-8;
     int64_t all = std::min(rank, task.recipe.values().ritz);
     while (all > kept && !(pairs.values[static_cast<size_t>(all - 1)] > least * pairs.values[0])) --all;
@@ -206,8 +210,8 @@ void write_facts(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
         out.certificates = eigenvalue_certificates(bounds, kept, 0, moments.total / unit);
         out.worst_share = bounds.worst_share(kept);
     }
-    // mse_components: of the part that the components leave. mse is 0, because all rows span
-    // themselves.
+    // mse_components is the mean squared distance of the rows to the span of the components. Their
+    // distance to the span of the centres, mse, is 0, because the centres are all rows.
     if (all && out.capabilities & MERCER_CAN_RESIDUAL) {
         const double explained = std::accumulate(pairs.values.begin(), pairs.values.begin() + kept, 0.0);
         out.mse = 0;
