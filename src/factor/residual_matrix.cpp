@@ -1,7 +1,7 @@
 // The residual matrix R = K - L L^T, of which pivot rules may ask for columns, products and sums of
 // squares (MERCER_PIVOT_FULL in plugin.h; specification sampling 4.2, distances B.1). R is never
-// stored: each pass computes kernel values by tiles. K and L are in the tile's type and all sums in
-// f64. After s pivots of n rows, a column costs n kernel values and 2 n s flops, a product n^2
+// stored: each pass computes kernel values by tiles. K, L and, within the sums of squares, the entries
+// of R are in the tile's type, and all other sums are in f64. After s pivots of n rows, a column costs n kernel values and 2 n s flops, a product n^2
 // kernel values and n^2 + 4 n s flops, and the sums of squares n^2 kernel values and 2 n^2 s flops.
 //
 // Error. An entry of R errs by a few u max k(x, x), where u is the unit roundoff of the tile's type.
@@ -13,6 +13,7 @@
 #include "../core/slabs.h"
 #include "partial_cholesky.h"
 
+#include <array>
 #include <cinttypes>
 #include <cmath>
 
@@ -100,16 +101,40 @@ void PartialCholesky<T>::residual_product(const double *v, double *out) {
     check_residuals(out);
 }
 
+// The entries of R in a tile are a product of rows of L, subtracted from the kernel values while
+// these are in the cache. The columns beyond y.rows are undefined and not used.
 template <class T>
 void PartialCholesky<T>::residual_row_squares(const double *weights, double *out) {
-    kernel_rows(points_, [&](int64_t i, int64_t col0, int64_t cols, const T *values) {
-        double sum = col0 == 0 ? 0 : out[i];
-        for (int64_t j = 0; j < cols; ++j) {
-            const double value = residual_entry(i, col0 + j, static_cast<double>(values[j]));
-            sum += (weights ? weights[col0 + j] : weight(col0 + j)) * value * value;
-        }
-        out[i] = sum;
-    });
+    const int64_t m = count();
+    Buffer<double> masked = run_.buffer<double>(n());
+    for (int64_t i = 0; i < n(); ++i) {
+        masked[i] = residual_[i] == 0 ? 0 : weights ? weights[i] : weight(i);
+        out[i] = 0;
+    }
+    const Tiles<T> tiles(rows_.kernel, points_, points_);
+    Pool<Buffer<T>> pool([&] { return std::make_unique<Buffer<T>>(run_.buffer<T>(m, tile_rows)); });
+    auto panel = [&](int64_t, const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) {
+        auto turned = pool.take(); // -L of y, by columns
+        for (int64_t k = 0; k < m; ++k)
+            for (int64_t j = 0; j < tile_rows; ++j)
+                (*turned)[k * tile_rows + j] = j < y.rows ? -factor_[(y.row0 + j) * stride_ + k] : 0;
+        tiles.strips(x, y, scratch, [&](const auto &strip) {
+            const int64_t row0 = x.row0 + strip.row0;
+            T *tile = scratch.tile.data();
+            if (m > 0)
+                thin_table<T>().product(strip.rows, tile_rows, m, factor_.data() + row0 * stride_, stride_, 1,
+                                        turned->data(), tile_rows, tile, tile_rows, true);
+            std::array<double, tile_rows> scaled;
+            for (int64_t i = 0; i < strip.rows; ++i, tile += tile_rows) {
+                for (int64_t j = 0; j < y.rows; ++j)
+                    scaled[static_cast<size_t>(j)] = masked[y.row0 + j] * static_cast<double>(tile[j]);
+                if (residual_[row0 + i] > 0) out[row0 + i] += dot(tile, scaled.data(), y.rows);
+            }
+        });
+        return true;
+    };
+    sweep_panels<T>(run_, tiles, 0, n(), panel);
+    evaluations_ += n() * n();
     check_residuals(out);
 }
 
@@ -120,13 +145,15 @@ void PartialCholesky<T>::factor_rows(const int64_t *rows, int64_t count, double 
     for (int64_t k = 0; k < count; ++k) std::copy_n(factor_.data() + rows[k] * stride_, m, out + k * m);
 }
 
-// Each thread loads two panels. A product has two vectors of its own, and a window of sums L^T v.
+// Each thread loads two panels and turns a panel of L. Each pass has a vector of its own, and a
+// product a window of sums L^T v.
 template <class T>
 Bytes PartialCholesky<T>::residual_bytes(int64_t n, int64_t m, int64_t threads, const TileBytes &tiles) {
     const int64_t rows = std::min(n, tile_rows), ready = tiles.stored(blocks_of(n), n),
-                  each = tiles.scratch + 2 * (tiles.stored(1, rows) + tiles.loading(rows)),
+                  turned = tile_rows * m * static_cast<int64_t>(sizeof(T)),
+                  each = tiles.scratch + turned + 2 * (tiles.stored(1, rows) + tiles.loading(rows)),
                   sums = std::min<int64_t>(slabs_of(n), 64);
-    return Bytes(held_by(threads, blocks_of(n), tiles.scratch + tiles.stored(1, rows)).likely,
+    return Bytes(held_by(threads, blocks_of(n), tiles.scratch + turned + tiles.stored(1, rows)).likely,
                  threads * each + (ready <= sweep_keeps ? ready : 0)) +
            8 * (n + (sums + 1) * m);
 }

@@ -98,6 +98,31 @@ void test_ranges() {
     TEST_ASSERT_TRUE(counted.ranges >= 10);
 }
 
+// Rows that must be pivots come first, in the order of their list; rows that must not be are none.
+const std::vector<int64_t> must = {5, 17, 2}, never = {0, 1, 30, 31, 32};
+
+void test_must_and_never() {
+    const Problem problem(6, 60, 2, 0.5);
+    const MatrixRows matrix(problem.k);
+    mercer_pivot_rule rule = rule_of(MERCER_PIVOT_BOUND);
+    rule.score = [](void *, const mercer_pivot_state *state, int64_t first, int64_t count, double *scores) {
+        std::copy_n(state->residual + first, count, scores);
+        for (int64_t row : never)
+            if (row >= first && row < first + count) scores[row - first] = -1;
+        for (size_t k = 0; k < must.size(); ++k)
+            if (must[k] >= first && must[k] < first + count) scores[must[k] - first] = 1e3 - static_cast<double>(k);
+    };
+    size_t step = 0;
+    const Naive exact = column_by_column(problem.k, stop_at(20), {}, [&](const std::vector<long double> &d) {
+        if (step < must.size()) return must[step++];
+        int64_t best = 3;
+        for (int64_t i = 0; i < 60; ++i)
+            if (std::find(never.begin(), never.end(), i) == never.end() && d[size_t(i)] > d[size_t(best)]) best = i;
+        return best;
+    });
+    TEST_ASSERT_TRUE(run_rule(matrix.rows(), stop_at(20), rule).index == exact.index);
+}
+
 // ---- AKFA (specification sampling 4.2, distances B.1 and B.2): the column energies s are never computed again, but where
 // more than 16 rows may be the best, within the bound e of their error
 
@@ -514,6 +539,7 @@ int main() {
     UNITY_BEGIN();
     RUN_TEST(test_equal_to_greedy);
     RUN_TEST(test_ranges);
+    RUN_TEST(test_must_and_never);
     RUN_TEST(test_akfa);
     RUN_TEST(test_akfa_needs_columns);
     RUN_TEST(test_ackfa);
