@@ -64,9 +64,11 @@ class ColumnByColumn {
     // Returns true if no row above the floor is left.
     bool run(const PivotStop &stop) {
         const int64_t most = std::min(stop.m, factor_.n());
+        int64_t room = PartialCholesky<T>::first_capacity(most, stop.early()); // doubled when it is full
         auto share = [&](double steps) { return steps / static_cast<double>(most); };
         {
             Run::Span span(task_.run, 0, 0);
+            factor_.reserve(room);
             if (rule_.init && !continues(task_, rule_.init(rule_.user, &state_))) return false;
         }
         while (state_.step < most && !(state_.step > 0 && factor_.reached(stop))) {
@@ -75,6 +77,7 @@ class ColumnByColumn {
             int64_t pivot = -1;
             {
                 Run::Span span(task_.run, share(step), share(step));
+                if (state_.step == room) factor_.reserve(room = std::min(most, 2 * room));
                 pivot = choose();
             }
             if (pivot < 0) return !candidates_;
@@ -83,7 +86,7 @@ class ColumnByColumn {
                 Run::Span span(task_.run, share(step), share(middle));
                 if (factor_.append(&pivot, 1) == 0) continue; // no candidate any more: d is at the rank floor
             }
-            mercer_pivot_state now = pivot_state(factor_);
+            const mercer_pivot_state now = pivot_state(factor_);
             state_.step = now.step, state_.index = now.index, state_.mse = now.mse, state_.least = now.least;
             Run::Span span(task_.run, share(middle), share(step + 1));
             if (rule_.update && !update(pivot)) return false;

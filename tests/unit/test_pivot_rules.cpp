@@ -74,6 +74,16 @@ void test_equal_to_greedy() {
     check_greedy<float>(3, true);
 }
 
+// With an early stop the factor first has room for 256 columns, and grows.
+void test_growing() {
+    const Problem problem(3, 500, 3, 0.2);
+    const MatrixRows matrix(problem.k);
+    const PivotStop stop = stop_at(500, 0, 1e-2);
+    const Result got = run_rule(matrix.rows(), stop, rule_of(MERCER_PIVOT_FULL));
+    TEST_ASSERT_TRUE(got.index.size() > 300);
+    check_factor(got, naive_greedy(problem.k, stop), tolerance::pivots(500));
+}
+
 // Every row is scored exactly once a step, in more than one range.
 struct Counted {
     std::vector<std::atomic<int>> seen;
@@ -538,6 +548,7 @@ void tearDown() {}
 int main() {
     UNITY_BEGIN();
     RUN_TEST(test_equal_to_greedy);
+    RUN_TEST(test_growing);
     RUN_TEST(test_ranges);
     RUN_TEST(test_must_and_never);
     RUN_TEST(test_akfa);
