@@ -1,6 +1,6 @@
-/* pivots.h - what reducers by pivoted Cholesky have in common: the options m, mse, maxerr and trace, the forecast, and the
- * report. Header only, C11 or C++; it is compiled into the plugin and is no part of the ABI. A rule then is about forty
- * lines: its mathematics, its functions, and its registration (plugins/reducers/greedy.c is the shortest one).
+/* pivots.h - what reducers by pivoted Cholesky have in common: the options m, mse, maxerr and trace, the forecast, and
+ * the report. Header only, C11 or C++; it is compiled into the plugin and is no part of the ABI. A rule then takes
+ * about forty lines: its mathematics, its functions, and its registration (plugins/reducers/greedy.c is the shortest one).
  *
  *     typedef struct name {
  *         mercer_pivot_options stop; the first member
@@ -11,8 +11,8 @@
  *     static const mercer_reducer_ops ops = {
  *         .struct_size = sizeof(mercer_reducer_ops), .forecast = mercer_pivot_forecast, .reduce = reduce};
  *
- * A rule that needs MERCER_PIVOT_FULL, or memory of its own, writes a forecast that calls mercer_pivot_cost and adds the
- * memory and the passes of the rule. */
+ * A rule that needs MERCER_PIVOT_FULL, or memory of its own, writes a forecast that calls mercer_pivot_cost and adds
+ * the memory and the passes of the rule. */
 #ifndef MERCER_PIVOTS_H
 #define MERCER_PIVOTS_H
 

@@ -1,5 +1,5 @@
-/* plugin.h - how to add a kernel, a reducer or a solver to libmercer; C11 or C++. A plugin includes nothing else from the
- * library, except that reducers by pivoted Cholesky may include pivots.h.
+/* plugin.h - how to add a kernel, a reducer or a solver to libmercer; C11 or C++. A plugin includes nothing else from
+ * the library, except that reducers by pivoted Cholesky may include pivots.h.
  *
  * A plugin is one shared module named KIND-NAME.so ("kernel-gaussian.so"). It exports one const symbol, mercer_plugin,
  * which MERCER_PLUGIN(...) defines at the end of its one source file. It links neither libmercer nor a BLAS: the host
@@ -261,13 +261,13 @@ typedef struct mercer_visit {
 
 /* ---- pivoted Cholesky -------------------------------------------------------------------------------------------- */
 
-/* K ~ L L^T, K positive semi-definite; R = K - L L^T is the residual. The rule scores candidates. The driver keeps track
- * of the remaining candidates (rows of sample weight 0, and rows whose residual is rounding, are never candidates), breaks
- * ties among scores >= (1 - 1e-10) max by the contents of the rows (for objects and equal rows: the lowest row wins),
- * draws random numbers, and never updates K. A rule that needs BOUND or SAMPLE and has neither score nor update proceeds
- * in blocks, with a few sweeps over the rows; any other rule proceeds column by column. L is held in memory; in blocks,
- * if L is not requested and exceeds the budget, each sweep recomputes it instead. pivots.h has the rest of such a
- * reducer: options, forecast and report. */
+/* K ~ L L^T, K positive semi-definite; R = K - L L^T is the residual. The rule scores candidates. The driver keeps
+ * track of the remaining candidates (rows of sample weight 0, and rows whose residual is rounding, are never
+ * candidates), breaks ties among scores >= (1 - 1e-10) max by the contents of the rows (for objects and equal rows: the
+ * lowest row wins), draws random numbers, and never updates K. A rule that needs BOUND or SAMPLE and has neither score
+ * nor update proceeds in blocks, with a few sweeps over the rows; any other rule proceeds column by column. L is
+ * stored; in blocks, if L is not requested and exceeds the budget, each sweep recomputes it instead. pivots.h has what
+ * else such a reducer needs: options, forecast and report. */
 enum {
     MERCER_PIVOT_BOUND = 1,  /* the largest score is next; selecting a candidate raises the score of no other */
     MERCER_PIVOT_SAMPLE = 2, /* the next pivot is drawn with probability proportional to score times sample weight */

@@ -1,12 +1,13 @@
 // The residual matrix R = K - L L^T, of which pivot rules may ask for columns, products and sums of
 // squares (MERCER_PIVOT_FULL in plugin.h; specification sampling 4.2, distances B.1). R is never
-// stored: each pass computes kernel values by tiles. K, L and, within the sums of squares, the entries
-// of R are in the tile's type, and all other sums are in f64. After s pivots of n rows, a column costs n kernel values and 2 n s flops, a product n^2
-// kernel values and n^2 + 4 n s flops, and the sums of squares n^2 kernel values and 2 n^2 s flops.
+// stored: each pass computes kernel values by tiles. K, L and, for the sums of squares, the entries
+// of R are in the tile's type; all other sums are in f64. After s pivots of n rows, a column costs
+// n kernel values and 2 n s flops, a product n^2 kernel values and 2 n^2 + 4 n s flops, and the
+// sums of squares n^2 kernel values and 2 n^2 s flops.
 //
-// Error. An entry of R errs by a few u max k(x, x), where u is the unit roundoff of the tile's type.
-// A row whose d is 0 is a pivot or lies in the span of the pivots, so |R_ij| <= root(d_i d_j) = 0:
-// its entries are set to 0, which is exact, instead of being left to rounding.
+// Error. An entry of R errs by a few u max k(x, x), where u is the unit roundoff of the tile's
+// type. A row whose d is 0 is a pivot or lies in the span of the pivots. Its entries are set to 0,
+// which is exact, because |R_ij| <= root(d_i d_j) = 0, and are not left to rounding.
 //
 // One thread processes all tiles of a slab of rows in ascending order, and L^T v is an ordered
 // reduction, so that any number of threads gives the same bits.

@@ -34,8 +34,8 @@ static void kernels(mercer_context *ctx, const char *name, const char *parameter
     mercer_data_destroy(queries);
 }
 
-/* The pivot rule: each of its rows lowers the trace most, found here by updating the whole matrix. No row is chosen whose
- * residual is below delta. */
+/* The pivot rule: each of its rows lowers the trace most, found here by updating the whole matrix. No row is chosen
+ * whose residual is below delta. */
 static double energy_of(int j) {
     double sum = 0;
     for (int t = 0; t < N; t++) sum += k[t * N + j] * k[t * N + j];

@@ -1,5 +1,5 @@
-// Rules that go column by column: their pivots, what they may ask of the residual, how they end, and the algorithm AKFA as a
-// rule against the plain one that updates the whole matrix.
+// Rules that go column by column: their pivots, what they may ask of the residual, how they end, and the algorithm AKFA
+// as a rule against the plain one that updates the whole matrix.
 #include "pivots_problem.h"
 
 #include <atomic>
@@ -133,8 +133,8 @@ void test_must_and_never() {
     TEST_ASSERT_TRUE(run_rule(matrix.rows(), stop_at(20), rule).index == exact.index);
 }
 
-// ---- AKFA (specification sampling 4.2, distances B.1 and B.2): the column energies s are never computed again, but where
-// more than 16 rows may be the best, within the bound e of their error
+// ---- AKFA (specification sampling 4.2, distances B.1 and B.2). The column energies s are updated and never computed
+// again, unless, within the bound e of their error, more than 16 rows may be the best.
 
 struct Akfa {
     double delta = 0; // rows with a smaller residual are no candidates
