@@ -1,6 +1,6 @@
 /* pivots.h - what reducers by pivoted Cholesky have in common: the options m, mse, maxerr and trace, the forecast, and
  * the report. Header only, C11 or C++; it is compiled into the plugin and is no part of the ABI. A rule then takes
- * about forty lines: its mathematics, its functions, and its registration (plugins/reducers/greedy.c is the shortest one).
+ * about forty lines: its mathematics, its functions, and its registration. plugins/reducers/greedy.c is the shortest.
  *
  *     typedef struct name {
  *         mercer_pivot_options stop; the first member
