@@ -1,5 +1,5 @@
-/* plugin.h - how to add a kernel, a reducer or a solver to libmercer. The only header a plugin may include from the
- * library; C11 or C++.
+/* plugin.h - how to add a kernel, a reducer or a solver to libmercer; C11 or C++. A plugin includes nothing else from
+ * the library, except that reducers by pivoted Cholesky may include pivots.h.
  *
  * A plugin is one shared module named KIND-NAME.so ("kernel-gaussian.so"). It exports one const symbol, mercer_plugin,
  * which MERCER_PLUGIN(...) defines at the end of its one source file. It links neither libmercer nor a BLAS: the host
@@ -53,9 +53,12 @@ typedef struct mercer_param {
     ((int64_t)(offsetof(params, field) + 0 * _Generic(&((params *)0)->field, type * : 1)))
 #endif
 #define MERCER_PARAM(ctype, rtype, params, field, initial, choices, group, flags, lo, hi, doc)                         \
+    MERCER_PARAM_NAMED(#field, ctype, rtype, params, field, initial, choices, group, flags, lo, hi, doc)
+/* For a field of a nested struct, which needs a name of its own. */
+#define MERCER_PARAM_NAMED(name, ctype, rtype, params, field, initial, choices, group, flags, lo, hi, doc)             \
     {                                                                                                                  \
         sizeof(mercer_param), MERCER_FIELD(ctype, params, field), {                                                    \
-            sizeof(mercer_row), #field, doc, initial, choices, group, rtype, flags, lo, hi                             \
+            sizeof(mercer_row), name, doc, initial, choices, group, rtype, flags, lo, hi                               \
         }                                                                                                              \
     }
 #define MERCER_PARAM_REAL(params, field, initial, group, flags, lo, hi, doc)                                           \
@@ -258,22 +261,47 @@ typedef struct mercer_visit {
 
 /* ---- pivoted Cholesky -------------------------------------------------------------------------------------------- */
 
-/* K ~ L L^T, K positive semi-definite. The rule scores candidates. The driver keeps track of the remaining candidates
- * (rows of sample weight 0 are never candidates), breaks ties among scores >= (1 - 1e-10) max by the contents of the
- * rows (for objects and equal rows: the lowest row wins), draws random numbers, and never updates K. A rule without
- * score and update proceeds in blocks, with a few sweeps over the rows; any other rule proceeds column by column. L is
- * held in memory; in blocks, if L is not requested and exceeds the budget, each sweep recomputes it instead. */
+/* K ~ L L^T, K positive semi-definite; R = K - L L^T is the residual. The rule scores candidates. The driver keeps
+ * track of the remaining candidates (rows of sample weight 0, and rows whose residual is rounding, are never
+ * candidates), breaks ties among scores >= (1 - 1e-10) max by the contents of the rows (for objects and equal rows: the
+ * lowest row wins), draws random numbers, and never updates K. A rule that needs BOUND or SAMPLE and has neither score
+ * nor update proceeds in blocks, with a few sweeps over the rows; any other rule proceeds column by column. L is
+ * stored; in blocks, if L is not requested and exceeds the budget, each sweep recomputes it instead. pivots.h has what
+ * else such a reducer needs: options, forecast and report. */
 enum {
-    MERCER_PIVOT_BOUND = 1, /* the largest score is next; selecting a candidate raises the score of no other */
-    MERCER_PIVOT_SAMPLE = 2 /* the next pivot is drawn with probability proportional to score times sample weight */
+    MERCER_PIVOT_BOUND = 1,  /* the largest score is next; selecting a candidate raises the score of no other */
+    MERCER_PIVOT_SAMPLE = 2, /* the next pivot is drawn with probability proportional to score times sample weight */
+    MERCER_PIVOT_FULL = 3    /* the largest score is next; scores may rise, and the rule may ask for entries of R */
 };
+/* Returned by init or update, it is no error: the selection ends with the pivots so far. */
+enum { MERCER_PIVOT_STOP = -1 };
 typedef struct mercer_pivot_state {
     int64_t struct_size;
-    int64_t n, step;
-    const double *residual; /* n: diagonal of K - L L^T */
+    int64_t n, step;        /* step: the number of pivots so far */
+    const double *residual; /* n: the diagonal of R */
+    const double *weights;  /* n: sample weights; NULL: all of them are 1 */
+    const int64_t *index;   /* step: the pivots, in order of selection */
+    double mse;             /* the mean residual, as in mercer_pivots; in init the mean of k(x, x) */
+    double least;           /* a row whose residual is at most this is no candidate */
+
+    /* For rules that need MERCER_PIVOT_FULL, otherwise NULL; to be called by init and update only, with the state that
+     * they received. Entries of pivots, and of all rows whose residual is 0, are exactly 0 in R. The same bits for any
+     * number of threads. [serial]
+     * columns: count columns of R, n x count, column-major. n kernel values for each.
+     * product: out = R v, one pass over all n^2 kernel values.
+     * row_squares: out_j = sum_t weights_t R_jt^2, one pass and n^2 step flops; NULL: the sample weights.
+     * factor_rows: rows of L, count x step, row-major.
+     * (Columns of K itself: host->columns.) */
+    const void *self;
+    int32_t (*columns)(const struct mercer_pivot_state *state, const int64_t *index, int64_t count, double *out,
+                       int64_t ldo);
+    int32_t (*product)(const struct mercer_pivot_state *state, const double *v, double *out);
+    int32_t (*row_squares)(const struct mercer_pivot_state *state, const double *weights, double *out);
+    int32_t (*factor_rows)(const struct mercer_pivot_state *state, const int64_t *index, int64_t count, double *out);
 } mercer_pivot_state;
-/* step: pivots so far. score is called for disjoint ranges, by any thread; init and update on the calling thread. A row
- * whose score is below 0 is not a candidate in this step. column: the new column of L. */
+/* init is called before the first pivot and update after each one, on the calling thread; both may call services. score
+ * is called for disjoint ranges, by any thread. A row whose score is below 0 or NaN is not a candidate in this step; if
+ * no candidate is left for this reason, the selection ends. column: the new column of L. */
 typedef struct mercer_pivot_rule {
     int64_t struct_size;
     int32_t needs;
@@ -294,7 +322,7 @@ typedef struct mercer_pivot_stop {
     double maxerr;  /* largest residual */
     double trace;   /* mean residual over mean k(x, x) */
     int32_t factor; /* 1: mercer_pivots.factor is requested */
-    int32_t reserved;
+    int32_t full;   /* for pivot_cost, 1: the rule needs MERCER_PIVOT_FULL. Passes that it asks for are not included */
 } mercer_pivot_stop;
 typedef struct mercer_pivots {
     int64_t struct_size;
@@ -305,7 +333,8 @@ typedef struct mercer_pivots {
     const double *residual; /* n */
     double mse, trace;      /* residuals that remain, as in mercer_pivot_stop */
     int64_t sweeps;         /* number of sweeps over all rows */
-    int32_t rank_reached;   /* the residual is rounding: fewer pivots than requested, no stop met */
+    int32_t rank_reached;   /* the residual is rounding: fewer pivots than requested, and neither a stop was met nor did
+                             * the rule end the selection */
     int32_t reserved;
 } mercer_pivots;
 

@@ -10,57 +10,23 @@
  * its expectation is at most (1 + e) times what the best r directions leave once m >= r/e + r log(1/(e eta)), eta the
  * latter over the mean of K_jj.
  */
-#include <math.h>
-#include <mercer/plugin.h>
+#include <mercer/pivots.h>
 
 typedef struct rpcholesky {
-    int64_t m;
-    double mse, maxerr, trace;
+    mercer_pivot_options stop;
 } rpcholesky;
 
-static const mercer_param rows[] = {
-    MERCER_PARAM_INT(rpcholesky, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15,
-                     "largest number of centres; 0: min(n, 1000)"),
-    MERCER_PARAM_REAL(rpcholesky, mse, "0", "", MERCER_HI_OPEN, 0, INFINITY,
-                      "stop when the mean squared residual is at most this"),
-    MERCER_PARAM_REAL(rpcholesky, maxerr, "0", "", MERCER_HI_OPEN, 0, INFINITY,
-                      "stop when the largest squared residual is at most this"),
-    MERCER_PARAM_REAL(rpcholesky, trace, "0", "", MERCER_HI_OPEN, 0, 1,
-                      "stop when the sum of the residuals is at most this share of the trace"),
-};
-
-static mercer_pivot_stop stop_of(const rpcholesky *p, int64_t n) {
-    mercer_pivot_stop stop = {.struct_size = sizeof stop, .mse = p->mse, .maxerr = p->maxerr, .trace = p->trace};
-    stop.m = p->m > 0 ? p->m : n < 1000 ? n : 1000;
-    return stop;
-}
-
-static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
-                        mercer_cost *out) {
-    mercer_pivot_stop stop = stop_of(params, shape->n);
-    return host->pivot_cost(task, shape, &stop, out);
-}
+static const mercer_param rows[] = {MERCER_PIVOT_ROWS(rpcholesky, stop)};
 
 static int32_t reduce(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
                       const mercer_want *want) {
     (void)want;
-    mercer_cost cost = {.struct_size = sizeof cost};
-    mercer_pivot_rule rule = {.struct_size = sizeof rule, .needs = MERCER_PIVOT_SAMPLE};
-    mercer_pivot_stop stop = stop_of(params, shape->n);
-    mercer_pivots pivots = {.struct_size = sizeof pivots};
-    int32_t status = forecast(host, task, params, shape, &cost);
-    if (status || (status = host->pivot_cholesky(task, &rule, &stop, &pivots)) ||
-        (status = host->report(task, "mse", pivots.mse)) || (status = host->report(task, "trace", pivots.trace)) ||
-        (status = host->report(task, "sweeps", (double)pivots.sweeps)))
-        return status;
-    return host->give(task, pivots.count, pivots.index, NULL, NULL);
+    const mercer_pivot_rule rule = {.struct_size = sizeof rule, .needs = MERCER_PIVOT_SAMPLE};
+    return mercer_pivot_reduce(host, task, params, shape, &rule);
 }
 
 static const mercer_reducer_ops ops = {
-    .struct_size = sizeof(mercer_reducer_ops),
-    .forecast = forecast,
-    .reduce = reduce,
-};
+    .struct_size = sizeof(mercer_reducer_ops), .forecast = mercer_pivot_forecast, .reduce = reduce};
 
 MERCER_PLUGIN(MERCER_KIND_REDUCER, "rpcholesky", MERCER_VERSION,
               "rows drawn with probability proportional to their residual (randomly pivoted Cholesky)",

@@ -316,9 +316,7 @@ template <class T>
 int64_t PartialCholesky<T>::append(const int64_t *rows, int64_t given) {
     constexpr double far_below = 1e-3;
     const int64_t before = count();
-    for (int64_t k = 0; k < given; ++k)
-        if (rows[k] < 0 || rows[k] >= n())
-            fail(MERCER_E_VALUE, "row %" PRId64 " (entry %" PRId64 "), must be 0 to %" PRId64, rows[k], k, n() - 1);
+    check_rows(rows, given);
     if (before + given > capacity_) {
         Run::Span span(run_, 0, 0);
         reserve(before + given);

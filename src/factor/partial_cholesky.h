@@ -18,8 +18,8 @@ namespace mercer {
 constexpr double pivot_tie = 1 - 1e-10;
 
 // Computes sum x_i y_i in eight interleaved f64 sums, which compilers can vectorise.
-template <class T>
-double dot(const T *x, const T *y, int64_t count) {
+template <class X, class Y>
+double dot(const X *x, const Y *y, int64_t count) {
     double lane[8] = {};
     int64_t k = 0;
     for (; k + 8 <= count; k += 8)
@@ -104,8 +104,22 @@ class PartialCholesky {
     }
     void read_contents();
     // True if the row may be the next pivot.
-    bool candidate(int64_t row) const { return weight(row) > 0 && residual_[row] > floor(count()); }
+    bool candidate(int64_t row) const { return weight(row) > 0 && residual_[row] > least(); }
+    double least() const { return floor(count()); } // rows with d <= least() are no candidates
     double weight(int64_t row) const { return rows_.weights ? rows_.weights[row] : 1; }
+    const double *weights() const { return rows_.weights; } // nullptr: all of them are 1
+
+    // The residual R = K - L L^T of a stored factor (residual_matrix.cpp). Row i and column i of R
+    // are exactly 0 if d_i = 0. residual_columns writes count columns, column-major.
+    // residual_product computes out = R v, and residual_row_squares out_j = sum_t w_t R_jt^2; they
+    // fail with E_NUMERICAL if a result is not finite. factor_rows writes count rows of L,
+    // row-major.
+    void residual_columns(const int64_t *rows, int64_t count, double *out, int64_t ldo);
+    void residual_product(const double *v, double *out);
+    void residual_row_squares(const double *weights, double *out);
+    void factor_rows(const int64_t *rows, int64_t count, double *out) const;
+    // Bytes that these functions take in addition.
+    static Bytes residual_bytes(int64_t n, int64_t m, int64_t threads, const TileBytes &tiles);
 
     // The number of columns to allocate at first if m are requested: all of them, but at most 256
     // if growth may stop early (PivotStop::early), because most columns may then never be needed.
@@ -259,6 +273,13 @@ class PartialCholesky {
     void add(const Round &round, const PivotStop &stop);
     Sums subtract(const Block &block, int64_t from);
     void drop_surplus(int64_t from, const PivotStop &stop);
+
+    // residual_matrix.cpp
+    template <class Body>
+    void kernel_rows(Points<T> &ys, Body &&body);
+    double residual_entry(int64_t i, int64_t j, double k) const;
+    void check_rows(const int64_t *rows, int64_t count) const;
+    void check_residuals(const double *values) const;
 
     // columns.cpp
     std::vector<int64_t> numbers_of(const std::vector<int64_t> &rows) const;

@@ -1,77 +1,22 @@
-// The service pivot_cholesky of plugin.h. A rule that scores by the residual alone runs in rounds.
-// A rule with its own score or update needs every column and runs column by column, with m sweeps
-// that read n m^2/2 numbers.
+// The services pivot_cholesky and pivot_cost of plugin.h. A rule that scores by the residual alone
+// runs in rounds (partial_cholesky.cpp), any other rule column by column (column_by_column.cpp).
 #include "pivot_service.h"
 
 #include <algorithm>
 #include <cinttypes>
-#include <cmath>
 
 namespace mercer {
 namespace {
 
+// Returns true if no row above the rank floor is left.
 template <class T>
-class OneByOne {
-  public:
-    OneByOne(PartialCholesky<T> &factor, mercer_task &task, const mercer_pivot_rule &rule)
-        : factor_(factor), task_(task), rule_(rule), score_(task.run.buffer<double>(factor.n())),
-          column_(task.run.buffer<double>(rule.update ? factor.n() : 0)) {}
-
-    // Returns true if no row above the floor is left.
-    bool run(const PivotStop &stop, mercer_pivot_state &state) {
-        const int64_t most = std::min(stop.m, factor_.n());
-        while (state.step < most && !(state.step > 0 && factor_.reached(stop))) {
-            auto share = [&](int64_t step) { return static_cast<double>(step) / static_cast<double>(most); };
-            task_.run.progress(share(state.step));
-            const int64_t pivot = choose(state);
-            if (pivot < 0) return true;
-            {
-                Run::Span span(task_.run, share(state.step), share(state.step + 1));
-                if (factor_.append(&pivot, 1) == 0) continue; // no candidate any more: d is at the rank floor
-            }
-            ++state.step;
-            if (!rule_.update) continue;
-            for (int64_t i = 0; i < factor_.n(); ++i)
-                column_[i] = static_cast<double>(factor_.factor()[i * factor_.stride() + state.step - 1]);
-            task_.check_callback(rule_.update(rule_.user, &state, pivot, column_.data()));
-        }
-        return false;
-    }
-
-  private:
-    int64_t choose(const mercer_pivot_state &state) {
-        const int64_t n = factor_.n();
-        if (rule_.score)
-            rule_.score(rule_.user, &state, 0, n, score_.data());
-        else
-            std::copy_n(factor_.residual(), n, score_.data());
-        const bool draw = rule_.needs == MERCER_PIVOT_SAMPLE;
-        if (!draw) factor_.read_contents();
-        double best = -1, sum = 0;
-        int64_t last = -1;
-        for (int64_t i = 0; i < n; ++i) {
-            if (!factor_.candidate(i) || !(score_[i] >= 0)) score_[i] = -1;
-            best = std::max(best, score_[i]);
-            if (score_[i] > 0) sum += factor_.weight(i) * score_[i], last = i;
-        }
-        if (best < 0) return -1;
-        double left = draw ? task_.random.uniform(state.step, 0) * sum : 0;
-        for (int64_t i = 0; draw && i <= last; ++i) {
-            if (score_[i] <= 0) continue;
-            left -= factor_.weight(i) * score_[i];
-            if (left < 0 || i == last) return i; // rounding may leave a remainder
-        }
-        int64_t first = -1;
-        for (int64_t i = 0; i < n; ++i)
-            if (score_[i] >= pivot_tie * best && (first < 0 || factor_.precedes(i, first))) first = i;
-        return first;
-    }
-
-    PartialCholesky<T> &factor_;
-    mercer_task &task_;
-    const mercer_pivot_rule &rule_;
-    Buffer<double> score_, column_;
-};
+bool grow_in_rounds(PartialCholesky<T> &factor, mercer_task &task, const mercer_pivot_rule &rule,
+                    const PivotStop &stop) {
+    const mercer_pivot_state state = pivot_state(factor);
+    if (rule.init && !continues(task, rule.init(rule.user, &state))) return false;
+    rule.needs == MERCER_PIVOT_SAMPLE ? factor.grow_sampled(stop, task.random) : factor.grow_greedy(stop);
+    return factor.rank_reached();
+}
 
 } // namespace
 
@@ -83,18 +28,11 @@ PivotStop read_stop(const mercer_pivot_stop &stop) {
 template <class T>
 mercer_pivots run_pivots(PartialCholesky<T> &factor, mercer_task &task, const mercer_pivot_rule &rule,
                          const mercer_pivot_stop &stop, Buffer<double> &copy) {
-    if (rule.needs != MERCER_PIVOT_BOUND && rule.needs != MERCER_PIVOT_SAMPLE)
+    if (rule.needs < MERCER_PIVOT_BOUND || rule.needs > MERCER_PIVOT_FULL)
         fail(MERCER_E_PLUGIN, "pivot_cholesky: needs = %d is unknown", rule.needs);
     const PivotStop until = read_stop(stop);
-    mercer_pivot_state state{sizeof state, factor.n(), 0, factor.residual()};
-    if (rule.init) task.check_callback(rule.init(rule.user, &state));
-    bool rank_reached = false;
-    if (rule.score || rule.update) {
-        rank_reached = OneByOne<T>(factor, task, rule).run(until, state);
-    } else {
-        rule.needs == MERCER_PIVOT_SAMPLE ? factor.grow_sampled(until, task.random) : factor.grow_greedy(until);
-        rank_reached = factor.rank_reached();
-    }
+    const bool rank_reached = proceeds_in_rounds(rule) ? grow_in_rounds(factor, task, rule, until)
+                                                       : grow_column_by_column(factor, task, rule, until);
     const int64_t n = factor.n(), m = factor.count();
     mercer_pivots out{};
     out.struct_size = sizeof out;
@@ -120,20 +58,23 @@ mercer_pivots run_pivots(PartialCholesky<T> &factor, mercer_task &task, const me
 }
 
 template <class T>
-mercer_cost PivotForecast::cost_of(const mercer_task &task, int64_t n, const PivotStop &until, bool columns) {
+mercer_cost PivotForecast::cost_of(const mercer_task &task, int64_t n, const mercer_pivot_stop &stop) {
+    const PivotStop until = read_stop(stop);
+    const bool columns = stop.factor != 0, full = stop.full != 0;
     using Pivots = PartialCholesky<T>;
     const int64_t m = until.m, likely = until.early() ? (m + 1) / 2 : m;
-    const Factor kind = columns || stores_factor_ ? Factor::stored : Factor::recomputed;
+    const Factor kind = columns || full || stores_factor_ ? Factor::stored : Factor::recomputed;
     const bool stored = kind == Factor::stored;
     const int64_t copy = columns && sizeof(T) == 4 ? checked_bytes("the factor's columns", n, m, 8) : 0;
     const double flops = static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(m),
                  rounds = static_cast<double>(Pivots::rounds(m));
-    if (stored) factor_bytes_ = Pivots::stored_bytes_of(n, m, until.early(), tiles_);
+    factor_bytes_ = stored ? Pivots::stored_bytes_of(n, m, until.early(), tiles_) : 0;
     mercer_cost cost{};
     cost.struct_size = sizeof cost;
-    const Bytes bytes = Pivots::bytes(n, m, until.early(), task.run.threads(), tiles_, kind) + copy;
-    // Rules with a score or update of their own need n scores and one column.
-    cost.bytes = bytes.most + (stored ? 16 * n : 0);
+    const Bytes asked = full ? Pivots::residual_bytes(n, m, task.run.threads(), tiles_) : Bytes(0);
+    const Bytes bytes = Pivots::bytes(n, m, until.early(), task.run.threads(), tiles_, kind) + copy + asked;
+    // Rules with a score or update of their own go column by column.
+    cost.bytes = bytes.most + (stored ? column_by_column_bytes(n) : 0);
     cost.likely_bytes = bytes.likely;
     cost.kernel_evaluations = Pivots::evaluations(n, m, kind);
     cost.m = m;
@@ -147,12 +88,11 @@ mercer_cost PivotForecast::cost_of(const mercer_task &task, int64_t n, const Piv
 
 mercer_cost PivotForecast::pivot_cost(const mercer_task &task, const mercer_shape &shape,
                                       const mercer_pivot_stop &stop) {
-    const PivotStop until = read_stop(stop);
-    const int64_t n = shape.n, m = until.m;
+    const int64_t n = shape.n, m = read_stop(stop).m;
     if (m > n) fail(MERCER_E_VALUE, "m = %" PRId64 ", must be <= n = %" PRId64, m, n);
     const bool f32 = shape.dtype == MERCER_F32;
     asked_ = true;
-    return f32 ? cost_of<float>(task, n, until, stop.factor) : cost_of<double>(task, n, until, stop.factor);
+    return f32 ? cost_of<float>(task, n, stop) : cost_of<double>(task, n, stop);
 }
 
 template mercer_pivots run_pivots(PartialCholesky<float> &, mercer_task &, const mercer_pivot_rule &,

@@ -1,7 +1,6 @@
 // The services pivot_cholesky and pivot_cost of plugin.h.
 #pragma once
-#include "../host/task.h"
-#include "partial_cholesky.h"
+#include "column_by_column.h"
 
 namespace mercer {
 
@@ -19,12 +18,14 @@ class PivotForecast : public ForeseenProblem {
     // stores_factor: factors stay in memory; otherwise their columns are recomputed.
     PivotForecast(TileBytes tiles, bool stores_factor) : tiles_(tiles), stores_factor_(stores_factor) {}
     mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop) override;
-    bool was_asked() const { return asked_; }              // the costs given include those of tiles
-    int64_t factor_bytes() const { return factor_bytes_; } // of the last stored factor; 0: none
+    bool was_asked() const { return asked_; } // the costs given include those of tiles
+    int64_t factor_bytes() const {
+        return factor_bytes_;
+    } // of the factor that was last asked about; 0: it is not stored
 
   private:
     template <class T>
-    mercer_cost cost_of(const mercer_task &task, int64_t n, const PivotStop &until, bool columns);
+    mercer_cost cost_of(const mercer_task &task, int64_t n, const mercer_pivot_stop &stop);
     TileBytes tiles_;
     bool stores_factor_, asked_ = false;
     int64_t factor_bytes_ = 0;

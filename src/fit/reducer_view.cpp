@@ -275,8 +275,8 @@ mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_piv
                                              const mercer_pivot_stop &stop) {
     const PivotStop until = read_stop(stop);
     const KernelRows rows{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n(), prepared_.weights.data()};
-    const bool rounds = !rule.score && !rule.update && !stop.factor;
-    const Factor kind = rounds && !settings_.stores_factor ? Factor::recomputed : Factor::stored;
+    const bool stored = settings_.stores_factor || stop.factor || !proceeds_in_rounds(rule);
+    const Factor kind = stored ? Factor::stored : Factor::recomputed;
     const int64_t capacity = PartialCholesky<T>::first_capacity(std::min(until.m, n()), until.early());
     pivots_.push_back({std::make_shared<PartialCholesky<T>>(run_, rows, capacity, kind), {}});
     auto &[factor, copy] = pivots_.back();

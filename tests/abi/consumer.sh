@@ -21,7 +21,7 @@ if [ "$state" = installed ]; then
     export PKG_CONFIG_SYSROOT_DIR
     [ -f "$pc" ] || fail "no mercer.pc was installed"
     [ -z "$(sed -n 's/^Requires.*: *//p' "$pc")" ] || fail "mercer.pc needs the .pc files of others: $(grep Requires "$pc")"
-    for header in mercer.h mercer.hpp plugin.h; do
+    for header in mercer.h mercer.hpp pivots.h plugin.h; do
         [ -n "$(find "$place" -path "*/include/mercer/$header")" ] || fail "$header was not installed"
     done
     [ -n "$(find "$place" -name LICENSE)" ] || fail "the licence was not installed"
@@ -46,9 +46,9 @@ done
 ${CC:-cc} -std=c11 -Wall -Wextra -Werror "$work/readme.c" $flags -o "$work/readme-c"
 ${CXX:-c++} -std=c++17 -Wall -Wextra -Werror "$work/readme.cpp" $flags -o "$work/readme-cpp"
 
-# The kernel and the reducer that CONTRIBUTING.md shows, as they stand there: one file each against the installed plugin.h.
+# The kernel and the reducers that CONTRIBUTING.md shows, as they stand there: one file each against the installed headers.
 mkdir -p "$work/plugins"
-for name in kernel-student reducer-first; do
+for name in kernel-student reducer-first reducer-tempered; do
     awk -v file="plugins/${name%%-*}s/${name#*-}.c" '$1 == "+++" && $2 == file {on = 1; next} /^```/ && on {exit} on' \
         "$here/../../CONTRIBUTING.md" | sed 's/^+//' > "$work/$name.c"
     ${CC:-cc} -std=c11 -Wall -Wextra -Werror -O2 -shared -fPIC "$work/$name.c" -o "$work/plugins/$name.so" $(pkg-config --cflags mercer) -lm

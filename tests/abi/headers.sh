@@ -1,6 +1,6 @@
 #!/bin/sh
 # headers.sh include-folder compilers...: the public headers compile without a warning in every language they promise,
-# each on its own, and layout.c with them; nothing but mercer.h, plugin.h and the standard libraries is included.
+# each on its own, and layout.c with them; nothing but mercer.h, plugin.h, pivots.h and the standard libraries is included.
 set -eu
 include=$1
 shift
@@ -15,7 +15,7 @@ compile() { # compiler, standard, source, further flags
     checks=$((checks + 1))
 }
 
-for name in mercer.h plugin.h mercer.hpp; do
+for name in mercer.h plugin.h pivots.h mercer.hpp; do
     for extension in c cpp; do
         printf '#include <mercer/%s>\n#include <mercer/%s>\nint main(void);\n' "$name" "$name" >"$work/$name.$extension"
     done
@@ -25,14 +25,14 @@ for compiler; do
     case $compiler in
     *++*)
         for standard in c++17 c++20; do
-            for name in mercer.h plugin.h mercer.hpp; do
+            for name in mercer.h plugin.h pivots.h mercer.hpp; do
                 compile "$compiler" "$standard" "$work/$name.cpp" '-Wconversion -Wsign-conversion'
             done
             compile "$compiler" "$standard" "$here/layout.c" '-x c++'
         done ;;
     *)
         for standard in c11 c17; do
-            for name in mercer.h plugin.h; do
+            for name in mercer.h plugin.h pivots.h; do
                 compile "$compiler" "$standard" "$work/$name.c" '-Wstrict-prototypes -Wpadded'
             done
             compile "$compiler" "$standard" "$here/layout.c" ''

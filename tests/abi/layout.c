@@ -278,11 +278,20 @@ AT(mercer_visit, reserved, 52);
 AT(mercer_visit, list, 56);
 AT(mercer_visit, listed, 64);
 
-SIZE(mercer_pivot_state, 32);
+SIZE(mercer_pivot_state, 104);
 AT(mercer_pivot_state, struct_size, 0);
 AT(mercer_pivot_state, n, 8);
 AT(mercer_pivot_state, step, 16);
 AT(mercer_pivot_state, residual, 24);
+AT(mercer_pivot_state, weights, 32);
+AT(mercer_pivot_state, index, 40);
+AT(mercer_pivot_state, mse, 48);
+AT(mercer_pivot_state, least, 56);
+AT(mercer_pivot_state, self, 64);
+AT(mercer_pivot_state, columns, 72);
+AT(mercer_pivot_state, product, 80);
+AT(mercer_pivot_state, row_squares, 88);
+AT(mercer_pivot_state, factor_rows, 96);
 
 SIZE(mercer_pivot_rule, 48);
 AT(mercer_pivot_rule, struct_size, 0);
@@ -300,7 +309,7 @@ AT(mercer_pivot_stop, mse, 16);
 AT(mercer_pivot_stop, maxerr, 24);
 AT(mercer_pivot_stop, trace, 32);
 AT(mercer_pivot_stop, factor, 40);
-AT(mercer_pivot_stop, reserved, 44);
+AT(mercer_pivot_stop, full, 44);
 
 SIZE(mercer_pivots, 88);
 AT(mercer_pivots, struct_size, 0);

@@ -34,27 +34,34 @@ static void kernels(mercer_context *ctx, const char *name, const char *parameter
     mercer_data_destroy(queries);
 }
 
-/* The pivot rule: its rows are those of largest residual, found here by updating the whole matrix. */
-static void pivot_rule(mercer_context *ctx) {
+/* The pivot rule: each of its rows lowers the trace most, found here by updating the whole matrix. No row is chosen
+ * whose residual is below delta. */
+static double energy_of(int j) {
+    double sum = 0;
+    for (int t = 0; t < N; t++) sum += k[t * N + j] * k[t * N + j];
+    return k[j * N + j] > 1e-9 ? sum / k[j * N + j] : 0;
+}
+static void pivot_rule(mercer_context *ctx, const char *delta) {
     mercer_data *data = rows_of(ctx, x, N, D);
-    mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.6", "reducer", "energy", "m", "12");
+    mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.6", "reducer", "energy", "m", "12", "reducer.delta", delta);
     mercer_model *model = fit_of(recipe, data);
     const double *c = f64_of(model, "C");
-    CHECK(summary_of(model).m == 12);
+    const int64_t m = summary_of(model).m;
+    CHECK(atof(delta) > 0 ? m > 1 && m < 12 : m == 12);
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++) k[i * N + j] = gaussian(0.6, x + i * D, x + j * D, D);
-    for (int step = 0; step < 12; step++) {
-        int p = 0, best = 0; /* the row chosen, and one of largest residual: of equal ones the library takes any */
+    for (int step = 0; step < m; step++) {
+        int p = 0; /* the row chosen; of rows with equal scores the library takes any */
         while (p < N - 1 && memcmp(c + step * D, x + p * D, D * sizeof *x)) p++;
         for (int col = 0; col < D; col++) CHECK(c[step * D + col] == x[p * D + col]);
-        for (int i = 1; i < N; i++)
-            if (k[i * N + i] > k[best * N + best]) best = i;
-        CHECK(k[p * N + p] >= k[best * N + best] * (1 - 1e-10));
+        CHECK(k[p * N + p] >= atof(delta));
+        for (int i = 0; i < N; i++) CHECK(k[i * N + i] < atof(delta) || energy_of(p) >= energy_of(i) * (1 - 1e-10));
         double column[N], root = sqrt(k[p * N + p]);
         for (int i = 0; i < N; i++) column[i] = k[i * N + p] / root;
         for (int i = 0; i < N; i++)
             for (int j = 0; j < N; j++) k[i * N + j] -= column[i] * column[j];
     }
+    for (int i = 0; i < N; i++) CHECK(m == 12 || k[i * N + i] < atof(delta));
     mercer_model_destroy(model);
     mercer_recipe_destroy(recipe);
     mercer_data_destroy(data);
@@ -118,7 +125,8 @@ int main(int argc, char **argv) {
     CHECK(strcmp(entry.summary, "1 / (1 + r^2/h^2)") == 0 && strstr(entry.path, "kernel-plainc.so"));
     kernels(ctx, "plainc", "h", "0.7", cauchy);
     kernels(ctx, "blocky", "gamma", "2", anova);
-    pivot_rule(ctx);
+    pivot_rule(ctx, "0");
+    pivot_rule(ctx, "0.9");
     points_reducer(ctx);
     solver(ctx);
     mercer_context_destroy(ctx);

@@ -1,8 +1,9 @@
 /* reducer-example.c - every s-th row, s = floor(n / m), m of them.  Cost: none; no kernel value.
  * Source: ... For rows whose order is random.
  *
- * A reducer selects the landmarks and passes them to host->give. host->visit, host->columns and host->pivot_cholesky
- * provide kernel values and distances, a tile at a time. */
+ * A reducer selects the landmarks and passes them to host->give. host->visit and host->columns provide kernel values and
+ * distances, a tile at a time. If yours is a rule for the pivots of a partial Cholesky factor, begin with mercer/pivots.h,
+ * which leaves only the rule to write. */
 #include <mercer/plugin.h>
 
 typedef struct example_params {

@@ -1,46 +1,61 @@
-/* reducer-energy.c - a pivot rule of one's own on the host's pivoted Cholesky: the score is the squared residual
+/* reducer-energy.c - rows of largest column energy: j = argmax s_j / R_jj, s_j = sum_t w_t R_jt^2, R = K - L L^T
  *
- * Residuals only fall, so their squares do: the rule BOUND holds. The pivots are those of the reducer greedy.
+ * Jiang, Snapp, Motai & Zhu, Accelerated kernel feature analysis, CVPR 2006. s_j / R_jj is what the pivot j takes off
+ * the weighted sum of the residuals. All s are computed again in each step, the plain way. Rows with R_jj < delta are
+ * no candidates. Cost: m + 1 passes of n^2 kernel values, n^2 m^2 flops. Error: the figure mse, as for greedy.
  */
-#include <mercer/plugin.h>
+#include <mercer/pivots.h>
 
 typedef struct energy {
-    int64_t m;
+    mercer_pivot_options stop;
+    double delta;
 } energy;
 
 static const mercer_param rows[] = {
-    MERCER_PARAM_INT(energy, m, "10", "", MERCER_SHORT, 1, 9e15, "number of centres at most"),
+    MERCER_PIVOT_ROWS(energy, stop),
+    MERCER_PARAM_REAL(energy, delta, "0", "", MERCER_HI_OPEN, 0, INFINITY,
+                      "no centre has a squared residual below this"),
 };
 
+typedef struct energies {
+    double delta, *s;
+} energies;
+
+static int32_t init(void *user, const mercer_pivot_state *state) {
+    return state->row_squares(state, NULL, ((energies *)user)->s);
+}
+static int32_t update(void *user, const mercer_pivot_state *state, int64_t pivot, const double *column) {
+    (void)pivot, (void)column;
+    return init(user, state);
+}
 static void score(void *user, const mercer_pivot_state *state, int64_t first, int64_t count, double *scores) {
-    (void)user;
-    for (int64_t i = 0; i < count; i++) scores[i] = state->residual[first + i] * state->residual[first + i];
+    const energies *of = user;
+    for (int64_t i = first; i < first + count; i++)
+        scores[i - first] = state->residual[i] < of->delta ? -1 : of->s[i] / state->residual[i];
 }
 
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
                         mercer_cost *out) {
-    int64_t m = ((const energy *)params)->m;
-    if (m > shape->n)
-        return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)m, (long long)shape->n);
-    out->m = m;
-    out->bytes = 8 * shape->n * (m + 3);
-    out->kernel_evaluations = shape->n * (m + 1);
-    out->flops = (double)shape->n * (double)m * (double)m;
-    return MERCER_OK;
+    const int32_t status = mercer_pivot_cost(host, task, params, shape, MERCER_PIVOT_FULL, out);
+    out->bytes += 8 * shape->n;
+    out->kernel_evaluations += shape->n * shape->n * (out->m + 1);
+    out->likely_evaluations += (double)(shape->n * shape->n) * (double)(out->likely_m + 1);
+    return status;
 }
 
 static int32_t reduce(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
                       const mercer_want *want) {
     (void)want;
-    mercer_cost cost = {.struct_size = sizeof cost};
-    int32_t status = forecast(host, task, params, shape, &cost);
-    mercer_pivot_rule rule = {.struct_size = sizeof rule, .needs = MERCER_PIVOT_BOUND, .score = score};
-    mercer_pivot_stop stop = {.struct_size = sizeof stop, .m = cost.m};
-    mercer_pivots pivots = {.struct_size = sizeof pivots};
-    if (status || (status = host->pivot_cholesky(task, &rule, &stop, &pivots))) return status;
-    return host->give(task, pivots.count, pivots.index, NULL, NULL);
+    energies own = {.delta = ((const energy *)params)->delta, .s = host->alloc(task, 8 * shape->n)};
+    const mercer_pivot_rule rule = {.struct_size = sizeof rule,
+                                    .needs = MERCER_PIVOT_FULL,
+                                    .user = &own,
+                                    .init = init,
+                                    .score = score,
+                                    .update = update};
+    return own.s ? mercer_pivot_reduce(host, task, params, shape, &rule) : MERCER_E_MEMORY;
 }
 
 static const mercer_reducer_ops ops = {.struct_size = sizeof ops, .forecast = forecast, .reduce = reduce};
 
-MERCER_PLUGIN(MERCER_KIND_REDUCER, "energy", MERCER_VERSION, "rows of largest squared residual", "", rows, energy, ops)
+MERCER_PLUGIN(MERCER_KIND_REDUCER, "energy", MERCER_VERSION, "rows of largest column energy", "", rows, energy, ops)
