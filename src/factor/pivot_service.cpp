@@ -3,6 +3,8 @@
 // that read n m^2/2 numbers.
 #include "pivot_service.h"
 
+#include "../operator/gram_cost.h"
+
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
@@ -153,6 +155,21 @@ mercer_cost PivotForecast::pivot_cost(const mercer_task &task, const mercer_shap
     const bool f32 = shape.dtype == MERCER_F32;
     asked_ = true;
     return f32 ? cost_of<float>(task, n, until, stop.factor) : cost_of<double>(task, n, until, stop.factor);
+}
+
+mercer_cost PivotForecast::gram_cost(const mercer_task &task, const mercer_shape &shape, int32_t flags,
+                                     int64_t columns) {
+    const GramService found = shape.dtype == MERCER_F32
+                                  ? gram_service<float>(task.run, shape.n, flags, columns, tiles_)
+                                  : gram_service<double>(task.run, shape.n, flags, columns, tiles_);
+    asked_ = true;
+    mercer_cost cost{};
+    cost.struct_size = sizeof cost;
+    cost.bytes = found.bytes.most;
+    cost.likely_bytes = found.bytes.likely;
+    cost.kernel_evaluations = pass_evaluations(shape.n);
+    cost.passes = found.store == Store::matrix;
+    return cost;
 }
 
 template mercer_pivots run_pivots(PartialCholesky<float> &, mercer_task &, const mercer_pivot_rule &,

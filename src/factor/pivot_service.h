@@ -1,4 +1,4 @@
-// The services pivot_cholesky and pivot_cost of plugin.h.
+// The services pivot_cholesky and pivot_cost of plugin.h, and gram_cost, for the same forecasts.
 #pragma once
 #include "../host/task.h"
 #include "partial_cholesky.h"
@@ -19,6 +19,7 @@ class PivotForecast : public ForeseenProblem {
     // stores_factor: factors stay in memory; otherwise their columns are recomputed.
     PivotForecast(TileBytes tiles, bool stores_factor) : tiles_(tiles), stores_factor_(stores_factor) {}
     mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop) override;
+    mercer_cost gram_cost(const mercer_task &task, const mercer_shape &shape, int32_t flags, int64_t columns) override;
     bool was_asked() const { return asked_; }              // the costs given include those of tiles
     int64_t factor_bytes() const { return factor_bytes_; } // of the last stored factor; 0: none
 
