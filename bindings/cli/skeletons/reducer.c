@@ -2,7 +2,7 @@
  * Source: ... For rows whose order is random.
  *
  * A reducer selects the landmarks and passes them to host->give. host->visit, host->columns and host->pivot_cholesky
- * provide kernel values and distances, a tile at a time. */
+ * provide kernel values and distances, a tile at a time; host->gram the kernel matrix as an operator. */
 #include <mercer/plugin.h>
 
 typedef struct example_params {
