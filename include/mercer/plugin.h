@@ -259,6 +259,35 @@ typedef struct mercer_visit {
     int64_t listed; /* entries of list */
 } mercer_visit;
 
+/* ---- the kernel matrix as a whole -------------------------------------------------------------------------------- */
+
+/* A = S H K H^T S, for reducers that need whole rows of the kernel matrix or products with it: for vectors and for
+ * objects. With MERCER_GRAM_WEIGHTED S = diag(sqrt w), w being the sample weights (sum n); otherwise w = 1 and S = 1.
+ * With MERCER_GRAM_CENTRED H = 1 - 1 w^T / n, so that row and column means of H K H^T, weighted by w, are 0; otherwise
+ * H = 1. Nothing of size n^2 is held in memory, except with MERCER_GRAM_STORED: the values are then computed once and
+ * stored if that takes at most half of the budget. Stored and recomputed values give the same bits.
+ *
+ * apply, dense and diagonal are those of op; the trace is the sum of the diagonal. columns and row_squares are [serial].
+ * columns computes the columns index[0] ... index[count - 1] of A (n x count, ldo >= n) from n count kernel values.
+ * row_squares computes the sums q_i = sum_j A_ij^2, in one pass over n^2 / 2 kernel values. Entries are centred before
+ * they are squared, so that nothing cancels: if entries err by at most e, then q_i by at most 2 e sqrt(n q_i) + n e^2, and
+ * by n 2^-53 q_i, the rounding of the sum. The first call that needs the mean of the rows makes one more pass. */
+enum { MERCER_GRAM_WEIGHTED = 1, MERCER_GRAM_CENTRED = 2, MERCER_GRAM_STORED = 4 };
+struct mercer_operator; /* below, with the solvers */
+typedef struct mercer_gram {
+    int64_t struct_size;
+    int64_t n;
+    const struct mercer_operator *op;
+    const void *self;
+    int32_t (*columns)(const struct mercer_gram *gram, mercer_task *task, const int64_t *index, int64_t count,
+                       double *out, int64_t ldo);
+    int32_t (*row_squares)(const struct mercer_gram *gram, mercer_task *task, double *out); /* n */
+    double distance;  /* upper bound of the spectral norm of what A differs from S H K H^T S by, rounding aside; 0: the
+                       * values are exact, INFINITY: not known */
+    int32_t positive; /* 1: A is known to be positive semi-definite, up to rounding */
+    int32_t reserved;
+} mercer_gram;
+
 /* ---- pivoted Cholesky -------------------------------------------------------------------------------------------- */
 
 /* K ~ L L^T, K positive semi-definite; R = K - L L^T is the residual. The rule scores candidates. The driver keeps
@@ -530,6 +559,14 @@ struct mercer_host {
      * of the data and change only where a neighbour is nearer than square: initialise it to INFINITY. Ties go to the
      * lowest number. [serial] */
     int32_t (*nearest)(mercer_task *task, const mercer_visit *to, double *square, int64_t *number);
+
+    /* The kernel matrix of a reducer's problem (mercer_gram); flags: MERCER_GRAM_... or 0. It lives until the operation
+     * returns. A forecast has no data and is refused. [serial]
+     * gram_cost, for forecasts: bytes bounds the memory of the matrix and of one call on it with this many columns
+     * (row_squares: 1), kernel_evaluations those of a pass: of each one, or of all together if passes = 1 (stored). */
+    int32_t (*gram)(mercer_task *task, int32_t flags, mercer_gram *out);
+    int32_t (*gram_cost)(mercer_task *task, const mercer_shape *shape, int32_t flags, int64_t columns,
+                         mercer_cost *out);
 };
 
 /* For the map of a kernel, whose values are float or double: values *= factor (limited to the range of the type, so

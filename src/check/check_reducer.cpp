@@ -149,16 +149,17 @@ void reduce_as(Run &run, const Plugin &plugin, const Scene &scene, const Params 
     task.foreseen = &pivots;
     out.shape = problem.shape();
     out.cost.struct_size = sizeof out.cost;
-    out.status = plugin.reducer.forecast(&host_table(), &task, params.values(), &out.shape, &out.cost);
-    if (out.status == MERCER_OK) {
-        mercer_want want{sizeof want, nullptr};
-        if (plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT) {
-            out.assignment.assign(static_cast<size_t>(scene.n()), -1);
-            want.assignment = out.assignment.data();
-        }
-        out.status = plugin.reducer.reduce(&host_table(), &task, params.values(), &out.shape, &want);
-        if (out.status == MERCER_OK) problem.give_first(); // as in a fit
+    mercer_task ahead(run, Random(seed, Stage::reducer)); // a forecast has no access to the data
+    ahead.foreseen = &pivots;
+    out.status = plugin.reducer.forecast(&host_table(), &ahead, params.values(), &out.shape, &out.cost);
+    out.error = ahead.error;
+    if (out.status != MERCER_OK) return;
+    mercer_want want{sizeof want, nullptr};
+    if (plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT) {
+        out.assignment.assign(static_cast<size_t>(scene.n()), -1);
+        want.assignment = out.assignment.data();
     }
+    out.status = plugin.reducer.reduce(&host_table(), &task, params.values(), &out.shape, &want);
     out.error = task.error;
     for (const auto &block : task.arena) out.allocated += block.size();
 }
@@ -258,6 +259,78 @@ Setting with_m(const Plugin &plugin, int64_t m) {
     return setting;
 }
 
+// A = S H K H^T S in plain loops, row-major: A_ij = sqrt(w_i w_j) (K_ij - mu_i - mu_j + mubar).
+std::vector<double> naive_gram(const Scene &scene, int32_t flags) {
+    const int64_t n = scene.n();
+    const bool centred = flags & MERCER_GRAM_CENTRED;
+    auto w = [&](int64_t i) {
+        return flags & MERCER_GRAM_WEIGHTED ? scene.prepared.weights[static_cast<size_t>(i)] : 1.0;
+    };
+    std::vector<double> a(static_cast<size_t>(n * n)), mean(static_cast<size_t>(n));
+    auto at = [&](int64_t i, int64_t j) -> double & { return a[static_cast<size_t>(i * n + j)]; };
+    double whole = 0;
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+            double square = 0;
+            for (int64_t c = 0; c < columns; ++c) {
+                const double diff =
+                    scene.rows[static_cast<size_t>(i * columns + c)] - scene.rows[static_cast<size_t>(j * columns + c)];
+                square += diff * diff;
+            }
+            at(i, j) = std::exp(-rate * square);
+            const double part = centred ? w(j) * at(i, j) / static_cast<double>(n) : 0;
+            mean[static_cast<size_t>(i)] += part;
+            whole += w(i) * part / static_cast<double>(n);
+        }
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+            at(i, j) += whole - mean[static_cast<size_t>(i)] - mean[static_cast<size_t>(j)];
+            at(i, j) *= std::sqrt(w(i) * w(j));
+        }
+    return a;
+}
+
+// The service gram on the problem that the reducer sees. The tile engine leaves errors of at most
+// v sqrt((d + 8) u) / 16 in a squared distance v (gram/tile.cpp), below 0.1 sqrt(u) in K; weights are
+// at most 4, and centring adds three means.
+template <class T>
+void gram_as(Suite &suite, const Scene &scene, int32_t flags) {
+    Reduction got;
+    DataProblem<T> problem(suite.run, scene.prepared, scene.data, {5}, got);
+    mercer_task task(suite.run, Random(1, Stage::reducer), &problem);
+    mercer_gram gram{};
+    gram.struct_size = sizeof gram;
+    const int64_t n = scene.n(), chosen[] = {n - 1, n / 2};
+    const double entry = 4 * std::sqrt(sizeof(T) == 4 ? 0x1p-24 : 0x1p-53), count = static_cast<double>(n);
+    std::vector<double> squares(static_cast<size_t>(n)), some(static_cast<size_t>(2 * n));
+    int32_t status = host_table().gram(&task, flags, &gram);
+    if (status == MERCER_OK) status = gram.row_squares(&gram, &task, squares.data());
+    if (status == MERCER_OK) status = gram.columns(&gram, &task, chosen, 2, some.data(), n);
+    if (status != MERCER_OK) broken("%s", returned("gram", status, task.error).c_str());
+    const std::vector<double> a = naive_gram(scene, flags);
+    for (int64_t i = 0; i < n; ++i) {
+        double square = 0;
+        for (int64_t j = 0; j < n; ++j) square += a[static_cast<size_t>(i * n + j)] * a[static_cast<size_t>(i * n + j)];
+        const double found = squares[static_cast<size_t>(i)];
+        if (!(std::fabs(found - square) <= 2 * entry * std::sqrt(count * square) + count * entry * entry))
+            broken("gram: row_squares of row %d = %g, must be %g", int(i), found, square);
+        for (int64_t k = 0; k < 2; ++k) {
+            const double value = some[static_cast<size_t>(k * n + i)],
+                         wanted = a[static_cast<size_t>(chosen[k] * n + i)];
+            if (!(std::fabs(value - wanted) <= entry))
+                broken("gram: entry (%d, %d) = %g, must be %g", int(i), int(chosen[k]), value, wanted);
+        }
+    }
+}
+
+void gram_matrix(Suite &suite, bool f32) {
+    const bool vectors = suite.plugin->reducer.flags & MERCER_NEEDS_VECTORS;
+    Scene scene(suite.run, "gram", f32, 60, 1, Given::rows, vectors ? DataKind::vectors : DataKind::objects);
+    scene.weigh();
+    for (int32_t flags = 0; flags < 8; ++flags) // all sums of WEIGHTED, CENTRED and STORED
+        f32 ? gram_as<float>(suite, scene, flags) : gram_as<double>(suite, scene, flags);
+}
+
 void sizes(Suite &suite, bool f32) {
     const Plugin &plugin = *suite.plugin;
     Scene scene(suite.run, "n = 300", f32, 300);
@@ -324,6 +397,7 @@ void check_reducer(Suite &suite) {
         scene.weigh();
         legal(suite, scene, settings[0]);
     });
+    both("kernel matrix", [&](bool f32) { gram_matrix(suite, f32); });
     both("duplicates", [&](bool f32) { on_scene(Scene(run, "rows in threes", f32, 300, 3)); });
     both("all rows equal", [&](bool f32) { legal(suite, Scene(run, "n = 5", f32, 5, 5), settings[0]); });
     both("n = 1", [&](bool f32) { legal(suite, Scene(run, "n = 1", f32, 1), settings[0]); });

@@ -70,12 +70,11 @@ struct Held {
 };
 
 // Returns W^T k(X, X) W, and adds its kernel values to evaluations.
-std::vector<double> inner_products(Run &run, const Expression &kernel, const Points<double> &x,
-                                   const Weights<double> &w, int64_t &evaluations) {
+std::vector<double> inner_products(Run &run, const KernelRows &x, const Weights<double> &w, int64_t &evaluations) {
     const int64_t q = w.cols;
     std::vector<double> out(static_cast<size_t>(q * q));
-    const GramOperator<double> gram(run, kernel, x, Store::nothing);
-    gram.product(
+    const KernelMatrix gram = make_operator<double>(run, x, {});
+    gram.base().product(
         run, false, q,
         [&](int64_t row0, int64_t rows, double *to, int64_t stride) {
             for (int64_t i = 0; i < rows; ++i) std::copy_n(w.values.data() + (row0 + i) * w.stride, q, to + i * stride);
@@ -83,7 +82,7 @@ std::vector<double> inner_products(Run &run, const Expression &kernel, const Poi
         [&](double *y, int64_t stride) { // BLAS sees a row-major matrix as its transpose
             gemm('N', 'T', q, q, w.rows, 1.0, w.values.data(), w.stride, y, stride, 0.0, out.data(), q);
         });
-    evaluations += gram.kernel_evaluations();
+    evaluations += gram.evaluations();
     return out;
 }
 
@@ -303,8 +302,7 @@ void write_density(Run &run, const Model &model, const Prepared &prepared, const
         w.values[i * w.stride] = weights.back();
         own += weights.back() * sums[i * held.count + held.density];
     }
-    const Points<double> b = points_of<double>(prepared.kernel, centres);
-    const double length = inner_products(run, prepared.kernel, b, w, out.kernel_evaluations).front(),
+    const double length = inner_products(run, centres.rows_of(prepared.kernel), w, out.kernel_evaluations).front(),
                  whole = held.product(held.density, held.density);
     out.details["compressed"]["density_residual"] = share(whole - 2 * own + length, whole);
     out.tensors["w"] = vector_tensor(weights);
@@ -338,9 +336,9 @@ Lifted project(const DeriveTask &task, const Model &model, const Prepared &prepa
     Lifted out;
     run.stage("gram");
     const Weights<double> w = held.columns(run, model);
-    const Points<double> c(prepared.source, {}, leaf_specs(kernel));
-    held.products = inner_products(run, kernel, c, w, out.kernel_evaluations);
+    held.products = inner_products(run, {prepared.source, {}, kernel}, w, out.kernel_evaluations);
     const Span span(run, prepared, centres, out.kernel_evaluations);
+    const Points<double> c(prepared.source, {}, leaf_specs(kernel));
     const Buffer<double> sums = span.sums(run, kernel, c, w);
     out.kernel_evaluations += model.m() * centres.m();
 

@@ -18,10 +18,11 @@ class SpanOperator : public Operator {
     void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override;
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
+    Fidelity fidelity() const override { return {0, true}; } // the covariance in the span itself
 
     // The mean of the rows (zeros if uncentred); known after the first product.
     const std::vector<double> &mean() const { return mean_; }
-    int64_t kernel_evaluations() const { return evaluations_; }
+    int64_t kernel_evaluations() const override { return evaluations_; }
     // Bytes of a product with p columns over this many rows and m points B.
     static Bytes bytes(const Run &run, int64_t rows, int64_t m, int64_t p, const TileBytes &tiles);
 

@@ -2,6 +2,8 @@
 // runs in rounds (partial_cholesky.cpp), any other rule column by column (column_by_column.cpp).
 #include "pivot_service.h"
 
+#include "../operator/gram_cost.h"
+
 #include <algorithm>
 #include <cinttypes>
 
@@ -93,6 +95,21 @@ mercer_cost PivotForecast::pivot_cost(const mercer_task &task, const mercer_shap
     const bool f32 = shape.dtype == MERCER_F32;
     asked_ = true;
     return f32 ? cost_of<float>(task, n, stop) : cost_of<double>(task, n, stop);
+}
+
+mercer_cost PivotForecast::gram_cost(const mercer_task &task, const mercer_shape &shape, int32_t flags,
+                                     int64_t columns) {
+    const GramService found = shape.dtype == MERCER_F32
+                                  ? gram_service<float>(task.run, shape.n, flags, columns, tiles_)
+                                  : gram_service<double>(task.run, shape.n, flags, columns, tiles_);
+    asked_ = true;
+    mercer_cost cost{};
+    cost.struct_size = sizeof cost;
+    cost.bytes = found.bytes.most;
+    cost.likely_bytes = found.bytes.likely;
+    cost.kernel_evaluations = pass_evaluations(shape.n);
+    cost.passes = found.store == Store::matrix;
+    return cost;
 }
 
 template mercer_pivots run_pivots(PartialCholesky<float> &, mercer_task &, const mercer_pivot_rule &,

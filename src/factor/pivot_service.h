@@ -1,4 +1,4 @@
-// The services pivot_cholesky and pivot_cost of plugin.h.
+// The services pivot_cholesky and pivot_cost of plugin.h, and gram_cost, for the same forecasts.
 #pragma once
 #include "column_by_column.h"
 
@@ -18,10 +18,10 @@ class PivotForecast : public ForeseenProblem {
     // stores_factor: factors stay in memory; otherwise their columns are recomputed.
     PivotForecast(TileBytes tiles, bool stores_factor) : tiles_(tiles), stores_factor_(stores_factor) {}
     mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop) override;
+    mercer_cost gram_cost(const mercer_task &task, const mercer_shape &shape, int32_t flags, int64_t columns) override;
     bool was_asked() const { return asked_; } // the costs given include those of tiles
-    int64_t factor_bytes() const {
-        return factor_bytes_;
-    } // of the factor that was last asked about; 0: it is not stored
+    // Of the factor that was last asked about; 0: it is not stored.
+    int64_t factor_bytes() const { return factor_bytes_; }
 
   private:
     template <class T>

@@ -120,25 +120,19 @@ void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &con
     });
 }
 
+// All rows, with their sample weights.
 template <class T>
-void DataProblem<T>::sweep_columns(const int64_t *index, int64_t count,
-                                   const std::function<bool(const Tile<T> &)> &body) {
-    check_index(index, count);
-    Points<T> ys(prepared_.source, prepared_.map, points_.leaves(), index, count);
-    Tiles<T> tiles(prepared_.kernel, points_, ys);
-    sweep<T>(run_, tiles, 0, n(), body);
-    evaluations_ += n() * count;
+KernelRows DataProblem<T>::kernel_rows() const {
+    return {prepared_.source, prepared_.map, prepared_.kernel, nullptr, n(), prepared_.weights.data()};
 }
 
 template <class T>
 void DataProblem<T>::columns(const int64_t *index, int64_t count, double *out, int64_t ldo) {
     if (ldo < n()) fail(MERCER_E_PLUGIN, "columns: leading dimension %" PRId64 ", must be >= %" PRId64, ldo, n());
-    sweep_columns(index, count, [&](const Tile<T> &tile) {
-        for (int64_t i = 0; i < tile.x.rows; ++i)
-            for (int64_t j = 0; j < tile.y.rows; ++j)
-                out[tile.x.row0 + i + (tile.y.row0 + j) * ldo] = static_cast<double>(tile.values[i * tile_rows + j]);
-        return true;
-    });
+    check_index(index, count);
+    const KernelMatrix matrix = make_operator<T>(run_, kernel_rows(), {});
+    matrix.base().columns(run_, index, count, out, ldo);
+    evaluations_ += matrix.evaluations();
 }
 
 template <class T>
@@ -274,14 +268,38 @@ template <class T>
 mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
                                              const mercer_pivot_stop &stop) {
     const PivotStop until = read_stop(stop);
-    const KernelRows rows{prepared_.source, prepared_.map, prepared_.kernel, nullptr, n(), prepared_.weights.data()};
     const bool stored = settings_.stores_factor || stop.factor || !proceeds_in_rounds(rule);
     const Factor kind = stored ? Factor::stored : Factor::recomputed;
     const int64_t capacity = PartialCholesky<T>::first_capacity(std::min(until.m, n()), until.early());
-    pivots_.push_back({std::make_shared<PartialCholesky<T>>(run_, rows, capacity, kind), {}});
+    pivots_.push_back({std::make_shared<PartialCholesky<T>>(run_, kernel_rows(), capacity, kind), {}});
     auto &[factor, copy] = pivots_.back();
     const mercer_pivots out = run_pivots(*factor, task, rule, stop, copy);
     evaluations_ += factor->evaluations();
+    return out;
+}
+
+template <class T>
+mercer_gram DataProblem<T>::gram(int32_t flags) {
+    GramPlan plan;
+    plan.f32 = sizeof(T) == 4;
+    plan.store = gram_service<T>(run_, n(), flags, 1, tiles()).store;
+    Gram &made = grams_.emplace_back(Gram{make_operator<T>(run_, kernel_rows(), plan), {}});
+    const bool scaled = flags & MERCER_GRAM_WEIGHTED && prepared_.weighted(), centred = flags & MERCER_GRAM_CENTRED;
+    if (scaled) made.scales = run_.buffer<double>(n());
+    std::transform(prepared_.weights.begin(), prepared_.weights.begin() + made.scales.size(), made.scales.begin(),
+                   [](double w) { return std::sqrt(w); });
+    if (scaled || centred)
+        made.weighted = std::make_unique<WeightedOperator>(run_, made.matrix.base(),
+                                                           scaled ? made.scales.data() : nullptr, centred);
+    const Operator &op = made.weighted ? static_cast<const Operator &>(*made.weighted) : made.matrix.base();
+    made.op = op.c_operator();
+    return op.c_gram(made.op);
+}
+
+template <class T>
+int64_t DataProblem<T>::kernel_evaluations() const {
+    int64_t out = evaluations_;
+    for (const Gram &one : grams_) out += one.matrix.evaluations();
     return out;
 }
 

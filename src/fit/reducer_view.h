@@ -2,6 +2,9 @@
 #pragma once
 #include "../factor/pivot_service.h"
 #include "../lift/lift.h"
+#include "../operator/weighted.h"
+
+#include <list>
 
 namespace mercer {
 
@@ -27,6 +30,7 @@ class DataProblem : public Problem {
     void give(int64_t count, const int64_t *index, const void *points, const double *weights) override;
     mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
                                  const mercer_pivot_stop &stop) override;
+    mercer_gram gram(int32_t flags) override;
 
     TileBytes tiles(); // for forecasts
     // The factor of the last pivot_cholesky, if it is in memory and its pivots are exactly the
@@ -43,7 +47,7 @@ class DataProblem : public Problem {
     void give_first();
 
     void serve(mercer_task &task) { task_ = &task; } // this task receives the failures of callbacks
-    int64_t kernel_evaluations() const { return evaluations_; }
+    int64_t kernel_evaluations() const;
 
   private:
     int64_t n() const { return points_.rows(); }
@@ -62,8 +66,7 @@ class DataProblem : public Problem {
     }
     template <class U>
     void nearest_as(const mercer_visit &to, double *square, int64_t *number);
-    // Passes the tiles between all rows and the rows in index to body.
-    void sweep_columns(const int64_t *index, int64_t count, const std::function<bool(const Tile<T> &)> &body);
+    KernelRows kernel_rows() const;
 
     mercer_task *task_ = nullptr; // the running operation
     Run &run_;
@@ -80,6 +83,13 @@ class DataProblem : public Problem {
         Buffer<double> copy;
     };
     std::vector<Pivots> pivots_; // one for each call: the operation may use their arrays until it returns
+    struct Gram {
+        KernelMatrix matrix;
+        Buffer<double> scales; // sqrt(w); empty where all are 1
+        std::unique_ptr<WeightedOperator> weighted{};
+        mercer_operator op{}; // weighted if there is one, otherwise the matrix itself
+    };
+    std::list<Gram> grams_; // one for each call, as for pivots_; a list, because each points into itself
 };
 
 template <class T>

@@ -92,6 +92,7 @@ class Points {
     // numbers are those of the source, whatever rows this object selects.
     Points only(const int64_t *index, int64_t count) const { return Points(source_, map_, leaves_, index, count); }
 
+    int64_t number(int64_t row) const { return index_ ? index_[row] : row; } // in the source
     int64_t rows() const { return index_ ? count_ : source_->rows(); }
     int64_t cols() const { return source_->cols(); }
     const Source &source() const { return *source_; }

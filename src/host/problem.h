@@ -23,6 +23,7 @@ class Problem {
     // The arrays to which the result points belong to the task.
     virtual mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
                                          const mercer_pivot_stop &stop) = 0;
+    virtual mercer_gram gram(int32_t flags) = 0; // the problem owns what it points to
 };
 
 // A problem of which only the shape is known, for the forecast of a reducer.
@@ -32,6 +33,8 @@ class ForeseenProblem {
     virtual ~ForeseenProblem() = default;
     virtual mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape,
                                    const mercer_pivot_stop &stop) = 0;
+    virtual mercer_cost gram_cost(const mercer_task &task, const mercer_shape &shape, int32_t flags,
+                                  int64_t columns) = 0;
 };
 
 // Saves the state of a solver, and returns it to a later run, which resumes from it.

@@ -282,6 +282,30 @@ int32_t radial_service(mercer_task *task, double *values, int64_t count) {
 int32_t nearest_service(mercer_task *task, const mercer_visit *to, double *square, int64_t *number) {
     return task->guard([&] { problem_of(task).nearest(*to, square, number); });
 }
+void check_gram(const char *name, int32_t flags) {
+    constexpr int32_t known = MERCER_GRAM_WEIGHTED | MERCER_GRAM_CENTRED | MERCER_GRAM_STORED;
+    if (flags & ~known)
+        fail(MERCER_E_PLUGIN, "%s: flags = %d, must be a sum of MERCER_GRAM_... constants", name, flags);
+}
+int32_t gram_service(mercer_task *task, int32_t flags, mercer_gram *out) {
+    return task->guard([&] {
+        check_gram("gram", flags);
+        if (!task->problem)
+            fail(MERCER_E_PLUGIN,
+                 "gram: this operation has no access to the data, only the reduction of a reducer has");
+        write_struct(out, task->problem->gram(flags), "gram");
+    });
+}
+int32_t gram_cost_service(mercer_task *task, const mercer_shape *shape, int32_t flags, int64_t columns,
+                          mercer_cost *out) {
+    return task->guard([&] {
+        check_gram("gram_cost", flags);
+        if (columns < 1 || columns > shape->n)
+            fail(MERCER_E_PLUGIN, "gram_cost: columns = %" PRId64 ", must be 1 to n = %" PRId64, columns, shape->n);
+        if (!task->foreseen) fail(MERCER_E_PLUGIN, "gram_cost: this operation is none of a reducer");
+        write_struct(out, task->foreseen->gram_cost(*task, *shape, flags, columns), "cost");
+    });
+}
 
 constexpr mercer_host table = {
     sizeof(mercer_host), MERCER_PLUGIN_ABI, 0,
@@ -297,6 +321,7 @@ constexpr mercer_host table = {
     pairs_service,       rows_service,      weights_service,
     landmarks_service,   pivot_service,     pivot_cost_service,
     give_service,        radial_service,    nearest_service,
+    gram_service,        gram_cost_service,
 };
 
 } // namespace

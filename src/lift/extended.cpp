@@ -69,8 +69,9 @@ class Products {
         : task_(task), rows_(rows), a_(a), total_(total), centred_(task.recipe.values().lift_centred != 0),
           refined_(task.recipe.values().ritz > 0), means_(refined_ ? a.cols : 0) {
         if (!centred_ && !refined_) return;
-        const KernelMatrix<T> matrix = make_operator<T>(task.run, rows.rows_of(task.prepared.kernel), {});
-        const GramOperator<T> &gram = matrix.exact;
+        const KernelMatrix matrix =
+            make_operator<T>(task.run, rows.rows_of(task.prepared.kernel), {.base = task.plan.base});
+        const Operator &gram = matrix.base();
         gram.product(
             task.run, false, centred_ + means_.size(),
             [&](int64_t row0, int64_t count, double *to, int64_t stride) { fill(row0, count, to, stride); },
@@ -145,7 +146,7 @@ Lifted extended_as(const LiftTask &task) {
     const double total = static_cast<double>(task.prepared.source->rows());
     const bool refined = task.recipe.values().ritz > 0;
     Lifted out = weighted_model(task);
-    const bool reduced = task.recipe.reducer() && !out.exact;
+    const bool reduced = task.recipe.reducer() && !out.exact && !out.approximate;
     Certificates quantisation;
     if (reduced) {
         task.run.stage("certify");
@@ -166,7 +167,8 @@ Lifted extended_as(const LiftTask &task) {
     out.tensors["w"] = vector_tensor(rows.weights);
     out.tensors["A"] = std::move(a);
     for (auto &[name, tensor] : rows.tensors) out.tensors[name] = std::move(tensor);
-    out.capabilities = MERCER_CAN_DENSITY | (centred ? MERCER_CAN_MEAN : 0);
+    out.capabilities = MERCER_CAN_DENSITY | (centred && !out.approximate ? MERCER_CAN_MEAN : 0);
+    if (out.approximate) out.mean_square.reset();
     out.total_variance->kind = "reduced-operator";
     // These belong to the centres' own model, of which this one shares only the eigenvalues.
     out.limits.reset(), out.mse.reset(), out.mse_components.reset();

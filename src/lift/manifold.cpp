@@ -170,8 +170,7 @@ Buffer<double> later_sums(const LiftTask &task, const CountedVector<int64_t> &or
 }
 
 template <class T>
-Clusters two_clusters(const LiftTask &task, const GramOperator<T> &gram, const Degrees &degrees,
-                      const Buffer<double> &f) {
+Clusters two_clusters(const LiftTask &task, const Operator &gram, const Degrees &degrees, const Buffer<double> &f) {
     const int64_t m = task.centres.m();
     CountedVector<int64_t> order(static_cast<size_t>(m));
     std::iota(order.begin(), order.end(), int64_t{0});
@@ -202,13 +201,13 @@ Buffer<double> directions(Run &run, int64_t m, int64_t p, const Buffer<double> &
 }
 
 template <class T>
-void write_clusters(const LiftTask &task, const GramOperator<T> &gram, const Degrees &degrees, const Buffer<double> &f,
+void write_clusters(const LiftTask &task, const Operator &gram, const Degrees &degrees, const Buffer<double> &f,
                     int64_t clusters, Lifted &out) {
     const int64_t m = task.centres.m(), p = f.size() / m;
     const double *weights = task.centres.weights.data();
     Clusters found;
     if (clusters == 2 && p == 1) {
-        found = two_clusters(task, gram, degrees, f);
+        found = two_clusters<T>(task, gram, degrees, f);
         if (m > 1) out.kernel_evaluations += pass_evaluations(m), ++out.passes;
     } else {
         found = part_directions(task.run, m, p, directions(task.run, m, p, f).data(), weights, clusters, seed_of(task));
@@ -242,8 +241,7 @@ std::string listed(const CountedVector<int64_t> &numbers, int64_t first) {
 // all others, the report lists the rows, and a warning suggests remedies. One of them is a smaller
 // alpha: the weights v = w q^-alpha grow for rows of small density q, and a large v_i keeps the
 // walk at i, because 1 / P_ii - 1 is the sum of v_j k_ij / (v_i k_ii) over all other j.
-template <class T>
-void say_isolated(const LiftTask &task, const GramOperator<T> &gram, const Degrees &degrees, const Eigenpairs &pairs,
+void say_isolated(const LiftTask &task, const Operator &gram, const Degrees &degrees, const Eigenpairs &pairs,
                   const Walk &walk, int64_t kept, Lifted &out) {
     constexpr int64_t looked_at = 3;
     const int64_t m = task.centres.m();
@@ -274,16 +272,14 @@ double degrees_share(const LiftTask &task, const Walk &walk, double started) {
     return (1 - started) * Counted::filled * static_cast<double>(walk.products()) / task.plan.products.likely;
 }
 
-template <class T>
-Degrees degrees_of(const LiftTask &task, const KernelMatrix<T> &gram, const Walk &walk, double share) {
+Degrees degrees_of(const LiftTask &task, const KernelMatrix &gram, const Walk &walk, double share) {
     Run::Span span(task.run, 0, share);
-    return Degrees(task.run, gram.exact, task.centres.weights, walk.alpha);
+    return Degrees(task.run, gram.base(), task.centres.weights, walk.alpha);
 }
 
 // Computes the leading eigenpairs of S except u_0, as many as `choice` requests, and adds their
 // cost to out.
-template <class T>
-Eigenpairs solve_walk(const LiftTask &task, const KernelMatrix<T> &gram, const Degrees &degrees, const Walk &walk,
+Eigenpairs solve_walk(const LiftTask &task, const KernelMatrix &gram, const Degrees &degrees, const Walk &walk,
                       double started, Components &choice, Lifted &out) {
     Run &run = task.run;
     const int64_t m = task.centres.m();
@@ -292,7 +288,7 @@ Eigenpairs solve_walk(const LiftTask &task, const KernelMatrix<T> &gram, const D
     const Block trivial = degrees.trivial(run);
     const RankOperator rest(symmetric, columns(trivial), {-1});
     Counted op(run, rest, started, task.plan.products.likely);
-    for (int64_t k = 0; k < walk.products(); ++k) op.passed(1, gram.exact.f32());
+    for (int64_t k = 0; k < walk.products(); ++k) op.passed(1, gram.base().f32());
     int64_t starting = 0;
     Progress progress(task, record({{"lift", "manifold"}, {"alpha", walk.alpha}}), symmetric, op, choice,
                       [&] { return starting + gram.evaluations(); });
@@ -334,7 +330,7 @@ Lifted manifold_as(const LiftTask &task) {
     run.stage("gram");
     const bool unknown = task.prepared.kernel.has_user();
     if (unknown) refuse_negative_values<T>(task);
-    const KernelMatrix<T> gram = kernel_matrix_of<T>(task);
+    const KernelMatrix gram = kernel_matrix_of<T>(task);
 
     run.stage("solve");
     const double started = start_share(*task.centres.source, task.plan, m);
@@ -349,8 +345,8 @@ Lifted manifold_as(const LiftTask &task) {
     if (choice.is_cut()) say_cut(task, out);
     const Buffer<double> f = write_tensors(task, pairs, degrees, walk, kept, out);
     write_facts(walk, pairs, kept, out);
-    say_isolated(task, gram.exact, degrees, pairs, walk, kept, out);
-    if (walk.clusters > 0) write_clusters(task, gram.exact, degrees, f, walk.clusters, out);
+    say_isolated(task, gram.base(), degrees, pairs, walk, kept, out);
+    if (walk.clusters > 0) write_clusters<T>(task, gram.base(), degrees, f, walk.clusters, out);
     return out;
 }
 

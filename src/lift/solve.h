@@ -12,7 +12,7 @@ namespace mercer {
 
 // Makes the operator of K of the centres, as planned.
 template <class T>
-KernelMatrix<T> kernel_matrix_of(const LiftTask &task) {
+KernelMatrix kernel_matrix_of(const LiftTask &task) {
     return make_operator<T>(task.run, task.centres.rows_of(task.prepared.kernel), task.plan);
 }
 

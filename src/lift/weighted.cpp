@@ -196,14 +196,36 @@ void write_tensors(const LiftTask &task, const Eigenpairs &pairs, const Moments 
     out.tensors["nu"] = std::move(nu);
 }
 
-void write_facts(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, int64_t kept, Lifted &out) {
+// lift.ritz relies on A^T K A = 1, which only eigenpairs of K itself give.
+void require_exact(const LiftTask &task, const Fidelity &known) {
+    if (task.recipe.values().ritz > 0 && !known.exact())
+        fail(MERCER_E_UNSUPPORTED,
+             "lift.ritz needs exact kernel values, but those of this kernel matrix are approximate");
+}
+
+// Nothing is claimed of eigenpairs of approximate values: K itself may have others, and neither are
+// the components orthonormal, nor is the mean that of the rows. The density needs no eigenpair.
+void disclaim(const Fidelity &known, Lifted &out) {
+    out.approximate = true;
+    out.worst_share = INFINITY;
+    out.capabilities = MERCER_CAN_DENSITY;
+    out.uncertified = "the values of the kernel matrix are approximate: the distance from the exact one is " +
+                      (std::isfinite(known.distance) ? format("at most %.3g", known.distance) : "unknown");
+}
+
+void write_facts(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, const Fidelity &known,
+                 int64_t kept, Lifted &out) {
     // True if the centres are all rows of positive weight, each with its own weight.
-    const bool all =
-        task.centres.rows && (!task.recipe.reducer() || (moments.plain && pairs.m() == task.prepared.source->rows()));
+    const bool all = known.exact() && task.centres.rows &&
+                     (!task.recipe.reducer() || (moments.plain && pairs.m() == task.prepared.source->rows()));
     const double unit = moments.unit();
     out.exact = all;
+    out.total_variance = {moments.variance() / moments.total * unit, all ? "exact" : "reduced-operator"};
+    for (int64_t j = 0; j < kept; ++j) out.residuals.push_back(pairs.residuals[static_cast<size_t>(j)] * unit);
+    out.most_negative = pairs.most_negative / moments.total * unit;
+    if (!known.exact()) return disclaim(known, out);
     out.capabilities = MERCER_CAN_DENSITY | (is_centred(task) ? MERCER_CAN_MEAN : 0);
-    if (task.prepared.kernel.is_psd() && !(out.outcome & MERCER_INDEFINITE))
+    if (known.positive && !(out.outcome & MERCER_INDEFINITE))
         out.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
     if (all && kept > 0) {
         const Bounds bounds = bounds_of(pairs, moments, task.plan, kept);
@@ -217,12 +239,9 @@ void write_facts(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
         out.mse = 0;
         out.mse_components = std::max(moments.variance() - explained, 0.0) / moments.total * unit;
     }
-    out.total_variance = {moments.variance() / moments.total * unit, all ? "exact" : "reduced-operator"};
     if (is_centred(task)) out.mean_square = moments.mean_square * unit;
     out.limits = centre_limits(task.run, pairs, moments, kept, out.capabilities & MERCER_CAN_RESIDUAL);
     out.limits->kind = all ? "exact" : "centres";
-    for (int64_t j = 0; j < kept; ++j) out.residuals.push_back(pairs.residuals[static_cast<size_t>(j)] * unit);
-    out.most_negative = pairs.most_negative / moments.total * unit;
 }
 
 template <class T>
@@ -232,8 +251,9 @@ Lifted weighted_as(const LiftTask &task) {
     Lifted out;
 
     run.stage("gram");
-    const KernelMatrix<T> gram = kernel_matrix_of<T>(task);
-    Moments moments(run, gram.exact, centres.weights, static_cast<double>(task.prepared.source->rows()));
+    const KernelMatrix gram = kernel_matrix_of<T>(task);
+    require_exact(task, gram.base().fidelity());
+    Moments moments(run, gram.base(), centres.weights, static_cast<double>(task.prepared.source->rows()));
 
     run.stage("solve");
     const double started = start_share(*centres.source, task.plan, centres.m());
@@ -259,7 +279,7 @@ Lifted weighted_as(const LiftTask &task) {
     const Kept kept = choose_kept(task, pairs, moments, choice, out);
     out.kept = kept.wanted;
     run.stage("certify");
-    write_facts(task, pairs, moments, kept.wanted, out);
+    write_facts(task, pairs, moments, gram.base().fidelity(), kept.wanted, out);
     run.stage("lift");
     write_tensors(task, pairs, moments, kept.all, out);
     return out;
@@ -280,7 +300,8 @@ Plan plan_refined(const PlanTask &task) {
 
 Lifted lift_weighted(const LiftTask &task) {
     Lifted out = weighted_model(task);
-    const bool refined = task.recipe.values().ritz > 0, reduced = task.recipe.reducer() && !out.exact;
+    const bool refined = task.recipe.values().ritz > 0,
+               reduced = task.recipe.reducer() && !out.exact && !out.approximate;
     Certificates quantisation;
     if (reduced) {
         task.run.stage("certify");

@@ -30,6 +30,10 @@ void Counted::dense(Run &run, double *a, int64_t lda) const {
     next(run, 0, f32(), [&] { base_.dense(run, a, lda); });
 }
 
+void Counted::row_squares(Run &run, const Squares &of, double *out) const {
+    next(run, 1, f32(), [&] { base_.row_squares(run, of, out); });
+}
+
 double Counted::share() const {
     const double done = static_cast<double>(passes_.size()), before = std::min(done, likely_);
     return start_ + (1 - start_) * (filled * before / likely_ + (1 - filled) * (1 - std::pow(0.5, done - before)));

@@ -16,6 +16,12 @@ class Counted : public Operator {
     bool has_rough() const override { return base_.has_rough(); }
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override { base_.diagonal(run, d); }
+    Fidelity fidelity() const override { return base_.fidelity(); }
+    // Columns are no pass.
+    void columns(Run &run, const int64_t *index, int64_t count, double *out, int64_t ldo) const override {
+        base_.columns(run, index, count, out, ldo);
+    }
+    void row_squares(Run &run, const Squares &of, double *out) const override;
 
     const std::vector<Pass> &passes() const { return passes_; }
     // Records a pass that was made before, or in an earlier run.

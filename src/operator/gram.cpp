@@ -10,7 +10,7 @@ namespace mercer {
 
 template <class T>
 GramOperator<T>::GramOperator(Run &run, const Expression &kernel, const Points<T> &points, Store store)
-    : Operator(points.rows(), sizeof(T) == 4), points_(points), tiles_(kernel, points_, points_) {
+    : Operator(points.rows(), sizeof(T) == 4), kernel_(kernel), points_(points), tiles_(kernel, points_, points_) {
     points_.lean();
     const int64_t blocks = blocks_of(n());
     if (store != Store::nothing) {
@@ -205,6 +205,75 @@ void GramOperator<T>::dense(Run &run, double *a, int64_t lda) const {
 template <class T>
 void GramOperator<T>::diagonal(Run &run, double *d) const {
     self_values(run, tiles_, d);
+}
+
+template <class T>
+void GramOperator<T>::columns(Run &run, const int64_t *index, int64_t count, double *out, int64_t ldo) const {
+    CountedVector<int64_t> numbers;
+    for (int64_t k = 0; k < count; ++k) numbers.push_back(points_.number(index[k]));
+    Points<T> x = points_, y = points_.only(numbers.data(), count);
+    const Tiles<T> tiles(kernel_, x, y);
+    sweep<T>(run, tiles, 0, n(), [&](const Tile<T> &tile) {
+        for (int64_t i = 0; i < tile.x.rows; ++i)
+            for (int64_t j = 0; j < tile.y.rows; ++j)
+                out[tile.x.row0 + i + (tile.y.row0 + j) * ldo] = static_cast<double>(tile.values[i * tile_rows + j]);
+        return true;
+    });
+    evaluations_.fetch_add(n() * count, std::memory_order_relaxed);
+}
+
+namespace {
+
+// Returns sum_j w_j (v_j - own - shift_j)^2 over one row of a strip, and adds the same squares,
+// times `weight`, to the sums of the columns. Eight sums at a time are independent of each other.
+template <class T>
+double add_squares(int64_t count, const T *v, double own, const double *shift, const double *w, double weight,
+                   double *columns) {
+    double sums[8] = {};
+    int64_t j = 0;
+    auto square = [&](int64_t at) {
+        const double value = static_cast<double>(v[at]) - own - shift[at];
+        return value * value;
+    };
+    for (; j + 8 <= count; j += 8)
+        for (int64_t k = 0; k < 8; ++k) {
+            const double found = square(j + k);
+            sums[k] += w[j + k] * found;
+            columns[j + k] += weight * found;
+        }
+    for (int64_t k = 0; j < count; ++j, ++k) {
+        const double found = square(j);
+        sums[k] += w[j] * found;
+        columns[j] += weight * found;
+    }
+    return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+} // namespace
+
+template <class T>
+void GramOperator<T>::row_squares(Run &run, const Squares &of, double *out) const {
+    Buffer<double> weights, shift;
+    auto given_or = [&](const double *given, double value, Buffer<double> &other) {
+        if (given) return given;
+        other = run.buffer<double>(n());
+        std::fill(other.begin(), other.end(), value);
+        return static_cast<const double *>(other.data());
+    };
+    const double *w = given_or(of.weights, 1, weights), *a = given_or(of.shift, 0, shift);
+    std::fill_n(out, n(), 0.0);
+    meet_all(run, 0, [&](const Block &k) {
+        const int64_t i0 = k.bi * tile_rows + k.row0, j0 = k.bj * tile_rows;
+        // A tile on the diagonal holds both triangles: its columns must not count again.
+        double nowhere[tile_rows];
+        for (int64_t i = 0; i < k.rows; ++i)
+            out[i0 + i] += add_squares(k.cols, k.values + i * k.stride, a[i0 + i], a + j0, w + j0, w[i0 + i],
+                                       k.bi == k.bj ? nowhere : out + j0);
+    });
+    for (int64_t i = 0; i < n(); ++i)
+        if (!std::isfinite(out[i]))
+            fail(MERCER_E_NUMERICAL, "the squares of the kernel values in row %" PRId64 " sum to %g, must be finite", i,
+                 std::isnan(out[i]) ? NAN : out[i]);
 }
 
 template class GramOperator<float>;

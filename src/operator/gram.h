@@ -31,8 +31,14 @@ class GramOperator : public Operator {
     void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override;
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
-
-    int64_t kernel_evaluations() const { return evaluations_.load(); }
+    Fidelity fidelity() const override { return {0, kernel_.is_psd()}; }
+    // Columns are computed, n kernel values each, even if all values are stored: so they have the same
+    // bits in both cases.
+    void columns(Run &run, const int64_t *index, int64_t count, double *out, int64_t ldo) const override;
+    // One pass over the tiles I <= J; fails with E_NUMERICAL if a sum is not finite. Entries err by a
+    // few units of rounding of T; they are shifted, squared and summed in f64.
+    void row_squares(Run &run, const Squares &of, double *out) const override;
+    int64_t kernel_evaluations() const override { return evaluations_.load(); }
 
   private:
     struct Work {                              // of one thread
@@ -51,6 +57,7 @@ class GramOperator : public Operator {
     int64_t tile_offset(int64_t bi, int64_t bj) const;
     int64_t block_rows(int64_t b) const { return std::min(tile_rows, n() - b * tile_rows); }
 
+    const Expression &kernel_;
     Points<T> points_;
     Tiles<T> tiles_;
     std::vector<Panel<T>> panels_; // prepared rows; empty: not kept

@@ -41,6 +41,28 @@ Need gram_need(const Run &run, int64_t n, int64_t p, const TileBytes &of) {
 template Need gram_need<float>(const Run &, int64_t, int64_t, const TileBytes &);
 template Need gram_need<double>(const Run &, int64_t, int64_t, const TileBytes &);
 
+template <class T>
+GramService gram_service(const Run &run, int64_t n, int32_t flags, int64_t columns, const TileBytes &tiles) {
+    const bool centred = flags & MERCER_GRAM_CENTRED, stored = flags & MERCER_GRAM_STORED;
+    const Need need = gram_need<T>(run, n, columns + centred, tiles); // the mean is one column more
+    const int64_t limit = run.budget()->limit(), half = limit / 2;
+    const Store store = stored && need.matrix + need.rows <= half ? Store::matrix
+                        : need.rows <= limit / 4                  ? Store::rows
+                                                                  : Store::nothing;
+    // Roots of the weights, the mean and its shift, the weights of squares, and what they are 1 or 0 without.
+    const int64_t own = 8 * 5 * n, chosen = tiles.stored(blocks_of(columns), columns);
+    const Bytes pass = larger(need.vectors, Bytes(chosen) + need.diagonal);
+    const Bytes loading = need.rows + need.loading + need.scratch;
+    switch (store) {
+    case Store::matrix: return {store, need.matrix + own + larger(loading, pass + need.scratch)};
+    case Store::rows: return {store, need.rows + own + larger(need.loading, pass + need.scratch)};
+    case Store::nothing: break;
+    }
+    return {store, own + (pass + need.scratch + need.panels)};
+}
+template GramService gram_service<float>(const Run &, int64_t, int32_t, int64_t, const TileBytes &);
+template GramService gram_service<double>(const Run &, int64_t, int32_t, int64_t, const TileBytes &);
+
 bool streams_well(const Expression &kernel, const Source &source) {
     if (source.kind() != Source::Kind::dense) return false;
     int64_t columns = 0;

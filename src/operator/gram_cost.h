@@ -29,6 +29,16 @@ Need need_of(const Run &run, const Expression &kernel, const Source &source, int
     return gram_need<T>(run, m, columns, tiles_of<T>(kernel, source));
 }
 
+// How the service `gram` of plugin.h keeps the kernel matrix, and the bytes of the matrix and of one
+// call on it with this many columns. The decision depends on the limit of the budget, and not on
+// what is left of it, so that a forecast and the fit decide alike.
+struct GramService {
+    Store store;
+    Bytes bytes;
+};
+template <class T>
+GramService gram_service(const Run &run, int64_t n, int32_t flags, int64_t columns, const TileBytes &tiles);
+
 // The number of super-panels in which a pass gathers the blocks of rows: an even number, or 1, that
 // exceeds the number of blocks by at most 1 and is at most 512. With 512, all rows are read 512
 // times in a pass, which takes 1 % of its time at n = 10^6, and a pair of super-panels is about

@@ -35,4 +35,23 @@ void RankOperator::diagonal(Run &run, double *d) const {
     }
 }
 
+// The added matrix is exact. Nothing is known of the sign of the sum if it subtracts.
+Fidelity RankOperator::fidelity() const {
+    Fidelity out = base_.fidelity();
+    out.positive = out.positive && std::all_of(c_.begin(), c_.end(), [](double c) { return c >= 0; });
+    return out;
+}
+
+void RankOperator::columns(Run &run, const int64_t *index, int64_t count, double *out, int64_t ldo) const {
+    base_.columns(run, index, count, out, ldo);
+    Buffer<double> u = run.buffer<double>(n());
+    for (int64_t k = 0; k < u_.count; ++k) {
+        u_.block->read(u_.first + k, 0, n(), u.data());
+        for (int64_t j = 0; j < count; ++j) {
+            const double factor = c_[static_cast<size_t>(k)] * u[index[j]];
+            for (int64_t i = 0; i < n(); ++i) out[i + j * ldo] += factor * u[i];
+        }
+    }
+}
+
 } // namespace mercer

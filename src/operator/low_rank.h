@@ -12,6 +12,8 @@ class RankOperator : public Operator {
     bool has_rough() const override { return base_.has_rough(); }
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
+    Fidelity fidelity() const override;
+    void columns(Run &run, const int64_t *index, int64_t count, double *out, int64_t ldo) const override;
 
   private:
     const Operator &base_;

@@ -1,9 +1,14 @@
-// Makes the kernel matrix of given rows according to a plan, for lifts; a derivation has its own (derive/compress.cpp).
+// The only maker of base operators: the kernel matrix of given rows, according to a plan.
 #pragma once
 #include "gram.h"
 #include "paired.h"
 
 namespace mercer {
+
+struct GramPlan;
+// Makes another base operator in place of the kernel matrix, for instance one of sampled or rounded
+// values; what it says of itself (Operator::fidelity) decides what a model made with it may claim.
+using MakeBase = std::unique_ptr<Operator> (*)(Run &run, const KernelRows &rows, const GramPlan &plan);
 
 struct GramPlan {
     bool f32 = false; // the result is computed in f32
@@ -13,28 +18,22 @@ struct GramPlan {
     Store store = Store::nothing;
     // What the f64 operator keeps that accompanies an f32 one.
     Store store_exact = Store::nothing;
+    MakeBase base = nullptr; // nullptr: the kernel matrix itself
 };
 
 // K in the type of the result and, if the plan is rough, a second time in f32.
-template <class T>
-struct KernelMatrix {
-    GramOperator<T> exact;
-    std::unique_ptr<GramOperator<float>> rough;
-    std::unique_ptr<PairedOperator> pair;
-    const Operator &both() const { return pair ? static_cast<const Operator &>(*pair) : exact; }
-    int64_t evaluations() const { return exact.kernel_evaluations() + (rough ? rough->kernel_evaluations() : 0); }
+class KernelMatrix {
+  public:
+    KernelMatrix(std::unique_ptr<Operator> base, std::unique_ptr<Operator> rough);
+    const Operator &base() const { return *base_; } // the one in the type of the result
+    const Operator &both() const { return pair_ ? *pair_ : *base_; }
+    int64_t evaluations() const { return base_->kernel_evaluations() + (rough_ ? rough_->kernel_evaluations() : 0); }
 
-    KernelMatrix(Run &run, const KernelRows &rows, const GramPlan &plan)
-        : exact(run, rows.kernel, points_of<T>(rows), plan.rough ? plan.store_exact : plan.store) {
-        if (!plan.rough) return;
-        rough = std::make_unique<GramOperator<float>>(run, rows.kernel, points_of<float>(rows), plan.store);
-        pair = std::make_unique<PairedOperator>(exact, *rough);
-    }
-    KernelMatrix(const KernelMatrix &) = delete;
+  private:
+    std::unique_ptr<Operator> base_, rough_, pair_; // rough_, pair_: nullptr unless the plan is rough
 };
+
 template <class T>
-KernelMatrix<T> make_operator(Run &run, const KernelRows &rows, const GramPlan &plan) {
-    return KernelMatrix<T>(run, rows, plan); // constructed in place: the copy is elided
-}
+KernelMatrix make_operator(Run &run, const KernelRows &rows, const GramPlan &plan);
 
 } // namespace mercer

@@ -61,4 +61,37 @@ void Operator::apply(Run &run, bool rough, Columns q, Columns y) const {
     });
 }
 
+void Operator::columns(Run &run, const int64_t *index, int64_t count, double *out, int64_t ldo) const {
+    const Fill unit = [&](int64_t row0, int64_t rows, double *to, int64_t stride) {
+        for (int64_t i = 0; i < rows; ++i) std::fill_n(to + i * stride, count, 0.0);
+        for (int64_t k = 0; k < count; ++k)
+            if (index[k] >= row0 && index[k] < row0 + rows) to[(index[k] - row0) * stride + k] = 1;
+    };
+    product(run, false, count, unit, [&](const double *y, int64_t stride) {
+        for (int64_t k = 0; k < count; ++k)
+            for (int64_t i = 0; i < n_; ++i) out[i + k * ldo] = y[i * stride + k];
+    });
+}
+
+void Operator::row_squares(Run &run, const Squares &of, double *out) const {
+    const int64_t width = std::min(tile_rows, n_);
+    Buffer<double> part = run.buffer<double>(n_, width);
+    std::vector<int64_t> index(static_cast<size_t>(width));
+    for_windows(run, n_, width, [&](int64_t first, int64_t count) {
+        for (int64_t k = 0; k < count; ++k) index[static_cast<size_t>(k)] = first + k;
+        columns(run, index.data(), count, part.data(), n_);
+        parallel_for(run, count, [&](int64_t k) { // A is symmetric: column j is row j
+            const double *column = part.data() + k * n_;
+            const double own = of.shift ? of.shift[first + k] : 0;
+            double sum = 0;
+            for (int64_t i = 0; i < n_; ++i) {
+                const double value = column[i] - own - (of.shift ? of.shift[i] : 0);
+                sum += (of.weights ? of.weights[i] : 1) * value * value;
+            }
+            out[first + k] = sum;
+        });
+        return true;
+    });
+}
+
 } // namespace mercer

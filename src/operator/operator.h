@@ -14,6 +14,16 @@ using Fill = std::function<void(int64_t row0, int64_t rows, double *to, int64_t 
 // Receives all rows of a product, row-major, and may overwrite them.
 using Take = std::function<void(double *y, int64_t stride)>;
 
+// How an operator relates to the matrix K of exact kernel values (scaled and centred, if the operator
+// is) for which it is used. Lifts ask for it before they claim anything about K.
+struct Fidelity {
+    // Upper bound of the spectral norm |A - K|, rounding aside. 0: each value of A is that of K, up to
+    // rounding of its type; infinite: no bound is known.
+    double distance;
+    bool positive; // A is known to be positive semi-definite, up to rounding
+    bool exact() const { return distance == 0; }
+};
+
 class Operator {
   public:
     Operator(int64_t n, bool f32) : n_(n), f32_(f32) {}
@@ -28,11 +38,29 @@ class Operator {
     // Writes all of A, both triangles.
     virtual void dense(Run &run, double *a, int64_t lda) const = 0;
     virtual void diagonal(Run &run, double *d) const = 0;
+    virtual Fidelity fidelity() const = 0;
+
+    // Writes the columns of A with these numbers (n x count). Unless a class knows better, they are the
+    // product with unit vectors.
+    virtual void columns(Run &run, const int64_t *index, int64_t count, double *out, int64_t ldo) const;
+    // What row_squares computes: sum_j weights_j (A_ij - shift_i - shift_j)^2; nullptr: weights of 1, no
+    // shift. Centring subtracts such a shift from each entry (weighted.h), and what is subtracted
+    // before the squares are taken does not cancel in their sum.
+    struct Squares {
+        const double *weights = nullptr, *shift = nullptr;
+    };
+    // Writes these sums for all rows i. Unless a class knows better, from all columns, 256 at a time.
+    virtual void row_squares(Run &run, const Squares &of, double *out) const;
+    // Kernel values that this operator has computed so far; those of an operator that it wraps are
+    // counted there.
+    virtual int64_t kernel_evaluations() const { return 0; }
 
     // Applies the operator to columns of blocks; q and y must not overlap.
     void apply(Run &run, bool rough, Columns q, Columns y) const;
     // Returns the operator as plugins see it; this object must outlive the result.
     mercer_operator c_operator() const;
+    // The same for reducers; op: the c_operator() of this object.
+    mercer_gram c_gram(const mercer_operator &op) const;
 
   private:
     int64_t n_;

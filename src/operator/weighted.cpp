@@ -1,6 +1,20 @@
+// The columns and the row squares of A = P S K S P.
+//
+// With w = s^2, W = sum w, mu = K w / W and mubar = w^T mu / W,
+//
+//   P S = S H,  H = 1 - 1 w^T / W,    (H K H^T)_ij = K_ij - mu_i - mu_j + mubar = K_ij - a_i - a_j,
+//   A_ij = s_i s_j (K_ij - a_i - a_j),    a_i = mu_i - mubar / 2    (a = 0 if uncentred)
+//   sum_j v_j A_ij^2 = s_i^2 sum_j (v_j w_j) (K_ij - a_i - a_j)^2
+//
+// The last sum is what the base computes in one pass over its tiles (Operator::Squares). The usual
+// expansion |K_i|^2 - 2 (K mu)_i + ... needs as many passes, but subtracts numbers that may exceed
+// their difference by orders of magnitude. Here entries are subtracted and then squared: with
+// errors of at most e in K_ij - a_i - a_j, a row square q errs by at most 2 s_i e sqrt(W q) +
+// s_i^2 W e^2, and relatively by the rounding of the sum.
 #include "weighted.h"
 
 #include "../core/blas.h"
+#include "../core/threads.h"
 
 #include <algorithm>
 #include <cmath>
@@ -87,6 +101,46 @@ void WeightedOperator::diagonal(Run &run, double *d) const {
     double c = 0;
     for (int64_t i = 0; i < n(); ++i) c += unit(i) * v(i);
     for (int64_t i = 0; i < n(); ++i) d[i] += unit(i) * (c * unit(i) - 2 * v(i));
+}
+
+Fidelity WeightedOperator::fidelity() const {
+    Fidelity out = base_.fidelity();
+    double largest = 0;
+    for (int64_t i = 0; i < n(); ++i) largest = std::max(largest, scale(i) * scale(i));
+    if (!out.exact()) out.distance *= largest;
+    return out;
+}
+
+Buffer<double> WeightedOperator::shift(Run &run) const {
+    Buffer<double> out = std::move(run.buffer<double>(n()).zero());
+    if (!centred_) return out;
+    const double *ksu = mean(run); // mu |s|, because S u = w / |s|
+    double mubar = 0;
+    for (int64_t i = 0; i < n(); ++i) {
+        out[i] = ksu[i] * inverse_length_;
+        mubar += unit(i) * unit(i) * out[i];
+    }
+    for (double &value : out) value -= mubar / 2;
+    return out;
+}
+
+void WeightedOperator::columns(Run &run, const int64_t *index, int64_t count, double *out, int64_t ldo) const {
+    const Buffer<double> a = shift(run);
+    base_.columns(run, index, count, out, ldo);
+    parallel_for(run, count, [&](int64_t k) {
+        const int64_t j = index[k];
+        double *column = out + k * ldo;
+        for (int64_t i = 0; i < n(); ++i) column[i] = scale(i) * scale(j) * (column[i] - a[i] - a[j]);
+    });
+}
+
+void WeightedOperator::row_squares(Run &run, const Squares &of, double *out) const {
+    if (of.shift) return Operator::row_squares(run, of, out); // K would be shifted twice, with scales between
+    const Buffer<double> a = shift(run);
+    Buffer<double> weights = run.buffer<double>(n());
+    for (int64_t j = 0; j < n(); ++j) weights[j] = (of.weights ? of.weights[j] : 1) * scale(j) * scale(j);
+    base_.row_squares(run, {weights.data(), centred_ ? a.data() : nullptr}, out);
+    for (int64_t i = 0; i < n(); ++i) out[i] *= scale(i) * scale(i);
 }
 
 } // namespace mercer

@@ -13,6 +13,10 @@ class WeightedOperator : public Operator {
     bool has_rough() const override { return base_.has_rough(); }
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
+    Fidelity fidelity() const override; // |P S (A - K) S P| <= max s^2 |A - K|
+    // Both are centred by the exact mean, as mean() knows it or computes it.
+    void columns(Run &run, const int64_t *index, int64_t count, double *out, int64_t ldo) const override;
+    void row_squares(Run &run, const Squares &of, double *out) const override;
     // Returns K S u from a product that is not rough. The first product computes it as an
     // additional column, and so does the first one that is not rough. If there was none yet, mean()
     // makes one.
@@ -29,6 +33,7 @@ class WeightedOperator : public Operator {
   private:
     double scale(int64_t i) const { return scale_ ? scale_[i] : 1; }
     double unit(int64_t i) const { return scale(i) * inverse_length_; }
+    Buffer<double> shift(Run &run) const; // a (weighted.cpp); zeros if uncentred
     const Operator &base_;
     const double *scale_;
     bool centred_;

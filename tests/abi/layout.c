@@ -278,6 +278,17 @@ AT(mercer_visit, reserved, 52);
 AT(mercer_visit, list, 56);
 AT(mercer_visit, listed, 64);
 
+SIZE(mercer_gram, 64);
+AT(mercer_gram, struct_size, 0);
+AT(mercer_gram, n, 8);
+AT(mercer_gram, op, 16);
+AT(mercer_gram, self, 24);
+AT(mercer_gram, columns, 32);
+AT(mercer_gram, row_squares, 40);
+AT(mercer_gram, distance, 48);
+AT(mercer_gram, positive, 56);
+AT(mercer_gram, reserved, 60);
+
 SIZE(mercer_pivot_state, 104);
 AT(mercer_pivot_state, struct_size, 0);
 AT(mercer_pivot_state, n, 8);
@@ -374,7 +385,7 @@ AT(mercer_solver_ops, reserved, 12);
 AT(mercer_solver_ops, forecast, 16);
 AT(mercer_solver_ops, solve, 24);
 
-SIZE(mercer_host, 304);
+SIZE(mercer_host, 320);
 AT(mercer_host, struct_size, 0);
 AT(mercer_host, abi, 8);
 AT(mercer_host, reserved, 12);
@@ -414,6 +425,8 @@ AT(mercer_host, pivot_cost, 272);
 AT(mercer_host, give, 280);
 AT(mercer_host, radial, 288);
 AT(mercer_host, nearest, 296);
+AT(mercer_host, gram, 304);
+AT(mercer_host, gram_cost, 312);
 
 SIZE(mercer_module, 88);
 AT(mercer_module, struct_size, 0);

@@ -52,6 +52,7 @@ class BitsOperator : public Operator { // lo + (hi - lo) b_ij, b_ij = [u(seed; i
     void diagonal(Run &, double *out) const override {
         for (int64_t i = 0; i < n(); ++i) out[i] = entry(i, i);
     }
+    Fidelity fidelity() const override { return {INFINITY, false}; }
 
   private:
     double lo_, hi_;
@@ -80,6 +81,7 @@ void solve(const Plugin &plugin, const BitsOperator &bits, bool centred, const o
     const int64_t n = bits.n(), r = 5;
     Run run({}, nullptr);
     WeightedOperator op(run, bits, nullptr, centred); // Q -> H(Khat(HQ)): composed as any other base
+    CHECK(!op.fidelity().exact() && !op.fidelity().positive);
     mercer_operator c_op = op.c_operator();
     mercer_task task(run, Random(1, Stage::solver));
     Params params(plugin.params);

@@ -67,6 +67,54 @@ static void pivot_rule(mercer_context *ctx, const char *delta) {
     mercer_data_destroy(data);
 }
 
+/* The rule on whole rows: each of its pivots lowers the trace of the residual by the largest sum of squares over its
+ * diagonal, found here by updating the whole matrix; for vectors, and for objects known by their distances. */
+static int32_t distances(void *user, const int64_t *i, const int64_t *j, int64_t count, double *values) {
+    (void)user;
+    for (int64_t c = 0; c < count; c++) {
+        double r2 = 0;
+        for (int col = 0; col < D; col++) r2 += pow(x[i[c] * D + col] - x[j[c] * D + col], 2);
+        values[c] = sqrt(r2);
+    }
+    return 0;
+}
+static double gain(int j) {
+    double sum = 0;
+    for (int t = 0; t < N; t++) sum += k[j * N + t] * k[j * N + t];
+    return k[j * N + j] > 1e-9 ? sum / k[j * N + j] : 0;
+}
+static int pivot_of(mercer_model *model, int step, int objects) {
+    if (objects) return (int)((const int64_t *)tensor_of(model, "indices").data)[step];
+    int p = 0;
+    while (p < N - 1 && memcmp(f64_of(model, "C") + step * D, x + p * D, D * sizeof *x)) p++;
+    return p;
+}
+static void whole_rows(mercer_context *ctx, int objects) {
+    const mercer_objects known = {
+        .struct_size = sizeof known, .rows = N, .values = MERCER_DISTANCE, .pairs = distances};
+    mercer_data *data = NULL;
+    if (objects)
+        OK(mercer_data_from_objects(&data, ctx, &known));
+    else
+        data = rows_of(ctx, x, N, D);
+    mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.6", "reducer", "descent", "m", "12");
+    mercer_model *model = fit_of(recipe, data);
+    CHECK(summary_of(model).m == 12);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) k[i * N + j] = gaussian(0.6, x + i * D, x + j * D, D);
+    for (int step = 0; step < 12; step++) {
+        const int p = pivot_of(model, step, objects);
+        for (int i = 0; i < N; i++) CHECK(gain(p) >= gain(i) * (1 - 1e-9));
+        double column[N], root = sqrt(k[p * N + p]);
+        for (int i = 0; i < N; i++) column[i] = k[i * N + p] / root;
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++) k[i * N + j] -= column[i] * column[j];
+    }
+    mercer_model_destroy(model);
+    mercer_recipe_destroy(recipe);
+    mercer_data_destroy(data);
+}
+
 /* k-means: each centroid is the mean of the rows nearest to it, each weight their number. */
 static void points_reducer(mercer_context *ctx) {
     mercer_data *data = rows_of(ctx, x, N, D);
@@ -127,6 +175,8 @@ int main(int argc, char **argv) {
     kernels(ctx, "blocky", "gamma", "2", anova);
     pivot_rule(ctx, "0");
     pivot_rule(ctx, "0.9");
+    whole_rows(ctx, 0);
+    whole_rows(ctx, 1);
     points_reducer(ctx);
     solver(ctx);
     mercer_context_destroy(ctx);

@@ -1,4 +1,5 @@
 // The kernel matrix as an operator, stored and streamed, and what composes with it, against naive matrices.
+#include "operator/counted.h"
 #include "operator/low_rank.h"
 #include "operator/make_operator.h"
 #include "operator/weighted.h"
@@ -17,13 +18,13 @@ constexpr int64_t d = 5;
 constexpr double sigma = 1.3;
 
 struct Problem {
-    explicit Problem(int64_t n, const char *text = "gaussian")
+    explicit Problem(int64_t n, const char *text = "gaussian", double width = sigma)
         : x(oracle::Numbers(3).matrix(n, d)), kernel(parse_expression(text), registry) {
         for (double &value : x.v) value = static_cast<double>(static_cast<float>(value)); // the same data for f32
         mercer_run settings{};
         settings.struct_size = sizeof settings;
         Run run({}, &settings);
-        kernel.finish(run, d, [](const Leaf &, const std::string &) { return sigma; });
+        kernel.finish(run, d, [&](const Leaf &, const std::string &) { return width; });
         for (Leaf &leaf : kernel.leaves)
             if (leaf.form == MERCER_SQDIST) leaf.shift = {0.1, 0, -0.2, 0, 0.3};
         source = make_view_source({sizeof(mercer_view), MERCER_F64, 0, n, d, d, 1, x.v.data()});
@@ -68,7 +69,10 @@ std::vector<double> some_columns(int64_t n, int64_t p) {
     return q;
 }
 
-// Everything an operator says, in one array.
+// Columns that include the first and the last, not in their order.
+std::vector<int64_t> some_rows(int64_t n) { return {n - 1, 0, n / 2}; }
+
+// Everything an operator says, in one array: a product, the dense matrix, the diagonal, columns and row squares.
 template <class Make>
 std::vector<double> all_of(int64_t n, int64_t count, Make &&make) {
     mercer_run settings = threads(count);
@@ -79,8 +83,21 @@ std::vector<double> all_of(int64_t n, int64_t count, Make &&make) {
     out.resize(static_cast<size_t>(p * n + ld * n + n), 4);
     op->dense(run, out.data() + p * n, ld);
     op->diagonal(run, out.data() + p * n + ld * n);
+    const std::vector<int64_t> rows = some_rows(n);
+    const size_t before = out.size();
+    out.resize(before + static_cast<size_t>(3 * ld + n), 4);
+    op->columns(run, rows.data(), 3, out.data() + before, ld);
+    op->row_squares(run, {}, out.data() + before + 3 * ld);
     return out;
 }
+
+// What errors of `allowed` in n entries make of the sum of their squares, and the rounding of the sum.
+double square_error(int64_t n, double sum, double allowed) {
+    const double count = static_cast<double>(n);
+    return 2 * allowed * std::sqrt(count * sum) + count * allowed * allowed + tolerance::sum(n, sum, tolerance::u64);
+}
+
+double row_square(const Matrix &a, int64_t i) { return oracle::dot(a.row(i), a.row(i), a.cols); }
 
 // ... against the matrix it should be; `allowed` for an entry.
 void check_all(const std::vector<double> &out, const Matrix &a, double allowed, double u) {
@@ -103,6 +120,15 @@ void check_all(const std::vector<double> &out, const Matrix &a, double allowed, 
         TEST_ASSERT_TRUE(dense[n + j * ld] == 4 && dense[n + 1 + j * ld] == 4);
         TEST_ASSERT_DOUBLE_WITHIN(allowed, a(j, j), diagonal[j]);
     }
+    const std::vector<int64_t> rows = some_rows(n);
+    const double *some = diagonal + n, *squares = some + 3 * ld;
+    for (int64_t k = 0; k < 3; ++k) {
+        for (int64_t i = 0; i < n; ++i)
+            TEST_ASSERT_DOUBLE_WITHIN(allowed, a(i, rows[static_cast<size_t>(k)]), some[i + k * ld]);
+        TEST_ASSERT_TRUE(some[n + k * ld] == 4 && some[n + 1 + k * ld] == 4);
+    }
+    for (int64_t i = 0; i < n; ++i)
+        TEST_ASSERT_DOUBLE_WITHIN(square_error(n, row_square(a, i), allowed), row_square(a, i), squares[i]);
 }
 
 template <class T>
@@ -126,7 +152,7 @@ void check_gram(int64_t n) {
             }
             TEST_ASSERT_EQUAL_INT(0, std::memcmp(first.data(), out.data(), out.size() * sizeof(double)));
         }
-    const int64_t at = static_cast<int64_t>(first.size()) - n;
+    const int64_t at = 3 * n + (n + 2) * n; // the diagonal
     for (int64_t i = 0; i < n; ++i)
         TEST_ASSERT_TRUE(first[static_cast<size_t>(at + i)] == 1); // k(x, x) of a Gaussian is 1 exactly
 }
@@ -186,10 +212,10 @@ void test_weighted() {
                 std::vector<double> s(static_cast<size_t>(n), 1.0), first;
                 oracle::Numbers numbers(4);
                 for (double &value : s) value = equal ? 1 : 0.2 + 2 * numbers.uniform();
-                for (int64_t count : {1, 8}) {
+                for (int64_t count : {1, 2, 8}) {
                     std::unique_ptr<Operator> base;
                     auto out = all_of(n, count, [&](Run &run) {
-                        base = gram_of<double>(run, problem, true);
+                        base = gram_of<double>(run, problem, count != 2);
                         return std::make_unique<WeightedOperator>(run, *base, equal ? nullptr : s.data(), centred);
                     });
                     if (first.empty()) // three subtractions of entries up to 5, each a sum of n
@@ -235,6 +261,165 @@ void test_rank() { // of both signs, on a base that is itself composed; stored a
                 first = out;
             }
     }
+}
+
+// sum_j v_j (A_ij - a_i - a_j)^2 in plain loops.
+std::vector<double> shifted_squares(const Matrix &a, const std::vector<double> &v, const std::vector<double> &shift) {
+    std::vector<double> out(static_cast<size_t>(a.rows), 0);
+    for (int64_t i = 0; i < a.rows; ++i)
+        for (int64_t j = 0; j < a.rows; ++j) {
+            const double value = a(i, j) - shift[static_cast<size_t>(i)] - shift[static_cast<size_t>(j)];
+            out[static_cast<size_t>(i)] += v[static_cast<size_t>(j)] * value * value;
+        }
+    return out;
+}
+
+// With weights and a shift: of the kernel matrix; of a centred one, which computes them from its columns; and of those
+// that wrap it, which pass them on.
+void test_row_squares() {
+    for (int64_t n : {1, 300}) {
+        Problem problem(n);
+        oracle::Numbers numbers(8);
+        std::vector<double> v(static_cast<size_t>(n)), shift(v), s(v), out(v);
+        for (size_t i = 0; i < v.size(); ++i) v[i] = numbers.uniform(), shift[i] = numbers(), s[i] = 0.2 + v[i];
+        mercer_run settings = threads(2);
+        Run run({}, &settings);
+        run.stage("all");
+        const auto base = gram_of<double>(run, problem, false), rough = gram_of<float>(run, problem, false);
+        const PairedOperator paired(*base, *rough);
+        const Counted counted(run, paired, 0, 1);
+        const WeightedOperator centred(run, counted, s.data(), true);
+        const auto check = [&](const Operator &op, const Matrix &a) {
+            op.row_squares(run, {v.data(), shift.data()}, out.data());
+            const std::vector<double> expected = shifted_squares(a, v, shift);
+            for (size_t i = 0; i < out.size(); ++i) // entries and shifts of size up to 2, weights up to 1
+                TEST_ASSERT_DOUBLE_WITHIN(square_error(n, 16 * static_cast<double>(n), 1e-14), expected[i], out[i]);
+        };
+        check(*base, problem.gram());
+        check(counted, problem.gram());
+        check(centred, weighted(problem.gram(), s, true));
+        TEST_ASSERT_EQUAL_INT(2, counted.passes().size()); // the squares and the mean: columns are no pass
+    }
+}
+
+// Rows so close that K is 1 up to 1e-6: what centring leaves of it is as accurate as entries of K allow, 1e-9, and not
+// the difference of squares that are 1e12 times as large.
+void test_row_squares_do_not_cancel() {
+    const int64_t n = 300;
+    Problem problem(n, "gaussian", 1000);
+    mercer_run settings = threads(2);
+    Run run({}, &settings);
+    const auto base = gram_of<double>(run, problem, false);
+    const WeightedOperator centred(run, *base, nullptr, true);
+    std::vector<double> squares(static_cast<size_t>(n));
+    centred.row_squares(run, {}, squares.data());
+    // 1 - k in the oracle, which has no rounding of k near 1; centring removes the 1.
+    const Matrix less = oracle::gram(
+        [](const double *x, const double *y, int64_t count) { return std::expm1(-oracle::sqdist(x, y, count) / 2e6); },
+        problem.x, problem.x);
+    const Matrix a = weighted(less, std::vector<double>(static_cast<size_t>(n), 1.0), true);
+    for (int64_t i = 0; i < n; ++i)
+        TEST_ASSERT_DOUBLE_WITHIN(1e-7 * row_square(a, i), row_square(a, i), squares[static_cast<size_t>(i)]);
+}
+
+void test_not_finite() {
+    Problem problem(3, "linear");
+    problem.x(1, 2) = 1e160; // its square is beyond f64
+    mercer_run settings = threads(1);
+    Run run({}, &settings);
+    const auto base = gram_of<double>(run, problem, false);
+    std::vector<double> out(3);
+    try {
+        base->row_squares(run, {}, out.data());
+        TEST_FAIL_MESSAGE("squares beyond f64 were accepted");
+    } catch (const Error &error) {
+        TEST_ASSERT_EQUAL_INT(MERCER_E_NUMERICAL, error.code());
+    }
+}
+
+// A matrix of approximate values.
+class Approximate : public Operator {
+  public:
+    Approximate(const Matrix &a, Fidelity known) : Operator(a.rows, false), a_(a), known_(known) {}
+    void product(Run &, bool, int64_t p, const Fill &q, const Take &y) const override {
+        std::vector<double> in(static_cast<size_t>(n() * p)), out(in.size(), 0);
+        q(0, n(), in.data(), p);
+        for (int64_t i = 0; i < n(); ++i)
+            for (int64_t j = 0; j < n(); ++j)
+                for (int64_t c = 0; c < p; ++c)
+                    out[static_cast<size_t>(i * p + c)] += a_(i, j) * in[static_cast<size_t>(j * p + c)];
+        y(out.data(), p);
+    }
+    void dense(Run &, double *a, int64_t lda) const override {
+        for (int64_t j = 0; j < n(); ++j) std::copy_n(a_.row(j), n(), a + j * lda);
+    }
+    void diagonal(Run &, double *out) const override {
+        for (int64_t i = 0; i < n(); ++i) out[i] = a_(i, i);
+    }
+    Fidelity fidelity() const override { return known_; }
+
+  private:
+    const Matrix &a_;
+    Fidelity known_;
+};
+
+// Columns and row squares of a class that has products alone.
+void test_products_alone() {
+    const int64_t n = 300;
+    const Matrix a = Problem(n).gram();
+    const auto out = all_of(n, 2, [&](Run &) { return std::make_unique<Approximate>(a, Fidelity{0.5, false}); });
+    check_all(out, a, 0, tolerance::u64);
+}
+
+// What wrappers make of what their base says: scales of up to 3 make a distance up to 9 times as large, a matrix that is
+// added changes nothing unless it is subtracted, and the rough one of a pair does not count.
+void test_fidelity() {
+    const int64_t n = 4;
+    const Matrix a = Problem(n).gram();
+    Run run({}, nullptr);
+    run.stage("all");
+    const std::vector<double> s = {1, -3, 2, 0.5};
+    Block u(run, n, 1, false);
+    const auto says = [](const Operator &op, double distance, bool positive) {
+        TEST_ASSERT_TRUE(op.fidelity().distance == distance && op.fidelity().positive == positive);
+        TEST_ASSERT_TRUE(op.fidelity().exact() == (distance == 0));
+    };
+    for (double distance : {0.0, 0.5, double(INFINITY)})
+        for (bool positive : {true, false}) {
+            const Approximate base(a, {distance, positive}), other(a, {7, !positive});
+            says(base, distance, positive);
+            says(WeightedOperator(run, base, s.data(), true), 9 * distance, positive);
+            says(WeightedOperator(run, base, nullptr, true), distance, positive);
+            says(RankOperator(base, columns(u), {1}), distance, positive);
+            says(RankOperator(base, columns(u), {-1}), distance, false);
+            says(PairedOperator(base, other), distance, positive);
+            says(Counted(run, base, 0, 1), distance, positive);
+        }
+    Problem psd(n), indefinite(n, "sigmoid");
+    says(*gram_of<float>(run, psd, true), 0, true);
+    says(*gram_of<double>(run, indefinite, false), 0, false);
+}
+
+Approximate *made = nullptr; // by the plan of the next test
+std::unique_ptr<Operator> make_another(Run &, const KernelRows &, const GramPlan &) {
+    return std::unique_ptr<Operator>(made);
+}
+
+// The only maker: as planned, once or in two types, or by a plan's own maker.
+void test_maker() {
+    const int64_t n = 40;
+    Problem problem(n);
+    Run run({}, nullptr);
+    const KernelRows rows{problem.source, {}, problem.kernel, nullptr, n, nullptr};
+    const KernelMatrix plain = make_operator<double>(run, rows, {.store = Store::rows}),
+                       pair = make_operator<double>(run, rows, {.rough = true, .store = Store::matrix});
+    TEST_ASSERT_TRUE(!plain.both().has_rough() && &plain.both() == &plain.base() && plain.evaluations() == 0);
+    TEST_ASSERT_TRUE(pair.both().has_rough() && !pair.base().f32() && pair.evaluations() == n * n);
+    TEST_ASSERT_TRUE(make_operator<float>(run, rows, {.f32 = true}).base().f32());
+    const Matrix a = problem.gram();
+    made = new Approximate(a, {0.5, false});
+    const KernelMatrix another = make_operator<double>(run, rows, {.base = make_another});
+    TEST_ASSERT_TRUE(&another.base() == made && &another.both() == made);
 }
 
 void test_c_operator() {
@@ -285,6 +470,12 @@ int main() {
     RUN_TEST(test_many_blocks);
     RUN_TEST(test_weighted);
     RUN_TEST(test_rank);
+    RUN_TEST(test_row_squares);
+    RUN_TEST(test_row_squares_do_not_cancel);
+    RUN_TEST(test_not_finite);
+    RUN_TEST(test_products_alone);
+    RUN_TEST(test_fidelity);
+    RUN_TEST(test_maker);
     RUN_TEST(test_c_operator);
     RUN_TEST(test_expression_tiles);
     return UNITY_END();

@@ -2,8 +2,8 @@
  * Source: ... For rows whose order is random.
  *
  * A reducer selects the landmarks and passes them to host->give. host->visit and host->columns provide kernel values and
- * distances, a tile at a time. If yours is a rule for the pivots of a partial Cholesky factor, begin with mercer/pivots.h,
- * which leaves only the rule to write. */
+ * distances, a tile at a time; host->gram the kernel matrix as an operator. If yours is a rule for the pivots of a partial
+ * Cholesky factor, begin with mercer/pivots.h, which leaves only the rule to write. */
 #include <mercer/plugin.h>
 
 typedef struct example_params {
