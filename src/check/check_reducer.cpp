@@ -160,6 +160,7 @@ void reduce_as(Run &run, const Plugin &plugin, const Scene &scene, const Params 
         want.assignment = out.assignment.data();
     }
     out.status = plugin.reducer.reduce(&host_table(), &task, params.values(), &out.shape, &want);
+    if (out.status == MERCER_OK) problem.give_first(); // as in a fit
     out.error = task.error;
     for (const auto &block : task.arena) out.allocated += block.size();
 }
