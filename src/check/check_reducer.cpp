@@ -291,9 +291,9 @@ std::vector<double> naive_gram(const Scene &scene, int32_t flags) {
     return a;
 }
 
-// The service gram on the problem that the reducer sees. The tile engine leaves errors of at most
-// v sqrt((d + 8) u) / 16 in a squared distance v (gram/tile.cpp), below 0.1 sqrt(u) in K; weights are
-// at most 4, and centring adds three means.
+// Checks the service gram on the problem that the reducer sees. The tile engine leaves errors of at
+// most v sqrt((d + 8) u) / 16 in a squared distance v (gram/tile.cpp), below 0.1 sqrt(u) in K;
+// weights are at most 4, and centring adds the errors of three means.
 template <class T>
 void gram_as(Suite &suite, const Scene &scene, int32_t flags) {
     Reduction got;

@@ -287,7 +287,7 @@ void check_gram(const char *name, int32_t flags) {
     if (flags & ~known)
         fail(MERCER_E_PLUGIN, "%s: flags = %d, must be a sum of MERCER_GRAM_... constants", name, flags);
 }
-int32_t gram_service(mercer_task *task, int32_t flags, mercer_gram *out) {
+int32_t gram_matrix_service(mercer_task *task, int32_t flags, mercer_gram *out) {
     return task->guard([&] {
         check_gram("gram", flags);
         if (!task->problem)
@@ -321,7 +321,7 @@ constexpr mercer_host table = {
     pairs_service,       rows_service,      weights_service,
     landmarks_service,   pivot_service,     pivot_cost_service,
     give_service,        radial_service,    nearest_service,
-    gram_service,        gram_cost_service,
+    gram_matrix_service, gram_cost_service,
 };
 
 } // namespace

@@ -58,7 +58,8 @@ struct Lifted {
     int64_t kernel_evaluations = 0, passes = 0; // passes: how often the kernel matrix was computed
     double columns = 0, products = 0;
     bool exact = false; // the centres are all rows, each with its own weight
-    // The kernel values of its problem are approximate (operator/operator.h): the model claims nothing.
+    // The kernel values of its problem are approximate (operator/operator.h), so that the model
+    // claims nothing.
     bool approximate = false;
     double worst_share = 0; // exact fits: largest certified relative error of an eigenvalue
 

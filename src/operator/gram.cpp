@@ -265,7 +265,7 @@ void GramOperator<T>::row_squares(Run &run, const Squares &of, double *out) cons
     meet_all(run, 0, [&](const Block &k) {
         const int64_t i0 = k.bi * tile_rows + k.row0, j0 = k.bj * tile_rows;
         // A tile on the diagonal holds both triangles: its columns must not count again.
-        double nowhere[tile_rows];
+        double nowhere[tile_rows] = {};
         for (int64_t i = 0; i < k.rows; ++i)
             out[i0 + i] += add_squares(k.cols, k.values + i * k.stride, a[i0 + i], a + j0, w + j0, w[i0 + i],
                                        k.bi == k.bj ? nowhere : out + j0);

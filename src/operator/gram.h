@@ -32,11 +32,11 @@ class GramOperator : public Operator {
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
     Fidelity fidelity() const override { return {0, kernel_.is_psd()}; }
-    // Columns are computed, n kernel values each, even if all values are stored: so they have the same
-    // bits in both cases.
+    // Computes the columns, n kernel values each, even if all values are stored. Therefore they
+    // have the same bits in both cases.
     void columns(Run &run, const int64_t *index, int64_t count, double *out, int64_t ldo) const override;
-    // One pass over the tiles I <= J; fails with E_NUMERICAL if a sum is not finite. Entries err by a
-    // few units of rounding of T; they are shifted, squared and summed in f64.
+    // Makes one pass over the tiles I <= J; fails with E_NUMERICAL if a sum is not finite. Entries
+    // err by a few units of rounding of T; they are shifted, squared and summed in f64.
     void row_squares(Run &run, const Squares &of, double *out) const override;
     int64_t kernel_evaluations() const override { return evaluations_.load(); }
 

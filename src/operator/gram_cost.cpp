@@ -49,7 +49,7 @@ GramService gram_service(const Run &run, int64_t n, int32_t flags, int64_t colum
     const Store store = stored && need.matrix + need.rows <= half ? Store::matrix
                         : need.rows <= limit / 4                  ? Store::rows
                                                                   : Store::nothing;
-    // Roots of the weights, the mean and its shift, the weights of squares, and what they are 1 or 0 without.
+    // Roots of the weights, the mean, its shift, and the weights and the shift of the squares.
     const int64_t own = 8 * 5 * n, chosen = tiles.stored(blocks_of(columns), columns);
     const Bytes pass = larger(need.vectors, Bytes(chosen) + need.diagonal);
     const Bytes loading = need.rows + need.loading + need.scratch;

@@ -29,9 +29,9 @@ Need need_of(const Run &run, const Expression &kernel, const Source &source, int
     return gram_need<T>(run, m, columns, tiles_of<T>(kernel, source));
 }
 
-// How the service `gram` of plugin.h keeps the kernel matrix, and the bytes of the matrix and of one
-// call on it with this many columns. The decision depends on the limit of the budget, and not on
-// what is left of it, so that a forecast and the fit decide alike.
+// How the service `gram` of plugin.h keeps the kernel matrix, and the bytes of the matrix and of
+// one call on it with this many columns. The decision depends on the limit of the budget, and not
+// on what is left of it, so that a forecast and the fit decide alike.
 struct GramService {
     Store store;
     Bytes bytes;

@@ -14,11 +14,11 @@ using Fill = std::function<void(int64_t row0, int64_t rows, double *to, int64_t 
 // Receives all rows of a product, row-major, and may overwrite them.
 using Take = std::function<void(double *y, int64_t stride)>;
 
-// How an operator relates to the matrix K of exact kernel values (scaled and centred, if the operator
-// is) for which it is used. Lifts ask for it before they claim anything about K.
+// How an operator relates to the matrix K of exact kernel values for which it is used (scaled and
+// centred, if the operator is). Lifts ask for it before they claim anything about K.
 struct Fidelity {
-    // Upper bound of the spectral norm |A - K|, rounding aside. 0: each value of A is that of K, up to
-    // rounding of its type; infinite: no bound is known.
+    // Upper bound of the spectral norm |A - K|, rounding aside. 0: each value of A is that of K, up
+    // to rounding of its type; infinite: no bound is known.
     double distance;
     bool positive; // A is known to be positive semi-definite, up to rounding
     bool exact() const { return distance == 0; }
@@ -40,16 +40,17 @@ class Operator {
     virtual void diagonal(Run &run, double *d) const = 0;
     virtual Fidelity fidelity() const = 0;
 
-    // Writes the columns of A with these numbers (n x count). Unless a class knows better, they are the
-    // product with unit vectors.
+    // Writes the columns of A with these numbers (n x count). Unless a class knows better, it
+    // computes the product with unit vectors.
     virtual void columns(Run &run, const int64_t *index, int64_t count, double *out, int64_t ldo) const;
-    // What row_squares computes: sum_j weights_j (A_ij - shift_i - shift_j)^2; nullptr: weights of 1, no
-    // shift. Centring subtracts such a shift from each entry (weighted.h), and what is subtracted
-    // before the squares are taken does not cancel in their sum.
+    // What row_squares computes: sum_j weights_j (A_ij - shift_i - shift_j)^2; nullptr: weights of
+    // 1, no shift. Centring subtracts such a shift from each entry (weighted.cpp), and what is
+    // subtracted before the squares are taken does not cancel in their sum.
     struct Squares {
         const double *weights = nullptr, *shift = nullptr;
     };
-    // Writes these sums for all rows i. Unless a class knows better, from all columns, 256 at a time.
+    // Writes these sums for all rows i. Unless a class knows better, it computes them from all
+    // columns, 256 at a time.
     virtual void row_squares(Run &run, const Squares &of, double *out) const;
     // Kernel values that this operator has computed so far; those of an operator that it wraps are
     // counted there.
