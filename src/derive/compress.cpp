@@ -361,7 +361,7 @@ Lifted project(const DeriveTask &task, const Model &model, const Prepared &prepa
     if (held.density >= 0) write_density(run, model, prepared, centres, held, sums, out);
     out.outcome = model.summary().outcome | (turn.r < held.r ? MERCER_RANK_REACHED : 0);
     out.capabilities = before & MERCER_CAN_MEAN;
-    if (orthonormal) out.capabilities |= before & (MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL);
+    if (orthonormal) out.capabilities |= before & (MERCER_CAN_ORTHONORMAL | MERCER_CAN_RESIDUAL);
     if (held.density >= 0) out.capabilities |= MERCER_CAN_DENSITY;
     write_limits(run, prepared, centres, out);
     out.rank = span.rank();

@@ -26,6 +26,7 @@ struct Prepared {
     bool f32_serves = true;
     bool squares_hold = true;      // f64 holds squares of kernel values
     CountedVector<double> weights; // of the rows; their sum is n
+    double weight_sum = 0;         // of the weights as they were given, before they were scaled to sum n
     // What the user may not have intended. Who prepares the rows of a call tells it; who prepares a
     // sample of them, for a forecast, does not.
     std::vector<std::string> warnings;
@@ -34,8 +35,8 @@ struct Prepared {
     }
 };
 
-// Scales the weights to sum n. E_DATA if their sum is not positive and finite.
-void scale_weights(CountedVector<double> &weights, int64_t n);
+// Scales the weights to sum n, and returns their sum before. E_DATA if it is not positive and finite.
+double scale_weights(CountedVector<double> &weights, int64_t n);
 
 // The rows of a kernel matrix: all n rows of source after the input map, or those listed in
 // numbers. The reference and the pointers are borrowed.

@@ -196,11 +196,13 @@ void write_facts(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
     // True if the centres are all rows of positive weight, each with its own weight.
     const bool all =
         task.centres.rows && (!task.recipe.reducer() || (moments.plain && pairs.m() == task.prepared.source->rows()));
-    const double unit = moments.unit();
+    const double unit = moments.unit(),
+                 explained = std::accumulate(pairs.values.begin(), pairs.values.begin() + kept, 0.0),
+                 left = (moments.variance() - explained) / moments.total * unit;
     out.exact = all;
     out.capabilities = MERCER_CAN_DENSITY | (is_centred(task) ? MERCER_CAN_MEAN : 0);
     if (task.prepared.kernel.is_psd() && !(out.outcome & MERCER_INDEFINITE))
-        out.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
+        out.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_RESIDUAL;
     if (all && kept > 0) {
         const Bounds bounds = bounds_of(pairs, moments, task.plan, kept);
         out.certificates = eigenvalue_certificates(bounds, kept, 0, moments.total / unit);
@@ -209,13 +211,15 @@ void write_facts(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
     // mse_components: of the part that the components leave. mse is 0, because all rows span
     // themselves.
     if (all && out.capabilities & MERCER_CAN_RESIDUAL) {
-        const double explained = std::accumulate(pairs.values.begin(), pairs.values.begin() + kept, 0.0);
         out.mse = 0;
-        out.mse_components = std::max(moments.variance() - explained, 0.0) / moments.total * unit;
+        out.mse_components = std::max(left, 0.0);
     }
     out.total_variance = {moments.variance() / moments.total * unit, all ? "exact" : "reduced-operator"};
     if (is_centred(task)) out.mean_square = moments.mean_square * unit;
     out.limits = centre_limits(task.run, pairs, moments, kept, out.capabilities & MERCER_CAN_RESIDUAL);
+    // The components are orthonormal only to the accuracy of the kernel values that were decomposed.
+    if (out.capabilities & MERCER_CAN_ORTHONORMAL && (task.prepared.f32 || !task.plan.f32))
+        make_mergeable(task.prepared, {.self = moments.mean_self * unit, .lost = left, .resid = 0}, out);
     out.limits->kind = all ? "exact" : "centres";
     for (int64_t j = 0; j < kept; ++j) out.residuals.push_back(pairs.residuals[static_cast<size_t>(j)] * unit);
     out.most_negative = pairs.most_negative / moments.total * unit;

@@ -4,6 +4,7 @@
 #pragma once
 #include "../core/json.h"
 #include "../gram/tile.h"
+#include "ledger.h"
 #include "row.h"
 #include "tensors.h"
 
@@ -52,6 +53,7 @@ class Model {
     bool has_frequencies() const { return frequencies_; }
     std::string why_no_gradient() const;                    // "": it has a gradient
     double mean_square() const { return mean_square_; }     // nu^T K nu
+    const std::optional<Ledger> &ledger() const { return ledger_; } // only of a mergeable model
     bool leaves_missing() const { return leaves_missing_; } // outputs of rows with a NaN are NaN
     // The fast path for a few rows; nullptr if this model has none.
     const RowScores *row_scores() const;
@@ -69,6 +71,9 @@ class Model {
     void compare_plugins();
     void check_centres() const;
     void read_map();
+    // A model without a ledger is not mergeable, even if its text says so: texts written before ledgers
+    // existed said it of models whose eigenvalues were not the variances of their scores.
+    void see_ledger();
     void see_capabilities(); // adds the capabilities that follow from the kernel rather than from the tensors
     void write_info();
 
@@ -82,6 +87,7 @@ class Model {
     std::shared_ptr<const Source> centres_;
     bool frequencies_ = false, leaves_missing_ = false;
     double mean_square_ = 0;
+    std::optional<Ledger> ledger_;
     mercer_summary summary_{};
     struct Info {
         Json all;
