@@ -93,7 +93,7 @@ double lost_orthonormality(const Buffer<double> &triangle, const Buffer<double> 
 // Returns how far A is from orthonormal.
 template <class T>
 double coefficients(const LiftTask &task, const SpanRows<T> &span, const Projection &projection, int64_t kept,
-                  Lifted &out) {
+                    Lifted &out) {
     const int64_t m = task.centres.m(), rank = span.rank();
     const Buffer<double> triangle = span.triangle(task.run);
     Buffer<double> x = task.run.buffer<double>(kept + 1, rank); // (V, mu)^T, column-major
@@ -227,9 +227,8 @@ Lifted projected_as(const LiftTask &task) {
     // By passes, what the span loses is known only together with what the components leave.
     const double resid = out.mse.value_or(*out.mse_components);
     if (lost <= (prepared.f32 ? 5e-8 : 5e-14) * projection.uncentred)
-        make_mergeable(prepared,
-                       {.self = projection.uncentred / total, .lost = *out.mse_components - resid, .resid = resid},
-                       out);
+        make_mergeable(
+            prepared, {.self = projection.uncentred / total, .lost = *out.mse_components - resid, .resid = resid}, out);
     out.rank = span->rank();
     out.kernel_evaluations += span->evaluations();
     return out;

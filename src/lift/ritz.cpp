@@ -292,11 +292,9 @@ void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
     if (psd && (task.prepared.f32 || !task.plan.f32)) {
         const double all = std::accumulate(rotation.theta.begin(), rotation.theta.end(), 0.0),
                      kept = std::accumulate(lambda.begin(), lambda.end(), 0.0);
-        make_mergeable(task.prepared,
-                       {.self = means.self,
-                        .lost = all - kept,
-                        .resid = means.self - model.mean_square.value_or(0) - all},
-                       model);
+        make_mergeable(
+            task.prepared,
+            {.self = means.self, .lost = all - kept, .resid = means.self - model.mean_square.value_or(0) - all}, model);
     }
     model.total_variance = {std::max(means.self - means.square, 0.0),
                             means.gram.empty() && centred ? "upper-bound" : "exact"};

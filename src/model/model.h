@@ -51,10 +51,10 @@ class Model {
     const std::shared_ptr<const Source> &centres() const { return centres_; }
     const int64_t *indices() const; // objects: m row numbers; otherwise nullptr
     bool has_frequencies() const { return frequencies_; }
-    std::string why_no_gradient() const;                    // "": it has a gradient
-    double mean_square() const { return mean_square_; }     // nu^T K nu
+    std::string why_no_gradient() const;                            // "": it has a gradient
+    double mean_square() const { return mean_square_; }             // nu^T K nu
     const std::optional<Ledger> &ledger() const { return ledger_; } // only of a mergeable model
-    bool leaves_missing() const { return leaves_missing_; } // outputs of rows with a NaN are NaN
+    bool leaves_missing() const { return leaves_missing_; }         // outputs of rows with a NaN are NaN
     // The fast path for a few rows; nullptr if this model has none.
     const RowScores *row_scores() const;
     const RunSettings &settings() const { return settings_; } // of the context that made the model: threads, budget
