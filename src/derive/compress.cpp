@@ -22,13 +22,12 @@
 // Cost: that of the reducer, and m0^2/2 + 2 m m0 + m^2/2 kernel values for m0 old and m new
 // centres, all but the reducer's in f64; m^3/3 + 2 m^2 r flops. Memory: m0 (d + 3 r) + m^2. Error
 // of the reported figures: u_64 |A_l|^2 k, where k is the largest k(x, x).
-#include "derive.h"
+#include "compress_task.h"
 
 #include "../factor/expansion_algebra.h"
 #include "../fit/reduce.h"
 #include "../fit/report.h"
 #include "../fit/voronoi.h"
-#include "../gram/object_matrix.h"
 #include "../lift/control_limits.h"
 
 #include <algorithm>
@@ -37,94 +36,6 @@
 
 namespace mercer {
 namespace {
-
-// The vectors to project, W = [A, nu, w] without nu or w if the model lacks them, and their inner
-// products.
-struct Originals {
-    int64_t r = 0, mean = -1, density = -1, count = 0; // r: columns of A; mean, density: columns of nu, w; -1: absent
-    std::vector<double> products;                      // W^T K_CC W
-
-    explicit Originals(const Model &model) : r(model.r()), count(r) {
-        if (model.tensor("nu")) mean = count++;
-        const Tensor *w = model.can(MERCER_CAN_DENSITY) ? model.tensor("w") : nullptr;
-        double sum = 0;
-        for (int64_t i = 0; w && i < model.m(); ++i) { // without weights there is no density estimate
-            const double weight = tensor_data<double>(*w)[i];
-            if (weight < 0) return;
-            sum += weight;
-        }
-        if (sum > 0) density = count++;
-    }
-    double product(int64_t i, int64_t j) const { return products[static_cast<size_t>(i + j * count)]; }
-    Weights<double> columns(Run &run, const Model &model) const {
-        Weights<double> out(run, model.m(), count);
-        const Tensor &a = *model.tensor("A");
-        for (int64_t i = 0; i < out.rows; ++i)
-            for (int64_t j = 0; j < r; ++j) out.values[i * out.stride + j] = entry_of(a, i * r + j);
-        if (mean >= 0) out.column(mean, tensor_data<double>(*model.tensor("nu")), 1);
-        if (density >= 0) out.column(density, tensor_data<double>(*model.tensor("w")), 1);
-        return out;
-    }
-};
-
-// The centres of the model to compress, in the form of the rows of a fit.
-Prepared centres_as_rows(const DeriveTask &task, const Model &model, const Originals &originals) {
-    Prepared out;
-    out.source = model.centres();
-    out.kernel = model.kernel();
-    if (model.indices()) {
-        const auto all = task.data ? std::dynamic_pointer_cast<const ObjectSource>(task.data->source) : nullptr;
-        if (!all)
-            fail(MERCER_E_ARGUMENT,
-                 "data: the centres of the model are objects, so the objects that it was fitted on are required");
-        if (all->rows() != model.n())
-            fail(MERCER_E_SHAPE, "data: %" PRId64 " objects, but the model was fitted on %" PRId64, all->rows(),
-                 model.n());
-        check_objects(out.kernel, *all);
-        if (const auto *matrix = dynamic_cast<const MatrixSource *>(all.get())) matrix->check_fit(task.run);
-        out.source = std::make_shared<ObjectSource>(all, model.indices(), model.m());
-        for (Leaf &leaf : out.kernel.leaves)
-            if (!leaf.plugin && all->psd()) leaf.facts.flags |= MERCER_PSD;
-    } else if (task.data) {
-        fail(MERCER_E_ARGUMENT, "data: must be NULL, because the model stores its centres");
-    }
-    out.kernel.need_psd("'compress'");
-    out.f32 = model.dtype() == MERCER_F32;
-    out.weights.assign(static_cast<size_t>(model.m()), 1.0);
-    if (originals.density < 0) return out;
-    for (int64_t i = 0; i < model.m(); ++i)
-        out.weights[static_cast<size_t>(i)] = tensor_data<double>(*model.tensor("w"))[i];
-    scale_weights(out.weights, model.m());
-    return out;
-}
-
-void check_model(const Model &model) {
-    const Expression &kernel = model.kernel();
-    if (model.tensor("v"))
-        fail(MERCER_E_UNSUPPORTED, "compress: models with a denominator g (tensor 'v') are not supported");
-    if (model.has_frequencies())
-        fail(MERCER_E_UNSUPPORTED, "compress: models of random features (tensor 'frequencies') are not supported");
-    if (kernel.has_user() && !kernel.user && !model.indices())
-        fail(MERCER_E_UNSUPPORTED, "the model's user kernel is not set: restore it with mercer_model_bind");
-}
-
-// True if at least as many centres are requested as there are, and no other parameter can end the
-// selection earlier.
-bool wants_all(const Recipe &recipe, int64_t m) {
-    if (!recipe.reducer()) return true;
-    const Params &params = recipe.reducer_params();
-    bool all = false;
-    for (size_t i = 0; i < params.table().rows().size(); ++i) {
-        const mercer_row &row = params.table().rows()[i].row;
-        const std::string value = params.get(static_cast<int64_t>(i));
-        int64_t count = 0;
-        if (row.name == std::string("m"))
-            all = parse_number(value, &count) && count >= m;
-        else if (value != row.initial)
-            return false;
-    }
-    return all;
-}
 
 // The r x r matrix R of V'' = P V R: the polar factor if the components are made orthonormal, otherwise
 // the identity, which is not stored.
@@ -256,7 +167,8 @@ Lifted project(const DeriveTask &task, const Model &model, const Prepared &prepa
     Buffer<double> z = span.coordinates(run, sums, q);
     const std::vector<double> g = inner_products(z, q);
     const uint32_t before = model.summary().capabilities;
-    const bool orthonormal = before & MERCER_CAN_ORTHONORMAL && task.recipe.values().orthonormal;
+    const bool orthonormal =
+        before & MERCER_CAN_ORTHONORMAL && derivation_values<CompressValues>(task.recipe).orthonormal;
     const Turn turn = turn_of(g, q, originals.r, orthonormal, prepared.f32);
     span.coefficients(q, z);
     prepared.f32 ? write_coefficients<float>(span, centres.m(), z, originals, turn, out)
@@ -283,7 +195,7 @@ Tensors copied(const Model &model, bool with_all) {
 
 std::shared_ptr<const Model> unchanged(const DeriveTask &task, const Model &model, const Originals &originals) {
     Json text = model.text(), derived = derived_text(task, model);
-    for (const char *name : {"operation", "reducer", "parameters", "from"}) text[name] = derived[name];
+    for (const char *name : {"operation", "reducer", "parameters", "from", "ancestors"}) text[name] = derived[name];
     for (const char *name : {"kernel_evaluations", "kernel_passes"}) text[name] = 0;
     text["compressed"] = record({{"residual", Json::array()}});
     for (int64_t l = 0; l < model.r(); ++l) text["compressed"]["residual"].push_back(0.0);
@@ -297,13 +209,12 @@ std::shared_ptr<const Model> unchanged(const DeriveTask &task, const Model &mode
 std::shared_ptr<const Model> compress(const DeriveTask &task) {
     Run &run = task.run;
     const Model &model = *task.models.front();
-    check_model(model);
+    check_compressible(model);
     Originals originals(model);
     const Prepared prepared = centres_as_rows(task, model, originals);
     run.expect({{"reduce", 45}, {"gram", 45}, {"lift", 10}});
     run.stage("reduce");
-    if (wants_all(task.recipe, model.m()) || model.m() == 0 || originals.count == 0)
-        return unchanged(task, model, originals);
+    if (copies_model(task.recipe, model, originals)) return unchanged(task, model, originals);
     Data rows;
     rows.source = prepared.source;
     Reduction reduction = reduce(run, task.recipe, rows, prepared, false);

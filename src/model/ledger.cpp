@@ -7,21 +7,21 @@
 namespace mercer {
 namespace {
 
-struct Entry {
+struct LedgerEntry {
     const char *name;
     double Ledger::*value;
 };
-constexpr Entry entries[] = {{"n_eff", &Ledger::n_eff},
-                             {"self", &Ledger::self},
-                             {"lost", &Ledger::lost},
-                             {"resid", &Ledger::resid},
-                             {"moved", &Ledger::moved}};
+constexpr LedgerEntry ledger_entries[] = {{"n_eff", &Ledger::n_eff},
+                                          {"self", &Ledger::self},
+                                          {"lost", &Ledger::lost},
+                                          {"resid", &Ledger::resid},
+                                          {"moved", &Ledger::moved}};
 
 } // namespace
 
 Json ledger_json(const Ledger &ledger) {
     Json out = Json::object();
-    for (const Entry &entry : entries) out[entry.name] = ledger.*entry.value;
+    for (const LedgerEntry &entry : ledger_entries) out[entry.name] = ledger.*entry.value;
     return out;
 }
 
@@ -29,7 +29,7 @@ std::optional<Ledger> read_ledger(const Json &text) {
     if (!text.contains("ledger")) return std::nullopt;
     const Json &from = text["ledger"];
     Ledger out;
-    for (const Entry &entry : entries) {
+    for (const LedgerEntry &entry : ledger_entries) {
         const double value = from.is_object() && from.contains(entry.name) && from[entry.name].is_number()
                                  ? from[entry.name].get<double>()
                                  : NAN;
