@@ -17,8 +17,6 @@
 
 #include "../operator/gram.h"
 
-#include <numeric>
-
 namespace mercer {
 
 std::vector<double> inner_products(Run &run, const Expression &kernel, const FeatureVectors &vectors,
@@ -65,12 +63,9 @@ std::vector<double> inner_products(const Buffer<double> &images_of_a, const Feat
 }
 
 CentreSpan::CentreSpan(Run &run, const KernelRows &centres, bool f32, int64_t &evaluations)
-    : basis_(run, centres, centres.n) {
-    CountedVector<int64_t> order(static_cast<size_t>(centres.n));
-    std::iota(order.begin(), order.end(), int64_t{0});
-    basis_.append(order.data(), centres.n);
-    evaluations += basis_.evaluations();
-    rank_ = basis_.count();
+    : basis_(basis_of<double>(run, centres)) {
+    evaluations += basis_->evaluations();
+    rank_ = basis_->count();
     for (int64_t k = 0; f32 && k < rank_; ++k)
         if (!(entry(k, k) * entry(k, k) > rounding_floor(true, k + 1) * entry(0, 0) * entry(0, 0))) rank_ = k;
     triangle_ = std::move(run.buffer<double>(rank_, rank_).zero());

@@ -3,7 +3,7 @@
 // (compress; later merge and recompression). Formulas, cost and errors are in expansion_algebra.cpp.
 #pragma once
 #include "../gram/row_sums.h"
-#include "partial_cholesky.h"
+#include "basis.h"
 
 namespace mercer {
 
@@ -34,7 +34,7 @@ class CentreSpan {
     // be large and cancel.
     CentreSpan(Run &run, const KernelRows &centres, bool f32, int64_t &evaluations);
     int64_t rank() const { return rank_; }
-    const int64_t *index() const { return basis_.index(); } // places of the pivots among B
+    const int64_t *index() const { return basis_->index(); } // places of the pivots among B
     // images: of q vectors at B. Returns the coordinates of their projections onto the span, as the
     // columns of a q x rank matrix Z^T: the projections of l and l' have the inner product (Z^T Z)_ll'.
     Buffer<double> coordinates(Run &run, const Buffer<double> &images, int64_t q) const;
@@ -45,8 +45,8 @@ class CentreSpan {
     static int64_t bytes(int64_t m, const Run &run, const TileBytes &tiles);
 
   private:
-    double entry(int64_t i, int64_t j) const { return basis_.factor()[index()[i] * basis_.stride() + j]; }
-    PartialCholesky<double> basis_;
+    double entry(int64_t i, int64_t j) const { return basis_->factor()[index()[i] * basis_->stride() + j]; }
+    std::shared_ptr<PartialCholesky<double>> basis_;
     Buffer<double> triangle_;
     int64_t rank_ = 0;
 };
