@@ -445,12 +445,12 @@ enum {
 enum {
     MERCER_CAN_ORTHONORMAL = 1, /* A^T k(C, C) A = I: the components are an orthonormal basis */
     MERCER_CAN_MEAN = 2,        /* nu: the mean in feature space */
-    MERCER_CAN_MERGE = 4,
-    MERCER_CAN_DENSITY = 8,   /* w^T k_C(x) / n */
-    MERCER_CAN_RESIDUAL = 16, /* distance to the components in feature space */
-    MERCER_CAN_SHARE = 32,    /* several threads may use it at once: no user kernel that is not MERCER_THREAD_SAFE */
-    MERCER_CAN_GRADIENT = 64, /* df/dx: rows are dense, and every leaf of the kernel has a derivative */
-    MERCER_CAN_LABELS = 128   /* clusters */
+    MERCER_CAN_MERGE = 4,       /* the variances of its scores and what it lost are known to rounding: the ledger */
+    MERCER_CAN_DENSITY = 8,     /* w^T k_C(x) / n */
+    MERCER_CAN_RESIDUAL = 16,   /* distance to the components in feature space */
+    MERCER_CAN_SHARE = 32,      /* several threads may use it at once: no user kernel that is not MERCER_THREAD_SAFE */
+    MERCER_CAN_GRADIENT = 64,   /* df/dx: rows are dense, and every leaf of the kernel has a derivative */
+    MERCER_CAN_LABELS = 128     /* clusters */
 };
 
 /* Fits a model. The data may be destroyed afterwards; the recipe is copied. Also MERCER_E_VALUE and
@@ -499,6 +499,12 @@ MERCER_API int32_t mercer_model_transform(mercer_model *model, mercer_recipe *wh
  * does not apply to such a model. */
 MERCER_API int32_t mercer_model_derive(mercer_model **out, mercer_recipe *operation, mercer_model *const *models,
                                        int64_t count, mercer_data *data, const mercer_run *run);
+
+/* What mercer_model_derive will need, before it starts, in addition to the models: as mercer_recipe_forecast, but it
+ * follows from the shapes of the models and the parameters alone, and reads no rows. passes and rows are 0.
+ * MERCER_E_BUDGET: the derivation would be refused. */
+MERCER_API int32_t mercer_model_forecast(mercer_recipe *operation, mercer_model *const *models, int64_t count,
+                                         mercer_data *data, const mercer_run *run, mercer_forecast *out);
 
 /* The main numbers of a model. */
 typedef struct mercer_summary {

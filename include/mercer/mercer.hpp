@@ -436,10 +436,16 @@ class Model : public detail::Handle<mercer_model, mercer_model_destroy> {
     static Model fit(const Recipe &recipe, const Data &data, const Run &run = {}) {
         return Model(mercer_model_fit, recipe.get(), data.get(), run.c());
     }
+    // What derive() will need.
+    static mercer_forecast forecast(const Recipe &operation, const std::vector<Model> &models,
+                                    const Data *data = nullptr, const Run &run = {}) {
+        const std::vector<mercer_model *> handles = handles_of(models);
+        return got(sized<mercer_forecast>(), mercer_model_forecast, operation.get(), handles.data(),
+                   static_cast<int64_t>(handles.size()), data ? data->get() : nullptr, run.c());
+    }
     static Model derive(const Recipe &operation, const std::vector<Model> &models, const Data *data = nullptr,
                         const Run &run = {}) {
-        std::vector<mercer_model *> handles;
-        for (const Model &model : models) handles.push_back(model.get());
+        const std::vector<mercer_model *> handles = handles_of(models);
         return Model(mercer_model_derive, operation.get(), handles.data(), static_cast<int64_t>(handles.size()),
                      data ? data->get() : nullptr, run.c());
     }
@@ -520,6 +526,11 @@ class Model : public detail::Handle<mercer_model, mercer_model_destroy> {
 
   private:
     using Handle::Handle;
+    static std::vector<mercer_model *> handles_of(const std::vector<Model> &models) {
+        std::vector<mercer_model *> out;
+        for (const Model &model : models) out.push_back(model.get());
+        return out;
+    }
     void into(const Data &data, const mercer_view *outs, size_t count, const Recipe *what, const Run &run) const {
         check(mercer_model_transform(get(), what ? what->get() : nullptr, data.get(), outs, static_cast<int64_t>(count),
                                      run.c()));

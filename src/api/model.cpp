@@ -124,18 +124,44 @@ void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data,
     running.progress(1);
 }
 
-std::shared_ptr<const Model> derived(mercer_recipe *operation, mercer_model *const *models, int64_t count,
-                                     const mercer_data *data, const mercer_run *run) {
+// The models and the data of a derivation.
+struct Derivable {
+    const Recipe &recipe;
+    std::vector<std::shared_ptr<const Model>> models;
+    const Data *data;
+    const RunSettings &settings;
+    DeriveTask task(Run &run) const { return {run, recipe, models, data, settings}; }
+};
+
+Derivable derivable(mercer_recipe *operation, mercer_model *const *models, int64_t count, const mercer_data *data) {
     const Recipe &recipe = need(operation, "operation").recipe;
     if (!recipe.derivation())
         fail(MERCER_E_ARGUMENT, "operation: %s; must be a derivation", recipe.who_takes().c_str());
     need(models, "models");
     check_count(recipe, count);
-    std::vector<std::shared_ptr<const Model>> given;
+    Derivable out{recipe, {}, data ? &data->data : nullptr, operation->settings};
     for (int64_t k = 0; k < count; ++k)
-        given.push_back(need(models[k], format("models[%" PRId64 "]", k).c_str()).model);
-    Run running(operation->settings, run);
-    return derive({running, recipe, given, data ? &data->data : nullptr, operation->settings});
+        out.models.push_back(need(models[k], format("models[%" PRId64 "]", k).c_str()).model);
+    return out;
+}
+
+std::shared_ptr<const Model> derived(mercer_recipe *operation, mercer_model *const *models, int64_t count,
+                                     const mercer_data *data, const mercer_run *run) {
+    const Derivable given = derivable(operation, models, count, data);
+    Run running(given.settings, run);
+    return derive(given.task(running));
+}
+
+void foresee_derivation(mercer_recipe *operation, mercer_model *const *models, int64_t count, const mercer_data *data,
+                        const mercer_run *run, mercer_forecast *out) {
+    const Derivable given = derivable(operation, models, count, data);
+    Run running(given.settings, run);
+    const DeriveTask task = given.task(running);
+    DerivationForecast ahead = forecast_derivation(task);
+    mercer_forecast figures = forecast_figures(running, task, ahead);
+    operation->strategy = std::move(ahead.strategy);
+    figures.strategy = operation->strategy.c_str();
+    write_struct(out, figures, "forecast");
 }
 
 std::shared_ptr<const Model> from_tensors(mercer_context &context, const char *json, const char *const *names,
@@ -229,6 +255,11 @@ int32_t mercer_model_transform(mercer_model *model, mercer_recipe *what, mercer_
 int32_t mercer_model_derive(mercer_model **out, mercer_recipe *operation, mercer_model *const *models, int64_t count,
                             mercer_data *data, const mercer_run *run) {
     return construct(out, [&] { return new_model(derived(operation, models, count, data, run)); });
+}
+
+int32_t mercer_model_forecast(mercer_recipe *operation, mercer_model *const *models, int64_t count, mercer_data *data,
+                              const mercer_run *run, mercer_forecast *out) {
+    return guard([&] { foresee_derivation(operation, models, count, data, run, out); });
 }
 
 int32_t mercer_model_summary(mercer_model *model, mercer_summary *out) {

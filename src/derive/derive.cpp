@@ -1,25 +1,99 @@
 #include "derive.h"
 
+#include "../core/threads.h"
 #include "../fit/report.h"
 
+#include <algorithm>
 #include <cinttypes>
+#include <cmath>
 
 namespace mercer {
 
-std::map<std::string, Derive> &derive_functions() {
-    static std::map<std::string, Derive> table = {{"compress", compress}};
+namespace {
+
+constexpr double most_ancestors = 0x1p53; // JSON numbers are exact up to here; merging a model with itself doubles
+
+// The number of models from which this one descends, each counted as often as it was used.
+double ancestors_of(const Model &model) {
+    const Json &text = model.text();
+    if (const auto count = text.find("ancestors"); count != text.end() && count->is_number())
+        return std::clamp(count->get<double>(), 0.0, most_ancestors);
+    // Reports of version 0.1.0 before this count listed all ancestors.
+    const auto from = text.find("from");
+    return from != text.end() && from->is_array() ? static_cast<double>(from->size()) : 0.0;
+}
+
+// A record of fixed size: reports must not grow with the number of ancestors.
+Json parent_json(const Model &model) {
+    Json out = Json::object();
+    for (const char *name : {"operation", "method"})
+        if (const auto found = model.text().find(name); found != model.text().end() && found->is_string())
+            out[name] = found->get<std::string>().substr(0, 80);
+    out["n"] = model.n(), out["m"] = model.m(), out["r"] = model.r();
+    out["digest"] = digest_of(model);
+    return out;
+}
+
+std::string number_of_models(int64_t count) { return format("%" PRId64 " model%s", count, count == 1 ? "" : "s"); }
+
+Json forecast_json(const Run &run, const DerivationForecast &ahead) {
+    const auto figure = [](double likely, double most) { return record({{"likely", likely}, {"most", most}}); };
+    return record(
+        {{"bytes",
+          record({{"likely", ahead.bytes.likely}, {"most", ahead.bytes.most}, {"happened", run.budget()->peak()}})},
+         {"kernel_evaluations", figure(ahead.kernel_evaluations.likely, ahead.kernel_evaluations.most)},
+         {"flops", figure(ahead.flops.likely, ahead.flops.most)}});
+}
+
+} // namespace
+
+std::map<std::string, DerivationFunctions> &derive_functions() {
+    static std::map<std::string, DerivationFunctions> table = {{"compress", {compress, forecast_compress}}};
     return table;
 }
 
 void check_count(const Recipe &recipe, int64_t count) {
     const Derivation &derivation = *recipe.derivation();
-    if (count < 1 || count > derivation.most_models)
-        fail(MERCER_E_ARGUMENT, "count = %" PRId64 ", '%s' takes %" PRId64 " model%s", count, derivation.name,
-             derivation.most_models, derivation.most_models > 1 ? "s at most" : "");
+    const int64_t least = derivation.least_models, most = derivation.most_models;
+    if (count >= least && count <= most) return;
+    const std::string allowed = least == most   ? number_of_models(most)
+                                : count < least ? "at least " + number_of_models(least)
+                                                : "at most " + number_of_models(most);
+    fail(MERCER_E_ARGUMENT, "count = %" PRId64 ", '%s' takes %s", count, derivation.name, allowed.c_str());
+}
+
+DerivationForecast forecast_derivation(const DeriveTask &task) {
+    const char *name = task.recipe.derivation()->name;
+    DerivationForecast ahead = derive_functions().at(name).forecast(task);
+    const int64_t limit = task.run.budget()->limit();
+    if (ahead.bytes.most > limit)
+        fail(MERCER_E_BUDGET, "'%s' needs %.3f MiB in total, but the memory budget is %.3f MiB", name,
+             std::ceil(static_cast<double>(ahead.bytes.most) / 0x1p20 * 1000) / 1000,
+             static_cast<double>(limit) / 0x1p20);
+    return ahead;
+}
+
+mercer_forecast forecast_figures(const Run &run, const DeriveTask &task, const DerivationForecast &ahead) {
+    mercer_forecast out{};
+    out.struct_size = sizeof out;
+    out.bytes = {static_cast<double>(ahead.bytes.likely), static_cast<double>(ahead.bytes.most)};
+    out.kernel_evaluations = ahead.kernel_evaluations;
+    out.flops = ahead.flops;
+    out.dense_seconds = dense_seconds(ahead.dense_order);
+    out.streams = 1;
+    const double threads = static_cast<double>(std::min(run.threads(), available_threads())),
+                 d = static_cast<double>(task.models.front()->d()),
+                 values = ahead.kernel_evaluations.likely * value_cost(task.models.front()->d(), false),
+                 others = std::max(ahead.flops.likely - 2 * d * ahead.kernel_evaluations.likely, 0.0);
+    out.seconds = (values + 2 * others) / (product_rate() * threads); // f64 takes twice the time of f32
+    return out;
 }
 
 std::shared_ptr<const Model> derive(const DeriveTask &task) {
-    return derive_functions().at(task.recipe.derivation()->name)(task);
+    const DerivationForecast ahead = forecast_derivation(task);
+    DeriveTask planned = task;
+    planned.ahead = &ahead;
+    return derive_functions().at(task.recipe.derivation()->name).derive(planned);
 }
 
 Json derived_text(const DeriveTask &task, const Model &model) {
@@ -38,19 +112,17 @@ Json derived_text(const DeriveTask &task, const Model &model) {
     parameters.update(parameter_json(task.recipe.stored()));
     text["parameters"] = std::move(parameters);
     text["from"] = Json::array();
+    double ancestors = 0;
     for (const auto &from : task.models) {
-        Json own = from->text();
-        own.erase("from");
-        own["m"] = from->m();
-        own["r"] = from->r();
-        text["from"].push_back(std::move(own));
+        text["from"].push_back(parent_json(*from));
+        ancestors = std::min(ancestors + 1 + ancestors_of(*from), most_ancestors);
     }
-    for (const auto &from : task.models)
-        for (const Json &earlier : from->text().value("from", Json::array())) text["from"].push_back(earlier);
+    text["ancestors"] = static_cast<int64_t>(ancestors);
     return text;
 }
 
 std::shared_ptr<const Model> derived_model(const DeriveTask &task, const Model &model, Json text, Tensors tensors) {
+    if (task.ahead) text["forecast"] = forecast_json(task.run, *task.ahead);
     text["peak_bytes"] = task.run.budget()->peak();
     text["timings"] = timings_json(task.run);
     need_finite(text, tensors);

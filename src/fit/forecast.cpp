@@ -43,15 +43,15 @@ double reduce_cost(const Source &source, const ForeseenCentres &centres, bool f3
     return cost.likely_evaluations * value_cost(source.cols(), f32) + 1.5 * cost.flops * share * share * (f32 ? 1 : 2);
 }
 
-void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &kernel, const Source &source,
-                        ForeseenCentres &out) {
+void foresee_assignment(const Run &run, const Recipe &recipe, const ReducedRows &rows, ForeseenCentres &out) {
+    const Source &source = rows.source;
     const bool voronoi = static_cast<CentreWeights>(recipe.values().centre_weights) == CentreWeights::voronoi,
                given = recipe.reducer()->reducer.flags & MERCER_GIVES_ASSIGNMENT,
                kept = recipe.values().assignment != 0;
     out.represents_rows = find_lift(recipe.values().lift).weighs && (voronoi || given);
     if (out.represents_rows || kept) out.kept = (kept ? 16 : 8) * source.rows(); // the model has a copy of its own
     if (!voronoi && (given || !kept)) return;
-    const AssignCost cost = assign_cost(run, kernel, source, tile_is_f32(recipe, source), out.cost.m);
+    const AssignCost cost = assign_cost(run, rows.kernel, source, rows.f32, out.cost.m);
     out.cost.bytes = std::max(out.cost.bytes, cost.bytes.most);
     out.cost.likely_bytes = std::max(out.cost.likely_bytes, cost.bytes.likely);
     out.cost.kernel_evaluations += cost.kernel_evaluations;
@@ -61,9 +61,9 @@ void foresee_assignment(const Run &run, const Recipe &recipe, const Expression &
 
 // Memory that the host's services take, which a plugin cannot know: tiles of the values that it
 // requests, or panels of the rows.
-Bytes service_bytes(const Run &run, const Recipe &recipe, const Expression &kernel, const Source &source, bool values) {
+Bytes service_bytes(const Run &run, const Recipe &recipe, const ReducedRows &rows, bool values) {
+    const auto &[kernel, source, f32] = rows;
     const int64_t n = source.rows();
-    const bool f32 = tile_is_f32(recipe, source);
     if (values) // the plugin's callback receives the rows along with their values
         return sweep_bytes(run, kernel, source, f32, Others::all) +
                Bytes(0, std::min(sweep_keeps, (f32 ? 4 : 8) * n * source.cols()));
@@ -73,8 +73,9 @@ Bytes service_bytes(const Run &run, const Recipe &recipe, const Expression &kern
 
 } // namespace
 
-ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source,
+ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const ReducedRows &rows,
                                  bool stores_factor) {
+    const auto &[kernel, source, f32] = rows;
     const int64_t n = source.rows();
     ForeseenCentres out;
     out.cost.struct_size = sizeof out.cost;
@@ -84,7 +85,6 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
         out.cost.likely_m = out.cost.m;
         return out;
     }
-    const bool f32 = tile_is_f32(recipe, source);
     const mercer_shape shape{sizeof shape,
                              n,
                              source.cols(),
@@ -96,7 +96,6 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
                              data.landmarks.rows,
                              NAN,
                              NAN};
-    const Expression kernel = foreseen_kernel(run, recipe, source);
     PivotForecast pivots(f32 ? tiles_of<float>(kernel, source) : tiles_of<double>(kernel, source), stores_factor);
     mercer_task task(run, Random(0, Stage::reducer));
     task.foreseen = &pivots;
@@ -112,9 +111,9 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     if (out.cost.likely_bytes == 0) out.cost.likely_bytes = out.cost.bytes;
     if (out.cost.likely_evaluations == 0) out.cost.likely_evaluations = as_double(out.cost.kernel_evaluations);
     const bool values = out.cost.kernel_evaluations > 0 && !pivots.was_asked();
-    const Bytes services = service_bytes(run, recipe, kernel, source, values);
+    const Bytes services = service_bytes(run, recipe, rows, values);
     out.cost.bytes += services.most, out.cost.likely_bytes += services.likely;
-    foresee_assignment(run, recipe, kernel, source, out);
+    foresee_assignment(run, recipe, rows, out);
     return out;
 }
 
@@ -256,7 +255,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Sample sampl
         return Bytes(std::max<int64_t>(all.likely - later, 0), std::max<int64_t>(all.most - later, 0));
     };
     auto way_of = [&](bool stores_factor) {
-        Way out{forecast_centres(run, recipe, data, source, stores_factor), {}, {}};
+        Way out{forecast_centres(run, recipe, data, {kernel, source, f32}, stores_factor), {}, {}};
         const mercer_cost &cost = out.centres.cost;
         out.sizes = {base_bytes(source, cost.m, f32) + missing_bytes(recipe, source) + out.centres.kept,
                      before_lift(Bytes(cost.likely_bytes, cost.bytes), cost.m)};

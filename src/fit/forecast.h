@@ -36,7 +36,13 @@ struct ForeseenCentres {
     int64_t kept = 0;   // bytes of the assignment
     bool represents_rows = false;
 };
-ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const Source &source,
+// The rows that a reducer will see, and the type of their kernel values.
+struct ReducedRows {
+    const Expression &kernel;
+    const Source &source;
+    bool f32;
+};
+ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const ReducedRows &rows,
                                  bool stores_factor);
 
 } // namespace mercer

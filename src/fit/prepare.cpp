@@ -152,7 +152,7 @@ Prepared prepare(Run &run, const Recipe &recipe, const Data &data, std::optional
     if (!out.source) out.source = data.source;
     const Source &source = *out.source;
     if (source.rows() < 1) fail(MERCER_E_DATA, "the data have 0 rows, must be >= 1");
-    out.weights = sample_weights(data, source);
+    out.weights = sample_weights(data, source, &out.weight_sum);
     const bool objects = source.kind() == Source::Kind::objects, sparse = source.kind() == Source::Kind::sparse;
     if (!objects && source.cols() < 1) fail(MERCER_E_DATA, "the data have 0 columns, must be >= 1");
     const CoreValues &values = recipe.values();

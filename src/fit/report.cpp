@@ -104,6 +104,7 @@ void write_facts(const Lifted &lifted, const std::map<std::string, double> &redu
     if (lifted.mean_square) text["mean_square"] = *lifted.mean_square;
     if (lifted.mse) text["mse"] = *lifted.mse;
     if (lifted.mse_components) text["mse_components"] = *lifted.mse_components;
+    if (lifted.ledger) text["ledger"] = ledger_json(*lifted.ledger);
     if (lifted.limits) text["limits"] = limits_json(*lifted.limits);
     if (lifted.rank) text["rank"] = *lifted.rank;
     write_solution(lifted, text);

@@ -4,8 +4,9 @@
 
 namespace mercer {
 
-CountedVector<double> sample_weights(const Data &data, const Source &source) {
+CountedVector<double> sample_weights(const Data &data, const Source &source, double *sum) {
     const int64_t n = source.rows();
+    if (sum) *sum = static_cast<double>(n);
     CountedVector<double> weights(static_cast<size_t>(n), 1.0);
     if (!data.has_weights()) return weights;
     const mercer_view &view = data.weights;
@@ -19,7 +20,8 @@ CountedVector<double> sample_weights(const Data &data, const Source &source) {
             fail(MERCER_E_DATA, "weights: row %" PRId64 " has %g, must be finite and >= 0", row, value);
         weights[static_cast<size_t>(i)] = value;
     }
-    scale_weights(weights, n);
+    const double given = scale_weights(weights, n);
+    if (sum) *sum = given;
     if (std::all_of(weights.begin(), weights.end(), [&](double value) { return value == weights[0]; }))
         weights.assign(weights.size(), 1.0); // equal weights give the same bits as no weights
     return weights;

@@ -26,6 +26,7 @@ struct Prepared {
     bool f32_serves = true;
     bool squares_hold = true;      // squares of kernel values do not overflow f64
     CountedVector<double> weights; // of the rows; their sum is n
+    double weight_sum = 0;         // of the weights as they were given, before they were scaled to sum n
     // Properties of the data that the user may not have intended. A fit reports them; a forecast,
     // which prepares only a sample of the rows, does not.
     std::vector<std::string> warnings;
@@ -34,8 +35,9 @@ struct Prepared {
     }
 };
 
-// Scales the weights so that their sum is n. Fails with E_DATA if it is not positive and finite.
-void scale_weights(CountedVector<double> &weights, int64_t n);
+// Scales the weights so that their sum is n, and returns their sum before. Fails with E_DATA if it is
+// not positive and finite.
+double scale_weights(CountedVector<double> &weights, int64_t n);
 
 // The rows of a kernel matrix: all n rows of source after the input map, or those listed in
 // numbers. The reference and the pointers are borrowed.

@@ -73,24 +73,43 @@ std::string make_header(const std::string &metadata_json, const Order &order) {
 
 int64_t dtype_size(int32_t dtype) { return find_dtype(dtype)->size; }
 
-void write_safetensors(const ByteSink &sink, const std::string &metadata_json,
-                       const std::map<std::string, TensorView> &tensors) {
-    Order order(tensors.begin(), tensors.end());
+namespace {
+
+// The header as it is written: with the length in front, padded, and with its own CRC.
+std::string complete_header(const std::string &metadata_json, const Order &order) {
     for (auto &[name, tensor] : order)
         if (!is_tensor_name(name) || (tensor.vector && tensor.cols != 1) ||
             tensor.bytes != checked_bytes("a tensor", tensor.rows, tensor.cols, dtype_size(tensor.dtype)))
             fail(MERCER_E_INTERNAL, "tensor '%s' cannot be written: bad name or size", name.c_str());
-    std::stable_sort(order.begin(), order.end(),
-                     [](auto &a, auto &b) { return dtype_size(a.second.dtype) > dtype_size(b.second.dtype); });
     std::string header = make_header(metadata_json, order);
     uint64_t padded = (header.size() + 8 + alignment - 1) / alignment * alignment - 8;
     if (padded > longest_header) fail(MERCER_E_MODEL, "the model's text is too long: %zu bytes", header.size());
     header.resize(padded, ' ');
     header.replace(opening.size(), no_digits.size(), crc_of_header(header));
     header.insert(0, reinterpret_cast<const char *>(&padded), sizeof padded);
+    return header;
+}
+
+Order order_of(const std::map<std::string, TensorView> &tensors) {
+    Order order(tensors.begin(), tensors.end());
+    std::stable_sort(order.begin(), order.end(),
+                     [](auto &a, auto &b) { return dtype_size(a.second.dtype) > dtype_size(b.second.dtype); });
+    return order;
+}
+
+} // namespace
+
+void write_safetensors(const ByteSink &sink, const std::string &metadata_json,
+                       const std::map<std::string, TensorView> &tensors) {
+    const Order order = order_of(tensors);
+    const std::string header = complete_header(metadata_json, order);
     sink(header.data(), static_cast<int64_t>(header.size()));
     for (auto &[name, tensor] : order)
         if (tensor.bytes > 0) sink(tensor.data, tensor.bytes);
+}
+
+std::string safetensors_digest(const std::string &metadata_json, const std::map<std::string, TensorView> &tensors) {
+    return complete_header(metadata_json, order_of(tensors)).substr(8 + opening.size(), no_digits.size());
 }
 
 } // namespace mercer

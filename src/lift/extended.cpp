@@ -171,7 +171,7 @@ Lifted extended_as(const LiftTask &task) {
     if (out.approximate) out.mean_square.reset();
     out.total_variance->kind = "reduced-operator";
     // These belong to the centres' own model, of which this one shares only the eigenvalues.
-    out.limits.reset(), out.mse.reset(), out.mse_components.reset();
+    out.limits.reset(), out.mse.reset(), out.mse_components.reset(), out.ledger.reset();
     if (refined) refine(task, products.means(), out);
     if (reduced) certify_reduction(reduced_model(task, out), false, quantisation);
     return out;

@@ -69,10 +69,32 @@ CountedVector<int64_t> columns_of(const SpanRows<T> &span, const Reduction &redu
     return out;
 }
 
+// L_B L_B^T differs from K_BB by rounding in the type of L, so that A^T K_BB A differs from the
+// identity. Returns an estimate of this difference for components scaled by their deviations sigma,
+//   max_j sigma_j^2 sum_i A_ij^2 k(b_i, b_i) u,   k(b_i, b_i) = |row i of L_B|^2,
+// which measured differences exceed by at most a factor of 5 (and by no more than 2 u). x: (A, nu)^T at the pivots, column-major.
+double lost_orthonormality(const Buffer<double> &triangle, const Buffer<double> &x, const Projection &projection,
+                           int64_t kept, bool f32) {
+    const int64_t rank = x.size() / (kept + 1);
+    std::vector<double> sums(static_cast<size_t>(kept));
+    for (int64_t i = 0; i < rank; ++i) {
+        double self = 0;
+        for (int64_t k = 0; k <= i; ++k) self += triangle[i + k * rank] * triangle[i + k * rank];
+        for (int64_t j = 0; j < kept; ++j) {
+            const double entry = x[j + i * (kept + 1)];
+            sums[static_cast<size_t>(j)] += entry * entry * self;
+        }
+    }
+    double worst = 0;
+    for (size_t j = 0; j < sums.size(); ++j) worst = std::max(worst, projection.theta[j] * sums[j]);
+    return worst * unit_roundoff(f32);
+}
+
 // Computes A = L_B^-T V and nu = L_B^-T mu at the places of the pivots, and b = A^T K nu = V^T mu.
+// Returns how far A is from orthonormal.
 template <class T>
-void coefficients(const LiftTask &task, const SpanRows<T> &span, const Projection &projection, int64_t kept,
-                  Lifted &out) {
+double coefficients(const LiftTask &task, const SpanRows<T> &span, const Projection &projection, int64_t kept,
+                    Lifted &out) {
     const int64_t m = task.centres.m(), rank = span.rank();
     const Buffer<double> triangle = span.triangle(task.run);
     Buffer<double> x = task.run.buffer<double>(kept + 1, rank); // (V, mu)^T, column-major
@@ -103,6 +125,7 @@ void coefficients(const LiftTask &task, const SpanRows<T> &span, const Projectio
     out.tensors["A"] = std::move(a);
     out.tensors["b"] = vector_tensor(b);
     if (task.recipe.values().lift_centred) out.tensors["nu"] = vector_tensor(nu);
+    return lost_orthonormality(triangle, x, projection, kept, sizeof(T) == 4);
 }
 
 // Computes error bars from the scores of all rows.
@@ -177,14 +200,14 @@ Lifted projected_as(const LiftTask &task) {
         out.kernel_evaluations += proof.evaluations;
     }
     run.stage("lift");
-    coefficients(task, *span, projection, kept, out);
+    const double lost = coefficients(task, *span, projection, kept, out);
     const bool estimated = lambda != scatter;
     for (std::vector<double> *values : {&lambda, &scatter})
         for (double &value : *values) value /= total;
     out.tensors["lambda"] = vector_tensor(lambda);
     if (estimated) out.tensors["scatter"] = vector_tensor(scatter);
     out.tensors["w"] = vector_tensor(task.centres.weights);
-    out.capabilities = MERCER_CAN_DENSITY | MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
+    out.capabilities = MERCER_CAN_DENSITY | MERCER_CAN_ORTHONORMAL | MERCER_CAN_RESIDUAL;
     if (values.lift_centred) {
         out.capabilities |= MERCER_CAN_MEAN;
         out.mean_square = projection.mean_square();
@@ -203,6 +226,11 @@ Lifted projected_as(const LiftTask &task) {
         out.products = share * share;
     }
     out.mse_components = std::max(projection.trace - explained, 0.0) / total;
+    // By passes, what the span loses is known only together with what the components leave.
+    const double resid = out.mse.value_or(*out.mse_components);
+    if (lost <= (prepared.f32 ? 5e-8 : 5e-14) * projection.uncentred)
+        make_mergeable(
+            prepared, {.self = projection.uncentred / total, .lost = *out.mse_components - resid, .resid = resid}, out);
     out.rank = span->rank();
     out.kernel_evaluations += span->evaluations();
     return out;

@@ -288,7 +288,15 @@ void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model) {
     model.tensors["b"] = vector_tensor(offset);
     model.tensors["lambda"] = vector_tensor(lambda);
     const bool psd = task.prepared.kernel.is_psd() && !(model.outcome & MERCER_INDEFINITE);
-    if (psd) model.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
+    if (psd) model.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_RESIDUAL;
+    model.ledger.reset(), model.capabilities &= ~uint32_t{MERCER_CAN_MERGE};
+    if (psd && (task.prepared.f32 || !task.plan.f32)) {
+        const double all = std::accumulate(rotation.theta.begin(), rotation.theta.end(), 0.0),
+                     kept = std::accumulate(lambda.begin(), lambda.end(), 0.0);
+        make_mergeable(
+            task.prepared,
+            {.self = means.self, .lost = all - kept, .resid = means.self - model.mean_square.value_or(0) - all}, model);
+    }
     model.total_variance = {std::max(means.self - means.square, 0.0),
                             means.gram.empty() && centred ? "upper-bound" : "exact"};
     model.certificates = psd && r > 0 ? ritz_certificates(task, means, rotation, r) : Certificates();

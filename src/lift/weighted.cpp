@@ -218,7 +218,9 @@ void write_facts(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
     // True if the centres are all rows of positive weight, each with its own weight.
     const bool all = known.exact() && task.centres.rows &&
                      (!task.recipe.reducer() || (moments.plain && pairs.m() == task.prepared.source->rows()));
-    const double unit = moments.unit();
+    const double unit = moments.unit(),
+                 explained = std::accumulate(pairs.values.begin(), pairs.values.begin() + kept, 0.0),
+                 left = (moments.variance() - explained) / moments.total * unit;
     out.exact = all;
     out.total_variance = {moments.variance() / moments.total * unit, all ? "exact" : "reduced-operator"};
     for (int64_t j = 0; j < kept; ++j) out.residuals.push_back(pairs.residuals[static_cast<size_t>(j)] * unit);
@@ -226,7 +228,7 @@ void write_facts(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
     if (!known.exact()) return disclaim(known, out);
     out.capabilities = MERCER_CAN_DENSITY | (is_centred(task) ? MERCER_CAN_MEAN : 0);
     if (known.positive && !(out.outcome & MERCER_INDEFINITE))
-        out.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL;
+        out.capabilities |= MERCER_CAN_ORTHONORMAL | MERCER_CAN_RESIDUAL;
     if (all && kept > 0) {
         const Bounds bounds = bounds_of(pairs, moments, task.plan, kept);
         out.certificates = eigenvalue_certificates(bounds, kept, 0, moments.total / unit);
@@ -235,12 +237,14 @@ void write_facts(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
     // mse_components is the mean squared distance of the rows to the span of the components. Their
     // distance to the span of the centres, mse, is 0, because the centres are all rows.
     if (all && out.capabilities & MERCER_CAN_RESIDUAL) {
-        const double explained = std::accumulate(pairs.values.begin(), pairs.values.begin() + kept, 0.0);
         out.mse = 0;
-        out.mse_components = std::max(moments.variance() - explained, 0.0) / moments.total * unit;
+        out.mse_components = std::max(left, 0.0);
     }
     if (is_centred(task)) out.mean_square = moments.mean_square * unit;
     out.limits = centre_limits(task.run, pairs, moments, kept, out.capabilities & MERCER_CAN_RESIDUAL);
+    // The components are orthonormal only to the accuracy of the kernel values that were decomposed.
+    if (out.capabilities & MERCER_CAN_ORTHONORMAL && (task.prepared.f32 || !task.plan.f32))
+        make_mergeable(task.prepared, {.self = moments.mean_self * unit, .lost = left, .resid = 0}, out);
     out.limits->kind = all ? "exact" : "centres";
 }
 

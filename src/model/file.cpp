@@ -2,11 +2,21 @@
 
 namespace mercer {
 
-void write_model(const Model &model, const ByteSink &sink) {
+namespace {
+
+std::map<std::string, TensorView> views_of(const Model &model) {
     std::map<std::string, TensorView> tensors;
     for (const auto &[name, tensor] : model.tensors()) tensors[name] = tensor;
-    write_safetensors(sink, model.stored_text(), tensors);
+    return tensors;
 }
+
+} // namespace
+
+void write_model(const Model &model, const ByteSink &sink) {
+    write_safetensors(sink, model.stored_text(), views_of(model));
+}
+
+std::string digest_of(const Model &model) { return safetensors_digest(model.stored_text(), views_of(model)); }
 
 Json parse_model_text(const std::string &text, const std::string &what) {
     // A model's text has 4 levels. A text with very many, such as a damaged or malicious file may

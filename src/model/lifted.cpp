@@ -1,5 +1,7 @@
 #include "lifted.h"
 
+#include <algorithm>
+
 namespace mercer {
 
 int64_t ErrorBars::above_noise() const {
@@ -18,6 +20,20 @@ ErrorBars ErrorBars::first(int64_t count, double unit) const {
         out.upper.push_back(upper[at] / unit);
     }
     return out;
+}
+
+void make_mergeable(const Prepared &prepared, const LedgerMeans &means, Lifted &out) {
+    const double rounding = (prepared.f32 ? 1e-7 : 1e-12) * means.self;
+    if (std::min(means.lost, means.resid) < -rounding) return;
+    const double sum = prepared.weight_sum;
+    Ledger ledger;
+    ledger.n_eff = sum;
+    ledger.self = sum * means.self;
+    ledger.lost = sum * std::max(means.lost, 0.0);
+    ledger.resid = sum * std::max(means.resid, 0.0);
+    if (!std::isfinite(ledger.self)) return; // it is not less than the others
+    out.ledger = ledger;
+    out.capabilities |= MERCER_CAN_MERGE;
 }
 
 } // namespace mercer

@@ -2,6 +2,7 @@
 // report from them.
 #pragma once
 #include "../core/cost.h"
+#include "../gram/data.h"
 #include "model.h"
 
 #include <cmath>
@@ -50,6 +51,13 @@ struct ErrorBars {
     ErrorBars first(int64_t count, double unit) const; // those of the first count eigenvalues, divided by unit
 };
 
+// Means over the rows (or over the weighted centres that represent them) from which a ledger is made.
+struct LedgerMeans {
+    double self;  // k(x, x)
+    double lost;  // the sum of the variances of the components that were left out
+    double resid; // the squared distance to the span of the centres
+};
+
 // What a lift adds to a model.
 struct Lifted {
     Tensors tensors; // A, b, nu, lambda, w ...
@@ -73,6 +81,7 @@ struct Lifted {
     // Mean squared distance of the rows to the span of the centres, and to the span of the
     // components.
     std::optional<double> mse, mse_components;
+    std::optional<Ledger> ledger; // only of a mergeable model
     std::optional<Limits> limits;
     std::optional<ErrorBars> error_bars;
     Certificates certificates;
@@ -91,5 +100,9 @@ struct Lifted {
     // Sections of the report that only one lift or derivation has. No stage reads them.
     Json details = Json::object();
 };
+
+// Declares that the model is mergeable, unless its sums overflow f64 or do not add up to rounding:
+// lost or resid, which are differences, are then negative.
+void make_mergeable(const Prepared &prepared, const LedgerMeans &means, Lifted &out);
 
 } // namespace mercer

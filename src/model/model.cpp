@@ -173,6 +173,7 @@ std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registr
         model->check_centres();
         model->compare_plugins();
         model->read_map();
+        model->see_ledger();
         model->see_capabilities();
         model->write_info();
     } catch (const Json::exception &e) {

@@ -4,6 +4,7 @@
 #pragma once
 #include "../core/json.h"
 #include "../gram/tile.h"
+#include "ledger.h"
 #include "row.h"
 #include "tensors.h"
 
@@ -50,9 +51,10 @@ class Model {
     const std::shared_ptr<const Source> &centres() const { return centres_; }
     const int64_t *indices() const; // objects: m row numbers; otherwise nullptr
     bool has_frequencies() const { return frequencies_; }
-    std::string why_no_gradient() const;                    // "": it has a gradient
-    double mean_square() const { return mean_square_; }     // nu^T K nu
-    bool leaves_missing() const { return leaves_missing_; } // outputs of rows with a NaN are NaN
+    std::string why_no_gradient() const;                            // "": it has a gradient
+    double mean_square() const { return mean_square_; }             // nu^T K nu
+    const std::optional<Ledger> &ledger() const { return ledger_; } // only of a mergeable model
+    bool leaves_missing() const { return leaves_missing_; }         // outputs of rows with a NaN are NaN
     // The fast path for a few rows; nullptr if this model has none.
     const RowScores *row_scores() const;
     const RunSettings &settings() const { return settings_; } // of the context that made the model: threads, budget
@@ -69,6 +71,9 @@ class Model {
     void compare_plugins();
     void check_centres() const;
     void read_map();
+    // A model without a ledger is not mergeable, even if its text says so: texts written before ledgers
+    // existed said it of models whose eigenvalues were not the variances of their scores.
+    void see_ledger();
     void see_capabilities(); // adds the capabilities that follow from the kernel rather than from the tensors
     void write_info();
 
@@ -82,6 +87,7 @@ class Model {
     std::shared_ptr<const Source> centres_;
     bool frequencies_ = false, leaves_missing_ = false;
     double mean_square_ = 0;
+    std::optional<Ledger> ledger_;
     mercer_summary summary_{};
     struct Info {
         Json all;
@@ -112,6 +118,9 @@ void need_finite(const Json &text, const Tensors &tensors);
 // model/file.cpp
 Json parse_model_text(const std::string &text, const std::string &what); // E_MODEL: not JSON, or nested too deeply
 void write_model(const Model &model, const ByteSink &sink);
+// The checksum of the header of the model's file, which covers the report and, by their own checksums, all
+// arrays: 8 hexadecimal digits, the `crc32` of its __metadata__.
+std::string digest_of(const Model &model);
 std::shared_ptr<const Model> read_model(const ByteSource &source, int64_t known_size, const std::string &what,
                                         Registry &registry, const RunSettings &settings);
 

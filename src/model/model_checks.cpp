@@ -103,6 +103,18 @@ void Model::check_numbers(const char *name, int64_t least, int64_t end) const {
                  k, value, least, end - 1);
 }
 
+void Model::see_ledger() {
+    ledger_ = read_ledger(text_);
+    if (ledger_ && can(MERCER_CAN_MERGE)) {
+        if (!can(MERCER_CAN_ORTHONORMAL)) fail(MERCER_E_MODEL, "capability 'mergeable' without 'orthonormal'");
+        if (!variances_of(*tensors_))
+            fail(MERCER_E_MODEL, "capability 'mergeable' without the tensor 'scatter' or 'lambda'");
+        return;
+    }
+    ledger_.reset();
+    summary_.capabilities &= ~uint32_t{MERCER_CAN_MERGE};
+}
+
 namespace {
 
 // The length of the longest sparse row. For sparse rows it replaces the ranges of the columns:

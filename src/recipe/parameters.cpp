@@ -18,7 +18,6 @@ constexpr Scope fitting{.part = Part::method, .words = "methods"};
 constexpr Scope automatic{.automatic = Auto::alone, .words = "the method 'auto'", .instead = "solver.tol"};
 constexpr Scope left_open{.part = Part::reducer, .automatic = Auto::never, .words = all_but_auto};
 constexpr Scope lifting{.part = Part::method, .automatic = Auto::never, .words = all_but_auto};
-constexpr Scope compressing{.part = Part::derivation, .words = "the operation 'compress'"};
 constexpr Scope solving{.automatic = Auto::too, .trait = &Traits::solves}; // exact passes of `auto` need a solver too
 constexpr Scope exact{.automatic = Auto::never, .trait = &Traits::solves, .instead = "accuracy"};
 constexpr Scope weighing{.automatic = Auto::never, .trait = &Traits::weighs, .reducer = true};
@@ -49,12 +48,9 @@ struct CoreRow {
     mercer_param param;
 };
 
-// Describes a parameter of the core in the form in which plugins describe theirs. Its name is
-// complete, as in "lift.centred"; the names in plugins lack the first word.
 CoreRow core_row(const Scope &scope, int64_t offset, int32_t type, const char *name, const char *initial,
                  const char *choices, int32_t flags, double lo, double hi, const char *doc) {
-    return {scope,
-            {sizeof(mercer_param), offset, {sizeof(mercer_row), name, doc, initial, choices, "", type, flags, lo, hi}}};
+    return {scope, complete_row(offset, type, name, initial, choices, flags, lo, hi, doc)};
 }
 #define AT(field) MERCER_FIELD(decltype(CoreValues::field), CoreValues, field)
 
@@ -127,8 +123,6 @@ const std::vector<CoreRow> &core_rows() {
         core_row(reducing, AT(assignment), MERCER_BOOL, "output.assignment", "false", "", 0, 0, 1,
                  "store the centre assigned to each row (tensor 'assignment'): by the reducer if it assigns rows, else "
                  "the nearest"),
-        core_row(compressing, AT(orthonormal), MERCER_BOOL, "output.orthonormal", "true", "", MERCER_SHORT, 0, 1,
-                 "replace components that were orthonormal by the nearest orthonormal ones"),
         core_row(everywhere, AT(seed), MERCER_INT, "seed", "0", "", MERCER_SHORT, 0, 0x1p53,
                  "seed of all random choices"),
     };
@@ -161,7 +155,6 @@ bool fits(const Scope &scope, const LiftTraits &lift) {
 bool Scope::holds(const Recipe &recipe) const {
     const Derivation *derivation = recipe.derivation();
     if (part == Part::method && derivation) return false;
-    if (part == Part::derivation && !derivation) return false;
     if (part == Part::reducer && derivation && !derivation->reducer) return false;
     if (automatic == Auto::too && recipe.is_auto()) return true;
     if (automatic == Auto::alone && !recipe.is_auto()) return false;

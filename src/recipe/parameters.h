@@ -12,7 +12,7 @@ class Recipe;
 struct CoreValues {
     const char *method, *kernel, *reducer, *lift, *solver, *data_lengths;
     int32_t data_dtype, data_scale, data_missing, gram_storage, centre_weights, lift_centred, solver_strict,
-        certificates, orthonormal, assignment;
+        certificates, assignment;
     int64_t components, ritz, seed, max_passes, rows, replicates, clusters;
     double tol, delta, accuracy, variance, threshold, alpha, time;
 };
@@ -26,8 +26,8 @@ enum class CertificateLevel { none, cheap, rows, exact };
 // Says in which recipes a parameter has an effect. Other recipes do not have its row, so that setting
 // it there is an error.
 struct Scope {
-    // The recipe is of anything, of a method, of a derivation; or it is one that can have a reducer.
-    enum class Part { anything, method, derivation, reducer };
+    // The recipe is of anything, or of a method; or it is one that can have a reducer.
+    enum class Part { anything, method, reducer };
     // Methods that search (`auto`): as for others, always, only they, never.
     enum class Auto { as_others, too, alone, never };
     // Methods that find clusters: as for others, only they, never.

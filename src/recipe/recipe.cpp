@@ -58,6 +58,7 @@ Recipe::Recipe(std::shared_ptr<Registry> registry, const std::string &name) : re
     core_ = Params(is_operation() ? rows_of(operations_) : core_table());
     if (is_operation()) return;
     if (derivation_) {
+        own_ = Params(derivation_->rows);
         if (derivation_->reducer) set_part("reducer", "");
         return;
     }
@@ -131,6 +132,7 @@ std::vector<Recipe::Row> Recipe::rows() {
             if (&params != &core_ || has_core_row(i)) out.push_back({&params, static_cast<int64_t>(i), prefix});
     };
     add(core_, "");
+    add(own_, "");
     for (size_t l = 0; kernel_ && l < kernel_->leaves.size(); ++l) add(kernel_->leaves[l].params, kernel_->prefix(l));
     add(reducer_params_, "reducer.");
     add(solver_params_, "solver.");
@@ -175,6 +177,11 @@ void Recipe::refuse_elsewhere(const std::string &name) const {
         fail(MERCER_E_NAME, "%s applies to %s; '%s' %s%s", full.c_str(), scope.where().c_str(), own,
              takes ? "takes " : "does not accept it", takes ? scope.instead : "");
     }
+    for (const Derivation &other : derivations())
+        for (const mercer_param &param : other.rows->rows())
+            if (&other != derivation_ && (plain(param.row.name) == name || plain(tail_of(param.row.name)) == name))
+                fail(MERCER_E_NAME, "%s applies to the operation '%s'; '%s' does not accept it", param.row.name,
+                     other.name, own);
 }
 
 // Fails if output.components is a share, such as 0.9, instead of a number of components: other
@@ -280,6 +287,7 @@ std::map<std::string, std::string> Recipe::stored() const {
     };
     for (auto &[name, value] : core_.stored())
         if (!is_part(name) && has_core_row(static_cast<size_t>(core_.table().find(name)))) out[name] = value;
+    add(own_, "");
     add(reducer_params_, "reducer.");
     add(solver_params_, "solver.");
     return out;

@@ -30,6 +30,7 @@ class Recipe {
     const Params &reducer_params() const { return reducer_params_; }
     const std::shared_ptr<const Plugin> &solver() const { return solver_; } // nullptr: chosen by the fit
     const Params &solver_params() const { return solver_params_; }
+    const Params &derivation_params() const { return own_; } // the derivation's own rows
     Registry &registry() const { return *registry_; }
 
     void set(const std::string &name, const std::string &value);
@@ -64,12 +65,19 @@ class Recipe {
     const Derivation *derivation_ = nullptr;
     const Method *method_ = nullptr;
     Params core_; // CoreValues; of an output operation its OutputOptions
+    Params own_;  // rows that only this derivation has
     std::shared_ptr<Expression> kernel_;
     std::shared_ptr<const Plugin> reducer_, solver_;
     Params reducer_params_, solver_params_;
     std::string got_;
     std::map<std::string, std::string> shown_; // names and choices handed out by public_row
 };
+
+// The values of a derivation's own rows; T is the struct of their table.
+template <class T>
+const T &derivation_values(const Recipe &recipe) {
+    return *static_cast<const T *>(recipe.derivation_params().values());
+}
 
 const LiftTraits &lift_of(const Recipe &recipe); // of a derivation: a lift without any trait
 

@@ -52,13 +52,30 @@ const LiftTraits &find_lift(const std::string &name) {
     fail_unknown("lift", name, known);
 }
 
+mercer_param complete_row(int64_t offset, int32_t type, const char *name, const char *initial, const char *choices,
+                          int32_t flags, double lo, double hi, const char *doc) {
+    return {sizeof(mercer_param), offset, {sizeof(mercer_row), name, doc, initial, choices, "", type, flags, lo, hi}};
+}
+
+namespace {
+
+std::shared_ptr<const ParamTable> compress_rows() {
+    const mercer_param rows[] = {complete_row(MERCER_FIELD(int32_t, CompressValues, orthonormal), MERCER_BOOL,
+                                              "output.orthonormal", "true", "", MERCER_SHORT, 0, 1,
+                                              "replace components that were orthonormal by the nearest orthonormal "
+                                              "ones")};
+    return std::make_shared<const ParamTable>("compress", rows, 1, sizeof(CompressValues));
+}
+
+} // namespace
+
 std::vector<Derivation> &derivations() {
     static std::vector<Derivation> table = {
         {.name = "compress",
          .reducer = "rpcholesky",
          .summary = "project the components and the mean of a model onto the span of fewer centres",
          .reference = "Schoelkopf et al. 1999, reduced sets",
-         .most_models = 1},
+         .rows = compress_rows()},
     };
     return table;
 }

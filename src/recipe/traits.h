@@ -1,6 +1,8 @@
 // The traits of lifts and derivations, on which the parameters of a recipe and the stages of a fit
 // depend. src/lift and src/derive implement them.
 #pragma once
+#include "../core/params.h"
+
 #include <string>
 #include <vector>
 
@@ -19,10 +21,23 @@ const LiftTraits &find_lift(const std::string &name); // fails with E_NAME, nami
 
 // An operation that makes a model from models.
 struct Derivation {
-    const char *name, *reducer; // reducer nullptr: the derivation uses none, and its recipes lack that row
+    const char *name;
+    const char *reducer; // the default one; nullptr: the derivation uses none, and its recipes lack that row
     const char *summary, *reference;
-    int64_t most_models;
+    int64_t least_models = 1, most_models = 1;
+    // Parameters that only its recipes have, by complete names such as "output.orthonormal". Their
+    // values are the struct of the table, which derivation_values (recipe.h) returns.
+    std::shared_ptr<const ParamTable> rows = std::make_shared<const ParamTable>();
 };
 std::vector<Derivation> &derivations(); // tests add to it
+
+// The values of the rows of the derivation `compress`.
+struct CompressValues {
+    int32_t orthonormal;
+};
+
+// A row of the core or of a derivation, whose name is complete. Rows of plugins lack the first word.
+mercer_param complete_row(int64_t offset, int32_t type, const char *name, const char *initial, const char *choices,
+                          int32_t flags, double lo, double hi, const char *doc);
 
 } // namespace mercer

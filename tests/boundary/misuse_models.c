@@ -160,6 +160,13 @@ void derivations(void **state) {
     DERIVE("count", "too many", MERCER_E_ARGUMENT, "count = 2", "takes 1 model", f.compress, pair, 2, NULL);
     DERIVE("count", "negative", MERCER_E_ARGUMENT, "count = -1", "takes 1 model", f.compress, pair, -1, NULL);
     DERIVE("data", "not needed", MERCER_E_ARGUMENT, "data", "must be NULL", f.compress, &f.model, 1, f.data);
+    mercer_forecast forecast = {.struct_size = sizeof forecast};
+    BAD(mercer_model_forecast, "operation", "a method", MERCER_E_ARGUMENT, "'kpca' is a method", "mercer_model_fit",
+        f.recipe, &f.model, 1, NULL, NULL, &forecast);
+    BAD(mercer_model_forecast, "count", "too many", MERCER_E_ARGUMENT, "count = 2", "takes 1 model", f.compress, pair,
+        2, NULL, NULL, &forecast);
+    BAD(mercer_model_forecast, "data", "not needed", MERCER_E_ARGUMENT, "data", "must be NULL", f.compress, &f.model, 1,
+        f.data, NULL, &forecast);
     NEW(model, mercer_model_fit, "recipe", "a derivation", MERCER_E_ARGUMENT, "'compress' is a derivation",
         "mercer_model_derive", f.compress, f.data, NULL);
     BAD(mercer_model_transform, "what", "a derivation", MERCER_E_ARGUMENT, "'compress' is a derivation",

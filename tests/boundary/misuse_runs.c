@@ -49,8 +49,12 @@ void runs(void **state) {
         "the cancel flag is not 0", f.model, NULL, f.data, &out, 1, RUN(.cancel = &cancel));
     BAD(mercer_recipe_kernel, "run: cancel", "set", MERCER_E_CANCELLED, "cancelled in stage",
         "the cancel flag is not 0", f.recipe, f.data, NULL, &square, RUN(.cancel = &cancel));
-    NEW(model, mercer_model_derive, "run: memory", "too little", MERCER_E_BUDGET, "more bytes", "memory budget is 100",
-        f.compress, &f.model, 1, NULL, RUN(.memory = 100));
+    NEW(model, mercer_model_derive, "run: memory", "too little", MERCER_E_BUDGET, "'compress' needs",
+        "memory budget is 0.001 MiB", f.compress, &f.model, 1, NULL, RUN(.memory = 1000));
+    BAD(mercer_model_forecast, "run: memory", "too little", MERCER_E_BUDGET, "'compress' needs",
+        "memory budget is 0.001 MiB", f.compress, &f.model, 1, NULL, RUN(.memory = 1000), &forecast);
+    BAD(mercer_model_forecast, "run: memory", "negative", MERCER_E_VALUE, "memory = -1", "must be >= 0", f.compress,
+        &f.model, 1, NULL, RUN(.memory = -1), &forecast);
     NEW(model, mercer_model_derive, "run: threads", "too many", MERCER_E_VALUE, "threads = 1025", "must be 0 to 1024",
         f.compress, &f.model, 1, NULL, RUN(.threads = 1025));
     NEW(model, mercer_model_derive, "run: cancel", "set", MERCER_E_CANCELLED, "cancelled in stage",

@@ -189,7 +189,8 @@ void test_orthonormal() {
         for (bool f32 : {false, true}) {
             const Model model = session.fit(x, with(gaussian, one.more), {}, {f32, false}, one.method);
             const Model after = compress(session, model, {{"reducer.m", "25"}});
-            const uint32_t same = MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL | MERCER_CAN_MEAN;
+            const uint32_t same = MERCER_CAN_ORTHONORMAL | MERCER_CAN_RESIDUAL | MERCER_CAN_MEAN;
+            TEST_ASSERT_FALSE(after.summary().capabilities & MERCER_CAN_MERGE); // no longer principal directions
             TEST_ASSERT_EQUAL_UINT32(model.summary().capabilities & same, after.summary().capabilities & same);
             if (!(after.summary().capabilities & MERCER_CAN_ORTHONORMAL)) continue;
             const double allowed = f32 ? close32 : close64;
@@ -337,10 +338,11 @@ void test_persistence() {
     const Model model = session.fit(x, with(gaussian, {{"data.scale", "standard"}}));
     const Model once = compress(session, model, {{"reducer.m", "40"}}),
                 twice = compress(session, once, {{"reducer.m", "20"}});
-    TEST_ASSERT_EQUAL_size_t(2, report(twice, "/from").size());
+    TEST_ASSERT_EQUAL_size_t(1, report(twice, "/from").size());
     TEST_ASSERT_EQUAL_STRING("compress", report(twice, "/from")[0]["operation"].get<std::string>().c_str());
-    TEST_ASSERT_EQUAL_INT64(90, report(twice, "/from/1/m").get<int64_t>());
-    TEST_ASSERT_EQUAL_STRING("kpca", report(twice, "/from")[1]["method"].get<std::string>().c_str());
+    TEST_ASSERT_EQUAL_INT64(40, report(twice, "/from/0/m").get<int64_t>());
+    TEST_ASSERT_EQUAL_STRING("kpca", report(twice, "/from")[0]["method"].get<std::string>().c_str());
+    TEST_ASSERT_EQUAL_INT64(2, report(twice, "/ancestors").get<int64_t>());
     std::vector<unsigned char> bytes = bytes_of(twice);
     std::pair<std::vector<unsigned char> *, size_t> at{&bytes, 0};
     mercer_source source{sizeof source,
@@ -398,6 +400,55 @@ void test_stopped() {
     };
     compress(session, model, {{"reducer.m", "300"}}, &run);
     TEST_ASSERT_TRUE(last >= 0 && last <= 1); // at most ten times a second: the last one need not be said
+}
+
+// What a forecast promises: a budget of the most is enough, and a smaller one is refused before any work.
+void test_forecast() {
+    Session session;
+    for (int64_t n : {300, 1500})
+        for (bool f32 : {false, true})
+            for (const char *reducer : {"uniform", "greedy", "rpcholesky", "kmeans"}) {
+                const Model model = session.fit(points(n, 16), gaussian, {}, {f32, false});
+                const Settings settings = {{"reducer", reducer}, {"reducer.m", std::to_string(n / 5)}};
+                mercer_recipe *recipe = session.recipe("compress", settings);
+                mercer_forecast ahead{};
+                ahead.struct_size = sizeof ahead;
+                mercer_run run = with_threads(2);
+                OK(mercer_model_forecast(recipe, &model.handle, 1, nullptr, &run, &ahead));
+                TEST_ASSERT_TRUE(ahead.bytes.likely <= ahead.bytes.most && ahead.seconds > 0 && *ahead.strategy);
+                run.memory = static_cast<int64_t>(ahead.bytes.most);
+                const Model after = compress(session, model, settings, &run);
+                const double peak = report(after, "/peak_bytes").get<double>(),
+                             values = report(after, "/kernel_evaluations").get<double>();
+                char text[200];
+                std::snprintf(text, sizeof text,
+                              "%s, %d rows, f32 %d: %.0f bytes of %.0f to %.0f, %.0f values of %.0f to %.0f", reducer,
+                              static_cast<int>(n), f32, peak, ahead.bytes.likely, ahead.bytes.most, values,
+                              ahead.kernel_evaluations.likely, ahead.kernel_evaluations.most);
+                TEST_ASSERT_TRUE_MESSAGE(peak <= ahead.bytes.most && ahead.bytes.most < 4 * peak, text);
+                TEST_ASSERT_TRUE_MESSAGE(values <= ahead.kernel_evaluations.most &&
+                                             ahead.kernel_evaluations.most < 3 * values &&
+                                             std::fabs(std::log(ahead.kernel_evaluations.likely / values)) < 0.7,
+                                         text);
+                TEST_ASSERT_EQUAL_DOUBLE(ahead.bytes.most, report(after, "/forecast/bytes/most").get<double>());
+                --run.memory;
+                Model none;
+                TEST_ASSERT_EQUAL_INT32(MERCER_E_BUDGET, derive(session, none, model, settings, &run));
+                TEST_ASSERT_NOT_NULL(std::strstr(mercer_last_error(), "'compress' needs"));
+                TEST_ASSERT_EQUAL_INT32(MERCER_E_BUDGET,
+                                        mercer_model_forecast(recipe, &model.handle, 1, nullptr, &run, &ahead));
+                mercer_recipe_destroy(recipe);
+            }
+    const Model model = session.fit(points(100, 16), gaussian);
+    mercer_recipe *all = session.recipe("compress", {{"reducer", "all"}}), *method = session.recipe("kpca", {});
+    mercer_forecast ahead{};
+    ahead.struct_size = sizeof ahead;
+    OK(mercer_model_forecast(all, &model.handle, 1, nullptr, nullptr, &ahead));
+    TEST_ASSERT_EQUAL_DOUBLE(0, ahead.kernel_evaluations.most);
+    TEST_ASSERT_EQUAL_INT32(MERCER_E_ARGUMENT,
+                            mercer_model_forecast(method, &model.handle, 1, nullptr, nullptr, &ahead));
+    TEST_ASSERT_EQUAL_INT32(MERCER_E_ARGUMENT, mercer_model_forecast(all, &model.handle, 2, nullptr, nullptr, &ahead));
+    mercer_recipe_destroy(all), mercer_recipe_destroy(method);
 }
 
 // From arrays: no nu and no w leave what is there; what is no projection is refused by name.
@@ -470,46 +521,6 @@ void test_beyond_f64() {
     }
 }
 
-std::shared_ptr<const mercer::Model> copy_of(const mercer::DeriveTask &task) {
-    mercer::Json text = mercer::derived_text(task, *task.models.front());
-    text["capabilities"] = mercer::Json::array();
-    mercer::Tensors tensors;
-    for (const char *name : {"C", "A"}) {
-        const mercer::Tensor &from = *task.models.front()->tensor(name);
-        mercer::Tensor to = mercer::make_tensor<double>(from.rows, from.cols);
-        std::copy(from.bytes.begin(), from.bytes.end(), to.bytes.begin());
-        tensors[name] = std::move(to);
-    }
-    return mercer::derived_model(task, *task.models.front(), std::move(text), std::move(tensors));
-}
-
-// Not every operation on models chooses centres: its recipe has no row of a reducer, its report names none.
-void test_without_a_reducer() {
-    mercer::derivations().push_back({"copy", nullptr, "the same again", "", 1});
-    mercer::derive_functions()["copy"] = copy_of;
-    {
-        Session session;
-        const Model model = session.fit(points(30, 17), {{"sigma", "0.8"}, {"components", "2"}});
-        mercer_recipe *recipe = session.recipe("copy", {});
-        int64_t rows = 0;
-        OK(mercer_recipe_rows(recipe, &rows));
-        for (int64_t k = 0; k < rows; ++k) {
-            mercer_row row{};
-            row.struct_size = sizeof row;
-            OK(mercer_recipe_row(recipe, k, &row));
-            TEST_ASSERT_TRUE_MESSAGE(std::strncmp(row.name, "reducer", 7) != 0, row.name);
-        }
-        TEST_ASSERT_EQUAL_INT32(MERCER_E_NAME, mercer_recipe_set(recipe, "reducer", "uniform"));
-        Model copy;
-        OK(mercer_model_derive(&copy.handle, recipe, &model.handle, 1, nullptr, nullptr));
-        mercer_recipe_destroy(recipe);
-        expect_same_bits(model.vector("A"), copy.vector("A"), "A");
-        TEST_ASSERT_TRUE(report(copy)["operation"] == "copy" && !report(copy).contains("reducer"));
-    }
-    mercer::derive_functions().erase("copy");
-    mercer::derivations().pop_back();
-}
-
 } // namespace
 
 void setUp() {}
@@ -526,8 +537,8 @@ int main() {
     RUN_TEST(test_persistence);
     RUN_TEST(test_threads);
     RUN_TEST(test_stopped);
+    RUN_TEST(test_forecast);
     RUN_TEST(test_from_tensors);
     RUN_TEST(test_beyond_f64);
-    RUN_TEST(test_without_a_reducer);
     return UNITY_END();
 }

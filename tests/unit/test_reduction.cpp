@@ -47,7 +47,10 @@ void reduce_into(Outcome &out, const Rows &rows, const Settings &settings) {
     two.struct_size = sizeof two, two.threads = 2;
     Run run({}, &two);
     run.stage("all");
-    out.cost = forecast_centres(run, recipe, rows.data, *rows.data.source, true).cost;
+    const Source &source = *rows.data.source;
+    Expression kernel = recipe.kernel();
+    kernel.finish(run, source.cols(), [](const Leaf &, const std::string &) { return 1.0; });
+    out.cost = forecast_centres(run, recipe, rows.data, {kernel, source, tile_is_f32(recipe, source)}, true).cost;
     out.prepared = prepare(run, recipe, rows.data);
     const int64_t before = run.budget()->used();
     out.reduction = reduce(run, recipe, rows.data, out.prepared, true);
