@@ -16,6 +16,6 @@ Truth measure_truth(const ReducedModel &of, bool directions);
 void add_measured(const Truth &truth, Certificates &certificates);
 // Adds the cost of the measurement for at most this many components; returns false if it will not
 // be done.
-bool foresee_measured(const PlanTask &task, int64_t components, Cost &cost);
+bool plan_measurement(const PlanTask &task, int64_t components, Cost &cost);
 
 } // namespace mercer

@@ -3,7 +3,7 @@
 // (nearest neighbours are about 0.6 apart, k = 0.2): a reducer that is asked for m centres must
 // find m. Landmarks are always attached, for the reducers that need them.
 #include "../fit/reducer_view.h"
-#include "../fit/sample_weights.h"
+#include "../fit/prepare.h"
 #include "check.h"
 
 #include <algorithm>

@@ -240,7 +240,7 @@ std::string listed(const CountedVector<int64_t> &numbers, int64_t first) {
 // alpha, because the weights v = w q^-alpha grow for rows of small density q: the sum of
 // v_j k_ij / (v_i k_ii) over all other j is 1 / P_ii - 1.
 template <class T>
-void say_isolated(const LiftTask &task, const GramOperator<T> &gram, const Degrees &degrees, const Eigenpairs &pairs,
+void report_isolated(const LiftTask &task, const GramOperator<T> &gram, const Degrees &degrees, const Eigenpairs &pairs,
                   const Walk &walk, int64_t kept, Lifted &out) {
     constexpr int64_t looked_at = 3;
     const int64_t m = task.centres.m();
@@ -341,12 +341,12 @@ Lifted manifold_as(const LiftTask &task) {
     const Eigenpairs pairs = solve_walk(task, gram, degrees, walk, started, choice, out);
     if (unknown) out.kernel_evaluations += pass_evaluations(m), ++out.passes;
 
-    const int64_t rank = cut_rank(task, pairs, 1, 1, &out.outcome), kept = choice.kept(pairs.values, rank, 1, nullptr);
+    const int64_t rank = resolved_rank(task, pairs, 1, 1, &out.outcome), kept = choice.kept(pairs.values, rank, 1, nullptr);
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
-    if (choice.is_cut()) say_cut(task, out);
+    if (choice.lacks_memory()) report_lack_of_memory(task, out);
     const Buffer<double> f = write_tensors(task, pairs, degrees, walk, kept, out);
     write_facts(walk, pairs, kept, out);
-    say_isolated(task, gram.exact, degrees, pairs, walk, kept, out);
+    report_isolated(task, gram.exact, degrees, pairs, walk, kept, out);
     if (walk.clusters > 0) write_clusters(task, gram.exact, degrees, f, walk.clusters, out);
     return out;
 }

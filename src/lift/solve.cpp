@@ -101,7 +101,7 @@ Eigenpairs solve_for(const Solving &solving) {
     }
 }
 
-int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, double unit, uint32_t *outcome) {
+int64_t resolved_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, double unit, uint32_t *outcome) {
     const Plan &plan = task.plan;
     const double floor = rounding_floor(plan.f32, pairs.m()) * std::max({norm, pairs.values[0], -pairs.most_negative});
     // A residual R makes the variance of a component's scores Lambda (1 + R^2 / Lambda^2). If R
@@ -126,7 +126,7 @@ int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, dou
     return rank;
 }
 
-void say_cut(const LiftTask &task, Lifted &out) {
+void report_lack_of_memory(const LiftTask &task, Lifted &out) {
     const std::string text = format("output.variance or output.threshold needs more than %" PRId64
                                     " eigenpairs, but the memory budget holds no more",
                                     task.plan.most_pairs);
@@ -150,7 +150,7 @@ ReducedModel reduced_model(const LiftTask &task, Lifted &model) {
     return {task.run, task.recipe.values(), task.prepared, task.centres, task.plan.certificates, model};
 }
 
-void foresee_certificates(const PlanTask &task, int64_t model, Plan &plan) {
+void plan_certificates(const PlanTask &task, int64_t model, Plan &plan) {
     Cost span;
     // Kernel PCA of all rows on the span of the centres, whose factor must be built again.
     if (asks_for_span(task)) {
@@ -159,7 +159,7 @@ void foresee_certificates(const PlanTask &task, int64_t model, Plan &plan) {
         again.rows = false, again.handed = 0;
         span = plan_projected(again);
     }
-    plan.certificates = foresee_reduction(task, model, plan.most_pairs, span, plan);
+    plan.certificates = plan_reduction_certificates(task, model, plan.most_pairs, span, plan);
 }
 
 } // namespace mercer

@@ -66,14 +66,14 @@ Eigenpairs solve_for(const Solving &solving);
 // Returns how many leading eigenpairs are resolved, that is, exceed both the rounding error of an
 // operator of this norm and twice their own residual; sets the outcome. unit: factor of the values
 // in error texts.
-int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, double unit, uint32_t *outcome);
+int64_t resolved_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, double unit, uint32_t *outcome);
 // Reports that more components were requested than fit in memory.
-void say_cut(const LiftTask &task, Lifted &out);
+void report_lack_of_memory(const LiftTask &task, Lifted &out);
 void note_passes(const Plan &plan, const Counted &op, Lifted &out);
 
 // Collects what the certificates of a reduced-set model concern.
 ReducedModel reduced_model(const LiftTask &task, Lifted &model);
 // Adds the cost of these certificates to the plan. model: bytes of the model.
-void foresee_certificates(const PlanTask &task, int64_t model, Plan &plan);
+void plan_certificates(const PlanTask &task, int64_t model, Plan &plan);
 
 } // namespace mercer

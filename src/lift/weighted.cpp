@@ -158,9 +158,9 @@ struct Kept {
 };
 Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, const Components &choice,
                  Lifted &out) {
-    // For an indefinite kernel the trace is no bound of the norm (it may be 0); cut_rank then uses
+    // For an indefinite kernel the trace is no bound of the norm (it may be 0); resolved_rank then uses
     // the largest eigenvalue.
-    const int64_t rank = cut_rank(task, pairs, moments.trace(), moments.unit(), &out.outcome);
+    const int64_t rank = resolved_rank(task, pairs, moments.trace(), moments.unit(), &out.outcome);
     ErrorBars bars;
     const bool wanted = choice.wants_bars() && rank > 0;
     if (wanted)
@@ -168,7 +168,7 @@ Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
                            moments.plain ? nullptr : moments.weights.data(), is_centred(task), seed_of(task));
     const int64_t kept = choice.kept(pairs.values, rank, moments.variance(), choice.wants_bars() ? &bars : nullptr);
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
-    if (choice.is_cut()) say_cut(task, out);
+    if (choice.lacks_memory()) report_lack_of_memory(task, out);
     if (wanted) out.error_bars = bars.first(kept, 1 / moments.unit());
     // Relative to the first eigenvalue; directions below this may not have length 1.
     constexpr double least = 1e-8;
@@ -269,8 +269,8 @@ Lifted weighted_model(const LiftTask &task) {
 
 Plan plan_refined(const PlanTask &task) {
     Plan plan = plan_weighted(task);
-    if (task.recipe.values().ritz > 0) foresee_refinement(task, plan);
-    foresee_certificates(task, task.m * ((task.f32 ? 4 : 8) * plan.most_pairs + 40), plan);
+    if (task.recipe.values().ritz > 0) plan_refinement(task, plan);
+    plan_certificates(task, task.m * ((task.f32 ? 4 : 8) * plan.most_pairs + 40), plan);
     return plan;
 }
 
