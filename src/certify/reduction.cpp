@@ -145,7 +145,8 @@ void certify_reduction(const ReducedModel &of, bool directions, const Certificat
     if (of.affordable.measures) add_measured(measure_truth(of, directions), model.certificates);
 }
 
-Affordable plan_reduction_certificates(const PlanTask &task, int64_t model, int64_t components, const Cost &span, Cost &cost) {
+Affordable plan_reduction_certificates(const PlanTask &task, int64_t model, int64_t components, const Cost &span,
+                                       Cost &cost) {
     Affordable out;
     if (!task.recipe.reducer()) return out;
     PlanTask beside = task;

@@ -66,6 +66,7 @@ void certify_reduction(const ReducedModel &of, bool directions, const Certificat
 // Adds the cost of all certificates, for a model of this many bytes and at most this many
 // components. span: the cost of kernel PCA of all rows on the span of the centres, if
 // report.certificates asks for it.
-Affordable plan_reduction_certificates(const PlanTask &task, int64_t model, int64_t components, const Cost &span, Cost &cost);
+Affordable plan_reduction_certificates(const PlanTask &task, int64_t model, int64_t components, const Cost &span,
+                                       Cost &cost);
 
 } // namespace mercer

@@ -149,7 +149,8 @@ Quantisation by_distances(const ReducedRows &of, const Displacements &displaceme
         out.mmd += of.s(i) / of.total * of.radial.step(f[i]);
         out.covariance += of.s(i) / of.total * of.radial.step_of_squares(f[i]);
     }
-    const double spread = std::max(displacements.mean_squared - displacements.drift, 0.0) + 0x1p-50 * displacements.mean_squared;
+    const double spread =
+        std::max(displacements.mean_squared - displacements.drift, 0.0) + 0x1p-50 * displacements.mean_squared;
     out.eigenvalues = of.radial.lipschitz * std::sqrt(2 * spread);
     return out;
 }

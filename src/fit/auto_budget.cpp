@@ -300,8 +300,9 @@ void forecast_strategy(const PlanTask &exact, int64_t read, const SimulatedStrat
     const double bytes = std::min(out.bytes.most, static_cast<double>(base_bytes(exact.source, m, exact.f32) +
                                                                       std::max(read, plan.likely_bytes)));
     if (simulated && strategies.exact)
-        ahead.strategy += simulated->exact ? "; a sample of the rows makes exact passes likely"
-                                        : format("; a sample of the rows makes about %" PRId64 " landmarks likely", m);
+        ahead.strategy += simulated->exact
+                              ? "; a sample of the rows makes exact passes likely"
+                              : format("; a sample of the rows makes about %" PRId64 " landmarks likely", m);
     if (simulated && simulated->exact) {
         for (auto &[stage, effort] : ahead.stages)
             if (std::strcmp(stage, "reduce") == 0) effort += simulated->cost * (exact.f32 ? 1 : 2);

@@ -47,9 +47,9 @@ class Search {
           points_(prepared.source, prepared.map, leaf_specs(prepared.kernel)),
           pivots_(static_cast<uint64_t>(values_.seed), Stage::reducer),
           draws_(static_cast<uint64_t>(values_.seed), Stage::certificate),
-          costs_(*prepared.source, likely_components(values_, n_)),
-          shares_(share_failure(values_.delta, Sides::both)), most_(strategies.most_rank),
-          most_rows_(strategies.most_rows), exact_cost_(strategies.exact ? costs_.exact() : INFINITY),
+          costs_(*prepared.source, likely_components(values_, n_)), shares_(share_failure(values_.delta, Sides::both)),
+          most_(strategies.most_rank), most_rows_(strategies.most_rows),
+          exact_cost_(strategies.exact ? costs_.exact() : INFINITY),
           outlook_(costs_, strategies, exact_cost_, sizeof(T) == 4),
           effort_(likely_attempt(costs_, values_, strategies).cost) {}
 
@@ -348,8 +348,8 @@ void fit_auto(const FitTask &task, Fitted &out) {
     Strategy &strategy = out.strategy.emplace(choose_strategy(task, out));
     if (strategy.exact) {
         out.reducer = "all";
-        take_centres(task, lift_named("weighted"),
-                     reduce(run, recipe, data, out.prepared, out.ahead.stores_factor), out);
+        take_centres(task, lift_named("weighted"), reduce(run, recipe, data, out.prepared, out.ahead.stores_factor),
+                     out);
         PlanTask exact = plan_task_of(task, out);
         exact.tol = strategy.tol;
         lift_centres(task, plan_exact(exact, strategy.f32), out);

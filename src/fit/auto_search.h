@@ -24,7 +24,7 @@ struct Strategy {
     std::vector<Attempt> attempts;
     std::string why; // the reason for the decision
 };
-struct Fitted; // fit_rows.h
+struct Fitted;                                    // fit_rows.h
 Forecast forecast_auto(const ForecastTask &task); // auto_budget.cpp
 void fit_auto(const FitTask &task, Fitted &out);
 // The plan of the exact strategy. It uses f64 if f32 is not known to keep the accuracy and f64 fits in

@@ -26,7 +26,7 @@ Json strategy_json(const Strategy &strategy, double accuracy) {
 } // namespace
 
 Json report_text(const Run &run, const Recipe &recipe, const Fitted &fitted) {
-    const auto &[forecast, prepared, strategy, reducer, lift, reduction, centres, plan, lifted] = fitted;
+    const auto &[forecast, prepared, strategy, reducer, lift, reduction, centres, plan, lifted, checkpoint] = fitted;
     const mercer_forecast &ahead = forecast.figures;
     Json text = Json::object();
     text["format"] = 1;

@@ -1,5 +1,6 @@
 #include "fit_rows.h"
 
+#include "../model/fit_identity.h"
 #include "driver.h"
 #include "prepare.h"
 #include "reduce.h"
@@ -10,12 +11,20 @@
 namespace mercer {
 namespace {
 
-bool keeps_checkpoint(const Fitted &fitted) {
+// Whether the lift has state that a checkpoint can store.
+bool has_state(const Fitted &fitted) {
     const Plan &plan = fitted.plan;
     return fitted.lift->traits.solves && plan.solver && plan.solver->solver.flags & MERCER_KEEPS_STATE;
 }
 
 } // namespace
+
+void open_checkpoint(const FitTask &task, Fitted &out) {
+    const std::string path = task.run.checkpoint();
+    if (path.empty() || out.checkpoint) return;
+    out.checkpoint =
+        std::make_unique<Checkpoint>(task.run, path, fit_identity(task.run, task.recipe, task.data, out.prepared));
+}
 
 void take_centres(const FitTask &task, const Lift &lift, Reduction reduction, Fitted &out) {
     out.lift = &lift;
@@ -51,9 +60,12 @@ void lift_centres(const FitTask &task, Plan plan, Fitted &out) {
     out.plan = std::move(plan);
     if (!out.plan.store_factor) out.reduction.factor = {};
     run.expect(lift_stages(*out.prepared.source, out.plan, out.centres.m()));
-    if (!run.checkpoint().empty() && !keeps_checkpoint(out))
+    if (has_state(out))
+        open_checkpoint(task, out);
+    else if (!run.checkpoint().empty() && !out.checkpoint)
         run.log(2, "no checkpoint is written: only exact fits with an iterative solver write one");
-    Lifted &lifted = out.lifted = out.lift->lift({run, recipe, out.prepared, out.reduction, out.centres, out.plan});
+    Lifted &lifted = out.lifted =
+        out.lift->lift({run, recipe, out.prepared, out.reduction, out.centres, out.plan, out.checkpoint.get()});
     if (recipe.solver() && !out.plan.solver)
         lifted.warnings.push_back("the solver '" + recipe.solver()->name +
                                   "' was not used: the fit took a projection, which needs none");

@@ -43,7 +43,7 @@ double reduce_cost(const Source &source, const CentresForecast &centres, bool f3
 }
 
 void forecast_assignment(const Run &run, const Recipe &recipe, const Expression &kernel, const Source &source,
-                        CentresForecast &out) {
+                         CentresForecast &out) {
     const bool voronoi = static_cast<CentreWeights>(recipe.values().centre_weights) == CentreWeights::voronoi,
                given = recipe.reducer()->reducer.flags & MERCER_GIVES_ASSIGNMENT,
                kept = recipe.values().assignment != 0;
@@ -160,8 +160,8 @@ double seconds_of(const Run &run, const Source &source, const Forecast &ahead, c
 
 PlannedFit::PlannedFit(const ForecastTask &task, const Lift &lift)
     : task_(task), source_(*task.data.source), lift_(lift), f32_(tile_is_f32(task.recipe, source_)),
-      kernel_(kernel_by_shape(task.run, task.recipe, source_)),
-      read_(prepare_bytes(task.run, task.recipe, source_)), way_(way_of(true)) {
+      kernel_(kernel_by_shape(task.run, task.recipe, source_)), read_(prepare_bytes(task.run, task.recipe, source_)),
+      way_(way_of(true)) {
     if (task.recipe.reducer() && way_.bytes() > task.run.budget()->limit())
         if (Way recomputed = way_of(false); recomputed.bytes() < way_.bytes()) way_ = std::move(recomputed);
     const mercer_cost &cost = way_.centres.cost;

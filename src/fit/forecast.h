@@ -73,7 +73,7 @@ class PlannedFit {
     // Fails with E_BUDGET if the budget is too small. Returns true if this was judged by the likely
     // plan, because the number of centres depends on the rows; the fit must then judge again.
     bool refuse() const;
-    Forecast by_shape() const;                          // without text and seconds
+    Forecast by_shape() const; // without text and seconds
     mercer_forecast figures_of(const Plan &plan) const { return figures_of(plan, way_.centres.cost.m, way_.sizes); }
     bool sample_is_cheap(const Forecast &ahead) const;
     std::unique_ptr<SpectrumEstimate> sample_rows() const; // nullptr: no row may be read, or the sample cannot be used

@@ -33,7 +33,7 @@ class ForeseenProblem {
                                    const mercer_pivot_stop &stop) = 0;
 };
 
-// Keeps the state of a solver between runs. model/checkpoint.cpp implements it.
+// Keeps the state of a solver between runs. lift/solver_state.cpp implements it.
 class Keeper {
   public:
     virtual ~Keeper() = default;

@@ -274,10 +274,8 @@ Plan plan_projected(const PlanTask &task) {
     const int64_t drawn = rows_looked_at(values, n);
     Plan plan;
     plan.f32 = task.f32;
-    const SpanBytes of = span_bytes(task, {.rows = drawn,
-                                           .width = m,
-                                           .norm = certificates != CertificateLevel::none,
-                                           .all_entries = drawn == n});
+    const SpanBytes of = span_bytes(
+        task, {.rows = drawn, .width = m, .norm = certificates != CertificateLevel::none, .all_entries = drawn == n});
     const Bytes later = larger(of.project, of.stored + of.evidence),
                 with_factor = task.handed ? task.handed + later : of.factor + larger(of.growing, later);
     const auto [basis, growing] = factor_bytes(task, m, of.tiles);

@@ -91,10 +91,9 @@ Beginning begin_with(const LiftTask &task, const Points<T> &rows, const SpanRows
 bool goes_by_passes(const PlanTask &task) {
     const CoreValues &values = task.recipe.values();
     const Components choice(values, task.m);
-    return !task.handed &&
-           static_cast<CertificateLevel>(values.certificates) == CertificateLevel::none && !choice.is_open() &&
-           !choice.wants_bars() && streams_well(task.kernel, task.source) && 8 * (choice.ask() + 8) <= task.m &&
-           4 * task.m <= task.source.rows();
+    return !task.handed && static_cast<CertificateLevel>(values.certificates) == CertificateLevel::none &&
+           !choice.is_open() && !choice.wants_bars() && streams_well(task.kernel, task.source) &&
+           8 * (choice.ask() + 8) <= task.m && 4 * task.m <= task.source.rows();
 }
 
 Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &made_again, const mercer_figure &values) {

@@ -238,8 +238,8 @@ Lifted weighted_as(const LiftTask &task) {
     Components choice(task.recipe.values(), centres.m());
     choice.room_for(task.plan.most_pairs);
     int64_t begun = 0; // kernel values of the start vectors
-    Progress progress(task, Json::object(), weighted, op, choice, [&] { return begun + gram.evaluations(); });
-    if (progress.file()) out.checkpointed = true;
+    SolveProgress progress(task, Json::object(), weighted, op, choice, [&] { return begun + gram.evaluations(); });
+    if (progress.solver()) out.checkpointed = true;
     std::map<std::string, double> report;
     auto variance = [&] {
         if (is_centred(task)) moments.set_mean(weighted.mean(run));
@@ -247,7 +247,7 @@ Lifted weighted_as(const LiftTask &task) {
     };
     const Weighting problem{centres.weights.data(), moments.plain, is_centred(task)};
     const Eigenpairs pairs = solve_for({task, op, moments.trace(), nystrom_start(task, problem, 0, started, begun),
-                                        choice, report, progress.file(), variance});
+                                        choice, report, progress.solver(), variance});
     out.solver_report = std::move(report);
     out.kernel_evaluations = progress.evaluations();
     note_passes(task.plan, op, out);

@@ -32,14 +32,14 @@ struct Scope {
     // Methods that find clusters: as for others, only they, never.
     enum class Cuts { any, only, never };
     Part part = Part::anything;
-    bool DriverTraits::*driver = nullptr;  // the method's driver must have this trait ...
-    bool driver_has = true;                // ... or, if false, must not have it
+    bool DriverTraits::*driver = nullptr;   // the method's driver must have this trait ...
+    bool driver_has = true;                 // ... or, if false, must not have it
     bool DriverTraits::*suffices = nullptr; // a driver with this trait suffices, whatever the lift
-    bool LiftTraits::*trait = nullptr;     // the lift must have this trait ...
-    bool value = true;                     // ... or, if false, must not have it
-    bool LiftTraits::*also = nullptr;      // the lift must have this one too
-    bool reducer = false;              // a reducer must choose the centres
-    bool reducer_if_it_weighs = false; // the same, but only if the lift weighs (traits.h)
+    bool LiftTraits::*trait = nullptr;      // the lift must have this trait ...
+    bool value = true;                      // ... or, if false, must not have it
+    bool LiftTraits::*also = nullptr;       // the lift must have this one too
+    bool reducer = false;                   // a reducer must choose the centres
+    bool reducer_if_it_weighs = false;      // the same, but only if the lift weighs (traits.h)
     Cuts cuts = Cuts::any;
     const char *words = "";   // names these recipes in messages; "": the text is made from the traits
     const char *instead = ""; // the row that serves the same purpose in other recipes, or ""
