@@ -141,14 +141,14 @@ typedef struct mercer_run {
     int32_t (*progress)(void *user, const mercer_progress *progress); /* non-zero stops: MERCER_E_CANCELLED */
     void *user;
     const int32_t *cancel; /* any thread or signal handler sets it to non-zero to stop the call */
-    /* The checkpoint file; NULL: none. If the solver of a fit iterates, the fit saves its state there, so that a later
-     * fit can continue: after its first cycle, and then at intervals that keep the time for writing near a tenth. If
-     * the file exists, the fit resumes from it: the model is bit-identical, and its report lists the passes of both
-     * runs. The fit is refused if recipe, kernel, rows or weights differ (MERCER_E_VALUE, the text names the
-     * difference), if the file is damaged (MERCER_E_MODEL), and, before any work, if it cannot be written to
-     * (MERCER_E_IO). If a later write fails, the log gets a warning, the file keeps its previous state, and the fit
-     * continues. The file remains when the fit ends, because the model could still be lost or need more passes: remove
-     * it once the model is saved. Other calls, and fits without such a solver, do not touch it. */
+    /* The checkpoint file; NULL: none. If the solver of a fit iterates, the fit saves its state there after its first
+     * cycle, and then at intervals that keep the time for writing near a tenth. If the file exists, the fit resumes
+     * from it: the model is bit-identical, and its report lists the passes of both runs. The fit is refused if recipe,
+     * kernel, rows or weights differ (MERCER_E_VALUE, the text names the difference; objects and user kernels are asked
+     * for up to 4096 values, which must be the same to the bit), if the file is damaged (MERCER_E_MODEL) and, before
+     * any work, if it cannot be written to (MERCER_E_IO). If a later write fails, the log gets a warning, the file
+     * keeps its previous state, and the fit continues. The file remains when the fit ends, because the model could be
+     * lost or need more passes: remove it once the model is saved. Fits without such a solver do not touch it. */
     const char *checkpoint;
 } mercer_run;
 

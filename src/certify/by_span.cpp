@@ -165,7 +165,7 @@ bool asks_for_span(const PlanTask &task) {
     return task.recipe.reducer() && is_asked(task.recipe.values()) && (task.kernel.is_psd() || task.kernel.has_user());
 }
 
-bool foresee_spanned(const PlanTask &task, const Cost &own, Cost &cost) {
+bool plan_span_certificates(const PlanTask &task, const Cost &own, Cost &cost) {
     if (!asks_for_span(task) || own.bytes > task.budget_left) return false;
     cost.needs({own.likely_bytes, own.bytes});
     for (double mercer_figure::*end : {&mercer_figure::likely, &mercer_figure::most})

@@ -14,6 +14,6 @@ Certificates spanned_certificates(const ReducedModel &of, bool directions);
 bool asks_for_span(const PlanTask &task);
 // Adds to cost the cost `own` of kernel PCA of all rows on the span; returns false and adds nothing
 // if the recipe does not ask for it or it does not fit in the budget.
-bool foresee_spanned(const PlanTask &task, const Cost &own, Cost &cost);
+bool plan_span_certificates(const PlanTask &task, const Cost &own, Cost &cost);
 
 } // namespace mercer

@@ -169,19 +169,19 @@ void add_measured(const Truth &truth, Certificates &certificates) {
         if (!std::isnan(one.measured)) continue;
         const std::string_view name = one.name;
         const size_t j = static_cast<size_t>(std::max<int64_t>(one.component, 0));
-        auto say = [&](const std::vector<double> &values) {
+        auto set = [&](const std::vector<double> &values) {
             if (j < values.size()) one.measured = values[j];
         };
         if (name == "covariance") one.measured = truth.covariance;
         if (name == "eigenvalues") one.measured = truth.eigenvalues;
         if (name == "density") one.measured = truth.density;
-        if (name == "eigenvalue") say(truth.lambda);
-        if (name == "projection") say(truth.projection);
-        if (name == "excess") say(truth.excess);
+        if (name == "eigenvalue") set(truth.lambda);
+        if (name == "projection") set(truth.projection);
+        if (name == "excess") set(truth.excess);
     }
 }
 
-bool foresee_measured(const PlanTask &task, int64_t components, Cost &cost) {
+bool plan_measurement(const PlanTask &task, int64_t components, Cost &cost) {
     const int64_t n = task.source.rows(), m = task.m;
     if (static_cast<CertificateLevel>(task.recipe.values().certificates) != CertificateLevel::exact || n > most_rows ||
         (!task.kernel.is_psd() && !task.kernel.has_user()))

@@ -17,6 +17,6 @@ Truth measure_truth(const ReducedModel &of, bool directions);
 void add_measured(const Truth &truth, Certificates &certificates);
 // Adds to cost the cost of measure_truth() for at most this many components; returns false and adds
 // nothing if the truth will not be measured.
-bool foresee_measured(const PlanTask &task, int64_t components, Cost &cost);
+bool plan_measurement(const PlanTask &task, int64_t components, Cost &cost);
 
 } // namespace mercer

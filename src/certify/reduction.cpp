@@ -116,14 +116,14 @@ Certificates quantisation_certificates(const ReducedModel &of, const Claims &cla
     Certificates out;
     Best mmd, covariance, eigenvalues;
     const Quantisation *exact = !found.empty() && found.back().by == std::string("exact") ? &found.back() : nullptr;
-    auto say = [&out](const char *name, double value, double measured, const Quantisation &one) {
+    auto add = [&out](const char *name, double value, double measured, const Quantisation &one) {
         if (std::isnan(value)) return;
         out.push_back({.name = name, .value = value, .failure = one.failure, .by = one.by, .measured = measured});
     };
     for (const Quantisation &one : found) {
-        say("mmd", one.mmd, exact ? exact->true_mmd : NAN, one);
-        say("covariance", one.covariance, exact && !centred ? exact->true_covariance : NAN, one);
-        if (claims.values) say("eigenvalues", one.eigenvalues, NAN, one);
+        add("mmd", one.mmd, exact ? exact->true_mmd : NAN, one);
+        add("covariance", one.covariance, exact && !centred ? exact->true_covariance : NAN, one);
+        if (claims.values) add("eigenvalues", one.eigenvalues, NAN, one);
         mmd.offer(one.mmd, one);
         covariance.offer(one.covariance, one);
         eigenvalues.offer(one.eigenvalues, one);
@@ -147,16 +147,17 @@ void certify_reduction(const ReducedModel &of, bool directions, const Certificat
     if (of.affordable.measures) add_measured(measure_truth(of, directions), model.certificates);
 }
 
-Affordable foresee_reduction(const PlanTask &task, int64_t model, int64_t components, const Cost &span, Cost &cost) {
+Affordable plan_reduction_certificates(const PlanTask &task, int64_t model, int64_t components, const Cost &span,
+                                       Cost &cost) {
     Affordable out;
     if (!task.recipe.reducer()) return out;
     PlanTask beside = task;
     beside.budget_left -= model;
     const Bytes before(cost.likely_bytes, cost.bytes);
     cost.likely_bytes = cost.bytes = 0;
-    foresee_quantisation(beside, cost);
-    out.spans = foresee_spanned(beside, span, cost);
-    out.measures = foresee_measured(beside, components, cost);
+    plan_quantisation(beside, cost);
+    out.spans = plan_span_certificates(beside, span, cost);
+    out.measures = plan_measurement(beside, components, cost);
     const Bytes own(cost.likely_bytes, cost.bytes);
     cost.likely_bytes = before.likely, cost.bytes = before.most;
     cost.needs(own + model);

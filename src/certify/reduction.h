@@ -48,7 +48,7 @@ struct Levels {
 // Bounds the errors of kernel PCA of the weighted centres (the centres' problem) at each level of
 // evidence that the data, the reducer and report.certificates allow.
 Levels quantise(const ReducedModel &of);
-void foresee_quantisation(const PlanTask &task, Cost &cost); // adds the cost of quantise()
+void plan_quantisation(const PlanTask &task, Cost &cost); // adds the cost of quantise()
 
 // ---- certificates for the report
 
@@ -70,6 +70,7 @@ void certify_reduction(const ReducedModel &of, bool directions, const Certificat
 // Adds to cost the cost of all certificates. model: the bytes of the model, which is in memory at
 // the same time; components: the largest number of components; span: the cost of kernel PCA of all
 // rows on the span of the centres, if report.certificates asks for it.
-Affordable foresee_reduction(const PlanTask &task, int64_t model, int64_t components, const Cost &span, Cost &cost);
+Affordable plan_reduction_certificates(const PlanTask &task, int64_t model, int64_t components, const Cost &span,
+                                       Cost &cost);
 
 } // namespace mercer

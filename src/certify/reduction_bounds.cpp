@@ -83,12 +83,12 @@ struct ReducedRows {
 
 // squared: q_i^2 of each row; mean_squared: mean q_i^2; drift: |mean delta|^2; farthest: largest
 // q_i^2.
-struct Steps {
+struct Displacements {
     Buffer<double> squared;
     double mean_squared = 0, drift = 0, farthest = 0;
 };
 
-Steps measure(const ReducedRows &of) {
+Displacements measure(const ReducedRows &of) {
     Points<double> x(of.prepared.source, of.prepared.map, {{MERCER_BLOCK, false, {}, {}}}),
         c(of.centres.source, {}, {{MERCER_BLOCK, false, {}, {}}});
     const int64_t d = x.cols();
@@ -97,7 +97,7 @@ Steps measure(const ReducedRows &of) {
         const Panel<double> panel = c.load(of.run, b);
         std::copy_n(panel.mapped.data(), panel.rows * d, centres.data() + panel.row0 * d);
     }
-    Steps out{of.run.buffer<double>(of.n), 0, 0, 0};
+    Displacements out{of.run.buffer<double>(of.n), 0, 0, 0};
     Buffer<double> mean = std::move(of.run.buffer<double>(d).zero());
     reduce_slabs<Buffer<double>>(
         of.run, {of.n, tile_rows},
@@ -128,8 +128,8 @@ Steps measure(const ReducedRows &of) {
 
 // A radius that the reducer reported is checked where distances are known: no row may be farther
 // from its centre.
-void check_radius(const Steps &steps, double radius) {
-    const double farthest = std::sqrt(steps.farthest);
+void check_radius(const Displacements &displacements, double radius) {
+    const double farthest = std::sqrt(displacements.farthest);
     if (farthest > radius * (1 + 1e-6) + 1e-12 * farthest)
         fail(MERCER_E_PLUGIN,
              "the reducer reported 'epsilon' or 'radius' = %g, the largest distance of a row to its centre, but a row "
@@ -145,16 +145,17 @@ Quantisation by_radius(const ReducedRows &of, double epsilon) {
     return {"radius", of.radial.step(f), of.radial.step_of_squares(f), std::isfinite(each) ? each : NAN, 0};
 }
 
-Quantisation by_distances(const ReducedRows &of, const Steps &steps) {
+Quantisation by_distances(const ReducedRows &of, const Displacements &displacements) {
     Buffer<double> f = of.run.buffer<double>(of.n);
-    std::copy(steps.squared.begin(), steps.squared.end(), f.begin());
+    std::copy(displacements.squared.begin(), displacements.squared.end(), f.begin());
     of.prepared.kernel.radial(f.data(), of.n);
     Quantisation out{"distances", 0, 0, NAN, 0};
     for (int64_t i = 0; i < of.n; ++i) {
         out.mmd += of.s(i) / of.total * of.radial.step(f[i]);
         out.covariance += of.s(i) / of.total * of.radial.step_of_squares(f[i]);
     }
-    const double spread = std::max(steps.mean_squared - steps.drift, 0.0) + 0x1p-50 * steps.mean_squared;
+    const double spread =
+        std::max(displacements.mean_squared - displacements.drift, 0.0) + 0x1p-50 * displacements.mean_squared;
     out.eigenvalues = of.radial.lipschitz * std::sqrt(2 * spread);
     return out;
 }
@@ -249,9 +250,9 @@ constexpr int64_t pair_count = 100000, pair_edge = 16;
 constexpr int64_t exact_up_to = 2000;
 
 template <class T>
-Quantisation by_pairs(const ReducedRows &of, const Steps &steps, double failure, Lifted &model) {
+Quantisation by_pairs(const ReducedRows &of, const Displacements &displacements, double failure, Lifted &model) {
     Parts<T> parts(of);
-    double f = steps.farthest;
+    double f = displacements.farthest;
     of.prepared.kernel.radial(&f, 1);
     const double range = of.radial.step_of_squares(f) * of.radial.step_of_squares(f);
     CountedVector<double> before(static_cast<size_t>(of.n) + 1); // cumulative weights
@@ -374,10 +375,10 @@ std::vector<Quantisation> found_as(const ReducedRows &of, Lifted &model) {
     for (const double radius : of.centres.radii)
         if (radial && of.assigned()) out.push_back(by_radius(of, radius));
     if (effort.distances) {
-        const Steps steps = measure(of);
-        for (const double radius : of.centres.radii) check_radius(steps, radius);
-        out.push_back(by_distances(of, steps));
-        if (effort.pairs) out.push_back(by_pairs<T>(of, steps, of.values.delta, model));
+        const Displacements displacements = measure(of);
+        for (const double radius : of.centres.radii) check_radius(displacements, radius);
+        out.push_back(by_distances(of, displacements));
+        if (effort.pairs) out.push_back(by_pairs<T>(of, displacements, of.values.delta, model));
     }
     if (effort.clusters) out.push_back(by_clusters<T>(of, model));
     if (effort.exact) out.push_back(exactly<T>(of, model));
@@ -397,7 +398,7 @@ Levels quantise(const ReducedModel &model) {
             of.rounding(mean_self(model.model))};
 }
 
-void foresee_quantisation(const PlanTask &task, Cost &cost) {
+void plan_quantisation(const PlanTask &task, Cost &cost) {
     if (!task.kernel.is_psd() && !task.kernel.has_user()) return; // a user kernel may turn out to be declared PSD
     const int64_t n = task.source.rows(), d = task.source.cols(), m = task.m;
     const Effort effort =

@@ -2,8 +2,8 @@
 // kernel that the suite provides. The kernel is so narrow that 300 distinct rows are numerically
 // independent (nearest neighbours are about 0.6 apart, where k = 0.2). Therefore a reducer that is
 // asked for m centres must find m. Landmarks are always attached, for the reducers that need them.
+#include "../fit/prepare.h"
 #include "../fit/reducer_view.h"
-#include "../fit/sample_weights.h"
 #include "check.h"
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 
 #include "../lift/components.h"
 #include "../lift/projected.h"
+#include "auto_search.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -25,7 +26,7 @@ struct Sampling {
 int64_t projected_bytes(const PlanTask &exact, int64_t m, const Sampling &sampling, int64_t read) {
     PlanTask task = exact;
     task.m = m;
-    const SpanBytes of = span_bytes(task, sampling.rows, sampling.width);
+    const SpanBytes of = span_bytes(task, {.rows = sampling.rows, .width = sampling.width});
     const int64_t copy = m > first_ranks[1] ? of.factor : 0,
                   beside = of.stored + std::max({copy, of.growing.most, of.evidence.most});
     return base_bytes(exact.source, m, exact.f32) + std::max(read, of.factor + std::max(beside, of.project.most));
@@ -89,7 +90,7 @@ LikelyAttempt likely_attempt(const Costs &costs, const CoreValues &values, const
 // factor.
 Strategies find_strategies(const PlanTask &exact, int64_t bytes, int64_t read) {
     const CoreValues &values = exact.recipe.values();
-    const int64_t n = exact.source.rows(), limit = exact.run.budget()->limit(), r = foreseen_components(values, n);
+    const int64_t n = exact.source.rows(), limit = exact.run.budget()->limit(), r = likely_components(values, n);
     const Costs costs(exact.source, r);
     Strategies out;
     out.exact = bytes <= exact.budget_left;
@@ -145,12 +146,12 @@ constexpr int64_t tried_up_to = 64;
 // Simulates the search of auto_search.cpp without further data. What the search would learn from a
 // factor, or by looking at it, is taken from the estimate (estimates from a sample of the rows), and
 // rows of the residual are assumed to certify as much as expected.
-class Player {
+class SimulatedSearch {
   public:
-    Player(const SpectrumEstimate &spectrum, const PlanTask &exact, const Strategies &strategies)
+    SimulatedSearch(const SpectrumEstimate &spectrum, const PlanTask &exact, const Strategies &strategies)
         : spectrum_(spectrum), values_(exact.recipe.values()), strategies_(strategies),
           n_(static_cast<double>(exact.source.rows())), unit_(unit_roundoff(exact.f32)),
-          costs_(exact.source, foreseen_components(values_, exact.source.rows())),
+          costs_(exact.source, likely_components(values_, exact.source.rows())),
           exact_cost_(strategies.exact ? costs_.exact() : INFINITY),
           pairs_(norm_values(exact.kernel, exact.source, false)), end_(std::min(strategies.most_rank, spectrum.rank())),
           r_(spectrum.components(values_, exact.source.rows())), shares_(share_failure(values_.delta, Sides::both)),
@@ -237,22 +238,33 @@ class Player {
     SimulatedStrategy out_;
 };
 
+// Exact passes of `auto` over f32 data use f64 unless f32 is known to keep the accuracy. This
+// function takes that into account.
+void expect_wider(const mercer_forecast &wider, Forecast &out) {
+    const bool sure = out.strategies.most_rank == 0; // there will be no factor that could show that f32 suffices
+    for (mercer_figure mercer_forecast::*figure : {&mercer_forecast::bytes, &mercer_forecast::kernel_evaluations,
+                                                   &mercer_forecast::passes, &mercer_forecast::flops}) {
+        mercer_figure &to = out.figures.*figure;
+        to = {sure ? (wider.*figure).likely : to.likely, std::max(to.most, (wider.*figure).most)};
+    }
+}
+
 } // namespace
 
 SimulatedStrategy simulate_strategy(const SpectrumEstimate &spectrum, const PlanTask &exact,
                                     const Strategies &strategies) {
-    return Player(spectrum, exact, strategies).run();
+    return SimulatedSearch(spectrum, exact, strategies).run();
 }
 
 // The likely figures were observed at 20 000 and 100 000 rows of clusters, a curve, normal and
 // uniform data, and ijcnn1: 128 to 580 columns and 550 to 4000 rows for accuracies of 0.001 and
 // 0.01, few rows or none for 0.1.
-void foresee_strategy(const PlanTask &exact, int64_t read, const SimulatedStrategy *played, Forecast &ahead) {
+void forecast_strategy(const PlanTask &exact, int64_t read, const SimulatedStrategy *simulated, Forecast &ahead) {
     const Strategies &strategies = ahead.strategies;
     const CoreValues &values = exact.recipe.values();
     ahead.strategy = (strategies.exact ? "exact passes: " : "a projection: ") + strategies.why;
     if (strategies.most_rank == 0) return;
-    const Costs costs(exact.source, foreseen_components(values, exact.source.rows()));
+    const Costs costs(exact.source, likely_components(values, exact.source.rows()));
     if (strategies.exact)
         ahead.strategy =
             format("decided during the fit: a projection on some of the rows, if it certifies %g %% at less "
@@ -279,7 +291,7 @@ void foresee_strategy(const PlanTask &exact, int64_t read, const SimulatedStrate
         out = grown;
     }
     auto [m, s, cost] = likely_attempt(costs, values, strategies);
-    if (played && !played->exact) m = played->m, cost = played->cost;
+    if (simulated && !simulated->exact) m = simulated->m, cost = simulated->cost;
     out.dense_seconds = std::max(strategies.exact ? out.dense_seconds : 0, dense_seconds(static_cast<double>(m)));
     PlanTask likely = exact;
     likely.m = m;
@@ -287,28 +299,52 @@ void foresee_strategy(const PlanTask &exact, int64_t read, const SimulatedStrate
     const Plan plan = plan_projected(likely);
     const double bytes = std::min(out.bytes.most, static_cast<double>(base_bytes(exact.source, m, exact.f32) +
                                                                       std::max(read, plan.likely_bytes)));
-    if (played && strategies.exact)
-        ahead.strategy += played->exact ? "; a sample of the rows makes exact passes likely"
-                                        : format("; a sample of the rows makes about %" PRId64 " landmarks likely", m);
-    if (played && played->exact) {
+    if (simulated && strategies.exact)
+        ahead.strategy += simulated->exact
+                              ? "; a sample of the rows makes exact passes likely"
+                              : format("; a sample of the rows makes about %" PRId64 " landmarks likely", m);
+    if (simulated && simulated->exact) {
         for (auto &[stage, effort] : ahead.stages)
-            if (std::strcmp(stage, "reduce") == 0) effort += played->cost * (exact.f32 ? 1 : 2);
+            if (std::strcmp(stage, "reduce") == 0) effort += simulated->cost * (exact.f32 ? 1 : 2);
         return;
     }
-    if (!played && strategies.exact &&
+    if (!simulated && strategies.exact &&
         costs.exact() <= cost) { // likely, but the first look may suffice: no figure is certain
         out.passes.most = std::max(out.passes.most, out.passes.likely + 1);
         if (out.bytes.likely == out.bytes.most) out.bytes.likely = std::min(out.bytes.likely, bytes);
         return;
     }
     out.bytes.likely = bytes;
-    out.kernel_evaluations.likely = played ? played->evaluations : n * (static_cast<double>(m) + s) + pairs;
+    out.kernel_evaluations.likely = simulated ? simulated->evaluations : n * (static_cast<double>(m) + s) + pairs;
     out.passes.likely = 0;
     out.flops.likely = flops_of(exact.source.cols(), n, out.kernel_evaluations.likely, 0) + 2 * costs.projection(m);
     out.streams = 1;
     ahead.stages.resize(1); // keeps only the stage `read`
     ahead.stages.emplace_back("reduce", cost * (exact.f32 ? 1 : 2));
     for (const auto &stage : lift_stages(exact.source, plan, m)) ahead.stages.push_back(stage);
+}
+
+// The sample of rows simulates the search, which may take a fraction of what the shape suggests: it is
+// never certain to cost little compared to the fit.
+Forecast forecast_auto(const ForecastTask &task) {
+    const PlannedFit exact(task, lift_named("weighted"));
+    Forecast out = exact.by_shape();
+    out.strategies = find_strategies(exact.most(), exact.bytes(), exact.read_bytes());
+    const double begin = now_seconds();
+    const auto spectrum = task.sample == Sample::always ? exact.sample_rows() : nullptr;
+    Plan likely = exact.usually(), wide = plan_exact(exact.most(), false);
+    SimulatedStrategy simulated;
+    if (spectrum) {
+        simulated = simulate_strategy(*spectrum, exact.most(), out.strategies);
+        likely.tol = std::max(simulated.tol, 1e-9);
+    }
+    exact.expect(spectrum.get(), likely, out);
+    wide.tol = likely.tol;
+    if (spectrum) expect_spectrum(exact.most(), *spectrum, wide);
+    expect_wider(exact.figures_of(wide), out);
+    forecast_strategy(exact.most(), exact.read_bytes(), spectrum ? &simulated : nullptr, out);
+    exact.finish(likely, spectrum.get(), begin, out);
+    return out;
 }
 
 } // namespace mercer

@@ -43,7 +43,7 @@ struct Costs {
 
 // Predicts the remaining cost of the projected strategy after each size of the factor, and the size at
 // which it is least. The search uses it, and so does a forecast that simulates the search
-// (foresee_strategy).
+// (forecast_strategy).
 class Outlook {
   public:
     struct Size {
@@ -101,7 +101,7 @@ SimulatedStrategy simulate_strategy(const SpectrumEstimate &spectrum, const Plan
 // Decides which strategies fit in the budget. exact: the plan task for all rows, whose lift needs
 // `bytes`; read: bytes for reading. E_BUDGET if neither strategy fits.
 Strategies find_strategies(const PlanTask &exact, int64_t bytes, int64_t read);
-// Adds the projected strategy to a forecast of the exact one. played: nullptr if no row may be read.
-void foresee_strategy(const PlanTask &exact, int64_t read, const SimulatedStrategy *played, Forecast &ahead);
+// Adds the projected strategy to a forecast of the exact one. simulated: nullptr if no row may be read.
+void forecast_strategy(const PlanTask &exact, int64_t read, const SimulatedStrategy *simulated, Forecast &ahead);
 
 } // namespace mercer

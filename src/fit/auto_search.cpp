@@ -20,10 +20,10 @@
 // If the budget holds a factor but no exact passes, only the projection is possible: it grows as
 // far as memory allows. If it certifies less than requested, the model reports this (not converged)
 // and keeps the certificate that it has.
-#include "auto_search.h"
-
 #include "../lift/components.h"
 #include "auto_budget.h"
+#include "fit_rows.h"
+#include "reduce.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -47,9 +47,9 @@ class Search {
           points_(prepared.source, prepared.map, leaf_specs(prepared.kernel)),
           pivots_(static_cast<uint64_t>(values_.seed), Stage::reducer),
           draws_(static_cast<uint64_t>(values_.seed), Stage::certificate),
-          costs_(*prepared.source, foreseen_components(values_, n_)),
-          shares_(share_failure(values_.delta, Sides::both)), most_(strategies.most_rank),
-          most_rows_(strategies.most_rows), exact_cost_(strategies.exact ? costs_.exact() : INFINITY),
+          costs_(*prepared.source, likely_components(values_, n_)), shares_(share_failure(values_.delta, Sides::both)),
+          most_(strategies.most_rank), most_rows_(strategies.most_rows),
+          exact_cost_(strategies.exact ? costs_.exact() : INFINITY),
           outlook_(costs_, strategies, exact_cost_, sizeof(T) == 4),
           effort_(likely_attempt(costs_, values_, strategies).cost) {}
 
@@ -225,7 +225,7 @@ class Search {
 
     Strategy projected(std::shared_ptr<Findings> found) {
         strategy_.exact = false;
-        say(1, found->proof.r() == 0 ? "the data have no variance" : proved(found->proof));
+        conclude(1, found->proof.r() == 0 ? "the data have no variance" : proved(found->proof));
         return take(std::move(found));
     }
 
@@ -234,14 +234,14 @@ class Search {
         const std::string text = proved(found->proof) + "; " + end + "; " + strategies_.why;
         if (values_.solver_strict) fail(MERCER_E_NUMERICAL, "auto: %s", text.c_str());
         strategy_.exact = strategy_.proved = false;
-        say(2, text);
+        conclude(2, text);
         return take(std::move(found));
     }
 
     // All k(x, x) are 0: one row represents all.
     Strategy nothing() {
         strategy_.exact = false;
-        say(1, "all kernel values are 0");
+        conclude(1, "all kernel values are 0");
         Reduction &out = strategy_.reduction;
         const auto first =
             std::find_if(prepared_.weights.begin(), prepared_.weights.end(), [](double weight) { return weight > 0; });
@@ -276,11 +276,11 @@ class Search {
 
     Strategy exact(const std::string &why) {
         strategy_.tol = tol_;
-        say(1, "exact passes over the kernel matrix: " + why);
+        conclude(1, "exact passes over the kernel matrix: " + why);
         return std::move(strategy_);
     }
 
-    void say(int32_t level, const std::string &text) {
+    void conclude(int32_t level, const std::string &text) {
         strategy_.why = text;
         run_.log(level, ("auto: " + text).c_str());
     }
@@ -316,21 +316,50 @@ Plan plan_exact(PlanTask task, bool f32) {
     return wide.f32 || wide.bytes > task.budget_left ? plan : wide;
 }
 
-void judge_exact(Run &run, const Recipe &recipe, const Plan &plan, double worst_share, Strategy &strategy) {
-    if (worst_share <= recipe.values().accuracy) return;
+namespace {
+
+// Checks whether the residuals of exact passes certify the accuracy. If they do not, the strategy and
+// the log state it, and solver.strict turns this into E_NUMERICAL.
+void judge_exact(const FitTask &task, const Fitted &fitted, Strategy &strategy) {
+    const double worst_share = fitted.lifted.worst_share, accuracy = task.recipe.values().accuracy;
+    if (worst_share <= accuracy) return;
     const std::string much = std::isfinite(worst_share) ? format("%.2g", worst_share) : "no accuracy",
                       text = strategy.why + "; residuals certify " + much +
-                             format(" instead of %.2g, in %s", recipe.values().accuracy, plan.f32 ? "f32" : "f64");
-    if (recipe.values().solver_strict) fail(MERCER_E_NUMERICAL, "auto: %s", text.c_str());
+                             format(" instead of %.2g, in %s", accuracy, fitted.plan.f32 ? "f32" : "f64");
+    if (task.recipe.values().solver_strict) fail(MERCER_E_NUMERICAL, "auto: %s", text.c_str());
     strategy.proved = false;
     strategy.why = text;
-    run.log(2, ("auto: " + text).c_str());
+    task.run.log(2, ("auto: " + text).c_str());
 }
 
-Strategy choose_strategy(Run &run, const Recipe &recipe, const Prepared &prepared, const Strategies &strategies) {
+Strategy choose_strategy(const FitTask &task, const Fitted &fitted) {
+    const Prepared &prepared = fitted.prepared;
+    const Strategies &strategies = fitted.ahead.strategies;
     prepared.kernel.need_psd("the method 'auto'", " ('kpca' does not)");
-    return prepared.f32 ? Search<float>(run, recipe, prepared, strategies).run()
-                        : Search<double>(run, recipe, prepared, strategies).run();
+    return prepared.f32 ? Search<float>(task.run, task.recipe, prepared, strategies).run()
+                        : Search<double>(task.run, task.recipe, prepared, strategies).run();
+}
+
+} // namespace
+
+void fit_auto(const FitTask &task, Fitted &out) {
+    const auto &[run, recipe, data] = task;
+    run.stage("reduce");
+    Strategy &strategy = out.strategy.emplace(choose_strategy(task, out));
+    if (strategy.exact) {
+        out.reducer = "all";
+        take_centres(task, lift_named("weighted"), reduce(run, recipe, data, out.prepared, out.ahead.stores_factor),
+                     out);
+        PlanTask exact = plan_task_of(task, out);
+        exact.tol = strategy.tol;
+        lift_centres(task, plan_exact(exact, strategy.f32), out);
+        judge_exact(task, out, strategy);
+    } else {
+        out.reducer = "rpcholesky";
+        take_centres(task, lift_named("projected"), std::move(strategy.reduction), out);
+        lift_centres(task, out.lift->plan(plan_task_of(task, out)), out);
+    }
+    if (!strategy.proved) out.lifted.outcome |= MERCER_NOT_CONVERGED;
 }
 
 } // namespace mercer

@@ -1,4 +1,4 @@
-// The method `auto`: the user requests an accuracy instead of m.
+// The driver `auto`: the user requests an accuracy instead of m.
 #pragma once
 #include "forecast.h"
 
@@ -16,8 +16,7 @@ struct Attempt {
 // matrix.
 struct Strategy {
     bool exact = true;
-    // The accuracy is certified. On the exact strategy judge_exact decides this later, from the
-    // residuals.
+    // The accuracy is certified. On the exact strategy the residuals decide this, after the lift.
     bool proved = true;
     bool f32 = false;    // exact passes in f32 should keep the accuracy
     Reduction reduction; // projected strategy: with factor and findings; exact strategy: all rows
@@ -25,12 +24,11 @@ struct Strategy {
     std::vector<Attempt> attempts;
     std::string why; // the reason for the decision
 };
-Strategy choose_strategy(Run &run, const Recipe &recipe, const Prepared &prepared, const Strategies &strategies);
+struct Fitted;                                    // fit_rows.h
+Forecast forecast_auto(const ForecastTask &task); // auto_budget.cpp
+void fit_auto(const FitTask &task, Fitted &out);
 // The plan of the exact strategy. It uses f64 if f32 is not known to keep the accuracy and f64 fits in
 // the budget.
 Plan plan_exact(PlanTask task, bool f32);
-// Checks whether the residuals of exact passes certify the accuracy. If they do not, the strategy and
-// the log say so, and solver.strict turns this into E_NUMERICAL.
-void judge_exact(Run &run, const Recipe &recipe, const Plan &plan, double worst_share, Strategy &strategy);
 
 } // namespace mercer

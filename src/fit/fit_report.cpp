@@ -26,7 +26,7 @@ Json strategy_json(const Strategy &strategy, double accuracy) {
 } // namespace
 
 Json report_text(const Run &run, const Recipe &recipe, const Fitted &fitted) {
-    const auto &[forecast, prepared, strategy, lift, reduction, centres, plan, lifted] = fitted;
+    const auto &[forecast, prepared, strategy, reducer, lift, reduction, centres, plan, lifted, checkpoint] = fitted;
     const mercer_forecast &ahead = forecast.figures;
     Json text = Json::object();
     text["format"] = 1;
@@ -34,8 +34,8 @@ Json report_text(const Run &run, const Recipe &recipe, const Fitted &fitted) {
     text["requires"] = required_plugins(prepared.kernel);
     text["method"] = recipe.values().method;
     text["kernel"] = prepared.kernel.text();
-    text["reducer"] = recipe.values().reducer;
-    text["lift"] = recipe.values().lift;
+    text["reducer"] = reducer;
+    text["lift"] = lift->traits.name;
     text["solver"] = plan.solver ? plan.solver->name : "dense";
     std::map<std::string, std::string> parameters =
         prepared.kernel.stored(); // bandwidths have been resolved to numbers
@@ -46,8 +46,8 @@ Json report_text(const Run &run, const Recipe &recipe, const Fitted &fitted) {
     if (centres.tensors.count("C.values")) text["d"] = prepared.source->cols();
     write_facts(lifted, reduction.report, text);
     const double m = static_cast<double>(centres.m()), evaluations = static_cast<double>(lifted.kernel_evaluations);
-    auto figure = [](const mercer_figure &foreseen, double happened) -> Json {
-        return record({{"likely", foreseen.likely}, {"most", foreseen.most}, {"happened", happened}});
+    auto figure = [](const mercer_figure &figures, double happened) -> Json {
+        return record({{"likely", figures.likely}, {"most", figures.most}, {"happened", happened}});
     };
     text["forecast"] =
         record({{"seconds", record({{"likely", ahead.seconds}, {"happened", run.seconds()}})},
@@ -59,12 +59,10 @@ Json report_text(const Run &run, const Recipe &recipe, const Fitted &fitted) {
                                                   plan.flops_each * lifted.products + reduction.flops)},
                 {"dense_seconds", ahead.dense_seconds},
                 {"streams", ahead.streams != 0}});
-    if (recipe.is_auto()) {
-        text["strategy"] = strategy_json(strategy, recipe.values().accuracy);
+    if (strategy) {
+        text["strategy"] = strategy_json(*strategy, recipe.values().accuracy);
         text["forecast"]["strategy"] = ahead.passes.likely > 0 ? "exact" : "projected";
         text["forecast"]["why"] = forecast.strategy;
-        text["lift"] = lift->traits.name;
-        if (!strategy.exact) text["reducer"] = "rpcholesky";
     }
     text["peak_bytes"] = run.budget()->peak();
     text["timings"] = timings_json(run);

@@ -12,10 +12,9 @@
 
 #include "../factor/pivot_service.h"
 #include "../lift/components.h"
-#include "auto_budget.h"
-#include "auto_search.h"
+#include "driver.h"
 #include "prepare.h"
-#include "sample_weights.h"
+#include "spectrum_estimate.h"
 #include "voronoi.h"
 
 #include <cinttypes>
@@ -26,7 +25,7 @@ namespace {
 
 // Returns the kernel with every bandwidth set to 1: the forms, the facts and the choice of fused
 // values do not depend on it.
-Expression foreseen_kernel(Run &run, const Recipe &recipe, const Source &source) {
+Expression kernel_by_shape(Run &run, const Recipe &recipe, const Source &source) {
     Expression kernel = recipe.kernel();
     kernel.finish(run, source.cols(), [](const Leaf &, const std::string &) { return 1.0; });
     return kernel;
@@ -37,13 +36,13 @@ double as_double(int64_t value) { return static_cast<double>(value); }
 // Reading is limited by the speed of memory and by checks; a bandwidth rule sorts 5 x 10^5 distances.
 double read_cost(const Source &source) { return 50 * as_double(source.rows()) * as_double(source.cols()) + 2e9; }
 
-double reduce_cost(const Source &source, const ForeseenCentres &centres, bool f32) {
+double reduce_cost(const Source &source, const CentresForecast &centres, bool f32) {
     const mercer_cost &cost = centres.cost;
     const double share = as_double(cost.likely_m) / as_double(cost.m);
     return cost.likely_evaluations * value_cost(source.cols(), f32) + 1.5 * cost.flops * share * share * (f32 ? 1 : 2);
 }
 
-void foresee_assignment(const Run &run, const Recipe &recipe, const ReducedRows &rows, ForeseenCentres &out) {
+void forecast_assignment(const Run &run, const Recipe &recipe, const ReducedRows &rows, CentresForecast &out) {
     const Source &source = rows.source;
     const bool voronoi = static_cast<CentreWeights>(recipe.values().centre_weights) == CentreWeights::voronoi,
                given = recipe.reducer()->reducer.flags & MERCER_GIVES_ASSIGNMENT,
@@ -73,11 +72,11 @@ Bytes service_bytes(const Run &run, const Recipe &recipe, const ReducedRows &row
 
 } // namespace
 
-ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const ReducedRows &rows,
+CentresForecast forecast_centres(Run &run, const Recipe &recipe, const Data &data, const ReducedRows &rows,
                                  bool stores_factor) {
     const auto &[kernel, source, f32] = rows;
     const int64_t n = source.rows();
-    ForeseenCentres out;
+    CentresForecast out;
     out.cost.struct_size = sizeof out.cost;
     if (!recipe.reducer()) { // all rows that count
         const CountedVector<double> weights = sample_weights(data, source);
@@ -88,7 +87,7 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     const mercer_shape shape{sizeof shape,
                              n,
                              source.cols(),
-                             foreseen_components(recipe.values(), n),
+                             likely_components(recipe.values(), n),
                              f32 ? MERCER_F32 : MERCER_F64,
                              0,
                              0,
@@ -113,7 +112,7 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     const bool values = out.cost.kernel_evaluations > 0 && !pivots.was_asked();
     const Bytes services = service_bytes(run, recipe, rows, values);
     out.cost.bytes += services.most, out.cost.likely_bytes += services.likely;
-    foresee_assignment(run, recipe, rows, out);
+    forecast_assignment(run, recipe, rows, out);
     return out;
 }
 
@@ -126,75 +125,11 @@ int64_t missing_bytes(const Recipe &recipe, const Source &source) {
     return sought ? 9 * source.rows() : 0;
 }
 
-struct Sizes {    // in bytes
-    int64_t base; // stored throughout the fit
-    Bytes before; // needed before the lift, to read and to reduce
-};
-
-// The figures of a fit with m <= centres.cost.m centres.
-mercer_forecast figures_of(const Source &source, const ForeseenCentres &centres, const Plan &plan, int64_t m,
-                           const Sizes &sizes) {
-    const double order = as_double(m), share = order / as_double(centres.cost.m);
-    mercer_forecast out{};
-    out.struct_size = sizeof out;
-    auto in_all = [&](int64_t lift) {
-        return as_double(sizes.base) + std::max(share * as_double(sizes.before.likely), as_double(lift));
-    };
-    // If the memory needed for any data, which follows from the shape alone, is this share of the
-    // largest, the likely memory is the largest.
-    constexpr double near = 0.95;
-    out.bytes.most = as_double(sizes.base + std::max(sizes.before.most, plan.bytes));
-    out.bytes.likely = in_all(plan.least_bytes) >= near * out.bytes.most
-                           ? out.bytes.most
-                           : std::min(in_all(plan.likely_bytes), near * out.bytes.most);
-    out.kernel_evaluations = {centres.cost.likely_evaluations + plan.kernel_evaluations.likely,
-                              as_double(centres.cost.kernel_evaluations) + plan.kernel_evaluations.most};
-    out.passes = plan.passes;
-    auto flops = [&](double evaluations, double columns, double products) {
-        return flops_of(source.cols(), order, evaluations, columns) + plan.flops_each * products;
-    };
-    // How much work a reducer does depends on the data. The likely flops include it only if it
-    // hands over a factor.
-    const double reduced = share * share * centres.cost.flops;
-    out.flops = {flops(out.kernel_evaluations.likely, plan.columns.likely, plan.products.likely) +
-                     (centres.factor > 0 ? reduced : 0),
-                 flops(out.kernel_evaluations.most, plan.columns.most, plan.products.most) + reduced};
-    out.dense_seconds = dense_seconds(plan.dense_order);
-    out.streams = plan.store != Store::matrix;
-    return out;
-}
-
 // Replaces the likely figures by those of a fit with fewer centres.
 void expect_fewer(const mercer_forecast &fewer, mercer_forecast &out) {
     for (mercer_figure mercer_forecast::*figure : {&mercer_forecast::bytes, &mercer_forecast::kernel_evaluations,
                                                    &mercer_forecast::passes, &mercer_forecast::flops})
         (out.*figure).likely = std::min((fewer.*figure).likely, (out.*figure).most);
-}
-
-// Exact passes of `auto` over f32 data use f64 unless f32 is known to keep the accuracy. This
-// function takes that into account.
-void expect_wider(const mercer_forecast &wider, Forecast &out) {
-    const bool sure = out.strategies.most_rank == 0; // there will be no factor that could show that f32 suffices
-    for (mercer_figure mercer_forecast::*figure : {&mercer_forecast::bytes, &mercer_forecast::kernel_evaluations,
-                                                   &mercer_forecast::passes, &mercer_forecast::flops}) {
-        mercer_figure &to = out.figures.*figure;
-        to = {sure ? (wider.*figure).likely : to.likely, std::max(to.most, (wider.*figure).most)};
-    }
-}
-
-// Takes a sample of the rows if that is allowed. A cheap sample must cost little compared to the fit,
-// in time and in memory. This is never certain for `auto`: the sample simulates the search, and the fit
-// may take a fraction of what its shape suggests.
-std::unique_ptr<SpectrumEstimate> sample_rows(Run &run, const Recipe &recipe, const Data &data, Sample sample,
-                                              double effort, double bytes) {
-    const Source &source = *data.source;
-    const int64_t rows = SpectrumEstimate::allowed(recipe, source);
-    if (rows == 0) return nullptr;
-    if (sample == Sample::cheap && (recipe.is_auto() || SpectrumEstimate::asks(recipe, source) ||
-                                    100 * SpectrumEstimate::cost(source, rows) > effort ||
-                                    as_double(SpectrumEstimate::bytes(source, rows)) > bytes))
-        return nullptr;
-    return SpectrumEstimate::take(run, recipe, data);
 }
 
 double effort_of(const Run::Stages &stages) {
@@ -222,101 +157,150 @@ double seconds_of(const Run &run, const Source &source, const Forecast &ahead, c
 
 } // namespace
 
-Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Sample sample) {
-    const Source &source = *data.source;
-    if (source.rows() < 0) fail(MERCER_E_UNSUPPORTED, "the number of rows is unknown until they are read");
-    if (source.rows() < 1) fail(MERCER_E_DATA, "the data have 0 rows, must be >= 1");
-    const bool f32 = tile_is_f32(recipe, source);
-    const Expression kernel = foreseen_kernel(run, recipe, source);
-    const Bytes read = prepare_bytes(run, recipe, source);
-    const int64_t limit = run.budget()->limit();
-    const Lift &lift = lift_named(recipe.is_auto() ? "weighted" : recipe.values().lift);
-    struct Way { // one way to reduce and lift, and what it needs
-        ForeseenCentres centres;
-        Sizes sizes;
-        Plan plan;
-        int64_t bytes() const { return sizes.base + std::max(sizes.before.most, plan.bytes); }
-    };
-    auto task_of = [&](const ForeseenCentres &centres, const Sizes &sizes) {
-        return PlanTask{.run = run,
-                        .recipe = recipe,
-                        .kernel = kernel,
-                        .source = source,
-                        .f32 = f32,
-                        .m = centres.cost.m,
-                        .budget_left = limit - sizes.base,
-                        .rows = centres.rows,
-                        .handed = centres.factor,
-                        .represents_rows = centres.represents_rows};
-    };
-    auto before_lift = [&](const Bytes &reducer, int64_t m) { // 16 m: numbers and weights of the centres
-        const Bytes all = larger(read, reducer + 16 * m);
-        const int64_t later = base_bytes(source, m, f32) - base_bytes(source, 0, f32);
-        return Bytes(std::max<int64_t>(all.likely - later, 0), std::max<int64_t>(all.most - later, 0));
-    };
-    auto way_of = [&](bool stores_factor) {
-        Way out{forecast_centres(run, recipe, data, {kernel, source, f32}, stores_factor), {}, {}};
-        const mercer_cost &cost = out.centres.cost;
-        out.sizes = {base_bytes(source, cost.m, f32) + missing_bytes(recipe, source) + out.centres.kept,
-                     before_lift(Bytes(cost.likely_bytes, cost.bytes), cost.m)};
-        out.plan = lift.plan(task_of(out.centres, out.sizes));
-        return out;
-    };
-    Way way = way_of(true);
-    bool stores_factor = true;
-    if (recipe.reducer() && way.bytes() > limit)
-        if (Way made_again = way_of(false); made_again.bytes() < way.bytes())
-            way = std::move(made_again), stores_factor = false;
-    const auto &[centres, sizes, plan] = way;
-    const int64_t m = centres.cost.m;
-    const PlanTask task = task_of(centres, sizes);
-    PlanTask usual = task;
-    usual.m = centres.cost.likely_m;
-    Sizes fewer = sizes;
-    fewer.base -= base_bytes(source, m, f32) - base_bytes(source, usual.m, f32);
-    usual.budget_left = limit - fewer.base;
-    const Plan usually = usual.m < m ? lift.plan(usual) : plan;
+PlannedFit::PlannedFit(const ForecastTask &task, const Lift &lift)
+    : task_(task), source_(*task.data.source), lift_(lift), f32_(tile_is_f32(task.recipe, source_)),
+      kernel_(kernel_by_shape(task.run, task.recipe, source_)), read_(prepare_bytes(task.run, task.recipe, source_)),
+      way_(way_of(true)) {
+    if (task.recipe.reducer() && way_.bytes() > task.run.budget()->limit())
+        if (Way recomputed = way_of(false); recomputed.bytes() < way_.bytes()) way_ = std::move(recomputed);
+    const mercer_cost &cost = way_.centres.cost;
+    fewer_ = way_.sizes;
+    fewer_.base -= base_bytes(source_, cost.m, f32_) - base_bytes(source_, cost.likely_m, f32_);
+    usually_ = cost.likely_m < cost.m ? lift.plan(likely()) : way_.plan;
+}
 
+PlanTask PlannedFit::task_of(const CentresForecast &centres, int64_t m, const Sizes &sizes) const {
+    return {.run = task_.run,
+            .recipe = task_.recipe,
+            .kernel = kernel_,
+            .source = source_,
+            .f32 = f32_,
+            .m = m,
+            .budget_left = task_.run.budget()->limit() - sizes.base,
+            .rows = centres.rows,
+            .handed = centres.factor,
+            .represents_rows = centres.represents_rows};
+}
+
+Bytes PlannedFit::before_lift(const Bytes &reducer, int64_t m) const {
+    const Bytes all = larger(read_, reducer + 16 * m); // 16 m: numbers and weights of the centres
+    const int64_t later = base_bytes(source_, m, f32_) - base_bytes(source_, 0, f32_);
+    return Bytes(std::max<int64_t>(all.likely - later, 0), std::max<int64_t>(all.most - later, 0));
+}
+
+PlannedFit::Way PlannedFit::way_of(bool stores_factor) const {
+    Way out{stores_factor, forecast_centres(task_.run, task_.recipe, task_.data, {kernel_, source_, f32_}, stores_factor), {}, {}};
+    const mercer_cost &cost = out.centres.cost;
+    out.sizes = {base_bytes(source_, cost.m, f32_) + missing_bytes(task_.recipe, source_) + out.centres.kept,
+                 before_lift(Bytes(cost.likely_bytes, cost.bytes), cost.m)};
+    out.plan = lift_.plan(task_of(out.centres, cost.m, out.sizes));
+    return out;
+}
+
+bool PlannedFit::refuse() const {
+    const mercer_cost &cost = way_.centres.cost;
+    if (cost.likely_m < cost.m && cost.m == source_.rows()) { // m is known only after reading
+        const PlanTask usual = likely();
+        refuse_over_budget(usual, usually_.bytes, usually_.how);
+        refuse_over_budget(usual, before_lift(cost.likely_bytes, usual.m).most, "to read and reduce");
+        return true;
+    }
+    refuse_over_budget(most(), way_.plan.bytes, way_.plan.how);
+    refuse_over_budget(most(), way_.sizes.before.most, "to read and reduce");
+    return false;
+}
+
+Forecast PlannedFit::by_shape() const {
     Forecast out;
-    out.stores_factor = stores_factor;
-    out.centres = m;
-    if (recipe.is_auto()) {
-        out.strategies = find_strategies(task, std::max(plan.bytes, sizes.before.most), read.most);
-    } else if (usual.m < m && m == source.rows()) { // m is known only after reading: fit() checks again
-        out.by_likely = true;
-        refuse_over_budget(usual, usually.bytes, usually.how);
-        const int64_t likely = centres.cost.likely_bytes;
-        refuse_over_budget(usual, before_lift(Bytes(likely, likely), usual.m).most, "to read and reduce");
-    } else {
-        refuse_over_budget(task, plan.bytes, plan.how);
-        refuse_over_budget(task, sizes.before.most, "to read and reduce");
-    }
-    out.figures = figures_of(source, centres, plan, m, sizes);
-    out.stages = {{"read", read_cost(source)}, {"reduce", reduce_cost(source, centres, f32)}};
-    for (const auto &stage : lift_stages(source, usually, usual.m)) out.stages.push_back(stage);
-    // What follows changes only the likely figures.
+    out.stores_factor = way_.stores_factor;
+    out.centres = way_.centres.cost.m;
+    out.figures = figures_of(way_.plan);
+    out.stages = stages_of(usually_);
+    return out;
+}
+
+Run::Stages PlannedFit::stages_of(const Plan &plan) const {
+    Run::Stages out = {{"read", read_cost(source_)}, {"reduce", reduce_cost(source_, way_.centres, f32_)}};
+    for (const auto &stage : lift_stages(source_, plan, way_.centres.cost.likely_m)) out.push_back(stage);
+    return out;
+}
+
+mercer_forecast PlannedFit::figures_of(const Plan &plan, int64_t m, const Sizes &sizes) const {
+    const double order = as_double(m), share = order / as_double(way_.centres.cost.m);
+    mercer_forecast out{};
+    out.struct_size = sizeof out;
+    auto in_all = [&](int64_t lift) {
+        return as_double(sizes.base) + std::max(share * as_double(sizes.before.likely), as_double(lift));
+    };
+    // If the memory needed for any data, which follows from the shape alone, is this share of the
+    // largest, the likely memory is the largest.
+    constexpr double near = 0.95;
+    out.bytes.most = as_double(sizes.base + std::max(sizes.before.most, plan.bytes));
+    out.bytes.likely = in_all(plan.least_bytes) >= near * out.bytes.most
+                           ? out.bytes.most
+                           : std::min(in_all(plan.likely_bytes), near * out.bytes.most);
+    out.kernel_evaluations = {way_.centres.cost.likely_evaluations + plan.kernel_evaluations.likely,
+                              as_double(way_.centres.cost.kernel_evaluations) + plan.kernel_evaluations.most};
+    out.passes = plan.passes;
+    auto flops = [&](double evaluations, double columns, double products) {
+        return flops_of(source_.cols(), order, evaluations, columns) + plan.flops_each * products;
+    };
+    // How much work a reducer does depends on the data. The likely flops include it only if it
+    // hands over a factor.
+    const double reduced = share * share * way_.centres.cost.flops;
+    out.flops = {flops(out.kernel_evaluations.likely, plan.columns.likely, plan.products.likely) +
+                     (way_.centres.factor > 0 ? reduced : 0),
+                 flops(out.kernel_evaluations.most, plan.columns.most, plan.products.most) + reduced};
+    out.dense_seconds = dense_seconds(plan.dense_order);
+    out.streams = plan.store != Store::matrix;
+    return out;
+}
+
+// A cheap sample must cost little compared to the fit, in time and in memory.
+bool PlannedFit::sample_is_cheap(const Forecast &ahead) const {
+    const int64_t rows = SpectrumEstimate::allowed(task_.recipe, source_);
+    return !SpectrumEstimate::asks(task_.recipe, source_) &&
+           100 * SpectrumEstimate::cost(source_, rows) <= effort_of(ahead.stages) &&
+           as_double(SpectrumEstimate::bytes(source_, rows)) <= ahead.figures.bytes.most;
+}
+
+std::unique_ptr<SpectrumEstimate> PlannedFit::sample_rows() const {
+    if (SpectrumEstimate::allowed(task_.recipe, source_) == 0) return nullptr;
+    return SpectrumEstimate::take(task_.run, task_.recipe, task_.data);
+}
+
+void PlannedFit::expect(const SpectrumEstimate *spectrum, Plan &plan, Forecast &ahead) const {
+    const int64_t m = way_.centres.cost.likely_m;
+    if (spectrum && std::string_view(lift_.traits.name) == "weighted") expect_spectrum(likely(), *spectrum, plan);
+    if (spectrum && !plan.solver && spectrum->rank() < m) // a factor of lower rank costs less
+        plan.products.likely *= std::pow(as_double(spectrum->rank()) / as_double(m), 2);
+    if (spectrum || m < way_.centres.cost.m) expect_fewer(figures_of(plan, m, fewer_), ahead.figures);
+    ahead.stages = stages_of(plan);
+}
+
+void PlannedFit::finish(const Plan &plan, const SpectrumEstimate *spectrum, double begin, Forecast &ahead) const {
+    if (spectrum) ahead.figures.rows = spectrum->rows(), ahead.figures.sample_seconds = now_seconds() - begin;
+    ahead.figures.seconds = seconds_of(task_.run, source_, ahead, plan, f32_ || plan.f32 || plan.rough, spectrum);
+}
+
+Forecast forecast_once(const ForecastTask &task) {
+    const PlannedFit fit(task, lift_named(task.recipe.values().lift));
+    Forecast out = fit.by_shape();
+    out.by_likely = fit.refuse();
     const double begin = now_seconds();
-    const auto spectrum = sample_rows(run, recipe, data, sample, effort_of(out.stages), out.figures.bytes.most);
-    Plan likely = usually;
-    SimulatedStrategy played;
-    if (spectrum && recipe.is_auto())
-        likely.tol = std::max((played = simulate_strategy(*spectrum, task, out.strategies)).tol, 1e-9);
-    if (spectrum && std::string_view(lift.traits.name) == "weighted") expect_spectrum(usual, *spectrum, likely);
-    if (spectrum && !likely.solver && spectrum->rank() < usual.m) // a factor of lower rank costs less
-        likely.products.likely *= std::pow(as_double(spectrum->rank()) / as_double(usual.m), 2);
-    if (spectrum || usual.m < m) expect_fewer(figures_of(source, centres, likely, usual.m, fewer), out.figures);
-    if (recipe.is_auto()) {
-        Plan wide = plan_exact(task, false);
-        wide.tol = likely.tol;
-        if (spectrum) expect_spectrum(task, *spectrum, wide);
-        expect_wider(figures_of(source, centres, wide, m, sizes), out);
-    }
-    out.stages.resize(2);
-    for (const auto &stage : lift_stages(source, likely, usual.m)) out.stages.push_back(stage);
-    out.strategy = format("%" PRId64 " centres, %s", m, plan.how);
-    if (recipe.is_auto()) foresee_strategy(task, read.most, spectrum ? &played : nullptr, out);
-    if (spectrum) out.figures.rows = spectrum->rows(), out.figures.sample_seconds = now_seconds() - begin;
-    out.figures.seconds = seconds_of(run, source, out, likely, f32 || likely.f32 || likely.rough, spectrum.get());
+    const bool sampled = task.sample == Sample::always || fit.sample_is_cheap(out);
+    const auto spectrum = sampled ? fit.sample_rows() : nullptr;
+    Plan likely = fit.usually();
+    fit.expect(spectrum.get(), likely, out); // this changes only the likely figures
+    out.strategy = format("%" PRId64 " centres, %s", out.centres, fit.plan().how);
+    fit.finish(likely, spectrum.get(), begin, out);
+    return out;
+}
+
+Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Sample sample) {
+    if (data.source->rows() < 0) fail(MERCER_E_UNSUPPORTED, "the number of rows is unknown until they are read");
+    if (data.source->rows() < 1) fail(MERCER_E_DATA, "the data have 0 rows, must be >= 1");
+    Forecast out = driver_named(driver_of(recipe).name).forecast({run, recipe, data, sample});
     run.log(1, ("forecast: " + out.strategy).c_str());
     return out;
 }

@@ -5,6 +5,8 @@
 
 namespace mercer {
 
+class SpectrumEstimate;
+
 // The strategies that are feasible for `auto` with this shape and budget.
 struct Strategies {
     bool exact = false;     // passes over the kernel matrix
@@ -29,7 +31,7 @@ enum class Sample { cheap, always };
 // Forecasts a fit from its shape and budget. E_BUDGET if the fit would be refused; E_UNSUPPORTED if
 // the number of rows is unknown.
 Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Sample sample);
-struct ForeseenCentres {
+struct CentresForecast {
     mercer_cost cost{}; // forecast of the reducer; m: largest number of centres
     int64_t factor = 0; // bytes of the factor that the reducer hands over; 0: none
     bool rows = true;   // centres are rows of the data
@@ -42,7 +44,79 @@ struct ReducedRows {
     const Source &source;
     bool f32;
 };
-ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &data, const ReducedRows &rows,
+CentresForecast forecast_centres(Run &run, const Recipe &recipe, const Data &data, const ReducedRows &rows,
                                  bool stores_factor);
+
+// What drivers are told (driver.h): of a forecast, and of a fit.
+struct ForecastTask {
+    Run &run;
+    const Recipe &recipe;
+    const Data &data; // with at least one row
+    Sample sample;
+};
+struct FitTask {
+    Run &run;
+    const Recipe &recipe;
+    const Data &data;
+};
+
+// One fit of all rows with a lift, planned from shape and budget. Forecasts of drivers are made from
+// it.
+class PlannedFit {
+  public:
+    PlannedFit(const ForecastTask &task, const Lift &lift);
+    PlannedFit(const PlannedFit &) = delete;
+    // The tasks of planning the lift of the largest and of the likely number of centres, and their
+    // plans.
+    PlanTask most() const { return task_of(way_.centres, way_.centres.cost.m, way_.sizes); }
+    PlanTask likely() const { return task_of(way_.centres, way_.centres.cost.likely_m, fewer_); }
+    const Plan &plan() const { return way_.plan; }
+    const Plan &usually() const { return usually_; }
+    // The memory needed beside what is stored throughout the fit, and by reading alone.
+    int64_t bytes() const { return std::max(way_.plan.bytes, way_.sizes.before.most); }
+    int64_t read_bytes() const { return read_.most; }
+
+    // Fails with E_BUDGET if the budget is too small. Returns true if this was judged by the likely
+    // plan, because the number of centres depends on the rows; the fit must then judge again.
+    bool refuse() const;
+    Forecast by_shape() const; // without text and seconds
+    mercer_forecast figures_of(const Plan &plan) const { return figures_of(plan, way_.centres.cost.m, way_.sizes); }
+    bool sample_is_cheap(const Forecast &ahead) const;
+    std::unique_ptr<SpectrumEstimate> sample_rows() const; // nullptr: no row may be read, or the sample cannot be used
+    // Replaces the likely figures and the stages by those of the likely plan, which the estimate, if
+    // there is one, corrects.
+    void expect(const SpectrumEstimate *spectrum, Plan &plan, Forecast &ahead) const;
+    // Adds the seconds of the fit, and those of the sample, which was begun at `begin`.
+    void finish(const Plan &plan, const SpectrumEstimate *spectrum, double begin, Forecast &ahead) const;
+
+  private:
+    struct Sizes {    // in bytes
+        int64_t base; // stored throughout the fit
+        Bytes before; // needed before the lift, to read and to reduce
+    };
+    struct Way { // one way to reduce and lift
+        bool stores_factor;
+        CentresForecast centres;
+        Sizes sizes;
+        Plan plan;
+        int64_t bytes() const { return sizes.base + std::max(sizes.before.most, plan.bytes); }
+    };
+    Way way_of(bool stores_factor) const;
+    Bytes before_lift(const Bytes &reducer, int64_t m) const;
+    PlanTask task_of(const CentresForecast &centres, int64_t m, const Sizes &sizes) const;
+    mercer_forecast figures_of(const Plan &plan, int64_t m, const Sizes &sizes) const; // m: at most the largest number
+    Run::Stages stages_of(const Plan &plan) const;
+
+    const ForecastTask &task_;
+    const Source &source_;
+    const Lift &lift_;
+    bool f32_;
+    Expression kernel_;
+    Bytes read_;
+    Way way_;
+    Sizes fewer_; // for the likely number of centres
+    Plan usually_;
+};
+Forecast forecast_once(const ForecastTask &task); // of the driver `one fit`
 
 } // namespace mercer

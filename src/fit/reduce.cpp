@@ -87,7 +87,7 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         if (voronoi || (kept && out.assignment.empty())) assign_nearest(run, prepared, data, out);
         if (voronoi) out.weights = weights_of_rows(prepared, out);
     };
-    const ReducerSettings shown{foreseen_components(recipe.values(), n), stores_factor};
+    const ReducerSettings shown{likely_components(recipe.values(), n), stores_factor};
     if (prepared.f32)
         run_reducer(DataProblem<float>(run, prepared, data, shown, out));
     else

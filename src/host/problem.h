@@ -38,7 +38,7 @@ class ForeseenProblem {
 };
 
 // Saves the state of a solver, and returns it to a later run, which resumes from it.
-// model/checkpoint.cpp implements it.
+// lift/solver_state.cpp implements it.
 class Keeper {
   public:
     virtual ~Keeper() = default;

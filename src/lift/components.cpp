@@ -39,7 +39,7 @@ Components::Components(const CoreValues &values, int64_t most)
     room_ = end_;
 }
 
-int64_t foreseen_components(const CoreValues &values, int64_t most) {
+int64_t likely_components(const CoreValues &values, int64_t most) {
     const Components choice(values, most);
     return choice.is_open() ? std::min(choice.most_ask(), std::max(4 * first_ask, choice.ask())) : choice.ask();
 }
@@ -60,9 +60,9 @@ bool Components::beyond(const std::vector<double> &values, double total) const {
 
 bool Components::more(const std::vector<double> &values, double total) {
     const bool wanted = ask_ < end_ && beyond(values, total);
-    cut_ = wanted && ask_ >= room_;
+    lacks_memory_ = wanted && ask_ >= room_;
     if (wanted) ask_ = std::min(2 * ask_, room_);
-    return wanted && !cut_;
+    return wanted && !lacks_memory_;
 }
 
 int64_t Components::kept(const std::vector<double> &values, int64_t rank, double total, const ErrorBars *bars) const {

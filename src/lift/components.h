@@ -23,7 +23,7 @@ class Components {
     // Given the eigenvalues found (descending) and the total variance in the same unit, returns
     // true if more eigenpairs are needed and fit in memory; ask() is then larger.
     bool more(const std::vector<double> &values, double total);
-    bool is_cut() const { return cut_; } // true if the last more() found too little memory
+    bool lacks_memory() const { return lacks_memory_; } // the last more() stopped for lack of memory
     // Returns the number of components to keep out of `rank` usable ones. bars: nullptr if there
     // are none.
     int64_t kept(const std::vector<double> &values, int64_t rank, double total, const ErrorBars *bars) const;
@@ -53,10 +53,10 @@ class Components {
     bool beyond(const std::vector<double> &values, double total) const;
     int64_t count_, most_, ask_, end_, room_, replicates_;
     double variance_, threshold_; // 0: not requested
-    bool cut_ = false;
+    bool lacks_memory_ = false;
 };
 
 // The likely number of components, for plans and forecasts, before the data are read.
-int64_t foreseen_components(const CoreValues &values, int64_t most);
+int64_t likely_components(const CoreValues &values, int64_t most);
 
 } // namespace mercer

@@ -206,7 +206,7 @@ Plan plan_extended(const PlanTask &task) {
     plan.add(&Cost::kernel_evaluations, values);
     plan.add(&Cost::columns, columns);
     plan.add(&Cost::passes, passed > 0);
-    foresee_certificates(task, kept + own, plan);
+    plan_certificates(task, kept + own, plan);
     return plan;
 }
 

@@ -206,7 +206,7 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
     plan.max_passes = values.max_passes;
     plan.solver = std::move(solver);
     plan.solver_params = std::move(params);
-    const int64_t m = task.m, r = foreseen_components(values, m), flags = plan.solver->solver.flags;
+    const int64_t m = task.m, r = likely_components(values, m), flags = plan.solver->solver.flags;
     const bool iterates = !(flags & MERCER_DIRECT), in_f32 = task.f32_serves && !calls_back(task);
     plan.rough = !plan.f32 && storage != GramStorage::f64 && in_f32 && flags & MERCER_USES_ROUGH;
     if (flags & MERCER_USES_START && in_f32 && task.kernel.is_psd()) {

@@ -13,6 +13,8 @@
 
 namespace mercer {
 
+class Checkpoint;
+
 // Results of `auto` that the lift can reuse.
 struct Findings {
     Projection projection;
@@ -62,6 +64,7 @@ struct LiftTask {
     const Reduction &reduction;
     const Centres &centres;
     const Plan &plan;
+    Checkpoint *checkpoint = nullptr; // nullptr: no state is stored
 };
 struct Lift {
     const LiftTraits &traits;

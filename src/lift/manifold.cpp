@@ -241,8 +241,8 @@ std::string listed(const CountedVector<int64_t> &numbers, int64_t first) {
 // all others, the report lists the rows, and a warning suggests remedies. One of them is a smaller
 // alpha: the weights v = w q^-alpha grow for rows of small density q, and a large v_i keeps the
 // walk at i, because 1 / P_ii - 1 is the sum of v_j k_ij / (v_i k_ii) over all other j.
-void say_isolated(const LiftTask &task, const Operator &gram, const Degrees &degrees, const Eigenpairs &pairs,
-                  const Walk &walk, int64_t kept, Lifted &out) {
+void report_isolated(const LiftTask &task, const Operator &gram, const Degrees &degrees, const Eigenpairs &pairs,
+                     const Walk &walk, int64_t kept, Lifted &out) {
     constexpr int64_t looked_at = 3;
     const int64_t m = task.centres.m();
     Buffer<double> stay = task.run.buffer<double>(m);
@@ -290,15 +290,15 @@ Eigenpairs solve_walk(const LiftTask &task, const KernelMatrix &gram, const Degr
     Counted op(run, rest, started, task.plan.products.likely);
     for (int64_t k = 0; k < walk.products(); ++k) op.passed(1, gram.base().f32());
     int64_t starting = 0;
-    Progress progress(task, record({{"lift", "manifold"}, {"alpha", walk.alpha}}), symmetric, op, choice,
-                      [&] { return starting + gram.evaluations(); });
-    if (progress.file()) out.checkpointed = true;
+    SolveProgress progress(task, record({{"alpha", walk.alpha}}), symmetric, op, choice,
+                           [&] { return starting + gram.evaluations(); });
+    if (progress.solver()) out.checkpointed = true;
     Buffer<double> squares = run.buffer<double>(m);
     std::transform(degrees.scale.begin(), degrees.scale.end(), squares.begin(), [](double s) { return s * s; });
     std::map<std::string, double> report;
     Eigenpairs pairs =
         solve_for({task, op, 1, nystrom_start(task, {squares.data(), false, false}, begun, begun + started, starting),
-                   choice, report, progress.file(), [] { return 1.0; }});
+                   choice, report, progress.solver(), [] { return 1.0; }});
     out.solver_report = std::move(report);
     note_passes(task.plan, op, out);
     out.kernel_evaluations = progress.evaluations();
@@ -340,12 +340,13 @@ Lifted manifold_as(const LiftTask &task) {
     const Eigenpairs pairs = solve_walk(task, gram, degrees, walk, started, choice, out);
     if (unknown) out.kernel_evaluations += pass_evaluations(m), ++out.passes;
 
-    const int64_t rank = cut_rank(task, pairs, 1, 1, &out.outcome), kept = choice.kept(pairs.values, rank, 1, nullptr);
+    const int64_t rank = resolved_rank(task, pairs, 1, 1, &out.outcome),
+                  kept = choice.kept(pairs.values, rank, 1, nullptr);
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
-    if (choice.is_cut()) say_cut(task, out);
+    if (choice.lacks_memory()) report_lack_of_memory(task, out);
     const Buffer<double> f = write_tensors(task, pairs, degrees, walk, kept, out);
     write_facts(walk, pairs, kept, out);
-    say_isolated(task, gram.base(), degrees, pairs, walk, kept, out);
+    report_isolated(task, gram.base(), degrees, pairs, walk, kept, out);
     if (walk.clusters > 0) write_clusters<T>(task, gram.base(), degrees, f, walk.clusters, out);
     return out;
 }

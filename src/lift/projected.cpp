@@ -253,10 +253,10 @@ std::pair<int64_t, Bytes> factor_bytes(const PlanTask &task, int64_t rows, const
 
 } // namespace
 
-SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width) {
-    const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads();
-    const CoreValues &values = task.recipe.values();
-    const Components choice(values, m);
+SpanBytes span_bytes(const PlanTask &task, const PlannedEvidence &planned) {
+    const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads(),
+                  drawn = planned.rows, width = planned.width;
+    const Components choice(task.recipe.values(), m);
     const int64_t r = choice.most_ask(), p = std::min(m, 2 * r + 20),
                   active = std::min(threads, (n + span_slab - 1) / span_slab);
     SpanBytes out{};
@@ -272,9 +272,8 @@ SpanBytes span_bytes(const PlanTask &task, int64_t drawn, int64_t width) {
     if (choice.wants_bars())
         out.evidence = larger(out.evidence, Bytes(bootstrap_bytes(n, r, 1), bootstrap_bytes(n, r, threads)));
     out.evidence = larger(out.evidence, 8 * m * (m + 2 * p)); // to bound the rounding error of the factor
-    if (!task.recipe.is_auto() && static_cast<CertificateLevel>(values.certificates) == CertificateLevel::none)
-        return out;
-    if (const bool all = !task.recipe.is_auto() && drawn == n; all || Evidence<double>::takes_all(n)) {
+    if (!planned.norm) return out;
+    if (planned.all_entries || Evidence<double>::takes_all(n)) {
         const int64_t entries =
             threads * (tiles.scratch + 2 * tiles.stored(1, tile_rows) + norm_bytes(n, m, size, true));
         out.evidence = larger(out.evidence, Bytes(entries, entries + threads * tiles.loading(tile_rows)));
@@ -306,11 +305,11 @@ Plan plan_projected(const PlanTask &task) {
                   active = std::min(task.run.threads(), (n + span_slab - 1) / span_slab);
     const CoreValues &values = task.recipe.values();
     const CertificateLevel certificates = static_cast<CertificateLevel>(values.certificates);
-    // The method `auto` has already certified its result, so no rows are drawn here.
-    const int64_t drawn = task.recipe.is_auto() ? 0 : rows_looked_at(values, n);
+    const int64_t drawn = rows_looked_at(values, n);
     Plan plan;
     plan.f32 = task.f32;
-    const SpanBytes of = span_bytes(task, drawn, m);
+    const SpanBytes of = span_bytes(
+        task, {.rows = drawn, .width = m, .norm = certificates != CertificateLevel::none, .all_entries = drawn == n});
     const Bytes later = larger(of.project, of.stored + of.evidence),
                 with_factor = task.handed ? task.handed + later : of.factor + larger(of.growing, later);
     const auto [basis, growing] = factor_bytes(task, m, of.tiles);

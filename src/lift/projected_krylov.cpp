@@ -79,9 +79,9 @@ Beginning begin_with(const LiftTask &task, const Points<T> &rows, const SpanRows
     Plan plan = task.plan;
     plan.tol = sample_tol;
     const Counted counted(task.run, sample.op, 0, sample_passes);
-    std::map<std::string, double> unsaid;
+    std::map<std::string, double> unreported;
     Eigenpairs pairs = solve(task.run, task.recipe, plan, counted, trace * static_cast<double>(count),
-                             plan.start_columns, {}, unsaid, nullptr);
+                             plan.start_columns, {}, unreported, nullptr);
     out.kernel_evaluations += sample.op.kernel_evaluations();
     return {sample.op.mean(), std::move(pairs.vectors), pairs.values[0] / static_cast<double>(count)};
 }
@@ -91,10 +91,9 @@ Beginning begin_with(const LiftTask &task, const Points<T> &rows, const SpanRows
 bool goes_by_passes(const PlanTask &task) {
     const CoreValues &values = task.recipe.values();
     const Components choice(values, task.m);
-    return !task.recipe.is_auto() && !task.handed &&
-           static_cast<CertificateLevel>(values.certificates) == CertificateLevel::none && !choice.is_open() &&
-           !choice.wants_bars() && streams_well(task.kernel, task.source) && 8 * (choice.ask() + 8) <= task.m &&
-           4 * task.m <= task.source.rows();
+    return !task.handed && static_cast<CertificateLevel>(values.certificates) == CertificateLevel::none &&
+           !choice.is_open() && !choice.wants_bars() && streams_well(task.kernel, task.source) &&
+           8 * (choice.ask() + 8) <= task.m && 4 * task.m <= task.source.rows();
 }
 
 Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &made_again, const mercer_figure &values) {

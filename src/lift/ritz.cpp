@@ -242,7 +242,7 @@ ScoreMeans score_means(const LiftTask &task, Lifted &model) {
     return task.prepared.f32 ? means_as<float>(task, model) : means_as<double>(task, model);
 }
 
-void foresee_refinement(const PlanTask &task, Plan &plan) {
+void plan_refinement(const PlanTask &task, Plan &plan) {
     const int64_t n = task.source.rows(), p = plan.most_pairs, size = task.f32 ? 4 : 8,
                   width = task.f32 ? padded_columns<float>(p + 1) : padded_columns<double>(p + 1);
     const Bytes bytes = sweep_bytes(task.run, task.kernel, task.source, task.f32) + 8 * n +

@@ -23,7 +23,7 @@ struct ScoreMeans {
 // Computes the means for a model of the lift `weighted`, in one pass over n x m kernel values,
 // which it counts.
 ScoreMeans score_means(const LiftTask &task, Lifted &model);
-void foresee_refinement(const PlanTask &task, Plan &plan); // adds the cost of refinement
+void plan_refinement(const PlanTask &task, Plan &plan); // adds the cost of refinement
 
 // Rotates the directions in model.tensors["A"] and keeps model.kept components.
 void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model);

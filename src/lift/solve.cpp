@@ -10,48 +10,33 @@
 #include <cmath>
 
 namespace mercer {
-namespace {
 
-// The identity that a checkpoint must match: the recipe, and digests of rows and weights.
-Json identity_of(const LiftTask &task, const Json &own) {
-    if (task.centres.numbers() || task.prepared.kernel.has_user())
-        fail(MERCER_E_UNSUPPORTED,
-             "checkpoint: not supported for objects and user kernels, because they cannot be identified again");
-    Json out = record({{"version", MERCER_VERSION},
-                       {"recipe", own},
-                       {"dtype", task.plan.f32 ? "f32" : "f64"},
-                       {"rough", task.plan.rough},
-                       {"tol", task.plan.tol},
-                       {"solver", task.plan.solver->name},
-                       {"m", task.centres.m()}});
-    for (const auto &[name, value] : task.recipe.stored()) // except parameters that may differ between runs
-        if (name != "solver.max_passes" && name != "solver.strict" && name.rfind("report.", 0) != 0)
-            out["recipe"][name] = value;
-    out["recipe"]["kernel"] = task.prepared.kernel.text();
-    for (const auto &[name, value] : task.prepared.kernel.stored()) out["recipe"][name] = value;
-    for (const auto &[name, tensor] : task.centres.tensors)
-        out["data"][name] = crc_of(tensor.bytes.data(), tensor.bytes.size());
-    out["data"]["weights"] = crc_of(task.centres.weights.data(), 8 * task.centres.m());
-    return out;
+SolveProgress::SolveProgress(const LiftTask &task, Json own, WeightedOperator &weighted, Counted &counted,
+                             Components &choice, std::function<int64_t()> evaluations)
+    : task_(task), own_(std::move(own)), weighted_(weighted), counted_(counted), choice_(choice),
+      evaluations_(std::move(evaluations)) {
+    if (!task.checkpoint || !(task.plan.solver->solver.flags & MERCER_KEEPS_STATE)) return;
+    section_ = task.checkpoint->add("lift", *this);
+    solver_ = std::make_unique<SolverState>(*task.checkpoint);
 }
 
-} // namespace
-
-Progress::Progress(const LiftTask &task, const Json &identity, WeightedOperator &weighted, Counted &counted,
-                   Components &choice, std::function<int64_t()> evaluations)
-    : weighted_(weighted), counted_(counted), choice_(choice), evaluations_(std::move(evaluations)) {
-    if (task.run.checkpoint().empty() || !(task.plan.solver->solver.flags & MERCER_KEEPS_STATE)) return;
-    file_ = std::make_unique<Checkpoint>(task.run, task.run.checkpoint(), identity_of(task, identity));
-    file_->say = [this](Json &said, auto &tensors) { say(said, tensors); };
-    if (!file_->said().is_null()) read(file_->said());
+// What follows from the budget and the lift, not from recipe and data alone.
+Json SolveProgress::identity() const {
+    const Plan &plan = task_.plan;
+    return record({{"lift", own_},
+                   {"dtype", plan.f32 ? "f32" : "f64"},
+                   {"rough", plan.rough},
+                   {"tol", plan.tol},
+                   {"solver", plan.solver->name},
+                   {"m", task_.centres.m()}});
 }
 
-void Progress::say(Json &said, std::map<std::string, TensorView> &tensors) const {
-    said = record({{"ask", choice_.ask()},
-                   {"evaluations", evaluations()},
-                   {"mean", static_cast<int>(weighted_.known())},
-                   {"passes", Json::array()}});
-    for (const Pass &pass : counted_.passes()) said["passes"].push_back({pass.width, pass.f32});
+void SolveProgress::store(Json &values, TensorViews &tensors) const {
+    values = record({{"ask", choice_.ask()},
+                     {"evaluations", evaluations()},
+                     {"mean", static_cast<int>(weighted_.known())},
+                     {"passes", Json::array()}});
+    for (const Pass &pass : counted_.passes()) values["passes"].push_back({pass.width, pass.f32});
     const Buffer<double> &mean = weighted_.known_mean();
     if (weighted_.known() == WeightedOperator::Mean::unknown) return;
     TensorView &view = tensors["mean"];
@@ -59,20 +44,16 @@ void Progress::say(Json &said, std::map<std::string, TensorView> &tensors) const
     view.data = mean.data(), view.bytes = mean.bytes();
 }
 
-void Progress::read(const Json &said) {
-    try {
-        choice_.resume(said.at("ask").get<int64_t>());
-        before_ = said.at("evaluations").get<int64_t>();
-        for (const Json &pass : said.at("passes")) counted_.passed(pass.at(0).get<int64_t>(), pass.at(1).get<bool>());
-        const auto known = static_cast<WeightedOperator::Mean>(said.at("mean").get<int>());
-        if (known == WeightedOperator::Mean::unknown) return;
-        const Tensor *mean = file_->tensor("mean");
-        if (!mean || mean->dtype != MERCER_F64 || mean->rows != weighted_.known_mean().size() || mean->cols != 1)
-            fail(MERCER_E_MODEL, "checkpoint: the mean is missing");
-        weighted_.know(known, reinterpret_cast<const double *>(mean->bytes.data()));
-    } catch (const Json::exception &) {
-        fail(MERCER_E_MODEL, "checkpoint: its text was not written by this version");
-    }
+void SolveProgress::restore(const Json &values, std::map<std::string, Tensor> tensors) {
+    choice_.resume(values.at("ask").get<int64_t>());
+    before_ = values.at("evaluations").get<int64_t>();
+    for (const Json &pass : values.at("passes")) counted_.passed(pass.at(0).get<int64_t>(), pass.at(1).get<bool>());
+    const auto known = static_cast<WeightedOperator::Mean>(values.at("mean").get<int>());
+    if (known == WeightedOperator::Mean::unknown) return;
+    const Tensor &mean = tensors["mean"];
+    if (mean.dtype != MERCER_F64 || mean.rows != weighted_.known_mean().size() || mean.cols != 1)
+        fail(MERCER_E_MODEL, "the mean is missing");
+    weighted_.know(known, reinterpret_cast<const double *>(mean.bytes.data()));
 }
 
 Start nystrom_start(const LiftTask &task, const Weighting &problem, double from, double to, int64_t &evaluations) {
@@ -101,7 +82,7 @@ Eigenpairs solve_for(const Solving &solving) {
     }
 }
 
-int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, double unit, uint32_t *outcome) {
+int64_t resolved_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, double unit, uint32_t *outcome) {
     const Plan &plan = task.plan;
     const double floor = rounding_floor(plan.f32, pairs.m()) * std::max({norm, pairs.values[0], -pairs.most_negative});
     // A residual R makes the variance of a component's scores Lambda (1 + R^2 / Lambda^2). If R
@@ -126,7 +107,7 @@ int64_t cut_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, dou
     return rank;
 }
 
-void say_cut(const LiftTask &task, Lifted &out) {
+void report_lack_of_memory(const LiftTask &task, Lifted &out) {
     const std::string text = format("output.variance or output.threshold needs more than %" PRId64
                                     " eigenpairs, but the memory budget holds no more",
                                     task.plan.most_pairs);
@@ -150,7 +131,7 @@ ReducedModel reduced_model(const LiftTask &task, Lifted &model) {
     return {task.run, task.recipe.values(), task.prepared, task.centres, task.plan.certificates, model};
 }
 
-void foresee_certificates(const PlanTask &task, int64_t model, Plan &plan) {
+void plan_certificates(const PlanTask &task, int64_t model, Plan &plan) {
     Cost span;
     // Kernel PCA of all rows on the span of the centres, whose factor must be built again.
     if (asks_for_span(task)) {
@@ -159,7 +140,7 @@ void foresee_certificates(const PlanTask &task, int64_t model, Plan &plan) {
         again.rows = false, again.handed = 0;
         span = plan_projected(again);
     }
-    plan.certificates = foresee_reduction(task, model, plan.most_pairs, span, plan);
+    plan.certificates = plan_reduction_certificates(task, model, plan.most_pairs, span, plan);
 }
 
 } // namespace mercer

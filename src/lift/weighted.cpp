@@ -161,9 +161,9 @@ struct Kept {
 };
 Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, const Components &choice,
                  Lifted &out) {
-    // For an indefinite kernel the trace is no bound of the norm (it may be 0); cut_rank then uses
+    // For an indefinite kernel the trace is no bound of the norm (it may be 0); resolved_rank then uses
     // the largest eigenvalue.
-    const int64_t rank = cut_rank(task, pairs, moments.trace(), moments.unit(), &out.outcome);
+    const int64_t rank = resolved_rank(task, pairs, moments.trace(), moments.unit(), &out.outcome);
     ErrorBars bars;
     const bool wanted = choice.wants_bars() && rank > 0;
     if (wanted)
@@ -171,7 +171,7 @@ Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
                            moments.plain ? nullptr : moments.weights.data(), is_centred(task), seed_of(task));
     const int64_t kept = choice.kept(pairs.values, rank, moments.variance(), choice.wants_bars() ? &bars : nullptr);
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
-    if (choice.is_cut()) say_cut(task, out);
+    if (choice.lacks_memory()) report_lack_of_memory(task, out);
     if (wanted) out.error_bars = bars.first(kept, 1 / moments.unit());
     // The least eigenvalue of a direction, relative to the first: rounding may keep the vectors of
     // smaller ones from having length 1 in feature space.
@@ -266,8 +266,8 @@ Lifted weighted_as(const LiftTask &task) {
     Components choice(task.recipe.values(), centres.m());
     choice.room_for(task.plan.most_pairs);
     int64_t begun = 0; // kernel values of the start vectors
-    Progress progress(task, Json::object(), weighted, op, choice, [&] { return begun + gram.evaluations(); });
-    if (progress.file()) out.checkpointed = true;
+    SolveProgress progress(task, Json::object(), weighted, op, choice, [&] { return begun + gram.evaluations(); });
+    if (progress.solver()) out.checkpointed = true;
     std::map<std::string, double> report;
     auto variance = [&] {
         if (is_centred(task)) moments.set_mean(weighted.mean(run));
@@ -275,7 +275,7 @@ Lifted weighted_as(const LiftTask &task) {
     };
     const Weighting problem{centres.weights.data(), moments.plain, is_centred(task)};
     const Eigenpairs pairs = solve_for({task, op, moments.trace(), nystrom_start(task, problem, 0, started, begun),
-                                        choice, report, progress.file(), variance});
+                                        choice, report, progress.solver(), variance});
     out.solver_report = std::move(report);
     out.kernel_evaluations = progress.evaluations();
     note_passes(task.plan, op, out);
@@ -297,8 +297,8 @@ Lifted weighted_model(const LiftTask &task) {
 
 Plan plan_refined(const PlanTask &task) {
     Plan plan = plan_weighted(task);
-    if (task.recipe.values().ritz > 0) foresee_refinement(task, plan);
-    foresee_certificates(task, task.m * ((task.f32 ? 4 : 8) * plan.most_pairs + 40), plan);
+    if (task.recipe.values().ritz > 0) plan_refinement(task, plan);
+    plan_certificates(task, task.m * ((task.f32 ? 4 : 8) * plan.most_pairs + 40), plan);
     return plan;
 }
 

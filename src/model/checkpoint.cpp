@@ -1,33 +1,32 @@
-// A checkpoint is one safetensors file, like a model. The text holds the identity of the fit and
-// the host's numbers; the tensors are the solver's numbers ("solver.state"), the solver's columns
-// ("solver.columns.K", in the type in which blocks store them) and the host's tensors. The file is
-// written straight from the blocks and then replaces the old one, so a process that is killed at
-// any moment leaves a complete file.
-// A failed write, mostly for lack of disk space, is only a warning: the fit is worth more than its
+// A checkpoint is one safetensors file, like a model. The text holds the identity of the job and, for
+// each registered state (a section), its identity and plain values; the tensors are those of the
+// states, named SECTION.NAME. They are written straight from the memory of the states, and the file
+// then replaces the old one, so a process that is killed at any moment leaves a complete file. All
+// states are written at one moment and so fit each other.
+// A failed write, mostly for lack of disk space, is only a warning: the job is worth more than its
 // checkpoint.
-// Cost: the first cycle is always written; a later one only after ten times the duration of the
+// Cost: the first state is always written; a later one only after ten times the duration of the
 // last write.
 #include "checkpoint.h"
 
-#include "../core/block.h"
 #include "../io/files.h"
+#include "model.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace mercer {
 namespace {
 
 constexpr double sparing = 10; // seconds of work per second of writing
 
-std::string name_of(int64_t range) { return "solver.columns." + std::to_string(range); }
+constexpr int format_number = 2; // 1 had no sections, and stored only the state of a solver
 
 std::string shown(const Json &value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
 // Collects the differences between two identities; parameters appear by their names.
-void differences(const Json &there, const Json &here, const std::string &prefix, std::vector<std::string> &out) {
+void differences(const Json &there, const Json &here, const std::string &group, std::vector<std::string> &out) {
     auto note = [&](const std::string &name, const Json *other, const Json *own) {
-        const std::string text = prefix == "data."
+        const std::string text = group == "data"
                                      ? "the data differ (" + name + ")"
                                      : name + (other ? " = " + shown(*other) : " is not set") + " in the checkpoint, " +
                                            (own ? shown(*own) : "not set") + " in this fit";
@@ -37,12 +36,12 @@ void differences(const Json &there, const Json &here, const std::string &prefix,
         const bool known = there.is_object() && there.contains(name);
         if (known && there[name] == value) continue;
         if (value.is_object())
-            differences(known ? there[name] : Json(), value, name == "recipe" ? "" : prefix + name + ".", out);
+            differences(known ? there[name] : Json(), value, name, out);
         else
-            note(prefix + name, known ? &there[name] : nullptr, &value);
+            note(name, known ? &there[name] : nullptr, &value);
     }
     for (const auto &[name, value] : there.items())
-        if (!here.contains(name)) note(prefix + name, &value, nullptr);
+        if (!here.contains(name)) note(name, &value, nullptr);
 }
 
 void compare(const std::string &path, const Json &there, const Json &here) {
@@ -62,71 +61,66 @@ Checkpoint::Checkpoint(Run &run, std::string path, Json identity)
     : run_(run), path_(std::move(path)), identity_(std::move(identity)) {
     check_replaceable(path_);
     if (!file_exists(path_)) return;
-    const std::string what = "checkpoint '" + shown_path(path_) + "'";
-    const InputFile input(path_);
     try {
-        file_ = read_safetensors(from_start(input), input.size(), what, [&](const std::string &metadata) {
-            Json text = parse_model_text(metadata, what);
-            if (!text.is_object() || !text.contains("checkpoint") || !text.contains("fit"))
-                fail(MERCER_E_MODEL, "%s: the file is not a checkpoint", what.c_str());
-            compare(path_, text["fit"], identity_);
-            said_ = std::move(text["checkpoint"]);
-        });
+        read();
+    } catch (const Json::exception &) {
+        refuse("its text is incomplete");
     } catch (const Error &e) {
         if (e.code() != MERCER_E_BUDGET) throw;
-        fail(MERCER_E_BUDGET, "%s: %s", what.c_str(), e.what());
+        fail(MERCER_E_BUDGET, "%s: %s", shown_name().c_str(), e.what());
     }
 }
 
-const Tensor *Checkpoint::tensor(const std::string &name) const {
-    const auto found = file_.tensors.find(name);
-    return found == file_.tensors.end() ? nullptr : &found->second;
-}
+std::string Checkpoint::shown_name() const { return "checkpoint '" + shown_path(path_) + "'"; }
 
-bool Checkpoint::resume(double *numbers, int64_t count, const Columns *columns, int64_t ranges) {
-    const Tensor *state = tensor("solver.state");
-    if (!state) return false;
-    auto fits = [&](const Tensor *tensor, int32_t dtype, int64_t rows, int64_t cols) {
-        if (!tensor || tensor->dtype != dtype || tensor->rows != rows || tensor->cols != cols)
-            fail(MERCER_E_MODEL, "checkpoint '%s': it does not contain the state of this solver",
-                 shown_path(path_).c_str());
-    };
-    fits(state, MERCER_F64, count, 1);
-    std::memcpy(numbers, state->bytes.data(), static_cast<size_t>(8 * count));
-    for (int64_t k = 0; k < ranges; ++k) {
-        Block &block = *columns[k].block;
-        const std::string name = name_of(k);
-        fits(tensor(name), block.f32() ? MERCER_F32 : MERCER_F64, columns[k].count, block.n());
-        block.use(columns[k].first, columns[k].count);
-        std::memcpy(block.bytes(columns[k].first), file_.tensors[name].bytes.data(),
-                    static_cast<size_t>(file_.tensors[name].bytes.size()));
-        file_.tensors.erase(name);
+void Checkpoint::refuse(const char *why) const { fail(MERCER_E_MODEL, "%s: %s", shown_name().c_str(), why); }
+
+// Tensors are named SECTION.NAME. The identity is compared before any of them is read.
+void Checkpoint::read() {
+    const InputFile input(path_);
+    Json sections;
+    SafetensorsFile file =
+        read_safetensors(from_start(input), input.size(), shown_name(), [&](const std::string &metadata) {
+            Json text = parse_model_text(metadata, shown_name());
+            if (!text.is_object() || !text.contains("checkpoint") || !text.contains("fit"))
+                refuse("the file is not a checkpoint");
+            if (text["checkpoint"] != Json(format_number))
+                refuse("another version of the library wrote it, in another format: remove it to start again");
+            compare(path_, text["fit"], identity_);
+            sections = std::move(text.at("sections"));
+        });
+    for (auto &[name, section] : sections.items())
+        stored_[name] = {std::move(section.at("identity")), std::move(section.at("values")), {}};
+    for (auto &[name, tensor] : file.tensors) {
+        const size_t dot = name.find('.');
+        const auto owner = stored_.find(name.substr(0, dot));
+        if (dot == std::string::npos || owner == stored_.end()) refuse("it contains a tensor that belongs to no state");
+        owner->second.tensors[name.substr(dot + 1)] = std::move(tensor);
     }
-    if (ranges > 0) file_.tensors.clear(); // a state is resumed once: the next solve starts afresh
-    return true;
 }
 
-void Checkpoint::save(const double *numbers, int64_t count, const Columns *columns, int64_t ranges) {
+Checkpoint::Section Checkpoint::add(const std::string &name, CheckpointState &state) {
+    if (const auto found = stored_.find(name); found != stored_.end()) {
+        compare(path_, found->second.identity, state.identity());
+        try {
+            state.restore(found->second.values, std::move(found->second.tensors));
+        } catch (const Json::exception &) {
+            refuse(("the state '" + name + "' is incomplete").c_str());
+        } catch (const Error &e) {
+            fail(e.code(), "%s: %s", shown_name().c_str(), e.what());
+        }
+        stored_.erase(found);
+    }
+    states_[name] = &state;
+    return {*this, name};
+}
+
+void Checkpoint::save() {
     const Clock::time_point begin = Clock::now();
     auto seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
     if (cost_ >= 0 && seconds(begin - written_) < sparing * cost_) return;
-    Json text = record({{"fit", identity_}, {"checkpoint", Json::object()}});
-    std::map<std::string, TensorView> tensors;
-    auto add = [&](const std::string &name, int32_t dtype, int64_t rows, int64_t cols, const void *data) {
-        TensorView &view = tensors[name];
-        view.dtype = dtype, view.rows = rows, view.cols = cols, view.vector = cols == 1, view.data = data;
-        view.bytes = rows * cols * dtype_size(dtype);
-    };
-    add("solver.state", MERCER_F64, count, 1, numbers);
-    for (int64_t k = 0; k < ranges; ++k) {
-        Block &block = *columns[k].block;
-        block.use(columns[k].first, columns[k].count);
-        add(name_of(k), block.f32() ? MERCER_F32 : MERCER_F64, columns[k].count, block.n(),
-            block.bytes(columns[k].first));
-    }
-    if (say) say(text["checkpoint"], tensors);
     try {
-        replace_file(path_, [&](const Writer &write) { write_safetensors(write, text.dump(), tensors); });
+        write();
         failing_ = false;
     } catch (const Error &e) {
         if (e.code() != MERCER_E_IO) throw;
@@ -136,6 +130,25 @@ void Checkpoint::save(const double *numbers, int64_t count, const Columns *colum
     }
     written_ = Clock::now();
     cost_ = seconds(written_ - begin);
+}
+
+void Checkpoint::write() {
+    Json sections = Json::object();
+    TensorViews tensors;
+    auto add = [&](const std::string &name, Json identity, Json values, const TensorViews &own) {
+        sections[name] = record({{"identity", std::move(identity)}, {"values", std::move(values)}});
+        for (const auto &[tensor, view] : own) tensors[name + "." + tensor] = view;
+    };
+    for (const auto &[name, stored] : stored_)
+        add(name, stored.identity, stored.values, TensorViews(stored.tensors.begin(), stored.tensors.end()));
+    for (const auto &[name, state] : states_) {
+        Json values = Json::object();
+        TensorViews own;
+        state->store(values, own);
+        add(name, state->identity(), std::move(values), own);
+    }
+    const Json text = record({{"checkpoint", format_number}, {"fit", identity_}, {"sections", std::move(sections)}});
+    replace_file(path_, [&](const Writer &write) { write_safetensors(write, text.dump(), tensors); });
 }
 
 } // namespace mercer

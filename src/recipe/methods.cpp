@@ -15,7 +15,7 @@ const std::vector<Method> &methods() {
          .summary = "the cheapest way to a requested accuracy: chooses the number of landmarks, or exact, and "
                     "certifies the error",
          .reference = "Chen, Epperly, Tropp and Webber 2023",
-         .searches = true},
+         .driver = "auto"},
         {.name = "nystrom",
          .reducer = "uniform",
          .lift = "projected",

@@ -1,4 +1,4 @@
-// The table of methods: which reducer, lift and solver one name combines.
+// The table of methods: which driver, reducer and lift one name combines.
 #pragma once
 #include <vector>
 
@@ -9,7 +9,7 @@ struct Method {
     const char *weights = "";   // default of reducer.weights
     double alpha = 0, time = 0; // defaults of lift.alpha and lift.time
     bool cuts = false;          // finds clusters: its recipes have lift.clusters, its models labels
-    bool searches = false;      // grows a factor until an accuracy is certified (fit/auto_search)
+    const char *driver = "one fit";
 };
 const std::vector<Method> &methods();
 

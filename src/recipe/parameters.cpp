@@ -9,31 +9,31 @@ namespace {
 
 using Traits = LiftTraits;
 using Part = Scope::Part;
-using Auto = Scope::Auto;
 using Cuts = Scope::Cuts;
-constexpr const char *all_but_auto = "methods other than 'auto', such as 'kpca' and 'nystrom'";
 
 constexpr Scope everywhere{};
 constexpr Scope fitting{.part = Part::method, .words = "methods"};
-constexpr Scope automatic{.automatic = Auto::alone, .words = "the method 'auto'", .instead = "solver.tol"};
-constexpr Scope left_open{.part = Part::reducer, .automatic = Auto::never, .words = all_but_auto};
-constexpr Scope lifting{.part = Part::method, .automatic = Auto::never, .words = all_but_auto};
-constexpr Scope solving{.automatic = Auto::too, .trait = &Traits::solves}; // exact passes of `auto` need a solver too
-constexpr Scope exact{.automatic = Auto::never, .trait = &Traits::solves, .instead = "accuracy"};
-constexpr Scope weighing{.automatic = Auto::never, .trait = &Traits::weighs, .reducer = true};
-constexpr Scope reducing{.part = Part::method, .automatic = Auto::never, .reducer = true, .words = "reducers"};
-constexpr Scope refining{
-    .automatic = Auto::never, .trait = &Traits::weighs, .also = &Traits::projects, .reducer = true};
+constexpr Scope automatic{.driver = &DriverTraits::takes_accuracy, .instead = "solver.tol"};
+constexpr Scope left_open{.part = Part::reducer, .driver = &DriverTraits::chooses_parts, .driver_has = false};
+constexpr Scope lifting{.part = Part::method, .driver = &DriverTraits::chooses_parts, .driver_has = false};
+constexpr Scope solving{.suffices = &DriverTraits::solves, .trait = &Traits::solves};
+constexpr Scope exact{
+    .driver = &DriverTraits::takes_accuracy, .driver_has = false, .trait = &Traits::solves, .instead = "accuracy"};
+constexpr Scope weighing{.trait = &Traits::weighs, .reducer = true};
+constexpr Scope reducing{.part = Part::method, .reducer = true, .words = "reducers"};
+constexpr Scope refining{.trait = &Traits::weighs, .also = &Traits::projects, .reducer = true};
 // Certificates compare centres with the rows that they represent. If all rows are centres, there is
 // nothing to certify.
-constexpr Scope proving{.trait = &Traits::proves,
+constexpr Scope proving{.suffices = &DriverTraits::certifies,
+                        .trait = &Traits::proves,
                         .reducer_if_it_weighs = true,
-                        .words = "models with fewer centres than rows, and the method 'auto'"};
-constexpr Scope proving_as_asked{.automatic = Auto::never, // `auto` chooses its certificates itself
+                        .words = "models with fewer centres than rows"};
+constexpr Scope proving_as_asked{.driver = &DriverTraits::certifies,
+                                 .driver_has = false,
                                  .trait = &Traits::proves,
                                  .reducer_if_it_weighs = true,
                                  .words = "models with fewer centres than rows"};
-constexpr Scope projecting{.automatic = Auto::too, .trait = &Traits::projects};
+constexpr Scope projecting{.suffices = &DriverTraits::projects, .trait = &Traits::projects};
 constexpr Scope walking{.part = Part::method, .trait = &Traits::projects, .value = false};
 constexpr Scope cutting{
     .part = Part::method, .trait = &Traits::projects, .value = false, .cuts = Cuts::only, .words = "the method 'ncut'"};
@@ -150,15 +150,42 @@ bool fits(const Scope &scope, const LiftTraits &lift) {
     return (!scope.trait || lift.*scope.trait == scope.value) && (!scope.also || lift.*scope.also);
 }
 
+// Returns the names as "'a', 'b' and 'c'".
+std::string listed(const std::vector<std::string> &names) {
+    std::string list;
+    for (size_t k = 0; k < names.size(); ++k)
+        list += (k == 0 ? "'" : k + 1 == names.size() ? " and '" : ", '") + names[k] + "'";
+    return list;
+}
+
+std::vector<std::string> methods_by(bool DriverTraits::*trait, bool value) {
+    std::vector<std::string> names;
+    for (const Method &method : methods())
+        if (find_driver(method.driver).*trait == value) names.emplace_back(method.name);
+    return names;
+}
+
+std::string methods_with(bool DriverTraits::*trait) {
+    const std::vector<std::string> names = methods_by(trait, true);
+    return (names.size() == 1 ? "the method " : "the methods ") + listed(names);
+}
+
+// Names two of them as examples.
+std::string methods_without(bool DriverTraits::*trait) {
+    std::vector<std::string> examples = methods_by(trait, false);
+    examples.resize(2);
+    return "methods other than " + listed(methods_by(trait, true)) + ", such as " + listed(examples);
+}
+
 } // namespace
 
 bool Scope::holds(const Recipe &recipe) const {
     const Derivation *derivation = recipe.derivation();
     if (part == Part::method && derivation) return false;
     if (part == Part::reducer && derivation && !derivation->reducer) return false;
-    if (automatic == Auto::too && recipe.is_auto()) return true;
-    if (automatic == Auto::alone && !recipe.is_auto()) return false;
-    if (automatic == Auto::never && recipe.is_auto()) return false;
+    const DriverTraits &with = driver_of(recipe);
+    if (suffices && with.*suffices) return true;
+    if (driver && with.*driver != driver_has) return false;
     const LiftTraits &lift = lift_of(recipe);
     if (!fits(*this, lift)) return false;
     if ((reducer || (reducer_if_it_weighs && lift.weighs)) && !recipe.reducer()) return false;
@@ -168,14 +195,14 @@ bool Scope::holds(const Recipe &recipe) const {
 // Returns, for example, "reducers with the lifts 'weighted' and 'extended'". The list is made from
 // the traits, so that it includes every new lift.
 std::string Scope::where() const {
-    if (*words) return words;
+    const std::string others = suffices ? ", and " + methods_with(suffices) : "";
+    if (*words) return words + others;
+    if (driver && !trait) return driver_has ? methods_with(driver) : methods_without(driver);
     std::vector<std::string> names;
     for (const LiftTraits &lift : lifts())
-        if (fits(*this, lift)) names.push_back("'" + std::string(lift.name) + "'");
-    std::string list;
-    for (size_t k = 0; k < names.size(); ++k) list += (k == 0 ? "" : k + 1 == names.size() ? " and " : ", ") + names[k];
-    return (reducer ? "reducers with the lift" : "the lift") + std::string(names.size() == 1 ? " " : "s ") + list +
-           (automatic == Auto::too ? ", and the method 'auto'" : "");
+        if (fits(*this, lift)) names.emplace_back(lift.name);
+    return (reducer ? "reducers with the lift" : "the lift") + std::string(names.size() == 1 ? " " : "s ") +
+           listed(names) + others;
 }
 
 void check_core_value(const std::string &name, const std::string &value) {

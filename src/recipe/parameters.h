@@ -2,6 +2,7 @@
 // recipes in which each has an effect.
 #pragma once
 #include "../core/params.h"
+#include "drivers.h"
 #include "traits.h"
 
 namespace mercer {
@@ -28,19 +29,19 @@ enum class CertificateLevel { none, cheap, rows, exact };
 struct Scope {
     // The recipe is of anything, or of a method; or it is one that can have a reducer.
     enum class Part { anything, method, reducer };
-    // Methods that search (`auto`): as for others, always, only they, never.
-    enum class Auto { as_others, too, alone, never };
     // Methods that find clusters: as for others, only they, never.
     enum class Cuts { any, only, never };
     Part part = Part::anything;
-    Auto automatic = Auto::as_others;
-    bool LiftTraits::*trait = nullptr; // the lift must have this trait ...
-    bool value = true;                 // ... or, if false, must not have it
-    bool LiftTraits::*also = nullptr;  // the lift must have this one too
-    bool reducer = false;              // a reducer must choose the centres
-    bool reducer_if_it_weighs = false; // the same, but only if the lift weighs (traits.h)
+    bool DriverTraits::*driver = nullptr;   // the method's driver must have this trait ...
+    bool driver_has = true;                 // ... or, if false, must not have it
+    bool DriverTraits::*suffices = nullptr; // a driver with this trait suffices, whatever the lift
+    bool LiftTraits::*trait = nullptr;      // the lift must have this trait ...
+    bool value = true;                      // ... or, if false, must not have it
+    bool LiftTraits::*also = nullptr;       // the lift must have this one too
+    bool reducer = false;                   // a reducer must choose the centres
+    bool reducer_if_it_weighs = false;      // the same, but only if the lift weighs (traits.h)
     Cuts cuts = Cuts::any;
-    const char *words = "";   // names these recipes in messages; "": made from the traits
+    const char *words = "";   // names these recipes in messages; "": the text is made from the traits
     const char *instead = ""; // the row that serves the same purpose in other recipes, or ""
     bool holds(const Recipe &recipe) const;
     std::string where() const; // for the error text "<row> applies to <where>"

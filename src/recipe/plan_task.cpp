@@ -12,7 +12,7 @@ void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how) {
                  all = std::ceil(needed * 1000) / 1000; // rounded up, so that the printed budget is sufficient
     const char *instead = "";
     if (task.m == task.source.rows() && !task.recipe.reducer())
-        instead = task.recipe.is_auto()
+        instead = driver_of(task.recipe).chooses_parts
                       ? "; 'nystrom' keeps fewer"
                       : "; an exact model keeps all rows: 'auto', 'nystrom' and the reducer 'rpcholesky' keep fewer";
     fail(MERCER_E_BUDGET, "%" PRId64 " centres need %.3f MiB in total (%s), but the memory budget is %.3f MiB%s",

@@ -279,6 +279,11 @@ const LiftTraits &lift_of(const Recipe &recipe) {
     return recipe.derivation() ? none : find_lift(recipe.values().lift);
 }
 
+const DriverTraits &driver_of(const Recipe &recipe) {
+    static constexpr DriverTraits none{};
+    return recipe.method() ? find_driver(recipe.method()->driver) : none;
+}
+
 std::map<std::string, std::string> Recipe::stored() const {
     std::map<std::string, std::string> out;
     if (kernel_) out = kernel_->stored();

@@ -3,6 +3,7 @@
 // the solver that the recipe names. Each value is stored once, in the Params of its owner.
 #pragma once
 #include "../gram/expression.h"
+#include "drivers.h"
 #include "methods.h"
 #include "outputs.h"
 #include "parameters.h"
@@ -14,7 +15,6 @@ class Recipe {
   public:
     Recipe(std::shared_ptr<Registry> registry, const std::string &name);
 
-    bool is_auto() const { return method_ && method_->searches; }
     bool is_method() const { return method_ != nullptr; }
     const Method *method() const { return method_; }             // nullptr: an output operation, or a derivation
     bool is_operation() const { return !operations_.empty(); }   // on data, with a model
@@ -79,6 +79,7 @@ const T &derivation_values(const Recipe &recipe) {
     return *static_cast<const T *>(recipe.derivation_params().values());
 }
 
-const LiftTraits &lift_of(const Recipe &recipe); // of a derivation: a lift without any trait
+const LiftTraits &lift_of(const Recipe &recipe);     // of a derivation: a lift without any trait
+const DriverTraits &driver_of(const Recipe &recipe); // of what is not a method: a driver without any trait
 
 } // namespace mercer

@@ -36,10 +36,13 @@ void count_writes() {
     };
 }
 
+// How the fit gets to know the rows: it reads them, or it is only told distances or kernel values of pairs.
+enum class Known { rows, user_kernel, matrix, callback };
 struct Case {
     const char *text;
     Settings settings;
     bool f32 = false, weighted = false;
+    Known known = Known::rows;
 };
 const std::vector<Case> &cases() {
     static const std::vector<Case> all = {
@@ -49,8 +52,33 @@ const std::vector<Case> &cases() {
         {"uncentred, f32, weighted", {{"lift.centred", "false"}}, true, true},
         {"a share of the variance", {{"components", "40"}, {"variance", "0.9"}}},
         {"orthogonal", {{"solver", "orthogonal"}, {"tol", "1e-3"}}, true},
+        {"a matrix of distances", {{"tol", "1e-10"}}, false, false, Known::matrix},
+        {"distances by callback", {{"tol", "1e-10"}}, false, true, Known::callback},
+        {"a user kernel", {{"tol", "1e-10"}}, false, false, Known::user_kernel},
     };
     return all;
+}
+const Case &case_of(Known known) {
+    return *std::find_if(cases().begin(), cases().end(), [&](const Case &c) { return c.known == known; });
+}
+
+double distance(const Matrix &x, int64_t i, int64_t j) { return std::sqrt(oracle::sqdist(x.row(i), x.row(j), x.cols)); }
+
+int32_t distances_of(void *user, const int64_t *i, const int64_t *j, int64_t count, double *values) {
+    const Matrix &x = *static_cast<const Matrix *>(user);
+    for (int64_t k = 0; k < count; ++k) values[k] = distance(x, i[k], j[k]);
+    return 0;
+}
+
+double kernel_width = 0.3; // of the user's kernel, which is a Gaussian
+int32_t gaussian_tile(void *, const mercer_view *a, const mercer_view *b, const mercer_view *k) {
+    const oracle::Pair value = oracle::gaussian(kernel_width);
+    for (int64_t i = 0; i < k->rows; ++i)
+        for (int64_t j = 0; j < k->cols; ++j)
+            static_cast<double *>(k->data)[i * k->row_stride + j] =
+                value(static_cast<double *>(a->data) + i * a->row_stride,
+                      static_cast<double *>(b->data) + j * b->row_stride, a->cols);
+    return 0;
 }
 
 class Fit {
@@ -64,22 +92,30 @@ class Fit {
             std::erase_if(settings, [&](auto &s) { return s.first == own.first; });
             settings.push_back(own);
         }
+        if (c.known == Known::user_kernel) {
+            std::erase_if(settings, [](auto &s) { return s.first == "sigma"; });
+            settings[0].second = "user";
+        }
         for (int64_t i = 0; c.weighted && i < n; ++i) weights.push_back(1 + static_cast<double>(i % 3));
     }
     Settings settings;
     Vector weights;
+    int64_t rows = n; // objects: how many of them are fitted
     Matrix &x() { return x_; }
 
     // Stopped behind that many writes; 0: never. Without a file: to compare with.
     int32_t run(Model &out, int64_t stop_after = 0, bool with_file = true, int64_t memory = 0) {
-        Held held(x_, {case_.f32, false});
-        mercer_data *data = session_.data(held);
+        const bool matrix = case_.known == Known::matrix;
+        Held held(matrix ? distances() : x_, {case_.f32, false});
+        mercer_data *data = made_from(held);
         Matrix column(static_cast<int64_t>(weights.size()), 1);
         column.v = weights;
         Held attached(column);
         mercer_view view = attached.view();
         if (!weights.empty()) OK(mercer_data_attach(data, "weights", &view));
         mercer_recipe *recipe = session_.recipe("kpca", settings);
+        const mercer_user_kernel user{sizeof user, MERCER_PSD | MERCER_THREAD_SAFE, 0, gaussian_tile, nullptr, nullptr};
+        if (case_.known == Known::user_kernel) OK(mercer_recipe_set_kernel(recipe, &user));
         mercer_run run = with_threads(2);
         run.cancel = &cancel_flag;
         run.memory = memory;
@@ -95,6 +131,23 @@ class Fit {
     }
 
   private:
+    Matrix distances() const {
+        Matrix out(rows, rows);
+        for (int64_t i = 0; i < rows; ++i)
+            for (int64_t j = 0; j < rows; ++j) out(i, j) = distance(x_, i, j);
+        return out;
+    }
+    mercer_data *made_from(Held &held) {
+        const mercer_view view = held.view();
+        const mercer_objects objects{
+            sizeof objects, rows, MERCER_DISTANCE, MERCER_THREAD_SAFE | MERCER_PSD, distances_of,
+            nullptr,        &x_,  nullptr};
+        mercer_data *data = nullptr;
+        if (case_.known == Known::matrix) OK(mercer_data_from_matrix(&data, session_.context, &view, MERCER_DISTANCE));
+        if (case_.known == Known::callback) OK(mercer_data_from_objects(&data, session_.context, &objects));
+        return data ? data : session_.data(held);
+    }
+
     Session &session_;
     const Case &case_;
     Matrix x_;
@@ -108,7 +161,8 @@ Json report(const Model &model) {
 }
 
 void expect_same(const Model &a, const Model &b, const char *what) {
-    for (const char *name : {"C", "A", "b", "lambda", "w"}) expect_same_bits(a.vector(name), b.vector(name), what);
+    for (const char *name : {a.has("C") ? "C" : "indices", "A", "b", "lambda", "w"})
+        expect_same_bits(a.vector(name), b.vector(name), what);
     const Json left = report(a), right = report(b);
     for (const char *key : {"passes", "residuals", "most_negative", "kernel_evaluations", "kernel_passes", "outcome"})
         TEST_ASSERT_TRUE_MESSAGE(left[key] == right[key], (std::string(what) + ": " + key).c_str());
@@ -186,7 +240,7 @@ void test_refusals() {
     fit.weights[7] -= 1, fit.weights[8] += 1;
     const double value = fit.x()(1234, 1);
     fit.x()(1234, 1) = value * (1 + 0x1p-50);
-    refused(fit, folder, MERCER_E_VALUE, "data.C");
+    refused(fit, folder, MERCER_E_VALUE, "the data differ (rows)");
     fit.x()(n - 1, d - 1) = NAN;
     refused(fit, folder, MERCER_E_DATA, "NaN");
     fit.x() = oracle::Numbers(5).matrix(n, d);
@@ -208,6 +262,33 @@ void test_refusals() {
     folder.write("fit.checkpoint", file);
     OK(fit.run(model));
     expect_same(whole, model, "after refusals");
+}
+
+// Objects and user kernels are known by what they answer: a checkpoint is refused as soon as one object has moved, or if
+// another kernel answers.
+void test_refused_answers() {
+    Session session;
+    for (Known known : {Known::matrix, Known::callback}) {
+        TempFolder folder;
+        Fit fit(session, case_of(known), folder);
+        Model model;
+        TEST_ASSERT_EQUAL_INT(MERCER_E_CANCELLED, fit.run(model, 1));
+        for (int64_t moved : {int64_t{0}, int64_t{1}, n / 2, n / 2 + 1, int64_t{1234}, n - 1}) {
+            const double value = fit.x()(moved, 1);
+            fit.x()(moved, 1) = value + 1e-6;
+            refused(fit, folder, MERCER_E_VALUE, "the data differ (sampled pairs)");
+            fit.x()(moved, 1) = value;
+        }
+        fit.rows = n - 2, fit.weights.resize(fit.weights.empty() ? 0 : n - 2);
+        refused(fit, folder, MERCER_E_VALUE, "n = 2000 in the checkpoint, 1998 in this fit");
+    }
+    TempFolder folder;
+    Fit fit(session, case_of(Known::user_kernel), folder);
+    Model model;
+    TEST_ASSERT_EQUAL_INT(MERCER_E_CANCELLED, fit.run(model, 1));
+    kernel_width = 0.31;
+    refused(fit, folder, MERCER_E_VALUE, "the data differ (values of the user kernel)");
+    kernel_width = 0.3;
 }
 
 // A file of this fit, whole to all appearances, with a terabyte of columns in it (none of them on the disk).
@@ -317,6 +398,7 @@ int main() {
     RUN_TEST(test_stopped_anywhere);
     RUN_TEST(test_stopped_again_and_again);
     RUN_TEST(test_refusals);
+    RUN_TEST(test_refused_answers);
     RUN_TEST(test_hostile_sizes);
     RUN_TEST(test_nowhere_to_write);
     RUN_TEST(test_killed);

@@ -1,7 +1,7 @@
 // Processes that are killed while they write models and checkpoints: what stands there is one whole file that was written, never
 // older than what stood there before, and the next write leaves nothing beside it. test_kills [COUNT]
 #include "io/files.h"
-#include "model/checkpoint.h"
+#include "lift/solver_state.h"
 #include "session.h"
 #include "temp_files.h"
 
@@ -80,12 +80,14 @@ class Kept {
         const Vector column(rows, value), numbers(10, value);
         const Columns all = columns(block_);
         for (int64_t j = 0; j < 3; ++j) block_.write(j, 0, rows, column.data());
-        Checkpoint(run_, path_, identity_).save(numbers.data(), 10, &all, 1);
+        Checkpoint checkpoint(run_, path_, identity_);
+        SolverState(checkpoint).save(numbers.data(), 10, &all, 1);
     }
     double read() {
         Vector column(rows), numbers(10);
         const Columns all = columns(block_);
-        TEST_ASSERT_TRUE(Checkpoint(run_, path_, identity_).resume(numbers.data(), 10, &all, 1));
+        Checkpoint checkpoint(run_, path_, identity_);
+        TEST_ASSERT_TRUE(SolverState(checkpoint).resume(numbers.data(), 10, &all, 1));
         for (double value : numbers) TEST_ASSERT_EQUAL_DOUBLE(numbers[0], value);
         for (int64_t j = 0; j < 3; ++j) {
             block_.read(j, 0, rows, column.data());

@@ -259,6 +259,15 @@ error 2 1 compress K.safetensors --m 30 -o OLD && says 'centres of the model are
 error 3 2 fit D.dist.npy --precomputed distances --method subsampled --reducer given --landmarks X.npy -o OLD
 says 'landmarks: rows of 4 columns, but the data are objects: must be row numbers'
 status 0 fit D.dist.npy --precomputed distances --method kpca -o K.safetensors && shows ': 200 objects f64'
+# a fit of objects that ran out of passes goes on from its checkpoint, which is refused for others
+objects='--precomputed distances --method kpca --sigma 0.5 --solver block-krylov --tol 1e-12 --components 3 -o K.safetensors'
+status 0 fit D.dist.npy $objects --scores WHOLE.npy
+status 0 fit D.dist.npy $objects --max-passes 3 --checkpoint D.part && says 'converge'
+[ -s D.part ] || fail 'no checkpoint of objects'
+$python -c 'import numpy; numpy.save("FAR.npy", 1.001 * numpy.load("D.dist.npy"))'
+error 2 3 fit FAR.npy $objects --checkpoint D.part && says 'the data differ (sampled pairs)'
+status 0 fit D.dist.npy $objects --checkpoint D.part --scores RESUMED.npy && py equal RESUMED.npy WHOLE.npy
+[ ! -e D.part ] || fail 'the checkpoint is still there'
 
 # ---- several outputs of one pass, ids of rows, forms and names of outputs -----------------------------------------------
 

@@ -1,0 +1,14 @@
+// The identity of a fit: what a checkpoint must match, so that a later run may continue from it.
+#pragma once
+#include "../core/json.h"
+#include "../gram/data.h"
+#include "../recipe/recipe.h"
+
+namespace mercer {
+
+// An object of plain values: recipe, kernel, shape, and digests of all that the fit reads. Objects and
+// user kernels cannot be read, so they are identified by what they answer: a fixed sample of pairs,
+// which this function asks for (fit_identity.cpp).
+Json fit_identity(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared);
+
+} // namespace mercer
