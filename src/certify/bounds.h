@@ -97,7 +97,8 @@ Bounds norm_bounds(const RitzSpectrum &spectrum, double norm, double failure); /
 class WeightedDraw {
   public:
     WeightedDraw(Run &run, int64_t n, const double *weight);
-    int64_t draw(double uniform) const; // uniform in [0, 1)
+    explicit WeightedDraw(Buffer<double> weight); // the memory of the weights is used
+    int64_t draw(double uniform) const;           // uniform in [0, 1)
 
   private:
     Buffer<double> cumulative_;

@@ -29,14 +29,21 @@ class SpanRows {
     int64_t n() const { return stored_ ? stored_->n() : points_->rows(); }
     int64_t rank() const { return stored_ ? stored_->count() : basis_->count(); }
     // Returns rows row0 ... row0 + count of L, row-major with the stride that it sets. They are
-    // valid as long as `scratch` and the factor.
-    const T *rows(Run &run, int64_t row0, int64_t count, Buffer<T> &scratch, int64_t &stride) const;
+    // valid as long as `scratch` and the factor. self: receives k(x, x) of these rows if L is
+    // recomputed; nullptr: not wanted.
+    const T *rows(Run &run, int64_t row0, int64_t count, Buffer<T> &scratch, int64_t &stride,
+                  double *self = nullptr) const;
     // Writes the rows with these numbers to out (count x rank, row-major).
     void gather(Run &run, const int64_t *numbers, int64_t count, T *out) const;
-    // Returns d of row i; square is |l_i|^2.
-    double residual(int64_t i, double square) const {
-        return stored_ ? stored_->residual()[i] : std::max(self_[i] - square, 0.0);
+    // The same for rows row0 ... row0 + count of `drawn`, which are the rows with these numbers.
+    void gather(Run &run, const Points<T> &drawn, int64_t row0, const int64_t *numbers, int64_t count, T *out) const;
+    // Returns d of row i; square is |l_i|^2, and self is what rows() wrote for this row.
+    double residual(int64_t i, double square, double self) const {
+        return stored_ ? stored_->residual()[i] : std::max(self - square, 0.0);
     }
+    // Returns sum w k(x, x), added in the order of the rows. L must be recomputed. weights nullptr:
+    // all 1.
+    double sum_of_self(Run &run, const double *weights) const;
     bool serial() const { return !stored_ && tiles_->serial(); }
     // Returns L_B, lower triangular, in f64, column-major.
     Buffer<double> triangle(Run &run) const { return (stored_ ? stored_ : basis_.get())->triangle(run); }
@@ -48,7 +55,9 @@ class SpanRows {
 
   private:
     friend SpanOperator<T>;
-    void make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count, T *out) const;
+    void make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count, T *out,
+              double *self = nullptr) const;
+    void copy_rows(const int64_t *numbers, int64_t count, T *out) const;
     const PartialCholesky<T> *stored_ = nullptr;
     std::shared_ptr<const PartialCholesky<T>> basis_;
     const Expression *kernel_ = nullptr;
@@ -57,7 +66,6 @@ class SpanRows {
     std::vector<Panel<T>> basis_panels_;
     std::vector<int64_t> column_; // column of L of each point of B; -1: not a pivot
     Buffer<T> triangle_;
-    Buffer<double> self_; // k(x, x)
     mutable std::atomic<int64_t> evaluations_{0};
 };
 
@@ -69,6 +77,7 @@ struct Projection {
     std::vector<double> mean;  // mu; zeros if uncentred
     // n numbers d = k(x, x) - |l|^2 >= 0, taken from the factor if L is in memory.
     CountedVector<double> residual;
+    double weight = 0;    // sum w
     double uncentred = 0; // sum w k(x, x)
     double floor = 0;     // theta up to this is rounding
     // Bound on the error that sums in the tile's type cause in theta.

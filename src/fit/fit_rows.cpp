@@ -36,9 +36,11 @@ Plan plan_lift(Run &run, const Recipe &recipe, const Fitted &fitted) {
         .recipe = recipe,
         .kernel = prepared.kernel,
         .source = source,
+        .weighted = prepared.weights.data() != nullptr,
         .f32 = prepared.f32,
         .m = centres.m(),
-        .budget_left = most - base_bytes(source, centres.m(), prepared.f32) - centres.assignment.bytes(),
+        .budget_left = most - base_bytes(source, prepared.weights.data() != nullptr, centres.m(), prepared.f32) -
+                       centres.assignment.bytes(),
         .rows = centres.rows,
         .handed = fitted.reduction.factor_bytes(),
         .tol = fitted.strategy.tol,

@@ -79,8 +79,7 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     ForeseenCentres out;
     out.cost.struct_size = sizeof out.cost;
     if (!recipe.reducer()) { // all rows that count
-        const CountedVector<double> weights = sample_weights(data, source);
-        out.cost.m = std::count_if(weights.begin(), weights.end(), [](double weight) { return weight > 0; });
+        out.cost.m = sample_weights(data, source).positive();
         out.cost.likely_m = out.cost.m;
         return out;
     }
@@ -120,7 +119,7 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
 
 namespace {
 
-// Memory that complete_rows (gram/complete_rows.cpp) will hold.
+// Memory that complete_rows (gram/subset.cpp) will hold.
 int64_t missing_bytes(const Recipe &recipe, const Source &source) {
     const bool sought = static_cast<DataMissing>(recipe.values().data_missing) == DataMissing::rows &&
                         source.kind() == Source::Kind::dense && source.given_rows() == source.rows();
@@ -208,8 +207,9 @@ double effort_of(const Run::Stages &stages) {
 // kernel values, at their measured speed. The work of certificates is included in the kernel values.
 double seconds_of(const Run &run, const Source &source, const Forecast &ahead, const Plan &plan, bool f32,
                   const SpectrumEstimate *spectrum) {
-    const double threads = as_double(std::min(run.threads(), available_threads())), rate = product_rate() * threads,
-                 nominal = value_cost(source.cols(), f32), values = ahead.figures.kernel_evaluations.likely;
+    const double threads = source.in_passes() ? 1 : as_double(std::min(run.threads(), available_threads())),
+                 rate = product_rate() * threads, nominal = value_cost(source.cols(), f32),
+                 values = ahead.figures.kernel_evaluations.likely;
     double effort = effort_of(ahead.stages);
     for (const auto &[stage, cost] : ahead.stages)
         if (std::string_view(stage) == "certify") effort -= cost;
@@ -243,6 +243,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Sample sampl
                         .recipe = recipe,
                         .kernel = kernel,
                         .source = source,
+                        .weighted = data.has_weights(),
                         .f32 = f32,
                         .m = centres.cost.m,
                         .budget_left = limit - sizes.base,
@@ -252,13 +253,15 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Sample sampl
     };
     auto before_lift = [&](const Bytes &reducer, int64_t m) { // 16 m: numbers and weights of the centres
         const Bytes all = larger(read, reducer + 16 * m);
-        const int64_t later = base_bytes(source, m, f32) - base_bytes(source, 0, f32);
+        const int64_t later =
+            base_bytes(source, data.has_weights(), m, f32) - base_bytes(source, data.has_weights(), 0, f32);
         return Bytes(std::max<int64_t>(all.likely - later, 0), std::max<int64_t>(all.most - later, 0));
     };
     auto way_of = [&](bool stores_factor) {
         Way out{forecast_centres(run, recipe, data, source, stores_factor), {}, {}};
         const mercer_cost &cost = out.centres.cost;
-        out.sizes = {base_bytes(source, cost.m, f32) + missing_bytes(recipe, source) + out.centres.kept,
+        out.sizes = {base_bytes(source, data.has_weights(), cost.m, f32) + missing_bytes(recipe, source) +
+                         out.centres.kept,
                      before_lift(Bytes(cost.likely_bytes, cost.bytes), cost.m)};
         out.plan = lift.plan(task_of(out.centres, out.sizes));
         return out;
@@ -274,7 +277,7 @@ Forecast forecast(Run &run, const Recipe &recipe, const Data &data, Sample sampl
     PlanTask usual = task;
     usual.m = centres.cost.likely_m;
     Sizes fewer = sizes;
-    fewer.base -= base_bytes(source, m, f32) - base_bytes(source, usual.m, f32);
+    fewer.base -= base_bytes(source, data.has_weights(), m, f32) - base_bytes(source, data.has_weights(), usual.m, f32);
     usual.budget_left = limit - fewer.base;
     const Plan usually = usual.m < m ? lift.plan(usual) : plan;
 

@@ -4,8 +4,8 @@
 #include "prepare.h"
 
 #include "../core/text.h"
-#include "../gram/complete_rows.h"
 #include "../gram/object_matrix.h"
+#include "../gram/subset.h"
 #include "../gram/tile.h"
 #include "../gram/value_range.h"
 #include "bandwidth.h"

@@ -4,10 +4,10 @@
 
 namespace mercer {
 
-CountedVector<double> sample_weights(const Data &data, const Source &source) {
+RowWeights sample_weights(const Data &data, const Source &source) {
     const int64_t n = source.rows();
-    CountedVector<double> weights(static_cast<size_t>(n), 1.0);
-    if (!data.has_weights()) return weights;
+    if (!data.has_weights()) return RowWeights(n);
+    CountedVector<double> weights(static_cast<size_t>(n));
     const mercer_view &view = data.weights;
     if (view.rows != source.given_rows())
         fail(MERCER_E_SHAPE, "weights: %" PRId64 " weights for %" PRId64 " rows", view.rows, source.given_rows());
@@ -21,7 +21,7 @@ CountedVector<double> sample_weights(const Data &data, const Source &source) {
     }
     scale_weights(weights, n);
     if (std::all_of(weights.begin(), weights.end(), [&](double value) { return value == weights[0]; }))
-        weights.assign(weights.size(), 1.0); // exactly as without weights, to the bit
+        return RowWeights(n); // exactly as without weights, to the bit
     return weights;
 }
 

@@ -5,6 +5,6 @@ namespace mercer {
 
 // Sample weights of the rows of source (the data, the loaded data or its complete rows), scaled to
 // sum n; all 1 if the data have none.
-CountedVector<double> sample_weights(const Data &data, const Source &source);
+RowWeights sample_weights(const Data &data, const Source &source);
 
 } // namespace mercer

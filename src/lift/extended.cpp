@@ -186,8 +186,8 @@ Plan plan_extended(const PlanTask &task) {
                                : need_of<double>(task.run, task.kernel, task.source, n, std::max<int64_t>(passed, 1));
     // All rows, their weights and A; the coefficients of the centres; the memory for tiles, of
     // either the sums or the product.
-    const int64_t kept =
-                      base_bytes(task.source, n, task.f32) - base_bytes(task.source, 0, task.f32) + n * (size * r + 8),
+    const int64_t kept = base_bytes(task.source, false, n, task.f32) - base_bytes(task.source, false, 0, task.f32) +
+                         n * (size * r + 8),
                   own = task.m * (size * r + 24);
     const Bytes sums = sweep_bytes(task.run, task.kernel, task.source, task.f32) + task.m * size * width +
                        task.run.threads() * tile_rows * width * (8 + size),

@@ -4,8 +4,8 @@
 // A residual is a difference of numbers of size k(x, x), so its error is at least u k(x, x).
 #include "outputs.h"
 
-#include "../gram/complete_rows.h"
 #include "../gram/object_matrix.h"
+#include "../gram/subset.h"
 #include "evaluate.h"
 
 #include <algorithm>
