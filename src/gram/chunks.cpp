@@ -235,7 +235,7 @@ std::shared_ptr<const Source> ChunkSource::load_as(Run &run) const {
 template <class T>
 std::shared_ptr<const Source> ChunkSource::load_unknown(Run &run) const {
     const int64_t d = cols(), most = most_stored(run.budget().get()),
-                  piece = std::max<int64_t>(1, (int64_t{1} << 20) / row_bytes());
+                  piece = std::max<int64_t>(std::min(int64_t{1} << 20, run.budget()->limit() / 16) / row_bytes(), 1);
     std::vector<Buffer<T>> pieces;
     int64_t total = 0, got = piece;
     while (got == piece) {

@@ -227,10 +227,9 @@ void Model::read_centres() {
             columns->cols != 1 || offsets->cols != 1)
             fail(MERCER_E_MODEL, "tensors 'C.values', 'C.columns' and 'C.offsets' do not match each other");
         summary_.m = offsets->rows - 1;
-        summary_.d_mapped = count_at(text_, "d", 0);
-        if (summary_.d_mapped > INT32_MAX)
-            fail(MERCER_E_MODEL, "header: d = %" PRId64 ", sparse rows have at most 2147483647 columns",
-                 summary_.d_mapped);
+        const int64_t d = summary_.d_mapped = count_at(text_, "d", 0);
+        if (d > INT32_MAX)
+            fail(MERCER_E_MODEL, "header: d = %" PRId64 ", sparse rows have at most 2147483647 columns", d);
         mercer_sparse sparse{sizeof sparse,
                              MERCER_CSR,
                              values->dtype,

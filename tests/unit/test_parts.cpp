@@ -78,7 +78,7 @@ void test_of_other_selections() {
     expect_same(fit_of(method, settings, nested), fit_of(method, settings, data_of_rows(some)), "nested");
 
     Feed feed(x);
-    Run loading(with(1, 100 * d * 8 * 32), nullptr);
+    Run loading(with(1, 20 * d * 8 * 32), nullptr);
     const Data passes = data_of_subset(all, subset_of(feed.source(n)->load(loading), third.data(), count));
     TEST_ASSERT_TRUE(passes.source->in_passes());
     expect_same(fit_of(method, settings, passes), fit_of(method, settings, data_of_rows(rows_of(x, third))), "passes");
