@@ -105,7 +105,11 @@ int64_t scan_window(const Run &run, const Source &source) { // statistics of at 
 ColumnStats scan(Run &run, const Source &source, const RowWeights &weights) {
     ColumnStats all;
     reduce_slabs<ColumnStats>(
-        run, {source.rows(), scan_rows(source), scan_window(run, source), source.in_passes()},
+        run,
+        {.n = source.rows(),
+         .rows = scan_rows(source),
+         .window = scan_window(run, source),
+         .serial = source.in_passes()},
         [&](int64_t row0, int64_t rows, ColumnStats &slab) { slab = slab_stats(run, source, weights, row0, rows); },
         [&](const ColumnStats &slab) { merge(all, slab); });
     return all;

@@ -152,8 +152,7 @@ void DataProblem<T>::pairs(const int64_t *i, const int64_t *j, int64_t count, do
         prepared_.kernel.leaves[0].map(MERCER_F64, out, count);
         return;
     }
-    Points<T> xs(prepared_.source, prepared_.map, points_.leaves(), i, count),
-        ys(prepared_.source, prepared_.map, points_.leaves(), j, count);
+    Points<T> xs = points_.gathered(run_, i, count), ys = points_.gathered(run_, j, count);
     Tiles<T> tiles(prepared_.kernel, xs, ys);
     auto one = [&](int64_t k) {
         TileScratch<T> scratch = tiles.scratch(run_);
