@@ -11,13 +11,15 @@ namespace cli {
 namespace {
 
 /* What stands on the one screen beside eigenvalues and certificates; "x." means all entries of x. */
-constexpr std::array<const char *, 17> on_one_screen = {"reducer",
+constexpr std::array<const char *, 19> on_one_screen = {"reducer",
                                                         "lift",
                                                         "solver",
                                                         "parameters.kernel.",
                                                         "parameters.reducer.",
                                                         "outcome",
                                                         "left_out",
+                                                        "d",
+                                                        "d_mapped",
 
                                                         "capabilities",
                                                         "total_variance.",

@@ -20,7 +20,8 @@ std::string entry_json(const Entry &entry, const std::string &registry) {
                          {"aliases", json::array(aliases)},
                          {"summary", json::text(entry.summary)},
                          {"reference", json::text(entry.reference)},
-                         {"path", json::text(entry.path)}});
+                         {"path", json::text(entry.path)},
+                         {"takes", json::text(entry.takes)}});
 }
 
 void print_entries(const std::string &registry, const std::vector<Entry> &entries) {
@@ -229,6 +230,7 @@ void describe(mercer_context *context, const Words &words) {
                                           {"kind", json::text(singular(subject.registry))},
                                           {"summary", json::text(entry.summary)},
                                           {"reference", json::text(entry.reference)},
+                                          {"takes", json::text(entry.takes)},
                                           {"rows", json::array(items)}})
                                 .c_str());
         return;
@@ -236,6 +238,7 @@ void describe(mercer_context *context, const Words &words) {
     std::printf("%s, %s%s%s\n", entry.name.c_str(), singular(subject.registry).c_str(),
                 entry.summary.empty() ? "" : ": ", entry.summary.c_str());
     if (!entry.reference.empty()) std::printf("Reference: %s\n", entry.reference.c_str());
+    if (!entry.takes.empty()) std::printf("Takes: %s\n", entry.takes.c_str());
     if (!rows.empty()) std::printf("\n");
     print_rows(recipe.get(), rows);
 }

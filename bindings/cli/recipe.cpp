@@ -16,7 +16,7 @@ const char *or_empty(const char *text) { return text ? text : ""; }
 
 Entry copy(const mercer_entry &e) {
     return {or_empty(e.name), or_empty(e.aliases), or_empty(e.summary), or_empty(e.reference), or_empty(e.path),
-            e.value,          or_empty(e.version)};
+            e.value,          or_empty(e.version), or_empty(e.takes)};
 }
 
 } // namespace

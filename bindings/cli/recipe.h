@@ -35,7 +35,7 @@ std::string singular(const std::string &registry);
 struct Entry {
     std::string name, aliases, summary, reference, path;
     int64_t value = 0;
-    std::string version;
+    std::string version, takes;
 };
 std::vector<Entry> entries_of(mercer_context *context, const std::string &registry);
 Entry find_entry(mercer_context *context, const std::string &registry, const std::string &name);

@@ -113,7 +113,7 @@ typedef struct mercer_view {
 enum {
     MERCER_THREAD_SAFE = 1, /* any thread may call it, several at once */
     MERCER_PSD = 2,         /* the kernel's Gram matrices have no negative eigenvalue */
-    MERCER_REWINDABLE = 4,  /* chunks: may be read again from row 0 */
+    MERCER_REWINDABLE = 4,  /* chunks: may be read again, from row 0 on */
     MERCER_RADIAL = 8,      /* the kernel is a function of |x - y| */
     MERCER_NONNEGATIVE = 16 /* the kernel's domain is x >= 0 */
 };
@@ -195,6 +195,7 @@ typedef struct mercer_entry {
     const char *path;      /* the plugin's file, "" if built in */
     int64_t value;         /* number of a status; number of plugins in a folder */
     const char *version;   /* of a plugin */
+    const char *takes;     /* by an operation: "rows" (of d columns), "scores" or "kernel rows" (k(x, C)); else "" */
 } mercer_entry;
 
 /* The number of entries of a registry, and the entry with a given index, from 0 on. Counting and listing open no
@@ -249,13 +250,19 @@ typedef struct mercer_file {
 MERCER_API int32_t mercer_data_from_file(mercer_data **out, mercer_context *context, const char *path,
                                          const mercer_file *options);
 
-/* Rows by callback. Without MERCER_REWINDABLE they can be used in one call only; with it, first_row = 0 may be
- * requested again. next writes up to capacity rows, row-major, starting with row first_row, and stores their number in
- * *rows; 0 rows is the end. */
+/* Rows by callback. next writes up to capacity rows, row-major, starting with row first_row, and stores their number
+ * in *rows; 0 rows is the end. flags says in which order rows are requested:
+ *
+ *   0                              from row 0 to the end, once: the data can be used in one call only, which has all
+ *                                  rows in memory (they count towards the budget)
+ *   MERCER_REWINDABLE              from row 0 on, in order, any number of times. Rows that take more than a quarter of
+ *                                  the budget are read by windows of at most 8 MiB, in as many passes as the call
+ *                                  needs, and the work on them is done by the calling thread alone
+ *   the same | MERCER_THREAD_SAFE  rows that take more than a quarter of the budget: in any order, by all threads */
 typedef struct mercer_chunks {
     int64_t struct_size;
     int32_t dtype; /* MERCER_F32 or MERCER_F64 */
-    int32_t flags; /* MERCER_REWINDABLE */
+    int32_t flags; /* 0, MERCER_REWINDABLE or MERCER_REWINDABLE | MERCER_THREAD_SAFE */
     int64_t rows;  /* -1: not known before the end */
     int64_t cols;
     int32_t (*next)(void *user, int64_t first_row, int64_t capacity, void *buffer, int64_t *rows);
@@ -509,12 +516,13 @@ MERCER_API int32_t mercer_model_forecast(mercer_recipe *operation, mercer_model 
 /* The main numbers of a model. */
 typedef struct mercer_summary {
     int64_t struct_size;
-    int64_t n, d, m, r; /* rows fitted on, their columns (0: objects), centres, components */
+    int64_t n, d, m, r; /* rows fitted on, columns that go into the input map (0: objects), centres, components */
     int32_t dtype;      /* of tiles, centres and outputs */
     uint32_t outcome;   /* MERCER_RANK_REACHED ... */
     uint32_t capabilities;
     int32_t reserved;
     double total_variance;
+    int64_t d_mapped; /* columns that come out of the input map and that the kernel and C have (0: objects) */
 } mercer_summary;
 MERCER_API int32_t mercer_model_summary(mercer_model *model, mercer_summary *out);
 

@@ -12,7 +12,7 @@ namespace {
 
 mercer_entry entry(mercer_context &context, const std::string &name, const std::string &aliases,
                    const std::string &summary, const std::string &reference, const std::string &path, int64_t value = 0,
-                   const std::string &version = "") {
+                   const std::string &version = "", const char *takes = "") {
     return {sizeof(mercer_entry),
             context.keep(name),
             context.keep(aliases),
@@ -20,7 +20,8 @@ mercer_entry entry(mercer_context &context, const std::string &name, const std::
             context.keep(reference),
             context.keep(path),
             value,
-            context.keep(version)};
+            context.keep(version),
+            takes};
 }
 
 mercer_entry plugin_entry(mercer_context &context, const Registry::Listing &listing) {
@@ -62,7 +63,8 @@ std::vector<mercer_entry> entries(mercer_context &context, const std::string &wh
     if (what == "methods")
         for (const Method &row : methods()) out.push_back(entry(context, row.name, "", row.summary, row.reference, ""));
     else if (what == "operations")
-        for (const OutputTraits &row : outputs()) out.push_back(entry(context, row.name, "", row.summary, "", ""));
+        for (const OutputTraits &row : outputs())
+            out.push_back(entry(context, row.name, "", row.summary, "", "", 0, "", name_of(row.takes)));
     else if (what == "derivations")
         for (const Derivation &row : derivations())
             out.push_back(entry(context, row.name, "", row.summary, row.reference, ""));

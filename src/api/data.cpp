@@ -1,3 +1,4 @@
+#include "../gram/chunks.h"
 #include "../gram/object_matrix.h"
 #include "../io/npy.h"
 #include "handles.h"
@@ -108,8 +109,10 @@ mercer_data *from_chunks(const mercer_chunks *given) {
     need(chunks.next, "chunks: next");
     if (chunks.dtype != MERCER_F32 && chunks.dtype != MERCER_F64)
         fail(MERCER_E_ARGUMENT, "chunks: dtype = %d, must be MERCER_F32 or MERCER_F64", chunks.dtype);
-    if (chunks.flags & ~MERCER_REWINDABLE)
-        fail(MERCER_E_ARGUMENT, "chunks: flags = %d, must be 0 or MERCER_REWINDABLE", chunks.flags);
+    if (chunks.flags != 0 && (chunks.flags & ~MERCER_THREAD_SAFE) != MERCER_REWINDABLE)
+        fail(MERCER_E_ARGUMENT,
+             "chunks: flags = %d, must be 0, MERCER_REWINDABLE or MERCER_REWINDABLE | MERCER_THREAD_SAFE",
+             chunks.flags);
     if (chunks.rows < -1 || chunks.cols < 1)
         fail(MERCER_E_SHAPE, "chunks: %" PRId64 " x %" PRId64 ", rows must be >= -1 and cols >= 1", chunks.rows,
              chunks.cols);

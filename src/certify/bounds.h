@@ -106,7 +106,8 @@ Bounds norm_bounds(const RitzSpectrum &spectrum, double norm, double failure); /
 class WeightedDraw {
   public:
     WeightedDraw(Run &run, int64_t n, const double *weight);
-    int64_t draw(double uniform) const; // uniform: a random number in [0, 1)
+    explicit WeightedDraw(Buffer<double> weight); // uses the memory of the weights
+    int64_t draw(double uniform) const;           // uniform: a random number in [0, 1)
 
   private:
     Buffer<double> cumulative_;

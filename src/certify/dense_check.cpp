@@ -125,7 +125,8 @@ Truth truth_as(const ReducedModel &of, bool directions) {
     const Points<T> x(prepared.source, prepared.map, leaf_specs(prepared.kernel)),
         c = points_of<T>(prepared.kernel, of.centres);
     const int64_t n = x.rows(), m = c.rows();
-    Means p(prepared.weights.begin(), prepared.weights.end()), q(of.centres.weights.begin(), of.centres.weights.end());
+    Means p(static_cast<size_t>(n)), q(of.centres.weights.begin(), of.centres.weights.end());
+    for (size_t i = 0; i < p.size(); ++i) p[i] = prepared.weights[i];
     for (Means *means : {&p, &q})
         for (double &weight : *means) weight /= static_cast<double>(n);
     Dense xc = values_of<T>(run, prepared.kernel, x, c), z{0, 0, {}};

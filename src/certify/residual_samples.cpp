@@ -71,14 +71,19 @@ int64_t norm_bytes(int64_t n, int64_t m, int64_t size, bool all) {
     return tile_rows * (m * (size + 16) + 8 * tile_rows);
 }
 
+int64_t drawn_bytes(const Source &source, int64_t count) {
+    return source.in_passes() ? count * source.cols() * (source.dtype() == MERCER_F32 ? 4 : 8) : 0;
+}
+
 template <class T>
 Evidence<T>::Evidence(Run &run, const Expression &kernel, const Points<T> &rows, const SpanRows<T> &span,
                       const Projection &projection, const double *weights, const Random &random, int64_t attempt)
     : run_(run), kernel_(kernel), points_(rows), span_(span), projection_(projection), weights_(weights),
-      random_(random), attempt_(attempt), diagonal_(run.buffer<double>(span.n())) {
+      random_(random), attempt_(attempt) {
+    if (weights) diagonal_ = run.buffer<double>(span.n());
     double total = 0;
     for (int64_t i = 0; i < span.n(); ++i) {
-        diagonal_[i] = weight(i) * projection.residual[static_cast<size_t>(i)];
+        if (weights) diagonal_[i] = weight(i) * projection.residual[static_cast<size_t>(i)];
         total += weight(i);
     }
     constexpr double u = unit_roundoff(sizeof(T) == 4);
@@ -185,8 +190,8 @@ Norm Evidence<T>::norm(double failure, bool all) {
     const int64_t n = span_.n(), edge = pairs_at_once(kernel_, points_.objects() != nullptr);
     if (all || takes_all(n)) return norm_of_all();
     Buffer<double> share = run_.buffer<double>(n), x = run_.buffer<double>(count);
-    for (int64_t i = 0; i < n; ++i) share[i] = diagonal_[i] + eta_;
-    const WeightedDraw draws(run_, n, share.data());
+    for (int64_t i = 0; i < n; ++i) share[i] = diagonal()[i] + eta_;
+    const WeightedDraw draws(std::move(share));
     Buffer<int64_t> first = run_.buffer<int64_t>(count), second = run_.buffer<int64_t>(count);
     parallel_for(run_, (count + tile_rows - 1) / tile_rows, [&](int64_t block) {
         for (int64_t k = block * tile_rows; k < std::min(count, (block + 1) * tile_rows); ++k) {
@@ -194,7 +199,7 @@ Norm Evidence<T>::norm(double failure, bool all) {
             second[k] = draws.draw(random_.uniform(4 * attempt_ + 2, k));
         }
     });
-    Points<T> xs = points_.only(first.data(), count), ys = points_.only(second.data(), count);
+    Points<T> xs = points_.gathered(run_, first.data(), count), ys = points_.gathered(run_, second.data(), count);
     const Tiles<T> tiles(kernel_, xs, ys);
     // Scratch is reused, because allocating it for each tile would cost more than the values.
     Pool<TileScratch<T>> pool([&] { return std::unique_ptr<TileScratch<T>>(new TileScratch<T>(tiles.scratch(run_))); });
@@ -206,14 +211,14 @@ Norm Evidence<T>::norm(double failure, bool all) {
         scratch.by_differences = false;
         tiles.compute(xs.load(run_, at, rows), ys.load(run_, at, rows), scratch);
         Buffer<T> li = run_.buffer<T>(rows, m), lj = run_.buffer<T>(rows, m);
-        span_.gather(run_, first.data() + at, rows, li.data());
-        span_.gather(run_, second.data() + at, rows, lj.data());
+        span_.gather(run_, xs, at, first.data() + at, rows, li.data());
+        span_.gather(run_, ys, at, second.data() + at, rows, lj.data());
         for (int64_t k = 0; k < rows; ++k) {
             const int64_t i = first[at + k], j = second[at + k];
             const double entry =
                 static_cast<double>(scratch.tile[k * tile_rows + k]) - dot(li.data() + k * m, lj.data() + k * m, m);
             const double weighed = entry * std::sqrt(weight(i) * weight(j));
-            x[at + k] = pair_share(weighed, i == j, diagonal_[i], diagonal_[j], eta_);
+            x[at + k] = pair_share(weighed, i == j, diagonal()[i], diagonal()[j], eta_);
             if (is_impossible(weighed, i, j)) impossible = true;
         }
     };
@@ -246,12 +251,13 @@ void Evidence<T>::prepare(int64_t p) {
     parallel_for(run_, blocks, block, Tiles<T>(kernel_, ys, ys).serial());
 }
 
-// r_i <- sqrt(w_i) (r_i - l_i V sqrt(theta)) for the drawn rows.
+// r_i <- sqrt(w_i) (r_i - l_i V sqrt(theta)) for the drawn rows, rows row0 ... row0 + count of xs.
 template <class T>
-void Evidence<T>::subtract_projection(const int64_t *drawn, int64_t count, double *r) const {
+void Evidence<T>::subtract_projection(const Points<T> &xs, int64_t row0, const int64_t *drawn, int64_t count,
+                                      double *r) const {
     const int64_t m = span_.rank(), p = rows_->p, pp = padded_columns<T>(p);
     Buffer<T> gathered = run_.buffer<T>(count, m);
-    span_.gather(run_, drawn, count, gathered.data());
+    span_.gather(run_, xs, row0, drawn, count, gathered.data());
     Buffer<double> l = run_.buffer<double>(count, m), product = run_.buffer<double>(count, p);
     std::copy(gathered.begin(), gathered.end(), l.begin());
     gemm('T', 'N', p, count, m, 1.0, projection_.v.data(), m, l.data(), m, 0.0, product.data(), p);
@@ -271,7 +277,7 @@ RowMoments Evidence<T>::rows(int64_t p, int64_t s) {
     Buffer<int64_t> drawn = run_.buffer<int64_t>(s);
     for (int64_t k = 0; k < s; ++k) drawn[k] = all ? k : own.law->draw(random_.uniform(4 * attempt_, own.drawn + k));
     own.drawn += s;
-    Points<T> xs = points_.only(drawn.data(), s), ys = points_;
+    Points<T> xs = points_.gathered(run_, drawn.data(), s), ys = points_;
     xs.lean();
     ys.lean();
     const Tiles<T> tiles(kernel_, xs, ys);
@@ -295,7 +301,7 @@ RowMoments Evidence<T>::rows(int64_t p, int64_t s) {
                 for (int64_t k = 0; k < rows * pp; ++k) out[k] += static_cast<double>(product[k]);
             }
         }
-        subtract_projection(drawn.data() + at, rows, out);
+        subtract_projection(xs, at, drawn.data() + at, rows, out);
     };
     parallel_for(run_, (s + strip_rows - 1) / strip_rows, strip_of, tiles.serial());
     run_.progress(1);
@@ -306,7 +312,7 @@ RowMoments Evidence<T>::rows(int64_t p, int64_t s) {
         const int64_t i = drawn[k];
         for (int64_t j = 0; j < p; ++j) ui[static_cast<size_t>(j)] = own.u.column(j)[i];
         const double probability = all ? 1 / static_cast<double>(n) : own.law->probability(i);
-        sample.add(r.data() + k * pp, ui.data(), diagonal_[i], probability);
+        sample.add(r.data() + k * pp, ui.data(), diagonal()[i], probability);
     }
     RowMoments out = sample.moments();
     out.all = all;

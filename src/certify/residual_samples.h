@@ -16,6 +16,7 @@ int64_t pairs_at_once(const Expression &kernel, bool objects);
 double norm_values(const Expression &kernel, const Source &source, bool all); // kernel values
 double norm_gathers(int64_t n, bool all);                                     // rows of L that are gathered
 int64_t norm_bytes(int64_t n, int64_t m, int64_t size, bool all);             // bytes per thread, excluding its tile
+int64_t drawn_bytes(const Source &source, int64_t count); // bytes of copies of drawn rows (Points::gathered)
 
 struct Norm {
     double value = 0, failure = 0; // value >= |E + eta|, which is wrong with probability `failure` at most
@@ -51,7 +52,8 @@ class Evidence {
 
   private:
     double weight(int64_t i) const { return weights_ ? weights_[i] : 1; }
-    const double *diagonal() const { return diagonal_.data(); } // w_i d_i
+    // w_i d_i, which is projection.residual if all weights are 1
+    const double *diagonal() const { return weights_ ? diagonal_.data() : projection_.residual.data(); }
 
     Run &run_;
     const Expression &kernel_;
@@ -63,7 +65,7 @@ class Evidence {
     int64_t attempt_;
     double eta_;
     std::vector<double> rounding_; // as in RitzSpectrum
-    Buffer<double> diagonal_;
+    Buffer<double> diagonal_;      // empty: all weights are 1
     int64_t evaluations_ = 0;
 
     struct RowWork {                  // what rows() needs for p directions
@@ -81,11 +83,11 @@ class Evidence {
     // rounding shows that E is not PSD. entry: an entry of E, weights included.
     bool is_impossible(double entry, int64_t i, int64_t j) const {
         return std::fabs(entry) >
-               2 * std::sqrt(std::max(diagonal_[i], 0.0) + eta_) * std::sqrt(std::max(diagonal_[j], 0.0) + eta_) +
+               2 * std::sqrt(std::max(diagonal()[i], 0.0) + eta_) * std::sqrt(std::max(diagonal()[j], 0.0) + eta_) +
                    beyond_rounding * eta_;
     }
     Buffer<double> rows_of_factor(int64_t row0, int64_t count) const;
-    void subtract_projection(const int64_t *drawn, int64_t count, double *r) const;
+    void subtract_projection(const Points<T> &xs, int64_t row0, const int64_t *drawn, int64_t count, double *r) const;
 };
 
 } // namespace mercer

@@ -46,9 +46,19 @@ Estimate estimate_frobenius(double total, const double *x, int64_t count) {
     return {total * std::sqrt(mean), total * std::sqrt(std::max(square - mean * mean, 0.0) / m / (4 * mean))};
 }
 
-WeightedDraw::WeightedDraw(Run &run, int64_t n, const double *weight) : cumulative_(run.buffer<double>(n)) {
+namespace {
+Buffer<double> copy_of(Run &run, int64_t n, const double *weight) {
+    Buffer<double> out = run.buffer<double>(n);
+    std::copy_n(weight, n, out.begin());
+    return out;
+}
+} // namespace
+
+WeightedDraw::WeightedDraw(Run &run, int64_t n, const double *weight) : WeightedDraw(copy_of(run, n, weight)) {}
+
+WeightedDraw::WeightedDraw(Buffer<double> weight) : cumulative_(std::move(weight)) {
     double sum = 0;
-    for (int64_t i = 0; i < n; ++i) cumulative_[i] = sum += weight[i];
+    for (double &entry : cumulative_) entry = sum += entry;
     if (!(sum > 0) || !std::isfinite(sum))
         fail(MERCER_E_NUMERICAL, "rows cannot be sampled: their weights sum to %g, must be > 0 and finite", sum);
 }

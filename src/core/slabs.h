@@ -25,6 +25,7 @@ void for_windows(Run &run, int64_t n, int64_t window_rows, Body &&body) {
 struct Slabs {
     int64_t n, rows;     // n: number of rows in total; rows: number of rows of one slab
     int64_t window = 64; // number of slabs whose states exist at once
+    bool serial = false; // slabs are filled on the calling thread, in ascending order
 };
 
 // Calls fill(row0, rows, state) on any thread with a new state for each slab, and then
@@ -34,10 +35,13 @@ void reduce_slabs(Run &run, const Slabs &slabs, Fill &&fill, Combine &&combine) 
     for_windows(run, slabs.n, slabs.window * slabs.rows, [&](int64_t first, int64_t count) {
         const int64_t now = (count + slabs.rows - 1) / slabs.rows;
         std::vector<State> states(static_cast<size_t>(now));
-        parallel_for(run, now, [&](int64_t s) {
-            const int64_t row0 = first + s * slabs.rows;
-            fill(row0, std::min(slabs.rows, slabs.n - row0), states[static_cast<size_t>(s)]);
-        });
+        parallel_for(
+            run, now,
+            [&](int64_t s) {
+                const int64_t row0 = first + s * slabs.rows;
+                fill(row0, std::min(slabs.rows, slabs.n - row0), states[static_cast<size_t>(s)]);
+            },
+            slabs.serial);
         for (State &state : states) combine(state);
         return true;
     });

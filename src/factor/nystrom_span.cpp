@@ -41,7 +41,8 @@ Bytes project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_
                                   std::min(threads, slabs_of(n)) * (span_slab + scatter_block) * width);
     // eigh.most allows for dsyevd, to which eigh_top falls back if dsyevr does not find all pairs
     // because some eigenvalues are equal up to rounding.
-    return 16 * n + 8 * m * (m + 1) + larger(sweep, eigh);
+    const int64_t squares = 8 * std::min(window_of(n, m, threads, size) * span_slab, n);
+    return 8 * n + 8 * m * (m + 1) + larger(sweep + squares, eigh);
 }
 
 int64_t projection_bytes(int64_t n, int64_t m, int64_t count) { return 8 * n + 8 * m * count; }
@@ -51,11 +52,10 @@ SpanRows<T>::SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points
                       std::shared_ptr<const PartialCholesky<T>> basis)
     : basis_(std::move(basis)), kernel_(&kernel), points_(std::make_unique<Points<T>>(std::move(rows))),
       basis_points_(std::make_unique<Points<T>>(std::move(basis_points))),
-      column_(static_cast<size_t>(basis_points_->rows()), -1), self_(run.buffer<double>(points_->rows())) {
+      column_(static_cast<size_t>(basis_points_->rows()), -1) {
     points_->lean();
     basis_points_->lean();
     tiles_ = std::make_unique<Tiles<T>>(kernel, *points_, *basis_points_);
-    self_values(run, Tiles<T>(kernel, *points_, *points_), self_.data());
     for (int64_t b = 0; b < blocks_of(basis_points_->rows()); ++b) basis_panels_.push_back(basis_points_->load(run, b));
     for (int64_t k = 0; k < rank(); ++k) column_[static_cast<size_t>(basis_->index()[k])] = k;
     const Buffer<double> exact = triangle(run);
@@ -67,12 +67,17 @@ SpanRows<T>::SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points
 // are computed, too. BLAS reads the row-major result X as the column-major X^T, so the system that
 // is solved is L_B X^T = K_Bx.
 template <class T>
-void SpanRows<T>::make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count,
-                       T *out) const {
+void SpanRows<T>::make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count, T *out,
+                       double *self) const {
     const int64_t m = rank();
     TileScratch<T> tile = tiles.scratch(run);
     for (int64_t at = 0; at < count; at += tile_rows) {
         const Panel<T> panel = points.load(run, row0 + at, std::min(tile_rows, count - at));
+        if (self) {
+            T values[tile_rows];
+            tiles.self(run, panel, false, values);
+            std::copy_n(values, panel.rows, self + at);
+        }
         for (const Panel<T> &y : basis_panels_)
             tiles.strips(panel, y, tile, [&](const auto &strip) {
                 for (int64_t i = 0; i < strip.rows; ++i) {
@@ -88,23 +93,44 @@ void SpanRows<T>::make(Run &run, const Points<T> &points, const Tiles<T> &tiles,
 }
 
 template <class T>
-const T *SpanRows<T>::rows(Run &run, int64_t row0, int64_t count, Buffer<T> &scratch, int64_t &stride) const {
+const T *SpanRows<T>::rows(Run &run, int64_t row0, int64_t count, Buffer<T> &scratch, int64_t &stride,
+                           double *self) const {
     stride = stored_ ? stored_->stride() : rank();
     if (stored_) return stored_->factor() + row0 * stride;
     if (scratch.empty()) scratch = run.buffer<T>(span_slab, rank());
-    make(run, *points_, *tiles_, row0, count, scratch.data());
+    make(run, *points_, *tiles_, row0, count, scratch.data(), self);
     return scratch.data();
 }
 
 template <class T>
 void SpanRows<T>::gather(Run &run, const int64_t *numbers, int64_t count, T *out) const {
-    const int64_t m = rank();
-    for (int64_t k = 0; stored_ && k < count; ++k)
-        std::copy_n(stored_->factor() + numbers[k] * stored_->stride(), m, out + k * m);
-    if (stored_ || count == 0) return;
-    Points<T> some = points_->only(numbers, count), basis_points = *basis_points_;
+    if (stored_) return copy_rows(numbers, count, out);
+    gather(run, points_->only(numbers, count), 0, numbers, count, out);
+}
+
+template <class T>
+void SpanRows<T>::gather(Run &run, const Points<T> &drawn, int64_t row0, const int64_t *numbers, int64_t count,
+                         T *out) const {
+    if (stored_) return copy_rows(numbers, count, out);
+    if (count == 0) return;
+    Points<T> some = drawn, basis_points = *basis_points_;
     some.lean();
-    make(run, some, Tiles<T>(*kernel_, some, basis_points), 0, count, out);
+    make(run, some, Tiles<T>(*kernel_, some, basis_points), row0, count, out);
+}
+
+template <class T>
+void SpanRows<T>::copy_rows(const int64_t *numbers, int64_t count, T *out) const {
+    for (int64_t k = 0; k < count; ++k)
+        std::copy_n(stored_->factor() + numbers[k] * stored_->stride(), rank(), out + k * rank());
+}
+
+template <class T>
+double SpanRows<T>::sum_of_self(Run &run, const double *weights) const {
+    Buffer<double> self = run.buffer<double>(n());
+    self_values(run, Tiles<T>(*kernel_, *points_, *points_), self.data());
+    double sum = 0;
+    for (int64_t i = 0; i < n(); ++i) sum += (weights ? weights[i] : 1) * std::max(self[i], 0.0);
+    return sum;
 }
 
 namespace {
@@ -150,14 +176,15 @@ void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots
 }
 
 // Returns the scatter (m columns) and the sum (one column) of all rows about the origin; fills
-// out.residual, and square with |l|^2.
+// out.residual and its sums, which are added in the order of the rows.
 template <class T>
 Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weights, const std::vector<T> &origin,
-                          Projection &out, double *square) {
+                          Projection &out) {
     const int64_t n = span.n(), m = span.rank(), width = padded_columns<T>(m), part_size = part_count(m, sizeof(T));
     const int64_t window = window_of(n, m, run.threads(), sizeof(T)); // slabs whose parts are stored at once
     Buffer<T> parts = run.buffer<T>(window, part_size);
     Buffer<double> sums = std::move(run.buffer<double>(m, m + 1).zero());
+    Buffer<double> square = run.buffer<double>(std::min(window * span_slab, n)); // |l|^2
     struct Work {
         Buffer<T> made, rows, tile;
     };
@@ -171,7 +198,8 @@ Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weigh
             const int64_t row0 = first + s * span_slab, rows = std::min(span_slab, n - row0);
             auto work = pool.take();
             int64_t ld = 0;
-            const T *l = span.rows(run, row0, rows, work->made, ld);
+            double self[span_slab];
+            const T *l = span.rows(run, row0, rows, work->made, ld, self);
             T *x = work->rows.data();
             std::vector<T> roots;
             for (int64_t i = 0; i < rows; ++i) {
@@ -179,12 +207,18 @@ Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weigh
                 roots.push_back(root);
                 for (int64_t k = 0; k < m; ++k)
                     x[i * width + k] = root * (l[i * ld + k] - origin[static_cast<size_t>(k)]);
-                square[row0 + i] = dot(l + i * ld, l + i * ld, m);
-                out.residual[static_cast<size_t>(row0 + i)] = span.residual(row0 + i, square[row0 + i]);
+                const double length = square[row0 - first + i] = dot(l + i * ld, l + i * ld, m);
+                out.residual[static_cast<size_t>(row0 + i)] = span.residual(row0 + i, length, self[i]);
             }
             scatter_of(x, rows, m, roots, work->tile.data(), parts.data() + s * part_size);
         };
         parallel_for(run, now, slab, span.serial());
+        for (int64_t i = first; i < first + count; ++i) {
+            const double w = weights ? weights[i] : 1, d = out.residual[static_cast<size_t>(i)];
+            out.weight += w;
+            out.uncentred += w * (d + square[i - first]);
+            out.left += w * d;
+        }
         // Task j < m adds up column j of the scatters, and task m the sums of rows, over the slabs
         // in order.
         parallel_for(run, m + 1, [&](int64_t j) {
@@ -205,16 +239,9 @@ Projection project(Run &run, const SpanRows<T> &span, const double *weights, boo
     Projection out;
     out.mean.assign(static_cast<size_t>(m), 0.0);
     out.residual.resize(static_cast<size_t>(n));
-    Buffer<double> square = run.buffer<double>(n);
     const std::vector<T> origin = centred ? origin_of(run, span) : std::vector<T>(static_cast<size_t>(m));
-    Buffer<double> sums = sweep_rows(run, span, weights, origin, out, square.data());
-    double total = 0;
-    for (int64_t i = 0; i < n; ++i) {
-        const double w = weights ? weights[i] : 1, d = out.residual[static_cast<size_t>(i)];
-        total += w;
-        out.uncentred += w * (d + square[i]);
-        out.left += w * d;
-    }
+    Buffer<double> sums = sweep_rows(run, span, weights, origin, out);
+    const double total = out.weight;
     for (int64_t k = 0; centred && k < m; ++k) {
         const size_t at = static_cast<size_t>(k);
         const double shift = sums[m * m + k] / total; // mu - c

@@ -29,14 +29,22 @@ class SpanRows {
     int64_t n() const { return stored_ ? stored_->n() : points_->rows(); }
     int64_t rank() const { return stored_ ? stored_->count() : basis_->count(); }
     // Returns rows row0 ... row0 + count - 1 of L, row-major with the stride that it sets. They are
-    // valid as long as the factor lives and `scratch` is not used again.
-    const T *rows(Run &run, int64_t row0, int64_t count, Buffer<T> &scratch, int64_t &stride) const;
+    // valid as long as the factor lives and `scratch` is not used again. self: receives k(x, x) of
+    // these rows if L is recomputed; nullptr: not wanted.
+    const T *rows(Run &run, int64_t row0, int64_t count, Buffer<T> &scratch, int64_t &stride,
+                  double *self = nullptr) const;
     // Writes the rows with these numbers to out (count x rank, row-major).
     void gather(Run &run, const int64_t *numbers, int64_t count, T *out) const;
-    // Returns the residual d = k(x, x) - |l|^2 of row i. square: |l|^2.
-    double residual(int64_t i, double square) const {
-        return stored_ ? stored_->residual()[i] : std::max(self_[i] - square, 0.0);
+    // The same for rows row0 ... row0 + count - 1 of `drawn`, which are the rows with these numbers.
+    void gather(Run &run, const Points<T> &drawn, int64_t row0, const int64_t *numbers, int64_t count, T *out) const;
+    // Returns the residual d = k(x, x) - |l|^2 of row i. square: |l|^2; self: what rows() wrote for
+    // this row.
+    double residual(int64_t i, double square, double self) const {
+        return stored_ ? stored_->residual()[i] : std::max(self - square, 0.0);
     }
+    // Returns sum w k(x, x), added in the order of the rows. L must be recomputed. weights nullptr:
+    // all 1.
+    double sum_of_self(Run &run, const double *weights) const;
     bool serial() const { return !stored_ && tiles_->serial(); }
     // Returns L_B, lower triangular, in f64, column-major.
     Buffer<double> triangle(Run &run) const { return (stored_ ? stored_ : basis_.get())->triangle(run); }
@@ -48,7 +56,9 @@ class SpanRows {
 
   private:
     friend SpanOperator<T>;
-    void make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count, T *out) const;
+    void make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count, T *out,
+              double *self = nullptr) const;
+    void copy_rows(const int64_t *numbers, int64_t count, T *out) const;
     const PartialCholesky<T> *stored_ = nullptr;
     std::shared_ptr<const PartialCholesky<T>> basis_;
     const Expression *kernel_ = nullptr;
@@ -57,8 +67,7 @@ class SpanRows {
     std::vector<Panel<T>> basis_panels_;
     // The column of L that belongs to each point of B; -1: the point is not a pivot.
     std::vector<int64_t> column_;
-    Buffer<T> triangle_;  // L_B, column-major
-    Buffer<double> self_; // k(x, x)
+    Buffer<T> triangle_; // L_B, column-major
     mutable std::atomic<int64_t> evaluations_{0};
 };
 
@@ -70,6 +79,7 @@ struct Projection {
     std::vector<double> mean;  // mu; zeros if uncentred
     // n numbers d = k(x, x) - |l|^2 >= 0, taken from the factor if L is in memory.
     CountedVector<double> residual;
+    double weight = 0;    // sum w
     double uncentred = 0; // sum w k(x, x)
     // An eigenvalue theta of at most this may consist of rounding errors alone.
     double floor = 0;

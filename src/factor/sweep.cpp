@@ -46,20 +46,25 @@ void PartialCholesky<T>::read_contents() {
     if (source.kind() == Source::Kind::objects || !contents_.empty()) return;
     Buffer<uint64_t> contents = run_.buffer<uint64_t>(n());
     const int64_t d = source.cols(), step = std::clamp<int64_t>(slab_rows * 16 / d, 1, slab_rows);
-    parallel_for(run_, (n() + step - 1) / step, [&](int64_t s) {
-        Buffer<double> values = run_.buffer<double>(step, d);
-        const int64_t row0 = s * step, count = std::min(step, n() - row0);
-        if (!rows_.numbers) source.read(row0, count, values.data());
-        for (int64_t i = 0; i < count; ++i) {
-            if (rows_.numbers) source.read(rows_.numbers[row0 + i], 1, values.data() + i * d);
-            uint64_t hash = 0xcbf29ce484222325;
-            for (int64_t k = 0; k < d; ++k) {
-                hash = (hash ^ std::bit_cast<uint64_t>(values[i * d + k] + 0.0)) * 0x100000001b3;
-                hash ^= hash >> 32;
+    parallel_for(
+        run_, (n() + step - 1) / step,
+        [&](int64_t s) {
+            Buffer<double> values = run_.buffer<double>(step, d);
+            const int64_t row0 = s * step, count = std::min(step, n() - row0);
+            if (rows_.numbers)
+                source.gather(rows_.numbers + row0, count, values.data());
+            else
+                source.read(row0, count, values.data());
+            for (int64_t i = 0; i < count; ++i) {
+                uint64_t hash = 0xcbf29ce484222325;
+                for (int64_t k = 0; k < d; ++k) {
+                    hash = (hash ^ std::bit_cast<uint64_t>(values[i * d + k] + 0.0)) * 0x100000001b3;
+                    hash ^= hash >> 32;
+                }
+                contents[row0 + i] = hash;
             }
-            contents[row0 + i] = hash;
-        }
-    });
+        },
+        source.in_passes());
     run_.progress(1);
     contents_ = std::move(contents);
 }

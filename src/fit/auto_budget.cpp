@@ -29,7 +29,8 @@ int64_t projected_bytes(const PlanTask &exact, int64_t m, const Sampling &sampli
     const SpanBytes of = span_bytes(task, {.rows = sampling.rows, .width = sampling.width});
     const int64_t copy = m > first_ranks[1] ? of.factor : 0,
                   beside = of.stored + std::max({copy, of.growing.most, of.evidence.most});
-    return base_bytes(exact.source, m, exact.f32) + std::max(read, of.factor + std::max(beside, of.project.most));
+    return base_bytes(exact.source, exact.weighted, m, exact.f32) +
+           std::max(read, of.factor + std::max(beside, of.project.most));
 }
 
 // The choices for samples of the residual, from the largest useful one down to few rows and to
@@ -129,7 +130,7 @@ Strategies find_strategies(const PlanTask &exact, int64_t bytes, int64_t read) {
     if (out.exact || out.most_rank > 0) return out;
     PlanTask factor = exact;
     factor.m = least;
-    factor.budget_left = limit - base_bytes(exact.source, least, exact.f32);
+    factor.budget_left = limit - base_bytes(exact.source, exact.weighted, least, exact.f32);
     const int64_t needed = projected_bytes(exact, least, ways.back(), read) - limit;
     if (provable && needed < bytes - exact.budget_left)
         refuse_over_budget(factor, factor.budget_left + needed, "including their factor");
@@ -295,10 +296,11 @@ void forecast_strategy(const PlanTask &exact, int64_t read, const SimulatedStrat
     out.dense_seconds = std::max(strategies.exact ? out.dense_seconds : 0, dense_seconds(static_cast<double>(m)));
     PlanTask likely = exact;
     likely.m = m;
-    likely.budget_left = exact.run.budget()->limit() - base_bytes(exact.source, m, exact.f32);
+    likely.budget_left = exact.run.budget()->limit() - base_bytes(exact.source, exact.weighted, m, exact.f32);
     const Plan plan = plan_projected(likely);
-    const double bytes = std::min(out.bytes.most, static_cast<double>(base_bytes(exact.source, m, exact.f32) +
-                                                                      std::max(read, plan.likely_bytes)));
+    const double bytes =
+        std::min(out.bytes.most, static_cast<double>(base_bytes(exact.source, exact.weighted, m, exact.f32) +
+                                                     std::max(read, plan.likely_bytes)));
     if (simulated && strategies.exact)
         ahead.strategy += simulated->exact
                               ? "; a sample of the rows makes exact passes likely"

@@ -243,9 +243,9 @@ class Search {
         strategy_.exact = false;
         conclude(1, "all kernel values are 0");
         Reduction &out = strategy_.reduction;
-        const auto first =
-            std::find_if(prepared_.weights.begin(), prepared_.weights.end(), [](double weight) { return weight > 0; });
-        out.index.push_back(first - prepared_.weights.begin());
+        int64_t first = 0;
+        while (!(prepared_.weights[static_cast<size_t>(first)] > 0)) ++first;
+        out.index.push_back(first);
         out.m = 1;
         out.weights.push_back(static_cast<double>(n_));
         out.kernel_evaluations = factor_->evaluations();

@@ -151,7 +151,7 @@ CountedVector<Bandwidth::Distance> Bandwidth::row_distances(const Leaf &leaf,
                                                             const CountedVector<int64_t> &rows) const {
     const int64_t d = prepared_.source->cols(), m = static_cast<int64_t>(rows.size());
     Buffer<double> values = run_.buffer<double>(m, d);
-    for (int64_t i = 0; i < m; ++i) prepared_.source->read(rows[static_cast<size_t>(i)], 1, values.data() + i * d);
+    prepared_.source->gather(rows.data(), m, values.data());
     map_rows(prepared_.map, d, values.data(), m);
     const double unit = bring_near_1(leaf, m, values.data());
     auto sample = make_array_source(std::move(values), m, d);

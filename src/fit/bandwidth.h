@@ -14,8 +14,7 @@ namespace mercer {
 // hold the result, or its square, which kernels of squared distances need.
 class Bandwidth {
   public:
-    Bandwidth(Run &run, const Prepared &prepared, const ColumnStats &stats, const CountedVector<double> &weights,
-              uint64_t seed)
+    Bandwidth(Run &run, const Prepared &prepared, const ColumnStats &stats, const RowWeights &weights, uint64_t seed)
         : run_(run), prepared_(prepared), stats_(stats), weights_(weights), random_(seed, Stage::bandwidth) {}
 
     double operator()(const Leaf &leaf, const std::string &rule) const;
@@ -35,7 +34,7 @@ class Bandwidth {
     Run &run_;
     const Prepared &prepared_;
     const ColumnStats &stats_;
-    const CountedVector<double> &weights_;
+    const RowWeights &weights_;
     Random random_;
 };
 

@@ -62,8 +62,7 @@ void merge(ColumnStats &all, const ColumnStats &part) {
     all.count = total;
 }
 
-ColumnStats slab_stats(Run &run, const Source &source, const CountedVector<double> &weights, int64_t row0,
-                       int64_t rows) {
+ColumnStats slab_stats(Run &run, const Source &source, const RowWeights &weights, int64_t row0, int64_t rows) {
     const int64_t d = source.cols();
     const size_t cols = static_cast<size_t>(d);
     Buffer<double> window = run.buffer<double>(rows, d);
@@ -108,10 +107,14 @@ int64_t scan_window(const Run &run, const Source &source) {
     return std::clamp<int64_t>((int64_t{1} << 21) / std::max<int64_t>(source.cols(), 1), 1, 4 * run.threads());
 }
 
-ColumnStats scan(Run &run, const Source &source, const CountedVector<double> &weights) {
+ColumnStats scan(Run &run, const Source &source, const RowWeights &weights) {
     ColumnStats all;
     reduce_slabs<ColumnStats>(
-        run, {source.rows(), scan_rows(source), scan_window(run, source)},
+        run,
+        {.n = source.rows(),
+         .rows = scan_rows(source),
+         .window = scan_window(run, source),
+         .serial = source.in_passes()},
         [&](int64_t row0, int64_t rows, ColumnStats &slab) { slab = slab_stats(run, source, weights, row0, rows); },
         [&](const ColumnStats &slab) { merge(all, slab); });
     return all;
@@ -119,7 +122,7 @@ ColumnStats scan(Run &run, const Source &source, const CountedVector<double> &we
 
 // Computes the same statistics from the stored entries of sparse rows alone. lo and hi start at 0,
 // the value of all other entries.
-ColumnStats sparse_stats(const SparseSource &source, const CountedVector<double> &weights) {
+ColumnStats sparse_stats(const SparseSource &source, const RowWeights &weights) {
     const size_t cols = static_cast<size_t>(source.cols());
     const double n = static_cast<double>(source.rows()); // the sum of the weights
     ColumnStats stats = stats_of(cols);
@@ -154,7 +157,7 @@ ColumnStats sparse_stats(const SparseSource &source, const CountedVector<double>
 
 } // namespace
 
-ColumnStats column_stats(Run &run, const Source &source, const CountedVector<double> &weights) {
+ColumnStats column_stats(Run &run, const Source &source, const RowWeights &weights) {
     ColumnStats stats;
     if (source.kind() == Source::Kind::sparse)
         stats = sparse_stats(static_cast<const SparseSource &>(source), weights);

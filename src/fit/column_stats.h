@@ -1,7 +1,7 @@
 // Mean, spread and range of each column of the rows that are fitted on.
 #pragma once
 #include "../core/memory.h"
-#include "../gram/source.h"
+#include "../gram/data.h"
 
 #include <cmath>
 
@@ -18,7 +18,7 @@ struct ColumnStats {
 };
 
 // weights: those of the rows; their sum is n. Fails with E_DATA if an entry is NaN or Inf.
-ColumnStats column_stats(Run &run, const Source &source, const CountedVector<double> &weights);
+ColumnStats column_stats(Run &run, const Source &source, const RowWeights &weights);
 Bytes column_stats_bytes(const Run &run, const Source &source);
 
 // The unit in which f64 can hold the squares of numbers up to `value`, and sums of these squares: 1

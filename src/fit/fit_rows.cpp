@@ -44,9 +44,11 @@ PlanTask plan_task_of(const FitTask &task, const Fitted &fitted) {
         .recipe = task.recipe,
         .kernel = prepared.kernel,
         .source = source,
+        .weighted = prepared.weights.data() != nullptr,
         .f32 = prepared.f32,
         .m = centres.m(),
-        .budget_left = most - base_bytes(source, centres.m(), prepared.f32) - centres.assignment.bytes(),
+        .budget_left = most - base_bytes(source, prepared.weights.data() != nullptr, centres.m(), prepared.f32) -
+                       centres.assignment.bytes(),
         .rows = centres.rows,
         .handed = fitted.reduction.factor_bytes(),
         .f32_serves = prepared.f32_serves,

@@ -79,8 +79,7 @@ CentresForecast forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     CentresForecast out;
     out.cost.struct_size = sizeof out.cost;
     if (!recipe.reducer()) { // all rows that count
-        const CountedVector<double> weights = sample_weights(data, source);
-        out.cost.m = std::count_if(weights.begin(), weights.end(), [](double weight) { return weight > 0; });
+        out.cost.m = sample_weights(data, source).positive();
         out.cost.likely_m = out.cost.m;
         return out;
     }
@@ -118,7 +117,7 @@ CentresForecast forecast_centres(Run &run, const Recipe &recipe, const Data &dat
 
 namespace {
 
-// Memory that complete_rows (gram/complete_rows.cpp) will hold.
+// Memory that complete_rows (gram/subset.cpp) will hold.
 int64_t missing_bytes(const Recipe &recipe, const Source &source) {
     const bool sought = static_cast<DataMissing>(recipe.values().data_missing) == DataMissing::rows &&
                         source.kind() == Source::Kind::dense && source.given_rows() == source.rows();
@@ -142,8 +141,9 @@ double effort_of(const Run::Stages &stages) {
 // kernel values, at their measured speed. The work of certificates is included in the kernel values.
 double seconds_of(const Run &run, const Source &source, const Forecast &ahead, const Plan &plan, bool f32,
                   const SpectrumEstimate *spectrum) {
-    const double threads = as_double(std::min(run.threads(), available_threads())), rate = product_rate() * threads,
-                 nominal = value_cost(source.cols(), f32), values = ahead.figures.kernel_evaluations.likely;
+    const double threads = source.in_passes() ? 1 : as_double(std::min(run.threads(), available_threads())),
+                 rate = product_rate() * threads, nominal = value_cost(source.cols(), f32),
+                 values = ahead.figures.kernel_evaluations.likely;
     double effort = effort_of(ahead.stages);
     for (const auto &[stage, cost] : ahead.stages)
         if (std::string_view(stage) == "certify") effort -= cost;
@@ -165,7 +165,7 @@ PlannedFit::PlannedFit(const ForecastTask &task, const Lift &lift)
         if (Way recomputed = way_of(false); recomputed.bytes() < way_.bytes()) way_ = std::move(recomputed);
     const mercer_cost &cost = way_.centres.cost;
     fewer_ = way_.sizes;
-    fewer_.base -= base_bytes(source_, cost.m, f32_) - base_bytes(source_, cost.likely_m, f32_);
+    fewer_.base -= base_bytes(source_, task_.data.has_weights(), cost.m, f32_) - base_bytes(source_, task_.data.has_weights(), cost.likely_m, f32_);
     usually_ = cost.likely_m < cost.m ? lift.plan(likely()) : way_.plan;
 }
 
@@ -174,6 +174,7 @@ PlanTask PlannedFit::task_of(const CentresForecast &centres, int64_t m, const Si
             .recipe = task_.recipe,
             .kernel = kernel_,
             .source = source_,
+            .weighted = task_.data.has_weights(),
             .f32 = f32_,
             .m = m,
             .budget_left = task_.run.budget()->limit() - sizes.base,
@@ -184,14 +185,14 @@ PlanTask PlannedFit::task_of(const CentresForecast &centres, int64_t m, const Si
 
 Bytes PlannedFit::before_lift(const Bytes &reducer, int64_t m) const {
     const Bytes all = larger(read_, reducer + 16 * m); // 16 m: numbers and weights of the centres
-    const int64_t later = base_bytes(source_, m, f32_) - base_bytes(source_, 0, f32_);
+    const int64_t later = base_bytes(source_, task_.data.has_weights(), m, f32_) - base_bytes(source_, task_.data.has_weights(), 0, f32_);
     return Bytes(std::max<int64_t>(all.likely - later, 0), std::max<int64_t>(all.most - later, 0));
 }
 
 PlannedFit::Way PlannedFit::way_of(bool stores_factor) const {
     Way out{stores_factor, forecast_centres(task_.run, task_.recipe, task_.data, {kernel_, source_, f32_}, stores_factor), {}, {}};
     const mercer_cost &cost = out.centres.cost;
-    out.sizes = {base_bytes(source_, cost.m, f32_) + missing_bytes(task_.recipe, source_) + out.centres.kept,
+    out.sizes = {base_bytes(source_, task_.data.has_weights(), cost.m, f32_) + missing_bytes(task_.recipe, source_) + out.centres.kept,
                  before_lift(Bytes(cost.likely_bytes, cost.bytes), cost.m)};
     out.plan = lift_.plan(task_of(out.centres, cost.m, out.sizes));
     return out;

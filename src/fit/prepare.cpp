@@ -5,8 +5,8 @@
 #include "prepare.h"
 
 #include "../core/text.h"
-#include "../gram/complete_rows.h"
 #include "../gram/object_matrix.h"
+#include "../gram/subset.h"
 #include "../gram/tile.h"
 #include "../gram/value_range.h"
 #include "bandwidth.h"
@@ -202,11 +202,11 @@ Data data_of(Run &run, const Recipe &recipe, const Data &given) {
     return data;
 }
 
-CountedVector<double> sample_weights(const Data &data, const Source &source, double *sum) {
+RowWeights sample_weights(const Data &data, const Source &source, double *sum) {
     const int64_t n = source.rows();
     if (sum) *sum = static_cast<double>(n);
-    CountedVector<double> weights(static_cast<size_t>(n), 1.0);
-    if (!data.has_weights()) return weights;
+    if (!data.has_weights()) return RowWeights(n);
+    CountedVector<double> weights(static_cast<size_t>(n));
     const mercer_view &view = data.weights;
     if (view.rows != source.given_rows())
         fail(MERCER_E_SHAPE, "weights: %" PRId64 " weights for %" PRId64 " rows", view.rows, source.given_rows());
@@ -221,7 +221,7 @@ CountedVector<double> sample_weights(const Data &data, const Source &source, dou
     const double given = scale_weights(weights, n);
     if (sum) *sum = given;
     if (std::all_of(weights.begin(), weights.end(), [&](double value) { return value == weights[0]; }))
-        weights.assign(weights.size(), 1.0); // equal weights give the same bits as no weights
+        return RowWeights(n); // exactly as without weights, to the bit
     return weights;
 }
 

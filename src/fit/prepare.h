@@ -18,7 +18,7 @@ Bytes prepare_bytes(const Run &run, const Recipe &recipe, const Source &source);
 // Returns the weights of the rows of source, scaled to sum n; all 1 if the data have none. source:
 // the rows of `data`, as they are, loaded, or without the incomplete ones. sum: receives the sum of
 // the weights as they were given.
-CountedVector<double> sample_weights(const Data &data, const Source &source, double *sum = nullptr);
+RowWeights sample_weights(const Data &data, const Source &source, double *sum = nullptr);
 
 // Returns the rows in a form that can be read at any position, without the incomplete ones if
 // data.missing says so.

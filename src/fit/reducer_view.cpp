@@ -146,8 +146,7 @@ void DataProblem<T>::pairs(const int64_t *i, const int64_t *j, int64_t count, do
         prepared_.kernel.leaves[0].map(MERCER_F64, out, count);
         return;
     }
-    Points<T> xs(prepared_.source, prepared_.map, points_.leaves(), i, count),
-        ys(prepared_.source, prepared_.map, points_.leaves(), j, count);
+    Points<T> xs = points_.gathered(run_, i, count), ys = points_.gathered(run_, j, count);
     Tiles<T> tiles(prepared_.kernel, xs, ys);
     auto one = [&](int64_t k) {
         TileScratch<T> scratch = tiles.scratch(run_);
@@ -163,15 +162,18 @@ template <class T>
 void DataProblem<T>::rows(const int64_t *index, int64_t count, double *out) {
     check_index(index, count);
     Points<double> points(prepared_.source, prepared_.map, {{MERCER_BLOCK, false, {}, {}}}, index, count);
-    parallel_for(run_, blocks_of(count), [&](int64_t b) {
-        const Panel<double> panel = points.load(run_, b);
-        std::copy(panel.mapped.begin(), panel.mapped.end(), out + b * tile_rows * points.cols());
-    });
+    parallel_for(
+        run_, blocks_of(count),
+        [&](int64_t b) {
+            const Panel<double> panel = points.load(run_, b);
+            std::copy(panel.mapped.begin(), panel.mapped.end(), out + b * tile_rows * points.cols());
+        },
+        prepared_.source->in_passes());
 }
 
 template <class T>
 void DataProblem<T>::weights(double *out) {
-    std::copy(prepared_.weights.begin(), prepared_.weights.end(), out);
+    for (int64_t i = 0; i < n(); ++i) out[i] = prepared_.weights[static_cast<size_t>(i)];
 }
 
 // Translates the caller's row number to a row of the fit.
@@ -181,14 +183,10 @@ int64_t DataProblem<T>::number_of_landmark(int64_t entry, int64_t row) const {
     if (row < 0 || row >= source.given_rows())
         fail(MERCER_E_VALUE, "landmarks: entry %" PRId64 " is row %" PRId64 ", must be 0 to %" PRId64, entry, row,
              source.given_rows() - 1);
-    int64_t from = 0; // bisection: the numbers ascend
-    for (int64_t to = n(); from < to;) {
-        const int64_t middle = (from + to) / 2;
-        source.number(middle) < row ? from = middle + 1 : to = middle;
-    }
-    if (from == n() || source.number(from) != row)
+    const int64_t at = find_number(source, row);
+    if (at == n() || source.number(at) != row)
         fail(MERCER_E_DATA, "landmarks: entry %" PRId64 " is row %" PRId64 ", which has a missing value", entry, row);
-    return from;
+    return at;
 }
 
 template <class T>

@@ -1,7 +1,7 @@
 #include "spectrum_estimate.h"
 
-#include "../gram/complete_rows.h"
 #include "../gram/object_matrix.h"
+#include "../gram/subset.h"
 #include "../lift/components.h"
 #include "../lift/eigenpairs.h"
 #include "../lift/gram_plan.h"
@@ -17,14 +17,6 @@ namespace {
 constexpr int64_t most_rows = 400, least_rows = 24, of_callbacks = 100;
 constexpr int64_t most_entries = int64_t{1} << 22; // of the sampled rows: 32 MiB
 constexpr int64_t most_passes = 16;                // the observed solver stops after this many
-
-template <class T>
-std::shared_ptr<const Source> picked_rows(Run &run, const Source &source, const std::vector<int64_t> &rows) {
-    const int64_t s = static_cast<int64_t>(rows.size()), d = source.cols();
-    Buffer<T> values = run.buffer<T>(s, d);
-    for (int64_t i = 0; i < s; ++i) source.fill(rows[static_cast<size_t>(i)], 1, values.data() + i * d);
-    return make_array_source(std::move(values), s, d);
-}
 
 // A sample of the data with its weights: one row from each of equally large parts.
 struct Sample {
@@ -43,8 +35,7 @@ struct Sample {
         if (const auto objects = std::dynamic_pointer_cast<const ObjectSource>(all.source))
             data.source = std::make_shared<ObjectSource>(objects, rows.data(), static_cast<int64_t>(rows.size()));
         else
-            data.source = source.dtype() == MERCER_F32 ? picked_rows<float>(run, source, rows)
-                                                       : picked_rows<double>(run, source, rows);
+            data.source = rows_in_memory(run, source, rows.data(), static_cast<int64_t>(rows.size()));
         if (!all.has_weights()) return;
         for (int64_t row : rows) weights.push_back(weight(all, source.number(row)));
         data.weights = {sizeof(mercer_view), MERCER_F64, 0, static_cast<int64_t>(weights.size()), 1, 1, 1,
@@ -89,7 +80,7 @@ class SampleOperator : public Operator {
 
 int64_t SpectrumEstimate::allowed(const Recipe &recipe, const Source &source) {
     const int64_t n = source.rows(), d = std::max<int64_t>(source.cols(), 1);
-    if (n < 1 || source.loaded_bytes() > 0) return 0; // a source that is read in chunks
+    if (n < 1 || source.loaded_bytes() > 0 || !source.at_will()) return 0; // chunks
     const int64_t most =
         asks(recipe, source) ? std::min(of_callbacks, n / 10) : std::min({most_rows, n, most_entries / d});
     return most < least_rows ? 0 : most;

@@ -11,8 +11,52 @@ struct Data {
     std::shared_ptr<const Source> source;
     mercer_view weights{}, landmarks{}, labels{}; // a view whose member `data` is NULL was not given
     std::vector<std::string> columns;             // names; empty if unknown
+    // The memory of landmarks, if they were chosen from those of more rows.
+    std::shared_ptr<const CountedVector<int64_t>> own_landmarks;
     bool has_weights() const { return weights.data != nullptr; }
     bool has_landmarks() const { return landmarks.data != nullptr; }
+    bool has_landmark_rows() const { return has_landmarks() && landmarks.dtype == MERCER_I64; }
+};
+
+// The first row whose number (Source::number) is at least this; rows() if there is none. Numbers
+// ascend.
+int64_t find_number(const Source &rows, int64_t number);
+
+// The data of some rows: source has these rows of data.source (subset.h). Weights go
+// along, and of landmarks that are row numbers those that are among the rows. Landmarks that are
+// points stay as they are. Labels are dropped: they have one entry for each row of the caller.
+Data data_of_subset(const Data &data, std::shared_ptr<const Source> source);
+// Keeps of the landmarks that are row numbers those for which keep(number) is true, less `shift`.
+template <class Keep>
+void choose_landmarks(Data &data, int64_t shift, Keep &&keep) {
+    auto own = std::make_shared<CountedVector<int64_t>>();
+    for (int64_t i = 0; i < data.landmarks.rows; ++i)
+        if (const int64_t row = static_cast<const int64_t *>(data.landmarks.data)[i * data.landmarks.row_stride];
+            keep(row))
+            own->push_back(row - shift);
+    data.landmarks.rows = static_cast<int64_t>(own->size()), data.landmarks.row_stride = 1;
+    data.landmarks.data = own->empty() ? nullptr : own->data();
+    data.own_landmarks = std::move(own);
+}
+
+// The weights of the rows of a fit, whose sum is n. Weights that are all 1 take no memory.
+class RowWeights {
+  public:
+    explicit RowWeights(int64_t n = 0) : n_(static_cast<size_t>(n)) {}
+    RowWeights(CountedVector<double> values) : n_(values.size()), values_(std::move(values)) {}
+    size_t size() const { return n_; }
+    double operator[](size_t row) const { return values_.empty() ? 1 : values_[row]; }
+    const double *data() const { return values_.empty() ? nullptr : values_.data(); } // nullptr: all 1
+    bool vary() const {
+        return std::any_of(values_.begin(), values_.end(), [](double weight) { return weight != 1; });
+    }
+    int64_t positive() const { // the number of rows whose weight is above 0
+        return static_cast<int64_t>(n_) - std::count(values_.begin(), values_.end(), 0.0);
+    }
+
+  private:
+    size_t n_;
+    CountedVector<double> values_;
 };
 
 // The rows of a fit together with the input map that is applied to them and the kernel with all its
@@ -24,15 +68,13 @@ struct Prepared {
     bool f32 = false;  // tiles are computed in f32
     // Rough products and start vectors may be computed in f32 (value_range.h).
     bool f32_serves = true;
-    bool squares_hold = true;      // squares of kernel values do not overflow f64
-    CountedVector<double> weights; // of the rows; their sum is n
-    double weight_sum = 0;         // of the weights as they were given, before they were scaled to sum n
+    bool squares_hold = true; // squares of kernel values do not overflow f64
+    RowWeights weights;
+    double weight_sum = 0; // of the weights as they were given, before they were scaled to sum n
     // Properties of the data that the user may not have intended. A fit reports them; a forecast,
     // which prepares only a sample of the rows, does not.
     std::vector<std::string> warnings;
-    bool weighted() const {
-        return std::any_of(weights.begin(), weights.end(), [](double w) { return w != 1; });
-    }
+    bool weighted() const { return weights.vary(); }
 };
 
 // Scales the weights so that their sum is n, and returns their sum before. Fails with E_DATA if it is

@@ -1,6 +1,7 @@
 #include "points.h"
 
 #include "fused.h"
+#include "subset.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -73,6 +74,12 @@ Points<T>::Points(std::shared_ptr<const Source> source, const InputMap &map, std
 }
 
 template <class T>
+Points<T> Points<T>::gathered(Run &run, const int64_t *index, int64_t count) const {
+    return source_->in_passes() ? Points(rows_in_memory(run, *source_, index, count), map_, leaves_)
+                                : only(index, count);
+}
+
+template <class T>
 Panel<T> Points<T>::load(Run &run, int64_t row0, int64_t rows) const {
     Panel<T> panel;
     panel.row0 = row0;
@@ -118,8 +125,7 @@ void Points<T>::read_rows(int64_t row0, int64_t rows, U *out) const {
     if (!index_)
         source_->read(row0, rows, out);
     else
-        each_run(index_ + row0, rows,
-                 [&](int64_t i, int64_t first, int64_t count) { source_->read(first, count, out + i * d); });
+        source_->gather(index_ + row0, rows, out);
     map_rows(map_, d, out, rows);
 }
 

@@ -91,6 +91,9 @@ class Points {
     // Returns the points with the row numbers in index (borrowed), prepared in the same way. The
     // numbers are those of the source, whatever rows this object selects.
     Points only(const int64_t *index, int64_t count) const { return Points(source_, map_, leaves_, index, count); }
+    // The same points, which will be loaded in any order. Rows of a source that is read in passes are
+    // therefore copied to memory, in one pass.
+    Points gathered(Run &run, const int64_t *index, int64_t count) const;
 
     int64_t number(int64_t row) const { return index_ ? index_[row] : row; } // in the source
     int64_t rows() const { return index_ ? count_ : source_->rows(); }

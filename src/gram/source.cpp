@@ -7,7 +7,6 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstring>
-#include <vector>
 
 namespace mercer {
 
@@ -113,8 +112,10 @@ class ViewSource : public Source {
 template <class T>
 class ArraySource : public Source {
   public:
-    ArraySource(Buffer<T> values, int64_t rows, int64_t cols)
-        : Source(Kind::dense, rows, cols, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64), values_(std::move(values)) {}
+    ArraySource(Buffer<T> values, int64_t rows, int64_t cols, int64_t before)
+        : Source(Kind::dense, rows, cols, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64), values_(std::move(values)),
+          before_(before) {}
+    std::string place(int64_t row, int64_t column) const override { return Source::place(before_ + row, column); }
     int64_t loaded_bytes() const override { return values_.bytes(); }
     void fill(int64_t row0, int64_t count, float *out) const override { copy(row0, count, out); }
     void fill(int64_t row0, int64_t count, double *out) const override { copy(row0, count, out); }
@@ -125,91 +126,18 @@ class ArraySource : public Source {
         std::copy_n(values_.data() + row0 * cols(), count * cols(), out);
     }
     Buffer<T> values_;
-};
-
-// Rows that arrive in order and only once. They are copied to memory before use.
-class ChunkSource : public Source {
-  public:
-    explicit ChunkSource(const mercer_chunks &chunks)
-        : Source(Kind::dense, chunks.rows, chunks.cols, chunks.dtype), chunks_(chunks) {}
-    ~ChunkSource() override {
-        if (owned() && chunks_.release) chunks_.release(chunks_.user);
-    }
-    bool at_will() const override { return false; }
-    void fill(int64_t, int64_t, float *) const override { fail(MERCER_E_INTERNAL, "chunks are read by load()"); }
-    void fill(int64_t, int64_t, double *) const override { fail(MERCER_E_INTERNAL, "chunks are read by load()"); }
-
-    int64_t loaded_bytes() const override { return rows() * cols() * (dtype() == MERCER_F32 ? 4 : 8); }
-    std::shared_ptr<const Source> load(Run &run) const override {
-        if (used_ && !(chunks_.flags & MERCER_REWINDABLE))
-            fail(MERCER_E_DATA, "the chunk callback has already been read to the end and is not MERCER_REWINDABLE");
-        return dtype() == MERCER_F32 ? load_as<float>(run) : load_as<double>(run);
-    }
-
-  private:
-    // Fills up to `capacity` rows; fewer only at the end of the data. Returns their number.
-    template <class T>
-    int64_t pull(Run &run, int64_t first, int64_t capacity, T *out) const {
-        int64_t filled = 0;
-        while (filled < capacity) {
-            run.progress(rows() > 0 ? static_cast<double>(first + filled) / static_cast<double>(rows()) : 0);
-            int64_t got = 0;
-            call_back("the chunk callback", [&] {
-                return chunks_.next(chunks_.user, first + filled, capacity - filled, out + filled * cols(), &got);
-            });
-            if (got < 0 || got > capacity - filled)
-                fail(MERCER_E_CALLBACK, "the chunk callback returned %" PRId64 " rows, must be 0 to %" PRId64, got,
-                     capacity - filled);
-            used_ = true;
-            if (got == 0) break;
-            filled += got;
-        }
-        return filled;
-    }
-
-    template <class T>
-    std::shared_ptr<const Source> load_as(Run &run) const {
-        const int64_t d = cols();
-        if (rows() >= 0) {
-            Buffer<T> all = run.buffer<T>(rows(), d), beyond = run.buffer<T>(1, d);
-            int64_t total = pull(run, 0, rows(), all.data());
-            if (total < rows())
-                fail(MERCER_E_DATA, "the chunk callback ended after %" PRId64 " rows of %" PRId64, total, rows());
-            if (pull(run, total, 1, beyond.data()) != 0)
-                fail(MERCER_E_DATA, "the chunk callback has more than the %" PRId64 " rows it announced", rows());
-            return make_array_source(std::move(all), total, d);
-        }
-        const int64_t piece = std::max<int64_t>(1, (int64_t{1} << 20) / (d * int64_t{sizeof(T)}));
-        std::vector<Buffer<T>> pieces; // rows are copied once, when their number is known
-        int64_t total = 0, got = piece;
-        while (got == piece) {
-            pieces.push_back(run.buffer<T>(piece, d));
-            total += got = pull(run, total, piece, pieces.back().data());
-        }
-        Buffer<T> all = run.buffer<T>(total, d);
-        int64_t at = 0;
-        for (Buffer<T> &buffer : pieces) {
-            int64_t take = std::min(buffer.size(), (total * d) - at);
-            std::copy_n(buffer.data(), take, all.data() + at);
-            at += take;
-            buffer = Buffer<T>();
-        }
-        return make_array_source(std::move(all), total, d);
-    }
-    mercer_chunks chunks_;
-    mutable bool used_ = false; // data handles belong to one thread at a time
+    int64_t before_;
 };
 
 } // namespace
 
 std::shared_ptr<Source> make_view_source(const mercer_view &view) { return std::make_shared<ViewSource>(view); }
-std::shared_ptr<Source> make_chunk_source(const mercer_chunks &chunks) { return std::make_shared<ChunkSource>(chunks); }
 template <class T>
-std::shared_ptr<Source> make_array_source(Buffer<T> values, int64_t rows, int64_t cols) {
-    return std::make_shared<ArraySource<T>>(std::move(values), rows, cols);
+std::shared_ptr<Source> make_array_source(Buffer<T> values, int64_t rows, int64_t cols, int64_t before) {
+    return std::make_shared<ArraySource<T>>(std::move(values), rows, cols, before);
 }
-template std::shared_ptr<Source> make_array_source(Buffer<float>, int64_t, int64_t);
-template std::shared_ptr<Source> make_array_source(Buffer<double>, int64_t, int64_t);
+template std::shared_ptr<Source> make_array_source(Buffer<float>, int64_t, int64_t, int64_t);
+template std::shared_ptr<Source> make_array_source(Buffer<double>, int64_t, int64_t, int64_t);
 
 // ---- sparse
 

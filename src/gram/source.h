@@ -1,5 +1,5 @@
-// Sources other than files: the caller's arrays, chunks from a callback, sparse rows, and objects
-// that are known only by values between pairs.
+// Sources other than files and chunks (chunks.h): the caller's arrays, sparse rows, and objects that
+// are known only by values between pairs.
 #pragma once
 #include "../io/source.h"
 
@@ -60,11 +60,11 @@ class ObjectSource : public Source {
 };
 
 std::shared_ptr<Source> make_view_source(const mercer_view &view);
-std::shared_ptr<Source> make_chunk_source(const mercer_chunks &chunks);
 
-// Owns rows x cols numbers in memory.
+// Owns rows x cols numbers in memory. before: how many rows of the caller's data precede them, for
+// messages.
 template <class T>
-std::shared_ptr<Source> make_array_source(Buffer<T> values, int64_t rows, int64_t cols);
+std::shared_ptr<Source> make_array_source(Buffer<T> values, int64_t rows, int64_t cols, int64_t before = 0);
 
 // Checks a view and converts it to the present struct. dtypes: a bit set of 1 << MERCER_F32 ...;
 // what: the name of the view in messages.

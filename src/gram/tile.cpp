@@ -112,6 +112,7 @@ Tiles<T>::Tiles(int32_t, Points<T> &x, Points<T> &y) : kernel_(nullptr), x_(&x),
 template <class T>
 bool Tiles<T>::serial() const {
     const ObjectSource *objects = x_->objects();
+    if (x_->source().in_passes() || y_->source().in_passes()) return true;
     return (kernel_ && kernel_->calls_back() && !objects) || (objects && !objects->thread_safe());
 }
 

@@ -78,7 +78,7 @@ class Tiles {
     void self(Run &run, const Panel<T> &x, bool queries, T *out) const;
     TileScratch<T> scratch(Run &run) const;
     TileBytes bytes() const; // sizes of panels are those of x
-    bool serial() const;     // true if values come from callbacks that must run on the calling thread
+    bool serial() const;     // true if values or rows come from callbacks that must run on the calling thread
 
     // True if tiles are not split into strips, because callbacks and block kernels compute whole
     // tiles.

@@ -26,10 +26,16 @@ class Source {
     int32_t dtype() const { return dtype_; }
 
     // Returns nullptr if this source can be read any number of times; otherwise (a chunk callback)
-    // returns a source that holds its rows in memory. Runs on the calling thread.
+    // returns a source that can: it has its rows in memory, or it reads them by windows in as many
+    // passes as are needed. Runs on the calling thread; the result must not outlive the run.
     virtual std::shared_ptr<const Source> load(Run &) const { return nullptr; }
-    // True if this source itself can be read any number of times, false if only load() can read it.
+    // True if this source itself can be read any number of times, false if only the result of load()
+    // can be.
     virtual bool at_will() const { return true; }
+    // True if only the thread that called load() may read rows, and each read that lies before an
+    // earlier one begins a new pass over all rows. Loops over such rows are serial and ascending,
+    // and single rows are read together (gather).
+    virtual bool in_passes() const { return false; }
 
     // Writes rows row0 ... row0 + count - 1 to out, row-major; sparse rows include their zeros.
     // Fails with E_DATA at the first NaN or Inf; the message says where it is.
@@ -38,6 +44,13 @@ class Source {
     // The same without the check for NaN and Inf.
     virtual void fill(int64_t row0, int64_t count, float *out) const = 0;
     virtual void fill(int64_t row0, int64_t count, double *out) const = 0;
+    // Writes the rows with these numbers, which may be in any order and may repeat, to out. One pass
+    // at most is made over a source that is read in passes.
+    void gather(const int64_t *numbers, int64_t count, float *out) const { gather_checked(numbers, count, out); }
+    void gather(const int64_t *numbers, int64_t count, double *out) const { gather_checked(numbers, count, out); }
+    // The same without the check.
+    virtual void pick(const int64_t *numbers, int64_t count, float *out) const { pick_runs(numbers, count, out); }
+    virtual void pick(const int64_t *numbers, int64_t count, double *out) const { pick_runs(numbers, count, out); }
     // Throws E_DATA with the position of this entry in the caller's data and what is wrong with it.
     [[noreturn]] void refuse(int64_t row, int64_t column, const char *what) const;
     // "row 4, column 1", numbered as in the caller's data; for a text file, the line.
@@ -48,12 +61,12 @@ class Source {
     // if there is none or it is unknown.
     virtual const mercer_view *borrowed() const { return nullptr; }
 
-    // This source may hold only some rows of the caller's data (complete_rows.h). given_rows is the
+    // This source may have only some rows of the caller's data (gram/subset.h). given_rows is the
     // number of rows of these data, number(i) the number of row i among them.
     virtual int64_t given_rows() const { return rows_; }
     virtual int64_t number(int64_t row) const { return row; }
 
-    // Bytes that the result of load() holds or will hold.
+    // Bytes that load() takes, or will take in the budget of the call for which this thread works.
     virtual int64_t loaded_bytes() const { return 0; }
 
     // Bytes that this source holds outside of any budget, because it was created before the call.
@@ -74,6 +87,11 @@ class Source {
   private:
     template <class T>
     void check(int64_t row0, int64_t count, const T *values) const;
+    [[noreturn]] void refuse_value(int64_t row, int64_t column, double value) const;
+    template <class T>
+    void pick_runs(const int64_t *numbers, int64_t count, T *out) const;
+    template <class T>
+    void gather_checked(const int64_t *numbers, int64_t count, T *out) const;
 
     Kind kind_;
     int64_t rows_, cols_;

@@ -5,7 +5,7 @@
 //
 // For a projection, row i of L and its residual d_i suffice: f = V^T (l_i - mu),
 // residual = d_i + |l_i - mu|^2 - |f|^2, T^2 = sum f_j^2 / lambda_j. This takes one more sweep over
-// L with 2 n m r flops, and the memory of 3 n numbers.
+// L with 2 n m r flops, and the memory of 2 n numbers, or 3 n with weights.
 #include "control_limits.h"
 
 #include "../core/threads.h"
@@ -30,23 +30,17 @@ double quantile(const double *values, const double *weights, const Buffer<int64_
 }
 
 // Returns the quantile of values of equal weight, and reorders the values.
-double quantile(Buffer<double> &values, double q) {
-    const int64_t n = values.size();
+double quantile(int64_t n, double *values, double q) {
     if (n == 0) return 0;
-    double *at =
-        values.begin() + std::min(n, static_cast<int64_t>(std::ceil(q * static_cast<double>(n) * not_rounding))) - 1;
-    std::nth_element(values.begin(), at, values.end());
+    double *at = values + std::min(n, static_cast<int64_t>(std::ceil(q * static_cast<double>(n) * not_rounding))) - 1;
+    std::nth_element(values, at, values + n);
     return *at;
 }
 
 } // namespace
 
-Quantiles limits_of(Run &run, int64_t n, const double *values, const double *weights) {
-    if (!weights) {
-        Buffer<double> own = run.buffer<double>(n);
-        std::copy_n(values, n, own.begin());
-        return {quantile(own, 0.95), quantile(own, 0.99)};
-    }
+Quantiles limits_of(Run &run, int64_t n, double *values, const double *weights) {
+    if (!weights) return {quantile(n, values, 0.95), quantile(n, values, 0.99)};
     Buffer<int64_t> ascending = run.buffer<int64_t>(n);
     std::iota(ascending.begin(), ascending.end(), int64_t{0});
     std::sort(ascending.begin(), ascending.end(), [&](int64_t i, int64_t j) { return values[i] < values[j]; });
@@ -61,10 +55,12 @@ struct Outputs {
     Run &run;
     int64_t r;
     const double *lambda;
-    Buffer<double> residual, t2;
+    CountedVector<double> residual;
+    Buffer<double> t2;
 
-    Outputs(Run &run, int64_t n, int64_t r, const double *lambda)
-        : run(run), r(r), lambda(lambda), residual(run.buffer<double>(n)), t2(run.buffer<double>(n)) {}
+    Outputs(Run &run, int64_t r, const double *lambda, CountedVector<double> residual)
+        : run(run), r(r), lambda(lambda), residual(std::move(residual)),
+          t2(run.buffer<double>(static_cast<int64_t>(this->residual.size()))) {}
     template <class Score>
     void put(int64_t i, double left, Score &&score) {
         double sum = 0;
@@ -73,10 +69,10 @@ struct Outputs {
             left -= f * f;
             sum += f * f / lambda[j];
         }
-        residual[i] = std::max(left, 0.0);
+        residual[static_cast<size_t>(i)] = std::max(left, 0.0);
         t2[i] = sum;
     }
-    Limits limits(const double *weights, const char *kind) const {
+    Limits limits(const double *weights, const char *kind) {
         return {limits_of(run, t2.size(), t2.data(), weights), limits_of(run, t2.size(), residual.data(), weights),
                 kind};
     }
@@ -85,8 +81,8 @@ struct Outputs {
 } // namespace
 
 template <class T>
-Limits limits_in_span(Run &run, const SpanRows<T> &span, const Projection &projection,
-                      const std::vector<double> &lambda, const double *weights) {
+Limits limits_in_span(Run &run, const SpanRows<T> &span, Projection &projection, const std::vector<double> &lambda,
+                      const double *weights) {
     const int64_t n = span.n(), m = span.rank(), r = static_cast<int64_t>(lambda.size());
     const int64_t width = padded_columns<T>(r), slabs = (n + span_slab - 1) / span_slab;
     Buffer<T> v = std::move(run.buffer<T>(m, width).zero());
@@ -96,34 +92,37 @@ Limits limits_in_span(Run &run, const SpanRows<T> &span, const Projection &proje
             v[k * width + j] = static_cast<T>(projection.v[k + j * m]);
             offset[static_cast<size_t>(j)] += projection.v[k + j * m] * projection.mean[static_cast<size_t>(k)];
         }
-    Outputs outputs(run, n, r, lambda.data());
+    Outputs outputs(run, r, lambda.data(), std::move(projection.residual));
     struct Work {
         Buffer<T> made, f;
     };
     Pool<Work> pool([&] { return std::unique_ptr<Work>(new Work{{}, run.buffer<T>(span_slab, width)}); });
-    parallel_for(run, slabs, [&](int64_t s) {
-        const int64_t row0 = s * span_slab, rows = std::min(span_slab, n - row0);
-        auto work = pool.take();
-        int64_t stride = 0;
-        const T *l = span.rows(run, row0, rows, work->made, stride);
-        thin_table<T>().product(rows, width, m, l, stride, 1, v.data(), width, work->f.data(), width, false);
-        for (int64_t i = 0; i < rows; ++i) {
-            double left = projection.residual[static_cast<size_t>(row0 + i)];
-            for (int64_t k = 0; k < m; ++k) {
-                const double x = static_cast<double>(l[i * stride + k]) - projection.mean[static_cast<size_t>(k)];
-                left += x * x;
+    parallel_for(
+        run, slabs,
+        [&](int64_t s) {
+            const int64_t row0 = s * span_slab, rows = std::min(span_slab, n - row0);
+            auto work = pool.take();
+            int64_t stride = 0;
+            const T *l = span.rows(run, row0, rows, work->made, stride);
+            thin_table<T>().product(rows, width, m, l, stride, 1, v.data(), width, work->f.data(), width, false);
+            for (int64_t i = 0; i < rows; ++i) {
+                double left = outputs.residual[static_cast<size_t>(row0 + i)];
+                for (int64_t k = 0; k < m; ++k) {
+                    const double x = static_cast<double>(l[i * stride + k]) - projection.mean[static_cast<size_t>(k)];
+                    left += x * x;
+                }
+                outputs.put(row0 + i, left, [&](int64_t j) {
+                    return static_cast<double>(work->f[i * width + j]) - offset[static_cast<size_t>(j)];
+                });
             }
-            outputs.put(row0 + i, left, [&](int64_t j) {
-                return static_cast<double>(work->f[i * width + j]) - offset[static_cast<size_t>(j)];
-            });
-        }
-    });
+        },
+        span.serial());
     return outputs.limits(weights, "exact");
 }
 
-template Limits limits_in_span(Run &, const SpanRows<float> &, const Projection &, const std::vector<double> &,
+template Limits limits_in_span(Run &, const SpanRows<float> &, Projection &, const std::vector<double> &,
                                const double *);
-template Limits limits_in_span(Run &, const SpanRows<double> &, const Projection &, const std::vector<double> &,
+template Limits limits_in_span(Run &, const SpanRows<double> &, Projection &, const std::vector<double> &,
                                const double *);
 
 template <class T>
@@ -139,13 +138,14 @@ Limits limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, c
     Weights<T> w(run, a.rows, r + centred);
     w.columns(0, tensor_data<T>(a), r);
     if (centred) w.column(r, tensor_data<double>(nu->second), 1);
-    Outputs outputs(run, n, r, tensor_data<double>(variances));
+    Outputs outputs(run, r, tensor_data<double>(variances), CountedVector<double>(static_cast<size_t>(n)));
     self_values(run, tiles, outputs.residual.data());
     const double square = centred ? model.mean_square.value() : 0;
     RowSums<T>(run, tiles, false).evaluate(w, [&](const Panel<T> &panel, double *sums) {
         for (int64_t i = 0; i < panel.rows; ++i) {
             const double *row = sums + i * w.stride;
-            const double own = outputs.residual[panel.row0 + i] + (centred ? square - 2 * row[r] : 0);
+            const double own =
+                outputs.residual[static_cast<size_t>(panel.row0 + i)] + (centred ? square - 2 * row[r] : 0);
             outputs.put(panel.row0 + i, own, [&](int64_t j) { return row[j] - tensor_data<double>(b)[j]; });
         }
     });

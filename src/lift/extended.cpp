@@ -189,8 +189,8 @@ Plan plan_extended(const PlanTask &task) {
                                : need_of<double>(task.run, task.kernel, task.source, n, std::max<int64_t>(passed, 1));
     // kept: all rows, their weights and A. own: the coefficients of the centres. The tiles for the
     // sums and those for the product with K follow each other, so only the larger memory is added.
-    const int64_t kept =
-                      base_bytes(task.source, n, task.f32) - base_bytes(task.source, 0, task.f32) + n * (size * r + 8),
+    const int64_t kept = base_bytes(task.source, false, n, task.f32) - base_bytes(task.source, false, 0, task.f32) +
+                         n * (size * r + 8),
                   own = task.m * (size * r + 24);
     const Bytes sums = sweep_bytes(task.run, task.kernel, task.source, task.f32) + task.m * size * width +
                        task.run.threads() * tile_rows * width * (8 + size),

@@ -219,7 +219,7 @@ Lifted projected_as(const LiftTask &task) {
                                   "exact");
         out.kernel_evaluations += n * task.centres.m();
     } else {
-        out.limits = limits_in_span(run, *span, projection, scatter, weights);
+        out.limits = limits_in_span(run, *span, found.projection, scatter, weights);
         out.mse = projection.left / total;
         const double share = static_cast<double>(span->rank()) / static_cast<double>(task.centres.m());
         // flops shrink in this proportion if the rank is lower than m
@@ -265,9 +265,10 @@ SpanBytes span_bytes(const PlanTask &task, const PlannedEvidence &planned) {
     std::tie(out.factor, out.growing) = factor_bytes(task, n, tiles);
     out.stored = projection_bytes(n, m, p);
     out.project = project_bytes(n, m, p, threads, size);
-    // Besides A and nu, either the triangle and solutions of the coefficients are held, or V, slabs
+    // Besides A and nu, either the triangle and solutions of the coefficients are stored, or V, slabs
     // of scores and the outputs for the limits.
-    const int64_t limits = 24 * n + size * padded_columns<float>(r) * (m + active * span_slab);
+    const int64_t each = task.weighted ? 8 : 0,
+                  limits = (8 + each) * n + size * padded_columns<float>(r) * (m + active * span_slab);
     out.evidence = m * (size * r + 16) + std::max(8 * m * (m + r + 1), limits);
     if (choice.wants_bars())
         out.evidence = larger(out.evidence, Bytes(bootstrap_bytes(n, r, 1), bootstrap_bytes(n, r, threads)));
@@ -280,7 +281,8 @@ SpanBytes span_bytes(const PlanTask &task, const PlannedEvidence &planned) {
     } else {
         // Sampled pairs are computed in panels of gathered rows, which may lie far apart in the
         // data, and need the rows of L on both sides.
-        const int64_t pairs = 24 * n + Evidence<double>::pairs * 24,
+        const int64_t pairs = (8 + each) * n + Evidence<double>::pairs * 24 +
+                              drawn_bytes(task.source, 2 * Evidence<double>::pairs),
                       strips = threads * (tiles.scratch + 2 * (tiles.stored(1, strip_rows) + strip_rows * m * size)),
                       loading = threads * (tiles.loading(strip_rows) + 2 * strip_rows * task.source.cols() * size);
         out.evidence = larger(out.evidence, Bytes(pairs + strips, pairs + strips + loading));
@@ -289,7 +291,8 @@ SpanBytes span_bytes(const PlanTask &task, const PlannedEvidence &planned) {
         const int64_t few = padded_columns<float>(std::min(r, width)), most = padded_columns<float>(std::min(p, width)),
                       panels = tiles.stored(blocks_of(n), n);
         auto rows = [&](int64_t columns) {
-            return 24 * n + n * columns * (8 + size) + drawn * (8 * columns + 8) +
+            return (16 + each) * n + n * columns * (8 + size) + drawn * (8 * columns + 8) +
+                   drawn_bytes(task.source, drawn) +
                    threads *
                        (tiles.scratch + tiles.stored(1, strip_rows) + strip_rows * (m * (8 + size) + columns * 16));
         };
@@ -313,7 +316,7 @@ Plan plan_projected(const PlanTask &task) {
     const Bytes later = larger(of.project, of.stored + of.evidence),
                 with_factor = task.handed ? task.handed + later : of.factor + larger(of.growing, later);
     const auto [basis, growing] = factor_bytes(task, m, of.tiles);
-    const int64_t own = 8 * n + basis + size * m * m + of.tiles.stored(blocks_of(m), m),
+    const int64_t own = basis + size * m * m + of.tiles.stored(blocks_of(m), m),
                   slabs =
                       active * (span_slab * m * size + of.tiles.scratch + of.tiles.stored(1, std::min(n, tile_rows))),
                   loading = task.run.threads() *

@@ -119,10 +119,10 @@ Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &ma
                                 : SpanOperator<double>::bytes(task.run, n, m, width, tiles);
     const int64_t usual = std::min(cost.first_blocks + 2 * cost.columns * cost.likely_passes, cost.blocks);
     const Bytes solver(cost.likely_bytes + usual * m * size, cost.bytes + cost.blocks * m * size),
-        span = 8 * n + 3 * m2 + size * m * m + tiles.stored(blocks_of(m), m) + 16 * sample + m * width * (size + 8),
-        limits = 24 * n + padded_columns<float>(r + 1) * m * size +
+        span = 3 * m2 + size * m * m + tiles.stored(blocks_of(m), m) + 16 * sample + m * width * (size + 8),
+        limits = (task.weighted ? 24 : 16) * n + padded_columns<float>(r + 1) * m * size +
                  sweep_bytes(task.run, task.kernel, task.source, task.f32),
-        all = span + larger(pass + solver, limits);
+        all = span + larger(larger(pass + solver, limits), 8 * n);
     plan.likely_bytes = all.likely, plan.bytes = std::max(all.most, made_again.most);
     const double rows = static_cast<double>(n), order = static_cast<double>(m), pairs = rows * order,
                  share = static_cast<double>(sample) / rows,
@@ -166,12 +166,9 @@ bool iterate(const LiftTask &task, const Points<T> &rows, const SpanRows<T> &spa
     const double *weights = task.prepared.weighted() ? task.prepared.weights.data() : nullptr;
     const bool centred = task.recipe.values().lift_centred != 0;
     const int64_t n = rows.rows();
-    double total = 0, uncentred = 0;
-    for (int64_t i = 0; i < n; ++i) {
-        const double w = weights ? weights[i] : 1;
-        uncentred += w * span.residual(i, 0); // k(x, x): no column of L is subtracted
-        total += w;
-    }
+    const double uncentred = span.sum_of_self(run, weights);
+    double total = 0;
+    for (int64_t i = 0; i < n; ++i) total += weights ? weights[i] : 1;
     const double floor = rounding_floor(sizeof(T) == 4, span.rank()) * uncentred;
     const int64_t sampled = sample_of(n, task.centres.m());
     const double share = sample_passes * static_cast<double>(sampled) / static_cast<double>(n),

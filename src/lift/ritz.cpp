@@ -65,9 +65,10 @@ struct ScoredRows {
         std::vector<Slab> slabs(static_cast<size_t>(blocks_of(rows)), {ScoreMeans(r), 0});
         const auto one = [&](const Panel<T> &panel, double *sums) {
             Slab &slab = slabs[static_cast<size_t>((panel.row0 - first) / tile_rows)];
-            const double *s = prepared.weights.data() + panel.row0;
+            double s[tile_rows];
             for (int64_t i = 0; i < panel.rows; ++i) {
                 double *row = sums + i * weights.stride;
+                s[i] = prepared.weights[static_cast<size_t>(panel.row0 + i)];
                 slab.density += s[i] * row[r] / total;
                 for (int64_t j = 0; j < r; ++j) row[j] -= tensor_data<double>(b)[j];
             }

@@ -10,7 +10,10 @@ namespace {
 template <class T>
 Tensor gather_rows(Run &run, const Prepared &prepared, const CountedVector<int64_t> &index) {
     const int64_t m = static_cast<int64_t>(index.size()), d = prepared.source->cols();
-    Points<T> points(prepared.source, prepared.map, {{MERCER_BLOCK, false, {}, {}}}, index.data(), m);
+    const std::vector<LeafSpec> leaf = {{MERCER_BLOCK, false, {}, {}}};
+    const Points<T> all(prepared.source, prepared.map, leaf);
+    const Points<T> points =
+        std::is_sorted(index.begin(), index.end()) ? all.only(index.data(), m) : all.gathered(run, index.data(), m);
     Tensor rows = make_tensor<T>(m, d);
     for (int64_t b = 0; b < blocks_of(m); ++b) {
         Panel<T> panel = points.load(run, b);
@@ -114,8 +117,8 @@ Centres make_centres(Run &run, const Prepared &prepared, Landmarks &landmarks) {
     return out;
 }
 
-int64_t base_bytes(const Source &source, int64_t m, bool f32) {
-    const int64_t size = f32 ? 4 : 8, weights = 8 * source.rows() + 40 * m;
+int64_t base_bytes(const Source &source, bool weighted, int64_t m, bool f32) {
+    const int64_t size = f32 ? 4 : 8, weights = (weighted ? 8 * source.rows() : 0) + 40 * m;
     if (source.kind() == Source::Kind::objects) return weights + 8 * m;
     if (const auto *sparse = dynamic_cast<const SparseSource *>(&source)) { // the tensors, and the rows that tiles read
         const double share =

@@ -43,8 +43,8 @@ Points<T> points_of(const Expression &kernel, const Centres &centres) {
 // landmarks.
 Centres make_centres(Run &run, const Prepared &prepared, Landmarks &landmarks);
 
-// Memory stored during the whole fit: the weights, m centres as the model stores them, and the loaded
-// rows.
-int64_t base_bytes(const Source &source, int64_t m, bool f32);
+// Memory stored during the whole fit: the weights of the rows, if they have any, m centres as the model
+// stores them, and the loaded rows.
+int64_t base_bytes(const Source &source, bool weighted, int64_t m, bool f32);
 
 } // namespace mercer

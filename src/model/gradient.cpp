@@ -33,7 +33,8 @@ template <class T>
 class Gradient {
   public:
     Gradient(Run &run, const Model &model, int64_t first, int64_t count)
-        : run_(run), model_(model), first_(first), count_(count), stride_(padded_columns<T>(count * (model.d() + 1))),
+        : run_(run), model_(model), first_(first), count_(count),
+          stride_(padded_columns<T>(count * (model.d_mapped() + 1))),
           pool_([&] { return std::unique_ptr<Scratch>(new Scratch(run_, stride_)); }) {}
 
     // Adds the contributions of the centres in y to sums (x.rows x count d).
@@ -79,7 +80,7 @@ class Gradient {
                 double *sums) const {
         const Leaf &leaf = model_.kernel().leaves[index];
         const LeafRows<T> &rows = strip.x.leaves[index];
-        const int64_t d = rows.d, all = model_.d();
+        const int64_t d = rows.d, all = model_.d_mapped();
         for (int64_t i = 0; i < strip.rows; ++i, product += width) {
             const T *x = rows.x + (strip.row0 + i) * d, *from = product;
             double *to = sums + (strip.row0 + i) * count_ * all;
@@ -107,6 +108,8 @@ class Gradient {
 template <class T>
 void gradient(const Request<T> &request) {
     const Model &model = request.model;
+    // T scales each column on its own: d columns come out of it too, and the chain rule is a factor
+    // for each.
     const int64_t r = model.r(), d = model.d();
     constexpr int64_t most = int64_t{1} << 21; // upper limit on the number of sums of a panel
     const int64_t group = std::max<int64_t>(most / (tile_rows * (d + 1)), 1);

@@ -204,7 +204,7 @@ void Model::read_centres() {
         ++sets;
         if (c->dtype != a->dtype) fail(MERCER_E_MODEL, "tensor 'C' does not have the type of 'A'");
         summary_.m = c->rows;
-        summary_.d = c->cols;
+        summary_.d_mapped = c->cols;
         centres_ = make_view_source(tensor_view("C"));
     }
     if (const Tensor *w = tensor("frequencies")) {
@@ -212,7 +212,7 @@ void Model::read_centres() {
         if (w->dtype != a->dtype) fail(MERCER_E_MODEL, "tensor 'frequencies' does not have the type of 'A'");
         frequencies_ = true;
         summary_.m = w->rows;
-        summary_.d = w->cols;
+        summary_.d_mapped = w->cols;
         centres_ = make_view_source(tensor_view("frequencies"));
     }
     if (const Tensor *i = tensor("indices")) {
@@ -228,16 +228,16 @@ void Model::read_centres() {
             columns->cols != 1 || offsets->cols != 1)
             fail(MERCER_E_MODEL, "tensors 'C.values', 'C.columns' and 'C.offsets' do not match each other");
         summary_.m = offsets->rows - 1;
-        summary_.d = count_at(text_, "d", 0);
-        if (summary_.d > INT32_MAX)
-            fail(MERCER_E_MODEL, "header: d = %" PRId64 ", sparse rows have at most 2147483647 columns", summary_.d);
+        const int64_t d = summary_.d_mapped = count_at(text_, "d", 0);
+        if (d > INT32_MAX)
+            fail(MERCER_E_MODEL, "header: d = %" PRId64 ", sparse rows have at most 2147483647 columns", d);
         mercer_sparse sparse{sizeof sparse,
                              MERCER_CSR,
                              values->dtype,
                              MERCER_I64,
                              0,
                              summary_.m,
-                             summary_.d,
+                             summary_.d_mapped,
                              values->rows,
                              offsets->bytes.data(),
                              columns->bytes.data(),
@@ -248,8 +248,9 @@ void Model::read_centres() {
             fail(MERCER_E_MODEL, "tensor 'C.values': %s", e.what());
         }
     }
-    if (centres_ && summary_.d < 1)
-        fail(MERCER_E_MODEL, "the centres have %" PRId64 " columns, must be >= 1", summary_.d);
+    if (centres_ && summary_.d_mapped < 1)
+        fail(MERCER_E_MODEL, "the centres have %" PRId64 " columns, must be >= 1", summary_.d_mapped);
+    summary_.d = summary_.d_mapped; // T scales each column on its own, so as many go in as come out
     if (sets != 1)
         fail(MERCER_E_MODEL, "a model has one of the tensors 'C', 'C.values', 'indices', 'frequencies', not %d", sets);
 }
@@ -297,7 +298,7 @@ void Model::read_kernel(Registry &registry, Plugins plugins) {
         quiet.run.threads = 1;
         quiet.run.memory = int64_t{1} << 40;
         Run run(quiet, nullptr);
-        kernel_.finish(run, d(), [](const Leaf &leaf, const std::string &) -> double {
+        kernel_.finish(run, d_mapped(), [](const Leaf &leaf, const std::string &) -> double {
             fail(MERCER_E_MODEL, "the parameters of kernel %s lack its bandwidth", leaf.plugin->name.c_str());
         });
     } catch (const Error &e) {
@@ -307,7 +308,7 @@ void Model::read_kernel(Registry &registry, Plugins plugins) {
         Leaf &leaf = kernel_.leaves[l];
         const Tensor *shift = tensor("shift." + std::to_string(l + 1));
         if (!shift) continue;
-        if (shift->dtype != MERCER_F64 || shift->rows != kernel_.leaf_columns(leaf, d()) || shift->cols != 1 ||
+        if (shift->dtype != MERCER_F64 || shift->rows != kernel_.leaf_columns(leaf, d_mapped()) || shift->cols != 1 ||
             leaf.form != MERCER_SQDIST)
             fail(MERCER_E_MODEL, "tensor 'shift.%zu' does not match its leaf", l + 1);
         leaf.shift.assign(tensor_data<double>(*shift), tensor_data<double>(*shift) + shift->rows);
@@ -408,6 +409,7 @@ void Model::write_info() {
     info["dtype"] = dtype_name(dtype());
     info["n"] = n();
     info["d"] = d();
+    info["d_mapped"] = d_mapped();
     info["m"] = m();
     info["r"] = r();
     Json values = Json::array(), share = Json::array();

@@ -29,7 +29,8 @@ class Model {
     mercer_summary summary() const { return summary_; }
     int32_t dtype() const { return summary_.dtype; }
     int64_t n() const { return summary_.n; }
-    int64_t d() const { return summary_.d; }
+    int64_t d() const { return summary_.d; }               // columns of a row before the input map
+    int64_t d_mapped() const { return summary_.d_mapped; } // columns after it, which the kernel and the centres have
     int64_t m() const { return summary_.m; }
     int64_t r() const { return summary_.r; }
     bool can(uint32_t capability) const { return (summary_.capabilities & capability) != 0; }

@@ -151,8 +151,8 @@ void Model::check_centres() const {
         fail(MERCER_E_MODEL, "the centres: %s", e.what());
     }
     for (const Leaf &leaf : kernel.leaves)
-        for (int64_t k = 0; !sparse && leaf.facts.flags & MERCER_NONNEGATIVE && k < kernel.leaf_columns(leaf, d());
-             ++k) {
+        for (int64_t k = 0;
+             !sparse && leaf.facts.flags & MERCER_NONNEGATIVE && k < kernel.leaf_columns(leaf, d_mapped()); ++k) {
             const int64_t column = leaf.columns.empty() ? k : leaf.columns[static_cast<size_t>(k)];
             if (const double least = extent.lo[static_cast<size_t>(column)]; least < 0)
                 fail(MERCER_E_MODEL, "the centres: column %" PRId64 " has %g, but the kernel %s needs values >= 0",

@@ -25,7 +25,7 @@ class FusedRow : public RowScores {
         if (specs.size() != 1 || !(specs[0].rate > 0) || model.kernel().terms()[0].weight != 1 || model.tensor("v") ||
             model.has_frequencies() || !model.centres() || model.centres()->kind() != Source::Kind::dense ||
             model.d() > most_columns || model.r() > most_components || model.r() == 0 || model.m() == 0 ||
-            model.m() * (model.d() + model.r()) * static_cast<int64_t>(sizeof(T)) > most_bytes)
+            model.m() * (model.d_mapped() + model.r()) * static_cast<int64_t>(sizeof(T)) > most_bytes)
             return nullptr;
         std::unique_ptr<FusedRow> out(new FusedRow(model, specs[0]));
         const bool packed = std::all_of(out->panels_.begin(), out->panels_.end(),
@@ -48,7 +48,7 @@ class FusedRow : public RowScores {
 
   private:
     FusedRow(const Model &model, const LeafSpec &spec)
-        : d_(static_cast<int64_t>(spec.columns.empty() ? static_cast<size_t>(model.d()) : spec.columns.size())),
+        : d_(static_cast<int64_t>(spec.columns.empty() ? static_cast<size_t>(model.d_mapped()) : spec.columns.size())),
           r_(model.r()), spec_(spec), map_(model.map()), scale_(fused_scale(spec.rate)),
           offset_(static_cast<size_t>(r_)) {
         RunSettings quiet;

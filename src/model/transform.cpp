@@ -5,8 +5,8 @@
 // error is at least u k(x, x).
 #include "outputs.h"
 
-#include "../gram/complete_rows.h"
 #include "../gram/object_matrix.h"
+#include "../gram/subset.h"
 #include "evaluate.h"
 
 #include <algorithm>

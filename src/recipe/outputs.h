@@ -9,8 +9,14 @@ struct OutputOptions {
     int32_t whiten = 0;
 };
 
+// What an operation is computed from: rows of the data, before the input map; scores of rows; or the
+// kernel values k(x, C) between rows and centres.
+enum class Takes { rows, scores, kernel_rows };
+const char *name_of(Takes takes);
+
 struct OutputTraits {
     const char *name, *summary;
+    Takes takes;
     std::shared_ptr<const ParamTable> rows; // the options that this operation has
 };
 const std::vector<OutputTraits> &outputs(); // the first, scores, is the default

@@ -10,6 +10,7 @@ struct PlanTask {
     const Recipe &recipe;
     const Expression &kernel;
     const Source &source; // the data
+    bool weighted;        // its rows have weights, which take memory
     bool f32;
     int64_t m; // centres
     int64_t budget_left;

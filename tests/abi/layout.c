@@ -38,7 +38,7 @@ AT(mercer_run, user, 32);
 AT(mercer_run, cancel, 40);
 AT(mercer_run, checkpoint, 48);
 
-SIZE(mercer_entry, 64);
+SIZE(mercer_entry, 72);
 AT(mercer_entry, struct_size, 0);
 AT(mercer_entry, name, 8);
 AT(mercer_entry, aliases, 16);
@@ -47,6 +47,7 @@ AT(mercer_entry, reference, 32);
 AT(mercer_entry, path, 40);
 AT(mercer_entry, value, 48);
 AT(mercer_entry, version, 56);
+AT(mercer_entry, takes, 64);
 
 SIZE(mercer_file, 56);
 AT(mercer_file, struct_size, 0);
@@ -149,7 +150,7 @@ AT(mercer_output, cols, 32);
 AT(mercer_output, dtype, 40);
 AT(mercer_output, reserved, 44);
 
-SIZE(mercer_summary, 64);
+SIZE(mercer_summary, 72);
 AT(mercer_summary, struct_size, 0);
 AT(mercer_summary, n, 8);
 AT(mercer_summary, d, 16);
@@ -160,6 +161,7 @@ AT(mercer_summary, outcome, 44);
 AT(mercer_summary, capabilities, 48);
 AT(mercer_summary, reserved, 52);
 AT(mercer_summary, total_variance, 56);
+AT(mercer_summary, d_mapped, 64);
 
 SIZE(mercer_sink, 24);
 AT(mercer_sink, struct_size, 0);

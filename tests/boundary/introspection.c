@@ -193,6 +193,58 @@ static void operations_have_rows_too(void **state) {
     }
 }
 
+/* Operations say what they are computed from; nothing else says so. */
+static void operations_say_what_they_take(void **state) {
+    (void)state;
+    static const char *const registries[] = {"operations", "derivations", "methods", "lifts", "statuses"};
+    for (size_t which = 0; which < sizeof registries / sizeof *registries; which++) {
+        struct names names = names_of(registries[which]);
+        assert_true(names.count > 0);
+        for (int64_t i = 0; i < names.count; i++) {
+            mercer_entry entry = {.struct_size = sizeof entry};
+            MUST(mercer_context_find(context, registries[which], names.name[i], &entry));
+            assert_string_equal(entry.takes, which == 0 ? "rows" : "");
+        }
+    }
+}
+
+/* Columns before and after the input map: of rows as they are, scaled, sparse, and of objects. */
+static void models_say_what_goes_in_and_what_the_kernel_sees(void **state) {
+    (void)state;
+    double x[40 * 3], distances[16] = {0, 1, 2, 3, 1, 0, 1, 2, 2, 1, 0, 1, 3, 2, 1, 0};
+    for (int i = 0; i < 120; i++) x[i] = (i * 37 % 101) / 50.0;
+    mercer_view rows = doubles(x, 40, 3), square = doubles(distances, 4, 4);
+    static const char *const scales[] = {"none", "standard", "minmax", NULL};
+    for (int k = 0; k < 4; k++) {
+        const char *scale = scales[k], *text = NULL;
+        const int64_t columns = scale ? 3 : 0;
+        mercer_data *data = NULL;
+        if (scale)
+            MUST(mercer_data_from_view(&data, context, &rows));
+        else
+            MUST(mercer_data_from_matrix(&data, context, &square, MERCER_DISTANCE));
+        mercer_recipe *recipe = new_recipe(context, "sigma", "1", "components", "2", NULL);
+        if (scale) MUST(mercer_recipe_set(recipe, "data.scale", scale));
+        mercer_model *model = NULL;
+        MUST(mercer_model_fit(&model, recipe, data, NULL));
+        mercer_summary summary = {.struct_size = sizeof summary};
+        MUST(mercer_model_summary(model, &summary));
+        assert_int_equal(summary.d, columns);
+        assert_int_equal(summary.d_mapped, columns);
+        MUST(mercer_model_info(model, "/d", &text));
+        assert_int_equal(atoi(text), columns);
+        MUST(mercer_model_info(model, "/d_mapped", &text));
+        assert_int_equal(atoi(text), columns);
+        mercer_summary older = {.struct_size = sizeof older - sizeof(int64_t), .d_mapped = -7}; /* of an older caller */
+        MUST(mercer_model_summary(model, &older));
+        assert_int_equal(older.d, columns);
+        assert_int_equal(older.d_mapped, -7);
+        mercer_model_destroy(model);
+        mercer_recipe_destroy(recipe);
+        mercer_data_destroy(data);
+    }
+}
+
 /* In the header's own words: NAME = 7, and the summary as its comment. */
 static void statuses_are_listed(void **state) {
     (void)state;
@@ -280,6 +332,8 @@ int main(void) {
         cmocka_unit_test(every_row_of_every_combination),
         cmocka_unit_test(rows_of_parts_name_what_there_is),
         cmocka_unit_test(operations_have_rows_too),
+        cmocka_unit_test(operations_say_what_they_take),
+        cmocka_unit_test(models_say_what_goes_in_and_what_the_kernel_sees),
         cmocka_unit_test(statuses_are_listed),
         cmocka_unit_test(numbers_come_back_as_they_were_given),
         cmocka_unit_test(older_callers_get_what_they_know),

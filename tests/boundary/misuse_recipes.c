@@ -219,9 +219,9 @@ void indices_and_sizes(void **state) {
         -1, &entry);
     BAD(mercer_context_entry, "index", "too large", MERCER_E_VALUE, "index = 1000", "must be 0 to 15", f.context,
         "statuses", 1000, &entry);
-    BAD(mercer_context_entry, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 4", "= 64", f.context,
+    BAD(mercer_context_entry, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 4", "= 72", f.context,
         "statuses", 0, &small_entry);
-    BAD(mercer_context_find, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 4", "= 64", f.context,
+    BAD(mercer_context_find, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 4", "= 72", f.context,
         "statuses", "MERCER_OK", &small_entry);
     BAD(mercer_recipe_row, "index", "negative", MERCER_E_VALUE, "index = -1", "must be 0 to ", f.recipe, -1, &row);
     BAD(mercer_recipe_row, "index", "too large", MERCER_E_VALUE, "index = 1000", "must be 0 to ", f.recipe, 1000, &row);
@@ -232,7 +232,7 @@ void indices_and_sizes(void **state) {
         &no_row);
     BAD(mercer_recipe_forecast, "struct_size", "0", MERCER_E_ARGUMENT, "struct_size = 0", "= 120", f.recipe, f.data,
         NULL, &forecast);
-    BAD(mercer_model_summary, "struct_size", "too large", MERCER_E_ARGUMENT, "struct_size = 1048576", "= 64", f.model,
+    BAD(mercer_model_summary, "struct_size", "too large", MERCER_E_ARGUMENT, "struct_size = 1048576", "= 72", f.model,
         &summary);
     BAD(mercer_data_inspect, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 7", "= 104", f.data, &facts);
     finish_entries();

@@ -1,0 +1,52 @@
+// Rows from a callback of the caller. Rows that the callback gives only once are copied to memory
+// before use. If it can begin again (MERCER_REWINDABLE), rows that take more than a quarter of the
+// budget are read by windows instead, in as many passes as the call needs.
+#pragma once
+#include "source.h"
+
+namespace mercer {
+
+class ChunkSource : public Source, public std::enable_shared_from_this<ChunkSource> {
+  public:
+    explicit ChunkSource(const mercer_chunks &chunks)
+        : Source(Kind::dense, chunks.rows, chunks.cols, chunks.dtype), chunks_(chunks) {}
+    ~ChunkSource() override;
+    bool at_will() const override { return false; }
+    bool in_passes() const override; // of the result of load()
+    int64_t loaded_bytes() const override;
+    int64_t window_bytes(int64_t count) const override;
+    std::shared_ptr<const Source> load(Run &run) const override;
+    void fill(int64_t, int64_t, float *) const override;
+    void fill(int64_t, int64_t, double *) const override;
+
+    int64_t row_bytes() const { return cols() * (dtype() == MERCER_F32 ? 4 : 8); }
+    // Begins a pass over the rows. Fails with E_DATA if there was one already and the callback
+    // cannot begin again.
+    void begin() const;
+    // Fills up to `capacity` rows from row `first` on; fewer only at the end of the data. Returns
+    // their number. T is the type of the chunks. run: told the progress of a pass over `of` rows
+    // (0: only asked whether to stop); nullptr on threads other than the calling one.
+    template <class T>
+    int64_t pull(Run *run, int64_t first, int64_t capacity, T *out, int64_t of = 0) const;
+    // Fail if a pass did not have as many rows as the caller announced.
+    [[noreturn]] void ended_early(int64_t after, int64_t announced) const;
+    [[noreturn]] void has_more(int64_t announced) const;
+
+  private:
+    bool rewindable() const { return chunks_.flags & MERCER_REWINDABLE; }
+    int64_t most_stored(const Budget *budget) const;
+    template <class T>
+    std::shared_ptr<const Source> load_as(Run &run) const;
+    template <class T>
+    std::shared_ptr<const Source> load_unknown(Run &run) const;
+    template <class T>
+    std::shared_ptr<const Source> by_windows(Run &run, int64_t rows) const;
+    void need_room(const Run &run, int64_t more, int64_t total) const;
+
+    mercer_chunks chunks_;
+    mutable std::atomic<bool> used_{false};
+};
+
+std::shared_ptr<Source> make_chunk_source(const mercer_chunks &chunks);
+
+} // namespace mercer
