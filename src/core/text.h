@@ -22,9 +22,12 @@ std::string printable(std::string_view text);
 // Lower-case letters, digits and '-', at most 64, starting with a letter.
 bool is_name(std::string_view text);
 
-// Fails with a message such as "unknown kernel 'gausian': did you mean 'gaussian'?". It suggests
-// the nearest name, or else the only name that begins with this text (ignoring case). If there is
-// none, it lists all names, in quotes if a name contains a blank or a comma.
+// The known name that was probably meant: the nearest one, or else the only name that begins with
+// this text (ignoring case). "" if there is none.
+std::string nearest_name(std::string_view name, const std::vector<std::string> &known);
+
+// Fails with a message such as "unknown kernel 'gausian': did you mean 'gaussian'?". If no name
+// is near, it lists all names, in quotes if a name contains a blank or a comma.
 [[noreturn]] void fail_unknown(const char *kind, std::string_view name, const std::vector<std::string> &known);
 
 } // namespace mercer

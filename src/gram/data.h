@@ -34,6 +34,10 @@ struct Prepared {
     }
 };
 
+// Writes all rows of source to out, which is f32, f64 or i64; E_SHAPE if out has another shape. No
+// value is checked, except that those written as i64 must be whole (E_DATA).
+void read_rows(Run &run, std::shared_ptr<const Source> source, const mercer_view &out);
+
 // Scales the weights to sum n. E_DATA if their sum is not positive and finite.
 void scale_weights(CountedVector<double> &weights, int64_t n);
 

@@ -24,11 +24,11 @@ NpyHeader parse_npy_header(const unsigned char *bytes, int64_t count, int64_t fi
 
 bool is_npy(const InputFile &file); // decided by its name or its first bytes
 
-// Returns the file as a source of rows. f4, integers of 8 and 16 bits and bool become f32,
+// Returns the file as a source of rows and, in *integers, whether its entries are integers. f4, integers of 8 and 16 bits and bool become f32,
 // everything else f64. Windows are read with pread, through at most 1 MiB for each reader
 // (window_bytes). Only the header is kept in memory, and the bytes of a pipe (stored_bytes). Integers
 // beyond 2^53 are rounded.
-std::shared_ptr<Source> open_npy(std::unique_ptr<InputFile> file);
+std::shared_ptr<Source> open_npy(std::unique_ptr<InputFile> file, bool *integers = nullptr);
 inline std::shared_ptr<Source> open_npy(const std::string &path) { return open_npy(std::make_unique<InputFile>(path)); }
 
 } // namespace mercer
