@@ -1,6 +1,5 @@
 // Certificates of a projected model: how far its eigenvalues and its subspace can be from those of
-// all n points (specification reduced sets, 6.5). All are pure functions of small arrays: no kernel
-// value is computed here.
+// all n points. All are pure functions of small arrays: no kernel value is computed here.
 //
 //   K = L L^T + E,  d = diag E,  tr = sum d,  H = 1 - 1 1^T / n if centred, else 1
 //   U, theta: the p largest eigenpairs of H L L^T H (U^T 1 = 0 if centred)
@@ -176,13 +175,9 @@ RitzSpectrum leading(const RitzSpectrum &all, int64_t p);
 
 // ---- exact fits: Ritz values theta of K itself, with |K u_i - theta_i u_i| = residual_i
 
-// Returns an upper bound of v^T K v over all unit vectors v orthogonal to the Ritz vectors. It
-// follows from the factor's Ritz values (p + 1 of them; missing ones count as 0), from
-// captured_i = |L^T H u_i|^2 and from norm >= |E|.
-double rest_from_factor(const std::vector<double> &factor_theta, const std::vector<double> &captured, double norm);
 // theta_i <= lambda_i <= theta_i + min(c_i, c_i^2 / gap) with c_i about |residual|, both up to
-// `image`, a bound of the error of the images K u_i. `rest` is the bound above and `failure` its
-// failure probability. If rest is only the next Ritz value plus its residual, pass
+// `image`, a bound of the error of the images K u_i. `rest` bounds v^T K v over all unit vectors v
+// orthogonal to the Ritz vectors, and `failure` is its failure probability. If rest is only the next Ritz value plus its residual, pass
 // conditional = true.
 Bounds residual_bounds(const std::vector<double> &theta, const std::vector<double> &residuals, double rest,
                        double failure, bool conditional, double image = 0);
