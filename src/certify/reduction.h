@@ -1,6 +1,6 @@
 // Certificates of a reduced-set model. They bound how far the mean and the covariance of the
 // weighted centres are from those of all rows, and therefore how far the model is from that of all
-// rows (specification reduced sets, 6).
+// rows. The bounds themselves are in reduction_bounds.cpp.
 #pragma once
 #include "../core/cost.h"
 #include "../model/centres.h"

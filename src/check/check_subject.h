@@ -21,6 +21,7 @@
 // Block kernels: (8 d + 64) u s, a handful of operations per column. A broken contract exceeds
 // these tolerances by orders of magnitude.
 #pragma once
+#include "../core/structs.h"
 #include "../gram/tile.h"
 #include "check.h"
 

@@ -29,11 +29,11 @@ constexpr int openblas_on_openmp = 2; // what openblas_get_parallel returns for 
 
 // Every call of OpenBLAS passes a gate, which has one permit for each buffer that OpenBLAS is known
 // to hold. A call in OpenBLAS needs a buffer of 128 MiB. OpenBLAS keeps the buffers that it has
-// mapped, but if a mapping fails, it retries for ever (FACTS M4). Therefore a call that finds no
+// mapped, but if a mapping fails, it retries for ever, in all versions up to 0.3.21 at least. Therefore a call that finds no
 // free permit first tests whether the system grants a mapping of that size, and then lets OpenBLAS
 // map one more buffer. If the system refuses, the call waits until another call ends; if there is
 // no other call, it fails with E_MEMORY. OpenBLAS lists its buffers in a table of fixed size: 160
-// concurrent calls worked, 200 crashed (FACTS M5).
+// concurrent calls worked, 200 crashed.
 constexpr int most_buffers = 64;
 using Gate = std::counting_semaphore<most_buffers>;
 alignas(Gate) unsigned char gate_memory[sizeof(Gate)];

@@ -1,7 +1,7 @@
 // The cost of arithmetic, for forecasts and progress bars. Work is counted in flops at the speed of
 // a matrix product. A kernel value of d columns costs 2 d + 15 in f32, and twice that in f64. The
 // 15 stands for the exponential: at d = 16 a value takes 0.45 ns where a matrix product runs at 100
-// Gflop/s (FACTS B3.12). A factorisation or a sweep over tall blocks runs at a tenth of the speed
+// Gflop/s. A factorisation or a sweep over tall blocks runs at a tenth of the speed
 // of a matrix product.
 #pragma once
 #include "memory.h"

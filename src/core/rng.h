@@ -1,6 +1,7 @@
 // Random numbers are a pure function of (seed, stage, a, b). They have no state and so do not
-// depend on threads, tiles or storage. mix(z) is the finaliser of SplitMix64. A number in [0, 1) is
-// 2^-53 times the upper 53 bits of a chain of mixes (specification, sampling 2.1).
+// depend on threads, tiles or storage. mix(z) is the finaliser of SplitMix64, and G the increment of
+// its state. A number in [0, 1) is 2^-53 times the upper 53 bits of the chain
+//   h = mix(seed of the stage + G),  h = mix(h + G (a + 1)),  h = mix(h + G (b + 1)).
 #pragma once
 #include <cstdint>
 

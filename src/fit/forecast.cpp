@@ -85,17 +85,17 @@ ForeseenCentres forecast_centres(Run &run, const Recipe &recipe, const Data &dat
         return out;
     }
     const bool f32 = tile_is_f32(recipe, source);
-    const mercer_shape shape{sizeof shape,
-                             n,
-                             source.cols(),
-                             foreseen_components(recipe.values(), n),
-                             f32 ? MERCER_F32 : MERCER_F64,
-                             0,
-                             0,
-                             0,
-                             data.landmarks.rows,
-                             NAN,
-                             NAN};
+    const mercer_shape shape{.struct_size = sizeof shape,
+                             .n = n,
+                             .d = source.cols(),
+                             .r = foreseen_components(recipe.values(), n),
+                             .dtype = f32 ? MERCER_F32 : MERCER_F64,
+                             .form = 0,
+                             .flags = 0,
+                             .reserved = 0,
+                             .landmarks = data.landmarks.rows,
+                             .h = NAN,
+                             .kappa = NAN};
     const Expression kernel = foreseen_kernel(run, recipe, source);
     PivotForecast pivots(f32 ? tiles_of<float>(kernel, source) : tiles_of<double>(kernel, source), stores_factor);
     mercer_task task(run, Random(0, Stage::reducer));

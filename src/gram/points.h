@@ -8,8 +8,8 @@
 
 namespace mercer {
 
-// Tiles of 256 x 256 values fit in the second-level cache and keep a thin product at 80 % of the
-// peak speed (FACTS A7).
+// Tiles of 256 x 256 values fit in the second-level cache, and a product with so few columns was
+// measured at 80 % of the peak speed.
 constexpr int64_t tile_rows = 256;
 constexpr int64_t blocks_of(int64_t rows) { return (rows + tile_rows - 1) / tile_rows; }
 

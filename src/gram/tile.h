@@ -8,7 +8,7 @@
 namespace mercer {
 
 // Values are computed in strips of this many rows. With 256 columns, a strip fits in the
-// second-level cache together with the block with which it is multiplied (FACTS B3.12).
+// second-level cache together with the block with which it is multiplied.
 constexpr int64_t strip_rows = 64;
 
 // Memory for the tiles of one slab of rows. One thread processes these tiles one after the other.

@@ -53,8 +53,17 @@ struct CoreRow {
 // complete, as in "lift.centred"; the names in plugins lack the first word.
 CoreRow core_row(const Scope &scope, int64_t offset, int32_t type, const char *name, const char *initial,
                  const char *choices, int32_t flags, double lo, double hi, const char *doc) {
-    return {scope,
-            {sizeof(mercer_param), offset, {sizeof(mercer_row), name, doc, initial, choices, "", type, flags, lo, hi}}};
+    const mercer_row row = {.struct_size = sizeof(mercer_row),
+                            .name = name,
+                            .doc = doc,
+                            .initial = initial,
+                            .choices = choices,
+                            .group = "",
+                            .type = type,
+                            .flags = flags,
+                            .lo = lo,
+                            .hi = hi};
+    return {scope, {sizeof(mercer_param), offset, row}};
 }
 #define AT(field) MERCER_FIELD(decltype(CoreValues::field), CoreValues, field)
 
