@@ -4,8 +4,8 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <iostream>
-#include <numeric>
 #include <optional>
 
 namespace cli {
@@ -18,13 +18,6 @@ bool is_flag(const std::string &word) { return word.size() > 2 && word.starts_wi
     throw Failure(MERCER_E_VALUE, option->get_name() + " = " + value + ", must be " + allowed);
 }
 
-/* All of the text. */
-template <class T>
-bool read_number(const std::string &text, T &value) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size();
-}
-
 /* "--sigma=5" -> "sigma". */
 std::string name_in(const std::string &flag) { return flag.substr(2, flag.find('=') - 2); }
 
@@ -34,22 +27,6 @@ void refuse_empty(const std::string &part, const std::string &value) {
     if (value.empty() && std::find(registries().begin(), registries().end(), registry) != registries().end())
         throw Failure(MERCER_E_VALUE,
                       "--" + part + " = '', must be a name; `mercer methods " + registry + "` lists them");
-}
-
-/* Letters to insert, delete or replace so that a becomes b. */
-size_t distance(const std::string &a, const std::string &b) {
-    std::vector<size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), size_t{0});
-    for (size_t i = 0; i < a.size(); ++i) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < b.size(); ++j) {
-            const size_t replaced = diagonal + (a[i] != b[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-        }
-    }
-    return row.back();
 }
 
 /* What other packages call a flag, or a value of one, and what it is called here. */
@@ -117,13 +94,15 @@ std::string own_value(const std::vector<Row> &rows, const std::string &name, con
     return !ours.empty() && std::any_of(rows.begin(), rows.end(), takes) ? ours : value;
 }
 
+std::string shortest_flag(const Row &row) { return flag_of(row.short_name.empty() ? row.name : row.short_name); }
+
 /* "--sigma median": a word where a number belongs may be a choice of the row that the number excludes. */
 std::string rule_instead(const std::vector<Row> &rows, const std::string &name, const std::string &value) {
     const auto asked = std::find_if(rows.begin(), rows.end(), [&](const Row &row) { return is_named(row, name); });
     if (asked == rows.end() || asked->group.empty() || !asked->choices.empty()) return "";
     for (const Row &row : rows)
         if (row.group == asked->group && std::find(row.choices.begin(), row.choices.end(), value) != row.choices.end())
-            return "; for a rule: --" + (row.short_name.empty() ? row.name : row.short_name) + " " + value;
+            return "; for a rule: " + shortest_flag(row) + " " + value;
     return "";
 }
 
@@ -133,8 +112,7 @@ std::string as_flag(const std::string &text, const std::vector<Row> &rows) {
         const std::string suggested = "did you mean " + row.name + " = ";
         const size_t at = text.find(suggested);
         if (at == std::string::npos) continue;
-        const std::string flag = row.short_name.empty() ? row.name : row.short_name;
-        return text.substr(0, at) + "did you mean --" + flag + " " + text.substr(at + suggested.size());
+        return text.substr(0, at) + "did you mean " + shortest_flag(row) + " " + text.substr(at + suggested.size());
     }
     return text;
 }
@@ -159,39 +137,56 @@ std::optional<uint64_t> bytes_in(const std::string &text) {
     return static_cast<uint64_t>(bytes);
 }
 
+/* A row of one of these words, separated by '|'. It borrows the texts. */
+mercer_row choice_row(const std::string &name, const std::string &choices) {
+    auto row = sized<mercer_row>();
+    row.name = name.c_str();
+    row.type = MERCER_CHOICE;
+    row.choices = choices.c_str();
+    return row;
+}
+
 } // namespace
 
-std::string suggestion(const std::string &name, const std::vector<std::string> &known) {
-    size_t best = std::min<size_t>(3, name.size() / 2 + 1); // letters apart that are no misprint
-    std::string nearest;
-    for (const auto &candidate : known)
-        if (const size_t d = distance(plain(name), candidate); d < best) best = d, nearest = candidate;
-    return nearest;
+std::string suggestion(const std::string &name, const Words &known) {
+    const std::string choices = joined(known, "|"), before = ": did you mean '";
+    const std::string what = "name";
+    const mercer_row row = choice_row(what, choices);
+    if (mercer_row_check(&row, plain(name).c_str()) == MERCER_OK) return name;
+    const std::string text = mercer_last_error();
+    const size_t at = text.rfind(before);
+    if (at == std::string::npos) return "";
+    const size_t from = at + before.size();
+    return text.substr(from, text.rfind('\'') - from);
 }
 
 CLI::Option *one_of(CLI::Option *option, const Words &choices) {
     return option->type_name(joined(choices, "|"))->check([option, choices](const std::string &value) {
-        if (std::find(choices.begin(), choices.end(), value) != choices.end()) return "";
-        const std::string near = suggestion(value, choices);
-        refuse_value(option, value,
-                     "one of " + joined(choices, ", ") + (near.empty() ? "" : ": did you mean '" + near + "'?"));
+        const std::string name = option->get_name(), list = joined(choices, "|");
+        const mercer_row row = choice_row(name, list);
+        check(mercer_row_check(&row, value.c_str()));
+        return "";
     });
 }
 
 CLI::Option *within(CLI::Option *option, int32_t type, double lo, double hi) {
-    Row row;
-    row.type = type;
-    row.lo = lo;
-    row.hi = hi;
-    return option->type_name(row.allowed())->check([option, row](const std::string &text) {
-        double value = 0;
-        int64_t whole = 0;
-        const bool known = row.type == MERCER_INT ? read_number(text, whole) : read_number(text, value);
-        if (row.type == MERCER_INT) value = static_cast<double>(whole);
-        const bool too_long = !known && read_number(text, value) && value > 0x1p53;
-        if (!known || !(value >= row.lo && value <= row.hi))
-            refuse_value(option, text, row.allowed() + (too_long ? ", in at most 18 digits" : ""));
-        return "";
+    Row shown;
+    shown.type = type;
+    shown.lo = lo;
+    shown.hi = hi;
+    return option->type_name(shown.allowed())->transform([option, type, lo, hi](const std::string &text) {
+        const std::string name = option->get_name();
+        auto row = sized<mercer_row>();
+        row.name = name.c_str();
+        row.type = type;
+        row.lo = lo;
+        row.hi = hi;
+        check(mercer_row_check(&row, text.c_str()));
+        // The library takes 1e6 for a whole number, CLI11 does not.
+        const bool digits_only = text.find_first_of(".eE") == std::string::npos;
+        return type == MERCER_REAL || digits_only
+                   ? text
+                   : std::to_string(static_cast<int64_t>(std::strtod(text.c_str(), nullptr)));
     });
 }
 
@@ -279,9 +274,9 @@ void Arguments::add_rows(mercer_recipe *recipe, Wanted wanted) {
     for (const Row &row : rows_of(recipe)) {
         if (!wanted(row)) continue;
         std::string names;
-        if (!option_of("--" + row.name)) names = "--" + row.name;
-        if (!row.short_name.empty() && !option_of("--" + row.short_name))
-            names += (names.empty() ? "--" : ",--") + row.short_name;
+        if (!option_of(flag_of(row.name))) names = flag_of(row.name);
+        if (!row.short_name.empty() && !option_of(flag_of(row.short_name)))
+            names += (names.empty() ? "" : ",") + flag_of(row.short_name);
         if (names.empty()) continue;
         const std::string key = row.name;
         std::string type = row.allowed(), doc = row.doc + (row.initial.empty() ? "" : " (default " + row.initial + ")");

@@ -19,7 +19,7 @@ void append_number(std::string &line, const char *from) {
 
 void append_value(std::string &line, const Array &array, int64_t i, int64_t j) {
     const size_t size = array.dtype == MERCER_F32 ? 4 : 8;
-    const auto at = static_cast<size_t>(array.by_columns ? j * array.rows + i : i * array.cols + j) * size;
+    const auto at = static_cast<size_t>(i * array.cols + j) * size;
     if (array.dtype == MERCER_F32)
         append_number<float>(line, &array.bytes[at]);
     else if (array.dtype == MERCER_I64)

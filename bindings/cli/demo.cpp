@@ -2,6 +2,7 @@
 #include "files.h"
 #include "npy.h"
 #include "plot.h"
+#include "run.h"
 
 #include <cmath>
 #include <cstring>
@@ -127,7 +128,13 @@ void demo(mercer_context *context, const Words &words) {
     fit(context, fit_words);
 
     const Model model = read_model(context, model_path);
-    draw(base + ".svg", data, read_npy(scores_path), model.get());
+    RunOptions quietly;
+    quietly.quiet = true;
+    const Run run(quietly);
+    InputOptions written;
+    written.path = scores_path;
+    const InputData scores(context, written, run.get());
+    draw(base + ".svg", data, array_of(scores.get(), MERCER_F64, run.get()), model.get());
     if (as_json) return;
     std::printf(
         "wrote %s.svg: the picture; no straight line separates the rings in the data (a), but component 3 does (c)\n",

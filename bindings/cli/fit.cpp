@@ -14,14 +14,14 @@ namespace {
 
 void verify(const TrainingOptions &options) {
     options.verify_inputs();
-    const auto &[data, method, landmarks, weights, output, scores, format, checkpoint, json, run] = options;
-    if (is_stdout(output) + is_stdout(scores) + json > 1)
+    const std::string &output = options.output, &scores = options.scores;
+    if (is_stdout(output) + is_stdout(scores) + options.json > 1)
         throw Failure(MERCER_E_ARGUMENT, "only one of -o -, --scores - and --json can write to standard output");
     check_ending("-o", output, {".safetensors"}, true, ", as models do");
-    form_of("--scores", scores, format);
+    form_of("--scores", scores, options.format);
     if (!scores.empty() && scores == output && !is_stdout(scores))
         throw Failure(MERCER_E_ARGUMENT, "-o and --scores name the same file " + output);
-    for (const std::string &input : {data.path, landmarks, weights, checkpoint})
+    for (const std::string &input : {options.data.path, options.landmarks, options.weights, options.checkpoint})
         check_apart(output, input), check_apart(scores, input);
     check_writable(output);
     check_writable(scores);
@@ -43,7 +43,7 @@ std::string more_evidence(mercer_recipe *recipe) {
     for (const Row &row : rows_of(recipe)) {
         if (row.name != "report.certificates") continue;
         const auto at = std::find(row.choices.begin(), row.choices.end(), value_of(recipe, row.name));
-        if (row.choices.end() - at > 1) return "--" + row.name + " " + at[1];
+        if (row.choices.end() - at > 1) return flag_of(row.name) + " " + at[1];
     }
     return "";
 }

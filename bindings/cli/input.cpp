@@ -2,6 +2,7 @@
 #include "files.h"
 #include "json.h"
 #include "report.h"
+#include "run.h"
 
 #include <algorithm>
 #include <array>
@@ -109,6 +110,15 @@ mercer_data_facts facts_of(mercer_data *data) {
     auto facts = sized<mercer_data_facts>();
     check(mercer_data_inspect(data, &facts));
     return facts;
+}
+
+Array array_of(mercer_data *data, int32_t dtype, const mercer_run *run) {
+    const mercer_data_facts facts = facts_of(data);
+    const mercer_run beside = run_beside(*run, bytes_like(dtype, facts.rows, facts.cols), "the values of a file");
+    Array array = array_like(dtype, facts.rows, facts.cols);
+    const mercer_view view = array.view();
+    check(mercer_data_read(data, &view, &beside));
+    return array;
 }
 
 Recipe recipe_of_method(Arguments &line, mercer_context *context, const std::string &method) {

@@ -3,6 +3,7 @@
 
 #include "arguments.h"
 #include "handles.h"
+#include "npy.h"
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -39,6 +40,9 @@ class InputData {
 };
 
 mercer_data_facts facts_of(mercer_data *data);
+
+/* All rows of data, as they were given, of that type; missing values are NaN. The array counts in the budget of run. */
+Array array_of(mercer_data *data, int32_t dtype, const mercer_run *run);
 
 /* The recipe of --method, or of `method` where words name none. Values of a kernel need no --kernel. */
 Recipe recipe_of_method(Arguments &line, mercer_context *context, const std::string &method);

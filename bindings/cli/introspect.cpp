@@ -154,7 +154,7 @@ void print_rows(mercer_recipe *recipe, const std::vector<Row> &rows) {
     const auto all = rows_of(recipe);
     for (const Row &row : rows) {
         const std::string value = value_of(recipe, row.name);
-        std::string head = "--" + row.name + (row.short_name.empty() ? "" : ", --" + row.short_name);
+        std::string head = flag_of(row.name) + (row.short_name.empty() ? "" : ", " + flag_of(row.short_name));
         const bool automatic = (row.flags & MERCER_AUTO) != 0;
         const std::string unset = automatic ? "automatic" : "unset";
         head += "  " + row.allowed() + ", default " + (row.initial.empty() ? unset : row.initial);
@@ -167,6 +167,25 @@ void print_rows(mercer_recipe *recipe, const std::vector<Row> &rows) {
                 others += (others.empty() ? "" : ", ") + other.name;
         if (!others.empty()) std::printf("      Excludes %s.\n", others.c_str());
     }
+}
+
+std::string subject_json(mercer_recipe *recipe, const Subject &subject, const std::vector<Row> &rows) {
+    std::vector<std::string> items;
+    for (const Row &row : rows) items.push_back(row_json(recipe, row));
+    return json::object({{"name", json::text(subject.entry.name)},
+                         {"kind", json::text(singular(subject.registry))},
+                         {"summary", json::text(subject.entry.summary)},
+                         {"reference", json::text(subject.entry.reference)},
+                         {"rows", json::array(items)}});
+}
+
+void print_subject(mercer_recipe *recipe, const Subject &subject, const std::vector<Row> &rows) {
+    const Entry &entry = subject.entry;
+    std::printf("%s, %s%s%s\n", entry.name.c_str(), singular(subject.registry).c_str(),
+                entry.summary.empty() ? "" : ": ", entry.summary.c_str());
+    if (!entry.reference.empty()) std::printf("Reference: %s\n", entry.reference.c_str());
+    if (!rows.empty()) std::printf("\n");
+    print_rows(recipe, rows);
 }
 
 } // namespace
@@ -222,25 +241,10 @@ void describe(mercer_context *context, const Words &words) {
         std::erase_if(rows, [&](const Row &row) { return !row.name.starts_with(subject.part + "."); });
     if (subject.registry == "parameters")
         std::erase_if(rows, [&](const Row &row) { return row.name != subject.entry.name; });
-    const Entry &entry = subject.entry;
-    if (as_json) {
-        std::vector<std::string> items;
-        for (const Row &row : rows) items.push_back(row_json(recipe.get(), row));
-        std::printf("%s\n", json::object({{"name", json::text(entry.name)},
-                                          {"kind", json::text(singular(subject.registry))},
-                                          {"summary", json::text(entry.summary)},
-                                          {"reference", json::text(entry.reference)},
-                                          {"takes", json::text(entry.takes)},
-                                          {"rows", json::array(items)}})
-                                .c_str());
-        return;
-    }
-    std::printf("%s, %s%s%s\n", entry.name.c_str(), singular(subject.registry).c_str(),
-                entry.summary.empty() ? "" : ": ", entry.summary.c_str());
-    if (!entry.reference.empty()) std::printf("Reference: %s\n", entry.reference.c_str());
-    if (!entry.takes.empty()) std::printf("Takes: %s\n", entry.takes.c_str());
-    if (!rows.empty()) std::printf("\n");
-    print_rows(recipe.get(), rows);
+    if (as_json)
+        std::printf("%s\n", subject_json(recipe.get(), subject, rows).c_str());
+    else
+        print_subject(recipe.get(), subject, rows);
 }
 
 } // namespace cli

@@ -1,36 +1,105 @@
 #include "json.h"
+#include "failure.h"
 
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
+#include <mercer/mercer.h>
+#include <nlohmann/json.hpp>
 
+/* The only file that includes nlohmann's header: every one that did would take a second longer to compile. */
 namespace cli::json {
 
-std::string text(const std::string &s) {
-    std::string out = "\"";
-    for (const char c : s) {
-        const auto code = static_cast<unsigned char>(c);
-        if (c == '"' || c == '\\') {
-            out += {'\\', c};
-        } else if (code < 0x20) {
-            char escape[8];
-            std::snprintf(escape, sizeof escape, "\\u%04x", code);
-            out += escape;
-        } else {
-            out += c;
-        }
+namespace {
+
+/* Builds a Value from the events of nlohmann's parser, so that numbers keep the digits that the text has. */
+class Builder : public nlohmann::json_sax<nlohmann::json> {
+  public:
+    Value whole;
+
+    bool null() override { return add(Kind::null, ""); }
+    bool boolean(bool value) override { return add(Kind::boolean, json::boolean(value)); }
+    bool number_integer(int64_t value) override { return add(Kind::number, std::to_string(value)); }
+    bool number_unsigned(uint64_t value) override { return add(Kind::number, std::to_string(value)); }
+    bool number_float(double, const std::string &text) override { return add(Kind::number, text); }
+    bool string(std::string &value) override { return add(Kind::text, value); }
+    bool binary(nlohmann::json::binary_t &) override { return false; }
+    bool start_object(size_t) override { return open(Kind::object); }
+    bool start_array(size_t) override { return open(Kind::array); }
+    bool end_object() override { return close(); }
+    bool end_array() override { return close(); }
+    bool key(std::string &name) override {
+        name_ = name;
+        return true;
     }
-    return out + '"';
+    bool parse_error(size_t, const std::string &, const nlohmann::detail::exception &error) override {
+        throw Failure(MERCER_E_INTERNAL, std::string("the library's JSON cannot be read: ") + error.what());
+    }
+
+  private:
+    Value &place() { return open_.empty() ? whole : open_.back()->members.emplace_back(); }
+
+    bool add(Kind kind, const std::string &text) {
+        Value &value = place();
+        value.kind = kind;
+        value.name = std::exchange(name_, "");
+        value.text = text;
+        return true;
+    }
+
+    /* The pointers stay valid: members are added to the innermost open value alone. */
+    bool open(Kind kind) {
+        Value &value = place();
+        value.kind = kind;
+        value.name = std::exchange(name_, "");
+        open_.push_back(&value);
+        return true;
+    }
+
+    bool close() {
+        open_.pop_back();
+        return true;
+    }
+
+    std::vector<Value *> open_;
+    std::string name_; // of the member that comes next
+};
+
+bool is_scalar(const Value &value) { return value.kind != Kind::array && value.kind != Kind::object; }
+
+std::string joined(const Value &list, size_t most) {
+    std::string out;
+    for (size_t i = 0; i < list.members.size() && i < most; ++i) out += (i ? " " : "") + list.members[i].text;
+    return list.members.size() <= most ? out : out + " ... (" + std::to_string(list.members.size()) + ")";
+}
+
+void flatten_into(std::vector<std::vector<std::string>> &rows, const std::string &name, const Value &value,
+                  size_t most) {
+    const bool plain_list = value.kind == Kind::array && (value.members.empty() || is_scalar(value.members[0]));
+    if (is_scalar(value) || plain_list) {
+        rows.push_back({name, is_scalar(value) ? value.text : joined(value, most)});
+        return;
+    }
+    for (size_t i = 0; i < value.members.size(); ++i) {
+        const Value &member = value.members[i];
+        const std::string part = member.name.empty() ? std::to_string(i + 1) : member.name,
+                          whole = name.empty() ? part : name + "." + part;
+        if (member.name == "component") // people count from 1, as the table of eigenvalues does
+            rows.push_back({whole, std::to_string(std::stoll(member.text) + 1)});
+        else
+            flatten_into(rows, whole, member, most);
+    }
+}
+
+} // namespace
+
+std::string text(const std::string &s) {
+    return nlohmann::json(s).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string number(double x) {
-    if (!std::isfinite(x)) return "null";
-    char shortest[32];
-    for (int digits = 6; digits <= 17; ++digits) {
-        std::snprintf(shortest, sizeof shortest, "%.*g", digits, x);
-        if (std::strtod(shortest, nullptr) == x) break;
-    }
-    return shortest;
+    constexpr double largest_exact = 0x1p53; // a larger whole number is written with an exponent
+    const bool whole = x == std::floor(x) && std::fabs(x) <= largest_exact && !(x == 0 && std::signbit(x));
+    return whole ? nlohmann::json(static_cast<int64_t>(x)).dump() : nlohmann::json(x).dump();
 }
 
 std::string boolean(bool b) { return b ? "true" : "false"; }
@@ -47,95 +116,11 @@ std::string object(const std::vector<std::pair<std::string, std::string>> &membe
     return "{" + out + "}";
 }
 
-namespace {
-
-class Reader {
-  public:
-    explicit Reader(const std::string &json) : json_(json) {}
-
-    Value value(int depth = 0) {
-        Value v;
-        const char open = peek();
-        if (depth > 64 || (open != '{' && open != '[')) {
-            v.text = scalar();
-            return v;
-        }
-        v.kind = open == '{' ? Kind::object : Kind::array;
-        ++at_;
-        while (peek() != '\0' && peek() != '}' && peek() != ']') {
-            std::string name;
-            if (open == '{') {
-                name = scalar();
-                skip(':');
-            }
-            v.members.push_back(value(depth + 1));
-            v.members.back().name = name;
-            if (!skip(',')) break;
-        }
-        skip(open == '{' ? '}' : ']');
-        return v;
-    }
-
-  private:
-    char peek() {
-        at_ = std::min(json_.find_first_not_of(" \t\r\n", at_), json_.size());
-        return at_ < json_.size() ? json_[at_] : '\0';
-    }
-
-    bool skip(char c) {
-        const bool is = peek() == c;
-        at_ += is;
-        return is;
-    }
-
-    std::string scalar() {
-        if (peek() != '"') {
-            const size_t begin = at_;
-            at_ = std::min(json_.find_first_of(",:]} \t\r\n", at_), json_.size());
-            return json_.substr(begin, at_ - begin);
-        }
-        std::string out;
-        for (++at_; at_ < json_.size() && json_[at_] != '"'; ++at_) {
-            const bool escaped = json_[at_] == '\\' && at_ + 1 < json_.size() && json_[at_ + 1] != 'u';
-            at_ += escaped; // \uXXXX is shown as it stands
-            out += !escaped ? json_[at_] : json_[at_] == 'n' ? '\n' : json_[at_] == 't' ? '\t' : json_[at_];
-        }
-        ++at_;
-        return out;
-    }
-
-    const std::string &json_;
-    size_t at_ = 0;
-};
-
-std::string joined(const Value &list, size_t most) {
-    std::string out;
-    for (size_t i = 0; i < list.members.size() && i < most; ++i) out += (i ? " " : "") + list.members[i].text;
-    return list.members.size() <= most ? out : out + " ... (" + std::to_string(list.members.size()) + ")";
+Value parse(const std::string &json) {
+    Builder builder;
+    if (!json.empty()) nlohmann::json::sax_parse(json, &builder);
+    return builder.whole;
 }
-
-void flatten_into(std::vector<std::vector<std::string>> &rows, const std::string &name, const Value &value,
-                  size_t most) {
-    const bool plain_list =
-        value.kind == Kind::array && (value.members.empty() || value.members[0].kind == Kind::scalar);
-    if (value.kind == Kind::scalar || plain_list) {
-        rows.push_back({name, value.kind == Kind::scalar ? value.text : joined(value, most)});
-        return;
-    }
-    for (size_t i = 0; i < value.members.size(); ++i) {
-        const Value &member = value.members[i];
-        const std::string part = member.name.empty() ? std::to_string(i + 1) : member.name,
-                          whole = name.empty() ? part : name + "." + part;
-        if (member.name == "component") // people count from 1, as the table of eigenvalues does
-            rows.push_back({whole, std::to_string(std::stoll(member.text) + 1)});
-        else
-            flatten_into(rows, whole, member, most);
-    }
-}
-
-} // namespace
-
-Value parse(const std::string &json) { return Reader(json).value(); }
 
 double number_of(const Value &value) { return std::strtod(value.text.c_str(), nullptr); }
 

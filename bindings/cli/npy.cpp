@@ -21,87 +21,12 @@ constexpr std::array<Type, 3> types{{{MERCER_F32, 4, "f4"}, {MERCER_F64, 8, "f8"
 
 constexpr const char *magic = "\x93NUMPY";
 constexpr size_t magic_size = 6, alignment = 64, most_header = 65535;
-constexpr size_t most = size_t{4} << 30; // bytes of a file that is read whole
 
 const Type &type_of(int32_t dtype) {
     for (const Type &type : types)
         if (type.dtype == dtype) return type;
     throw Failure(MERCER_E_UNSUPPORTED, "dtype " + std::to_string(dtype) + " cannot be written as .npy");
 }
-
-/* Reads one file and says which when it is damaged. */
-class NpyReader {
-  public:
-    explicit NpyReader(const std::string &path) : path_(path), file_(read_file(path, most)) {}
-
-    Array array() {
-        const size_t values = read_header();
-        Array a;
-        a.by_columns = field("fortran_order").starts_with("True");
-        read_shape(a);
-        const Type &type = read_type();
-        a.dtype = type.dtype;
-        const auto rows = static_cast<size_t>(a.rows), cols = static_cast<size_t>(a.cols);
-        const size_t room = (file_.size() - values) / type.size;
-        if ((cols > 0 && rows > room / cols) || rows * cols * type.size != file_.size() - values)
-            damaged("holds " + std::to_string(file_.size() - values) + " bytes of values, which contradicts its shape");
-        a.bytes.assign(file_.begin() + static_cast<std::ptrdiff_t>(values), file_.end());
-        return a;
-    }
-
-  private:
-    [[noreturn]] void damaged(const std::string &what) const { throw Failure(MERCER_E_DATA, path_ + ": " + what); }
-
-    size_t byte(size_t at) const { return static_cast<unsigned char>(file_[at]); }
-
-    /* Where the values begin. */
-    size_t read_header() {
-        if (file_.size() < 12 || file_.compare(0, magic_size, magic) != 0) damaged("is not a .npy file");
-        const size_t version = byte(6);
-        if (version < 1 || version > 3) damaged(".npy version " + std::to_string(version) + ", must be 1, 2 or 3");
-        size_t length = byte(8) | byte(9) << 8, begin = 10;
-        if (version > 1) {
-            length |= byte(10) << 16 | byte(11) << 24;
-            begin = 12;
-        }
-        if (length > file_.size() - begin) damaged("ends within its header");
-        header_ = file_.substr(begin, length);
-        return begin + length;
-    }
-
-    /* The header from the value of a key on. */
-    std::string field(const std::string &key) const {
-        const size_t at = header_.find("'" + key + "':");
-        const size_t value = at == std::string::npos ? at : header_.find_first_not_of(' ', at + key.size() + 3);
-        if (value == std::string::npos) damaged("its header has no " + key);
-        return header_.substr(value);
-    }
-
-    const Type &read_type() const {
-        const std::string value = field("descr");
-        const std::string descr = value.substr(0, value.find('\'', 1) + 1);
-        for (const Type &type : types)
-            if (descr == std::string("'<") + type.name + "'") return type;
-        damaged("holds " + descr + ", must be '<i8', '<f4' or '<f8'");
-    }
-
-    void read_shape(Array &a) const {
-        const std::string shape = field("shape");
-        const size_t end = shape.find(')');
-        std::vector<int64_t> sizes;
-        for (size_t at = 1; shape[0] == '(' && at < end && end != std::string::npos;) {
-            char *stop = nullptr;
-            sizes.push_back(std::strtoll(&shape[at], &stop, 10));
-            if (stop == &shape[at] || sizes.back() < 0) damaged("its header has a bad shape");
-            at = shape.find_first_not_of(", ", static_cast<size_t>(stop - shape.c_str()));
-        }
-        if (sizes.empty() || sizes.size() > 2) damaged("must have one or two dimensions");
-        a.rows = sizes[0];
-        a.cols = sizes.size() == 2 ? sizes[1] : 1;
-    }
-
-    std::string path_, file_, header_;
-};
 
 } // namespace
 
@@ -110,14 +35,14 @@ mercer_view Array::view() {
     v.dtype = dtype;
     v.rows = rows;
     v.cols = cols;
-    v.row_stride = by_columns ? 1 : cols;
-    v.col_stride = by_columns ? rows : 1;
+    v.row_stride = cols;
+    v.col_stride = 1;
     v.data = bytes.data();
     return v;
 }
 
 double Array::at(int64_t row, int64_t col) const {
-    const auto i = static_cast<size_t>(by_columns ? col * rows + row : row * cols + col);
+    const auto i = static_cast<size_t>(row * cols + col);
     const auto value = [&]<class T>(T x) {
         std::memcpy(&x, bytes.data() + i * sizeof x, sizeof x);
         return static_cast<double>(x);
@@ -159,11 +84,8 @@ Array tensor_of(mercer_model *model, const std::string &name) {
     return array;
 }
 
-Array read_npy(const std::string &path) { return NpyReader(path).array(); }
-
-std::string npy_header(const std::string &descr, bool by_columns, const std::string &shape) {
-    std::string header = "{'descr': " + descr + ", 'fortran_order': " + (by_columns ? "True" : "False") +
-                         ", 'shape': (" + shape + "), }";
+std::string npy_header(const std::string &descr, const std::string &shape) {
+    std::string header = "{'descr': " + descr + ", 'fortran_order': False, 'shape': (" + shape + "), }";
     const size_t used = magic_size + 4 + header.size() + 1;
     header.append((alignment - used % alignment) % alignment, ' ');
     header += '\n';
@@ -177,7 +99,7 @@ std::string npy_header(const std::string &descr, bool by_columns, const std::str
 void write_npy(const std::string &path, const Array &array, bool flat) {
     const std::string shape =
         flat ? std::to_string(array.rows) + "," : std::to_string(array.rows) + ", " + std::to_string(array.cols);
-    const std::string header = npy_header(std::string("'<") + npy_dtype(array.dtype) + "'", array.by_columns, shape);
+    const std::string header = npy_header(std::string("'<") + npy_dtype(array.dtype) + "'", shape);
     OutputFile file(path);
     file.write(header.data(), header.size());
     file.write(array.bytes.data(), array.bytes.size());

@@ -9,11 +9,10 @@
 
 namespace cli {
 
-/* A small matrix in memory: what --landmarks and --weights bring, and what is written as .npy. */
+/* A row-major matrix in memory, which the command owns. */
 struct Array {
     int32_t dtype = MERCER_F64;
     int64_t rows = 0, cols = 1;
-    bool by_columns = false; // column-major
     std::vector<char> bytes;
 
     mercer_view view();
@@ -28,14 +27,11 @@ double bytes_like(int32_t dtype, int64_t rows, int64_t cols);
 /* A model's tensor, copied; empty where it has none of that name. */
 Array tensor_of(mercer_model *model, const std::string &name);
 
-/* i8, f4 or f8 in little-endian order, one or two dimensions; a vector is one column. */
-Array read_npy(const std::string &path);
-
 /* Version 1, C order, little-endian; two dimensions, or one where flat is set. */
 void write_npy(const std::string &path, const Array &array, bool flat = false);
 
 /* What stands before the values of such a file; descr and shape as Python writes them: "'<f8'", "5, 2". */
-std::string npy_header(const std::string &descr, bool by_columns, const std::string &shape);
+std::string npy_header(const std::string &descr, const std::string &shape);
 
 /* These first bytes, however few, may be those of a .npy file. */
 bool begins_as_npy(std::string_view bytes);

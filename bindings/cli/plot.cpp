@@ -8,7 +8,6 @@
 #include "run.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 namespace cli {
@@ -88,17 +87,7 @@ Array values_of(const Subject &subject, mercer_data *data, const std::string &na
     if (facts.cols != columns)
         throw Failure(MERCER_E_SHAPE,
                       name + " has " + std::to_string(facts.cols) + " columns, must have " + std::to_string(columns));
-    // x_ij = x_i . e_j: the library reads all forms of data, and gives the rows as the scores of a linear kernel's
-    // model whose centres are the unit vectors; a row with a missing value has none
-    std::vector<double> units(static_cast<size_t>(columns * columns));
-    for (int64_t j = 0; j < columns; ++j) units[static_cast<size_t>(j * columns + j)] = 1;
-    const mercer_view unit = {sizeof unit, MERCER_F64, 0, columns, columns, columns, 1, units.data()};
-    const std::array<const char *, 2> names = {"C", "A"};
-    const std::array<mercer_view, 2> tensors = {unit, unit};
-    const Model rows = make<Model>(mercer_model_from_tensors, subject.context,
-                                   R"({"kernel": "linear", "parameters": {"data.missing": "rows"}})", names.data(),
-                                   tensors.data(), static_cast<int64_t>(names.size()));
-    return apply(rows.get(), nullptr, data, subject.run)[0].values;
+    return array_of(data, MERCER_F64, subject.run);
 }
 
 std::string component_title(mercer_model *model, int64_t component) {
@@ -124,8 +113,12 @@ void plot(mercer_context *context, const Words &words) {
     options.data.expected = columns_of(model.get());
     if (!is_label_file(options.labels)) options.data.labels = options.labels;
     if (!options.data.path.empty()) data.emplace(context, options.data, run.get());
-    chart::Figure figure = figure_of(options.kind, {context, model.get(), data ? data->get() : nullptr, options.data,
-                                                    options.labels, options.component_numbers(), run.get()});
+    chart::Figure figure = figure_of(options.kind, {.context = context,
+                                                    .model = model.get(),
+                                                    .data = data ? data->get() : nullptr,
+                                                    .labels = options.labels,
+                                                    .components = options.component_numbers(),
+                                                    .run = run.get()});
     figure.title = options.title;
     figure.width = options.width;
     const std::string picture =

@@ -16,7 +16,6 @@ struct Subject {
     mercer_context *context;
     mercer_model *model;
     mercer_data *data;               // or null
-    InputOptions input;              // where data came from
     std::string labels;              // "" for none, a file, or the name of the column that the data took them from
     std::vector<int64_t> components; // counted from 1; empty: the first ones
     const mercer_run *run;

@@ -22,7 +22,6 @@ std::vector<double> column_of(const Array &values, int64_t column) {
     return out;
 }
 
-/* An array of the model as numbers; no rows where it has none of that name. */
 /* "width", where the model knows its columns by name. */
 std::string column_title(mercer_model *model, int64_t column) {
     const std::string number = std::to_string(column), name = fact_of(model, "/columns/" + number);
@@ -67,7 +66,12 @@ void evaluate(Grid &grid, const Subject &subject, mercer_recipe *operation) {
             middles.push_back(grid.middle_x(static_cast<double>(i)));
             middles.push_back(grid.middle_y(static_cast<double>(j)));
         }
-    const mercer_view view = {sizeof view, MERCER_F64, 0, rows * columns, 2, 2, 1, middles.data()};
+    auto view = sized<mercer_view>();
+    view.dtype = MERCER_F64;
+    view.rows = rows * columns;
+    view.cols = view.row_stride = 2;
+    view.col_stride = 1;
+    view.data = middles.data();
     const Data points = make<Data>(mercer_data_from_view, subject.context, &view);
     grid.values = column_of(apply(subject.model, operation, points.get(), subject.run)[0].values, 0);
 }

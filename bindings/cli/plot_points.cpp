@@ -9,7 +9,6 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <set>
 
 namespace cli {
 
@@ -26,11 +25,13 @@ std::string stem_of(const std::string &path) {
     return is_stream(path) ? "label" : std::filesystem::path(path).stem().string();
 }
 
-/* The only column that the options leave of a file. */
-Labels from_numbers(const Subject &subject, const InputOptions &options, const std::string &title) {
+/* A file with one column of numbers. */
+Labels from_file(const Subject &subject) {
+    InputOptions options;
+    options.path = subject.labels;
     const InputData file(subject.context, options, subject.run);
     const Array column = values_of(subject, file.get(), subject.labels, 1);
-    Labels labels{title, {}, {}};
+    Labels labels{stem_of(subject.labels), {}, {}};
     for (int64_t i = 0; i < column.rows; ++i) {
         const double value = column.at(i, 0);
         labels.values.push_back(std::isfinite(value) ? value : NAN);
@@ -38,51 +39,31 @@ Labels from_numbers(const Subject &subject, const InputOptions &options, const s
     return labels;
 }
 
-Labels from_file(const Subject &subject) {
-    InputOptions options;
-    options.path = subject.labels;
-    return from_numbers(subject, options, stem_of(subject.labels));
-}
-
-/* What the library reads as a missing number. */
-bool is_missing(const std::string &text) {
-    static const std::set<std::string> markers = {"",     "?",   "NA",  "NaN",  "nan", "null",
-                                                  "NULL", "N/A", "n/a", "#N/A", "None"};
-    return markers.count(text) != 0;
-}
-
-/* More texts than classes can have: where they are numbers with decimals, which the library gives as data only, read again. */
-Labels from_column_of_numbers(const Subject &subject, const std::vector<std::string> &texts) {
-    const auto is_number = [](const std::string &text) {
-        double x = 0;
-        const size_t plus = text.starts_with('+');
-        const auto [end, error] = std::from_chars(text.data() + plus, text.data() + text.size(), x);
-        return is_missing(text) || (end == text.data() + text.size() && error != std::errc::invalid_argument);
-    };
-    if (is_stream(subject.input.path) || !std::all_of(texts.begin(), texts.end(), is_number))
-        throw Failure(MERCER_E_UNSUPPORTED,
-                      "column '" + subject.labels + "' has more than " + std::to_string(most_classes) +
-                          " classes, which a picture cannot distinguish: it has " + std::to_string(texts.size()));
-    InputOptions options = subject.input;
-    options.columns = subject.labels;
-    options.labels.clear();
-    return from_numbers(subject, options, subject.labels);
-}
-
+/* A column of DATA. Text gives classes; more texts than a picture can distinguish must be numbers. */
 Labels from_column(const Subject &subject) {
     const mercer_data_facts facts = facts_of(subject.data);
     if (!facts.labels.data)
         throw Failure(MERCER_E_IO, "--labels " + subject.labels + ": neither a file nor a column of DATA");
+    const json::Value names = json::parse(facts.names);
+    const std::vector<json::Value> &texts = json::member(names, "labels").members,
+                                   &values = json::member(names, "label_values").members;
+    const auto is_text = [](const json::Value &value) { return value.kind == json::Kind::text; };
+    const bool many = texts.size() > most_classes;
+    if (many && (values.empty() || std::any_of(values.begin(), values.end(), is_text)))
+        throw Failure(MERCER_E_UNSUPPORTED,
+                      "column '" + subject.labels + "' has more than " + std::to_string(most_classes) +
+                          " classes, which a picture cannot distinguish: it has " + std::to_string(texts.size()));
     Labels labels{subject.labels, {}, {}};
-    const auto *values = static_cast<const int64_t *>(facts.labels.data);
-    for (const json::Value &name : json::member(json::parse(facts.names), "labels").members)
-        labels.names.push_back(name.text);
+    if (!many)
+        for (const json::Value &name : texts) labels.names.push_back(name.text);
+    const auto *codes = static_cast<const int64_t *>(facts.labels.data);
     for (int64_t i = 0; i < facts.rows; ++i) {
-        const auto label = static_cast<size_t>(values[i]);
-        const bool missing = label < labels.names.size() && is_missing(labels.names[label]);
-        labels.values.push_back(missing ? NAN : static_cast<double>(values[i]));
+        const auto label = static_cast<size_t>(codes[i]);
+        const bool missing = label < values.size() && values[label].kind == json::Kind::null;
+        const double value = many ? json::number_of(values[label]) : static_cast<double>(codes[i]);
+        labels.values.push_back(missing ? NAN : value);
     }
-    return labels.names.size() > most_classes ? from_column_of_numbers(subject, labels.names) : labels;
+    return labels;
 }
 
 std::vector<double> distinct(std::vector<double> values) {

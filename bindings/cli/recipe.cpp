@@ -15,8 +15,14 @@ std::string last_component(const std::string &name) { return name.substr(name.rf
 const char *or_empty(const char *text) { return text ? text : ""; }
 
 Entry copy(const mercer_entry &e) {
-    return {or_empty(e.name), or_empty(e.aliases), or_empty(e.summary), or_empty(e.reference), or_empty(e.path),
-            e.value,          or_empty(e.version), or_empty(e.takes)};
+    return {.name = or_empty(e.name),
+            .aliases = or_empty(e.aliases),
+            .summary = or_empty(e.summary),
+            .reference = or_empty(e.reference),
+            .path = or_empty(e.path),
+            .value = e.value,
+            .version = or_empty(e.version),
+            .takes = or_empty(e.takes)};
 }
 
 } // namespace
@@ -129,5 +135,7 @@ std::string plain(std::string name) {
     std::replace(name.begin(), name.end(), '_', '-');
     return name;
 }
+
+std::string flag_of(const std::string &name) { return "--" + plain(name); }
 
 } // namespace cli

@@ -44,6 +44,8 @@ std::vector<std::string> split(const std::string &text, char separator);
 std::string joined(const std::vector<std::string> &words, const std::string &between);
 /* With hyphens for underscores, which are equal in names. */
 std::string plain(std::string name);
+/* The flag of a parameter, as the command prints it: "--solver.max-passes". */
+std::string flag_of(const std::string &name);
 
 } // namespace cli
 

@@ -70,7 +70,7 @@ void write_records(const std::string &path, const Table &table) {
     const Records records(table);
     const int64_t rows = table.parts[0].values.rows;
     OutputFile file(path);
-    std::string bytes = npy_header(records.descr(), false, std::to_string(rows) + ",");
+    std::string bytes = npy_header(records.descr(), std::to_string(rows) + ",");
     for (int64_t i = 0; i < rows; ++i) {
         records.append(bytes, i);
         if (bytes.size() < chunk) continue;

@@ -9,14 +9,33 @@ namespace cli {
 
 namespace {
 
-/* A column that the data borrow: array must outlive them. */
+/* An array that the data borrow: it must outlive them. */
 void attach(mercer_data *data, const char *what, std::optional<Array> &array) {
     if (!array) return;
     const mercer_view view = array->view();
     check(mercer_data_attach(data, what, &view));
 }
 
-double size_of(const std::optional<Array> &array) { return array ? static_cast<double>(array->bytes.size()) : 0; }
+InputOptions file_options(const std::string &path) {
+    InputOptions options;
+    options.path = path;
+    return options;
+}
+
+/* A file beside the data, and how its values will be stored. */
+struct Attachment {
+    InputData file;
+    int32_t dtype;
+    double bytes;
+
+    /* wanted: the type; 0: as the file has it, where one column of integers is row numbers. */
+    Attachment(mercer_context *context, const std::string &path, const mercer_run *run, int32_t wanted)
+        : file(context, file_options(path), run), dtype(wanted) {
+        const mercer_data_facts facts = facts_of(file.get());
+        if (dtype == 0) dtype = facts.integers && facts.cols == 1 ? int32_t{MERCER_I64} : facts.dtype;
+        bytes = bytes_like(dtype, facts.rows, facts.cols);
+    }
+};
 
 } // namespace
 
@@ -31,9 +50,11 @@ void TrainingOptions::add_to(CLI::App &app) {
     app.add_option("--scores", scores, "file to write the scores of the fitted rows to, .csv or .npy")
         ->type_name("FILE");
     add_format_to(app, format);
-    app.add_option("--landmarks", landmarks, "row numbers from 0 (i8) or points: a .npy file")->type_name("FILE");
+    app.add_option("--landmarks", landmarks,
+                   "row numbers from 0 (.npy, one column of integers) or points (.npy or .csv)")
+        ->type_name("FILE");
     app.add_option("--weights", weights,
-                   "weights, one number >= 0 for each row: a .npy file, or a column of the CSV file")
+                   "weights, one number >= 0 for each row: a .npy or .csv file, or a column of the CSV file")
         ->type_name("FILE|COLUMN");
     data.add_labels_to(app);
     data.add_ids_to(app);
@@ -50,12 +71,16 @@ void TrainingOptions::verify_inputs() const {
 }
 
 TrainingData::TrainingData(mercer_context *context, TrainingOptions &options, const mercer_run *run) {
-    if (!options.landmarks.empty()) landmarks_ = read_npy(options.landmarks);
+    std::optional<Attachment> landmarks, weights;
+    if (!options.landmarks.empty()) landmarks.emplace(context, options.landmarks, run, 0);
     if (is_stream(options.weights) || std::filesystem::exists(options.weights))
-        weights_ = read_npy(options.weights).as_f64();
+        weights.emplace(context, options.weights, run, MERCER_F64);
     else
         options.data.weights = options.weights;
-    beside_ = run_beside(*run, size_of(landmarks_) + size_of(weights_), "landmarks and weights");
+    beside_ =
+        run_beside(*run, (landmarks ? landmarks->bytes : 0) + (weights ? weights->bytes : 0), "landmarks and weights");
+    if (landmarks) landmarks_ = array_of(landmarks->file.get(), landmarks->dtype, run);
+    if (weights) weights_ = array_of(weights->file.get(), weights->dtype, run);
     data_.emplace(context, options.data, &beside_);
     attach(data_->get(), "landmarks", landmarks_);
     attach(data_->get(), "weights", weights_);

@@ -177,8 +177,8 @@ MERCER_API int32_t mercer_context_set_log(mercer_context *context,
                                           void (*log)(void *user, int32_t level, const char *text), void *user);
 
 /* Sets the run that a NULL run, or a 0 in one, means from now on. It is copied. A recipe copies it, and the log, when
- * it is created, so the objects that they point to must outlive both context and recipes; a model copies threads and
- * memory only. MERCER_E_VALUE: a field is out of range. */
+ * it is created, so the objects that they point to must outlive both context and recipes; data and models copy threads
+ * and memory only. MERCER_E_VALUE: a field is out of range. */
 MERCER_API int32_t mercer_context_set_run(mercer_context *context, const mercer_run *run);
 
 /* An entry of a registry. what = "methods" | "operations" (outputs of a model) | "derivations" (make a model from
@@ -329,12 +329,20 @@ typedef struct mercer_data_facts {
     int32_t dtype;
     int32_t kind;
     mercer_view labels; /* rows x 1, i64, borrowed; data NULL: none */
-    const char
-        *names;      /* JSON {"columns": [...], "labels": [text of label 0, 1 ...]}, [] for none; with ids, also "ids":
-                           the name of their column; borrowed */
-    const char *ids; /* texts of the rows in order, each terminated by a zero byte; NULL: none; borrowed */
+    /* JSON {"columns": [...], "labels": [text of label 0, 1 ...]}, [] for none; borrowed. With ids, also "ids": the
+     * name of their column. If a label is a number or a missing value, also "label_values": one entry for each label,
+     * which is a number, null for a missing value, or the text again. */
+    const char *names;
+    const char *ids;  /* texts of the rows in order, each terminated by a zero byte; NULL: none; borrowed */
+    int32_t integers; /* 1: a .npy file of integers, which mercer_data_read can write as i64 */
+    int32_t reserved;
 } mercer_data_facts;
 MERCER_API int32_t mercer_data_inspect(const mercer_data *data, mercer_data_facts *out);
+
+/* Writes all rows, as they were given, to an array of the caller: rows x cols, f32, f64 or i64; sparse rows are written
+ * with their zeros. Values are not checked, and a missing one is NaN; for i64, all of them must be whole numbers from
+ * -2^53 to 2^53 (else MERCER_E_DATA). MERCER_E_UNSUPPORTED: the data are objects, which have no columns. */
+MERCER_API int32_t mercer_data_read(mercer_data *data, const mercer_view *out, const mercer_run *run);
 MERCER_API void mercer_data_destroy(mercer_data *data);
 
 /* ---- recipe ------------------------------------------------------------------------------------------------------ */
@@ -383,6 +391,12 @@ typedef struct mercer_row {
 } mercer_row;
 MERCER_API int32_t mercer_recipe_rows(mercer_recipe *recipe, int64_t *count);
 MERCER_API int32_t mercer_recipe_row(mercer_recipe *recipe, int64_t index, mercer_row *out);
+
+/* Checks a value against a row that the caller has made, as mercer_recipe_set does with its own rows. It is for
+ * programs that have flags or keywords of their own, which then refuse a value in the same words. Only name, type,
+ * choices, flags, lo and hi are used; the name may be any text, such as "--width". MERCER_E_VALUE: the value is not
+ * allowed, the text says which are, and, for a misspelt choice, which one is nearest ("did you mean 'scatter'?"). */
+MERCER_API int32_t mercer_row_check(const mercer_row *row, const char *value);
 
 /* The function of the leaf "user" in the kernel expression (if the expression has no such leaf, it becomes "user"):
  * k(x_i, y_j) for all rows of x and y, both row-major and of the dtype of k. The views are valid for the call only. The

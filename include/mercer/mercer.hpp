@@ -330,6 +330,16 @@ class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
         return check(mercer_data_attach(get(), what, &view)), *this;
     }
     mercer_data_facts facts() const { return got(sized<mercer_data_facts>(), mercer_data_inspect, get()); }
+    // All rows, as they were given: missing values are NaN. T = int64_t: the values must be whole numbers. Not for
+    // chunks whose number of rows is unknown.
+    template <class T>
+    Matrix<T> read(const Run &run = {}) const {
+        const mercer_data_facts known = facts();
+        Matrix<T> out(known.rows, known.cols);
+        const mercer_view view = out.view();
+        check(mercer_data_read(get(), &view, run.c()));
+        return out;
+    }
     // The texts of the rows in the column File::ids; empty if none was named.
     std::vector<std::string> ids() const {
         const mercer_data_facts known = facts();
@@ -407,6 +417,10 @@ class Recipe : public detail::Handle<mercer_recipe, mercer_recipe_destroy> {
         for (int64_t i = 0, n = got(int64_t{0}, mercer_recipe_rows, get()); i < n; ++i)
             out.push_back(got(sized<mercer_row>(), mercer_recipe_row, get(), i));
         return out;
+    }
+    // Throws an Error unless the row, which may be the caller's own, allows this value.
+    static void check_value(const mercer_row &row, const std::string &value) {
+        check(mercer_row_check(&row, value.c_str()));
     }
     mercer_forecast forecast(const Data &data, const Run &run = {}) const {
         return got(sized<mercer_forecast>(), mercer_recipe_forecast, get(), data.get(), run.c());

@@ -13,15 +13,15 @@ namespace {
 mercer_entry entry(mercer_context &context, const std::string &name, const std::string &aliases,
                    const std::string &summary, const std::string &reference, const std::string &path, int64_t value = 0,
                    const std::string &version = "", const char *takes = "") {
-    return {sizeof(mercer_entry),
-            context.keep(name),
-            context.keep(aliases),
-            context.keep(summary),
-            context.keep(reference),
-            context.keep(path),
-            value,
-            context.keep(version),
-            takes};
+    return {.struct_size = sizeof(mercer_entry),
+            .name = context.keep(name),
+            .aliases = context.keep(aliases),
+            .summary = context.keep(summary),
+            .reference = context.keep(reference),
+            .path = context.keep(path),
+            .value = value,
+            .version = context.keep(version),
+            .takes = takes};
 }
 
 mercer_entry plugin_entry(mercer_context &context, const Registry::Listing &listing) {

@@ -20,12 +20,25 @@ mercer_data *new_data(std::shared_ptr<Source> source) {
 
 template <class T>
 mercer_view column_view(const CountedVector<T> &values, int32_t dtype) {
-    void *data = values.empty() ? nullptr : const_cast<T *>(values.data());
-    return {sizeof(mercer_view), dtype, 0, static_cast<int64_t>(values.size()), 1, 1, 1, data};
+    return view_of_rows(dtype, static_cast<int64_t>(values.size()), 1, values.empty() ? nullptr : values.data());
+}
+
+// What each label says: a number, null for a missing value, or text. Empty if all are text.
+Json label_values(const std::vector<std::string> &names) {
+    Json out = Json::array();
+    bool all_text = true;
+    for (const std::string &name : names) {
+        const CsvValue value = read_csv_value(name);
+        const bool number = value.kind == CsvValue::Kind::number, missing = value.kind == CsvValue::Kind::missing;
+        out.push_back(number ? Json(value.number) : missing ? Json() : Json(name));
+        all_text &= !number && !missing;
+    }
+    return all_text ? Json::array() : out;
 }
 
 std::string names_text(const std::vector<std::string> &columns, const CsvFile &file) {
     Json text = record({{"columns", columns}, {"labels", file.label_names}});
+    if (Json values = label_values(file.label_names); !values.empty()) text["label_values"] = std::move(values);
     if (!file.ids_name.empty()) text["ids"] = file.ids_name;
     return text.dump();
 }
@@ -56,14 +69,14 @@ CsvOptions csv_options(const mercer_file &file) {
         fail(MERCER_E_VALUE, "file: separator = %d, must be ',' ';' tab ' ' '|' or 0", file.separator);
     if (file.header < -1 || file.header > 1) fail(MERCER_E_VALUE, "file: header = %d, must be -1, 0 or 1", file.header);
     using Header = CsvOptions::Header;
-    return {static_cast<char>(file.separator),
-            file.header > 0   ? Header::yes
-            : file.header < 0 ? Header::no
-                              : Header::found,
-            text(file.labels),
-            text(file.weights),
-            text(file.columns),
-            text(file.ids)};
+    return {.separator = static_cast<char>(file.separator),
+            .header = file.header > 0   ? Header::yes
+                      : file.header < 0 ? Header::no
+                                        : Header::found,
+            .labels = text(file.labels),
+            .weights = text(file.weights),
+            .columns = text(file.columns),
+            .ids = text(file.ids)};
 }
 
 mercer_data *from_npy(std::unique_ptr<InputFile> file, const CsvOptions &csv) {
@@ -71,7 +84,10 @@ mercer_data *from_npy(std::unique_ptr<InputFile> file, const CsvOptions &csv) {
         fail(MERCER_E_UNSUPPORTED,
              "'%s': columns, labels, weights and ids can be chosen in CSV files only, and this is npy",
              shown_path(file->path()).c_str());
-    return new_data(open_npy(std::move(file)));
+    bool integers = false;
+    mercer_data *data = new_data(open_npy(std::move(file), &integers));
+    data->integers = integers;
+    return data;
 }
 
 mercer_data *from_file(mercer_context &context, const char *path, const mercer_file *options) {
@@ -93,6 +109,7 @@ mercer_data *from_file(mercer_context &context, const char *path, const mercer_f
         data->data.source = MatrixSource::from_rows(run, *data->data.source, file.values);
         data->file.source.reset();
         data->data.columns.clear(); // objects have no columns
+        data->integers = false;
         data->names = names_text({}, data->file);
     }
     return data.release();
@@ -158,14 +175,16 @@ mercer_data_facts facts_of(const mercer_data &data) {
                                                                  : MERCER_OBJECTS;
     mercer_view labels = data.data.labels;
     labels.struct_size = sizeof labels;
-    return {sizeof(mercer_data_facts),
-            source.rows(),
-            source.cols(),
-            source.dtype(),
-            kind,
-            labels,
-            data.names.c_str(),
-            data.file.ids.empty() ? nullptr : data.file.ids.data()};
+    return {.struct_size = sizeof(mercer_data_facts),
+            .rows = source.rows(),
+            .cols = source.cols(),
+            .dtype = source.dtype(),
+            .kind = kind,
+            .labels = labels,
+            .names = data.names.c_str(),
+            .ids = data.file.ids.empty() ? nullptr : data.file.ids.data(),
+            .integers = data.integers,
+            .reserved = 0};
 }
 
 mercer_view read_column(const mercer_data &data, const char *what, const mercer_view *given, unsigned dtypes) {
@@ -194,33 +213,43 @@ void attach(mercer_data &data, const std::string &what, const mercer_view *given
     }
 }
 
+// The body of a constructor. make() returns the handle, which gets the context's settings.
+template <class Make>
+int32_t construct_data(mercer_data **out, const mercer_context *context, Make &&make) noexcept {
+    return construct(out, [&] {
+        const mercer_context &from = need(context, "context");
+        mercer_data *data = make();
+        data->settings.run.threads = from.settings.run.threads; // without callbacks, which may not live as long
+        data->settings.run.memory = from.settings.run.memory;
+        return data;
+    });
+}
+
 } // namespace
 
 int32_t mercer_data_from_view(mercer_data **out, mercer_context *context, const mercer_view *view) {
-    return construct(
-        out, [&] { return need(context, "context"), new_data(make_view_source(read_view("view", view, floats))); });
+    return construct_data(out, context, [&] { return new_data(make_view_source(read_view("view", view, floats))); });
 }
 
 int32_t mercer_data_from_file(mercer_data **out, mercer_context *context, const char *path,
                               const mercer_file *options) {
-    return construct(out, [&] { return from_file(need(context, "context"), text_of(path, "path"), options); });
+    return construct_data(out, context, [&] { return from_file(*context, text_of(path, "path"), options); });
 }
 
 int32_t mercer_data_from_chunks(mercer_data **out, mercer_context *context, const mercer_chunks *chunks) {
-    return construct(out, [&] { return need(context, "context"), from_chunks(chunks); });
+    return construct_data(out, context, [&] { return from_chunks(chunks); });
 }
 
 int32_t mercer_data_from_sparse(mercer_data **out, mercer_context *context, const mercer_sparse *sparse) {
-    return construct(out, [&] { return need(context, "context"), from_sparse(sparse); });
+    return construct_data(out, context, [&] { return from_sparse(sparse); });
 }
 
 int32_t mercer_data_from_objects(mercer_data **out, mercer_context *context, const mercer_objects *objects) {
-    return construct(out, [&] { return need(context, "context"), from_objects(objects); });
+    return construct_data(out, context, [&] { return from_objects(objects); });
 }
 
 int32_t mercer_data_from_matrix(mercer_data **out, mercer_context *context, const mercer_view *view, int32_t values) {
-    return construct(out,
-                     [&] { return need(context, "context"), from_matrix(read_view("view", view, floats), values); });
+    return construct_data(out, context, [&] { return from_matrix(read_view("view", view, floats), values); });
 }
 
 int32_t mercer_data_attach(mercer_data *data, const char *what, const mercer_view *view) {
@@ -229,6 +258,14 @@ int32_t mercer_data_attach(mercer_data *data, const char *what, const mercer_vie
 
 int32_t mercer_data_inspect(const mercer_data *data, mercer_data_facts *out) {
     return guard([&] { write_struct(out, facts_of(need(data, "data")), "data_facts"); });
+}
+
+int32_t mercer_data_read(mercer_data *data, const mercer_view *out, const mercer_run *run) {
+    return guard([&] {
+        const mercer_data &from = need(data, "data");
+        Run running(from.settings, run);
+        read_rows(running, from.data.source, read_view("out", out, floats | 1u << MERCER_I64));
+    });
 }
 
 void mercer_data_destroy(mercer_data *data) { delete data; }

@@ -20,6 +20,8 @@ struct mercer_data {
     mercer::Data data;
     mercer::CsvFile file;                                // owns the arrays to which data refers
     std::string names = R"({"columns":[],"labels":[]})"; // text for mercer_data_inspect
+    bool integers = false;                               // the file holds integers
+    mercer::RunSettings settings{};                      // what a NULL run means
 };
 
 struct mercer_recipe {

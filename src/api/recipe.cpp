@@ -30,6 +30,12 @@ void set_many(mercer_recipe &handle, const char *const *names, const char *const
     handle.recipe.set_many(pairs);
 }
 
+void check_row(const mercer_row *given, const char *value) {
+    const mercer_row row = read_struct(given, "row", sizeof(mercer_row));
+    text_of(row.name, "row: name");
+    check_value(row, value);
+}
+
 } // namespace
 
 int32_t mercer_recipe_create(mercer_recipe **out, mercer_context *context, const char *name) {
@@ -66,6 +72,10 @@ int32_t mercer_recipe_rows(mercer_recipe *recipe, int64_t *count) {
 
 int32_t mercer_recipe_row(mercer_recipe *recipe, int64_t index, mercer_row *out) {
     return guard([&] { write_struct(out, need(recipe, "recipe").recipe.public_row(index), "row"); });
+}
+
+int32_t mercer_row_check(const mercer_row *row, const char *value) {
+    return guard([&] { check_row(row, text_of(value, "value")); });
 }
 
 int32_t mercer_recipe_set_kernel(mercer_recipe *recipe, const mercer_user_kernel *kernel) {

@@ -385,15 +385,6 @@ int64_t choose_width(const RitzSpectrum &all, double norm, int64_t r, int64_t s,
     return best;
 }
 
-// For a unit vector v orthogonal to the u_i, v^T L L^T v + sum captured_i is at most the sum of the
-// p + 1 largest Ritz values of the factor (Ky Fan), and v^T E v is at most norm.
-double rest_from_factor(const std::vector<double> &factor_theta, const std::vector<double> &captured, double norm) {
-    double rest = norm;
-    for (size_t i = 0; i < std::min(factor_theta.size(), captured.size() + 1); ++i) rest += factor_theta[i];
-    for (double value : captured) rest -= value;
-    return std::max(rest, norm);
-}
-
 // Here A = Theta, and the columns of C^T have the lengths rho_i = residuals[i], so that
 // C C^T <= diag(rho_i sum rho) and C C^T <= (sum rho^2) 1, and B splits into 2 x 2 blocks. The
 // simpler claim that lambda_i lies within rho_i of theta_i would be wrong where Ritz values are

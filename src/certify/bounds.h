@@ -195,16 +195,12 @@ RitzSpectrum leading(const RitzSpectrum &all, int64_t p); // the spectrum of the
 
 // ---- exact fits: Ritz values theta of K itself, with |K u_i - theta_i u_i| = residual_i
 
-// Returns an upper bound of v^T K v over all unit vectors v orthogonal to the p Ritz vectors u_i.
-// It follows from the p + 1 largest Ritz values of the factor (missing ones count as 0), from
-// captured_i = |L^T H u_i|^2 and from norm >= |E|.
-double rest_from_factor(const std::vector<double> &factor_theta, const std::vector<double> &captured, double norm);
 // theta_i <= lambda_i <= the larger eigenvalue of [[theta_i, c_i], [c_i, rest]], which for
 // theta_i > rest is at most theta_i + min(c_i, c_i^2 / (theta_i - rest)). Here c_i^2 is the smaller
 // of residual_i (sum of all residuals) and the sum of their squares. Both bounds are widened by
-// `image`, a bound of the error of the images K u_i. rest: an upper bound of v^T K v as above, and
-// `failure` its failure probability. If rest is only a guess, such as the last Ritz value plus its
-// residual, pass conditional = true.
+// `image`, a bound of the error of the images K u_i. rest: an upper bound of v^T K v over all unit
+// vectors v orthogonal to the Ritz vectors, and `failure` its failure probability. If rest is only a
+// guess, such as the last Ritz value plus its residual, pass conditional = true.
 Bounds residual_bounds(const std::vector<double> &theta, const std::vector<double> &residuals, double rest,
                        double failure, bool conditional, double image = 0);
 

@@ -1,6 +1,8 @@
 #include "certificates.h"
 
 #include <cmath>
+#include <map>
+#include <string_view>
 
 namespace mercer {
 
@@ -30,5 +32,29 @@ Certificates eigenvalue_certificates(const Bounds &bounds, int64_t r, double fai
 }
 
 void append(Certificates &to, const Certificates &more) { to.insert(to.end(), more.begin(), more.end()); }
+
+Certificates tightest(const Certificates &all) {
+    Certificates out;
+    std::map<std::pair<std::string_view, int64_t>, size_t> places;
+    auto width = [](const Certificate &one) {
+        return one.interval ? one.interval->upper - one.interval->lower : one.value;
+    };
+    for (const Certificate &one : all) {
+        if (one.component < 0) {
+            out.push_back(one);
+            continue;
+        }
+        const auto [at, is_new] = places.emplace(std::pair(std::string_view(one.name), one.component), out.size());
+        if (is_new) {
+            out.push_back(one);
+            continue;
+        }
+        Certificate &best = out[at->second];
+        const double both = best.failure + one.failure;
+        if (width(one) < width(best)) best = one;
+        if (best.failure > 0 && !best.conditional) best.failure = both;
+    }
+    return out;
+}
 
 } // namespace mercer

@@ -18,4 +18,9 @@ Certificates eigenvalue_certificates(const Bounds &bounds, int64_t r, double fai
 
 void append(Certificates &to, const Certificates &more);
 
+// Keeps the tightest certificate for each component and name. If a certificate that is kept is
+// uncertain, it has the sum of the failure probabilities of those it was chosen from, because it
+// was chosen after all of them were seen.
+Certificates tightest(const Certificates &all);
+
 } // namespace mercer

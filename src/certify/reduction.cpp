@@ -75,33 +75,6 @@ void direction_certificates(const Tensor &lambda, const Best &covariance, Certif
     }
 }
 
-// Keeps the tightest certificate for each component and name. If it has a failure probability, it
-// gets the sum of those of all certificates among which it was chosen, because it was chosen after
-// all were computed.
-Certificates tightest(const Certificates &all) {
-    Certificates out;
-    std::map<std::pair<std::string_view, int64_t>, size_t> places;
-    auto width = [](const Certificate &one) {
-        return one.interval ? one.interval->upper - one.interval->lower : one.value;
-    };
-    for (const Certificate &one : all) {
-        if (one.component < 0) {
-            out.push_back(one);
-            continue;
-        }
-        const auto [at, is_new] = places.emplace(std::pair(std::string_view(one.name), one.component), out.size());
-        if (is_new) {
-            out.push_back(one);
-            continue;
-        }
-        Certificate &best = out[at->second];
-        const double both = best.failure + one.failure;
-        if (width(one) < width(best)) best = one;
-        if (best.failure > 0 && !best.conditional) best.failure = both;
-    }
-    return out;
-}
-
 } // namespace
 
 Certificates quantisation_certificates(const ReducedModel &of, const Claims &claims) {

@@ -134,8 +134,7 @@ void check_radius(const Displacements &displacements, double radius) {
     if (farthest > radius * (1 + 1e-6) + 1e-12 * farthest)
         fail(MERCER_E_PLUGIN,
              "the reducer reported 'epsilon' or 'radius' = %g, the largest distance of a row to its centre, but a row "
-             "is %g "
-             "away from its centre",
+             "is %g away from its centre",
              radius, farthest);
 }
 
@@ -143,14 +142,17 @@ Quantisation by_radius(const ReducedRows &of, double epsilon) {
     double f = epsilon * epsilon;
     of.prepared.kernel.radial(&f, 1);
     const double each = std::sqrt(2.0) * of.radial.lipschitz * epsilon;
-    return {"radius", of.radial.step(f), of.radial.step_of_squares(f), std::isfinite(each) ? each : NAN, 0};
+    return {.by = "radius",
+            .mmd = of.radial.step(f),
+            .covariance = of.radial.step_of_squares(f),
+            .eigenvalues = std::isfinite(each) ? each : NAN};
 }
 
 Quantisation by_distances(const ReducedRows &of, const Displacements &displacements) {
     Buffer<double> f = of.run.buffer<double>(of.n);
     std::copy(displacements.squared.begin(), displacements.squared.end(), f.begin());
     of.prepared.kernel.radial(f.data(), of.n);
-    Quantisation out{"distances", 0, 0, NAN, 0};
+    Quantisation out{.by = "distances", .mmd = 0, .covariance = 0};
     for (int64_t i = 0; i < of.n; ++i) {
         out.mmd += of.s(i) / of.total * of.radial.step(f[i]);
         out.covariance += of.s(i) / of.total * of.radial.step_of_squares(f[i]);
@@ -220,7 +222,7 @@ Quantisation by_clusters(const ReducedRows &of, Lifted &model) {
         if (of.centres.assignment[i] >= 0) order.push_back(i);
     std::stable_sort(order.begin(), order.end(),
                      [&](int64_t a, int64_t b) { return of.centres.assignment[a] < of.centres.assignment[b]; });
-    Quantisation out{"clusters", 0, 0, NAN, 0};
+    Quantisation out{.by = "clusters", .mmd = 0, .covariance = 0};
     for (size_t first = 0, last = 0; first < order.size(); first = last) {
         const int64_t centre = of.centres.assignment[order[first]];
         while (last < order.size() && of.centres.assignment[order[last]] == centre) ++last;
@@ -299,7 +301,7 @@ Quantisation by_pairs(const ReducedRows &of, const Displacements &displacements,
     const double count = static_cast<double>(pair_count), mean = std::accumulate(sums.begin(), sums.end(), 0.0) / count,
                  square = mean + range * std::sqrt(2 * std::log(1 / failure) / count) +
                           of.rounding(of.radial.kappa * of.radial.kappa);
-    return {"pairs", NAN, std::sqrt(std::max(square, 0.0)), NAN, failure};
+    return {.by = "pairs", .covariance = std::sqrt(std::max(square, 0.0)), .failure = failure};
 }
 
 // ---- exact values
@@ -344,7 +346,7 @@ Quantisation exactly(const ReducedRows &of, Lifted &model) {
     auto w = [&](int64_t j) { return of.w(j); };
     const Sums rows = sums_over<T>(of.run, xx, s, s, Range::upper), both = sums_over<T>(of.run, xc, s, w, Range::all),
                centres = sums_over<T>(of.run, cc, w, w, Range::upper);
-    Quantisation out{"exact", NAN, NAN, NAN, 0};
+    Quantisation out{.by = "exact"};
     for (size_t k = 0; k < 2; ++k) {
         const double square = rows[k] - 2 * both[k] + centres[k], scale = rows[k] + centres[k];
         (k == 0 ? out.mmd : out.covariance) =

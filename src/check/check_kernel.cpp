@@ -74,7 +74,7 @@ void strides(Suite &suite, const Subject &subject) {
     std::vector<T> tight = values_of<T>(suite, subject, rows, rows), x(static_cast<size_t>(n * (d + 2)), T(-77));
     std::vector<T> k(static_cast<size_t>(m * wide), T(-77));
     for (int64_t i = 0; i < n; ++i) std::copy_n(rows.row(i), d, x.begin() + i * (d + 2));
-    mercer_view xs{sizeof xs, dtype_of<T>, 0, m, d, d + 2, 1, x.data()}, ys = xs, ks = xs;
+    mercer_view xs = view_of_rows(dtype_of<T>, m, d, x.data(), d + 2), ys = xs, ks = xs;
     ys.rows = n, ks.cols = n, ks.row_stride = wide, ks.data = k.data();
     mercer_task task(suite.run, Random(0, Stage::gram));
     suite.need(subject.ops().block(&host_table(), &task, subject.leaf().values(), &xs, &ys, &ks), task, "block");

@@ -167,7 +167,11 @@ Solution solve(Run &run, const Plugin &plugin, const Params &params, const merce
     put(request.locked_vectors, columns(locked));
     s.values.assign(static_cast<size_t>(request.r), 0);
     s.residuals = s.values;
-    s.out = {sizeof s.out, s.values.data(), columns(vectors), s.residuals.data(), 0, 0, 0, 0, 0};
+    s.out = {};
+    s.out.struct_size = sizeof s.out;
+    s.out.values = s.values.data();
+    s.out.vectors = columns(vectors);
+    s.out.residuals = s.residuals.data();
     s.cost.struct_size = sizeof s.cost;
     mercer_task task(run, Random(seed, Stage::solver));
     task.keeper = request.keeper;

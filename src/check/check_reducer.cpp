@@ -2,6 +2,7 @@
 // kernel that the suite provides. The kernel is so narrow that 300 distinct rows are numerically
 // independent (nearest neighbours are about 0.6 apart, where k = 0.2). Therefore a reducer that is
 // asked for m centres must find m. Landmarks are always attached, for the reducers that need them.
+#include "../core/structs.h"
 #include "../fit/prepare.h"
 #include "../fit/reducer_view.h"
 #include "check.h"
@@ -69,10 +70,6 @@ std::vector<double> make_rows(int64_t n, int64_t copies) {
     return x;
 }
 
-mercer_view view_of(void *data, int32_t dtype, int64_t rows, int64_t cols) {
-    return {sizeof(mercer_view), dtype, 0, rows, cols, cols, 1, data};
-}
-
 int32_t distances(void *user, const int64_t *i, const int64_t *j, int64_t count, double *values) {
     const double *x = static_cast<const double *>(user);
     for (int64_t k = 0; k < count; ++k) {
@@ -104,14 +101,15 @@ struct Scene {
         for (int64_t i = 0; i < n; i += 37) landmark_rows.push_back((i * 7 + 1) % n);
         landmark_points.assign(rows.begin(), rows.begin() + std::min<int64_t>(n, 8) * columns);
         if (kind == DataKind::vectors)
-            data.source = make_view_source(view_of(rows.data(), MERCER_F64, n, columns));
+            data.source = make_view_source(view_of_rows(MERCER_F64, n, columns, rows.data()));
         else
             data.source = std::make_shared<ObjectSource>(mercer_objects{sizeof(mercer_objects), n, MERCER_DISTANCE,
                                                                         MERCER_THREAD_SAFE, distances, nullptr,
                                                                         rows.data(), nullptr});
-        data.landmarks = landmarks == Given::rows
-                             ? view_of(landmark_rows.data(), MERCER_I64, static_cast<int64_t>(landmark_rows.size()), 1)
-                             : view_of(landmark_points.data(), MERCER_F64, std::min<int64_t>(n, 8), columns);
+        data.landmarks =
+            landmarks == Given::rows
+                ? view_of_rows(MERCER_I64, static_cast<int64_t>(landmark_rows.size()), 1, landmark_rows.data())
+                : view_of_rows(MERCER_F64, std::min<int64_t>(n, 8), columns, landmark_points.data());
         prepared.source = data.source;
         prepared.kernel = gaussian(run, data.source->cols());
         prepared.f32 = f32;
@@ -123,7 +121,7 @@ struct Scene {
     // Gives every third row the weight 0, the others weights from 0.5 to 2.5.
     void weigh() {
         for (int64_t i = 0; i < n(); ++i) weights.push_back(i % 3 == 2 ? 0 : 0.5 + 2 * check_number(500, i));
-        data.weights = view_of(weights.data(), MERCER_F64, n(), 1);
+        data.weights = view_of_rows(MERCER_F64, n(), 1, weights.data());
         prepared.weights = sample_weights(data, *prepared.source);
     }
 };

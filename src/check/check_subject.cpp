@@ -64,8 +64,8 @@ template <class T>
 std::vector<T> values_of(Suite &suite, const Subject &subject, const SubjectRows &x, const SubjectRows &y, What what) {
     std::vector<T> xs(x.x.begin(), x.x.end()), ys(y.x.begin(), y.x.end());
     auto points = [&](std::vector<T> &rows, int64_t n) {
-        mercer_view view{sizeof view, dtype_of<T>, 0, n, x.d, x.d, 1, rows.data()};
-        return Points<T>(make_view_source(view), {}, leaf_specs(subject.kernel));
+        return Points<T>(make_view_source(view_of_rows(dtype_of<T>, n, x.d, rows.data())), {},
+                         leaf_specs(subject.kernel));
     };
     Points<T> px = points(xs, x.n), py = points(ys, y.n);
     Tiles<T> tiles = what == What::form ? Tiles<T>(subject.leaf().form, px, py) : Tiles<T>(subject.kernel, px, py);
@@ -80,8 +80,7 @@ std::vector<T> values_of(Suite &suite, const Subject &subject, const SubjectRows
 template <class T>
 std::vector<T> self_of(Suite &suite, const Subject &subject, const SubjectRows &x) {
     std::vector<T> xs(x.x.begin(), x.x.end()), out(static_cast<size_t>(x.n));
-    mercer_view view{sizeof view, dtype_of<T>, 0, x.n, x.d, x.d, 1, xs.data()};
-    Points<T> points(make_view_source(view), {}, leaf_specs(subject.kernel));
+    Points<T> points(make_view_source(view_of_rows(dtype_of<T>, x.n, x.d, xs.data())), {}, leaf_specs(subject.kernel));
     Tiles<T>(subject.kernel, points, points).self(suite.run, points.load(suite.run, 0), false, out.data());
     return out;
 }

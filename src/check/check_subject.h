@@ -22,6 +22,7 @@
 // The tolerance of block kernels is (8 d + 64) u s, for a handful of operations per column. A
 // broken contract exceeds these tolerances by orders of magnitude.
 #pragma once
+#include "../core/structs.h"
 #include "../gram/tile.h"
 #include "check.h"
 

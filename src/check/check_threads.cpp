@@ -31,56 +31,69 @@ struct Difference {
     T value{};
 };
 
-// Releases all threads together. Thread t then repeats work(t) until `time` is over or some thread
-// has found a difference from its expected[t]. Returns a difference that was found.
+// Releases all threads of a team together, and tells them when to end.
+struct Signal {
+    enum State { waiting, going, done };
+    std::atomic<State> state{waiting};
+    std::atomic<int64_t> ready{0};
+};
+
+// Runs member(t) on thread t of a team. The members report that they are ready and wait; they go on
+// together, until the time is up or one of them says that they are done. Returns false if the system
+// gives no more threads.
+bool run_team(Signal &signal, std::chrono::microseconds time, const std::function<void(int64_t)> &member) {
+    std::vector<std::thread> team;
+    std::exception_ptr failure;
+    bool complete = true;
+    try { // threads that were started are joined, whatever is thrown here
+        for (int64_t t = 0; t < team_size; ++t) team.emplace_back(member, t);
+        while (signal.ready < team_size) std::this_thread::yield();
+        signal.state = Signal::going;
+        const auto end = std::chrono::steady_clock::now() + time;
+        while (signal.state == Signal::going && std::chrono::steady_clock::now() < end)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } catch (const std::system_error &) {
+        complete = false;
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    signal.state = Signal::done;
+    for (std::thread &one : team) one.join();
+    if (failure) std::rethrow_exception(failure);
+    return complete;
+}
+
+// Runs work(t) on thread t again and again, releases all threads together, and returns the first
+// difference from expected[t].
 template <class T>
 Difference<T> race(Suite &suite, const std::vector<std::vector<T>> &expected, std::chrono::microseconds time,
                    const std::function<std::vector<T>(int64_t)> &work) {
-    enum State { waiting, going, done };
-    std::atomic<int> state{waiting};
-    std::atomic<int64_t> ready{0};
+    Signal signal;
     std::mutex lock;
     Difference<T> found;
     std::exception_ptr failure;
-    auto run = [&](int64_t t) {
+    const auto member = [&](int64_t t) {
         const Budget::Scope counting(suite.run.budget().get());
         const size_t own = static_cast<size_t>(t);
-        ready.fetch_add(1);
-        while (state == waiting) std::this_thread::yield();
+        signal.ready.fetch_add(1);
+        while (signal.state == Signal::waiting) std::this_thread::yield();
         try {
-            while (state == going) {
+            while (signal.state == Signal::going) {
                 const std::vector<T> got = work(t);
                 if (std::memcmp(got.data(), expected[own].data(), got.size() * sizeof(T)) == 0) continue;
                 size_t at = 0;
                 while (std::memcmp(&got[at], &expected[own][at], sizeof(T)) == 0) ++at;
                 std::lock_guard hold(lock);
                 found = {t, at, got[at]};
-                state = done;
+                signal.state = Signal::done;
             }
         } catch (...) {
             std::lock_guard hold(lock);
             failure = std::current_exception();
-            state = done;
+            signal.state = Signal::done;
         }
     };
-    std::vector<std::thread> team;
-    bool complete = true;
-    try { // whatever is thrown here, the threads that were started must be joined
-        for (int64_t t = 0; t < team_size; ++t) team.emplace_back(run, t);
-        while (ready < team_size) std::this_thread::yield();
-        state = going;
-        const auto end = std::chrono::steady_clock::now() + time;
-        while (state == going && std::chrono::steady_clock::now() < end)
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    } catch (const std::system_error &) {
-        complete = false;
-    } catch (...) {
-        std::lock_guard hold(lock);
-        failure = std::current_exception();
-    }
-    state = done;
-    for (std::thread &member : team) member.join();
-    if (!complete) suite.note("left out: the system gives no more threads");
+    if (!run_team(signal, time, member)) suite.note("left out: the system gives no more threads");
     if (failure) std::rethrow_exception(failure);
     return found;
 }
@@ -125,8 +138,8 @@ void blocks_at_once(Suite &suite, const Subject &subject, std::chrono::microseco
     }
     const std::function<std::vector<T>(int64_t)> work = [&](int64_t t) {
         std::vector<T> k(static_cast<size_t>(n * n));
-        const mercer_view x{sizeof x, dtype_of<T>, 0, n, d, d, 1, rows[static_cast<size_t>(t)].data()},
-            out{sizeof out, dtype_of<T>, 0, n, n, n, 1, k.data()};
+        const mercer_view x = view_of_rows(dtype_of<T>, n, d, rows[static_cast<size_t>(t)].data()),
+                          out = view_of_rows(dtype_of<T>, n, n, k.data());
         mercer_task task(suite.run, Random(0, Stage::gram));
         suite.need(subject.ops().block(&host_table(), &task, subject.leaf().values(), &x, &x, &out), task, "block");
         return k;

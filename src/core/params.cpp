@@ -62,11 +62,47 @@ bool in_range(const mercer_row &row, double value) {
     const bool finite = row.type > MERCER_INT || (parse_number(text, &number) && std::isfinite(number));
     const bool fraction = row.type == MERCER_INT && finite && number != std::floor(number);
     const bool too_long = row.type == MERCER_INT && finite && std::fabs(number) > 0x1p53 && in_range(row, number);
-    fail(MERCER_E_VALUE, "%s = %.*s%s, %s%s", shown, static_cast<int>(std::min<size_t>(text.size(), 80)), text.data(),
+    const std::string nearest = row.type == MERCER_CHOICE ? nearest_name(text, split(row.choices, '|')) : "";
+    fail(MERCER_E_VALUE, "%s = %.*s%s, %s%s%s", shown, static_cast<int>(std::min<size_t>(text.size(), 80)), text.data(),
          !finite    ? " is not a finite number"
          : fraction ? " is not a whole number"
                     : "",
-         allowed(row).c_str(), too_long ? ", in at most 18 digits" : "");
+         allowed(row).c_str(), too_long ? ", in at most 18 digits" : "",
+         nearest.empty() ? "" : (": did you mean '" + nearest + "'?").c_str());
+}
+
+// The value that a text gives to a row. They refuse what the row does not allow, and "".
+double read_real(const mercer_row &row, std::string_view text, const char *shown) {
+    double value = 0;
+    if (!parse_number(text, &value) || !std::isfinite(value) || !in_range(row, value)) refuse(row, text, shown);
+    return value;
+}
+
+int64_t read_int(const mercer_row &row, std::string_view text, const char *shown) {
+    int64_t value = 0;
+    if (!parse_number(text, &value)) { // 1e6 and 10.0 are whole numbers, too
+        double real = 0;
+        if (!parse_number(text, &real) || real != std::floor(real) || std::fabs(real) > 0x1p53)
+            refuse(row, text, shown);
+        value = static_cast<int64_t>(real);
+    }
+    const bool beyond = row.hi < 0x1p63 && static_cast<double>(value) >= row.hi &&
+                        value > static_cast<int64_t>(row.hi); // as integers: a double may round
+    if (beyond || !in_range(row, static_cast<double>(value))) refuse(row, text, shown);
+    return value;
+}
+
+int32_t read_bool(const mercer_row &row, std::string_view text, const char *shown) {
+    if (text == "true" || text == "1") return 1;
+    if (text != "false" && text != "0") refuse(row, text, shown);
+    return 0;
+}
+
+int32_t read_choice(const mercer_row &row, std::string_view text, const char *shown) {
+    const std::vector<std::string> choices = split(row.choices, '|');
+    const auto found = std::find(choices.begin(), choices.end(), text);
+    if (found == choices.end()) refuse(row, text, shown);
+    return static_cast<int32_t>(found - choices.begin());
 }
 
 mercer_param widen(const char *owner, const mercer_param *from, int64_t index) {
@@ -140,38 +176,12 @@ void Params::write(int64_t index, std::string_view text, const char *shown) {
     const mercer_param &param = table_->rows()[static_cast<size_t>(index)];
     const mercer_row &row = param.row;
     unsigned char *at = values_.data() + param.offset;
+    const bool unset = text.empty();
     switch (row.type) {
-    case MERCER_REAL: {
-        double value = std::numeric_limits<double>::quiet_NaN();
-        if (!text.empty() && (!parse_number(text, &value) || !std::isfinite(value) || !in_range(row, value)))
-            refuse(row, text, shown);
-        return store(at, value);
-    }
-    case MERCER_INT: {
-        int64_t value = unset_int;
-        if (!text.empty() && !parse_number(text, &value)) { // accepts 1e6 and 10.0 as whole numbers
-            double real = 0;
-            if (!parse_number(text, &real) || real != std::floor(real) || std::fabs(real) > 0x1p53)
-                refuse(row, text, shown);
-            value = static_cast<int64_t>(real);
-        }
-        // The value is compared with the upper end as an integer, because the conversion to double
-        // may round it.
-        bool beyond = row.hi < 0x1p63 && static_cast<double>(value) >= row.hi && value > static_cast<int64_t>(row.hi);
-        if (!text.empty() && (beyond || !in_range(row, static_cast<double>(value)))) refuse(row, text, shown);
-        return store(at, value);
-    }
-    case MERCER_BOOL: {
-        int32_t value = text.empty() ? -1 : text == "true" || text == "1" ? 1 : text == "false" || text == "0" ? 0 : 2;
-        if (value == 2) refuse(row, text, shown);
-        return store(at, value);
-    }
-    case MERCER_CHOICE: {
-        std::vector<std::string> choices = split(row.choices, '|');
-        auto found = std::find(choices.begin(), choices.end(), text);
-        if (!text.empty() && found == choices.end()) refuse(row, text, shown);
-        return store(at, text.empty() ? int32_t{-1} : static_cast<int32_t>(found - choices.begin()));
-    }
+    case MERCER_REAL: return store(at, unset ? std::numeric_limits<double>::quiet_NaN() : read_real(row, text, shown));
+    case MERCER_INT: return store(at, unset ? unset_int : read_int(row, text, shown));
+    case MERCER_BOOL: return store(at, unset ? -1 : read_bool(row, text, shown));
+    case MERCER_CHOICE: return store(at, unset ? -1 : read_choice(row, text, shown));
     default: {
         auto kept = std::make_shared<const std::string>(text);
         store(at, text.empty() ? static_cast<const char *>(nullptr) : kept->c_str());
@@ -238,6 +248,22 @@ std::map<std::string, std::string> Params::stored() const {
         if (!is_unset_value(index) && !gives_way) out[row.name] = get(index);
     }
     return out;
+}
+
+void check_value(const mercer_row &row, std::string_view text) {
+    if (row.type <= MERCER_INT && !(row.lo <= row.hi))
+        fail(MERCER_E_ARGUMENT, "row: lo = %g and hi = %g, must be an increasing range", row.lo, row.hi);
+    switch (row.type) {
+    case MERCER_REAL: read_real(row, text, row.name); return;
+    case MERCER_INT: read_int(row, text, row.name); return;
+    case MERCER_BOOL: read_bool(row, text, row.name); return;
+    case MERCER_CHOICE:
+        if (!row.choices || !*row.choices) fail(MERCER_E_ARGUMENT, "row: choices are missing");
+        read_choice(row, text, row.name);
+        return;
+    case MERCER_TEXT: return;
+    default: fail(MERCER_E_ARGUMENT, "row: type = %d, must be MERCER_REAL to MERCER_TEXT", row.type);
+    }
 }
 
 } // namespace mercer

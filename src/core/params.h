@@ -64,4 +64,9 @@ class Params {
     std::map<int64_t, std::shared_ptr<const std::string>> texts_;
 };
 
+// Checks a value against a row that the caller has made: E_VALUE as from Params::set, with the
+// row's own name, which may be any text. Blanks around the value are not removed, and "" is
+// refused, except as a text. E_ARGUMENT: the row has no known type, an empty range or no choices.
+void check_value(const mercer_row &row, std::string_view text);
+
 } // namespace mercer

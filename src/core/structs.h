@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
+#include <mercer/mercer.h>
 
 namespace mercer {
 
@@ -16,6 +17,19 @@ T &need(T *handle, const char *name) {
 }
 
 inline const char *text_of(const char *text, const char *name) { return &need(text, name); }
+
+// A row-major view; stride 0: the rows lie one after the other. data is not written unless the view
+// is an output.
+inline mercer_view view_of_rows(int32_t dtype, int64_t rows, int64_t cols, const void *data, int64_t stride = 0) {
+    return {.struct_size = sizeof(mercer_view),
+            .dtype = dtype,
+            .reserved = 0,
+            .rows = rows,
+            .cols = cols,
+            .row_stride = stride ? stride : cols,
+            .col_stride = 1,
+            .data = const_cast<void *>(data)};
+}
 
 // Copies the caller's struct into one of this library's version. Fields that the caller's version
 // does not have become 0. `required` is the smallest struct_size that is accepted.

@@ -152,6 +152,40 @@ void tall_random(Run &run, Columns x, const Random &random, int64_t stream) {
     });
 }
 
+namespace {
+
+// The Gram matrix of the columns of x, scaled to unit diagonal.
+struct ScaledGram {
+    Buffer<double> values; // p x p; scaled
+    Buffer<double> scale;  // 1 / |x_j|; 0 where x_j is lost
+    bool shrunk = false;   // some column was mostly in the span of q
+    double off = 0;        // the largest entry of |X^T X - 1|
+};
+
+// c = Q^T X of the columns before q was projected out, or no rows. A column is lost if the
+// projection left no more than this share of its length.
+ScaledGram scaled_gram(Run &run, Columns x, const Buffer<double> &c, int64_t removed, double lost) {
+    const int64_t p = x.count;
+    ScaledGram out{run.buffer<double>(p, p), run.buffer<double>(p)};
+    Buffer<double> &gram = out.values, &scale = out.scale;
+    tall_dot(run, x, x, gram.data(), p);
+    for (int64_t j = 0; j < p; ++j) {
+        const double norm = std::sqrt(gram[j + j * p]);
+        double square = gram[j + j * p]; // squared length before projection: Q is orthonormal
+        for (int64_t i = 0; i < removed; ++i) square += c[i + j * removed] * c[i + j * removed];
+        scale[j] = norm > lost * std::sqrt(square) ? 1 / norm : 0;
+        out.shrunk |= scale[j] == 0 || norm < 0.5 * std::sqrt(square);
+    }
+    for (int64_t j = 0; j < p; ++j)
+        for (int64_t i = 0; i < p; ++i) {
+            out.off = std::max(out.off, std::fabs(gram[i + j * p] - (i == j)));
+            gram[i + j * p] = scale[i] > 0 && scale[j] > 0 ? gram[i + j * p] * scale[i] * scale[j] : 0;
+        }
+    return out;
+}
+
+} // namespace
+
 int64_t orthonormalise(Run &run, Columns x, Columns q) {
     const bool f32 = x.count > 0 && x.block->f32();
     const double lost = f32 ? 1e-6 : 1e-13, off_limit = f32 ? 4 * 0x1p-24 : 1e-14;
@@ -164,32 +198,15 @@ int64_t orthonormalise(Run &run, Columns x, Columns q) {
             for (double &value : c) value = -value;
             tall_times(run, q, c.data(), q.count, 1.0, x);
         }
-        Buffer<double> gram = run.buffer<double>(p, p), vectors = run.buffer<double>(p, p),
-                       values = run.buffer<double>(p), scale = run.buffer<double>(p);
-        tall_dot(run, x, x, gram.data(), p);
-        bool shrunk = false;
-        for (int64_t j = 0; j < p; ++j) {
-            const double norm = std::sqrt(gram[j + j * p]);
-            // The squared length before the projection is the sum of both parts, because Q is
-            // orthonormal.
-            double square = gram[j + j * p];
-            for (int64_t i = 0; i < q.count; ++i) square += c[i + j * q.count] * c[i + j * q.count];
-            scale[j] = norm > lost * std::sqrt(square) ? 1 / norm : 0;
-            shrunk |= scale[j] == 0 || norm < 0.5 * std::sqrt(square);
-        }
-        double off = 0;
-        for (int64_t j = 0; j < p; ++j)
-            for (int64_t i = 0; i < p; ++i) {
-                off = std::max(off, std::fabs(gram[i + j * p] - (i == j)));
-                gram[i + j * p] = scale[i] > 0 && scale[j] > 0 ? gram[i + j * p] * scale[i] * scale[j] : 0;
-            }
-        if (round > 0 && !shrunk && off < off_limit) break;
-        eigh_top(p, gram.data(), p, p, values.data(), vectors.data(), p);
+        ScaledGram gram = scaled_gram(run, x, c, q.count, lost);
+        if (round > 0 && !gram.shrunk && gram.off < off_limit) break;
+        Buffer<double> vectors = run.buffer<double>(p, p), values = run.buffer<double>(p);
+        eigh_top(p, gram.values.data(), p, p, values.data(), vectors.data(), p);
         const double least = std::max(1e-14 * static_cast<double>(p), f32 ? 1e-12 : 0) * values[0];
         int64_t kept = 0;
         while (kept < p && values[kept] > least) ++kept;
         for (int64_t j = 0; j < kept; ++j)
-            for (int64_t i = 0; i < p; ++i) vectors[i + j * p] *= scale[i] / std::sqrt(values[j]);
+            for (int64_t i = 0; i < p; ++i) vectors[i + j * p] *= gram.scale[i] / std::sqrt(values[j]);
         const Columns left{x.block, x.first, kept};
         tall_times(run, x, vectors.data(), p, 0.0, left);
         x.count = kept;

@@ -19,6 +19,8 @@ std::string number_text(int64_t value) {
 
 namespace {
 
+constexpr size_t longest_shown = 80; // bytes of a name in a message
+
 template <class T>
 bool parse_whole(std::string_view text, T *out) {
     if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
@@ -122,18 +124,25 @@ bool is_name(std::string_view text) {
                        [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
 }
 
-void fail_unknown(const char *kind, std::string_view name, const std::vector<std::string> &known) {
-    std::string shown(name.substr(0, 80)), list;
+std::string nearest_name(std::string_view name, const std::vector<std::string> &known) {
+    const std::string_view shown = name.substr(0, longest_shown);
     const std::string *nearest = nullptr;
     size_t best = (shown.size() < 4 ? 1 : std::max<size_t>(2, shown.size() / 3)) + 1;
     for (const std::string &candidate : known) {
         size_t distance = edit_distance(shown, candidate);
         // A distance below the length of the candidate means that the two names share a letter.
         if (distance < best && distance < candidate.size()) best = distance, nearest = &candidate;
-        list += (list.empty() ? "" : ", ") + quoted_where_needed(candidate);
     }
     if (!nearest) nearest = find_begun(shown, known);
-    if (nearest) fail(MERCER_E_NAME, "unknown %s '%s': did you mean '%s'?", kind, shown.c_str(), nearest->c_str());
+    return nearest ? *nearest : "";
+}
+
+void fail_unknown(const char *kind, std::string_view name, const std::vector<std::string> &known) {
+    const std::string shown(name.substr(0, longest_shown)), nearest = nearest_name(name, known);
+    if (!nearest.empty())
+        fail(MERCER_E_NAME, "unknown %s '%s': did you mean '%s'?", kind, shown.c_str(), nearest.c_str());
+    std::string list;
+    for (const std::string &candidate : known) list += (list.empty() ? "" : ", ") + quoted_where_needed(candidate);
     fail(MERCER_E_NAME, "unknown %s '%s': known names are %.700s", kind, shown.c_str(),
          list.empty() ? "none" : list.c_str());
 }

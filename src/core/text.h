@@ -23,10 +23,13 @@ std::string printable(std::string_view text);
 // a letter.
 bool is_name(std::string_view text);
 
-// Fails with a message such as "unknown kernel 'gausian': did you mean 'gaussian'?". The message
-// suggests the nearest name if one is near enough, or else the only name that begins with this text
-// (ignoring case). If there is no such name either, the message lists all names; a name that
-// contains a blank or a comma is then in quotes.
+// Returns the known name that was probably meant: the nearest one if it is near enough, or else the
+// only name that begins with this text (ignoring case); "" if there is none.
+std::string nearest_name(std::string_view name, const std::vector<std::string> &known);
+
+// Fails with a message such as "unknown kernel 'gausian': did you mean 'gaussian'?". If there is no
+// nearest_name(), the message lists all names; a name that contains a blank or a comma is then in
+// quotes.
 [[noreturn]] void fail_unknown(const char *kind, std::string_view name, const std::vector<std::string> &known);
 
 } // namespace mercer

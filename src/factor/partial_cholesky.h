@@ -85,7 +85,6 @@ class PartialCholesky {
     int64_t stored_bytes() const;
     const double *residual() const { return residual_.data(); } // n numbers d; 0 at pivots
     double mean_residual() const { return residual_sum_ / weight_sum_; }
-    double largest_residual() const { return largest_; }
     // The sum of w d as a share of the trace.
     double trace_left() const { return trace_ > 0 ? residual_sum_ / trace_ : 0; }
     double trace() const { return trace_; } // sum w k(x, x)

@@ -83,17 +83,17 @@ CentresForecast forecast_centres(Run &run, const Recipe &recipe, const Data &dat
         out.cost.likely_m = out.cost.m;
         return out;
     }
-    const mercer_shape shape{sizeof shape,
-                             n,
-                             source.cols(),
-                             likely_components(recipe.values(), n),
-                             f32 ? MERCER_F32 : MERCER_F64,
-                             0,
-                             0,
-                             0,
-                             data.landmarks.rows,
-                             NAN,
-                             NAN};
+    const mercer_shape shape{.struct_size = sizeof shape,
+                             .n = n,
+                             .d = source.cols(),
+                             .r = likely_components(recipe.values(), n),
+                             .dtype = f32 ? MERCER_F32 : MERCER_F64,
+                             .form = 0,
+                             .flags = 0,
+                             .reserved = 0,
+                             .landmarks = data.landmarks.rows,
+                             .h = NAN,
+                             .kappa = NAN};
     PivotForecast pivots(f32 ? tiles_of<float>(kernel, source) : tiles_of<double>(kernel, source), stores_factor);
     mercer_task task(run, Random(0, Stage::reducer));
     task.foreseen = &pivots;
@@ -165,7 +165,8 @@ PlannedFit::PlannedFit(const ForecastTask &task, const Lift &lift)
         if (Way recomputed = way_of(false); recomputed.bytes() < way_.bytes()) way_ = std::move(recomputed);
     const mercer_cost &cost = way_.centres.cost;
     fewer_ = way_.sizes;
-    fewer_.base -= base_bytes(source_, task_.data.has_weights(), cost.m, f32_) - base_bytes(source_, task_.data.has_weights(), cost.likely_m, f32_);
+    fewer_.base -= base_bytes(source_, task_.data.has_weights(), cost.m, f32_) -
+                   base_bytes(source_, task_.data.has_weights(), cost.likely_m, f32_);
     usually_ = cost.likely_m < cost.m ? lift.plan(likely()) : way_.plan;
 }
 
@@ -185,14 +186,19 @@ PlanTask PlannedFit::task_of(const CentresForecast &centres, int64_t m, const Si
 
 Bytes PlannedFit::before_lift(const Bytes &reducer, int64_t m) const {
     const Bytes all = larger(read_, reducer + 16 * m); // 16 m: numbers and weights of the centres
-    const int64_t later = base_bytes(source_, task_.data.has_weights(), m, f32_) - base_bytes(source_, task_.data.has_weights(), 0, f32_);
+    const int64_t later =
+        base_bytes(source_, task_.data.has_weights(), m, f32_) - base_bytes(source_, task_.data.has_weights(), 0, f32_);
     return Bytes(std::max<int64_t>(all.likely - later, 0), std::max<int64_t>(all.most - later, 0));
 }
 
 PlannedFit::Way PlannedFit::way_of(bool stores_factor) const {
-    Way out{stores_factor, forecast_centres(task_.run, task_.recipe, task_.data, {kernel_, source_, f32_}, stores_factor), {}, {}};
+    Way out{stores_factor,
+            forecast_centres(task_.run, task_.recipe, task_.data, {kernel_, source_, f32_}, stores_factor),
+            {},
+            {}};
     const mercer_cost &cost = out.centres.cost;
-    out.sizes = {base_bytes(source_, task_.data.has_weights(), cost.m, f32_) + missing_bytes(task_.recipe, source_) + out.centres.kept,
+    out.sizes = {base_bytes(source_, task_.data.has_weights(), cost.m, f32_) + missing_bytes(task_.recipe, source_) +
+                     out.centres.kept,
                  before_lift(Bytes(cost.likely_bytes, cost.bytes), cost.m)};
     out.plan = lift_.plan(task_of(out.centres, cost.m, out.sizes));
     return out;

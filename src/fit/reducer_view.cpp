@@ -18,17 +18,17 @@ DataProblem<T>::DataProblem(Run &run, const Prepared &prepared, const Data &data
 template <class T>
 mercer_shape DataProblem<T>::shape() const {
     const Expression &kernel = prepared_.kernel;
-    mercer_shape shape{sizeof(mercer_shape),
-                       n(),
-                       points_.cols(),
-                       settings_.components,
-                       sizeof(T) == 4 ? MERCER_F32 : MERCER_F64,
-                       0,
-                       0,
-                       0,
-                       data_.landmarks.rows,
-                       NAN,
-                       kernel.kappa()};
+    mercer_shape shape{.struct_size = sizeof(mercer_shape),
+                       .n = n(),
+                       .d = points_.cols(),
+                       .r = settings_.components,
+                       .dtype = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64,
+                       .form = 0,
+                       .flags = 0,
+                       .reserved = 0,
+                       .landmarks = data_.landmarks.rows,
+                       .h = NAN,
+                       .kappa = kernel.kappa()};
     if (kernel.leaves.size() == 1) shape.form = kernel.leaves[0].form;
     if (kernel.is_radial()) {
         shape.flags = MERCER_RADIAL;
@@ -92,18 +92,18 @@ void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &con
         states.zero();
         auto state = [&](int64_t slab) { return states.data() + slab * state_size; };
         sweep<T>(run_, tiles, asked.row0 + first, part, [&](const Tile<T> &tile) {
-            mercer_tile shown{sizeof shown,
-                              sizeof(T) == 4 ? MERCER_F32 : MERCER_F64,
-                              0,
-                              tile.x.row0,
-                              tile.x.rows,
-                              tile.y.row0,
-                              tile.y.rows,
-                              tile_rows,
-                              tile.values,
-                              tile.x.mapped.data(),
-                              tile.y.mapped.data(),
-                              points_.cols()};
+            mercer_tile shown{.struct_size = sizeof shown,
+                              .dtype = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64,
+                              .reserved = 0,
+                              .row0 = tile.x.row0,
+                              .rows = tile.x.rows,
+                              .col0 = tile.y.row0,
+                              .cols = tile.y.rows,
+                              .stride = tile_rows,
+                              .values = tile.values,
+                              .x = tile.x.mapped.data(),
+                              .y = tile.y.mapped.data(),
+                              .d = points_.cols()};
             int32_t status = consumer.tile(consumer.user, state(tile.slab), &shown);
             if (status == MERCER_VISIT_STOP) return false;
             require(status);

@@ -1,5 +1,6 @@
 // The data as a reducer sees them: raw kernel values between mapped rows, in the tile type.
 #pragma once
+#include "../core/structs.h"
 #include "../factor/pivot_service.h"
 #include "../lift/lift.h"
 #include "../operator/weighted.h"
@@ -97,9 +98,8 @@ template <class U>
 Points<U> DataProblem<T>::others(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const {
     if (visit.points) {
         const int64_t d = points_.cols();
-        mercer_view view{sizeof view, sizeof(T) == 4 ? MERCER_F32 : MERCER_F64, 0, visit.count, d, d,
-                         1,           const_cast<void *>(visit.points)};
-        return Points<U>(make_view_source(view), {}, specs);
+        const int32_t dtype = sizeof(T) == 4 ? MERCER_F32 : MERCER_F64;
+        return Points<U>(make_view_source(view_of_rows(dtype, visit.count, d, visit.points)), {}, specs);
     }
     if (visit.index) return Points<U>(prepared_.source, prepared_.map, specs, visit.index, visit.count);
     return Points<U>(prepared_.source, prepared_.map, specs);

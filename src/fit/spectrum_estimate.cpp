@@ -1,5 +1,6 @@
 #include "spectrum_estimate.h"
 
+#include "../core/structs.h"
 #include "../gram/object_matrix.h"
 #include "../gram/subset.h"
 #include "../lift/components.h"
@@ -38,8 +39,7 @@ struct Sample {
             data.source = rows_in_memory(run, source, rows.data(), static_cast<int64_t>(rows.size()));
         if (!all.has_weights()) return;
         for (int64_t row : rows) weights.push_back(weight(all, source.number(row)));
-        data.weights = {sizeof(mercer_view), MERCER_F64, 0, static_cast<int64_t>(weights.size()), 1, 1, 1,
-                        weights.data()};
+        data.weights = view_of_rows(MERCER_F64, static_cast<int64_t>(weights.size()), 1, weights.data());
     }
     static double weight(const Data &all, int64_t row) {
         const mercer_view &view = all.weights;

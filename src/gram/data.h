@@ -77,6 +77,10 @@ struct Prepared {
     bool weighted() const { return weights.vary(); }
 };
 
+// Writes all rows of source to out, which is f32, f64 or i64; E_SHAPE if out has another shape. No
+// value is checked, except that those written as i64 must be whole (E_DATA).
+void read_rows(Run &run, std::shared_ptr<const Source> source, const mercer_view &out);
+
 // Scales the weights so that their sum is n, and returns their sum before. Fails with E_DATA if it is
 // not positive and finite.
 double scale_weights(CountedVector<double> &weights, int64_t n);

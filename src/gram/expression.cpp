@@ -124,12 +124,6 @@ std::string columns_text(const std::vector<int64_t> &columns) {
 
 } // namespace
 
-int64_t ExpressionText::leaf_count() const {
-    int64_t count = 0;
-    for (const Term &term : terms) count += static_cast<int64_t>(term.leaves.size());
-    return count;
-}
-
 ExpressionText parse_expression(const std::string &text) { return Parser(text).run(); }
 
 std::string expression_text(const ExpressionText &expression) {
@@ -215,7 +209,14 @@ void Expression::finish(Run &run, int64_t d, const BandwidthRule &bandwidth) {
                 fail(MERCER_E_VALUE, "kernel = %s: column %" PRId64 ", the data have %" PRId64, text().c_str(), column,
                      d);
         int64_t own = leaf_columns(leaf, d);
-        const mercer_kernel_facts none{sizeof(mercer_kernel_facts), NAN, NAN, -INFINITY, INFINITY, NAN, 0, 0};
+        const mercer_kernel_facts none{.struct_size = sizeof(mercer_kernel_facts),
+                                       .h = NAN,
+                                       .kappa = NAN,
+                                       .lo = -INFINITY,
+                                       .hi = INFINITY,
+                                       .lipschitz = NAN,
+                                       .flags = 0,
+                                       .reserved = 0};
         leaf.facts = none;
         if (!leaf.plugin) {
             leaf.facts.flags = user && user->psd() ? MERCER_PSD : 0;

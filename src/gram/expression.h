@@ -19,7 +19,6 @@ struct ExpressionText {
         std::vector<Leaf> leaves;
     };
     std::vector<Term> terms;
-    int64_t leaf_count() const;
 };
 // Fails with E_VALUE; the message says what was expected, and where.
 ExpressionText parse_expression(const std::string &text);

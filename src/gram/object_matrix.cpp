@@ -2,6 +2,7 @@
 
 #include "../core/rounding.h"
 #include "../core/run.h"
+#include "../core/structs.h"
 #include "../core/threads.h"
 
 #include <algorithm>
@@ -26,8 +27,7 @@ std::shared_ptr<MatrixSource> MatrixSource::read_whole(Run &run, const Source &r
         rows.read(i, std::min(step, n - i), to + i * cols);
         run.progress(static_cast<double>(i) / static_cast<double>(n));
     }
-    auto out =
-        std::make_shared<MatrixSource>(mercer_view{sizeof(mercer_view), rows.dtype(), 0, n, cols, cols, 1, to}, values);
+    auto out = std::make_shared<MatrixSource>(view_of_rows(rows.dtype(), n, cols, to), values);
     out->stored_ = std::move(stored);
     return out;
 }

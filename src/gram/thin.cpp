@@ -68,7 +68,8 @@ void columns(const Operands<T> &x, int64_t m, int64_t column) {
 template <class T>
 void product(int64_t m, int64_t p, int64_t k, const T *a, int64_t row_step, int64_t step, const T *q, int64_t ldq,
              T *out, int64_t ldo, bool add) {
-    const Operands<T> x{a, q, out, k, row_step, step, ldq, ldo, add};
+    const Operands<T> x{
+        .a = a, .q = q, .out = out, .k = k, .row_step = row_step, .step = step, .ldq = ldq, .ldo = ldo, .add = add};
     int64_t column = 0;
     for (; column + most_vectors * width<T> <= p; column += most_vectors * width<T>)
         columns<most_vectors>(x, m, column);

@@ -17,6 +17,7 @@
 //     below 2 % at d = 800.
 #include "tile.h"
 
+#include "../core/structs.h"
 #include "../core/threads.h"
 #include "fused.h"
 
@@ -72,7 +73,7 @@ bool has_slope(const Leaf &leaf) {
 
 template <class T>
 mercer_view row_view(const T *data, int64_t rows, int64_t cols) {
-    return {sizeof(mercer_view), dtype_of<T>, 0, rows, cols, cols, 1, const_cast<T *>(data)};
+    return view_of_rows(dtype_of<T>, rows, cols, data);
 }
 
 // If one side is sparse and the other is not, the sparse side is expanded to dense rows.

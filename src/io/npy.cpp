@@ -128,10 +128,11 @@ bool is_npy(const InputFile &file) {
     return std::string_view(start, sizeof start) == magic;
 }
 
-std::shared_ptr<Source> open_npy(std::unique_ptr<InputFile> file) {
+std::shared_ptr<Source> open_npy(std::unique_ptr<InputFile> file, bool *integers) {
     std::vector<unsigned char> start(static_cast<size_t>(std::min(file->size(), npy_header_bytes)));
     file->read(0, start.data(), static_cast<int64_t>(start.size()));
     NpyHeader header = parse_npy_header(start.data(), static_cast<int64_t>(start.size()), file->size(), file->path());
+    if (integers) *integers = header.kind == 'i' || header.kind == 'u';
     return std::make_shared<NpySource>(std::move(file), header);
 }
 

@@ -28,7 +28,7 @@ bool is_npy(const InputFile &file); // true by the ending of its name or by its 
 // everything else f64. Each reader reads windows with pread through a buffer of at most 1 MiB
 // (window_bytes). Only the header and, of a pipe, all bytes (stored_bytes) are in memory. Integers
 // beyond 2^53 are rounded.
-std::shared_ptr<Source> open_npy(std::unique_ptr<InputFile> file);
+std::shared_ptr<Source> open_npy(std::unique_ptr<InputFile> file, bool *integers = nullptr);
 inline std::shared_ptr<Source> open_npy(const std::string &path) { return open_npy(std::make_unique<InputFile>(path)); }
 
 } // namespace mercer

@@ -59,8 +59,11 @@ Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operato
         const Asked &from = *static_cast<Asked *>(user);
         return from.task.guard([&] { from.start.write(to); });
     };
-    mercer_eigen_result result{
-        sizeof result, out.values.data(), columns(out.vectors), out.residuals.data(), 0, 0, 0, 0, 0};
+    mercer_eigen_result result{};
+    result.struct_size = sizeof result;
+    result.values = out.values.data();
+    result.vectors = columns(out.vectors);
+    result.residuals = out.residuals.data();
     task.perform(*plan.solver, "solve", [&] {
         return plan.solver->solver.solve(&host_table(), &task, plan.solver_params.values(), &c_op, &request, &result);
     });

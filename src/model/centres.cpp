@@ -1,5 +1,7 @@
 #include "centres.h"
 
+#include "../core/structs.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -41,12 +43,39 @@ void sparse_centres(const SparseSource &source, const InputMap &map, const Count
         }
     }
     tensor_data<int64_t>(offsets)[m] = at;
-    mercer_sparse csr{sizeof csr, MERCER_CSR,           values.dtype,         MERCER_I64,         0, m, source.cols(),
-                      count,      offsets.bytes.data(), columns.bytes.data(), values.bytes.data()};
+    const mercer_sparse csr{.struct_size = sizeof csr,
+                            .layout = MERCER_CSR,
+                            .dtype = values.dtype,
+                            .index_dtype = MERCER_I64,
+                            .base = 0,
+                            .rows = m,
+                            .cols = source.cols(),
+                            .count = count,
+                            .offsets = offsets.bytes.data(),
+                            .indices = columns.bytes.data(),
+                            .values = values.bytes.data()};
     out.source = std::make_shared<SparseSource>(csr);
     out.tensors["C.values"] = std::move(values);
     out.tensors["C.columns"] = std::move(columns);
     out.tensors["C.offsets"] = std::move(offsets);
+}
+
+void object_centres(const Prepared &prepared, const CountedVector<int64_t> &index, Centres &out) {
+    out.index = index;
+    out.source = prepared.source;
+    Tensor indices = make_tensor<int64_t>(static_cast<int64_t>(index.size()), 1, true);
+    std::copy(index.begin(), index.end(), tensor_data<int64_t>(indices));
+    out.tensors["indices"] = std::move(indices);
+}
+
+// The points with these numbers that the reducer gave, after T.
+Tensor points_given(const Prepared &prepared, const Landmarks &landmarks, const CountedVector<int64_t> &index) {
+    const int64_t m = static_cast<int64_t>(index.size()), d = prepared.source->cols(), row = d * (prepared.f32 ? 4 : 8);
+    Tensor points = prepared.f32 ? make_tensor<float>(m, d) : make_tensor<double>(m, d);
+    for (int64_t i = 0; i < m; ++i)
+        std::memcpy(points.bytes.data() + i * row, landmarks.points.data() + index[static_cast<size_t>(i)] * row,
+                    static_cast<size_t>(row));
+    return points;
 }
 
 // The assignment in terms of the kept centres: those of weight 0 are left out of the numbering.
@@ -85,11 +114,7 @@ Centres make_centres(Run &run, const Prepared &prepared, Landmarks &landmarks) {
     const int64_t m = out.m();
     const Source::Kind kind = prepared.source->kind();
     if (!landmarks.index.empty() && kind == Source::Kind::objects) {
-        out.index = kept;
-        out.source = prepared.source;
-        Tensor indices = make_tensor<int64_t>(m, 1, true);
-        std::copy(kept.begin(), kept.end(), tensor_data<int64_t>(indices));
-        out.tensors["indices"] = std::move(indices);
+        object_centres(prepared, kept, out);
         return out;
     }
     if (!landmarks.index.empty() && kind == Source::Kind::sparse) {
@@ -100,20 +125,14 @@ Centres make_centres(Run &run, const Prepared &prepared, Landmarks &landmarks) {
     }
     if (landmarks.index.empty()) {
         out.rows = false;
-        const int64_t row = d * (prepared.f32 ? 4 : 8);
-        Tensor c = prepared.f32 ? make_tensor<float>(m, d) : make_tensor<double>(m, d);
-        for (int64_t i = 0; i < m; ++i)
-            std::memcpy(c.bytes.data() + i * row, landmarks.points.data() + kept[static_cast<size_t>(i)] * row,
-                        static_cast<size_t>(row));
-        out.tensors["C"] = std::move(c);
+        out.tensors["C"] = points_given(prepared, landmarks, kept);
     } else if (prepared.f32) {
         out.tensors["C"] = gather_rows<float>(run, prepared, kept);
     } else {
         out.tensors["C"] = gather_rows<double>(run, prepared, kept);
     }
     const Tensor &c = out.tensors["C"];
-    out.source =
-        make_view_source({sizeof(mercer_view), c.dtype, 0, m, d, d, 1, const_cast<unsigned char *>(c.bytes.data())});
+    out.source = make_view_source(view_of_rows(c.dtype, m, d, c.bytes.data()));
     return out;
 }
 

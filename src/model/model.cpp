@@ -1,5 +1,6 @@
 #include "model.h"
 
+#include "../core/structs.h"
 #include "../core/threads.h"
 
 #include <algorithm>
@@ -149,8 +150,7 @@ mercer_view Model::tensor_view(const std::string &name) const {
         for (const auto &[key, value] : *tensors_) known.push_back(key);
         fail_unknown("tensor", name, known);
     }
-    return {sizeof(mercer_view), found->dtype, 0, found->rows,
-            found->cols,         found->cols,  1, const_cast<unsigned char *>(found->bytes.data())};
+    return view_of_rows(found->dtype, found->rows, found->cols, found->bytes.data());
 }
 
 const int64_t *Model::indices() const {
@@ -193,6 +193,41 @@ std::shared_ptr<const Model> Model::bind(std::shared_ptr<const UserKernel> user)
     return model;
 }
 
+// Centres or frequencies as the rows of one dense tensor.
+void Model::read_dense_centres(const char *name, const Tensor &centres) {
+    if (centres.dtype != summary_.dtype) fail(MERCER_E_MODEL, "tensor '%s' does not have the type of 'A'", name);
+    summary_.m = centres.rows;
+    summary_.d_mapped = centres.cols;
+    centres_ = make_view_source(tensor_view(name));
+}
+
+void Model::read_sparse_centres(const Tensor &values) {
+    const Tensor *columns = tensor("C.columns"), *offsets = tensor("C.offsets");
+    if (!columns || !offsets || columns->dtype != MERCER_I64 || offsets->dtype != MERCER_I64 ||
+        values.dtype != summary_.dtype || offsets->rows < 1 || columns->rows != values.rows || values.cols != 1 ||
+        columns->cols != 1 || offsets->cols != 1)
+        fail(MERCER_E_MODEL, "tensors 'C.values', 'C.columns' and 'C.offsets' do not match each other");
+    summary_.m = offsets->rows - 1;
+    summary_.d_mapped = count_at(text_, "d", 0);
+    if (summary_.d_mapped > INT32_MAX)
+        fail(MERCER_E_MODEL, "header: d = %" PRId64 ", sparse rows have at most 2147483647 columns", summary_.d_mapped);
+    try {
+        centres_ = std::make_shared<SparseSource>(mercer_sparse{.struct_size = sizeof(mercer_sparse),
+                                                                .layout = MERCER_CSR,
+                                                                .dtype = values.dtype,
+                                                                .index_dtype = MERCER_I64,
+                                                                .base = 0,
+                                                                .rows = summary_.m,
+                                                                .cols = summary_.d_mapped,
+                                                                .count = values.rows,
+                                                                .offsets = offsets->bytes.data(),
+                                                                .indices = columns->bytes.data(),
+                                                                .values = values.bytes.data()});
+    } catch (const Error &e) {
+        fail(MERCER_E_MODEL, "tensor 'C.values': %s", e.what());
+    }
+}
+
 void Model::read_centres() {
     const Tensor *a = tensor("A");
     if (!a) fail(MERCER_E_MODEL, "tensor 'A' is missing");
@@ -200,54 +235,18 @@ void Model::read_centres() {
     summary_.dtype = a->dtype;
     summary_.r = a->cols;
     int sets = 0;
-    if (const Tensor *c = tensor("C")) {
-        ++sets;
-        if (c->dtype != a->dtype) fail(MERCER_E_MODEL, "tensor 'C' does not have the type of 'A'");
-        summary_.m = c->rows;
-        summary_.d_mapped = c->cols;
-        centres_ = make_view_source(tensor_view("C"));
-    }
+    if (const Tensor *c = tensor("C")) ++sets, read_dense_centres("C", *c);
     if (const Tensor *w = tensor("frequencies")) {
         ++sets;
-        if (w->dtype != a->dtype) fail(MERCER_E_MODEL, "tensor 'frequencies' does not have the type of 'A'");
+        read_dense_centres("frequencies", *w);
         frequencies_ = true;
-        summary_.m = w->rows;
-        summary_.d_mapped = w->cols;
-        centres_ = make_view_source(tensor_view("frequencies"));
     }
     if (const Tensor *i = tensor("indices")) {
         ++sets;
         if (i->dtype != MERCER_I64 || i->cols != 1) fail(MERCER_E_MODEL, "tensor 'indices' must be one column of i64");
         summary_.m = i->rows;
     }
-    if (const Tensor *values = tensor("C.values")) {
-        ++sets;
-        const Tensor *columns = tensor("C.columns"), *offsets = tensor("C.offsets");
-        if (!columns || !offsets || columns->dtype != MERCER_I64 || offsets->dtype != MERCER_I64 ||
-            values->dtype != a->dtype || offsets->rows < 1 || columns->rows != values->rows || values->cols != 1 ||
-            columns->cols != 1 || offsets->cols != 1)
-            fail(MERCER_E_MODEL, "tensors 'C.values', 'C.columns' and 'C.offsets' do not match each other");
-        summary_.m = offsets->rows - 1;
-        const int64_t d = summary_.d_mapped = count_at(text_, "d", 0);
-        if (d > INT32_MAX)
-            fail(MERCER_E_MODEL, "header: d = %" PRId64 ", sparse rows have at most 2147483647 columns", d);
-        mercer_sparse sparse{sizeof sparse,
-                             MERCER_CSR,
-                             values->dtype,
-                             MERCER_I64,
-                             0,
-                             summary_.m,
-                             summary_.d_mapped,
-                             values->rows,
-                             offsets->bytes.data(),
-                             columns->bytes.data(),
-                             values->bytes.data()};
-        try {
-            centres_ = std::make_shared<SparseSource>(sparse);
-        } catch (const Error &e) {
-            fail(MERCER_E_MODEL, "tensor 'C.values': %s", e.what());
-        }
-    }
+    if (const Tensor *values = tensor("C.values")) ++sets, read_sparse_centres(*values);
     if (centres_ && summary_.d_mapped < 1)
         fail(MERCER_E_MODEL, "the centres have %" PRId64 " columns, must be >= 1", summary_.d_mapped);
     summary_.d = summary_.d_mapped; // T scales each column on its own, so as many go in as come out

@@ -64,6 +64,8 @@ class Model {
     Model() = default;
     void read_text();
     void read_centres();
+    void read_dense_centres(const char *name, const Tensor &centres);
+    void read_sparse_centres(const Tensor &values);
     void check_shapes() const;
     void check_clusters() const;
     void check_numbers(const char *name, int64_t least, int64_t end) const;

@@ -146,15 +146,15 @@ void for_rows(Run &run, const Model &model, const std::shared_ptr<const Source> 
     if (at.r > 0) w.columns(0, tensor_data<T>(*model.tensor("A")), at.r);
     if (at.nu >= 0) w.column(at.nu, tensor_data<double>(*model.tensor("nu")), 1);
     if (at.w >= 0) w.column(at.w, tensor_data<double>(*model.tensor("w")), 1 / static_cast<double>(model.n()));
-    double scale = 0; // sum |v|, the scale of g
+    // If |g| is at most this small share of sum |v|, x is so far from all centres that kernel values
+    // underflow; relative_row then computes them again.
+    double far = 0;
     if (at.v >= 0) {
-        const Tensor &v = *model.tensor("v");
-        w.column(at.v, tensor_data<double>(v), 1);
-        for (int64_t i = 0; i < rows; ++i) scale += std::fabs(tensor_data<double>(v)[i]);
+        const double *v = tensor_data<double>(*model.tensor("v"));
+        w.column(at.v, v, 1);
+        for (int64_t i = 0; i < rows; ++i) far += std::fabs(v[i]);
+        far *= sizeof(T) == 4 ? 1e-30 : 1e-290;
     }
-    // If |g| is at most this, x is so far from all centres that kernel values underflow;
-    // relative_row then computes them again.
-    const double far = scale * (sizeof(T) == 4 ? 1e-30 : 1e-290);
     evaluator.evaluate(w, [&](const Panel<T> &panel, double *sums) {
         std::vector<T> self(needs & RowNeeds::self ? static_cast<size_t>(panel.rows) : 0);
         if (!self.empty()) evaluator.tiles().self(run, panel, true, self.data());
@@ -168,9 +168,8 @@ void for_rows(Run &run, const Model &model, const std::shared_ptr<const Source> 
             if (at.v >= 0) {
                 if (!(std::fabs(row[at.v]) > far) && evaluator.tiles().has_log())
                     evaluator.relative_row(w, panel.row0 + i, row);
-                const double g =
-                    // A kernel that is 0 at every centre carries no information: f = -b.
-                    row[at.v] != 0 ? row[at.v] : 1;
+                // A kernel that is 0 at every centre carries no information: f = -b.
+                const double g = row[at.v] != 0 ? row[at.v] : 1;
                 for (int64_t j = 0; j < at.r; ++j) row[j] /= g;
             }
             for (int64_t j = 0; j < at.r; ++j) row[j] -= offset[static_cast<size_t>(j)];

@@ -93,7 +93,7 @@ AT(mercer_objects, self, 32);
 AT(mercer_objects, user, 40);
 AT(mercer_objects, release, 48);
 
-SIZE(mercer_data_facts, 104);
+SIZE(mercer_data_facts, 112);
 AT(mercer_data_facts, struct_size, 0);
 AT(mercer_data_facts, rows, 8);
 AT(mercer_data_facts, cols, 16);
@@ -102,6 +102,8 @@ AT(mercer_data_facts, kind, 28);
 AT(mercer_data_facts, labels, 32);
 AT(mercer_data_facts, names, 88);
 AT(mercer_data_facts, ids, 96);
+AT(mercer_data_facts, integers, 104);
+AT(mercer_data_facts, reserved, 108);
 
 SIZE(mercer_row, 72);
 AT(mercer_row, struct_size, 0);

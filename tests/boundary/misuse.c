@@ -129,6 +129,7 @@ int main(void) {
         cmocka_unit_test(views),
         cmocka_unit_test(chunks_and_objects),
         cmocka_unit_test(sparse),
+        cmocka_unit_test(arrays_to_read_into),
         cmocka_unit_test(attachments),
         cmocka_unit_test(values_of_data),
         cmocka_unit_test(matrices),

@@ -66,6 +66,7 @@ void indices_and_sizes(void **state);
 void views(void **state);
 void chunks_and_objects(void **state);
 void sparse(void **state);
+void arrays_to_read_into(void **state);
 void attachments(void **state);
 void values_of_data(void **state);
 void matrices(void **state);

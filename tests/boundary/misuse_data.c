@@ -144,6 +144,27 @@ void sparse(void **state) {
     finish_entries();
 }
 
+/* Arrays that the rows of f.data, or objects, cannot be read into. */
+void arrays_to_read_into(void **state) {
+    (void)state;
+    const mercer_view narrow = doubles(f.out, N, 1), few = doubles(f.out, N - 1, D), same = doubles(f.x, N, D),
+                      square = doubles(f.out, N, N), right = doubles(f.out, N, D);
+    mercer_view ints = doubles(f.out, N, D), whole = doubles(f.out, N, D);
+    ints.dtype = MERCER_I32, whole.dtype = MERCER_I64;
+    mercer_data *objects = NULL;
+    MUST(mercer_data_from_matrix(&objects, f.context, &square, MERCER_KERNEL));
+    BAD(mercer_data_read, "out", "too narrow", MERCER_E_SHAPE, "6 x 1", "6 x 2", f.data, &narrow, NULL);
+    BAD(mercer_data_read, "out", "too few rows", MERCER_E_SHAPE, "5 x 2", "6 x 2", f.data, &few, NULL);
+    BAD(mercer_data_read, "out", "indices", MERCER_E_ARGUMENT, "dtype = 4", "MERCER_F64", f.data, &ints, NULL);
+    BAD(mercer_data_read, "out", "the rows themselves", MERCER_E_ARGUMENT, "shares memory", "use separate memory",
+        f.data, &same, NULL);
+    BAD(mercer_data_read, "data", "objects", MERCER_E_UNSUPPORTED, "are objects", "columns", objects, &right, NULL);
+    BAD(mercer_data_read, "data", "fractions", MERCER_E_DATA, "row 0, column 0", "must be a whole number", f.data,
+        &whole, NULL);
+    mercer_data_destroy(objects);
+    finish_entries();
+}
+
 /* A fit on f.x with this attached. */
 #define FIT_WITH(recipe, what, view, fault, code, saw, allowed)                                                        \
     do {                                                                                                               \

@@ -230,10 +230,17 @@ void indices_and_sizes(void **state) {
         1, &row);
     BAD(mercer_recipe_row, "struct_size", "negative", MERCER_E_ARGUMENT, "struct_size = -8", "= 72", f.recipe, 0,
         &no_row);
+    const mercer_row unknown = {.struct_size = sizeof unknown, .name = "--width", .type = 9},
+                     backwards = {.struct_size = sizeof backwards, .name = "--width", .type = MERCER_REAL, .lo = 2},
+                     bare = {.struct_size = sizeof bare, .name = "--kind", .type = MERCER_CHOICE, .choices = ""};
+    BAD(mercer_row_check, "struct_size", "negative", MERCER_E_ARGUMENT, "struct_size = -8", "= 72", &no_row, "1");
+    BAD(mercer_row_check, "type", "unknown", MERCER_E_ARGUMENT, "type = 9", "MERCER_REAL", &unknown, "1");
+    BAD(mercer_row_check, "lo", "above hi", MERCER_E_ARGUMENT, "lo = 2", "increasing range", &backwards, "1");
+    BAD(mercer_row_check, "choices", "none", MERCER_E_ARGUMENT, "choices are missing", "row", &bare, "x");
     BAD(mercer_recipe_forecast, "struct_size", "0", MERCER_E_ARGUMENT, "struct_size = 0", "= 120", f.recipe, f.data,
         NULL, &forecast);
     BAD(mercer_model_summary, "struct_size", "too large", MERCER_E_ARGUMENT, "struct_size = 1048576", "= 72", f.model,
         &summary);
-    BAD(mercer_data_inspect, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 7", "= 104", f.data, &facts);
+    BAD(mercer_data_inspect, "struct_size", "too small", MERCER_E_ARGUMENT, "struct_size = 7", "= 112", f.data, &facts);
     finish_entries();
 }

@@ -5,10 +5,11 @@ typedef struct careless {
     int32_t fault;
 } careless;
 
-enum { NONE, TWICE, MORE, UNASSIGNED };
+enum { NONE, TWICE, MORE, UNASSIGNED, RADIUS, EPSILON, WIDE };
 
 static const mercer_param rows[] = {
-    MERCER_PARAM_CHOICE(careless, fault, "none", "none|twice|more|unassigned", "", 0, "what is wrong"),
+    MERCER_PARAM_CHOICE(careless, fault, "none", "none|twice|more|unassigned|radius|epsilon|wide", "", 0,
+                        "what is wrong"),
 };
 
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
@@ -24,8 +25,12 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
     int32_t status = MERCER_OK;
     for (int64_t i = 0; i < (fault == MORE ? 30 : 10) && !status; i++) {
         const int64_t row = fault == TWICE && i == 9 ? 4 : i;
-        status = host->give(task, 1, &row, NULL, NULL);
+        const double rows_of_centre = (double)((shape->n - i + 9) / 10); /* those assigned to it below */
+        status = host->give(task, 1, &row, NULL, fault >= RADIUS ? &rows_of_centre : NULL);
     }
+    /* No row is farther from its centre: false, unless the radius is wide. */
+    if (fault >= RADIUS && !status)
+        status = host->report(task, fault == EPSILON ? "epsilon" : "radius", fault == WIDE ? 1e3 : 1e-3);
     for (int64_t i = 0; want->assignment && i < shape->n; i++)
         want->assignment[i] = fault == UNASSIGNED && i == 7 ? -1 : i % 10;
     return status;

@@ -281,6 +281,7 @@ void listings(Scene &s) {
     mercer_row row = {};
     row.struct_size = sizeof row;
     s.must([&] { return mercer_recipe_row(recipe.get(), count - 1, &row); });
+    s.must([&] { return mercer_row_check(&row, row.initial); });
     const char *text = nullptr;
     s.must([&] { return mercer_recipe_get(recipe.get(), "accuracy", &text); });
     s.keep(text, std::strlen(text));
@@ -307,6 +308,10 @@ void csv(Scene &s) {
     facts.struct_size = sizeof facts;
     s.must([&] { return mercer_data_inspect(data.get(), &facts); });
     s.keep(facts.names, std::strlen(facts.names));
+    double rows[24 * 2];
+    const mercer_view view = {sizeof view, MERCER_F64, 0, 24, 2, 2, 1, rows};
+    s.must([&] { return mercer_data_read(data.get(), &view, nullptr); });
+    s.keep(rows, sizeof rows);
     const Recipe recipe = s.recipe(context, "kpca", {{"components", "2"}, {"data.missing", "rows"}});
     const Model model = s.fit(recipe, data);
     s.keep(model);

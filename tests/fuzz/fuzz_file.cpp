@@ -23,6 +23,9 @@ void use(mercer_data *data) {
     std::vector<double> gram(static_cast<size_t>(facts.rows * facts.rows));
     mercer_view view{sizeof view, MERCER_F64, 0, facts.rows, facts.rows, facts.rows, 1, gram.data()};
     mercer_recipe_kernel(recipe, data, nullptr, &view, nullptr); // NaN and overflow are refused
+    std::vector<double> rows(static_cast<size_t>(facts.rows * facts.cols));
+    const mercer_view all{sizeof all, MERCER_F64, 0, facts.rows, facts.cols, facts.cols, 1, rows.data()};
+    FUZZ_NEED(mercer_data_read(data, &all, nullptr) == MERCER_OK);
     mercer_recipe_destroy(recipe);
 }
 

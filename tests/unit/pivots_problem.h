@@ -54,15 +54,19 @@ struct Result {
     }
 };
 
+// The largest residual is that of the rows that count: those with weights > 0 (weights = {}: all).
 template <class T>
-Result result_of(const PartialCholesky<T> &factor) {
+Result result_of(const PartialCholesky<T> &factor, const Vector &weights = {}) {
     const int64_t n = factor.n(), m = factor.count();
+    double largest = 0;
+    for (int64_t i = 0; i < n; ++i)
+        if (weights.empty() || weights[static_cast<size_t>(i)] > 0) largest = std::max(largest, factor.residual()[i]);
     Result out{{factor.index(), factor.index() + m},
                Matrix(n, m),
                {factor.residual(), factor.residual() + n},
                factor.mean_residual(),
                factor.trace_left(),
-               factor.largest_residual(),
+               largest,
                factor.rank_reached(),
                factor.sweeps(),
                factor.evaluations()};
@@ -78,7 +82,7 @@ Result greedy(const MatrixRows &matrix, PivotStop stop, const Vector &weights = 
     const int64_t capacity = PartialCholesky<T>::first_capacity(stop.m, stop.early());
     PartialCholesky<T> factor(run, matrix.rows(weights), capacity, kind);
     factor.grow_greedy(stop);
-    return result_of(factor);
+    return result_of(factor, weights);
 }
 
 template <class T = double>
@@ -88,7 +92,7 @@ Result sampled(const MatrixRows &matrix, PivotStop stop, uint64_t seed, const Ve
     Run run({}, &one);
     PartialCholesky<T> factor(run, matrix.rows(weights), stop.m);
     factor.grow_sampled(stop, Random(seed, Stage::reducer));
-    return result_of(factor);
+    return result_of(factor, weights);
 }
 
 inline Matrix gaussian_gram(const Matrix &x, double sigma) { return oracle::gram(oracle::gaussian(sigma), x, x); }

@@ -29,7 +29,8 @@ void test_canonical() {
 void test_structure() {
     ExpressionText text = parse_expression("2 gaussian[1-3,7] * linear + user");
     TEST_ASSERT_EQUAL_size_t(2, text.terms.size());
-    TEST_ASSERT_EQUAL_INT64(3, text.leaf_count());
+    TEST_ASSERT_EQUAL_size_t(2, text.terms[0].leaves.size());
+    TEST_ASSERT_EQUAL_size_t(1, text.terms[1].leaves.size());
     TEST_ASSERT_TRUE(text.terms[0].weight == 2 && text.terms[1].weight == 1);
     TEST_ASSERT_TRUE((text.terms[0].leaves[0].columns == std::vector<int64_t>{1, 2, 3, 7}));
     TEST_ASSERT_TRUE(text.terms[0].leaves[1].name == "linear" && text.terms[0].leaves[1].columns.empty());

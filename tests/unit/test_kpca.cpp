@@ -433,6 +433,44 @@ void test_share_beyond_the_limit() {
         }
 }
 
+void keep_warning(void *user, int32_t level, const char *text) {
+    if (level == 2) static_cast<std::string *>(user)->append(text).append("; ");
+}
+
+// Columns count in distances with the squares of their units: a thousandth of another column is a
+// millionth of the distance, and nobody may overlook that. The columns differ by a factor alone.
+void test_drowned_column() {
+    Session session;
+    std::string logged;
+    OK(mercer_context_set_log(session.context, keep_warning, &logged));
+    const Matrix numbers = oracle::Numbers(16).matrix(60, 1);
+    const auto warnings = [&](double factor, const Settings &more) {
+        Matrix x(60, 3); // the second column is constant, and has no part in this
+        for (int64_t i = 0; i < x.rows; ++i) x(i, 0) = numbers(i, 0), x(i, 1) = 7, x(i, 2) = factor * numbers(i, 0);
+        Settings settings = {{"components", "2"}};
+        settings.insert(settings.end(), more.begin(), more.end());
+        logged.clear();
+        session.fit(x, settings);
+        return logged;
+    };
+    const Settings by_l1 = {{"kernel", "laplacian"}, {"norm", "l1"}};
+    for (const Settings &distances : {Settings{}, by_l1}) {
+        const std::string above = warnings(1001, distances), inverse = warnings(1 / 1001.0, distances);
+        TEST_ASSERT_TRUE_MESSAGE(above.find("column 2 varies 1001 times as much as column 0,") != above.npos,
+                                 above.c_str());
+        TEST_ASSERT_TRUE_MESSAGE(inverse.find("column 0 varies 1001 times as much as column 2,") != inverse.npos,
+                                 inverse.c_str());
+        TEST_ASSERT_EQUAL_STRING("", warnings(999, distances).c_str());
+    }
+    const auto says_nothing = [&](const Settings &settings) {
+        return warnings(1e6, settings).find("hardly counts") == std::string::npos;
+    };
+    TEST_ASSERT_TRUE(says_nothing({{"data.scale", "standard"}}) && says_nothing({{"data.scale", "minmax"}}));
+    TEST_ASSERT_TRUE(says_nothing({{"data.lengths", "1,1,1e6"}}));
+    TEST_ASSERT_TRUE(says_nothing({{"kernel", "linear"}})); // it knows no distances
+    TEST_ASSERT_TRUE(says_nothing({{"kernel", "gaussian[0,1] + gaussian[2]"}}));
+}
+
 } // namespace
 
 void setUp() {}
@@ -453,5 +491,6 @@ int main() {
     RUN_TEST(test_certain);
     RUN_TEST(test_small_components);
     RUN_TEST(test_share_beyond_the_limit);
+    RUN_TEST(test_drowned_column);
     return UNITY_END();
 }

@@ -1,4 +1,5 @@
 // The ladder of proofs (certify/ladder.h): a fact that is found false takes with it everything that was concluded from it.
+#include "certify/certificates.h"
 #include "certify/ladder.h"
 #include "certify_problems.h"
 #include "session.h"
@@ -11,10 +12,14 @@ using certify_problems::one_thread;
 using certify_problems::Options;
 using certify_problems::Problem;
 using certify_problems::sampled_rows;
+using mercer::Certificate;
+using mercer::Certificates;
+using mercer::component_certificate;
 using mercer::Json;
 using mercer::Proof;
 using mercer::RowMoments;
 using mercer::Run;
+using mercer::tightest;
 
 Json named(const Json &entries, const char *name) {
     Json out = Json::array();
@@ -174,6 +179,35 @@ void test_void_norm_of_a_fit() {
     TEST_ASSERT_TRUE_MESSAGE(found_void > 0, "no norm of 'auto' was found void");
 }
 
+Certificate uncertain(double width, double failure) {
+    Certificate one = component_certificate("eigenvalue", 0, "rows", 1, failure);
+    one.interval = {1, 1 - width / 2, 1 + width / 2};
+    return one;
+}
+
+// Of two uncertain bounds the tighter one is kept. Whichever it is, and whichever came first, it was
+// chosen after both were seen, so it is wrong with at most the sum of both probabilities.
+void test_tightest() {
+    for (const bool first : {true, false}) {
+        const Certificate narrow = uncertain(0.1, 0.001), wide = uncertain(0.4, 0.02);
+        const Certificates kept = tightest(first ? Certificates{narrow, wide} : Certificates{wide, narrow});
+        TEST_ASSERT_EQUAL_INT64(1, static_cast<int64_t>(kept.size()));
+        TEST_ASSERT_EQUAL_DOUBLE(0.1, kept[0].interval->upper - kept[0].interval->lower);
+        TEST_ASSERT_EQUAL_DOUBLE(0.021, kept[0].failure);
+    }
+    const Certificates three = tightest({uncertain(0.4, 0.01), uncertain(0.1, 0.02), uncertain(0.2, 0.04)});
+    TEST_ASSERT_DOUBLE_WITHIN(1e-15, 0.07, three[0].failure);
+    // A bound that is certain stays so: an uncertain one that is wider cannot make it wrong.
+    TEST_ASSERT_TRUE(tightest({uncertain(0.1, 0), uncertain(0.4, 0.02)})[0].failure == 0);
+    TEST_ASSERT_EQUAL_DOUBLE(0.02, tightest({uncertain(0.4, 0), uncertain(0.1, 0.02)})[0].failure);
+    // Other components, other names and claims about the whole model are not compared.
+    Certificate other = uncertain(0.4, 0.02), whole = uncertain(0.4, 0.02);
+    other.component = 1, whole.component = -1;
+    const Certificates apart = tightest({uncertain(0.1, 0.001), other, whole, whole});
+    TEST_ASSERT_EQUAL_INT64(4, static_cast<int64_t>(apart.size()));
+    TEST_ASSERT_TRUE(apart[0].failure == 0.001 && apart[1].failure == 0.02 && apart[2].failure == 0.02);
+}
+
 } // namespace
 
 void setUp() {}
@@ -184,5 +218,6 @@ int main() {
     RUN_TEST(test_void_norm);
     RUN_TEST(test_norm_is_paid_for);
     RUN_TEST(test_void_norm_of_a_fit);
+    RUN_TEST(test_tightest);
     return UNITY_END();
 }

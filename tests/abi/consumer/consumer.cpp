@@ -46,6 +46,13 @@ void fit_save_load(const mercer::Context &context, const mercer::Data &data) {
     must(recipe.value("seed") == "7" && recipe.rows().size() > 10, "rows");
     recipe.set("kernel.sigma", 0.1);
     must(recipe.value("sigma") == "0.1", "a number comes back as it was set");
+    const mercer_row first = recipe.rows().front();
+    mercer_row own = first;
+    own.name = "--width", own.type = MERCER_REAL, own.lo = 1, own.hi = 2;
+    mercer::Recipe::check_value(own, "1.5");
+    must(thrown_by<mercer::Error>([&] { mercer::Recipe::check_value(own, "3"); }) ==
+             "--width = 3, must be >= 1 and <= 2",
+         "a row of the caller");
     must(thrown_by<mercer::Error>([&] { recipe.set("seed", int64_t{9007199254740993}); }).find("9007199254740993") !=
              std::string::npos,
          "2^53 + 1, which is no double and too large, is not stored as 2^53");
@@ -163,6 +170,8 @@ void other_data(const mercer::Context &context, const std::vector<double> &x) {
     file.labels = "kind", file.weights = "w", file.separator = ';';
     mercer::Data csv = mercer::Data::from_file(context, "cpp.csv", file);
     must(csv.facts().rows == 3 && csv.facts().cols == 1, "a CSV file");
+    const mercer::Matrix<double> rows = csv.read<double>();
+    must(rows.rows == 3 && rows.cols == 1 && rows(1, 0) == csv.read<float>()(1, 0), "the rows of a CSV file");
     must(mercer::View<const int64_t>(csv.facts().labels)(1) == 1, "labels");
     must(thrown_by<mercer::Error>([&] { mercer::View<double>(csv.facts().labels); }).find("dtype = 3") !=
              std::string::npos,

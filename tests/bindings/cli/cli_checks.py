@@ -32,6 +32,11 @@ def make():
     rows = rng.choice(200, 40, replace=False)
     np.save("I.npy", rows.astype("i8"))
     np.save("P.npy", x[rows])
+    np.save("I32.npy", rows.astype("u4"))
+    np.save("PF.npy", np.asfortranarray(x[rows]))
+    np.savetxt("P.csv", x[rows], delimiter=",")
+    np.save("W32.npy", weights.astype("u1"))
+    np.savetxt("W.csv", weights)
     bad = x.copy()
     bad[3, 2] = np.nan
     np.save("NAN.npy", bad)

@@ -125,7 +125,11 @@ status 0 describe bootstrap && shows 'default 0' && ! grep -q automatic out || f
 error 2 4 describe foo && says "'foo' is not the name of a method, operation, kernel"
 error 2 4 describe foo.bar && says "unknown parameter 'foo.bar': known names are method"
 error 2 4 describe kernel.sgima && says "did you mean 'kernel.sigma'"
-status 0 describe auto && shows --accuracy
+status 0 describe auto && shows --accuracy && shows '--solver.max-passes, --max-passes'
+for words in 'describe auto' 'fit --help'; do # a flag has one form, although both are accepted
+    status 0 $words
+    ! grep -E -- '--[a-z.]*_' out || fail "mercer $words shows a flag with an underscore"
+done
 status 0 describe kpca --json && py no_row out accuracy
 status 0 describe nystrom --json && py no_row out solver.tol && py no_row out solver
 status 0 describe nystrom --lift weighted --solver block-krylov && shows --solver.block
@@ -224,6 +228,15 @@ json && py centres out 40
 status 0 fit X.npy --method subsampled --reducer given --landmarks P.npy --sigma 2 --components 3 -o P.safetensors
 status 0 transform L.safetensors Q.npy -o LQ.npy
 status 0 transform P.safetensors Q.npy -o PQ.npy && py equal LQ.npy PQ.npy
+# ... of any type and order that data may have
+for landmarks in I32.npy PF.npy P.csv; do
+    status 0 fit X.npy --method subsampled --reducer given --landmarks $landmarks --sigma 2 --components 3 -o P.safetensors
+    status 0 transform P.safetensors Q.npy -o PQ.npy && py equal LQ.npy PQ.npy
+done
+for weights in W32.npy W.csv; do
+    status 0 $fit --weights $weights -o V.safetensors
+    status 0 transform V.safetensors Q.npy -o VQ.npy && py same_up_to_sign WQ.npy VQ.npy
+done
 
 # CSV: the same rows give the same model, by name whatever their order; text is left out, and said so
 fit_csv='--method kpca --sigma 2 --components 5 -o C.safetensors'
@@ -487,7 +500,7 @@ error 2 1 plot M.safetensors X.npy --kind scree -o OLD.svg
 error 2 1 plot M.safetensors --labels REAL.npy -o OLD.svg
 error 2 1 plot M.safetensors --components 1 -o OLD.svg
 error 2 1 plot M.safetensors X.npy -o X.npy
-error 2 3 plot M.safetensors X.npy --width 3 -o OLD.svg && says '--width = 3, must be real in [300, 4000]'
+error 2 3 plot M.safetensors X.npy --width 3 -o OLD.svg && says '--width = 3, must be >= 300 and <= 4000'
 error 2 1 plot M.safetensors
 error 3 2 plot M.safetensors X.npy --labels REAL.npy -o OLD.svg && says '200 rows'
 error 3 2 plot M.safetensors X.npy --labels X.npy -o OLD.svg && says 'X.npy has 4 columns, must have 1'
@@ -668,8 +681,9 @@ error 2 1 fit --method kpca -o OLD && says 'DATA is missing: data file'
 error 2 1 fit X.npy Y.npy --method kpca -o OLD && says 'unexpected argument Y.npy' 
 error 2 1 fit X.npy --method kpca --set sigma -o OLD && says '--set = sigma, must be NAME=VALUE'
 error 2 3 fit X.npy --method kpca --memory lots -o OLD && says '--memory = lots, must be a number of bytes, such as 4GiB'
-error 2 3 fit X.npy --method kpca --threads two -o OLD && says '--threads = two, must be int >= 0'
-error 2 3 fit X.npy --method kpca --threads -1 -o OLD && says '--threads = -1, must be int >= 0'
+error 2 3 fit X.npy --method kpca --threads two -o OLD && says '--threads = two is not a finite number, must be >= 0'
+error 2 3 fit X.npy --method kpca --threads -1 -o OLD && says '--threads = -1, must be >= 0'
+status 0 fit X.npy --method kpca --threads 1e0 -o TEN.safetensors
 error 2 3 fit X.npy --method kpca --header maybe -o OLD && says '--header = maybe, must be one of yes, no'
 error 2 3 fit X.npy --method kpca --precomputed kernels -o OLD && says "did you mean 'kernel'"
 status 2 fit X.npy --method kpca -o OLD --sigma && says '--kernel.sigma has no value; it must be real > 0'

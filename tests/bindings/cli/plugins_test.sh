@@ -144,11 +144,20 @@ for dtype in f64 f32; do
     refused $solver vectors && says 'solver careless gave vector 0 of length 0, must be 1'
     refused $solver length && says 'solver careless gave vector 0 of length 2, must be 1'
     refused $solver order && says 'solver careless gave eigenvalue 1 = ' && says 'must descend'
+    doubts() { fits "$@" && says 'not converged' && refused_strictly "$@"; }
+    refused_strictly() { status 5 fit rows.csv "$@" --solver.strict true --components 3 -o C.safetensors && says 'solver careless did not converge'; }
+    doubts $solver eager
+    doubts $solver honest
+    fits $solver nearly --solver.strict true
     reducer="--method subsampled --data.dtype $dtype --kernel gaussian --reducer careless --reducer.fault"
     fits $reducer none
     refused $reducer twice && says 'reducer careless gave row 4 twice, must be once at most'
     refused $reducer more && says 'reducer careless forecast at most 10 centres and gave 30'
     refused $reducer unassigned --output.assignment true && says 'reducer careless assigned row 7 to centre -1, must be 0 to 9'
+    fits $reducer wide
+    for report in radius epsilon; do
+        refused $reducer $report && says "the reducer reported 'epsilon' or 'radius' = 0.001, the largest distance of a row to its centre, but a row is"
+    done
     refused --method kpca --data.dtype $dtype --kernel oops && says 'kernel oops: map threw an exception: oops'
     code=5
     kernel="--method gkpca --m 20 --data.dtype $dtype --kernel careless --kernel.fault"
