@@ -80,7 +80,7 @@ DerivationForecast forecast_compress(const DeriveTask &task) {
     const Projecting projecting{run, prepared, originals.count};
     const AssignCost assigning = assign_cost(run, prepared.kernel, source, prepared.f32, cost.m);
     const auto bytes = [&](int64_t m, const Bytes &reducing) {
-        const int64_t always = base_bytes(source, m, prepared.f32) + 8 * m0 + 64 * m;
+        const int64_t always = base_bytes(source, prepared.weighted(), m, prepared.f32) + 8 * m0 + 64 * m;
         return larger(reducing, larger(assigning.bytes, projecting.bytes(m))) + always;
     };
     out.bytes = {bytes(cost.likely_m, cost.likely_bytes).likely, bytes(cost.m, cost.bytes).most};

@@ -50,11 +50,12 @@ Prepared centres_as_rows(const DeriveTask &task, const Model &model, const Origi
     }
     out.kernel.need_psd("'compress'");
     out.f32 = model.dtype() == MERCER_F32;
-    out.weights.assign(static_cast<size_t>(model.m()), 1.0);
+    out.weights = RowWeights(model.m());
     if (originals.density < 0) return out;
-    for (int64_t i = 0; i < model.m(); ++i)
-        out.weights[static_cast<size_t>(i)] = tensor_data<double>(*model.tensor("w"))[i];
-    scale_weights(out.weights, model.m());
+    const double *w = tensor_data<double>(*model.tensor("w"));
+    CountedVector<double> weights(w, w + model.m());
+    scale_weights(weights, model.m());
+    out.weights = std::move(weights);
     return out;
 }
 

@@ -316,10 +316,6 @@ Plan plan_exact(PlanTask task, bool f32) {
     return wide.f32 || wide.bytes > task.budget_left ? plan : wide;
 }
 
-namespace {
-
-// Checks whether the residuals of exact passes certify the accuracy. If they do not, the strategy and
-// the log state it, and solver.strict turns this into E_NUMERICAL.
 void judge_exact(const FitTask &task, const Fitted &fitted, Strategy &strategy) {
     const double worst_share = fitted.lifted.worst_share, accuracy = task.recipe.values().accuracy;
     if (worst_share <= accuracy) return;
@@ -331,6 +327,8 @@ void judge_exact(const FitTask &task, const Fitted &fitted, Strategy &strategy) 
     strategy.why = text;
     task.run.log(2, ("auto: " + text).c_str());
 }
+
+namespace {
 
 Strategy choose_strategy(const FitTask &task, const Fitted &fitted) {
     const Prepared &prepared = fitted.prepared;

@@ -4,7 +4,7 @@
 
 namespace mercer {
 
-// A look at the factor: the largest relative error of an eigenvalue that each kind of evidence
+// An attempt to certify with the present factor: the largest relative error of an eigenvalue that each kind of evidence
 // certifies. Infinite: it certifies none; NaN: it was not tried.
 struct Attempt {
     int64_t m;                                    // columns of the factor
@@ -30,5 +30,8 @@ void fit_auto(const FitTask &task, Fitted &out);
 // The plan of the exact strategy. It uses f64 if f32 is not known to keep the accuracy and f64 fits in
 // the budget.
 Plan plan_exact(PlanTask task, bool f32);
+// Checks whether the residuals of exact passes certify the accuracy. If they do not, the strategy and
+// the log state it, and solver.strict turns this into E_NUMERICAL.
+void judge_exact(const FitTask &task, const Fitted &fitted, Strategy &strategy);
 
 } // namespace mercer

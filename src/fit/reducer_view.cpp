@@ -284,8 +284,8 @@ mercer_gram DataProblem<T>::gram(int32_t flags) {
     Gram &made = grams_.emplace_back(Gram{make_operator<T>(run_, kernel_rows(), plan), {}});
     const bool scaled = flags & MERCER_GRAM_WEIGHTED && prepared_.weighted(), centred = flags & MERCER_GRAM_CENTRED;
     if (scaled) made.scales = run_.buffer<double>(n());
-    std::transform(prepared_.weights.begin(), prepared_.weights.begin() + made.scales.size(), made.scales.begin(),
-                   [](double w) { return std::sqrt(w); });
+    for (int64_t i = 0; i < made.scales.size(); ++i)
+        made.scales[i] = std::sqrt(prepared_.weights[static_cast<size_t>(i)]);
     if (scaled || centred)
         made.weighted = std::make_unique<WeightedOperator>(run_, made.matrix.base(),
                                                            scaled ? made.scales.data() : nullptr, centred);

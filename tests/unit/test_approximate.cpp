@@ -143,7 +143,8 @@ void test_auto_proves_nothing() {
     Recipe recipe(std::make_shared<Registry>(), "auto");
     for (MakeBase base : {exact, noisy}) {
         Strategy strategy;
-        judge_exact(fit.run, recipe, fit.fitted.plan, fit.with(base).worst_share, strategy);
+        fit.fitted.lifted = fit.with(base);
+        judge_exact({fit.run, recipe, {}}, fit.fitted, strategy);
         TEST_ASSERT_TRUE(strategy.proved == (base == exact));
     }
 }
