@@ -15,7 +15,7 @@
 // K_BB, which the pivots bound by 1e10.
 #include "expansion_algebra.h"
 
-#include "../operator/gram.h"
+#include "../operator/make_operator.h"
 
 namespace mercer {
 
@@ -24,8 +24,8 @@ std::vector<double> inner_products(Run &run, const Expression &kernel, const Fea
     const Weights<double> &w = vectors.coefficients;
     const int64_t q = w.cols;
     std::vector<double> out(static_cast<size_t>(q * q));
-    const GramOperator<double> gram(run, kernel, vectors.centres, Store::nothing);
-    gram.product(
+    const std::unique_ptr<Operator> gram = make_operator(run, kernel, vectors.centres);
+    gram->product(
         run, false, q,
         [&](int64_t row0, int64_t rows, double *to, int64_t stride) {
             for (int64_t i = 0; i < rows; ++i) std::copy_n(w.values.data() + (row0 + i) * w.stride, q, to + i * stride);
@@ -33,7 +33,7 @@ std::vector<double> inner_products(Run &run, const Expression &kernel, const Fea
         [&](double *y, int64_t stride) { // BLAS sees a row-major matrix as its transpose
             gemm('N', 'T', q, q, w.rows, 1.0, w.values.data(), w.stride, y, stride, 0.0, out.data(), q);
         });
-    evaluations += gram.kernel_evaluations();
+    evaluations += gram->kernel_evaluations();
     return out;
 }
 

@@ -19,4 +19,8 @@ KernelMatrix make_operator(Run &run, const KernelRows &rows, const GramPlan &pla
 template KernelMatrix make_operator<float>(Run &, const KernelRows &, const GramPlan &);
 template KernelMatrix make_operator<double>(Run &, const KernelRows &, const GramPlan &);
 
+std::unique_ptr<Operator> make_operator(Run &run, const Expression &kernel, const Points<double> &points) {
+    return std::make_unique<GramOperator<double>>(run, kernel, points, Store::nothing);
+}
+
 } // namespace mercer

@@ -35,5 +35,7 @@ class KernelMatrix {
 
 template <class T>
 KernelMatrix make_operator(Run &run, const KernelRows &rows, const GramPlan &plan);
+// The exact matrix of prepared points, streamed: for computations that no plan governs.
+std::unique_ptr<Operator> make_operator(Run &run, const Expression &kernel, const Points<double> &points);
 
 } // namespace mercer

@@ -159,7 +159,7 @@ status 0 forecast X.npy --method kpca --components 5 --json && json && py forese
 error 6 11 forecast X.npy --method kpca --memory 1kB
 # the flags of a fit are those of its forecast: what names columns is no data, what would be written is not touched
 status 0 forecast X.csv --method kpca --id c --labels kind --weights w --json && cp out FEWER.json
-status 0 forecast X.csv --method kpca --columns 'a,"b, or ""b""",d' --json && py same_work FEWER.json out
+status 0 forecast X.csv --method kpca --columns 'a,"b, or ""b""",d' --weights w --json && py same_work FEWER.json out
 status 0 forecast X.csv --method kpca --id c -o OLD --scores OLD2.xlsx --checkpoint nowhere/C.part --format npy --quiet
 error 2 4 forecast X.csv --method kpca --weights no_such_column
 status 0 forecast X.npy --method subsampled --reducer given --landmarks I.npy
