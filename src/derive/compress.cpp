@@ -14,14 +14,15 @@
 //
 // If the components were orthonormal, they are replaced by V'' = P V G^-1/2, G = (P V)^T P V: the
 // orthonormal vectors in the span that are nearest to V (the polar factor). With e = |v - P v|^2
-// their squared distance is e + e^2/4 + ..., hardly more if e is small. If G cannot distinguish a
-// component from those before it, this component and all later ones are dropped (rank_reached).
+// their squared distance from V is e + e^2/4 + ..., hardly more than e if e is small. If the
+// projection of a component depends linearly on those before it, up to rounding, this component and
+// all later ones are dropped (rank_reached).
 // The new weight w of each centre in B is the total weight of the centres in C that are nearest to
 // it: the density estimate of the reduced set.
 //
-// Cost: that of the reducer, and m0^2/2 + 2 m m0 + m^2/2 kernel values for m0 old and m new
-// centres, all but the reducer's in f64; m^3/3 + 2 m^2 r flops. Memory: m0 (d + 3 r) + m^2. Error
-// of the reported figures: u_64 |A_l|^2 k, where k is the largest k(x, x).
+// Cost: that of the reducer, and m0^2/2 + 2 m m0 + 3 m^2/2 kernel values for m0 old and m new
+// centres, all but the reducer's in f64; m^3/3 + 2 m^2 r flops. Memory: m0 (d + 3 r) + m^2 numbers.
+// Error of the reported figures: u_64 |A_l|^2 k, where k is the largest k(x, x).
 #include "compress_task.h"
 
 #include "../factor/expansion_algebra.h"
@@ -37,16 +38,16 @@
 namespace mercer {
 namespace {
 
-// The r x r matrix R of V'' = P V R: the polar factor if the components are made orthonormal, otherwise
-// the identity, which is not stored.
+// The r x r matrix R of V'' = P V R: the polar factor if the components are made orthonormal,
+// otherwise the identity, which is not stored.
 struct Turn {
     int64_t r = 0;
     std::optional<PolarFactor> polar{};
     double at(int64_t i, int64_t j) const { return polar ? polar->at(i, j) : i == j; }
 };
 
-// Components are dropped if the squared pivot of G is at most the root of the unit roundoff: half of
-// the digits of the orthonormalised components would be rounding errors.
+// Drops component l and all later ones if the squared pivot l of G is at most the root of the unit
+// roundoff, because half of the digits of the orthonormalised component would be rounding errors.
 Turn turn_of(const std::vector<double> &g, int64_t q, int64_t r, bool orthonormal, bool f32) {
     if (!orthonormal || r == 0) return {r};
     PolarFactor polar = polar_factor(g, q, r, std::sqrt(unit_roundoff(f32)));
@@ -55,7 +56,8 @@ Turn turn_of(const std::vector<double> &g, int64_t q, int64_t r, bool orthonorma
 
 double share(double left, double whole) { return whole > 0 ? std::max(left, 0.0) / whole : 0; }
 
-// Writes what follows from G = Z^T Z alone: b, lambda, and the distances from the model.
+// Writes what follows from the inner products g of the projected vectors alone: b, lambda, scatter,
+// and the distances of the projections from the original vectors.
 void write_forms(const Model &model, const Originals &originals, const std::vector<double> &g, const Turn &turn,
                  Lifted &out) {
     const auto in_span = [&](int64_t i, int64_t j) { return g[static_cast<size_t>(i + j * originals.count)]; };
@@ -64,7 +66,7 @@ void write_forms(const Model &model, const Originals &originals, const std::vect
     Json &report = out.details["compressed"];
     report = record({{"residual", Json::array()}});
     for (int64_t l = 0; l < turn.r; ++l) {
-        double own = 0, mean = 0; // <v, v''>, <mu, v''>
+        double own = 0, mean = 0; // <v_l, v''_l> and <mu, v''_l>
         for (int64_t i = 0; i < turn.r; ++i) {
             own += turn.at(i, l) * in_span(i, l);
             if (originals.mean >= 0) mean += turn.at(i, l) * in_span(i, originals.mean);
@@ -88,7 +90,8 @@ void write_forms(const Model &model, const Originals &originals, const std::vect
     out.mean_square = square;
 }
 
-// Writes A and nu: the coefficients of the pivots at their places among B, zeros elsewhere.
+// Writes A and nu. x: the coefficients of the pivots of K_BB, which go to the rows of these
+// centres; the other centres of B get zeros.
 template <class T>
 void write_coefficients(const CentreSpan &span, int64_t m, const Buffer<double> &x, const Originals &originals,
                         const Turn &turn, Lifted &out) {
@@ -109,7 +112,8 @@ void write_coefficients(const CentreSpan &span, int64_t m, const Buffer<double> 
     if (originals.mean >= 0) out.tensors["nu"] = vector_tensor(nu);
 }
 
-// Writes w, with the same sum as before, and the distance between the two density estimates.
+// Writes the new weights w, whose sum is that of the old ones, and the distance between the old and
+// the new density estimate.
 void write_density(Run &run, const Model &model, const Prepared &prepared, const Centres &centres,
                    const Originals &originals, const Buffer<double> &sums, Lifted &out) {
     double total = 0, own = 0;
@@ -136,8 +140,8 @@ Limits limits_of_rows(Run &run, const Prepared &prepared, const Centres &centres
                         "centres");
 }
 
-// Writes the limits of T2 and of the residual over the old centres, if the model has eigenvalues
-// and all are above 0.
+// Writes the limits of T2 and of the residual, as quantiles over the old centres, if the model has
+// eigenvalues and all of them are above 0.
 void write_limits(Run &run, const Prepared &prepared, const Centres &centres, Lifted &out) {
     const auto lambda = out.tensors.find("lambda");
     if (lambda == out.tensors.end()) return;
@@ -149,7 +153,7 @@ void write_limits(Run &run, const Prepared &prepared, const Centres &centres, Li
     if (!(out.capabilities & MERCER_CAN_RESIDUAL)) out.limits->residual.reset();
 }
 
-// Projects the model onto the span of B.
+// Projects the components and the mean of the model onto the span of the new centres B.
 Lifted project(const DeriveTask &task, const Model &model, const Prepared &prepared, const Centres &centres,
                Originals &originals) {
     Run &run = task.run;
@@ -184,8 +188,8 @@ Lifted project(const DeriveTask &task, const Model &model, const Prepared &prepa
     return out;
 }
 
-// Copies the input map and the shifts of squared distances, which belong to the kernel; with_all:
-// copies all tensors.
+// Copies the tensors that do not depend on the centres: the input map and the shifts that the
+// kernel subtracts before squared distances. with_all: copies all tensors.
 Tensors copied(const Model &model, bool with_all) {
     Tensors out;
     for (const auto &[name, tensor] : model.tensors())

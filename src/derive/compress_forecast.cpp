@@ -1,5 +1,5 @@
-// What `compress` will need, from shapes alone: the largest of what the reducer needs, the assignment of old
-// centres to new ones, and the projection.
+// Forecasts what `compress` will need, from shapes alone. Its three steps, the reducer, the
+// assignment of old centres to new ones and the projection, need their memory one after the other.
 #include "compress_task.h"
 
 #include "../core/threads.h"
@@ -12,20 +12,21 @@
 namespace mercer {
 namespace {
 
-// What is needed beside the reducer: q vectors are projected from m0 centres onto m.
+// What the projection of q vectors from m0 old centres to m new ones needs.
 struct Projecting {
     Run &run;
     const Prepared &prepared;
     int64_t q;
     int64_t m0() const { return prepared.source->rows(); }
 
-    // The memory of sums over centres for queries: the panels of the centres, and those of each thread.
+    // The memory of sums over this number of centres at this number of points (queries): prepared
+    // panels of the centres and, for each thread, a tile, panels and sums.
     Bytes sums(const TileBytes &tiles, int64_t queries, int64_t centres) const {
         const int64_t rows = std::min(tile_rows, queries), width = padded_columns<double>(q),
                       each = tiles.scratch + 2 * (tiles.stored(1, rows) + tiles.loading(rows)) + 16 * rows * width;
         return held_by(run.threads(), blocks_of(queries), each) + tiles.stored(blocks_of(centres), centres);
     }
-    // The memory of project(), without the rows.
+    // The memory of project() in compress.cpp, without the old centres.
     Bytes bytes(int64_t m) const {
         const TileBytes tiles = tiles_of<double>(prepared.kernel, *prepared.source);
         const int64_t width = padded_columns<double>(q);
@@ -37,20 +38,22 @@ struct Projecting {
                     span = CentreSpan::bytes(m, run, tiles) + 8 * m * q + larger(sums(tiles, m, m0()), later);
         return larger(products, span) + 8 * m0() * width + 64 * q * q;
     }
-    // 2 m0 m are those of the projections and of the limits. The span takes m^2, and at most the rows of
-    // four rounds of candidates more.
+    // Kernel values: half of the m0 x m0 matrix for the inner products of the old vectors, half of
+    // the m x m matrix for those of the density, m^2 for the span, and m0 m each for the
+    // projections and for the limits. At most, the span takes those of four rounds of 256
+    // candidates more.
     mercer_figure evaluations(int64_t m) const {
         const double likely = static_cast<double>(pass_evaluations(m0()) + pass_evaluations(m) + m * m) +
                               2 * static_cast<double>(m0()) * static_cast<double>(m);
         return {likely, likely + 4 * 256 * static_cast<double>(m)};
     }
-    double flops(int64_t m) const { // without those of kernel values
+    double flops(int64_t m) const { // without those in kernel values
         const double old = static_cast<double>(m0()), now = static_cast<double>(m), width = static_cast<double>(q);
         return 2 * old * (old + 2 * now) * width + now * now * now / 3 + 2 * now * now * width;
     }
 };
 
-// The bytes of a copy of the model.
+// Returns the bytes of a copy of the model's tensors.
 int64_t copied_bytes(const Model &model) {
     int64_t out = 0;
     for (const auto &[name, tensor] : model.tensors()) out += tensor.bytes.size();

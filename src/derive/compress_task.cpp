@@ -10,7 +10,9 @@ Originals::Originals(const Model &model) : r(model.r()), count(r) {
     if (model.tensor("nu")) mean = count++;
     const Tensor *w = model.can(MERCER_CAN_DENSITY) ? model.tensor("w") : nullptr;
     double sum = 0;
-    for (int64_t i = 0; w && i < model.m(); ++i) { // without weights there is no density estimate
+    // A model has a density estimate only if it has weights, none of them negative, with a sum
+    // above 0.
+    for (int64_t i = 0; w && i < model.m(); ++i) {
         const double weight = tensor_data<double>(*w)[i];
         if (weight < 0) return;
         sum += weight;
@@ -71,8 +73,8 @@ void check_compressible(const Model &model) {
 
 namespace {
 
-// True if at least as many centres are requested as there are, and no other parameter can end the
-// selection earlier.
+// True if the recipe requests at least as many centres as the model has, and all other parameters
+// of the reducer have their defaults, so that none of them can end the selection earlier.
 bool wants_all(const Recipe &recipe, int64_t m) {
     if (!recipe.reducer()) return true;
     const Params &params = recipe.reducer_params();

@@ -11,19 +11,23 @@ namespace mercer {
 
 namespace {
 
-constexpr double most_ancestors = 0x1p53; // JSON numbers are exact up to here; merging a model with itself doubles
+// JSON numbers are exact up to this limit. Counts can reach it: a derivation from the same model
+// given twice doubles its count.
+constexpr double most_ancestors = 0x1p53;
 
-// The number of models from which this one descends, each counted as often as it was used.
+// Returns the number of models from which this one descends; a model counts as often as it was
+// used.
 double ancestors_of(const Model &model) {
     const Json &text = model.text();
     if (const auto count = text.find("ancestors"); count != text.end() && count->is_number())
         return std::clamp(count->get<double>(), 0.0, most_ancestors);
-    // Reports of version 0.1.0 before this count listed all ancestors.
+    // Early reports of version 0.1.0 have no such count, but list all ancestors.
     const auto from = text.find("from");
     return from != text.end() && from->is_array() ? static_cast<double>(from->size()) : 0.0;
 }
 
-// A record of fixed size: reports must not grow with the number of ancestors.
+// Returns what a report says of a parent: a record of bounded size that does not include the
+// parent's own parents, because reports must not grow with the number of ancestors.
 Json parent_json(const Model &model) {
     Json out = Json::object();
     for (const char *name : {"operation", "method"})

@@ -1,6 +1,6 @@
-// Derivations: operations that make a model from models. The recipe of a derivation has the rows of the
-// derivation itself, the parameters of its reducer, and those of the core that have an effect in it
-// (recipe/traits.h, recipe/parameters.cpp).
+// Derivations: operations that make a model from models. The recipe of a derivation has the
+// parameters of the derivation itself, those of its reducer, and those of the core that have an
+// effect in it (recipe/traits.h, recipe/parameters.cpp).
 #pragma once
 #include "../gram/data.h"
 #include "../model/model.h"
@@ -8,12 +8,12 @@
 
 namespace mercer {
 
-// What a derivation will need, from the models and its parameters alone.
+// What a derivation will need. It follows from the models and the parameters alone.
 struct DerivationForecast {
-    Bytes bytes; // peak, including the new model, in addition to the models that it is made from
+    Bytes bytes; // peak memory, including the new model but not the models that it is made from
     mercer_figure kernel_evaluations{}, flops{};
-    double dense_order = 0; // of the largest factorisation, which cannot be cancelled
-    std::string strategy;   // how it will run
+    double dense_order = 0; // order of the largest dense factorisation, which cannot be cancelled
+    std::string strategy;   // a text that says what will be done
 };
 
 struct DeriveTask {
@@ -22,21 +22,22 @@ struct DeriveTask {
     const std::vector<std::shared_ptr<const Model>> &models;
     const Data *data; // nullptr: no data were given
     const RunSettings &settings;
-    const DerivationForecast *ahead = nullptr; // set by derive()
+    const DerivationForecast *ahead = nullptr; // the forecast; derive() sets it
 };
 
 // The functions behind a derivation of recipe/traits.h.
 struct DerivationFunctions {
     std::shared_ptr<const Model> (*derive)(const DeriveTask &task);
-    DerivationForecast (*forecast)(const DeriveTask &task); // fails as derive would where that is known in advance
+    DerivationForecast (*forecast)(const DeriveTask &task); // fails with the errors of derive that it can foresee
 };
-std::map<std::string, DerivationFunctions> &derive_functions(); // by name; tests add functions of their own
+// The functions by the name of the derivation. Tests add functions of their own.
+std::map<std::string, DerivationFunctions> &derive_functions();
 
-// E_ARGUMENT if the derivation does not accept this many models.
+// Fails with E_ARGUMENT if the derivation does not accept this number of models.
 void check_count(const Recipe &recipe, int64_t count);
-// E_BUDGET if bytes.most exceeds the budget.
+// Fails with E_BUDGET if bytes.most exceeds the budget.
 DerivationForecast forecast_derivation(const DeriveTask &task);
-// The same in the form of the C API, apart from the text of the strategy.
+// Returns this forecast in the form of the C API, which has no text of the strategy.
 mercer_forecast forecast_figures(const Run &run, const DeriveTask &task, const DerivationForecast &ahead);
 // Fails with E_BUDGET before any work if the forecast exceeds the budget.
 std::shared_ptr<const Model> derive(const DeriveTask &task);
@@ -44,7 +45,8 @@ std::shared_ptr<const Model> derive(const DeriveTask &task);
 // The part of the report that all derivations share: kernel, data and variance of the model, the
 // operation with its parameters, and its ancestors.
 Json derived_text(const DeriveTask &task, const Model &model);
-// Finishes the model and adds the costs to its report.
+// Makes the new model, and adds forecast, memory and times to its report. model: the model from
+// which it is derived.
 std::shared_ptr<const Model> derived_model(const DeriveTask &task, const Model &model, Json text, Tensors tensors);
 
 std::shared_ptr<const Model> compress(const DeriveTask &task);

@@ -12,8 +12,8 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t most_rows = int64_t{1} << 20;
-// Smaller errors are below the rounding of an f32 factor (specification 6.5).
+constexpr int64_t most_rows = int64_t{1} << 20; // largest number of rows in a sample of the residual
+// Smaller relative errors of eigenvalues would be below the rounding errors of an f32 factor.
 constexpr double least_f32_accuracy = 1e-4;
 
 // A choice for samples of the residual: the number of directions, and the largest number of rows.
@@ -21,8 +21,8 @@ struct Sampling {
     int64_t width, rows;
 };
 
-// The total memory of the projected strategy with a factor of m columns. A factor that grows is counted
-// twice, because growing copies it.
+// The total memory of the projected strategy with a factor of m columns. A factor that grows beyond
+// its first two sizes is counted twice, because growing copies it.
 int64_t projected_bytes(const PlanTask &exact, int64_t m, const Sampling &sampling, int64_t read) {
     PlanTask task = exact;
     task.m = m;
@@ -33,9 +33,9 @@ int64_t projected_bytes(const PlanTask &exact, int64_t m, const Sampling &sampli
            std::max(read, of.factor + std::max(beside, of.project.most));
 }
 
-// The choices for samples of the residual, from the largest useful one down to few rows and to
-// none, where pairs alone must certify. Sampled rows may take an eighth of the budget, or more if
-// that is too little for a pilot.
+// The choices for samples of the residual, from the largest useful sample down to few rows and to
+// no row, so that sampled pairs alone must certify. Sampled rows may take an eighth of the budget
+// (`limit`), or more if that is too little for a pilot.
 std::vector<Sampling> samplings(const Components &choice, int64_t limit, int64_t useful) {
     constexpr int64_t few = 4000;
     const int64_t r = choice.most_ask(), wide = 2 * r + 20;
@@ -57,7 +57,9 @@ Outlook::Sample Outlook::expected(double trace, double failure) const {
     RitzSpectrum all = known.all;
     all.trace = trace;
     const double norm = known.norm * std::pow(trace / known.trace, 1.5);
-    if (most_rows_ == 0) return {known.r, norm <= 0.9 * known.target ? 0 : 1}; // pairs alone
+    // Without sampled rows, the norm, which sampled pairs bound, must certify alone: 1 > most_rows_
+    // says that it will not.
+    if (most_rows_ == 0) return {known.r, norm <= 0.9 * known.target ? 0 : 1};
     Sample out{0, 4000};
     for (int round = 0; round < 2; ++round) {
         out.p = choose_width(all, norm, known.r, std::min(out.s, most_rows_), failure, Sides::both);
@@ -87,8 +89,8 @@ LikelyAttempt likely_attempt(const Costs &costs, const CoreValues &values, const
     return {m, s, costs.attempt(m, s, std::min(r, m))};
 }
 
-// A tight budget first reduces the directions and rows of the residual, then the columns of the
-// factor.
+// If the budget is tight, the function first gives up directions and sampled rows of the residual,
+// and only then columns of the first factor.
 Strategies find_strategies(const PlanTask &exact, int64_t bytes, int64_t read) {
     const CoreValues &values = exact.recipe.values();
     const int64_t n = exact.source.rows(), limit = exact.run.budget()->limit(), r = likely_components(values, n);
@@ -102,7 +104,8 @@ Strategies find_strategies(const PlanTask &exact, int64_t bytes, int64_t read) {
         Components(values, most), limit, out.exact ? static_cast<int64_t>(costs.worth_rows()) + pilot_rows : most_rows);
     Sampling sampling = ways.front();
     auto fits = [&](int64_t m) { return projected_bytes(exact, m, sampling, read) <= limit; };
-    auto begins_with = [&] { // the size of the first factor; 0: the budget holds none
+    // Chooses the sampling, and returns the size of the first factor; 0: the budget holds none.
+    auto begins_with = [&] {
         for (int64_t first = first_ranks[1];; first /= 2) {
             for (const Sampling &way : ways)
                 if (sampling = way; fits(std::min(n, std::max(first, least))))
@@ -119,7 +122,8 @@ Strategies find_strategies(const PlanTask &exact, int64_t bytes, int64_t read) {
         out.why = "a factor does not fit in the memory budget";
     } else {
         out.most_rows = sampling.rows, out.most_width = sampling.width;
-        for (int64_t above = most + 1; above - out.most_rank > 1;) { // above: the first size that is too large
+        // Bisection: the size most_rank fits, and `above` is too large.
+        for (int64_t above = most + 1; above - out.most_rank > 1;) {
             const int64_t middle = out.most_rank + (above - out.most_rank) / 2;
             (fits(middle) ? out.most_rank : above) = middle;
         }
@@ -140,13 +144,14 @@ Strategies find_strategies(const PlanTask &exact, int64_t bytes, int64_t read) {
 
 namespace {
 
-// Up to this many components, the simulation also tries more directions than components; beyond,
-// this would take too long.
+// Up to this number of components, the simulation also tries more directions than components. For
+// more components, this would take too long.
 constexpr int64_t tried_up_to = 64;
 
-// Simulates the search of auto_search.cpp without further data. What the search would learn from a
-// factor, or by looking at it, is taken from the estimate (estimates from a sample of the rows), and
-// rows of the residual are assumed to certify as much as expected.
+// Simulates the search of auto_search.cpp without reading further data. The traces, norms and
+// eigenvalues that the search would compute from its factors are taken from `spectrum`, which was
+// estimated from a sample of the rows. Sampled rows of the residual are assumed to certify as much
+// as is expected of them.
 class SimulatedSearch {
   public:
     SimulatedSearch(const SpectrumEstimate &spectrum, const PlanTask &exact, const Strategies &strategies)
@@ -199,9 +204,11 @@ class SimulatedSearch {
         out_.evaluations = n_ * static_cast<double>(m + 1);
         if (m == spectrum_.rank() || total <= target) return true;
         out_.evaluations += pairs_;
+        // slack: the term of frobenius_bound (certify/bounds.h) that remains if all sampled pairs
+        // are alike.
         const double seen = n_ * spectrum_.norm(m) / total, pairs = static_cast<double>(Evidence<double>::pairs),
-                     slack = 7 * std::log(2 / attempt_failure(shares_.pairs, number)) / (3 * pairs), // frobenius_bound
-            norm = total * std::min(std::sqrt(seen * seen + slack), 1.0);
+                     slack = 7 * std::log(2 / attempt_failure(shares_.pairs, number)) / (3 * pairs),
+                     norm = total * std::min(std::sqrt(seen * seen + slack), 1.0);
         if (norm <= target) return true;
         outlook_.known = {m, r, left(m), norm, target, all, 1};
         if (strategies_.most_rows == 0) return false;
@@ -239,10 +246,11 @@ class SimulatedSearch {
     SimulatedStrategy out_;
 };
 
-// Exact passes of `auto` over f32 data use f64 unless f32 is known to keep the accuracy. This
-// function takes that into account.
+// Exact passes of `auto` over f32 data use f64 unless a factor has shown that f32 keeps the
+// accuracy. This function raises the largest figures to those of f64 passes (`wider`), and replaces
+// the likely figures by them if there will be no factor.
 void expect_wider(const mercer_forecast &wider, Forecast &out) {
-    const bool sure = out.strategies.most_rank == 0; // there will be no factor that could show that f32 suffices
+    const bool sure = out.strategies.most_rank == 0; // no factor, so f64 passes are certain
     for (mercer_figure mercer_forecast::*figure : {&mercer_forecast::bytes, &mercer_forecast::kernel_evaluations,
                                                    &mercer_forecast::passes, &mercer_forecast::flops}) {
         mercer_figure &to = out.figures.*figure;
@@ -257,9 +265,10 @@ SimulatedStrategy simulate_strategy(const SpectrumEstimate &spectrum, const Plan
     return SimulatedSearch(spectrum, exact, strategies).run();
 }
 
-// The likely figures were observed at 20 000 and 100 000 rows of clusters, a curve, normal and
-// uniform data, and ijcnn1: 128 to 580 columns and 550 to 4000 rows for accuracies of 0.001 and
-// 0.01, few rows or none for 0.1.
+// Without a simulation, the likely figures are those of likely_attempt, which follow from
+// measurements: fits of 20 000 and 100 000 rows (clusters, a curve, normal and uniform data, and
+// ijcnn1) took 128 to 580 columns, and 550 to 4000 sampled rows for accuracies of 0.001 and 0.01,
+// few rows or none for 0.1.
 void forecast_strategy(const PlanTask &exact, int64_t read, const SimulatedStrategy *simulated, Forecast &ahead) {
     const Strategies &strategies = ahead.strategies;
     const CoreValues &values = exact.recipe.values();
@@ -276,7 +285,7 @@ void forecast_strategy(const PlanTask &exact, int64_t read, const SimulatedStrat
                  pairs = norm_values(exact.kernel, exact.source, false),
                  attempts = 1 + std::log(std::max(most / static_cast<double>(first_ranks[0]), 1.0)) / std::log(9.0 / 8),
                  drawn = 5 * static_cast<double>(strategies.most_rows) + static_cast<double>(pilot_rows);
-    mercer_forecast grown{}; // the projected strategy, grown to the largest rank
+    mercer_forecast grown{}; // figures of the projected strategy if the factor grows to most_rank
     grown.bytes.most = static_cast<double>(
         projected_bytes(exact, strategies.most_rank, {strategies.most_width, strategies.most_rows}, read));
     grown.kernel_evaluations.most =
@@ -310,8 +319,9 @@ void forecast_strategy(const PlanTask &exact, int64_t read, const SimulatedStrat
             if (std::strcmp(stage, "reduce") == 0) effort += simulated->cost * (exact.f32 ? 1 : 2);
         return;
     }
-    if (!simulated && strategies.exact &&
-        costs.exact() <= cost) { // likely, but the first look may suffice: no figure is certain
+    // Exact passes are likely, but the first attempt to certify may suffice. Likely figures that
+    // equal the largest would look certain, so they are kept below.
+    if (!simulated && strategies.exact && costs.exact() <= cost) {
         out.passes.most = std::max(out.passes.most, out.passes.likely + 1);
         if (out.bytes.likely == out.bytes.most) out.bytes.likely = std::min(out.bytes.likely, bytes);
         return;
@@ -326,8 +336,9 @@ void forecast_strategy(const PlanTask &exact, int64_t read, const SimulatedStrat
     for (const auto &stage : lift_stages(exact.source, plan, m)) ahead.stages.push_back(stage);
 }
 
-// The sample of rows simulates the search, which may take a fraction of what the shape suggests: it is
-// never certain to cost little compared to the fit.
+// Reads a sample of the rows only for Sample::always. With Sample::cheap it never does, because no
+// sample is certain to be cheap compared to the fit: the search may take only a fraction of the
+// time that the shape suggests.
 Forecast forecast_auto(const ForecastTask &task) {
     const PlannedFit exact(task, lift_named("weighted"));
     Forecast out = exact.by_shape();

@@ -1,25 +1,28 @@
-// `auto` grows a randomly pivoted Cholesky factor until rows of its residual certify that each of
-// the r eigenvalues has the requested relative accuracy. A larger factor costs more and needs fewer
-// rows: the next size is the one with the least remaining cost (auto_budget.h).
+// `auto` grows a randomly pivoted Cholesky factor until sampled rows of its residual certify that
+// each of the r eigenvalues has the requested relative accuracy. A larger factor costs more to grow
+// but needs fewer rows to certify, so the next size is the one with the least remaining cost
+// (Outlook in auto_budget.h).
 //
-// The number of rows that a factor will need follows from the trace tr of its residual, which each
-// growth computes at no extra cost. The forecast assumes tr ~ m^-a, with a from the last two sizes,
-// |E|_F ~ tr^1.5 (clusters: tr^1.4 to tr^1.6), and theta as at the last projection (rows_expected).
-// A step at most doubles the size; then the trace is examined again. When growing no longer pays,
-// the factor is projected, and certificates are tried in order of cost: the trace, the norm of the
-// residual from pairs, rows of the residual.
+// The number of rows that will certify a factor follows from the trace tr of its residual E, which
+// each growth computes at no extra cost. The prediction assumes tr ~ m^-a, with a from the last two
+// sizes, |E|_F ~ tr^1.5 (measured on clusters: tr^1.4 to tr^1.6), and the Ritz values theta of the
+// last projection (rows_expected). One step at most doubles the size; then the prediction is made
+// again. When growing no longer pays, the rows are projected on the span of the factor, and
+// certificates are tried in order of cost: by the trace, by a bound of |E|_F from sampled pairs, by
+// sampled rows of E.
 //
-// delta is divided between norms and samples; each new one takes half of what remains (bounds.h).
-// The size of a sample follows from a pilot of 500 rows, or from the previous sample, whose rows
-// the new sample does not use. The exact strategy is taken when its passes cost less than the rest of
-// the projected strategy, when the factor would exceed the budget, or when the factor has full rank.
-// Wrong forecasts cost time, but never invalidate a certificate. Exact passes use f64 if f32 is not
-// known to keep the accuracy and f64 fits in the budget; the accuracy that their residuals certify
-// is compared with the request.
+// One part of the failure probability delta is for bounds by pairs, the other for bounds by rows,
+// and each new bound takes half of what its part still has (bounds.h). The size of a sample follows
+// from a pilot of 500 rows, or from the previous sample; the new sample draws rows of its own. The
+// exact strategy is taken when its passes cost less than the rest of the projected strategy, when a
+// larger factor would exceed the budget, or when the factor has full rank. Wrong predictions cost
+// time, but never invalidate a certificate. Exact passes use f64 if f32 is not known to keep the
+// accuracy and f64 fits in the budget; the accuracy that their residuals certify is compared with
+// the request.
 //
-// If the budget holds a factor but no exact passes, only the projection is possible: it grows as
-// far as memory allows. If it certifies less than requested, the model reports this (not converged)
-// and keeps the certificate that it has.
+// If the budget holds a factor but no exact passes, only the projection is possible: its factor
+// grows as far as memory allows. If it certifies less than requested, the model reports this (not
+// converged) and keeps the certificate that it has.
 #include "../lift/components.h"
 #include "auto_budget.h"
 #include "fit_rows.h"
@@ -33,9 +36,10 @@
 namespace mercer {
 namespace {
 
-// Tolerance of the exact strategy. Looser residuals can belong to pairs well below the largest, if
-// eigenvalues are close or if the start vectors lead to lesser eigenvectors (errors of 4 to 20 %
-// were seen at residuals of 1 %, of 4 % at 1e-5).
+// Largest tolerance of the exact strategy. With a looser one, the solver may stop at eigenpairs
+// that are not the leading ones, if eigenvalues are close or if the start vectors favour other
+// eigenvectors. Measured: errors of eigenvalues of 4 to 20 % at residuals of 1 %, and of 4 % at
+// residuals of 1e-5.
 constexpr double most_tol = 1e-6;
 
 template <class T>
@@ -81,8 +85,9 @@ class Search {
     bool at_end() const { return factor_->rank_reached() || factor_->count() >= most_; }
     double left() const { return factor_->trace_left() * factor_->trace(); }
 
-    // The number of steps is unknown: each step takes its share of the expected effort, and at most
-    // half of the remaining progress.
+    // Runs a step of the search and advances the progress bar. The number of steps is unknown, so a
+    // step advances it by the share that its cost has in the remaining expected effort, but at most
+    // by half of what remains.
     template <class Body>
     auto step(double cost, Body &&body) {
         effort_ = std::max(effort_, spent_ + 2 * cost);
@@ -92,7 +97,8 @@ class Search {
         Run::Span span(run_, from, progress_);
         return body();
     }
-    // The cost of a look: its projection, and the rows that are expected.
+    // The cost of one attempt to certify, for the progress bar: the projection and, for sampled
+    // rows, half of what remains of the expected effort.
     double attempt_cost() const { return costs_.projection(factor_->count()) + std::max(effort_ - spent_, 0.0) / 2; }
 
     void grow(int64_t m) {
@@ -112,11 +118,11 @@ class Search {
         for (;;) {
             Outlook::Size next = cheapest(least);
             if (next.cost >= exact_cost_ && strategies_.exact) return false;
-            if (next.cost >= exact_cost_) next.m = most_; // by the forecast no size suffices, but it may be wrong
+            if (next.cost >= exact_cost_) next.m = most_; // no size is expected to suffice; the largest still may
             if (next.m == factor_->count()) return true;
             int64_t m = next.m;
             if (m > room_ && m <= room_ + room_ / 4 && room_ > factor_->count())
-                m = room_; // growing beyond the reserved room copies everything
+                m = room_; // growing beyond the reserved room would copy the whole factor
             run_.log(1,
                      format("auto: %" PRId64 " rows, about %" PRId64 " will be needed", factor_->count(), m).c_str());
             room_ = std::max(room_, m);
@@ -128,7 +134,7 @@ class Search {
     }
 
     // Tries to certify the accuracy with the present factor. Returns false if this is impossible,
-    // or dearer than with a larger factor.
+    // or if it costs more than with a larger factor or by exact passes.
     bool attempt(Findings &found, int64_t number) {
         const SpanRows<T> span(*factor_);
         const int64_t m = factor_->count();
@@ -137,7 +143,7 @@ class Search {
         found.projection = project(run_, span, weights_, values_.lift_centred != 0, std::min(m, 2 * ask + 20));
         const Projection &projection = found.projection;
         Proof &proof = found.proof;
-        // Of the components above rounding, the search considers as many as requested.
+        // Only components whose Ritz values are above rounding errors can be certified.
         const int64_t rank = std::min(ask, projection.above(std::max(projection.floor, 1e-7 * projection.theta[0])));
         if (rank == 0 && factor_->rank_reached()) return true; // the data have no variance
         const int64_t r = std::max<int64_t>(choice.kept(projection.theta, rank, projection.trace, nullptr), 1);
@@ -165,8 +171,8 @@ class Search {
         if (enough(proof, r)) return true;
         const double failure = attempt_failure(shares_.pairs, ++norms_);
         const Norm norm = evidence.norm(failure);
-        // This counts all failure probability spent so far, because the report claims the best
-        // look.
+        // Adds the failure probability of all earlier bounds by pairs, because the report takes the
+        // best of all bounds.
         proof.add_norm(norm, norm.failure > 0 ? shares_.pairs - failure : 0);
         entry.norm = proof.bounds.worst_share(r);
         if (enough(proof, r)) return true;
@@ -183,9 +189,10 @@ class Search {
         return next.m == factor_->count() && next.cost < exact_cost_ && by_rows(evidence, proof, entry);
     }
 
-    // r residuals of size rho leave an eigenvalue uncertain by (1 + sqrt r) rho (residual_bounds),
-    // and kernel values in f32 by u times the trace. Residuals in f32 do not fall below
-    // 4 u theta_1.
+    // Chooses the tolerance and the type of exact passes, in case they are taken. If r residuals
+    // are at most rho, an eigenvalue is uncertain by (1 + sqrt r) rho (residual_bounds). The
+    // rounding of kernel values to f32 makes it uncertain by u times the trace of K, and residuals
+    // in f32 do not fall below 4 u theta_1.
     void plan_residuals(const RitzSpectrum &spectrum, double target) {
         const double together = 1 + std::sqrt(static_cast<double>(spectrum.p())), u = 0x1p-24;
         tol_ = std::max(0.0, std::min(target / spectrum.theta[0] / together / 2, most_tol));
@@ -204,7 +211,7 @@ class Search {
                 const double failure = next_failure();
                 ++samples_;
                 entry.rows = moments.s;
-                // This counts all failure probability spent so far.
+                // Adds the failure probability of all earlier bounds by rows.
                 if (!proof.add_rows(spectrum, moments, failure, shares_.rows - failure)) return false;
                 if (enough(proof, r)) {
                     proof.turn(spectrum, moments, failure);
@@ -238,7 +245,7 @@ class Search {
         return take(std::move(found));
     }
 
-    // All k(x, x) are 0: one row represents all.
+    // The result if all k(x, x) are 0: one row represents all rows.
     Strategy nothing() {
         strategy_.exact = false;
         conclude(1, "all kernel values are 0");
@@ -295,15 +302,20 @@ class Search {
     Random pivots_, draws_;
     Costs costs_;
     Shares shares_;
-    int64_t most_, most_rows_; // limits: columns of the factor, rows of a sample
-    double exact_cost_;        // infinite: exact passes are impossible
+    int64_t most_,      // largest number of columns of the factor
+        most_rows_;     // largest number of rows in a sample
+    double exact_cost_; // of exact passes, in flops; infinite: they are impossible
     Strategy strategy_;
     std::shared_ptr<PartialCholesky<T>> factor_;
     Outlook outlook_;
     Outlook::Known &known_ = outlook_.known;
-    double tol_ = 0;
-    int64_t room_ = 0, norms_ = 0, samples_ = 0;
-    double effort_, spent_ = 0, progress_ = 0; // effort_, spent_: flops; progress_: share of the stage
+    double tol_ = 0;   // of exact passes
+    int64_t room_ = 0, // columns for which the factor has reserved memory
+        norms_ = 0,    // number of bounds by pairs so far
+        samples_ = 0;  // number of bounds by rows so far
+    double effort_,    // flops expected for the whole search
+        spent_ = 0,    // flops spent so far
+        progress_ = 0; // share of the stage that is done
 };
 
 } // namespace

@@ -1,12 +1,13 @@
-// Computes sigma by a rule: the median or mean distance among at most 1000 mapped rows, or
-// sqrt(d var) over all rows (the rule "scale" of scikit-learn: gamma = 1 / (d var)).
+// Computes sigma by a rule: the median or mean distance between at most 1000 mapped rows, or
+// sqrt(d var), where var is the variance of the entries of all rows (the rule "scale" of
+// scikit-learn: gamma = 1 / (d var)).
 //
 // Distances come from tiles of squares, and f64 holds squares only of numbers between 1e-154 and
 // 1e154. If rows come near these limits, the smallest entry of each column is subtracted, which
 // changes no distance, and the rows are divided by a power of 2 near the widest range of a column.
-// Cost: m^2 / 2 distances in d columns for m rows; "scale" needs d operations. Error: a distance is
-// as accurate as its tile (gram/tile.cpp), a variance as in column_stats.cpp; the sampling error is
-// a few per cent.
+// Cost: m^2 / 2 distances in d columns for a sample of m rows; "scale" needs O(d) operations.
+// Error: a distance is as accurate as its tile (gram/tile.cpp), a variance as in column_stats.cpp;
+// the sampling error of the median and the mean is a few per cent.
 #include "bandwidth.h"
 
 #include "../core/threads.h"
@@ -159,7 +160,7 @@ CountedVector<Bandwidth::Distance> Bandwidth::row_distances(const Leaf &leaf,
     Points<double> points(sample, {}, spec);
     Tiles<double> tiles(spec[0].form, points, points);
     std::vector<CountedVector<Distance>> parts(static_cast<size_t>(blocks_of(m)));
-    // A block has the pairs of its rows with all earlier rows.
+    // parts[b] receives the pairs of the rows of block b with all earlier rows.
     for (int64_t b = 0; b < blocks_of(m); ++b)
         parts[static_cast<size_t>(b)].reserve(static_cast<size_t>(tile_rows * std::min(m, (b + 1) * tile_rows)));
     sweep<double>(run_, tiles, 0, m, [&](const Tile<double> &tile) {
@@ -177,12 +178,13 @@ CountedVector<Bandwidth::Distance> Bandwidth::row_distances(const Leaf &leaf,
     return out;
 }
 
-// The memory in which bandwidths are computed. The sample and the distances of its pairs, which are
-// first collected by blocks, are held throughout. The tiles (gram/tile.cpp keeps the panels of a
-// side if they are small) and the array of all pairs, into which the blocks are then copied, follow
-// each other, so only the larger of these two is added.
+// The sample and the distances of its pairs, which are first collected by blocks, are held
+// throughout. The tiles (gram/tile.cpp keeps prepared panels of rows if they are small) are
+// released before all distances are copied into one array, so only the larger of these two is
+// added.
 Bytes bandwidth_bytes(const Run &run, const Source &source) {
-    // row: bytes of a prepared row, with its coordinates, for l1 also transposed, and its norm.
+    // row: bytes of a prepared row at most: its coordinates, a transposed copy of them (only l1 has
+    // one) and its norm.
     const int64_t d = source.cols(), n = source.rows(), m = std::min(n, sample_size(source)), blocks = blocks_of(m),
                   row = 8 * (source.kind() == Source::Kind::objects ? 0 : 2 * d + 1);
     int64_t parts = 0;

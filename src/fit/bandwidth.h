@@ -6,12 +6,13 @@
 
 namespace mercer {
 
-// The rules median and mean take the weighted median or mean of the positive distances among some
-// mapped rows of positive weight, which are drawn by the seed; the rule scale uses the variance of
-// all of them. A pair counts w_i w_j times, and pairs of equal rows do not count, so a weight acts
-// like a repetition of the row here, too. The result is 0 if all rows are equal. No intermediate
-// number overflows or underflows, whatever the size of the entries. Fails with E_DATA if f64 cannot
-// hold the result, or its square, which kernels of squared distances need.
+// The rules `median` and `mean` take the weighted median or mean of the positive distances within a
+// random sample (by the seed) of the mapped rows of positive weight. The rule `scale` takes the
+// variance of the entries of all rows. A pair of rows has the weight w_i w_j, and pairs at distance
+// 0 do not count, so a row of weight 2 has the same effect as the same row given twice. The result
+// is 0 if all rows are equal. No intermediate number overflows or underflows, whatever the size of
+// the entries. Fails with E_DATA if f64 cannot hold the result, or its square, which kernels of
+// squared distances need.
 class Bandwidth {
   public:
     Bandwidth(Run &run, const Prepared &prepared, const ColumnStats &stats, const RowWeights &weights, uint64_t seed)
@@ -38,7 +39,7 @@ class Bandwidth {
     Random random_;
 };
 
-// The memory for the rules median and mean; the rule scale needs none.
+// The memory for the rules `median` and `mean`; the rule `scale` needs none.
 Bytes bandwidth_bytes(const Run &run, const Source &source);
 
 } // namespace mercer

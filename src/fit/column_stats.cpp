@@ -2,10 +2,11 @@
 // shift. Means and variances are computed for slabs of rows and merged in order (Chan, Golub and
 // LeVeque 1983). A slab's sums of squares are about its own mean, so a large offset costs no
 // accuracy. If the largest entry of a column is above 2^400 or below 2^-400, the squares of its
-// entries could overflow or underflow f64. The mean and the squares of such a column are then in
-// units of a power of 2 near its largest entry: nothing overflows, underflow is only rounding, and
-// all other columns keep their bits. The cost is n d. A mean has an error of at most n u times the
-// mean of |x|, and a variance a relative error of at most n u.
+// entries could overflow or underflow f64. The mean and the squares of such a column are therefore
+// computed in units of a power of 2 near its largest entry. Nothing then overflows, what underflows
+// is below rounding, and the results of all other columns are the same bits as without units. Cost:
+// O(n d) flops. A mean has an error of at most n u times the mean of |x|, and a variance a relative
+// error of at most n u.
 #include "column_stats.h"
 
 #include "../core/slabs.h"
@@ -15,8 +16,8 @@
 namespace mercer {
 namespace {
 
-// Returns statistics of no rows. Until column_stats multiplies it by `unit`, `mean` is in this
-// unit, too.
+// Returns the statistics of zero rows. In this file `mean` is divided by `unit`, until column_stats
+// multiplies it by `unit` at the end.
 ColumnStats stats_of(size_t cols) {
     ColumnStats stats;
     stats.mean.resize(cols), stats.square.resize(cols);
@@ -96,12 +97,13 @@ ColumnStats slab_stats(Run &run, const Source &source, const RowWeights &weights
     return stats;
 }
 
-// Slabs are processed in windows of a few slabs per thread, because the statistics of a slab of
-// wide rows take as much memory as its rows.
+// The number of rows in a slab: at most 1024, with at most 2 MiB of entries unless one row has
+// more.
 int64_t scan_rows(const Source &source) {
     return std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(source.cols(), 1), 1, 1024);
 }
-// The number of slabs in a window: their statistics take at most 80 MiB, unless one slab takes
+// The number of slabs whose statistics are held at the same time. Of wide rows, the statistics of a
+// slab take as much memory as its rows; together they take at most 80 MiB, unless one slab takes
 // more.
 int64_t scan_window(const Run &run, const Source &source) {
     return std::clamp<int64_t>((int64_t{1} << 21) / std::max<int64_t>(source.cols(), 1), 1, 4 * run.threads());

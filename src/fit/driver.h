@@ -1,5 +1,5 @@
-// The functions of drivers, whose traits are in recipe/drivers.h. A fit prepares the rows and leaves
-// the rest to the driver of its method.
+// The functions of drivers; recipe/drivers.h has their traits. A fit prepares the rows, and the
+// driver of its method does all that follows.
 #pragma once
 #include "fit_rows.h"
 
@@ -7,10 +7,10 @@ namespace mercer {
 
 struct Driver {
     const DriverTraits &traits;
-    // Foresees what the fits of the method need together: memory, kernel values, passes, time. Fails
-    // with E_BUDGET if the budget is too small.
+    // Forecasts memory, kernel values, passes and time of all fits that the method consists of.
+    // Fails with E_BUDGET if the budget is too small.
     Forecast (*forecast)(const ForecastTask &task);
-    // Receives the forecast and the prepared rows in `out`, and fills in all the rest.
+    // Receives `out` with the forecast and the prepared rows, and sets its other members.
     void (*fit)(const FitTask &task, Fitted &out);
 };
 const Driver &driver_named(const std::string &name); // fails with E_NAME, naming the nearest known driver

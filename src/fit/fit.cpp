@@ -30,7 +30,7 @@ Tensors all_tensors(const Recipe &recipe, const Prepared &prepared, Centres &cen
 } // namespace
 
 std::shared_ptr<const Model> fit(Run &run, const Recipe &recipe, const Data &given, const RunSettings &settings) {
-    run.expect({{"read", 1}, {"the rest", 99}}); // before the number of rows is known
+    run.expect({{"read", 1}, {"the rest", 99}}); // replaced by the forecast when the number of rows is known
     run.stage("read");
     const Data data = data_of(run, recipe, given);
     const int64_t left_out = data.source->given_rows() - data.source->rows();

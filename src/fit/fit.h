@@ -1,4 +1,4 @@
-// From a recipe and data to a model:  read -> prepare -> reduce -> lift -> model.
+// Makes a model from a recipe and data:  read -> prepare -> reduce -> lift -> report -> model.
 #pragma once
 #include "../gram/data.h"
 #include "../model/model.h"

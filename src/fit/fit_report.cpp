@@ -5,7 +5,7 @@
 namespace mercer {
 namespace {
 
-// What `auto` tried, and why it took the strategy that it took.
+// The attempts of `auto` to certify, the strategy that it chose, and why.
 Json strategy_json(const Strategy &strategy, double accuracy) {
     Json out = record({{"accuracy", accuracy}, {"attempts", Json::array()}});
     const auto share = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };

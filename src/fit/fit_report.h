@@ -1,4 +1,5 @@
-// The report of a fit: the results of its stages, the recipe, and the forecast next to what happened.
+// The report of a fit: the results of its stages, the recipe, and the forecast compared with what
+// the fit really took.
 #pragma once
 #include "fit_rows.h"
 

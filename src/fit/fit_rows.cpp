@@ -11,7 +11,7 @@
 namespace mercer {
 namespace {
 
-// Whether the lift has state that a checkpoint can store.
+// True if the lift has state that a checkpoint can store.
 bool has_state(const Fitted &fitted) {
     const Plan &plan = fitted.plan;
     return fitted.lift->traits.solves && plan.solver && plan.solver->solver.flags & MERCER_KEEPS_STATE;

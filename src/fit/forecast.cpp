@@ -1,13 +1,14 @@
-// The figures of a forecast: those of the lift's plan, of reading and of reducing, and the memory
-// that is stored throughout.
+// A forecast adds up the plan of the lift, reading, reducing, and the memory that is stored
+// throughout the fit (base).
 //
 //   bytes   base + max(read, reduce, lift)
-//   flops   2 d for each kernel value + 2 m^2 for each column that is multiplied by the kernel matrix
+//   flops   2 d for each kernel value + 2 m^2 for each vector that the kernel matrix multiplies
 //           + those of the solver and of factors
 //
-// The cost of a stage, which divides the progress, is in flops at the speed of a matrix product. A
-// kernel value costs 2 d + 15 in f32 (15: the exponential, FACTS B3.12) and twice that in f64. A
-// factorisation or a sweep over tall blocks runs at a tenth of that speed.
+// The costs of the stages, in proportion to which the progress bar advances, are in flops at the
+// speed of a matrix product. A kernel value costs 2 d + 15 of them in f32, where 15 stands for the
+// exponential, and twice that in f64. The flops of a factorisation or of a sweep over tall blocks
+// count tenfold, because they run at a tenth of that speed (core/cost.h).
 #include "forecast.h"
 
 #include "../factor/pivot_service.h"
@@ -23,8 +24,8 @@
 namespace mercer {
 namespace {
 
-// Returns the kernel with every bandwidth set to 1: the forms, the facts and the choice of fused
-// values do not depend on it.
+// Returns the kernel with every bandwidth set to 1, because bandwidths are unknown before the rows
+// are read. The forms and facts of its leaves and the choice of fused code do not depend on them.
 Expression kernel_by_shape(Run &run, const Recipe &recipe, const Source &source) {
     Expression kernel = recipe.kernel();
     kernel.finish(run, source.cols(), [](const Leaf &, const std::string &) { return 1.0; });
@@ -33,7 +34,8 @@ Expression kernel_by_shape(Run &run, const Recipe &recipe, const Source &source)
 
 double as_double(int64_t value) { return static_cast<double>(value); }
 
-// Reading is limited by the speed of memory and by checks; a bandwidth rule sorts 5 x 10^5 distances.
+// 50 flops for each entry, because reading is limited by the speed of memory and by checks, and 2e9
+// flops for a bandwidth rule, which sorts 5 x 10^5 distances.
 double read_cost(const Source &source) { return 50 * as_double(source.rows()) * as_double(source.cols()) + 2e9; }
 
 double reduce_cost(const Source &source, const CentresForecast &centres, bool f32) {
@@ -48,7 +50,8 @@ void forecast_assignment(const Run &run, const Recipe &recipe, const ReducedRows
                given = recipe.reducer()->reducer.flags & MERCER_GIVES_ASSIGNMENT,
                kept = recipe.values().assignment != 0;
     out.represents_rows = find_lift(recipe.values().lift).weighs && (voronoi || given);
-    if (out.represents_rows || kept) out.kept = (kept ? 16 : 8) * source.rows(); // the model has a copy of its own
+    // 8 bytes for each row, and another 8 if the model stores a copy.
+    if (out.represents_rows || kept) out.kept = (kept ? 16 : 8) * source.rows();
     if (!voronoi && (given || !kept)) return;
     const AssignCost cost = assign_cost(run, rows.kernel, source, rows.f32, out.cost.m);
     out.cost.bytes = std::max(out.cost.bytes, cost.bytes.most);
@@ -58,12 +61,12 @@ void forecast_assignment(const Run &run, const Recipe &recipe, const ReducedRows
         as_double(cost.kernel_evaluations) * as_double(out.cost.likely_m) / as_double(out.cost.m);
 }
 
-// Memory that the host's services take, which a plugin cannot know: tiles of the values that it
-// requests, or panels of the rows.
+// The memory that the host's services take while a reducer runs, which the plugin cannot know:
+// tiles of the kernel values that it requests, or panels of the rows.
 Bytes service_bytes(const Run &run, const Recipe &recipe, const ReducedRows &rows, bool values) {
     const auto &[kernel, source, f32] = rows;
     const int64_t n = source.rows();
-    if (values) // the plugin's callback receives the rows along with their values
+    if (values) // with panels of the rows, because the plugin's callback receives rows and values together
         return sweep_bytes(run, kernel, source, f32, Others::all) +
                Bytes(0, std::min(sweep_keeps, (f32 ? 4 : 8) * n * source.cols()));
     if (!(recipe.reducer()->reducer.flags & MERCER_NEEDS_VECTORS)) return 0;
@@ -78,7 +81,7 @@ CentresForecast forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     const int64_t n = source.rows();
     CentresForecast out;
     out.cost.struct_size = sizeof out.cost;
-    if (!recipe.reducer()) { // all rows that count
+    if (!recipe.reducer()) { // the centres are all rows of positive weight
         out.cost.m = sample_weights(data, source).positive();
         out.cost.likely_m = out.cost.m;
         return out;
@@ -117,7 +120,7 @@ CentresForecast forecast_centres(Run &run, const Recipe &recipe, const Data &dat
 
 namespace {
 
-// Memory that complete_rows (gram/subset.cpp) will hold.
+// The memory that complete_rows (gram/subset.cpp) will hold if it looks for missing values.
 int64_t missing_bytes(const Recipe &recipe, const Source &source) {
     const bool sought = static_cast<DataMissing>(recipe.values().data_missing) == DataMissing::rows &&
                         source.kind() == Source::Kind::dense && source.given_rows() == source.rows();
@@ -137,8 +140,9 @@ double effort_of(const Run::Stages &stages) {
     return out;
 }
 
-// The seconds of all stages, at the measured speed of a matrix product and, if the estimate computed
-// kernel values, at their measured speed. The work of certificates is included in the kernel values.
+// The seconds of all stages: flops at the measured speed of a matrix product, and kernel values at
+// their own speed if a sample of the rows measured it. The cost of the stage `certify` is left out,
+// because its kernel values are already included in those of the forecast.
 double seconds_of(const Run &run, const Source &source, const Forecast &ahead, const Plan &plan, bool f32,
                   const SpectrumEstimate *spectrum) {
     const double threads = source.in_passes() ? 1 : as_double(std::min(run.threads(), available_threads())),
@@ -147,8 +151,9 @@ double seconds_of(const Run &run, const Source &source, const Forecast &ahead, c
     double effort = effort_of(ahead.stages);
     for (const auto &[stage, cost] : ahead.stages)
         if (std::string_view(stage) == "certify") effort -= cost;
-    // The products of a projection run at three quarters of the speed of a large matrix product, as
-    // measured for n >= 10 000.
+    // The products of a projection (a plan without a solver) run at three quarters of the speed of
+    // a large matrix product, as measured for n >= 10 000. Their flops are therefore multiplied by
+    // 4/3 here, instead of by slow_work / 2 as in lift_stages.
     if (!plan.solver) effort -= (slow_work / 2 - 4.0 / 3) * plan.flops_each * plan.products.likely;
     double each = nominal / rate;
     if (spectrum) each = spectrum->value_seconds() / (spectrum->serial() ? 1 : threads) / (plan.rough ? 2 : 1);
@@ -185,7 +190,8 @@ PlanTask PlannedFit::task_of(const CentresForecast &centres, int64_t m, const Si
 }
 
 Bytes PlannedFit::before_lift(const Bytes &reducer, int64_t m) const {
-    const Bytes all = larger(read_, reducer + 16 * m); // 16 m: numbers and weights of the centres
+    const Bytes all = larger(read_, reducer + 16 * m); // 16 m: row numbers and weights of the centres
+    // What base_bytes counts for the centres does not exist before the lift.
     const int64_t later =
         base_bytes(source_, task_.data.has_weights(), m, f32_) - base_bytes(source_, task_.data.has_weights(), 0, f32_);
     return Bytes(std::max<int64_t>(all.likely - later, 0), std::max<int64_t>(all.most - later, 0));
@@ -206,7 +212,10 @@ PlannedFit::Way PlannedFit::way_of(bool stores_factor) const {
 
 bool PlannedFit::refuse() const {
     const mercer_cost &cost = way_.centres.cost;
-    if (cost.likely_m < cost.m && cost.m == source_.rows()) { // m is known only after reading
+    // The number of centres depends on the rows, and only the number of rows bounds it. So the
+    // likely number is compared with the budget here; the fit compares again when it knows the
+    // actual one.
+    if (cost.likely_m < cost.m && cost.m == source_.rows()) {
         const PlanTask usual = likely();
         refuse_over_budget(usual, usually_.bytes, usually_.how);
         refuse_over_budget(usual, before_lift(cost.likely_bytes, usual.m).most, "to read and reduce");
@@ -239,8 +248,8 @@ mercer_forecast PlannedFit::figures_of(const Plan &plan, int64_t m, const Sizes 
     auto in_all = [&](int64_t lift) {
         return as_double(sizes.base) + std::max(share * as_double(sizes.before.likely), as_double(lift));
     };
-    // If the memory needed for any data, which follows from the shape alone, is this share of the
-    // largest, the likely memory is the largest.
+    // plan.least_bytes are needed for any data. If they are at least this share of the largest
+    // memory, the forecast states the largest memory as the likely one.
     constexpr double near = 0.95;
     out.bytes.most = as_double(sizes.base + std::max(sizes.before.most, plan.bytes));
     out.bytes.likely = in_all(plan.least_bytes) >= near * out.bytes.most
@@ -252,8 +261,8 @@ mercer_forecast PlannedFit::figures_of(const Plan &plan, int64_t m, const Sizes 
     auto flops = [&](double evaluations, double columns, double products) {
         return flops_of(source_.cols(), order, evaluations, columns) + plan.flops_each * products;
     };
-    // How much work a reducer does depends on the data. The likely flops include it only if it
-    // hands over a factor.
+    // How much work a reducer does depends on the data. The likely flops include its work only if
+    // it hands a factor to the lift, because the flops of that factor follow from m.
     const double reduced = share * share * way_.centres.cost.flops;
     out.flops = {flops(out.kernel_evaluations.likely, plan.columns.likely, plan.products.likely) +
                      (way_.centres.factor > 0 ? reduced : 0),
@@ -263,7 +272,8 @@ mercer_forecast PlannedFit::figures_of(const Plan &plan, int64_t m, const Sizes 
     return out;
 }
 
-// A cheap sample must cost little compared to the fit, in time and in memory.
+// A cheap sample calls no callback, and takes at most 1 % of the time of the fit and no more memory
+// than the fit.
 bool PlannedFit::sample_is_cheap(const Forecast &ahead) const {
     const int64_t rows = SpectrumEstimate::allowed(task_.recipe, source_);
     return !SpectrumEstimate::asks(task_.recipe, source_) &&
@@ -279,7 +289,7 @@ std::unique_ptr<SpectrumEstimate> PlannedFit::sample_rows() const {
 void PlannedFit::expect(const SpectrumEstimate *spectrum, Plan &plan, Forecast &ahead) const {
     const int64_t m = way_.centres.cost.likely_m;
     if (spectrum && std::string_view(lift_.traits.name) == "weighted") expect_spectrum(likely(), *spectrum, plan);
-    if (spectrum && !plan.solver && spectrum->rank() < m) // a factor of lower rank costs less
+    if (spectrum && !plan.solver && spectrum->rank() < m) // a projection on a factor of lower rank costs less
         plan.products.likely *= std::pow(as_double(spectrum->rank()) / as_double(m), 2);
     if (spectrum || m < way_.centres.cost.m) expect_fewer(figures_of(plan, m, fewer_), ahead.figures);
     ahead.stages = stages_of(plan);
@@ -298,7 +308,7 @@ Forecast forecast_once(const ForecastTask &task) {
     const bool sampled = task.sample == Sample::always || fit.sample_is_cheap(out);
     const auto spectrum = sampled ? fit.sample_rows() : nullptr;
     Plan likely = fit.usually();
-    fit.expect(spectrum.get(), likely, out); // this changes only the likely figures
+    fit.expect(spectrum.get(), likely, out); // changes only likely figures and the stages
     out.strategy = format("%" PRId64 " centres, %s", out.centres, fit.plan().how);
     fit.finish(likely, spectrum.get(), begin, out);
     return out;

@@ -27,8 +27,9 @@ void kernel_matrix_as(Run &run, const Prepared &x, const std::shared_ptr<const S
         tiles.strips(p, q, scratch, [&](const typename Tiles<T>::Strip &strip) {
             const int64_t row = p.row0 + strip.row0, col = q.row0;
             T *values = scratch.tile.data();
-            // In a tile on the diagonal, entries below the diagonal become those above it, which
-            // are in this strip or in `out`, so that the matrix is exactly symmetric.
+            // In a tile on the diagonal, each entry below the diagonal is replaced by its mirror
+            // image above it, which is in this strip or already in `out`, so that the matrix is
+            // exactly symmetric.
             for (int64_t i = 0; !y && row >= col && i < strip.rows; ++i)
                 for (int64_t j = 0; j < strip.row0 + i; ++j)
                     values[i * tile_rows + j] =
@@ -42,8 +43,9 @@ void kernel_matrix_as(Run &run, const Prepared &x, const std::shared_ptr<const S
 }
 
 // Moves the entries of complete rows and columns, which were written to the upper left corner of
-// `out`, to the places that the caller expects, and sets all others to NaN. It starts at the end,
-// because no entry moves to a place before its old one.
+// `out`, to the places that the caller expects, and sets all others to NaN. It works from the end
+// to the beginning: no entry moves towards the beginning, so none is overwritten before it has
+// moved.
 template <class T>
 void spread_complete(const Source &x, const Source &y, const mercer_view &out) {
     auto at = [&](int64_t i, int64_t j) -> T & {
@@ -65,7 +67,7 @@ void spread_complete(const Source &x, const Source &y, const mercer_view &out) {
 template <class T>
 void kernel_matrix_of(Run &run, const Prepared &x, const std::shared_ptr<const Source> &y, const mercer_view &out) {
     const Source &other = y ? *y : *x.source;
-    mercer_view complete = out; // has only the rows and columns that can be computed
+    mercer_view complete = out; // the upper left corner of out, for rows and columns without missing values
     complete.rows = x.source->rows(), complete.cols = other.rows();
     if (complete.rows > 0 && complete.cols > 0) kernel_matrix_as<T>(run, x, y, complete);
     if (complete.rows < out.rows || complete.cols < out.cols) spread_complete<T>(*x.source, other, out);

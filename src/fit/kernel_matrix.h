@@ -4,7 +4,7 @@
 
 namespace mercer {
 
-// Writes k(X, Y) to out. y = nullptr: Y is X.
+// Writes the kernel matrix k(X, Y) to out. y = nullptr: Y is X.
 void kernel_matrix(Run &run, const Recipe &recipe, const Data &x, const Data *y, const mercer_view &out);
 
 } // namespace mercer

@@ -1,14 +1,14 @@
-// Finds the nearest of some points for each row, exactly. The squared distance v in a tile has a
-// relative error of at most e, but any error if v is below `tiny`. If a point could be nearer than
-// the nearest one so far within this error, its squared distance is computed again as a sum of
-// squares, and this sum decides.
+// Finds the nearest of some points for each row, exactly. A squared distance v from a tile has a
+// relative error of at most e, but its error is unknown if v is below `tiny`. If a point may,
+// within this error, be nearer than the nearest one so far, its squared distance is computed again
+// as a sum of squares, and this sum decides.
 //
 // The value of e: with s = |x|^2 + |y|^2 and w = sqrt(d + 8) u, tiles recompute pairs with
 // v < 16 sqrt(w) s by differences, which have a relative error of (d + 2) u. All other v err by at
 // most 2 (d + 4) u s (gram/tile.cpp), which is at most (d + 4) u / (8 sqrt(w)) of v. e is more than
 // twice the sum of both relative errors.
-// Cost: a tile of squared distances, and one sum for each new nearest point: about log m per row if
-// the points are in random order.
+// Cost: all squared distances in tiles, and a sum of squares whenever a nearer point is found:
+// about log m times per row if the m points are in random order.
 #include "reducer_view.h"
 
 #include <cinttypes>
@@ -18,7 +18,7 @@
 namespace mercer {
 namespace {
 
-// Returns e.
+// Returns e, the bound of the relative error that is explained above.
 template <class U>
 double share_of_error(int64_t d) {
     const double u = static_cast<double>(std::numeric_limits<U>::epsilon()) / 2, terms = static_cast<double>(d + 8) * u;
@@ -35,7 +35,8 @@ double exact_square(int64_t d, const U *x, const U *y) {
     return sum;
 }
 
-// Returns a bound: a point whose tile value is at least this cannot be nearer than `square`.
+// Returns a bound: a point whose tile value is at least this bound cannot be nearer than `square`,
+// the squared distance of the nearest point so far.
 template <class U>
 U out_of_reach(double square, double error) {
     constexpr double tiny = sizeof(U) == 4 ? 1e-30 : 1e-290;
@@ -76,8 +77,8 @@ void DataProblem<T>::nearest_as(const mercer_visit &to, double *square, int64_t 
 }
 
 // Computes in f32 only if the rows are f32 and the input map is the identity, because rounding
-// other rows to f32 would move them. A row whose squared distances to all points overflow has no
-// nearest point; it is refused, because its number would remain unset.
+// other rows to f32 would move them. Fails if the squared distances of a row to all points
+// overflow, because its entry of `number` would remain unset.
 template <class T>
 void DataProblem<T>::nearest(const mercer_visit &to, double *square, int64_t *number) {
     if (points_.objects()) fail(MERCER_E_UNSUPPORTED, "nearest: objects have no coordinates");

@@ -1,7 +1,6 @@
-// A first pass over the rows computes the input map, bandwidths and shifts from the columns, and
-// decides in which types all later numbers can be computed. Cost: one pass over the rows
-// (column_stats.cpp), and pairs of a sample of the rows if a bandwidth is to be chosen
-// (bandwidth.cpp).
+// Computes the input map, the bandwidths and the shifts from the columns, and decides whether f32
+// and f64 can hold all later numbers. Cost: one pass over the rows (column_stats.cpp), and the
+// distances within a sample of the rows if a bandwidth follows from a rule (bandwidth.cpp).
 #include "prepare.h"
 
 #include "../core/text.h"
@@ -24,8 +23,8 @@ InputMap make_map(DataScale scale, const ColumnStats &stats) {
     if (scale == DataScale::none) return map;
     for (size_t k = 0; k < stats.mean.size(); ++k) {
         bool standard = scale == DataScale::standard;
-        // The range decides, because the deviation of a constant column may differ from 0 by
-        // rounding.
+        // The range tells whether a column is constant, because the standard deviation of a
+        // constant column may differ from 0 by rounding.
         const bool constant = !(stats.hi[k] > stats.lo[k]);
         double spread = constant ? 0 : standard ? stats.deviation(k) : stats.hi[k] - stats.lo[k];
         if (!std::isfinite(stats.hi[k] - stats.lo[k]) || (spread > 0 && !std::isfinite(1 / spread)))
@@ -41,8 +40,8 @@ std::string column_name(const Data &data, size_t k) {
     return k < data.columns.size() ? "'" + printable(data.columns[k]) + "'" : format("%zu", k);
 }
 
-// Returns warnings about what a user may not have intended: constant columns, which scaling cannot
-// change, and columns that others dominate.
+// Returns warnings about what a user may not have intended: constant columns, which cannot be
+// scaled, and a column that hardly counts in distances because another one varies much more.
 std::vector<std::string> scale_warnings(const Data &data, const ColumnStats &stats, DataScale scale,
                                         const Expression &kernel) {
     std::vector<std::string> out;
@@ -78,7 +77,8 @@ std::vector<std::string> scale_warnings(const Data &data, const ColumnStats &sta
     return out;
 }
 
-// Lets the input map also divide columns by their length scales, after all other scaling.
+// Changes the input map so that it also divides columns by their length scales, after all other
+// scaling.
 void divide(InputMap &map, const std::vector<double> &lengths, int64_t d) {
     if (lengths.empty()) return;
     if (lengths.size() != 1 && static_cast<int64_t>(lengths.size()) != d)
@@ -93,8 +93,8 @@ void divide(InputMap &map, const std::vector<double> &lengths, int64_t d) {
     }
 }
 
-// Fails for the first entry below 0 in this mapped column, because the kernel needs values >= 0.
-// The message says where it is in the data of the caller.
+// Finds the first entry below 0 in this mapped column and fails with E_DATA, because the kernel
+// needs values >= 0. The message gives the entry's place in the data of the caller.
 void refuse_negative(const Prepared &prepared, int64_t column) {
     const Source &source = *prepared.source;
     std::vector<double> row(static_cast<size_t>(source.cols()));
@@ -107,9 +107,10 @@ void refuse_negative(const Prepared &prepared, int64_t column) {
     }
 }
 
-// Decides from the smallest and the largest number of each column, which it takes out of stats,
-// whether tiles can be computed in the type of the fit, and whether f32 would serve for rough
-// values. Fails if numbers are beyond the type or the domain of the kernel.
+// Decides from the smallest and the largest entry of each column (it moves these arrays out of
+// `stats`) whether squares of kernel values fit in f64, and whether f32 tiles could serve for the
+// rough products of a solver. Fails if entries or kernel values are out of the range of the type of
+// the fit, or entries out of the domain of the kernel.
 void measure(Prepared &prepared, ColumnStats &stats) {
     Extent extent{std::move(stats.lo), std::move(stats.hi)};
     for (CountedVector<double> *ends : {&extent.lo, &extent.hi})
@@ -221,7 +222,7 @@ RowWeights sample_weights(const Data &data, const Source &source, double *sum) {
     const double given = scale_weights(weights, n);
     if (sum) *sum = given;
     if (std::all_of(weights.begin(), weights.end(), [&](double value) { return value == weights[0]; }))
-        return RowWeights(n); // exactly as without weights, to the bit
+        return RowWeights(n); // so that the results have the same bits as those without weights
     return weights;
 }
 

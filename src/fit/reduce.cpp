@@ -23,8 +23,8 @@ bool represents_rows(const Reduction &reduction, const Prepared &prepared) {
     return n > 0;
 }
 
-// A row may be a centre only once: otherwise its weight would count twice, and the kernel matrix of
-// the centres would be singular.
+// Fails if the reducer gave a row twice: its weight would count twice, and the kernel matrix of the
+// centres would be singular.
 void check_once(const Reduction &reduction, const Source &source, const Plugin &plugin) {
     std::vector<bool> given(reduction.index.empty() ? 0 : static_cast<size_t>(source.rows()));
     for (int64_t row : reduction.index) {
@@ -66,7 +66,7 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
     auto run_reducer = [&](auto &&problem) {
         mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::reducer), &problem,
                          &out.report);
-        PivotForecast pivots(problem.tiles(), stores_factor); // a reducer may call pivot_cost here too
+        PivotForecast pivots(problem.tiles(), stores_factor); // for reducers that call pivot_cost while they run
         task.foreseen = &pivots;
         problem.serve(task);
         mercer_shape shape = problem.shape();
@@ -93,15 +93,17 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
     else
         run_reducer(DataProblem<double>(run, prepared, data, shown, out));
     warn_of_landmarks(run, recipe, data, out);
-    for (const char *name : {"epsilon", "radius"}) // upper bounds on the distance of a row from its landmark
+    // Reducers report under these names an upper bound on the distance of a row from its landmark.
+    for (const char *name : {"epsilon", "radius"})
         if (const auto at = out.report.find(name); at != out.report.end()) out.radii.push_back(at->second);
-    if (out.weights.empty()) // the sample weights of the rows; 1 for points
+    if (out.weights.empty()) // centres get the sample weights of their rows; 1 if they are new points
         for (int64_t k = 0; k < out.m; ++k)
             out.weights.push_back(
                 out.index.empty() ? 1.0 : prepared.weights[static_cast<size_t>(out.index[static_cast<size_t>(k)])]);
     scale_weights(out.weights, n);
-    // An assignment that only the user requested is no claim of the reducer, even if it agrees with
-    // the weights.
+    // Centres represent the rows assigned to them if their weights are the sums of the weights of
+    // these rows. That counts only if the reducer made the assignment or the weights were computed
+    // from it. If the user merely asked for an assignment, an agreement is accidental.
     const bool claimed = voronoi || plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT;
     out.represents_rows = claimed && represents_rows(out, prepared);
     if (!out.represents_rows && !kept) out.assignment = Buffer<int64_t>();

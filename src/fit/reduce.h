@@ -4,7 +4,7 @@
 
 namespace mercer {
 
-// stores_factor: partial Cholesky factors stay in memory; otherwise their columns are recomputed
+// stores_factor: a partial Cholesky factor stays in memory; otherwise its columns are recomputed
 // when they are needed.
 Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared, bool stores_factor);
 

@@ -38,7 +38,7 @@ mercer_shape DataProblem<T>::shape() const {
     return shape;
 }
 
-// Throws the error of a callback of the running operation that returned status.
+// Throws the error of a callback of the plugin, if its status is not MERCER_OK.
 template <class T>
 void DataProblem<T>::require(int32_t status) const {
     if (task_) return task_->check_callback(status);
@@ -65,8 +65,8 @@ typename DataProblem<T>::RowRange DataProblem<T>::range_of(const mercer_visit &v
     return {row0, rows};
 }
 
-// Slabs are processed in windows, so that few states exist. Each window is combined in order before
-// the next one starts.
+// Slabs are processed in windows, because each slab of a window needs a state of the consumer. The
+// states of a window are combined in order before the next window starts.
 template <class T>
 void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &consumer) {
     constexpr int64_t window = 64;
@@ -85,7 +85,7 @@ void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &con
     Tiles<T> tiles = form_only ? Tiles<T>(visit.measure, xs, ys) : Tiles<T>(prepared_.kernel, xs, ys);
     if (consumer.state_size < 0 || consumer.row_size < 0) fail(MERCER_E_PLUGIN, "visit: sizes of states must be >= 0");
     const int64_t state_size =
-        (consumer.state_size + consumer.row_size * tile_rows + 63) / 64 * 64; // each has cache lines of its own
+        (consumer.state_size + consumer.row_size * tile_rows + 63) / 64 * 64; // no two states share a cache line
     Buffer<unsigned char> states =
         run_.buffer<unsigned char>(std::min(window, blocks_of(asked.rows)), std::max<int64_t>(state_size, 1));
     for_windows(run_, asked.rows, window * tile_rows, [&](int64_t first, int64_t part) {
@@ -120,7 +120,7 @@ void DataProblem<T>::visit(const mercer_visit &visit, const mercer_consumer &con
     });
 }
 
-// All rows, with their sample weights.
+// Returns all rows, with their sample weights.
 template <class T>
 KernelRows DataProblem<T>::kernel_rows() const {
     return {prepared_.source, prepared_.map, prepared_.kernel, nullptr, n(), prepared_.weights.data()};
@@ -142,7 +142,7 @@ void DataProblem<T>::pairs(const int64_t *i, const int64_t *j, int64_t count, do
     evaluations_ += count;
     if (const ObjectSource *objects = points_.objects();
         objects && prepared_.kernel.leaves.size() == 1 && prepared_.kernel.terms()[0].weight == 1) {
-        objects->pairs(i, j, count, out); // one call for all, because calls may be expensive
+        objects->pairs(i, j, count, out); // one call for all pairs, because calls of the caller's function may be slow
         prepared_.kernel.leaves[0].map(MERCER_F64, out, count);
         return;
     }
@@ -176,7 +176,8 @@ void DataProblem<T>::weights(double *out) {
     for (int64_t i = 0; i < n(); ++i) out[i] = prepared_.weights[static_cast<size_t>(i)];
 }
 
-// Translates the caller's row number to a row of the fit.
+// Translates a row number of the caller's data to a row of the fit, which may lack rows with
+// missing values.
 template <class T>
 int64_t DataProblem<T>::number_of_landmark(int64_t entry, int64_t row) const {
     const Source &source = points_.source();

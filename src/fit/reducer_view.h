@@ -1,4 +1,5 @@
-// The data as a reducer sees them: raw kernel values between mapped rows, in the tile type.
+// The data as a reducer sees them through the services of plugin.h: kernel values between mapped
+// rows, neither weighted nor centred, in the type of tiles.
 #pragma once
 #include "../core/structs.h"
 #include "../factor/pivot_service.h"
@@ -10,8 +11,8 @@
 namespace mercer {
 
 struct ReducerSettings {
-    int64_t components;        // the number that the model will probably have
-    bool stores_factor = true; // partial Cholesky factors stay in memory; otherwise columns are recomputed
+    int64_t components;        // the likely number of components of the model
+    bool stores_factor = true; // partial Cholesky factors stay in memory; otherwise their columns are recomputed
 };
 
 template <class T>
@@ -33,21 +34,22 @@ class DataProblem : public Problem {
                                  const mercer_pivot_stop &stop) override;
     mercer_gram gram(int32_t flags) override;
 
-    TileBytes tiles(); // for forecasts
+    TileBytes tiles(); // the memory of tiles, for forecasts
     // The factor of the last pivot_cholesky, if it is in memory and its pivots are exactly the
-    // centres that were given, in this order and with the rows' own weights; otherwise nullptr.
+    // centres that the reducer gave, in this order and with the rows' own weights; otherwise
+    // nullptr.
     std::shared_ptr<PartialCholesky<T>> factor_of_given() const;
 
-    // The points y of a visit.
+    // The points y of a visit, which computes tiles between rows x and points y.
     template <class U>
     Points<U> others(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const;
 
-    // Gives one row if the reducer searched for pivots and needed none, because all k(x, x) are 0
-    // or the stop rule holds before the first pivot. A model has at least one centre; with a kernel
-    // matrix of zeros its rank is 0.
+    // Gives one row as the centre if the reducer called pivot_cholesky and got no pivot, because
+    // all k(x, x) are 0 or its stop rule holds before the first pivot: a model needs at least one
+    // centre.
     void give_first();
 
-    void serve(mercer_task &task) { task_ = &task; } // this task receives the failures of callbacks
+    void serve(mercer_task &task) { task_ = &task; } // failures of callbacks are raised through this task
     int64_t kernel_evaluations() const;
 
   private:
@@ -59,7 +61,7 @@ class DataProblem : public Problem {
         int64_t row0, rows;
     };
     RowRange range_of(const mercer_visit &visit) const; // checks the visit, and returns its range of rows
-    // The points x of a visit.
+    // The rows x of a visit.
     template <class U>
     Points<U> visited(const mercer_visit &visit, const std::vector<LeafSpec> &specs) const {
         if (!visit.list) return Points<U>(prepared_.source, prepared_.map, specs);
@@ -69,7 +71,7 @@ class DataProblem : public Problem {
     void nearest_as(const mercer_visit &to, double *square, int64_t *number);
     KernelRows kernel_rows() const;
 
-    mercer_task *task_ = nullptr; // the running operation
+    mercer_task *task_ = nullptr; // the running operation of the plugin
     Run &run_;
     const Prepared &prepared_;
     const Data &data_;
@@ -83,14 +85,18 @@ class DataProblem : public Problem {
         std::shared_ptr<PartialCholesky<T>> factor;
         Buffer<double> copy;
     };
-    std::vector<Pivots> pivots_; // one for each call: the operation may use their arrays until it returns
+    // One entry for each call of pivot_cholesky: the plugin may use its arrays until the operation
+    // returns.
+    std::vector<Pivots> pivots_;
     struct Gram {
         KernelMatrix matrix;
-        Buffer<double> scales; // sqrt(w); empty where all are 1
-        std::unique_ptr<WeightedOperator> weighted{};
-        mercer_operator op{}; // weighted if there is one, otherwise the matrix itself
+        Buffer<double> scales;                        // roots of the weights; empty if none are applied
+        std::unique_ptr<WeightedOperator> weighted{}; // nullptr: neither weights nor centring were requested
+        mercer_operator op{};                         // what the plugin calls: *weighted, or else the matrix
     };
-    std::list<Gram> grams_; // one for each call, as for pivots_; a list, because each points into itself
+    // One entry for each call of gram, as for pivots_. It is a list, because an entry contains
+    // pointers to its own members and must not move.
+    std::list<Gram> grams_;
 };
 
 template <class T>

@@ -74,7 +74,7 @@ Json error_bars_json(const ErrorBars &bars) {
     return out;
 }
 
-// Writes what the solver did.
+// Writes what the solver reported, and the passes and residuals of the solution.
 void write_solution(const Lifted &lifted, Json &text) {
     if (!lifted.solver.empty()) text["solver"] = lifted.solver;
     if (lifted.checkpointed) text["checkpointed"] = true;

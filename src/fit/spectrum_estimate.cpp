@@ -15,11 +15,14 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t most_rows = 400, least_rows = 24, of_callbacks = 100;
-constexpr int64_t most_entries = int64_t{1} << 22; // of the sampled rows: 32 MiB
-constexpr int64_t most_passes = 16;                // the observed solver stops after this many
+constexpr int64_t most_rows = 400,                 // largest number of rows in a sample
+    least_rows = 24,                               // smallest number: with fewer rows, there is no estimate
+    of_callbacks = 100;                            // largest number if kernel values come from callbacks
+constexpr int64_t most_entries = int64_t{1} << 22; // of all sampled rows together: 32 MiB
+constexpr int64_t most_passes = 16;                // of the solver when it is tried on the sample
 
-// A sample of the data with its weights: one row from each of equally large parts.
+// A sample of the data with its weights. The data are cut into equally large parts, and one row of
+// each is drawn.
 struct Sample {
     std::vector<double> weights;
     Data data;
@@ -51,7 +54,7 @@ struct Sample {
     }
 };
 
-// The sample's matrix as a solver sees it.
+// The sample's kernel matrix in the form that a solver sees. It counts the passes of the solver.
 class SampleOperator : public Operator {
   public:
     SampleOperator(int64_t n, bool f32, const std::vector<double> &k) : Operator(n, f32), k_(k) {}
@@ -80,7 +83,7 @@ class SampleOperator : public Operator {
 
 int64_t SpectrumEstimate::allowed(const Recipe &recipe, const Source &source) {
     const int64_t n = source.rows(), d = std::max<int64_t>(source.cols(), 1);
-    if (n < 1 || source.loaded_bytes() > 0 || !source.at_will()) return 0; // chunks
+    if (n < 1 || source.loaded_bytes() > 0 || !source.at_will()) return 0; // chunks must be loaded first
     const int64_t most =
         asks(recipe, source) ? std::min(of_callbacks, n / 10) : std::min({most_rows, n, most_entries / d});
     return most < least_rows ? 0 : most;
@@ -92,7 +95,9 @@ bool SpectrumEstimate::asks(const Recipe &recipe, const Source &source) {
 }
 
 double SpectrumEstimate::cost(const Source &source, int64_t rows) {
-    const double s = static_cast<double>(rows), each = 100; // measured: 0.06 s for s = 400 on one of two cores
+    // Each of the s^3 steps is charged as 100 flops: a sample of s = 400 rows took 0.06 s on one of
+    // two cores.
+    const double s = static_cast<double>(rows), each = 100;
     return s * s * value_cost(source.cols()) + each * s * s * s;
 }
 
@@ -114,7 +119,7 @@ std::unique_ptr<SpectrumEstimate> SpectrumEstimate::take(Run &run, const Recipe 
         if (out->s_ < least_rows || !prepared.squares_hold) return nullptr;
         const bool centred = recipe.values().lift_centred != 0;
         prepared.f32 ? out->look<float>(run, prepared, centred) : out->look<double>(run, prepared, centred);
-    } catch (const Error &error) { // the fit will report what is wrong
+    } catch (const Error &error) { // the fit will report what is wrong with the data
         if (error.code() == MERCER_E_CANCELLED || error.code() == MERCER_E_CALLBACK) throw;
         return nullptr;
     }
@@ -146,8 +151,8 @@ void SpectrumEstimate::look(Run &run, const Prepared &prepared, bool centred) {
                 }
         }
     factor(std::max<int64_t>(s_ / 3, 1), Random(0, Stage::reducer));
-    // Centres the matrix: P K P, P = 1 - u u^T, where u has the roots of the weights, scaled to
-    // |u| = 1.
+    // Centres the weighted matrix: P K P with P = 1 - u u^T, where u holds the roots of the
+    // weights, scaled to |u| = 1.
     std::vector<double> u(static_cast<size_t>(s_)), v(u.size());
     double trace = 0, both = 0;
     for (int64_t i = 0; i < s_; ++i) {
@@ -174,7 +179,8 @@ void SpectrumEstimate::look(Run &run, const Prepared &prepared, bool centred) {
     spectrum();
 }
 
-// Randomly pivoted Cholesky of the weighted sample.
+// Factors the weighted sample matrix by randomly pivoted Cholesky, and records trace and squares of
+// the residual at growing numbers of pivots.
 void SpectrumEstimate::factor(int64_t most, const Random &random) {
     rank_ = n_;
     std::vector<double> d(static_cast<size_t>(s_)), row(static_cast<size_t>(most));
@@ -231,16 +237,17 @@ void SpectrumEstimate::spectrum() {
         const double l = values[static_cast<size_t>(i - 1)] / s;
         rest = std::max(rest - l, 0.0);
         const double estimate = l - share * rest / static_cast<double>(s_ - i);
-        if (!(estimate > l / 4)) break; // the rest is noise
+        if (!(estimate > l / 4)) break; // l is mostly sampling noise, and so are all later eigenvalues
         values_.push_back(values_.empty() ? estimate : std::min(estimate, values_.back()));
     }
     if (values_.empty()) values_.push_back(std::max(values[0] / s / 4, variance_ / static_cast<double>(n_)));
 }
 
-// Interpolates between the sizes, and extrapolates beyond them, along straight lines in logarithms.
+// Interpolates a recorded quantity (of) between the recorded numbers of pivots, and extrapolates it
+// beyond them, along straight lines in logarithms.
 template <class Of>
 double SpectrumEstimate::at(int64_t m, Of &&of) const {
-    constexpr double least = 0.05, most = 20; // limits of the power of m
+    constexpr double least = 0.05, most = 20; // limits of the power of m with which it falls
     if (m >= rank_) return 0;
     size_t k = 1;
     while (k + 1 < left_.size() && left_[k].m < m) ++k;
@@ -299,7 +306,7 @@ double SpectrumEstimate::passes(Run &run, const Recipe &recipe, const Plan &plan
     const int64_t count = std::min({plan.start_columns, pivots_, s_ / 4});
     std::vector<double> gram(static_cast<size_t>(pivots_ * pivots_)), values(static_cast<size_t>(count)),
         turn(static_cast<size_t>(pivots_ * count)), begun(static_cast<size_t>(s_ * count));
-    if (count > 0) { // start vectors from a Nystrom approximation
+    if (count > 0) { // computes start vectors from the Nystrom approximation that the factor gives
         gemm('T', 'N', pivots_, pivots_, s_, 1.0, factor_.data(), s_, factor_.data(), s_, 0.0, gram.data(), pivots_);
         eigh_top(pivots_, gram.data(), pivots_, count, values.data(), turn.data(), pivots_);
         gemm('N', 'N', s_, count, pivots_, 1.0, factor_.data(), s_, turn.data(), pivots_, 0.0, begun.data(), s_);
@@ -331,9 +338,10 @@ double SpectrumEstimate::passes(Run &run, const Recipe &recipe, const Plan &plan
     }
 }
 
-// Adds up the rounds of solve_for, each of which asks for twice as many eigenpairs. If the sample
-// gives no estimate of the passes, assumes the larger of the number that the solver expects and
-// 2 + r / width, enough to build a basis of r columns and two blocks.
+// Adds up the rounds of solve_for, each of which asks for twice as many eigenpairs as the one
+// before. If the sample gives no estimate of the passes, a round is assumed to take the larger of
+// the number that the solver expects and 2 + r / width, which is enough to build a basis of r
+// columns and two more blocks.
 void expect_spectrum(const PlanTask &task, const SpectrumEstimate &spectrum, Plan &plan) {
     if (!plan.solver || plan.solver->solver.flags & MERCER_DIRECT) return;
     const Components choice(task.recipe.values(), task.m);

@@ -3,9 +3,9 @@
 //   alpha(i) = argmin_j |phi(x_i) - phi(c_j)|^2 = argmax_j  k(x_i, c_j) - k(c_j, c_j) / 2
 //   w_j = sum of s_i over the rows i with alpha(i) = j, where s_i is the weight of row i
 //
-// If the kernel falls with the distance, this is the nearest centre in the space of the rows. It is
-// then found from squared distances, because all kernel values of a row that is far away may
-// underflow to 0. Cost: n m values of the form or of the kernel. Memory: 8 (n + m) bytes and the
+// If the kernel falls with the distance, this is also the nearest centre in the space of the rows.
+// It is then found from squared distances, because all kernel values of a row that is far away may
+// underflow to 0. Cost: n m squared distances or kernel values. Memory: 8 (n + m) bytes and the
 // tiles, in addition to the assignment. Error: none for rows that are compared by distances
 // (nearest.cpp); otherwise, if two centres are equally near up to rounding, either may be chosen.
 // The weights are those of the reduced-set density estimate of Kingravi, Vela and Gray (2013).
@@ -36,7 +36,7 @@ mercer_visit centres_of(const Reduction &reduction) {
     return out;
 }
 
-// Assigns rows by tiles of distances or of kernel values.
+// Assigns rows by tiles of squared distances or of kernel values.
 template <class T>
 void assign_tiles(Run &run, const Prepared &prepared, const DataProblem<T> &problem, Reduction &reduction) {
     const bool distances = by_distance(prepared.kernel, *prepared.source);

@@ -5,16 +5,16 @@
 
 namespace mercer {
 
-// Writes reduction.assignment. If several centres are equally near, the first of them is chosen. A
-// centre may remain without rows.
+// Writes the number of the nearest centre of each row to reduction.assignment. If several centres
+// are equally near, the first of them is chosen. A centre may remain without rows.
 void assign_nearest(Run &run, const Prepared &prepared, const Data &data, Reduction &reduction);
 
 // The total weight of the rows assigned to each centre.
 CountedVector<double> weights_of_rows(const Prepared &prepared, const Reduction &reduction);
 
-// What assign_nearest needs: bytes in addition to the assignment, and kernel values.
+// What assign_nearest needs.
 struct AssignCost {
-    Bytes bytes;
+    Bytes bytes; // in addition to the assignment itself
     int64_t kernel_evaluations;
 };
 AssignCost assign_cost(const Run &run, const Expression &kernel, const Source &source, bool f32, int64_t m);

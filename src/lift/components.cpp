@@ -1,6 +1,6 @@
 // The noise level is the upper end of the bootstrap interval of the last computed eigenvalue, which
-// is far down the spectrum. A component counts if its whole interval is above that level, because
-// the order and the directions of components below it are random.
+// is far down the spectrum. A component is above the noise if its whole interval is above that
+// level; the order and the directions of the components below it are random.
 #include "components.h"
 
 #include "../certify/bootstrap.h"
@@ -13,9 +13,8 @@
 namespace mercer {
 namespace {
 
-// first_ask: the number of eigenpairs requested first if the number of components is open.
-// by_default: the number of bootstrap replicates if error bars decide the number of components.
-constexpr int64_t first_ask = 16, by_default = 200;
+constexpr int64_t first_ask = 16, // components to solve for first if their number is open
+    by_default = 200;             // replicates if error bars decide and report.bootstrap = 0
 
 int64_t share_count(const std::vector<double> &values, int64_t rank, double part) {
     double sum = 0;

@@ -1,11 +1,12 @@
-// Limits of per-point outputs: values that 5 % and 1 % of the training points exceed. They are
-// empirical: the q-quantile is the smallest value v such that points with values <= v carry at
-// least the share q of all weight (for weights 1, the ceil(q n)-th smallest value). Points that a
-// model was fitted on lie a little closer to it than new points do.
+// Limits of outputs: values that 5 % and 1 % of the training points exceed. They are empirical: the
+// q-quantile is the smallest value v such that points with values <= v carry at least the share q
+// of all weight (if all weights are 1, the ceil(q n)-th smallest value). Points that a model was
+// fitted on lie a little closer to it than new points do, so new points exceed the limits slightly
+// more often.
 //
-// For a projection, row i of L and its residual d_i suffice: f = V^T (l_i - mu),
-// residual = d_i + |l_i - mu|^2 - |f|^2, T^2 = sum f_j^2 / lambda_j. This takes one more sweep over
-// L with 2 n m r flops, and the memory of 2 n numbers, or 3 n with weights.
+// For a projection, row l_i of the factor L and its residual d_i give the outputs of row i:
+// f = V^T (l_i - mu), residual = d_i + |l_i - mu|^2 - |f|^2, T^2 = sum f_j^2 / lambda_j. This takes
+// one more sweep over L with 2 n m r flops, and the memory of 2 n numbers, or 3 n with weights.
 #include "control_limits.h"
 
 #include "../core/threads.h"
@@ -18,7 +19,7 @@
 namespace mercer {
 namespace {
 
-constexpr double not_rounding = 1 - 1e-12; // tolerance for the rounding of sums of weights
+constexpr double not_rounding = 1 - 1e-12; // lowers a share of weights, because their sums have rounding errors
 
 double quantile(const double *values, const double *weights, const Buffer<int64_t> &ascending, double q) {
     double total = 0, below = 0;
@@ -49,8 +50,8 @@ Quantiles limits_of(Run &run, int64_t n, double *values, const double *weights) 
 
 namespace {
 
-// Collects T^2 and the residual of n points. put() takes the squared distance of point i to the
-// mean (left), from which it subtracts the squared scores.
+// Collects T^2 and the residual of n points. put() receives the scores of point i and its squared
+// distance from the mean (left), from which it subtracts the squared scores.
 struct Outputs {
     Run &run;
     int64_t r;

@@ -1,5 +1,5 @@
-// Control limits of per-point outputs, for monitoring: values that 5 % and 1 % of the training
-// points exceed.
+// Control limits for monitoring: the values of T2 and of the residual that 5 % and 1 % of the
+// training points exceed.
 #pragma once
 #include "../factor/nystrom_span.h"
 #include "../model/lifted.h"
@@ -7,17 +7,18 @@
 namespace mercer {
 
 // Returns the limits {p95, p99} of an output, from its values at the n weighted points that a model
-// was fitted on. The order of the values is lost. weights nullptr: all 1.
+// was fitted on. weights = nullptr: all weights are 1; the function then reorders `values`.
 Quantiles limits_of(Run &run, int64_t n, double *values, const double *weights);
-// Returns the limits of residual and T2 at the points x, for an expansion on the centres c. kind:
-// what the report says of the limits, "exact" if x are all rows, "centres" if x are the centres.
+// Returns the limits of residual and T2 over the points x, for the model with centres c. kind: the
+// word by which the report describes the limits: "exact" if x are all rows, "centres" if x are the
+// centres.
 template <class T>
 Limits limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model,
                  const double *weights, const char *kind);
 
-// Returns the limits of residual and T2 over all rows of a projection, for as many components as
-// `lambda` has entries. lambda: the variances of the components. projection.residual is used up,
-// because its memory serves for the residuals of the model.
+// Returns the limits of residual and T2 over all rows of a projection. lambda: the variances of the
+// components, which are the first ones of the projection. The function takes projection.residual
+// away, because it stores the residuals of the model in the same memory.
 template <class T>
 Limits limits_in_span(Run &run, const SpanRows<T> &span, Projection &projection, const std::vector<double> &lambda,
                       const double *weights);

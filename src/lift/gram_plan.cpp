@@ -13,12 +13,12 @@
 namespace mercer {
 namespace {
 
-// Up to this order, one dense eigendecomposition is as fast as iterating. It takes about 0.1 s
-// (FACTS A7), during which it cannot be cancelled.
+// Up to this order, a dense eigendecomposition is as fast as iterating. Measured at this order: it
+// takes about 0.1 s, during which it cannot be cancelled.
 constexpr int64_t dense_up_to = 1000;
 
-// Pivots for the start vectors. 512 would cost five times as much at n = 10^4 and save no pass
-// there (FACTS B3.12).
+// Pivots of the Nystrom approximation that gives start vectors. Measured at n = 10^4: 512 pivots
+// cost five times as much and save no pass.
 constexpr int64_t start_rank = 256;
 
 } // namespace
@@ -51,9 +51,10 @@ void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan) {
 namespace {
 
 // Computes how often the kernel matrix is evaluated: once if it is stored, otherwise in each
-// product. With a rough and an exact matrix, typically one product in five is exact. If no exact
-// product included the mean, the mean needs an exact product of its own. If the number of
-// components is open, each doubling may be a new solve.
+// product. With a rough and an exact matrix, typically one product in five is exact. The mean is
+// computed along with an exact product; if a solve makes none, one is made for the mean alone. If
+// the number of components is open, it is doubled until it suffices, and each doubling may need a
+// new solve.
 void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     const mercer_cost &cost = plan.solver_cost;
     const bool stored = plan.store == Store::matrix;
@@ -72,21 +73,27 @@ void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
                        : mercer_figure{static_cast<double>(r), static_cast<double>(grows ? 2 * plan.most_pairs : r)};
     plan.products = {likely, most};
     plan.flops_each = cost.flops / static_cast<double>(std::max<int64_t>(cost.passes, 1));
-    plan.dense_order = iterates ? std::min(m, static_cast<double>(cost.blocks) / 2) : m; // of the basis and its images
+    // An iterative solver solves a dense problem in its basis, which takes half of the columns of
+    // its blocks; the images of the basis take the other half.
+    plan.dense_order = iterates ? std::min(m, static_cast<double>(cost.blocks) / 2) : m;
 }
 
-// True if kernel values come from callbacks. These dominate the cost, so only one set of values is
-// computed, in the type of the result.
+// True if kernel values come from callbacks. Callbacks dominate the cost, so kernel values are then
+// computed in the type of the result only, and not in f32 as well.
 bool calls_back(const PlanTask &task) { return task.kernel.has_user() || task.source.kind() == Source::Kind::objects; }
 
-// Bytes of a solve for r eigenpairs, excluding the storage of the kernel matrix (Hold).
+// The memory of a solve for r eigenpairs, in bytes. bytes_of() adds what is stored of the kernel
+// matrix.
 struct Working {
-    Need exact, most;       // memory of a pass in the type of the result, and in the type of most passes
-    int64_t always;         // stored throughout
-    Bytes start, bars, end; // needed one after the other: for start vectors, error bars, tensors of the model
-    Bytes product;          // in addition to a pass: the solver, its blocks and the vectors of a product
-    Bytes begun;            // like `product`, if the first product is enough
-    Bytes factorised;       // between products: the solver alone, with the workspace of a dense one
+    Need exact,       // memory of a pass in the type of the result
+        most;         // the same in the type of most passes, which is f32 if the plan is rough
+    int64_t always;   // stored throughout the solve
+    Bytes start,      // while start vectors are computed
+        bars,         // while error bars are computed
+        end;          // the tensors of the model, at the end
+    Bytes product;    // during a product, in addition to the pass: the solver, its blocks, the vectors
+    Bytes begun;      // the same, if the solver ends after its first product
+    Bytes factorised; // between products: the solver, including the workspace of its factorisations
 };
 
 Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
@@ -96,12 +103,13 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
         return f32 ? need_of<float>(task.run, task.kernel, task.source, m, columns)
                    : need_of<double>(task.run, task.kernel, task.source, m, columns);
     };
-    // Memory of a product with some columns while the solver holds its blocks.
+    // The memory of a product with this number of columns, while the solver holds blocks with
+    // `blocks` columns in all.
     auto product = [&](int64_t columns, int64_t blocks) {
         return larger(need(plan.f32, columns).vectors, need(plan.f32 || plan.rough, columns).vectors) +
                checked_bytes("the solver's blocks", m, blocks, size);
     };
-    // The mean is an additional column of the first product, and of the first exact one.
+    // The mean needs an additional column in the first product, and in the first exact product.
     const int64_t first = std::min(m, solver.first_columns),
                   columns = std::min(m, solver.columns) + (plan.rough || first == 0 ? mean : 0);
     const Bytes begun = first > 0 ? product(first + mean, solver.first_blocks) : 0,
@@ -112,33 +120,34 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
     out.product = larger(
         Bytes(product(columns, std::min(usual, solver.blocks)).likely, product(columns, solver.blocks).most), begun);
     out.factorised = own;
-    const int64_t workspace = plan.solver->solver.flags & MERCER_DIRECT ? 8 * m * std::max(2 * m + 12, r + 80)
-                                                                        : 0, // that of host->eigh
-        matrix = workspace > 0 ? 8 * m * m : 0;
+    // workspace: of the service eigh, which a direct solver calls for the whole matrix.
+    const int64_t workspace = plan.solver->solver.flags & MERCER_DIRECT ? 8 * m * std::max(2 * m + 12, r + 80) : 0,
+                  matrix = workspace > 0 ? 8 * m * m : 0;
     const Bytes beside(std::max(own.likely - workspace, matrix), std::max(own.most - workspace, matrix));
     out.begun = (first > 0 ? begun : out.product) + beside;
     out.product = out.product + beside;
     out.start =
         start_bytes(task.run, m, plan.start_rank, plan.start_columns, tiles_of<float>(task.kernel, task.source)) +
-        plan.start_columns * m * size + Bytes(0, own.most); // a solver may hold all its memory when it asks for them
+        plan.start_columns * m * size + Bytes(0, own.most); // at most, the solver holds all its memory meanwhile
     out.bars = 8 * m * r;
     if (Components(task.recipe.values(), m).wants_bars())
         out.bars = out.bars + Bytes(bootstrap_bytes(m, r, 1), bootstrap_bytes(m, r, task.run.threads()));
-    out.end = m * (size * r + 5 * 8); // A, w and nu; limits
-    // Roots of weights, the mean and k(c, c); the solver's vectors; arrays whose length is
-    // the number of columns.
+    out.end = m * (size * r + 5 * 8); // A; w, nu and the arrays behind control limits
+    // Roots of weights, the mean and k(c, c); the eigenvectors; arrays of one number for each
+    // column.
     out.always = m * (3 * 8 + size * r) + 64 * (r + 64);
     return out;
 }
 
-// The memory needed for any data: that of an iteration that ends after its first product, without
-// start vectors, error bars or components.
+// Reduces the figures to what is needed whatever the data are: an iteration that ends after its
+// first product, without start vectors, error bars or components.
 Working least_of(Working of) {
     of.product = of.begun, of.start = of.bars = of.end = 0;
     return of;
 }
 
-// Adds up all memory, including the storage that plan.hold and plan.store_exact choose.
+// Adds up all memory, including that of what plan.store and plan.store_exact keep of the kernel
+// matrix.
 Bytes bytes_of(const Working &of, const Plan &plan) {
     auto pass = [](const Need &need, Store stored) {
         return stored == Store::matrix ? 0 : need.scratch + (stored == Store::nothing ? need.panels : 0);
@@ -157,8 +166,8 @@ Bytes bytes_of(const Working &of, const Plan &plan) {
     return stored + most;
 }
 
-// Chooses what is stored between passes, as much as the budget allows, and sets the bytes of the
-// plan.
+// Chooses what is stored between passes, at most as much as the budget allows, and sets the bytes
+// of the plan.
 void choose_store(const PlanTask &task, const Working &working, Plan &plan) {
     auto fits = [&](Store store, Store store_exact) {
         plan.store = store, plan.store_exact = store_exact;
@@ -177,8 +186,8 @@ void choose_store(const PlanTask &task, const Working &working, Plan &plan) {
     fits(Store::nothing, Store::nothing);
 }
 
-// If the number of eigenpairs is open, lets it grow from r to what fits in the budget together with
-// the vectors of the round before.
+// Sets plan.most_pairs. If the number of eigenpairs is open, it may be doubled from r on as long as
+// the new solve fits in the budget together with the vectors of the solve before it.
 void allow_growth(const PlanTask &task, int64_t r, Plan &plan) {
     const int64_t end = Components(task.recipe.values(), task.m).most_ask(), size = plan.f32 ? 4 : 8;
     plan.most_pairs = r;
@@ -200,7 +209,7 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
     Plan plan;
     plan.f32 = storage == GramStorage::f32 || (task.f32 && storage != GramStorage::f64);
     plan.tol = !std::isnan(values.tol) ? values.tol : task.tol > 0 ? std::max(task.tol, 1e-9) : plan.f32 ? 1e-5 : 1e-9;
-    plan.share = std::isnan(values.tol) ? 0.1 : 0; // accurate to 1 % in the variances of scores
+    plan.share = std::isnan(values.tol) ? 0.1 : 0; // makes the variances of scores accurate to 0.1^2 = 1 %
     if (plan.f32 && !task.f32 && !task.f32_serves)
         fail(MERCER_E_DATA, "gram.storage = f32: entries or kernel values of these data overflow f32");
     plan.max_passes = values.max_passes;
@@ -212,7 +221,7 @@ Plan plan_with(const PlanTask &task, std::shared_ptr<const Plugin> solver, Param
     if (flags & MERCER_USES_START && in_f32 && task.kernel.is_psd()) {
         plan.start_rank = std::min(start_rank, m / 8);
         plan.start_columns = std::min({plan.start_rank / 2, std::max<int64_t>(32, (r + 13) / 8 * 8), m});
-        // The product also includes a random column and the mean.
+        // A random vector and the mean fill the remaining columns of the first product.
         plan.start_columns = std::max<int64_t>(plan.start_columns - 1 - (values.lift_centred != 0), 0);
     }
     ask_solver(task, r, plan.start_columns, plan);

@@ -1,5 +1,5 @@
-// A lift defines the small problem that the centres give, and turns its solutions into a model.
-// Each lift has a file in this room and a row in table.cpp.
+// A lift makes a small eigenproblem from the centres, and turns its solutions into the tensors of a
+// model. Each lift has a file in this folder and a row in table.cpp.
 #pragma once
 #include "../certify/ladder.h"
 #include "../certify/reduction.h"
@@ -15,7 +15,8 @@ namespace mercer {
 
 class Checkpoint;
 
-// Results of `auto` that the lift can reuse.
+// What the search of `auto` has computed for the chosen factor, so that the lift need not repeat
+// it.
 struct Findings {
     Projection projection;
     Proof proof;
@@ -25,10 +26,10 @@ struct Findings {
 struct Reduction : Landmarks {
     std::map<std::string, double> report;
     int64_t kernel_evaluations = 0;
-    double flops = 0; // cost of its factor
-    bool used_landmarks = false;
-    // The factor K ~ L L^T, if the reducer computed one, in the tile type. Its pivots are the rows
-    // in index.
+    double flops = 0;            // of the factor
+    bool used_landmarks = false; // the reducer used the landmarks that the data came with
+    // The factor K ~ L L^T, if the reducer computed one, in the type of tiles. Its pivots are the
+    // rows in `index`.
     std::variant<std::shared_ptr<PartialCholesky<float>>, std::shared_ptr<PartialCholesky<double>>> factor;
     std::shared_ptr<Findings> findings; // only from `auto`
     bool has_factor() const {
@@ -41,21 +42,22 @@ struct Reduction : Landmarks {
         return stored && *stored == other;
     }
 };
-// How the kernel matrix of m centres will be stored, and which solver will solve it. The plan
-// follows from the shape and the budget alone, before any work is done.
+// How the kernel matrix of m centres will be stored, which solver will be used, and what the lift
+// will cost. The plan follows from the shape and the budget alone, before any work is done.
 struct Plan : Cost, GramPlan {
-    int64_t start_rank = 0, start_columns = 0; // of the Nystrom start vectors; 0: none
-    bool store_factor = false;                 // lift projected: the n x m factor is kept in memory
-    Affordable certificates;                   // of reduced sets
-    std::shared_ptr<const Plugin> solver;      // nullptr: the lift needs none
+    int64_t start_rank = 0,               // pivots of the Nystrom approximation that gives start vectors
+        start_columns = 0;                // number of start vectors; 0: the solver gets none
+    bool store_factor = false;            // lift `projected`: the n x m factor is kept in memory
+    Affordable certificates;              // of reduced-set models: those that fit in the budget
+    std::shared_ptr<const Plugin> solver; // nullptr: the lift needs none
     Params solver_params;
-    mercer_cost solver_cost{};
+    mercer_cost solver_cost{}; // forecast of the solver
     const char *how = "";      // what needs the memory, for the error text
-    int64_t least_bytes = 0;   // needed for any data
+    int64_t least_bytes = 0;   // memory that is needed whatever the data are
     int64_t most_pairs = 0;    // largest number of eigenpairs that the solver may be asked for
-    double flops_each = 0;     // extra work per product
-    double tol = 0, share = 0; // demands on residuals (mercer_eigen_request)
-    int64_t max_passes = 0;    // limit for the solver; 0: the solver's own
+    double flops_each = 0;     // work for each product, in addition to the product itself
+    double tol = 0, share = 0; // demands on residuals, as in mercer_eigen_request (plugin.h)
+    int64_t max_passes = 0;    // limit of the solver's passes; 0: the solver's own limit
 };
 struct LiftTask {
     Run &run;
@@ -68,14 +70,15 @@ struct LiftTask {
 };
 struct Lift {
     const LiftTraits &traits;
-    Plan (*plan)(const PlanTask &task); // if none fits, the plan that needs the least memory
+    Plan (*plan)(const PlanTask &task); // if no plan fits in the budget, it returns that with the least memory
     Lifted (*lift)(const LiftTask &task);
 };
-const Lift &lift_named(const std::string &name); // throws E_NAME, naming the nearest known lift
+const Lift &lift_named(const std::string &name); // fails with E_NAME, naming the nearest known lift
 
-// The expected cost of each stage of a lift, for the progress bar.
+// The expected cost of each stage of a lift of m centres, for the progress bar.
 Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m);
-double start_share(const Source &source, const Plan &plan, int64_t m); // start vectors' share of `solve`
+// The share of the stage `solve` that computing the start vectors takes.
+double start_share(const Source &source, const Plan &plan, int64_t m);
 
 // The rule of signs: the sign of a column is chosen so that its entry of largest modulus (the first
 // on a tie) is positive.
@@ -89,9 +92,9 @@ double sign_of(int64_t count, Entry &&entry) {
     return sign;
 }
 
-Plan plan_weighted(const PlanTask &task);    // its figures exclude Ritz refinement
-Lifted weighted_model(const LiftTask &task); // has as many components as lift.ritz requests
-Plan plan_refined(const PlanTask &task);
+Plan plan_weighted(const PlanTask &task);    // without Ritz refinement and certificates of reduced sets
+Lifted weighted_model(const LiftTask &task); // before both; lift.ritz makes it solve for more directions
+Plan plan_refined(const PlanTask &task);     // with both; the plan of the lift `weighted`
 Lifted lift_weighted(const LiftTask &task);
 Plan plan_extended(const PlanTask &task);
 Lifted lift_extended(const LiftTask &task);

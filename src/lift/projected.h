@@ -4,19 +4,21 @@
 
 namespace mercer {
 
-// The evidence for which memory is planned: sampled rows of the residual, projected on `width`
-// directions, and the norm of the residual, from sampled pairs or from all entries.
+// The evidence that certificates will use, for which memory is planned.
 struct PlannedEvidence {
-    int64_t rows = 0, width = 0;
-    bool norm = true, all_entries = false;
+    int64_t rows = 0,        // number of sampled rows of the residual; 0: none
+        width = 0;           // number of directions on which these rows are projected
+    bool norm = true,        // the norm of the residual is bounded ...
+        all_entries = false; // ... from all its entries; false: from sampled pairs
 };
-// The memory of the lift. stored: the finished projection; factor: the complete factor; growing:
-// memory to build the factor, in addition; project: memory to compute the projection; evidence: what
-// certificates and later steps need in addition to the finished projection.
+// The memory of the lift, in bytes.
 struct SpanBytes {
-    int64_t stored, factor;
-    Bytes growing, project, evidence;
-    TileBytes tiles;
+    int64_t stored,  // the finished projection
+        factor;      // the complete factor
+    Bytes growing,   // while the factor is built, in addition to it
+        project,     // while the projection is computed, in addition to the factor
+        evidence;    // for certificates and later steps, in addition to the finished projection
+    TileBytes tiles; // tiles of kernel values between rows
 };
 SpanBytes span_bytes(const PlanTask &task, const PlannedEvidence &planned);
 

@@ -20,7 +20,8 @@ SolveProgress::SolveProgress(const LiftTask &task, Json own, WeightedOperator &w
     solver_ = std::make_unique<SolverState>(*task.checkpoint);
 }
 
-// What follows from the budget and the lift, not from recipe and data alone.
+// Returns the settings that follow from the budget and the lift, so that the identity of the fit
+// (its recipe and data) does not include them.
 Json SolveProgress::identity() const {
     const Plan &plan = task_.plan;
     return record({{"lift", own_},
@@ -73,7 +74,7 @@ Eigenpairs solve_for(const Solving &solving) {
     const auto &[task, op, scale, first, choice, report, keeper, total] = solving;
     Run &run = task.run;
     Start start = first;
-    Block known; // vectors of the previous round, if more are needed
+    Block known; // eigenvectors of the previous solve, which become start vectors of the next one
     for (;;) {
         Eigenpairs pairs = solve(run, task.recipe, task.plan, op, scale, choice.ask(), start, report, keeper);
         if (!choice.more(pairs.values, total())) return pairs;
@@ -85,20 +86,20 @@ Eigenpairs solve_for(const Solving &solving) {
 int64_t resolved_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, double unit, uint32_t *outcome) {
     const Plan &plan = task.plan;
     const double floor = rounding_floor(plan.f32, pairs.m()) * std::max({norm, pairs.values[0], -pairs.most_negative});
-    // A residual R makes the variance of a component's scores Lambda (1 + R^2 / Lambda^2). If R
-    // exceeds Lambda / 2, the scores are regarded as noise.
+    // If an eigenvalue Lambda has the residual R, the scores of its component have the variance
+    // Lambda (1 + R^2 / Lambda^2). If R exceeds Lambda / 2, the scores are regarded as noise.
     const auto is_resolved = [&](size_t j) {
         return pairs.values[j] > floor && pairs.residuals[j] <= pairs.values[j] / 2;
     };
     int64_t rank = 0;
     while (rank < static_cast<int64_t>(pairs.values.size()) && is_resolved(static_cast<size_t>(rank))) ++rank;
     if (pairs.most_negative < -floor) *outcome |= MERCER_INDEFINITE;
-    // Rounding alone leaves residuals of `floor`. For constant data, whose eigenvalues are all 0,
-    // only these remain.
+    // Rounding alone leaves residuals up to `floor`, so they are allowed. For constant data, whose
+    // eigenvalues are all 0, the tolerance relative to the first eigenvalue would allow nothing.
     const double allowed = std::max(plan.tol * std::fabs(pairs.values[0]), floor),
                  worst = *std::max_element(pairs.residuals.begin(), pairs.residuals.end());
-    // If a solver reports convergence, ten times the requested residual is accepted, because
-    // rounding decides near the limit.
+    // If the solver reports convergence, ten times the requested residual is accepted, because
+    // near the limit rounding errors decide on which side of it a residual lies.
     if (worst <= (pairs.converged ? 10 : 1) * allowed) return rank;
     *outcome |= MERCER_NOT_CONVERGED;
     if (task.recipe.values().solver_strict)
@@ -133,7 +134,8 @@ ReducedModel reduced_model(const LiftTask &task, Lifted &model) {
 
 void plan_certificates(const PlanTask &task, int64_t model, Plan &plan) {
     Cost span;
-    // Kernel PCA of all rows on the span of the centres, whose factor must be built again.
+    // Certificates by span need kernel PCA of all rows on the span of the centres. It factors the
+    // kernel matrix of the centres itself, because the reducer's factor is freed before this lift.
     if (asks_for_span(task)) {
         PlanTask again = task;
         again.budget_left -= model;

@@ -1,6 +1,6 @@
-// What the lifts that need a solver share: the operator of the kernel matrix as planned; a loop
-// that solves for eigenpairs until there are enough for the components; what they store in a
-// checkpoint; certificates of reduced sets; and entries of the report.
+// Functions that the lifts with a solver share: the operator of the kernel matrix as planned; the
+// loop that solves for eigenpairs until there are enough for the components; what they store in a
+// checkpoint; certificates of reduced-set models; and entries of the report.
 #pragma once
 #include "../operator/counted.h"
 #include "../operator/weighted.h"
@@ -10,7 +10,7 @@
 
 namespace mercer {
 
-// Makes the operator of K of the centres, as planned.
+// Makes the operator of the kernel matrix K of the centres, as planned.
 template <class T>
 KernelMatrix kernel_matrix_of(const LiftTask &task) {
     return make_operator<T>(task.run, task.centres.rows_of(task.prepared.kernel), task.plan);
@@ -18,12 +18,12 @@ KernelMatrix kernel_matrix_of(const LiftTask &task) {
 
 inline uint64_t seed_of(const LiftTask &task) { return static_cast<uint64_t>(task.recipe.values().seed); }
 
-// The lift's state in a checkpoint, next to the solver's: the mean, which is computed along the
-// way; the counts for the report; and the number of eigenpairs requested.
+// The state of a lift in a checkpoint, beside that of the solver: the mean, which is computed along
+// with a product; the counts for the report; and the number of eigenpairs requested.
 class SolveProgress : private CheckpointState {
   public:
-    // evaluations: kernel values of this run so far. own: settings of this lift that a checkpoint must
-    // match.
+    // own: settings of this lift that a checkpoint must match. evaluations: returns the number of
+    // kernel values that this run has computed so far.
     SolveProgress(const LiftTask &task, Json own, WeightedOperator &weighted, Counted &counted, Components &choice,
                   std::function<int64_t()> evaluations);
     SolverState *solver() { return solver_.get(); } // nullptr: no checkpoint is written
@@ -40,45 +40,51 @@ class SolveProgress : private CheckpointState {
     Counted &counted_;
     Components &choice_;
     std::function<int64_t()> evaluations_;
-    int64_t before_ = 0; // kernel values of earlier runs
+    int64_t before_ = 0; // number of kernel values that earlier runs computed
     Checkpoint::Section section_;
     std::unique_ptr<SolverState> solver_;
 };
 
-// The problem whose eigenvectors start vectors approximate: D^1/2 K D^1/2, where D has these
-// weights of the centres (plain: all are 1).
+// The matrix whose leading eigenvectors the start vectors approximate: D^1/2 K D^1/2, where D has
+// the weights of the centres on its diagonal.
 struct Weighting {
-    const double *weights;
-    bool plain, centred;
+    const double *weights; // D
+    bool plain,            // true: all weights are 1
+        centred;           // the matrix is centred
 };
-// Makes start vectors by a Nystrom approximation of the centres' problem, and counts the kernel
-// values that they take. from, to: their part of the stage.
+// Returns start vectors that are computed by a Nystrom approximation of the centres' problem when
+// the solver asks for them; the kernel values that this takes are then added to `evaluations`.
+// from, to: the part of the progress of the stage that it takes.
 Start nystrom_start(const LiftTask &task, const Weighting &problem, double from, double to, int64_t &evaluations);
 
 struct Solving {
     const LiftTask &task;
     const Operator &op;
-    double scale; // bound of the operator's norm
+    double scale; // upper bound of the norm of the operator
     Start start;
     Components &choice;
     std::map<std::string, double> &report;
     Keeper *keeper;
-    std::function<double()> total; // sum of all eigenvalues, known once there are eigenpairs
+    // Returns the sum of all eigenvalues. Called only after a solve, because it may depend on the
+    // mean, which a solve computes.
+    std::function<double()> total;
 };
-// Computes as many leading eigenpairs as the choice of components requests after it has seen the first ones.
+// Computes leading eigenpairs, and repeats this with more of them until `choice` requests no more.
 Eigenpairs solve_for(const Solving &solving);
 
-// Returns how many leading eigenpairs are resolved, that is, exceed both the rounding error of an
-// operator of this norm and twice their own residual; sets the outcome. unit: factor of the values
-// in error texts.
+// Returns the number of leading eigenpairs whose eigenvalues exceed both the rounding error of an
+// operator of this norm and twice their own residual. Adds flags to the outcome: indefinite, not
+// converged. unit: factor by which the message of an error multiplies residuals.
 int64_t resolved_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, double unit, uint32_t *outcome);
 // Reports that more components were requested than fit in memory.
 void report_lack_of_memory(const LiftTask &task, Lifted &out);
+// Writes the counts of passes over the kernel matrix and of products into `out`.
 void note_passes(const Plan &plan, const Counted &op, Lifted &out);
 
-// Collects what the certificates of a reduced-set model concern.
+// Collects what the certificates of a reduced-set model refer to (certify/reduction.h).
 ReducedModel reduced_model(const LiftTask &task, Lifted &model);
-// Adds the cost of these certificates to the plan. model: bytes of the model.
+// Adds the cost of these certificates to the plan, and decides which are affordable. model: bytes
+// of the model, which exists while they are computed.
 void plan_certificates(const PlanTask &task, int64_t model, Plan &plan);
 
 } // namespace mercer

@@ -1,5 +1,6 @@
-// Tensors: `state`, the numbers; `columns.K`, the columns of range K, in the type in which blocks
-// store them and written straight from the blocks.
+// The tensors of the state: `state` has the solver's numbers; `columns.K` has the columns of range
+// K, in the type in which the blocks store them. Columns are written straight from the blocks,
+// without a copy.
 #include "solver_state.h"
 
 #include <cstring>
@@ -16,7 +17,8 @@ TensorView view_of(int32_t dtype, int64_t rows, int64_t cols, const void *data) 
     return out;
 }
 
-// Readies the columns for access as bytes: one after the other, as in the tensor.
+// Returns the block of these columns, prepared so that their bytes lie one column after the other,
+// as in the tensor.
 Block &block_of(const Columns &columns) {
     columns.block->use(columns.first, columns.count);
     return *columns.block;
@@ -34,7 +36,9 @@ void SolverState::save(const double *numbers, int64_t count, const Columns *colu
 }
 
 void SolverState::store(Json &, TensorViews &tensors) const {
-    if (!saved_) { // another state asked for this save: the state is still that of the earlier run
+    // Another part of the fit saves the checkpoint. If the solver has not resumed yet, its state is
+    // still that of the earlier run, which must not be lost.
+    if (!saved_) {
         tensors.insert(earlier_.begin(), earlier_.end());
         return;
     }

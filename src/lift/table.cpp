@@ -1,4 +1,5 @@
-// The table of lifts, in the order of the rows of recipe/traits.cpp, and the stages that all of them have.
+// The table of lifts, in the order of the rows of recipe/traits.cpp, and the stages that all lifts
+// have.
 #include "../factor/nystrom_start.h"
 #include "lift.h"
 
@@ -7,7 +8,7 @@ namespace {
 
 double as_double(int64_t value) { return static_cast<double>(value); }
 
-// The cost of start vectors: the pivots and products of nystrom_start.cpp.
+// The cost of start vectors: the kernel values and the products of factor/nystrom_start.cpp.
 double start_cost(const Source &source, const Plan &plan, int64_t m) {
     const double rank = as_double(plan.start_rank);
     return start_evaluations(m, plan.start_rank).likely * value_cost(source.cols(), true) +

@@ -1,5 +1,6 @@
-// Drivers: a method's driver decides which fits are run for it. These are their traits, on which the
-// parameters of a recipe depend; fit/driver.cpp has their functions.
+// Drivers: the driver of a method decides of which fits the method consists. This file has the
+// traits of drivers, on which the parameters of a recipe depend; fit/driver.cpp has their
+// functions.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,11 +9,11 @@ namespace mercer {
 
 struct DriverTraits {
     const char *name, *summary;
-    bool chooses_parts;  // it selects the centres and the lift itself: recipes have no rows for them
-    bool takes_accuracy; // recipes have `accuracy`, from which the solver's tolerance follows
-    bool certifies;      // it decides itself which evidence to collect: recipes have no rows for that
-    bool solves;         // it may need a solver plugin, whatever the recipe's lift
-    bool projects;       // its models project on directions in feature space, whatever the recipe's lift
+    bool chooses_parts;  // it chooses reducer and lift itself, so recipes lack these parameters
+    bool takes_accuracy; // recipes have the parameter `accuracy`, which replaces the solver's tolerance
+    bool certifies;      // it chooses the evidence for certificates, so recipes lack those parameters
+    bool solves;         // it may need a solver plugin, whatever the recipe's lift is
+    bool projects;       // its models project on directions in feature space, whatever the recipe's lift is
 };
 const std::vector<DriverTraits> &drivers();
 const DriverTraits &find_driver(const std::string &name);

@@ -4,24 +4,24 @@
 
 namespace mercer {
 
-// The values of the options of all operations.
+// The values of the options of all output operations.
 struct OutputOptions {
     int32_t whiten = 0;
 };
 
-// What an operation is computed from: rows of the data, before the input map; scores of rows; or the
-// kernel values k(x, C) between rows and centres.
+// What an operation is computed from: the rows of the data, before the input map; the scores of the
+// rows; or the kernel values k(x, C) between the rows and the centres.
 enum class Takes { rows, scores, kernel_rows };
 const char *name_of(Takes takes);
 
 struct OutputTraits {
     const char *name, *summary;
     Takes takes;
-    std::shared_ptr<const ParamTable> rows; // the options that this operation has
+    std::shared_ptr<const ParamTable> rows; // the options of this operation, as rows of a recipe
 };
-const std::vector<OutputTraits> &outputs(); // the first, scores, is the default
+const std::vector<OutputTraits> &outputs(); // the first one, scores, is the default
 
-// Operations in the order that the caller named them.
+// Operations in the order in which the caller named them.
 using Operations = std::vector<const OutputTraits *>;
 // The table of the options that at least one of these operations has.
 std::shared_ptr<const ParamTable> rows_of(const Operations &asked);

@@ -22,8 +22,8 @@ constexpr Scope exact{
 constexpr Scope weighing{.trait = &Traits::weighs, .reducer = true};
 constexpr Scope reducing{.part = Part::method, .reducer = true, .words = "reducers"};
 constexpr Scope refining{.trait = &Traits::weighs, .also = &Traits::projects, .reducer = true};
-// Certificates compare centres with the rows that they represent. If all rows are centres, there is
-// nothing to certify.
+// Certificates of lifts with weights compare the centres with the rows that they represent, so
+// these scopes require a reducer: if all rows are centres, there is nothing to compare.
 constexpr Scope proving{.suffices = &DriverTraits::certifies,
                         .trait = &Traits::proves,
                         .reducer_if_it_weighs = true,
@@ -56,7 +56,8 @@ CoreRow core_row(const Scope &scope, int64_t offset, int32_t type, const char *n
 
 const std::vector<CoreRow> &core_rows() {
     constexpr double inf = INFINITY;
-    // The parts (method, kernel, ...) come first, each before the parts that it determines.
+    // The parts (method, kernel, ...) come first. A part comes before those that it determines,
+    // because setting it resets them.
     static const std::vector<CoreRow> rows = {
         core_row(fitting, AT(method), MERCER_TEXT, "method", "", "", MERCER_PART | MERCER_SHORT, 0, 0,
                  "the reducer, lift and solver to combine, by one name"),
@@ -150,7 +151,7 @@ bool fits(const Scope &scope, const LiftTraits &lift) {
     return (!scope.trait || lift.*scope.trait == scope.value) && (!scope.also || lift.*scope.also);
 }
 
-// Returns the names as "'a', 'b' and 'c'".
+// Returns the names in the form "'a', 'b' and 'c'".
 std::string listed(const std::vector<std::string> &names) {
     std::string list;
     for (size_t k = 0; k < names.size(); ++k)
@@ -170,7 +171,7 @@ std::string methods_with(bool DriverTraits::*trait) {
     return (names.size() == 1 ? "the method " : "the methods ") + listed(names);
 }
 
-// Names two of them as examples.
+// Returns the text "methods other than ...", with two of these methods as examples.
 std::string methods_without(bool DriverTraits::*trait) {
     std::vector<std::string> examples = methods_by(trait, false);
     examples.resize(2);
@@ -192,8 +193,8 @@ bool Scope::holds(const Recipe &recipe) const {
     return cuts == Cuts::any || (recipe.method() && recipe.method()->cuts == (cuts == Cuts::only));
 }
 
-// Returns, for example, "reducers with the lifts 'weighted' and 'extended'". The list is made from
-// the traits, so that it includes every new lift.
+// Returns, for example, "reducers with the lifts 'weighted' and 'extended'". The list of lifts is
+// made from the traits, so a new lift appears in it without a change here.
 std::string Scope::where() const {
     const std::string others = suffices ? ", and " + methods_with(suffices) : "";
     if (*words) return words + others;

@@ -9,7 +9,7 @@ void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how) {
     if (bytes <= task.budget_left) return;
     const double limit = static_cast<double>(task.run.budget()->limit()) / 0x1p20,
                  needed = limit + static_cast<double>(bytes - task.budget_left) / 0x1p20,
-                 all = std::ceil(needed * 1000) / 1000; // rounded up, so that the printed budget is sufficient
+                 all = std::ceil(needed * 1000) / 1000; // rounded up, so that a budget of the printed size suffices
     const char *instead = "";
     if (task.m == task.source.rows() && !task.recipe.reducer())
         instead = driver_of(task.recipe).chooses_parts

@@ -10,17 +10,18 @@ struct PlanTask {
     const Recipe &recipe;
     const Expression &kernel;
     const Source &source; // the data
-    bool weighted;        // its rows have weights, which take memory
-    bool f32;
-    int64_t m; // centres
-    int64_t budget_left;
-    bool rows;              // centres are rows of the data; otherwise new points, which need a factor of their own
-    int64_t handed;         // bytes of the factor that the reducer hands over; 0: none
-    double tol = 0;         // tolerance that `auto` needs; 0: use the recipe's
-    bool f32_serves = true; // as in Prepared; forecasts have not read the data and assume it
-    bool represents_rows = false; // each centre has the total weight of the rows assigned to it
+    bool weighted;        // the rows have weights, which take memory
+    bool f32;             // tiles are in f32
+    int64_t m;            // number of centres
+    int64_t budget_left;  // bytes of the budget that the lift may use
+    bool rows;            // centres are rows of the data; otherwise new points, which need a factor of their own
+    int64_t handed;       // bytes of the factor that the reducer hands to the lift; 0: none
+    double tol = 0;       // tolerance of the solver that `auto` needs; 0: that of the recipe
+    // As in Prepared. Forecasts have not read the data, and assume that f32 serves.
+    bool f32_serves = true;
+    bool represents_rows = false; // the weight of each centre is the total weight of the rows assigned to it
 };
-// Fails with E_BUDGET if more bytes are needed than budget_left. how: what needs them.
+// Fails with E_BUDGET if `bytes` exceed budget_left. how: what needs them, for the message.
 void refuse_over_budget(const PlanTask &task, int64_t bytes, const char *how);
 
 } // namespace mercer

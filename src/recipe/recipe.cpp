@@ -27,13 +27,14 @@ bool is_part(const std::string &name) {
     return name == "method" || name == "kernel" || name == "reducer" || name == "lift" || name == "solver";
 }
 
-std::string plain(std::string name) { // keyword arguments of some languages cannot hold '-'
+// Replaces '-' by '_', because keyword arguments of some languages cannot contain '-'.
+std::string plain(std::string name) {
     std::replace(name.begin(), name.end(), '-', '_');
     return name;
 }
 
-// Returns the operations of a list such as "scores,t2", which may name each only once. Returns none
-// if the name is a single one that no operation has.
+// Returns the operations of a list such as "scores,t2", in which no operation may appear twice.
+// Returns none if `name` is a single word that names no operation.
 Operations operations_named(const std::string &name) {
     Operations out;
     const std::vector<std::string> names = split(name, ',');
@@ -108,7 +109,8 @@ void Recipe::set_part(const std::string &part, const std::string &value) {
         store(plugin ? plugin->name : name);
         (reducer ? reducer_ : solver_) = std::move(plugin);
     }
-    for (size_t i = 0; i < core_.table().rows().size(); ++i) { // resets rows of the part, and rows that the recipe lost
+    // Resets the core's rows of this part, and all rows that the recipe no longer has.
+    for (size_t i = 0; i < core_.table().rows().size(); ++i) {
         const std::string name = core_.table().rows()[i].row.name;
         if (!is_part(name) && (name.rfind(part + ".", 0) == 0 || !has_core_row(i)))
             core_.set(static_cast<int64_t>(i), "", name.c_str());
@@ -139,8 +141,8 @@ std::vector<Recipe::Row> Recipe::rows() {
     return out;
 }
 
-// Finds a row by its full name, or by its last word if only one row ends in it or if one such row has
-// the flag MERCER_SHORT.
+// Finds a row by its full name. The last word of the name suffices if no other row ends in it, or
+// if among those that do, one has the flag MERCER_SHORT.
 Recipe::Row Recipe::find(const std::string &asked) {
     std::string name = plain(asked);
     std::vector<Row> all = rows(), shorts;
@@ -163,8 +165,7 @@ Recipe::Row Recipe::find(const std::string &asked) {
     fail_unknown("parameter", asked, known);
 }
 
-// Fails with E_NAME, and says which recipes have the row, if a row of this name exists but this recipe
-// does not have it.
+// If other recipes have a row of this name, fails with E_NAME and says which recipes these are.
 void Recipe::refuse_elsewhere(const std::string &name) const {
     const std::vector<mercer_param> &params = core_.table().rows();
     const char *own = method_ ? method_->name : derivation_ ? derivation_->name : "";
@@ -184,8 +185,8 @@ void Recipe::refuse_elsewhere(const std::string &name) const {
                      other.name, own);
 }
 
-// Fails if output.components is a share, such as 0.9, instead of a number of components: other
-// packages accept both in one parameter.
+// Fails if output.components is a share, such as 0.9, instead of a number of components. The
+// message names output.variance, because other packages accept both in one parameter.
 void Recipe::refuse_share(const Row &row, const std::string &text) const {
     double share = 0;
     const int64_t variance = core_.table().find("output.variance");
@@ -198,11 +199,12 @@ void Recipe::refuse_share(const Row &row, const std::string &text) const {
 void Recipe::set(const std::string &name, const std::string &value) {
     Row row = find(name);
     if (row.params == &core_ && is_part(row.name())) {
-        Recipe trial(*this); // a copy, because a method changes several parts: all or none
+        Recipe trial(*this); // a copy: if one of the parts that a method sets fails, none must change
         trial.set_part(row.name(), trim(value));
         *this = std::move(trial);
     } else {
-        const bool own = row.params == &core_ && value.empty() && row.name() == weights_row; // unset: take the method's
+        // An empty value resets reducer.weights to the default of the method.
+        const bool own = row.params == &core_ && value.empty() && row.name() == weights_row;
         const std::string text = own ? default_weights() : value;
         if (row.params == &core_ && !is_operation()) check_core_value(row.name(), text);
         if (row.params == &core_ && !is_operation()) refuse_share(row, trim(text));
@@ -219,7 +221,9 @@ void Recipe::set_many(const std::vector<std::pair<std::string, std::string>> &pa
             if (name == part) trial.set(name, value), parts = true;
     for (const auto &[name, value] : pairs)
         if (!is_part(name)) trial.set(name, value);
-    if (!parts) trial.shown_ = std::move(shown_); // texts of rows live until a part changes (a map's move keeps them)
+    // If no part has changed, texts that public_row() returned must stay valid. Moving the map
+    // keeps its strings where they are.
+    if (!parts) trial.shown_ = std::move(shown_);
     *this = std::move(trial);
 }
 
@@ -239,7 +243,7 @@ mercer_row Recipe::public_row(int64_t index) {
     std::string &name = shown_[full];
     name = full;
     out.name = name.c_str();
-    if (*out.group) { // a group concerns one leaf only, so its name gets the leaf's prefix
+    if (*out.group) { // a group of parameters belongs to one leaf of the kernel, so it gets the leaf's prefix
         std::string &group = shown_[full + " group"];
         group = all[static_cast<size_t>(index)].prefix + out.group;
         out.group = group.c_str();
@@ -265,7 +269,7 @@ mercer_row Recipe::public_row(int64_t index) {
         std::string &kept = shown_[full + " choices"];
         kept = choices;
         out.choices = kept.c_str();
-        if (full == "method" || full == "reducer" || full == "lift") { // the default is the method's
+        if (full == "method" || full == "reducer" || full == "lift") { // the method determines the default
             std::string &initial = shown_[full + " initial"];
             initial = full == "method" ? method_->name : full == "reducer" ? default_reducer() : method_->lift;
             out.initial = initial.c_str();

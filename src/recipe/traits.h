@@ -1,5 +1,5 @@
 // The traits of lifts and derivations, on which the parameters of a recipe and the stages of a fit
-// depend. src/lift and src/derive implement them.
+// depend. src/lift and src/derive have their functions.
 #pragma once
 #include "../core/params.h"
 
@@ -10,11 +10,11 @@ namespace mercer {
 
 struct LiftTraits {
     const char *name, *summary, *reference;
-    bool uses_factor; // uses the reducer's factor; otherwise the factor is freed before the lift
-    bool weighs;      // centres represent rows, by their weights
-    bool solves;      // needs a solver plugin
-    bool proves;      // certifies how far its eigenvalues are from those of all rows
-    bool projects;    // projects on directions in feature space, which have variances and a mean
+    bool uses_factor; // it uses the reducer's factor, which is otherwise freed before the lift
+    bool weighs;      // the weights of the centres matter, because a centre represents several rows
+    bool solves;      // it needs a solver plugin
+    bool proves;      // it certifies how far its eigenvalues are from those of all rows
+    bool projects;    // its models project on directions in feature space, which have variances and a mean
 };
 const std::vector<LiftTraits> &lifts();
 const LiftTraits &find_lift(const std::string &name); // fails with E_NAME, naming the nearest known lift
@@ -22,21 +22,22 @@ const LiftTraits &find_lift(const std::string &name); // fails with E_NAME, nami
 // An operation that makes a model from models.
 struct Derivation {
     const char *name;
-    const char *reducer; // the default one; nullptr: the derivation uses none, and its recipes lack that row
+    const char *reducer; // name of the default reducer; nullptr: recipes have no parameter `reducer`
     const char *summary, *reference;
-    int64_t least_models = 1, most_models = 1;
-    // Parameters that only its recipes have, by complete names such as "output.orthonormal". Their
-    // values are the struct of the table, which derivation_values (recipe.h) returns.
+    int64_t least_models = 1, most_models = 1; // how many models it may be given
+    // The parameters that only its recipes have, with complete names such as "output.orthonormal".
+    // derivation_values (recipe.h) returns the struct with their values.
     std::shared_ptr<const ParamTable> rows = std::make_shared<const ParamTable>();
 };
 std::vector<Derivation> &derivations(); // tests add to it
 
-// The values of the rows of the derivation `compress`.
+// The values of the parameters of the derivation `compress`.
 struct CompressValues {
     int32_t orthonormal;
 };
 
-// A row of the core or of a derivation, whose name is complete. Rows of plugins lack the first word.
+// Makes a row of the core or of a derivation, with a complete name such as "output.orthonormal".
+// The names of plugin rows are shorter: a recipe puts a prefix such as "reducer." before them.
 mercer_param complete_row(int64_t offset, int32_t type, const char *name, const char *initial, const char *choices,
                           int32_t flags, double lo, double hi, const char *doc);
 
