@@ -313,7 +313,8 @@ class PartialCholesky {
     Buffer<T> factor_;
     // L_P if stores_triangle(): column-major, with memory for triangle_rows_ rows and columns.
     Buffer<double> triangle_;
-    // One step for each round, from which its columns are recomputed; empty if the factor is stored.
+    // One step for each round, from which its columns are recomputed; empty if the factor is
+    // stored.
     std::vector<std::unique_ptr<Step>> steps_;
     Buffer<double> residual_;
     Buffer<uint64_t> contents_; // hashes of all rows, to break ties

@@ -135,7 +135,9 @@ void WeightedOperator::columns(Run &run, const int64_t *index, int64_t count, do
 }
 
 void WeightedOperator::row_squares(Run &run, const Squares &of, double *out) const {
-    if (of.shift) return Operator::row_squares(run, of, out); // K would be shifted twice, with scales between
+    // A shift of A cannot be passed on to K: entries of A are shifted after they have been scaled,
+    // those of K before.
+    if (of.shift) return Operator::row_squares(run, of, out);
     const Buffer<double> a = shift(run);
     Buffer<double> weights = run.buffer<double>(n());
     for (int64_t j = 0; j < n(); ++j) weights[j] = (of.weights ? of.weights[j] : 1) * scale(j) * scale(j);
