@@ -75,8 +75,8 @@ class SpanRows {
 // The leading eigenpairs of  sum w_i (l_i - mu)(l_i - mu)^T  (uncentred: mu = 0), and other results
 // of the same sweep over L.
 struct Projection {
-    std::vector<double> theta; // n lambda, descending
-    Buffer<double> v;          // rank x count, orthonormal
+    std::vector<double> theta; // n times the eigenvalues lambda, descending
+    Buffer<double> v;          // rank x count, column-major; the columns are orthonormal
     std::vector<double> mean;  // mu; zeros if uncentred
     // n numbers d = k(x, x) - |l|^2 >= 0, taken from the factor if L is in memory.
     CountedVector<double> residual;

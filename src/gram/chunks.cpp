@@ -198,7 +198,8 @@ template int64_t ChunkSource::pull(Run *, int64_t, int64_t, float *, int64_t) co
 template int64_t ChunkSource::pull(Run *, int64_t, int64_t, double *, int64_t) const;
 
 // Fails if the callback gives its rows only once, so that they must be stored, and the budget has
-// no memory left for `more` rows. total: the number of rows that the message names.
+// no memory left for `more` rows. total: the number of rows that would then be in memory, for the
+// message.
 void ChunkSource::need_room(const Run &run, int64_t more, int64_t total) const {
     const int64_t bytes = checked_bytes("the rows of the chunk callback", more, row_bytes(), 1);
     if (rewindable() || bytes <= run.budget()->left()) return;
@@ -251,7 +252,7 @@ std::shared_ptr<const Source> ChunkSource::load_unknown(Run &run) const {
         total += got = pull(&run, total, piece, pieces.back().data());
     }
     if (total > most) return pieces.clear(), by_windows<T>(run, total);
-    need_room(run, total, 2 * total); // the pieces, and the array that they are copied to
+    need_room(run, total, 2 * total); // the array to which the pieces are copied, while both are held
     Buffer<T> all = run.buffer<T>(total, d);
     int64_t at = 0;
     for (Buffer<T> &buffer : pieces) {

@@ -23,9 +23,10 @@ struct Certificate {
     double measured = NAN; // the same quantity as measured; NAN: it was not measured
     double error = 0;      // standard error of an estimate from a sample; 0: no estimate
     struct Interval {
-        double theta, lower, upper; // the Ritz value, and an interval that contains the eigenvalue
+        // theta: the Ritz value; lower, upper: the ends of an interval that contains the eigenvalue.
+        double theta, lower, upper;
     };
-    std::optional<Interval> interval{}; // eigenvalues only
+    std::optional<Interval> interval{}; // only of certificates of eigenvalues
     // Projections only: whether the bound is below the trivial one, which holds for any two
     // projections.
     std::optional<bool> applies{};
@@ -108,8 +109,8 @@ struct Lifted {
     Json details = Json::object();
 };
 
-// Declares that the model is mergeable, unless its sums overflow f64 or do not add up to rounding:
-// lost or resid, which are differences, are then negative.
+// Declares that the model is mergeable and gives it a ledger. Does nothing if the sums overflow
+// f64, or if lost or resid, which are computed as differences, are negative by more than rounding.
 void make_mergeable(const Prepared &prepared, const LedgerMeans &means, Lifted &out);
 
 } // namespace mercer

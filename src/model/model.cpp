@@ -161,8 +161,7 @@ const int64_t *Model::indices() const {
 std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registry &registry,
                                              const RunSettings &settings, Plugins plugins) {
     std::shared_ptr<Model> model(new Model);
-    // Callbacks are not copied, because they need not exist any more after this call.
-    model->settings_.run.threads = settings.run.threads;
+    model->settings_.run.threads = settings.run.threads; // no callbacks: the caller may free them after this call
     model->settings_.run.memory = settings.run.memory;
     model->text_ = std::move(text);
     model->tensors_ = std::make_shared<const Tensors>(std::move(tensors));
@@ -265,9 +264,7 @@ void Model::read_text() {
                 fail(MERCER_E_MODEL, "header: the model requires %s, which this version does not support",
                      need.dump().c_str());
     summary_.struct_size = sizeof summary_;
-    // n if the text does not state it: the fit had at least m rows, and all rows listed in
-    // indices().
-    int64_t fewest = summary_.m;
+    int64_t fewest = summary_.m; // the fit had at least m rows, and all rows listed in indices()
     for (int64_t k = 0; indices() && k < summary_.m; ++k)
         fewest = std::max(fewest, indices()[k] < INT64_MAX ? indices()[k] + 1 : 0);
     summary_.n = count_at(text_, "n", fewest);
@@ -282,8 +279,7 @@ void Model::read_text() {
         fail(MERCER_E_MODEL, "header: %" PRId64 " components without a centre", summary_.r);
 }
 
-// Finds the kernel's plugins and sets their parameters. Faults of the text are reported as E_MODEL;
-// the error of an unknown or refused plugin keeps its own code.
+// Reports faults of the text as E_MODEL; the error of an unknown or refused plugin keeps its code.
 void Model::read_kernel(Registry &registry, Plugins plugins) {
     try {
         const ExpressionText text = parse_expression(text_at(text_, "kernel", nullptr));
@@ -318,8 +314,7 @@ void Model::read_kernel(Registry &registry, Plugins plugins) {
     }
 }
 
-// Notes in changed_ which plugins have another version than the one that the model was fitted with,
-// because it may compute other values.
+// Notes in changed_ which plugins have another version than in the fit, because values may differ.
 void Model::compare_plugins() {
     if (!missing_.empty() || !text_.contains("requires")) return;
     std::map<std::string, std::string> made_with;
@@ -331,8 +326,7 @@ void Model::compare_plugins() {
     std::set<std::string> seen;
     for (const Leaf &leaf : kernel_.leaves) {
         const Plugin *plugin = leaf.plugin.get();
-        // There is no plugin for the leaf `user`, whose function the caller provides.
-        if (!plugin || !seen.insert(plugin->name).second) continue;
+        if (!plugin || !seen.insert(plugin->name).second) continue; // the leaf `user` has no plugin
         const std::string &listed = made_with.try_emplace(plugin->name, MERCER_VERSION).first->second;
         const std::string then = shown(listed), now = shown(plugin->version);
         if (then != now)
@@ -436,8 +430,7 @@ void Model::write_info() {
     info_->all = std::move(info);
 }
 
-// Each text is made when it is first requested. Made in advance, the texts of all values of a
-// hostile file might take any amount of memory.
+// Each text is made on request, because all texts of a hostile file together could be very large.
 const char *Model::info(const std::string &path) const {
     std::lock_guard hold(handles_lock());
     auto found = info_->texts.find(path);

@@ -34,7 +34,7 @@ class Model {
     int64_t m() const { return summary_.m; }
     int64_t r() const { return summary_.r; }
     bool can(uint32_t capability) const { return (summary_.capabilities & capability) != 0; }
-    const char *info(const std::string &path) const; // JSON pointer to a value; "": the whole report
+    const char *info(const std::string &path) const; // path: JSON pointer into the report; "": all of it
     std::string stored_text() const { return text_.dump(); }
     const Json &text() const { return text_; }
 

@@ -7,8 +7,9 @@
 
 namespace mercer {
 
-// Counts passes and reports them as progress. After the share `start` of a stage, the likely number
-// of passes fills nine tenths of the rest, and each further pass fills half of what remains.
+// Counts passes and reports them as progress. The progress of the stage begins at `start`. The
+// likely number of passes fills nine tenths of the rest, and each further pass half of what then
+// remains.
 class Counted : public Operator {
   public:
     Counted(Run &run, const Operator &base, double start, double likely);
