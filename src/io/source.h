@@ -17,7 +17,7 @@ class Source {
     enum class Kind { dense, sparse, objects };
     virtual ~Source() = default;
     Source(const Source &) = delete;
-    // From this call on, the caller's user pointer, if any, is released with this source.
+    // Makes this source release the caller's user pointer, if there is one, when it is destroyed.
     void own() { owned_ = true; }
 
     Kind kind() const { return kind_; }

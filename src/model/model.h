@@ -123,7 +123,7 @@ Json required_plugins(const Expression &kernel);
 // such a number could not be read again.
 void need_finite(const Json &text, const Tensors &tensors);
 
-// model/file.cpp
+// Reading and writing models (model/file.cpp).
 Json parse_model_text(const std::string &text, const std::string &what); // E_MODEL: not JSON, or nested too deeply
 void write_model(const Model &model, const ByteSink &sink);
 // The checksum of the header of the model's file, which covers the report and, by their own

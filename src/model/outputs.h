@@ -106,7 +106,7 @@ std::vector<Output> outputs_of(const Operations &asked, const Model &model, cons
 void transform(Run &run, const Model &model, const Operations &asked, const OutputOptions &options,
                const std::shared_ptr<const Source> &data, const std::vector<mercer_view> &outs);
 
-// gradient.cpp
+// The operation `gradient` (gradient.cpp).
 template <class T>
 void gradient(const Request<T> &request);
 

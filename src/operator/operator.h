@@ -14,8 +14,8 @@ using Fill = std::function<void(int64_t row0, int64_t rows, double *to, int64_t 
 // Receives all rows of a product, row-major, and may overwrite them.
 using Take = std::function<void(double *y, int64_t stride)>;
 
-// How an operator relates to the matrix K of exact kernel values for which it is used (scaled and
-// centred, if the operator is). Lifts ask for it before they claim anything about K.
+// How the matrix A of an operator relates to the matrix K of exact kernel values for which it is
+// used. If A is scaled and centred, K is, too. Lifts ask for it before they claim anything about K.
 struct Fidelity {
     // Upper bound of the spectral norm |A - K|, rounding aside. 0: each value of A is that of K, up
     // to rounding of its type; infinite: no bound is known.

@@ -13,7 +13,8 @@ class WeightedOperator : public Operator {
     bool has_rough() const override { return base_.has_rough(); }
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
-    Fidelity fidelity() const override; // |P S (A - K) S P| <= max s^2 |A - K|
+    // For the base operator B: |P S (B - K) S P| <= max s^2 |B - K|.
+    Fidelity fidelity() const override;
     // columns and row_squares centre by the exact mean, which they take from mean().
     void columns(Run &run, const int64_t *index, int64_t count, double *out, int64_t ldo) const override;
     void row_squares(Run &run, const Squares &of, double *out) const override;
