@@ -43,7 +43,7 @@ typedef struct mercer_pivot_options {
         MERCER_PARAM_NAMED("trace", double, MERCER_REAL, params, stop.trace, "0", "", "", MERCER_HI_OPEN, 0, 1,        \
                            "stop when the sum of the residuals is at most this share of the trace")
 
-/* The stop for the options with which the struct params begins. */
+/* Returns the stop for the options at the beginning of the struct to which params points. */
 static inline mercer_pivot_stop mercer_pivot_stop_of(const void *params, int64_t n, int32_t needs) {
     const mercer_pivot_options *options = (const mercer_pivot_options *)params;
     mercer_pivot_stop stop = MERCER_ALL_ZERO;
@@ -63,7 +63,7 @@ static inline int32_t mercer_pivot_cost(const mercer_host *host, mercer_task *ta
     return host->pivot_cost(task, shape, &stop, out);
 }
 
-/* The operation forecast of a rule that needs MERCER_PIVOT_BOUND or MERCER_PIVOT_SAMPLE. */
+/* The operation `forecast` for a rule that needs MERCER_PIVOT_BOUND or MERCER_PIVOT_SAMPLE. */
 static inline int32_t mercer_pivot_forecast(const mercer_host *host, mercer_task *task, const void *params,
                                             const mercer_shape *shape, mercer_cost *out) {
     return mercer_pivot_cost(host, task, params, shape, MERCER_PIVOT_BOUND, out);

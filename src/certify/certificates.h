@@ -7,7 +7,8 @@
 
 namespace mercer {
 
-// A certificate about component j and those before it.
+// Returns a certificate that refers to component j: an "eigenvalue" to this one alone, all other
+// names to the components up to it.
 Certificate component_certificate(const char *name, int64_t j, const char *by, double value, double failure);
 // A certificate of |P - P'|_HS <= bound for projections on the first j + 1 components. It is marked
 // as not applying if bound >= sqrt(2 (j + 1)), because any two such projections are that close.
@@ -18,9 +19,10 @@ Certificates eigenvalue_certificates(const Bounds &bounds, int64_t r, double fai
 
 void append(Certificates &to, const Certificates &more);
 
-// Keeps the tightest certificate for each component and name. If a certificate that is kept is
-// uncertain, it has the sum of the failure probabilities of those it was chosen from, because it
-// was chosen after all of them were seen.
+// Keeps the tightest certificate for each component and name, and all certificates of the whole
+// model. If a kept certificate is uncertain and not conditional, its failure probability becomes
+// the sum of those of the certificates it was chosen from, because it was chosen after all of them
+// were seen.
 Certificates tightest(const Certificates &all);
 
 } // namespace mercer

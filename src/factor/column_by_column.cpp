@@ -1,9 +1,10 @@
-// Pivoted Cholesky, one pivot at a time (specification sampling 4.1): score all rows, choose the
-// next pivot, append its column to L. Scores are computed in slabs of rows on all threads, and the
-// largest score, the sum for a draw, and the number of candidates are ordered reductions, so that
-// any number of threads gives the same pivots. Beside the rule's own work a step costs O(n) and the
-// column: n kernel values and 2 n s flops after s pivots. m pivots take m sweeps that read n m^2/2
-// numbers. Error: that of the factor (columns.cpp), because nothing else is computed here.
+// Pivoted Cholesky, one pivot at a time: score all rows, choose the next pivot, append its column
+// to L. Scores are computed in slabs of rows on all threads. The largest score, the sum of the
+// scores (for a draw), and whether any candidate is left are found by ordered reductions, so that
+// any number of threads gives the same pivots. In addition to the rule's own work, a step costs
+// O(n) for the scores, and n kernel values and 2 n s flops for the column after s pivots. m pivots
+// take m sweeps, which read n m^2/2 numbers of L. Error: that of the factor (columns.cpp), because
+// nothing else is computed here.
 #include "column_by_column.h"
 
 #include "../core/slabs.h"
@@ -14,7 +15,8 @@
 namespace mercer {
 namespace {
 
-// Serves the functions of mercer_pivot_state; an exception becomes the error of the task.
+// Implements the functions of mercer_pivot_state that a rule may call. An exception becomes the
+// error of the task.
 template <class T>
 struct ResidualOf {
     mercer_task &task;
@@ -61,10 +63,11 @@ class ColumnByColumn {
     }
     ColumnByColumn(const ColumnByColumn &) = delete; // state_ points to residual_
 
-    // Returns true if no row above the floor is left.
+    // Returns true if no row above the rank floor is left.
     bool run(const PivotStop &stop) {
         const int64_t most = std::min(stop.m, factor_.n());
-        int64_t room = PartialCholesky<T>::first_capacity(most, stop.early()); // doubled when it is full
+        // Columns for which there is memory; doubled when all are used.
+        int64_t room = PartialCholesky<T>::first_capacity(most, stop.early());
         auto share = [&](double steps) { return steps / static_cast<double>(most); };
         {
             Run::Span span(task_.run, 0, 0);
@@ -84,7 +87,10 @@ class ColumnByColumn {
             const double middle = step + (rule_.update ? 0.5 : 1);
             {
                 Run::Span span(task_.run, share(step), share(middle));
-                if (factor_.append(&pivot, 1) == 0) continue; // no candidate any more: d is at the rank floor
+                // append() computes the residual of the pivot again, more accurately. It skips the
+                // row if this residual is at the rank floor, and the row is then no candidate any
+                // more.
+                if (factor_.append(&pivot, 1) == 0) continue;
             }
             const mercer_pivot_state now = pivot_state(factor_);
             state_.step = now.step, state_.index = now.index, state_.mse = now.mse, state_.least = now.least;
@@ -96,10 +102,12 @@ class ColumnByColumn {
 
   private:
     static constexpr int64_t slab_rows = 4096;
-    struct Slab { // of the candidates in it
+    // What score() found among the candidates of one slab of rows.
+    struct Slab {
+        // best: the largest score; -1: there is none. sum: the sum of weight times score.
         double best = -1, sum = 0;
         bool candidates = false;
-        double until = 0; // the sum up to its end
+        double until = 0; // the sum over all slabs up to this one, inclusive
     };
 
     // Returns the next pivot, or -1 if there is none.
@@ -136,7 +144,8 @@ class ColumnByColumn {
         });
     }
 
-    // Only slabs whose best score ties with the best of all are searched.
+    // Returns the first row, in the order of precedes(), whose score ties with the best of all.
+    // Only slabs whose best score ties with it are searched.
     int64_t largest() const {
         int64_t first = -1;
         const double tied = pivot_tie * best_;
@@ -150,8 +159,8 @@ class ColumnByColumn {
     }
 
     // Draws a row with probability proportional to its weight times its score: the row at which the
-    // cumulative sum passes a random point. Rounding may leave a remainder, which the last row of
-    // the slab with score > 0 receives.
+    // cumulative sum exceeds a random point. Because of rounding, the sum over the rows of a slab
+    // may stay just below the point; the last row of the slab with score > 0 is then drawn.
     int64_t drawn() const {
         if (!std::isfinite(sum_))
             fail(MERCER_E_PLUGIN, "pivot_cholesky: scores have the sum %g, must be finite for a draw", sum_);
@@ -191,7 +200,8 @@ class ColumnByColumn {
     Buffer<double> scores_, column_;
     std::vector<Slab> slabs_;
     double best_ = -1, sum_ = 0;
-    bool candidates_ = false; // rows remain that the rank floor allows, whatever their scores
+    // True if some row is above the rank floor, and so may become a pivot, whatever its score.
+    bool candidates_ = false;
 };
 
 } // namespace

@@ -1,5 +1,5 @@
-// Pivots that a rule of a plugin chooses one at a time: rules with a score or an update of their
-// own, and those that need MERCER_PIVOT_FULL.
+// Pivoted Cholesky by rules of plugins that choose one pivot at a time: rules with a score or an
+// update of their own, and rules that need MERCER_PIVOT_FULL.
 #pragma once
 #include "../host/task.h"
 #include "partial_cholesky.h"
@@ -14,7 +14,8 @@ inline bool proceeds_in_rounds(const mercer_pivot_rule &rule) {
 template <class T>
 mercer_pivot_state pivot_state(const PartialCholesky<T> &factor);
 
-// Returns false if a callback of a rule ended the selection; throws the error with which it failed.
+// Evaluates the status that a callback of a rule has returned: returns false if the callback ended
+// the selection, and throws its error if it failed.
 bool continues(mercer_task &task, int32_t status);
 
 // Grows a stored factor until the stop holds, the rule ends the selection, or no candidate is left.
@@ -24,7 +25,7 @@ template <class T>
 bool grow_column_by_column(PartialCholesky<T> &factor, mercer_task &task, const mercer_pivot_rule &rule,
                            const PivotStop &stop);
 
-// Bytes that this takes in addition to the factor.
+// Bytes that grow_column_by_column takes in addition to the factor: two f64 vectors.
 inline int64_t column_by_column_bytes(int64_t n) { return 16 * n; }
 
 } // namespace mercer

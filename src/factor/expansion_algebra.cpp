@@ -1,18 +1,19 @@
-// Vectors of feature space are given by centres and coefficients, v_l = Phi_C W_l (Schoelkopf et al.
-// 1999, reduced sets; the Gram form of merging in the specification of reduced sets, 8.2).
+// Vectors of feature space that are given by centres and coefficients, v_l = Phi_C W_l (Schoelkopf
+// et al. 1999, reduced sets), and what can be computed of them from kernel values alone:
 //
 //   inner products   V^T V = W^T k(C, C) W,   A^T B = W_A^T k(C_A, C_B) W_B
 //   projection       K_BB = L L^T,  Z = L^-1 k(B, C) W,  P v_l = Phi_B L^-T Z_l,  <P v_l, P v_k> = Z_l . Z_k
 //   polar factor     R = G^-1/2 with G = V^T V: among all orthonormal bases, V R is nearest to V
 //
-// L is computed by pivoting, and a centre in the span of the others gets no coordinate. If
-// |P v_l|^2 = 1 - e, the polar factor moves v_l by e^2/4 beyond what the projection loses, to first order.
+// L is computed with pivoting, and a centre in the span of the others gets no coordinate. The polar
+// factor costs hardly any accuracy: if |v_l| = 1 and |P v_l|^2 = 1 - e, the squared distance of v_l
+// to the final basis vector is e + e^2/4 + ..., of which e is lost by the projection already.
 //
-// Cost: inner products take |C|^2/2 kernel values and 2 |C|^2 q flops, or |C_A| |C_B| values for two
-// expansions; a span of m centres m^2/2 values and m^3/3 flops, coordinates m |C| values and m^2 q flops; a
-// polar factor 10 r^3 flops. Memory: |C| q, m q and 2 m^2 numbers. Error of an inner product: u |W_l|_1
-// |W_k|_1 max k(c, c), where u is the unit roundoff of f64; coordinates add u times the condition of
-// K_BB, which the pivots bound by 1e10.
+// Cost: inner products take |C|^2/2 kernel values and 2 |C|^2 q flops, or |C_A| |C_B| values for
+// two expansions; a span of m centres takes m^2/2 values and m^3/3 flops, coordinates take m |C|
+// values and m^2 q flops, and a polar factor takes 10 r^3 flops. Memory: |C| q, m q and 2 m^2
+// numbers. Error of an inner product: u |W_l|_1 |W_k|_1 max k(c, c), where u is the unit roundoff
+// of f64; coordinates add u times the condition of K_BB, which the pivots bound by 1e10.
 #include "expansion_algebra.h"
 
 #include "../operator/make_operator.h"
@@ -93,7 +94,9 @@ std::vector<double> inner_products(const Buffer<double> &coordinates, int64_t q)
 
 namespace {
 
-// Returns how many of the first r vectors the inner products can distinguish.
+// Returns how many of the first r vectors lead before the first one whose squared distance to the
+// span of those before it is at most `floor`. The Cholesky factor of G has the roots of these
+// distances on its diagonal.
 int64_t count_distinct(const std::vector<double> &g, int64_t stride, int64_t r, double floor) {
     std::vector<double> l = g;
     r = potrf_leading(r, l, stride);

@@ -1,9 +1,9 @@
 // One sweep over the rows l of L gives their weighted mean mu and their scatter about it,
 //   sum w (l - c)(l - c)^T - W (mu - c)(mu - c)^T,   W = sum w,
-// where c is the mean of the first slab, so that a large mean costs no accuracy. The cost is n m^2
-// flops (for the lower blocks of the symmetric scatter) in the tile's type, and an m x m
-// eigenproblem. Sums across slabs are added in f64 and in order. The memory is O(m^2) for each slab
-// being processed.
+// where c is the mean of the first slab, so that a large mean costs no accuracy (c = mu = 0 if
+// uncentred). The cost is n m^2 flops (for the lower blocks of the symmetric scatter) in the tile's
+// type, and an m x m eigenproblem. Sums across slabs are added in f64 and in order. The memory is
+// O(m^2) for each slab being processed.
 #include "nystrom_span.h"
 
 #include "../core/slabs.h"
@@ -18,8 +18,8 @@ int64_t slabs_of(int64_t n) { return (n + span_slab - 1) / span_slab; }
 constexpr int64_t scatter_block = 64; // columns of the scatter that are computed at once
 constexpr int64_t scatter_depth = 64; // rows of a slab that are summed at once
 
-// scatter_stride: the distance between columns of a scatter. part_count: how many numbers a slab
-// produces, namely its scatter and the sum of its rows. size: bytes of one number.
+// scatter_stride returns the distance between columns of a scatter, and part_count how many numbers
+// a slab produces: its scatter and the sum of its rows. size: bytes of one number.
 int64_t scatter_stride(int64_t m, int64_t size) {
     return size == 4 ? padded_columns<float>(m) : padded_columns<double>(m);
 }
@@ -34,7 +34,8 @@ int64_t window_of(int64_t n, int64_t m, int64_t threads, int64_t size) {
 } // namespace
 
 Bytes project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size) {
-    // all, range: memory that dsyevd and dsyevr need, in f64 numbers per row of the matrix.
+    // The workspace in f64 numbers per row of the matrix: `all` is that of dsyevd, which computes
+    // all eigenpairs, and `range` that of dsyevr, which computes only the leading ones.
     const int64_t width = scatter_stride(m, size), all = 2 * m + 9, range = count + 79;
     const Bytes eigh{8 * m * (count + (count == m ? all : range)), 8 * m * (count + std::max(all, range))};
     const int64_t sweep = size * (window_of(n, m, threads, size) * part_count(m, size) +
@@ -63,9 +64,9 @@ SpanRows<T>::SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points
     std::copy(exact.begin(), exact.end(), triangle_.begin());
 }
 
-// Computes K_xB L_B^-T by substitution in the tile's type, in which the columns of a stored factor
-// are computed, too. BLAS reads the row-major result X as the column-major X^T, so the system that
-// is solved is L_B X^T = K_Bx.
+// Computes rows of L, X = K_xB L_B^-T, by substitution in the tile's type; the columns of a stored
+// factor are computed in this type, too. BLAS reads the row-major result X as the column-major X^T,
+// so the system that is solved is L_B X^T = K_Bx.
 template <class T>
 void SpanRows<T>::make(Run &run, const Points<T> &points, const Tiles<T> &tiles, int64_t row0, int64_t count, T *out,
                        double *self) const {
@@ -135,7 +136,7 @@ double SpanRows<T>::sum_of_self(Run &run, const double *weights) const {
 
 namespace {
 
-// Returns the mean of the first slab, in the tile's type.
+// Returns c, the mean of the first slab, in the tile's type.
 template <class T>
 std::vector<T> origin_of(Run &run, const SpanRows<T> &span) {
     const int64_t rows = std::min(span.n(), span_slab), m = span.rank();
@@ -175,8 +176,8 @@ void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots
         for (int64_t k = 0; k < m; ++k) sum[k] += roots[static_cast<size_t>(i)] * x[i * ld + k];
 }
 
-// Returns the scatter (m columns) and the sum (one column) of all rows about the origin; fills
-// out.residual and its sums, which are added in the order of the rows.
+// Returns the scatter (m columns) and the sum (one column) of all rows about the origin. Also fills
+// out.residual, and adds up weight, uncentred and left of `out` in the order of the rows.
 template <class T>
 Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weights, const std::vector<T> &origin,
                           Projection &out) {
@@ -256,7 +257,8 @@ Projection project(Run &run, const SpanRows<T> &span, const double *weights, boo
     out.v = run.buffer<double>(m, count);
     eigh_top(m, sums.data(), m, count, out.theta.data(), out.v.data(), m);
     // If s similar terms are added up, the k-th partial sum is k / s of the total. All roundings
-    // may have the same sign, so s / 2 roundings of the total bound the error.
+    // may have the same sign, so s / 2 roundings of the total bound the error. Here scatter_depth
+    // rows are added up at a time, and then their span_slab / scatter_depth sums.
     constexpr double steps = (scatter_depth + span_slab / scatter_depth) / 2.0;
     out.sums = count > 0 ? steps * u * out.theta[0] : 0;
     return out;

@@ -21,8 +21,8 @@ class SpanRows {
   public:
     // Takes the rows of L from a stored factor, which is borrowed.
     explicit SpanRows(const PartialCholesky<T> &factor) : stored_(&factor) {}
-    // Recomputes the rows of L. basis: the factor of k(B, B) for the points B; rows: the rows of
-    // the data.
+    // Recomputes the rows of L whenever they are used. basis: the factor of k(B, B) for the points
+    // B; rows: the rows of the data.
     SpanRows(Run &run, const Expression &kernel, Points<T> rows, Points<T> basis_points,
              std::shared_ptr<const PartialCholesky<T>> basis);
 
@@ -35,7 +35,8 @@ class SpanRows {
                   double *self = nullptr) const;
     // Writes the rows with these numbers to out (count x rank, row-major).
     void gather(Run &run, const int64_t *numbers, int64_t count, T *out) const;
-    // The same for rows row0 ... row0 + count - 1 of `drawn`, which are the rows with these numbers.
+    // The same if the rows with these numbers are at hand as rows row0 ... row0 + count - 1 of
+    // `drawn`, so that they need not be selected from all rows again.
     void gather(Run &run, const Points<T> &drawn, int64_t row0, const int64_t *numbers, int64_t count, T *out) const;
     // Returns the residual d = k(x, x) - |l|^2 of row i. square: |l|^2; self: what rows() wrote for
     // this row.
@@ -48,7 +49,7 @@ class SpanRows {
     bool serial() const { return !stored_ && tiles_->serial(); }
     // Returns L_B, lower triangular, in f64, column-major.
     Buffer<double> triangle(Run &run) const { return (stored_ ? stored_ : basis_.get())->triangle(run); }
-    // The pivots among the points B, by position.
+    // The positions of the pivots among the points B, or among all rows if the factor is stored.
     const int64_t *index() const { return stored_ ? stored_->index() : basis_->index(); }
     bool recomputed() const { return !stored_; }
     // Kernel values evaluated for the basis and to recompute L; 0 if L is in memory.
@@ -74,8 +75,8 @@ class SpanRows {
 // The leading eigenpairs of  sum w_i (l_i - mu)(l_i - mu)^T  (uncentred: mu = 0), and other results
 // of the same sweep over L.
 struct Projection {
-    std::vector<double> theta; // n lambda, descending
-    Buffer<double> v;          // rank x count, orthonormal
+    std::vector<double> theta; // n times the eigenvalues lambda, descending
+    Buffer<double> v;          // rank x count, column-major; the columns are orthonormal
     std::vector<double> mean;  // mu; zeros if uncentred
     // n numbers d = k(x, x) - |l|^2 >= 0, taken from the factor if L is in memory.
     CountedVector<double> residual;
@@ -98,8 +99,8 @@ struct Projection {
 template <class T>
 Projection project(Run &run, const SpanRows<T> &span, const double *weights, bool centred, int64_t count);
 
-// project_bytes: the memory of project(), excluding a slab of L per thread. projection_bytes: the
-// memory of its result. size: bytes of a number of L.
+// project_bytes returns the bytes that project() takes, excluding the slab of L that each thread
+// recomputes; projection_bytes returns those of its result. size: bytes of a number of L.
 Bytes project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size);
 int64_t projection_bytes(int64_t n, int64_t m, int64_t count);
 

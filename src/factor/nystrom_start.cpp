@@ -4,8 +4,8 @@
 // over K or more. Errors in them can cost further passes, but never accuracy. The points are drawn
 // from all rows if n is at most sample_rows. Otherwise they are drawn from a sample, one row from
 // each of sample_rows equal parts, so that no n x m factor exists. The cost is 2 n m kernel values
-// (n m if n is at most sample_rows, because then the factor is L) and 2 n m^2 flops in f32. The
-// memory is O(m) per row of the sample, and a slab for each thread.
+// (n m if n is at most sample_rows, because the factor that draws the points then contains L) and 2
+// n m^2 flops in f32. The memory is O(m) per row of the sample, and a slab for each thread.
 #include "nystrom_start.h"
 
 #include "basis.h"

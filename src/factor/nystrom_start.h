@@ -5,17 +5,17 @@
 
 namespace mercer {
 
-// The problem of a weighted operator, for which start vectors are needed. weights: of the rows;
-// nullptr: 1.
+// The eigenproblem of a weighted operator (operator/weighted.h) for which start vectors are needed.
 struct StartTask {
     const KernelRows &rows;
-    const double *weights;
+    const double *weights; // one for each row; nullptr: all 1
     bool centred;
     int64_t m; // the number of points of the Nystrom approximation
     Random random;
 };
 // Writes the leading eigenvectors of a Nystrom approximation to `to`. If the approximation has
-// fewer, the last columns of `to` remain unchanged. Returns the number of kernel values used.
+// fewer of them than `to` has columns, the last columns remain unchanged. Returns the number of
+// kernel values used.
 int64_t start_vectors(Run &run, const StartTask &task, Columns to);
 // Returns the likely and the largest number of kernel values that start_vectors uses for n rows and
 // m pivots.

@@ -117,7 +117,7 @@ class PartialCholesky {
     void residual_product(const double *v, double *out);
     void residual_row_squares(const double *weights, double *out);
     void factor_rows(const int64_t *rows, int64_t count, double *out) const;
-    // Bytes that these functions take in addition.
+    // Bytes that these functions take in addition to the factor.
     static Bytes residual_bytes(int64_t n, int64_t m, int64_t threads, const TileBytes &tiles);
 
     // The number of columns to allocate at first if m are requested: all of them, but at most 256
@@ -176,7 +176,7 @@ class PartialCholesky {
         // The columns of L before the round in the pivots' rows: count() rows, row-major.
         Buffer<double> earlier;
     };
-    class Border; // a Cholesky factor that grows by rows
+    class Border; // the Cholesky factor of the accepted candidates, which grows row by row
     // The data from which the columns of one round are computed, for any rows.
     struct Step {
         Step(PartialCholesky &factor, const Round &round);
@@ -313,7 +313,8 @@ class PartialCholesky {
     Buffer<T> factor_;
     // L_P if stores_triangle(): column-major, with memory for triangle_rows_ rows and columns.
     Buffer<double> triangle_;
-    // One for each round; empty if the factor is stored.
+    // One step for each round, from which its columns are recomputed; empty if the factor is
+    // stored.
     std::vector<std::unique_ptr<Step>> steps_;
     Buffer<double> residual_;
     Buffer<uint64_t> contents_; // hashes of all rows, to break ties
@@ -324,8 +325,8 @@ class PartialCholesky {
     double scale_ = 0;
     // Over the rows with weight > 0: the sum of w d and the largest d.
     double residual_sum_ = 0, largest_ = 0;
-    // draws_: candidates drawn so far. spent_: kernel values evaluated to choose pivots, which
-    // allowance() limits.
+    // draws_: candidates drawn so far. evaluations_: kernel values evaluated so far, without
+    // again_. spent_: those of them that were evaluated to choose pivots, which allowance() limits.
     int64_t sweeps_ = 0, draws_ = 0, evaluations_ = 0, spent_ = 0;
     // Kernel values evaluated to recompute columns or rows of L.
     std::atomic<int64_t> again_{0};

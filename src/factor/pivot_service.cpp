@@ -75,13 +75,14 @@ mercer_cost PivotForecast::cost_of(const mercer_task &task, int64_t n, const mer
     cost.struct_size = sizeof cost;
     const Bytes asked = full ? Pivots::residual_bytes(n, m, task.run.threads(), tiles_) : Bytes(0);
     const Bytes bytes = Pivots::bytes(n, m, until.early(), task.run.threads(), tiles_, kind) + copy + asked;
-    // Rules with a score or update of their own go column by column.
+    // The upper limit includes the memory of rules that grow the factor column by column, because
+    // the rule is not known here.
     cost.bytes = bytes.most + (stored ? column_by_column_bytes(n) : 0);
     cost.likely_bytes = bytes.likely;
     cost.kernel_evaluations = Pivots::evaluations(n, m, kind);
     cost.m = m;
     cost.likely_m = likely;
-    // The factor 1.1 allows for the values within rounds.
+    // The factor 1.1 allows for the kernel values among the candidates of each round.
     cost.likely_evaluations =
         1.1 * static_cast<double>(n) * static_cast<double>(likely + 1) * (stored ? 1 : 1 + rounds / 8);
     cost.flops = flops * (stored ? 1 : 1 + rounds / 3);

@@ -1,9 +1,9 @@
 // The residual matrix R = K - L L^T, of which pivot rules may ask for columns, products and sums of
-// squares (MERCER_PIVOT_FULL in plugin.h; specification sampling 4.2, distances B.1). R is never
-// stored: each pass computes kernel values by tiles. K, L and, for the sums of squares, the entries
-// of R are in the tile's type; all other sums are in f64. After s pivots of n rows, a column costs
-// n kernel values and 2 n s flops, a product n^2 kernel values and 2 n^2 + 4 n s flops, and the
-// sums of squares n^2 kernel values and 2 n^2 s flops.
+// squares (MERCER_PIVOT_FULL in plugin.h). R is never stored: each pass computes kernel values by
+// tiles. K, L and, for the sums of squares, the entries of R are in the tile's type; all other sums
+// are in f64. After s pivots of n rows, a column costs n kernel values and 2 n s flops, a product
+// n^2 kernel values and 2 n^2 + 4 n s flops, and the sums of squares n^2 kernel values and 2 n^2 s
+// flops.
 //
 // Error. An entry of R errs by a few u max k(x, x), where u is the unit roundoff of the tile's
 // type. A row whose d is 0 is a pivot or lies in the span of the pivots. Its entries are set to 0,
@@ -20,8 +20,9 @@
 
 namespace mercer {
 
-// Calls body(i, col0, cols, values) with the kernel values between row i and cols points of ys, for
-// all rows on any thread and for each row in ascending order of col0.
+// Calls body(i, col0, cols, values) with the kernel values between row i and points col0 ... col0 +
+// cols - 1 of ys. Any thread may process a row, but the calls for one row are made in ascending
+// order of col0.
 template <class T>
 template <class Body>
 void PartialCholesky<T>::kernel_rows(Points<T> &ys, Body &&body) {
@@ -37,7 +38,7 @@ void PartialCholesky<T>::kernel_rows(Points<T> &ys, Body &&body) {
     evaluations_ += n() * ys.rows();
 }
 
-// Returns R_ij for the kernel value k.
+// Returns R_ij, given the kernel value k of rows i and j.
 template <class T>
 double PartialCholesky<T>::residual_entry(int64_t i, int64_t j, double k) const {
     if (residual_[i] == 0 || residual_[j] == 0) return 0;
@@ -102,8 +103,8 @@ void PartialCholesky<T>::residual_product(const double *v, double *out) {
     check_residuals(out);
 }
 
-// The entries of R in a tile are a product of rows of L, subtracted from the kernel values while
-// these are in the cache. The columns beyond y.rows are undefined and not used.
+// Subtracts the products of rows of L from the kernel values of a tile while these are in the
+// cache; this leaves the entries of R. The columns beyond y.rows are undefined and not used.
 template <class T>
 void PartialCholesky<T>::residual_row_squares(const double *weights, double *out) {
     const int64_t m = count();
@@ -115,7 +116,7 @@ void PartialCholesky<T>::residual_row_squares(const double *weights, double *out
     const Tiles<T> tiles(rows_.kernel, points_, points_);
     Pool<Buffer<T>> pool([&] { return std::make_unique<Buffer<T>>(run_.buffer<T>(m, tile_rows)); });
     auto panel = [&](int64_t, const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) {
-        auto turned = pool.take(); // -L of y, by columns
+        auto turned = pool.take(); // -L^T for the rows of y: m x tile_rows, row-major
         for (int64_t k = 0; k < m; ++k)
             for (int64_t j = 0; j < tile_rows; ++j)
                 (*turned)[k * tile_rows + j] = j < y.rows ? -factor_[(y.row0 + j) * stride_ + k] : 0;
@@ -146,8 +147,9 @@ void PartialCholesky<T>::factor_rows(const int64_t *rows, int64_t count, double 
     for (int64_t k = 0; k < count; ++k) std::copy_n(factor_.data() + rows[k] * stride_, m, out + k * m);
 }
 
-// Each thread loads two panels and turns a panel of L. Each pass has a vector of its own, and a
-// product a window of sums L^T v.
+// Each thread loads two panels of points and transposes the rows of L of one of them. Each pass
+// holds one vector of n numbers (`masked`), and a product also holds L^T v and the parts of this
+// sum from one window of up to 64 slabs.
 template <class T>
 Bytes PartialCholesky<T>::residual_bytes(int64_t n, int64_t m, int64_t threads, const TileBytes &tiles) {
     const int64_t rows = std::min(n, tile_rows), ready = tiles.stored(blocks_of(n), n),

@@ -10,10 +10,12 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t stored_share = 4; // the share of the budget, 1 / 4, up to which rows are stored
+// Rows that can be read again are stored only if they take at most 1 / stored_share of the budget.
+constexpr int64_t stored_share = 4;
 
-// The rows of a window. Windows are large enough that the callback's own cost does not matter. Panels
-// and slabs of rows do not cross from one window into the next, so that a panel can be read twice.
+// Returns the number of rows of a window. A window is large enough that the cost of calling the
+// callback does not matter. If possible its length is a multiple of 1024 or 256, so that no panel
+// or slab of rows extends over two windows: a panel that is read twice then needs no further pass.
 int64_t window_rows(const Budget &budget, int64_t row_bytes) {
     constexpr int64_t most_bytes = int64_t{8} << 20;
     const int64_t rows = std::max<int64_t>(std::min(budget.limit() / 32, most_bytes) / row_bytes, 1),
@@ -23,7 +25,8 @@ int64_t window_rows(const Budget &budget, int64_t row_bytes) {
     return rows / step * step;
 }
 
-// How many rows a callback that any thread may call is asked for at once, if they are converted.
+// Returns how many rows are requested at once from a callback that any thread may call, if their
+// numbers have to be converted to another type.
 int64_t rows_at_once(int64_t row_bytes) { return std::max<int64_t>((int64_t{1} << 18) / row_bytes, 1); }
 
 template <class From, class To>
@@ -31,8 +34,8 @@ void copy_rows(const From *from, int64_t count, To *out) {
     std::transform(from, from + count, out, [](From value) { return static_cast<To>(value); });
 }
 
-// Reads the callback's rows in order and has one window of them in memory. A read before the window
-// begins a new pass; a read behind it goes on with this pass.
+// Reads the callback's rows in order and has one window of them in memory. Reading a row before the
+// window begins a new pass; reading a row after it continues the present pass up to this row.
 template <class T>
 class ChunkWindows : public Source {
   public:
@@ -76,7 +79,7 @@ class ChunkWindows : public Source {
 
     void read_next() const {
         const int64_t from = first_ + filled_, wanted = std::min(capacity_, rows() - from);
-        filled_ = 0, first_ = from; // what the window holds if the callback fails
+        filled_ = 0, first_ = from; // if the callback fails, the window is empty
         const int64_t got = chunks_->pull(&run_, from, wanted, window_.data());
         if (got < wanted) chunks_->ended_early(from + got, rows());
         filled_ = got;
@@ -136,7 +139,7 @@ ChunkSource::~ChunkSource() {
 void ChunkSource::fill(int64_t, int64_t, float *) const { fail(MERCER_E_INTERNAL, "chunks are read by load()"); }
 void ChunkSource::fill(int64_t, int64_t, double *) const { fail(MERCER_E_INTERNAL, "chunks are read by load()"); }
 
-// The number of rows up to which they are stored.
+// Returns the largest number of rows that load() stores in memory.
 int64_t ChunkSource::most_stored(const Budget *budget) const {
     return rewindable() && budget ? budget->limit() / stored_share / row_bytes() : INT64_MAX;
 }
@@ -194,8 +197,9 @@ int64_t ChunkSource::pull(Run *run, int64_t first, int64_t capacity, T *out, int
 template int64_t ChunkSource::pull(Run *, int64_t, int64_t, float *, int64_t) const;
 template int64_t ChunkSource::pull(Run *, int64_t, int64_t, double *, int64_t) const;
 
-// Fails if the budget does not leave memory for `more` rows, of which there are `total` so far. Only
-// rows that the callback gives once need it.
+// Fails if the callback gives its rows only once, so that they must be stored, and the budget has
+// no memory left for `more` rows. total: the number of rows that would then be in memory, for the
+// message.
 void ChunkSource::need_room(const Run &run, int64_t more, int64_t total) const {
     const int64_t bytes = checked_bytes("the rows of the chunk callback", more, row_bytes(), 1);
     if (rewindable() || bytes <= run.budget()->left()) return;
@@ -243,12 +247,12 @@ std::shared_ptr<const Source> ChunkSource::load_unknown(Run &run) const {
             need_room(run, piece, total + piece);
             pieces.push_back(run.buffer<T>(piece, d));
         } else {
-            pieces.resize(1); // only counts from here on
+            pieces.resize(1); // from here on, rows are only counted, in the memory of one piece
         }
         total += got = pull(&run, total, piece, pieces.back().data());
     }
     if (total > most) return pieces.clear(), by_windows<T>(run, total);
-    need_room(run, total, 2 * total); // the pieces, and the array that they are copied to
+    need_room(run, total, 2 * total); // the array to which the pieces are copied, while both are held
     Buffer<T> all = run.buffer<T>(total, d);
     int64_t at = 0;
     for (Buffer<T> &buffer : pieces) {

@@ -12,7 +12,7 @@ class ChunkSource : public Source, public std::enable_shared_from_this<ChunkSour
         : Source(Kind::dense, chunks.rows, chunks.cols, chunks.dtype), chunks_(chunks) {}
     ~ChunkSource() override;
     bool at_will() const override { return false; }
-    bool in_passes() const override; // of the result of load()
+    bool in_passes() const override; // whether the result of load() is read in passes
     int64_t loaded_bytes() const override;
     int64_t window_bytes(int64_t count) const override;
     std::shared_ptr<const Source> load(Run &run) const override;
@@ -23,9 +23,10 @@ class ChunkSource : public Source, public std::enable_shared_from_this<ChunkSour
     // Begins a pass over the rows. Fails with E_DATA if there was one already and the callback
     // cannot begin again.
     void begin() const;
-    // Fills up to `capacity` rows from row `first` on; fewer only at the end of the data. Returns
-    // their number. T is the type of the chunks. run: told the progress of a pass over `of` rows
-    // (0: only asked whether to stop); nullptr on threads other than the calling one.
+    // Reads `capacity` rows from row `first` on, or fewer if the data end before, and returns their
+    // number. T is the type of the chunks. The function reports to `run` the progress of a pass
+    // over `of` rows (0: it only checks for cancellation); run is nullptr on threads other than the
+    // calling one.
     template <class T>
     int64_t pull(Run *run, int64_t first, int64_t capacity, T *out, int64_t of = 0) const;
     // Fail if a pass did not have as many rows as the caller announced.

@@ -8,7 +8,7 @@
 namespace mercer {
 namespace {
 
-// i64 values are read as f64, which holds whole numbers up to this bound exactly.
+// Values for an i64 output are read as f64, which holds whole numbers up to this bound exactly.
 constexpr double largest_whole = 0x1p53;
 
 template <class To, class From>

@@ -11,22 +11,24 @@ struct Data {
     std::shared_ptr<const Source> source;
     mercer_view weights{}, landmarks{}, labels{}; // a view whose member `data` is NULL was not given
     std::vector<std::string> columns;             // names; empty if unknown
-    // The memory of landmarks, if they were chosen from those of more rows.
+    // Owns the row numbers in `landmarks` if choose_landmarks selected them; otherwise nullptr.
     std::shared_ptr<const CountedVector<int64_t>> own_landmarks;
     bool has_weights() const { return weights.data != nullptr; }
     bool has_landmarks() const { return landmarks.data != nullptr; }
     bool has_landmark_rows() const { return has_landmarks() && landmarks.dtype == MERCER_I64; }
 };
 
-// The first row whose number (Source::number) is at least this; rows() if there is none. Numbers
-// ascend.
+// Returns the first row whose number (Source::number) is at least this one, or rows() if there is
+// none. It bisects, because the numbers of rows ascend.
 int64_t find_number(const Source &rows, int64_t number);
 
-// The data of some rows: source has these rows of data.source (subset.h). Weights go
-// along, and of landmarks that are row numbers those that are among the rows. Landmarks that are
-// points stay as they are. Labels are dropped: they have one entry for each row of the caller.
+// Returns `data` restricted to the rows of `source`, a subset of data.source (subset.h). Weights
+// are kept as they are, because they are looked up by the caller's row numbers. Landmarks that are
+// row numbers are kept if their rows are in the subset; landmarks that are points are all kept.
+// Labels are dropped, because they have one entry for each row of the caller.
 Data data_of_subset(const Data &data, std::shared_ptr<const Source> source);
-// Keeps of the landmarks that are row numbers those for which keep(number) is true, less `shift`.
+// For landmarks that are row numbers: keeps those for which keep(number) is true, and subtracts
+// `shift` from each of them.
 template <class Keep>
 void choose_landmarks(Data &data, int64_t shift, Keep &&keep) {
     auto own = std::make_shared<CountedVector<int64_t>>();
@@ -39,7 +41,8 @@ void choose_landmarks(Data &data, int64_t shift, Keep &&keep) {
     data.own_landmarks = std::move(own);
 }
 
-// The weights of the rows of a fit, whose sum is n. Weights that are all 1 take no memory.
+// The weights of the rows of a fit, whose sum is n. Without given values all are 1 and take no
+// memory.
 class RowWeights {
   public:
     explicit RowWeights(int64_t n = 0) : n_(static_cast<size_t>(n)) {}
@@ -70,7 +73,7 @@ struct Prepared {
     bool f32_serves = true;
     bool squares_hold = true; // squares of kernel values do not overflow f64
     RowWeights weights;
-    double weight_sum = 0; // of the weights as they were given, before they were scaled to sum n
+    double weight_sum = 0; // the sum of the weights as they were given, before it was scaled to n
     // Properties of the data that the user may not have intended. A fit reports them; a forecast,
     // which prepares only a sample of the rows, does not.
     std::vector<std::string> warnings;
@@ -81,8 +84,8 @@ struct Prepared {
 // value is checked, except that those written as i64 must be whole (E_DATA).
 void read_rows(Run &run, std::shared_ptr<const Source> source, const mercer_view &out);
 
-// Scales the weights so that their sum is n, and returns their sum before. Fails with E_DATA if it is
-// not positive and finite.
+// Scales the weights so that their sum is n, and returns their sum before. Fails with E_DATA if it
+// is not positive and finite.
 double scale_weights(CountedVector<double> &weights, int64_t n);
 
 // The rows of a kernel matrix: all n rows of source after the input map, or those listed in

@@ -9,7 +9,8 @@
 namespace mercer {
 namespace {
 
-// Entries first ... first + rows - 1 of a column that has one entry for each row.
+// Returns entries first ... first + rows - 1 of a column with one entry for each row of the data. A
+// column that was not given remains so.
 mercer_view slice(mercer_view column, const char *name, int64_t first, int64_t rows) {
     if (!column.data) return column;
     if (first + rows > column.rows)
@@ -38,8 +39,8 @@ std::optional<Data> RowBlocks::next(Run &run) {
     return data_of_subset(data_, range_of(data_.source, before, count));
 }
 
-// The end of the rows is known when there are no more of them; only then can their number be
-// compared with the announced one and with that of the weights.
+// How many rows there are is known only when the callback has no more of them. Only then are they
+// too few, or different in number from the weights; too many are noticed as soon as they arrive.
 template <class T>
 std::optional<Data> RowBlocks::next_of_chunks(Run &run) {
     Buffer<T> values = run.buffer<T>(rows_, chunks_->cols());

@@ -13,11 +13,11 @@ class RowBlocks {
   public:
     // rows: the number of rows of a block; the last block may have fewer.
     RowBlocks(Data data, int64_t rows);
-    // Returns the next block, or nothing at the end. Of a chunk callback, which is read in one pass
-    // on this thread, a block is a copy that counts in the budget of run for as long as it lives. Of
-    // data that can be read at will it is a subset (subset.h). Weights, labels and landmarks are
-    // those of the block's rows. Fails with E_DATA if there are fewer or more rows than
-    // announced.
+    // Returns the next block, or nothing at the end. A chunk callback is read in one pass on this
+    // thread, and each block is a copy of its rows, which counts in the budget of `run` as long as
+    // the block lives. For data that can be read at will, a block is a subset (subset.h). A block
+    // has the weights and landmarks of its own rows, and for a chunk callback their labels, too.
+    // Fails with E_DATA if there are fewer or more rows than announced.
     std::optional<Data> next(Run &run);
     int64_t rows_read() const { return first_; }
 

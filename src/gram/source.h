@@ -1,5 +1,5 @@
-// Sources other than files and chunks (chunks.h): the caller's arrays, sparse rows, and objects that
-// are known only by values between pairs.
+// Sources other than files and chunks (chunks.h): the caller's arrays, sparse rows, and objects
+// that are known only by values between pairs.
 #pragma once
 #include "../io/source.h"
 
@@ -9,7 +9,7 @@ namespace mercer {
 // the values were given.
 class SparseSource : public Source {
   public:
-    // Checks everything and copies it; csc is converted to csr.
+    // Checks and copies the caller's arrays; converts CSC (sparse columns) to CSR.
     explicit SparseSource(const mercer_sparse &sparse);
     SparseSource(int64_t cols, Buffer<int64_t> offsets, Buffer<int32_t> columns, Buffer<double> values, int32_t dtype);
 
@@ -40,10 +40,13 @@ class ObjectSource : public Source {
     bool is_distance() const { return objects_.values == MERCER_DISTANCE; }
     bool thread_safe() const { return objects_.flags & MERCER_THREAD_SAFE; }
     bool psd() const { return objects_.flags & MERCER_PSD; }
-    // Returns the values as supplied, after checking them.
+    // Writes the values of the pairs (i_k, j_k), distances or kernel values, as the callback gave
+    // them, after checking them.
     void given(const int64_t *i, const int64_t *j, int64_t count, double *values) const;
-    // pairs returns squared distances or kernel values. self returns the same of each object with
-    // itself. queries: i numbers queries, for which only the callback `self` knows this value.
+    // pairs writes squared distances or kernel values of the pairs. self writes the same for each
+    // object with itself. queries: the objects are queries. The kernel value of a query with itself
+    // can only come from the callback `self`, because the callback `pairs` compares queries only
+    // with rows of the fitted data.
     void pairs(const int64_t *i, const int64_t *j, int64_t count, double *values) const;
     void self(const int64_t *i, int64_t count, bool queries, double *values) const;
     void fill(int64_t, int64_t, float *) const override;
@@ -55,7 +58,9 @@ class ObjectSource : public Source {
   private:
     mercer_objects objects_;
     const char *origin_;
-    std::shared_ptr<const ObjectSource> all_; // the source of a selection; nullptr: none
+    // If this source is a selection: the source of all objects, and the numbers of the selected
+    // ones.
+    std::shared_ptr<const ObjectSource> all_;
     CountedVector<int64_t> some_;
 };
 
@@ -66,8 +71,8 @@ std::shared_ptr<Source> make_view_source(const mercer_view &view);
 template <class T>
 std::shared_ptr<Source> make_array_source(Buffer<T> values, int64_t rows, int64_t cols, int64_t before = 0);
 
-// Checks a view and converts it to the present struct. dtypes: a bit set of 1 << MERCER_F32 ...;
-// what: the name of the view in messages.
+// Checks a view and returns a copy of it. dtypes: the permitted types, a bit set of 1 << MERCER_F32
+// and so on; what: the name of the view in messages.
 mercer_view read_view(const char *what, const mercer_view *view, unsigned dtypes);
 
 // True if some byte belongs to entries of both views. The answer is exact for all strides: separate

@@ -41,7 +41,8 @@ class Numbered : public Base {
 
 class DenseSubset : public Numbered<Source> {
   public:
-    // counts_all: the memory of all rows counts in the budget of the subset's run.
+    // counts_all: the run that uses the subset has also loaded all rows, so their memory counts in
+    // its budget.
     DenseSubset(std::shared_ptr<const Source> all, Numbers numbers, bool counts_all)
         : Numbered<Source>(all, std::move(numbers), Kind::dense, numbers.count, all->cols(), all->dtype()),
           counts_all_(counts_all) {}

@@ -9,8 +9,8 @@
 
 namespace mercer {
 
-// The line of the file on which each row begins. A row is stored with its line only where its line
-// does not follow that of the row before it.
+// The line of the file on which each row begins. Mostly a row begins one line after the row before
+// it. Only the other rows, the jumps, are stored with their lines.
 class RowLines {
   public:
     void add(int64_t row, int64_t line) {
@@ -30,12 +30,12 @@ class RowLines {
     CountedVector<Jump> jumps_;
 };
 
-// The rows of a file, stored in pieces of equal length with all columns that were read; the source
-// has only some of these columns.
+// The rows of a file. They are stored in pieces of equal length with all columns that were read, of
+// which the source shows only those in `kept`.
 class CsvSource : public Source {
   public:
     struct Column {
-        int64_t slot;
+        int64_t slot;     // its position among all columns that were read
         std::string text; // its name in messages
     };
     CsvSource(const std::string &name, std::vector<Buffer<double>> pieces, RowLines lines, int64_t rows, int64_t width,

@@ -17,7 +17,7 @@ class Source {
     enum class Kind { dense, sparse, objects };
     virtual ~Source() = default;
     Source(const Source &) = delete;
-    // From this call on, the caller's user pointer, if any, is released with this source.
+    // Makes this source release the caller's user pointer, if there is one, when it is destroyed.
     void own() { owned_ = true; }
 
     Kind kind() const { return kind_; }
@@ -29,8 +29,8 @@ class Source {
     // returns a source that can: it has its rows in memory, or it reads them by windows in as many
     // passes as are needed. Runs on the calling thread; the result must not outlive the run.
     virtual std::shared_ptr<const Source> load(Run &) const { return nullptr; }
-    // True if this source itself can be read any number of times, false if only the result of load()
-    // can be.
+    // True if this source itself can be read any number of times, false if only the result of
+    // load() can be.
     virtual bool at_will() const { return true; }
     // True if only the thread that called load() may read rows, and each read that lies before an
     // earlier one begins a new pass over all rows. Loops over such rows are serial and ascending,
@@ -41,14 +41,14 @@ class Source {
     // Fails with E_DATA at the first NaN or Inf; the message says where it is.
     void read(int64_t row0, int64_t count, float *out) const { fill(row0, count, out), check(row0, count, out); }
     void read(int64_t row0, int64_t count, double *out) const { fill(row0, count, out), check(row0, count, out); }
-    // The same without the check for NaN and Inf.
+    // Does the same as read() without the check for NaN and Inf.
     virtual void fill(int64_t row0, int64_t count, float *out) const = 0;
     virtual void fill(int64_t row0, int64_t count, double *out) const = 0;
-    // Writes the rows with these numbers, which may be in any order and may repeat, to out. One pass
-    // at most is made over a source that is read in passes.
+    // Writes the rows with these numbers, which may be in any order and may repeat, to out. One
+    // pass at most is made over a source that is read in passes.
     void gather(const int64_t *numbers, int64_t count, float *out) const { gather_checked(numbers, count, out); }
     void gather(const int64_t *numbers, int64_t count, double *out) const { gather_checked(numbers, count, out); }
-    // The same without the check.
+    // Does the same as gather() without the check for NaN and Inf.
     virtual void pick(const int64_t *numbers, int64_t count, float *out) const { pick_runs(numbers, count, out); }
     virtual void pick(const int64_t *numbers, int64_t count, double *out) const { pick_runs(numbers, count, out); }
     // Throws E_DATA with the position of this entry in the caller's data and what is wrong with it.
@@ -61,12 +61,13 @@ class Source {
     // if there is none or it is unknown.
     virtual const mercer_view *borrowed() const { return nullptr; }
 
-    // This source may have only some rows of the caller's data (gram/subset.h). given_rows is the
-    // number of rows of these data, number(i) the number of row i among them.
+    // If this source has only some rows of the caller's data (gram/subset.h), given_rows() is the
+    // number of all rows of these data, and number(i) the number that row i has there.
     virtual int64_t given_rows() const { return rows_; }
     virtual int64_t number(int64_t row) const { return row; }
 
-    // Bytes that load() takes, or will take in the budget of the call for which this thread works.
+    // Bytes that load() will take from the budget of the call for which this thread works, or, in
+    // the result of load(), has taken.
     virtual int64_t loaded_bytes() const { return 0; }
 
     // Bytes that this source holds outside of any budget, because it was created before the call.
@@ -100,7 +101,7 @@ class Source {
     std::string name_;
 };
 
-// The position of the first NaN or Inf; rows * cols if there is none.
+// Returns the position of the first NaN or Inf; rows * cols if there is none.
 template <class T>
 int64_t find_not_finite(int64_t rows, int64_t cols, const T *values);
 

@@ -8,7 +8,7 @@
 namespace mercer {
 namespace {
 
-// The rows in index after T, in the tile's type.
+// Returns the rows with the numbers in index, after the input map T, in the tile's type.
 template <class T>
 Tensor gather_rows(Run &run, const Prepared &prepared, const CountedVector<int64_t> &index) {
     const int64_t m = static_cast<int64_t>(index.size()), d = prepared.source->cols();
@@ -68,7 +68,8 @@ void object_centres(const Prepared &prepared, const CountedVector<int64_t> &inde
     out.tensors["indices"] = std::move(indices);
 }
 
-// The points with these numbers that the reducer gave, after T.
+// Returns the points with these numbers among those that the reducer gave. They are coordinates
+// after T already.
 Tensor points_given(const Prepared &prepared, const Landmarks &landmarks, const CountedVector<int64_t> &index) {
     const int64_t m = static_cast<int64_t>(index.size()), d = prepared.source->cols(), row = d * (prepared.f32 ? 4 : 8);
     Tensor points = prepared.f32 ? make_tensor<float>(m, d) : make_tensor<double>(m, d);
@@ -78,7 +79,8 @@ Tensor points_given(const Prepared &prepared, const Landmarks &landmarks, const 
     return points;
 }
 
-// The assignment in terms of the kept centres: those of weight 0 are left out of the numbering.
+// Takes the assignment of rows to landmarks and replaces the number of each landmark by that of its
+// centre. Landmarks of weight 0 become no centres; their rows get -1.
 Buffer<int64_t> renumbered(Landmarks &landmarks) {
     CountedVector<int64_t> number(static_cast<size_t>(landmarks.m), -1);
     int64_t kept = 0;
@@ -139,7 +141,9 @@ Centres make_centres(Run &run, const Prepared &prepared, Landmarks &landmarks) {
 int64_t base_bytes(const Source &source, bool weighted, int64_t m, bool f32) {
     const int64_t size = f32 ? 4 : 8, weights = (weighted ? 8 * source.rows() : 0) + 40 * m;
     if (source.kind() == Source::Kind::objects) return weights + 8 * m;
-    if (const auto *sparse = dynamic_cast<const SparseSource *>(&source)) { // the tensors, and the rows that tiles read
+    // Sparse centres exist twice: as the tensors of the model, and as the SparseSource that tiles
+    // read.
+    if (const auto *sparse = dynamic_cast<const SparseSource *>(&source)) {
         const double share =
             std::min(static_cast<double>(m) / static_cast<double>(std::max<int64_t>(sparse->rows(), 1)), 1.0);
         const int64_t entries = static_cast<int64_t>(share * static_cast<double>(sparse->count()));

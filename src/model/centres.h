@@ -1,5 +1,5 @@
-// The centres of a model: a reducer selects them as landmarks, and lifts use them in the form in
-// which the model stores them.
+// The centres of a model. A reducer selects them as landmarks; make_centres brings them into the
+// form in which lifts use them and the model stores them.
 #pragma once
 #include "../gram/data.h"
 #include "tensors.h"
@@ -15,7 +15,9 @@ struct Landmarks {
     Buffer<int64_t> assignment; // the landmark that each row is assigned to; empty if not requested
     // Each landmark has the total weight of the rows assigned to it. Certificates rely on this.
     bool represents_rows = false;
-    std::vector<double> radii; // upper bounds on the distance of any row from its landmark; each of them holds
+    // Upper bounds on the distance of any row from its landmark. A reducer may report several;
+    // every one of them must hold.
+    std::vector<double> radii;
 };
 Landmarks all_rows(const Prepared &prepared); // all rows of positive sample weight
 
@@ -43,8 +45,8 @@ Points<T> points_of(const Expression &kernel, const Centres &centres) {
 // landmarks.
 Centres make_centres(Run &run, const Prepared &prepared, Landmarks &landmarks);
 
-// Memory stored during the whole fit: the weights of the rows, if they have any, m centres as the model
-// stores them, and the loaded rows.
+// Returns the bytes that a fit holds from beginning to end: the weights of the rows, if there are
+// any, the m centres as the model stores them, and the loaded rows.
 int64_t base_bytes(const Source &source, bool weighted, int64_t m, bool f32);
 
 } // namespace mercer

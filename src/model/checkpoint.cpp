@@ -1,12 +1,12 @@
-// A checkpoint is one safetensors file, like a model. The text holds the identity of the job and, for
-// each registered state (a section), its identity and plain values; the tensors are those of the
-// states, named SECTION.NAME. They are written straight from the memory of the states, and the file
-// then replaces the old one, so a process that is killed at any moment leaves a complete file. All
-// states are written at one moment and so fit each other.
-// A failed write, mostly for lack of disk space, is only a warning: the job is worth more than its
-// checkpoint.
-// Cost: the first state is always written; a later one only after ten times the duration of the
-// last write.
+// A checkpoint is one safetensors file, like a model. The text holds the identity of the job and,
+// for each registered state (a section), its identity and plain values; the tensors are those of
+// the states, named SECTION.NAME. They are written straight from the memory of the states, and the
+// file then replaces the old one, so a process that is killed at any moment leaves a complete file.
+// All states are written at one moment and so fit each other. A failed write, mostly for lack of
+// disk space, is only a warning: the job is worth more than its checkpoint.
+//
+// Cost: the first call of save() always writes. A later one writes only if ten times the duration
+// of the last write has passed since then, so that writing takes about a tenth of the time at most.
 #include "checkpoint.h"
 
 #include "../io/files.h"
@@ -17,9 +17,10 @@
 namespace mercer {
 namespace {
 
-constexpr double sparing = 10; // seconds of work per second of writing
+// The file is written again only after this many times the duration of the last write.
+constexpr double sparing = 10;
 
-constexpr int format_number = 2; // 1 had no sections, and stored only the state of a solver
+constexpr int format_number = 2; // files of format 1 had no sections and stored only a solver's state
 
 std::string shown(const Json &value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 

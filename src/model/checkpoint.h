@@ -9,10 +9,10 @@ namespace mercer {
 
 class Checkpoint {
   public:
-    // Reads the file at path if it exists. identity: an object of plain values that says what the job
-    // is (fit_identity.h). Fails with E_VALUE, naming the differences, if the file belongs to another
-    // job; with E_MODEL if it is damaged or was written in another format, E_BUDGET if its contents do
-    // not fit in the budget, and E_IO if path cannot be written to.
+    // Reads the file at path if it exists. identity: an object of plain values that says what the
+    // job is (fit_identity.h). Fails with E_VALUE, naming the differences, if the file belongs to
+    // another job; with E_MODEL if it is damaged or was written in another format, E_BUDGET if its
+    // contents do not fit in the budget, and E_IO if path cannot be written to.
     Checkpoint(Run &run, std::string path, Json identity);
     Checkpoint(const Checkpoint &) = delete;
 
@@ -35,13 +35,14 @@ class Checkpoint {
         Checkpoint *checkpoint_ = nullptr;
         std::string name_;
     };
-    // Registers a state under a name of letters, which no other registered state has. If an earlier run
-    // left a state of this name, restores it; fails with E_VALUE if its identity differs, and with
-    // E_MODEL if the state cannot use it. Both objects must outlive the section.
+    // Registers a state under a name of letters, which no other registered state has. If an earlier
+    // run left a state of this name, restores it; fails with E_VALUE if its identity differs, and
+    // with E_MODEL if the state cannot use it. This checkpoint and the state must outlive the
+    // section.
     Section add(const std::string &name, CheckpointState &state);
     // Writes all registered states to the file, together with those of earlier runs that nobody has
-    // registered yet; does nothing if the last write was too recent for what it cost. A write that fails
-    // is a warning.
+    // registered yet. Does nothing if less than ten times the duration of the last write has passed
+    // since then. If writing fails, logs a warning and returns.
     void save();
 
   private:

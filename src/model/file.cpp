@@ -19,8 +19,8 @@ void write_model(const Model &model, const ByteSink &sink) {
 std::string digest_of(const Model &model) { return safetensors_digest(model.stored_text(), views_of(model)); }
 
 Json parse_model_text(const std::string &text, const std::string &what) {
-    // A model's text has 4 levels. A text with very many, such as a damaged or malicious file may
-    // have, would exhaust the stack in recursive functions that walk it.
+    // The text of a model is nested 4 levels deep. A damaged or malicious file may have very many
+    // levels, which would exhaust the stack in recursive functions that walk the text.
     constexpr int deepest = 32;
     bool deep = false;
     auto depth = [&deep](int level, Json::parse_event_t, Json &) { return !(deep |= level > deepest); };

@@ -1,11 +1,12 @@
-// Rows, weights and landmarks are identified by the CRC-32 of their bytes, objects and user kernels by
-// the CRC-32 of the values of a fixed sample of pairs. Objects: up to 4096 pairs, no object twice and
-// none with itself, so that up to 8192 objects are all in one pair (but the last of an odd number);
-// a change of any of them is then noticed unless it leaves the value of its pair as it was. User
-// kernels: all pairs of up to 64 rows. The same values must be returned to the bit whenever they are
-// asked for.
-// Cost: one pass over the rows; for objects at most 4096 calls, in one batch, where a fit that keeps a
-// checkpoint takes n^2 / 2.
+// Rows, weights and landmarks are identified by the CRC-32 of their bytes. Objects and user kernels
+// cannot be read, so they are identified by the CRC-32 of the values of a fixed sample of pairs.
+// Objects: up to 4096 pairs of different objects, in which no object occurs twice. With up to 8192
+// objects, each one is in a pair (except the last one of an odd number), so that a change of any
+// object is noticed unless the value of its pair remains the same. User kernels: all pairs of up to
+// 64 rows. The callbacks must therefore return the same bits whenever they are called.
+//
+// Cost: one pass over the rows; for objects at most 4096 values in one call, which is little
+// compared to the n^2 / 2 values of a fit that keeps a checkpoint.
 #include "fit_identity.h"
 
 #include "../gram/source.h"
@@ -17,14 +18,16 @@ namespace {
 
 constexpr int64_t most_pairs = 4096, most_sampled_rows = 64;
 
-// The number of entry k of `count` numbers, spread evenly over 0 ... n - 1.
+// Returns entry k of `count` numbers that are spread evenly over 0 ... n - 1.
 int64_t spread(int64_t k, int64_t count, int64_t n) { return k * n / count; }
 
 uint32_t crc_of_pairs(const ObjectSource &objects) {
     const int64_t n = objects.rows(), count = std::min(n / 2, most_pairs);
     CountedVector<int64_t> i, j;
     for (int64_t k = 0; k < count; ++k) {
-        // The partners are turned, because the second half of the objects may repeat the first.
+        // The partner of the k-th object of the first half is not the k-th one of the second half,
+        // but one a third of the way further. If the second half repeats the first, objects would
+        // otherwise be paired with their own copies, whose distances are all 0.
         i.push_back(spread(k, 2 * count, n));
         j.push_back(spread(count + (k + count / 3 + 1) % count, 2 * count, n));
     }
@@ -51,7 +54,7 @@ uint32_t crc_of_kernel(Run &run, const Prepared &prepared) {
 
 template <class T>
 uint32_t crc_of_rows(Run &run, const Source &source) {
-    constexpr int64_t entries = 8192; // so few that the budget of the fit need not reckon with them
+    constexpr int64_t entries = 8192; // of a window; so few that forecasts of memory leave them out
     const int64_t n = source.rows(), d = source.cols(), step = std::max<int64_t>(entries / std::max<int64_t>(d, 1), 1);
     Buffer<T> window = run.buffer<T>(step, d);
     uint32_t crc = 0;
@@ -59,7 +62,7 @@ uint32_t crc_of_rows(Run &run, const Source &source) {
         const int64_t count = std::min(step, n - row0);
         source.fill(row0, count, window.data());
         crc = crc_of(window.data(), count * d * static_cast<int64_t>(sizeof(T)), crc);
-        run.progress(0); // the fit may be cancelled
+        run.progress(0); // throws if the fit was cancelled
     }
     return crc;
 }

@@ -6,9 +6,9 @@
 
 namespace mercer {
 
-// An object of plain values: recipe, kernel, shape, and digests of all that the fit reads. Objects and
-// user kernels cannot be read, so they are identified by what they answer: a fixed sample of pairs,
-// which this function asks for (fit_identity.cpp).
+// Returns an object of plain values: recipe, kernel, shape, and digests of all that the fit reads.
+// Objects and user kernels are known only by the values that their callbacks return, so this
+// function calls them for a fixed sample of pairs (fit_identity.cpp).
 Json fit_identity(Run &run, const Recipe &recipe, const Data &data, const Prepared &prepared);
 
 } // namespace mercer

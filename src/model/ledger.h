@@ -1,12 +1,15 @@
-// The ledger of a mergeable model: where the squared lengths of the rows' feature vectors went.
-// With the variances sigma^2 of the scores, multiplied by n_eff (tensor `scatter`, or `lambda` where the
-// model has no `scatter`),
+// The ledger of a mergeable model accounts for the sum of the squared lengths of the rows' feature
+// vectors. With the variances sigma^2 of the scores (tensor `scatter`, or `lambda` if the model has
+// no `scatter`),
 //
-//   sum sigma^2 + lost + resid + n_eff nu^T K nu = self.
+//   n_eff sum sigma^2 + lost + resid + n_eff nu^T K nu = self.
 //
-// Merging adds these numbers, and its certificates are made from them (specification reduced sets,
-// 8.0 and 8.6). A model is mergeable only if it has them, and if its components are orthonormal and are
-// principal directions of the rows that they represent, to rounding.
+// The four terms are the parts of the sum that the components keep, that are lost with components
+// that were left out, that lie outside the span of the centres, and that belong to the mean. As all
+// terms are sums over rows, merging adds the ledgers of two models, and the certificates of the
+// merged model are computed from the result. A model is mergeable only if it has a ledger, and if
+// its components are orthonormal and are, up to rounding, the principal directions of the rows that
+// they represent.
 #pragma once
 #include "../core/json.h"
 
@@ -15,8 +18,10 @@
 namespace mercer {
 
 struct Ledger {
-    double n_eff = 0; // sum of the sample weights as they were given: all models count in one unit
-    double self = 0;  // sum s k(x, x) over the rows, or over the weighted centres that represent them
+    // The sum of the sample weights as they were given. They are not scaled to the sum n here, so
+    // that the ledgers of different models can be added.
+    double n_eff = 0;
+    double self = 0;  // sum s k(x, x), with these weights s, over the rows or the centres that represent them
     double lost = 0;  // sum of the variances of the components that were left out, times n_eff
     double resid = 0; // sum of the squared distances to the span of the centres
     double moved = 0; // bound on the Frobenius distance by which recompressions have moved the rows

@@ -31,7 +31,7 @@ void make_mergeable(const Prepared &prepared, const LedgerMeans &means, Lifted &
     ledger.self = sum * means.self;
     ledger.lost = sum * std::max(means.lost, 0.0);
     ledger.resid = sum * std::max(means.resid, 0.0);
-    if (!std::isfinite(ledger.self)) return; // it is not less than the others
+    if (!std::isfinite(ledger.self)) return; // the other sums are at most `self`, and so finite if it is
     out.ledger = ledger;
     out.capabilities |= MERCER_CAN_MERGE;
 }

@@ -15,19 +15,22 @@ namespace mercer {
 struct Certificate {
     const char *name = "";
     double value = 0;
-    double failure = 0;     // probability that it is wrong; 0: certain
-    int64_t component = -1; // the components up to this one; -1: the whole model
-    const char *by = "";    // the evidence behind the proof
-    double measured = NAN;  // the same quantity as measured; NAN: it was not measured
-    double error = 0;       // standard error of an estimate from a sample; 0: no estimate
+    double failure = 0; // upper bound on the probability that the claim is wrong; 0: certain
+    // What it refers to: an eigenvalue to this component, other names to the components up to this
+    // one; -1: the whole model.
+    int64_t component = -1;
+    const char *by = "";   // the evidence behind the proof
+    double measured = NAN; // the same quantity as measured; NAN: it was not measured
+    double error = 0;      // standard error of an estimate from a sample; 0: no estimate
     struct Interval {
-        double theta, lower, upper; // the Ritz value, and an interval that contains the eigenvalue
+        // theta: the Ritz value; lower, upper: the ends of an interval that contains the eigenvalue.
+        double theta, lower, upper;
     };
-    std::optional<Interval> interval{}; // eigenvalues only
+    std::optional<Interval> interval{}; // only of certificates of eigenvalues
     // Projections only: whether the bound is below the trivial one, which holds for any two
     // projections.
     std::optional<bool> applies{};
-    bool conditional = false; // holds only if no eigenvalue above the last one was missed
+    bool conditional = false; // holds only if the solver missed no eigenvalue above the last one it found
 };
 using Certificates = std::vector<Certificate>;
 
@@ -37,12 +40,14 @@ struct Quantiles {
 };
 struct Limits {
     std::optional<Quantiles> t2, residual;
-    const char *kind; // exact: over all rows; centres: over the centres
+    const char *kind; // "exact": quantiles over all rows; "centres": over the centres
 };
 
 // Error bars of the first eigenvalues (certify/bootstrap.h), and the noise level.
 struct ErrorBars {
-    std::vector<double> sd, lower, upper; // percentiles of the replicates
+    // sd: standard deviations of the replicates. lower, upper: the percentiles of the replicates
+    // between which the share `level` of them lies.
+    std::vector<double> sd, lower, upper;
     // noise: the upper end of the interval of the first eigenvalue beyond the requested ones, which
     // is computed only for this purpose.
     double level = 0.95, noise = 0;
@@ -51,7 +56,8 @@ struct ErrorBars {
     ErrorBars first(int64_t count, double unit) const; // those of the first count eigenvalues, divided by unit
 };
 
-// Means over the rows (or over the weighted centres that represent them) from which a ledger is made.
+// Means over the rows (or over the weighted centres that represent them) from which a ledger is
+// made.
 struct LedgerMeans {
     double self;  // k(x, x)
     double lost;  // the sum of the variances of the components that were left out
@@ -62,8 +68,10 @@ struct LedgerMeans {
 struct Lifted {
     Tensors tensors; // A, b, nu, lambda, w ...
     uint32_t outcome = 0, capabilities = 0;
-    int64_t kept = 0;                           // columns of A to keep; with lift.ritz the solver computes more
-    int64_t kernel_evaluations = 0, passes = 0; // passes: how often the kernel matrix was computed
+    int64_t kept = 0; // columns of A to keep; with lift.ritz the solver computes more
+    // passes: how often the kernel matrix was computed. products: products of the kernel matrix
+    // with blocks of vectors; columns: the number of vectors in all these blocks together.
+    int64_t kernel_evaluations = 0, passes = 0;
     double columns = 0, products = 0;
     bool exact = false; // the centres are all rows, each with its own weight
     // The kernel values of its problem are approximate (operator/operator.h), so that the model
@@ -86,7 +94,7 @@ struct Lifted {
     std::optional<ErrorBars> error_bars;
     Certificates certificates;
     std::string uncertified;       // why there is no certificate; "": no reason to report
-    std::vector<double> residuals; // of the eigenpairs, |K v - lambda v|, in units of the kernel matrix
+    std::vector<double> residuals; // |K v - lambda v| of each eigenpair, in units of the kernel matrix
     std::optional<double> most_negative;
     std::optional<int64_t> rank; // of the span of the centres
 
@@ -101,8 +109,8 @@ struct Lifted {
     Json details = Json::object();
 };
 
-// Declares that the model is mergeable, unless its sums overflow f64 or do not add up to rounding:
-// lost or resid, which are differences, are then negative.
+// Declares that the model is mergeable and gives it a ledger. Does nothing if the sums overflow
+// f64, or if lost or resid, which are computed as differences, are negative by more than rounding.
 void make_mergeable(const Prepared &prepared, const LedgerMeans &means, Lifted &out);
 
 } // namespace mercer

@@ -70,8 +70,8 @@ int64_t count_at(const Json &json, const char *key, int64_t otherwise) {
     return static_cast<int64_t>(value);
 }
 
-// Lists what the deepest existing value on the path contains. Keys come from a file: those longer
-// than any key of ours are not compared.
+// Fails with E_NAME, and lists what the deepest existing value on the path contains. Keys come from
+// a file, so those that are longer than any key of the library are neither listed nor followed.
 [[noreturn]] void fail_unknown_path(const Json &all, const std::string &path) {
     constexpr size_t longest = 80;
     Json::json_pointer at;
@@ -161,7 +161,7 @@ const int64_t *Model::indices() const {
 std::shared_ptr<const Model> Model::assemble(Json text, Tensors tensors, Registry &registry,
                                              const RunSettings &settings, Plugins plugins) {
     std::shared_ptr<Model> model(new Model);
-    model->settings_.run.threads = settings.run.threads; // without callbacks, which may not outlive this call
+    model->settings_.run.threads = settings.run.threads; // no callbacks: the caller may free them after this call
     model->settings_.run.memory = settings.run.memory;
     model->text_ = std::move(text);
     model->tensors_ = std::make_shared<const Tensors>(std::move(tensors));
@@ -193,7 +193,7 @@ std::shared_ptr<const Model> Model::bind(std::shared_ptr<const UserKernel> user)
     return model;
 }
 
-// Centres or frequencies as the rows of one dense tensor.
+// Uses the rows of one dense tensor as centres or frequencies.
 void Model::read_dense_centres(const char *name, const Tensor &centres) {
     if (centres.dtype != summary_.dtype) fail(MERCER_E_MODEL, "tensor '%s' does not have the type of 'A'", name);
     summary_.m = centres.rows;
@@ -249,7 +249,7 @@ void Model::read_centres() {
     if (const Tensor *values = tensor("C.values")) ++sets, read_sparse_centres(*values);
     if (centres_ && summary_.d_mapped < 1)
         fail(MERCER_E_MODEL, "the centres have %" PRId64 " columns, must be >= 1", summary_.d_mapped);
-    summary_.d = summary_.d_mapped; // T scales each column on its own, so as many go in as come out
+    summary_.d = summary_.d_mapped; // T scales columns one by one, so it does not change their number
     if (sets != 1)
         fail(MERCER_E_MODEL, "a model has one of the tensors 'C', 'C.values', 'indices', 'frequencies', not %d", sets);
 }
@@ -264,7 +264,7 @@ void Model::read_text() {
                 fail(MERCER_E_MODEL, "header: the model requires %s, which this version does not support",
                      need.dump().c_str());
     summary_.struct_size = sizeof summary_;
-    int64_t fewest = summary_.m; // the number of rows that the fit must have had at least
+    int64_t fewest = summary_.m; // the fit had at least m rows, and all rows listed in indices()
     for (int64_t k = 0; indices() && k < summary_.m; ++k)
         fewest = std::max(fewest, indices()[k] < INT64_MAX ? indices()[k] + 1 : 0);
     summary_.n = count_at(text_, "n", fewest);
@@ -279,7 +279,7 @@ void Model::read_text() {
         fail(MERCER_E_MODEL, "header: %" PRId64 " components without a centre", summary_.r);
 }
 
-// Every fault of the text is E_MODEL; the error of an unknown or refused plugin keeps its own code.
+// Reports faults of the text as E_MODEL; the error of an unknown or refused plugin keeps its code.
 void Model::read_kernel(Registry &registry, Plugins plugins) {
     try {
         const ExpressionText text = parse_expression(text_at(text_, "kernel", nullptr));
@@ -314,7 +314,7 @@ void Model::read_kernel(Registry &registry, Plugins plugins) {
     }
 }
 
-// Another version of a plugin may compute other values than the one that the model was fitted with.
+// Notes in changed_ which plugins have another version than in the fit, because values may differ.
 void Model::compare_plugins() {
     if (!missing_.empty() || !text_.contains("requires")) return;
     std::map<std::string, std::string> made_with;
@@ -326,7 +326,7 @@ void Model::compare_plugins() {
     std::set<std::string> seen;
     for (const Leaf &leaf : kernel_.leaves) {
         const Plugin *plugin = leaf.plugin.get();
-        if (!plugin || !seen.insert(plugin->name).second) continue; // the caller provides "user"
+        if (!plugin || !seen.insert(plugin->name).second) continue; // the leaf `user` has no plugin
         const std::string &listed = made_with.try_emplace(plugin->name, MERCER_VERSION).first->second;
         const std::string then = shown(listed), now = shown(plugin->version);
         if (then != now)
@@ -337,8 +337,8 @@ void Model::compare_plugins() {
     }
 }
 
-// Fails with E_VALUE if a plugin refuses its stored parameters: its parameter table differs from
-// that of the plugin that wrote them.
+// Sets the stored parameters of the kernel's plugins. Fails with E_VALUE if a plugin refuses them,
+// which means that its parameter table differs from that of the plugin that wrote them.
 void Model::read_parameters() {
     const Json stored = text_.value("parameters", Json::object());
     std::set<std::string> known;
@@ -398,7 +398,7 @@ const RowScores *Model::row_scores() const {
 
 void Model::write_info() {
     Json info = text_;
-    // A process that read the model before may have written these.
+    // The text has these keys if it was saved by a process that itself had loaded the model.
     for (const char *here : {"missing", "changed"}) info.erase(here);
     if (!changed_.empty()) info["changed"] = changed_;
     if (missing_.empty())
@@ -430,7 +430,7 @@ void Model::write_info() {
     info_->all = std::move(info);
 }
 
-// Texts are made on demand: all of them at once could be as large as a hostile file makes them.
+// Each text is made on request, because all texts of a hostile file together could be very large.
 const char *Model::info(const std::string &path) const {
     std::lock_guard hold(handles_lock());
     auto found = info_->texts.find(path);

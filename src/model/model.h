@@ -13,8 +13,8 @@
 
 namespace mercer {
 
-// Whether the kernel's plugins must be available. A stored model may be loaded without them
-// (wanted), and can then only be inspected.
+// What happens if the kernel's plugins are not available. needed: assembling the model fails.
+// wanted: the model can be assembled, but then only be inspected (for stored models).
 enum class Plugins { needed, wanted };
 
 class Model {
@@ -34,7 +34,7 @@ class Model {
     int64_t m() const { return summary_.m; }
     int64_t r() const { return summary_.r; }
     bool can(uint32_t capability) const { return (summary_.capabilities & capability) != 0; }
-    const char *info(const std::string &path) const; // JSON pointer to a value; "": the whole report
+    const char *info(const std::string &path) const; // path: JSON pointer into the report; "": all of it
     std::string stored_text() const { return text_.dump(); }
     const Json &text() const { return text_; }
 
@@ -48,17 +48,19 @@ class Model {
     }
     const Expression &kernel() const { return need_kernel(), kernel_; }
     const InputMap &map() const { return map_; }
-    // The centres: rows or sparse rows; nullptr for objects, whose row numbers are in indices().
+    // The centres (or random frequencies) as dense or sparse rows; nullptr for objects, whose row
+    // numbers are in indices().
     const std::shared_ptr<const Source> &centres() const { return centres_; }
     const int64_t *indices() const; // objects: m row numbers; otherwise nullptr
     bool has_frequencies() const { return frequencies_; }
     std::string why_no_gradient() const;                            // "": it has a gradient
     double mean_square() const { return mean_square_; }             // nu^T K nu
     const std::optional<Ledger> &ledger() const { return ledger_; } // only of a mergeable model
-    bool leaves_missing() const { return leaves_missing_; }         // outputs of rows with a NaN are NaN
+    bool leaves_missing() const { return leaves_missing_; }         // true: rows with a NaN get NaN as output
     // The fast path for a few rows; nullptr if this model has none.
     const RowScores *row_scores() const;
-    const RunSettings &settings() const { return settings_; } // of the context that made the model: threads, budget
+    // Threads and budget, as set in the context that made the model.
+    const RunSettings &settings() const { return settings_; }
 
   private:
     Model() = default;
@@ -74,10 +76,13 @@ class Model {
     void compare_plugins();
     void check_centres() const;
     void read_map();
-    // A model without a ledger is not mergeable, even if its text says so: texts written before ledgers
-    // existed said it of models whose eigenvalues were not the variances of their scores.
+    // Reads the ledger. A model without one is not mergeable, even if its text says so: versions
+    // without ledgers also called models mergeable whose eigenvalues were not the variances of
+    // their scores.
     void see_ledger();
-    void see_capabilities(); // adds the capabilities that follow from the kernel rather than from the tensors
+    // Sets the capabilities that depend on the kernel rather than on the tensors, and removes all
+    // others if the kernel cannot be computed.
+    void see_capabilities();
     void write_info();
 
     RunSettings settings_;
@@ -118,11 +123,11 @@ Json required_plugins(const Expression &kernel);
 // such a number could not be read again.
 void need_finite(const Json &text, const Tensors &tensors);
 
-// model/file.cpp
+// Reading and writing models (model/file.cpp).
 Json parse_model_text(const std::string &text, const std::string &what); // E_MODEL: not JSON, or nested too deeply
 void write_model(const Model &model, const ByteSink &sink);
-// The checksum of the header of the model's file, which covers the report and, by their own checksums, all
-// arrays: 8 hexadecimal digits, the `crc32` of its __metadata__.
+// The checksum of the header of the model's file, which covers the report and, by their own
+// checksums, all arrays: 8 hexadecimal digits, the `crc32` of its __metadata__.
 std::string digest_of(const Model &model);
 std::shared_ptr<const Model> read_model(const ByteSource &source, int64_t known_size, const std::string &what,
                                         Registry &registry, const RunSettings &settings);

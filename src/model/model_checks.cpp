@@ -25,7 +25,7 @@ void need_finite(const Json &node, const Json::json_pointer &at) {
             need_finite(item.value(), at / item.key());
 }
 
-// The first entry that is not finite, or -1.
+// Returns the position of the first entry that is not finite, or -1.
 int64_t first_not_finite(const Tensor &tensor) {
     const int64_t count = tensor.rows * tensor.cols;
     const int64_t at = tensor.dtype == MERCER_F32   ? find_not_finite(count, 1, tensor_data<float>(tensor))
@@ -117,8 +117,9 @@ void Model::see_ledger() {
 
 namespace {
 
-// The length of the longest sparse row. For sparse rows it replaces the ranges of the columns:
-// memory for one number per column would not be bounded by the size of the file.
+// Returns the Euclidean length of the longest sparse row. check_centres uses it instead of the
+// range of each column: a small file can declare very many columns, so memory for one number per
+// column must not be taken.
 double longest_row(const SparseSource &rows) {
     double longest = 0;
     for (int64_t i = 0; i < rows.rows(); ++i) {
@@ -131,8 +132,9 @@ double longest_row(const SparseSource &rows) {
 
 } // namespace
 
-// A model refuses the same overflow in its centres as a fit refuses in its data, but allows twice
-// the size, because rounding has moved the centres.
+// Refuses centres with which kernel values may overflow, by the check that a fit applies to its
+// data. The limits are twice as high here (room for a factor of 4 instead of 8), because rounding
+// may have moved the centres.
 void Model::check_centres() const {
     if (!missing_.empty() || !centres_ || m() == 0 || has_frequencies()) return;
     const bool f32 = dtype() == MERCER_F32, sparse = centres_->kind() == Source::Kind::sparse;

@@ -10,15 +10,15 @@
 
 namespace mercer {
 
-// One array that an operation fills: one row per row of the data, with cols columns.
+// One array that an operation fills: `cols` numbers for each row of the data.
 struct Output {
     const char *name, *doc;
     int64_t cols;
     int32_t dtype = 0; // 0: the type of the model
 };
 
-// The caller's array. Its type is the output's, or f64 for an output of f32. A null data pointer
-// means that the output is not wanted.
+// The caller's array for one output. It has the type of the output, or f64 if that is f32. A null
+// data pointer means that the output is not wanted.
 class Target {
   public:
     // rows: the rows that are computed, possibly a selection; the view has one row for every row
@@ -87,8 +87,8 @@ struct Operation {
     const char *name;
     // The arrays that it fills; E_UNSUPPORTED if the model cannot compute them.
     std::vector<Output> (*outputs)(const Model &model, const OutputOptions &options);
-    // put computes the arrays from the values of one row, of which it uses those named by `needs`
-    // (RowNeeds). All operations that have it share one pass over the centres.
+    // put computes the entries of one row from its RowValues, of which it uses those named by
+    // `needs` (RowNeeds). All operations that have put share one pass over the centres.
     unsigned needs = 0;
     void (*put)(const Model &model, const OutputOptions &options, int64_t row, const RowValues &values,
                 Target *outs) = nullptr;
@@ -106,7 +106,7 @@ std::vector<Output> outputs_of(const Operations &asked, const Model &model, cons
 void transform(Run &run, const Model &model, const Operations &asked, const OutputOptions &options,
                const std::shared_ptr<const Source> &data, const std::vector<mercer_view> &outs);
 
-// gradient.cpp
+// The operation `gradient` (gradient.cpp).
 template <class T>
 void gradient(const Request<T> &request);
 

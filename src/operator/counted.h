@@ -7,8 +7,9 @@
 
 namespace mercer {
 
-// Counts passes and reports them as progress. After the share `start` of a stage, the likely number
-// of passes fills nine tenths of the rest, and each further pass fills half of what remains.
+// Counts passes and reports them as progress. The progress of the stage begins at `start`. The
+// likely number of passes fills nine tenths of the rest, and each further pass half of what then
+// remains.
 class Counted : public Operator {
   public:
     Counted(Run &run, const Operator &base, double start, double likely);
@@ -17,7 +18,7 @@ class Counted : public Operator {
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override { base_.diagonal(run, d); }
     Fidelity fidelity() const override { return base_.fidelity(); }
-    // Columns are no pass.
+    // Computing columns does not count as a pass.
     void columns(Run &run, const int64_t *index, int64_t count, double *out, int64_t ldo) const override {
         base_.columns(run, index, count, out, ldo);
     }
@@ -32,7 +33,7 @@ class Counted : public Operator {
     template <class F>
     void next(Run &run, int64_t width, bool f32, F &&body) const;
     double share() const; // the share of the stage that passes_ have filled
-    // Progress does not advance between passes.
+    // Holds the progress at its present value until the next pass begins.
     void rest(Run &run) const { still_.emplace(run, share(), share()); }
     const Operator &base_;
     double start_, likely_;

@@ -100,7 +100,8 @@ void GramOperator<T>::meet(Run &run, const Meeting &pair, int64_t supers, Work &
         }
 }
 
-// Makes a pass: passes all tiles to body, on all threads. pp: the stride of the products in Work.
+// Makes a pass: hands all tiles to body, strip by strip and on all threads. pp: the row length of
+// the products in Work; 0: body needs none.
 template <class T>
 void GramOperator<T>::meet_all(Run &run, int64_t pp, const Body &body) const {
     const int64_t supers = super_panels(blocks_of(n()));
@@ -225,7 +226,7 @@ void GramOperator<T>::columns(Run &run, const int64_t *index, int64_t count, dou
 namespace {
 
 // Returns sum_j w_j (v_j - own - shift_j)^2 over one row of a strip, and adds the same squares,
-// times `weight`, to the sums of the columns. Eight sums at a time are independent of each other.
+// times `weight`, to the sums of the columns. Eight independent sums allow compilers to vectorise.
 template <class T>
 double add_squares(int64_t count, const T *v, double own, const double *shift, const double *w, double weight,
                    double *columns) {
@@ -264,7 +265,8 @@ void GramOperator<T>::row_squares(Run &run, const Squares &of, double *out) cons
     std::fill_n(out, n(), 0.0);
     meet_all(run, 0, [&](const Block &k) {
         const int64_t i0 = k.bi * tile_rows + k.row0, j0 = k.bj * tile_rows;
-        // A tile on the diagonal holds both triangles: its columns must not count again.
+        // A tile on the diagonal holds both triangles, so the sums over its rows are complete, and
+        // those over its columns, which would count its entries twice, are thrown away.
         double nowhere[tile_rows] = {};
         for (int64_t i = 0; i < k.rows; ++i)
             out[i0 + i] += add_squares(k.cols, k.values + i * k.stride, a[i0 + i], a + j0, w + j0, w[i0 + i],

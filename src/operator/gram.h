@@ -8,7 +8,8 @@
 
 namespace mercer {
 
-// A pair of super-panels of rows, which one thread processes together in one round of a pass.
+// Two super-panels of rows (groups of blocks), whose tiles one thread computes in one round of a
+// pass. a = b: the tiles within one super-panel.
 struct Meeting {
     int64_t a, b, round;
 };
@@ -17,9 +18,10 @@ struct Meeting {
 // pass. Both feed the same products in the same order, so the results are bit-identical.
 //
 // Order: blocks of tile_rows rows are gathered in S super-panels, which meet in the rounds of a
-// round-robin tournament; S depends on n alone. Only one thread at a time uses the two accumulators
-// of a meeting, and each accumulator receives its sums in the order of the rounds. A thread waits
-// only for the two super-panels that it needs.
+// round-robin tournament; S depends on n alone. Each super-panel has an accumulator, the rows of
+// the product that belong to it. No two meetings of a round share a super-panel, so only one thread
+// at a time uses an accumulator, and it receives its sums in the order of the rounds. A thread
+// waits only for the two super-panels that it needs.
 //
 // Cost of a pass: n^2 / 2 kernel values (if streamed) and 2 n^2 p flops. Memory: n p numbers
 // (12 bytes each in f32, 16 in f64), prepared rows n d, stored values n^2 / 2. A pass runs only on
@@ -41,9 +43,10 @@ class GramOperator : public Operator {
     int64_t kernel_evaluations() const override { return evaluations_.load(); }
 
   private:
-    struct Work {                              // of one thread
+    // Workspace of one thread. own: a strip times vectors; other: a transposed tile times vectors.
+    struct Work {
         std::unique_ptr<TileScratch<T>> tiles; // nullptr: values are stored
-        Buffer<T> own, other;                  // products with a strip and a transposed tile
+        Buffer<T> own, other;
     };
     struct Block { // a strip of the tile (bi, bj)
         Work &work;
@@ -60,8 +63,8 @@ class GramOperator : public Operator {
     const Expression &kernel_;
     Points<T> points_;
     Tiles<T> tiles_;
-    std::vector<Panel<T>> panels_; // prepared rows; empty: not kept
-    Buffer<T> store_;              // values; empty: they are streamed
+    std::vector<Panel<T>> panels_; // prepared rows; empty if they are not kept between passes
+    Buffer<T> store_;              // kernel values; empty if they are streamed
     mutable std::atomic<int64_t> evaluations_{0};
 };
 

@@ -12,10 +12,14 @@ int64_t pass_evaluations(int64_t n);
 // pass), its prepared rows, or all values.
 enum class Store { nothing, rows, matrix };
 
-// Bytes of passes with p columns over n rows. vectors: the blocks of vectors of any pass. scratch:
-// of the threads, if values are computed. panels: of the threads, if prepared rows are not kept.
-// diagonal: the panels for computing the diagonal. loading: extra memory while kept rows are
-// loaded. rows: the kept rows. matrix: the kept values.
+// Bytes that passes with p columns over n rows take.
+// vectors: input, output and partial products of any pass.
+// scratch: workspace of all threads, if kernel values are computed.
+// panels: the prepared rows that all threads hold at once, if prepared rows are not kept.
+// diagonal: the panels that all threads hold at once to compute the diagonal.
+// loading: additional memory while the rows that are kept are prepared.
+// rows: the prepared rows, if they are kept.
+// matrix: the kernel values, if they are kept.
 struct Need {
     Bytes vectors, scratch, panels, diagonal, loading;
     int64_t rows, matrix;
@@ -23,15 +27,15 @@ struct Need {
 
 template <class T>
 Need gram_need(const Run &run, int64_t n, int64_t p, const TileBytes &tiles);
-// The same for m rows of source.
+// The same for m rows of source and this number of columns.
 template <class T>
 Need need_of(const Run &run, const Expression &kernel, const Source &source, int64_t m, int64_t columns) {
     return gram_need<T>(run, m, columns, tiles_of<T>(kernel, source));
 }
 
-// How the service `gram` of plugin.h keeps the kernel matrix, and the bytes of the matrix and of
-// one call on it with this many columns. The decision depends on the limit of the budget, and not
-// on what is left of it, so that a forecast and the fit decide alike.
+// What the service `gram` of plugin.h keeps of the kernel matrix between passes, and the bytes that
+// this and one call on it with `columns` columns take. The decision depends on the limit of the
+// budget, and not on what is left of it, so that a forecast and the fit decide alike.
 struct GramService {
     Store store;
     Bytes bytes;

@@ -12,11 +12,12 @@ using MakeBase = std::unique_ptr<Operator> (*)(Run &run, const KernelRows &rows,
 
 struct GramPlan {
     bool f32 = false; // the result is computed in f32
-    // Results are in f64, but most products of an iteration use f32.
+    // Results are in f64, but most products of an iteration are computed by a second, f32 operator.
     bool rough = false;
-    // What the operator of most passes keeps.
+    // What the operator that makes most of the passes keeps in memory: the f32 one if `rough` is
+    // set, otherwise the only one.
     Store store = Store::nothing;
-    // What the f64 operator keeps that accompanies an f32 one.
+    // If `rough` is set: what the f64 operator keeps in memory.
     Store store_exact = Store::nothing;
     MakeBase base = nullptr; // nullptr: the kernel matrix itself
 };
@@ -25,7 +26,8 @@ struct GramPlan {
 class KernelMatrix {
   public:
     KernelMatrix(std::unique_ptr<Operator> base, std::unique_ptr<Operator> rough);
-    const Operator &base() const { return *base_; } // the one in the type of the result
+    const Operator &base() const { return *base_; } // in the type of the result
+    // The pair of both operators if the plan is rough, otherwise the only one.
     const Operator &both() const { return pair_ ? *pair_ : *base_; }
     int64_t evaluations() const { return base_->kernel_evaluations() + (rough_ ? rough_->kernel_evaluations() : 0); }
 

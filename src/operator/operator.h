@@ -8,14 +8,14 @@
 
 namespace mercer {
 
-// Reads rows row0 ... row0 + rows of a tall matrix, row-major. It may be called on any thread, in
-// any order, and repeatedly.
+// Writes rows row0 ... row0 + rows - 1 of a tall matrix to `to`, row-major. It may be called on any
+// thread, in any order, and repeatedly.
 using Fill = std::function<void(int64_t row0, int64_t rows, double *to, int64_t stride)>;
 // Receives all rows of a product, row-major, and may overwrite them.
 using Take = std::function<void(double *y, int64_t stride)>;
 
-// How an operator relates to the matrix K of exact kernel values for which it is used (scaled and
-// centred, if the operator is). Lifts ask for it before they claim anything about K.
+// How the matrix A of an operator relates to the matrix K of exact kernel values for which it is
+// used. If A is scaled and centred, K is, too. Lifts ask for it before they claim anything about K.
 struct Fidelity {
     // Upper bound of the spectral norm |A - K|, rounding aside. 0: each value of A is that of K, up
     // to rounding of its type; infinite: no bound is known.
@@ -29,7 +29,7 @@ class Operator {
     Operator(int64_t n, bool f32) : n_(n), f32_(f32) {}
     virtual ~Operator() = default;
     int64_t n() const { return n_; }
-    bool f32() const { return f32_; } // solvers keep their blocks in f32
+    bool f32() const { return f32_; } // true: solvers should keep their blocks in f32
     // Computes Y = A Q with p columns. An operator that wraps another one also wraps q and y, so
     // that Q and Y exist only once, however many operators are nested. rough: computes with the
     // rounding errors of f32 at a lower cost; allowed only if has_rough().
@@ -43,9 +43,10 @@ class Operator {
     // Writes the columns of A with these numbers (n x count). Unless a class knows better, it
     // computes the product with unit vectors.
     virtual void columns(Run &run, const int64_t *index, int64_t count, double *out, int64_t ldo) const;
-    // What row_squares computes: sum_j weights_j (A_ij - shift_i - shift_j)^2; nullptr: weights of
-    // 1, no shift. Centring subtracts such a shift from each entry (weighted.cpp), and what is
-    // subtracted before the squares are taken does not cancel in their sum.
+    // The numbers for which row_squares computes sum_j weights_j (A_ij - shift_i - shift_j)^2.
+    // weights nullptr: all 1; shift nullptr: all 0. Centring a matrix subtracts such a shift from
+    // each entry (weighted.cpp). As this is done before entries are squared, no large squares have
+    // to cancel.
     struct Squares {
         const double *weights = nullptr, *shift = nullptr;
     };
@@ -60,7 +61,7 @@ class Operator {
     void apply(Run &run, bool rough, Columns q, Columns y) const;
     // Returns the operator as plugins see it; this object must outlive the result.
     mercer_operator c_operator() const;
-    // The same for reducers; op: the c_operator() of this object.
+    // Returns the operator as reducers see it. op: the c_operator() of this object.
     mercer_gram c_gram(const mercer_operator &op) const;
 
   private:

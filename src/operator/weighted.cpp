@@ -81,8 +81,8 @@ void WeightedOperator::dense(Run &run, double *a, int64_t lda) const {
     for (int64_t j = 0; scale_ && j < n(); ++j)
         for (int64_t i = 0; i < n(); ++i) a[i + j * lda] *= scale_[i] * scale_[j];
     if (!centred_) return;
-    // P A P = A - u v^T - v u^T + c u u^T with v = A u, c = u^T v. Both triangles are computed by
-    // the same formula, so that the result stays symmetric.
+    // With B = S K S, which `a` holds now: P B P = B - u v^T - v u^T + c u u^T, where v = B u and c
+    // = u^T v. Both triangles are computed by the same formula, so that the result is symmetric.
     Buffer<double> u = run.buffer<double>(n()), v = run.buffer<double>(n());
     for (int64_t i = 0; i < n(); ++i) u[i] = unit(i);
     gemm('N', 'N', n(), 1, n(), 1.0, a, lda, u.data(), n(), 0.0, v.data(), n());
@@ -97,7 +97,7 @@ void WeightedOperator::diagonal(Run &run, double *d) const {
     for (int64_t i = 0; scale_ && i < n(); ++i) d[i] *= scale_[i] * scale_[i];
     if (!centred_) return;
     const double *ksu = mean(run);
-    auto v = [&](int64_t i) { return ksu[i] * scale(i); }; // A u
+    auto v = [&](int64_t i) { return ksu[i] * scale(i); }; // S K S u
     double c = 0;
     for (int64_t i = 0; i < n(); ++i) c += unit(i) * v(i);
     for (int64_t i = 0; i < n(); ++i) d[i] += unit(i) * (c * unit(i) - 2 * v(i));
@@ -135,7 +135,9 @@ void WeightedOperator::columns(Run &run, const int64_t *index, int64_t count, do
 }
 
 void WeightedOperator::row_squares(Run &run, const Squares &of, double *out) const {
-    if (of.shift) return Operator::row_squares(run, of, out); // K would be shifted twice, with scales between
+    // A shift of A cannot be passed on to K: entries of A are shifted after they have been scaled,
+    // those of K before.
+    if (of.shift) return Operator::row_squares(run, of, out);
     const Buffer<double> a = shift(run);
     Buffer<double> weights = run.buffer<double>(n());
     for (int64_t j = 0; j < n(); ++j) weights[j] = (of.weights ? of.weights[j] : 1) * scale(j) * scale(j);

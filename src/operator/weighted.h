@@ -13,15 +13,17 @@ class WeightedOperator : public Operator {
     bool has_rough() const override { return base_.has_rough(); }
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
-    Fidelity fidelity() const override; // |P S (A - K) S P| <= max s^2 |A - K|
-    // Both are centred by the exact mean, as mean() knows it or computes it.
+    // For the base operator B: |P S (B - K) S P| <= max s^2 |B - K|.
+    Fidelity fidelity() const override;
+    // columns and row_squares centre by the exact mean, which they take from mean().
     void columns(Run &run, const int64_t *index, int64_t count, double *out, int64_t ldo) const override;
     void row_squares(Run &run, const Squares &of, double *out) const override;
-    // Returns K S u from a product that is not rough. The first product computes it as an
-    // additional column, and so does the first one that is not rough. If there was none yet, mean()
-    // makes one.
+    // Returns K S u from a product that is not rough. The first product computes K S u as an
+    // additional column; if it is rough, the first exact one computes it again. If no exact product
+    // has been made yet, mean() makes one.
     const double *mean(Run &run) const;
-    // How K S u is known so far, so that another run can continue from it.
+    // How accurately K S u is known so far. With known_mean() and know(), a checkpoint hands it on
+    // to a later run.
     enum class Mean { unknown, rough, exact };
     Mean known() const { return known_; }
     const Buffer<double> &known_mean() const { return mean_; }
@@ -33,7 +35,7 @@ class WeightedOperator : public Operator {
   private:
     double scale(int64_t i) const { return scale_ ? scale_[i] : 1; }
     double unit(int64_t i) const { return scale(i) * inverse_length_; }
-    Buffer<double> shift(Run &run) const; // a (weighted.cpp); zeros if uncentred
+    Buffer<double> shift(Run &run) const; // the vector a of weighted.cpp; zeros if uncentred
     const Operator &base_;
     const double *scale_;
     bool centred_;

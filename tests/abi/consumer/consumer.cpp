@@ -66,7 +66,8 @@ void fit_save_load(const mercer::Context &context, const mercer::Data &data) {
     model = mercer::Model::load(context, "cpp.safetensors"); // the copy keeps the old one
     must(model.transform<double>(data).values == scores.values, "the loaded model gives the same bits");
     must(copy.transform<double>(data).values == scores.values, "the copy is the old model");
-    const mercer::Recipe compress = mercer::Recipe(context, "compress").set("m", "50");
+    mercer::Recipe compress(context, "compress");
+    compress.set("m", "50");
     must(mercer::Model::forecast(compress, {model}).bytes.most > 0, "forecast of a derivation");
     mercer::Model fewer = mercer::Model::derive(compress, {model});
     must(fewer.summary().m == 50 && fewer.transform<double>(data).cols == 4, "a model of a model");
