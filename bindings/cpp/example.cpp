@@ -23,7 +23,7 @@ void fit_and_look(const mercer::Context &context) {
     std::cout << '\n';
 }
 
-// Records of x, y and a number that is none of the model's business: a view takes the first two where they lie.
+// Records of x, y and a time that the model does not use: a view takes x and y where they lie.
 struct Record {
     double x, y, time;
 };
@@ -33,7 +33,8 @@ mercer::Data points_of(const mercer::Context &context, const std::vector<Record>
     return mercer::Data::from_view(context, mercer::strided(&records.front().x, rows, 2, stride, 1));
 }
 
-// A ring is no ellipse: its centre is as unlike it as what lies outside.
+// The points of a ring lie on no ellipse: the centre of a ring is as unlike them as what lies
+// outside.
 void find_what_is_unlike(const mercer::Context &context) {
     std::vector<Record> ring;
     for (int i = 0; i < 200; ++i) ring.push_back({std::cos(0.1 * i), std::sin(0.1 * i), 1.0 * i});
@@ -55,7 +56,7 @@ void find_what_is_unlike(const mercer::Context &context) {
                   << (far(i, 0) > 2 * limit ? "unlike" : "like") << " the ring\n";
 }
 
-// A kernel of one's own: rows come as views, a whole block at a time.
+// A kernel of one's own. It gets rows as views, a whole block at a time.
 void use_a_kernel_of_ones_own(const mercer::Context &context) {
     const std::vector<double> x = {0, 3, 4, 7};
     auto product = [](const mercer_view &a, const mercer_view &b, const mercer_view &k) {
