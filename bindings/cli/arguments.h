@@ -90,7 +90,7 @@ class Arguments {
     bool completing_ = false;
     std::string last_; // the word to complete, which is not in words_
     Words sets_;       // values of --set, each "name=value"
-    // values of the parameters' flags, by the row's full name
+    // The values of the parameters' flags, by the full names of their rows.
     std::map<std::string, std::string> flags_;
 };
 

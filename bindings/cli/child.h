@@ -10,7 +10,7 @@ namespace cli {
 struct Child {
     std::vector<std::string> lines; // the lines that the child sent by report_to_parent()
     std::string printed;            // the beginning of what it wrote to standard output and error
-    // whether the child sent the token back, which proves that end_child_well() was reached
+    // Whether the child sent the token back, which proves that end_child_well() was reached.
     bool token = false;
     bool timed_out = false, left_processes = false;
     int status = 0; // as waitpid() gives it

@@ -31,8 +31,8 @@ void derive(mercer_context *context, const Entry &operation, const Words &words)
 // Applies the operations of `what` (null: scores) to data and returns their outputs.
 std::vector<Output> apply(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_run *run);
 
-// Does the same, and writes the outputs to one file, beside the ids of the rows if the data have
-// them.
+// Applies the operations as apply() does, and writes the outputs to one file, beside the ids of the
+// rows if the data have them.
 Table write_outputs(mercer_model *model, mercer_recipe *what, mercer_data *data, const std::string &path, Form form,
                     const mercer_run *run);
 

@@ -41,9 +41,10 @@ Words names_of(std::string type, const std::string &begun) {
     return {names.begin(), names.end()};
 }
 
-// The values that a type as help shows it, "median | mean" or "FILE|KERNEL", allows. One of several
-// lower-case words is itself a value, an upper-case word stands for the names in a registry.
-// Everything else is left to the shell, which knows files.
+// The values that a type allows, which is written as help shows it: "median | mean" or
+// "FILE|KERNEL". If there are several alternatives, a lower-case word is itself a value. An
+// upper-case word stands for the names in a registry. Everything else is left to the shell, which
+// knows files.
 Words values_of_type(const std::string &type, const std::string &begun) {
     Words values;
     const Words alternatives = split(type, '|');

@@ -13,8 +13,8 @@ struct Failure : std::runtime_error {
     int32_t code;
 };
 
-// Thrown when the command has printed what it was asked for: its help, or completions of its last
-// word.
+// Thrown after the command has printed what it was asked for: its help, or the words to which its
+// last word can be completed.
 struct HelpShown {};
 
 // Throws a Failure with the library's text unless status is MERCER_OK.

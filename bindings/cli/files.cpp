@@ -114,7 +114,7 @@ void check_apart(const std::string &output, const std::string &input) {
         return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
     };
     const bool exist = ::stat(output.c_str(), &one) == 0 && ::stat(input.c_str(), &other) == 0;
-    // The files need not exist yet, such as a checkpoint; then only their names can be compared.
+    // A file need not exist yet (a checkpoint, for instance); then only the names can be compared.
     const bool same = exist ? S_ISREG(one.st_mode) && one.st_dev == other.st_dev && one.st_ino == other.st_ino
                             : place(output) == place(input) && !error;
     if (same)
@@ -165,7 +165,7 @@ bool is_stdout(const std::string &path) {
 
 void hold_standard_streams() {
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-        // If the stream is closed, open() gives its number to /dev/null: the least free one.
+        // open() takes the least free number, so /dev/null gets that of the closed stream.
         if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
             (void)!::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
@@ -259,7 +259,8 @@ void OutputFile::commit() {
 }
 
 std::string kind_of_file(const std::string &path) {
-    // A model begins with 8 bytes that hold the length of its header, and then the header in JSON.
+    // `enough` is the number of bytes that are read. A model begins with `length` bytes that hold
+    // the length of its header, and then the header in JSON.
     constexpr size_t enough = 16, length = 8;
     if (is_stream(path) || is_device(path)) return "";
     std::string bytes;

@@ -43,8 +43,8 @@ void add_once(std::string &list, const std::string &word) {
     if (("," + list + ",").find("," + word + ",") == std::string::npos) list += (list.empty() ? "" : ",") + word;
 }
 
-// One line for all certificates of a name: their value (of one) or their number (of several), and
-// their kinds.
+// One line for all certificates of a name: the value if there is only one, the number of
+// certificates if there are several, and their kinds.
 Cells certificates_of(const json::Value &list) {
     Cells rows;
     std::vector<std::string> names;

@@ -12,7 +12,7 @@ namespace cli {
 
 namespace {
 
-// mercer.h's name for kernels that the library does not compute
+// mercer.h's name for kernels that the library does not compute itself.
 constexpr const char *kernel_of_values = "user";
 
 char separator_of(const std::string &text) {

@@ -6,8 +6,8 @@
 #include <mercer/mercer.h>
 #include <nlohmann/json.hpp>
 
-// Only this file includes nlohmann's header: it adds a second to the compilation of each file that
-// does.
+// Only this file includes nlohmann's header, which would add a second to the compilation of every
+// other file.
 namespace cli::json {
 
 namespace {

@@ -59,8 +59,8 @@ void print_usage(FILE *stream) {
 
 void show_log(void *, int32_t level, const char *text) {
     constexpr int32_t warning = 2;
-    // The last warning. It is not repeated, because each step of a command on the same data may
-    // warn of the same.
+    // The last warning, which is not shown again: the next step of a command on the same data often
+    // repeats it.
     static std::string said;
     if (level < warning || said == text) return;
     said = text;
@@ -130,7 +130,7 @@ int main(int argc, char **argv) {
         try {
             dispatch(words);
         } catch (const cli::HelpShown &) {
-            // What was printed is output too, and is flushed below.
+            // The help is output like any other, and is flushed below.
         }
         if (std::fflush(stdout) != 0) throw cli::system_failure("standard output", "write");
         if (std::ferror(stdout)) throw cli::Failure(MERCER_E_IO, "standard output: a part of it could not be written");

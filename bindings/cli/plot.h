@@ -15,8 +15,9 @@ namespace cli {
 struct Subject {
     mercer_context *context;
     mercer_model *model;
-    mercer_data *data;               // or null
-    std::string labels;              // a file, or the name of the column that `data` took them from; "" for none
+    mercer_data *data; // or null
+    // A file, or the name of the column that `data` took its labels from; "" for none.
+    std::string labels;
     std::vector<int64_t> components; // those to draw, counted from 1; empty: the first two
     const mercer_run *run;
 };
@@ -24,7 +25,7 @@ struct Subject {
 // Each of these makes a figure with one panel.
 chart::Figure scree(const Subject &subject);
 chart::Figure scatter(const Subject &subject);
-// over the plane of the model's two columns
+// A map over the plane of the model's two columns.
 chart::Figure map(const Subject &subject, const std::string &operation);
 
 // One label for each row.

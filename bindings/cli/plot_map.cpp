@@ -14,7 +14,7 @@ namespace {
 using namespace chart;
 
 constexpr size_t columns = 160, rows = 120; // number of cells of a map
-// how far the map extends beyond the points at each side, as a share of their range
+// How far the map extends beyond the points at each side, as a share of their range.
 constexpr double outlook = 0.15;
 
 std::vector<double> column_of(const Array &values, int64_t column) {

@@ -17,7 +17,7 @@ namespace {
 using namespace chart;
 
 constexpr int64_t most_marks = 50000; // a file with more marks is too large for most viewers
-// most marks on a map that are drawn in full size, with a white rim
+// Up to this number, marks on a map are drawn in full size, with a white rim.
 constexpr size_t most_haloed = 300;
 constexpr size_t levels = 64; // number of colours for labels that are continuous values
 

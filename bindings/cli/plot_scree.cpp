@@ -29,7 +29,7 @@ std::vector<double> numbers(const json::Value &list) {
 struct Intervals {
     std::string name; // of the intervals, for the legend; "": none are drawn
     std::vector<double> component, lower, upper;
-    double noise = 0; // the eigenvalue that noise alone would give; 0: not measured
+    double noise = 0; // the level up to which eigenvalues count as noise; 0: not measured
     std::vector<bool> in_noise;
 };
 

@@ -47,7 +47,7 @@ struct Libraries {
     }
 
   private:
-    // never closed
+    // The libraries are never closed, because their functions stay in use.
     static void *open(const char *name) { return ::dlopen(name, RTLD_NOW | RTLD_LOCAL); }
     template <class Function>
     void find(void *library, const char *name, Function &function) {

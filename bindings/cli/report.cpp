@@ -108,8 +108,8 @@ namespace {
 
 // What the certificates of all eigenvalues say together.
 struct Accuracy {
-    // The largest distance of an eigenvalue from one of its bounds, relative to the eigenvalue; <
-    // 0: nothing is certified.
+    // The largest distance of an eigenvalue from one of its bounds, relative to the eigenvalue. A
+    // negative number means that nothing is certified.
     double worst = -1;
     double probability = 1;
     std::vector<std::string> by, conditions;
@@ -129,8 +129,8 @@ Accuracy accuracy_of(mercer_model *model) {
         out.worst = std::max(out.worst, off / value);
         out.probability = std::min(out.probability, number_of(member(entry, "probability")));
         const std::string by = member(entry, "by").text;
-        // The bound "frobenius" estimates that norm of the residual from pairs of rows, so it is
-        // called "pairs" here.
+        // The certificate "frobenius" comes from sampled entries of the residual, that is, from
+        // pairs of rows, so users read "pairs".
         add_once(out.by, by == "frobenius" ? "pairs" : by);
         add_once(out.conditions, member(entry, "if").text);
     }
@@ -140,7 +140,8 @@ Accuracy accuracy_of(mercer_model *model) {
 } // namespace
 
 void print_accuracy(FILE *stream, mercer_model *model, const std::string &tighter) {
-    constexpr double close = 0.01; // relative accuracy from which on tighter bounds are not suggested
+    // If the bounds are closer than this, no tighter ones are suggested.
+    constexpr double close = 0.01;
     const Accuracy found = accuracy_of(model);
     if (found.worst < 0 || !fact_of(model, "/strategy/why").empty()) return;
     std::string how = "by " + joined(found.by, " and ");

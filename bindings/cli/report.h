@@ -42,7 +42,7 @@ void print_importance(FILE *stream, const Importance &importance, size_t most = 
 // requests stronger certificates, or "".
 void print_accuracy(FILE *stream, mercer_model *model, const std::string &tighter);
 
-// Prints "kpca, kernel gaussian: 600 x 2 f64 -> 10 components on 600 centres".
+// Prints a line such as "kpca, kernel gaussian: 600 x 2 f64 -> 10 components on 600 centres".
 void print_headline(FILE *stream, mercer_model *model);
 
 // Prints the costs of a fit, beside the forecast if there is one.

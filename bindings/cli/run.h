@@ -12,7 +12,8 @@ namespace cli {
 // older one is at least ten seconds back, once the call has lasted that long.
 struct Pace {
     double elapsed[2] = {0, 0}, share[2] = {0, 0};
-    double line_at = 10; // when the next line of progress is due, in seconds of the call
+    // The time of the call, in seconds, at which the next line of progress is due.
+    double line_at = 10;
 };
 
 // What a long call runs with: threads, memory budget, progress and cancellation. While a Run

@@ -10,8 +10,8 @@ namespace cli {
 
 namespace {
 
-// The code points, of which NumPy's texts are made, of a UTF-8 text. The library has checked that
-// it is valid.
+// The code points of a UTF-8 text, which the library has checked to be valid. NumPy's texts consist
+// of code points.
 std::vector<uint32_t> code_points(std::string_view text) {
     std::vector<uint32_t> out;
     for (const char c : text) {

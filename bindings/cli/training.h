@@ -19,7 +19,7 @@ struct TrainingOptions {
     RunOptions run;
 
     void add_to(CLI::App &app);
-    void verify_inputs() const; // Throws if more than one of them is standard input.
+    void verify_inputs() const; // throws if more than one of them is standard input
 };
 
 // What a fit reads: the data with their landmarks and weights.
@@ -28,7 +28,7 @@ class TrainingData {
     TrainingData(mercer_context *context, TrainingOptions &options, const mercer_run *run);
 
     mercer_data *get() const { return data_->get(); }
-    // its budget is less the memory of landmarks and weights
+    // The run for the fit: the memory of landmarks and weights is subtracted from its budget.
     const mercer_run *run() const { return &beside_; }
 
   private:

@@ -378,7 +378,7 @@ struct UserKernel : mercer_user_kernel, Calls {
             return guarded([&] { return (*static_cast<Tile *>(own))(*x, *y, *k), 0; });
         };
     }
-    // to be called when the library has taken the function, which it then releases
+    // Called when the library has taken the function over, which it then releases.
     void taken() { kept.release(); }
 
   private:

@@ -54,7 +54,7 @@ int main(void) {
     CHECK(s.sent == N && summary_of(a).n == N);
     mercer_view va = tensor_of(a, "A"), vb = tensor_of(b, "A");
     CHECK(memcmp(va.data, vb.data, N * R * sizeof(double)) == 0);
-    /* the stream is used up */
+    /* The stream is used up. */
     CHECK(mercer_model_fit(&none, recipe, data, NULL) == MERCER_E_DATA && none == NULL);
     mercer_data_destroy(data);
     CHECK(s.released == 1);

@@ -33,8 +33,9 @@ static void eigenpairs(int n, const double *a, int r, double *values, double *u)
     }
 }
 
-/* A diffusion map (all weights 1, alpha = 1) as an expansion: f = A^T k(C, x) / g(x), g = v^T k(C,
- * x), with v = 1 / q and q the row sums of K. */
+/* A diffusion map as an expansion, with all weights 1 and alpha = 1:
+ *
+ *   f = A^T k(C, x) / g(x), g = v^T k(C, x), v = 1 / q, q the row sums of K. */
 static void diffusion_map(mercer_context *ctx) {
     double q[N], degree[N], s[N * N], u[N * (R + 1)], lambda[R + 1], v[N], f[N * R], a[N * R], b[R] = {0}, vol = 0;
     for (int i = 0; i < N; i++) {
@@ -64,7 +65,8 @@ static void diffusion_map(mercer_context *ctx) {
     double out[N * R], far[4 * D] = {1e3, 0, 0, -1e4, 5, 7, 0, 1e8, 0, 40, 0, 0}, limit[4 * R];
     mercer_data *centres = rows_of(ctx, x, N, D), *away = rows_of(ctx, far, 4, D);
     scores_of(model, centres, out, N, R);
-    for (int i = 0; i < N * R; i++) NEAR(out[i], f[i], 1e-9); /* f at the centres reproduces the eigenvectors */
+    /* At the centres f reproduces the eigenvectors. */
+    for (int i = 0; i < N * R; i++) NEAR(out[i], f[i], 1e-9);
     scores_of(model, away, limit, 4, R);
     for (int i = 0; i < 4; i++) {
         /* Far away, k is computed relative to its largest value; in the end the nearest centre
@@ -189,8 +191,8 @@ static void rounded(mercer_context *ctx) {
     int64_t m = 0;
     for (int i = 0; i < N; i++) norm += a[i] * a[i] / 2;
     for (int i = 0; i < N; i++) {
-        /* Coefficients with |a| > 1/s stay. Others become +-1/s with probability s |a|, otherwise
-         * 0. */
+        /* Coefficients with |a| > 1/s stay. Others become +-1/s with probability s |a|, and
+         * otherwise vanish. */
         double s = 1 / sqrt(norm / 4), rounded = fabs(a[i]) > 1 / s                         ? a[i]
                                                  : (number(&seed) + 1) / 2 < s * fabs(a[i]) ? copysign(1 / s, a[i])
                                                                                             : 0;

@@ -23,7 +23,7 @@ constexpr int64_t d = 3;
 
 // What the merge needs of a model: its centres, the coefficients `alpha` of the unit principal
 // directions, the number of rows, the coefficients `nu` of the mean, and sigma = sqrt(count
-// lambda).
+// lambda), which are singular values.
 struct Omega {
     Matrix points, alpha;
     double count;
@@ -156,7 +156,7 @@ int main() {
         CHECK(std::fabs(error) < 1e-8);
         for (int64_t i = 0; i < na + nb; ++i)
             for (int64_t l = 0; l < na + nb; ++l) dot += merged.alpha(i, j) * k(i, l) * whole.alpha(l, j);
-        // both are the same unit direction in feature space
+        // Both are the same unit direction in feature space.
         CHECK(std::fabs(std::fabs(dot) - 1) < 1e-7);
     }
     for (size_t i = 0; i < whole.nu.size(); ++i) CHECK(std::fabs(merged.nu[i] - whole.nu[i]) < 1e-15);

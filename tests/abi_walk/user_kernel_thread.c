@@ -72,8 +72,7 @@ int main(void) {
         CHECK(memcmp(scores[0], scores[k], sizeof plain) == 0);
     }
     for (int at = 1; at < 12; at += 5) {
-        /* The kernel fails in the middle of the fit, which must return the kernel's text; the
-              * next call works. */
+        /* The kernel fails in the middle of the fit, which reports its text. The next call works. */
         state s = {.fail_at = at};
         CHECK(run(ctx, x, &s, "stream", plain) == MERCER_E_CALLBACK &&
               strcmp(mercer_last_error(), "the kernel raised") == 0);

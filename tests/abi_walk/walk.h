@@ -127,7 +127,7 @@ static inline double eigen_error(mercer_model *model, const double *k) {
         }
         for (int64_t i = 0; i < s.m; i++)
             worst = fmax(worst, fabs(y[i] - mean - (double)s.n * lambda[j] * a[i * s.r + j]) / sqrt(norm));
-        /* the component has unit length in feature space */
+        /* The component has unit length in feature space. */
         NEAR(norm * (double)s.n * lambda[j], 1, 1e-8);
     }
     free(y);

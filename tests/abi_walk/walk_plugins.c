@@ -118,7 +118,7 @@ static void whole_rows(mercer_context *ctx, int objects) {
     mercer_data_destroy(data);
 }
 
-/* k-means: each centroid must be the mean of the rows nearest to it, and each weight their number. */
+/* k-means: each centroid must be the mean of the rows nearest to it, each weight their number. */
 static void points_reducer(mercer_context *ctx) {
     mercer_data *data = rows_of(ctx, x, N, D);
     mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.6", "reducer", "lloyd", "m", "9");

@@ -67,7 +67,7 @@ Ticks linear_ticks(const Axis &axis, const Step &step) {
 }
 
 Ticks logarithmic_ticks(const Axis &axis, int every) {
-    constexpr int most_subdivided = 6; // decades on an axis with small ticks
+    constexpr int most_subdivided = 6; // an axis of more decades has no small ticks
     const Range &range = axis.range;
     const int first = static_cast<int>(std::floor(std::log10(range.lo))),
               last = static_cast<int>(std::ceil(std::log10(range.hi)));
@@ -109,7 +109,8 @@ Range range_of(const std::vector<double> &values) {
 Range padded(const Range &range, double share) {
     const double magnitude = std::max(std::fabs(range.lo), std::fabs(range.hi));
     if (magnitude < 1e-290) return {-1, 1};
-    const bool constant = range.length() < 1e-12 * magnitude; // labels have no more digits than that
+    // Values that differ by less have equal labels.
+    const bool constant = range.length() < 1e-12 * magnitude;
     const double pad = constant ? 0.1 * magnitude : share * range.length();
     return {range.lo - pad, range.hi + pad};
 }
@@ -143,7 +144,7 @@ Ticks ticks_of(const Axis &axis, double length, double size, bool horizontal) {
             if (Ticks ticks = logarithmic_ticks(axis, every); labels_are_apart(ticks, axis, length, size, horizontal))
                 return ticks;
     }
-    // least distance of ticks, in pixels
+    // The least distance of ticks, in pixels.
     const double gap = axis.kind == Kind::whole ? 20 : horizontal ? 55 : 36;
     Step step = least_step(axis.range.length() * std::min(gap / length, 0.2));
     if (axis.kind == Kind::whole && step.power < 0) step = {0, 0};

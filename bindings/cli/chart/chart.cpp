@@ -12,7 +12,7 @@ namespace {
 
 constexpr double label_size = 12, title_size = 13, heading_size = 14, small_size = 11;
 constexpr double tick_length = 4, minor_length = 2, tick_gap = 3, title_room = 22;
-// distance of a colour bar from the frame, and its width
+// The distance of a colour bar from the frame, and its width.
 constexpr double bar_gap = 12, bar_width = 12;
 constexpr const char *ink = "#333";
 
@@ -181,7 +181,8 @@ std::vector<std::vector<Key>> legend_parts(const Figure &figure) {
     return {figure.legend};
 }
 
-// The height of the heading, the place below the panels, and the height of the whole picture.
+// Vertical measures of a picture: the height of the heading, the place where the panels end, and
+// the height of the whole.
 struct Heights {
     double heading, below, all;
     Heights(const Figure &figure, const Layout &layout)

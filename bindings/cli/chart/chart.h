@@ -23,8 +23,8 @@ struct Panel {
 struct Key {
     std::string name;
     std::optional<Style> mark;
-    std::string line = {}; // the colour of the line; "": none
-    bool dashed = false, upright = false;
+    std::string line = {};                // the colour of the line; "": none
+    bool dashed = false, upright = false; // upright: drawn as an error bar
 };
 
 struct Figure {

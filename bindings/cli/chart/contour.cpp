@@ -13,7 +13,7 @@ namespace cli::chart {
 
 namespace {
 
-// ordered, so that the picture is the same each time
+// The map is ordered, so that the picture is the same each time.
 using Graph = std::map<size_t, std::vector<size_t>>;
 
 class Squares {

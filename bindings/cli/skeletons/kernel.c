@@ -11,7 +11,8 @@ typedef struct example_params {
     double sigma;
 } example_params;
 
-/* One row for each parameter: field, default, group, flags, range, meaning. It becomes a flag and a line of help. */
+/* One row for each parameter: field, default, group, flags, range, meaning. It becomes a flag and a
+ * line of help. */
 static const mercer_param rows[] = {
     MERCER_PARAM_REAL(example_params, sigma, "1", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, INFINITY, "length"),
 };

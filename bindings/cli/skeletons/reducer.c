@@ -1,6 +1,5 @@
-/* reducer-example.c - selects m rows, every s-th one, with s = floor(n / m).  Cost: no kernel
- * value. Source: ...
- * It suits rows whose order is random.
+/* reducer-example.c - selects m rows: every s-th one, s = floor(n / m).  Cost: no kernel value.
+ * Source: ... For rows whose order is random.
  *
  * A reducer selects the landmarks and passes them to host->give. host->visit and host->columns
  * provide kernel values and distances, a tile at a time; host->gram provides the kernel matrix as
@@ -12,7 +11,8 @@ typedef struct example_params {
     int64_t m;
 } example_params;
 
-/* One row for each parameter: field, default, group, flags, range, meaning. It becomes a flag and a line of help. */
+/* One row for each parameter: field, default, group, flags, range, meaning. It becomes a flag and a
+ * line of help. */
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(example_params, m, "1", "", MERCER_SHORT, 1, 9e15, "number of centres"),
 };

@@ -15,7 +15,8 @@ typedef struct example_params {
     int64_t iterations;
 } example_params;
 
-/* One row for each parameter: field, default, group, flags, range, meaning. It becomes a flag and a line of help. */
+/* One row for each parameter: field, default, group, flags, range, meaning. It becomes a flag and a
+ * line of help. */
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(example_params, iterations, "1000", "", 0, 1, 9e15, "largest number of iterations"),
 };
@@ -74,7 +75,7 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
         if ((status = host->progress(task, (double)out->passes / (double)limit)) ||
             (status = host->orthonormalise(task, q, request->locked, &rank)))
             return status;
-        /* dropped as dependent: replaced by random columns */
+        /* Columns that depended on others were dropped; random ones replace them. */
         mercer_range lost = {q.block, rank, p - rank};
         if (rank < p && ((status = host->random(task, lost, p * (out->passes + 1))) ||
                          (status = host->orthonormalise(task, q, request->locked, &rank))))

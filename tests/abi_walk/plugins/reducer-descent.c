@@ -19,7 +19,7 @@ typedef struct rule {
     mercer_task *task;
     mercer_gram gram;
     mercer_block *block; /* two columns, l and K l */
-    /* s and w of the formula (n each); l: the columns of L so far (n x m) */
+    /* s and w of the formula above (n values each); l: the columns of L so far (n x m). */
     double *s, *w, *l;
 } rule;
 

@@ -18,7 +18,7 @@ static const mercer_param rows[] = {
 
 typedef struct work {
     int64_t n, d, m;
-    int64_t first;    /* index of the first point that is visited */
+    int64_t first;    /* index of the first point of the current visit */
     int32_t summing;  /* 0: seeding; 1: all points are visited, and states hold sums */
     int64_t *nearest; /* index of the nearest point of each row, n */
     double *distance; /* squared distance of each row from that point, n */
@@ -44,7 +44,7 @@ static int32_t see(void *user, void *state, const mercer_tile *tile) {
             double distance = mercer_value(tile->dtype, tile->values, i * tile->stride + j);
             if (!best[i].nearest || distance < best[i].distance) best[i] = (found){distance, tile->col0 + j + 1};
         }
-        /* seeding, or the row is still to meet more points */
+        /* Seeding needs no sums; otherwise a row is added when it has met all points. */
         if (!w->summing || tile->col0 + tile->cols < w->m) continue;
         double *sum = sums + (best[i].nearest - 1) * (w->d + 1), weight = w->weight[tile->row0 + i];
         for (int64_t c = 0; c < w->d; c++) sum[c] += weight * mercer_value(tile->dtype, tile->x, i * w->d + c);
