@@ -18,10 +18,11 @@ bool is_flag(const std::string &word) { return word.size() > 2 && word.starts_wi
     throw Failure(MERCER_E_VALUE, option->get_name() + " = " + value + ", must be " + allowed);
 }
 
-/* "--sigma=5" -> "sigma". */
+// "--sigma=5" -> "sigma".
 std::string name_in(const std::string &flag) { return flag.substr(2, flag.find('=') - 2); }
 
-/* A part's name that is empty would mean the default, which nobody asks for like this: a variable of a script was. */
+// Refuses an empty name of a part, such as `--kernel "$KERNEL"` gives if the shell variable is not
+// set. The library would take it for the default, which nobody asks for in this way.
 void refuse_empty(const std::string &part, const std::string &value) {
     const std::string registry = part == "what" ? "operations" : part + "s";
     if (value.empty() && std::find(registries().begin(), registries().end(), registry) != registries().end())
@@ -29,7 +30,7 @@ void refuse_empty(const std::string &part, const std::string &value) {
                       "--" + part + " = '', must be a name; `mercer methods " + registry + "` lists them");
 }
 
-/* What other packages call a flag, or a value of one, and what it is called here. */
+// The name of a flag or of a value in other packages (theirs), and its name here (ours).
 struct Foreign {
     const char *theirs, *ours;
 };
@@ -44,14 +45,15 @@ std::string translated(const Foreign (&table)[count], const std::string &word) {
     return "";
 }
 
-/* The commands that have a flag which others of the same kind do not. */
+// For a flag that only some of the commands on data have, names these commands; "" for other flags.
 std::string commands_with(const std::string &flag) {
     if (flag == "labels") return "fit, forecast and plot";
     if (flag == "landmarks" || flag == "weights" || flag == "scores" || flag == "checkpoint") return "fit and forecast";
     return "";
 }
 
-/* find_entry, which says more where the name is of another registry or of another package. */
+// Calls find_entry, which throws if the registry does not have the name. The failure says more if
+// another registry or another package has it.
 void look_up(mercer_context *context, const std::string &registry, const std::string &name) {
     try {
         find_entry(context, registry, name);
@@ -74,7 +76,7 @@ void look_up(mercer_context *context, const std::string &registry, const std::st
     }
 }
 
-/* The methods that have a parameter of this name. */
+// The methods that have a parameter of this name, separated by commas.
 std::string methods_with(mercer_context *context, const std::string &name) {
     Words with;
     for (const Entry &method : entries_of(context, "methods")) {
@@ -85,7 +87,7 @@ std::string methods_with(mercer_context *context, const std::string &name) {
     return joined(with, ", ");
 }
 
-/* "f32" for "float32", where the parameter takes that. */
+// Replaces "float32" by "f32" (and "float64" by "f64") if the parameter has that choice.
 std::string own_value(const std::vector<Row> &rows, const std::string &name, const std::string &value) {
     const std::string ours = translated(foreign_types, value);
     const auto takes = [&](const Row &row) {
@@ -96,7 +98,9 @@ std::string own_value(const std::vector<Row> &rows, const std::string &name, con
 
 std::string shortest_flag(const Row &row) { return flag_of(row.short_name.empty() ? row.name : row.short_name); }
 
-/* "--sigma median": a word where a number belongs may be a choice of the row that the number excludes. */
+// A parameter that must be a number may exclude another one that chooses a rule for it. If a word
+// such as "median" was given in place of the number (`--sigma median`) and is a choice of that
+// other parameter, returns a hint that names its flag; otherwise "".
 std::string rule_instead(const std::vector<Row> &rows, const std::string &name, const std::string &value) {
     const auto asked = std::find_if(rows.begin(), rows.end(), [&](const Row &row) { return is_named(row, name); });
     if (asked == rows.end() || asked->group.empty() || !asked->choices.empty()) return "";
@@ -106,7 +110,7 @@ std::string rule_instead(const std::vector<Row> &rows, const std::string &name, 
     return "";
 }
 
-/* What the library suggests, "did you mean output.variance = 0.95?", in the words of a command line. */
+// Rewrites the library's suggestion "did you mean output.variance = 0.95?" as a flag.
 std::string as_flag(const std::string &text, const std::vector<Row> &rows) {
     for (const Row &row : rows) {
         const std::string suggested = "did you mean " + row.name + " = ";
@@ -117,8 +121,9 @@ std::string as_flag(const std::string &text, const std::vector<Row> &rows) {
     return text;
 }
 
-/* Bytes: a decimal number, with an exponent if need be, and a unit: k, M, G, T, P or E are powers of 1000, Ki, Mi ... of
- * 1024, with or without a B, in letters of any case. */
+// Reads a number of bytes: a decimal number, which may have an exponent, and a unit. The units k,
+// M, G, T, P and E are powers of 1000, Ki, Mi ... are powers of 1024. A B may follow, and letters
+// may be of any case.
 std::optional<uint64_t> bytes_in(const std::string &text) {
     double number = 0;
     const char *end = text.data() + text.size();
@@ -137,7 +142,7 @@ std::optional<uint64_t> bytes_in(const std::string &text) {
     return static_cast<uint64_t>(bytes);
 }
 
-/* A row of one of these words, separated by '|'. It borrows the texts. */
+// A row whose value must be one of these words, separated by '|'. It borrows both texts.
 mercer_row choice_row(const std::string &name, const std::string &choices) {
     auto row = sized<mercer_row>();
     row.name = name.c_str();
@@ -182,7 +187,7 @@ CLI::Option *within(CLI::Option *option, int32_t type, double lo, double hi) {
         row.lo = lo;
         row.hi = hi;
         check(mercer_row_check(&row, text.c_str()));
-        // The library takes 1e6 for a whole number, CLI11 does not.
+        // The library accepts 1e6 as a whole number, but CLI11 does not.
         const bool digits_only = text.find_first_of(".eE") == std::string::npos;
         return type == MERCER_REAL || digits_only
                    ? text
@@ -214,7 +219,9 @@ const CLI::Option *Arguments::option_of(const std::string &flag) const {
 bool Arguments::takes_value(const std::string &word) const {
     const CLI::Option *option = option_of(word);
     if (word.find('=') != std::string::npos) return false;
-    return option ? option->get_items_expected_max() > 0 : is_flag(word); // those of the rows to come take one
+    // An unknown flag is taken for a parameter whose row has not been added yet. All of these take
+    // a value.
+    return option ? option->get_items_expected_max() > 0 : is_flag(word);
 }
 
 std::string Arguments::peek(const std::string &flag) const {
@@ -245,7 +252,8 @@ std::string Arguments::peek_positional() const {
 }
 
 Recipe Arguments::recipe(mercer_context *context, const std::string &registry, const std::string &name, Wanted wanted) {
-    if (registry == "operations") // of which a recipe may have several
+    // A recipe may have several operations, separated by commas.
+    if (registry == "operations")
         for (const std::string &one : split(name, ',')) look_up(context, registry, one);
     else
         look_up(context, registry, name);
@@ -258,7 +266,8 @@ Recipe Arguments::recipe(mercer_context *context, const std::string &registry, c
             ->allow_extra_args(false);
     Recipe recipe = make<Recipe>(mercer_recipe_create, context, name.c_str());
     auto rows = rows_of(recipe.get());
-    for (size_t i = 0; i < rows.size(); ++i) { // a part changes the rows that follow
+    // Setting a part changes the rows after it, so all rows are read again.
+    for (size_t i = 0; i < rows.size(); ++i) {
         const std::string value = is_part(rows[i]) ? peek(rows[i].name) : "";
         if (value.empty()) continue;
         check(mercer_recipe_set(recipe.get(), rows[i].name.c_str(), value.c_str()));
@@ -270,7 +279,7 @@ Recipe Arguments::recipe(mercer_context *context, const std::string &registry, c
 }
 
 void Arguments::add_rows(mercer_recipe *recipe, Wanted wanted) {
-    constexpr size_t most_shown = 80; // letters of what is allowed
+    constexpr size_t most_shown = 80; // characters up to which help lists the choices of a part
     for (const Row &row : rows_of(recipe)) {
         if (!wanted(row)) continue;
         std::string names;
@@ -292,8 +301,9 @@ void Arguments::add_rows(mercer_recipe *recipe, Wanted wanted) {
     }
 }
 
-/* A flag that nobody knows gets the library's answer, which says the nearest parameter; unless one of ours is near, or it is known
- * elsewhere: in another package, to another command, to another method. */
+// Throws the Failure for an unknown flag. If one of the fixed flags has a similar name, or if the
+// flag is known in another package, to another command or to another method, the text says so.
+// Otherwise it is the library's text, which suggests the nearest parameter.
 void Arguments::refuse(mercer_context *context, mercer_recipe *recipe, const std::string &name) const {
     std::vector<std::string> own;
     for (const CLI::Option *option : app_.get_options())
@@ -319,7 +329,8 @@ void Arguments::refuse(mercer_context *context, mercer_recipe *recipe, const std
     throw Failure(MERCER_E_NAME, "unknown flag --" + name);
 }
 
-/* Rewrites flags to the spelling that CLI11 knows. */
+// Rewrites flags to the spelling that CLI11 knows, with hyphens or underscores, and refuses unknown
+// ones.
 void Arguments::spell_canonically(mercer_context *context, mercer_recipe *recipe) {
     for (size_t i = 0; i < words_.size() && words_[i] != "--"; ++i) {
         std::string &word = words_[i];
@@ -336,7 +347,8 @@ void Arguments::spell_canonically(mercer_context *context, mercer_recipe *recipe
     }
 }
 
-/* CLI11's error in the words of all others: which argument, its value, what is allowed. */
+// Turns an error of CLI11 into a Failure in the form of all others: the argument, its value, what
+// is allowed.
 Failure Arguments::usage(const CLI::ParseError &error) const {
     std::string said = error.what(), name;
     const CLI::Option *option = nullptr;
@@ -368,7 +380,9 @@ void Arguments::parse() {
         std::cout << app_.help();
         throw HelpShown();
     } catch (const CLI::ParseError &error) {
-        for (const auto &word : words_) // of a command that has no parameters
+        // An unknown flag is found here only if the command has no parameters: for the others,
+        // spell_canonically() has refused it already.
+        for (const auto &word : words_)
             if (is_flag(word) && !option_of(word)) refuse(nullptr, nullptr, name_in(word));
         throw usage(error);
     }

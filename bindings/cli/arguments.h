@@ -12,26 +12,32 @@ namespace cli {
 
 using Words = std::vector<std::string>;
 
-/* The known name that a misprint may have meant, or "". */
+// Returns the member of `known` that `name` is, or that it is probably a misprint of; "" if there
+// is none.
 std::string suggestion(const std::string &name, const std::vector<std::string> &known);
 
-/* What the value of a fixed flag may be: help shows it, others are refused in the words of the library. The type_name of
- * what cannot be listed is in upper case; METHOD, OPERATION, KERNEL ... are names of these registries, PLUGIN and
- * PARAMETER what they say (see completion.cpp). */
+// These restrict the values of a fixed flag: to some words (one_of), or to a range of numbers
+// (within). Help shows what is allowed, and other values are refused in the words of the library. A
+// type name in upper case stands for values that cannot be listed: METHOD, OPERATION, KERNEL ...
+// for the names in that registry, PLUGIN and PARAMETER for the names of plugins and parameters (see
+// completion.cpp).
 CLI::Option *one_of(CLI::Option *option, const Words &choices);
-CLI::Option *within(CLI::Option *option, int32_t type, double lo, double hi); /* type: of mercer.h's rows */
+// `type` is the type of a mercer_row, such as MERCER_INT.
+CLI::Option *within(CLI::Option *option, int32_t type, double lo, double hi);
 
-/* As the first word after a command: what may the last one become? */
+// If this is the first word after a command, the command prints what its last word can be completed
+// to.
 constexpr const char *complete_flag = "--complete";
 
-/* The command line of one command: its fixed flags, and those that the rows of a recipe make.
- *
- *     Arguments line("fit", "...", words);
- *     line.app().add_option(...);                  // fixed flags first: they win over short names
- *     Recipe recipe = line.recipe(context, "methods", name);  // parts that words name are set; its rows become flags
- *     line.parse();
- *     line.apply(recipe.get());
- */
+// The command line of one command. It has fixed flags, and a flag for each row (parameter) of a
+// recipe.
+//
+//     Arguments line("fit", "...", words);
+//     line.app().add_option(...);  // fixed flags first: a parameter of the same name gets no flag
+//     // Makes the recipe, sets the parts that the words name, and turns its rows into flags.
+//     Recipe recipe = line.recipe(context, "methods", name);
+//     line.parse();
+//     line.apply(recipe.get());
 class Arguments {
   public:
     Arguments(const std::string &command, const std::string &summary, Words words);
@@ -40,32 +46,40 @@ class Arguments {
 
     void append(const Words &words) { words_.insert(words_.end(), words.begin(), words.end()); }
 
-    /* The value of a flag, or the first word that is no flag, before anything is parsed; "" where there is none. */
+    // These look at the words before anything is parsed: for the value of a flag, and for the first
+    // word that is no flag. They return "" if there is none.
     std::string peek(const std::string &flag) const;
     std::string peek_positional() const;
 
-    /* name is of that registry, or the failure says which of its names is near. wanted: which rows become flags. */
+    // Makes the recipe of that name with the parts (kernel, reducer ...) that the words name, and
+    // adds a flag for each of its rows that is `wanted`. If the registry does not have the name,
+    // throws a Failure that suggests a similar one.
     using Wanted = bool (*)(const Row &row);
     Recipe recipe(
         mercer_context *context, const std::string &registry, const std::string &name,
         Wanted wanted = [](const Row &) { return true; });
 
-    /* Fills the variables of all flags. Throws HelpShown, or Failure where the words do not fit. */
+    // Fills the variables of all flags. Throws HelpShown if help or completions were asked for, and
+    // Failure if the words do not fit the flags.
     void parse();
 
-    /* Sets all parameters that were given, parts first. */
+    // Sets all parameters that were given. The library sets parts first, whatever the order of the
+    // flags.
     void apply(mercer_recipe *recipe) const;
 
   private:
     void add_rows(mercer_recipe *recipe, Wanted wanted);
     void spell_canonically(mercer_context *context, mercer_recipe *recipe);
-    /* context and recipe may be null: the command has none. */
+    // Throws the Failure for an unknown flag. context and recipe are null if the command has no
+    // recipe.
     [[noreturn]] void refuse(mercer_context *context, mercer_recipe *recipe, const std::string &name) const;
     Failure usage(const CLI::ParseError &error) const;
     const CLI::Option *option_of(const std::string &flag) const;
     bool takes_value(const std::string &word) const;
 
-    /* Of the last word; names with a dot only once one is written, all groups where group is "". */
+    // What the last word can be completed to: names of flags, or values of one flag. `group`
+    // restricts the names to one group of the help; "" means all. The full name of a parameter,
+    // which has a dot, is offered beside a short one only when a dot has been typed.
     Words completions() const;
     Words names_for_completion(const std::string &begun, const std::string &group) const;
     Words values_for_completion(const CLI::Option &option, const std::string &begun) const;
@@ -74,12 +88,13 @@ class Arguments {
     CLI::App app_;
     Words words_;
     bool completing_ = false;
-    std::string last_;                         // the word to complete, which is none of words_
-    Words sets_;                               // --set name=value
-    std::map<std::string, std::string> flags_; // row name -> value
+    std::string last_; // the word to complete, which is not in words_
+    Words sets_;       // values of --set, each "name=value"
+    // The values of the parameters' flags, by the full names of their rows.
+    std::map<std::string, std::string> flags_;
 };
 
-/* --threads and --memory, which every long command has. */
+// --threads, --memory and --quiet, which every command that may take long has.
 struct RunOptions {
     int64_t threads = 0;
     uint64_t memory = 0;

@@ -22,15 +22,17 @@
 #endif
 #endif
 #ifndef SANITIZED
-#define SANITIZED 0 // else a sanitizer reserves terabytes of addresses
+// If SANITIZED is 1, address space is not limited: a sanitizer reserves terabytes of it.
+#define SANITIZED 0
 #endif
 
 namespace cli {
 
 namespace {
 
-/* The child's descriptors. The token waits in a pipe that nobody reads before the end, not in memory or on a command
- * line: no plugin ends the process with it by accident. */
+// Descriptors in the child. The token proves to the parent that the child came to its end without a
+// fault. It waits in a pipe that is read only at the very end, not in memory or on the command
+// line, so no plugin can end the process with it by accident.
 constexpr int report_fd = 3, token_fd = 4;
 constexpr size_t token_size = 32, most_printed = 4096, most_lines = 10000;
 
@@ -60,14 +62,17 @@ std::string make_token() {
     return token;
 }
 
-/* After fork: nothing but system calls until exec. */
+// Runs in the child between fork and exec, where only system calls are safe.
 [[noreturn]] void become_child(char *const *argv, pid_t parent, int report, int token, int output) {
     ::setpgid(0, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL); // the interrupt key ends the parent alone
+    // In a process group of its own, the child does not receive SIGINT from the terminal. It is
+    // therefore killed when its parent ends.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(127);
     const int null = ::open("/dev/null", O_RDONLY);
     const int from[] = {null, output, output, report, token};
-    int high[5]; // above all that dup2 is about to replace
+    // Copies of the descriptors, with numbers above all those that dup2 replaces below.
+    int high[5];
     for (int i = 0; i < 5; ++i) high[i] = ::fcntl(from[i], F_DUPFD_CLOEXEC, 16);
     for (int i = 0; i < 5; ++i)
         if (::dup2(high[i], i) < 0) ::_exit(127);
@@ -75,7 +80,8 @@ std::string make_token() {
     ::_exit(127);
 }
 
-/* Reads what is there, at most a megabyte; false at the end. */
+// Passes on what can be read without waiting, at most a megabyte. Returns false at the end of the
+// stream.
 template <class Take>
 bool drain(int fd, Take &&take) {
     char bytes[65536];
@@ -95,7 +101,8 @@ bool has_ended(pid_t pid, int options) {
     return about.si_pid == pid;
 }
 
-/* Kills and reaps what the child left, which is this process' own by now. */
+// Kills and reaps the processes that the child left, which are children of this process by now,
+// because it is their subreaper. Returns whether there were any.
 bool kill_orphans() {
     bool any = false;
     for (;;) {
@@ -173,7 +180,8 @@ Child run_child(const Words &words, int seconds) {
     for (std::string &word : own) argv.push_back(word.data());
     argv.push_back(nullptr);
     std::fflush(nullptr);
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1); // its orphans become ours
+    // Processes that the child leaves behind become children of this process.
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     const pid_t parent = ::getpid(), pid = ::fork();
     if (pid < 0) throw system_failure("a child process", "start");
     if (pid == 0) become_child(argv.data(), parent, report.out, secret.in, output.out);
@@ -196,7 +204,9 @@ void limit_child(int seconds) {
     limit(RLIMIT_FSIZE, 64 * mebibyte);
     limit(RLIMIT_NOFILE, 256);
     if (SANITIZED) return;
-    long pages = 0; // of address space in use now: OpenBLAS has its buffers by the number of processors
+    // The pages of address space that are in use already, to which the limit is added. OpenBLAS's
+    // buffers are among them, and their size depends on the number of processors.
+    long pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
     if (pages > 0)
         limit(RLIMIT_AS, static_cast<rlim_t>(pages) * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + 1024 * mebibyte);
@@ -204,7 +214,8 @@ void limit_child(int seconds) {
 
 void report_to_parent(const std::string &line) {
     const std::string text = line + "\n";
-    if (::write(report_fd, text.data(), text.size()) < 0) return; // closed by a plugin: the parent will miss the token
+    // The write fails if a plugin has closed the pipe. The parent will then miss the token.
+    if (::write(report_fd, text.data(), text.size()) < 0) return;
 }
 
 void end_child_well() {

@@ -4,7 +4,8 @@
 #include "arguments.h"
 #include "table.h"
 
-/* One function a command: reads its words, prints what it has to say, throws Failure where it cannot. */
+// One function for each command. It reads its words, prints its results, and throws Failure if it
+// cannot.
 namespace cli {
 
 void fit(mercer_context *context, const Words &words);
@@ -23,14 +24,15 @@ void completion(mercer_context *context, const Words &words);
 void demo(mercer_context *context, const Words &words);
 void version(mercer_context *context, const Words &words);
 
-/* A command of each entry of this registry, named as it is: a model of models. */
+// Each entry of this registry is a command of the same name, which derives a model from models.
 constexpr const char *derivations = "derivations";
 void derive(mercer_context *context, const Entry &operation, const Words &words);
 
-/* The outputs of operations on data. what may be null: scores. */
+// Applies the operations of `what` (null: scores) to data and returns their outputs.
 std::vector<Output> apply(mercer_model *model, mercer_recipe *what, mercer_data *data, const mercer_run *run);
 
-/* The same beside the ids of the rows, if the data have them, as one file. */
+// Applies the operations as apply() does, and writes the outputs to one file, beside the ids of the
+// rows if the data have them.
 Table write_outputs(mercer_model *model, mercer_recipe *what, mercer_data *data, const std::string &path, Form form,
                     const mercer_run *run);
 

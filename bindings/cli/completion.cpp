@@ -15,7 +15,8 @@ bool is_made_of(const std::string &text, int (*kind)(int)) {
 
 int is_of_a_value(int c) { return std::islower(c) || std::isdigit(c) || c == '-'; }
 
-/* Those of the parts' registries with the part in front, as in the names of files. */
+// The names of the plugins that have a file, with their kind in front as in the names of files:
+// "kernel-gaussian".
 Words plugins_of(mercer_context *context) {
     Words names;
     for (const char *kind : {"kernel", "reducer", "solver"})
@@ -24,7 +25,8 @@ Words plugins_of(mercer_context *context) {
     return names;
 }
 
-/* What a word of upper-case letters stands for. Parameters are those of any method, once something is begun. */
+// The names that an upper-case word in a type, such as KERNEL, stands for. PARAMETER stands for the
+// parameters of all methods, but only once a part of the name has been typed.
 Words names_of(std::string type, const std::string &begun) {
     for (char &c : type) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     const Context context = make<Context>(mercer_context_create);
@@ -39,8 +41,10 @@ Words names_of(std::string type, const std::string &begun) {
     return {names.begin(), names.end()};
 }
 
-/* The values of a type as help writes it, "median | mean" or "FILE|KERNEL": words of lower-case letters are themselves,
- * of upper-case ones a registry's names. Whatever else it says is left to the shell, which knows files. */
+// The values that a type allows, which is written as help shows it: "median | mean" or
+// "FILE|KERNEL". If there are several alternatives, a lower-case word is itself a value. An
+// upper-case word stands for the names in a registry. Everything else is left to the shell, which
+// knows files.
 Words values_of_type(const std::string &type, const std::string &begun) {
     Words values;
     const Words alternatives = split(type, '|');
@@ -60,7 +64,9 @@ Words Arguments::names_for_completion(const std::string &begun, const std::strin
     Words names;
     for (const CLI::Option *option : app_.get_options()) {
         if (option->get_group().empty() || (!group.empty() && option->get_group() != group)) continue;
-        for (const std::string &name : option->get_lnames()) // "sigma" stands for "kernel.sigma" until a dot is written
+        // Of a parameter with two names only the short one ("sigma") is offered at first, the full
+        // one ("kernel.sigma") when a dot has been typed or, after --set, any letter.
+        for (const std::string &name : option->get_lnames())
             if (name.find('.') == std::string::npos || option->get_lnames().size() == 1 ||
                 begun.find('.') != std::string::npos || (group == row_group && !begun.empty()))
                 names.push_back(name);
@@ -90,15 +96,15 @@ Words Arguments::values_for_completion(const CLI::Option &option, const std::str
 }
 
 Words Arguments::completions() const {
-    const CLI::Option *asked = nullptr; // the last word is its value
-    size_t places = 0;                  // before the last word
+    const CLI::Option *asked = nullptr; // the flag whose value is the last word; null: none
+    size_t places = 0;                  // number of positional words before the last word
     for (size_t i = 0; i < words_.size(); ++i) {
         const bool has_value = takes_value(words_[i]);
         if (!has_value && (!words_[i].starts_with("-") || words_[i] == "-")) ++places;
         if (has_value && i + 1 == words_.size()) asked = option_of(words_[i]);
         i += has_value;
     }
-    std::string kept; // what stands before the value
+    std::string kept; // the part of the last word before the value: "--flag="
     if (const size_t equals = last_.find('='); !asked && last_.starts_with("--") && equals != std::string::npos) {
         asked = option_of(last_);
         kept = last_.substr(0, equals + 1);

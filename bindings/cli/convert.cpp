@@ -9,10 +9,10 @@ namespace cli {
 
 namespace {
 
-/* A tensor as the model's report lists it. */
+// A tensor in the list of the model's report.
 struct Listed {
     std::string name;
-    bool flat; // one dimension
+    bool flat; // whether it has one dimension, not two
 };
 
 std::vector<Listed> tensors_of(mercer_model *model) {
@@ -39,7 +39,7 @@ void write_text(const std::string &path, const std::string &text) {
     file.commit();
 }
 
-/* The report, with the arrays themselves under "values". */
+// Writes the report as JSON, with the arrays themselves in a member "values".
 void to_json(mercer_model *model, const std::string &path) {
     std::vector<std::pair<std::string, std::string>> values;
     for (const auto &[name, flat] : tensors_of(model))
@@ -49,7 +49,7 @@ void to_json(mercer_model *model, const std::string &path) {
     write_text(path, text + ", \"values\": " + json::object(values) + "}\n");
 }
 
-/* NAME.npy for each tensor and, last, model.json. */
+// Writes NAME.npy for each tensor and, last, the report as model.json.
 void to_folder(mercer_model *model, const std::string &folder) {
     std::error_code error;
     if (std::filesystem::exists(folder) && !std::filesystem::is_empty(folder, error))

@@ -28,7 +28,7 @@ void append_value(std::string &line, const Array &array, int64_t i, int64_t j) {
         append_number<double>(line, &array.bytes[at]);
 }
 
-/* In double quotes where a reader would take a part of it for something else. */
+// Appends a text, in double quotes if a reader of CSV would otherwise misread it.
 void append_text(std::string &line, std::string_view text) {
     if (text.find_first_of(",\"\r\n") == text.npos && !text.starts_with(' ') && !text.ends_with(' ')) {
         line += text;

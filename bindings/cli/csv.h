@@ -5,7 +5,7 @@
 
 namespace cli {
 
-/* See write_table. */
+// Writes a table as write_table() describes for CSV.
 void write_csv(const std::string &path, const Table &table);
 
 } // namespace cli

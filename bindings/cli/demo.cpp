@@ -14,21 +14,22 @@ namespace cli {
 
 namespace {
 
-/* The example that is run: the words of a `mercer fit`. */
+// The flags of the `mercer fit` that the demo runs, apart from its files.
 const Words example = {"--labels", "ring",  "--method",         "kpca",         "--kernel",
                        "gaussian", "--set", "kernel.sigma=1.5", "--components", "6"};
 
 constexpr std::array<const char *, 3> ring_names = {"inner", "middle", "outer"};
 constexpr size_t rings = ring_names.size(), points_a_ring = 200;
 
-/* Two normal numbers; the standard library's own distributions differ between implementations. */
+// Two normal numbers by the method of Box and Muller. The standard library's own distributions are
+// not used, because they differ between implementations.
 std::array<double, 2> normal_pair(std::mt19937_64 &random) {
     const auto uniform = [&] { return (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53; };
     const double radius = std::sqrt(-2 * std::log(uniform())), angle = 2 * std::numbers::pi * uniform();
     return {radius * std::cos(angle), radius * std::sin(angle)};
 }
 
-/* Noisy concentric rings of radius 1, 2 and 3, one after the other. */
+// Noisy concentric rings of radius 1, 2 and 3, one after the other.
 Array make_rings() {
     constexpr double noise = 0.12;
     std::mt19937_64 random(1);
@@ -46,7 +47,7 @@ Array make_rings() {
     return data;
 }
 
-/* As CSV with a column that says which ring. */
+// Writes the points as CSV, with a third column that names the ring.
 void write_rings(const std::string &path, const Array &data) {
     std::string text = "x,y,ring\n";
     for (int64_t i = 0; i < data.rows; ++i) {

@@ -45,7 +45,7 @@ struct Options {
 };
 
 void report(const Options &options, mercer_model *model, double seconds) {
-    constexpr size_t most = 20; // entries of a list shown
+    constexpr size_t most = 20; // entries shown of each list
     if (options.json) {
         std::printf("%s\n", fact_of(model, "").c_str());
         return;

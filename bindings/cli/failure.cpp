@@ -19,7 +19,8 @@ std::map<std::string, std::string> &names_of_paths() {
 void call_in_messages(const std::string &path, const std::string &name) { names_of_paths()[path] = name; }
 
 void check(int32_t status) {
-    if (status == MERCER_E_CANCELLED) throw Failure(status, "interrupted"); // a signal: nothing else here cancels
+    // Only a signal can have cancelled the call: nothing else in this command does.
+    if (status == MERCER_E_CANCELLED) throw Failure(status, "interrupted");
     if (status == MERCER_OK) return;
     std::string text = mercer_last_error();
     for (const auto &[path, name] : names_of_paths())
@@ -29,7 +30,9 @@ void check(int32_t status) {
 
 Failure system_failure(const std::string &path, const std::string &action) {
     const int error = errno;
-    if (error == EBADF) return {MERCER_E_IO, path + " is closed"}; // a standard stream was, when the command began
+    // The path is a standard stream that was closed when the command began (see
+    // hold_standard_streams).
+    if (error == EBADF) return {MERCER_E_IO, path + " is closed"};
     return {MERCER_E_IO, path + ": cannot " + action + ": " + std::strerror(error)};
 }
 
@@ -48,9 +51,9 @@ int exit_code(int32_t status) {
     case MERCER_E_BUDGET:
     case MERCER_E_MEMORY: return 6;
     case MERCER_E_CANCELLED: return 7;
-    case MERCER_E_CALLBACK: // our callbacks only move bytes
+    case MERCER_E_CALLBACK: // the command's callbacks do nothing but read and write files
     case MERCER_E_IO: return 8;
-    default: return 1; // a defect of the library
+    default: return 1; // MERCER_E_INTERNAL: a defect of the library
     }
 }
 

@@ -18,16 +18,17 @@ namespace {
 
 constexpr size_t chunk = 1 << 20;
 
-/* Where a path that may be a link leads to, whether something is there or not. */
+// The path that a link, or a chain of links, leads to, whether something exists there or not.
 std::string target_of(const std::string &path) {
-    constexpr int most = 40; // links, as the system follows
+    constexpr int most = 40; // largest number of links that are followed, as in Linux
     std::error_code error;
     if (const auto target = std::filesystem::canonical(path, error); !error) return target.string();
     std::filesystem::path at = path;
     for (int links = 0; links < most && std::filesystem::is_symlink(at, error); ++links) {
         const auto to = std::filesystem::read_symlink(at, error);
         if (error) break;
-        at = at.parent_path() / to; // which an absolute one replaces
+        // If `to` is absolute, operator/ drops the parent path.
+        at = at.parent_path() / to;
     }
     return at.string();
 }
@@ -58,11 +59,13 @@ size_t read_some(int descriptor, const std::string &name, void *bytes, size_t ca
     }
 }
 
-/* A file, a pipe or standard input, open for reading. */
+// A file, a pipe or standard input, open for reading.
 struct Input {
     explicit Input(const std::string &path) {
         do {
-            check_cancelled(); // a pipe opens when somebody writes to it
+            // Opening a pipe waits until another process opens it to write. A signal ends the wait
+            // with EINTR, and the next round of the loop checks whether it was a cancellation.
+            check_cancelled();
             descriptor = is_stream(path) ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
         } while (descriptor < 0 && errno == EINTR);
         if (descriptor < 0) throw system_failure(path, "open");
@@ -77,7 +80,8 @@ std::string temporary_folder() {
     return folder && *folder ? folder : "/tmp";
 }
 
-/* What a callback returns when its work throws: the text travels by mercer_set_error. */
+// Runs the work of a callback and returns the callback's status: 0, or 1 if the work throws. The
+// text of the exception reaches the library by mercer_set_error.
 template <class Work>
 int32_t guarded(Work work) {
     try {
@@ -110,7 +114,7 @@ void check_apart(const std::string &output, const std::string &input) {
         return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
     };
     const bool exist = ::stat(output.c_str(), &one) == 0 && ::stat(input.c_str(), &other) == 0;
-    // A checkpoint need not exist yet; then only its name can be compared.
+    // A file need not exist yet (a checkpoint, for instance); then only the names can be compared.
     const bool same = exist ? S_ISREG(one.st_mode) && one.st_dev == other.st_dev && one.st_ino == other.st_ino
                             : place(output) == place(input) && !error;
     if (same)
@@ -131,7 +135,8 @@ int spool(const std::string &input) {
     ::unlink(path.c_str());
     try {
         std::string buffer(chunk, '\0');
-        bool begun = false, known = false; // known: an array, or text with numbers
+        // known: the input begins as an .npy file, or contains a digit.
+        bool begun = false, known = false;
         for (size_t unknown = 0; const size_t n = read_some(from.descriptor, name, buffer.data(), chunk);) {
             const std::string_view bytes(buffer.data(), n);
             known |= !std::exchange(begun, true) && begins_as_npy(bytes);
@@ -160,7 +165,8 @@ bool is_stdout(const std::string &path) {
 
 void hold_standard_streams() {
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-        if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF) // the least free number, so this one
+        // open() takes the least free number, so /dev/null gets that of the closed stream.
+        if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
             (void)!::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
@@ -228,7 +234,8 @@ OutputFile::~OutputFile() {
 
 void OutputFile::write(const void *bytes, size_t count) { write_all(descriptor_, path_, bytes, count); }
 
-/* Only a name can be renamed over the old file's. */
+// Gives the nameless file a temporary name, because only a name can be renamed to that of the old
+// file.
 void OutputFile::name() {
     const std::string file = "/proc/self/fd/" + std::to_string(descriptor_);
     const std::string stem = folder_of(path_) + "/.mercer-" + std::to_string(::getpid()) + "-";
@@ -252,12 +259,15 @@ void OutputFile::commit() {
 }
 
 std::string kind_of_file(const std::string &path) {
-    constexpr size_t enough = 16, length = 8; // bytes; of the length before a model's header, which is JSON
+    // `enough` is the number of bytes that are read. A model begins with `length` bytes that hold
+    // the length of its header, and then the header in JSON.
+    constexpr size_t enough = 16, length = 8;
     if (is_stream(path) || is_device(path)) return "";
     std::string bytes;
     try {
         bytes = read_file(path, enough);
-    } catch (const Failure &) { // whoever opens it says why
+    } catch (const Failure &) {
+        // The code that opens the file later reports the reason.
         return "";
     }
     const auto is_text = [](unsigned char c) { return c >= ' ' || c == '\t' || c == '\n' || c == '\r'; };
@@ -276,7 +286,9 @@ Model read_model(mercer_context *context, const std::string &path) {
     try {
         return make<Model>(mercer_model_read, context, &source);
     } catch (const Failure &) {
-        check_cancelled(); // the library knows it as an error of the callback
+        // If the read was cancelled, this throws that failure: the library knows only that a
+        // callback failed.
+        check_cancelled();
         throw;
     }
 }

@@ -34,11 +34,11 @@ FILE *report_stream(const TrainingOptions &options) {
 std::optional<mercer_forecast> forecast_of(mercer_recipe *recipe, mercer_data *data, const mercer_run *run) {
     auto forecast = sized<mercer_forecast>();
     if (mercer_recipe_forecast(recipe, data, run, &forecast) != MERCER_OK)
-        return std::nullopt; // the fit itself will say why
+        return std::nullopt; // the fit itself will report the reason
     return forecast;
 }
 
-/* The flag that asks for the evidence after the recipe's; "" where there is none. */
+// The flag that requests the level of certificates after the recipe's; "" if there is none.
 std::string more_evidence(mercer_recipe *recipe) {
     for (const Row &row : rows_of(recipe)) {
         if (row.name != "report.certificates") continue;
@@ -65,7 +65,8 @@ void report(const TrainingOptions &options, mercer_recipe *recipe, mercer_model 
         if (!path.empty() && !is_stdout(path)) std::fprintf(stream, "wrote %s\n", path.c_str());
 }
 
-/* A fit that is interrupted says how it goes on. */
+// Fits a model. If the fit is interrupted and has left a checkpoint, the failure says how to
+// resume.
 Model fitted(mercer_recipe *recipe, const TrainingData &data, const std::string &checkpoint) {
     try {
         return make<Model>(mercer_model_fit, recipe, data.get(), data.run());
@@ -99,7 +100,7 @@ void fit(mercer_context *context, const Words &words) {
                       form_of("--scores", options.scores, options.format), data.run());
     const bool converged = fact_of(model.get(), "/outcome").find("not_converged") == std::string::npos;
     if (converged && fact_of(model.get(), "/checkpointed") == "true")
-        std::remove(options.checkpoint.c_str()); // the model is safe
+        std::remove(options.checkpoint.c_str()); // no longer needed: the model is written
     clear_progress();
     report(options, recipe.get(), model.get(), forecast, seconds);
     warn_of_outcome(model.get());

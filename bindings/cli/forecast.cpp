@@ -30,7 +30,8 @@ void print(const mercer_forecast &ahead) {
                     human_seconds(ahead.sample_seconds).c_str());
 }
 
-/* A line of flags of a fit is one of its forecast, but what it would write is neither needed nor touched. */
+// Adapts the flags of a fit to a forecast: it accepts the same command line, but needs no outputs
+// and ignores their flags.
 void be_of_forecast(CLI::App &app) {
     app.get_option("--json")->description("print the result as JSON");
     app.get_option("--output")->required(false);

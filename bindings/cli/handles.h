@@ -22,7 +22,8 @@ using Data = std::unique_ptr<mercer_data, Destroyer<mercer_data_destroy>>;
 using Recipe = std::unique_ptr<mercer_recipe, Destroyer<mercer_recipe_destroy>>;
 using Model = std::unique_ptr<mercer_model, Destroyer<mercer_model_destroy>>;
 
-/* Calls a constructor of mercer.h: make<Data>(mercer_model_load, context.get(), path). */
+// Calls a constructor of mercer.h, make<Model>(mercer_model_load, context.get(), path), and returns
+// the owner of the handle.
 template <class Owner, class Constructor, class... Arguments>
 Owner make(Constructor constructor, Arguments &&...arguments) {
     typename Owner::pointer handle = nullptr;
@@ -30,7 +31,7 @@ Owner make(Constructor constructor, Arguments &&...arguments) {
     return Owner(handle);
 }
 
-/* A struct of mercer.h with its size filled in and all else 0. */
+// A struct of mercer.h with its size filled in and all else 0.
 template <class Struct>
 Struct sized() {
     Struct s = {};

@@ -10,7 +10,8 @@ namespace cli {
 
 namespace {
 
-/* What stands on the one screen beside eigenvalues and certificates; "x." means all entries of x. */
+// The entries of the report that are printed without --verbose, beside eigenvalues and
+// certificates. A name that ends in "." stands for all entries that begin with it.
 constexpr std::array<const char *, 19> on_one_screen = {"reducer",
                                                         "lift",
                                                         "solver",
@@ -42,7 +43,8 @@ void add_once(std::string &list, const std::string &word) {
     if (("," + list + ",").find("," + word + ",") == std::string::npos) list += (list.empty() ? "" : ",") + word;
 }
 
-/* A line for all certificates of a name: the value of one, the number of several, and what kind they are. */
+// One line for all certificates of a name: the value if there is only one, the number of
+// certificates if there are several, and their kinds.
 Cells certificates_of(const json::Value &list) {
     Cells rows;
     std::vector<std::string> names;
@@ -66,7 +68,8 @@ Cells certificates_of(const json::Value &list) {
 }
 
 void print_one_screen(mercer_model *model, const json::Value &report) {
-    constexpr size_t most = 8, components = 10; // entries of a list, rows of the table
+    // most: entries shown of each list. components: rows shown of the table of eigenvalues.
+    constexpr size_t most = 8, components = 10;
     print_importance(stdout, importance_of(model), components);
     Cells rows;
     size_t others = 0;
@@ -84,7 +87,7 @@ void print_one_screen(mercer_model *model, const json::Value &report) {
 } // namespace
 
 void info(mercer_context *context, const Words &words) {
-    constexpr size_t most = 8; // entries of a list shown
+    constexpr size_t most = 8; // entries shown of each list
     std::string path;
     bool as_json = false, verbose = false;
     Arguments line("info", "Prints a summary of a model.", words);

@@ -12,7 +12,8 @@ namespace cli {
 
 namespace {
 
-constexpr const char *kernel_of_values = "user"; // mercer.h's name for kernels that are no function of the library
+// mercer.h's name for kernels that the library does not compute itself.
+constexpr const char *kernel_of_values = "user";
 
 char separator_of(const std::string &text) {
     static constexpr std::array<std::pair<const char *, char>, 5> names = {
@@ -23,7 +24,8 @@ char separator_of(const std::string &text) {
     throw Failure(MERCER_E_VALUE, "--separator = " + text + ", must be one of comma, semicolon, tab, blank, bar");
 }
 
-/* Whoever opens a file that cannot be read will say why. */
+// Whether a file is an .npy file. False if it cannot be read: the code that opens it later reports
+// the reason.
 bool is_npy(const std::string &path) {
     constexpr size_t enough = 16;
     try {

@@ -10,21 +10,22 @@
 
 namespace cli {
 
-/* How a file of data is to be read: flags of every command that reads one. */
+// The flags of every command that reads a data file. They say how it is read.
 struct InputOptions {
     std::string path, columns, separator, header, precomputed;
-    std::string labels, weights, ids; /* of CSV: columns */
-    std::string expected;             /* what --columns is for CSV where it is not given */
+    std::string labels, weights, ids; // columns of a CSV file
+    std::string expected;             // the columns of a CSV file to read if --columns is not given
 
     void add_to(CLI::App &app);
-    void add_labels_to(CLI::App &app); /* of what fits */
-    void add_ids_to(CLI::App &app);    /* of what writes a row for each row */
+    void add_labels_to(CLI::App &app); // for commands that fit
+    void add_ids_to(CLI::App &app);    // for commands that write a row for each row of the data
 };
 
-/* A file as data: CSV or .npy. Standard input and pipes are spooled to a nameless temporary file, which lives as long as this. */
+// A CSV or .npy file as data of the library. Standard input and pipes are copied to a nameless
+// temporary file, which lives as long as this object.
 class InputData {
   public:
-    /* run: whose budget, progress and interrupts hold while a CSV file is read. */
+    // The budget, progress and interrupts of `run` hold while a CSV file is read.
     InputData(mercer_context *context, const InputOptions &options, const mercer_run *run);
     ~InputData();
     InputData(const InputData &) = delete;
@@ -35,19 +36,22 @@ class InputData {
   private:
     void open(mercer_context *context, const std::string &path, const InputOptions &options);
 
-    int descriptor_ = -1; // of the spool
+    int descriptor_ = -1; // of the nameless temporary file; -1: none
     Data data_;
 };
 
 mercer_data_facts facts_of(mercer_data *data);
 
-/* All rows of data, as they were given, of that type; missing values are NaN. The array counts in the budget of run. */
+// All rows of the data as they were given, in that type; missing values are NaN. The array counts
+// against the budget of `run`.
 Array array_of(mercer_data *data, int32_t dtype, const mercer_run *run);
 
-/* The recipe of --method, or of `method` where words name none. Values of a kernel need no --kernel. */
+// The recipe of --method or, if the words do not contain that flag, of `method`. With --precomputed
+// kernel, the flag --kernel may be left out.
 Recipe recipe_of_method(Arguments &line, mercer_context *context, const std::string &method);
 
-/* Columns that a model was fitted on, as --columns takes them; "" where they are not known. */
+// The columns that a model was fitted on, in the form that --columns takes; "" if they are not
+// known.
 std::string columns_of(mercer_model *model);
 
 } // namespace cli

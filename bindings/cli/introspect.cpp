@@ -38,7 +38,8 @@ void print_entries(const std::string &registry, const std::vector<Entry> &entrie
     print_table(stdout, cells, registry == "statuses" ? "rlll" : "lll");
 }
 
-/* With the summary and the reference of a plugin, which is loaded for them; of one that is refused there are none. */
+// Adds the summary and the reference of a plugin, which has to be loaded for them. If the library
+// refuses the plugin, returns the entry as it was.
 Entry told(mercer_context *context, const std::string &registry, const Entry &entry) {
     try {
         return entry.summary.empty() ? find_entry(context, registry, entry.name) : entry;
@@ -47,18 +48,19 @@ Entry told(mercer_context *context, const std::string &registry, const Entry &en
     }
 }
 
-/* What a name stands for, and a recipe that has it. */
+// What is described, and a recipe that contains it.
 struct Subject {
     std::string registry;
     Entry entry;
-    std::string home, recipe; // one of homes, and one of its entries
-    std::string part;         // "" or the row that chooses the subject, as "kernel"
+    // home: one of `homes`. recipe: the name of an entry in it.
+    std::string home, recipe;
+    std::string part; // the row that chooses the subject, such as "kernel"; "" if it is not a part
 };
 
-/* Registries of which recipes are made. */
+// The registries whose entries are recipes.
 const std::vector<std::string> homes = {"methods", "operations", derivations};
 
-/* A method in which the part may be set to name. */
+// A method whose part (such as "kernel") can be set to `name`.
 std::string method_with(mercer_context *context, const std::string &part, const std::string &name) {
     for (const Entry &method : entries_of(context, "methods")) {
         const Recipe recipe = make<Recipe>(mercer_recipe_create, context, method.name.c_str());
@@ -69,7 +71,8 @@ std::string method_with(mercer_context *context, const std::string &part, const 
     throw Failure(MERCER_E_UNSUPPORTED, "no method accepts the " + part + " " + name);
 }
 
-/* A parameter of what is made without any flags; else the library's answer for the first method. */
+// Finds a parameter of the recipes as they are without any flags. If none has it, throws the
+// library's answer for the first method.
 Subject find_parameter(mercer_context *context, const std::string &name) {
     Subject subject{"parameters", {}, "", "", ""};
     for (const auto &home : homes)
@@ -89,7 +92,7 @@ Subject find_parameter(mercer_context *context, const std::string &name) {
     return subject;
 }
 
-/* The kernel that is no plugin: no registry has it. */
+// The kernel "user". It is not a plugin, so no registry lists it.
 Entry user_kernel() {
     Entry entry;
     entry.name = "user";
@@ -109,9 +112,11 @@ Subject find_in(mercer_context *context, const std::string &registry, const std:
     return subject;
 }
 
-/* Throws the library's answer where that knows a near name. */
+// Finds what a name stands for. If nothing has that name, throws the library's answer that suggests
+// a similar one, if there is such an answer.
 Subject find_subject(mercer_context *context, const std::string &name) {
-    std::vector<std::string> places = {"parameters"}; // which alone have dots in their names
+    // Only parameters have dots in their names.
+    std::vector<std::string> places = {"parameters"};
     if (name.find('.') == std::string::npos) places.insert(places.begin(), registries().begin(), registries().end());
     std::vector<Failure> answers;
     for (const auto &place : places) {

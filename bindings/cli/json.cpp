@@ -6,12 +6,13 @@
 #include <mercer/mercer.h>
 #include <nlohmann/json.hpp>
 
-/* The only file that includes nlohmann's header: every one that did would take a second longer to compile. */
+// Only this file includes nlohmann's header, which would add a second to the compilation of every
+// other file.
 namespace cli::json {
 
 namespace {
 
-/* Builds a Value from the events of nlohmann's parser, so that numbers keep the digits that the text has. */
+// Builds a Value from the events of nlohmann's parser, so that numbers keep the digits of the text.
 class Builder : public nlohmann::json_sax<nlohmann::json> {
   public:
     Value whole;
@@ -46,7 +47,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
         return true;
     }
 
-    /* The pointers stay valid: members are added to the innermost open value alone. */
+    // The pointers in open_ stay valid: adding a member may move only the members of the innermost
+    // open value, and none of these is open.
     bool open(Kind kind) {
         Value &value = place();
         value.kind = kind;
@@ -61,7 +63,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     }
 
     std::vector<Value *> open_;
-    std::string name_; // of the member that comes next
+    std::string name_; // name of the next member
 };
 
 bool is_scalar(const Value &value) { return value.kind != Kind::array && value.kind != Kind::object; }

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-/* What the command does with JSON, by nlohmann's library: it writes small objects, and looks into texts of the library
- * such as mercer_model_info's. */
+// JSON by nlohmann's library. The command writes small objects, and reads texts of the library such
+// as that of mercer_model_info.
 namespace cli::json {
 
 std::string text(const std::string &s);
@@ -19,21 +19,22 @@ enum class Kind { null, boolean, number, text, array, object };
 
 struct Value {
     Kind kind = Kind::null;
-    std::string name; // within its object; "" within an array
-    std::string text; // of what is neither array nor object, without quotes; "" of null
+    std::string name; // within its object; "" for an element of an array
+    std::string text; // of a boolean, number or text, without quotes; otherwise ""
     std::vector<Value> members;
 };
 
-/* Reads what the library wrote; "" gives null. */
+// Parses what the library wrote; "" gives null.
 Value parse(const std::string &json);
 
-/* The member of that name; null if there is none. */
+// The member of that name; a null value if there is none.
 const Value &member(const Value &object, const std::string &name);
 
-/* The value as a number; 0 if it is not one. */
+// The value as a number; 0 if it is not one.
 double number_of(const Value &value);
 
-/* Rows {dotted name, value}; an array of numbers or texts is one row, cut after `most` entries. */
+// Turns a value into rows {dotted name, text}. An array of numbers or texts is one row, which shows
+// at most `most` of its elements.
 std::vector<std::vector<std::string>> flatten(const Value &value, size_t most);
 
 } // namespace cli::json

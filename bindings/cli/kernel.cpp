@@ -41,7 +41,8 @@ struct Options {
     }
 };
 
-/* The type of the matrix: as the recipe says, else as the data have it. */
+// The type of the matrix: that of the recipe's data.dtype if it names one, otherwise that of the
+// data.
 int32_t dtype_of(mercer_recipe *recipe, const mercer_data_facts &facts) {
     const std::string asked = value_of(recipe, "data.dtype");
     return asked == "f32" ? MERCER_F32 : asked == "f64" ? MERCER_F64 : facts.dtype;

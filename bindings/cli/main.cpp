@@ -36,7 +36,7 @@ constexpr std::array<Command, 14> commands = {{
     {"demo", "make example data, fit a model, draw a picture", cli::demo},
 }};
 
-/* Those of the table, and one for each derivation. */
+// The names and summaries of all commands: those of the table, and one for each derivation.
 std::vector<std::pair<std::string, std::string>> all_commands() {
     std::vector<std::pair<std::string, std::string>> all;
     for (const Command &command : commands) all.emplace_back(command.name, command.summary);
@@ -59,7 +59,9 @@ void print_usage(FILE *stream) {
 
 void show_log(void *, int32_t level, const char *text) {
     constexpr int32_t warning = 2;
-    static std::string said; // by one step of a command, and then by the next on the same data
+    // The last warning, which is not shown again: the next step of a command on the same data often
+    // repeats it.
+    static std::string said;
     if (level < warning || said == text) return;
     said = text;
     cli::clear_progress();
@@ -103,14 +105,15 @@ void dispatch(Words words) {
                            (near.empty() ? "mercer --help lists the commands" : "did you mean '" + near + "'?"));
 }
 
-/* OpenBLAS starts threads when it is loaded, and each waits without an end for 128 MiB of address space where ulimit -v leaves
- * less. The library never uses them, so under such a limit the command starts once more, without. */
+// OpenBLAS starts threads when it is loaded, each with a buffer of 128 MiB of address space. If
+// `ulimit -v` leaves less, they wait for it without an end. The library never uses these threads,
+// so under such a limit the command starts itself once more, without them.
 void start_without_blas_threads(char **argv) {
     const char *variable = "OPENBLAS_NUM_THREADS";
     struct rlimit space {};
     if (std::getenv(variable) || ::getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return;
     ::setenv(variable, "1", 1);
-    ::execv("/proc/self/exe", argv); // where it returns, this process goes on as it is
+    ::execv("/proc/self/exe", argv); // if this fails, the process continues as it is
 }
 
 } // namespace
@@ -121,11 +124,13 @@ int main(int argc, char **argv) {
     const auto has = [&](const char *word) { return std::find(words.begin(), words.end(), word) != words.end(); };
     const bool as_json = has("--json") && !has(cli::complete_flag);
     cli::hold_standard_streams();
-    std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow is an error like a full disk
+    // A write beyond the limit of file sizes then fails with an error, as on a full disk.
+    std::signal(SIGXFSZ, SIG_IGN);
     try {
         try {
             dispatch(words);
-        } catch (const cli::HelpShown &) { // which is output, too
+        } catch (const cli::HelpShown &) {
+            // The help is output like any other, and is flushed below.
         }
         if (std::fflush(stdout) != 0) throw cli::system_failure("standard output", "write");
         if (std::ferror(stdout)) throw cli::Failure(MERCER_E_IO, "standard output: a part of it could not be written");

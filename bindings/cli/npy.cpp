@@ -6,8 +6,9 @@
 #include <cstring>
 #include <limits>
 
-/* The format: "\x93NUMPY", major, minor, header length (2 bytes in version 1, 4 in 2 and 3), a Python dictionary padded
- * with blanks and closed by a newline so that the values begin at a multiple of 64 bytes, the values. */
+// The format: "\x93NUMPY"; major and minor version; length of the header (2 bytes in version 1, 4
+// in versions 2 and 3); the header, a Python dictionary that is padded with blanks and ended by a
+// newline so that the values begin at a multiple of 64 bytes; the values.
 namespace cli {
 
 namespace {

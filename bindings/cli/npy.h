@@ -9,7 +9,7 @@
 
 namespace cli {
 
-/* A row-major matrix in memory, which the command owns. */
+// A row-major matrix in memory that the command owns.
 struct Array {
     int32_t dtype = MERCER_F64;
     int64_t rows = 0, cols = 1;
@@ -20,23 +20,24 @@ struct Array {
     Array as_f64() const;
 };
 
-/* Room for rows x cols values, row-major, and how much that is. */
+// array_like makes an array of rows x cols zeros; bytes_like returns how many bytes that takes.
 Array array_like(int32_t dtype, int64_t rows, int64_t cols);
 double bytes_like(int32_t dtype, int64_t rows, int64_t cols);
 
-/* A model's tensor, copied; empty where it has none of that name. */
+// A copy of a model's tensor; empty if it has none of that name.
 Array tensor_of(mercer_model *model, const std::string &name);
 
-/* Version 1, C order, little-endian; two dimensions, or one where flat is set. */
+// Writes version 1 of the format, in C order, little-endian, with two dimensions or, if `flat`,
+// one.
 void write_npy(const std::string &path, const Array &array, bool flat = false);
 
-/* What stands before the values of such a file; descr and shape as Python writes them: "'<f8'", "5, 2". */
+// The header of such a file. descr and shape are written as in Python: "'<f8'", "5, 2".
 std::string npy_header(const std::string &descr, const std::string &shape);
 
-/* These first bytes, however few, may be those of a .npy file. */
+// Whether a file that begins with these bytes, however few, may be an .npy file.
 bool begins_as_npy(std::string_view bytes);
 
-/* "f4", "f8", "i8": NumPy's name of a dtype. */
+// NumPy's name of a type: "f4", "f8" or "i8".
 const char *npy_dtype(int32_t dtype);
 
 } // namespace cli

@@ -8,39 +8,42 @@
 #include <string>
 #include <vector>
 
-/* What the pictures of `mercer plot` are made of. */
+// The content of the pictures of `mercer plot`.
 namespace cli {
 
-/* What a picture shows. */
+// What a picture is made from.
 struct Subject {
     mercer_context *context;
     mercer_model *model;
-    mercer_data *data;               // or null
-    std::string labels;              // "" for none, a file, or the name of the column that the data took them from
-    std::vector<int64_t> components; // counted from 1; empty: the first ones
+    mercer_data *data; // or null
+    // A file, or the name of the column that `data` took its labels from; "" for none.
+    std::string labels;
+    std::vector<int64_t> components; // those to draw, counted from 1; empty: the first two
     const mercer_run *run;
 };
 
-/* Each makes a figure with one panel. */
+// Each of these makes a figure with one panel.
 chart::Figure scree(const Subject &subject);
 chart::Figure scatter(const Subject &subject);
-chart::Figure map(const Subject &subject, const std::string &operation); // over the plane of two columns
+// A map over the plane of the model's two columns.
+chart::Figure map(const Subject &subject, const std::string &operation);
 
-/* A label a row. */
+// One label for each row.
 struct Labels {
     std::string title;
     std::vector<double> values;
-    std::vector<std::string> names; // of the labels 0, 1 ..., where they were text
+    std::vector<std::string> names; // of the labels 0, 1 ..., if they were texts
 };
 
-/* Rows as points of a panel: they join its layers, its legend or its colour bar; the caption says who is missing. */
+// The rows of data as points of a panel. They add their marks to its layers, and their labels to
+// its legend or its colour bar. The caption says how many rows are missing.
 class Points {
   public:
-    /* Label 0 for all rows where the subject has no labels. rows: how many there are. */
+    // `rows` is the number of rows. All of them have label 0 if the subject has no labels.
     Points(const Subject &subject, int64_t rows);
 
-    /* Column x and column y of values, or with x < 0 the row's number. haloed: on a coloured ground, which has the
-     * panel's colour bar. */
+    // Draws the points at column x (or, if x < 0, the number of the row) and column y of `values`.
+    // haloed: the points lie on a coloured map, to which the panel's colour bar belongs.
     void add_to(chart::Figure &figure, const Array &values, int64_t x, int64_t y, bool haloed) const;
 
   private:
@@ -48,22 +51,25 @@ class Points {
     void colour_by_value(const Labels &labels);
 
     int64_t rows_;
-    std::vector<uint32_t> style_; // of each row
+    std::vector<uint32_t> style_; // the index in styles_ of each row's style
     std::vector<chart::Style> styles_;
-    std::vector<std::pair<size_t, chart::Key>> keys_; // with their styles; the legend lists those that are drawn
+    // The entries of the legend, each with the index of its style. Those whose style is not drawn
+    // are left out.
+    std::vector<std::pair<size_t, chart::Key>> keys_;
     std::optional<chart::Axis> colours_;
 };
 
-/* The rows of data as numbers, whatever file they came from; E_SHAPE where they have not so many columns. */
+// The rows of data as numbers. Throws a Failure with MERCER_E_SHAPE if they do not have `columns`
+// columns; its text calls the data `name`.
 Array values_of(const Subject &subject, mercer_data *data, const std::string &name, int64_t columns);
 
-/* Where --labels is the name of a file, not of a column. */
+// Whether --labels is the name of a file, not of a column.
 bool is_label_file(const std::string &labels);
 
-/* The caption where a model has none, as that of one point. */
+// The caption of a picture of a model without components, such as that of a single point.
 constexpr const char *without_components = "the model has no components: all variances are below rounding";
 
-/* "component 2 (34.2 % of the variance)". */
+// "component 2 (34.2 % of the variance)".
 std::string component_title(mercer_model *model, int64_t component);
 
 } // namespace cli

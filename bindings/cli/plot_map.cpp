@@ -13,8 +13,9 @@ namespace {
 
 using namespace chart;
 
-constexpr size_t columns = 160, rows = 120; // cells
-constexpr double outlook = 0.15;            // how far the map goes beyond the points, a share of their range
+constexpr size_t columns = 160, rows = 120; // number of cells of a map
+// How far the map extends beyond the points at each side, as a share of their range.
+constexpr double outlook = 0.15;
 
 std::vector<double> column_of(const Array &values, int64_t column) {
     std::vector<double> out;
@@ -22,13 +23,13 @@ std::vector<double> column_of(const Array &values, int64_t column) {
     return out;
 }
 
-/* "width", where the model knows its columns by name. */
+// The name of a column if the model knows it, such as "width", otherwise its number: "column 0".
 std::string column_title(mercer_model *model, int64_t column) {
     const std::string number = std::to_string(column), name = fact_of(model, "/columns/" + number);
     return name.empty() ? "column " + number : name;
 }
 
-/* The model's centres before its input map, x = c / scale + shift. */
+// The model's centres in the units of the data: undoes the input map by x = c / scale + shift.
 Array centres_of(mercer_model *model) {
     const Array shift = tensor_of(model, "T.shift"), scale = tensor_of(model, "T.scale");
     Array centres = tensor_of(model, "C").as_f64();
@@ -45,7 +46,8 @@ Array centres_of(mercer_model *model) {
     return centres;
 }
 
-/* The plane's cells around points, squares where the two columns are of comparable size. */
+// A grid of cells around the points. The cells are squares if the ranges of the two columns differ
+// by less than a factor of 3.
 Grid grid_around(const Array &points) {
     constexpr double comparable = 3;
     Grid grid;
@@ -58,7 +60,7 @@ Grid grid_around(const Array &points) {
     return grid;
 }
 
-/* The operation's values at the middles of the cells. */
+// Evaluates the operation at the middles of the cells.
 void evaluate(Grid &grid, const Subject &subject, mercer_recipe *operation) {
     std::vector<double> middles;
     for (size_t j = 0; j < rows; ++j)

@@ -16,16 +16,17 @@ namespace {
 
 using namespace chart;
 
-constexpr int64_t most_marks = 50000; // more make files that no viewer likes
-constexpr size_t most_haloed = 300;   // of a map
-constexpr size_t levels = 64;         // of a continuous colour
+constexpr int64_t most_marks = 50000; // a file with more marks is too large for most viewers
+// Up to this number, marks on a map are drawn in full size, with a white rim.
+constexpr size_t most_haloed = 300;
+constexpr size_t levels = 64; // number of colours for labels that are continuous values
 
-/* "usps.y" for folder/usps.y.npy. */
+// The title of labels from a file: "usps.y" for folder/usps.y.npy.
 std::string stem_of(const std::string &path) {
     return is_stream(path) ? "label" : std::filesystem::path(path).stem().string();
 }
 
-/* A file with one column of numbers. */
+// Labels from a file with one column of numbers.
 Labels from_file(const Subject &subject) {
     InputOptions options;
     options.path = subject.labels;
@@ -39,7 +40,8 @@ Labels from_file(const Subject &subject) {
     return labels;
 }
 
-/* A column of DATA. Text gives classes; more texts than a picture can distinguish must be numbers. */
+// Labels from a column of DATA. Texts are classes. A column of more classes than a picture can
+// distinguish must consist of numbers, which are then drawn as values.
 Labels from_column(const Subject &subject) {
     const mercer_data_facts facts = facts_of(subject.data);
     if (!facts.labels.data)
@@ -75,14 +77,14 @@ std::vector<double> distinct(std::vector<double> values) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* The digits from `at` on, less leading zeros; `at` moves behind them. */
+// The digits from `at` on, without leading zeros. Moves `at` behind them.
 std::string digits_at(const std::string &text, size_t &at) {
     const size_t from = std::min(text.find_first_not_of('0', at), text.size());
     while (at < text.size() && is_digit(text[at])) ++at;
     return from < at ? text.substr(from, at - from) : "";
 }
 
-/* As people sort: numbers first, by value, and "run 9" before "run 10". */
+// Orders names as people do: numbers first, by value, and "run 9" before "run 10".
 bool comes_before(const std::string &a, const std::string &b) {
     const auto number = [](const std::string &text) {
         double x = NAN;
@@ -110,7 +112,7 @@ bool are_whole(const std::vector<double> &values) {
     return std::all_of(values.begin(), values.end(), [](double x) { return x == std::floor(x); });
 }
 
-/* Where a coordinate lies, with room around it. */
+// The axis of a coordinate, with some room on both sides of its values.
 Axis axis_over(const std::string &title, const std::vector<double> &values) {
     return {title, padded(range_of(values), 0.05), Axis::Kind::linear};
 }
@@ -146,10 +148,12 @@ Points::Points(const Subject &subject, int64_t rows) : rows_(rows), style_(stati
     keys_.emplace_back(styles_.size() - 1, Key{"no label", styles_.back()});
 }
 
-/* By name, not by who comes first: the same classes look the same in every picture. */
+// Classes get their styles in the order of their names, not of their first rows, so that the same
+// classes look the same in every picture.
 void Points::colour_by_class(const Labels &labels, const std::vector<double> &classes) {
     std::vector<std::pair<std::string, double>> named;
-    // -1 among 0, 1 ... is no class of its own: so `--what labels` marks rows without a cluster, as others mark noise
+    // If the classes are -1, 0, 1 ..., -1 means rows in no cluster: `--what labels` marks these by
+    // -1, as other packages mark noise.
     const bool clusters = labels.names.empty() && classes.size() > 1 && classes[0] == -1 && classes[1] == 0;
     for (const double value : classes) {
         const bool has_name = value >= 0 && value < static_cast<double>(labels.names.size());
@@ -201,7 +205,8 @@ void Points::add_to(Figure &figure, const Array &values, int64_t x, int64_t y, b
     fade(marks);
     const bool coloured = !keys_.empty() || colours_;
     if (haloed && !coloured) marks.styles[0].colour = "#222";
-    if (haloed && marks.x.size() > most_haloed) { // the map is to be seen between and through them
+    if (haloed && marks.x.size() > most_haloed) {
+        // Many points are drawn small and without rims, so that the map can be seen between them.
         marks.haloed = false, marks.radius *= 0.5;
         if (coloured) panel.white = 0.5;
     } else if (haloed) {
@@ -231,7 +236,8 @@ Figure scatter(const Subject &subject) {
     Array scores = apply(subject.model, nullptr, subject.data, subject.run)[0].values;
     const bool none = components.empty();
     if (none)
-        components = {1, 2}, scores = array_like(MERCER_F64, scores.rows, 2); // all rows are one point, the origin
+        // Without components all rows have one place, the origin.
+        components = {1, 2}, scores = array_like(MERCER_F64, scores.rows, 2);
     const bool over_rows = components.size() == 1;
     const int64_t x = over_rows ? -1 : components[0] - 1, y = components.back() - 1;
     Figure figure;

@@ -15,7 +15,9 @@ using namespace chart;
 using json::member;
 
 const std::string blue = style_of_class(0).colour, red = style_of_class(1).colour, grey = style_of_class(6).colour;
-constexpr double log_from = 100; // largest / smallest eigenvalue from which a linear axis would hide the small ones
+// The ratio of the largest eigenvalue to the smallest from which the axis is logarithmic, because a
+// linear axis would hide the small ones.
+constexpr double log_from = 100;
 
 std::vector<double> numbers(const json::Value &list) {
     std::vector<double> out;
@@ -23,11 +25,11 @@ std::vector<double> numbers(const json::Value &list) {
     return out;
 }
 
-/* What is known of the eigenvalues' errors. */
+// What is known of the errors of the eigenvalues.
 struct Intervals {
-    std::string name; // "" where nothing is known
+    std::string name; // of the intervals, for the legend; "": none are drawn
     std::vector<double> component, lower, upper;
-    double noise = 0; // 0: not measured
+    double noise = 0; // the level up to which eigenvalues count as noise; 0: not measured
     std::vector<bool> in_noise;
 };
 
@@ -44,7 +46,7 @@ Intervals from_bootstrap(const json::Value &report) {
 }
 
 Intervals from_certificates(const json::Value &report) {
-    constexpr double narrow = 1e-3; // bars that cannot be seen
+    constexpr double narrow = 1e-3; // relative width up to which a bar cannot be seen
     Intervals out;
     double probability = 1, widest = 0;
     for (const json::Value &entry : report.members) {
@@ -71,7 +73,9 @@ Axis eigenvalue_axis(const std::vector<double> &values, const Intervals &interva
     const auto [least, largest] = std::minmax_element(values.begin(), values.end());
     const bool logarithmic = *least > 0 && *largest > log_from * *least;
     std::vector<double> all = values;
-    const double floor = logarithmic ? 0.1 * *least : -INFINITY; // a bar down to 0, or to rounding, would have no end
+    // A logarithmic axis does not extend to ends of bars below this: a bar down to 0, or to
+    // rounding errors, would make it as good as endless.
+    const double floor = logarithmic ? 0.1 * *least : -INFINITY;
     const auto take = [&](double x) {
         if (x > floor) all.push_back(x);
     };
@@ -108,13 +112,14 @@ void add_intervals(Figure &figure, const Intervals &intervals) {
     Panel &panel = figure.panels[0];
     panel.layers.push_back({ErrorBars{intervals.component, intervals.lower, intervals.upper, blue}, false});
     figure.legend.push_back({intervals.name, {}, blue, false, true});
-    if (!(intervals.noise > std::max(panel.y.range.lo, 0.0))) return; // or it lies below the axis
+    // The noise level is drawn only if it was measured and lies above the lower end of the axis.
+    if (!(intervals.noise > std::max(panel.y.range.lo, 0.0))) return;
     const Range &x = panel.x.range;
     panel.layers.push_back({Lines{{{{x.lo, intervals.noise}, {x.hi, intervals.noise}}}, grey, true, false}, false});
     figure.legend.push_back({"noise level", {}, grey, true, false});
 }
 
-/* Of one point, or of many that are one. */
+// The figure of a model without components: that of a single row, or of rows that are all equal.
 Figure no_components() {
     Figure figure;
     figure.panels.resize(1);

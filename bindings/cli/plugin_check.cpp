@@ -16,8 +16,9 @@ namespace {
 constexpr char child_flag[] = "--in-this-process", checking[] = "check: ", passed[] = "pass: ", absent[] = "not ",
                failed[] = "fail ";
 
-/* A file's absolute path, links in its folder followed: the library takes no other. What looks like no file is a
- * name. */
+// The absolute path of a file, with the links in its folder resolved, because the library takes no
+// other path. A word that does not look like a file is the name of a plugin, and is returned as it
+// is.
 std::string plugin_name(const std::string &given) {
     const size_t slash = given.rfind('/');
     if (slash == std::string::npos && !given.ends_with(".so")) {
@@ -37,7 +38,7 @@ void report_log(void *, int32_t, const char *text) { report_to_parent(text); }
 [[noreturn]] void check_in_this_process(mercer_context *context, const std::string &name, int seconds) {
     limit_child(seconds);
     auto run = sized<mercer_run>();
-    run.threads = 2; // some plugins are wrong only there
+    run.threads = 2; // some faults show only with several threads
     check(mercer_context_set_run(context, &run));
     check(mercer_context_set_log(context, report_log, nullptr));
     const int32_t status = mercer_plugin_check(context, name.c_str());
@@ -46,7 +47,7 @@ void report_log(void *, int32_t, const char *text) { report_to_parent(text); }
     ::_exit(1);
 }
 
-/* What happened to a child that came to no verdict of its own; "" where it conforms. */
+// What went wrong in a child that did not report a failure itself; "" if nothing did.
 std::string fault_of(const Child &child, int seconds) {
     if (child.timed_out) return "it did not finish within " + std::to_string(seconds) + " s (--timeout)";
     if (WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGXCPU) return "it used too much processor time";
@@ -58,7 +59,8 @@ std::string fault_of(const Child &child, int seconds) {
     return "";
 }
 
-/* Throws unless the child's plugin conforms; prints and returns the checks that it passed. */
+// Throws unless the plugin that the child checked conforms. Returns the checks that it passed, and
+// prints them unless `quiet`.
 std::vector<std::string> judge(const std::string &name, const Child &child, int seconds, bool quiet) {
     std::vector<std::string> checks;
     std::string at = "before the first check";
@@ -97,7 +99,7 @@ void plugin_check(mercer_context *context, const Words &words) {
     within(line.app().add_option("--timeout", seconds, "time limit in seconds"), MERCER_INT, 1, 100000)
         ->capture_default_str();
     line.app().add_flag("--json", as_json, "print the verdict as JSON");
-    line.app().add_flag(child_flag, in_this_process)->group(""); // not shown
+    line.app().add_flag(child_flag, in_this_process)->group(""); // help does not show it
     line.parse();
     if (in_this_process) check_in_this_process(context, given, seconds);
 

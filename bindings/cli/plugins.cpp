@@ -14,10 +14,10 @@ namespace {
 struct Plugin {
     std::string kind;
     Entry entry;
-    std::string refusal; // "" = none
+    std::string refusal; // the reason why the library refuses it; "": it does not
 };
 
-/* Loads each: version and refusals are known only then. */
+// Loads every plugin, because its version, or the reason why it is refused, is known only then.
 std::vector<Plugin> load_plugins(mercer_context *context) {
     std::vector<Plugin> plugins;
     for (const char *registry : {"kernels", "reducers", "solvers"})
@@ -84,7 +84,8 @@ void replace_all(std::string &text, const std::string &from, const std::string &
         text.replace(at, from.size(), to);
 }
 
-/* The skeletons are plugins named "example": as part of an identifier, "example_", a name's '-' is '_'. */
+// Writes a plugin's name into a skeleton, whose own name is "example". In identifiers, which begin
+// with "example_", each '-' of the name becomes '_'.
 std::string named(std::string text, const std::string &name) {
     std::string identifier = name;
     replace_all(identifier, "-", "_");
@@ -93,7 +94,8 @@ std::string named(std::string text, const std::string &name) {
     return text;
 }
 
-/* A new file, whole or not at all; one that is there stays. */
+// Writes a new file, whole or not at all. A file that exists already is not replaced; that is a
+// Failure.
 void write_new(const std::string &path, const std::string &text) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0) throw system_failure(path, "create");

@@ -9,11 +9,13 @@ namespace cli {
 
 namespace {
 
-/* The few functions of librsvg-2 (2.46 or later) and cairo that are called, with the types that their headers give them. */
+// The few functions of librsvg-2 (2.46 or later) and cairo that are called, with the types of their
+// headers.
 struct Rectangle {
     double x, y, width, height;
 };
-using Write = int (*)(void *closure, const unsigned char *bytes, unsigned count); // 0: written
+// returns 0 on success
+using Write = int (*)(void *closure, const unsigned char *bytes, unsigned count);
 
 struct Libraries {
     void *(*rsvg_handle_new_from_data)(const unsigned char *data, size_t size, void **error) = nullptr;
@@ -45,7 +47,8 @@ struct Libraries {
     }
 
   private:
-    static void *open(const char *name) { return ::dlopen(name, RTLD_NOW | RTLD_LOCAL); } // and never closed
+    // The libraries are never closed, because their functions stay in use.
+    static void *open(const char *name) { return ::dlopen(name, RTLD_NOW | RTLD_LOCAL); }
     template <class Function>
     void find(void *library, const char *name, Function &function) {
         function = library ? reinterpret_cast<Function>(::dlsym(library, name)) : nullptr;
@@ -75,7 +78,7 @@ void check_encoder(const std::string &ending) {
 }
 
 std::string encoded(const std::string &svg, const std::string &ending, double width, double height) {
-    constexpr double points = 0.75, dots = 2; // a pixel of 1/96 inch
+    constexpr double points = 0.75, dots = 2; // of a PDF and of a PNG, for each pixel of 1/96 inch
     constexpr int argb32 = 0;
     if (ending != ".png" && ending != ".pdf") return svg;
     const Libraries &call = libraries(ending);

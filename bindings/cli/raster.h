@@ -5,12 +5,13 @@
 
 namespace cli {
 
-/* A picture as a file of this ending holds it: ".svg" as it is; ".png", with two dots to a pixel of the picture, and ".pdf" by
- * librsvg and cairo, which are looked for when they are needed and are no part of the command. Failure where they are not
- * there: its text says how to convert. */
+// The picture as the contents of a file with this ending: ".svg" unchanged; ".png", with two dots
+// to a pixel of the picture, and ".pdf" by librsvg and cairo. These libraries are not part of the
+// command: they are loaded when they are needed. If they are not installed, throws a Failure whose
+// text says how to convert the SVG.
 std::string encoded(const std::string &svg, const std::string &ending, double width, double height);
 
-/* Fails before the work where encoded() would. */
+// Throws, before any work is done, the Failure that encoded() would throw.
 void check_encoder(const std::string &ending);
 
 } // namespace cli

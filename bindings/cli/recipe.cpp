@@ -56,7 +56,7 @@ std::vector<Row> rows_of(mercer_recipe *recipe) {
     int64_t count = 0;
     check(mercer_recipe_rows(recipe, &count));
     std::vector<Row> rows;
-    std::map<std::string, int> owners; // of each last component
+    std::map<std::string, int> owners; // for each last component, the number of names that end in it
     for (int64_t i = 0; i < count; ++i) {
         auto r = sized<mercer_row>();
         check(mercer_recipe_row(recipe, i, &r));

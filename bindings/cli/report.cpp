@@ -17,7 +17,7 @@ std::string format(const char *pattern, double x) {
     return text;
 }
 
-/* Letters, not bytes, of UTF-8. */
+// The number of characters, not of bytes, in a UTF-8 text.
 size_t width_of(const std::string &text) {
     size_t width = 0;
     for (const char c : text) width += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
@@ -29,7 +29,8 @@ std::string status_name(int32_t code) {
         const Context context = make<Context>(mercer_context_create);
         for (const Entry &entry : entries_of(context.get(), "statuses"))
             if (entry.value == code) return entry.name;
-    } catch (const Failure &) { // then without its name
+    } catch (const Failure &) {
+        // The failure is then reported without the name of its status.
     }
     return "";
 }
@@ -87,7 +88,7 @@ Importance importance_of(mercer_model *model) {
 void print_importance(FILE *stream, const Importance &importance, size_t most) {
     const auto &values = importance.eigenvalues;
     if (values.empty()) return;
-    const bool known = importance.total > 0; // or there are no shares
+    const bool known = importance.total > 0; // otherwise the columns of shares are left out
     Cells cells = {{"component", "eigenvalue", "share", "cumulative"}};
     double sum = 0;
     for (size_t j = 0; j < values.size(); ++j) {
@@ -105,9 +106,11 @@ void print_importance(FILE *stream, const Importance &importance, size_t most) {
 
 namespace {
 
-/* What the certificates of single eigenvalues say together. */
+// What the certificates of all eigenvalues say together.
 struct Accuracy {
-    double worst = -1; // of a value from one of its bounds, as a share of the value; < 0: nothing is certified
+    // The largest distance of an eigenvalue from one of its bounds, relative to the eigenvalue. A
+    // negative number means that nothing is certified.
+    double worst = -1;
     double probability = 1;
     std::vector<std::string> by, conditions;
 };
@@ -126,7 +129,9 @@ Accuracy accuracy_of(mercer_model *model) {
         out.worst = std::max(out.worst, off / value);
         out.probability = std::min(out.probability, number_of(member(entry, "probability")));
         const std::string by = member(entry, "by").text;
-        add_once(out.by, by == "frobenius" ? "pairs" : by); // the norm of the residual, from pairs of rows
+        // The certificate "frobenius" comes from sampled entries of the residual, that is, from
+        // pairs of rows, so users read "pairs".
+        add_once(out.by, by == "frobenius" ? "pairs" : by);
         add_once(out.conditions, member(entry, "if").text);
     }
     return out;
@@ -135,7 +140,8 @@ Accuracy accuracy_of(mercer_model *model) {
 } // namespace
 
 void print_accuracy(FILE *stream, mercer_model *model, const std::string &tighter) {
-    constexpr double close = 0.01; // from there on a tighter bound says little more
+    // If the bounds are closer than this, no tighter ones are suggested.
+    constexpr double close = 0.01;
     const Accuracy found = accuracy_of(model);
     if (found.worst < 0 || !fact_of(model, "/strategy/why").empty()) return;
     std::string how = "by " + joined(found.by, " and ");
@@ -182,7 +188,9 @@ void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_f
         cells.push_back(
             {"flops", foreseen(forecast->flops, human_count), happened("/forecast/flops/happened", human_count)});
         cells.push_back({"longest uncancellable step", human_seconds(forecast->dense_seconds), ""});
-        const std::string passes = fact_of(model, "/kernel_passes"); // a forecast may have meant the other strategy
+        // What the fit did counts, because it may have taken another strategy than the forecast
+        // assumed.
+        const std::string passes = fact_of(model, "/kernel_passes");
         const bool projects = passes.empty() ? forecast->passes.likely == 0 : std::strtod(passes.c_str(), nullptr) == 0;
         cells.push_back({"kernel matrix",
                          projects            ? "not used: a projection"

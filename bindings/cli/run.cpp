@@ -12,12 +12,12 @@ namespace cli {
 
 namespace {
 
-std::sig_atomic_t cancel_flag; // read by the library as int32_t, atomically
+std::sig_atomic_t cancel_flag; // the library reads it atomically, as an int32_t
 static_assert(sizeof cancel_flag == sizeof(int32_t));
 
 constexpr int stops[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
 
-/* What the signals that stop do from now on; the next one may be any of them. A hangup that is ignored stays so: nohup. */
+// Sets the handler of all signals in `stops`. SIGHUP stays ignored if it was, as under nohup.
 void on_stop(void (*handler)(int)) {
     struct sigaction action = {}, before = {};
     action.sa_handler = handler;
@@ -41,15 +41,19 @@ std::string minutes(double seconds) {
     return text;
 }
 
-constexpr double every = 10; // seconds between lines of progress, and between the moments of a pace
+// Seconds between two lines of progress, and at least so many between the two moments of a Pace.
+constexpr double every = 10;
 
-/* The bar is at its end only when the call is. */
+// The share of the work that the bar shows. It stays below 1, so that the bar is not full before
+// the call ends.
 double shown_share(const mercer_progress &progress) { return std::clamp(progress.fraction, 0.0, 0.99); }
 
-/* ", 0:05 left": as the library estimates, but no less than the recent speed suggests; "" where nothing has moved lately. */
+// The time left as a text, such as ", 0:05 left", which begins with `before`. It is the library's
+// estimate, or a longer one if the recent speed suggests that. "" if there is no estimate, or if
+// nothing has moved lately.
 std::string time_left(Pace &pace, const mercer_progress &progress, const char *before) {
     const double share = shown_share(progress), now = progress.elapsed;
-    if (now < pace.elapsed[1]) pace = Pace(); // another call
+    if (now < pace.elapsed[1]) pace = Pace(); // the time has gone back: this is another call
     if (now >= pace.elapsed[1] + every) {
         pace.elapsed[0] = pace.elapsed[1], pace.share[0] = pace.share[1];
         pace.elapsed[1] = now, pace.share[1] = share;
@@ -73,10 +77,11 @@ int32_t show_progress(void *user, const mercer_progress *progress) {
     return 0;
 }
 
-/* Where there is no terminal, for log files: a line every ten seconds. */
+// Progress for log files, where there is no terminal: one line every ten seconds.
 int32_t write_progress(void *user, const mercer_progress *progress) {
     Pace &pace = *static_cast<Pace *>(user);
-    const std::string left = time_left(pace, *progress, ", "); // of each moment, though few are written
+    // Called for each progress report, although few are written, because it updates the pace.
+    const std::string left = time_left(pace, *progress, ", ");
     if (progress->elapsed < pace.line_at) return 0;
     pace.line_at = every * (std::floor(progress->elapsed / every) + 1);
     std::fprintf(stderr, "mercer: %.16s: %.0f %% after %s%s\n", progress->stage ? progress->stage : "",
@@ -103,7 +108,8 @@ Run::~Run() {
 
 mercer_run run_beside(const mercer_run &run, double bytes, const std::string &what) {
     mercer_run left = run;
-    if (run.memory == 0) return left; // a share of what is available, which these bytes are no more
+    // A budget of 0 is a share of the available memory, from which these bytes are missing already.
+    if (run.memory == 0) return left;
     if (bytes >= static_cast<double>(run.memory))
         throw Failure(MERCER_E_BUDGET, what + " need " + human_bytes(bytes) + ", the budget is " +
                                            human_bytes(static_cast<double>(run.memory)));

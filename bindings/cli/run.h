@@ -8,15 +8,17 @@
 
 namespace cli {
 
-/* How fast a call has been lately: its share at two earlier moments, the older of which is at least ten seconds back once a call
- * lasts so long. */
+// The recent speed of a call: the time and the share of the work done at two earlier moments. The
+// older one is at least ten seconds back, once the call has lasted that long.
 struct Pace {
     double elapsed[2] = {0, 0}, share[2] = {0, 0};
-    double line_at = 10; // seconds of the call when the next line of progress is due
+    // The time of the call, in seconds, at which the next line of progress is due.
+    double line_at = 10;
 };
 
-/* What a long call runs with: threads, memory, the progress bar and the interrupt key. While one of these exists the
- * first SIGINT, SIGTERM, SIGHUP or SIGXCPU asks the call to stop, the second ends the process. */
+// What a long call runs with: threads, memory budget, progress and cancellation. While a Run
+// exists, the first SIGINT, SIGTERM, SIGHUP or SIGXCPU asks the call to stop, and the second ends
+// the process.
 class Run {
   public:
     explicit Run(const RunOptions &options, const char *checkpoint = nullptr);
@@ -31,13 +33,14 @@ class Run {
     Pace pace_;
 };
 
-/* The same run for the library alone, while the command itself holds so many bytes for `what`: they count too. */
+// The same run, for a call of the library while the command itself holds `bytes` of memory for
+// `what`: they are subtracted from the budget. Throws Failure if they exceed it.
 mercer_run run_beside(const mercer_run &run, double bytes, const std::string &what);
 
-/* Throws MERCER_E_CANCELLED once a signal has asked to stop. */
+// Throws MERCER_E_CANCELLED once a signal has asked to stop.
 void check_cancelled();
 
-/* Removes the progress bar from the terminal, before something else is written there. */
+// Removes the progress bar from the terminal before other text is written there.
 void clear_progress();
 
 } // namespace cli

@@ -10,7 +10,8 @@ namespace cli {
 
 namespace {
 
-/* UTF-8, which the library has checked, as the code points that NumPy's text is made of. */
+// The code points of a UTF-8 text, which the library has checked to be valid. NumPy's texts consist
+// of code points.
 std::vector<uint32_t> code_points(std::string_view text) {
     std::vector<uint32_t> out;
     for (const char c : text) {
@@ -25,14 +26,15 @@ std::vector<uint32_t> code_points(std::string_view text) {
     return out;
 }
 
-/* As a Python literal. */
+// The name as a string literal of Python.
 std::string quoted(const std::string &name) {
     std::string out = "'";
     for (const char c : name) out += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
     return out + "'";
 }
 
-/* A field for the ids and one for each part: a record a row. */
+// The rows of a structured .npy array, one record each: a field for the id, if there are ids, and
+// one for each part.
 class Records {
   public:
     explicit Records(const Table &table) : table_(table) {
@@ -51,7 +53,7 @@ class Records {
     void append(std::string &bytes, int64_t row) const {
         if (!table_.ids.empty()) {
             std::vector<uint32_t> id = code_points(table_.ids[static_cast<size_t>(row)]);
-            id.resize(width_); // zeros at the end are no part of a text
+            id.resize(width_); // zeros at the end are not part of a NumPy text
             bytes.append(reinterpret_cast<const char *>(id.data()), id.size() * sizeof(uint32_t));
         }
         for (const Output &part : table_.parts) {

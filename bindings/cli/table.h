@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-/* What `transform`, `kernel` and `fit --scores` write: arrays of equally many rows, side by side in one file. */
+// What `transform`, `kernel` and `fit --scores` write: arrays with equal numbers of rows, side by
+// side in one file.
 namespace cli {
 
 struct Output {
@@ -19,22 +20,26 @@ struct Output {
 struct Table {
     std::vector<Output> parts;
     std::string ids_name;
-    std::vector<std::string_view> ids = {}; // one a row, or none at all
+    std::vector<std::string_view> ids = {}; // one for each row, or empty
 };
 
 enum class Form { npy, csv };
 
-/* --format, of commands that write arrays. */
+// Adds --format, for commands that write arrays.
 void add_format_to(CLI::App &app, std::string &format);
-/* As the format says or, where it is "", the ending of the path: .npy or .csv; a path without one, a device and standard output
- * get .npy. flag: of the path, for messages. */
+// The form of an output: `format` or, if that is "", what the ending of the path says, .npy or
+// .csv. A path without an ending, a device and standard output get .npy. `flag` is the flag of the
+// path, for messages.
 Form form_of(const std::string &flag, const std::string &path, const std::string &format);
 
-/* CSV: numbers that round-trip below a header with a name for each column; a part of several columns has name.1, name.2 ...
- * .npy: one array, where the table is that; else a structured one with a field for each part (and one for the ids, of text). */
+// Writes a table.
+// CSV: a header with a name for each column (name.1, name.2 ... for a part of several columns), and
+// numbers that round-trip.
+// .npy: a plain array if the table is one part without ids, otherwise a structured array with a
+// field for each part, and one of text for the ids.
 void write_table(const std::string &path, Form form, const Table &table);
 
-/* {"name", "path", "dtype", "shape"} of each part, as JSON. */
+// Describes each part as JSON: {"name", "path", "dtype", "shape"}.
 std::vector<std::string> parts_json(const std::string &path, const Table &table);
 
 } // namespace cli

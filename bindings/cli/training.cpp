@@ -9,7 +9,7 @@ namespace cli {
 
 namespace {
 
-/* An array that the data borrow: it must outlive them. */
+// Attaches an array, if there is one, to the data. They borrow it, so it must outlive them.
 void attach(mercer_data *data, const char *what, std::optional<Array> &array) {
     if (!array) return;
     const mercer_view view = array->view();
@@ -22,13 +22,14 @@ InputOptions file_options(const std::string &path) {
     return options;
 }
 
-/* A file beside the data, and how its values will be stored. */
+// A file of landmarks or weights, and the type and the size that its values will have in memory.
 struct Attachment {
     InputData file;
     int32_t dtype;
     double bytes;
 
-    /* wanted: the type; 0: as the file has it, where one column of integers is row numbers. */
+    // `wanted` is the type. 0 means the file's own type; but one column of integers is row numbers,
+    // MERCER_I64.
     Attachment(mercer_context *context, const std::string &path, const mercer_run *run, int32_t wanted)
         : file(context, file_options(path), run), dtype(wanted) {
         const mercer_data_facts facts = facts_of(file.get());

@@ -14,7 +14,7 @@ namespace cli {
 
 namespace {
 
-constexpr const char *default_operation = "scores"; // what NULL means in mercer.h
+constexpr const char *default_operation = "scores"; // the meaning of a null recipe in mercer.h
 
 struct Options {
     InputOptions data;
@@ -48,7 +48,7 @@ struct Options {
     }
 };
 
-/* The texts stay where they are, in the data. */
+// Adds the ids of the rows, if the data have them. The table borrows their texts from the data.
 void add_ids(Table &table, mercer_data *data) {
     const mercer_data_facts facts = facts_of(data);
     if (!facts.ids) return;
@@ -56,7 +56,8 @@ void add_ids(Table &table, mercer_data *data) {
     const auto is_taken = [&](const Output &part) { return part.name == table.ids_name; };
     if (table.ids_name.find_first_not_of("0123456789") == std::string::npos ||
         std::any_of(table.parts.begin(), table.parts.end(), is_taken))
-        table.ids_name = "id"; // a number stands for a column without a name
+        // A name of digits would stand for a column without a name.
+        table.ids_name = "id";
     const char *at = facts.ids;
     for (int64_t i = 0; i < facts.rows; ++i) {
         table.ids.emplace_back(at);
@@ -73,8 +74,8 @@ std::vector<mercer_output> outputs_of(mercer_model *model, mercer_recipe *what, 
     return outputs;
 }
 
-/* Rows that have missing values (data.missing = rows) have NaN in place of numbers and -1 in place of labels; all others have
- * neither. */
+// The number of rows without output. With data.missing = rows, rows with missing values get NaN in
+// place of numbers and -1 in place of labels.
 int64_t count_left_out(const Table &table) {
     const auto some =
         std::find_if(table.parts.begin(), table.parts.end(), [](const Output &part) { return part.values.cols > 0; });
@@ -86,7 +87,8 @@ int64_t count_left_out(const Table &table) {
     return count;
 }
 
-/* A table of more columns than the model has may have some that are no data. */
+// A hint for data with more columns than the model: if the columns have names, some may be no data,
+// such as ids.
 std::string hint_at_columns(mercer_model *model, mercer_data *data) {
     auto summary = sized<mercer_summary>();
     check(mercer_model_summary(model, &summary));

@@ -1,4 +1,5 @@
-// mercer.hpp at work: which rows are unlike those that a model was fitted on? All that is printed follows from the data.
+// mercer.hpp at work: which rows are unlike those that a model was fitted on? All that is printed
+// follows from the data.
 //
 //     c++ -std=c++17 example.cpp $(pkg-config --cflags --libs mercer) -o example && ./example
 #include <cmath>
@@ -7,7 +8,8 @@
 
 namespace {
 
-// Four corners of a rectangle: with the linear kernel this is PCA, and the variances of the sides, 4 and 1, are known.
+// Four corners of a rectangle: with the linear kernel this is PCA, and the variances of the sides,
+// 4 and 1, are known.
 void fit_and_look(const mercer::Context &context) {
     const mercer::Matrix<double> corners = [] {
         mercer::Matrix<double> out(4, 2);
@@ -23,7 +25,7 @@ void fit_and_look(const mercer::Context &context) {
     std::cout << '\n';
 }
 
-// Records of x, y and a number that is none of the model's business: a view takes the first two where they lie.
+// Records of x, y and a time that the model does not use: a view takes x and y where they lie.
 struct Record {
     double x, y, time;
 };
@@ -33,7 +35,8 @@ mercer::Data points_of(const mercer::Context &context, const std::vector<Record>
     return mercer::Data::from_view(context, mercer::strided(&records.front().x, rows, 2, stride, 1));
 }
 
-// A ring is no ellipse: its centre is as unlike it as what lies outside.
+// The centre of a ring is as unlike the points of the ring as what lies outside. No ellipse around
+// the points would show that.
 void find_what_is_unlike(const mercer::Context &context) {
     std::vector<Record> ring;
     for (int i = 0; i < 200; ++i) ring.push_back({std::cos(0.1 * i), std::sin(0.1 * i), 1.0 * i});
@@ -55,7 +58,7 @@ void find_what_is_unlike(const mercer::Context &context) {
                   << (far(i, 0) > 2 * limit ? "unlike" : "like") << " the ring\n";
 }
 
-// A kernel of one's own: rows come as views, a whole block at a time.
+// A kernel of one's own. It gets rows as views, a whole block at a time.
 void use_a_kernel_of_ones_own(const mercer::Context &context) {
     const std::vector<double> x = {0, 3, 4, 7};
     auto product = [](const mercer_view &a, const mercer_view &b, const mercer_view &k) {

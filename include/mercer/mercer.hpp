@@ -237,7 +237,7 @@ class Context : public detail::Handle<mercer_context, mercer_context_destroy> {
   private:
     friend class Recipe;
     Context &done(int32_t status) { return check(status), *this; }
-    // Shared with recipes, which may outlive the context.
+    // Log functions and runs. They are shared with recipes, which may outlive the context.
     std::shared_ptr<std::vector<std::shared_ptr<void>>> kept_ = std::make_shared<std::vector<std::shared_ptr<void>>>();
 };
 
@@ -351,7 +351,8 @@ class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
 
   private:
     using Handle::Handle;
-    // The library releases functions only if the call that took them succeeded.
+    // The library releases the functions only if the call that took them has succeeded, so they
+    // have an owner until then.
     template <class Functions, class Make, class Struct>
     static Data owning(std::unique_ptr<Functions> functions, Make make, const Context &context, Struct &filled) {
         filled.user = functions.get();
@@ -377,7 +378,8 @@ struct UserKernel : mercer_user_kernel, Calls {
             return guarded([&] { return (*static_cast<Tile *>(own))(*x, *y, *k), 0; });
         };
     }
-    void taken() { kept.release(); } // the call that took it succeeded: the library releases it
+    // Called when the library has taken the function over, which it then releases.
+    void taken() { kept.release(); }
 
   private:
     std::unique_ptr<Tile> kept;
@@ -392,7 +394,8 @@ class Recipe : public detail::Handle<mercer_recipe, mercer_recipe_destroy> {
         return done(mercer_recipe_set(get(), name.c_str(), value.c_str()));
     }
     template <class Integer, std::enable_if_t<std::is_integral_v<Integer>, int> = 0>
-    Recipe &set(const std::string &name, Integer value) { // all digits, of which a double has 53 bits
+    Recipe &set(const std::string &name, Integer value) {
+        // Keeps all digits, of which a double has only 53 bits.
         return set(name, std::to_string(value));
     }
     Recipe &set(const std::string &name, double value) {

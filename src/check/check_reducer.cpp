@@ -147,7 +147,8 @@ void reduce_as(Run &run, const Plugin &plugin, const Scene &scene, const Params 
     task.foreseen = &pivots;
     out.shape = problem.shape();
     out.cost.struct_size = sizeof out.cost;
-    mercer_task ahead(run, Random(seed, Stage::reducer)); // a forecast has no access to the data
+    // The task of the forecast has no problem, because a forecast has no access to the data.
+    mercer_task ahead(run, Random(seed, Stage::reducer));
     ahead.foreseen = &pivots;
     out.status = plugin.reducer.forecast(&host_table(), &ahead, params.values(), &out.shape, &out.cost);
     out.error = ahead.error;
@@ -158,7 +159,8 @@ void reduce_as(Run &run, const Plugin &plugin, const Scene &scene, const Params 
         want.assignment = out.assignment.data();
     }
     out.status = plugin.reducer.reduce(&host_table(), &task, params.values(), &out.shape, &want);
-    if (out.status == MERCER_OK) problem.give_first(); // as in a fit
+    // As a fit does: gives one row if the reducer searched for pivots and needed none.
+    if (out.status == MERCER_OK) problem.give_first();
     out.error = task.error;
     for (const auto &block : task.arena) out.allocated += block.size();
 }
@@ -258,7 +260,9 @@ Setting with_m(const Plugin &plugin, int64_t m) {
     return setting;
 }
 
-// A = S H K H^T S in plain loops, row-major: A_ij = sqrt(w_i w_j) (K_ij - mu_i - mu_j + mubar).
+// A = S H K H^T S in plain loops, row-major: A_ij = sqrt(w_i w_j) (K_ij - mu_i - mu_j + mubar),
+// where mu_i is the weighted mean of row i of K and mubar that of mu. Without the flag CENTRED the
+// means are 0, without WEIGHTED the weights are 1.
 std::vector<double> naive_gram(const Scene &scene, int32_t flags) {
     const int64_t n = scene.n();
     const bool centred = flags & MERCER_GRAM_CENTRED;
@@ -289,9 +293,10 @@ std::vector<double> naive_gram(const Scene &scene, int32_t flags) {
     return a;
 }
 
-// Checks the service gram on the problem that the reducer sees. The tile engine leaves errors of at
-// most v sqrt((d + 8) u) / 16 in a squared distance v (gram/tile.cpp), below 0.1 sqrt(u) in K;
-// weights are at most 4, and centring adds the errors of three means.
+// Checks the service gram on the problem that the reducer sees, against naive_gram. The tile engine
+// leaves errors of at most v sqrt((d + 8) u) / 16 in a squared distance v (gram/tile.cpp), which
+// are below 0.1 sqrt(u) in K. Centring adds the errors of three means, and sqrt(w_i w_j) is at most
+// 4, so an entry of A has an error below 1.6 sqrt(u). The tolerance is 4 sqrt(u).
 template <class T>
 void gram_as(Suite &suite, const Scene &scene, int32_t flags) {
     Reduction got;
@@ -326,7 +331,7 @@ void gram_matrix(Suite &suite, bool f32) {
     const bool vectors = suite.plugin->reducer.flags & MERCER_NEEDS_VECTORS;
     Scene scene(suite.run, "gram", f32, 60, 1, Given::rows, vectors ? DataKind::vectors : DataKind::objects);
     scene.weigh();
-    for (int32_t flags = 0; flags < 8; ++flags) // all sums of WEIGHTED, CENTRED and STORED
+    for (int32_t flags = 0; flags < 8; ++flags) // all combinations of WEIGHTED, CENTRED and STORED
         f32 ? gram_as<float>(suite, scene, flags) : gram_as<double>(suite, scene, flags);
 }
 

@@ -31,21 +31,23 @@ struct Difference {
     T value{};
 };
 
-// Releases all threads of a team together, and tells them when to end.
+// The state of a team of threads: they wait until all are ready, go on together, and stop when they
+// are done.
 struct Signal {
     enum State { waiting, going, done };
     std::atomic<State> state{waiting};
     std::atomic<int64_t> ready{0};
 };
 
-// Runs member(t) on thread t of a team. The members report that they are ready and wait; they go on
-// together, until the time is up or one of them says that they are done. Returns false if the system
-// gives no more threads.
+// Runs member(t) on thread t of a team. Each member counts itself in signal.ready and waits. When
+// all are ready they go on together, until `time` is over or one of them sets the state to done.
+// Returns false if the system gives no more threads.
 bool run_team(Signal &signal, std::chrono::microseconds time, const std::function<void(int64_t)> &member) {
     std::vector<std::thread> team;
     std::exception_ptr failure;
     bool complete = true;
-    try { // threads that were started are joined, whatever is thrown here
+    // Whatever is thrown here, the threads that were started must be joined.
+    try {
         for (int64_t t = 0; t < team_size; ++t) team.emplace_back(member, t);
         while (signal.ready < team_size) std::this_thread::yield();
         signal.state = Signal::going;
@@ -63,8 +65,8 @@ bool run_team(Signal &signal, std::chrono::microseconds time, const std::functio
     return complete;
 }
 
-// Runs work(t) on thread t again and again, releases all threads together, and returns the first
-// difference from expected[t].
+// Releases all threads of a team together. Thread t then repeats work(t) until `time` is over or
+// some thread has found a difference from its expected[t]. Returns a difference that was found.
 template <class T>
 Difference<T> race(Suite &suite, const std::vector<std::vector<T>> &expected, std::chrono::microseconds time,
                    const std::function<std::vector<T>(int64_t)> &work) {

@@ -1,5 +1,6 @@
-// Specification sampling, 2.2: a kernel matrix of one bit an entry, unbiased, as an operator of its own that the solver
-// plugins see through c_operator() alone. The folder of the walk's plugins is the argument.
+// A kernel matrix with one random bit for each entry, whose expected value is the kernel value, as
+// an operator of its own that the solver plugins see through c_operator() alone. The argument is
+// the folder of this directory's plugins.
 #include "../unit/oracle.h"
 #include "host/task.h"
 #include "operator/weighted.h"
@@ -15,7 +16,9 @@ using oracle::Matrix;
 
 namespace {
 
-class BitsOperator : public Operator { // lo + (hi - lo) b_ij, b_ij = [u(seed; i, j) (hi - lo) < K_ij - lo]
+// The matrix lo + (hi - lo) b_ij with the bits b_ij = [u_ij (hi - lo) < K_ij - lo], where u_ij =
+// u_ji is uniform in [0, 1), so that its expected value is K.
+class BitsOperator : public Operator {
   public:
     BitsOperator(const Matrix &k, double lo, double hi, uint64_t seed)
         : Operator(k.rows, false), lo_(lo), hi_(hi), width_((k.rows + 7) / 8) {
@@ -62,7 +65,8 @@ class BitsOperator : public Operator { // lo + (hi - lo) b_ij, b_ij = [u(seed; i
 
 Matrix gram(const Matrix &x, double sigma) { return oracle::gram(oracle::gaussian(sigma), x, x); }
 
-void golden() { // sampling, G3 on the points of G1
+// Compares the first bits, and the number of ones, with recorded values.
+void golden() {
     Matrix x(12, 2);
     for (int64_t i = 0; i < 12; ++i) {
         x(i, 0) = static_cast<double>((7 * i * i + 2 * i) % 23);
@@ -80,7 +84,8 @@ void golden() { // sampling, G3 on the points of G1
 void solve(const Plugin &plugin, const BitsOperator &bits, bool centred, const oracle::Vector &exact) {
     const int64_t n = bits.n(), r = 5;
     Run run({}, nullptr);
-    WeightedOperator op(run, bits, nullptr, centred); // Q -> H(Khat(HQ)): composed as any other base
+    // H Khat H, composed from Khat as from any other operator.
+    WeightedOperator op(run, bits, nullptr, centred);
     CHECK(!op.fidelity().exact() && !op.fidelity().positive);
     mercer_operator c_op = op.c_operator();
     mercer_task task(run, Random(1, Stage::solver));
@@ -94,7 +99,7 @@ void solve(const Plugin &plugin, const BitsOperator &bits, bool centred, const o
     mercer_eigen_result result{sizeof result, values.data(), columns(vectors), residuals.data(), 0, 0, 0, 0, 0};
     task.check(plugin.solver.solve(&host_table(), &task, params.values(), &c_op, &request, &result), plugin);
     op.apply(run, false, columns(vectors), columns(y));
-    CHECK(result.converged && result.most_negative < 0); // it is indefinite
+    CHECK(result.converged && result.most_negative < 0); // the matrix of bits is indefinite
     for (int64_t j = 0; j < r; ++j) {
         double error = 0;
         for (int64_t i = 0; i < n; ++i)
@@ -119,8 +124,10 @@ int main(int argc, char **argv) {
             error += (dense(i, j) - k(i, j)) / static_cast<double>(n * n);
             CHECK(bits.bit(i, j) == bits.bit(j, i));
         }
-    CHECK(std::fabs(error) <
-          5 * 0.5 / static_cast<double>(n)); // unbiased: 5 deviations of n^2/2 draws of variance <= 1/4
+    // The mean error of K has the expected value 0 and a standard deviation of at most 0.71 / n,
+    // because n^2 / 2 independent bits of variance <= 1/4 stand in two entries each. The limit is
+    // 3.5 times that.
+    CHECK(std::fabs(error) < 5 * 0.5 / static_cast<double>(n));
     Registry registry;
     registry.add_folder(argv[1]);
     for (bool centred : {false, true}) {

@@ -1,4 +1,5 @@
-/* Another thread asks a fit, then a transform, to stop: answered within 0.2 s, and the next call succeeds. */
+/* Another thread asks a fit, and then a transform, to stop. Each must return within 0.2 s, and the
+ * next call must succeed. */
 #include "walk.h"
 
 #include <pthread.h>
@@ -9,7 +10,7 @@ enum { N = 60000, D = 16, R = 10 };
 typedef struct clock_state {
     int32_t cancel;
     double asked;
-    double after; /* seconds */
+    double after; /* seconds until the other thread asks */
 } clock_state;
 
 static double now(void) {
@@ -27,10 +28,11 @@ static void *ask(void *user) {
     return NULL;
 }
 
-/* Runs body; the seconds between the question and the answer. */
+/* Runs body, and returns the seconds from the request to stop until body returned. */
 static double answer(clock_state *s, int32_t (*body)(void *user, const mercer_run *run), void *user) {
     pthread_t asker;
-    mercer_run run = {.struct_size = sizeof run, .threads = 2, .cancel = &s->cancel}; /* on many it would be done */
+    /* Two threads: with more, the call might end before it is asked to stop. */
+    mercer_run run = {.struct_size = sizeof run, .threads = 2, .cancel = &s->cancel};
     CHECK(pthread_create(&asker, NULL, ask, s) == 0);
     CHECK(body(user, &run) == MERCER_E_CANCELLED && strstr(mercer_last_error(), "cancelled"));
     double answered = now();
@@ -62,7 +64,8 @@ int main(void) {
     fill(x, N * D, 3);
     OK(mercer_context_create(&ctx));
     work w = {.data = rows_of(ctx, x, N, D), .recipe = RECIPE(ctx, "sigma", "2", "gram.storage", "stream")};
-    for (int k = 0; k < 3; k++) { /* while it reads, in the first passes, later */
+    for (int k = 0; k < 3; k++) {
+        /* Asked to stop while the fit reads its rows, in its first passes, and later. */
         clock_state s = {.after = k == 0 ? 0.0 : k == 1 ? 0.15 : 0.6};
         double seconds = answer(&s, fit, &w);
         fprintf(stderr, "fit: %.3f s\n", seconds);
@@ -72,7 +75,8 @@ int main(void) {
     mercer_run stopped = {.struct_size = sizeof stopped, .cancel = &already};
     CHECK(fit(&w, &stopped) == MERCER_E_CANCELLED);
 
-    mercer_data *few = rows_of(ctx, x, 8000, D); /* the next call succeeds */
+    /* The next call after a cancelled one succeeds. */
+    mercer_data *few = rows_of(ctx, x, 8000, D);
     mercer_recipe *exact = RECIPE(ctx, "sigma", "2", "components", "10");
     w.model = fit_of(exact, few);
     w.out = f64_matrix(scores, N, R);

@@ -1,5 +1,6 @@
-/* A stream whose length nobody knows: rows arrive in pieces of odd sizes until there are no more. The model is that of
- * the same rows in memory, and outputs for such a stream are made when its length is told by the caller's array. */
+/* A stream of unknown length: rows arrive in pieces of odd sizes until there are no more. Its model
+ * must be that of the same rows in memory. Its scores can be computed because the caller's array
+ * tells how many rows there are. */
 #include "walk.h"
 
 enum { N = 1234, D = 5, R = 3 };
@@ -12,7 +13,7 @@ typedef struct stream {
 static int32_t next(void *user, int64_t first_row, int64_t capacity, void *buffer, int64_t *rows) {
     stream *s = user;
     int64_t piece = 1 + 37 * (s->pieces++ % 5);
-    CHECK(first_row == s->sent && capacity > 0); /* in order, never again */
+    CHECK(first_row == s->sent && capacity > 0); /* rows are asked for in order, and only once */
     *rows = N - s->sent < piece ? N - s->sent : piece;
     *rows = *rows < capacity ? *rows : capacity;
     memcpy(buffer, x + first_row * D, (size_t)*rows * D * sizeof *x);
@@ -53,11 +54,12 @@ int main(void) {
     CHECK(s.sent == N && summary_of(a).n == N);
     mercer_view va = tensor_of(a, "A"), vb = tensor_of(b, "A");
     CHECK(memcmp(va.data, vb.data, N * R * sizeof(double)) == 0);
-    CHECK(mercer_model_fit(&none, recipe, data, NULL) == MERCER_E_DATA && none == NULL); /* it is gone */
+    /* The stream is used up. */
+    CHECK(mercer_model_fit(&none, recipe, data, NULL) == MERCER_E_DATA && none == NULL);
     mercer_data_destroy(data);
     CHECK(s.released == 1);
 
-    data = open_stream(ctx, &s); /* as queries */
+    data = open_stream(ctx, &s); /* a new stream, now of queries */
     scores_of(b, data, streamed, N, R);
     scores_of(b, memory, plain, N, R);
     CHECK(memcmp(streamed, plain, sizeof plain) == 0);

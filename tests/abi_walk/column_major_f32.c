@@ -1,9 +1,11 @@
-/* A caller in the manner of R or Fortran, in single precision: columns with a leading dimension, the outputs too. */
+/* A caller in the manner of R or Fortran, in single precision: data and outputs are stored by
+ * columns, with a leading dimension that exceeds the number of rows. */
 #include "walk.h"
 
 enum { N = 400, LD = 450, D = 6, R = 4 };
 
-/* The same in double: what single precision may be off by. */
+/* Fits the same rows in double precision, and checks that single precision is off by no more than
+ * its rounding errors. */
 static void precise(mercer_context *ctx, mercer_recipe *recipe, const float *packed, mercer_model *model,
                     const float *scores) {
     static double x[N * D], exact[N * R];
@@ -26,7 +28,8 @@ int main(void) {
     for (int i = 0; i < N; i++)
         for (int c = 0; c < D; c++) packed[i * D + c] = columns[c * LD + i] = (float)x[i * D + c];
     for (int k = 0; k < LD * (R + 2); k++) out[k] = -7;
-    for (int c = 0; c < D; c++) /* what lies between the columns is nobody's */
+    /* The rows from N to LD of each column are not part of the data, and must not be used. */
+    for (int c = 0; c < D; c++)
         for (int i = N; i < LD; i++) columns[c * LD + i] = NAN;
     OK(mercer_context_create(&ctx));
     mercer_view view = {.struct_size = sizeof view,
@@ -58,11 +61,11 @@ int main(void) {
     OK(mercer_model_transform(model, NULL, by_column, &scores, 1, NULL));
     OK(mercer_model_transform(same, NULL, by_row, &row_scores, 1, NULL));
     for (int i = 0; i < LD; i++)
-        for (int j = 0; j < R + 2; j++) /* nothing but the model's columns of the rows is written */
+        for (int j = 0; j < R + 2; j++) /* only the model's columns of the N rows are written */
             CHECK(out[j * LD + i] == (i < N && j < R ? rows[i * R + j] : -7));
 
     precise(ctx, recipe, packed, model, rows);
-    mercer_view f64_out = f64_matrix(x, N, R); /* for hosts that have no float */
+    mercer_view f64_out = f64_matrix(x, N, R); /* the same in double, for callers without float */
     OK(mercer_model_transform(model, NULL, by_row, &f64_out, 1, NULL));
     for (int i = 0; i < N * R; i++) CHECK((float)x[i] == rows[i]);
     mercer_model_destroy(model);

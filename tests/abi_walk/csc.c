@@ -1,4 +1,5 @@
-/* Compressed columns with numbers from 1, as R's Matrix and Fortran codes hold them, one entry in twenty set. */
+/* Compressed columns with indices counted from 1, as in R's Matrix package and in Fortran codes.
+ * One entry in twenty is set. */
 #include "walk.h"
 
 enum { N = 300, D = 50, R = 3 };
@@ -13,7 +14,7 @@ int main(void) {
     for (int c = 0; c < D; c++) {
         offsets[c] = count + 1;
         for (int i = 0; i < N; i++)
-            if (number(&seed) > 0.9 && i != 17) { /* row 17 is empty, and so is 18 */
+            if (number(&seed) > 0.9 && i != 17) { /* rows 17 and 18 stay empty */
                 dense[i * D + c] = i == 18 ? 0 : number(&seed);
                 if (i == 18) continue;
                 rows[count] = i + 1;
@@ -40,8 +41,8 @@ int main(void) {
         mercer_recipe *recipe = RECIPE(ctx, "kernel", kernels[k], "components", "3");
         mercer_model *from_sparse = fit_of(recipe, sparse_data), *from_dense = fit_of(recipe, dense_data);
         for (int j = 0; j < R; j++)
-            NEAR(f64_of(from_sparse, "lambda")[j], f64_of(from_dense, "lambda")[j],
-                 1e-8); /* laplacian: near its cusp */
+            /* The kernel laplacian is the least accurate of these, near its cusp at distance 0. */
+            NEAR(f64_of(from_sparse, "lambda")[j], f64_of(from_dense, "lambda")[j], 1e-8);
         scores_of(from_sparse, sparse_data, a, N, R);
         scores_of(from_sparse, dense_data, b, N, R); /* dense queries on a sparse model */
         for (int i = 0; i < N * R; i++) NEAR(a[i], b[i], 1e-7);

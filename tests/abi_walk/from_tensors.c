@@ -1,4 +1,5 @@
-/* Models of methods that the library does not have, put together from arrays by a caller who computed them. */
+/* Models of methods that the library does not have, assembled from arrays that the caller has
+ * computed. */
 #include "walk.h"
 
 enum { N = 40, D = 3, R = 3 };
@@ -6,7 +7,8 @@ static const double sigma = 0.8;
 static const char gaussian_json[] = "{\"kernel\": \"gaussian\", \"parameters\": {\"kernel.sigma\": 0.8}}";
 static double x[N * D], k[N * N];
 
-/* The r + 1 largest eigenpairs of symmetric a (n x n) by orthogonal iteration: values, and vectors in columns of u. */
+/* Computes the r largest eigenpairs of a symmetric matrix a (n x n) by orthogonal iteration:
+ * eigenvalues into values, eigenvectors into the columns of u. */
 static void eigenpairs(int n, const double *a, int r, double *values, double *u) {
     fill(u, n * r, 77);
     for (int step = 0; step < 4000; step++) {
@@ -31,7 +33,9 @@ static void eigenpairs(int n, const double *a, int r, double *values, double *u)
     }
 }
 
-/* Specification 9.1, w = 1, alpha 1: f = A^T k(C, x) / g(x), g = v^T k(C, x). */
+/* A diffusion map as an expansion, with all weights 1 and alpha = 1:
+ *
+ *   f = A^T k(C, x) / g(x), g = v^T k(C, x), v = 1 / q, q the row sums of K. */
 static void diffusion_map(mercer_context *ctx) {
     double q[N], degree[N], s[N * N], u[N * (R + 1)], lambda[R + 1], v[N], f[N * R], a[N * R], b[R] = {0}, vol = 0;
     for (int i = 0; i < N; i++) {
@@ -61,9 +65,12 @@ static void diffusion_map(mercer_context *ctx) {
     double out[N * R], far[4 * D] = {1e3, 0, 0, -1e4, 5, 7, 0, 1e8, 0, 40, 0, 0}, limit[4 * R];
     mercer_data *centres = rows_of(ctx, x, N, D), *away = rows_of(ctx, far, 4, D);
     scores_of(model, centres, out, N, R);
-    for (int i = 0; i < N * R; i++) NEAR(out[i], f[i], 1e-9); /* f at the centres reproduces the eigenvectors */
+    /* At the centres f reproduces the eigenvectors. */
+    for (int i = 0; i < N * R; i++) NEAR(out[i], f[i], 1e-9);
     scores_of(model, away, limit, 4, R);
-    for (int i = 0; i < 4; i++) { /* far away: k relative to its largest value, in the end the nearest centre alone */
+    for (int i = 0; i < 4; i++) {
+        /* Far away, k is computed relative to its largest value; in the end the nearest centre
+         * alone counts. */
         double r2[N], best = INFINITY, g = 0, sums[R] = {0};
         for (int j = 0; j < N; j++) {
             r2[j] = 0;
@@ -75,7 +82,9 @@ static void diffusion_map(mercer_context *ctx) {
             g += relative * v[j];
             for (int l = 0; l < R; l++) sums[l] += relative * a[j * R + l];
         }
-        for (int l = 0; l < R; l++) /* at 1e8 squared distances are known to +-2: no more than the limit is finite */
+        /* At 1e8 (i = 2) squared distances have errors of about 2, so only finiteness can be
+         * checked. */
+        for (int l = 0; l < R; l++)
             CHECK(isfinite(limit[i * R + l]) && (i == 2 || fabs(limit[i * R + l] - sums[l] / g) < 1e-6));
     }
     CHECK(summary_of(model).capabilities == MERCER_CAN_SHARE);
@@ -84,9 +93,10 @@ static void diffusion_map(mercer_context *ctx) {
     mercer_model_destroy(model);
 }
 
-/* Specification sampling 3, variant orth: M = K_RR^-1 K_RQ over an index callback. khat(q) = M^T k_R(q). */
+/* Approximates all kernel values from those of M chosen rows R: khat(q) = M^T k_R(q), with the
+ * coefficients M = K_RR^-1 K_RQ. Kernel values come from a callback on indices. */
 typedef struct index_space {
-    int queries; /* i counts queries: number i is point i + 5 here */
+    int queries; /* 1: i is the number of a query, and query i is point i + 5 */
     int64_t calls;
 } index_space;
 static int32_t pairs(void *user, const int64_t *i, const int64_t *j, int64_t count, double *values) {
@@ -99,7 +109,8 @@ static int32_t pairs(void *user, const int64_t *i, const int64_t *j, int64_t cou
 static void ksls(mercer_context *ctx) {
     enum { M = 4 };
     int64_t chosen[M] = {3, 11, 26, 38};
-    double t[M][M + N], kii[N], m[M * N], out[7 * N]; /* [K_RR | K_RQ], Gauss-Jordan */
+    /* t = [K_RR | K_RQ], which Gauss-Jordan elimination turns into [1 | K_RR^-1 K_RQ]. */
+    double t[M][M + N], kii[N], m[M * N], out[7 * N];
     for (int i = 0; i < M; i++)
         for (int j = 0; j < M + N; j++) t[i][j] = k[chosen[i] * N + (j < M ? chosen[j] : j - M)];
     for (int p = 0; p < M; p++) {
@@ -120,27 +131,29 @@ static void ksls(mercer_context *ctx) {
     mercer_data *queries = NULL;
     OK(mercer_data_from_objects(&queries, ctx, &objects));
     scores_of(model, queries, out, 7, N);
-    CHECK(space.calls == 7 * M); /* m kernel values a query */
+    CHECK(space.calls == 7 * M); /* M kernel values for each query */
     for (int q = 0; q < 7; q++)
         for (int i = 0; i < N; i++) {
             double khat = 0;
             for (int r = 0; r < M; r++) khat += k[(q + 5) * N + chosen[r]] * m[r * N + i];
             NEAR(out[q * N + i], khat, 1e-12);
-            if (q == 6 || i == 3 || i == 11 || i == 26 ||
-                i == 38) /* query 6 is point 11, one of R; so are these i: exact */
-                NEAR(out[q * N + i], k[(q + 5) * N + i], 1e-9);
-            CHECK(f64_of(model, "kii")[i] - 2 * out[q * N + i] + 1 >= -1e-9); /* orth: squares are never negative */
+            /* Query 6 is point 11, which is in R, and so are these i: there khat is exact. */
+            if (q == 6 || i == 3 || i == 11 || i == 26 || i == 38) NEAR(out[q * N + i], k[(q + 5) * N + i], 1e-9);
+            /* khat is an orthogonal projection in feature space, so this squared distance cannot be
+             * negative. */
+            CHECK(f64_of(model, "kii")[i] - 2 * out[q * N + i] + 1 >= -1e-9);
         }
     mercer_data_destroy(queries);
     mercer_model_destroy(model);
 }
 
-/* z(x) = [cos W x; sin W x] / sqrt m: A holds the cosines' rows first. z(x).z(y) -> k(x, y) as m grows. */
+/* Random features z(x) = [cos W x; sin W x] / sqrt m, with z(x).z(y) -> k(x, y) as m grows. The
+ * rows of A that belong to cosines come first. */
 static void random_features(mercer_context *ctx) {
     enum { M = 300 };
     static double w[M * D], a[2 * M * 2], out[N * 2];
     uint64_t seed = 5;
-    for (int i = 0; i < M * D; i++) { /* normal, by the sum of twelve */
+    for (int i = 0; i < M * D; i++) { /* normal numbers, each from twelve uniform ones */
         for (int s = 0; s < 12; s++) w[i] += number(&seed) / 2;
         w[i] /= sigma;
     }
@@ -166,7 +179,8 @@ static void random_features(mercer_context *ctx) {
     mercer_model_destroy(model);
 }
 
-/* Specification sampling 2.5: B of small support in place of A, and b + kappa (B - A)^T 1. */
+/* A model of few centres by random rounding: a sparse B in place of A, and b + kappa (B - A)^T 1 in
+ * place of b. */
 static void rounded(mercer_context *ctx) {
     mercer_data *data = rows_of(ctx, x, N, D);
     mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.8", "components", "1");
@@ -176,7 +190,9 @@ static void rounded(mercer_context *ctx) {
     uint64_t seed = 9;
     int64_t m = 0;
     for (int i = 0; i < N; i++) norm += a[i] * a[i] / 2;
-    for (int i = 0; i < N; i++) { /* |a| > 1/s stays, else +-1/s with probability s |a| */
+    for (int i = 0; i < N; i++) {
+        /* Coefficients with |a| > 1/s stay. Others become +-1/s with probability s |a|, and
+         * otherwise vanish. */
         double s = 1 / sqrt(norm / 4), rounded = fabs(a[i]) > 1 / s                         ? a[i]
                                                  : (number(&seed) + 1) / 2 < s * fabs(a[i]) ? copysign(1 / s, a[i])
                                                                                             : 0;

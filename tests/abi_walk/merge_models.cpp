@@ -1,5 +1,6 @@
-// Specification reduced sets, 8.2: two fitted models become one, from nothing but their tensors and tiles. With nothing
-// discarded the result is kernel PCA of the union, which shows that the expansion carries what merging needs.
+// Merges two fitted models into one, from nothing but their tensors and kernel values. As nothing
+// is discarded, the result must be kernel PCA of the union of the data, which shows that the
+// expansion carries what merging needs.
 #include "../unit/oracle.h"
 #include "api/handles.h"
 
@@ -20,7 +21,10 @@ namespace {
 
 constexpr int64_t d = 3;
 
-struct Omega { // A, count, nu, alpha, sigma of the specification
+// What the merge needs of a model: its centres, the coefficients `alpha` of the unit principal
+// directions, the number of rows, the coefficients `nu` of the mean, and sigma = sqrt(count
+// lambda), which are singular values.
+struct Omega {
     Matrix points, alpha;
     double count;
     Vector nu, sigma;
@@ -41,7 +45,8 @@ Omega omega(const Model &model) {
     return out;
 }
 
-Matrix gram(const Model &model, const Matrix &x) { // by the engine, with the model's kernel
+// The kernel matrix of x, computed by the library's tiles with the model's kernel.
+Matrix gram(const Model &model, const Matrix &x) {
     Run run({}, nullptr);
     auto source =
         make_view_source({sizeof(mercer_view), MERCER_F64, 0, x.rows, d, d, 1, const_cast<double *>(x.v.data())});
@@ -59,7 +64,8 @@ Matrix gram(const Model &model, const Matrix &x) { // by the engine, with the mo
 void add(Matrix &to, const Matrix &b, double factor) {
     for (size_t k = 0; k < to.v.size(); ++k) to.v[k] += factor * b.v[k];
 }
-// Columns of a times Q S^power, for the eigenpairs of symmetric m above the floor.
+// Returns a Q S^power for the symmetric matrix m = Q S Q^T, of whose eigenpairs only those above
+// the floor are used.
 Matrix times_power(const Matrix &a, const Matrix &m, double power, double floor) {
     Matrix q;
     Vector s = oracle::eigen(m, q);
@@ -140,15 +146,18 @@ int main() {
     std::copy_n(x.v.begin() + na * d, nb * d, xb.v.begin());
     mercer_context *context = nullptr;
     CHECK(mercer_context_create(&context) == 0);
-    mercer_model *a = fit(context, xa, "24"), *b = fit(context, xb, "34"),
-                 *all = fit(context, x, "4"); // all components
+    // Both parts keep all their components (n - 1), so that nothing is discarded.
+    mercer_model *a = fit(context, xa, "24"), *b = fit(context, xb, "34"), *all = fit(context, x, "4");
     Omega merged = merge(*a->model, omega(*a->model), omega(*b->model), k), whole = omega(*all->model);
-    for (int64_t j = 0; j < r; ++j) { // sigma^2 = n lambda; what squares of condition leave: 1e-10 of the scatter
+    for (int64_t j = 0; j < r; ++j) {
+        // sigma^2 = n lambda. The merge computes with squares, which leave errors of 1e-10 of the
+        // scatter.
         double error = merged.sigma[static_cast<size_t>(j)] / whole.sigma[static_cast<size_t>(j)] - 1, dot = 0;
         CHECK(std::fabs(error) < 1e-8);
         for (int64_t i = 0; i < na + nb; ++i)
             for (int64_t l = 0; l < na + nb; ++l) dot += merged.alpha(i, j) * k(i, l) * whole.alpha(l, j);
-        CHECK(std::fabs(std::fabs(dot) - 1) < 1e-7); // the same unit direction in feature space
+        // Both are the same unit direction in feature space.
+        CHECK(std::fabs(std::fabs(dot) - 1) < 1e-7);
     }
     for (size_t i = 0; i < whole.nu.size(); ++i) CHECK(std::fabs(merged.nu[i] - whole.nu[i]) < 1e-15);
     for (mercer_model *model : {a, b, all}) mercer_model_destroy(model);

@@ -1,5 +1,6 @@
-/* A kernel of the caller's that may only run on the calling thread (an R or Python function), with eight threads asked
- * for: it sees no other thread, its errors stop the call with its text, and a thread-safe one gives the same bits. */
+/* A kernel of the caller that may run on the calling thread only, such as an R or Python function,
+ * in calls with eight threads. It must not be called on another thread, its errors must stop the
+ * call with its text, and a thread-safe kernel must give the same bits. */
 #include "walk.h"
 
 #include <pthread.h>
@@ -30,7 +31,7 @@ static int32_t tile(void *user, const mercer_view *x, const mercer_view *y, cons
 }
 static void release(void *user) { ((state *)user)->released++; }
 
-/* Fits and transforms on eight threads; the status of the fit. */
+/* Fits and transforms on eight threads. Returns the status of the fit. */
 static int32_t run(mercer_context *ctx, double *x, state *s, const char *storage, double *scores) {
     mercer_data *data = rows_of(ctx, x, N, D);
     mercer_recipe *recipe = RECIPE(ctx, "kernel", "user", "components", "3", "gram.storage", storage);
@@ -45,7 +46,7 @@ static int32_t run(mercer_context *ctx, double *x, state *s, const char *storage
     OK(mercer_recipe_set_kernel(recipe, &kernel));
     int32_t status = mercer_model_fit(&model, recipe, data, &eight);
     mercer_recipe_destroy(recipe);
-    CHECK(s->released == (status == MERCER_OK ? 0 : 1)); /* the model holds it */
+    CHECK(s->released == (status == MERCER_OK ? 0 : 1)); /* a model keeps the kernel */
     if (status == MERCER_OK) {
         mercer_view out = f64_matrix(scores, N, 3);
         OK(mercer_model_transform(model, NULL, data, &out, 1, &eight));
@@ -70,8 +71,8 @@ int main(void) {
         CHECK(s.calls > 10 && (s.any_thread || s.others == 0));
         CHECK(memcmp(scores[0], scores[k], sizeof plain) == 0);
     }
-    for (int at = 1; at < 12;
-         at += 5) { /* raised in the middle of it: that text, no crash, and the next call is fine */
+    for (int at = 1; at < 12; at += 5) {
+        /* The kernel fails in the middle of the fit, which reports its text. The next call works. */
         state s = {.fail_at = at};
         CHECK(run(ctx, x, &s, "stream", plain) == MERCER_E_CALLBACK &&
               strcmp(mercer_last_error(), "the kernel raised") == 0);

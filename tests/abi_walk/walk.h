@@ -1,4 +1,5 @@
-/* What the spikes share: checks, data, the kernel in plain loops. Public headers only. */
+/* What the tests of this folder share: checks, data, the kernel in plain loops. Public headers
+ * only. */
 #ifndef WALK_H
 #define WALK_H
 
@@ -19,7 +20,7 @@
 #define NEAR(a, b, allowed) CHECK(fabs((a) - (b)) <= (allowed))
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof *(array)))
 
-/* Knuth's linear congruence, in (-1, 1). */
+/* Knuth's linear congruential generator: numbers in (-1, 1). */
 static inline double number(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (double)(*state >> 11) * 0x1p-52 - 1;
@@ -76,7 +77,7 @@ static inline mercer_summary summary_of(mercer_model *model) {
     return summary;
 }
 
-/* A tensor, of f64 unless its reader knows better. */
+/* A tensor of a model, of whatever type it has. */
 static inline mercer_view tensor_of(mercer_model *model, const char *name) {
     mercer_view view = {.struct_size = sizeof view};
     OK(mercer_model_tensor(model, name, &view));
@@ -88,13 +89,14 @@ static inline const double *f64_of(mercer_model *model, const char *name) {
     return view.data;
 }
 
-/* Scores of count queries into out (count x r). */
+/* Writes the scores of `count` queries to out (count x r). */
 static inline void scores_of(mercer_model *model, mercer_data *data, double *out, int64_t count, int64_t r) {
     mercer_view view = f64_matrix(out, count, r);
     OK(mercer_model_transform(model, NULL, data, &view, 1, NULL));
 }
 
-/* f(q) = A^T k(C, q) - b in plain loops, from the model's tensors and a kernel; the largest difference. */
+/* Computes f(q) = A^T k(C, q) - b in plain loops, from the model's tensors and the kernel values k
+ * (count x m). Returns the largest difference from `scores`. */
 static inline double expansion_error(mercer_model *model, const double *k, const double *scores, int64_t count) {
     mercer_summary s = summary_of(model);
     const double *a = f64_of(model, "A"), *b = f64_of(model, "b");
@@ -108,7 +110,8 @@ static inline double expansion_error(mercer_model *model, const double *k, const
     return worst;
 }
 
-/* |H K H v - n lambda v| over the eigenvectors v that A's columns are (up to length): K n x n, every row a centre. */
+/* Returns the largest entry of |H K H v - n lambda v| over the unit eigenvectors v, which are the
+ * columns of A but for their length. K is n x n, and every row is a centre. */
 static inline double eigen_error(mercer_model *model, const double *k) {
     mercer_summary s = summary_of(model);
     const double *a = f64_of(model, "A"), *lambda = f64_of(model, "lambda");
@@ -117,14 +120,15 @@ static inline double eigen_error(mercer_model *model, const double *k) {
         double mean = 0, norm = 0;
         for (int64_t i = 0; i < s.m; i++) {
             y[i] = 0;
-            for (int64_t c = 0; c < s.m; c++) /* H v = v: columns of A sum to 0 */
+            for (int64_t c = 0; c < s.m; c++) /* H v = v, because columns of A sum to 0 */
                 y[i] += k[i * s.m + c] * a[c * s.r + j];
             mean += y[i] / (double)s.m;
             norm += a[i * s.r + j] * a[i * s.r + j];
         }
         for (int64_t i = 0; i < s.m; i++)
             worst = fmax(worst, fabs(y[i] - mean - (double)s.n * lambda[j] * a[i * s.r + j]) / sqrt(norm));
-        NEAR(norm * (double)s.n * lambda[j], 1, 1e-8); /* |u| = 1 */
+        /* The component has unit length in feature space. */
+        NEAR(norm * (double)s.n * lambda[j], 1, 1e-8);
     }
     free(y);
     return worst;

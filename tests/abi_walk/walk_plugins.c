@@ -1,5 +1,5 @@
-/* Plugins of a stranger's own, one of each kind, found in a folder given to the context and used in fits. The folder's
- * path is the argument. */
+/* Plugins by an outsider, at least one of each kind, are found in a folder that is given to the
+ * context, and used in fits. The argument is the path of the folder. */
 #include "walk.h"
 
 enum { N = 120, D = 3, R = 4 };
@@ -16,7 +16,8 @@ static double anova(const double *a, const double *b) {
     return sum * sum;
 }
 
-/* A fit whose kernel is a plugin's is an eigendecomposition of that kernel's matrix. */
+/* A fit with a plugin's kernel must be an eigendecomposition of that kernel's matrix, which is
+ * computed here by plain loops. */
 static void kernels(mercer_context *ctx, const char *name, const char *parameter, const char *value,
                     double (*kernel)(const double *, const double *)) {
     mercer_data *data = rows_of(ctx, x, N, D), *queries = rows_of(ctx, q, 10, D);
@@ -34,8 +35,9 @@ static void kernels(mercer_context *ctx, const char *name, const char *parameter
     mercer_data_destroy(queries);
 }
 
-/* The pivot rule: each of its rows lowers the trace most, found here by updating the whole matrix. No row is chosen
- * whose residual is below delta. */
+/* The pivot rule of the reducer `energy`: each pivot must be the row that lowers the trace of the
+ * residual most, as found here by updating the whole residual matrix. A row whose residual is below
+ * delta must not be chosen. */
 static double energy_of(int j) {
     double sum = 0;
     for (int t = 0; t < N; t++) sum += k[t * N + j] * k[t * N + j];
@@ -51,7 +53,7 @@ static void pivot_rule(mercer_context *ctx, const char *delta) {
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++) k[i * N + j] = gaussian(0.6, x + i * D, x + j * D, D);
     for (int step = 0; step < m; step++) {
-        int p = 0; /* the row chosen; of rows with equal scores the library takes any */
+        int p = 0; /* the chosen row; of rows with equal scores any may be chosen */
         while (p < N - 1 && memcmp(c + step * D, x + p * D, D * sizeof *x)) p++;
         for (int col = 0; col < D; col++) CHECK(c[step * D + col] == x[p * D + col]);
         CHECK(k[p * N + p] >= atof(delta));
@@ -67,8 +69,9 @@ static void pivot_rule(mercer_context *ctx, const char *delta) {
     mercer_data_destroy(data);
 }
 
-/* The rule on whole rows: each of its pivots lowers the trace of the residual by the largest sum of squares over its
- * diagonal, found here by updating the whole matrix; for vectors, and for objects known by their distances. */
+/* The pivot rule of the reducer `descent`, on whole rows: each pivot must lower the trace of the
+ * residual most, which is the sum of squares of its row over its diagonal entry, as found here by
+ * updating the whole residual matrix. The data are vectors, or objects known by their distances. */
 static int32_t distances(void *user, const int64_t *i, const int64_t *j, int64_t count, double *values) {
     (void)user;
     for (int64_t c = 0; c < count; c++) {
@@ -115,7 +118,7 @@ static void whole_rows(mercer_context *ctx, int objects) {
     mercer_data_destroy(data);
 }
 
-/* k-means: each centroid is the mean of the rows nearest to it, each weight their number. */
+/* k-means: each centroid must be the mean of the rows nearest to it, each weight their number. */
 static void points_reducer(mercer_context *ctx) {
     mercer_data *data = rows_of(ctx, x, N, D);
     mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.6", "reducer", "lloyd", "m", "9");
@@ -142,7 +145,7 @@ static void points_reducer(mercer_context *ctx) {
     mercer_data_destroy(data);
 }
 
-/* A solver that sees apply() alone, over a streamed matrix, finds what LAPACK finds. */
+/* A solver that uses apply() alone, on a streamed matrix, must find what LAPACK finds. */
 static void solver(mercer_context *ctx) {
     mercer_data *data = rows_of(ctx, x, N, D);
     mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.6", "components", "4", "solver", "power", "gram.storage", "stream",

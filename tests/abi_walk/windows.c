@@ -1,7 +1,8 @@
-/* A stream that can begin again, of 10^7 rows of 16 columns, in 256 MiB: its rows alone would take 610 MiB. They are
- * computed from a hash of their numbers, so they are nowhere in memory. nystrom and subsampled fit on it by windows;
- * what the process ever had in memory (VmHWM) is checked, and scores of a million of the rows are the same from a
- * stream and from memory. Runs alone. */
+/* A stream of 10^7 rows of 16 columns that can begin again, in 256 MiB, although its rows alone
+ * would take 610 MiB. They are computed from a hash of their numbers, and are never in memory all
+ * at once. nystrom and subsampled fit them by windows. The largest resident memory of the process
+ * (VmHWM) is checked, and that the scores of the first 20 000 rows are the same from a stream and
+ * from memory. Runs alone. */
 #include "walk.h"
 
 #include <pthread.h>
@@ -15,7 +16,8 @@ typedef struct stream {
     pthread_t owner;
 } stream;
 
-/* Row i: a point on one of 64 clusters, from a hash of i (the finaliser of SplitMix64). */
+/* Row i: a point near one of 64 centres. Its cluster and its noise come from hashes of i, by the
+ * finaliser of SplitMix64. */
 static uint64_t hash(uint64_t x) {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -58,7 +60,7 @@ static mercer_data *open_stream(mercer_context *ctx, stream *s, int64_t rows) {
     return data;
 }
 
-/* The most memory that this process had, in KiB. */
+/* The largest resident memory that this process has had, in KiB. */
 static int64_t peak_kib(void) {
     char line[256];
     long long kib = -1;

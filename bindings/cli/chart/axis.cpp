@@ -12,13 +12,15 @@ namespace {
 
 using Kind = Axis::Kind;
 
-/* factors[factor] x 10^power. */
+// The length factors[factor] x 10^power.
 struct Step {
     static constexpr std::array<int, 3> factors = {1, 2, 5};
     size_t factor = 0;
     int power = 0;
 
-    double times(double k) const { // exact decimals: 3 / 10, not 3 * 0.1
+    double times(double k) const {
+        // A negative power is a divisor, so that decimals are exact: 3 / 10 is the number nearest
+        // to 0.3, which 3*0.1 is not.
         const double whole = k * factors[factor];
         return power < 0 ? whole / std::pow(10, -power) : whole * std::pow(10, power);
     }
@@ -38,7 +40,7 @@ std::string power_of_ten(int exponent) {
     return out;
 }
 
-/* The power of ten that the labels leave out: 0 where they are short without that. */
+// The power of ten that the labels leave out; 0 if they are short without that.
 int exponent_of(const Range &range) {
     const int exponent = static_cast<int>(std::floor(std::log10(std::max(std::fabs(range.lo), std::fabs(range.hi)))));
     return exponent >= 5 || exponent <= -3 ? exponent : 0;
@@ -53,10 +55,11 @@ std::string label_of(double value, const Step &step, int exponent, Kind kind) {
 Ticks linear_ticks(const Axis &axis, const Step &step) {
     const Range &range = axis.range;
     const int exponent = axis.kind == Kind::percent ? 0 : exponent_of(range);
-    const double slack = 1e-9; // of a step: an end that is a tick but for rounding
+    // As a share of a step: an end of the axis counts as a tick if only rounding separates them.
+    const double slack = 1e-9;
     Ticks ticks;
     if (exponent != 0) ticks.unit = "×" + power_of_ten(exponent);
-    const double first = std::ceil(range.lo / step.times(1) - slack) + 0.0; // no -0
+    const double first = std::ceil(range.lo / step.times(1) - slack) + 0.0; // + 0.0 turns -0 into 0
     const double last = range.hi / step.times(1) + slack;
     for (double k = first; k <= last; ++k)
         ticks.list.push_back({step.times(k), label_of(step.times(k), step, exponent, axis.kind)});
@@ -64,7 +67,7 @@ Ticks linear_ticks(const Axis &axis, const Step &step) {
 }
 
 Ticks logarithmic_ticks(const Axis &axis, int every) {
-    constexpr int most_subdivided = 6; // decades
+    constexpr int most_subdivided = 6; // an axis of more decades has no small ticks
     const Range &range = axis.range;
     const int first = static_cast<int>(std::floor(std::log10(range.lo))),
               last = static_cast<int>(std::ceil(std::log10(range.hi)));
@@ -81,7 +84,7 @@ Ticks logarithmic_ticks(const Axis &axis, int every) {
 }
 
 bool labels_are_apart(const Ticks &ticks, const Axis &axis, double length, double size, bool horizontal) {
-    double end = -INFINITY; // of the last label
+    double end = -INFINITY; // where the last label ends
     for (const auto &tick : ticks.list) {
         if (tick.label.empty()) continue;
         const double half = horizontal ? text_width(tick.label, size) / 2 + 5 : 0.85 * size;
@@ -106,13 +109,15 @@ Range range_of(const std::vector<double> &values) {
 Range padded(const Range &range, double share) {
     const double magnitude = std::max(std::fabs(range.lo), std::fabs(range.hi));
     if (magnitude < 1e-290) return {-1, 1};
-    const bool constant = range.length() < 1e-12 * magnitude; // labels have no more digits than that
+    // Values that differ by less have equal labels.
+    const bool constant = range.length() < 1e-12 * magnitude;
     const double pad = constant ? 0.1 * magnitude : share * range.length();
     return {range.lo - pad, range.hi + pad};
 }
 
 void equalise(Range &x, Range &y, double aspect) {
-    const double unit = std::max(x.length(), y.length() / aspect); // length of x that both fit in
+    // The length of x that is enough for both ranges.
+    const double unit = std::max(x.length(), y.length() / aspect);
     const auto widened = [](const Range &range, double length) {
         const double middle = (range.lo + range.hi) / 2;
         return Range{middle - length / 2, middle + length / 2};
@@ -139,7 +144,8 @@ Ticks ticks_of(const Axis &axis, double length, double size, bool horizontal) {
             if (Ticks ticks = logarithmic_ticks(axis, every); labels_are_apart(ticks, axis, length, size, horizontal))
                 return ticks;
     }
-    const double gap = axis.kind == Kind::whole ? 20 : horizontal ? 55 : 36; // between ticks, at least
+    // The least distance of ticks, in pixels.
+    const double gap = axis.kind == Kind::whole ? 20 : horizontal ? 55 : 36;
     Step step = least_step(axis.range.length() * std::min(gap / length, 0.2));
     if (axis.kind == Kind::whole && step.power < 0) step = {0, 0};
     for (;; step = step.next())

@@ -11,16 +11,18 @@ struct Range {
     double length() const { return hi - lo; }
 };
 
-/* Finite, and differences of such numbers are too. */
+// Whether x is finite, and so small that differences of such numbers are finite too.
 bool usable(double x);
 
-/* What the usable values span; [0, 1] where there are none. */
+// The range of the usable values; [0, 1] if there are none.
 Range range_of(const std::vector<double> &values);
 
-/* Longer by a share of it at both ends; of a useful length where all values are one. */
+// The range, extended by `share` of its length at both ends; a range of useful length if all values
+// are equal.
 Range padded(const Range &range, double share);
 
-/* Widens one of them so that a unit is as long on both axes of a frame with aspect = height / width. */
+// Widens one of the ranges, so that a unit has the same length on both axes of a frame whose height
+// is `aspect` times its width.
 void equalise(Range &x, Range &y, double aspect);
 
 struct Axis {
@@ -29,23 +31,23 @@ struct Axis {
     Range range;
     Kind kind = Kind::linear;
 
-    /* Where a value lies: 0 at the axis' begin, 1 at its end. */
+    // Where a value lies: 0 at the beginning of the axis, 1 at its end.
     double share(double value) const;
 };
 
 struct Ticks {
     struct Tick {
         double value;
-        std::string label; // "": a small one between others
+        std::string label; // "" for a small tick between others
     };
     std::vector<Tick> list;
-    std::string unit; // a power of ten that the labels leave out: "×10³"
+    std::string unit; // a power of ten that the labels leave out, such as "×10³"
 
     double widest(double size) const;
 };
 
-/* Ticks at 1, 2 or 5 times powers of ten (logarithmic: at the powers), as close as labels of this size stay apart on
- * an axis of this length. */
+// Ticks at 1, 2 or 5 times powers of ten (on a logarithmic axis: at the powers). They are as close
+// as labels of this size stay apart on an axis of this length, both in pixels.
 Ticks ticks_of(const Axis &axis, double length, double size, bool horizontal);
 
 } // namespace cli::chart

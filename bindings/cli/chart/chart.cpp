@@ -12,10 +12,11 @@ namespace {
 
 constexpr double label_size = 12, title_size = 13, heading_size = 14, small_size = 11;
 constexpr double tick_length = 4, minor_length = 2, tick_gap = 3, title_room = 22;
-constexpr double bar_gap = 12, bar_width = 12; // of a colour bar
+// The distance of a colour bar from the frame, and its width.
+constexpr double bar_gap = 12, bar_width = 12;
 constexpr const char *ink = "#333";
 
-/* What lies around each frame, and the frame. */
+// The size of every frame and of the margins around it, in pixels.
 struct Layout {
     double left = 60, right = 24, top = 12, bottom = 50;
     double width = 0, height = 0;
@@ -29,7 +30,8 @@ double room_beside(const Axis &axis, double height) {
     return tick_length + tick_gap + labels + (axis.title.empty() ? 6 : title_room);
 }
 
-/* Labels decide the margins, which decide the frame, which decides the labels: three rounds settle it. */
+// Labels decide the margins, the margins decide the frame, and the frame decides the labels. Three
+// rounds settle it.
 Layout layout_of(const Figure &figure) {
     Layout layout;
     const double outer = figure.width / static_cast<double>(std::max<size_t>(figure.panels.size(), 1));
@@ -57,7 +59,7 @@ std::string title_of(const Axis &axis, const Ticks &ticks) {
     return axis.title + (axis.title.empty() || ticks.unit.empty() ? "" : ", ") + ticks.unit;
 }
 
-/* Ticks, labels and title below the frame. */
+// Ticks, labels and title below the frame.
 std::string horizontal_axis(const Axis &axis, const Layout &layout) {
     const Ticks ticks = ticks_of(axis, layout.width, label_size, true);
     std::string marks, labels;
@@ -73,7 +75,8 @@ std::string horizontal_axis(const Axis &axis, const Layout &layout) {
                                         layout.width + std::min(layout.left, layout.right)});
 }
 
-/* The same beside the frame: from x to the left (side = -1) or to the right (1). */
+// Ticks, labels and title of an axis beside the frame, from x to the left (side = -1) or to the
+// right (1).
 std::string vertical_axis(const Axis &axis, double x, int side, double height) {
     const Ticks ticks = ticks_of(axis, height, label_size, false);
     std::string marks, labels;
@@ -103,7 +106,7 @@ std::string colour_bar(const Axis &axis, double white, const Layout &layout) {
            format("' fill='none' stroke='%s'/>\n", ink) + vertical_axis(axis, x + bar_width, 1, layout.height);
 }
 
-/* The frame's upper left corner is at (0, 0). */
+// The SVG text of a panel, with the upper left corner of its frame at (0, 0).
 std::string panel_text(const Panel &panel, const Layout &layout) {
     std::string out;
     for (const Layer &layer : panel.layers) {
@@ -120,7 +123,7 @@ std::string panel_text(const Panel &panel, const Layout &layout) {
     return out;
 }
 
-/* Names in rows of equal columns, centred. */
+// The legend: names in rows of equal columns, centred.
 class Legend {
   public:
     Legend(const std::vector<Key> &keys, double width) : keys_(keys), width_(width) {
@@ -128,7 +131,9 @@ class Legend {
         column_ = std::min(column_, width);
         columns_ = std::clamp<size_t>(static_cast<size_t>(width / column_), 1, std::max<size_t>(keys.size(), 1));
         const size_t rows = (keys.size() + columns_ - 1) / columns_;
-        if (rows > 0) columns_ = (keys.size() + rows - 1) / rows; // no last row that is much shorter
+        // Takes no more columns than this number of rows needs, so that the last row is not much
+        // shorter.
+        if (rows > 0) columns_ = (keys.size() + rows - 1) / rows;
     }
 
     double height() const {
@@ -166,7 +171,8 @@ class Legend {
     size_t columns_;
 };
 
-/* Many short names in columns of their own, below the long ones of lines. */
+// Splits a legend in two if at least four entries are marks alone. Their names are short, so they
+// get columns of their own, below the entries with lines.
 std::vector<std::vector<Key>> legend_parts(const Figure &figure) {
     constexpr std::ptrdiff_t many = 4;
     std::vector<std::vector<Key>> parts(2);
@@ -175,7 +181,8 @@ std::vector<std::vector<Key>> legend_parts(const Figure &figure) {
     return {figure.legend};
 }
 
-/* Where things stand below each other. */
+// Vertical measures of a picture: the height of the heading, the place where the panels end, and
+// the height of the whole.
 struct Heights {
     double heading, below, all;
     Heights(const Figure &figure, const Layout &layout)

@@ -4,15 +4,17 @@
 #include <array>
 #include <map>
 
-/* Marching squares: in each square of four neighbouring middles the level crosses 0, 2 or 4 of the edges. Crossed edges
- * are nodes of a graph in which each square joins its two (at a saddle two and two: the mean of the corners decides
- * which); every node has at most two neighbours, so the graph falls into chains and rings. Cost: O(cells), and O(log
- * crossings) for each crossing. */
+// Marching squares. In each square of four neighbouring middles the level crosses 0, 2 or 4 of the
+// edges. The crossed edges are the nodes of a graph, in which each square joins its two. At a
+// saddle, where it crosses all four, the mean of the corners decides which two pairs of edges are
+// joined. Every node has at most two neighbours, so the graph consists of chains and rings. Cost:
+// O(cells), and a logarithm of the number of crossings for each crossing.
 namespace cli::chart {
 
 namespace {
 
-using Graph = std::map<size_t, std::vector<size_t>>; // ordered: the same picture each time
+// The map is ordered, so that the picture is the same each time.
+using Graph = std::map<size_t, std::vector<size_t>>;
 
 class Squares {
   public:
@@ -37,9 +39,9 @@ class Squares {
   private:
     void join(Graph &graph, size_t i, size_t j) const {
         const size_t node = j * grid_.columns + i, above = node + grid_.columns;
-        const std::array<size_t, 4> corners = {node, node + 1, above + 1, above}; // around the square
-        const std::array<size_t, 4> edges = {2 * node, 2 * (node + 1) + 1, 2 * above,
-                                             2 * node + 1}; // from each corner on
+        // Corners in order around the square; edges[k] joins corners[k] and corners[k + 1].
+        const std::array<size_t, 4> corners = {node, node + 1, above + 1, above};
+        const std::array<size_t, 4> edges = {2 * node, 2 * (node + 1) + 1, 2 * above, 2 * node + 1};
         double sum = 0;
         std::vector<size_t> crossed;
         for (size_t k = 0; k < 4; ++k) {
@@ -48,7 +50,9 @@ class Squares {
             sum += value;
             if (is_high(value) != is_high(grid_.values[corners[(k + 1) % 4]])) crossed.push_back(edges[k]);
         }
-        if (crossed.size() == 4 && is_high(sum / 4) != is_high(grid_.values[node])) // then the first corner is cut off
+        // At a saddle whose mean is on the other side of the level than the first corner, a line
+        // cuts off that corner (and the opposite one).
+        if (crossed.size() == 4 && is_high(sum / 4) != is_high(grid_.values[node]))
             std::rotate(crossed.begin(), crossed.begin() + 1, crossed.end());
         for (size_t k = 0; k + 1 < crossed.size(); k += 2) {
             const size_t a = crossed[k], b = crossed[k + 1];
@@ -63,7 +67,8 @@ class Squares {
     double level_;
 };
 
-/* Takes the nodes from one on, until there is no further. */
+// Follows the graph from a node as far as possible, and removes the nodes on the way. A ring ends
+// with its first node.
 std::vector<size_t> walk(Graph &graph, size_t node) {
     std::vector<size_t> path = {node};
     for (;;) {
@@ -85,7 +90,8 @@ std::vector<size_t> walk(Graph &graph, size_t node) {
 std::vector<Polyline> contour(const Grid &grid, double level) {
     const Squares squares(grid, level);
     Graph graph = squares.graph();
-    std::vector<size_t> begins; // ends of chains first: what is then left are rings
+    // Walks begin at the ends of chains first, so that only rings are left for the other nodes.
+    std::vector<size_t> begins;
     for (const auto &[node, neighbours] : graph)
         if (neighbours.size() == 1) begins.push_back(node);
     for (const auto &entry : graph) begins.push_back(entry.first);

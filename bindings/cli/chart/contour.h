@@ -10,7 +10,7 @@ namespace cli::chart {
 
 using Polyline = std::vector<std::pair<double, double>>;
 
-/* Values at the middles of equal cells: row by row, the first row at the least y. */
+// Values at the middles of equal cells, row by row. The first row has the least y.
 struct Grid {
     Range x, y;
     size_t columns = 0, rows = 0;
@@ -20,7 +20,7 @@ struct Grid {
     double middle_y(double row) const { return y.lo + y.length() * (row + 0.5) / static_cast<double>(rows); }
 };
 
-/* Where the values cross a level, interpolated linearly between the middles. */
+// The lines on which the values cross a level, interpolated linearly between the middles.
 std::vector<Polyline> contour(const Grid &grid, double level);
 
 } // namespace cli::chart

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double line_width = 1.4, halo_width = 3.2;
 
-/* Shapes of about equal area. */
+// Shapes of about equal area.
 std::string shape_at(Shape shape, double x, double y, double r) {
     const auto path = [](const std::string &steps) { return "<path d='" + steps + "z'/>"; };
     switch (shape) {
@@ -34,7 +34,7 @@ std::string style_attributes(const Style &style, double opacity, bool haloed) {
            (haloed ? " stroke='#fff' stroke-width='0.6'" : "");
 }
 
-/* Each class is drawn a part at a time, so that no class hides those before it. */
+// Each class is drawn a part at a time, so that no class hides those before it.
 std::string paint(const Marks &marks, const Frame &frame) {
     const size_t count = marks.x.size(), rounds = count > 1000 ? 8 : 1;
     std::vector<std::vector<size_t>> members(marks.styles.size());
@@ -87,7 +87,8 @@ std::string paint(const ErrorBars &bars, const Frame &frame) {
     return "<path class='bars' d='" + path + "' " + line_attributes(bars.colour, false) + "/>\n";
 }
 
-/* Neighbours of one colour in a row are one rectangle; all rectangles of a colour are one path. */
+// Neighbouring cells of one colour in a row are one rectangle, and all rectangles of a colour are
+// one path, so that the file stays small.
 std::string paint(const Map &map, const Frame &frame) {
     constexpr size_t levels = 64, none = levels;
     const Grid &grid = map.grid;

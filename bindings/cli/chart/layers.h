@@ -8,29 +8,30 @@
 #include <cstdint>
 #include <variant>
 
-/* What a panel's frame may hold, one over the other. */
+// What a panel's frame may hold. Layers are drawn one over the other.
 namespace cli::chart {
 
-/* Where values lie in a frame, whose upper left corner is (0, 0). */
+// Maps values to pixels in a frame, whose upper left corner is (0, 0).
 struct Frame {
     double width, height;
     const Axis &x, &y;
-    double white = 0; // in the colours of a map
+    double white = 0; // share of white in the colours of a map
 
     double across(double value) const { return width * x.share(value); }
     double down(double value) const { return height * (1 - y.share(value)); }
 };
 
-/* One mark a point; all are usable numbers. style: one of styles for each point; empty: the first for all. */
+// One mark for each point; all coordinates are usable numbers. `style` has the index in `styles` of
+// each point's style; if it is empty, all points have the first style.
 struct Marks {
     std::vector<double> x, y;
     std::vector<uint32_t> style;
     std::vector<Style> styles;
     double radius = 3, opacity = 1;
-    bool haloed = false; // a white rim, for a coloured ground
+    bool haloed = false; // with a white rim, for marks on a coloured ground
 };
 
-/* The more marks there are, the smaller and the more transparent. */
+// Makes marks smaller and more transparent the more there are.
 void fade(Marks &marks);
 
 struct Lines {
@@ -39,13 +40,13 @@ struct Lines {
     bool dashed = false, haloed = false;
 };
 
-/* A bar that goes on below the frame ends in an arrow. */
+// Vertical bars from lower to upper. A bar that continues below the frame ends in an arrow.
 struct ErrorBars {
     std::vector<double> x, lower, upper;
     std::string colour;
 };
 
-/* Cells filled with colour_at; values that are not usable stay empty. */
+// Cells filled with the colours of colour_at. Cells whose values are not usable stay empty.
 struct Map {
     Grid grid;
     Range scale;
@@ -53,12 +54,12 @@ struct Map {
 
 struct Layer {
     std::variant<Marks, Lines, ErrorBars, Map> content;
-    bool on_right = false; // measured on the right axis
+    bool on_right = false; // values belong to the right axis
 };
 
 std::string paint(const Layer &layer, const Frame &frame);
 
-/* One mark and a piece of line as they stand in a legend. */
+// One mark, and the attributes of a line, as a legend needs them.
 std::string mark_at(const Style &style, double x, double y, double radius);
 std::string line_attributes(const std::string &colour, bool dashed);
 

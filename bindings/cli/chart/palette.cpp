@@ -9,14 +9,17 @@ namespace cli::chart {
 
 namespace {
 
-/* Told apart by all kinds of colour vision: Okabe and Ito's, grey for their yellow, which is too light on white; the
- * last four, of other shapes, differ from those of their hue in lightness. */
+// Colours that people with any kind of colour vision can tell apart: those of Okabe and Ito, with
+// grey in place of their yellow, which is too light on white. The last four differ from the others
+// of their hue in lightness and, in the first twelve classes, in shape.
 constexpr std::array<const char *, 12> colours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00",
                                                   "#7f7f7f", "#000000", "#882255", "#c8b400", "#332288", "#8b4513"};
 constexpr size_t shapes = 4, of_one_shape = 8;
-static_assert(most_classes == shapes * of_one_shape); // k and k + 12, or k + 24, differ in shape
+// Classes k, k + 12 and k + 24 have the same colour, but different shapes.
+static_assert(most_classes == shapes * of_one_shape);
 
-/* Smith and van der Walt's viridis at equal steps; between them colours are mixed, which is less than 2 of 255 off. */
+// The colour scale viridis of Smith and van der Walt at equal steps. Between these, colours are
+// interpolated linearly, with errors below 2 of 255.
 constexpr std::array<std::array<int, 3>, 9> anchors = {{{68, 1, 84},
                                                         {71, 45, 123},
                                                         {59, 82, 139},

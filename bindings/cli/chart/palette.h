@@ -13,11 +13,12 @@ struct Style {
     bool open = false;
 };
 
-/* So many classes look different. */
+// The number of classes that look different.
 constexpr size_t most_classes = 32;
 Style style_of_class(size_t k);
 
-/* A scale of colours for 0 to 1 that grows evenly in lightness; white: so much of that is mixed in. */
+// The colour of a share from 0 to 1, on a scale whose lightness grows evenly. `white` is the share
+// of white that is mixed in.
 std::string colour_at(double share, double white = 0);
 
 } // namespace cli::chart

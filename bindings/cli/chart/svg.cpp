@@ -14,9 +14,12 @@ namespace {
 
 constexpr const char *unknown = "\xef\xbf\xbd"; // U+FFFD
 
-/* The characters of a text, each in its bytes; what is no UTF-8, or nothing that XML 1.0 may hold, is U+FFFD. */
+// The characters of a text, each with its bytes. What is not UTF-8, or not allowed in XML 1.0,
+// becomes U+FFFD.
 std::vector<std::string> characters(const std::string &text) {
-    static constexpr std::array<uint32_t, 5> least = {0, 0, 0x80, 0x800, 0x10000}; // a longer form is not allowed
+    // The least code of a character of 1 to 4 bytes: UTF-8 does not allow a longer form than
+    // necessary.
+    static constexpr std::array<uint32_t, 5> least = {0, 0, 0x80, 0x800, 0x10000};
     std::vector<std::string> out;
     for (size_t at = 0; at < text.size();) {
         const auto lead = static_cast<unsigned char>(text[at]);
@@ -36,7 +39,7 @@ std::vector<std::string> characters(const std::string &text) {
     return out;
 }
 
-/* In units of the font's size. */
+// The width of a character, as a multiple of the font's size.
 double width_of(const std::string &character) {
     const char c = character.size() == 1 ? character[0] : 'n';
     constexpr std::string_view narrow = "iljtfI.,:;|!'()[] -", wide = "mwMW%@";
@@ -47,7 +50,7 @@ double width_of(const std::string &character) {
 
 std::string cut(const std::string &content, double size, double room) {
     std::string out;
-    double width = size; // the dots'
+    double width = size; // begins with the width of the dots
     for (const std::string &character : characters(content)) {
         width += size * width_of(character);
         if (width > room) break;
@@ -89,7 +92,7 @@ double text_width(const std::string &text, double size) {
 }
 
 std::string text(const std::string &content, const Place &place) {
-    constexpr double smallest = 0.7; // of the size wanted
+    constexpr double smallest = 0.7; // smallest size, as a share of the one that is wanted
     const double width = text_width(content, place.size);
     const bool tight = place.room > 0 && width > place.room;
     const double size = tight ? place.size * std::max(smallest, place.room / width) : place.size;

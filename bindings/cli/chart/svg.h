@@ -3,22 +3,23 @@
 
 #include <string>
 
-/* Pieces of SVG text. All lengths are pixels. */
+// Pieces of SVG text. All lengths are pixels.
 namespace cli::chart {
 
 __attribute__((format(printf, 1, 2))) std::string format(const char *pattern, ...);
 
-/* A length to a tenth of a pixel, as short as can be: "12", "0.5". */
+// A length rounded to a tenth of a pixel, in as few characters as possible: "12", "0.5".
 std::string px(double length);
 
-/* A command of a path: "M1.5 2", "h-3". */
+// A command of a path: "M1.5 2", "h-3".
 std::string step(char command, double x, double y);
 std::string step(char command, double length);
 
-/* What XML cannot hold (control characters, broken UTF-8) becomes U+FFFD. */
+// The text with &, < and > escaped. What XML cannot hold (control characters, broken UTF-8) becomes
+// U+FFFD.
 std::string escaped(const std::string &text);
 
-/* About how wide a text is: generous, because the reader's font is unknown. */
+// An estimate of a text's width, on the large side, because the reader's font is unknown.
 double text_width(const std::string &text, double size);
 
 enum class Anchor { start, middle, end };
@@ -27,7 +28,7 @@ struct Place {
     double x, y;
     Anchor anchor = Anchor::start;
     double size = 12;
-    double room = 0; // a text that is wider is set smaller, then cut; 0: no limit
+    double room = 0; // pixels; a wider text is set smaller, then cut; 0: no limit
     bool bold = false, upwards = false;
 };
 

@@ -1,21 +1,24 @@
-/* reducer-example.c - every s-th row, s = floor(n / m), m of them.  Cost: none; no kernel value.
+/* reducer-example.c - selects m rows: every s-th one, s = floor(n / m).  Cost: no kernel value.
  * Source: ... For rows whose order is random.
  *
- * A reducer selects the landmarks and passes them to host->give. host->visit and host->columns provide kernel values and
- * distances, a tile at a time; host->gram the kernel matrix as an operator. If yours is a rule for the pivots of a partial
- * Cholesky factor, begin with mercer/pivots.h, which leaves only the rule to write. */
+ * A reducer selects the landmarks and passes them to host->give. host->visit and host->columns
+ * provide kernel values and distances, a tile at a time; host->gram provides the kernel matrix as
+ * an operator. If yours is a rule for the pivots of a partial Cholesky factor, begin with
+ * mercer/pivots.h, which leaves only the rule to write. */
 #include <mercer/plugin.h>
 
 typedef struct example_params {
     int64_t m;
 } example_params;
 
-/* One row for each parameter: field, default, group, flags, range, meaning. It becomes a flag and a line of help. */
+/* One row for each parameter: field, default, group, flags, range, meaning. It becomes a flag and a
+ * line of help. */
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(example_params, m, "1", "", MERCER_SHORT, 1, 9e15, "number of centres"),
 };
 
-/* The needs of reduce, before it runs: out->m centres, bytes, kernel evaluations, flops. */
+/* Says before reduce runs what it will need: out->m is the number of centres; bytes, kernel
+ * evaluations and flops are 0 here. */
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
                         mercer_cost *out) {
     const int64_t m = ((const example_params *)params)->m, n = shape->n;

@@ -1,9 +1,12 @@
-/* solver-example.c - orthogonal iteration with Rayleigh-Ritz: the top r eigenpairs of a symmetric operator.
- * Source: Golub & Van Loan, Matrix Computations, 8.2. Cost: one product with r + 8 columns an iteration, each of which
- * multiplies the error by |lambda_(r+9) / lambda_r|. Error: |lambda - theta| <= |residual|, measured.
+/* solver-example.c - orthogonal iteration with Rayleigh-Ritz: the top r eigenpairs of a symmetric
+ * operator.
+ * Source: Golub & Van Loan, Matrix Computations, 8.2. Cost: one product with r + 8 columns in each
+ * iteration, which multiplies the error by |lambda_(r+9) / lambda_r|. Error: |lambda - theta| <=
+ * |residual|, measured.
  *
- * A solver applies the operator to blocks of the host by op->apply, and works on blocks by services only. It iterates on
- * A + c, c = the largest -theta seen, so that negative eigenvalues do not dominate. It avoids the locked vectors. */
+ * A solver applies the operator to blocks of the host by op->apply, and works on blocks by services
+ * only. This one iterates on A + c, where c is the largest -theta seen, so that negative
+ * eigenvalues do not dominate. It keeps its vectors orthogonal to the locked ones. */
 #include <float.h>
 #include <math.h>
 #include <mercer/plugin.h>
@@ -12,14 +15,15 @@ typedef struct example_params {
     int64_t iterations;
 } example_params;
 
-/* One row for each parameter: field, default, group, flags, range, meaning. It becomes a flag and a line of help. */
+/* One row for each parameter: field, default, group, flags, range, meaning. It becomes a flag and a
+ * line of help. */
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(example_params, iterations, "1000", "", 0, 1, 9e15, "largest number of iterations"),
 };
 
 static int64_t width(int64_t n, int64_t r) { return r + 8 < n ? r + 8 : n; }
 
-/* What solve will need, before it runs. */
+/* Says before solve runs what it will need. */
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n,
                         const mercer_eigen_request *request, mercer_cost *out) {
     (void)host, (void)task;
@@ -32,7 +36,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     return MERCER_OK;
 }
 
-/* y = A q less its part along the locked vectors */
+/* y = A q without its part along the locked vectors */
 static int32_t product(const mercer_host *host, mercer_task *task, const mercer_operator *op,
                        const mercer_eigen_request *request, mercer_range q, mercer_range y, double *small) {
     int64_t l = request->locked.count;
@@ -60,8 +64,8 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     mercer_range x = {host->block(task, op, p), 0, p};
     double *h = host->alloc(task, 8 * p * p), *s = host->alloc(task, 8 * p * p), *theta = host->alloc(task, 8 * p);
     double *small = host->alloc(task, 8 * p * (l + 1)), *norm = host->alloc(task, 8 * p), shift = 0;
-    double rounding =
-        op->dtype == MERCER_F32 ? 4 * (FLT_EPSILON / 2) : 64 * (DBL_EPSILON / 2); /* of a residual, in |A| */
+    /* The rounding error of a residual, relative to |A|. */
+    double rounding = op->dtype == MERCER_F32 ? 4 * (FLT_EPSILON / 2) : 64 * (DBL_EPSILON / 2);
     int32_t status = MERCER_OK;
     if (!q.block || !z.block || !x.block || !h || !s || !theta || !small || !norm) return MERCER_E_MEMORY;
     if ((status = host->random(task, q, 0))) return status;
@@ -71,7 +75,8 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
         if ((status = host->progress(task, (double)out->passes / (double)limit)) ||
             (status = host->orthonormalise(task, q, request->locked, &rank)))
             return status;
-        mercer_range lost = {q.block, rank, p - rank}; /* others come in their place */
+        /* Columns that depended on others were dropped; random ones replace them. */
+        mercer_range lost = {q.block, rank, p - rank};
         if (rank < p && ((status = host->random(task, lost, p * (out->passes + 1))) ||
                          (status = host->orthonormalise(task, q, request->locked, &rank))))
             return status;

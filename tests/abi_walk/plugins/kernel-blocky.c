@@ -1,7 +1,7 @@
-/* kernel-blocky.c - k(x, y) = (sum_c exp(-gamma (x_c - y_c)^2))^2, a kernel that computes whole tiles itself
+/* kernel-blocky.c - k(x, y) = (sum_c exp(-gamma (x_c - y_c)^2))^2, a kernel that computes whole
+ * tiles itself
  *
- * ANOVA kernel of degree 2. Positive definite: the square of a sum of kernels, one a column.
- */
+ * ANOVA kernel of degree 2. Positive definite: the square of a sum of kernels, one for each column. */
 #include <math.h>
 #include <mercer/plugin.h>
 
@@ -20,7 +20,7 @@ static double at(const mercer_view *view, int64_t row, int64_t column) {
 
 static double pair(const mercer_host *host, double gamma, const mercer_view *x, int64_t i, const mercer_view *y,
                    int64_t j) {
-    double sum = 0, terms[256]; /* in pieces: exp of the host works on arrays */
+    double sum = 0, terms[256]; /* by pieces, because exp of the host works on arrays */
     for (int64_t c0 = 0; c0 < x->cols; c0 += 256) {
         int64_t count = x->cols - c0 < 256 ? x->cols - c0 : 256;
         for (int64_t c = 0; c < count; c++) {
@@ -50,7 +50,8 @@ static int32_t block(const mercer_host *host, mercer_task *task, const void *par
 
 static void facts(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out) {
     (void)host, (void)params;
-    double largest = (double)d * (double)d; /* in each column exp(0) on the diagonal */
+    /* On the diagonal each of the d columns contributes exp(0) = 1 to the sum, which is squared. */
+    double largest = (double)d * (double)d;
     out->h = NAN;
     out->kappa = d > 0 ? largest : NAN;
     out->lo = 0;

@@ -1,9 +1,9 @@
-/* reducer-descent.c - a pivot rule on whole rows of the kernel matrix, built on the service gram: the next pivot is the
- * one that lowers the trace of the residual most (AKFA without its safeguards)
+/* reducer-descent.c - a pivot rule on whole rows of the kernel matrix, built on the service gram:
+ * the next pivot is the one that lowers the trace of the residual most (AKFA, accelerated kernel
+ * feature analysis, without its safeguards)
  *
  *   score_j = s_j / d_j,  s_j = sum_t (K - L L^T)_jt^2,  d the residual diagonal;  s starts as row_squares
- *   after a pivot with column l:  w = K l - L (L^T l),  s += -2 l w + l^2 |l|^2        (L without l)
- */
+ *   after a pivot with column l:  w = K l - L (L^T l),  s += -2 l w + l^2 |l|^2        (L without l) */
 #include <mercer/plugin.h>
 
 typedef struct descent {
@@ -18,8 +18,9 @@ typedef struct rule {
     const mercer_host *host;
     mercer_task *task;
     mercer_gram gram;
-    mercer_block *block; /* l, K l */
-    double *s, *w, *l;   /* l: n x m, the columns so far */
+    mercer_block *block; /* two columns, l and K l */
+    /* s and w of the formula above (n values each); l: the columns of L so far (n x m). */
+    double *s, *w, *l;
 } rule;
 
 static void score(void *user, const mercer_pivot_state *state, int64_t first, int64_t count, double *scores) {

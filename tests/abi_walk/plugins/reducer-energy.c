@@ -1,9 +1,10 @@
-/* reducer-energy.c - rows of largest column energy: j = argmax s_j / R_jj, s_j = sum_t w_t R_jt^2, R = K - L L^T
+/* reducer-energy.c - rows of largest column energy: j = argmax s_j / R_jj, s_j = sum_t w_t R_jt^2,
+ * R = K - L L^T
  *
- * Jiang, Snapp, Motai & Zhu, Accelerated kernel feature analysis, CVPR 2006. s_j / R_jj is what the pivot j takes off
- * the weighted sum of the residuals. All s are computed again in each step, the plain way. Rows with R_jj < delta are
- * no candidates. Cost: m + 1 passes of n^2 kernel values, n^2 m^2 flops. Error: the figure mse, as for greedy.
- */
+ * Jiang, Snapp, Motai & Zhu, Accelerated kernel feature analysis, CVPR 2006. s_j / R_jj is the
+ * amount by which the pivot j lowers the weighted sum of the residuals R_tt. All s_j are computed
+ * again in each step, which is the simplest way. Rows with R_jj < delta are not chosen. Cost: m + 1
+ * passes of n^2 kernel values, n^2 m^2 flops. Error: the figure mse, as for greedy. */
 #include <mercer/pivots.h>
 
 typedef struct energy {

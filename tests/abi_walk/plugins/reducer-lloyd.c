@@ -1,8 +1,9 @@
-/* reducer-lloyd.c - k-means++ and Lloyd's iteration: centroids as new points, cluster sizes as weights
+/* reducer-lloyd.c - k-means++ and Lloyd's iteration: centroids as new points, cluster sizes as
+ * weights
  *
- * One consumer serves both: a slab's state holds the sums of the rows of every cluster and, behind them, the nearest
- * point of each row; combine merges them into what the operation keeps.
- */
+ * One consumer serves both. The state of a slab of rows holds the sums of the rows of every cluster
+ * and, behind them, the nearest point of each row. combine merges the states into the arrays of
+ * `work`. */
 #include <math.h>
 #include <mercer/plugin.h>
 
@@ -17,21 +18,21 @@ static const mercer_param rows[] = {
 
 typedef struct work {
     int64_t n, d, m;
-    int64_t first;    /* number of the first point visited */
-    int32_t summing;  /* all points are visited, states hold sums */
-    int64_t *nearest; /* n */
-    double *distance; /* n */
-    double *weight;   /* n: of rows */
-    double *sums;     /* m x (d + 1): sums of rows and of weights, as in a slab's state */
+    int64_t first;    /* index of the first point of the current visit */
+    int32_t summing;  /* 0: seeding; 1: all points are visited, and states hold sums */
+    int64_t *nearest; /* index of the nearest point of each row, n */
+    double *distance; /* squared distance of each row from that point, n */
+    double *weight;   /* of each row, n */
+    double *sums;     /* m x (d + 1): for each cluster the sums of its rows and of their weights */
 } work;
 
-/* What a state keeps of a row; zeroed = nothing yet. */
+/* What a state keeps of a row: its nearest point so far. All bytes 0: none yet. */
 typedef struct found {
     double distance;
-    int64_t nearest; /* counted from 1 */
+    int64_t nearest; /* index among the points visited, counted from 1; 0: none */
 } found;
 
-/* Doubles of sums in a state: none while seeding. */
+/* The number of doubles in the sums of a state: none while seeding. */
 static int64_t sums_of(const work *w) { return w->summing ? w->m * (w->d + 1) : 0; }
 
 static int32_t see(void *user, void *state, const mercer_tile *tile) {
@@ -43,7 +44,8 @@ static int32_t see(void *user, void *state, const mercer_tile *tile) {
             double distance = mercer_value(tile->dtype, tile->values, i * tile->stride + j);
             if (!best[i].nearest || distance < best[i].distance) best[i] = (found){distance, tile->col0 + j + 1};
         }
-        if (!w->summing || tile->col0 + tile->cols < w->m) continue; /* seeding, or more points to come for this row */
+        /* Seeding needs no sums; otherwise a row is added when it has met all points. */
+        if (!w->summing || tile->col0 + tile->cols < w->m) continue;
         double *sum = sums + (best[i].nearest - 1) * (w->d + 1), weight = w->weight[tile->row0 + i];
         for (int64_t c = 0; c < w->d; c++) sum[c] += weight * mercer_value(tile->dtype, tile->x, i * w->d + c);
         sum[w->d] += weight;
@@ -64,7 +66,8 @@ static int32_t combine(void *user, void *state, int64_t row0, int64_t count) {
     return MERCER_OK;
 }
 
-/* k-means++: each next row in proportion to weight x squared distance to those chosen. */
+/* k-means++: chooses each next row with a probability proportional to its weight times its squared
+ * distance from the rows chosen before. */
 static int32_t seed(const mercer_host *host, mercer_task *task, work *w, int64_t *chosen) {
     mercer_consumer consumer = {
         .struct_size = sizeof consumer, .row_size = sizeof(found), .user = w, .tile = see, .combine = combine};
@@ -89,7 +92,7 @@ static int32_t seed(const mercer_host *host, mercer_task *task, work *w, int64_t
     return MERCER_OK;
 }
 
-/* Nearest points of all rows, and the sums over clusters. */
+/* Finds the nearest point of every row, and the sums over the rows of every cluster. */
 static int32_t assign(const mercer_host *host, mercer_task *task, work *w, int32_t dtype, const double *points,
                       void *typed) {
     mercer_consumer consumer = {.struct_size = sizeof consumer,
@@ -110,7 +113,7 @@ static int32_t assign(const mercer_host *host, mercer_task *task, work *w, int32
     return host->visit(task, &visit, &consumer);
 }
 
-/* The clusters that are not empty: centroids (typed), weights, assignment. */
+/* Gives the clusters that are not empty: their centroids (in `typed`), weights and assignment. */
 static int32_t give(const mercer_host *host, mercer_task *task, const work *w, int32_t dtype, void *typed,
                     int64_t *assignment) {
     double *weights = host->alloc(task, 8 * w->m);
@@ -127,8 +130,8 @@ static int32_t give(const mercer_host *host, mercer_task *task, const work *w, i
         weights[count] = sum[w->d];
         number[j] = count++;
     }
-    for (int64_t i = 0; assignment && i < w->n; i++) /* rows of weight 0 may be alone in a cluster: any other will do */
-        assignment[i] = number[w->nearest[i]];
+    /* A cluster whose rows all have weight 0 is not given; its rows may be assigned to any other. */
+    for (int64_t i = 0; assignment && i < w->n; i++) assignment[i] = number[w->nearest[i]];
     return host->give(task, count, NULL, typed, weights);
 }
 
@@ -172,7 +175,7 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
             moved |= before[i] != w.nearest[i];
             before[i] = w.nearest[i];
         }
-        for (int64_t j = 0; j < w.m; j++) /* an empty cluster stays where it is */
+        for (int64_t j = 0; j < w.m; j++) /* the point of an empty cluster stays where it is */
             for (int64_t c = 0; c < w.d && w.sums[j * (w.d + 1) + w.d] > 0; c++)
                 points[j * w.d + c] = w.sums[j * (w.d + 1) + c] / w.sums[j * (w.d + 1) + w.d];
     }
