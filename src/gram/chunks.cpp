@@ -198,17 +198,16 @@ template int64_t ChunkSource::pull(Run *, int64_t, int64_t, float *, int64_t) co
 template int64_t ChunkSource::pull(Run *, int64_t, int64_t, double *, int64_t) const;
 
 // Fails if the callback gives its rows only once, so that they must be stored, and the budget has
-// no memory left for `more` rows. total: the number of rows that would then be in memory, for the
-// message.
-void ChunkSource::need_room(const Run &run, int64_t more, int64_t total) const {
+// no memory left for `more` rows. arrived: how many rows there will be then, for the message.
+void ChunkSource::need_room(const Run &run, int64_t more, int64_t arrived) const {
     const int64_t bytes = checked_bytes("the rows of the chunk callback", more, row_bytes(), 1);
     if (rewindable() || bytes <= run.budget()->left()) return;
     fail(MERCER_E_BUDGET,
-         "%s%" PRId64 " rows of the chunk callback take %.1f MiB, and the memory budget is %.1f MiB: a callback that "
-         "can be read only once is stored; one that is MERCER_REWINDABLE is read by windows",
-         rows() < 0 ? "the first " : "the ", total,
-         static_cast<double>(total) * static_cast<double>(row_bytes()) / 0x1p20,
-         static_cast<double>(run.budget()->limit()) / 0x1p20);
+         "to store %s%" PRId64 " rows of the chunk callback takes %.2f MiB more, and %.2f MiB of the memory budget of "
+         "%.2f MiB are left: a callback that can be read only once is stored; one that is MERCER_REWINDABLE is read by "
+         "windows",
+         rows() < 0 ? "the first " : "the ", arrived, static_cast<double>(bytes) / 0x1p20,
+         static_cast<double>(run.budget()->left()) / 0x1p20, static_cast<double>(run.budget()->limit()) / 0x1p20);
 }
 
 template <class T>
@@ -252,7 +251,7 @@ std::shared_ptr<const Source> ChunkSource::load_unknown(Run &run) const {
         total += got = pull(&run, total, piece, pieces.back().data());
     }
     if (total > most) return pieces.clear(), by_windows<T>(run, total);
-    need_room(run, total, 2 * total); // the array to which the pieces are copied, while both are held
+    need_room(run, total, total); // the array to which the pieces are copied, while both are held
     Buffer<T> all = run.buffer<T>(total, d);
     int64_t at = 0;
     for (Buffer<T> &buffer : pieces) {

@@ -42,7 +42,7 @@ class ChunkSource : public Source, public std::enable_shared_from_this<ChunkSour
     std::shared_ptr<const Source> load_unknown(Run &run) const;
     template <class T>
     std::shared_ptr<const Source> by_windows(Run &run, int64_t rows) const;
-    void need_room(const Run &run, int64_t more, int64_t total) const;
+    void need_room(const Run &run, int64_t more, int64_t arrived) const;
 
     mercer_chunks chunks_;
     mutable std::atomic<bool> used_{false};

@@ -139,8 +139,8 @@ void test_refusals() {
     expect_error(MERCER_E_DATA, "more than the 899 rows", load(n - 1, false, small));
     expect_error(MERCER_E_DATA, "ended after 900 rows of 901", load(n + 1, false, small, true));
     expect_error(MERCER_E_DATA, "more than the 899 rows", load(n - 1, false, small, true));
-    expect_error(MERCER_E_BUDGET, "the 900 rows of the chunk callback take 0.0 MiB", load(n, true, n * row_bytes - 1));
-    expect_error(MERCER_E_BUDGET, "the first 527 rows of the chunk callback take", load(-1, true, 20000));
+    expect_error(MERCER_E_BUDGET, "to store the 900 rows of the chunk callback takes", load(n, true, n * row_bytes - 1));
+    expect_error(MERCER_E_BUDGET, "to store the first 527 rows of the chunk callback takes", load(-1, true, 20000));
     expect_error(MERCER_OK, "", load(n, false, small));
     // a NaN is refused wherever it is met, with its row
     Matrix bad = points();
