@@ -152,6 +152,7 @@ std::string row_json(mercer_recipe *recipe, const Row &row) {
                          {"group", json::text(row.group)},
                          {"part", json::boolean(row.flags & MERCER_PART)},
                          {"auto", json::boolean(row.flags & MERCER_AUTO)},
+                         {"centres", json::boolean(row.flags & MERCER_CENTRES)},
                          {"doc", json::text(row.doc)}});
 }
 

@@ -374,9 +374,10 @@ enum { MERCER_REAL = 1, MERCER_INT = 2, MERCER_BOOL = 3, MERCER_CHOICE = 4, MERC
 enum {
     MERCER_LO_OPEN = 1, /* lo itself is not allowed */
     MERCER_HI_OPEN = 2,
-    MERCER_SHORT = 4, /* may be named without its part even if that is not unique */
-    MERCER_PART = 8,  /* a choice of part; changing it changes the rows that follow */
-    MERCER_AUTO = 16  /* the value 0 (or unset) means: chosen by the library */
+    MERCER_SHORT = 4,   /* may be named without its part even if that is not unique */
+    MERCER_PART = 8,    /* a choice of part; changing it changes the rows that follow */
+    MERCER_AUTO = 16,   /* the value 0 (or unset) means: chosen by the library */
+    MERCER_CENTRES = 32 /* the number of centres that a reducer selects at most */
 };
 typedef struct mercer_row {
     int64_t struct_size;

@@ -34,7 +34,8 @@ typedef struct mercer_pivot_options {
 } mercer_pivot_options;
 
 #define MERCER_PIVOT_ROWS(params, stop)                                                                                \
-    MERCER_PARAM_NAMED("m", int64_t, MERCER_INT, params, stop.m, "0", "", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15,     \
+    MERCER_PARAM_NAMED("m", int64_t, MERCER_INT, params, stop.m, "0", "", "",                                          \
+                       MERCER_AUTO | MERCER_SHORT | MERCER_CENTRES, 0, 9e15,                                           \
                        "largest number of centres; 0: min(n, 1000)"),                                                  \
         MERCER_PARAM_NAMED("mse", double, MERCER_REAL, params, stop.mse, "0", "", "", MERCER_HI_OPEN, 0, INFINITY,     \
                            "stop when the mean squared residual is at most this"),                                     \

@@ -26,7 +26,8 @@ typedef struct farthest {
 } farthest;
 
 static const mercer_param rows[] = {
-    MERCER_PARAM_INT(farthest, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15, "number of centres; 0: min(n, 1000)"),
+    MERCER_PARAM_INT(farthest, m, "0", "", MERCER_AUTO | MERCER_SHORT | MERCER_CENTRES, 0, 9e15,
+                     "number of centres; 0: min(n, 1000)"),
 };
 
 enum { POOL = 256 };

@@ -27,7 +27,7 @@ typedef struct herding {
 } herding;
 
 static const mercer_param rows[] = {
-    MERCER_PARAM_INT(herding, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15,
+    MERCER_PARAM_INT(herding, m, "0", "", MERCER_AUTO | MERCER_SHORT | MERCER_CENTRES, 0, 9e15,
                      "number of draws; 0: min(n, 1000); a row drawn more than once is one centre"),
     MERCER_PARAM_BOOL(
         herding, optimal, "false", "", 0,

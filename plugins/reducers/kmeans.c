@@ -32,7 +32,7 @@ typedef struct kmeans {
 } kmeans;
 
 static const mercer_param rows[] = {
-    MERCER_PARAM_INT(kmeans, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15,
+    MERCER_PARAM_INT(kmeans, m, "0", "", MERCER_AUTO | MERCER_SHORT | MERCER_CENTRES, 0, 9e15,
                      "number of clusters; 0: min(n, 1000), or the number of landmarks to start from"),
     MERCER_PARAM_INT(kmeans, iterations, "100", "", 0, 0, 9e15, "largest number of iterations of Lloyd's algorithm"),
     MERCER_PARAM_CHOICE(kmeans, start, "plusplus", "plusplus|landmarks", "", 0,

@@ -25,7 +25,8 @@ typedef struct leverage {
 } leverage;
 
 static const mercer_param rows[] = {
-    MERCER_PARAM_INT(leverage, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15, "number of centres; 0: min(n, 1000)"),
+    MERCER_PARAM_INT(leverage, m, "0", "", MERCER_AUTO | MERCER_SHORT | MERCER_CENTRES, 0, 9e15,
+                     "number of centres; 0: min(n, 1000)"),
 };
 
 enum { AT_ONCE = 4096 }; /* rows that a visit scores */

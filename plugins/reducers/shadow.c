@@ -55,7 +55,7 @@ static const mercer_param rows[] = {
                       "radius: a centre covers all rows nearer than this"),
     MERCER_PARAM_REAL(shadow, similarity, "", "radius", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,
                       "epsilon = the distance at which a radial kernel falls to this share of k(x, x)"),
-    MERCER_PARAM_INT(shadow, m, "", "radius", MERCER_SHORT, 1, 9e15,
+    MERCER_PARAM_INT(shadow, m, "", "radius", MERCER_SHORT | MERCER_CENTRES, 1, 9e15,
                      "search for the epsilon that gives about this many centres, in at most 8 passes"),
     MERCER_PARAM_CHOICE(shadow, assign, "earliest", "earliest|nearest", "", 0,
                         "assign rows to the earliest centre that covers them, or to the nearest"),

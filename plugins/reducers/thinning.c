@@ -28,7 +28,7 @@ typedef struct thinning {
 } thinning;
 
 static const mercer_param rows[] = {
-    MERCER_PARAM_INT(thinning, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15,
+    MERCER_PARAM_INT(thinning, m, "0", "", MERCER_AUTO | MERCER_SHORT | MERCER_CENTRES, 0, 9e15,
                      "number of draws; 0: min(n, 1000); a row drawn twice is one centre"),
 };
 

@@ -16,7 +16,8 @@ typedef struct uniform {
 } uniform;
 
 static const mercer_param rows[] = {
-    MERCER_PARAM_INT(uniform, m, "0", "", MERCER_AUTO | MERCER_SHORT, 0, 9e15, "number of centres; 0: min(n, 1000)"),
+    MERCER_PARAM_INT(uniform, m, "0", "", MERCER_AUTO | MERCER_SHORT | MERCER_CENTRES, 0, 9e15,
+                     "number of centres; 0: min(n, 1000)"),
 };
 
 static int32_t size(const mercer_host *host, mercer_task *task, const uniform *p, const mercer_shape *shape,

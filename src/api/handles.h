@@ -37,6 +37,13 @@ struct mercer_model {
 
 namespace mercer {
 
+// Returns the recipe of the handle, which must be that of a method.
+inline const Recipe &method_recipe(mercer_recipe *handle) {
+    const Recipe &recipe = need(handle, "recipe").recipe;
+    if (!recipe.is_method()) fail(MERCER_E_ARGUMENT, "recipe: %s; must be a method", recipe.who_takes().c_str());
+    return recipe;
+}
+
 // The body of a C function that creates a handle. If make() fails, *out is NULL.
 template <class Handle, class F>
 int32_t construct(Handle **out, F &&make) noexcept {

@@ -1,4 +1,5 @@
 #include "../derive/derive.h"
+#include "../fit/fit.h"
 #include "../io/files.h"
 #include "../model/outputs.h"
 #include "handles.h"
@@ -233,6 +234,14 @@ std::shared_ptr<const Model> bind(mercer_model *handle, const mercer_user_kernel
 }
 
 } // namespace
+
+int32_t mercer_model_fit(mercer_model **out, mercer_recipe *recipe, mercer_data *data, const mercer_run *run) {
+    return construct(out, [&] {
+        const Recipe &method = method_recipe(recipe);
+        Run running(recipe->settings, run);
+        return new_model(fit(running, method, need(data, "data").data, recipe->settings));
+    });
+}
 
 int32_t mercer_model_retain(mercer_model *model) {
     return guard([&] { need(model, "model").owners.fetch_add(1, std::memory_order_relaxed); });

@@ -1,4 +1,3 @@
-#include "../fit/fit.h"
 #include "../fit/forecast.h"
 #include "../fit/kernel_matrix.h"
 #include "handles.h"
@@ -6,12 +5,6 @@
 using namespace mercer;
 
 namespace {
-
-const Recipe &method_recipe(mercer_recipe *handle) {
-    const Recipe &recipe = need(handle, "recipe").recipe;
-    if (!recipe.is_method()) fail(MERCER_E_ARGUMENT, "recipe: %s; must be a method", recipe.who_takes().c_str());
-    return recipe;
-}
 
 void set_kernel(mercer_recipe &handle, const mercer_user_kernel *given) {
     mercer_user_kernel kernel = read_user_kernel(given);
@@ -100,13 +93,5 @@ int32_t mercer_recipe_kernel(mercer_recipe *recipe, mercer_data *x, mercer_data 
         Run running(recipe->settings, run);
         kernel_matrix(running, method, need(x, "x").data, y ? &y->data : nullptr,
                       read_view("out", out, 1u << MERCER_F32 | 1u << MERCER_F64));
-    });
-}
-
-int32_t mercer_model_fit(mercer_model **out, mercer_recipe *recipe, mercer_data *data, const mercer_run *run) {
-    return construct(out, [&] {
-        const Recipe &method = method_recipe(recipe);
-        Run running(recipe->settings, run);
-        return new_model(fit(running, method, need(data, "data").data, recipe->settings));
     });
 }

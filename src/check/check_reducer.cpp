@@ -224,7 +224,7 @@ void check_cost(const Params &params, const Outcome &out) {
     if (cost.bytes < out.allocated)
         broken("forecast: bytes = %lld, but it allocated %lld", static_cast<long long>(cost.bytes),
                static_cast<long long>(out.allocated));
-    const int64_t row = params.table().find("m");
+    const int64_t row = params.table().find_flag(MERCER_CENTRES);
     int64_t asked = 0;
     if (row >= 0 && parse_number(params.get(row), &asked) && asked > 0 && cost.m != asked && cost.likely_m != asked)
         broken("forecast: m = %d, but m = %d was requested", int(cost.m), int(asked));
@@ -256,7 +256,8 @@ bool same(const Outcome &a, const Outcome &b) {
 
 Setting with_m(const Plugin &plugin, int64_t m) {
     Setting setting{Params(plugin.params), "m = " + std::to_string(m)};
-    setting.params.set(plugin.params->find("m"), std::to_string(m), "m");
+    const int64_t row = plugin.params->find_flag(MERCER_CENTRES);
+    setting.params.set(row, std::to_string(m), plugin.params->rows()[static_cast<size_t>(row)].row.name);
     return setting;
 }
 
@@ -391,7 +392,7 @@ void check_reducer(Suite &suite) {
     Run &run = suite.run;
     both("centres, weights, forecast", [&](bool f32) { on_scene(Scene(run, "n = 300", f32, 300)); });
     both("landmarks as points", [&](bool f32) { on_scene(Scene(run, "points", f32, 300, 1, Given::points)); });
-    if (suite.plugin->params->find("m") < 0)
+    if (suite.plugin->params->find_flag(MERCER_CENTRES) < 0)
         suite.note("not present: m as requested");
     else
         both("m as requested", [&](bool f32) { sizes(suite, f32); });

@@ -161,6 +161,12 @@ int64_t ParamTable::find(std::string_view name) const {
     return -1;
 }
 
+int64_t ParamTable::find_flag(int32_t flag) const {
+    for (size_t i = 0; i < rows_.size(); ++i)
+        if (rows_[i].row.flags & flag) return static_cast<int64_t>(i);
+    return -1;
+}
+
 Params::Params(std::shared_ptr<const ParamTable> table)
     : table_(std::move(table)), values_(static_cast<size_t>(table_->struct_size())), touched_(table_->rows().size()) {
     for (size_t i = 0; i < table_->rows().size(); ++i) {

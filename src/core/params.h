@@ -22,6 +22,7 @@ class ParamTable {
     const std::vector<mercer_param> &rows() const { return rows_; }
     int64_t struct_size() const { return struct_size_; }
     int64_t find(std::string_view name) const; // -1 if there is no such row
+    int64_t find_flag(int32_t flag) const;     // the first row with this flag; -1 if there is none
 
   private:
     std::vector<mercer_param> rows_;

@@ -83,7 +83,7 @@ bool wants_all(const Recipe &recipe, int64_t m) {
         const mercer_row &row = params.table().rows()[i].row;
         const std::string value = params.get(static_cast<int64_t>(i));
         int64_t count = 0;
-        if (row.name == std::string("m"))
+        if (row.flags & MERCER_CENTRES)
             all = parse_number(value, &count) && count >= m;
         else if (value != row.initial)
             return false;

@@ -14,7 +14,7 @@ typedef struct example_params {
 /* One row for each parameter: field, default, group, flags, range, meaning. It becomes a flag and a
  * line of help. */
 static const mercer_param rows[] = {
-    MERCER_PARAM_INT(example_params, m, "1", "", MERCER_SHORT, 1, 9e15, "number of centres"),
+    MERCER_PARAM_INT(example_params, m, "1", "", MERCER_SHORT | MERCER_CENTRES, 1, 9e15, "number of centres"),
 };
 
 /* Says before reduce runs what it will need: out->m is the number of centres; bytes, kernel

@@ -11,7 +11,7 @@ typedef struct descent {
 } descent;
 
 static const mercer_param rows[] = {
-    MERCER_PARAM_INT(descent, m, "10", "", MERCER_SHORT, 1, 9e15, "number of centres at most"),
+    MERCER_PARAM_INT(descent, m, "10", "", MERCER_SHORT | MERCER_CENTRES, 1, 9e15, "number of centres at most"),
 };
 
 typedef struct rule {

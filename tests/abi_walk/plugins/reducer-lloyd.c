@@ -12,7 +12,7 @@ typedef struct kmeans {
 } kmeans;
 
 static const mercer_param rows[] = {
-    MERCER_PARAM_INT(kmeans, m, "10", "", MERCER_SHORT, 1, 9e15, "number of clusters"),
+    MERCER_PARAM_INT(kmeans, m, "10", "", MERCER_SHORT | MERCER_CENTRES, 1, 9e15, "number of clusters"),
     MERCER_PARAM_INT(kmeans, iterations, "100", "", 0, 1, 9e15, "largest number of iterations of Lloyd's algorithm"),
 };
 
