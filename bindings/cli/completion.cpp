@@ -41,7 +41,7 @@ Words names_of(std::string type, const std::string &begun) {
     return {names.begin(), names.end()};
 }
 
-// The values that a type allows, which is written as help shows it: "median | mean" or
+// Returns the values that a type allows. The type is written as in the help: "median | mean" or
 // "FILE|KERNEL". If there are several alternatives, a lower-case word is itself a value. An
 // upper-case word stands for the names in a registry. Everything else is left to the shell, which
 // knows files.

@@ -234,8 +234,8 @@ OutputFile::~OutputFile() {
 
 void OutputFile::write(const void *bytes, size_t count) { write_all(descriptor_, path_, bytes, count); }
 
-// Gives the nameless file a temporary name, because only a name can be renamed to that of the old
-// file.
+// Gives the unnamed file (O_TMPFILE) a temporary name: rename() can replace the old file but needs
+// a name, and linkat() cannot replace a file.
 void OutputFile::name() {
     const std::string file = "/proc/self/fd/" + std::to_string(descriptor_);
     const std::string stem = folder_of(path_) + "/.mercer-" + std::to_string(::getpid()) + "-";

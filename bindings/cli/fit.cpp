@@ -38,7 +38,8 @@ std::optional<mercer_forecast> forecast_of(mercer_recipe *recipe, mercer_data *d
     return forecast;
 }
 
-// The flag that requests the level of certificates after the recipe's; "" if there is none.
+// Returns the flag that requests the next level of certificates above the recipe's level; "" if
+// there is none.
 std::string more_evidence(mercer_recipe *recipe) {
     for (const Row &row : rows_of(recipe)) {
         if (row.name != "report.certificates") continue;

@@ -522,8 +522,9 @@ MERCER_API int32_t mercer_model_transform(mercer_model *model, mercer_recipe *wh
 MERCER_API int32_t mercer_model_derive(mercer_model **out, mercer_recipe *operation, mercer_model *const *models,
                                        int64_t count, mercer_data *data, const mercer_run *run);
 
-/* What mercer_model_derive will need, before it starts, in addition to the models: as mercer_recipe_forecast, but it
- * follows from the shapes of the models and the parameters alone, and reads no rows. passes and rows are 0.
+/* Forecasts, before mercer_model_derive starts, what it will need in addition to the models. Unlike
+ * mercer_recipe_forecast, it reads no rows: the forecast follows from the shapes of the models and the parameters alone.
+ * passes and rows are 0.
  * MERCER_E_BUDGET: the derivation would be refused. */
 MERCER_API int32_t mercer_model_forecast(mercer_recipe *operation, mercer_model *const *models, int64_t count,
                                          mercer_data *data, const mercer_run *run, mercer_forecast *out);

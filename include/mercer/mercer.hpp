@@ -378,7 +378,7 @@ struct UserKernel : mercer_user_kernel, Calls {
             return guarded([&] { return (*static_cast<Tile *>(own))(*x, *y, *k), 0; });
         };
     }
-    // Called when the library has taken the function over, which it then releases.
+    // To be called once the library owns the function; from then on the library destroys it.
     void taken() { kept.release(); }
 
   private:

@@ -394,8 +394,8 @@ static int32_t search_some(void *user, int64_t k) {
     return status;
 }
 
-/* Sorts the rows of the block that may leave their clusters by cluster, and makes jobs of them.
- * Returns the number of jobs. */
+/* Groups the rows of the block that may leave their clusters by their present cluster, and splits
+ * each group into jobs. Returns the number of jobs. */
 static int64_t sort_out(work *w) {
     int64_t jobs = 0;
     memset(w->begin, 0, (size_t)(8 * (w->m + 1)));

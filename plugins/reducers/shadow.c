@@ -64,10 +64,10 @@ static const mercer_param rows[] = {
 
 enum {
     CHUNK = 128,   /* centres compared at once, a multiple of 64 */
-    STRIPS = 16,   /* most strips of a block; a strip has at least CHUNK rows */
+    STRIPS = 16,   /* upper limit on the strips of a block; a strip has at least CHUNK rows */
     FIRST = 32,    /* the first CHUNK centres are compared this many at once */
-    OPEN = 512,    /* most rows of a block that may be left over; rows of a sample */
-    WIDEST = 8192, /* most rows of a block */
+    OPEN = 512,    /* upper limit on the left-over rows of a block; rows of a sample */
+    WIDEST = 8192, /* upper limit on the rows of a block */
     WORDS = CHUNK / 64,
     PASSES = 8,
     SLACK = 64 /* while m is sought, a pass is given up at 2 m + SLACK centres */
@@ -77,9 +77,10 @@ enum {
 
 typedef struct sizes {
     /* n: rows; chunk: centres that a chunk holds, CHUNK or fewer if there is only one chunk; open:
-     * most rows of a block that are left over; block: most rows of a block */
+     * upper limit on the rows of a block that are left over; block: upper limit on its rows */
     int64_t n, d, chunk, open, block;
-    /* chunks: most chunks; panel: columns of the panel of rows left over; found: words of bits */
+    /* chunks: upper limit on their number; panel: columns of the panel of left-over rows, padded;
+     * found: length of leaders.found, in words of 64 bits */
     int64_t chunks, panel, found;
 } sizes;
 

@@ -344,7 +344,7 @@ static int wanted(const krylov *x, int64_t j, double limit, int by_errors) {
 
 /* Computes the residuals of the leading pairs, at least of the first r. Puts residuals, scaled to
  * length 1, behind the basis as new directions: first those that exceed the errors of images, then
- * the others, but none that is rounding. */
+ * the others, but none that consists of rounding errors. */
 static int32_t directions(krylov *x, int64_t count, double limit, int64_t *added) {
     int64_t room = min(x->size.p, x->size.cap - x->k), left = 0, step;
     *added = 0;

@@ -31,7 +31,8 @@
 namespace mercer {
 namespace {
 
-// So many terms are summed in the tile's type before their sum is added to a total in f64.
+// The number of terms that are summed in the tile's type before their sum is added to a total in
+// f64.
 constexpr int64_t row_depth = 64;
 
 // The number of kernel values in tiles on and to the right of the diagonal.

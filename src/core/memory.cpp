@@ -59,8 +59,8 @@ int64_t available_memory() {
     return static_cast<int64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<int64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Returns the memory that the control group of this process and the groups above it leave. Only
-// version 2 of control groups is read: the files of each folder from the one that /proc/self/cgroup
+// Returns how much more memory this process may take according to its control group and the groups
+// above it. Only version 2 of control groups is read: the files of each folder from the one that /proc/self/cgroup
 // names up to the root.
 int64_t group_memory() {
     int64_t left = INT64_MAX;

@@ -11,8 +11,8 @@ namespace mercer {
 
 namespace {
 
-// JSON numbers are exact up to this limit. Counts can reach it: a derivation from the same model
-// given twice doubles its count.
+// JSON numbers are exact up to this limit. Counts can reach it: a model that is derived from the
+// same model given twice has more than twice as many ancestors.
 constexpr double most_ancestors = 0x1p53;
 
 // Returns the number of models from which this one descends; a model counts as often as it was

@@ -37,7 +37,8 @@ std::map<std::string, DerivationFunctions> &derive_functions();
 void check_count(const Recipe &recipe, int64_t count);
 // Fails with E_BUDGET if bytes.most exceeds the budget.
 DerivationForecast forecast_derivation(const DeriveTask &task);
-// Returns this forecast in the form of the C API, which has no text of the strategy.
+// Returns the forecast `ahead` in the form of the C API. The field `strategy` is left null: the
+// caller sets it.
 mercer_forecast forecast_figures(const Run &run, const DeriveTask &task, const DerivationForecast &ahead);
 // Fails with E_BUDGET before any work if the forecast exceeds the budget.
 std::shared_ptr<const Model> derive(const DeriveTask &task);

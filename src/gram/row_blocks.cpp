@@ -39,8 +39,9 @@ std::optional<Data> RowBlocks::next(Run &run) {
     return data_of_subset(data_, range_of(data_.source, before, count));
 }
 
-// How many rows there are is known only when the callback has no more of them. Only then are they
-// too few, or different in number from the weights; too many are noticed as soon as they arrive.
+// The number of rows is known only when the callback has no more of them. Only then can it be seen
+// that there are fewer rows than announced, or not as many as weights. Too many are noticed as soon
+// as they arrive.
 template <class T>
 std::optional<Data> RowBlocks::next_of_chunks(Run &run) {
     Buffer<T> values = run.buffer<T>(rows_, chunks_->cols());

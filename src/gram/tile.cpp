@@ -419,7 +419,7 @@ void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries, T *out) const {
         for (size_t l : term.leaves) {
             const Leaf &leaf = kernel_->leaves[l];
             const LeafRows<T> &rows = x.leaves[l];
-            std::fill(values.begin(), values.end(), T(0)); // the forms sqdist, l1, chi2 and hamming of equal rows
+            std::fill(values.begin(), values.end(), T(0)); // sqdist, l1, chi2 and hamming of equal rows are 0
             if (const ObjectSource *objects = x_->objects()) {
                 std::vector<double> own(values.size());
                 objects->self(x.ids.data(), n, queries, own.data());

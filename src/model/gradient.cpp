@@ -108,8 +108,8 @@ class Gradient {
 template <class T>
 void gradient(const Request<T> &request) {
     const Model &model = request.model;
-    // T scales each column on its own: d columns come out of it too, and the chain rule is a factor
-    // for each.
+    // The model's map of inputs (not the type T) scales columns one by one. The gradient therefore
+    // has d columns, and the chain rule multiplies each of them by its scale.
     const int64_t r = model.r(), d = model.d();
     constexpr int64_t most = int64_t{1} << 21; // upper limit on the number of sums of a panel
     const int64_t group = std::max<int64_t>(most / (tile_rows * (d + 1)), 1);

@@ -42,8 +42,8 @@ struct Scope {
     bool reducer = false;                   // the recipe must name a reducer, so that not all rows are centres
     bool reducer_if_it_weighs = false;      // the same, but only if the lift has the trait `weighs` (traits.h)
     Cuts cuts = Cuts::any;
-    const char *words = "";   // these recipes in the words of messages; "": the text is made from the traits
-    const char *instead = ""; // the parameter that serves the same purpose in other recipes; "": none
+    const char *words = "";                 // how error texts name these recipes; "": the text is made from the traits
+    const char *instead = "";               // the parameter that serves the same purpose in other recipes; "": none
     bool holds(const Recipe &recipe) const; // true if the recipe meets all conditions
     std::string where() const;              // for the error text "<row> applies to <where>"
 };

@@ -1,4 +1,4 @@
-"""arrows.py source-root [archive]: what may include and link what (DESIGN section 2). Arrows never point back.
+"""arrows.py source-root [archive]: what may include and link what. Arrows never point back.
 
 Headers of the same room are always allowed, the public headers mercer/mercer.h and mercer/plugin.h everywhere inside src/. The
 archive holds the objects of src/: a symbol that one room defines and another uses is an arrow too.
