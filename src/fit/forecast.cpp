@@ -288,7 +288,8 @@ std::unique_ptr<SpectrumEstimate> PlannedFit::sample_rows() const {
 
 void PlannedFit::expect(const SpectrumEstimate *spectrum, Plan &plan, Forecast &ahead) const {
     const int64_t m = way_.centres.cost.likely_m;
-    if (spectrum && std::string_view(lift_.traits.name) == "weighted") expect_spectrum(likely(), *spectrum, plan);
+    // The sample estimates the spectrum of a kernel matrix, which is not that of a random walk.
+    if (spectrum && lift_.traits.solves && lift_.traits.projects) expect_spectrum(likely(), *spectrum, plan);
     if (spectrum && !plan.solver && spectrum->rank() < m) // a projection on a factor of lower rank costs less
         plan.products.likely *= std::pow(as_double(spectrum->rank()) / as_double(m), 2);
     if (spectrum || m < way_.centres.cost.m) expect_fewer(figures_of(plan, m, fewer_), ahead.figures);

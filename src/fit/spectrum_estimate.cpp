@@ -359,15 +359,15 @@ void expect_spectrum(const PlanTask &task, const SpectrumEstimate &spectrum, Pla
         columns += static_cast<double>(cost.first_columns) + 1 + std::max(own - 1, 0.0) * (width + 1);
         if (r >= wanted) break;
     }
-    const double pairs = static_cast<double>(pass_evaluations(task.m));
-    const mercer_figure before = plan.passes;
-    plan.products.likely = std::min(passes, plan.products.most);
-    plan.columns.likely = std::min(columns, plan.columns.most);
-    plan.passes.likely = std::min(plan.store != Store::matrix ? passes
-                                  : plan.rough                ? 1 + std::ceil(passes / 5)
-                                                              : 1.0,
-                                  plan.passes.most);
-    plan.kernel_evaluations.likely += pairs * (plan.passes.likely - before.likely);
+    // The figures of the plan may include more than the solver's work, such as a last pass.
+    const double products = std::min(passes, plan.products.most), planned = plan.products.likely,
+                 columns_planned = static_cast<double>(plan.solver_cost.columns + 1) * planned;
+    const double change =
+        std::min(likely_passes(plan, products) - likely_passes(plan, planned), plan.passes.most - plan.passes.likely);
+    plan.products.likely = products;
+    plan.columns.likely = std::min(plan.columns.likely + columns - columns_planned, plan.columns.most);
+    plan.passes.likely += change;
+    plan.kernel_evaluations.likely += static_cast<double>(pass_evaluations(task.m)) * change;
 }
 
 } // namespace mercer

@@ -48,13 +48,15 @@ void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan) {
     if (plan.solver_cost.likely_bytes == 0) plan.solver_cost.likely_bytes = plan.solver_cost.bytes;
 }
 
+double likely_passes(const Plan &plan, double products) {
+    return plan.store != Store::matrix ? products : plan.rough ? 1 + std::ceil(products / 5) : 1;
+}
+
 namespace {
 
-// Computes how often the kernel matrix is evaluated: once if it is stored, otherwise in each
-// product. With a rough and an exact matrix, typically one product in five is exact. The mean is
-// computed along with an exact product; if a solve makes none, one is made for the mean alone. If
-// the number of components is open, it is doubled until it suffices, and each doubling may need a
-// new solve.
+// Computes how often the kernel matrix is evaluated. The mean is computed along with an exact
+// product; if a solve makes none, one is made for the mean alone. If the number of components is
+// open, it is doubled until it suffices, and each doubling may need a new solve.
 void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     const mercer_cost &cost = plan.solver_cost;
     const bool stored = plan.store == Store::matrix;
@@ -62,9 +64,7 @@ void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     const bool grows = Components(task.recipe.values(), task.m).ask() < plan.most_pairs;
     const double rounds = grows ? 2 + std::ceil(std::log2(m)) : 1, likely = static_cast<double>(cost.likely_passes),
                  most = (static_cast<double>(cost.passes) + iterates) * rounds;
-    plan.passes = stored && !plan.rough ? mercer_figure{1, 1}
-                  : stored              ? mercer_figure{1 + std::ceil(likely / 5), 1 + most}
-                                        : mercer_figure{likely, most};
+    plan.passes = {likely_passes(plan, likely), !stored ? most : plan.rough ? 1 + most : 1};
     const mercer_figure start = start_evaluations(task.m, plan.start_rank);
     plan.kernel_evaluations = {pairs * plan.passes.likely + start.likely, pairs * plan.passes.most + start.most};
     const double width = static_cast<double>(cost.columns + 1);

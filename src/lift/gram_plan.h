@@ -12,4 +12,8 @@ void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan);
 // forecast and the fit use it.
 mercer_eigen_request request_of(const Plan &plan, int64_t r, int64_t start_columns);
 
+// How often the kernel matrix is evaluated for this number of products: once if it is stored, else
+// in each product. With a rough and an exact matrix, typically one product in five is exact.
+double likely_passes(const Plan &plan, double products);
+
 } // namespace mercer
