@@ -1,5 +1,5 @@
-// Random problems K = L L^T + E for certificates, everything explicit: the matrix, a naive factor, E itself, and the exact
-// eigenvalues (LAPACK).
+// Random problems K = L L^T + E for tests of certificates. All parts are explicit: the matrix K, a
+// naively computed factor L, E itself, and the exact eigenvalues (by LAPACK).
 #pragma once
 #include "certify/bounds.h"
 #include "core/blas.h"
@@ -16,7 +16,7 @@ struct Gauss : oracle::Numbers {
     using oracle::Numbers::Numbers;
     double normal() { return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(6.283185307179586 * uniform()); }
     int64_t below(int64_t count) { return static_cast<int64_t>(uniform() * static_cast<double>(count)); }
-    // Spread evenly in the logarithm.
+    // Draws an integer whose logarithm is nearly uniformly distributed.
     int64_t between(int64_t low, int64_t high) {
         return static_cast<int64_t>(static_cast<double>(low) *
                                     std::pow(static_cast<double>(high + 1) / static_cast<double>(low), uniform()));
@@ -72,11 +72,11 @@ struct Options {
 
 struct Problem {
     Options options;
-    Dense k, l, e, d; // K not centred
-    Dense u, ru;      // n x p, and E U
-    Dense exact;      // p largest eigenvalues of H K H
+    Dense k, l, e, d; // K is not centred; d is the diagonal of E
+    Dense u, ru;      // U is n x p; ru = E U
+    Dense exact;      // the p largest eigenvalues of H K H; not centred: H = 1
     RitzSpectrum all, spectrum;
-    double norm = 0; // |E + eta|, where asked for
+    double norm = 0; // |E + eta|, computed only if requested or in f32
     double rounding() const { return tolerance::certificate(exact.empty() ? 0 : exact[0]); }
 };
 
@@ -93,7 +93,9 @@ inline Dense centre(int64_t n, Dense a) {
     return a;
 }
 
-// Partial Cholesky column by column; pivots by residual diagonal, greedily or at random, never one of the `hidden` first rows.
+// Partial Cholesky, one column at a time. Each pivot is the row of largest residual (greedy), or is
+// drawn with probability proportional to the residual. None of the first `hidden` rows becomes a
+// pivot. Returns the number of columns.
 inline int64_t factor(Problem &problem, int64_t m, int64_t hidden, bool greedy, Gauss &random) {
     const int64_t n = problem.options.n;
     Dense d(static_cast<size_t>(n));
@@ -127,7 +129,8 @@ inline int64_t factor(Problem &problem, int64_t m, int64_t hidden, bool greedy, 
     return m;
 }
 
-// theta and U from the factor's Gram matrix: those above 1e-6 theta_1, so that U is orthonormal to 1e6 u.
+// Computes theta and U from the Gram matrix of the factor. U has only directions with theta above
+// 1e-6 theta_1, so that it is orthonormal to 1e6 u.
 inline void ritz(Problem &problem, int64_t m) {
     const int64_t n = problem.options.n;
     Dense f = problem.l, gram(static_cast<size_t>(m * m)), v;
@@ -149,7 +152,9 @@ inline void ritz(Problem &problem, int64_t m) {
     problem.options.p = p;
 }
 
-// Rows 0, 1, 2 of a spiked problem carry a direction no pivot sees. with_norm: |E + eta| and the exact eta, n^3 flops.
+// Makes a problem. Rows 0, 1 and 2 of a spiked problem share a direction that no pivot sees. If
+// with_norm is set or the factor is in f32, all eigenvalues of E are computed (n^3 flops): they
+// give |E + eta|, and in f32 also eta.
 inline Problem make(Options options, uint64_t seed, bool with_norm) {
     Gauss random(seed * 2 + 1);
     for (int skip = 0; skip < 8; ++skip) random.uniform();
@@ -194,7 +199,7 @@ inline mercer_run one_thread() {
     return run;
 }
 
-// F from sampled pairs.
+// Computes F, an upper bound of |E + eta|, from sampled pairs of rows.
 inline double sampled_norm(Run &run, const Problem &problem, int64_t pairs, double failure, uint64_t seed) {
     const double eta = problem.spectrum.eta;
     const int64_t n = problem.options.n;
@@ -229,7 +234,7 @@ inline RowMoments sampled_rows(Run &run, const Problem &problem, int64_t s, uint
     return sample.moments();
 }
 
-// Each row once.
+// Computes the moments of all rows, each taken once.
 inline RowMoments all_rows(Run &run, const Problem &problem) {
     const int64_t n = problem.options.n, p = problem.options.p;
     const RowLaw law(run, n, problem.d.data(), problem.spectrum.eta, p, problem.u.data(), n);
@@ -247,7 +252,7 @@ inline RowMoments all_rows(Run &run, const Problem &problem) {
     return out;
 }
 
-// A small problem of each kind in turn.
+// Returns the options of small problem number k. Consecutive numbers take all kinds in turn.
 inline Options some(int64_t k) {
     Gauss random(static_cast<uint64_t>(k) + 99);
     for (int skip = 0; skip < 8; ++skip) random.uniform();
@@ -261,9 +266,9 @@ inline Options some(int64_t k) {
     return options;
 }
 
-constexpr int64_t endless = int64_t{1} << 60; // as a number of rows: deviations vanish, but for 1e-8 of the norm
+constexpr int64_t endless = int64_t{1} << 60; // so many rows that deviations are below about 1e-8 of the norm
 
-// The true G and W as if all rows had been seen endlessly often.
+// Returns the true G and W as the moments of `endless` rows without variance (v = 0).
 inline RowMoments exact_moments(const Problem &problem) {
     const int64_t n = problem.options.n, p = problem.options.p;
     RowMoments out;

@@ -1,12 +1,13 @@
-// Rows of a data set's file, for tests of what holds on real data.
+// Reads the rows of data set files, for tests on real data.
 #pragma once
 #include "session.h"
 
 #include <cstdlib>
 #include <fstream>
 
-// The first n rows (0: all) of name.X.npy, float32, float64 or bytes by rows, from $MERCER_DATA or the folder $MERCER_DATA_BESIDE; none
-// where there is no such file.
+// Returns the first n rows (0: all) of name.X.npy, which holds float32, float64 or uint8 by rows,
+// from the folder $MERCER_DATA or else $MERCER_DATA_BESIDE. Returns an empty matrix if there is no
+// such file.
 inline Matrix rows_of_file(const std::string &name, int64_t n) {
     const char *named = std::getenv("MERCER_DATA"), *beside = std::getenv("MERCER_DATA_BESIDE");
     std::ifstream file(std::string(named ? named : beside ? beside : ".") + "/" + name + ".X.npy", std::ios::binary);

@@ -1,4 +1,5 @@
-// Naive oracles: formulas as they stand on paper, plain loops, sums in long double. They share no line with src/.
+// Naive oracles: they compute formulas as they stand on paper, in plain loops and with sums in long
+// double. They share no line with src/.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -21,14 +22,14 @@ struct Matrix { // row-major
 };
 using Vector = std::vector<double>;
 
-class Numbers { // Knuth's linear congruence: not the generator under test
+class Numbers { // Knuth's linear congruential generator, not the one under test
   public:
     explicit Numbers(uint64_t seed) : state_(seed) {}
     double uniform() {
         state_ = state_ * 6364136223846793005u + 1442695040888963407u;
         return static_cast<double>(state_ >> 11) * 0x1p-53;
     }
-    double operator()() { return 2 * uniform() - 1; } // in (-1, 1)
+    double operator()() { return 2 * uniform() - 1; } // in [-1, 1)
     Matrix matrix(int64_t rows, int64_t cols, double lo = -1, double hi = 1) {
         Matrix out(rows, cols);
         for (double &value : out.v) value = lo + (hi - lo) * uniform();
@@ -122,7 +123,8 @@ inline Matrix transposed(const Matrix &a) {
     return out;
 }
 
-// ---- eigenpairs of a symmetric matrix: cyclic Jacobi rotations, descending; columns of vectors
+// ---- eigenpairs of a symmetric matrix by cyclic Jacobi rotations: values descending, vectors as
+// columns
 
 inline void rotate(Matrix &a, Matrix &v, int64_t p, int64_t q) {
     double theta = (a(q, q) - a(p, p)) / (2 * a(p, q));
@@ -164,10 +166,10 @@ inline Vector eigen(Matrix a, Matrix &vectors) {
     return values;
 }
 
-// ---- kernel PCA of the weighted points behind K (specification reduced sets, 3), all eigenpairs
+// ---- kernel PCA of weighted points with the kernel matrix K, from all eigenpairs
 
 struct Kpca {
-    Vector lambda, b, p; // all n of them, /n
+    Vector lambda, b, p; // n eigenvalues of the covariance; r offsets; n weights with sum 1
     Matrix a;            // n x r
     double total = 0, mean_square = 0;
     bool centred = true;
@@ -182,7 +184,8 @@ struct Kpca {
         for (int64_t i = 0; i < kq.rows; ++i) out.push_back(dot(kq.row(i), p.data(), kq.cols));
         return out;
     }
-    // |phi(q) - mean|^2 less the squared scores
+    // Returns |phi(q) - mean|^2 minus the sum of the squared scores (not centred: mean = 0). self:
+    // k(q, q).
     Vector residual(const Matrix &kq, const Vector &self) const {
         Matrix z = scores(kq);
         Vector out, mean = density(kq);
@@ -233,7 +236,7 @@ inline Kpca kpca(const Matrix &k, Vector weights, bool centred, int64_t r) {
     return out;
 }
 
-// ---- pivoted Cholesky, the residual matrix updated in full (specification reduced sets, 7)
+// ---- pivoted Cholesky, in which each step updates the whole residual matrix
 
 struct Pivots {
     std::vector<int64_t> index;
@@ -259,7 +262,7 @@ inline Pivots pivoted_cholesky(const Matrix &k, int64_t steps) {
     return out;
 }
 
-// The data of specification reduced sets, 12.
+// 60 fixed points. Tests compare results for them with reference values of 12 printed digits.
 inline Matrix golden_points() {
     Matrix x(60, 3);
     for (int64_t i = 0; i < 60; ++i)
@@ -268,7 +271,7 @@ inline Matrix golden_points() {
     return x;
 }
 
-// n points in 20 clusters: centres in [-3, 3)^d, noise in [-1, 1)^d.
+// n points in 20 clusters: centres in [-3, 3)^d, noise in [-noise, noise)^d.
 inline Matrix clusters(int64_t n, int64_t d, double noise = 1) {
     Numbers numbers(11);
     const Matrix centres = numbers.matrix(20, d), around = numbers.matrix(n, d);

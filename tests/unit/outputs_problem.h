@@ -1,4 +1,4 @@
-// What tests of outputs share: rows, operations with options.
+// Shared by the tests of outputs: points, and output operations with options.
 #pragma once
 #include "session.h"
 #include "tolerances.h"
@@ -12,14 +12,15 @@ inline Settings with(Settings settings, Settings more) {
     return settings;
 }
 
-// Rows that f32 holds exactly.
+// Returns points whose coordinates are exact in f32.
 inline Matrix points(int64_t n, uint64_t seed, int64_t cols = d) {
     Matrix x = oracle::Numbers(seed).matrix(n, cols);
     for (double &value : x.v) value = static_cast<double>(static_cast<float>(value));
     return x;
 }
 
-// An operation with options, into an array of a chosen layout; its columns as mercer_model_output has them.
+// Runs an output operation with options, and checks the number of rows and the name that
+// mercer_model_output states. The layout is that of the queries and of the output array.
 inline Matrix apply(Session &session, const Model &model, const Matrix &queries, const char *what,
                     const Settings &options, Layout layout = {}) {
     mercer_recipe *operation = session.recipe(what, options);

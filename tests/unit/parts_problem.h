@@ -1,4 +1,5 @@
-// What the tests of windows, subsets and blocks share: rows, recipes, and models compared bit for bit.
+// Shared by the tests of windows, subsets and blocks: rows, recipes, and a bitwise comparison of
+// models.
 #pragma once
 #include "fit/fit_rows.h"
 #include "gram/chunks.h"
@@ -53,7 +54,8 @@ inline Matrix rows_of(const Matrix &x, const std::vector<int64_t> &numbers) {
     return out;
 }
 
-// Every tensor of both: coefficients, eigenvalues, centres and weights.
+// Checks that all tensors of both models are bitwise equal (coefficients, eigenvalues, centres and
+// weights), and that there is at least one eigenvalue.
 inline void expect_same(const Fitted &a, const Fitted &b, const std::string &what) {
     for (const auto &[one, other] :
          {std::pair(&a.lifted.tensors, &b.lifted.tensors), std::pair(&a.centres.tensors, &b.centres.tensors)}) {
@@ -70,7 +72,7 @@ inline void expect_same(const Fitted &a, const Fitted &b, const std::string &wha
     TEST_ASSERT_TRUE_MESSAGE(a.lifted.tensors.count("lambda") && a.lifted.tensors.at("lambda").rows > 0, what.c_str());
 }
 
-// The code of the error that body() ends with, and its text.
+// Returns the code and the text of the error that body() throws; MERCER_OK if it throws none.
 template <class Body>
 std::pair<int32_t, std::string> error_of(Body &&body) {
     try {
@@ -87,8 +89,9 @@ void expect_error(int32_t code, const std::string &words, Body &&body) {
     TEST_ASSERT_TRUE_MESSAGE(text.find(words) != std::string::npos, text.c_str());
 }
 
-// A caller's chunk callback over the rows of a matrix. It refuses what it does not promise: other
-// threads, and rows that neither continue a pass nor begin one.
+// A caller's chunk callback over the rows of a matrix. Unless any_order is set, it counts as wrong
+// the calls from another thread, and the calls for rows that neither continue a pass nor begin one.
+// If `once` is set, only one pass may begin.
 struct Feed {
     const Matrix *x;
     bool any_order = false, once = false;

@@ -1,4 +1,5 @@
-// For tests of pivoted Cholesky: a matrix as the kernel matrix of objects, and the algorithm that goes column by column.
+// For tests of pivoted Cholesky: a class that presents a matrix as the kernel matrix of objects,
+// and a naive factorisation that adds one column at a time.
 #pragma once
 #include "factor/pivot_service.h"
 #include "oracle.h"
@@ -9,7 +10,8 @@ using namespace mercer;
 using oracle::Matrix;
 using oracle::Vector;
 
-// A matrix whose entries a factor asks for one by one; stays where it is.
+// A matrix whose entries a factor requests one by one, as kernel values of objects. It cannot be
+// copied or moved, because the source keeps a pointer to the matrix.
 class MatrixRows {
   public:
     explicit MatrixRows(Matrix k, bool psd = true) : k_(std::move(k)), kernel_(parse_expression("user"), registry_) {
@@ -40,7 +42,7 @@ inline PivotStop stop_at(int64_t m, double mse = 0, double maxerr = 0, double tr
     return {m, mse, maxerr, trace};
 }
 
-// What a factor says, as plain arrays; L is 0 where it is not held.
+// The results of a factor as plain arrays. L is 0 if the factor does not store it.
 struct Result {
     std::vector<int64_t> index;
     Matrix factor;
@@ -54,7 +56,8 @@ struct Result {
     }
 };
 
-// The largest residual is that of the rows that count: those with weights > 0 (weights = {}: all).
+// Returns the results of a factor. `largest` is the largest residual of the rows with weight > 0
+// (weights = {}: of all rows).
 template <class T>
 Result result_of(const PartialCholesky<T> &factor, const Vector &weights = {}) {
     const int64_t n = factor.n(), m = factor.count();
@@ -88,7 +91,7 @@ Result greedy(const MatrixRows &matrix, PivotStop stop, const Vector &weights = 
 template <class T = double>
 Result sampled(const MatrixRows &matrix, PivotStop stop, uint64_t seed, const Vector &weights = {}) {
     mercer_run one{};
-    one.struct_size = sizeof one, one.threads = 1; // thousands of small ones
+    one.struct_size = sizeof one, one.threads = 1; // tests factor thousands of small matrices
     Run run({}, &one);
     PartialCholesky<T> factor(run, matrix.rows(weights), stop.m);
     factor.grow_sampled(stop, Random(seed, Stage::reducer));
@@ -97,7 +100,8 @@ Result sampled(const MatrixRows &matrix, PivotStop stop, uint64_t seed, const Ve
 
 inline Matrix gaussian_gram(const Matrix &x, double sigma) { return oracle::gram(oracle::gaussian(sigma), x, x); }
 
-// Clusters in d columns, enough rows for several slabs, the last one short.
+// Points in 12 clusters, with weights of which every fifth is 0. Tests take enough rows for several
+// slabs, of which the last one is not full.
 struct Clusters {
     explicit Clusters(int64_t n, int64_t d = 6) : x(n, d), kernel(parse_expression("gaussian"), registry) {
         oracle::Numbers numbers(2);
@@ -125,12 +129,13 @@ inline mercer_run settings_of(int64_t threads) {
     return run;
 }
 
-// Column by column, in long double. choose(d) names the next row, or -1: nobody is left.
+// The naive factorisation, one column at a time, in long double. choose(d) returns the next pivot,
+// or -1 if no row can become one.
 struct Naive {
     std::vector<int64_t> index;
     std::vector<std::vector<long double>> columns;
     std::vector<long double> d;
-    double mse, trace, largest; // of rows that count
+    double mse, trace, largest; // only rows with weight > 0 count
 };
 template <class Choose>
 Naive column_by_column(const Matrix &k, PivotStop stop, Vector weights, Choose &&choose) {
@@ -195,7 +200,8 @@ inline Naive naive_greedy(const Matrix &k, PivotStop stop, const Vector &weights
     });
 }
 
-// Every entry of K - L L^T that a factor leaves, and what it says of it, against the naive one with the same pivots.
+// Compares each entry of L, the residual diagonal and the error measures of a factor with those of
+// the naive factorisation, which must have the same pivots.
 inline void check_factor(const Result &got, const Naive &exact, double allowed) {
     TEST_ASSERT_TRUE(got.index == exact.index);
     for (int64_t i = 0; i < got.factor.rows; ++i) {
@@ -208,7 +214,7 @@ inline void check_factor(const Result &got, const Naive &exact, double allowed) 
     TEST_ASSERT_DOUBLE_WITHIN(allowed, exact.mse, got.mse);
     TEST_ASSERT_DOUBLE_WITHIN(allowed, exact.trace, got.trace);
     TEST_ASSERT_DOUBLE_WITHIN(allowed, exact.largest, got.largest);
-    for (size_t s = 0; s < got.index.size(); ++s) { // lower triangular, to the bit
+    for (size_t s = 0; s < got.index.size(); ++s) { // the pivots' rows of L are exactly lower triangular
         TEST_ASSERT_TRUE(got.residual[static_cast<size_t>(got.index[s])] == 0);
         for (size_t t = 0; t < s; ++t) TEST_ASSERT_TRUE(got.factor(got.index[t], static_cast<int64_t>(s)) == 0);
     }

@@ -1,5 +1,6 @@
-// Random data, kernels, weights and recipes for tests of what fits promise, and the truth about them: plain loops and LAPACK
-// (dsyevd; the library calls dsyevr). No line is shared with src/.
+// Random data, kernels, weights and recipes for tests of what fits promise, and the true results,
+// computed with plain loops and LAPACK (dsyevd, whereas the library prefers dsyevr). No line is
+// shared with src/.
 #pragma once
 #include "session.h"
 #include "tolerances.h"
@@ -15,7 +16,7 @@ struct Draw : oracle::Numbers {
     double normal() { return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(6.283185307179586 * uniform()); }
     int64_t below(int64_t count) { return static_cast<int64_t>(uniform() * static_cast<double>(count)); }
     bool in(double share) { return uniform() < share; }
-    double between(double low, double high) { return low * std::pow(high / low, uniform()); } // evenly in the logarithm
+    double between(double low, double high) { return low * std::pow(high / low, uniform()); } // log-uniform
     int64_t between(int64_t low, int64_t high) {
         return static_cast<int64_t>(between(static_cast<double>(low), static_cast<double>(high + 1)));
     }
@@ -25,7 +26,7 @@ struct Draw : oracle::Numbers {
     }
 };
 
-// A sum of at most two leaves, or their product.
+// A kernel that is a sum or a product of at most two leaves.
 struct Leaf {
     char name; // g, l, d: gaussian, laplacian, dot
     double sigma, weight;
@@ -131,9 +132,9 @@ inline Data make_data(uint64_t seed, int64_t least, int64_t most) {
 
 struct Truth {
     Vector lambda;                   // of the covariance operator, descending
-    Matrix vectors;                  // column j: entries sqrt(p_i) f_j(x_i), of length 1; empty: not asked for
+    Matrix vectors;                  // column j: entries sqrt(p_i) f_j(x_i), scaled to length 1; empty: not requested
     Vector p;                        // weights, sum 1
-    double uncentred = 0, total = 0; // sum p k(x, x); less that of the mean
+    double uncentred = 0, total = 0; // sum p k(x, x); the same minus |mean|^2 if centred
 };
 
 inline Truth truth_of(const Data &data, bool vectors) {
@@ -167,7 +168,7 @@ inline Truth truth_of(const Data &data, bool vectors) {
     if (!vectors) return out;
     out.vectors = Matrix(n, n);
     for (int64_t i = 0; i < n; ++i)
-        for (int64_t j = 0; j < n; ++j) out.vectors(i, j) = k(n - 1 - j, i); // LAPACK's columns are rows here
+        for (int64_t j = 0; j < n; ++j) out.vectors(i, j) = k(n - 1 - j, i); // LAPACK's columns are the rows of k
     return out;
 }
 

@@ -1,4 +1,5 @@
-// One reducer on rows of its own, as a fit would run it, with the assignment that a fit may not ask for.
+// Runs one reducer on given rows as a fit would, and also requests the assignment, which a fit may
+// not need.
 #pragma once
 #include "fit/prepare.h"
 #include "fit/reduce.h"
@@ -15,10 +16,10 @@ using oracle::Matrix;
 using oracle::Vector;
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-struct Rows { // f32: numbers are rounded to it, and given as such
+struct Rows { // f32: the coordinates are rounded to f32 and passed in f32
     Matrix x;
     Vector weights;
-    Matrix landmarks; // points, if there are some
+    Matrix landmarks; // landmarks given as points; may be empty
     bool f32;
 
     explicit Rows(Matrix rows, Vector sample = {}, Matrix points = {}, bool narrow = false)
@@ -28,7 +29,7 @@ struct Rows { // f32: numbers are rounded to it, and given as such
         narrow_.assign(x.v.begin(), x.v.end());
     }
     double weight(int64_t row) const { return weights.empty() ? 1 : weights[static_cast<size_t>(row)]; }
-    Data data() const { // views of these
+    Data data() const { // views of the members of this object
         Data out;
         out.source = make_view_source(f32 ? view(MERCER_F32, x.rows, x.cols, narrow_.data()) : view_of(x));
         if (!weights.empty()) out.weights = view(MERCER_F64, x.rows, 1, weights.data());
@@ -53,7 +54,7 @@ struct Outcome {
     Matrix points;  // the centres
     std::map<std::string, double> report;
     mercer_cost cost{};
-    int64_t allocated = 0, bytes = 0; // by the reducer itself; that the run held at most, beside the rows
+    int64_t allocated = 0, bytes = 0; // of the reducer's arena; of the run at its peak, without the prepared rows
 };
 
 template <class T>
@@ -83,7 +84,7 @@ void reduce_as(Run &run, const Recipe &recipe, const Rows &rows, const Data &dat
     for (int64_t k = static_cast<int64_t>(got.weights.size()); k < out.m; ++k)
         got.weights.push_back(out.index.empty() ? 1 : prepared.weights[static_cast<size_t>(got.index[size_t(k)])]);
     const double n = static_cast<double>(shape.n), sum = std::accumulate(got.weights.begin(), got.weights.end(), 0.0);
-    if (sum > 0 && sum != n) scale_weights(got.weights, shape.n); // what sums to n stays what it is, to the bit
+    if (sum > 0 && sum != n) scale_weights(got.weights, shape.n); // weights whose sum is n stay bitwise unchanged
     out.weights.assign(got.weights.begin(), got.weights.end());
     out.points = Matrix(out.m, rows.x.cols);
     for (int64_t k = 0; k < out.m * rows.x.cols; ++k)
@@ -122,7 +123,7 @@ inline Outcome reduce_with(const Rows &rows, const Settings &settings, int64_t t
     return out;
 }
 
-// By the recipe, or by the reducer.
+// Checks that the recipe or the reducer refuses the settings with an error that contains the words.
 inline void refused(const Rows &rows, const Settings &settings, const char *words) {
     std::string said;
     try {
@@ -136,7 +137,7 @@ inline void refused(const Rows &rows, const Settings &settings, const char *word
     TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(said.c_str(), words), said.c_str());
 }
 
-// Every third row counts nothing, the others 0.5 to 2.5; or all 1.
+// Returns weights of which every third is 0 and the others lie between 0.5 and 2.5.
 inline Vector some_weights(int64_t n) {
     oracle::Numbers numbers(5);
     Vector out;
@@ -150,14 +151,14 @@ inline std::string text_of(double value) {
     return text;
 }
 
-// As it is written, in double and in the order of the columns.
+// Computes the squared distance by its definition: in double, in the order of the columns.
 inline double square(const Matrix &x, int64_t i, int64_t j) {
     double sum = 0;
     for (int64_t k = 0; k < x.cols; ++k) sum += (x(i, k) - x(j, k)) * (x(i, k) - x(j, k));
     return sum;
 }
 
-// The centre nearest to a row; ties to the first.
+// Returns the position of the centre that is nearest to a row; of equally near ones, the first.
 inline int64_t nearest_of(const Matrix &x, const std::vector<int64_t> &centres, int64_t row) {
     int64_t best = 0;
     for (size_t k = 1; k < centres.size(); ++k)

@@ -1,4 +1,4 @@
-// A context, data and fits for tests that go through the C API, in matrices of oracle.h.
+// For tests that go through the C API: a context, data and fits, with the matrices of oracle.h.
 #pragma once
 #include "oracle.h"
 #include "unity_cpp.h"
@@ -27,7 +27,7 @@ inline Matrix to_matrix(const mercer_view &view) {
     return out;
 }
 
-// A matrix as one caller or another holds it.
+// The memory layouts in which callers hold a matrix: f32 or f64, row-major or column-major.
 struct Layout {
     bool f32 = false, column_major = false;
 };
@@ -84,7 +84,7 @@ class Model {
     mercer_model *handle = nullptr;
 };
 
-// The entry of the model's report at the path; "": the whole report.
+// Returns the entry of the model's report at the path; the path "" gives the whole report.
 inline std::string info(const Model &model, const std::string &path) {
     const char *text = nullptr;
     OK(mercer_model_info(model.handle, path.c_str(), &text));
@@ -118,8 +118,10 @@ class Session {
               const char *method = "kpca", const mercer_run *run = nullptr) {
         return fit_given(x, {}, weights, settings, layout, method, run);
     }
-    // x with the row in front that the rule `greedy` begins with. All k(x, x) tie: of vectors it takes a row by its contents,
-    // of objects, whose contents nobody knows, the first one.
+    // Returns x after swapping its first row with the row that the reducer `greedy` selects first.
+    // All k(x, x) are equal. `greedy` breaks this tie by the contents of the rows if they are
+    // vectors; if they are objects, whose contents are unknown, it takes the first one. In this
+    // order it selects the same rows in both cases.
     Matrix greedy_first(Matrix x) {
         const Model model = fit(x, {{"reducer", "greedy"}, {"m", "1"}, {"sigma", "1"}}, {}, {}, "subsampled");
         const Matrix c = model.tensor("C");
@@ -128,7 +130,8 @@ class Session {
         std::swap_ranges(x.v.begin(), x.v.begin() + x.cols, x.v.begin() + at * x.cols);
         return x;
     }
-    // With rows of x, by number, as landmarks.
+    // Fits with rows of x, given by their numbers, as landmarks; without landmarks if `rows` is
+    // empty.
     Model fit_given(const Matrix &x, std::vector<int64_t> rows, const Vector &weights, const Settings &settings,
                     Layout layout = {}, const char *method = "kpca", const mercer_run *run = nullptr) {
         Held held(x, layout);
@@ -151,7 +154,7 @@ class Session {
         OK(mercer_data_from_view(&data, context, &view));
         return data;
     }
-    // An output operation on queries; the model's type decides that of the output.
+    // Runs an output operation on queries. The type of the output follows from that of the model.
     Matrix apply(const Model &model, mercer_data *queries, const char *what = "scores",
                  const mercer_run *run = nullptr) {
         mercer_recipe *operation = nullptr;
@@ -176,7 +179,7 @@ class Session {
         mercer_data_destroy(made);
         return out;
     }
-    // k(X, Y); y nullptr: k(X, X).
+    // Returns the kernel matrix k(X, Y), or k(X, X) if y is nullptr.
     Matrix kernel(const Settings &settings, const Matrix &x, const Matrix *y = nullptr, Layout layout = {}) {
         Held xs(x, layout), ys(y ? *y : x, layout), out(Matrix(x.rows, y ? y->rows : x.rows), layout);
         mercer_data *dx = data(xs), *dy = y ? data(ys) : nullptr;
@@ -208,7 +211,8 @@ inline double distance(const Vector &a, const Vector &b) {
     return worst;
 }
 
-// The largest difference of two arrays is at most `allowed`; says both if not.
+// Checks that the largest difference of two arrays is at most `allowed`. The message states both
+// numbers.
 inline void expect_near(const Vector &a, const Vector &b, double allowed, const char *what) {
     double worst = distance(a, b);
     char text[160];

@@ -1,5 +1,5 @@
-// Models whose centres stand for rows, and the truth about them: means, covariances, spectra, directions as on paper, in plain
-// loops and LAPACK (dsyevd).
+// The true errors of models whose centres represent rows: means, covariances, spectra and
+// directions, computed from their definitions in plain loops and with LAPACK (dsyevd).
 #pragma once
 #include "session.h"
 
@@ -43,7 +43,8 @@ inline Vector shares(Vector weights, int64_t n) { // sum 1
     return weights;
 }
 
-// C and w of rows of x that the others go to.
+// Centres c with weights w. voronoi() takes some rows of x as centres. Each row of x adds its
+// weight to the nearest centre, and centres without weight are dropped.
 struct Centres {
     Matrix c;
     Vector w; // sum 1
@@ -76,7 +77,8 @@ inline Vector means(const Matrix &k, const Vector &q) {
     return out;
 }
 
-// [sqrt(p_i q_j) <x_i - mean, y_j - mean>]; uncentred without the means.
+// Returns the matrix of sqrt(p_i q_j) <x_i - mean of x, y_j - mean of y>. If it is not centred, the
+// means are not subtracted.
 inline Matrix weighed(Matrix k, const Vector &p, const Vector &q, bool centred) {
     const Vector rows = means(k, q), columns = means(oracle::transposed(k), p);
     const double both = oracle::dot(rows.data(), p.data(), k.rows);
@@ -90,7 +92,8 @@ inline Matrix weighed(Matrix k, const Vector &p, const Vector &q, bool centred) 
 
 inline double square(const Matrix &k) { return oracle::dot(k.v.data(), k.v.data(), static_cast<int64_t>(k.v.size())); }
 
-// Descending; rows of a become the vectors in that order.
+// Returns the eigenvalues in descending order. If `vectors` is set, the rows of a become the
+// eigenvectors in the same order.
 inline Vector spectrum(Matrix &a, bool vectors) {
     const int n = static_cast<int>(a.rows);
     Vector out(static_cast<size_t>(n));
@@ -101,12 +104,13 @@ inline Vector spectrum(Matrix &a, bool vectors) {
 }
 
 struct Truth {
-    double mmd = 0, covariance = 0, eigenvalues = 0, density = 0; // density: the largest difference at the rows
-    Vector data, model;                                           // all eigenvalues
-    Vector projection, excess;                                    // of the first 1, 2, ... components
+    double mmd = 0, covariance = 0, eigenvalues = 0, density = 0; // density: the largest difference over the rows
+    Vector data, model;                                           // all eigenvalues of the data and of the model
+    Vector projection, excess;                                    // entry d - 1: of the first d components
 };
 
-// a: the model's coefficients on the centres; empty: its directions are not looked at.
+// a: the coefficients of the model on the centres. If it is empty, projection and excess are not
+// computed.
 inline Truth truth_of(const oracle::Pair &k, const Matrix &x, const Vector &p, const Centres &centres, bool centred,
                       const Matrix &a) {
     const auto &[c, w] = centres;
@@ -125,7 +129,7 @@ inline Truth truth_of(const oracle::Pair &k, const Matrix &x, const Vector &p, c
         apart += std::pow(out.data[j] - (j < out.model.size() ? out.model[j] : 0), 2);
     out.eigenvalues = std::sqrt(apart);
     if (a.rows == 0) return out;
-    Matrix z = oracle::product(kxc, a); // scores, each column less its mean
+    Matrix z = oracle::product(kxc, a); // scores, which are then centred and weighted
     for (int64_t j = 0; j < z.cols; ++j) {
         const double mean = oracle::sum_over(z.rows, [&](int64_t i) { return p[static_cast<size_t>(i)] * z(i, j); });
         for (int64_t i = 0; i < z.rows; ++i)
@@ -147,14 +151,17 @@ inline Truth truth_of(const oracle::Pair &k, const Matrix &x, const Vector &p, c
     return out;
 }
 
-// What a report may say of a truth: nothing below it, and what is measured is it. u: unit roundoff of kernel values. Counts, by
-// name and what proved it; returns how many of those claims that may be wrong are.
+// Checks the entries of a report against the truth: a bound must not be below the true value, and a
+// measured value must equal it up to rounding. u: unit roundoff of kernel values. Counts the
+// entries in `count`. An entry of the kind "certain" that is wrong fails the test; returns the
+// number of the other entries that are wrong.
 struct Count {
     std::map<std::string, int64_t> by;
     int64_t applicable = 0, measured = 0, claims = 0;
 };
 inline int64_t check(const Json &entries, const Truth &truth, double u, Count &count) {
-    // A difference that rounds, under a root; directions err by u over gaps.
+    // A value such as the MMD is the root of a difference. An error u of this difference can become
+    // an error sqrt(u) of the root.
     const double rounding = 20 * std::sqrt(u);
     int64_t wrong = 0;
     for (const Json &entry : entries) {
@@ -182,7 +189,8 @@ inline int64_t check(const Json &entries, const Truth &truth, double u, Count &c
         if (entry["kind"] == "certain") TEST_ASSERT_TRUE_MESSAGE(holds, said);
         wrong += !holds;
         if (!entry.contains("measured")) continue;
-        // Where eigenvalues are equal to rounding, any of their vectors is right.
+        // If eigenvalues are equal up to rounding, their eigenvectors are not unique, so their
+        // measured distances are not compared.
         if (name == "projection" && j + 1 < truth.data.size() &&
             !(truth.data[j] - truth.data[j + 1] > 1e3 * std::sqrt(u) * truth.data[0]))
             continue;

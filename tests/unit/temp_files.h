@@ -1,4 +1,4 @@
-// For tests: a folder that is gone afterwards, and what a call failed with.
+// For tests: a folder that is removed at the end, and a check of the error that a call throws.
 #pragma once
 #include "core/error.h"
 #include "unity_cpp.h"
@@ -49,7 +49,9 @@ class TempFolder {
     std::string path_;
 };
 
-// Unity leaves a failed test by longjmp, so no assertion stands inside the call itself.
+// Checks that the call throws an error of this code whose text has one line and contains `part`.
+// The assertions come after the call, because Unity leaves a failed test by longjmp, which would
+// skip destructors inside the call.
 template <class Call>
 void expect_error(int32_t code, const std::string &part, Call &&call) {
     int32_t got = MERCER_OK;

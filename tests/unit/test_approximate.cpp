@@ -1,5 +1,6 @@
-// Models whose kernel matrix is not exact: lifts ask the operator and claim nothing. Each fit is lifted again with
-// another maker of its base operator, one that is exact, as a control, and one with known errors.
+// Tests of models whose kernel matrix is not exact: a lift must ask the operator how exact it is,
+// and then make no claims. Each fit is lifted again with other makers of its base operator: an
+// exact one, as a control, and ones with known errors.
 #include "fit/fit_rows.h"
 #include "fit/report.h"
 #include "oracle.h"
@@ -15,7 +16,7 @@ namespace {
 constexpr int64_t n = 60, d = 3;
 constexpr uint32_t claims = MERCER_CAN_ORTHONORMAL | MERCER_CAN_MERGE | MERCER_CAN_RESIDUAL | MERCER_CAN_MEAN;
 
-class Noisy : public Operator { // K + E with |E_ij| <= 1e-3: |E| is at most its largest row sum
+class Noisy : public Operator { // K + E, |E_ij| <= 1e-3; its largest row sum bounds |E|
   public:
     Noisy(Run &run, const KernelRows &rows, bool bounded)
         : Operator(rows.n > 0 ? rows.n : rows.source->rows(), false), k_(n(), n()), bounded_(bounded) {
@@ -85,7 +86,8 @@ struct Fit {
 
 const double *values_of(const Lifted &model) { return tensor_data<double>(model.tensors.at("lambda")); }
 
-// What the report of such a model says and does not say.
+// Checks that the report of a model with an inexact kernel matrix contains no certificate and no
+// other quantity that requires exact kernel values.
 void check_silent(const Lifted &model, const char *method) {
     Json text = Json::object();
     write_facts(model, {}, text);
@@ -98,8 +100,9 @@ void check_silent(const Lifted &model, const char *method) {
     TEST_ASSERT_TRUE(text.dump().find("\"exact\"") == std::string::npos && !model.exact);
 }
 
-// A plan's own maker that is exact changes nothing; one that is not leaves nothing to claim, and eigenvalues within its
-// distance of the exact ones (Weyl; the weights of these reduced sets are at most n).
+// An exact maker must not change the model. With an inexact one, no claims may remain, and each
+// eigenvalue must lie within |E| of the exact one (Weyl): the weights of these reduced sets are at
+// most n, and the eigenvalues are divided by n.
 void test_lifts() {
     for (const char *method : {"kpca", "rskpca-kmeans", "rskpca-paring", "nystrom-full", "diffusion", "ncut"}) {
         Fit fit(method);
@@ -122,7 +125,7 @@ void test_lifts() {
     }
 }
 
-// Refinement relies on A^T K A = 1.
+// The refinement by lift.ritz relies on A^T K A = 1, so it must refuse an inexact kernel matrix.
 void test_ritz_is_refused() {
     for (const char *method : {"rskpca-kmeans", "nystrom-full"}) {
         Fit fit(method, "8");
@@ -137,7 +140,8 @@ void test_ritz_is_refused() {
     }
 }
 
-// Exact passes of `auto` certify no accuracy.
+// Exact passes of `auto` must not claim that the accuracy is certified if the kernel matrix is
+// inexact.
 void test_auto_proves_nothing() {
     Fit fit("kpca");
     Recipe recipe(std::make_shared<Registry>(), "auto");

@@ -1,4 +1,5 @@
-// output.assignment: which centre stands for each row, as the reducers say it or the nearest, against plain loops.
+// Tests of output.assignment: the centre that represents each row, either as the reducer states it
+// or the nearest one, is compared with the result of plain loops.
 #include "session.h"
 #include "temp_files.h"
 
@@ -27,7 +28,9 @@ const Case cases[] = {
     {"rpcholesky", {{"reducer.m", "9"}}},
 };
 
-// Distances in the type of the model decide nothing here: rows that are equally near to two centres, to rounding, may go to either.
+// Checks that no centre is nearer. The tolerance is larger than the rounding of distances in the
+// type of the model: a row that is equally near to two centres up to rounding may be assigned to
+// either.
 bool is_nearest(const Matrix &x, const Matrix &c, int64_t row, int64_t centre) {
     const double own = oracle::sqdist(x.row(row), c.row(centre), x.cols);
     for (int64_t j = 0; j < c.rows; ++j)
@@ -70,7 +73,7 @@ void check(const Case &one, const char *lift, Layout layout, bool weighted) {
         const auto centre = static_cast<int64_t>(assignment[static_cast<size_t>(i)]);
         const double weight = weights.empty() ? 1 : weights[static_cast<size_t>(i)];
         total += weight;
-        if (weight == 0 && centre == -1) continue; // its centre stands for no row that counts
+        if (weight == 0 && centre == -1) continue; // its centre was dropped: it has no row of weight > 0
         TEST_ASSERT_TRUE_MESSAGE(centre >= 0 && centre < c.rows, one.reducer);
         sums[static_cast<size_t>(centre)] += weight;
         if (early && weight > 0)
@@ -111,8 +114,9 @@ void it_is_kept_in_the_file() {
     TEST_ASSERT_TRUE(again.vector("assignment") == model.vector("assignment"));
 }
 
-// With a kernel that is 1 everywhere, all weight comes to one centre, which happens to be the one nearest to every row. The
-// nearest centres were only asked for as an output, so this must not cost more memory than was foreseen: it was refused.
+// With a kernel that is 1 everywhere, all weight goes to one centre, which is also the nearest one
+// to every row. Here only the output needs the nearest centres. The fit must not need more memory
+// for them than was forecast; it was once refused for this reason.
 void one_centre_is_left() {
     Session session;
     const Model model =

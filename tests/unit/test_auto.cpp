@@ -1,4 +1,5 @@
-// Method `auto` (accuracy asked for, proved, true) and the ways to say how many components.
+// Tests of the method `auto`, which must certify the requested accuracy and reach it, and of the
+// ways to choose the number of components.
 #include "session.h"
 
 #include <cstring>
@@ -33,7 +34,7 @@ void test_accuracy_is_kept() {
     check_accuracy(session, clusters(150, 4, 8, 1), {}, "0.01", 0.01, "exact");
     check_accuracy(session, clusters(9000, 3, 8, 2), {}, "0.05", 0.05, "projected");
     check_accuracy(session, clusters(9000, 3, 8, 2), {true, false}, "0.05", 0.05, "projected");
-    Matrix slow = oracle::Numbers(7).matrix(3000, 8); // a spectrum that no factor ends
+    Matrix slow = oracle::Numbers(7).matrix(3000, 8); // a slowly decaying spectrum: no small factor suffices
     for (double &value : slow.v) value *= 8;
     check_accuracy(session, slow, {}, "0.01", 0.01, "exact");
     Vector weights(9000);
@@ -73,7 +74,8 @@ void test_accuracy_is_checked() {
         TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), "must be"), mercer_last_error());
     }
     mercer_recipe_destroy(recipe);
-    // What f32 cannot prove goes the exact way, and says why.
+    // An accuracy that an f32 factor cannot certify must lead to exact passes, and the report must
+    // say why.
     const Matrix x = clusters(3000, 3, 8, 4);
     const Settings fine = {{"sigma", "2"}, {"components", "3"}, {"accuracy", "1e-5"}};
     const Model rough = session.fit(x, fine, {}, {true, false}, "auto");
@@ -81,7 +83,9 @@ void test_accuracy_is_checked() {
     TEST_ASSERT_NOT_NULL(std::strstr(info(rough, "/strategy/why").c_str(), "f32"));
 }
 
-// Eigenvalues near the rounding of f32 are proved in f64; a storage that is asked for is kept, and what it leaves open is said.
+// If eigenvalues are near the rounding errors of f32, exact passes over f32 data must use f64 to
+// certify the accuracy. If f32 storage is requested, it is kept, and the report must say that the
+// accuracy is not certified.
 void test_exact_road_is_proved() {
     Session session;
     const Matrix x = oracle::Numbers(8).matrix(1500, 16, -4, 4);
@@ -112,12 +116,13 @@ void test_exact_road_is_proved() {
     mercer_data_destroy(data);
 }
 
-// All points equal, one, two, duplicates, fewer dimensions than components: a model that can be used and says what it is.
+// Tests odd data: all points equal, one point, two points, duplicates, fewer dimensions than
+// components. The model must be usable and state its rank.
 void test_odd_data() {
     Session session;
     Matrix many(4000, 2), two(2, 2), line(6000, 1);
     two(1, 0) = 1;
-    for (int64_t i = 0; i < many.rows; ++i) // 20 points, two apart
+    for (int64_t i = 0; i < many.rows; ++i) // 20 distinct points, 2 apart on a grid
         many(i, 0) = static_cast<double>(2 * (i % 5)), many(i, 1) = static_cast<double>(2 * (i / 5 % 4));
     for (int64_t i = 0; i < line.rows; ++i) line(i, 0) = static_cast<double>(i % 100) - 50;
     struct Case {
@@ -137,7 +142,7 @@ void test_odd_data() {
             const Matrix z = session.apply(model, odd.x, "scores", {f32, false});
             TEST_ASSERT_EQUAL_INT64(odd.r, z.cols);
             for (double value : z.v) TEST_ASSERT_TRUE(std::isfinite(value));
-            // Scores of the rows have the variances that the model states.
+            // The scores of the rows must have the variances that the model states.
             const Vector lambda = model.vector("lambda");
             for (int64_t j = 0; j < odd.r; ++j) {
                 double square = 0;
@@ -149,7 +154,9 @@ void test_odd_data() {
     }
 }
 
-// The report of a projected strategy: each eigenvalue between its bounds, theta below, the truth inside, the angle of the span.
+// Checks the report of a projected strategy: each eigenvalue and its true value must lie between
+// the bounds, theta must not exceed the true value, and each subspace must have a bound of its
+// angle.
 void test_report() {
     Session session;
     const Matrix x = clusters(9000, 3, 8, 2);
@@ -179,7 +186,7 @@ void test_report() {
     for (const char *name : {"C", "A", "b", "lambda", "nu"}) expect_same_bits(a.vector(name), b.vector(name), name);
 }
 
-// A budget that holds a factor but not the matrix that exact passes are told to store.
+// A budget in which a factor fits, but not the matrix that exact passes are told to store.
 struct Tight {
     mercer_run run = with_threads(2);
     Settings settings = {{"sigma", "2"}, {"components", "6"}, {"gram.storage", "f64"}};
@@ -216,7 +223,8 @@ void test_no_exact_road() {
                  found = proved.vector("lambda");
     for (size_t j = 0; j < exact.size(); ++j) TEST_ASSERT_DOUBLE_WITHIN(0.05 * exact[j], exact[j], found[j]);
 
-    // What cannot be proved: a model of the same use that says so, whose bounds hold; or an error.
+    // If the accuracy cannot be certified, the fit must return a usable model that says so and
+    // whose bounds hold. With solver.strict it must fail.
     Model short_of;
     OK(fit_status(session, slow, with("0.01", "false"), tight.run, short_of));
     TEST_ASSERT_EQUAL_UINT32(MERCER_NOT_CONVERGED, short_of.summary().outcome);
@@ -244,13 +252,15 @@ void test_no_exact_road() {
     TEST_ASSERT_EQUAL_INT64(0, zero.summary().r);
 }
 
-// What is refused would do with the memory that it names; what fitted into so much memory does so where no more is given.
+// If a fit is refused, the memory that the error names as needed must suffice, and 2 KiB less must
+// not. A fit without a budget takes the projected strategy; with 1.3 times its peak memory as the
+// budget, it must take it again.
 void test_budgets_are_used() {
     Session session;
     Held held(clusters(20000, 16, 20, 9), {true, false});
     mercer_data *data = session.data(held);
     auto asked = [](const char *components) {
-        return Settings{{"components", components}, {"gram.storage", "f64"}}; // which no budget of these holds
+        return Settings{{"components", components}, {"gram.storage", "f64"}}; // the matrix exceeds these budgets
     };
     for (const char *components : {"10", "100"}) {
         mercer_recipe *recipe = session.recipe("auto", asked(components));
@@ -261,7 +271,7 @@ void test_budgets_are_used() {
         TEST_ASSERT_EQUAL_INT(MERCER_E_BUDGET, mercer_recipe_forecast(recipe, data, &run, &forecast));
         const std::string text = mercer_last_error();
         const double named = std::atof(text.c_str() + text.find("need ") + 5);
-        run.memory = static_cast<int64_t>(named * 0x1p20) + 1; // as printed: three decimals
+        run.memory = static_cast<int64_t>(named * 0x1p20) + 1; // the error prints three decimals
         OK(mercer_recipe_forecast(recipe, data, &run, &forecast));
         run.memory -= 2048;
         TEST_ASSERT_EQUAL_INT(MERCER_E_BUDGET, mercer_recipe_forecast(recipe, data, &run, &forecast));
@@ -279,7 +289,8 @@ void test_budgets_are_used() {
     mercer_data_destroy(data);
 }
 
-// A share of the variance that takes more pairs than there is memory for.
+// If a share of the variance needs more eigenpairs than fit in memory, the fit must stop there and
+// say so.
 void test_components_end_with_memory() {
     Session session;
     const Matrix x = oracle::Numbers(3).matrix(2500, 6);
@@ -320,7 +331,8 @@ void test_components() {
     TEST_ASSERT_EQUAL_INT64(above,
                             components_of(session, x, {{"sigma", "2"}, {"components", "200"}, {"threshold", "0.05"}}));
     TEST_ASSERT_EQUAL_INT64(2, components_of(session, x, {{"sigma", "2"}, {"components", "2"}, {"variance", "0.9"}}));
-    // By error bars: the six directions between seven clusters stand out, and not many more.
+    // With components = 0, error bars decide: the six directions between seven clusters must be
+    // kept, and not many more.
     Model chosen = session.fit(x, {{"sigma", "2"}, {"components", "0"}});
     TEST_ASSERT_TRUE(chosen.summary().r >= 6 && chosen.summary().r <= 40);
     for (int64_t j = 0; j < 6; ++j) {
@@ -329,7 +341,8 @@ void test_components() {
         TEST_ASSERT_TRUE(lower < lambda[static_cast<size_t>(j)] && lambda[static_cast<size_t>(j)] < upper);
     }
     TEST_ASSERT_TRUE(components_of(session, x, {{"sigma", "2"}, {"components", "0"}, {"m", "100"}}, "nystrom") >= 6);
-    // More than a first look has, error bars and all.
+    // The first solve computes 24 eigenpairs. If a share of the variance needs more of them, all
+    // methods must find nearly the same number, also with error bars.
     const Settings most = {{"sigma", "2"}, {"components", "0"}, {"variance", "0.99"}, {"report.bootstrap", "20"}};
     const int64_t needed = components_of(session, x, most);
     TEST_ASSERT_TRUE(needed > 24);

@@ -9,7 +9,8 @@ using oracle::Matrix;
 
 namespace {
 
-// Column-major with leading dimension ld, guards between the columns.
+// Returns the matrix in column-major order with leading dimension ld. The gaps between the columns
+// hold the guard value.
 constexpr double guard = 777;
 std::vector<double> column_major(const Matrix &a, int64_t ld) {
     std::vector<double> out(static_cast<size_t>(ld * std::max<int64_t>(a.cols, 1)), guard);
@@ -51,7 +52,7 @@ void test_gemm() {
             for (int64_t m : {1, 2, 17})
                 for (int64_t n : {1, 5})
                     for (int64_t k : {0, 1, 13}) check_gemm(ta, tb, m, n, k);
-    gemm('N', 'N', 0, 3, 2, 1.0, nullptr, 0, nullptr, 2, 0.0, nullptr, 0); // nothing to do, nothing touched
+    gemm('N', 'N', 0, 3, 2, 1.0, nullptr, 0, nullptr, 2, 0.0, nullptr, 0); // an empty product: no pointer may be used
     gemm('N', 'N', 3, 0, 2, 1.0, nullptr, 3, nullptr, 2, 0.0, nullptr, 3);
     double none = 0;
     expect_error(MERCER_E_SHAPE, "too large for BLAS",
@@ -125,7 +126,7 @@ void test_eigh_special() {
     double one = -3, value = 0, vector = 0;
     eigh_top(1, &one, 1, 1, &value, &vector, 1);
     TEST_ASSERT_TRUE(value == -3 && std::fabs(vector) == 1);
-    for (double fill : {0.0, 1.0}) { // zero matrix; all-equal one, n - 1 equal eigenvalues
+    for (double fill : {0.0, 1.0}) { // the zero matrix; all ones, with n - 1 equal eigenvalues
         std::vector<double> a(25, fill), values(5), vectors(25);
         eigh_top(5, a.data(), 5, 5, values.data(), vectors.data(), 5);
         TEST_ASSERT_DOUBLE_WITHIN(tolerance::matrix(5, 0, 5), 5 * fill, values[0]);
@@ -144,7 +145,8 @@ void test_eigh_special() {
     }
 }
 
-// All of them 1, but for one 0 where centred: dsyevr alone finds fewer than are asked for.
+// The matrix is the identity, or 1 - 1 1^T / n if `centred`, so that all eigenvalues are 1, except
+// one that is 0 if `centred`. dsyevr alone would find fewer eigenpairs than requested.
 void test_eigh_equal() {
     for (int64_t n : {40, 300, 700})
         for (bool centred : {false, true}) {
@@ -155,7 +157,7 @@ void test_eigh_equal() {
             eigh_top(n, a.data(), n, r, values.data(), vectors.data(), n);
             for (int64_t j = 0; j < r; ++j) {
                 TEST_ASSERT_DOUBLE_WITHIN(slack, 1, values[static_cast<size_t>(j)]);
-                double sum = 0; // A v = v - mean 1^T v 1
+                double sum = 0; // A v = v - mean (1^T v) 1
                 for (int64_t i = 0; i < n; ++i) sum += vectors[static_cast<size_t>(i + j * n)];
                 TEST_ASSERT_DOUBLE_WITHIN(slack, 0, mean * sum);
                 for (int64_t k = 0; k <= j; ++k)

@@ -1,5 +1,6 @@
-// The counted peak against memory that was really touched, and budgets from refusal upwards: a fit is refused before its work, with
-// the forecast, or ends within its budget.
+// Compares the counted peak with the memory that was really touched. Then tests budgets, beginning
+// with one that is refused: a fit must either be refused before its work, as the forecast is, or
+// stay within its budget.
 #include "session.h"
 
 #include <fstream>
@@ -13,14 +14,15 @@ double number(const Model &model, const char *path) {
     return std::strtod(text, nullptr);
 }
 
-// Bytes by which this process's resident memory has grown at its highest since the constructor. Every block of 64 KiB and more is
-// a mapping of its own, so that what is freed is gone.
+// Measures by how many bytes the resident memory of this process has grown since the constructor,
+// at its peak. Each block of 64 KiB or more is mapped separately, so that it leaves the resident
+// memory when it is freed.
 class Growth {
   public:
     Growth() {
         mallopt(M_MMAP_THRESHOLD, 64 << 10);
         malloc_trim(0);
-        std::ofstream("/proc/self/clear_refs") << "5"; // VmHWM starts again from here
+        std::ofstream("/proc/self/clear_refs") << "5"; // resets VmHWM, the peak of the resident memory
         start_ = kibibytes("VmRSS:");
     }
     double bytes() const { return (kibibytes("VmHWM:") - start_) * 1024; }
@@ -41,9 +43,10 @@ struct Case {
     Settings settings;
 };
 
-// What is not counted: texts, lists of slabs and panels, the JSON of the report, threads; huge pages that an array has begun.
+// Memory that is not counted: texts, lists of slabs and panels, the JSON of the report, threads,
+// and the unused rest of huge pages in which an array begins.
 constexpr double uncounted = 8 * 0x1p20;
-constexpr double untouched = 0x1p20; // ends of arrays that a small fit does not reach
+constexpr double untouched = 0x1p20; // counted ends of arrays that a small fit does not use
 
 void test_counted_is_held() {
     const Case cases[] = {{"kpca", 20000, {{"gram.storage", "stream"}}},
@@ -58,7 +61,7 @@ void test_counted_is_held() {
         Settings settings = {{"kernel.sigma", "4"}};
         settings.insert(settings.end(), c.settings.begin(), c.settings.end());
         const mercer_run two = with_threads(2);
-        session.fit(data, settings, c.method, &two); // what a process makes once: modules, tables, threads
+        session.fit(data, settings, c.method, &two); // creates what a process needs only once: modules, tables, threads
         const Growth growth;
         const Model model = session.fit(data, settings, c.method, &two);
         const double real = growth.bytes(), counted = number(model, "/peak_bytes");
@@ -115,7 +118,7 @@ void test_budgets() {
     climb({"kpca", 700, {{"kernel.sigma", "3"}}});
     climb({"kpca", 3000, {{"kernel.sigma", "3"}}});
     climb({"kpca", 2500, {{"kernel", "laplacian"}, {"kernel.sigma", "3"}, {"gram.storage", "f32"}}});
-    climb({"kpca", 2000, {{"kernel", "laplacian"}, {"solver", "orthogonal"}}}); // with a bandwidth
+    climb({"kpca", 2000, {{"kernel", "laplacian"}, {"solver", "orthogonal"}}}); // sigma follows from the data
     climb({"subsampled", 3000, {{"kernel.sigma", "3"}, {"reducer.m", "400"}}});
     climb({"nystrom", 3000, {{"kernel.sigma", "3"}, {"reducer.m", "300"}, {"data.dtype", "f32"}}});
     climb({"nystrom", 3000, {{"kernel.sigma", "3"}, {"reducer", "uniform"}, {"reducer.m", "300"}}});
@@ -123,13 +126,14 @@ void test_budgets() {
     climb({"nystrom", 3000, {{"kernel.sigma", "3"}, {"reducer.m", "200"}, {"report.bootstrap", "50"}}});
     climb({"gkpca", 3000, {{"kernel.sigma", "3"}, {"reducer.m", "900"}, {"reducer.mse", "0.05"}}});
     climb({"auto", 4000, {{"kernel.sigma", "3"}}});
-    // Projections alone: the matrix that exact passes would store fits no budget of these.
+    // Only projections are possible here: the matrix that exact passes would store fits in none of
+    // these budgets.
     climb({"auto", 4000, {{"kernel.sigma", "3"}, {"gram.storage", "f64"}, {"accuracy", "0.05"}}});
     climb({"auto", 3000, {{"kernel.sigma", "3"}, {"variance", "0.95"}, {"components", "0"}, {"data.dtype", "f32"}}});
     climb({"auto", 6000, {{"kernel.sigma", "1"}, {"data.dtype", "f32"}, {"accuracy", "1e-4"}}});
 }
 
-// Numbers of components that are open grow as far as there is memory, never beyond.
+// If the number of components is open, it may grow as far as memory suffices, but not beyond.
 void test_open_components() {
     const Settings slow = {{"kernel", "laplacian"}, {"kernel.sigma", "1"}},
                    few = {{"solver.max_passes", "2"}, {"components", "0"}};
@@ -145,7 +149,8 @@ void test_open_components() {
     climb({"nystrom", 1500, with({{"variance", "0.9"}, {"m", "150"}, {"report.certificates", "rows"}}, {few[1]})});
 }
 
-// Pairs by passes, or by all entries where float32 does not converge.
+// Tests eigenpairs that are computed by passes over k(X, B), and the fallback to the dense problem
+// if passes in f32 do not converge.
 void test_passes() {
     for (const char *sigma : {"1", "30"})
         climb({"nystrom",
@@ -157,7 +162,7 @@ void test_passes() {
                 {"data.dtype", "f32"}}});
 }
 
-// Equal eigenvalues take another factorisation, with more workspace.
+// If eigenvalues are equal, another factorisation is used, which needs more workspace.
 void test_equal_eigenvalues() {
     climb({"kpca", 900, {{"kernel.sigma", "1e-3"}, {"solver", "dense"}}});
     climb({"nystrom", 2000, {{"kernel.sigma", "1e-3"}, {"m", "600"}}});

@@ -1,5 +1,6 @@
-// Certificates: the formula against its naive form, bounds against exact eigenvalues and subspaces where the rows leave
-// nothing to chance. How often bounds fail is test_certify_coverage, how rows are sampled test_certify_rows.
+// Tests of certificates: the formula is compared with its naive form, and bounds with exact
+// eigenvalues and subspaces, using moments of rows that leave nothing to chance.
+// test_certify_coverage tests how often bounds fail, and test_certify_rows how rows are sampled.
 #include "certify_problems.h"
 #include "unity_cpp.h"
 
@@ -25,18 +26,18 @@ void check_holds(const Bounds &bounds, const Problem &problem, double slack = 0)
     }
 }
 
-// Bounds without rows, and those with rows that leave nothing to chance.
+// Checks bounds that use no rows, and bounds from exact moments, which leave nothing to chance.
 void test_certain() {
     double schur = 0, trace = 0;
     for (int64_t k = 0; k < 240; ++k) {
         const Problem problem = make(some(k), static_cast<uint64_t>(k), true);
         const Bounds plain = trace_bounds(problem.spectrum);
         check_holds(plain, problem);
-        if (!problem.options.centred) // the size of eta that bounds.h names
+        if (!problem.options.centred) // bounds.h states this size of eta
             TEST_ASSERT_TRUE(problem.spectrum.eta <= tolerance::u32 * problem.exact[0] + problem.rounding());
         check_holds(norm_bounds(problem.spectrum, problem.norm, 0.1), problem);
         const RowMoments moments = exact_moments(problem);
-        const double chance = 1e-6 * problem.spectrum.total(); // dev(g) at `endless`
+        const double chance = 1e-6 * problem.spectrum.total(); // more than dev(g) for `endless` rows
         for (Sides sides : {Sides::upper, Sides::both}) {
             const Bounds bounds = row_bounds(problem.spectrum, moments, problem.norm, 0.5, sides);
             check_holds(bounds, problem, chance);
@@ -49,7 +50,8 @@ void test_certain() {
     TEST_ASSERT_TRUE(schur < 0.2 * trace);
 }
 
-// All rows: G and W themselves, bounds without chance, values that are the eigenvalues of U^T K U.
+// If all rows are taken, the moments must be G and W themselves, the bounds certain, and the values
+// the eigenvalues of U^T K U.
 void test_all_rows() {
     mercer_run settings = one_thread();
     Run run({}, &settings);
@@ -73,7 +75,7 @@ void test_all_rows() {
     }
 }
 
-// The naive form: bisection over t, eigenvalues by Jacobi (specification 6.5).
+// The naive form of the upper bound: bisection over t, with eigenvalues from Jacobi rotations.
 oracle::Matrix as_matrix(const Dense &a, int64_t p) {
     oracle::Matrix out(p, p);
     for (int64_t i = 0; i < p; ++i)
@@ -102,7 +104,7 @@ double naive_upper(const RitzSpectrum &spectrum, const RowMoments &rows, double 
     };
     double g = norm;
     for (int k = 0; k < 1000; ++k) g = std::min(g, mean + dev(g));
-    double w = wide; // from below: root of w = |Wh| + sqrt(2 R w L / s)
+    double w = wide; // converges from below to the root of w = |Wh| + sqrt(2 R w L / s)
     for (int k = 0; k < 10000; ++k) w = wide + std::sqrt(2 * g * rows.load * w * lp / s);
     const double spread = std::sqrt(2 * g * rows.load * w * lp / s), mu = spectrum.next + norm;
     auto least = [&](bool by_w) {
@@ -140,7 +142,7 @@ void test_formula() {
                 for (int64_t i = 0; i < problem.options.p; ++i) {
                     const double naive =
                                      naive_upper(problem.spectrum, rows, norm, sides == Sides::both ? 4 : 3, 0.01, i),
-                                 eta = problem.spectrum.eta, // taken off, and eight of them for rounding
+                                 eta = problem.spectrum.eta, // row_bounds subtracts it and adds 8 eta
                         ours = bounds.upper[static_cast<size_t>(i)] - 7 * eta;
                     TEST_ASSERT_DOUBLE_WITHIN(1e-6 * norm + problem.rounding(), naive,
                                               std::max(ours, bounds.lower[static_cast<size_t>(i)] + 9 * eta));
@@ -174,7 +176,8 @@ void test_monotone() {
     }
 }
 
-// A matrix that is not PSD is seen by its rows; eta heals it.
+// The sampled rows must reveal that E is not positive semi-definite. With an eta that is large
+// enough, they must be consistent with it.
 void test_indefinite() {
     mercer_run settings = one_thread();
     Run run({}, &settings);
@@ -184,7 +187,8 @@ void test_indefinite() {
     TEST_ASSERT_TRUE(
         row_bounds(problem.spectrum, sampled_rows(run, problem, 300, 1), problem.norm, 0.01, Sides::both).consistent);
     const int64_t n = options.n, p = problem.options.p;
-    // K with a negative eigenvalue, along U's second column mixed with unit vectors: d hardly changes.
+    // Gives K a negative eigenvalue along the second column of U. The law of the rows still uses
+    // the old d.
     const double depth = 5 * problem.norm;
     for (int64_t j = 0; j < n; ++j)
         for (int64_t i = 0; i < n; ++i)
@@ -236,7 +240,7 @@ void test_subspace() {
     TEST_ASSERT_TRUE(said > 100);
 }
 
-// Ritz pairs of K: of exact vectors turned by noise.
+// Tests the bounds of Ritz pairs of K, which come from exact eigenvectors with added noise.
 void test_residuals() {
     double quadratic = 0;
     for (int64_t k = 0; k < 60; ++k) {
@@ -290,13 +294,14 @@ void test_residuals() {
         if (gap > 10 * sum) quadratic += 1;
     }
     TEST_ASSERT_TRUE(quadratic > 10);
-    // Ritz values closer than their residuals: rho_1 = rho_2 = c, lambda_1 = t + sqrt(2) c.
+    // The two Ritz values are closer to each other than their residuals: for theta = (t, t) and
+    // residuals of 0.1, lambda_1 is at most t + sqrt(2) 0.1.
     const Bounds close = residual_bounds({3, 3}, {0.1, 0.1}, 3, 0, true);
     TEST_ASSERT_DOUBLE_WITHIN(1e-12, 3 + std::sqrt(2) * 0.1, close.upper[0]);
     TEST_ASSERT_TRUE(close.conditional);
-    const Bounds below = residual_bounds({1}, {0.5}, 2, 0, true); // the rest is larger: [[1, c], [c, 2]]
+    const Bounds below = residual_bounds({1}, {0.5}, 2, 0, true); // rest > theta: [[1, c], [c, 2]]
     TEST_ASSERT_DOUBLE_WITHIN(1e-12, 1.5 + std::sqrt(0.5), below.upper[0]);
-    const Bounds rough = residual_bounds({3, 1e-9}, {0.1, 0.1}, 1, 0, true, 1e-8); // images are known to 1e-8
+    const Bounds rough = residual_bounds({3, 1e-9}, {0.1, 0.1}, 1, 0, true, 1e-8); // images are accurate to 1e-8
     const Bounds sure = residual_bounds({3, 1e-9}, {0.1, 0.1}, 1, 0, true);
     TEST_ASSERT_TRUE(rough.lower[0] == 3 - 1e-8 && rough.lower[1] == 0 && sure.lower[0] == 3);
     TEST_ASSERT_TRUE(rough.upper[0] == sure.upper[0] + 1e-8 && rough.upper[1] == sure.upper[1] + 1e-8);
@@ -304,7 +309,8 @@ void test_residuals() {
     TEST_ASSERT_TRUE(exact.upper[0] == 3 && exact.upper[1] == 2);
 }
 
-// Nothing left over, one direction, two points.
+// Tests special cases: E = 0, where all bounds must equal theta; a law with d = 0 for two rows and
+// one direction; moments of no row, which must be refused.
 void test_edges() {
     RitzSpectrum spectrum;
     spectrum.theta = {2, 1};

@@ -1,6 +1,7 @@
-// Certificates on random problems: how often a guarantee fails, how near estimates and guarantees are to the truth.
-// 2012 problems of 2 to 2000 points: Gaussian, Laplacian and Cauchy kernels, duplicates, a residual with a spike that no
-// pivot sees, clusters; f64 and f32 factors; 1 to n columns, 1 to 20 directions, 20 to 2000 rows.
+// Tests certificates on random problems: how often a guarantee fails, and how close estimates and
+// guarantees are to the truth. There are 2012 problems of 2 to 2000 points: Gaussian, Laplacian and
+// Cauchy kernels, duplicates, clusters, and a residual with a spike that no pivot sees; factors in
+// f64 and f32 with 1 to 200 columns; 1 to 20 directions; 20 to 2000 sampled rows.
 #include "certify_problems.h"
 #include "unity_cpp.h"
 
@@ -10,8 +11,9 @@ using namespace certify_problems;
 namespace {
 
 constexpr int64_t problems = 2012, large = 12;
-// At delta = 0.2 bounds that are no better than they claim fail 402 times of 2012, more than 456 times (three standard
-// deviations) once in 700. At 10^-3 they fail twice; these bounds are known to fail less.
+// At delta = 0.2, bounds that fail as often as they are allowed to would fail in 402 of the 2012
+// problems, and in more than 456 (three standard deviations more) with probability 1/700. At delta
+// = 1e-3 they would fail twice, but these bounds are known to fail less often.
 constexpr int allowed_often = 456, allowed_rarely = 1;
 
 Options draw(int64_t k) {
@@ -29,7 +31,7 @@ Options draw(int64_t k) {
 
 struct Tally {
     int wrong_upper = 0, wrong_lower = 0, inconsistent = 0;
-    std::vector<double> estimate, guarantee; // |value - lambda| and upper - lambda over lambda - theta
+    std::vector<double> estimate, guarantee; // |value - lambda| and upper - lambda, each divided by lambda - theta
 };
 
 double median(std::vector<double> values) {
@@ -81,7 +83,7 @@ void test_coverage() {
                                  : "delta 0.001",
                tally->wrong_upper, tally->wrong_lower, tally->inconsistent, median(tally->estimate),
                median(tally->guarantee), tally->estimate.size());
-    TEST_ASSERT_TRUE(plain.wrong_upper == 0 && plain.wrong_lower == 0); // certain
+    TEST_ASSERT_TRUE(plain.wrong_upper == 0 && plain.wrong_lower == 0); // these bounds are certain
     TEST_ASSERT_TRUE(often.wrong_upper + often.wrong_lower <= allowed_often);
     TEST_ASSERT_TRUE(rarely.wrong_upper + rarely.wrong_lower <= allowed_rarely &&
                      rarely.inconsistent <= allowed_rarely);
@@ -89,8 +91,9 @@ void test_coverage() {
     TEST_ASSERT_TRUE(median(rarely.guarantee) < 0.5 * median(plain.guarantee));
 }
 
-// One problem, many samples: the bare inequality behind everything, lambda_max(G - mean X) <= dev, read off the lower bound
-// where theta is far below.
+// Draws many samples for one problem, to test the inequality from which all bounds follow:
+// lambda_max(G - mean X) <= dev. Its violations would show in lower bounds, most of all where theta
+// is far below the eigenvalue.
 void test_one_problem() {
     mercer_run settings = one_thread();
     Run run({}, &settings);
@@ -116,7 +119,9 @@ void test_one_problem() {
     TEST_ASSERT_TRUE(useful > samples);
 }
 
-// Clusters, the 10 largest: the guarantee's distance over the true one, p chosen before rows are seen.
+// Tests how tight the bounds are for the 10 largest eigenvalues of clustered data: the distance of
+// the guarantee from theta is divided by that of the true eigenvalue. p is chosen before rows are
+// drawn.
 void test_tightness() {
     mercer_run settings = one_thread();
     Run run({}, &settings);
@@ -125,7 +130,7 @@ void test_tightness() {
     options.n = 2000, options.m = 300, options.p = 40;
     Problem problem = make(options, 2, false);
     const int64_t r = 10, sizes[] = {500, 1000, 2000, 4000, 10000};
-    const double most[] = {60, 20, 8, 4, 2.5}; // specification 6.5 has 39, 13, 5, 2.8, 1.7 at n = 20 000, m = 600
+    const double most[] = {60, 20, 8, 4, 2.5}; // at n = 20 000, m = 600 the ratios are 39, 13, 5, 2.8, 1.7
     const Shares shares = share_failure(1e-3, Sides::upper);
     const double norm = sampled_norm(run, problem, 100000, shares.pairs, 1);
     for (size_t k = 0; k < 5; ++k) {

@@ -1,4 +1,5 @@
-// Sampling for certificates: shares of probability, laws, ranges over all rows, means, forecasts of sizes.
+// Tests of the sampling for certificates: shares of the failure probability, laws of rows, maxima
+// over all rows, means, and forecasts of sample sizes.
 #include "certify_problems.h"
 #include "unity_cpp.h"
 
@@ -26,7 +27,7 @@ void test_frobenius() {
     for (double value : x) variance += (value - mean) * (value - mean) / 7;
     std::vector<double> many;
     for (int k = 0; k < 800; ++k) many.push_back(x[k % 8]);
-    TEST_ASSERT_DOUBLE_WITHIN(0, 3, frobenius_bound(3, x, 8, 0.1)); // beyond 1: the trace
+    TEST_ASSERT_DOUBLE_WITHIN(0, 3, frobenius_bound(3, x, 8, 0.1)); // the bound of the mean exceeds 1: F = trace
     const double spread = 2 * (variance * 700 / 799) * l / 800;
     TEST_ASSERT_DOUBLE_WITHIN(1e-12, 3 * std::sqrt(mean + std::sqrt(spread) + 7 * l / (3 * 799)),
                               frobenius_bound(3, many.data(), 800, 0.1));
@@ -57,7 +58,8 @@ void test_lottery() {
     }
 }
 
-// The ranges are those of all rows; means over the law are G, E X^2 and W.
+// Checks the law against its formula, cross() and load() against maxima over all rows, the moments
+// of each row against plain loops, and the mean of X against G.
 void test_law() {
     mercer_run settings = one_thread();
     Run run({}, &settings);
@@ -112,7 +114,8 @@ void test_law() {
     }
 }
 
-// Forecasts: sizes that do what they were asked for, a width near the best one.
+// Forecast sample sizes must lead to the requested error, and the chosen width must be nearly the
+// best one.
 void test_forecasts() {
     mercer_run settings = one_thread();
     Run run({}, &settings);
@@ -122,7 +125,7 @@ void test_forecasts() {
     const Problem problem = make(options, 11, true);
     const int64_t r = 5;
     const double norm =
-        sampled_norm(run, problem, 20000, 0.01, 1); // of Frobenius: larger than |E|, so that gaps matter
+        sampled_norm(run, problem, 20000, 0.01, 1); // a Frobenius bound, larger than |E|, so that gaps matter
     double least = HUGE_VAL, most = 0, chosen = 0;
     const int64_t width = choose_width(leading(problem.all, 40), norm, r, 3000, 0.01, Sides::upper);
     for (int64_t p = r; p <= 40; ++p) {
@@ -143,7 +146,8 @@ void test_forecasts() {
     const double error = row_bounds(part.spectrum, sampled_rows(run, part, s, 3), norm, 0.01, Sides::upper).worst(r);
     TEST_ASSERT_TRUE(error < 1.2 * target && error > 0.5 * target);
     TEST_ASSERT_EQUAL_INT64(101, rows_needed(part.spectrum, pilot, norm, 0.01, Sides::upper, r, target / 1e6, 100));
-    // From nothing: within a factor of four of what a pilot says, more rows for less error, none for the impossible.
+    // The forecast without a pilot sample must be within a factor of four of the one from a pilot.
+    // A smaller error must need more rows, and an unattainable one must give most + 1.
     const int64_t expected = rows_expected(part.spectrum, norm, 0.01, Sides::upper, r, target, 100000);
     TEST_ASSERT_TRUE(expected > s / 4 && expected < 4 * s);
     TEST_ASSERT_TRUE(rows_expected(part.spectrum, norm, 0.01, Sides::upper, r, target / 2, 100000) > expected);

@@ -1,5 +1,6 @@
-// A fit that is stopped and goes on is the fit that was not stopped: to the bit, whenever it was stopped. And what does not
-// belong to it, or is damaged, is refused and left as it is.
+// A fit that is stopped at any moment and then resumed must give bitwise the same model as a fit
+// that is not stopped. A checkpoint that belongs to another fit, or is damaged, must be refused and
+// left unchanged.
 #include "io/files.h"
 #include "io/safetensors_format.h"
 #include "session.h"
@@ -18,10 +19,11 @@ namespace {
 constexpr int64_t n = 2000, d = 3;
 
 int32_t cancel_flag = 0;
-int64_t writes_left = 0; // of checkpoints, before the fit is asked to stop
+int64_t writes_left = 0; // number of checkpoints to write before the fit is cancelled
 bool disk_full = false;
 
-// Writes that cost nothing, so that nearly every cycle is written, and are counted.
+// Makes writes nearly free by replacing fsync, so that nearly every cycle is written to a
+// checkpoint. Counts the checkpoints, and makes writes fail if disk_full is set.
 void count_writes() {
     static const auto rename = system_calls().rename;
     static const auto write = system_calls().write;
@@ -36,7 +38,8 @@ void count_writes() {
     };
 }
 
-// How the fit gets to know the rows: it reads them, or it is only told distances or kernel values of pairs.
+// How the library learns about the rows: it reads them, or a user kernel, a matrix or a callback
+// gives it distances or kernel values of pairs.
 enum class Known { rows, user_kernel, matrix, callback };
 struct Case {
     const char *text;
@@ -70,7 +73,7 @@ int32_t distances_of(void *user, const int64_t *i, const int64_t *j, int64_t cou
     return 0;
 }
 
-double kernel_width = 0.3; // of the user's kernel, which is a Gaussian
+double kernel_width = 0.3; // sigma of the user kernel, which is a Gaussian
 int32_t gaussian_tile(void *, const mercer_view *a, const mercer_view *b, const mercer_view *k) {
     const oracle::Pair value = oracle::gaussian(kernel_width);
     for (int64_t i = 0; i < k->rows; ++i)
@@ -100,10 +103,11 @@ class Fit {
     }
     Settings settings;
     Vector weights;
-    int64_t rows = n; // objects: how many of them are fitted
+    int64_t rows = n; // number of fitted objects, if the data are objects
     Matrix &x() { return x_; }
 
-    // Stopped behind that many writes; 0: never. Without a file: to compare with.
+    // Runs the fit. stop_after: cancels it after this number of checkpoints; 0: never. with_file:
+    // if false, the fit writes no checkpoint, and its model is the reference.
     int32_t run(Model &out, int64_t stop_after = 0, bool with_file = true, int64_t memory = 0) {
         const bool matrix = case_.known == Known::matrix;
         Held held(matrix ? distances() : x_, {case_.f32, false});
@@ -180,21 +184,22 @@ void test_stopped_anywhere() {
         int64_t stops = 0;
         for (bool finished = false; !finished; ++stops) {
             const int32_t status = fit.run(model, stops + 1);
-            finished = status == MERCER_OK; // fewer writes than that
+            finished = status == MERCER_OK; // the fit wrote at most `stops` checkpoints
             if (finished) break;
             TEST_ASSERT_EQUAL_INT_MESSAGE(MERCER_E_CANCELLED, status, c.text);
             TEST_ASSERT_EQUAL_STRING("fit.checkpoint", folder.names().c_str());
             OK(fit.run(model));
             expect_same(whole, model, c.text);
-            TEST_ASSERT_EQUAL_STRING("fit.checkpoint", folder.names().c_str()); // the caller's to remove
+            TEST_ASSERT_EQUAL_STRING("fit.checkpoint", folder.names().c_str()); // the caller has to remove it
             TEST_ASSERT_EQUAL_INT(0, std::remove(folder.path("fit.checkpoint").c_str()));
         }
         TEST_ASSERT_TRUE_MESSAGE(stops >= 1, c.text);
-        expect_same(whole, model, c.text); // the run that only wrote
+        expect_same(whole, model, c.text); // the last run wrote checkpoints, but was not stopped
     }
 }
 
-// Each run does one cycle more.
+// Each run is stopped at its second checkpoint, about one cycle after the point from which it
+// resumed.
 void test_stopped_again_and_again() {
     TempFolder folder;
     Session session;
@@ -231,7 +236,7 @@ void test_refusals() {
     fit.settings.emplace_back("seed", "2");
     refused(fit, folder, MERCER_E_VALUE, "seed");
     fit.settings = settings;
-    fit.settings[2].second = "orthogonal"; // which has other parameters
+    fit.settings[2].second = "orthogonal"; // a solver with other parameters
     refused(fit, folder, MERCER_E_VALUE, "solver = block-krylov in the checkpoint, orthogonal in this fit");
     TEST_ASSERT_NULL(std::strstr(mercer_last_error(), "null"));
     fit.settings = settings;
@@ -264,8 +269,8 @@ void test_refusals() {
     expect_same(whole, model, "after refusals");
 }
 
-// Objects and user kernels are known by what they answer: a checkpoint is refused as soon as one object has moved, or if
-// another kernel answers.
+// Objects and user kernels can be identified only by their values. A checkpoint must be refused if
+// any one object has moved, or if the kernel has changed.
 void test_refused_answers() {
     Session session;
     for (Known known : {Known::matrix, Known::callback}) {
@@ -291,7 +296,8 @@ void test_refused_answers() {
     kernel_width = 0.3;
 }
 
-// A file of this fit, whole to all appearances, with a terabyte of columns in it (none of them on the disk).
+// The checkpoint belongs to this fit, and its header is consistent, but it claims to contain a
+// terabyte of columns. (The file is sparse and takes no space on the disk.)
 void test_hostile_sizes() {
     TempFolder folder;
     Session session;
@@ -303,7 +309,7 @@ void test_hostile_sizes() {
     std::memcpy(&length, file.data(), 8);
     auto header = nlohmann::ordered_json::parse(file.substr(8, length));
     const int64_t rows = int64_t{1} << 20, cols = int64_t{1} << 18;
-    for (auto &[name, entry] : header.items()) { // the others become empty
+    for (auto &[name, entry] : header.items()) { // all other tensors become empty
         if (name == "__metadata__") continue;
         entry["shape"] = {0}, entry["data_offsets"] = {0, 0};
         header["__metadata__"]["crc32." + name] = "00000000";
@@ -323,11 +329,12 @@ void test_hostile_sizes() {
         TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), "fit.checkpoint'"), mercer_last_error());
     };
     says(MERCER_E_BUDGET, "1099511627776 more bytes", int64_t{1} << 30);
-    fit.settings[1].second = "0.31"; // another fit's file is not even read
+    fit.settings[1].second = "0.31"; // the columns in another fit's file are not read
     says(MERCER_E_VALUE, "sigma = 0.3 in the checkpoint", int64_t{1} << 30);
 }
 
-// A place that cannot be written to is refused before anything is computed; a disk that fills up later costs no work.
+// If the path cannot be written to, the fit must fail before it computes anything. If the disk
+// becomes full later, the fit must continue and lose no work.
 void test_nowhere_to_write() {
     static std::string warnings;
     TempFolder folder;
@@ -344,7 +351,7 @@ void test_nowhere_to_write() {
     std::filesystem::remove(folder.path("fit.checkpoint"));
 
     OK(fit.run(whole, 0, false));
-    for (int64_t stopped : {0, 1}) { // without a file, and with one to go on from
+    for (int64_t stopped : {0, 1}) { // without a checkpoint, and with one to resume from
         if (stopped) TEST_ASSERT_EQUAL_INT(MERCER_E_CANCELLED, fit.run(model, stopped));
         const std::string before = folder.read("fit.checkpoint");
         warnings.clear();
@@ -354,13 +361,14 @@ void test_nowhere_to_write() {
         OK(status);
         expect_same(whole, model, "with a full disk");
         TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(warnings.c_str(), "fit.checkpoint': No space left"), warnings.c_str());
-        TEST_ASSERT_TRUE(warnings.find("fit continues") == warnings.rfind("fit continues")); // said once
+        TEST_ASSERT_TRUE(warnings.find("fit continues") == warnings.rfind("fit continues")); // only one warning
         TEST_ASSERT_TRUE(before == folder.read("fit.checkpoint"));
         TEST_ASSERT_EQUAL_STRING(stopped ? "fit.checkpoint" : "", folder.names().c_str());
     }
 }
 
-// A child that is killed at some moment leaves nothing, or a whole file.
+// A process that is killed at some moment must leave no checkpoint, or a complete one from which
+// the fit can be resumed.
 void test_killed() {
     TempFolder folder;
     Session session;

@@ -1,5 +1,6 @@
-// Anyone with state may store it in a checkpoint: a loop over blocks that is killed after any block and continues gives the
-// same bits; states do not get in each other's way; what does not belong to the job, or is incomplete, is refused.
+// Tests that any object with a state can store it in a checkpoint. A loop over blocks that is
+// killed after any block and then resumed must give the same bits. The states in a file must not
+// affect each other, and a state that belongs to another job or is incomplete must be refused.
 #include "fit/fit_rows.h"
 #include "io/files.h"
 #include "model/checkpoint.h"
@@ -34,7 +35,8 @@ RunSettings settings() {
 
 const Json job = {{"job", "of these tests"}, {"rows", blocks *block_rows}};
 
-// Fits the blocks one after the other. The state is the number of blocks done, and sums over them that depend on their order.
+// Fits the blocks one after the other. The state is the number of finished blocks, and sums of
+// their eigenvalues that depend on the order of the blocks.
 class Blocks : public CheckpointState {
   public:
     explicit Blocks(Run &run) : run_(run), sums_(std::move(run.buffer<double>(kept).zero())) {}
@@ -74,7 +76,7 @@ class Blocks : public CheckpointState {
     Buffer<double> sums_;
 };
 
-// A count of plain values alone.
+// A state that consists of a number and has no tensors.
 struct Count : CheckpointState {
     int64_t value = 0;
     std::string kind = "calls";
@@ -85,7 +87,7 @@ struct Count : CheckpointState {
     }
 };
 
-// Runs the loop in a process that is killed as soon as `last` blocks are done.
+// Runs the loop in a child process, which kills itself as soon as `last` blocks are done.
 void killed_after(const std::string &path, int64_t last) {
     const pid_t child = fork();
     TEST_ASSERT_TRUE(child >= 0);
@@ -119,23 +121,24 @@ void test_loop_over_blocks() {
         const TempFolder folder;
         const std::string path = folder.path("job");
         killed_after(path, k);
-        if (k > 2 && k < blocks) killed_after(path, k + 1); // a second time, after what remained
+        if (k > 2 && k < blocks) killed_after(path, k + 1); // killed again, after it has resumed
         Checkpoint checkpoint(run, path, job);
         Blocks loop(run);
         const Checkpoint::Section section = checkpoint.add("blocks", loop);
-        TEST_ASSERT_TRUE(loop.done >= 1 && loop.done <= std::min(k + 1, blocks)); // the first block is always written
+        TEST_ASSERT_TRUE(loop.done >= 1 && loop.done <= std::min(k + 1, blocks)); // the first save always writes
         int64_t fitted = 0;
         const int64_t before = loop.done;
         loop.run(&checkpoint, [&] { ++fitted; });
         TEST_ASSERT_EQUAL_INT64(blocks - before, fitted);
         expect_same(whole.sums(), loop.sums());
-        Count calls; // it was stored at the same moments, and not yet asked for
+        Count calls; // stored together with the loop, but not yet registered in this run
         const Checkpoint::Section other = checkpoint.add("calls", calls);
         TEST_ASSERT_TRUE(calls.value >= 100 && calls.value < 100 + blocks);
     }
 }
 
-// What an earlier run left stays in the file until somebody takes it back; what is registered no longer does not.
+// A state that an earlier run left must stay in the file until a run registers a state of this
+// name. A state that is no longer registered must not be written.
 void test_states_side_by_side() {
     const TempFolder folder;
     const std::string path = folder.path("job");
@@ -195,14 +198,14 @@ void test_refusals() {
         other.kind = "seconds";
         checkpoint.add("blocks", other);
     });
-    struct Greedy : Count { // misses a value
+    struct Greedy : Count { // asks for a value that was not stored
         void restore(const Json &values, std::map<std::string, Tensor>) override {
             value = values.at("more").get<int64_t>();
         }
     } greedy;
     refused(MERCER_E_MODEL, "the state 'blocks' is incomplete",
             [&] { Checkpoint(run, path, job).add("blocks", greedy); });
-    struct Wanting : Count { // misses a tensor
+    struct Wanting : Count { // asks for a tensor that was not stored
         void restore(const Json &, std::map<std::string, Tensor>) override {
             fail(MERCER_E_MODEL, "the sums are missing");
         }
@@ -210,7 +213,8 @@ void test_refusals() {
     refused(MERCER_E_MODEL, "job': the sums are missing", [&] { Checkpoint(run, path, job).add("blocks", wanting); });
 }
 
-// Files that are whole, but not of this format: that of the first version, and made by hand.
+// Complete files in another format must be refused: one in the format of the first version, and
+// files made by hand. The last file is correct.
 void test_other_formats() {
     const TempFolder folder;
     const std::string path = folder.path("job");
@@ -243,7 +247,7 @@ void setUp() {}
 void tearDown() {}
 
 int main() {
-    system_calls().fsync = [](int) { return 0; }; // so that nearly every block is written
+    system_calls().fsync = [](int) { return 0; }; // makes writes fast, so that nearly every block is saved
     UNITY_BEGIN();
     RUN_TEST(test_loop_over_blocks);
     RUN_TEST(test_states_side_by_side);

@@ -1,5 +1,6 @@
-// Compression of models on paper: T = K_BB^-1 K_BC by elimination, what is projected, what the nearest orthonormal components
-// are known by; all lifts, sparse rows and objects; the same bits and bytes; what is refused.
+// Tests of compression against naive formulas: T = K_BB^-1 K_BC by elimination, the projected
+// vectors, and the properties that define the nearest orthonormal components. Also tests all lifts,
+// sparse rows and objects, that bits and bytes are reproducible, and what is refused.
 #include "derive/derive.h"
 #include "outputs_problem.h"
 
@@ -43,9 +44,9 @@ Model compress(Session &session, const Model &model, const Settings &settings, c
     return out;
 }
 
-// ---- on paper
+// ---- naive formulas
 
-// X of M X = Y, elimination with column pivots in long double.
+// Solves M X = Y by elimination with column pivots in long double.
 Matrix solve(const Matrix &m, const Matrix &y) {
     const int64_t n = m.rows, width = n + y.cols;
     std::vector<std::vector<long double>> a;
@@ -76,12 +77,12 @@ Matrix column(const Vector &values) {
     return out;
 }
 
-// <Phi_X a, Phi_Y b>
+// Returns the inner products <Phi_X a_i, Phi_Y b_j>.
 Matrix between(const Matrix &x, const Matrix &a, const Matrix &y, const Matrix &b) {
     return oracle::product(oracle::transposed(a), oracle::product(oracle::gram(k, x, y), b));
 }
 
-// |u - v|^2 / |u|^2 of column j
+// Returns |u - v|^2 / |u|^2 for u = Phi_X a_j and v = Phi_Y b_j.
 double distance_of(const Matrix &x, const Matrix &a, const Matrix &y, const Matrix &b, int64_t j) {
     Matrix u(a.rows, 1), v(b.rows, 1);
     for (int64_t i = 0; i < a.rows; ++i) u(i, 0) = a(i, j);
@@ -90,7 +91,8 @@ double distance_of(const Matrix &x, const Matrix &a, const Matrix &y, const Matr
     return (whole - 2 * between(x, u, y, v)(0, 0) + between(y, v, y, v)(0, 0)) / whole;
 }
 
-// Centres as they are given: what a model of these computes with.
+// The tensors of a model. Its centres have the coordinates of the given rows, because these models
+// have no input map.
 struct Parts {
     Matrix c, a;
     Vector b, nu, w;
@@ -100,7 +102,9 @@ struct Parts {
     }
 };
 
-// Coefficients have the condition of K_BB, which pivots above 1e-4 of the largest bound by m / 1e-4; functions do not.
+// The errors of coefficients grow with the condition number of K_BB, which is about m / 1e-4 if all
+// pivots exceed 1e-4 of the largest one. The values of the functions do not have these errors, so
+// the tests compare values.
 constexpr double close64 = 1e-9, close32 = 2e-3;
 
 void expect_projection(const Parts &before, const Model &after, double allowed) {
@@ -113,7 +117,7 @@ void expect_projection(const Parts &before, const Model &after, double allowed) 
     if (!before.nu.empty()) {
         const Matrix nu = solve(kbb, oracle::product(kbc, column(before.nu)));
         expect_near(oracle::product(kqb, nu).v, oracle::product(kqb, column(now.nu)).v, allowed, "nu'");
-        b = between(now.c, now.a, now.c, column(now.nu)).v; // the invariant
+        b = between(now.c, now.a, now.c, column(now.nu)).v; // a centred model satisfies b = A^T K_CC nu
         TEST_ASSERT_DOUBLE_WITHIN(allowed, distance_of(before.c, column(before.nu), now.c, nu, 0),
                                   report(after, "/compressed/mean_residual").get<double>());
     }
@@ -124,7 +128,8 @@ void expect_projection(const Parts &before, const Model &after, double allowed) 
                                   lost[static_cast<size_t>(j)].get<double>());
 }
 
-// w: what the old centres nearest to each weigh.
+// Checks w: the weight of a new centre must be the total weight of the old centres to which it is
+// nearest.
 void expect_weights(const Parts &before, const Model &after, double allowed) {
     const Parts now(after);
     Vector w(now.w.size());
@@ -141,7 +146,8 @@ void expect_weights(const Parts &before, const Model &after, double allowed) {
                               report(after, "/compressed/density_residual").get<double>());
 }
 
-// The polar factor: orthonormal, and symmetric positive definite with what it came from.
+// Checks that the components come from the polar factor: they must be orthonormal, and their inner
+// products with the original components must form a symmetric positive definite matrix.
 void expect_turned(const Parts &before, const Model &after, double allowed) {
     const Parts now(after);
     const Matrix one = between(now.c, now.a, now.c, now.a), with = between(now.c, now.a, before.c, before.a);
@@ -195,7 +201,8 @@ void test_orthonormal() {
             if (!(after.summary().capabilities & MERCER_CAN_ORTHONORMAL)) continue;
             const double allowed = f32 ? close32 : close64;
             expect_turned(Parts(model), after, allowed);
-            // |phi - mu|^2 - |f|^2, and its limits: those of the old centres.
+            // The residual must be |phi - mu|^2 - |f|^2, and its limits must be quantiles over the
+            // old centres.
             const Parts now(after);
             const Matrix z = session.apply(after, q), kqb = oracle::gram(k, q, now.c);
             Vector expected;
@@ -210,12 +217,13 @@ void test_orthonormal() {
             Vector spe = session.apply(after, model.tensor("C"), "residual").v;
             std::sort(spe.begin(), spe.end());
             const double limit = report(after, "/limits/residual/p99").get<double>();
-            if (one.more.empty()) // of weights 1
+            if (one.more.empty()) // all centres have weight 1
                 TEST_ASSERT_DOUBLE_WITHIN(allowed, spe[static_cast<size_t>(std::ceil(0.99 * 140)) - 1], limit);
         }
 }
 
-// Over the rows fitted on, by their weights, the mean of the scores is 0 and that of the errors as well.
+// The weighted mean of the scores over the rows of the fit must be 0, as it is for the original
+// model. The mean of the errors is then 0 as well.
 void test_centring() {
     Session session;
     const Matrix x = points(150, 7);
@@ -245,12 +253,14 @@ void test_all_centres() {
         TEST_ASSERT_EQUAL_DOUBLE(0, report(after, "/compressed/residual/0").get<double>());
         TEST_ASSERT_EQUAL_INT64(80, report(after, "/from/0/m").get<int64_t>());
     }
-    // As many as are not in the span of others: nothing but rounding is lost, the root of what pivots are cut at.
+    // All centres that are linearly independent up to rounding are kept. Pivots end where residuals
+    // are about 1e-10, so the scores must be accurate to the root of this, 1e-5.
     const Model after = compress(session, model, {{"reducer.trace", "1e-12"}});
     expect_near(session.apply(model, q).v, session.apply(after, q).v, 1e-5, "full rank");
 }
 
-// Equal rows are one centre; fewer centres than components leave as many as they can.
+// Equal rows must become one centre. With fewer centres than components, only as many orthonormal
+// components as centres remain, but all components that need not be orthonormal.
 void test_little_rank() {
     Session session;
     Matrix x = points(60, 10), q = points(10, 4);
@@ -268,7 +278,8 @@ void test_little_rank() {
     expect_projection(Parts(model), three, close64);
 }
 
-// Points once dense, once sparse, once known by their distances and once by kernel values: the same models.
+// The same points are given as dense rows, as sparse rows, by distances and by kernel values. The
+// models must be equal up to rounding.
 void test_sources() {
     Session session;
     const int64_t n = 70;
@@ -399,10 +410,11 @@ void test_stopped() {
         return 0;
     };
     compress(session, model, {{"reducer.m", "300"}}, &run);
-    TEST_ASSERT_TRUE(last >= 0 && last <= 1); // at most ten times a second: the last one need not be said
+    TEST_ASSERT_TRUE(last >= 0 && last <= 1); // at most ten calls a second, so there may be none at the end
 }
 
-// What a forecast promises: a budget of the most is enough, and a smaller one is refused before any work.
+// Checks what a forecast promises: a budget of `most` bytes must suffice, and a smaller one must be
+// refused before any work.
 void test_forecast() {
     Session session;
     for (int64_t n : {300, 1500})
@@ -451,7 +463,8 @@ void test_forecast() {
     mercer_recipe_destroy(all), mercer_recipe_destroy(method);
 }
 
-// From arrays: no nu and no w leave what is there; what is no projection is refused by name.
+// Models made from arrays: if the model has neither nu nor w, the compressed model has neither. A
+// model that cannot be projected must be refused with an error that names the reason.
 void test_from_tensors() {
     Session session;
     const Matrix c = points(30, 17), a = oracle::Numbers(18).matrix(30, 2);
@@ -482,7 +495,7 @@ void test_from_tensors() {
     refused(made(gauss, {{"v", oracle::Numbers(1).matrix(30, 1, 0, 1)}}), "'v'");
     refused(made(R"({"kernel": "sigmoid"})", {}), "sigmoid");
     refused(made(R"({"kernel": "user"})", {}), "mercer_model_bind");
-    // Weights that are negative are none.
+    // A model with a negative weight has no density estimate.
     Matrix w(30, 1);
     for (int64_t i = 0; i < 30; ++i) w(i, 0) = i == 3 ? -1 : 1;
     const Model odd =
@@ -491,7 +504,8 @@ void test_from_tensors() {
                              compress(session, odd, {{"reducer.m", "5"}}).summary().capabilities & MERCER_CAN_DENSITY);
 }
 
-// Numbers that are too large for what follows from them: that is said when the model is derived, not when its file is read.
+// If a model has numbers so large that results derived from them overflow, compression must fail,
+// but making the model must succeed. "C" is the control, without such numbers.
 void test_beyond_f64() {
     Session session;
     const Matrix c = points(20, 17), a = oracle::Numbers(18).matrix(20, 2);

@@ -1,5 +1,5 @@
-// Weights and landmarks count in every method, whatever the source: weights as if rows were repeated, landmarks as the very
-// centres.
+// Weights and landmarks must have their effect in every method and for every source of data:
+// weights as if rows were repeated, and landmarks as the centres.
 #include "session.h"
 #include "temp_files.h"
 
@@ -34,7 +34,8 @@ int32_t pairs(void *user, const int64_t *i, const int64_t *j, int64_t count, dou
     return 0;
 }
 
-// The rows of the problem from each source. Weights and landmarks are attached, or a column of the file.
+// Passes the rows of the problem to the library from one of the sources. weigh() adds the weights,
+// which for a CSV file are one of its columns, and mark() adds the landmarks.
 class Given {
   public:
     Given(Session &session, const TempFolder &folder, const std::string &how, Problem &problem)
@@ -113,7 +114,8 @@ Settings with(Settings settings, const char *name, const char *value) {
     return settings;
 }
 
-// The same model from each source; f32 and distances round: 1e-5 and 1e-10 of eigenvalues <= 1.
+// Checks that the model is the same from each source. f32 data and distances are rounded, so that
+// eigenvalues <= 1 may differ by 1e-5 and 1e-10.
 void same_from_all(Session &session, Problem &problem, const char *method, const Settings &settings, bool weights,
                    bool landmarks, const Vector &right, double allowed) {
     TempFolder folder;
@@ -131,25 +133,26 @@ void same_from_all(Session &session, Problem &problem, const char *method, const
     }
 }
 
-// Against rows that are repeated.
+// Compares weighted rows with repeated rows.
 void test_weights() {
     Session session;
     Problem problem(session);
     const Vector exact = session.fit(problem.twice, base).vector("lambda"),
                  plain = session.fit(problem.x, base).vector("lambda");
-    TEST_ASSERT_TRUE(distance(exact, plain) > 1e-3); // weights that are lost would show
+    TEST_ASSERT_TRUE(distance(exact, plain) > 1e-3); // they differ, so lost weights would be detected
     same_from_all(session, problem, "kpca", base, true, false, exact, 0);
     const Settings greedy = with(base, "m", "80");
     same_from_all(session, problem, "gkpca", greedy, true, false,
                   session.fit(problem.twice, greedy, {}, {}, "gkpca").vector("lambda"), 0);
     same_from_all(session, problem, "auto", base, true, false, exact, 0.01 * exact[0]);
-    // All rows of a nystrom basis are kernel PCA itself.
+    // A Nystrom model whose basis is all rows is kernel PCA itself.
     same_from_all(session, problem, "nystrom", with(with(base, "reducer", "uniform"), "m", "300"), true, false, exact,
                   1e-7);
     same_from_all(session, problem, "subsampled", with(base, "m", "300"), true, false, exact, 0);
 }
 
-// Against the landmarks as data of their own, and against a basis that is given as points.
+// Compares models of given landmarks with a fit to these rows alone, and with a basis that is given
+// as points.
 void test_landmarks() {
     Session session;
     Problem problem(session);

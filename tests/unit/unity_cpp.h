@@ -1,4 +1,5 @@
-// Unity for C++: it defines macros isnan and isinf where <math.h> has functions, which breaks std::isnan.
+// Unity for C++. Unity defines the macros isnan and isinf, because <math.h> has them as functions
+// in C++. These macros would break std::isnan.
 #pragma once
 #include <cmath>
 
