@@ -1,4 +1,5 @@
-// The CSV reader against a naive parser of the same grammar, numbers against strtod, and every fault with its place.
+// Compares the CSV reader with a naive parser of the same grammar, and its numbers with strtod.
+// Checks that every error names the place of the fault.
 #include "core/run.h"
 #include "io/csv.h"
 #include "oracle.h"
@@ -14,7 +15,7 @@ namespace {
 
 using Table = std::vector<std::vector<std::string>>;
 
-// One letter after the other, as RFC 4180 says; blanks around fields do not count.
+// Parses one character after the other by the rules of RFC 4180; blanks around fields are ignored.
 Table naive(const std::string &text, char separator) {
     Table table;
     std::vector<std::string> record;
@@ -101,7 +102,7 @@ void test_records() {
     TEST_ASSERT_TRUE(compared > 10000);
 }
 
-// Records that lie across windows, and one that is larger than a window.
+// Checks records that cross the end of the reader's window, and one that is larger than a window.
 void test_windows() {
     TempFolder folder;
     std::string text;
@@ -199,7 +200,8 @@ void test_header_and_separator() {
     options.header = CsvOptions::Header::no;
     options.separator = '|';
     TEST_ASSERT_EQUAL_INT64(2, open_text(folder, "1|2\n3|4\n", options).source->rows());
-    TEST_ASSERT_EQUAL_INT64(3, open_text(folder, "?\n1\n2\n").source->rows()); // a missing value is no name
+    // A missing value must not be taken for a header.
+    TEST_ASSERT_EQUAL_INT64(3, open_text(folder, "?\n1\n2\n").source->rows());
     TEST_ASSERT_EQUAL_INT64(2, open_text(folder, "a value\n1\n2\n").source->rows());
 }
 
@@ -214,7 +216,8 @@ void test_columns_and_labels() {
     expect_error(MERCER_E_DATA, "x.csv': line 3, column 'height' is NaN, must be finite (data.missing = rows",
                  [&] { file.source->read(0, 3, values.data()); });
 
-    // A column of numbers is not left out for its first entry, one of names is.
+    // A column is refused if only its first entry is not a number, because it would otherwise be
+    // left out silently. A column with several texts is left out.
     expect_error(MERCER_E_DATA, "x.csv': line 2, column 'a': '<LOD' is not a number, but the entries below it are",
                  [&] { open_text(folder, "a,b\n<LOD,1\n2,2\n3,3\n"); });
     TEST_ASSERT_EQUAL_STRING("a", joined(open_text(folder, "a,b\nx1,1\n2,2\ny3,3\n").left_out).c_str());
@@ -237,11 +240,12 @@ void test_columns_and_labels() {
     TEST_ASSERT_TRUE(file.label_names.empty() && file.labels[0] == -3 && file.labels[1] == 4 && file.labels[2] == -3);
     file = open_text(folder, "1,3\n2,4.5\n3,\n", options);
     TEST_ASSERT_TRUE(joined(file.label_names) == "3 4.5 " && file.labels[2] == 2);
-    file = open_text(folder, "x,y,z\n,,1\nNA,b,2\n", {}); // nothing in x, text in y
+    file = open_text(folder, "x,y,z\n,,1\nNA,b,2\n", {}); // x has no values, and y has text
     TEST_ASSERT_EQUAL_STRING("z", joined(file.columns).c_str());
 }
 
-// Whoever finds a fault later than the parser still names the line of the file, whatever lies between the rows, and its column.
+// The error for a fault that is found after parsing must name the column and the line in the file,
+// where empty lines and line breaks within quotes count.
 void test_lines_of_the_file() {
     TempFolder folder;
     const std::string text = "a,\"name\",b\n\n1,x,2\n\n\n3,\"two\nlines\",4\r\n5,y,NA\n\n7,z,-8\n9,z,10\n";
@@ -255,7 +259,8 @@ void test_lines_of_the_file() {
     file = open_text(folder, "1,2\n3,\n");
     TEST_ASSERT_EQUAL_STRING("line 2, column 1", file.source->place(1, 1).c_str());
 
-    // through the C functions: a kernel that needs values >= 0, and rows that are left out in between
+    // The same through the C functions: the kernel refuses negative values, and the error must name
+    // the line of the file although a row before it was left out.
     mercer_context *context = nullptr;
     mercer_data *data = nullptr;
     mercer_recipe *recipe = nullptr;
@@ -297,13 +302,13 @@ void test_refused() {
         {MERCER_E_DATA, "line 2 has 3 fields, but the first line has 2", "1,2\n3,4,5\n"},
         {MERCER_E_DATA, "line 2 has 3 fields", "x,y\n1,2,\n"},
         {MERCER_E_DATA, "line 4 has 2 fields, but the first line has 3",
-         "id,\"IL-2; log\",b\nA,1,2\nB,3,4\nC,5\n"}, // not split at ';', which the first line has, too
+         "id,\"IL-2; log\",b\nA,1,2\nB,3,4\nC,5\n"}, // not split at ';', although the first line contains one
         {MERCER_E_DATA, "line 1 has 1 field and line 3 has 3: remove the lines before the header",
          "Instrument: XYZ\n\na,b,c\n1,2,3\n"},
         {MERCER_E_DATA, "line 1 has 1 field and line 4 has 2: remove the lines before the header",
          "Instrument: XYZ\nOperator: A B\n\na;b\n1;2\n"},
         {MERCER_E_DATA, "line 3, column 1: '0x1F' is hexadecimal",
-         "x,\"\"\n1,2\n1,0x1F\n"}, // a header without that name
+         "x,\"\"\n1,2\n1,0x1F\n"}, // the header has no name for column 1
         {MERCER_E_DATA, "line 3, column 'y': '1e999' is out of the range of f64", "x,y\n1,2\n3,1e999\n"},
         {MERCER_E_DATA, "line 2, column 'x': '0x1F' is hexadecimal", "x,y\n0x1F,2\n"},
         {MERCER_E_DATA, "line 1, column 1: 'inf' is infinite", "1,inf\n"},
@@ -351,7 +356,7 @@ void test_refused() {
     });
 }
 
-// Numbers have points whatever the host's locale says.
+// The decimal point of numbers does not depend on the locale of the process.
 void test_locale() {
     TempFolder folder;
     const std::string before = std::setlocale(LC_ALL, nullptr);
@@ -362,7 +367,8 @@ void test_locale() {
     std::setlocale(LC_ALL, before.c_str());
 }
 
-// Rows in several pieces, windows across them, and the budget that they count on.
+// Checks rows that are stored in several pieces, a window of rows that crosses pieces, and that the
+// stored rows count in the budget.
 void test_pieces() {
     TempFolder folder;
     constexpr int64_t n = 40000, d = 7;

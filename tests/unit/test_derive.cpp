@@ -1,5 +1,6 @@
-// Derivations as rows of traits: one that a test adds takes two models, has a parameter and a forecast of its own, and no reducer.
-// What reports say about ancestors does not grow with their number.
+// Tests that a derivation is defined by its entries in two tables: this test adds the derivation
+// `blend`, which takes two models and has a parameter and a forecast of its own, but no reducer.
+// Also checks that the length of a report does not grow with the number of ancestors.
 #include "derive/derive.h"
 #include "outputs_problem.h"
 
@@ -9,7 +10,8 @@ namespace {
 
 nlohmann::json report(const Model &model, const char *path = "") { return nlohmann::json::parse(info(model, path)); }
 
-// f = share f_a + (1 - share) f_b: all centres of both.
+// The values of the blended model are f = share f_a + (1 - share) f_b; it has the centres of both
+// models.
 struct BlendValues {
     double share;
 };
@@ -157,7 +159,8 @@ void test_forecast_of_its_own() {
     TEST_ASSERT_NOT_NULL_MESSAGE(std::strstr(mercer_last_error(), "'blend' needs"), mercer_last_error());
 }
 
-// The digest of a parent is the checksum in the header of its file.
+// Returns the checksum in the header of the model's file. It is the digest by which reports of
+// derived models identify this parent.
 std::string digest_in_file(const Model &model) {
     std::string bytes;
     mercer_sink sink{sizeof sink,
@@ -183,7 +186,7 @@ void test_ancestors() {
         nlohmann::json text = report(last);
         const size_t length = text["from"].dump().size();
         if (k == 2) longest = length;
-        if (k > 2) TEST_ASSERT_TRUE(length <= longest + 8); // the digits of m
+        if (k > 2) TEST_ASSERT_TRUE(length <= longest + 8); // 8: m may have more digits
     }
     const nlohmann::json from = report(last, "/from");
     TEST_ASSERT_EQUAL_size_t(2, from.size());
@@ -191,7 +194,8 @@ void test_ancestors() {
     TEST_ASSERT_TRUE(from[1]["method"] == "kpca" && from[1]["m"] == 4 && from[1]["n"] == 4 && from[1]["r"] == 3);
     TEST_ASSERT_EQUAL_STRING(digest_in_file(first).c_str(), from[1]["digest"].get<std::string>().c_str());
 
-    Model twice = blended(session, first, first); // the number of ancestors doubles, up to what JSON counts exactly
+    // Each of the 60 rounds more than doubles the number of ancestors, which reports limit to 2^53.
+    Model twice = blended(session, first, first);
     mercer_recipe *recipe = session.recipe("compress", {{"m", "3"}});
     for (int64_t k = 0; k < 60; ++k) {
         Model few;

@@ -1,5 +1,6 @@
-// Inner products and projections of expansions against plain loops; and what merging will do with them: two blocks of rows, fitted
-// by child runs in parallel and merged by hand, are kernel PCA of all rows (specification reduced sets, 8.2).
+// Compares inner products and projections of expansions with plain loops. Also fits two blocks of
+// rows in parallel child runs and merges the models by loops of its own: the result must be kernel
+// PCA of all rows (specification reduced sets, 8.2).
 #include "core/threads.h"
 #include "factor/expansion_algebra.h"
 #include "fit/fit_rows.h"
@@ -33,7 +34,7 @@ Recipe recipe_of(const char *method, const char *components, const char *centred
     return recipe;
 }
 
-// The kernel of a fit on some rows: its width is given, so that all fits have the same.
+// The kernel of all fits. Its width is given, so that it does not depend on the rows.
 const Expression &kernel() {
     static const Expression made = [] {
         Run run(with(1), nullptr);
@@ -57,7 +58,7 @@ Weights<double> weights_of(Run &run, const Matrix &w) {
     return out;
 }
 
-// Compares a row-major matrix with the transpose of a column-major one, or with a row-major one.
+// Compares a row-major matrix with numbers that are stored by columns or by rows.
 void expect_matrix(const Matrix &expected, const double *found, bool column_major, double allowed) {
     for (int64_t i = 0; i < expected.rows; ++i)
         for (int64_t j = 0; j < expected.cols; ++j)
@@ -83,7 +84,7 @@ void test_inner_products() {
     expect_matrix(product(transposed(expected), b), inner_products(at_y, {py, wb}).data(), true, 1e-10);
 }
 
-// The span of random centres, of which one is there twice.
+// Checks the span of 20 random centres, of which two are equal, so that its rank is 19.
 void test_span() {
     Run run(with(2), nullptr);
     const Matrix x = oracle::clusters(120, d);
@@ -101,7 +102,8 @@ void test_span() {
     Matrix coefficients(b.rows, 3);
     for (int64_t i = 0; i < span.rank(); ++i)
         for (int64_t j = 0; j < 3; ++j) coefficients(span.index()[i], j) = z[j + i * 3];
-    // A projection onto the span has the values of the original at its centres, and its own inner products.
+    // The projection onto the span must have the values of the original at the centres, and g must
+    // contain the inner products of the projections.
     const Matrix kbb = oracle::gram(k, b, b), values = product(kbb, coefficients);
     expect_matrix(product(oracle::gram(k, b, x), a), values.v.data(), false, 1e-9);
     expect_matrix(product(transposed(coefficients), values), g.data(), true, 1e-9);
@@ -123,7 +125,8 @@ void test_polar_factor() {
     for (int64_t i = 0; i < 4; ++i)
         for (int64_t j = 0; j < 4; ++j) TEST_ASSERT_DOUBLE_WITHIN(1e-13, i == j, one(i, j));
     for (double value : oracle::eigen(turn, vectors)) TEST_ASSERT_TRUE(value > 0);
-    // The third vector is a sum of the first two: it and the fourth are left out.
+    // The third vector is a linear combination of the first two: only the vectors before it are
+    // used.
     Matrix same = v;
     for (int64_t i = 0; i < 9; ++i) same(i, 2) = same(i, 0) - 2 * same(i, 1);
     TEST_ASSERT_EQUAL_INT64(2, polar_factor(product(transposed(same), same).v, 4, 4, 1e-9).r);
@@ -131,7 +134,7 @@ void test_polar_factor() {
 
 // ---- two fits merged by hand
 
-struct Block { // a fitted block of rows: the specification's A, alpha, nu, sigma, and its sums
+struct Block { // the model of a block of rows: A, alpha, nu and sigma of the specification, and its ledger
     Matrix centres, alpha;
     Vector nu, sigma;
     Ledger ledger;
@@ -152,7 +155,7 @@ Block block_of(const Fitted &fitted) {
     return out;
 }
 
-// The inner products of (alpha, nu) of two blocks: column-major.
+// Returns the coefficients of the vectors of a block: the columns of alpha, then nu.
 Weights<double> columns_of(Run &run, const Block &block) {
     Weights<double> out(run, block.centres.rows, block.alpha.cols + 1);
     out.columns(0, block.alpha.v.data(), block.alpha.cols);
@@ -160,7 +163,8 @@ Weights<double> columns_of(Run &run, const Block &block) {
     return out;
 }
 
-// W^T W for the columns (V_a Sigma_a, V_b Sigma_b, f (mu_a - mu_b)), f = sqrt(n_a n_b / n).
+// Returns W^T W, where W has the columns V_a Sigma_a, V_b Sigma_b and f (mu_a - mu_b),
+// f = sqrt(n_a n_b / n).
 Matrix gram_of_union(Run &run, const Block &a, const Block &b, const Vector &scales) {
     const Weights<double> wa = columns_of(run, a), wb = columns_of(run, b);
     const Points<double> pa = points_of(a.centres), pb = points_of(b.centres);
@@ -234,7 +238,7 @@ Block merged(Run &run, const Block &a, const Block &b) {
 
 constexpr int64_t part_rows = 60, parts = 2;
 
-// The two halves of x, fitted in parallel.
+// Fits the two halves of x in parallel.
 std::vector<Block> fitted_blocks(Run &parent, const Matrix &x, const Recipe &recipe, const Vector &weights) {
     std::vector<Fitted> fitted(parts);
     parallel_for(parent, parts, [&](int64_t part) {
@@ -271,7 +275,7 @@ void expect_identity(const Block &block) {
     TEST_ASSERT_DOUBLE_WITHIN(1e-11 * ledger.self, ledger.self, squares_of(block) + ledger.lost + ledger.resid);
 }
 
-// Kernel PCA of all rows, as loops have it: scores and n lambda.
+// Kernel PCA of all rows by plain loops. scatter: n lambda.
 struct Truth {
     Vector scatter;
     Matrix scores;
@@ -280,7 +284,9 @@ Truth truth_of(const Matrix &x, const Vector &weights, bool centred) {
     const int64_t n = x.rows;
     Vector s = weights.empty() ? Vector(static_cast<size_t>(n), 1.0) : weights;
     const double sum = std::accumulate(s.begin(), s.end(), 0.0);
-    Matrix c(n, n), g = oracle::gram(k, x, x), vectors; // centred: (1 - p 1^T) K (1 - 1 p^T)
+    // With p = s / sum, c is (1 - 1 p^T) K (1 - p 1^T) or, uncentred, K, times the roots of the
+    // weights.
+    Matrix c(n, n), g = oracle::gram(k, x, x), vectors;
     Vector means(static_cast<size_t>(n));
     double mean = 0;
     for (int64_t i = 0; i < n && centred; ++i) {
@@ -330,7 +336,8 @@ void test_two_fits_merged_by_hand() {
         }
 }
 
-// Where blocks lose something, the sums say how much, and the merged model is orthonormal as before.
+// Merges two approximate models that lost a part of the variance. The terms of the ledger must
+// still add up, and the components of the merged model must be orthonormal.
 void test_merge_of_approximations() {
     const Matrix x = oracle::clusters(parts * part_rows, d);
     Run run(with(2), nullptr);
@@ -346,7 +353,8 @@ void test_merge_of_approximations() {
             TEST_ASSERT_DOUBLE_WITHIN(1e-13 * all.ledger.self, 0,
                                       (one(i, j) - (i == j)) * all.sigma[static_cast<size_t>(i)] *
                                           all.sigma[static_cast<size_t>(j)]);
-    // Each exact eigenvalue lies within what was lost (8.6).
+    // The exact eigenvalues must lie within the bounds that follow from lost and resid
+    // (specification reduced sets, 8.6).
     const Truth truth = truth_of(x, {}, true);
     for (size_t l = 0; l < 10; ++l) {
         const double e = std::sqrt(all.ledger.resid), exact = std::sqrt(truth.scatter[l]);

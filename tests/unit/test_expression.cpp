@@ -22,7 +22,8 @@ void test_canonical() {
     for (auto &c : cases) {
         std::string once = expression_text(parse_expression(c.text));
         TEST_ASSERT_EQUAL_STRING(c.canonical, once.c_str());
-        TEST_ASSERT_EQUAL_STRING(c.canonical, expression_text(parse_expression(once)).c_str()); // reads its own words
+        // The canonical text must be its own canonical text.
+        TEST_ASSERT_EQUAL_STRING(c.canonical, expression_text(parse_expression(once)).c_str());
     }
 }
 
@@ -65,13 +66,14 @@ void test_syntax_errors() {
     };
     for (auto &c : cases) expect_error(MERCER_E_VALUE, c.words, [&] { parse_expression(c.text); });
     expect_error(MERCER_E_VALUE, "kernel = xxx",
-                 [] { parse_expression(std::string(100000, 'x')); }); // no such name is that long
+                 [] { parse_expression(std::string(100000, 'x')); }); // the name is too long
 }
 
 void test_leaves() {
     Registry registry;
     Expression kernel(parse_expression("rbf[0-1] * hamming[2] + 0.5 linear"), registry);
-    TEST_ASSERT_EQUAL_STRING("gaussian[0-1] * hamming[2] + 0.5 linear", kernel.text().c_str()); // by its own name
+    // The alias rbf must be replaced by the name of the kernel.
+    TEST_ASSERT_EQUAL_STRING("gaussian[0-1] * hamming[2] + 0.5 linear", kernel.text().c_str());
     TEST_ASSERT_EQUAL_STRING("kernel.1.", kernel.prefix(0).c_str());
     TEST_ASSERT_EQUAL_STRING("kernel.", Expression(parse_expression("linear"), registry).prefix(0).c_str());
     kernel.leaves[0].params.set(kernel.leaves[0].params.table().find("sigma"), "2", "x");

@@ -1,5 +1,6 @@
-// Weights by the nearest centre, the lift `extended`, Ritz refinement: the formulas of the specification (reduced sets, 3 to 5)
-// as they stand on paper, golden data, m = n, and what the certificate of a refined model says.
+// Compares weights by the nearest centre, the lift `extended` and Ritz refinement with plain loops
+// for the formulas of the specification (reduced sets, 3 to 5), with golden data and, for m = n,
+// with kernel PCA. Checks the certificates of refined models against the true eigenvalues.
 #include "session.h"
 #include "tolerances.h"
 
@@ -13,7 +14,7 @@ struct Case {
     const char *lift;
     bool centred;
     int64_t ritz;
-    bool weighted; // rows
+    bool weighted; // the rows have weights
 };
 
 struct Data {
@@ -45,7 +46,7 @@ Model fit(Session &session, const Data &data, const Settings &settings, Layout l
     return session.fit_given(data.x, data.rows, data.weights, settings, layout, "kpca", &run);
 }
 
-// ---- on paper
+// ---- the formulas, by plain loops
 
 double k(const double *a, const double *b, int64_t d) { return std::exp(-gamma_of * oracle::sqdist(a, b, d)); }
 
@@ -55,7 +56,7 @@ Matrix rows_of(const Matrix &x, const std::vector<int64_t> &index) {
     return out;
 }
 
-Vector shares(const Data &data) { // of the rows, sum 1
+Vector shares(const Data &data) { // the weights of the rows, divided by their sum
     Vector out = data.weights.empty() ? Vector(static_cast<size_t>(data.x.rows), 1.0) : data.weights;
     const double sum = std::accumulate(out.begin(), out.end(), 0.0);
     for (double &value : out) value /= sum;
@@ -195,7 +196,8 @@ void test_against_paper() {
                         const Data data = make_data(weighted);
                         const Naive naive = on_paper(data, one);
                         const Model model = fit(session, data, settings_of(one), layout);
-                        // f32: entries err by some u, directions by that over gaps of 0.02; lambda divides A once more.
+                        // In f32 entries have errors of some u, and directions have these errors
+                        // divided by gaps of 0.02. A is divided by lambda as well.
                         const double allowed = layout.f32 ? 2e-3 : 1e-10;
                         expect_near(model.vector("lambda"), Vector(naive.lambda.begin(), naive.lambda.begin() + 4),
                                     layout.f32 ? 1e-6 : 1e-13, lift);
@@ -211,7 +213,7 @@ void test_against_paper() {
                     }
 }
 
-void test_golden() { // nystrom_n on rows 0 to 9, uncentred
+void test_golden() { // golden data of the specification: nystrom_n on rows 0 to 9, uncentred
     Session session;
     Data data;
     for (int64_t i = 0; i < 10; ++i) data.rows.push_back(i);
@@ -221,7 +223,7 @@ void test_golden() { // nystrom_n on rows 0 to 9, uncentred
                 {.588937910956, .161279296081, .098931883623, .073187067949}, tolerance::printed, "lambda");
 }
 
-void test_all_rows_are_exact() { // m = n, each once: kernel PCA, whatever the lift
+void test_all_rows_are_exact() { // if all rows are centres (m = n), this lift gives exact kernel PCA
     Session session;
     for (bool centred : {true, false})
         for (int64_t ritz : {0, 8}) {
@@ -247,7 +249,8 @@ void test_same_bits() {
     }
 }
 
-// Duplicates of a centre are nearest to nobody; rows and their multiples give one model.
+// No row is assigned to a centre that equals an earlier one, so that this centre is left out. A row
+// of weight 3 must give the same model as three equal rows.
 void test_nearest() {
     Session session;
     Data data = make_data(false);
@@ -270,7 +273,8 @@ void test_nearest() {
     }
 }
 
-// Distances far beyond the kernel's reach still tell centres apart, and kernels that are not radial have cells in feature space.
+// Rows must be assigned to their nearest centre even if the kernel values of all pairs underflow to
+// 0. For kernels that are not radial, the distance in feature space decides.
 void test_other_kernels() {
     Session session;
     Data data = make_data(false);
@@ -299,7 +303,8 @@ void test_other_kernels() {
     expect_near(cells, naive, 0, "cells in feature space");
 }
 
-// A refined model's certificate holds on random problems, and its values are never above the true ones.
+// Checks on random problems that the certificates of refined models contain the true eigenvalues
+// and are at most 0.5 wide.
 void test_certificate() {
     Session session;
     oracle::Numbers numbers(19);

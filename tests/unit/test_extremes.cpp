@@ -1,6 +1,7 @@
-// Data as large and as small as numbers can be, and kernel matrices of zeros. What the library takes from data (bandwidths,
-// columns' statistics, gamma = 1/d) is scaled as they are, so that kernel values stay the same; where a type does not hold the
-// numbers, that is E_DATA in words. Never is it a wrong number, nor somebody else's fault.
+// Tests data near the limits of the floating-point range, and kernel matrices of zeros. What the
+// library computes from data (bandwidths, statistics of columns) must scale with them, so that
+// kernel values stay the same. If the type cannot hold the numbers, the fit must fail with E_DATA:
+// neither wrong numbers nor other errors are allowed.
 #include "session.h"
 
 #include <nlohmann/json.hpp>
@@ -48,7 +49,7 @@ std::string label(const Settings &settings, double factor, const char *more = ""
     return out + " x " + std::to_string(factor);
 }
 
-// E_DATA that says it in one line, or a number near `expected`.
+// Checks that sigma is near `expected` or, if may_refuse, that the fit failed with E_DATA.
 void expect_right_or_refused(const Tried &tried, double expected, double tolerance, bool may_refuse,
                              const std::string &what) {
     if (may_refuse && tried.status == MERCER_E_DATA) return;
@@ -78,7 +79,8 @@ void test_bandwidths_scale_as_the_data_do() {
             }
 }
 
-// Of the squares of mapped entries, in long double.
+// Returns sqrt(sum_ik (x_ik - mean)^2 / n) in long double, where the mean is that of all entries.
+// The rule `scale` divides it by sqrt(2) for sigma.
 double scale_rule(const Matrix &x) {
     long double mean = 0, square = 0;
     for (double value : x.v) mean += static_cast<long double>(value) / static_cast<long double>(x.v.size());
@@ -104,7 +106,7 @@ void test_a_row_far_away() {
         expect_right_or_refused(try_fit(session, x, settings), scale_rule(minmax(x)) / std::sqrt(2.0), 1e-12, false,
                                 label(settings, far));
         Settings standard = settings;
-        standard[1].second = "standard"; // variance 1 whatever the rows are
+        standard[1].second = "standard"; // each column then has variance 1
         expect_right_or_refused(try_fit(session, x, standard), std::sqrt(static_cast<double>(d)) / std::sqrt(2.0),
                                 1e-12, false, label(standard, far));
     }
@@ -116,15 +118,16 @@ void test_a_row_far_away() {
                                  tried.text.c_str());
 }
 
-// Slabs of rows are counted in different units, and merged.
+// Statistics of columns are computed for slabs of 1024 rows, each in its own unit (a power of 2),
+// and merged.
 void test_statistics_of_slabs() {
     Session session;
     const int64_t rows = 3000; // three slabs
     for (double factor : {1e-250, 1.0, 1e250}) {
         Matrix x = oracle::Numbers(8).matrix(rows, 2);
         for (int64_t i = 0; i < rows; ++i) {
-            if (i < 1024) x(i, 0) = 0;                   // zeros first
-            if (i >= 1024 && i < 2048) x(i, 0) *= 1e-60; // then next to nothing
+            if (i < 1024) x(i, 0) = 0;                   // the first slab has zeros
+            if (i >= 1024 && i < 2048) x(i, 0) *= 1e-60; // the second has tiny numbers
         }
         const Settings settings = {{"kernel", "gaussian"}, {"data.scale", "standard"}, {"sigma", "1"}, {"m", "3"}};
         const Tried one = try_fit(session, x, settings, "subsampled"),
@@ -154,7 +157,8 @@ Tried try_kernel(Session &session, const Matrix &x, const Settings &settings, bo
     return tried;
 }
 
-// Kernels whose width follows the data do not see how large those are; what is not known to the type's rounding is refused.
+// If the width of a kernel is computed from the data, kernel values must not depend on the unit of
+// the data. Data that the type cannot hold to its rounding are refused.
 void test_kernel_values_do_not_see_the_unit() {
     Session session;
     const Matrix x = points();
@@ -176,7 +180,8 @@ void test_kernel_values_do_not_see_the_unit() {
             }
 }
 
-// Kernels with a scale of their own: values as on paper, or refused; never zeros instead of small numbers.
+// For kernels whose parameters do not follow the data, values must be those of the formula, or the
+// data must be refused. Small values must not become 0.
 void test_small_values() {
     Session session;
     const Matrix x = points();
@@ -248,7 +253,7 @@ void test_objects_and_sparse_rows() {
         }
 }
 
-// ---- nearest centres at distances that f64 does not hold
+// ---- nearest centres at distances whose squares overflow f64
 
 void test_every_assignment_is_set_or_refused() {
     Session session;
@@ -280,7 +285,7 @@ void test_kernel_matrices_of_zeros() {
             for (const char *lift : {"weighted", "projected", "extended", "manifold"})
                 for (bool f32 : {false, true}) {
                     const bool walks = std::string(lift) == "manifold";
-                    if (walks && (*kernel == 'l' || *kernel == 'c')) continue; // may be negative
+                    if (walks && (*kernel == 'l' || *kernel == 'c')) continue; // negative values: refused by a walk
                     Settings settings = {{"kernel", kernel}, {"reducer", reducer}};
                     if (!walks) settings.push_back({"lift", lift});
                     const std::string name = reducer;
@@ -314,7 +319,8 @@ void test_methods_on_zeros() {
             Tried tried = try_fit(session, Matrix(n, d), {{"kernel", "linear"}}, method, {f32, false});
             TEST_ASSERT_EQUAL_INT_MESSAGE(MERCER_OK, tried.status, (std::string(method) + ": " + tried.text).c_str());
             TEST_ASSERT_EQUAL_INT64_MESSAGE(0, tried.model.summary().r, method);
-            for (const char *reducer : {"rpcholesky", "greedy", "uniform", "kmeans"}) { // and fewer centres for it
+            // Also derives models with one centre.
+            for (const char *reducer : {"rpcholesky", "greedy", "uniform", "kmeans"}) {
                 if (tried.model.summary().m < 2) continue;
                 mercer_recipe *recipe = session.recipe("compress", {{"reducer", reducer}, {"reducer.m", "1"}});
                 Model less;
@@ -326,7 +332,8 @@ void test_methods_on_zeros() {
                 TEST_ASSERT_EQUAL_INT64(0, less.summary().r);
             }
         }
-    // what is asked for is reached before the first centre
+    // The requested mse is reached before the first centre is selected; the model must have one
+    // nevertheless.
     const Tried one = try_fit(session, points(), {{"kernel", "linear"}, {"reducer.mse", "1e9"}}, "gkpca");
     TEST_ASSERT_EQUAL_INT_MESSAGE(MERCER_OK, one.status, one.text.c_str());
     TEST_ASSERT_EQUAL_INT64(1, one.model.summary().m);

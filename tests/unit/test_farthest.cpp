@@ -1,4 +1,5 @@
-// Reducer farthest against the plain loop: centres, weights, assignment and radius, to the bit.
+// Compares the reducer farthest with a plain loop: centres, weights, assignment and radius must be
+// bitwise equal.
 #include "reducer_problem.h"
 
 namespace {
@@ -50,7 +51,8 @@ void test_plain_loop() {
                       d = 1 + static_cast<int64_t>(numbers.uniform() * 20);
         Matrix x = numbers.matrix(n, d);
         for (double &value : x.v)
-            value = offsets[seed % 3] + (seed % 4 == 0 ? std::floor(3 * value) : value); // a grid: its distances tie
+            // In every fourth case the points lie on a grid, where distances tie.
+            value = offsets[seed % 3] + (seed % 4 == 0 ? std::floor(3 * value) : value);
         Rows scene(std::move(x), {}, {}, seed % 5 == 1);
         if (seed % 7 == 3)
             for (int64_t i = 0; i < n; ++i) scene.weights.push_back(i % 2 == 0 && n % 2 == 0 ? 2 : n % 2);
@@ -63,9 +65,9 @@ void test_plain_loop() {
 
 void test_edges() {
     Rows equal(Matrix(30, 2)), threes(Matrix(60, 2));
-    expect_same(equal, 5, "equal rows"); // one centre
+    expect_same(equal, 5, "equal rows"); // gives one centre
     for (int64_t i = 0; i < 60; ++i) threes.x(i, 1) = static_cast<double>(i / 3);
-    expect_same(threes, 60, "rows in threes"); // twenty
+    expect_same(threes, 60, "rows in threes"); // gives 20 centres
     Rows scene(oracle::Numbers(2).matrix(40, 2));
     refused(scene, {{"reducer", "farthest"}, {"kernel.sigma", "1"}, {"reducer.m", "41"}}, "m = 41, must be <= n = 40");
     std::vector<int64_t> first;

@@ -17,10 +17,10 @@ using namespace mercer;
 
 namespace {
 
-// The table of system calls with one entry that fails: its nth call from now, once.
+// Replaces the table of system calls so that one entry fails once, at its nth call from now.
 enum Site { at_open, at_pread, at_write, at_fsync, at_close, at_rename, at_unlink, at_size, at_read, sites };
 const char *const site_names[] = {"open", "pread", "write", "fsync", "close", "rename", "unlink", "size", "read"};
-constexpr int short_count = -1; // in place of an errno: half of what was asked for
+constexpr int short_count = -1; // used in place of an errno: the call transfers half of the bytes
 
 struct Fault {
     SystemCalls real;
@@ -51,7 +51,7 @@ void inject(int site, int nth, int error) {
         },
         [](int fd) { return fails(at_fsync) ? -1 : fault.real.fsync(fd); },
         [](int fd) {
-            int result = fault.real.close(fd); // the number is free even where close fails
+            int result = fault.real.close(fd); // the descriptor is freed even if close fails
             return fails(at_close) ? -1 : result;
         },
         [](const char *from, const char *to) { return fails(at_rename) ? -1 : fault.real.rename(from, to); },
@@ -112,7 +112,8 @@ void test_replace_long_name() {
     TEST_ASSERT_EQUAL_STRING(name.c_str(), folder.names().c_str());
 }
 
-// What a killed process left goes away, whatever its number; what is locked, or not named like that, stays.
+// Checks that temporary files of killed processes are removed, whatever the numbers in their names.
+// Files that are locked, have other names or are not regular must remain.
 void test_left_over() {
     TempFolder folder;
     const std::string own = "m.tmp." + std::to_string(getpid()), path = folder.path("m");
@@ -133,7 +134,9 @@ void test_left_over() {
     TEST_ASSERT_EQUAL_STRING("m m.tmp m.tmp.-1.0 m.tmp..1 m.tmp.1 m.tmp.1. m.tmp.1.0.b m.tmp.1.0.old.old m.tmp.1.x "
                              "m.tmp.3.0 m.tmp.3.1 m.tmp.3.2 m.tmp.4.0 m.tmp.4.0.old mm.tmp.1.0 n.tmp.1.0",
                              folder.names().c_str());
-    std::filesystem::rename(busy, path); // as its writer does, which then looks whether that will last
+    // This is what the writer does, which keeps its lock and the .old file until the folder is
+    // synced.
+    std::filesystem::rename(busy, path);
     TempFolder other;
     std::filesystem::rename(folder.path("m.tmp.4.0.old"), other.path("m.tmp.4.0.old"));
     std::filesystem::rename(path, other.path("m"));
@@ -144,7 +147,8 @@ void test_left_over() {
     TEST_ASSERT_EQUAL_STRING("m", other.names().c_str());
 }
 
-// Writers of one file at once do not take each other's for left over: the last one stands.
+// Two writers of one file at a time must not remove each other's temporary files. The file of the
+// writer that finishes last remains.
 void test_writers_at_once() {
     TempFolder folder;
     const std::string path = folder.path("m");
@@ -207,7 +211,7 @@ void test_replace_refusals() {
     }
     TEST_ASSERT_EQUAL_STRING("file pipe", folder.names().c_str());
     chmod(file.c_str(), 0444);
-    if (access(file.c_str(), W_OK) != 0) // root may do anything
+    if (access(file.c_str(), W_OK) != 0) // root may write to any file
         expect_error(MERCER_E_IO, "Permission denied", [&] { put(file, "text"); });
 }
 
@@ -233,7 +237,8 @@ void test_body_that_throws_or_swallows() {
     TEST_ASSERT_EQUAL_STRING("model", folder.names().c_str());
 }
 
-// The old file, or none, stands after every failure; the new one after every success; never anything beside.
+// After a failure, the old file must exist unchanged or, if there was none, no file; after a
+// success, the new one. In both cases no temporary file may remain.
 void replace_with_fault(int site, int nth, int error, bool exists) {
     TempFolder folder;
     std::string path = exists ? folder.write("model", "old file") : folder.path("model");
@@ -256,7 +261,7 @@ void replace_with_fault(int site, int nth, int error, bool exists) {
     }
     const char *content = !must_fail ? "the new file" : exists ? "old file" : "";
     TEST_ASSERT_EQUAL_STRING_MESSAGE(content, folder.read("model").c_str(), what.c_str());
-    if (site == at_unlink && !harmless) return; // a name that cannot be removed stays
+    if (site == at_unlink && !harmless) return; // a file that cannot be removed remains
     TEST_ASSERT_EQUAL_STRING_MESSAGE(must_fail && !exists ? "" : "model", folder.names().c_str(), what.c_str());
 }
 
@@ -268,7 +273,7 @@ void test_every_fault_of_replace() {
                 for (bool exists : {false, true}) replace_with_fault(site, nth, error, exists);
     system_calls() = fault.real;
     TEST_ASSERT_EQUAL_INT(before, open_descriptors());
-    TempFolder folder; // a folder that cannot be synced is none that cannot be written to
+    TempFolder folder; // a file is also replaced in a folder that cannot be synced
     inject(at_fsync, 2, EINVAL);
     put(folder.path("model"), "text");
     TEST_ASSERT_EQUAL_STRING("text", folder.read("model").c_str());
@@ -311,7 +316,7 @@ void test_input() {
 
 // ---- pipes
 
-// Writes text into the pipe in a thread, in two halves.
+// Writes the text into the pipe from a thread, in two halves, and waits before each of them.
 class Written {
   public:
     Written(const std::string &pipe, const std::string &text, int wait_ms)
@@ -352,7 +357,7 @@ void test_pipes() {
         const Written written(pipe, sent, 100);
         const InputFile file(run, pipe);
         TEST_ASSERT_TRUE(read_all(file) == sent);
-        TEST_ASSERT_TRUE(read_all(file) == sent); // and again
+        TEST_ASSERT_TRUE(read_all(file) == sent); // a second read gives the same
         TEST_ASSERT_TRUE(file.stored_bytes() >= file.size());
         if (sent.size() > 3000000) {
             char part[10];
@@ -362,7 +367,9 @@ void test_pipes() {
     }
     TEST_ASSERT_EQUAL_INT64(0, run.budget()->used());
     for (int error : {EINTR, short_count, EIO}) {
-        const int reader = error == EIO ? ::open(pipe.c_str(), O_RDWR) : -1; // else the writer would wait for one
+        // After EIO the library closes the pipe; without another reader, the writer would then wait
+        // in open.
+        const int reader = error == EIO ? ::open(pipe.c_str(), O_RDWR) : -1;
         {
             const Written written(pipe, "1,2\n3,4\n", 50);
             inject(at_read, 1, error);
@@ -378,7 +385,7 @@ void test_pipes() {
     little.run.memory = 3'000'000;
     {
         Run small(little, nullptr);
-        const int reader = ::open(pipe.c_str(), O_RDWR); // so that the writer gets rid of its text
+        const int reader = ::open(pipe.c_str(), O_RDWR); // with a reader, the writer can write all of its text
         std::thread drain;
         {
             const Written written(pipe, text, 0);

@@ -1,5 +1,6 @@
-// Child runs (core/run.h): parts of the data are fitted in parallel, each in its share of the budget, and give what a fit of
-// that part alone gives; the parent's budget and its cancel hold for all.
+// Tests child runs (core/run.h): parts of the data that are fitted in parallel, each within its
+// share of the budget, must give the same models as fits of each part alone. The budget and the
+// cancel flag of the parent also hold for its children.
 #include "core/threads.h"
 #include "fit/fit_rows.h"
 #include "oracle.h"
@@ -83,8 +84,8 @@ int32_t refusal(int64_t parent_memory, int64_t child_memory, const int32_t *canc
 void test_limits_of_children() {
     const int32_t stop = 1;
     TEST_ASSERT_EQUAL_INT32(MERCER_OK, refusal(64 * mebibyte, 64 * mebibyte));
-    TEST_ASSERT_EQUAL_INT32(MERCER_E_BUDGET, refusal(64 * mebibyte, 10000)); // its own share
-    TEST_ASSERT_EQUAL_INT32(MERCER_E_BUDGET, refusal(10000, 64 * mebibyte)); // the parent's
+    TEST_ASSERT_EQUAL_INT32(MERCER_E_BUDGET, refusal(64 * mebibyte, 10000)); // exceeds the share of the child
+    TEST_ASSERT_EQUAL_INT32(MERCER_E_BUDGET, refusal(10000, 64 * mebibyte)); // exceeds the budget of the parent
     TEST_ASSERT_EQUAL_INT32(MERCER_E_CANCELLED, refusal(64 * mebibyte, 64 * mebibyte, &stop));
 }
 

@@ -1,6 +1,8 @@
-// What a fit was forecast to need against what it needed, for methods, storages, types, shapes and budgets: bounds hold,
-// what the shape decides is right to 10 %, passes of usual data are within a factor 2 of what was likely, and a budget of
-// the most is enough. MERCER_SHOW=1 prints all.
+// Compares the forecasts of fits with what the fits needed, for methods, storages, types, shapes
+// and budgets. No figure may exceed its bound `most`, and where the shape alone decides
+// (likely = most), at least 90 % of it must be needed. For usual data, the passes must be within a
+// factor of 2 of the likely number. A budget of bytes.most must be enough. MERCER_SHOW=1 prints all
+// figures.
 #include "session.h"
 
 #include <atomic>
@@ -17,7 +19,7 @@ struct Case {
     std::string name;
     const char *method;
     Settings settings;
-    bool usual = true; // passes are near to what is likely
+    bool usual = true; // the passes must be within a factor of 2 of the likely number
 };
 
 mercer_run budget_of(int64_t memory) {
@@ -50,7 +52,7 @@ void compare(Session &session, mercer_data *data, const Case &c, int64_t memory 
     if (memory > 0) TEST_ASSERT_TRUE(number(model, "/peak_bytes") <= static_cast<double>(memory));
 }
 
-// Again within a budget of what was never more.
+// Fits with the default budget, and again with a budget of the forecast bytes.most.
 void compare_within_most(Session &session, mercer_data *data, const Case &c) {
     mercer_recipe *recipe = session.recipe(c.method, c.settings);
     const mercer_run run = budget_of(0);
@@ -90,7 +92,8 @@ void test_table() {
             }
 }
 
-// The same for what else data may be, centred or not, and within a budget.
+// The same for weighted, sparse and dense data and for objects, centred or not, and within a
+// budget.
 void test_kinds_of_data() {
     Session session;
     constexpr int64_t n = 1200, d = 5;
@@ -161,7 +164,8 @@ void test_kinds_of_data() {
     all("objects", pairs, false);
 }
 
-// Shapes and methods drawn at random, the small and the wide among them; each again within a budget of what was never more.
+// Draws shapes, among them small and wide ones, and methods at random. Each fit is repeated with a
+// budget of the forecast bytes.most.
 void test_any_shape() {
     Session session;
     oracle::Numbers numbers(11);
@@ -190,14 +194,16 @@ void test_any_shape() {
         for (const auto &[key, value] : settings) name += " " + key + "=" + value;
         Held held(oracle::clusters(n, d, 0.5), {f32, false});
         mercer_data *data = session.data(held);
-        // Of one column a start may find all that varies, and iterations end where they began.
+        // Passes are not compared: with one column, the start vectors may already be accurate, and
+        // the iteration then ends at once.
         compare_within_most(session, data, {name, method.c_str(), settings, false});
         mercer_data_destroy(data);
     }
 }
 
-// Lifts beyond the weighted and the projected problem; what their centres stand for, assigned and proved; in two sizes, of
-// which the smaller is proved with all entries.
+// Checks lifts other than the weighted and the projected one, and reducers whose centres represent
+// rows, with their assignment and certificates. At the smaller size, certificates = exact also
+// measures the true errors.
 void test_lifts() {
     Session session;
     for (int64_t n : {700, 2600})
@@ -232,7 +238,8 @@ void test_lifts() {
         }
 }
 
-// Points as landmarks: their columns are made again in each look at the rows.
+// If the landmarks are points instead of rows, their kernel columns are recomputed in each pass
+// over the rows.
 void test_given_points() {
     Session session;
     Held held(oracle::clusters(1500, 6, 0.5)), points(oracle::clusters(60, 6, 0.4));
@@ -244,7 +251,8 @@ void test_given_points() {
     mercer_data_destroy(data);
 }
 
-// So many rows that the start samples its pivots and computes its columns twice; the matrix, stored, is computed once.
+// With so many rows, the start vectors come from pivots of a sample, and their columns are computed
+// twice. The matrix is stored and computed once.
 void test_sampled_start() {
     Session session;
     Held held(oracle::clusters(16500, 2, 0.5), {true, false});
@@ -253,7 +261,8 @@ void test_sampled_start() {
     mercer_data_destroy(data);
 }
 
-// Method auto where a few hundred rows span what varies: of the strategy it takes what is likely.
+// Checks the method auto on data whose variance a few hundred rows span: the kernel values that the
+// fit needs must be within a factor of 3 of the forecast for the strategy that it takes.
 void test_auto_is_foreseen() {
     Session session;
     oracle::Numbers numbers(4);
@@ -272,12 +281,14 @@ void test_auto_is_foreseen() {
             const char *strategy = nullptr;
             OK(mercer_model_info(model.handle, "/forecast/strategy", &strategy));
             TEST_ASSERT_EQUAL_STRING("projected", strategy);
-            TEST_ASSERT_TRUE(number(model, "/forecast/bytes/most") < 0x1p29); // not the budget
+            // At most 512 MiB: the bound must not just be the whole budget.
+            TEST_ASSERT_TRUE(number(model, "/forecast/bytes/most") < 0x1p29);
             mercer_data_destroy(data);
         }
 }
 
-// More components take a larger factor; the eigenproblem of either cannot be cancelled.
+// With more components, the forecast must expect a larger factor, and more time for its
+// eigenproblem, which cannot be cancelled.
 void test_auto_foresees_components() {
     Session session;
     Held held(oracle::clusters(30000, 16), {true, false});
@@ -295,7 +306,7 @@ void test_auto_foresees_components() {
     mercer_data_destroy(data);
 }
 
-// A factor of less rank than m costs by its rank.
+// If the rank of the factor is less than m, flops must be counted by the rank.
 void test_flops_of_less_rank() {
     Session session;
     Held held(oracle::clusters(3000, 4));
@@ -303,12 +314,14 @@ void test_flops_of_less_rank() {
     const Model model =
         session.fit(data, {{"kernel", "linear"}, {"reducer.m", "200"}, {"reducer", "uniform"}}, "nystrom");
     TEST_ASSERT_TRUE(number(model, "/rank") <= 4);
-    // Of 2 n m^2 = 2.4e8 and 5.6e7 for kernel values, most of them those of pairs, the latter are left.
+    // The likely flops are 2 n m^2 = 2.4e8 for the factor and 5.6e7 for kernel values, most of them
+    // for pairs that the certificate samples. At rank 4, almost only the latter remain.
     TEST_ASSERT_TRUE(number(model, "/forecast/flops/happened") <= 0.3 * number(model, "/forecast/flops/likely"));
     mercer_data_destroy(data);
 }
 
-// Values that a kernel is asked for are those that are reported, but for k(x, x) of the rows (blocks of 16 x 16).
+// The number of values that a user kernel is asked for must be the reported one, except for k(x, x)
+// of the rows: each is the diagonal entry of a block of 16 x 16 values.
 void test_values_are_counted() {
     Session session;
     constexpr int64_t n = 2000;
@@ -339,7 +352,7 @@ void test_values_are_counted() {
         char text[120];
         std::snprintf(text, sizeof text, "asked for %lld, counted %.0f", static_cast<long long>(asked), counted);
         TEST_ASSERT_TRUE_MESSAGE(static_cast<double>(asked) >= counted - n,
-                                 text); // n: the diagonal as values of pivots
+                                 text); // n: the reported number includes k(x, x) of the rows
         TEST_ASSERT_TRUE_MESSAGE(static_cast<double>(asked) <= counted + 2 * 16 * n, text);
         TEST_ASSERT_TRUE_MESSAGE(counted <= number(model, "/forecast/kernel_evaluations/most"), text);
     }

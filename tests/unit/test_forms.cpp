@@ -1,4 +1,4 @@
-// Every form of every instruction set against naive loops.
+// Compares every form, compiled for every instruction set, with naive loops.
 #include "gram/forms.h"
 #include "oracle.h"
 #include "tolerances.h"
@@ -51,7 +51,7 @@ template <class T>
 struct Sides {
     int64_t m, n, d, stride;
     std::vector<T> x, y, y_transposed;
-    Matrix xs, ys; // what the rounded rows are
+    Matrix xs, ys; // the rows after rounding to T
 };
 
 template <class T>
@@ -62,7 +62,7 @@ Sides<T> sides(int64_t m, int64_t n, int64_t d, double lo, double hi, bool whole
         for (double &value : side->v) value = static_cast<double>(static_cast<T>(whole ? std::floor(value) : value));
     for (int64_t k = 0; k < d && m > 1 && n > 1; ++k) {
         out.ys(1, k) = out.xs(1, k);       // equal rows
-        out.ys(0, k) = out.xs(0, k) = 0.0; // and empty ones
+        out.ys(0, k) = out.xs(0, k) = 0.0; // and rows of zeros
     }
     out.x.assign(out.xs.v.begin(), out.xs.v.end());
     out.y.assign(out.ys.v.begin(), out.ys.v.end());
@@ -85,7 +85,7 @@ void pairwise(Form form, const oracle::Pair &naive, bool hamming, const char *wh
                 for (int64_t j = 0; j < s.stride; ++j) {
                     T value = values[static_cast<size_t>(i * s.stride + j)];
                     if (j >= s.n) {
-                        TEST_ASSERT_TRUE_MESSAGE(value == guard, table.name); // nothing beyond the tile
+                        TEST_ASSERT_TRUE_MESSAGE(value == guard, table.name); // nothing may be written beyond the tile
                         continue;
                     }
                     double exact = naive(s.xs.row(i), s.ys.row(j), s.d);
@@ -107,7 +107,8 @@ void test_pairwise() {
     all_pairwise<float>();
 }
 
-// The engine's steps: products, norms, close pairs by differences.
+// Computes squared distances in the steps of the library: first from products and norms, then close
+// pairs again from differences.
 template <class T>
 struct Squared {
     std::vector<T> values;
@@ -154,7 +155,9 @@ void check_sqdist(double lo, double hi, Close<T> close, const char *what) {
                         oracle::dot(s.xs.row(i), s.xs.row(i), s.d) + oracle::dot(s.ys.row(j), s.ys.row(j), s.d);
                     const double got = static_cast<double>(all.values[static_cast<size_t>(i * s.stride + j)]);
                     const bool found = all.found[static_cast<size_t>(i * s.n + j)] == 1;
-                    // found as said, but for rounding at the bounds; by differences then: relative error, else from norms
+                    // A pair must be found if it is close (forms.h), except for rounding at the
+                    // thresholds. Found pairs are computed from differences, with a small relative
+                    // error; the others have the error of the norms.
                     const double by_norms = tolerance::sqdist(s.d, norms, u<T>);
                     const double bound =
                         std::max(double(close.near) * norms,
@@ -163,7 +166,7 @@ void check_sqdist(double lo, double hi, Close<T> close, const char *what) {
                     if (exact > bound * (1 + 1e-5) + by_norms) TEST_ASSERT_FALSE_MESSAGE(found, what);
                     const double allowed = found ? tolerance::sum(s.d, exact, u<T>) : by_norms;
                     TEST_ASSERT_TRUE_MESSAGE(got >= 0 && std::fabs(got - exact) <= allowed, what);
-                    TEST_ASSERT_TRUE_MESSAGE(exact > 0 || got == 0, what); // equal rows: exactly 0
+                    TEST_ASSERT_TRUE_MESSAGE(exact > 0 || got == 0, what); // equal rows must give exactly 0
                 }
         }
 }
@@ -177,12 +180,13 @@ void test_sqdist() {
     check_sqdist<float>(-1, 1, {1e-4f, 0.2f, 0.8f}, "f32, beyond");
 }
 
-void test_sqdist_large_offset() { // norms 10^6 times the distances: all pairs are close
+void test_sqdist_large_offset() { // squared norms are 10^6 times the squared distances, so all pairs are close
     check_sqdist<double>(1e3, 1e3 + 1, {1e-2, 0}, "f64, offset");
     check_sqdist<float>(1e3, 1e3 + 1, {1e-2f, 0}, "f32, offset");
 }
 
-// A distance found among many has the bits of one found alone; NaN and what overflowed are close.
+// A distance must have the same bits whether it is recomputed alone or with many others. NaN and
+// overflowed distances must count as close.
 template <class T>
 void one_of_many() {
     const T inf = std::numeric_limits<T>::infinity();

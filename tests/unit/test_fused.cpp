@@ -1,4 +1,5 @@
-// Fused tiles of every instruction set against naive long double; their bits against each other.
+// Compares fused tiles of every instruction set with naive sums in long double. Checks that the
+// bits of an entry do not depend on the tile that contains it.
 #include "core/vmath.h"
 #include "gram/fused.h"
 #include "oracle.h"
@@ -64,7 +65,8 @@ bool same_bits(T a, T b) {
     return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
-// Of `count` points at growing distances from the centre, so that exponents go from 0 to far below the underflow.
+// A panel of `count` points at growing distances from the origin, so that exponents range from 0 to
+// far below underflow.
 template <class T>
 struct Panel {
     int64_t count, d;
@@ -95,7 +97,8 @@ struct Panel {
 
 enum class Which { product, checked, difference };
 
-// m x n entries from (i0, j0) on. Beyond the padding nothing may be written; in it, 0.
+// Computes m x n entries, from point i0 of x and point j0 of y on. Checks that the padding of the
+// tile is 0 and that nothing is written beyond it.
 template <class T>
 std::vector<T> run(const FusedTable<T> &table, Which which, const Panel<T> &x, const Panel<T> &y, int64_t i0, int64_t m,
                    int64_t j0, int64_t n, T *worst = nullptr) {
@@ -118,7 +121,9 @@ std::vector<T> run(const FusedTable<T> &table, Which which, const Panel<T> &x, c
 template <class T>
 void check(T got, long double exponent, double allowed, const char *name) {
     long double exact = std::exp2(std::min(exponent, 0.0L));
-    bool flushed = got == 0 && exact < smallest<T> * (1 + 1e-3L); // u times exponents of 1000s
+    // Results up to 1e-3 above the smallest normal number may be 0 too, because of the rounding
+    // errors of large exponents.
+    bool flushed = got == 0 && exact < smallest<T> * (1 + 1e-3L);
     bool right = got >= smallest<T> && got <= 1 && std::fabs(got - exact) <= allowed;
     TEST_ASSERT_TRUE_MESSAGE(flushed || right, name);
 }
@@ -126,7 +131,7 @@ void check(T got, long double exponent, double allowed, const char *name) {
 template <class T>
 void check_values(int64_t d) {
     Panel<T> x(ld, d, 1), y(ld, d, 2);
-    for (int64_t k = 0; k < d; ++k) y.packed[at(k, 7)] = x.packed[at(k, 3)]; // equal rows
+    for (int64_t k = 0; k < d; ++k) y.packed[at(k, 7)] = x.packed[at(k, 3)]; // makes two rows equal
     y.half[7] = x.half[3];
     std::vector<std::vector<T>> products, differences;
     for (const Named<T> &table : tables<T>()) {
@@ -156,7 +161,8 @@ void test_values() {
     }
 }
 
-// The same bits in any block, checked or not, and with the sides exchanged.
+// An entry must have the same bits in any block, from a checked function or not, and with the two
+// sides exchanged.
 template <class T>
 void check_bits(int64_t d, bool few) {
     Panel<T> x(ld, d, 3), y(ld, d, 4);
@@ -185,7 +191,8 @@ void test_bits() {
     }
 }
 
-// The largest value * -halves of the real entries alone, though the panels have more points than asked for.
+// Checks that the checked functions return the largest value * -halves of the m x n requested
+// entries, although the panels have more points.
 template <class T>
 void check_worst() {
     Panel<T> x(ld, 5, 5), y(ld, 5, 6);
@@ -216,7 +223,8 @@ void test_worst() {
     check_worst<double>();
 }
 
-// Padding as it is meant, and what overflowed: 0, never NaN. NaN: its row or column, nothing else.
+// Padding, and points whose half overflowed to -inf, must give 0 and never NaN. NaN in a point must
+// affect its row and nothing else.
 template <class T>
 void check_specials() {
     Panel<T> x(13, 6, 7), y(21, 6, 8);
@@ -252,7 +260,8 @@ void test_specials() {
     check_specials<double>();
 }
 
-// Sums over a panel for one point: the values of `difference`, parts added in any order; what was there stays.
+// Checks `row`: the sums over a panel for one point must use the values of `difference`, and must
+// be added to what `sums` contains. Partial sums may be added in any order.
 template <class T>
 void check_row(int64_t d, int64_t n, int64_t r) {
     const Panel<T> x(1, d, 9), y(n, d, 10);
@@ -286,7 +295,8 @@ void test_row() {
             }
 }
 
-// 2^ alone: `finish` with halves of 0 over the whole range of exponents.
+// Checks 2^x alone over the whole range of exponents: with halves of 0, `finish` computes nothing
+// else.
 template <class T>
 void check_exp2(T lowest) {
     std::vector<T> zeros(size_t(ld), T(0)), exponents(size_t(ld * ld));
@@ -307,7 +317,7 @@ void check_exp2(T lowest) {
             }
         }
         TEST_ASSERT_TRUE_MESSAGE(worst <= tolerance::exp2_ulp, table.name);
-        TEST_ASSERT_TRUE_MESSAGE(worst > 0.4, table.name); // or this measures nothing
+        TEST_ASSERT_TRUE_MESSAGE(worst > 0.4, table.name); // a smaller error would mean that the measurement is wrong
     }
 }
 void test_exp2() {
@@ -326,7 +336,7 @@ void check_ends(T lowest) {
     for (const Named<T> &table : tables<T>())
         for (size_t k = 0; k < std::size(in); ++k)
             for (int64_t n : {1, 3, 16, 33}) {
-                std::vector<T> values(size_t(ld * 8), nan_of<T>); // around the entries, anything may lie
+                std::vector<T> values(size_t(ld * 8), nan_of<T>); // the memory around the entries may hold anything
                 for (int64_t j = 0; j < n; ++j) values[size_t(j)] = j == n / 2 ? in[k] : T(-1);
                 table.table->finish(1, n, zeros.data(), zeros.data(), values.data());
                 for (int64_t j = 0; j < 64; ++j) {
@@ -342,7 +352,8 @@ void test_ends() {
     check_ends<double>(-1022);
 }
 
-// Every alignment of the first entry, strides of whole lines and others.
+// Checks stores to addresses of different alignment, with strides that are multiples of a cache
+// line and others.
 template <class T>
 void check_stores(bool transposed) {
     constexpr int64_t line = 64 / sizeof(T);

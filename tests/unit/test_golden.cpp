@@ -1,4 +1,5 @@
-// Golden data of the specification (reduced sets, 12; sampling, G1): numbers of an independent implementation.
+// Compares with golden data of the specification (reduced sets, 12; sampling, G1), which an
+// independent implementation computed.
 #include "session.h"
 #include "tolerances.h"
 
@@ -19,7 +20,8 @@ Matrix query() {
 
 void check(Session &session, const Model &model, const Vector &lambda, const Vector &z) {
     expect_near(model.vector("lambda"), lambda, tolerance::printed, "lambda");
-    expect_near(session.apply(model, query()).v, z, tolerance::printed, "z(q)"); // signs by the same rule
+    // The library and the golden data choose signs by the same rule.
+    expect_near(session.apply(model, query()).v, z, tolerance::printed, "z(q)");
 }
 
 void test_kpca() {
@@ -32,7 +34,8 @@ void test_kpca() {
           {.409400014497, -.027621407089, .211931628709, -.144298113447});
 }
 
-// The shadow set with its weights, by reducer given and sample weights: RSKPCA without the reducer.
+// Fits the centres of the shadow set with their weights as sample weights, which is RSKPCA without
+// its reducer.
 void test_reduced_set() {
     const int64_t index[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 14, 20, 27, 28, 29, 53, 56};
     const Vector weights = {4, 3, 7, 4, 6, 6, 6, 2, 1, 4, 1, 2, 1, 3, 5, 3, 1, 1};
@@ -55,15 +58,17 @@ void test_g1() {
     }
     Model model = session.fit(x, {{"sigma", "8"}, {"components", "5"}});
     Vector lambda = model.vector("lambda");
-    for (double &value : lambda) value *= 12; // printed unnormalised
+    for (double &value : lambda) value *= 12; // the published eigenvalues are not divided by n
     expect_near(lambda, {2.98007708009, 1.22947161451, .965591007145, .425722908968, .251112966988},
                 12 * tolerance::printed, "lambda");
-    // Published for a rule that begins with the lowest row, as objects do (test_pivots has that); here with the row in front.
+    // The published pivots begin with row 0 (test_pivots.cpp compares them). For vectors, `greedy`
+    // begins with another row, so this test moves that row to the front and checks only the first
+    // two pivots.
     const Matrix turned = session.greedy_first(x);
     Model pivots = session.fit(turned, {{"sigma", "8"}, {"reducer", "greedy"}, {"m", "5"}});
     const Matrix c = pivots.tensor("C"), k = oracle::gram(oracle::gaussian(8), turned, turned);
     TEST_ASSERT_TRUE(c(0, 0) == turned(0, 0) && c(0, 1) == turned(0, 1));
-    double most = 0, second = 0; // the row farthest from the first is the second
+    double most = 0, second = 0; // the second pivot must be the row farthest from the first
     for (int64_t i = 1; i < 12; ++i) {
         most = std::max(most, 1 - k(i, 0) * k(i, 0));
         if (c(1, 0) == turned(i, 0) && c(1, 1) == turned(i, 1)) second = 1 - k(i, 0) * k(i, 0);

@@ -1,4 +1,5 @@
-// Gradients of the scores against finite differences in long double, and against the formula where these would take long.
+// Compares gradients of the scores with finite differences in long double or, where these would
+// take long, with the formula.
 #include "outputs_problem.h"
 
 namespace {
@@ -27,7 +28,7 @@ struct Case {
     const char *name;
     Settings settings;
     Kernel k;
-    double slope; // of k: |dk/dform| |x| at most, for pairs that are not equal
+    double slope; // upper bound of |dk/dform| |x| for pairs that are not equal
 };
 
 std::vector<Case> cases() {
@@ -63,7 +64,7 @@ std::vector<Case> cases() {
     };
 }
 
-// The model's f_l, from its tensors alone.
+// Returns f_l(x) + b_l, computed from the tensors of the model alone.
 Real expansion(const Model &model, const Kernel &k, const std::vector<Real> &x, int64_t l) {
     const Matrix a = model.tensor("A"), c = model.tensor("C");
     std::vector<Real> at = x;
@@ -79,7 +80,8 @@ Real expansion(const Model &model, const Kernel &k, const std::vector<Real> &x, 
     return sum;
 }
 
-// Five points: h^4 f'''''/30 = 1e-12 of f's size, rounding 1e-19 / h.
+// The difference formula with five points: its truncation error h^4 f'''''/30 is 1e-12 of the size
+// of f, and its rounding error 1e-19 / h.
 Real difference(const Model &model, const Kernel &k, const double *row, int64_t cols, int64_t l, int64_t c) {
     constexpr Real h = 1e-3L;
     auto f = [&](Real steps) {
@@ -122,14 +124,15 @@ void test_gradients() {
             }
 }
 
-// The formula itself, for shapes at which differences would take long.
+// Computes the gradient of a gaussian model or, with `cusp`, of a laplacian one by the formula, for
+// shapes at which finite differences would take long.
 Matrix gaussian_gradient(const Model &model, const Matrix &q, double sigma, bool cusp = false) {
     const Matrix a = model.tensor("A"), c = model.tensor("C");
     Matrix out(q.rows, a.cols * q.cols);
     for (int64_t i = 0; i < q.rows; ++i)
         for (int64_t m = 0; m < c.rows; ++m) {
             const double square = oracle::sqdist(q.row(i), c.row(m), q.cols), length = std::sqrt(square);
-            if (square == 0) continue; // the difference is 0, or the cusp
+            if (square == 0) continue; // the term is 0; at a cusp it counts as 0
             const double slope = cusp ? -std::exp(-length / sigma) / (2 * sigma * length)
                                       : -std::exp(-square / (2 * sigma * sigma)) / (2 * sigma * sigma);
             for (int64_t l = 0; l < a.cols; ++l)
@@ -139,7 +142,8 @@ Matrix gaussian_gradient(const Model &model, const Matrix &q, double sigma, bool
     return out;
 }
 
-// Several tiles, in rows and in centres; and components in groups (d = 1100: 7 of 10 at a time).
+// Checks several tiles of rows and of centres, and components in groups: with 1100 columns, 7 of
+// the 10 components are processed at a time.
 void test_large_gradients() {
     Session session;
     const struct {
@@ -156,14 +160,15 @@ void test_large_gradients() {
     }
 }
 
-// On a centre the laplacian has a cusp: that pair counts as 0, the others as always.
+// At a centre the laplacian has a cusp: there the term of this centre must count as 0, and all
+// other terms as usual.
 void test_cusp() {
     Session session;
     const Matrix x = points(40, 12);
     const Model model = session.fit(x, {{"kernel", "laplacian"}, {"sigma", "1.2"}, {"components", "3"}});
     const Matrix got = apply(session, model, x, "gradient", {});
     expect_near(got.v, gaussian_gradient(model, x, 1.2, true).v, 1e-11, "cusp");
-    for (const char *kernel : {"gaussian", "laplacian"}) // so narrow that its rate overflows: flat but at the centres
+    for (const char *kernel : {"gaussian", "laplacian"}) // so narrow that the rate overflows: all terms are 0
         for (bool f32 : {false, true}) {
             const Model narrow = session.fit(x, {{"kernel", kernel}, {"sigma", "1e-300"}}, {}, {f32, false});
             const Matrix flat = apply(session, narrow, x, "gradient", {}, {f32, false});
@@ -171,7 +176,8 @@ void test_cusp() {
         }
 }
 
-// Sparse queries of a dense model, several threads, an array that is wider than it must be.
+// Checks that any number of threads, sparse queries of a dense model, and an output array with
+// extra columns give the same gradients.
 void test_gradient_callers() {
     Session session;
     const Matrix x = points(300, 13), q = points(270, 14);

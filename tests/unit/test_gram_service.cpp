@@ -1,4 +1,5 @@
-// The service `gram` as a reducer calls it: S H K H^T S of vectors and objects against plain loops.
+// Calls the service `gram` as a reducer does, and compares S H K H^T S of vectors and of objects
+// with plain loops.
 #include "reducer_problem.h"
 
 #include "gram/object_matrix.h"
@@ -8,7 +9,7 @@ namespace {
 constexpr double sigma = 1.1;
 constexpr int32_t weighted = MERCER_GRAM_WEIGHTED, centred = MERCER_GRAM_CENTRED, stored = MERCER_GRAM_STORED;
 
-// The problem of a reducer, and one of its operations.
+// Sets up all that a reducer needs to call the service: a recipe, a run, prepared data, and a task.
 template <class T>
 struct Operation {
     Recipe recipe;
@@ -69,7 +70,8 @@ Matrix naive(const Matrix &k, const Vector &weights, int32_t flags) {
     return out;
 }
 
-// Everything that the service answers: three columns, row squares, diagonal, and a product with one column.
+// Returns everything that the service computes: three columns, row squares, the diagonal, and a
+// product with one column.
 template <class T>
 Vector all_of(Operation<T> &of, int32_t flags) {
     const mercer_gram gram = of.gram(flags);
@@ -110,8 +112,8 @@ void check(const Vector &found, const Matrix &a, double entry, double u) {
     }
 }
 
-// All flags, with and without sample weights, among them weights of 0; the same bits for any number of threads, stored or
-// not.
+// Checks all flags, with and without sample weights, some of which are 0. The bits must be the same
+// for any number of threads, and for stored and recomputed values.
 template <class T>
 void check_vectors() {
     constexpr double u = sizeof(T) == 4 ? tolerance::u32 : tolerance::u64;
@@ -161,9 +163,10 @@ void test_objects() {
     }
 }
 
-// Golden values of the literature's rule (AKFA) on 12 points: the first pick is the largest s_j / d_j, s_j the weighted
-// squares of row j of the (centred) matrix, d_j its diagonal. The mean errors before it and, uncentred, after it are
-// printed there, too.
+// Compares with published values of the AKFA rule on 12 points. It first picks the row j with the
+// largest s_j / d_j, where s_j is the sum of the squared entries of row j of the matrix (centred or
+// not) and d_j its diagonal entry. The mean errors before this pick and, for the uncentred matrix,
+// after it are published too.
 void test_first_pick() {
     Matrix points(12, 2);
     for (int64_t i = 0; i < 12; ++i) {
@@ -174,7 +177,7 @@ void test_first_pick() {
     struct Golden {
         int32_t flags;
         int64_t pick;
-        double before, after; // after: NAN if it is not printed
+        double before, after; // after: NAN if it was not published
     };
     Operation<double> operation(rows, 2, nullptr, 0, 8);
     mercer_task &task = operation.task;
@@ -227,7 +230,8 @@ void test_refusals() {
         refused_with("gram_cost: columns = ", host_table().gram_cost(&forecast, &shape, 0, count, &cost), forecast);
 }
 
-// What gram_cost says bounds what happens, and a matrix is stored only where half of the budget holds it.
+// The forecast of gram_cost must bound the bytes that the calls take, and a matrix must be stored
+// only if it takes at most half of the budget.
 template <class T>
 void check_cost(int64_t memory, int32_t flags, bool stores) {
     const int64_t n = 1500, width = 6;
@@ -253,7 +257,7 @@ void check_cost(int64_t memory, int32_t flags, bool stores) {
     TEST_ASSERT_EQUAL_INT(MERCER_OK, gram.columns(&gram, &used.task, index.data(), width, out.data(), n));
     TEST_ASSERT_EQUAL_INT(MERCER_OK, gram.op->diagonal(gram.op, &used.task, out.data()));
     TEST_ASSERT_TRUE(used.run.budget()->peak() - before - blocks <= cost.bytes);
-    const int64_t passes = stores ? 1 : 2; // the mean came with the first
+    const int64_t passes = stores ? 1 : 2; // the first pass also computes the mean
     TEST_ASSERT_EQUAL_INT64(passes * cost.kernel_evaluations + n * width, used.problem.kernel_evaluations());
 }
 void test_cost() {
@@ -261,7 +265,7 @@ void test_cost() {
     for (int32_t flags : {0, weighted | centred}) {
         check_cost<double>(256 * mebibyte, flags, false);
         check_cost<double>(256 * mebibyte, flags | stored, true);
-        check_cost<double>(16 * mebibyte, flags | stored, false); // 9 MB of values
+        check_cost<double>(16 * mebibyte, flags | stored, false); // the values take 9 MB, more than half of the budget
         check_cost<float>(256 * mebibyte, flags, false);
         check_cost<float>(256 * mebibyte, flags | stored, true);
     }

@@ -1,4 +1,5 @@
-// The reducer herding against the sequence as it stands on paper, and its optimal weights against their conditions.
+// Compares the reducer herding with plain loops for its definition, and its optimal weights with
+// the conditions that they must satisfy.
 #include "reducer_problem.h"
 
 namespace {
@@ -7,7 +8,7 @@ struct Naive {
     Matrix k;
     Vector mean;
     std::vector<int64_t> draws;
-    double gap = INFINITY; // by which the closest draw was decided
+    double gap = INFINITY; // smallest difference between the best two rows of a draw
 };
 
 Naive herd(const Rows &rows, const oracle::Pair &kernel, int64_t m) {
@@ -51,7 +52,7 @@ void expect_draws(const Outcome &out, const Naive &naive, int64_t n) {
     TEST_ASSERT_TRUE(out.cost.m == static_cast<int64_t>(naive.draws.size()));
 }
 
-// |sum_i w_i/n psi(x_i) - sum_j p_j psi(c_j)|^2
+// Returns |sum_i w_i/n psi(x_i) - sum_j p_j psi(c_j)|^2, where psi is the feature map.
 double square_of(const Rows &rows, const Naive &naive, const std::vector<int64_t> &centres, const Vector &weights) {
     const auto share = [&](size_t j) { return weights[j] / static_cast<double>(rows.x.rows); };
     long double sum = 0, total = 0;
@@ -72,10 +73,10 @@ std::vector<int64_t> index_of(const Outcome &out) { return {out.index.begin(), o
 
 void expect_distance(const Rows &rows, const Naive &naive, const Outcome &out) {
     const double expected = square_of(rows, naive, index_of(out), out.weights), got = out.report.at("mmd");
-    TEST_ASSERT_TRUE(std::fabs(got * got - expected) <= 1e-12); // of terms of size 1
+    TEST_ASSERT_TRUE(std::fabs(got * got - expected) <= 1e-12); // the terms that cancel are of size 1
 }
 
-void test_golden() { // specification, 12
+void test_golden() { // golden data: specification reduced sets, 12
     const Rows rows(oracle::golden_points());
     const Outcome out = reduce_with(rows, {{"reducer", "herding"}, {"reducer.m", "8"}, {"kernel.gamma", "1.5625"}});
     const std::vector<int64_t> expected = {44, 28, 14, 19, 40, 13, 16, 12};
@@ -83,7 +84,9 @@ void test_golden() { // specification, 12
     expect_draws(out, herd(rows, oracle::gaussian(std::sqrt(0.32)), 8), 60);
 }
 
-// Kernels that are never negative go by bounds, others plainly; enough rows for several sets of hot ones.
+// If no kernel value is negative, the plugin saves work by upper bounds; otherwise it updates the
+// sums of all rows after each draw. 3000 rows exceed its set of 1024 hot rows, which therefore
+// changes.
 void test_is_naive() {
     const oracle::Pair cosine = oracle::cosine, gaussian = oracle::gaussian(1), narrow = oracle::gaussian(0.3);
     for (int64_t n : {700, 3000})
@@ -94,7 +97,7 @@ void test_is_naive() {
                                                                 {narrow, {{"kernel.sigma", "0.3"}}},
                                                                 {cosine, {{"kernel", "cosine"}}}}) {
                 const Naive naive = herd(rows, kernel, 60);
-                TEST_ASSERT_TRUE(naive.gap > 1e-12); // rounding decides nothing
+                TEST_ASSERT_TRUE(naive.gap > 1e-12); // so that no draw depends on rounding
                 Settings all = settings;
                 all.insert(all.end(), {{"reducer", "herding"}, {"reducer.m", "60"}});
                 for (int64_t threads : {1, 2}) {
@@ -107,7 +110,8 @@ void test_is_naive() {
         }
 }
 
-// Few distinct rows: draws repeat, and come near their shares.
+// With three distinct rows, draws must repeat, and each row must be drawn in proportion to its
+// number of copies.
 void test_repeats() {
     Matrix x(40, 1);
     for (int64_t i = 0; i < 40; ++i) x(i, 0) = i < 20 ? 0 : i < 30 ? 5 : 11;
@@ -117,7 +121,8 @@ void test_repeats() {
     TEST_ASSERT_TRUE(std::fabs(out.weights[0] - 20) <= 1.5 && std::fabs(out.weights[1] - 10) <= 1.5);
 }
 
-// The conditions: K p - mu is one number where p > 0, and not less elsewhere; no other p >= 0 on the draws is better.
+// Checks the conditions that no other p >= 0 on the drawn rows, with the same sum, is better:
+// K p - mu is the same number for all rows with p > 0, and not smaller for the others.
 void test_optimal() {
     for (double sigma : {0.3, 1.0, 4.0})
         for (int64_t m : {1, 2, 40, 150})
@@ -131,7 +136,7 @@ void test_optimal() {
                 const Outcome equal = reduce_with(rows, settings), out = reduce_with(rows, optimal);
                 const std::vector<int64_t> given = index_of(equal), kept = index_of(out);
                 expect_distance(rows, naive, out);
-                Vector slope; // of every draw
+                Vector slope;
                 double level = -INFINITY, lowest = INFINITY;
                 for (int64_t row : given) {
                     double sum = -naive.mean[static_cast<size_t>(row)];
@@ -139,14 +144,16 @@ void test_optimal() {
                     lowest = std::min(lowest, sum);
                     if (std::find(kept.begin(), kept.end(), row) != kept.end()) level = std::max(level, sum);
                 }
-                // the diagonal's 4 m u k, and ten times as much where Cholesky asked for more
+                // The plugin adds the ridge 4 m u k(x, x), u = 2^-53, to the diagonal, and
+                // multiplies it by ten where the Cholesky factorisation fails. 200 times the first
+                // ridge is allowed here.
                 TEST_ASSERT_TRUE(level - lowest <= 100 * 4 * static_cast<double>(m) * 0x1p-52);
                 TEST_ASSERT_TRUE(out.report.at("mmd") <= equal.report.at("mmd") * (1 + 1e-9));
                 for (double weight : out.weights) TEST_ASSERT_TRUE(weight > 0);
             }
 }
 
-// Where every kernel value is 0 any weights are as near as any others.
+// If all kernel values are 0, all weights serve equally well; they must still sum to n.
 void test_nothing_to_be_near_to() {
     const Rows rows(Matrix(6, 3));
     const Outcome out = reduce_with(

@@ -1,5 +1,5 @@
-// Rows that are far from all others: the report of a walk says which coordinates they have taken and what helps, and says
-// nothing where coordinates are of the data.
+// Tests the report of the methods based on a random walk if some rows are far from all others: it
+// must name these rows and say what helps. It must not warn of groups that the data do have.
 #include "outputs_problem.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@ std::string entry(const Model &model, const char *path) {
     return out;
 }
 
-// Two groups, `far` rows beyond them, each alone, of which the first is row n / 3.
+// Two groups of rows and, far from these and from one another, `far` clusters of `together` rows
+// each. The rows of the clusters follow one another from row n / 3 on.
 Matrix groups(int64_t n, int64_t far, int64_t together = 1) {
     Matrix x = oracle::Numbers(5).matrix(n, 2);
     for (int64_t i = 0; i < n; ++i) x(i, 0) += i % 2 ? 5 : 0;
@@ -38,7 +39,8 @@ void test_found() {
         }
 }
 
-// What the warning advises does help: a wider kernel, and these rows left out.
+// Checks the advice in the warning: with a wider kernel, and without the isolated row, no warning
+// may follow. `complete` is x without row 40.
 void test_what_helps() {
     Session session;
     const Settings narrow = {{"sigma", "1"}, {"components", "3"}};
@@ -54,7 +56,7 @@ void test_what_helps() {
     }
 }
 
-// A pair or three rows of many may be near each other and far from all else.
+// Three of 400 rows that are near one another and far from all others must also be found.
 void test_a_few_together() {
     Session session;
     const Model model =
@@ -62,7 +64,8 @@ void test_a_few_together() {
     TEST_ASSERT_EQUAL_STRING("[133,134,135]", entry(model, "/manifold/isolated/rows").c_str());
 }
 
-// Rows that were left out keep their numbers, and so do rows that a reducer has chosen; new points have none.
+// Rows must be reported by their numbers in the data, even if other rows were left out or if a
+// reducer selected them. Centres that are new points have no such number and are called centres.
 void test_numbers() {
     Session session;
     Matrix x = groups(120, 1);
@@ -78,7 +81,8 @@ void test_numbers() {
     TEST_ASSERT_NOT_NULL(std::strstr(info(means, "/warnings/0").c_str(), " centre "));
 }
 
-// Groups that the data have are none of that: equal ones, ones of a tenth of the rows, a heavy centre; nor is a single row, or two.
+// No warning may follow for groups that the data do have: two groups of equal size, a tenth of the
+// rows, and a distant row of large weight. The same holds for data of two rows.
 void test_not_found() {
     Session session;
     Matrix tenth = groups(120, 0);

@@ -1,5 +1,6 @@
-// The lift `projected` by passes over k(X, B): the operator against naive matrices, fits against those by all entries, what ends
-// in all entries, bounds of forecasts.
+// Tests the lift `projected` by passes over k(X, B). Compares the operator with naive matrices, and
+// fits by passes with fits by the dense problem. Also checks which fits use the dense problem
+// instead, and the bounds of forecasts.
 #include "factor/nystrom_operator.h"
 #include "oracle.h"
 #include "session.h"
@@ -16,7 +17,8 @@ namespace {
 constexpr int64_t d = 8, n = 700, m = 270;
 constexpr double sigma = 0.7;
 
-// Rows B, the first m; some are equal to others, and one is so far away that f32 cannot pack it.
+// The rows B are the first m rows; two of them are equal. With `far`, one row of X is so far away
+// that f32 cannot hold it in the packed layout of the fused kernels.
 struct Problem {
     explicit Problem(bool far) : x(oracle::Numbers(3).matrix(n, d)), kernel(parse_expression("gaussian"), registry) {
         for (double &value : x.v) value = static_cast<double>(static_cast<float>(value)); // the same data for f32
@@ -34,7 +36,8 @@ struct Problem {
     Points<T> points(const std::shared_ptr<Source> &of) const {
         return Points<T>(of, {}, leaf_specs(kernel));
     }
-    // sum w (l - mu)(l - mu)^T for the pivots' coordinates, on paper.
+    // Returns sum w (l - mu)(l - mu)^T by plain loops, where l are the coordinates of a row in the
+    // span of the pivots.
     Matrix expected(const int64_t *places, int64_t rank, bool weighted, bool centred, Vector &mean) const {
         Matrix b(rank, d);
         for (int64_t k = 0; k < rank; ++k) std::copy_n(x.row(places[k]), d, &b(k, 0));
@@ -80,7 +83,8 @@ struct Said {
     std::vector<int64_t> places;
 };
 
-// Two products, so that the second knows the mean; about: where the mean is looked for.
+// Calls dense, apply and diagonal of the operator; from the second call on, it knows the mean.
+// about: the operator begins with another point than 0 in place of the mean.
 template <class T>
 Said<T> say(const Problem &problem, bool weighted, bool centred, int64_t threads, bool about) {
     mercer_run settings = with_threads(threads);
@@ -118,11 +122,12 @@ Said<T> say(const Problem &problem, bool weighted, bool centred, int64_t threads
     return out;
 }
 
-// Kernel values err by some u of 1; coordinates by 1 / L_kk as much, entries of n of them add up. Of f32: seen 3e-4 of n.
+// Kernel values have errors of some u, and coordinates 1 / L_kk times as much; an entry adds up
+// products of n coordinates. In f32, errors of 3e-4 n were observed.
 template <class T>
 void check_operator(bool far) {
     const Problem problem(far);
-    const double allowed = (sizeof(T) == 4 ? 2e-3 : 1e-9) * 4 * n; // the largest weights are 6.5
+    const double allowed = (sizeof(T) == 4 ? 2e-3 : 1e-9) * 4 * n; // 4 n exceeds the sum of the weights, 3.5 n
     for (int kind = 0; kind < 8; ++kind) {
         const bool weighted = kind & 1, centred = kind & 2, about = kind & 4;
         const Said<T> got = say<T>(problem, weighted, centred, 2, about && centred);
@@ -177,7 +182,8 @@ void check_bounds(const json &report) {
     }
 }
 
-// With the signs of `like`: where two coefficients are equally large, rounding decides.
+// Returns z with the signs of the columns of `like`. Rounding decides the sign of a component if
+// two of its coefficients are equally large.
 Matrix turned_to(Matrix z, const Matrix &like) {
     for (int64_t j = 0; j < z.cols; ++j) {
         double along = 0;
@@ -187,8 +193,9 @@ Matrix turned_to(Matrix z, const Matrix &like) {
     return z;
 }
 
-// Both find the pairs of the same matrix, residuals at most tol theta_1: values differ by rounding, vectors by tol / gap. The
-// width keeps the centres far enough apart for passes in f32.
+// Both fits compute eigenpairs of the same matrix, by passes with residuals of at most tol theta_1.
+// Eigenvalues therefore differ by rounding, and vectors by tol / gap. sigma = 1 keeps the centres
+// so far apart that passes in f32 are possible.
 void test_fits() {
     Session session;
     const Matrix x = oracle::clusters(6000, 4);
@@ -238,7 +245,8 @@ void test_threads_and_seeds() {
     TEST_ASSERT_TRUE(passes.size() >= 2 && passes[0]["width"] == 16 && passes[0]["dtype"] == "f64");
 }
 
-// In f32 rows that nearly depend on each other are not for passes: all entries decide, and are as right as ever.
+// In f32, passes are too inaccurate if centres are nearly linearly dependent. The dense problem
+// must then be solved, with its usual accuracy.
 void test_all_entries() {
     Session session;
     const Matrix x = oracle::clusters(6000, 4);
@@ -252,14 +260,15 @@ void test_all_entries() {
         check_bounds(report);
         settings[3].second = "cheap";
         const json other = report_of(session.fit(x, settings, {}, f32, "nystrom"));
-        // 1 - |mu|^2, of which f32 knows each to some u.
+        // The total variance is 1 - |mu|^2, and both terms have errors of some u in f32.
         TEST_ASSERT_DOUBLE_WITHIN(1e-6, other["total_variance"]["value"], report["total_variance"]["value"]);
         const double first = other["eigenvalues"][0];
         TEST_ASSERT_DOUBLE_WITHIN(1e-3 * first, first, report["eigenvalues"][0]);
     }
 }
 
-// What wants rows of L, or is open, or few rows, goes as before.
+// The dense problem must be solved if error bars need rows of L, if the number of components is
+// open or too large for m, if kernel values are expensive (laplacian), or if n < 4 m.
 void test_not_by_passes() {
     Session session;
     const Matrix x = oracle::clusters(3000, 4);

@@ -1,6 +1,6 @@
-// What kernels promise of themselves, h, kappa, range, slope, definiteness, against maxima found on fine grids. The
-// conformance suite refuses facts that are exceeded; facts that are never reached make certificates useless, and are refused
-// here.
+// Compares the facts that kernels declare (h, kappa, range, slope, definiteness) with extreme
+// values on fine grids. The conformance suite refuses facts that are exceeded. This test also
+// refuses facts that are far from reached, because they would make certificates useless.
 #include "gram/expression.h"
 #include "oracle.h"
 #include "unity_cpp.h"
@@ -25,7 +25,7 @@ struct Subject {
         kernel.finish(run, d, [](const Leaf &, const std::string &) { return 1.0; });
     }
     const mercer_kernel_facts &facts() const { return kernel.leaves[0].facts; }
-    // Of form values; kernels that compute whole tiles have none.
+    // Maps form values to kernel values; kernels that compute whole tiles have no map.
     Values map(Values values) const {
         const Leaf &leaf = kernel.leaves[0];
         if (leaf.plugin->kernel.map)
@@ -45,8 +45,8 @@ struct Subject {
 struct Case {
     const char *name;
     Settings settings;
-    double h;             // of a radial kernel, by hand
-    int64_t psd_up_to;    // columns
+    double h;             // of a radial kernel, computed by hand
+    int64_t psd_up_to;    // largest number of columns for which the kernel is positive semidefinite
     const char *twice[2]; // a setting that doubles h
 };
 constexpr int64_t always = INT64_MAX;
@@ -66,8 +66,10 @@ const Case radial[] = {
     {"wave", {{"sigma", "0.6"}}, 0.6, 3, {"sigma", "1.2"}},
 };
 
-// Up to 20 h in steps of h / 1000, then by factors: the slopes of these kernels are largest below 3 h, and no chord of a step is
-// steeper than the curve. 1e-6: a chord misses the maximum by (step / h)^2 of the curvature; from 0 on a cusp by step / 2 h.
+// The grid has steps of h / 1000 up to 20 h, then factors of 2; the slopes of these kernels are
+// largest below 3 h. The slope of a chord never exceeds the largest slope of the curve. It falls
+// short of it by about (step / h)^2 = 1e-6 or, next to a cusp at 0, by step / 2 h; the smallest
+// value on the grid also misses the true one by about 1e-6.
 void test_radial() {
     for (const Case &c : radial) {
         const Subject one(c.name, c.settings, 3);
@@ -89,7 +91,7 @@ void test_radial() {
         TEST_ASSERT_TRUE_MESSAGE(steepest <= facts.lipschitz * (1 + 1e-9) && steepest >= facts.lipschitz * 0.999,
                                  c.name);
 
-        // A function of r / h, but for a factor.
+        // The kernel must be a function of r / h, up to a factor.
         Settings settings = c.settings;
         for (auto &[row, text] : settings)
             if (std::strcmp(row, c.twice[0]) == 0) text = c.twice[1];
@@ -109,7 +111,8 @@ double least_eigenvalue(const Subject &subject, const Matrix &x, bool distances)
     return oracle::eigen(gram, vectors).back() / static_cast<double>(x.rows);
 }
 
-// Who does not claim to be positive semidefinite is not, on points that are easily found; who does is, on the same.
+// A kernel must claim to be positive semidefinite if its matrix on random points is, and must not
+// claim it if this matrix has a clearly negative eigenvalue.
 void test_definite() {
     const struct {
         const char *name;
@@ -134,7 +137,8 @@ void test_definite() {
         }
 }
 
-// Bounded kernels of other forms come near their bounds: form values of rows that are equal, or as different as can be.
+// Bounded kernels that are not radial must come near their bounds at the form values of equal rows
+// and of rows that are as different as possible.
 void test_bounds() {
     const struct {
         const char *name;

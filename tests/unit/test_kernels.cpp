@@ -1,5 +1,5 @@
-// Every kernel, alone and in expressions, through mercer_recipe_kernel: both types and layouts, square and between two
-// sets.
+// Checks every kernel, alone and in expressions, through mercer_recipe_kernel: in both types and
+// layouts, for one set of rows and between two.
 #include "session.h"
 #include "tolerances.h"
 
@@ -10,14 +10,14 @@ struct Case {
     const char *name;
     Settings settings;
     oracle::Pair k;
-    double lo, hi;    // of the data
-    bool whole;       // whole numbers: entries that coincide
-    double slope;     // of k in its form, at the most
-    double sizes;     // of what the form's sum adds up; for sqdist the norms
-    double sigma = 0; // of a cusp
+    double lo, hi;    // range of the data
+    bool whole;       // entries are rounded down to whole numbers, so that some coincide
+    double slope;     // upper bound of |dk/dform|
+    double sizes;     // bound on the sum of the sizes of the form's terms; for sqdist, of |x|^2 + |y|^2
+    double sigma = 0; // width of a kernel with a cusp; 0: there is no cusp
 };
 
-// |x.y| <= d for entries in (-1, 1).
+// Kernels of dot products. For entries in (-1, 1), |x.y| <= d, which bounds the slopes.
 std::vector<Case> of_dots(double sizes) {
     auto map = [](auto f) {
         return [=](const double *x, const double *y, int64_t n) { return f(oracle::dot(x, y, n)); };
@@ -46,7 +46,7 @@ std::vector<Case> of_dots(double sizes) {
              sizes}};
 }
 
-// Slopes are those of k in r^2, largest at 0.
+// Radial kernels. Their slopes are those of k as a function of r^2, which are largest at 0.
 std::vector<Case> of_distances(double norms) {
     struct Radial {
         const char *name;
@@ -134,7 +134,7 @@ std::vector<Case> cases() {
     for (const Case &c : of_dots(norms)) out.push_back(c);
     for (const Case &c : of_distances(norms)) out.push_back(c);
     auto g = oracle::gaussian(1);
-    auto h = exp_of(1.0 / 2, oracle::hamming); // of two columns
+    auto h = exp_of(1.0 / 2, oracle::hamming); // gamma = 1, divided by the 2 columns
     auto sum = [g](const double *x, const double *y, int64_t) { return g(x, y, d) + 0.25 * oracle::dot(x, y, d); };
     auto mixed = [g, h](const double *x, const double *y, int64_t) {
         return g(x, y, 4) * h(x + 4, y + 4, 2) + 0.1 * oracle::dot(x, y, d);
@@ -161,7 +161,7 @@ Matrix points(const Case &c, int64_t n, uint64_t seed) {
     for (double &value : x.v)
         value = static_cast<double>(static_cast<float>(c.whole ? std::floor(value) : value)); // the same data for f32
     if (n > 3) std::copy_n(x.row(0), d, &x(3, 0));                                            // equal rows
-    if (n > 5 && c.lo == 0) std::fill_n(&x(5, 0), d, 0.0);                                    // 0/0
+    if (n > 5 && c.lo == 0) std::fill_n(&x(5, 0), d, 0.0); // zeros, for which some kernels have terms 0/0
     return x;
 }
 
@@ -185,7 +185,7 @@ void test_every_kernel() {
                 for (int64_t j = 0; j < i; ++j) TEST_ASSERT_TRUE_MESSAGE(square(i, j) == square(j, i), c.name);
             double own = c.k(x.row(0), x.row(0), d);
             TEST_ASSERT_TRUE_MESSAGE(square(0, 3) == square(0, 0), c.name); // equal rows
-            if (own == 1 && c.name != std::string("cosine"))                // lengths of 1 are rounded
+            if (own == 1 && c.name != std::string("cosine"))                // its lengths are rounded
                 TEST_ASSERT_TRUE_MESSAGE(square(0, 0) == 1 && between(7, 2) == 1, c.name);
         }
 }
@@ -200,7 +200,8 @@ void test_layouts_have_the_same_bits() {
     }
 }
 
-// y = x is y NULL to rounding (the one writes a triangle twice), in both types and orders, rows in excess of a tile.
+// y = x must agree with y = NULL, for which only one triangle is computed, up to rounding: in both
+// types and layouts, and for more rows than a tile has.
 void test_given_and_null_agree() {
     Session session;
     for (const Case &c : cases()) {
@@ -215,11 +216,12 @@ void test_given_and_null_agree() {
     }
 }
 
-// Rows far from the origin: distances must not suffer (the shift), nor equal rows.
+// Far from the origin, kernel values must be as accurate as near it, because rows are shifted to
+// their mean.
 void test_large_offset() {
     Session session;
     Matrix x = oracle::Numbers(5).matrix(100, d), far = x;
-    for (double &value : x.v) value = std::round(value * 1024) / 1024; // moved and moved back without rounding
+    for (double &value : x.v) value = std::round(value * 1024) / 1024; // adding 1e6 is exact then
     for (size_t k = 0; k < x.v.size(); ++k) far.v[k] = x.v[k] + 1e6;
     for (const char *kernel : {"gaussian", "laplacian"}) {
         Settings settings = {{"kernel", kernel}, {"sigma", "1"}};
@@ -231,7 +233,8 @@ void test_large_offset() {
     }
 }
 
-// Duplicates, and near ones at all distances down to a rounding of a coordinate, around a mean of 0 and one far away.
+// Rows with duplicates and with neighbours at all distances, down to a rounding error of a
+// coordinate. The mean is near `offset` in each column.
 Matrix neighbours(int64_t cols, double offset, bool f32) {
     constexpr int64_t half = 140;
     oracle::Numbers numbers(static_cast<uint64_t>(cols));
@@ -244,7 +247,8 @@ Matrix neighbours(int64_t cols, double offset, bool f32) {
     return x;
 }
 
-// Of a kernel with a cusp, close rows are as right as all others; equal ones are exactly k(x, x).
+// For a kernel with a cusp, values of close rows must be as accurate as all others, and values of
+// equal rows must be exactly k(x, x).
 void test_close_rows() {
     Session session;
     for (int64_t cols : {1, 2, 16, 100})
@@ -267,7 +271,8 @@ void test_close_rows() {
                 }
 }
 
-// Lengths neither overflow nor underflow; rows of zeros have the value 0, in sparse data too; columns have their own length.
+// Checks that lengths neither overflow nor underflow, that rows of zeros give 0, and that a kernel
+// on some columns uses the length in these columns.
 void test_cosine() {
     Session session;
     Matrix x = oracle::Numbers(11).matrix(70, d), wild = x;
@@ -282,7 +287,7 @@ void test_cosine() {
     expect_near(session.kernel({{"kernel", "cosine[2-4]"}}, wild).v, oracle::gram(some, x, x).v, allowed, "columns");
 }
 
-// Bandwidth rules: the number they give, on data whose distances are known.
+// Checks the bandwidth of each rule, on data whose distances are known.
 void test_bandwidth() {
     Session session;
     Matrix x(3, 1);
@@ -295,7 +300,7 @@ void test_bandwidth() {
         expect_near(session.kernel({{"kernel", "gaussian"}, {"bandwidth", rule.rule}}, x).v,
                     oracle::gram(oracle::gaussian(rule.sigma), x, x).v,
                     tolerance::kernel(tolerance::sqdist(1, 18, tolerance::u64), 1, tolerance::u64), rule.rule);
-    Matrix equal(4, 2); // no distance at all: any width does, and the kernel is 1
+    Matrix equal(4, 2); // all distances are 0, so any width will do, and all kernel values are 1
     expect_near(session.kernel({{"kernel", "gaussian"}}, equal).v, Vector(16, 1.0), 0, "constant data");
 }
 

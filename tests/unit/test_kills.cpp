@@ -1,5 +1,7 @@
-// Processes that are killed while they write models and checkpoints: what stands there is one whole file that was written, never
-// older than what stood there before, and the next write leaves nothing beside it. test_kills [COUNT]
+// Kills processes while they write models and checkpoints. Afterwards the file must be one that was
+// written completely, a checkpoint also not older than before, and the next write must leave no
+// other file in the folder. Only a file that did not exist before may be missing. Usage: test_kills
+// [COUNT]
 #include "io/files.h"
 #include "lift/solver_state.h"
 #include "session.h"
@@ -19,8 +21,8 @@ using Model = ::Model; // the session's
 
 int64_t kills = 250; // of each kind of file
 
-// A child calls body(1), body(2), ... until it is killed, at most 3 ms after it began; every other child's fsync costs nothing, so
-// that moments in other calls are met often.
+// Starts a child that calls body(1), body(2), ... and kills it after at most 3 ms. In every other
+// child fsync does nothing, so that many of the kills hit other calls.
 void kill_child(Numbers &random, int64_t round, const std::function<void(int64_t)> &body) {
     int began[2];
     char byte = 0;
@@ -71,7 +73,8 @@ void test_models() {
     TEST_ASSERT_TRUE_MESSAGE(met > 0, "no kill met a write");
 }
 
-// A checkpoint all of whose numbers are the same.
+// Writes checkpoints whose numbers are all equal, so that a mixture of two checkpoints would be
+// noticed.
 class Kept {
   public:
     explicit Kept(const TempFolder &folder)

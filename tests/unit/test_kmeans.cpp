@@ -1,4 +1,5 @@
-// The reducer kmeans against Lloyd's iteration as it stands on paper: all distances, every time.
+// Compares the reducer kmeans with a plain Lloyd iteration that computes all distances in each
+// step.
 #include "reducer_problem.h"
 
 namespace {
@@ -57,7 +58,8 @@ Matrix some_rows(const Matrix &x, int64_t m) {
     return out;
 }
 
-// The same clusters, centres, weights and inertia. Sums over a cluster may differ by their rounding, n u of their size.
+// Checks that clusters, centres, weights and inertia are those of the plain iteration. Sums over a
+// cluster may differ by their rounding, n u of their size.
 void compare(const Rows &rows, const Matrix &start, const std::string &iterations, double allowed) {
     const Lloyd naive = lloyd(rows, start, std::stoll(iterations));
     double total = 0;
@@ -86,8 +88,9 @@ void compare(const Rows &rows, const Matrix &start, const std::string &iteration
                          1e-12 * static_cast<double>(rows.x.rows));
     }
     const double scaled = naive.inertia / total * static_cast<double>(rows.x.rows);
-    const double moved =
-        allowed * std::sqrt(static_cast<double>(rows.x.rows * rows.x.cols)); // all centres by `allowed`
+    // If each coordinate of the centres is off by `allowed`, this is the root of the sum, over all
+    // rows, of the squared error of their centre.
+    const double moved = allowed * std::sqrt(static_cast<double>(rows.x.rows * rows.x.cols));
     TEST_ASSERT_TRUE(std::fabs(out.report.at("inertia") - scaled) <=
                      1e-12 * scaled + 2 * moved * std::sqrt(scaled) + moved * moved);
 }
@@ -98,7 +101,7 @@ void test_is_lloyd() {
             for (int64_t kind = 0; kind < 4; ++kind) {
                 const int64_t n = 900, d = kind == 0 ? 1 : kind == 1 ? 3 : 19;
                 Matrix x = kind == 2 ? oracle::clusters(n, d) : oracle::Numbers(3).matrix(n, d);
-                if (kind == 3) // far from the origin: products are of no use, the guard decides
+                if (kind == 3) // far from the origin, products are accurate only after the mean is subtracted
                     for (double &value : x.v) value += 1e7;
                 const Matrix start = some_rows(x, m);
                 Rows plain(x, {}, start), weighted(x, some_weights(n), start);
@@ -108,7 +111,8 @@ void test_is_lloyd() {
             }
 }
 
-// Rows on a lattice with start centres on it and between, some twice: all is exact in float64, and ties abound.
+// Rows on a lattice, with start centres on lattice points, each point twice: all distances are
+// exact in f64, and many of them tie.
 void test_ties() {
     Matrix x(600, 2), start(24, 2);
     for (int64_t i = 0; i < 600; ++i) x(i, 0) = static_cast<double>(i % 24), x(i, 1) = static_cast<double>(i / 24);
@@ -128,11 +132,12 @@ void test_seeds() {
         const Outcome one = reduce_with(rows, with, 1), two = reduce_with(rows, with, 2);
         TEST_ASSERT_TRUE(one.points.v == two.points.v && one.assignment == two.assignment);
         TEST_ASSERT_EQUAL_INT64(20, one.m);
-        // 20 clusters of radius 0.05, tens apart: 4000 x 6 x 0.05^2 / 3 = 20 within, where each has a seed
+        // The noise of the 20 clusters is in [-0.05, 0.05): if each has a seed, the inertia is
+        // 4000 x 6 x 0.05^2 / 3 = 20.
         found += one.report.at("inertia") < 40;
     }
-    TEST_ASSERT_TRUE(found >= 8); // uniform seeds: 20!/20^20 = 2e-8 of all draws
-    // fewer distinct rows than centres: each is one
+    TEST_ASSERT_TRUE(found >= 8); // uniform seeds would find all clusters in 20!/20^20 = 2e-8 of all draws
+    // If fewer rows are distinct than centres requested, each distinct row must be a centre.
     Matrix few(300, 2);
     for (int64_t i = 0; i < 300; ++i) few(i, 0) = static_cast<double>(i % 7);
     const Outcome out = reduce_with(Rows(few), {{"reducer", "kmeans"}, {"reducer.m", "30"}, {"kernel.sigma", "1"}});
@@ -140,7 +145,8 @@ void test_seeds() {
     TEST_ASSERT_TRUE(out.report.at("inertia") == 0);
 }
 
-// 160 MB of rows: more than are held, so that they are read in blocks and seeds are drawn from some of them.
+// 160 MB of rows are more than the plugin keeps in memory, so that it reads them in blocks and
+// draws seeds from a sample of them.
 void test_blocks() {
     const int64_t n = 2000, d = 10000;
     const Matrix x = oracle::clusters(n, d), start = some_rows(x, 4);
@@ -149,11 +155,13 @@ void test_blocks() {
     const Settings settings = {{"reducer", "kmeans"}, {"reducer.m", "20"}, {"kernel.sigma", "1"}};
     const Outcome one = reduce_with(rows, settings, 1), two = reduce_with(rows, settings, 2);
     TEST_ASSERT_TRUE(one.m == 20 && one.points.v == two.points.v && one.assignment == two.assignment);
-    // 20 clusters: squared distances are d/3 to the mean of the own one, 6 d to another's, 10 d/3 to the mean of all
+    // The bound allows few clusters without a seed: the squared distance of a row is d/3 to the
+    // mean of its own cluster, 6 d to that of another one, and 10 d/3 to the mean of all rows.
     TEST_ASSERT_TRUE(one.report.at("inertia") < 2 * static_cast<double>(n * d));
 }
 
-// Seeds found in a sample leave nothing behind that the rows would be judged by: the means are those of the nearest seeds' rows.
+// If seeds are drawn from a sample, the clusters and bounds found for its rows must not be used for
+// the rows of the data: each row must belong to its nearest seed.
 void test_seeds_of_a_sample() {
     const int64_t n = 1100, d = 16384;
     const Rows rows(oracle::Numbers(12).matrix(n, d));

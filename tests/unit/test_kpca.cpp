@@ -1,4 +1,5 @@
-// Fits against naive kernel PCA: every tensor and every output, for kernels, weights, centring and both types.
+// Compares every tensor and every output of fits with naive kernel PCA, for several kernels,
+// weights, centring and both types.
 #include "session.h"
 #include "tolerances.h"
 
@@ -11,7 +12,7 @@ struct Case {
     Settings settings;
     oracle::Pair k;
     double lo, hi, kappa;
-    double entry; // what entries may be off by, in u
+    double entry; // allowed error of kernel values, in u
 };
 
 std::vector<Case> cases() {
@@ -140,9 +141,11 @@ void test_f32() {
     }
 }
 
-// Fitted scores are transform(train): H K H A = n A diag(lambda) and A^T 1 = 0, so the scores of row i are n lambda times row
-// i of A. For an eigenvector of the matrix that was fitted, what is left is the difference to the one that transform sees
-// (each as far from the true one as `matrix` says) times a column of A, as long as (n lambda)^-1/2: no gap comes in.
+// Compares transform(train) with the scores that follow from the fit: H K H A = n A diag(lambda)
+// and A^T 1 = 0, so the scores of row i are n lambda times row i of A. Fit and transform compute K
+// with different rounding errors, each as large as tolerance::matrix says. Scores differ by this
+// difference times a column of A, which has the length (n lambda)^-1/2; the gaps between
+// eigenvalues do not matter.
 void test_fitted_scores() {
     Session session;
     const int64_t n = 300; // two panels
@@ -165,7 +168,8 @@ void test_fitted_scores() {
         }
 }
 
-// The same exact answers whatever solver and storage. A larger problem, so that all paths have several tiles.
+// All solvers and storages must give the same results. This problem is larger, so that all paths
+// have several tiles.
 void test_solvers_and_storage() {
     Session session;
     Case c = cases()[0];
@@ -176,7 +180,7 @@ void test_solvers_and_storage() {
     for (const char *solver : {"block-krylov", "orthogonal"})
         for (const char *storage : {"auto", "stream", "f64"}) {
             Model other = session.fit(exact.x, with(with(base, "solver", solver), "gram.storage", storage));
-            double matrix = exact.matrix + 1e-9 * exact.pca.lambda[0]; // its residuals: solver.tol lambda_1
+            double matrix = exact.matrix + 1e-9 * exact.pca.lambda[0]; // solver.tol lambda_1 bounds residuals
             expect_near(other.vector("lambda"), dense.vector("lambda"), tolerance::eigenvalue(matrix), storage);
             expect_near(other.tensor("A").v, dense.tensor("A").v,
                         tolerance::coefficient(matrix, exact.gap, exact.pca.lambda[r - 1]), storage);
@@ -187,7 +191,8 @@ void test_solvers_and_storage() {
                 tolerance::matrix(300, c.entry * tolerance::u32, 1, tolerance::u32) / 300, "f32 storage");
 }
 
-// A solver that is stopped too early says so, or fails under solver.strict.
+// A solver that is stopped too early must set the outcome MERCER_NOT_CONVERGED or, with
+// solver.strict, fail.
 void test_not_converged() {
     Session session;
     Matrix x = oracle::Numbers(4).matrix(400, d);
@@ -199,13 +204,14 @@ void test_not_converged() {
     mercer_data *data = session.data(held);
     Model none;
     TEST_ASSERT_EQUAL_INT(MERCER_E_NUMERICAL, mercer_model_fit(&none.handle, recipe, data, nullptr));
-    OK(mercer_recipe_set(recipe, "solver.max_passes", "0")); // the solver's own limit
+    OK(mercer_recipe_set(recipe, "solver.max_passes", "0")); // 0: the default limit of the solver
     OK(mercer_model_fit(&none.handle, recipe, data, nullptr));
     mercer_recipe_destroy(recipe);
     mercer_data_destroy(data);
 }
 
-// Objects known by pairs: distances give what vectors give, kernel values as well.
+// Objects whose values come from a callback for pairs: distances and kernel values must both give
+// the model that vectors give.
 struct Objects {
     Matrix x, q;
     bool queries, kernel;
@@ -260,7 +266,7 @@ void test_objects() {
         }
 }
 
-// An indefinite kernel: negative eigenvalues are left out and said.
+// With an indefinite kernel, negative eigenvalues must be left out, and the outcome must say so.
 int32_t indefinite(void *, const mercer_view *x, const mercer_view *y, const mercer_view *k) {
     for (int64_t i = 0; i < k->rows; ++i)
         for (int64_t j = 0; j < k->cols; ++j) {
@@ -287,7 +293,8 @@ void test_indefinite() {
     Matrix vectors,
         k = oracle::gram([](const double *a, const double *b, int64_t) { return -(*a - *b) * (*a - *b); }, x, x);
     Vector exact = oracle::eigen(k, vectors), lambda = model.vector("lambda");
-    // 2 xy - x^2 - y^2 has rank 3, two eigenvalues are positive, and trace 0: rounding must not pass for a third
+    // The matrix 2 xy - x^2 - y^2 has rank 3 and trace 0, and two of its eigenvalues are positive.
+    // Rounding must not be taken for a third positive one.
     expect_near(lambda, {exact[0] / 30, exact[1] / 30}, tolerance::matrix(30, 0, 36), "positive eigenvalues");
     mercer_recipe_destroy(recipe);
     mercer_data_destroy(data);
@@ -297,17 +304,18 @@ double bound(const Model &model, int64_t component, const char *side) {
     return std::strtod(info(model, "/certificates/" + std::to_string(component) + "/" + side).c_str(), nullptr);
 }
 
-// A wide kernel: the uncentred matrix has an eigenvalue of about n, the centred one is hundreds of times smaller. What iterations
-// in f32 leave of the former is not to pass for negative eigenvalues, and bounds of f32 have to be as wide.
+// With a wide kernel, the uncentred matrix has an eigenvalue of about n, and those of the centred
+// one are hundreds of times smaller. Rounding errors of the former in f32 must not be taken for
+// negative eigenvalues, and the bounds of f32 fits must allow for these errors.
 void test_wide_kernel() {
     Session session;
-    const Matrix x = oracle::Numbers(31).matrix(1200, 16, -4, 4); // no more rows have a dense solver
+    const Matrix x = oracle::Numbers(31).matrix(1200, 16, -4, 4); // > 1000 rows: an iterative solver is used
     for (const char *components : {"17", "40"}) {
         const Model model = session.fit(x, {{"sigma", "200"}, {"components", components}});
         TEST_ASSERT_FALSE(model.summary().outcome & MERCER_INDEFINITE);
         TEST_ASSERT_TRUE(model.summary().capabilities & MERCER_CAN_RESIDUAL);
     }
-    Matrix rounded = x; // f64 sees the same points
+    Matrix rounded = x; // the rows after rounding to f32
     for (double &value : rounded.v) value = static_cast<double>(static_cast<float>(value));
     const Settings base = {{"sigma", "200"}, {"components", "10"}};
     const Vector truth =
@@ -320,7 +328,8 @@ void test_wide_kernel() {
     }
 }
 
-// Weights are repeated rows, 0 is a row that is not there: as exact as those.
+// A weight of w stands for w equal rows, and 0 for no row. The weighted fit must be as exact as
+// that of the repeated rows.
 void test_weighted_is_exact() {
     Session session;
     const Matrix x = oracle::Numbers(32).matrix(60, 3);
@@ -345,10 +354,12 @@ void test_weighted_is_exact() {
     }
 }
 
-// A solver that decomposes the whole matrix misses no eigenvalue: what residuals then prove is certain.
+// A solver that decomposes the whole matrix misses no eigenvalue, so that its certificates are
+// certain. Those of an iterative solver are conditional.
 void test_certain() {
     Session session;
-    for (int64_t n : {60, 600}) { // dense computes all eigenvalues of the first, the leading ones of the second
+    // For n = 60 the dense solver computes all eigenvalues, for n = 600 only the leading ones.
+    for (int64_t n : {60, 600}) {
         const Matrix x = oracle::Numbers(12).matrix(n, 3);
         for (const char *solver : {"dense", "block-krylov"}) {
             const Model model = session.fit(x, {{"sigma", "1"}, {"components", "4"}, {"solver", solver}});
@@ -361,8 +372,9 @@ void test_certain() {
     }
 }
 
-// What a component's scores vary by is its eigenvalue, however small that is: components that are kept are no noise. Narrow
-// data and wide kernels, whose eigenvalues fall to rounding within a few components.
+// The variance of a component's scores must be near its eigenvalue, however small that is; if it is
+// not, the component is rounding noise and should not have been kept. The data are narrow and the
+// kernels wide, so that eigenvalues fall to rounding errors within a few components.
 void test_small_components() {
     Session session;
     oracle::Numbers numbers(21);
@@ -391,7 +403,7 @@ void test_small_components() {
                 const Vector lambda = model.vector("lambda");
                 if (w.empty()) w.assign(static_cast<size_t>(one.x.rows), 1);
                 const double total = oracle::sum_over(one.x.rows, [&](int64_t i) { return w[static_cast<size_t>(i)]; });
-                TEST_ASSERT_TRUE(model.summary().r >= (f32 ? 2 : 4)); // the cure is not to keep nothing
+                TEST_ASSERT_TRUE(model.summary().r >= (f32 ? 2 : 4)); // some components must be kept nevertheless
                 for (int64_t j = 0; j < z.cols; ++j) {
                     const double mean = oracle::sum_over(
                         z.rows, [&](int64_t i) { return w[static_cast<size_t>(i)] * z(i, j) / total; });
@@ -413,7 +425,8 @@ double kept_variance(const Model &model) {
                             [&](int64_t k) { return lambda[static_cast<size_t>(k)]; });
 }
 
-// A share of the variance that the limit on components does not allow is said in a warning, and only then.
+// There must be a warning exactly if the limit on components prevents the requested share of the
+// variance.
 void test_share_beyond_the_limit() {
     Session session;
     const Matrix x = oracle::Numbers(15).matrix(60, 3);
@@ -437,15 +450,15 @@ void keep_warning(void *user, int32_t level, const char *text) {
     if (level == 2) static_cast<std::string *>(user)->append(text).append("; ");
 }
 
-// Columns count in distances with the squares of their units: a thousandth of another column is a
-// millionth of the distance, and nobody may overlook that. The columns differ by a factor alone.
+// If a column varies a thousand times less than another one, it contributes a millionth to squared
+// distances, which must cause a warning. The two columns here differ only by a factor.
 void test_drowned_column() {
     Session session;
     std::string logged;
     OK(mercer_context_set_log(session.context, keep_warning, &logged));
     const Matrix numbers = oracle::Numbers(16).matrix(60, 1);
     const auto warnings = [&](double factor, const Settings &more) {
-        Matrix x(60, 3); // the second column is constant, and has no part in this
+        Matrix x(60, 3); // the second column is constant, and no warning may name it
         for (int64_t i = 0; i < x.rows; ++i) x(i, 0) = numbers(i, 0), x(i, 1) = 7, x(i, 2) = factor * numbers(i, 0);
         Settings settings = {{"components", "2"}};
         settings.insert(settings.end(), more.begin(), more.end());
@@ -467,7 +480,7 @@ void test_drowned_column() {
     };
     TEST_ASSERT_TRUE(says_nothing({{"data.scale", "standard"}}) && says_nothing({{"data.scale", "minmax"}}));
     TEST_ASSERT_TRUE(says_nothing({{"data.lengths", "1,1,1e6"}}));
-    TEST_ASSERT_TRUE(says_nothing({{"kernel", "linear"}})); // it knows no distances
+    TEST_ASSERT_TRUE(says_nothing({{"kernel", "linear"}})); // does not depend on distances
     TEST_ASSERT_TRUE(says_nothing({{"kernel", "gaussian[0,1] + gaussian[2]"}}));
 }
 

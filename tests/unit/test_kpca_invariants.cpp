@@ -1,4 +1,5 @@
-// What must hold for any data (DESIGN section 6; specification reduced sets, 11).
+// Checks invariances and identities of kernel PCA that must hold for any data (specification
+// reduced sets, 11).
 #include "session.h"
 #include "tolerances.h"
 
@@ -14,11 +15,11 @@ Settings with(Settings settings, const char *name, const std::string &value) {
 
 Matrix points(uint64_t seed = 31, int64_t rows = n) {
     Matrix x = oracle::Numbers(seed).matrix(rows, d);
-    for (double &value : x.v) value = std::round(value * 4096) / 4096; // few bits: sums and scalings below are exact
+    for (double &value : x.v) value = std::round(value * 4096) / 4096; // so that sums and scalings below are exact
     return x;
 }
 
-// Bounds of the first r pairs of these data, from the naive solution.
+// Bounds of the errors of the first r eigenpairs of these data, computed from the naive solution.
 struct Bounds {
     double matrix, gap, lambda;
     explicit Bounds(const Matrix &x, double u = tolerance::u64) {
@@ -27,7 +28,7 @@ struct Bounds {
             oracle::weighted_centred(k, Vector(static_cast<size_t>(x.rows), 1.0 / static_cast<double>(x.rows)), true),
             vectors);
         matrix = 2 * tolerance::matrix(x.rows, tolerance::kernel(tolerance::sqdist(d, 2 * d, u), 1, u), 1, u) /
-                 static_cast<double>(x.rows); // of two fits
+                 static_cast<double>(x.rows); // 2: the errors of two fits
         gap = INFINITY;
         for (size_t j = 0; j < r; ++j) gap = std::min(gap, values[j] - values[j + 1]);
         lambda = values[r - 1];
@@ -68,7 +69,7 @@ void test_permutation() {
     Model a = session.fit(x, base), b = session.fit(y, base);
     Matrix sa = session.apply(a, x), sb(n, r), permuted = session.apply(b, y);
     for (int64_t i = 0; i < n; ++i) std::copy_n(permuted.row(i), r, &sb((i * 37 + 11) % n, 0));
-    expect_near(sa.v, sb.v, Bounds(x).score(), "permuted"); // signs too: the largest entry moves with its row
+    expect_near(sa.v, sb.v, Bounds(x).score(), "permuted"); // signs do not depend on the order of the rows
 }
 
 void test_translation_and_scaling() {
@@ -83,7 +84,7 @@ void test_translation_and_scaling() {
     Model large = session.fit(scaled, {{"kernel", "gaussian"}, {"sigma", "51.2"}, {"components", "4"}});
     same_model(session, model, large, q, scaled_q, Bounds(x), "scaled");
     Model ruled = session.fit(x, {{"components", "4"}}),
-          ruled_large = session.fit(scaled, {{"components", "4"}}); // median distance
+          ruled_large = session.fit(scaled, {{"components", "4"}}); // sigma is the median distance
     expect_near(ruled.vector("lambda"), ruled_large.vector("lambda"), Bounds(x).matrix, "bandwidth scales");
     Model standard = session.fit(x, with(base, "data.scale", "standard")),
           other = session.fit(scaled, with(base, "data.scale", "standard"));
@@ -107,7 +108,7 @@ void test_duplicates_are_weights() {
         expect_near(session.apply(a, q, "density").v, session.apply(b, q, "density").v, Bounds(twice).matrix,
                     "density");
     }
-    weights.assign(40, 0.0); // zero weights are as if the rows were not there
+    weights.assign(40, 0.0); // rows of weight 0 must not count
     std::fill_n(weights.begin(), 30, 2.0);
     Matrix first = x;
     first.rows = 30, first.v.resize(30 * d);
@@ -141,13 +142,14 @@ void test_identities() {
         TEST_ASSERT_DOUBLE_WITHIN(bounds.score(), b_nu, b[static_cast<size_t>(i)]);
         TEST_ASSERT_TRUE(a(largest, i) > 0); // the sign rule
     }
-    Model all = session.fit(x, with(base, "components", "80")); // all of them: their sum is the total, nothing is left
+    // With all components, the eigenvalues must sum to the total, and no residual must be left.
+    Model all = session.fit(x, with(base, "components", "80"));
     double sum = 0;
     for (double value : all.vector("lambda")) sum += value;
     TEST_ASSERT_DOUBLE_WITHIN(n * bounds.matrix, all.summary().total_variance, sum);
     TEST_ASSERT_TRUE(all.summary().outcome & MERCER_RANK_REACHED && all.summary().r == n - 1); // centred: rank n - 1
     expect_near(session.apply(all, x, "residual").v, Vector(n, 0.0), 1e-8,
-                "residual of everything"); // lambda_min ~ 1e-7 tr magnifies
+                "residual of everything"); // the smallest eigenvalue, 1e-7 of the trace, magnifies errors
 }
 
 void test_edges() {
